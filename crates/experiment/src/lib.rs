@@ -1,0 +1,1 @@
+//! Experiment files: TOML in, checked types out

@@ -1,0 +1,1 @@
+//! Path elements that own no clock: delay, link, loss, reordering, duplication

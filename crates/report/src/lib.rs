@@ -1,0 +1,1 @@
+//! Results for people: terminal tables, agreement between engines, claims of papers

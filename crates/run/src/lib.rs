@@ -1,0 +1,1 @@
+//! What an engine gives back: the Run tables, their files, and their provenance

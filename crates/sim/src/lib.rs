@@ -1,0 +1,1 @@
+//! The two engines in virtual time: closed-form prediction and packet-level simulation

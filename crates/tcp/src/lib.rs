@@ -1,0 +1,1 @@
+//! A TCP endpoint that owns no socket, no thread and no clock

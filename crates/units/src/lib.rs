@@ -1,0 +1,25 @@
+//! Quantities with their units.
+//!
+//! A bare number never crosses a boundary of Farpath: a duration is a [`Duration`], a rate is a
+//! [`Rate`], and both are read from and printed as text that carries its unit. Parsing is exact
+//! (decimal, never through a float), and every type prints what it parses back to.
+//!
+//! | type | text | kept as |
+//! | --- | --- | --- |
+//! | [`Instant`], [`Duration`] | `20 ms`, `1.5 light-seconds`, `2 h` | nanoseconds, `u64` (584 years) |
+//! | [`Bytes`] | `8760 B`, `10 MB`, `64 KiB` | bytes, `u64` |
+//! | [`Rate`] | `10 Mbit/s` | bit/s, never zero |
+//! | [`Probability`] | `1 %`, `0.01` | fraction, 0 to 1 |
+//! | [`Ber`] | `1e-7` | bit errors per bit, 0 to 1 |
+
+mod decimal;
+mod error_rate;
+mod rate;
+mod size;
+mod time;
+
+pub use decimal::ParseQuantityError;
+pub use error_rate::{Ber, Probability};
+pub use rate::Rate;
+pub use size::Bytes;
+pub use time::{Duration, Instant};
