@@ -1,0 +1,327 @@
+//! Everything that makes one TCP stack differ from another, as data.
+//!
+//! The defaults are the RFCs': 9293 (TCP), 5681 (congestion control), 6298 (RTO), 6582 (NewReno),
+//! 1122 (delayed ACK). Switches that reproduce a deviation found in some stack or simulator say so
+//! and are off by default.
+
+use farpath_units::{Bytes, Duration};
+
+/// The parameters of one end of a connection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// Largest segment that this end sends or announces (RFC 9293 §3.7.1), payload bytes.
+    pub mss: Bytes,
+    /// How segments are acknowledged.
+    pub receiver: ReceiverConfig,
+    /// Initial, loss and congestion windows and their growth.
+    pub congestion: CongestionConfig,
+    /// Loss detection and repair.
+    pub recovery: RecoveryConfig,
+    /// Retransmission timeout.
+    pub rto: RtoConfig,
+    /// Opening and giving up.
+    pub handshake: HandshakeConfig,
+    /// Options and the small rules of sending.
+    pub sender: SenderConfig,
+}
+
+/// RFC 9293 §3.8, RFC 1122 §4.2.3.2, RFC 5681 §4.2.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReceiverConfig {
+    /// Receive buffer; the most that is ever announced as window.
+    pub buffer: Bytes,
+    /// How fast the application reads, in bytes per second; `None` reads at once.
+    pub read_rate: Option<u64>,
+    /// Acknowledge every so many full-sized segments; 1 acknowledges each.
+    pub ack_every: u32,
+    /// Longest that an ACK is withheld; zero acknowledges each segment.
+    pub ack_delay: Duration,
+    /// What starts the wait.
+    pub ack_clock: AckClock,
+    /// Acknowledge so many segments at once when a connection begins (Linux "quick ACK").
+    pub quick_acks: u32,
+}
+
+/// When a withheld ACK is sent for lack of a second segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AckClock {
+    /// [`ReceiverConfig::ack_delay`] after the segment came.
+    Segment,
+    /// At the next multiple of [`ReceiverConfig::ack_delay`] on the host's clock (BSD's 200 ms fast timer).
+    Host,
+}
+
+/// RFC 5681 §3.1, RFC 3465, RFC 6928.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CongestionConfig {
+    /// Which controller.
+    pub control: CongestionControlKind,
+    /// Initial window, in segments.
+    pub initial_window: u32,
+    /// `ssthresh` before the first loss; `None` is as high as it gets.
+    pub initial_ssthresh: Option<Bytes>,
+    /// `cwnd` never grows past this; `None` lets it grow.
+    pub cwnd_clamp: Option<Bytes>,
+    /// How `cwnd` grows below `ssthresh`.
+    pub slow_start: SlowStartGrowth,
+    /// How `cwnd` grows from `ssthresh` on.
+    pub avoidance: AvoidanceGrowth,
+    /// Grow only when `cwnd` is what limits the sender (RFC 7661 §4.1 in its simplest form, as Linux does).
+    pub cwnd_validation: bool,
+    /// After an idle time of one RTO, go back to the initial window (RFC 5681 §4.1).
+    pub restart_after_idle: bool,
+    /// What half of is `ssthresh` after a loss.
+    pub ssthresh_from: SsthreshFrom,
+    /// Whether a timeout of a segment that had already timed out lowers `ssthresh` again. RFC 5681 §3.1 holds it.
+    pub ssthresh_on_repeated_timeout: bool,
+}
+
+/// Names of congestion controllers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CongestionControlKind {
+    /// RFC 5681: additive increase, halving on loss.
+    Reno,
+}
+
+/// Slow start's increase for an ACK of N new bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SlowStartGrowth {
+    /// SMSS per ACK (Jacobson 1988).
+    PerAck,
+    /// `min(N, SMSS)` (RFC 5681 Eq. 2; Eq. 16 of the high-BER paper).
+    PerByte,
+    /// `min(N, L·SMSS)` with L = 2 (RFC 3465 §2.2), as Linux and ns-3's Linux Reno do: delayed ACKs cost nothing.
+    TwoSegments,
+}
+
+/// Congestion avoidance's increase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AvoidanceGrowth {
+    /// `SMSS·SMSS / cwnd` per ACK (RFC 5681 Eq. 3; Eq. 17 of the high-BER paper). With delayed ACKs, half as fast.
+    PerAck,
+    /// SMSS per `cwnd` bytes acknowledged (RFC 3465 §2.1).
+    PerByte,
+}
+
+/// What a loss halves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SsthreshFrom {
+    /// `max(flight_size / 2, 2·SMSS)` (RFC 5681 Eq. 4).
+    FlightSize,
+    /// `min(cwnd, rwnd) / 2` in whole segments, at least two (4.3BSD and its descendants).
+    WindowSegments,
+}
+
+/// RFC 5681 §3.2, RFC 6582, RFC 6675, RFC 3042.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecoveryConfig {
+    /// What the third duplicate ACK starts.
+    pub algorithm: RecoveryAlgorithm,
+    /// Duplicate ACKs that mean loss (DupThresh).
+    pub dup_ack_threshold: u32,
+    /// Send new data on the first duplicate ACKs (RFC 3042).
+    pub limited_transmit: bool,
+    /// Offer and use selective acknowledgments (RFC 2018, RFC 6675).
+    pub sack: bool,
+    /// No fast retransmit for duplicate ACKs of data below `recover` (RFC 6582 §3.2 step 1). Plain Reno has no such guard.
+    pub recover_guard: bool,
+    /// Which partial ACKs restart the retransmission timer in NewReno (RFC 6582 §4).
+    pub partial_ack_timer: PartialAckTimer,
+}
+
+/// Named by the system that brought it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecoveryAlgorithm {
+    /// No fast retransmit: only the timer repairs.
+    TimeoutOnly,
+    /// Fast retransmit, then slow start (4.3BSD-Tahoe).
+    Tahoe,
+    /// Fast retransmit and fast recovery, which the first new ACK ends (RFC 5681 §3.2).
+    Reno,
+    /// As Reno, but partial ACKs keep recovery going (RFC 6582). With SACK: RFC 6675.
+    NewReno,
+}
+
+/// RFC 6582 §4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartialAckTimer {
+    /// The first partial ACK of a recovery restarts the timer, later ones do not.
+    Impatient,
+    /// Every partial ACK restarts it.
+    SlowButSteady,
+}
+
+/// RFC 6298 and what stacks make of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RtoConfig {
+    /// Before the first RTT sample.
+    pub initial: Duration,
+    /// Floor.
+    pub min: Duration,
+    /// Ceiling, of the timeout and of its back-off. A path property: below the RTT, nothing ever arrives in time.
+    pub max: Duration,
+    /// Clock granularity G: timers expire at multiples of it, and it is the least of `4·RTTVAR`. Zero is exact.
+    pub tick: Duration,
+    /// Gain of SRTT as a divisor: 8 is alpha = 1/8.
+    pub srtt_divisor: u32,
+    /// Gain of RTTVAR as a divisor: 4 is beta = 1/4.
+    pub rttvar_divisor: u32,
+    /// K in `SRTT + K·RTTVAR`.
+    pub rttvar_factor: u32,
+    /// Where the floor applies.
+    pub floor: RtoFloor,
+    /// Which segments are timed when timestamps are off.
+    pub sampling: RttSampling,
+    /// How a timed segment is measured.
+    pub measure: RttMeasure,
+    /// When a backed-off timeout goes back to the computed one.
+    pub backoff_reset: BackoffReset,
+    /// Largest back-off as a power of two; 64 s from 1 s is 6. Beside it, `max` holds.
+    pub max_backoff_exponent: u32,
+    /// Karn's rule for the SYN too. Off: ns-3, which takes an RTT sample from a retransmitted SYN.
+    pub karn_on_syn: bool,
+    /// The timeout to start data with when the SYN had to be sent again (RFC 6298 §5.7); `None` keeps the SYN's.
+    pub after_syn_timeout: Option<Duration>,
+}
+
+/// Two readings of "minimum RTO".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RtoFloor {
+    /// `max(SRTT + 4·RTTVAR, min)` (RFC 6298 §2.4).
+    Rto,
+    /// `SRTT + max(4·RTTVAR, min)` (Linux).
+    Variance,
+}
+
+/// Which segments are timed when timestamps are off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RttSampling {
+    /// One at a time (RFC 6298 §3, "at least one per RTT").
+    OneAtATime,
+    /// Every ACK that covers a segment sent only once (Linux, ns-3).
+    EveryAck,
+}
+
+/// How a timed segment is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RttMeasure {
+    /// To the nanosecond.
+    Exact,
+    /// In clock ticks that passed, at least one (BSD before 4.4's end).
+    Ticks,
+}
+
+/// When a backed-off timeout goes back to the computed one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BackoffReset {
+    /// With the next valid RTT sample (Karn and Partridge 1987).
+    ValidSample,
+    /// With any ACK of new data (ns-3, Linux after a timeout).
+    AnyAck,
+}
+
+/// RFC 9293 §3.5, §3.8.3.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HandshakeConfig {
+    /// SYNs sent before giving up; the give-up comes when the wait after the last one ends. `None` never gives up.
+    pub syn_attempts: Option<u32>,
+    /// The first so many SYN timeouts do not double (Linux `tcp_syn_linear_timeouts`).
+    pub syn_linear_timeouts: u32,
+    /// SYN/ACKs sent before the half-open connection is forgotten; `None` never forgets.
+    pub synack_attempts: Option<u32>,
+    /// Count a SYN/ACK that answers a duplicate SYN too (ns-3). RFC: only the timer's.
+    pub synack_shared_budget: bool,
+    /// Retransmissions of one segment before the connection is aborted (R2); `None` never aborts.
+    pub data_retries: Option<u32>,
+    /// Answer segments of a connection that is gone with a reset (RFC 9293 §3.10.7.1). Off: ns-3.
+    pub reset_when_closed: bool,
+    /// How long the closing end waits for stray segments (twice the MSL).
+    pub time_wait: Duration,
+}
+
+/// Options and the small rules of sending.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SenderConfig {
+    /// Send buffer; the most that is written but not acknowledged. `None` takes all that the application has.
+    pub buffer: Option<Bytes>,
+    /// Nagle's rule (RFC 9293 §3.7.4): no small segment while data is unacknowledged.
+    pub nagle: bool,
+    /// Window scaling (RFC 7323 §2).
+    pub window_scaling: bool,
+    /// Timestamps and PAWS (RFC 7323 §3-5).
+    pub timestamps: bool,
+    /// First zero-window probe interval; doubles up to `persist_max` (RFC 9293 §3.8.6.1).
+    pub persist_min: Duration,
+    /// Longest zero-window probe interval.
+    pub persist_max: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            mss: Bytes(1460),
+            receiver: ReceiverConfig {
+                buffer: Bytes(65_535),
+                read_rate: None,
+                ack_every: 2,
+                ack_delay: Duration::from_millis(200),
+                ack_clock: AckClock::Segment,
+                quick_acks: 0,
+            },
+            congestion: CongestionConfig {
+                control: CongestionControlKind::Reno,
+                initial_window: 3,
+                initial_ssthresh: None,
+                cwnd_clamp: None,
+                slow_start: SlowStartGrowth::PerByte,
+                avoidance: AvoidanceGrowth::PerByte,
+                cwnd_validation: false,
+                restart_after_idle: true,
+                ssthresh_from: SsthreshFrom::FlightSize,
+                ssthresh_on_repeated_timeout: false,
+            },
+            recovery: RecoveryConfig {
+                algorithm: RecoveryAlgorithm::NewReno,
+                dup_ack_threshold: 3,
+                limited_transmit: true,
+                sack: false,
+                recover_guard: true,
+                partial_ack_timer: PartialAckTimer::Impatient,
+            },
+            rto: RtoConfig {
+                initial: Duration::from_secs(1),
+                min: Duration::from_secs(1),
+                max: Duration::from_secs(60),
+                tick: Duration::ZERO,
+                srtt_divisor: 8,
+                rttvar_divisor: 4,
+                rttvar_factor: 4,
+                floor: RtoFloor::Rto,
+                sampling: RttSampling::OneAtATime,
+                measure: RttMeasure::Exact,
+                backoff_reset: BackoffReset::ValidSample,
+                max_backoff_exponent: 16,
+                karn_on_syn: true,
+                after_syn_timeout: Some(Duration::from_secs(3)),
+            },
+            handshake: HandshakeConfig {
+                syn_attempts: Some(7),
+                syn_linear_timeouts: 0,
+                synack_attempts: Some(6),
+                synack_shared_budget: false,
+                data_retries: Some(15),
+                reset_when_closed: true,
+                time_wait: Duration::from_secs(240),
+            },
+            sender: SenderConfig {
+                buffer: None,
+                nagle: true,
+                window_scaling: false,
+                timestamps: false,
+                persist_min: Duration::from_secs(1),
+                persist_max: Duration::from_secs(60),
+            },
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! A TCP segment as values: what the header says, and how much payload there is.
+
+use crate::Seq;
+use core::ops::{BitOr, BitOrAssign};
+use farpath_units::Bytes;
+
+/// Control bits (RFC 9293 §3.1, RFC 3168).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No more data from the sender.
+    pub const FIN: Flags = Flags(0x01);
+    /// Synchronize sequence numbers.
+    pub const SYN: Flags = Flags(0x02);
+    /// Reset the connection.
+    pub const RST: Flags = Flags(0x04);
+    /// Push.
+    pub const PSH: Flags = Flags(0x08);
+    /// The acknowledgment field is meaningful.
+    pub const ACK: Flags = Flags(0x10);
+    /// Urgent; carried, never acted upon.
+    pub const URG: Flags = Flags(0x20);
+    /// ECN echo.
+    pub const ECE: Flags = Flags(0x40);
+    /// Congestion window reduced.
+    pub const CWR: Flags = Flags(0x80);
+
+    /// Whether all bits of `other` are set.
+    pub const fn contains(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether any bit of `other` is set.
+    pub const fn intersects(self, other: Flags) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Flags;
+    fn bitor(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Flags {
+    fn bitor_assign(&mut self, other: Flags) {
+        self.0 |= other.0;
+    }
+}
+
+/// The timestamps option (RFC 7323 §3.2), in ticks of one millisecond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timestamps {
+    /// TSval: the sender's clock.
+    pub value: u32,
+    /// TSecr: the value being echoed.
+    pub echo: u32,
+}
+
+/// One block of the SACK option: `start..end` have arrived (RFC 2018 §3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SackBlock {
+    /// First sequence number of the block.
+    pub start: Seq,
+    /// The sequence number after its last.
+    pub end: Seq,
+}
+
+/// At most four blocks, three beside timestamps; the first holds the segment that triggered the ACK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SackBlocks {
+    blocks: [SackBlock; 4],
+    count: u8,
+}
+
+impl SackBlocks {
+    /// None.
+    pub const EMPTY: SackBlocks = SackBlocks { blocks: [SackBlock { start: Seq(0), end: Seq(0) }; 4], count: 0 };
+
+    /// Adds a block; false when there is no room.
+    pub fn push(&mut self, block: SackBlock) -> bool {
+        let Some(slot) = self.blocks.get_mut(usize::from(self.count)) else { return false };
+        *slot = block;
+        self.count += 1;
+        true
+    }
+
+    /// The blocks, in the order of the option.
+    pub fn as_slice(&self) -> &[SackBlock] {
+        &self.blocks[..usize::from(self.count)]
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+/// A segment. Its payload is `len` bytes of the stream from `seq` on: bytes that are a function of their place
+/// in the stream, so that none are carried here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// Sequence number of the first byte, or of the SYN.
+    pub seq: Seq,
+    /// Next sequence number expected; meaningful with ACK.
+    pub ack: Seq,
+    /// Payload bytes.
+    pub len: u16,
+    /// The window field as on the wire, before scaling.
+    pub window: u16,
+    /// Control bits.
+    pub flags: Flags,
+    /// Maximum segment size option; SYN only.
+    pub mss: Option<u16>,
+    /// Window scale option, as a shift; SYN only.
+    pub window_scale: Option<u8>,
+    /// SACK-permitted option; SYN only.
+    pub sack_permitted: bool,
+    /// Timestamps option.
+    pub timestamps: Option<Timestamps>,
+    /// SACK option.
+    pub sack: SackBlocks,
+}
+
+impl Segment {
+    /// An empty segment with these flags.
+    pub const fn new(flags: Flags, seq: Seq, ack: Seq) -> Segment {
+        Segment {
+            seq,
+            ack,
+            len: 0,
+            window: 0,
+            flags,
+            mss: None,
+            window_scale: None,
+            sack_permitted: false,
+            timestamps: None,
+            sack: SackBlocks::EMPTY,
+        }
+    }
+
+    /// Sequence space that it takes up: payload, plus one each for SYN and FIN.
+    pub const fn seq_len(&self) -> u64 {
+        self.len as u64
+            + self.flags.contains(Flags::SYN) as u64
+            + self.flags.contains(Flags::FIN) as u64
+    }
+
+    /// Length of the options, padded to whole words; at most 40.
+    pub fn options_len(&self) -> usize {
+        let sack = match self.sack.as_slice().len() {
+            0 => 0,
+            blocks => 2 + 8 * blocks,
+        };
+        let raw = usize::from(self.mss.is_some()) * 4
+            + usize::from(self.window_scale.is_some()) * 3
+            + usize::from(self.sack_permitted) * 2
+            + usize::from(self.timestamps.is_some()) * 10
+            + sack;
+        raw.next_multiple_of(4)
+    }
+
+    /// Length of the IPv4 packet: 20 + 20 + options + payload.
+    pub fn ipv4_size(&self) -> Bytes {
+        Bytes(40 + self.options_len() as u64 + u64::from(self.len))
+    }
+}
