@@ -12,7 +12,7 @@ pub struct Config {
     /// Largest segment that this end sends or announces (RFC 9293 §3.7.1), payload bytes.
     pub mss: Bytes,
     /// How segments are acknowledged.
-    pub receiver: ReceiverConfig,
+    pub receive: ReceiveConfig,
     /// Initial, loss and congestion windows and their growth.
     pub congestion: CongestionConfig,
     /// Loss detection and repair.
@@ -22,12 +22,12 @@ pub struct Config {
     /// Opening and giving up.
     pub handshake: HandshakeConfig,
     /// Options and the small rules of sending.
-    pub sender: SenderConfig,
+    pub send: SendConfig,
 }
 
 /// RFC 9293 §3.8, RFC 1122 §4.2.3.2, RFC 5681 §4.2.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ReceiverConfig {
+pub struct ReceiveConfig {
     /// Receive buffer; the most that is ever announced as window.
     pub buffer: Bytes,
     /// How fast the application reads, in bytes per second; `None` reads at once.
@@ -45,9 +45,9 @@ pub struct ReceiverConfig {
 /// When a withheld ACK is sent for lack of a second segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AckClock {
-    /// [`ReceiverConfig::ack_delay`] after the segment came.
+    /// [`ReceiveConfig::ack_delay`] after the segment came.
     Segment,
-    /// At the next multiple of [`ReceiverConfig::ack_delay`] on the host's clock (BSD's 200 ms fast timer).
+    /// At the next multiple of [`ReceiveConfig::ack_delay`] on the host's clock (BSD's 200 ms fast timer).
     Host,
 }
 
@@ -242,7 +242,7 @@ pub struct HandshakeConfig {
 
 /// Options and the small rules of sending.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SenderConfig {
+pub struct SendConfig {
     /// Send buffer; the most that is written but not acknowledged. `None` takes all that the application has.
     pub buffer: Option<Bytes>,
     /// Nagle's rule (RFC 9293 §3.7.4): no small segment while data is unacknowledged.
@@ -261,7 +261,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             mss: Bytes(1460),
-            receiver: ReceiverConfig {
+            receive: ReceiveConfig {
                 buffer: Bytes(65_535),
                 read_rate: None,
                 ack_every: 2,
@@ -314,7 +314,7 @@ impl Default for Config {
                 reset_when_closed: true,
                 time_wait: Duration::from_secs(240),
             },
-            sender: SenderConfig {
+            send: SendConfig {
                 buffer: None,
                 nagle: true,
                 window_scaling: false,

@@ -1,0 +1,206 @@
+//! The two shapes of a path element, and what passes between it and its caller.
+
+use core::fmt;
+use core::ops::{Index, IndexMut};
+use farpath_units::{Bytes, Instant};
+
+/// Which way a packet goes. `Forward` is from the data sender to the data receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// From the data sender to the data receiver.
+    Forward,
+    /// The ACK direction.
+    Reverse,
+}
+
+impl Direction {
+    /// Both, forward first.
+    pub const BOTH: [Direction; 2] = [Direction::Forward, Direction::Reverse];
+
+    /// The other way.
+    pub const fn opposite(self) -> Direction {
+        match self {
+            Direction::Forward => Direction::Reverse,
+            Direction::Reverse => Direction::Forward,
+        }
+    }
+
+    /// `forward` or `reverse`, as files and tables spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Direction::Forward => "forward",
+            Direction::Reverse => "reverse",
+        }
+    }
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// One value for each direction, indexed by [`Direction`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PerDirection<T> {
+    /// For packets from the data sender to the data receiver.
+    pub forward: T,
+    /// For packets in the ACK direction.
+    pub reverse: T,
+}
+
+impl<T> PerDirection<T> {
+    /// The same value both ways.
+    pub fn both(value: T) -> PerDirection<T>
+    where
+        T: Clone,
+    {
+        PerDirection { forward: value.clone(), reverse: value }
+    }
+
+    /// A value made for each direction.
+    pub fn from_fn(mut make: impl FnMut(Direction) -> T) -> PerDirection<T> {
+        PerDirection { forward: make(Direction::Forward), reverse: make(Direction::Reverse) }
+    }
+}
+
+impl<T> Index<Direction> for PerDirection<T> {
+    type Output = T;
+    fn index(&self, direction: Direction) -> &T {
+        match direction {
+            Direction::Forward => &self.forward,
+            Direction::Reverse => &self.reverse,
+        }
+    }
+}
+
+impl<T> IndexMut<Direction> for PerDirection<T> {
+    fn index_mut(&mut self, direction: Direction) -> &mut T {
+        match direction {
+            Direction::Forward => &mut self.forward,
+            Direction::Reverse => &mut self.reverse,
+        }
+    }
+}
+
+/// A packet as a path sees it: a simulated segment, or the bytes of an IP packet.
+pub trait PathPacket {
+    /// Length of the IP packet, headers included, link framing excluded.
+    fn wire_size(&self) -> Bytes;
+    /// Whether it carries TCP payload, for elements that count data packets only.
+    fn carries_data(&self) -> bool;
+}
+
+/// What a one-way element needs to know of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PacketView {
+    /// Length of the IP packet.
+    pub size: Bytes,
+    /// Whether it carries TCP payload.
+    pub carries_data: bool,
+}
+
+impl<P: PathPacket> From<&P> for PacketView {
+    fn from(packet: &P) -> PacketView {
+        PacketView { size: packet.wire_size(), carries_data: packet.carries_data() }
+    }
+}
+
+/// Why a packet was dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum DropCause {
+    /// A loss process chose it.
+    Loss,
+    /// At least one of its bits arrived wrong.
+    BitErrors,
+    /// The queue was full.
+    QueueOverflow,
+}
+
+impl DropCause {
+    /// As files and tables spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DropCause::Loss => "loss",
+            DropCause::BitErrors => "bit-errors",
+            DropCause::QueueOverflow => "queue-overflow",
+        }
+    }
+}
+
+impl fmt::Display for DropCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What an element with arithmetic in place of a store does with a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It leaves at this time.
+    Depart(Instant),
+    /// It leaves twice.
+    Duplicate(Instant, Instant),
+    /// It is gone.
+    Drop(DropCause),
+}
+
+/// An element whose answer is known when the packet comes in: delay, FIFO link, loss, reordering.
+///
+/// It stores no packet. A chain of them is run in one go, so that a packet costs one event however
+/// many elements it passes. Elements that must look at later events first (a half-duplex radio, a
+/// flow router) are [`PathElement`]s instead.
+pub trait Transit {
+    /// Decides about a packet that arrives at `now`, which never goes backwards within one direction.
+    fn transit(&mut self, now: Instant, direction: Direction, packet: PacketView) -> Fate;
+
+    /// Whether packets of one direction always leave in the order in which they came.
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
+    /// Bytes waiting just after the last packet was offered; `None` for an element without a queue.
+    fn backlog(&self, _direction: Direction) -> Option<Bytes> {
+        None
+    }
+}
+
+/// What became of an offered packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict<P> {
+    /// The element has it; it comes out of [`PathElement::take`].
+    Accepted,
+    /// It is gone. `at` is when, which in a chain can be later than the offer.
+    Dropped {
+        /// When.
+        at: Instant,
+        /// Why.
+        cause: DropCause,
+        /// The packet, for the trace.
+        packet: P,
+    },
+}
+
+/// A packet that leaves an element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Departure<P> {
+    /// When it was due: not the time of the call, so that a late wake-up never accumulates along a path.
+    pub due: Instant,
+    /// Which way it goes.
+    pub direction: Direction,
+    /// The packet.
+    pub packet: P,
+    /// `None` where it goes on; the cause where it was lost inside the element.
+    pub dropped: Option<DropCause>,
+}
+
+/// One piece of a path, both directions. It cannot tell virtual time from real time.
+pub trait PathElement<P> {
+    /// Offers a packet at `now`, which never goes backwards. A drop names its cause.
+    fn offer(&mut self, now: Instant, direction: Direction, packet: P) -> Verdict<P>;
+    /// Earliest departure; `None` while empty. Asking changes nothing.
+    fn next_departure(&self) -> Option<Instant>;
+    /// The packet due by `now`, stamped with the time it was due, not the time of the call.
+    fn take(&mut self, now: Instant) -> Option<Departure<P>>;
+}

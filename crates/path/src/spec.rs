@@ -1,0 +1,112 @@
+//! A path as plain data: what an experiment file says, before anything is built from it.
+
+use crate::PerDirection;
+use farpath_units::{Ber, Bytes, Duration, Probability, Rate};
+
+/// How long a drop-tail queue may get. What is being sent does not count, only what waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueLimit {
+    /// As long as it takes.
+    Unlimited,
+    /// So many bytes of IP packets.
+    Bytes(Bytes),
+    /// So many packets.
+    Packets(u64),
+}
+
+/// Which packets a counting loss process counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PacketCount {
+    /// Every packet.
+    All,
+    /// Only those that carry TCP payload; the others always pass.
+    Data,
+}
+
+/// One element of a path: a name that seeds its generators and its keys, and what it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ElementSpec {
+    /// Unique within the path.
+    pub name: String,
+    /// What it is, with its parameters.
+    pub kind: ElementKind,
+}
+
+/// The kinds of elements. Where a parameter is [`PerDirection`] the two directions may differ.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ElementKind {
+    /// Propagation: every packet leaves so much later.
+    Delay {
+        /// One-way.
+        delay: PerDirection<Duration>,
+    },
+    /// A serial link: serialization at its rate behind a drop-tail queue.
+    Link {
+        /// Bits on the wire, framing included.
+        rate: PerDirection<Rate>,
+        /// Drop-tail.
+        queue: PerDirection<QueueLimit>,
+        /// Framing per packet, on top of the IP packet. Ethernet: 38 B (preamble 8, header 14, FCS 4, gap 12).
+        overhead: Bytes,
+        /// Shortest IP packet that is sent without padding. Ethernet: 46 B.
+        min_packet: Bytes,
+    },
+    /// Independent loss: each packet is dropped with this probability.
+    Bernoulli {
+        /// Per packet.
+        loss_rate: PerDirection<Probability>,
+        /// What is exposed to it.
+        count: PacketCount,
+    },
+    /// Evenly spaced loss: every `every`-th packet is dropped, the first of them after `phase` others.
+    EvenlySpaced {
+        /// One drop in so many packets; `None` drops nothing.
+        every: PerDirection<Option<u64>>,
+        /// How many packets pass before the first drop; `every - 1` makes it the `every`-th packet.
+        phase: Option<u64>,
+        /// What is counted.
+        count: PacketCount,
+    },
+    /// Drops the packets with these numbers, counted from 1 in each direction.
+    Listed {
+        /// In rising order.
+        packets: PerDirection<Vec<u64>>,
+        /// What is counted.
+        count: PacketCount,
+    },
+    /// Two-state burst loss. The state moves once per packet, before its fate is drawn.
+    GilbertElliott {
+        /// Probability per packet of going from the good state to the bad one.
+        good_to_bad: Probability,
+        /// Probability per packet of going back.
+        bad_to_good: Probability,
+        /// Loss rate in the good state.
+        loss_good: Probability,
+        /// Loss rate in the bad state.
+        loss_bad: Probability,
+        /// Where it acts.
+        active: PerDirection<bool>,
+    },
+    /// Independent bit errors: a packet of n bits is dropped with probability `1 - (1 - BER)^n`.
+    BitErrors {
+        /// Per bit.
+        ber: PerDirection<Ber>,
+        /// Bytes exposed per packet on top of the IP packet (header and FCS of the frame).
+        overhead: Bytes,
+        /// Use `BER * n` (at most 1) in place of the exact form, as many papers do.
+        linear: bool,
+    },
+    /// Holds back a share of the packets, so that later ones overtake them.
+    Reorder {
+        /// Share of the packets that are held back.
+        share: PerDirection<Probability>,
+        /// For how long.
+        extra_delay: Duration,
+    },
+    /// Sends a share of the packets twice.
+    Duplicate {
+        /// Share of the packets that are sent twice.
+        share: PerDirection<Probability>,
+    },
+}
