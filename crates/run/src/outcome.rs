@@ -1,0 +1,34 @@
+//! How a flow ended. It is data, not an error.
+
+use core::fmt;
+
+/// How a flow ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// The receiving application has read every byte.
+    Completed,
+    /// No answer to any SYN in time.
+    ConnectTimedOut,
+    /// The connection was given up after it was opened: retries ran out, or the peer reset it.
+    Aborted,
+    /// Not over when the experiment's horizon came.
+    Horizon,
+}
+
+impl Outcome {
+    /// As files and tables spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Outcome::Completed => "completed",
+            Outcome::ConnectTimedOut => "connect_timed_out",
+            Outcome::Aborted => "aborted",
+            Outcome::Horizon => "horizon",
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

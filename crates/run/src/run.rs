@@ -1,0 +1,67 @@
+//! One run: one point of an experiment, one seed, one engine.
+
+use crate::{FlowRow, SegmentRow, SeriesRow};
+use core::fmt;
+
+/// Who computed or measured a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Engine {
+    /// Published closed forms.
+    Predict,
+    /// Packet-level discrete events.
+    Simulate,
+    /// The Linux kernel's TCP over the same path elements.
+    Emulate,
+    /// The Linux kernel's TCP over a real network.
+    Measure,
+}
+
+impl Engine {
+    /// As files, tables and flags spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Engine::Predict => "predict",
+            Engine::Simulate => "simulate",
+            Engine::Emulate => "emulate",
+            Engine::Measure => "measure",
+        }
+    }
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Where a run comes from: enough to make it again.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Provenance {
+    /// The experiment file as given.
+    pub experiment: String,
+    /// `key=value` changes on top of it: overrides first, then this point's place in the sweep.
+    pub changes: Vec<String>,
+    /// Program version.
+    pub version: String,
+    /// "Look before you trust this": what a reader of the numbers must know.
+    pub caveats: Vec<String>,
+}
+
+/// What an engine gives back for one point and one seed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Which point of the sweep, from 0.
+    pub point: u64,
+    /// Who made it.
+    pub engine: Engine,
+    /// Seed of the random elements; a prediction has none.
+    pub seed: Option<u64>,
+    /// One row per flow.
+    pub flows: Vec<FlowRow>,
+    /// State over time, when asked for.
+    pub series: Vec<SeriesRow>,
+    /// Every segment at both ends and every drop, when asked for.
+    pub segments: Vec<SegmentRow>,
+    /// Where it comes from.
+    pub provenance: Provenance,
+}

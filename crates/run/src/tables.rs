@@ -1,0 +1,203 @@
+//! The rows of a run's tables. Times are nanoseconds from the run's start, sizes bytes.
+
+use crate::Outcome;
+use core::fmt;
+use farpath_units::{Bytes, Duration, Instant};
+
+/// One flow: how it ended, how long it took, and what it cost.
+///
+/// A closed form knows few of these; what an engine does not know is `None`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlowRow {
+    /// Number within the run, from 0.
+    pub flow: u32,
+    /// `forward` where the data goes the path's forward way, else `reverse`.
+    pub direction: &'static str,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// When it ended that way.
+    pub ended_at: Option<Instant>,
+    /// What happened, in a few words, where the outcome alone does not say ("reset by peer").
+    pub detail: String,
+    /// When its opener sent the first SYN.
+    pub start: Instant,
+    /// From the start until the data sender may send data.
+    pub connect_time: Option<Duration>,
+    /// From the start until the receiving application has read the last byte. Published as "response time".
+    pub transfer_time: Option<Duration>,
+    /// Size of the transfer.
+    pub bytes: Bytes,
+    /// Bytes that the receiving application has read.
+    pub bytes_read: Bytes,
+    /// New application bytes per second of transfer time, in bit/s.
+    pub goodput_bit_per_s: Option<f64>,
+    /// TCP payload bytes sent, retransmissions included, per second of transfer time, in bit/s.
+    pub throughput_bit_per_s: Option<f64>,
+    /// Goodput over throughput.
+    pub efficiency: Option<f64>,
+    /// Segments with payload that the data sender sent, retransmissions included.
+    pub data_segments: Option<f64>,
+    /// Of these, sent again.
+    pub retransmissions: Option<f64>,
+    /// Of the retransmissions, those whose payload the receiver already had.
+    pub spurious_retransmissions: Option<f64>,
+    /// Expirations of the data sender's retransmission timer (data only).
+    pub timeouts: Option<f64>,
+    /// Entries into fast retransmit.
+    pub fast_retransmits: Option<f64>,
+    /// Duplicate ACKs that the data sender received.
+    pub dup_acks: Option<f64>,
+    /// Segments without payload that the data receiver sent.
+    pub pure_acks: Option<f64>,
+    /// SYNs that the opener sent.
+    pub syns: Option<f64>,
+    /// SYN/ACKs that the other end sent.
+    pub synacks: Option<f64>,
+    /// Packets of the flow dropped on the way, by direction of the data and of the ACKs.
+    pub drops_data_direction: Option<f64>,
+    /// Packets of the flow dropped on the way, in the ACK direction.
+    pub drops_ack_direction: Option<f64>,
+    /// Of all these drops: `loss` 3, `queue-overflow` 1 ...; sorted by cause, absent causes left out.
+    pub drops_by_cause: Vec<(&'static str, u64)>,
+    /// Congestion window at the end.
+    pub final_cwnd: Option<Bytes>,
+    /// Congestion window averaged over the time of the transfer.
+    pub mean_cwnd: Option<f64>,
+    /// Smallest RTT sample.
+    pub min_rtt: Option<Duration>,
+    /// Smoothed RTT at the end.
+    pub srtt: Option<Duration>,
+    /// Retransmission timeout at the end.
+    pub rto: Option<Duration>,
+}
+
+/// What a point of a series is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Metric {
+    /// Congestion window, bytes.
+    Cwnd,
+    /// Slow start threshold, bytes.
+    Ssthresh,
+    /// Sent and not cumulatively acknowledged (RFC 5681 §2), bytes.
+    FlightSize,
+    /// Estimate of what is still in the network (RFC 6675 §2), bytes.
+    Pipe,
+    /// One RTT sample, ns.
+    RttSample,
+    /// Smoothed RTT, ns.
+    Srtt,
+    /// RTT variation, ns.
+    Rttvar,
+    /// Retransmission timeout with its back-off, ns.
+    Rto,
+    /// Window announced by the receiver, bytes.
+    Rwnd,
+    /// Bytes that the receiving application has read.
+    Delivered,
+    /// Cumulatively acknowledged bytes, at the sender.
+    Acked,
+    /// Longest queue on the path in the data direction, bytes.
+    Queue,
+}
+
+impl Metric {
+    /// As files and tables spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Metric::Cwnd => "cwnd",
+            Metric::Ssthresh => "ssthresh",
+            Metric::FlightSize => "flight_size",
+            Metric::Pipe => "pipe",
+            Metric::RttSample => "rtt_sample",
+            Metric::Srtt => "srtt",
+            Metric::Rttvar => "rttvar",
+            Metric::Rto => "rto",
+            Metric::Rwnd => "rwnd",
+            Metric::Delivered => "delivered",
+            Metric::Acked => "acked",
+            Metric::Queue => "queue",
+        }
+    }
+
+    /// `B` or `ns`.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Metric::RttSample | Metric::Srtt | Metric::Rttvar | Metric::Rto => "ns",
+            _ => "B",
+        }
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// One value of a series; recorded when it changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SeriesRow {
+    /// When.
+    pub time: Instant,
+    /// Which flow.
+    pub flow: u32,
+    /// What.
+    pub metric: Metric,
+    /// How much, in the metric's unit.
+    pub value: u64,
+}
+
+/// What happened to a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SegmentEvent {
+    /// It left an end.
+    Sent,
+    /// It reached the other.
+    Received,
+    /// It was dropped on the way.
+    Dropped,
+}
+
+impl SegmentEvent {
+    /// As files and tables spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            SegmentEvent::Sent => "sent",
+            SegmentEvent::Received => "received",
+            SegmentEvent::Dropped => "dropped",
+        }
+    }
+}
+
+/// One segment at one end, or one drop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SegmentRow {
+    /// When.
+    pub time: Instant,
+    /// Which flow.
+    pub flow: u32,
+    /// What happened.
+    pub event: SegmentEvent,
+    /// Why it was dropped.
+    pub cause: Option<&'static str>,
+    /// `forward` or `reverse`: its way over the path.
+    pub direction: &'static str,
+    /// Sequence number on the wire.
+    pub seq: u32,
+    /// Acknowledgment number on the wire.
+    pub ack: u32,
+    /// Payload bytes.
+    pub len: u32,
+    /// Window field, unscaled.
+    pub window: u16,
+    /// Control bits, as in the header.
+    pub flags: u8,
+    /// Bytes of the IP packet.
+    pub size: u32,
+    /// SACK blocks, start and end sequence number.
+    pub sack: Vec<(u32, u32)>,
+    /// TSval and TSecr.
+    pub timestamps: Option<(u32, u32)>,
+    /// Whether the sender had sent its payload before.
+    pub retransmission: bool,
+}
