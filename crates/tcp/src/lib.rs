@@ -2,11 +2,30 @@
 //!
 //! Time is an argument, so a connection is a pure function of what it is told: the same endpoint is
 //! simulated a million segments a second, and put on a real device to talk to a Linux kernel.
+//!
+//! [`Connection`] is one end; [`Config`] is everything in which stacks differ. Positions inside are
+//! `u64` and never wrap; a [`Segment`] carries 32-bit sequence numbers, options and a payload length,
+//! and [`wire`] turns it into the bytes of an IP packet and back.
 
+pub mod cc;
 pub mod config;
+mod connection;
+mod endpoint;
+mod intervals;
+pub mod pattern;
+mod receiver;
+mod recovery;
+mod rtt;
+mod scoreboard;
 mod segment;
+mod sender;
 mod seq;
 
 pub use config::Config;
+pub use connection::{CloseReason, Connection, State, Stats};
+pub use endpoint::Endpoint;
+pub use receiver::Receiver;
+pub use rtt::RttEstimator;
 pub use segment::{Flags, SackBlock, SackBlocks, Segment, Timestamps};
+pub use sender::{SendStats, Sender};
 pub use seq::Seq;

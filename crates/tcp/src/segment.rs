@@ -77,7 +77,8 @@ pub struct SackBlocks {
 
 impl SackBlocks {
     /// None.
-    pub const EMPTY: SackBlocks = SackBlocks { blocks: [SackBlock { start: Seq(0), end: Seq(0) }; 4], count: 0 };
+    pub const EMPTY: SackBlocks =
+        SackBlocks { blocks: [SackBlock { start: Seq(0), end: Seq(0) }; 4], count: 0 };
 
     /// Adds a block; false when there is no room.
     pub fn push(&mut self, block: SackBlock) -> bool {
@@ -143,9 +144,7 @@ impl Segment {
 
     /// Sequence space that it takes up: payload, plus one each for SYN and FIN.
     pub const fn seq_len(&self) -> u64 {
-        self.len as u64
-            + self.flags.contains(Flags::SYN) as u64
-            + self.flags.contains(Flags::FIN) as u64
+        self.len as u64 + self.flags.contains(Flags::SYN) as u64 + self.flags.contains(Flags::FIN) as u64
     }
 
     /// Length of the options, padded to whole words; at most 40.

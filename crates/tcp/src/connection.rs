@@ -1,0 +1,675 @@
+//! One end of a connection: states, handshake, teardown (RFC 9293 §3.3.2, §3.5, §3.6, §3.10.7).
+
+use crate::config::Config;
+use crate::receiver::Receiver;
+use crate::sender::{Acknowledgment, Sender, Transmission};
+use crate::{Endpoint, Flags, SackBlock, Segment, Seq, Timestamps};
+use farpath_units::{Duration, Instant};
+
+/// RFC 9293 §3.3.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the states are the RFC's")]
+pub enum State {
+    Closed,
+    Listen,
+    SynSent,
+    SynReceived,
+    Established,
+    FinWait1,
+    FinWait2,
+    CloseWait,
+    Closing,
+    LastAck,
+    TimeWait,
+}
+
+/// Why a connection is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CloseReason {
+    /// Both ends have sent FIN, and have had it acknowledged.
+    Finished,
+    /// No answer to any SYN.
+    ConnectTimedOut,
+    /// The peer refused the SYN with a reset.
+    Refused,
+    /// The peer reset the connection.
+    Reset,
+    /// One segment was retransmitted as often as is allowed.
+    RetriesExhausted,
+    /// The application aborted it.
+    Aborted,
+}
+
+impl CloseReason {
+    /// In words.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            CloseReason::Finished => "finished",
+            CloseReason::ConnectTimedOut => "no answer to any SYN",
+            CloseReason::Refused => "refused by peer",
+            CloseReason::Reset => "reset by peer",
+            CloseReason::RetriesExhausted => "retries exhausted",
+            CloseReason::Aborted => "aborted by the application",
+        }
+    }
+}
+
+/// Counts of what a connection did, beside its two halves'.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stats {
+    /// SYNs sent.
+    pub syns: u64,
+    /// SYN/ACKs sent.
+    pub synacks: u64,
+    /// Segments without payload, SYN, FIN or RST sent.
+    pub pure_acks: u64,
+    /// Segments sent.
+    pub segments_sent: u64,
+    /// Segments received.
+    pub segments_received: u64,
+    /// Segments dropped for what their header says: outside the window, an ACK of nothing sent, a stale timestamp.
+    pub segments_refused: u64,
+}
+
+/// One end of a TCP connection.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    config: Config,
+    state: State,
+    isn: Seq,
+    peer_isn: Seq,
+    sender: Sender,
+    receiver: Receiver,
+    /// Whether this end opened: what a failed handshake falls back to.
+    active: bool,
+    /// A SYN or SYN/ACK is to be sent now.
+    syn_due: bool,
+    syn_sent_at: Option<Instant>,
+    syn_timer: Option<Instant>,
+    /// SYNs or SYN/ACKs charged against the budget.
+    attempts: u32,
+    syn_timeouts: u32,
+    reset: Option<Segment>,
+    time_wait_until: Option<Instant>,
+    timestamps: Option<TimestampState>,
+    /// Shift of the windows that the peer announces, and of ours; both zero unless both ends offered.
+    peer_scale: u8,
+    own_scale: u8,
+    scale_agreed: bool,
+    established_at: Option<Instant>,
+    closed: Option<(CloseReason, Instant)>,
+    /// Sequence position and acknowledgment of the segment that last updated the window (SND.WL1, SND.WL2).
+    window_from: (u64, u64),
+    stats: Stats,
+}
+
+/// RFC 7323 §4.
+#[derive(Debug, Clone, Copy, Default)]
+struct TimestampState {
+    /// TS.Recent.
+    recent: u32,
+    /// Last.ACK.sent.
+    last_ack_sent: u64,
+}
+
+/// Room that the timestamps option takes from every segment, padding included.
+const TIMESTAMPS_LEN: u64 = 12;
+/// What a peer that does not say takes (RFC 9293 §3.7.1).
+const DEFAULT_PEER_MSS: u16 = 536;
+
+impl Connection {
+    /// An end that opens the connection when it is first polled.
+    pub fn connect(config: &Config, isn: Seq) -> Connection {
+        let mut connection = Connection::new(config, isn, true);
+        connection.state = State::SynSent;
+        connection.syn_due = true;
+        connection
+    }
+
+    /// An end that waits to be opened.
+    pub fn listen(config: &Config, isn: Seq) -> Connection {
+        let mut connection = Connection::new(config, isn, false);
+        connection.state = State::Listen;
+        connection
+    }
+
+    fn new(config: &Config, isn: Seq, active: bool) -> Connection {
+        let own_scale = if config.send.window_scaling { scale_for(config.receive.buffer.0) } else { 0 };
+        Connection {
+            config: config.clone(),
+            state: State::Closed,
+            isn,
+            peer_isn: Seq(0),
+            sender: Sender::new(config),
+            receiver: Receiver::new(&config.receive, config.mss.0),
+            active,
+            syn_due: false,
+            syn_sent_at: None,
+            syn_timer: None,
+            attempts: 0,
+            syn_timeouts: 0,
+            reset: None,
+            time_wait_until: None,
+            timestamps: config.send.timestamps.then(TimestampState::default),
+            peer_scale: 0,
+            own_scale,
+            scale_agreed: false,
+            established_at: None,
+            closed: None,
+            window_from: (0, 0),
+            stats: Stats::default(),
+        }
+    }
+
+    /// RFC 9293's state.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// The sending half.
+    pub fn sender(&self) -> &Sender {
+        &self.sender
+    }
+
+    /// The receiving half.
+    pub fn receiver(&self) -> &Receiver {
+        &self.receiver
+    }
+
+    /// Counters of the connection as a whole.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// When the handshake was over at this end.
+    pub fn established_at(&self) -> Option<Instant> {
+        self.established_at
+    }
+
+    /// How and when the connection ended.
+    pub fn closed(&self) -> Option<(CloseReason, Instant)> {
+        self.closed
+    }
+
+    /// Gives the connection up: the peer is told with a reset.
+    pub fn abort(&mut self, now: Instant) {
+        if self.is_synchronized() {
+            self.reset =
+                Some(Segment::new(Flags::RST | Flags::ACK, self.isn.at(self.sender.max), self.ack_seq()));
+        }
+        self.finish(CloseReason::Aborted, now);
+    }
+
+    fn is_synchronized(&self) -> bool {
+        !matches!(self.state, State::Closed | State::Listen | State::SynSent)
+    }
+
+    fn finish(&mut self, reason: CloseReason, now: Instant) {
+        self.state = State::Closed;
+        self.syn_due = false;
+        self.syn_timer = None;
+        self.time_wait_until = None;
+        if self.closed.is_none() {
+            self.closed = Some((reason, now));
+        }
+    }
+
+    /// A half-open connection is forgotten; the listener behind it goes on.
+    fn forget_half_open(&mut self) {
+        let (closed, stats) = (self.closed, self.stats);
+        *self = Connection::listen(&self.config, self.isn);
+        (self.closed, self.stats) = (closed, stats);
+    }
+
+    // ---- Segments out ----
+
+    fn ack_seq(&self) -> Seq {
+        self.peer_isn.at(self.receiver.next())
+    }
+
+    /// A segment with what every segment of this connection carries.
+    fn segment(&mut self, now: Instant, flags: Flags, position: u64) -> Segment {
+        let mut segment = Segment::new(flags, self.isn.at(position), Seq(0));
+        if flags.contains(Flags::ACK) {
+            segment.ack = self.ack_seq();
+            self.receiver.ack_sent();
+        }
+        let scale = if flags.contains(Flags::SYN) { 0 } else { self.own_scale };
+        segment.window = (self.receiver.announce(scale) >> scale) as u16;
+        if let Some(state) = &mut self.timestamps {
+            state.last_ack_sent = self.receiver.next();
+            segment.timestamps = Some(Timestamps { value: clock_ms(now), echo: state.recent });
+        }
+        segment
+    }
+
+    fn syn(&mut self, now: Instant) -> Segment {
+        self.syn_due = false;
+        let answers = self.state == State::SynReceived;
+        let flags = if answers { Flags::SYN | Flags::ACK } else { Flags::SYN };
+        let mut segment = self.segment(now, flags, 0);
+        segment.mss = Some(u16::try_from(self.config.mss.0).unwrap_or(u16::MAX));
+        // A SYN/ACK carries only what the SYN offered; `take_syn` has seen to that.
+        let offers_scale = self.config.send.window_scaling && (!answers || self.scale_agreed);
+        segment.window_scale = offers_scale.then_some(self.own_scale);
+        segment.sack_permitted = self.config.recovery.sack && (!answers || self.sender.sack_enabled);
+        self.syn_sent_at.get_or_insert(now);
+        if answers {
+            self.stats.synacks += 1;
+        } else {
+            self.stats.syns += 1;
+        }
+        self.syn_timer = Some(self.sender.rtt.deadline(now));
+        segment
+    }
+
+    fn data(&mut self, now: Instant, transmission: Transmission) -> Segment {
+        let Transmission { start, len, fin } = transmission;
+        let mut flags = Flags::ACK;
+        if fin {
+            flags |= Flags::FIN;
+        }
+        let mut segment = self.segment(now, flags, start);
+        segment.len = len as u16;
+        // No more to come right behind it: the receiver may as well read.
+        if len > 0 && (fin || start + len == self.sender.max && self.sender.nothing_more()) {
+            segment.flags |= Flags::PSH;
+        }
+        if fin {
+            self.on_fin_sent();
+        }
+        segment
+    }
+
+    fn pure_ack(&mut self, now: Instant) -> Segment {
+        let mut segment = self.segment(now, Flags::ACK, self.sender.max);
+        if self.sender.sack_enabled {
+            let max = if segment.timestamps.is_some() { 3 } else { 4 };
+            for block in self.receiver.sack_blocks(max) {
+                segment.sack.push(SackBlock {
+                    start: self.peer_isn.at(block.start),
+                    end: self.peer_isn.at(block.end),
+                });
+            }
+        }
+        self.stats.pure_acks += 1;
+        segment
+    }
+
+    fn on_fin_sent(&mut self) {
+        self.state = match self.state {
+            State::Established | State::SynReceived => State::FinWait1,
+            State::CloseWait => State::LastAck,
+            other => other,
+        };
+    }
+
+    // ---- Segments in ----
+
+    fn on_listen(&mut self, seg: &Segment) {
+        if seg.flags.contains(Flags::RST) {
+            return;
+        }
+        if seg.flags.contains(Flags::ACK) {
+            self.reject(seg);
+        } else if seg.flags.contains(Flags::SYN) {
+            self.take_syn(seg);
+            self.state = State::SynReceived;
+            self.attempts = 1;
+            self.syn_due = true;
+        }
+    }
+
+    fn take_syn(&mut self, seg: &Segment) {
+        self.peer_isn = seg.seq;
+        self.receiver.on_syn();
+        let peer_mss = seg.mss.unwrap_or(DEFAULT_PEER_MSS);
+        self.timestamps = self.timestamps.filter(|_| seg.timestamps.is_some());
+        if let (Some(state), Some(theirs)) = (&mut self.timestamps, seg.timestamps) {
+            state.recent = theirs.value;
+        }
+        let options = if self.timestamps.is_some() { TIMESTAMPS_LEN } else { 0 };
+        // RFC 6691: the option does not count TCP options, the segment does.
+        self.sender.smss = self.config.mss.0.min(u64::from(peer_mss)).saturating_sub(options).max(1);
+        self.sender.sack_enabled = self.config.recovery.sack && seg.sack_permitted;
+        self.scale_agreed = self.config.send.window_scaling && seg.window_scale.is_some();
+        if self.scale_agreed {
+            self.peer_scale = seg.window_scale.unwrap_or(0).min(14);
+        } else {
+            (self.own_scale, self.peer_scale) = (0, 0);
+        }
+        self.window_from = (0, 0);
+        self.sender.rwnd = u64::from(seg.window);
+    }
+
+    fn on_syn_sent(&mut self, now: Instant, seg: &Segment) {
+        let acks_syn = seg.flags.contains(Flags::ACK) && seg.ack == self.isn.at(1);
+        if seg.flags.contains(Flags::ACK) && !acks_syn {
+            if !seg.flags.contains(Flags::RST) {
+                self.reject(seg);
+            }
+            return;
+        }
+        if seg.flags.contains(Flags::RST) {
+            if acks_syn {
+                self.finish(CloseReason::Refused, now);
+            }
+            return;
+        }
+        if !seg.flags.contains(Flags::SYN) {
+            return;
+        }
+        self.take_syn(seg);
+        if acks_syn {
+            self.establish(now, u64::from(seg.window));
+            self.receiver.demand_ack();
+        } else {
+            // Both ends opened at once (RFC 9293 §3.5, Figure 7).
+            self.state = State::SynReceived;
+            self.syn_due = true;
+        }
+    }
+
+    fn establish(&mut self, now: Instant, rwnd: u64) {
+        let timed_out = self.syn_timeouts > 0;
+        // Karn: a SYN that was sent again measures nothing, except where the stack is like that.
+        let measurable = !timed_out || !self.config.rto.karn_on_syn;
+        if let Some(sent) = self.syn_sent_at.filter(|_| measurable) {
+            self.sender.rtt.sample(sent, now);
+        }
+        self.state = State::Established;
+        self.established_at = Some(now);
+        self.syn_timer = None;
+        self.syn_due = false;
+        let (smss, sack) = (self.sender.smss, self.sender.sack_enabled);
+        self.sender.establish(now, smss, sack, rwnd, timed_out);
+    }
+
+    fn on_synchronized(&mut self, now: Instant, seg: &Segment) {
+        let start = seg.seq.position(self.peer_isn, self.receiver.next());
+        let Some(start) = start.filter(|&start| self.receiver.acceptable(start, seg.seq_len())) else {
+            self.refuse(seg);
+            return;
+        };
+        if self.is_stale(seg) {
+            self.refuse(seg);
+            return;
+        }
+        if seg.flags.contains(Flags::RST) {
+            self.on_reset(now, start);
+            return;
+        }
+        if seg.flags.contains(Flags::SYN) {
+            // RFC 5961 §4: never trust it, ask by ACK.
+            self.refuse(seg);
+            return;
+        }
+        if !seg.flags.contains(Flags::ACK) {
+            self.stats.segments_refused += 1;
+            return;
+        }
+        let Some(ack) = seg.ack.position(self.isn, self.sender.una).filter(|&ack| ack <= self.sender.max)
+        else {
+            if self.state == State::SynReceived {
+                self.reject(seg);
+            } else {
+                self.refuse(seg);
+            }
+            return;
+        };
+        self.take_timestamp(seg, start);
+        if self.state == State::SynReceived && ack >= 1 {
+            self.establish(now, u64::from(seg.window) << self.peer_scale);
+        }
+        self.on_acknowledgment(now, seg, start, ack);
+        if seg.len > 0 || seg.flags.contains(Flags::FIN) {
+            let end = start + u64::from(seg.len);
+            self.receiver.on_data(now, start..end, seg.flags.contains(Flags::FIN));
+            if self.receiver.finished() {
+                self.on_fin_received(now);
+            }
+        }
+    }
+
+    fn on_acknowledgment(&mut self, now: Instant, seg: &Segment, start: u64, ack: u64) {
+        // RFC 9293 §3.10.7.4: only a segment not older than the last one to do so updates the window.
+        let mut window = self.sender.rwnd;
+        if (start, ack) >= self.window_from || ack > self.window_from.1 {
+            window = u64::from(seg.window) << self.peer_scale;
+            self.window_from = (start, ack);
+        }
+        let una = self.sender.una;
+        let mut acknowledgment = Acknowledgment {
+            ack: ack.max(una),
+            window,
+            sack: Vec::new(),
+            pure: seg.seq_len() == 0 && ack == una,
+            echoed: self.timestamps.and(seg.timestamps).map(|t| echoed_at(now, t.echo)),
+        };
+        for block in seg.sack.as_slice() {
+            if let (Some(start), Some(end)) =
+                (block.start.position(self.isn, una), block.end.position(self.isn, una))
+                && start < end
+            {
+                acknowledgment.sack.push(start..end);
+            }
+        }
+        self.sender.on_ack(now, &acknowledgment);
+        if self.sender.fin_acked() {
+            self.on_fin_acked(now);
+        }
+    }
+
+    fn on_fin_acked(&mut self, now: Instant) {
+        match self.state {
+            State::FinWait1 => self.state = State::FinWait2,
+            State::Closing => self.enter_time_wait(now),
+            State::LastAck => self.finish(CloseReason::Finished, now),
+            _ => {}
+        }
+    }
+
+    fn on_fin_received(&mut self, now: Instant) {
+        match self.state {
+            State::Established | State::SynReceived => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 | State::TimeWait => self.enter_time_wait(now),
+            _ => {}
+        }
+    }
+
+    fn enter_time_wait(&mut self, now: Instant) {
+        self.state = State::TimeWait;
+        self.time_wait_until = Some(now + self.config.handshake.time_wait);
+        self.closed.get_or_insert((CloseReason::Finished, now));
+    }
+
+    /// RFC 5961 §3.2: exactly at `rcv_nxt` it is believed, elsewhere in the window it is questioned.
+    fn on_reset(&mut self, now: Instant, start: u64) {
+        if start != self.receiver.next() {
+            self.receiver.demand_ack();
+        } else if self.state == State::SynReceived && !self.active {
+            self.forget_half_open();
+        } else {
+            self.finish(CloseReason::Reset, now);
+        }
+    }
+
+    /// A segment that says nothing we can use: the peer is told where we are, unless it is a reset.
+    fn refuse(&mut self, seg: &Segment) {
+        self.stats.segments_refused += 1;
+        if seg.flags.contains(Flags::RST) {
+            return;
+        }
+        if self.state == State::SynReceived && seg.flags.contains(Flags::SYN) && seg.seq == self.peer_isn {
+            self.on_duplicate_syn();
+            return;
+        }
+        self.receiver.demand_ack();
+    }
+
+    /// The SYN again: our SYN/ACK was lost or is late, so it is sent again.
+    fn on_duplicate_syn(&mut self) {
+        if self.config.handshake.synack_shared_budget {
+            if self.config.handshake.synack_attempts.is_some_and(|most| self.attempts >= most) {
+                return;
+            }
+            self.attempts += 1;
+        }
+        self.syn_due = true;
+    }
+
+    /// RFC 7323 §5.2 (PAWS): a timestamp older than what has been seen belongs to an old segment.
+    fn is_stale(&self, seg: &Segment) -> bool {
+        match (self.timestamps, seg.timestamps) {
+            (Some(state), Some(theirs)) => {
+                !seg.flags.contains(Flags::RST) && (theirs.value.wrapping_sub(state.recent) as i32) < 0
+            }
+            _ => false,
+        }
+    }
+
+    /// RFC 7323 §4.3: TS.Recent follows the segment that the next ACK will be about.
+    fn take_timestamp(&mut self, seg: &Segment, start: u64) {
+        if let (Some(state), Some(theirs)) = (&mut self.timestamps, seg.timestamps)
+            && start <= state.last_ack_sent
+        {
+            state.recent = theirs.value;
+        }
+    }
+
+    /// Answers a segment for a connection that is not there (RFC 9293 §3.10.7.1).
+    fn reject(&mut self, seg: &Segment) {
+        if seg.flags.contains(Flags::RST) || !self.config.handshake.reset_when_closed {
+            return;
+        }
+        self.reset = Some(if seg.flags.contains(Flags::ACK) {
+            Segment::new(Flags::RST, seg.ack, Seq(0))
+        } else {
+            Segment::new(Flags::RST | Flags::ACK, Seq(0), seg.seq.at(seg.seq_len()))
+        });
+    }
+
+    // ---- Timers ----
+
+    fn on_syn_timer(&mut self, now: Instant) {
+        self.syn_timer = None;
+        let handshake = &self.config.handshake;
+        let most =
+            if self.state == State::SynSent { handshake.syn_attempts } else { handshake.synack_attempts };
+        if most.is_some_and(|most| self.attempts >= most) {
+            if self.active {
+                self.finish(CloseReason::ConnectTimedOut, now);
+            } else {
+                self.forget_half_open();
+            }
+            return;
+        }
+        self.attempts += 1;
+        self.syn_timeouts += 1;
+        if self.syn_timeouts > handshake.syn_linear_timeouts || self.state == State::SynReceived {
+            self.sender.rtt.back_off();
+        }
+        self.syn_due = true;
+    }
+}
+
+impl Endpoint for Connection {
+    fn on_segment(&mut self, now: Instant, segment: &Segment) {
+        self.stats.segments_received += 1;
+        match self.state {
+            State::Closed => self.reject(segment),
+            State::Listen => self.on_listen(segment),
+            State::SynSent => self.on_syn_sent(now, segment),
+            _ => self.on_synchronized(now, segment),
+        }
+    }
+
+    fn on_timer(&mut self, now: Instant) {
+        if self.syn_timer.is_some_and(|due| due <= now) {
+            self.on_syn_timer(now);
+        }
+        self.receiver.on_timer(now);
+        if self.is_synchronized() && self.state != State::SynReceived && !self.sender.on_timer(now) {
+            self.finish(CloseReason::RetriesExhausted, now);
+        }
+        if self.time_wait_until.is_some_and(|due| due <= now) {
+            self.finish(CloseReason::Finished, now);
+        }
+    }
+
+    fn poll_segment(&mut self, now: Instant) -> Option<Segment> {
+        let segment = self.choose_segment(now)?;
+        self.stats.segments_sent += 1;
+        Some(segment)
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        let sender = match self.state {
+            State::Closed | State::Listen | State::SynSent | State::SynReceived => None,
+            _ => self.sender.next_due(),
+        };
+        let receiver = if self.is_synchronized() { self.receiver.next_due() } else { None };
+        [self.syn_timer, sender, receiver, self.time_wait_until].into_iter().flatten().min()
+    }
+
+    fn write(&mut self, bytes: u64) -> u64 {
+        self.sender.write(bytes)
+    }
+
+    fn readable(&self) -> u64 {
+        self.receiver.readable()
+    }
+
+    fn read(&mut self, max: u64) -> u64 {
+        self.receiver.read(max)
+    }
+
+    fn close(&mut self) {
+        self.sender.finish();
+    }
+}
+
+impl Connection {
+    fn choose_segment(&mut self, now: Instant) -> Option<Segment> {
+        if let Some(reset) = self.reset.take() {
+            return Some(reset);
+        }
+        match self.state {
+            State::Closed | State::Listen => None,
+            State::SynSent | State::SynReceived => {
+                if self.attempts == 0 {
+                    self.attempts = 1;
+                }
+                self.syn_due.then(|| self.syn(now))
+            }
+            _ => {
+                if let Some(transmission) = self.sender.next_transmission(now) {
+                    return Some(self.data(now, transmission));
+                }
+                self.receiver.ack_due().then(|| self.pure_ack(now))
+            }
+        }
+    }
+
+    /// How long after the start the peer may hear of us again: for callers that keep several connections.
+    pub fn is_over(&self) -> bool {
+        matches!(self.state, State::Closed | State::TimeWait) && self.reset.is_none()
+    }
+}
+
+/// The smallest shift with which the buffer fits the window field (RFC 7323 §2.2), at most 14.
+fn scale_for(buffer: u64) -> u8 {
+    (0..14).find(|&shift| buffer >> shift <= u64::from(u16::MAX)).unwrap_or(14)
+}
+
+/// The timestamp clock: one tick a millisecond (RFC 7323 §5.4 asks for 1 ms to 1 s), from 1 so that 0 means none.
+fn clock_ms(now: Instant) -> u32 {
+    (now.as_nanos() / 1_000_000) as u32 + 1
+}
+
+/// When the clock showed `echo`, seen from `now`; not later than `now`.
+fn echoed_at(now: Instant, echo: u32) -> Instant {
+    let ago = Duration::from_millis(u64::from(clock_ms(now).wrapping_sub(echo)));
+    Instant::from_nanos(now.as_nanos().saturating_sub(ago.as_nanos()))
+}

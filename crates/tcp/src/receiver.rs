@@ -1,0 +1,258 @@
+//! The receiving half: reassembly, the window, and when to acknowledge.
+
+use crate::config::{AckClock, ReceiveConfig};
+use crate::intervals::IntervalSet;
+use core::ops::Range;
+use farpath_units::{Duration, Instant};
+
+/// How many recent arrivals are remembered for the order of SACK blocks.
+const RECENT: usize = 4;
+
+/// The receiving half of a connection. Positions are u64; 0 is the peer's SYN.
+#[derive(Debug, Clone)]
+pub struct Receiver {
+    config: ReceiveConfig,
+    /// `rcv_nxt`.
+    next: u64,
+    out_of_order: IntervalSet,
+    /// Starts of the latest out-of-order arrivals, newest first (RFC 2018 §4).
+    recent: [u64; RECENT],
+    /// In order, and not read by the application yet.
+    unread: u64,
+    /// Right edge of the window last announced.
+    announced: u64,
+    /// Position after the peer's FIN, once it is known.
+    fin_at: Option<u64>,
+    mss: u64,
+    ack: AckState,
+    quick_acks_left: u32,
+    duplicate_segments: u64,
+}
+
+/// What the peer is owed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AckState {
+    Nothing,
+    /// So many segments, at the latest at this time.
+    Withheld {
+        segments: u32,
+        until: Instant,
+    },
+    Now,
+}
+
+impl Receiver {
+    /// A receiver before the peer's SYN came.
+    pub fn new(config: &ReceiveConfig, mss: u64) -> Receiver {
+        Receiver {
+            config: config.clone(),
+            next: 0,
+            out_of_order: IntervalSet::default(),
+            recent: [0; RECENT],
+            unread: 0,
+            announced: 0,
+            fin_at: None,
+            mss,
+            ack: AckState::Nothing,
+            quick_acks_left: config.quick_acks,
+            duplicate_segments: 0,
+        }
+    }
+
+    /// `rcv_nxt`: the next position expected.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// The peer's SYN came.
+    pub fn on_syn(&mut self) {
+        self.next = self.next.max(1);
+    }
+
+    /// Whether the peer's FIN and all before it have arrived.
+    pub fn finished(&self) -> bool {
+        self.fin_at.is_some_and(|end| self.next >= end)
+    }
+
+    /// Bytes that the application can read.
+    pub fn readable(&self) -> u64 {
+        self.unread
+    }
+
+    /// Segments whose payload had all arrived before.
+    pub fn duplicate_segments(&self) -> u64 {
+        self.duplicate_segments
+    }
+
+    /// RFC 9293 §3.10.7.4, first: whether any of `len` positions from `start` on are within the window.
+    pub fn acceptable(&self, start: u64, len: u64) -> bool {
+        let window = self.next..self.announced.max(self.next);
+        match (len, window.is_empty()) {
+            (0, true) => start == self.next,
+            (0, false) => window.contains(&start),
+            (_, true) => false,
+            (_, false) => start < window.end && start + len > window.start,
+        }
+    }
+
+    /// Takes payload at `range`, with a FIN behind it or not.
+    pub fn on_data(&mut self, now: Instant, range: Range<u64>, fin: bool) {
+        let within = range.start.max(self.next)..range.end.min(self.announced.max(self.next));
+        let all_there = within.end == range.end;
+        if fin && all_there {
+            self.fin_at = Some(range.end + 1);
+        }
+        if within.is_empty() && !range.is_empty() {
+            // Old, or beyond the window: the sender must learn where we are (RFC 9293 §3.10.7.4).
+            self.duplicate_segments += u64::from(range.end <= self.next);
+            self.ack = AckState::Now;
+            return;
+        }
+        if within.start > self.next {
+            self.take_out_of_order(within);
+            return;
+        }
+        let was_holed = !self.out_of_order.is_empty();
+        self.advance_to(within.end);
+        if was_holed {
+            if let Some(end) = self.out_of_order.take_from(self.next) {
+                self.advance_to(end);
+            }
+            self.out_of_order.remove_below(self.next);
+        }
+        let finished = self.fin_at == Some(self.next + 1);
+        if finished {
+            self.next += 1;
+        }
+        if was_holed || finished {
+            // RFC 5681 §4.2: at once when a segment fills all or part of a gap.
+            self.ack = AckState::Now;
+        } else if !range.is_empty() {
+            self.withhold(now);
+        }
+    }
+
+    fn take_out_of_order(&mut self, range: Range<u64>) {
+        let mut news = false;
+        self.out_of_order.insert(range.clone(), |_| news = true);
+        self.duplicate_segments += u64::from(!news);
+        self.recent.rotate_right(1);
+        self.recent[0] = range.start;
+        self.ack = AckState::Now;
+    }
+
+    fn advance_to(&mut self, end: u64) {
+        if end > self.next {
+            self.unread += end - self.next;
+            self.next = end;
+        }
+    }
+
+    fn withhold(&mut self, now: Instant) {
+        if self.quick_acks_left > 0 {
+            self.quick_acks_left -= 1;
+            self.ack = AckState::Now;
+            return;
+        }
+        let (segments, until) = match self.ack {
+            AckState::Nothing => (1, self.ack_deadline(now)),
+            AckState::Withheld { segments, until } => (segments + 1, until),
+            AckState::Now => return,
+        };
+        self.ack = if segments >= self.config.ack_every || self.config.ack_delay.is_zero() {
+            AckState::Now
+        } else {
+            AckState::Withheld { segments, until }
+        };
+    }
+
+    fn ack_deadline(&self, now: Instant) -> Instant {
+        match self.config.ack_clock {
+            AckClock::Segment => now + self.config.ack_delay,
+            AckClock::Host => (now + Duration::from_nanos(1)).next_multiple_of(self.config.ack_delay),
+        }
+    }
+
+    /// The application reads up to `max` bytes; gives how many there were.
+    pub fn read(&mut self, max: u64) -> u64 {
+        let taken = self.unread.min(max);
+        self.unread -= taken;
+        // A window that opened by enough is announced at once (RFC 9293 §3.8.6.2.2): two segments, or half the buffer.
+        // While everything is read as it comes, the edge only ever follows `next`, and this never triggers.
+        if self.announced.saturating_sub(self.next) < self.config.buffer.0 / 2
+            && self.edge().saturating_sub(self.announced) >= (2 * self.mss).min(self.config.buffer.0 / 2)
+        {
+            self.ack = AckState::Now;
+        }
+        taken
+    }
+
+    /// Right edge that the buffer allows; out-of-order data takes no room of the window, it is inside it.
+    fn edge(&self) -> u64 {
+        self.next + self.config.buffer.0.saturating_sub(self.unread)
+    }
+
+    /// Window to announce in a segment that leaves now, in bytes. Never shrinks, and never opens by a silly
+    /// little (RFC 9293 §3.8.6.2.2), nor past what the window field can carry.
+    pub fn announce(&mut self, scale: u8) -> u64 {
+        let edge = self.edge();
+        let step = self.mss.min(self.config.buffer.0 / 2);
+        if edge >= self.announced + step || edge == self.next + self.config.buffer.0 {
+            self.announced = self.announced.max(edge);
+        }
+        // Rounded up to the scale's unit, or the announced edge would shrink.
+        let unit = 1u64 << scale;
+        let window = (self.announced - self.next).div_ceil(unit).min(u64::from(u16::MAX)) * unit;
+        self.announced = self.announced.min(self.next + window).max(self.next);
+        window
+    }
+
+    /// Whether an ACK is due now.
+    pub fn ack_due(&self) -> bool {
+        self.ack == AckState::Now
+    }
+
+    /// Asks for an ACK now.
+    pub fn demand_ack(&mut self) {
+        self.ack = AckState::Now;
+    }
+
+    /// A segment with the ACK field has left.
+    pub fn ack_sent(&mut self) {
+        self.ack = AckState::Nothing;
+    }
+
+    /// Runs the delayed-ACK timer.
+    pub fn on_timer(&mut self, now: Instant) {
+        if let AckState::Withheld { until, .. } = self.ack
+            && until <= now
+        {
+            self.ack = AckState::Now;
+        }
+    }
+
+    /// When a withheld ACK must leave.
+    pub fn next_due(&self) -> Option<Instant> {
+        match self.ack {
+            AckState::Withheld { until, .. } => Some(until),
+            AckState::Nothing | AckState::Now => None,
+        }
+    }
+
+    /// SACK blocks to report, the latest arrival's first, at most `max`.
+    pub fn sack_blocks(&self, max: usize) -> impl Iterator<Item = Range<u64>> {
+        let mut blocks: Vec<Range<u64>> = Vec::new();
+        if !self.out_of_order.is_empty() {
+            let latest = self.recent.iter().filter_map(|&start| self.out_of_order.containing(start));
+            for block in latest.chain(self.out_of_order.from_top()) {
+                if blocks.len() == max {
+                    break;
+                }
+                if !blocks.contains(&block) {
+                    blocks.push(block);
+                }
+            }
+        }
+        blocks.into_iter()
+    }
+}

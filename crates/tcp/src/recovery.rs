@@ -1,0 +1,157 @@
+//! Loss recovery: Tahoe, Reno (RFC 5681 §3.2), NewReno (RFC 6582), SACK (RFC 6675), and after a timeout.
+
+use crate::cc::CongestionControl;
+use crate::config::{PartialAckTimer, RecoveryAlgorithm};
+use crate::sender::Sender;
+use farpath_units::Instant;
+
+/// Where loss recovery stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Nothing is being repaired.
+    Open,
+    /// Fast recovery, until `point` is acknowledged.
+    Fast { point: u64, partial_acks: u32 },
+    /// Slow start after a timeout, until `point` is acknowledged.
+    Loss { point: u64 },
+}
+
+/// What an ACK of new data may still change, once recovery has seen it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AfterAck {
+    /// The retransmission timer starts anew.
+    pub restart_timer: bool,
+    /// The congestion window grows. Not within fast recovery, nor with the ACK that ends it and deflates the window.
+    pub grow: bool,
+}
+
+impl Sender {
+    /// A duplicate ACK arrived.
+    pub(crate) fn on_dup_ack(&mut self, now: Instant) {
+        self.stats.dup_acks += 1;
+        self.dup_acks = self.dup_acks.saturating_add(1);
+        if let Phase::Fast { .. } = self.phase {
+            if !self.sack_enabled {
+                // RFC 5681 §3.2 step 4: another segment has left the network.
+                self.window.cwnd = self.window.cwnd.saturating_add(self.smss);
+            }
+            return;
+        }
+        let recovery = &self.config.recovery;
+        if recovery.algorithm == RecoveryAlgorithm::TimeoutOnly {
+            return;
+        }
+        let threshold = recovery.dup_ack_threshold;
+        let lost = self.dup_acks == threshold
+            || self.sack_enabled
+                && self.phase == Phase::Open
+                && self.board.detect_losses(threshold, self.smss);
+        // With SACK, what a timeout declared lost is being repaired already.
+        let repairing = self.sack_enabled && matches!(self.phase, Phase::Loss { .. });
+        // RFC 6582 §3.2 step 1: these duplicates may answer what the last recovery sent twice. SACK tells.
+        let guarded = recovery.recover_guard && !self.sack_enabled && self.una <= self.recover;
+        if lost && !repairing && !guarded {
+            self.fast_retransmit(now);
+        }
+    }
+
+    /// RFC 5681 §3.2 steps 2-3; RFC 6675 §5 step 4.
+    fn fast_retransmit(&mut self, now: Instant) {
+        self.stats.fast_retransmits += 1;
+        self.window.ssthresh = self.cc.ssthresh_after(&self.window, &self.loss_event(now, false));
+        self.recover = self.max;
+        self.limited_transmit_bytes = 0;
+        if self.sack_enabled {
+            self.board.begin_recovery();
+            self.board.lose_first();
+        }
+        match self.config.recovery.algorithm {
+            RecoveryAlgorithm::Tahoe | RecoveryAlgorithm::TimeoutOnly => {
+                self.window.cwnd = self.smss;
+                self.phase = Phase::Open;
+                self.go_back();
+            }
+            RecoveryAlgorithm::Reno | RecoveryAlgorithm::NewReno => {
+                let threshold = u64::from(self.config.recovery.dup_ack_threshold);
+                let inflation = if self.sack_enabled { 0 } else { threshold * self.smss };
+                self.window.cwnd = self.window.ssthresh.saturating_add(inflation);
+                self.phase = Phase::Fast { point: self.max, partial_acks: 0 };
+                self.retransmit_first = true;
+            }
+        }
+    }
+
+    /// Everything from the first unacknowledged byte on is sent again, as the window allows.
+    fn go_back(&mut self) {
+        if self.sack_enabled {
+            self.board.lose_all();
+            self.phase = Phase::Loss { point: self.max };
+        } else {
+            self.nxt = self.una;
+        }
+    }
+
+    /// The cumulative ACK moved by `newly_acked` to `una`.
+    pub(crate) fn advance_recovery(&mut self, newly_acked: u64) -> AfterAck {
+        match self.phase {
+            Phase::Open => AfterAck { restart_timer: true, grow: true },
+            Phase::Loss { point } => {
+                if self.una >= point {
+                    self.phase = Phase::Open;
+                }
+                AfterAck { restart_timer: true, grow: true }
+            }
+            Phase::Fast { point, .. } if self.una >= point || !self.repairs_partial_acks() => {
+                self.leave_fast_recovery(point);
+                AfterAck { restart_timer: true, grow: false }
+            }
+            Phase::Fast { point, partial_acks } => {
+                self.phase = Phase::Fast { point, partial_acks: partial_acks + 1 };
+                self.on_partial_ack(newly_acked);
+                let every = self.config.recovery.partial_ack_timer == PartialAckTimer::SlowButSteady;
+                AfterAck { restart_timer: every || partial_acks == 0, grow: false }
+            }
+        }
+    }
+
+    fn repairs_partial_acks(&self) -> bool {
+        self.sack_enabled || self.config.recovery.algorithm == RecoveryAlgorithm::NewReno
+    }
+
+    fn leave_fast_recovery(&mut self, point: u64) {
+        self.window.cwnd = if self.repairs_partial_acks() && !self.sack_enabled && self.una >= point {
+            // RFC 6582 §3.2 step 3, full acknowledgment, option 1: no burst into an empty network.
+            self.window.ssthresh.min(self.flight_size().max(self.smss) + self.smss)
+        } else {
+            self.window.ssthresh
+        };
+        self.phase = Phase::Open;
+        self.retransmit_first = false;
+    }
+
+    /// RFC 6582 §3.2 step 3: the next hole is retransmitted, the window deflated by what was acknowledged. With
+    /// SACK the scoreboard knows the holes, and `pipe` does the rest.
+    fn on_partial_ack(&mut self, newly_acked: u64) {
+        if self.sack_enabled {
+            return;
+        }
+        self.retransmit_first = true;
+        let given_back = if newly_acked >= self.smss { self.smss } else { 0 };
+        self.window.cwnd = (self.window.cwnd.saturating_sub(newly_acked) + given_back).max(self.smss);
+    }
+
+    /// RFC 5681 §3.1 Eq. 4 and what follows it: one segment, and everything again from the first hole.
+    pub(crate) fn after_timeout(&mut self, now: Instant) {
+        let repeated = self.retries > 1;
+        if !repeated || self.config.congestion.ssthresh_on_repeated_timeout {
+            self.window.ssthresh = self.cc.ssthresh_after(&self.window, &self.loss_event(now, true));
+        }
+        self.window.cwnd = self.smss;
+        self.phase = Phase::Loss { point: self.max };
+        self.recover = self.max;
+        self.dup_acks = 0;
+        self.limited_transmit_bytes = 0;
+        self.retransmit_first = false;
+        self.go_back();
+    }
+}

@@ -1,0 +1,519 @@
+//! The sending half: what may be sent now, and what an ACK or the timer changes.
+
+use crate::cc::{AckEvent, CongestionControl, LossEvent, Reno, Window};
+use crate::config::{Config, RttSampling};
+use crate::recovery::Phase;
+use crate::rtt::RttEstimator;
+use crate::scoreboard::Scoreboard;
+use core::ops::Range;
+use farpath_units::{Duration, Instant};
+
+/// Payload, and perhaps a FIN, that leaves now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Transmission {
+    pub start: u64,
+    pub len: u64,
+    pub fin: bool,
+}
+
+/// What an arriving segment tells the sending half.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Acknowledgment {
+    pub ack: u64,
+    /// Scaled.
+    pub window: u64,
+    pub sack: Vec<Range<u64>>,
+    /// Neither payload nor SYN nor FIN: it can be a duplicate ACK.
+    pub pure: bool,
+    /// When the segment that this one echoes was sent, if timestamps say.
+    pub echoed: Option<Instant>,
+}
+
+/// Counts of what the sending half did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SendStats {
+    /// Segments with payload, retransmissions included.
+    pub data_segments: u64,
+    /// Payload bytes, retransmissions included.
+    pub data_bytes: u64,
+    /// Segments with payload that had been sent before.
+    pub retransmissions: u64,
+    /// Expirations of the retransmission timer.
+    pub timeouts: u64,
+    /// Entries into fast retransmit.
+    pub fast_retransmits: u64,
+    /// Duplicate ACKs received.
+    pub dup_acks: u64,
+    /// Zero-window probes.
+    pub probes: u64,
+}
+
+/// The sending half of a connection. Positions are u64; 0 is our SYN, so the stream's first byte is at 1.
+#[derive(Debug, Clone)]
+pub struct Sender {
+    pub(crate) config: Config,
+    pub(crate) smss: u64,
+    pub(crate) sack_enabled: bool,
+    /// `snd_una`.
+    pub(crate) una: u64,
+    /// Next to send; behind `max` while a timeout is repaired without SACK (4.3BSD's `snd_nxt`).
+    pub(crate) nxt: u64,
+    /// One past the highest position sent (RFC 9293's SND.NXT).
+    pub(crate) max: u64,
+    /// One past the last byte written.
+    written: u64,
+    fin: bool,
+    pub(crate) rwnd: u64,
+    max_rwnd: u64,
+    pub(crate) window: Window,
+    pub(crate) cc: Reno,
+    pub(crate) board: Scoreboard,
+    pub(crate) phase: Phase,
+    pub(crate) dup_acks: u32,
+    /// Positions that limited transmit added to the flight.
+    pub(crate) limited_transmit_bytes: u64,
+    /// RFC 6582's `recover`.
+    pub(crate) recover: u64,
+    /// The first unacknowledged segment leaves next, whatever the window.
+    pub(crate) retransmit_first: bool,
+    cwnd_limited: bool,
+    pub(crate) rtt: RttEstimator,
+    /// The one segment being timed: the position whose ACK ends it, and when it left.
+    timed: Option<(u64, Instant)>,
+    pub(crate) rto_due: Option<Instant>,
+    pub(crate) retries: u32,
+    persist: Persist,
+    last_sent: Instant,
+    pub(crate) stats: SendStats,
+}
+
+/// Zero-window probing (RFC 9293 §3.8.6.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Persist {
+    Off,
+    Waiting { due: Instant, interval: Duration },
+    Probe { interval: Duration },
+}
+
+impl Sender {
+    pub(crate) fn new(config: &Config) -> Sender {
+        let smss = config.mss.0;
+        Sender {
+            config: config.clone(),
+            smss,
+            sack_enabled: false,
+            una: 1,
+            nxt: 1,
+            max: 1,
+            written: 1,
+            fin: false,
+            rwnd: 0,
+            max_rwnd: 0,
+            window: Window { cwnd: 0, ssthresh: 0 },
+            cc: Reno::new(&config.congestion, smss),
+            board: Scoreboard::new(1),
+            phase: Phase::Open,
+            dup_acks: 0,
+            limited_transmit_bytes: 0,
+            recover: 0,
+            retransmit_first: false,
+            cwnd_limited: false,
+            rtt: RttEstimator::new(&config.rto),
+            timed: None,
+            rto_due: None,
+            retries: 0,
+            persist: Persist::Off,
+            last_sent: Instant::ZERO,
+            stats: SendStats::default(),
+        }
+    }
+
+    /// The handshake is over and says how large a segment may be.
+    pub(crate) fn establish(&mut self, now: Instant, smss: u64, sack: bool, rwnd: u64, syn_timed_out: bool) {
+        self.smss = smss;
+        self.sack_enabled = sack;
+        self.set_rwnd(rwnd);
+        let congestion = &self.config.congestion;
+        self.cc = Reno::new(congestion, smss);
+        // RFC 5681 §3.1: a lost SYN or SYN/ACK makes the initial window one segment.
+        let segments = if syn_timed_out { 1 } else { congestion.initial_window };
+        let clamp = congestion.cwnd_clamp.map_or(u64::MAX, |clamp| clamp.0);
+        self.window = Window {
+            cwnd: (u64::from(segments) * smss).min(clamp.max(smss)),
+            ssthresh: congestion.initial_ssthresh.map_or(u64::MAX, |ssthresh| ssthresh.0),
+        };
+        self.rtt.on_established(syn_timed_out);
+        self.last_sent = now;
+        self.rto_due = None;
+        self.retries = 0;
+    }
+
+    /// Takes up to `bytes` more of the stream; gives how many the send buffer had room for.
+    pub(crate) fn write(&mut self, bytes: u64) -> u64 {
+        let room =
+            self.config.send.buffer.map_or(u64::MAX, |buffer| buffer.0.saturating_sub(self.buffered()));
+        let taken = if self.fin { 0 } else { bytes.min(room) };
+        self.written += taken;
+        taken
+    }
+
+    /// Written and not acknowledged.
+    pub(crate) fn buffered(&self) -> u64 {
+        self.written.saturating_sub(self.una)
+    }
+
+    /// The stream ends here.
+    pub(crate) fn finish(&mut self) {
+        self.fin = true;
+    }
+
+    /// One past everything that is to be sent, FIN included.
+    fn end(&self) -> u64 {
+        self.written + u64::from(self.fin)
+    }
+
+    /// Whether the peer has acknowledged our FIN.
+    pub(crate) fn fin_acked(&self) -> bool {
+        self.fin && self.una == self.end()
+    }
+
+    /// Whether all that was written has been sent.
+    pub(crate) fn nothing_more(&self) -> bool {
+        self.max >= self.written
+    }
+
+    /// Sent and not cumulatively acknowledged (RFC 5681 §2).
+    pub fn flight_size(&self) -> u64 {
+        self.max - self.una
+    }
+
+    pub(crate) fn outstanding(&self) -> bool {
+        self.max > self.una
+    }
+
+    fn set_rwnd(&mut self, rwnd: u64) {
+        self.rwnd = rwnd;
+        self.max_rwnd = self.max_rwnd.max(rwnd);
+    }
+
+    // ---- Sending ----
+
+    /// The next transmission at `now`; it counts as sent.
+    pub(crate) fn next_transmission(&mut self, now: Instant) -> Option<Transmission> {
+        let range = self.choose(now)?;
+        Some(self.send(now, range))
+    }
+
+    fn choose(&mut self, now: Instant) -> Option<Range<u64>> {
+        if self.retransmit_first {
+            self.retransmit_first = false;
+            if let Some(first) = self.board.segment_at(self.una) {
+                return Some(first);
+            }
+        }
+        if let Persist::Probe { interval } = self.persist {
+            return self.probe(now, interval);
+        }
+        // The usual case when there is nothing to do: answered first.
+        if self.nxt == self.end() && self.phase == Phase::Open {
+            return None;
+        }
+        if self.sack_enabled && self.phase != Phase::Open {
+            return self.choose_by_scoreboard(now);
+        }
+        if self.nxt < self.max {
+            let segment = self.board.segment_at(self.nxt)?;
+            let fits = segment.end - self.una <= self.window.cwnd.min(self.rwnd);
+            return (fits || self.nxt == self.una).then_some(segment);
+        }
+        self.restart_after_idle(now);
+        let in_network = if self.counts_by_pipe() { self.board.pipe() } else { self.nxt - self.una };
+        let room = (self.window.cwnd + self.limited_transmit_room()).saturating_sub(in_network);
+        self.new_data(now, room, in_network == 0)
+    }
+
+    /// Outside of recovery a SACKed segment has left the network; without limited transmit that is no reason to
+    /// send (RFC 6675 §5 step 3 is RFC 3042's rule).
+    fn counts_by_pipe(&self) -> bool {
+        self.sack_enabled && self.config.recovery.limited_transmit
+    }
+
+    fn limited_transmit_room(&self) -> u64 {
+        let recovery = &self.config.recovery;
+        let applies = recovery.limited_transmit
+            && !self.sack_enabled
+            && self.phase == Phase::Open
+            && self.dup_acks < recovery.dup_ack_threshold;
+        if applies { u64::from(self.dup_acks.min(2)) * self.smss } else { 0 }
+    }
+
+    /// New data, if `room` in the congestion window, the peer's window and the small-segment rules allow.
+    fn new_data(&mut self, now: Instant, room: u64, network_empty: bool) -> Option<Range<u64>> {
+        let (start, end) = (self.nxt, self.end());
+        if start == end {
+            return None;
+        }
+        let want = (self.written.saturating_sub(start)).min(self.smss);
+        if room < want && !network_empty {
+            self.cwnd_limited = true;
+            return None;
+        }
+        let peer_room = (self.una + self.rwnd).saturating_sub(start);
+        let len = want.min(peer_room);
+        // A FIN takes no window: a peer that reads nothing can still be told that there is no more.
+        let with_fin = self.fin && start + len == self.written;
+        if len < want && !self.worth_sending(len) {
+            if !self.outstanding() && self.persist == Persist::Off {
+                let interval = self.config.send.persist_min;
+                self.persist = Persist::Waiting { due: now + interval, interval };
+            }
+            return None;
+        }
+        if len < self.smss && !with_fin && self.config.send.nagle && self.outstanding() {
+            return None;
+        }
+        if self.dup_acks > 0 && self.phase == Phase::Open {
+            self.limited_transmit_bytes += len;
+        }
+        Some(start..start + len + u64::from(with_fin))
+    }
+
+    /// Sender's side of the silly window syndrome (RFC 9293 §3.8.6.2.1): half the largest window ever offered.
+    fn worth_sending(&self, len: u64) -> bool {
+        len > 0 && len >= self.max_rwnd / 2
+    }
+
+    /// RFC 6675 §5 (C), NextSeg(): lost segments, then new data, then what is merely unreported.
+    fn choose_by_scoreboard(&mut self, now: Instant) -> Option<Range<u64>> {
+        let pipe = self.board.pipe();
+        let room = self.window.cwnd.saturating_sub(pipe);
+        if room < self.smss && pipe > 0 {
+            self.cwnd_limited = true;
+            return None;
+        }
+        if let Some(lost) = self.board.next_lost() {
+            return Some(lost);
+        }
+        self.new_data(now, room, pipe == 0).or_else(|| match self.phase {
+            Phase::Fast { .. } => self.board.next_unsacked(),
+            Phase::Open | Phase::Loss { .. } => None,
+        })
+    }
+
+    fn probe(&mut self, now: Instant, interval: Duration) -> Option<Range<u64>> {
+        let interval = interval.doubled(1).min(self.config.send.persist_max);
+        self.persist = Persist::Waiting { due: now + interval, interval };
+        self.stats.probes += 1;
+        if self.outstanding() {
+            return self.board.segment_at(self.una);
+        }
+        // One octet of new data, or as much as the window has room for.
+        let len = self.written.saturating_sub(self.nxt).min(self.smss).min(self.rwnd.max(1));
+        (len > 0).then(|| self.nxt..self.nxt + len)
+    }
+
+    fn restart_after_idle(&mut self, now: Instant) {
+        let idle = now.saturating_since(self.last_sent);
+        if self.config.congestion.restart_after_idle && !self.outstanding() && idle > self.rtt.rto() {
+            let initial = u64::from(self.config.congestion.initial_window) * self.smss;
+            self.window.cwnd = self.window.cwnd.min(initial);
+            self.last_sent = now;
+        }
+    }
+
+    fn send(&mut self, now: Instant, range: Range<u64>) -> Transmission {
+        let len = range.end.min(self.written) - range.start;
+        let again = range.start < self.max;
+        if again {
+            self.board.retransmitted(range.start, now);
+            // Karn: what is measured must have been sent once.
+            if self.timed.is_some_and(|(end, _)| range.start < end) {
+                self.timed = None;
+            }
+        } else {
+            self.board.push(range.end, now);
+            self.max = range.end;
+            if self.timed.is_none() {
+                self.timed = Some((range.end, now));
+            }
+        }
+        if range.start == self.nxt {
+            self.nxt = range.end;
+        }
+        if len > 0 {
+            self.stats.data_segments += 1;
+            self.stats.data_bytes += len;
+            self.stats.retransmissions += u64::from(again);
+        }
+        self.last_sent = now;
+        self.cwnd_limited = false;
+        if self.persist == Persist::Off && (self.rto_due.is_none() || (again && range.start == self.una)) {
+            self.rto_due = Some(self.rtt.deadline(now));
+        }
+        Transmission { start: range.start, len, fin: range.end > self.written }
+    }
+
+    // ---- Receiving ACKs ----
+
+    /// Takes the acknowledgment, window and SACK blocks of a segment whose ACK is within `una..=max`.
+    pub(crate) fn on_ack(&mut self, now: Instant, seg: &Acknowledgment) {
+        let window_changed = seg.window != self.rwnd;
+        self.update_window(seg.window);
+        let sacked: u64 = if self.sack_enabled {
+            seg.sack.iter().map(|block| self.board.sack(block.clone())).sum()
+        } else {
+            0
+        };
+        if sacked > 0 {
+            self.board.detect_losses(self.config.recovery.dup_ack_threshold, self.smss);
+        }
+        if seg.ack > self.una {
+            self.on_new_ack(now, seg);
+        } else if self.outstanding() && self.persist == Persist::Off {
+            // RFC 5681 §2; with SACK, an ACK that reports something new (RFC 6675 §2).
+            let duplicate = if self.sack_enabled { sacked > 0 } else { seg.pure && !window_changed };
+            if duplicate {
+                self.on_dup_ack(now);
+            }
+        }
+    }
+
+    fn update_window(&mut self, window: u64) {
+        self.set_rwnd(window);
+        if self.persist != Persist::Off && window > 0 {
+            let rest = self.written - self.una.min(self.written);
+            if window >= rest.min(self.smss) || self.worth_sending(window) {
+                self.persist = Persist::Off;
+                // The probe's octet was refused while the window was shut: it goes first.
+                self.retransmit_first = self.outstanding();
+            }
+        }
+    }
+
+    fn on_new_ack(&mut self, now: Instant, seg: &Acknowledgment) {
+        let newly_acked = seg.ack - self.una;
+        let flight_size = self.flight_size();
+        let first_sent = self.board.acknowledge(seg.ack);
+        self.una = seg.ack;
+        self.nxt = self.nxt.max(seg.ack);
+        self.retries = 0;
+        self.rtt.on_new_ack();
+        self.sample_rtt(now, seg, first_sent);
+        if !self.outstanding() {
+            self.retransmit_first = false;
+        }
+        let after = self.advance_recovery(newly_acked);
+        if after.grow {
+            let limited = self.cwnd_limited || flight_size + self.smss > self.window.cwnd;
+            let event =
+                AckEvent { now, newly_acked, flight_size, cwnd_limited: limited, srtt: self.rtt.srtt() };
+            self.cc.on_ack(&mut self.window, &event);
+        }
+        self.dup_acks = 0;
+        self.limited_transmit_bytes = 0;
+        if !self.outstanding() {
+            self.rto_due = None;
+        } else if after.restart_timer {
+            self.rto_due = Some(self.rtt.deadline(now));
+        }
+        if let Persist::Waiting { .. } = self.persist
+            && !self.outstanding()
+        {
+            // The probe was taken: the peer reads. Its window decides anew.
+            self.persist = Persist::Off;
+        }
+    }
+
+    fn sample_rtt(&mut self, now: Instant, seg: &Acknowledgment, first_sent: Option<Instant>) {
+        let timed = self.timed.filter(|&(end, _)| seg.ack >= end).map(|(_, sent)| sent);
+        if timed.is_some() {
+            self.timed = None;
+        }
+        let sent = match self.config.rto.sampling {
+            RttSampling::EveryAck => first_sent.or(seg.echoed),
+            RttSampling::OneAtATime => seg.echoed.or(timed),
+        };
+        if let Some(sent) = sent {
+            self.rtt.sample(sent, now);
+        }
+    }
+
+    // ---- Timers ----
+
+    /// Runs the timers due at `now`. False when the last retry had been spent: the connection is to be aborted.
+    #[must_use]
+    pub(crate) fn on_timer(&mut self, now: Instant) -> bool {
+        if let Persist::Waiting { due, interval } = self.persist
+            && due <= now
+        {
+            self.persist = Persist::Probe { interval };
+        }
+        if self.persist == Persist::Off && self.rto_due.is_some_and(|due| due <= now) {
+            return self.on_timeout(now);
+        }
+        true
+    }
+
+    fn on_timeout(&mut self, now: Instant) -> bool {
+        if self.config.handshake.data_retries.is_some_and(|most| self.retries >= most) {
+            return false;
+        }
+        self.retries += 1;
+        self.stats.timeouts += 1;
+        self.timed = None;
+        self.after_timeout(now);
+        self.rtt.back_off();
+        self.rto_due = Some(self.rtt.deadline(now));
+        true
+    }
+
+    pub(crate) fn loss_event(&self, now: Instant, timeout: bool) -> LossEvent {
+        let flight_size = self.flight_size().saturating_sub(self.limited_transmit_bytes);
+        LossEvent { now, flight_size, rwnd: self.rwnd, timeout }
+    }
+
+    pub(crate) fn next_due(&self) -> Option<Instant> {
+        match self.persist {
+            Persist::Waiting { due, .. } => Some(due),
+            Persist::Probe { .. } => None,
+            Persist::Off => self.rto_due,
+        }
+    }
+
+    // ---- What others may look at ----
+
+    /// Congestion window and slow start threshold, bytes.
+    pub fn window(&self) -> Window {
+        self.window
+    }
+
+    /// The peer's window, bytes.
+    pub fn rwnd(&self) -> u64 {
+        self.rwnd
+    }
+
+    /// RFC 6675's `pipe` where SACK is on, else `flight_size`.
+    pub fn pipe(&self) -> u64 {
+        if self.sack_enabled { self.board.pipe() } else { self.flight_size() }
+    }
+
+    /// Bytes of the stream that the peer has acknowledged.
+    pub fn acked(&self) -> u64 {
+        self.una.min(self.written) - 1
+    }
+
+    /// The timer's estimator.
+    pub fn rtt(&self) -> &RttEstimator {
+        &self.rtt
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> &SendStats {
+        &self.stats
+    }
+
+    /// Segment size in use, options taken off.
+    pub fn smss(&self) -> u64 {
+        self.smss
+    }
+}
