@@ -1,1 +1,39 @@
-//! Published closed forms for TCP's performance, each with its source and its domain
+//! Published closed forms for TCP's performance, each with its source and its domain.
+//!
+//! One file per source. A formula takes named inputs and gives an [`Estimate`]: the value, where the formula
+//! comes from, and caveats in plain words where the inputs lie outside the domain it was derived or checked for.
+//! Nothing here owns a clock, does I/O or draws a random number.
+//!
+//! | file | formula | source |
+//! | --- | --- | --- |
+//! | [`window_limit`] | window over round-trip time; the cycle behind a delayed ACK | Sarkar, Ammann, Zabir 2022, Eq. 10-13 |
+//! | [`lossless`] | a loss-free transfer, walked exactly | RFC 5681, RFC 1122 |
+//! | [`overhead`] | header overhead, maximum throughput, packets of a file | Sarkar, Ammann, Zabir 2022, Eq. 8-9 |
+//! | [`mathis`] | inverse square-root law | Mathis et al. 1997 |
+//! | [`pftk`] | Reno with timeouts | Padhye et al. 1998; RFC 5348 |
+//! | [`ber`] | bit error rate to packet error rate and back | Sarkar, Ammann, Zabir 2022, Table 1 |
+//! | [`retransmissions`] | expected drops and retransmissions | Sarkar, Ammann, Zabir 2022, Table 7, Eq. 14-15 |
+//! | [`recovery`] | what one isolated drop costs Reno | Sarkar, Ammann, Zabir 2022, Eq. 17, Table 9 |
+//! | [`slow_start`] | rounds until a window is reached | RFC 5681; Cardwell et al. 2000 |
+//! | [`cardwell`] | latency of a finite transfer | Cardwell, Savage, Anderson 2000 |
+//! | [`registry`] | all of the above by name, for data files | |
+//!
+//! Sarkar, Ammann, Zabir is Electronics 2022, 11, 2254, called "the high-BER paper" below.
+
+pub mod ber;
+pub mod cardwell;
+mod estimate;
+pub mod lossless;
+pub mod mathis;
+pub mod overhead;
+mod path;
+pub mod pftk;
+pub mod recovery;
+pub mod registry;
+pub mod retransmissions;
+pub mod slow_start;
+pub mod window_limit;
+
+pub use estimate::{Estimate, InputError, Throughput};
+pub use path::{Hop, Path};
+pub use registry::{Args, EvaluateError, Formula, evaluate, formulas};

@@ -1,0 +1,113 @@
+//! Reads the inputs of the larger formulas from named arguments.
+
+use super::{EvaluateError, Given};
+use crate::cardwell::Cardwell;
+use crate::lossless::{LosslessTransfer, Opener};
+use crate::pftk::Pftk;
+use crate::recovery::Phase;
+use crate::retransmissions::Loss;
+use crate::window_limit::DelayedAckCycle;
+use crate::{Hop, Path};
+use farpath_units::{Bytes, Duration, Probability};
+
+pub(super) fn path(given: &Given<'_>) -> Result<Path, EvaluateError> {
+    let links = given.count("links")?;
+    if !(1..=64).contains(&links) {
+        return Err(given.fail("links", "between 1 and 64"));
+    }
+    let hop = Hop {
+        rate: given.rate("rate")?,
+        propagation: given.seconds("owd")? / links,
+        overhead: given.bytes("link_overhead")?,
+        min_payload: given.bytes("min_payload")?,
+    };
+    Ok(Path { headers: given.bytes("headers")?, ..Path::symmetric(vec![hop; links as usize]) })
+}
+
+pub(super) fn cycle<'a>(given: &Given<'_>, path: &'a Path) -> Result<DelayedAckCycle<'a>, EvaluateError> {
+    Ok(DelayedAckCycle {
+        path,
+        mss: given.bytes("mss")?,
+        rwnd: given.bytes("rwnd")?,
+        ack_every: given.count("ack_every")?,
+        delayed_ack_timeout: given.seconds("delayed_ack_timeout")?,
+    })
+}
+
+pub(super) fn lossless(given: &Given<'_>) -> Result<Vec<f64>, EvaluateError> {
+    let path = path(given)?;
+    let opener = match given.number("handshake") {
+        0.0 => Opener::Established,
+        1.0 => Opener::Sender,
+        1.5 => Opener::Receiver,
+        _ => return Err(given.fail("handshake", "0, 1 or 1.5 round trips")),
+    };
+    let transfer = LosslessTransfer {
+        path: &path,
+        size: given.bytes("size")?,
+        mss: given.bytes("mss")?,
+        rwnd: given.bytes("rwnd")?,
+        initial_window: given.count("iw")?,
+        initial_ssthresh: given.window("ssthresh")?.unwrap_or(Bytes::MAX),
+        ack_every: given.count("ack_every")?,
+        delayed_ack_timeout: given.seconds("delayed_ack_timeout")?,
+        opener,
+    };
+    let times = transfer.times().map_err(|error| given.input(error))?.value;
+    Ok([times.last_byte_received, times.last_byte_acknowledged, times.established]
+        .map(Duration::as_secs_f64)
+        .to_vec())
+}
+
+pub(super) fn pftk(given: &Given<'_>) -> Result<Pftk, EvaluateError> {
+    Ok(Pftk {
+        mss: given.bytes("mss")?,
+        rtt: given.seconds("rtt")?,
+        t0: given.seconds("t0")?,
+        loss_event_rate: given.probability("p")?,
+        ack_every: given.count("ack_every")?,
+        wmax: given.window("rwnd")?,
+    })
+}
+
+pub(super) fn loss(given: &Given<'_>, reverse: Probability) -> Result<Loss, EvaluateError> {
+    Ok(Loss {
+        packets: given.not_negative("packets")?,
+        forward: given.probability("p")?,
+        reverse,
+        ack_every: 1,
+    })
+}
+
+pub(super) fn cardwell(given: &Given<'_>) -> Result<Vec<f64>, EvaluateError> {
+    let flow = Cardwell {
+        size: given.bytes("size")?,
+        mss: given.bytes("mss")?,
+        rtt: given.seconds("rtt")?,
+        t0: given.seconds("t0")?,
+        syn_timeout: given.seconds("syn_timeout")?,
+        forward_loss: given.probability("p")?,
+        reverse_loss: given.probability("p_reverse")?,
+        initial_window: given.count("iw")?,
+        ack_every: given.count("ack_every")?,
+        rwnd: given.window("rwnd")?,
+        delayed_ack: given.seconds("delayed_ack")?,
+    };
+    let latency = flow.latency().map_err(|error| given.input(error))?.value;
+    Ok([
+        latency.total(),
+        latency.handshake,
+        latency.slow_start,
+        latency.first_loss,
+        latency.congestion_avoidance,
+    ]
+    .map(Duration::as_secs_f64)
+    .to_vec())
+}
+
+pub(super) fn phases(given: &Given<'_>) -> Result<[Phase; 3], EvaluateError> {
+    let phase = |rounds, segments| {
+        Ok(Phase { rounds: given.not_negative(rounds)?, segments: given.not_negative(segments)? })
+    };
+    Ok([phase("rounds_1", "segments_1")?, phase("rounds_2", "segments_2")?, phase("rounds_3", "segments_3")?])
+}

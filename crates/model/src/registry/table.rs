@@ -1,0 +1,442 @@
+//! The formulas by name.
+
+use super::read::{cardwell, cycle, loss, lossless, path, pftk, phases};
+use super::{Argument, Formula};
+use crate::mathis::Mathis;
+use crate::overhead::FullLink;
+use crate::recovery::{Growth, IsolatedDrop};
+use crate::retransmissions::PacketRate;
+use crate::slow_start::SlowStart;
+use crate::window_limit::WindowLimit;
+use crate::{ber, mathis, overhead, recovery};
+use farpath_units::Probability;
+
+const HIGH_BER: &str = "Sarkar, Ammann, Zabir, Electronics 2022, 11, 2254";
+const PADHYE: &str = "Padhye, Firoiu, Towsley, Kurose, SIGCOMM 1998";
+const CARDWELL: &str = "Cardwell, Savage, Anderson, INFOCOM 2000";
+const MATHIS: &str = "Mathis, Semke, Mahdavi, Ott, CCR 27(3), 1997";
+const ARITHMETIC: &str = "arithmetic";
+
+const fn needed(name: &'static str, unit: &'static str) -> Argument {
+    Argument { name, unit, default: None }
+}
+
+const fn or(name: &'static str, unit: &'static str, default: f64) -> Argument {
+    Argument { name, unit, default: Some(default) }
+}
+
+const A: Argument = needed("a", "number");
+const B: Argument = needed("b", "number");
+const SIZE: Argument = needed("size", "B");
+const MSS: Argument = or("mss", "B", 1460.0);
+const RTT: Argument = needed("rtt", "s");
+const RWND: Argument = needed("rwnd", "B");
+const ANY_RWND: Argument = or("rwnd", "B, infinity for none", f64::INFINITY);
+const RATE: Argument = needed("rate", "bit/s");
+const P: Argument = needed("p", "fraction");
+const T0: Argument = needed("t0", "s");
+const ACK_EVERY: Argument = or("ack_every", "segments per ACK", 2.0);
+const IW: Argument = or("iw", "segments", 2.0);
+const BER: Argument = needed("ber", "errors per bit");
+const PACKETS: Argument = needed("packets", "packets");
+
+/// A path of equal links, as the registry describes it: `owd` is the propagation of all of them together.
+const LINK_ARGUMENTS: [Argument; 7] = [
+    RATE,
+    or("links", "links in a row", 1.0),
+    needed("owd", "s, propagation one way"),
+    or("link_overhead", "B per packet", 38.0),
+    or("min_payload", "B, smaller packets are padded", 46.0),
+    or("headers", "B of IP and TCP", 40.0),
+    or("delayed_ack_timeout", "s", 0.2),
+];
+
+fn cost(cost: recovery::Cost) -> Vec<f64> {
+    vec![cost.time.as_secs_f64(), cost.rounds_lost, cost.missing, cost.sent, cost.rounds]
+}
+
+/// One entry; the body reads its arguments from `given`, an [`crate::InputError`] turns into this formula's error.
+macro_rules! formula {
+    ($name:literal, $summary:literal, $source:expr, $arguments:expr, $results:expr, |$given:ident| $body:expr) => {
+        Formula {
+            name: $name,
+            summary: $summary,
+            source: $source,
+            arguments: $arguments,
+            results: $results,
+            run: |$given| $body,
+        }
+    };
+}
+
+/// Unwraps an estimate of a crate formula inside a table entry.
+macro_rules! of {
+    ($given:ident, $estimate:expr) => {
+        $estimate.map_err(|error| $given.input(error))?.value
+    };
+}
+
+/// A formula's own arguments, then those of a path of equal links.
+macro_rules! with_links {
+    ($($argument:expr),+) => {
+        [
+            $($argument,)+
+            LINK_ARGUMENTS[0], LINK_ARGUMENTS[1], LINK_ARGUMENTS[2], LINK_ARGUMENTS[3], LINK_ARGUMENTS[4],
+            LINK_ARGUMENTS[5], LINK_ARGUMENTS[6],
+        ]
+    };
+}
+
+pub(super) const FORMULAS: &[Formula] = &[
+    formula!(
+        "sum",
+        "a + b + c + d",
+        ARITHMETIC,
+        &[A, B, or("c", "number", 0.0), or("d", "number", 0.0)],
+        &["a + b + c + d"],
+        |g| { Ok(vec![g.number("a") + g.number("b") + g.number("c") + g.number("d")]) }
+    ),
+    formula!("difference", "a - b", ARITHMETIC, &[A, B], &["a - b"], |g| Ok(vec![
+        g.number("a") - g.number("b")
+    ])),
+    formula!("product", "a x b x c", ARITHMETIC, &[A, B, or("c", "number", 1.0)], &["a b c"], |g| {
+        Ok(vec![g.number("a") * g.number("b") * g.number("c")])
+    }),
+    formula!("ratio", "a / b", ARITHMETIC, &[A, B], &["a / b"], |g| Ok(vec![g.number("a") / g.number("b")])),
+    formula!(
+        "percent-change",
+        "(to - from) / from, in per cent",
+        ARITHMETIC,
+        &[needed("from", "number"), needed("to", "number")],
+        &["%"],
+        |g| Ok(vec![(g.number("to") - g.number("from")) / g.number("from") * 100.0])
+    ),
+    formula!(
+        "ber",
+        "bit errors per bit",
+        HIGH_BER,
+        &[needed("errors", "bits"), needed("bits", "bits")],
+        &["errors per bit"],
+        |g| { Ok(vec![g.not_negative("errors")? / g.not_negative("bits")?]) }
+    ),
+    formula!(
+        "per-exact",
+        "packet error rate, 1 - (1 - BER)^bits",
+        HIGH_BER,
+        &[BER, SIZE],
+        &["fraction"],
+        |g| { Ok(vec![of!(g, ber::per(g.bytes("size")?, g.ber("ber")?)).fraction()]) }
+    ),
+    formula!(
+        "per-linear",
+        "bit errors per packet, BER x bits (Table 1)",
+        HIGH_BER,
+        &[BER, SIZE],
+        &["bit errors"],
+        |g| { Ok(vec![of!(g, ber::per_linear(g.bytes("size")?, g.ber("ber")?))]) }
+    ),
+    formula!(
+        "packets-surviving",
+        "share of packets without a bit error",
+        HIGH_BER,
+        &[BER, SIZE],
+        &["fraction"],
+        |g| { Ok(vec![1.0 - of!(g, ber::per(g.bytes("size")?, g.ber("ber")?)).fraction()]) }
+    ),
+    formula!(
+        "ber-of-per",
+        "bit error rate that loses this share of packets, exact",
+        HIGH_BER,
+        &[needed("per", "fraction"), SIZE],
+        &["errors per bit"],
+        |g| { Ok(vec![of!(g, ber::ber_of_per(g.bytes("size")?, g.probability("per")?)).errors_per_bit()]) }
+    ),
+    formula!(
+        "ber-of-per-linear",
+        "PER / bits (Table 3)",
+        HIGH_BER,
+        &[needed("per", "fraction"), SIZE],
+        &["errors per bit"],
+        |g| { Ok(vec![of!(g, ber::ber_of_per_linear(g.bytes("size")?, g.probability("per")?))]) }
+    ),
+    formula!(
+        "packets-of-file",
+        "size / mss; whole segments; payload of the last",
+        HIGH_BER,
+        &[SIZE, MSS],
+        &["size / mss", "segments", "B in the last"],
+        |g| {
+            let packets = of!(g, overhead::packets_of_file(g.bytes("size")?, g.bytes("mss")?));
+            Ok(vec![packets.quotient, packets.segments as f64, packets.last.0 as f64])
+        }
+    ),
+    formula!(
+        "ethernet-overhead",
+        "preamble 8, header 14, FCS 4, gap 12, IP 20, TCP 20",
+        HIGH_BER,
+        &[],
+        &["B per segment"],
+        |_g| { Ok(vec![overhead::Overhead::ETHERNET.total().0 as f64]) }
+    ),
+    formula!(
+        "maximum-throughput",
+        "mss / (mss + overhead) x rate / 8 (Eq. 8-9)",
+        HIGH_BER,
+        &[MSS, or("overhead", "B", 78.0), RATE],
+        &["B/s"],
+        |g| {
+            let link =
+                FullLink { rate: g.rate("rate")?, mss: g.bytes("mss")?, overhead: g.bytes("overhead")? };
+            Ok(vec![of!(g, link.maximum_throughput()).bytes_per_s()])
+        }
+    ),
+    formula!("window-limit-throughput", "rwnd / rtt (Eq. 10-11)", HIGH_BER, &[RWND, RTT], &["B/s"], |g| {
+        let limit = WindowLimit { rwnd: g.bytes("rwnd")?, rtt: g.seconds("rtt")? };
+        Ok(vec![of!(g, limit.throughput()).bytes_per_s()])
+    }),
+    formula!(
+        "window-limit-time",
+        "size / (rwnd / rtt) (Eq. 12-13)",
+        HIGH_BER,
+        &[SIZE, RWND, RTT],
+        &["s"],
+        |g| {
+            let limit = WindowLimit { rwnd: g.bytes("rwnd")?, rtt: g.seconds("rtt")? };
+            Ok(vec![of!(g, limit.time(g.bytes("size")?)).as_secs_f64()])
+        }
+    ),
+    formula!(
+        "delayed-ack-cycle",
+        "cycle of a full window with serialization behind the delayed ACK",
+        "RFC 1122 section 4.2.3.2, store-and-forward arithmetic",
+        &with_links!(RWND, MSS, ACK_EVERY),
+        &["s per cycle", "segments per cycle", "B/s"],
+        |g| {
+            let path = path(g)?;
+            let steady = of!(g, cycle(g, &path)?.steady());
+            Ok(vec![steady.time.as_secs_f64(), steady.segments as f64, steady.throughput.bytes_per_s()])
+        }
+    ),
+    formula!(
+        "delayed-ack-time",
+        "time of a file at the steady cycle, without handshake and slow start",
+        "RFC 1122 section 4.2.3.2, store-and-forward arithmetic",
+        &with_links!(SIZE, RWND, MSS, ACK_EVERY),
+        &["s"],
+        |g| {
+            let path = path(g)?;
+            Ok(vec![of!(g, cycle(g, &path)?.time(g.bytes("size")?)).as_secs_f64()])
+        }
+    ),
+    formula!(
+        "lossless-transfer",
+        "a loss-free transfer walked exactly, handshake and slow start included",
+        "RFC 5681 section 3.1, RFC 1122 section 4.2.3.2",
+        &with_links!(
+            SIZE,
+            RWND,
+            MSS,
+            ACK_EVERY,
+            IW,
+            or("ssthresh", "B, infinity for none", f64::INFINITY),
+            or("handshake", "round trips before data: 0, 1 or 1.5", 1.0)
+        ),
+        &["s until the last byte is received", "s until it is acknowledged", "s until established"],
+        |g| lossless(g)
+    ),
+    formula!("mathis-constant", "C = sqrt(3 / (2 b))", MATHIS, &[ACK_EVERY], &["C"], |g| {
+        Ok(vec![mathis::constant(g.count("ack_every")?).map_err(|error| g.input(error))?])
+    }),
+    formula!(
+        "mathis-throughput",
+        "mss / rtt x C / sqrt(p)",
+        MATHIS,
+        &[MSS, RTT, P, ACK_EVERY],
+        &["B/s"],
+        |g| {
+            let flow = Mathis {
+                mss: g.bytes("mss")?,
+                rtt: g.seconds("rtt")?,
+                loss_rate: g.probability("p")?,
+                ack_every: g.count("ack_every")?,
+                rwnd: None,
+            };
+            Ok(vec![of!(g, flow.throughput()).bytes_per_s()])
+        }
+    ),
+    formula!(
+        "pftk-send-rate",
+        "PFTK full model, sent",
+        PADHYE,
+        &[MSS, RTT, T0, P, ACK_EVERY, ANY_RWND],
+        &["B/s"],
+        |g| { Ok(vec![of!(g, pftk(g)?.send_rate()).bytes_per_s()]) }
+    ),
+    formula!(
+        "pftk-goodput",
+        "PFTK full model, received",
+        PADHYE,
+        &[MSS, RTT, T0, P, ACK_EVERY, ANY_RWND],
+        &["B/s"],
+        |g| { Ok(vec![of!(g, pftk(g)?.goodput()).bytes_per_s()]) }
+    ),
+    formula!(
+        "pftk-time",
+        "size / PFTK goodput",
+        PADHYE,
+        &[SIZE, MSS, RTT, T0, P, ACK_EVERY, ANY_RWND],
+        &["s"],
+        |g| { Ok(vec![of!(g, pftk(g)?.goodput()).time_for(g.bytes("size")?).as_secs_f64()]) }
+    ),
+    formula!(
+        "pftk-approximate",
+        "PFTK approximate model",
+        PADHYE,
+        &[MSS, RTT, T0, P, ACK_EVERY, ANY_RWND],
+        &["B/s"],
+        |g| { Ok(vec![of!(g, pftk(g)?.approximate()).bytes_per_s()]) }
+    ),
+    formula!(
+        "rfc5348-rate",
+        "TFRC's throughput equation; rwnd is not used",
+        "RFC 5348 section 3.1",
+        &[MSS, RTT, T0, P, or("ack_every", "segments per ACK", 1.0), ANY_RWND],
+        &["B/s"],
+        |g| { Ok(vec![of!(g, pftk(g)?.rfc5348()).bytes_per_s()]) }
+    ),
+    formula!("expected-drops", "n p (Table 7)", HIGH_BER, &[PACKETS, P], &["packets"], |g| {
+        Ok(vec![of!(g, loss(g, Probability::ZERO)?.expected()).drops])
+    }),
+    formula!(
+        "expected-retransmissions",
+        "n p / (1 - p): repeated until it arrives",
+        HIGH_BER,
+        &[PACKETS, P],
+        &["packets"],
+        |g| { Ok(vec![of!(g, loss(g, Probability::ZERO)?.expected()).retransmissions]) }
+    ),
+    formula!(
+        "retransmissions-both-ways",
+        "bounds with loss in both directions: no lost ACK, every lost ACK costs one",
+        "geometric series",
+        &[PACKETS, P, needed("p_reverse", "fraction")],
+        &["packets at least", "packets at most"],
+        |g| {
+            let expected = of!(g, loss(g, g.probability("p_reverse")?)?.expected());
+            Ok(vec![expected.retransmissions, expected.retransmissions_with_every_ack])
+        }
+    ),
+    formula!(
+        "packet-rate",
+        "packets / time (Eq. 14)",
+        HIGH_BER,
+        &[PACKETS, needed("time", "s")],
+        &["packets/s"],
+        |g| {
+            let rate = PacketRate { packets: g.not_negative("packets")?, time: g.seconds("time")? };
+            Ok(vec![of!(g, rate.packets_per_s())])
+        }
+    ),
+    formula!(
+        "retransmission-time",
+        "drops at the packet rate (Eq. 15)",
+        HIGH_BER,
+        &[PACKETS, needed("time", "s"), needed("drops", "packets")],
+        &["s"],
+        |g| {
+            let rate = PacketRate { packets: g.not_negative("packets")?, time: g.seconds("time")? };
+            Ok(vec![of!(g, rate.retransmission_time(g.not_negative("drops")?)).as_secs_f64()])
+        }
+    ),
+    formula!(
+        "recovery-table",
+        "cwnd += mss^2 / cwnd, start included (Eq. 17, Table 9)",
+        HIGH_BER,
+        &[MSS, or("start", "B", 4380.0), or("steps", "steps", 14.0)],
+        &["B, one per step"],
+        |g| { Ok(of!(g, recovery::table(g.bytes("mss")?, g.bytes("start")?, g.count("steps")?))) }
+    ),
+    formula!(
+        "recovery-lost-time",
+        "time lost per drop by counting the segments of up to three phases; defaults are the paper's",
+        HIGH_BER,
+        &[
+            or("window", "segments", 6.0),
+            or("rtt", "s", 0.04),
+            or("rounds_1", "rounds", 3.0),
+            or("segments_1", "segments per round", 4.0),
+            or("rounds_2", "rounds", 15.0),
+            or("segments_2", "segments per round", 3.0),
+            or("rounds_3", "rounds", 9.0),
+            or("segments_3", "segments per round", 4.5),
+        ],
+        &["s", "rounds lost", "segments missing", "segments sent", "rounds"],
+        |g| Ok(cost(of!(g, recovery::cost_of_phases(g.count("window")?, g.seconds("rtt")?, &phases(g)?))))
+    ),
+    formula!(
+        "isolated-drop",
+        "time lost by one drop, growth by one step per ACK",
+        "RFC 5681",
+        &[needed("window", "segments"), RTT, ACK_EVERY],
+        &["s", "rounds lost", "segments missing", "segments sent", "rounds"],
+        |g| {
+            let growth = Growth::PerAck(g.count("ack_every")?);
+            let drop = IsolatedDrop { window: g.count("window")?, round: g.seconds("rtt")?, growth };
+            Ok(cost(of!(g, drop.cost())))
+        }
+    ),
+    formula!(
+        "isolated-drop-per-round",
+        "time lost by one drop, growth by so many steps of Eq. 17 per round",
+        HIGH_BER,
+        &[needed("window", "segments"), RTT, or("growth", "steps per round", 1.0)],
+        &["s", "rounds lost", "segments missing", "segments sent", "rounds"],
+        |g| {
+            let growth = Growth::PerRound(g.count("growth")?);
+            let drop = IsolatedDrop { window: g.count("window")?, round: g.seconds("rtt")?, growth };
+            Ok(cost(of!(g, drop.cost())))
+        }
+    ),
+    formula!(
+        "slow-start-rounds",
+        "log of window / iw to the base 1 + 1/b",
+        CARDWELL,
+        &[IW, needed("window", "segments"), ACK_EVERY],
+        &["rounds"],
+        |g| {
+            let start = SlowStart { initial_window: g.count("iw")?, ack_every: g.count("ack_every")? };
+            Ok(vec![of!(g, start.rounds_to(g.count("window")?))])
+        }
+    ),
+    formula!(
+        "slow-start-time",
+        "slow-start-rounds x rtt",
+        CARDWELL,
+        &[IW, needed("window", "segments"), ACK_EVERY, RTT],
+        &["s"],
+        |g| {
+            let start = SlowStart { initial_window: g.count("iw")?, ack_every: g.count("ack_every")? };
+            Ok(vec![of!(g, start.time_to(g.count("window")?, g.seconds("rtt")?)).as_secs_f64()])
+        }
+    ),
+    formula!(
+        "cardwell-latency",
+        "expected latency of a finite transfer and its parts",
+        CARDWELL,
+        &[
+            SIZE,
+            MSS,
+            RTT,
+            T0,
+            P,
+            or("p_reverse", "fraction, SYN/ACK only", 0.0),
+            or("syn_timeout", "s", 3.0),
+            IW,
+            ACK_EVERY,
+            ANY_RWND,
+            or("delayed_ack", "s, mean wait for the first", 0.0),
+        ],
+        &["s", "s handshake", "s slow start", "s first loss", "s congestion avoidance"],
+        |g| cardwell(g)
+    ),
+];
