@@ -1,0 +1,205 @@
+//! The event loop.
+
+use crate::flow::{Flow, FlowResult};
+use crate::{End, Observer, Packet, PacketEvent, Setup};
+use core::cmp::Reverse;
+use farpath_path::{Departure, Direction, DropCause, Path, PathElement, SpecError, Verdict};
+use farpath_tcp::{Endpoint, Seq};
+use farpath_units::Instant;
+use std::collections::BinaryHeap;
+
+/// Something that happens at a host by itself; arrivals are the path's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Wake {
+    /// The opener's program starts.
+    Start,
+    /// The data sender's connection has a timer.
+    SenderTimer,
+    /// The data receiver's connection has a timer.
+    ReceiverTimer,
+    /// The receiving program has read what it was reading.
+    Program,
+}
+
+/// Flows over a path, and the events that are due.
+pub struct Simulation<'o, O> {
+    flows: Vec<Flow>,
+    path: Path<Packet>,
+    /// Earliest first; ties in the order in which they were scheduled.
+    wakes: BinaryHeap<Reverse<(Instant, u64, u32, Wake)>>,
+    scheduled: u64,
+    running: usize,
+    horizon: Instant,
+    observer: &'o mut O,
+}
+
+/// Simulates `setup` to its end and gives what became of each flow.
+pub fn simulate<O: Observer>(setup: &Setup, observer: &mut O) -> Result<Vec<FlowResult>, SpecError> {
+    let mut simulation = Simulation::new(setup, observer)?;
+    while simulation.step() {}
+    Ok(simulation.finish())
+}
+
+impl<'o, O: Observer> Simulation<'o, O> {
+    /// Sets the flows up; nothing has happened yet.
+    pub fn new(setup: &Setup, observer: &'o mut O) -> Result<Simulation<'o, O>, SpecError> {
+        let mut simulation = Simulation {
+            flows: Vec::with_capacity(setup.flows.len()),
+            path: Path::build(&setup.path, setup.seed)?,
+            wakes: BinaryHeap::new(),
+            scheduled: 0,
+            running: setup.flows.len(),
+            horizon: Instant::ZERO + setup.horizon,
+            observer,
+        };
+        for (number, flow) in (0..).zip(&setup.flows) {
+            simulation.flows.push(Flow::new(flow, initial_sequence_numbers(setup.seed, number)));
+            simulation.wake_at(flow.start, number, Wake::Start);
+        }
+        Ok(simulation)
+    }
+
+    /// Lets the next thing happen; false when there is none, or none that matters, or none before the horizon.
+    pub fn step(&mut self) -> bool {
+        if self.running == 0 {
+            return false;
+        }
+        let arrival = self.path.next_departure();
+        let wake = self.wakes.peek().map(|Reverse((at, ..))| *at);
+        // What is on the wire comes before what a host does by itself at the same instant.
+        match (arrival, wake) {
+            (Some(at), wake) if wake.is_none_or(|wake| at <= wake) && at <= self.horizon => {
+                while let Some(departure) = self.path.take(at) {
+                    self.arrive(departure);
+                }
+                true
+            }
+            (_, Some(at)) if at <= self.horizon && arrival.is_none_or(|arrival| at < arrival) => {
+                self.wake();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// What became of each flow.
+    pub fn finish(self) -> Vec<FlowResult> {
+        self.flows.into_iter().map(|flow| flow.into_result(self.horizon)).collect()
+    }
+
+    fn wake_at(&mut self, at: Instant, flow: u32, wake: Wake) {
+        self.scheduled += 1;
+        self.wakes.push(Reverse((at, self.scheduled, flow, wake)));
+    }
+
+    fn wake(&mut self) {
+        let Some(Reverse((now, _, number, wake))) = self.wakes.pop() else { return };
+        let flow = &mut self.flows[number as usize];
+        let end = match wake {
+            Wake::Start => {
+                flow.start();
+                // Both: who listens has nothing to say, and the program at the data sender may write already.
+                self.serve(now, number, End::Receiver);
+                End::Sender
+            }
+            Wake::Program => End::Receiver,
+            Wake::SenderTimer | Wake::ReceiverTimer => {
+                let end = if wake == Wake::SenderTimer { End::Sender } else { End::Receiver };
+                let host = flow.host(end);
+                if host.timer_at != Some(now) {
+                    return;
+                }
+                host.timer_at = None;
+                if host.connection.next_due().is_some_and(|due| due <= now) {
+                    host.connection.on_timer(now);
+                } else {
+                    self.set_timer(number, end);
+                    return;
+                }
+                end
+            }
+        };
+        self.serve(now, number, end);
+    }
+
+    fn arrive(&mut self, departure: Departure<Packet>) {
+        let Departure { due, direction, packet, dropped } = departure;
+        if let Some(cause) = dropped {
+            self.note_drop(due, direction, cause, &packet);
+            return;
+        }
+        self.observer.packet(due, PacketEvent::Received, direction, &packet);
+        let to = packet.from.peer();
+        self.flows[packet.flow as usize].host(to).connection.on_segment(due, &packet.segment);
+        self.serve(due, packet.flow, to);
+    }
+
+    /// Lets the program at one end act, sends what may be sent, and sees to the timer.
+    fn serve(&mut self, now: Instant, number: u32, end: End) {
+        let flow = &mut self.flows[number as usize];
+        let was_over = flow.is_over();
+        let program_at = flow.run_program(now, end);
+        if flow.may_send() {
+            self.send(now, number, end);
+        }
+        let flow = &mut self.flows[number as usize];
+        flow.observe(now);
+        if flow.is_over() && !was_over {
+            self.running -= 1;
+        }
+        if end == End::Sender {
+            let backlog = self.path.backlog(flow.setup.direction);
+            self.observer.state(now, number, &flow.sender.connection, flow.bytes_read(), backlog);
+        }
+        if let Some(at) = program_at {
+            self.wake_at(at, number, Wake::Program);
+        }
+        self.set_timer(number, end);
+    }
+
+    fn send(&mut self, now: Instant, number: u32, end: End) {
+        let direction = end.sends(self.flows[number as usize].setup.direction);
+        loop {
+            let connection = &mut self.flows[number as usize].host(end).connection;
+            let before = connection.sender().stats().retransmissions;
+            let Some(segment) = connection.poll_segment(now) else { return };
+            let retransmission = connection.sender().stats().retransmissions > before;
+            let packet = Packet { flow: number, from: end, retransmission, segment };
+            self.observer.packet(now, PacketEvent::Sent, direction, &packet);
+            if let Verdict::Dropped { at, cause, packet } = self.path.offer(now, direction, packet) {
+                self.note_drop(at, direction, cause, &packet);
+            }
+        }
+    }
+
+    fn note_drop(&mut self, at: Instant, direction: Direction, cause: DropCause, packet: &Packet) {
+        self.observer.packet(at, PacketEvent::Dropped(cause), direction, packet);
+        let towards = match packet.from {
+            End::Sender => Direction::Forward,
+            End::Receiver => Direction::Reverse,
+        };
+        *self.flows[packet.flow as usize].drops[towards].entry(cause).or_insert(0) += 1;
+    }
+
+    /// Timers are lazy: an event is queued only where none stands for an earlier time, and one that comes too early
+    /// for a timer that has moved on is put back. An ACK that restarts the timer costs nothing.
+    fn set_timer(&mut self, number: u32, end: End) {
+        let host = self.flows[number as usize].host(end);
+        let Some(due) = host.connection.next_due() else { return };
+        if host.timer_at.is_none_or(|at| due < at) {
+            host.timer_at = Some(due);
+            let wake = if end == End::Sender { Wake::SenderTimer } else { Wake::ReceiverTimer };
+            self.wake_at(due, number, wake);
+        }
+    }
+}
+
+/// Two numbers that differ from flow to flow and seed to seed, so that the wrap of the sequence space is met.
+fn initial_sequence_numbers(seed: u64, flow: u32) -> [Seq; 2] {
+    // SplitMix64's finalizer (Steele, Lea, Flood 2014).
+    let mut mixed = seed.wrapping_add(u64::from(flow).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^= mixed >> 31;
+    [Seq(mixed as u32), Seq((mixed >> 32) as u32)]
+}

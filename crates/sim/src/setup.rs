@@ -1,0 +1,46 @@
+//! What is to be simulated.
+
+use farpath_path::{Direction, ElementSpec};
+use farpath_tcp::Config;
+use farpath_units::{Bytes, Duration, Instant};
+
+/// Which end opens a flow's connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opener {
+    /// The data sender: an upload.
+    Sender,
+    /// The data receiver: a download. It may send a request first.
+    Receiver,
+}
+
+/// One flow: a file from one end to the other.
+#[derive(Debug, Clone)]
+pub struct FlowSetup {
+    /// When its opener sends the first SYN.
+    pub start: Instant,
+    /// The way over the path that its data goes.
+    pub direction: Direction,
+    /// Who opens.
+    pub opener: Opener,
+    /// Bytes of the file.
+    pub size: Bytes,
+    /// Bytes that the opener of a download sends first, and that the other end reads before it answers.
+    pub request: Bytes,
+    /// The stack of the data sender.
+    pub sender: Config,
+    /// The stack of the data receiver.
+    pub receiver: Config,
+}
+
+/// A whole simulation.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// The path that all flows share.
+    pub path: Vec<ElementSpec>,
+    /// The flows, numbered in this order.
+    pub flows: Vec<FlowSetup>,
+    /// Seeds the path's random elements and the initial sequence numbers.
+    pub seed: u64,
+    /// What is not over by then ends.
+    pub horizon: Duration,
+}
