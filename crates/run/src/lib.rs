@@ -2,10 +2,26 @@
 //!
 //! Every engine returns the same [`Run`]: a table, a plot or a claim check never knows which one made it.
 
+mod arrow;
+mod columns;
+mod error;
+mod json;
+mod manifest;
 mod outcome;
+mod reader;
 mod run;
+mod statistic;
+mod summary;
 mod tables;
+mod writer;
 
+pub use arrow::{ColumnError, ColumnInfo, Table};
+pub use error::ResultsError;
+pub use json::{write_flow_lines, write_provenance_line};
 pub use outcome::Outcome;
-pub use run::{Engine, Provenance, Run};
+pub use reader::Results;
+pub use run::{Engine, Provenance, Run, RunKey};
+pub use statistic::Statistic;
+pub use summary::PointSummary;
 pub use tables::{FlowRow, Metric, SegmentEvent, SegmentRow, SeriesRow};
+pub use writer::ResultsDir;

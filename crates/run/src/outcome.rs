@@ -3,7 +3,7 @@
 use core::fmt;
 
 /// How a flow ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
     /// The receiving application has read every byte.
     Completed,
@@ -16,6 +16,13 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// The outcome that [`name`](Outcome::name) spells so.
+    pub fn from_name(name: &str) -> Option<Outcome> {
+        [Outcome::Completed, Outcome::ConnectTimedOut, Outcome::Aborted, Outcome::Horizon]
+            .into_iter()
+            .find(|outcome| outcome.name() == name)
+    }
+
     /// As files and tables spell it.
     pub const fn name(self) -> &'static str {
         match self {

@@ -17,6 +17,13 @@ pub enum Engine {
 }
 
 impl Engine {
+    /// The engine that [`name`](Engine::name) spells so.
+    pub fn from_name(name: &str) -> Option<Engine> {
+        [Engine::Predict, Engine::Simulate, Engine::Emulate, Engine::Measure]
+            .into_iter()
+            .find(|engine| engine.name() == name)
+    }
+
     /// As files, tables and flags spell it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -47,6 +54,17 @@ pub struct Provenance {
     pub caveats: Vec<String>,
 }
 
+/// Which run: no two runs of an experiment share it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunKey {
+    /// Which point of the sweep, from 0.
+    pub point: u64,
+    /// Who made it.
+    pub engine: Engine,
+    /// Seed of the random elements; a prediction has none.
+    pub seed: Option<u64>,
+}
+
 /// What an engine gives back for one point and one seed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
@@ -64,4 +82,11 @@ pub struct Run {
     pub segments: Vec<SegmentRow>,
     /// Where it comes from.
     pub provenance: Provenance,
+}
+
+impl Run {
+    /// Which run it is.
+    pub const fn key(&self) -> RunKey {
+        RunKey { point: self.point, engine: self.engine, seed: self.seed }
+    }
 }

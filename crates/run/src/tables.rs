@@ -3,6 +3,7 @@
 use crate::Outcome;
 use core::fmt;
 use farpath_units::{Bytes, Duration, Instant};
+use std::borrow::Cow;
 
 /// One flow: how it ended, how long it took, and what it cost.
 ///
@@ -53,12 +54,12 @@ pub struct FlowRow {
     pub syns: Option<f64>,
     /// SYN/ACKs that the other end sent.
     pub synacks: Option<f64>,
-    /// Packets of the flow dropped on the way, by direction of the data and of the ACKs.
+    /// Packets of the flow dropped on the way, in the direction of the data.
     pub drops_data_direction: Option<f64>,
     /// Packets of the flow dropped on the way, in the ACK direction.
     pub drops_ack_direction: Option<f64>,
     /// Of all these drops: `loss` 3, `queue-overflow` 1 ...; sorted by cause, absent causes left out.
-    pub drops_by_cause: Vec<(&'static str, u64)>,
+    pub drops_by_cause: Vec<(Cow<'static, str>, u64)>,
     /// Congestion window at the end.
     pub final_cwnd: Option<Bytes>,
     /// Congestion window averaged over the time of the transfer.
@@ -101,6 +102,26 @@ pub enum Metric {
 }
 
 impl Metric {
+    const ALL: [Metric; 12] = [
+        Metric::Cwnd,
+        Metric::Ssthresh,
+        Metric::FlightSize,
+        Metric::Pipe,
+        Metric::RttSample,
+        Metric::Srtt,
+        Metric::Rttvar,
+        Metric::Rto,
+        Metric::Rwnd,
+        Metric::Delivered,
+        Metric::Acked,
+        Metric::Queue,
+    ];
+
+    /// The metric that [`name`](Metric::name) spells so.
+    pub fn from_name(name: &str) -> Option<Metric> {
+        Metric::ALL.into_iter().find(|metric| metric.name() == name)
+    }
+
     /// As files and tables spell it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -159,6 +180,13 @@ pub enum SegmentEvent {
 }
 
 impl SegmentEvent {
+    /// The event that [`name`](SegmentEvent::name) spells so.
+    pub fn from_name(name: &str) -> Option<SegmentEvent> {
+        [SegmentEvent::Sent, SegmentEvent::Received, SegmentEvent::Dropped]
+            .into_iter()
+            .find(|event| event.name() == name)
+    }
+
     /// As files and tables spell it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -179,7 +207,7 @@ pub struct SegmentRow {
     /// What happened.
     pub event: SegmentEvent,
     /// Why it was dropped.
-    pub cause: Option<&'static str>,
+    pub cause: Option<Cow<'static, str>>,
     /// `forward` or `reverse`: its way over the path.
     pub direction: &'static str,
     /// Sequence number on the wire.

@@ -1,0 +1,270 @@
+//! The columns of the tables: name, unit, meaning, and where a value stands in a row.
+//!
+//! Arrow batches, Parquet files and JSON lines are all made from these lists, so that a column has one name
+//! everywhere.
+
+use crate::{Engine, Metric, Provenance, Run, RunKey, SeriesRow};
+use farpath_units::Instant;
+use std::borrow::Cow;
+
+/// One column of a table whose rows are `R`.
+pub(crate) struct Column<R> {
+    pub name: &'static str,
+    /// `ns`, `B`, `bit/s`; empty for counts, ratios and text.
+    pub unit: &'static str,
+    pub about: &'static str,
+    pub cells: Cells<R>,
+}
+
+/// A cause, and how many packets it dropped.
+type CauseCount = (Cow<'static, str>, u64);
+
+/// How the cells of a column are read from a row and put back. Putting back gives `None` where the row cannot
+/// hold the value.
+pub(crate) enum Cells<R> {
+    U64(fn(&R) -> u64, fn(&mut R, u64) -> Option<()>),
+    MaybeU64(fn(&R) -> Option<u64>, fn(&mut R, u64) -> Option<()>),
+    MaybeF64(fn(&R) -> Option<f64>, fn(&mut R, f64)),
+    Bool(fn(&R) -> bool, fn(&mut R, bool)),
+    Text(fn(&R) -> &str, fn(&mut R, &str) -> Option<()>),
+    MaybeText(fn(&R) -> Option<&str>, fn(&mut R, &str)),
+    Texts(fn(&R) -> &[String], fn(&mut R, &str)),
+    /// Packets by cause.
+    Causes(fn(&R) -> &[CauseCount], fn(&mut R, &str, u64)),
+    /// Ranges of sequence numbers, start and end.
+    Ranges(fn(&R) -> &[(u32, u32)], fn(&mut R, u32, u32)),
+}
+
+/// A row that a table is made of.
+pub(crate) trait Row: Sized + 'static {
+    const COLUMNS: &'static [Column<Self>];
+    /// A row to put cells into.
+    fn blank() -> Self;
+    /// The rows of this kind in a run.
+    fn rows(run: &Run) -> &[Self];
+}
+
+const fn column<R>(
+    name: &'static str,
+    unit: &'static str,
+    about: &'static str,
+    cells: Cells<R>,
+) -> Column<R> {
+    Column { name, unit, about, cells }
+}
+
+/// A column of numbers that an engine may not know, named as its field.
+macro_rules! known_or_not {
+    ($field:ident, $unit:literal, $about:literal) => {
+        column(
+            stringify!($field),
+            $unit,
+            $about,
+            Cells::MaybeF64(|row| row.$field, |row, value| row.$field = Some(value)),
+        )
+    };
+}
+
+/// A column of durations that an engine may not know.
+macro_rules! duration_or_not {
+    ($name:literal, $field:ident, $about:literal) => {
+        column(
+            $name,
+            "ns",
+            $about,
+            Cells::MaybeU64(
+                |row| row.$field.map(Duration::as_nanos),
+                |row, ns| {
+                    row.$field = Some(Duration::from_nanos(ns));
+                    Some(())
+                },
+            ),
+        )
+    };
+}
+
+/// A column of `u32`, named as its field.
+macro_rules! small {
+    ($field:ident, $unit:literal, $about:literal) => {
+        column(
+            stringify!($field),
+            $unit,
+            $about,
+            Cells::U64(
+                |row| row.$field.into(),
+                |row, value| {
+                    row.$field = value.try_into().ok()?;
+                    Some(())
+                },
+            ),
+        )
+    };
+}
+
+/// The way over the path, `forward` or `reverse`.
+macro_rules! direction {
+    ($about:literal) => {
+        column(
+            "direction",
+            "",
+            $about,
+            Cells::Text(
+                |row| row.direction,
+                |row, name| {
+                    row.direction = ["forward", "reverse"].into_iter().find(|known| *known == name)?;
+                    Some(())
+                },
+            ),
+        )
+    };
+}
+
+/// A time since the start of the run.
+macro_rules! time {
+    ($name:literal, $field:ident, $about:literal) => {
+        column(
+            $name,
+            "ns",
+            $about,
+            Cells::U64(
+                |row| row.$field.as_nanos(),
+                |row, ns| {
+                    row.$field = Instant::from_nanos(ns);
+                    Some(())
+                },
+            ),
+        )
+    };
+}
+
+/// A number of bytes.
+macro_rules! bytes {
+    ($field:ident, $about:literal) => {
+        column(
+            stringify!($field),
+            "B",
+            $about,
+            Cells::U64(
+                |row| row.$field.0,
+                |row, bytes| {
+                    row.$field = Bytes(bytes);
+                    Some(())
+                },
+            ),
+        )
+    };
+}
+
+/// A word of a fixed list.
+macro_rules! word {
+    ($field:ident, $kind:ident, $about:literal) => {
+        column(
+            stringify!($field),
+            "",
+            $about,
+            Cells::Text(
+                |row| row.$field.name(),
+                |row, name| {
+                    row.$field = $kind::from_name(name)?;
+                    Some(())
+                },
+            ),
+        )
+    };
+}
+
+/// A text of any content.
+macro_rules! text {
+    ($field:ident, $about:literal) => {
+        column(
+            stringify!($field),
+            "",
+            $about,
+            Cells::Text(
+                |row| &row.$field,
+                |row, text| {
+                    row.$field = text.to_owned();
+                    Some(())
+                },
+            ),
+        )
+    };
+}
+
+/// A list of texts.
+macro_rules! texts {
+    ($field:ident, $about:literal) => {
+        column(
+            stringify!($field),
+            "",
+            $about,
+            Cells::Texts(|row| &row.$field, |row, text| row.$field.push(text.to_owned())),
+        )
+    };
+}
+
+mod flows;
+mod segments;
+
+/// The columns that every table begins with.
+pub(crate) const KEY: &[Column<RunKey>] = &[
+    small!(point, "", "point of the sweep, from 0"),
+    word!(engine, Engine, "who made the run: predict, simulate, emulate or measure"),
+    column(
+        "seed",
+        "",
+        "seed of the random elements; null for a prediction",
+        Cells::MaybeU64(
+            |key| key.seed,
+            |key, seed| {
+                key.seed = Some(seed);
+                Some(())
+            },
+        ),
+    ),
+];
+
+impl RunKey {
+    /// A key to put cells into.
+    pub(crate) const BLANK: RunKey = RunKey { point: 0, engine: Engine::Predict, seed: None };
+}
+
+impl Row for SeriesRow {
+    const COLUMNS: &'static [Column<SeriesRow>] = &[
+        time!("time_ns", time, "when the value changed, since the start of the run"),
+        small!(flow, "", "number of the flow within the run"),
+        word!(metric, Metric, "what the value is"),
+        column(
+            "unit",
+            "",
+            "unit of the value: B or ns",
+            Cells::Text(|row| row.metric.unit(), |_, _| Some(())),
+        ),
+        small!(value, "", "the new value, in the unit that the row names"),
+    ];
+
+    fn blank() -> SeriesRow {
+        SeriesRow { time: Instant::ZERO, flow: 0, metric: Metric::Cwnd, value: 0 }
+    }
+
+    fn rows(run: &Run) -> &[SeriesRow] {
+        &run.series
+    }
+}
+
+impl Row for Provenance {
+    const COLUMNS: &'static [Column<Provenance>] = &[
+        text!(version, "version of the program"),
+        text!(experiment, "the experiment file as given"),
+        texts!(changes, "`key=value` changes on top of it: overrides, then the point's place in the sweep"),
+        texts!(caveats, "what a reader of the numbers must know"),
+    ];
+
+    fn blank() -> Provenance {
+        Provenance::default()
+    }
+
+    fn rows(run: &Run) -> &[Provenance] {
+        std::slice::from_ref(&run.provenance)
+    }
+}

@@ -1,0 +1,114 @@
+//! The columns of `segments`.
+
+use super::{Cells, Column, Row, column};
+use crate::{Run, SegmentEvent, SegmentRow};
+use farpath_units::Instant;
+
+impl Row for SegmentRow {
+    const COLUMNS: &'static [Column<SegmentRow>] = &[
+        time!("time_ns", time, "when, since the start of the run"),
+        small!(flow, "", "number of the flow within the run"),
+        word!(event, SegmentEvent, "sent by one end, received by the other, or dropped on the way"),
+        column(
+            "cause",
+            "",
+            "why it was dropped",
+            Cells::MaybeText(
+                |row| row.cause.as_deref(),
+                |row, cause| row.cause = Some(cause.to_owned().into()),
+            ),
+        ),
+        direction!("its way over the path: forward or reverse"),
+        small!(seq, "", "sequence number on the wire; it wraps at 2^32"),
+        small!(ack, "", "acknowledgment number on the wire; it wraps at 2^32"),
+        column(
+            "len_bytes",
+            "B",
+            "payload",
+            Cells::U64(
+                |row| row.len.into(),
+                |row, bytes| {
+                    row.len = bytes.try_into().ok()?;
+                    Some(())
+                },
+            ),
+        ),
+        small!(window, "", "window field of the header, unscaled"),
+        small!(
+            flags,
+            "",
+            "control bits of the header: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128"
+        ),
+        column(
+            "size_bytes",
+            "B",
+            "the IP packet",
+            Cells::U64(
+                |row| row.size.into(),
+                |row, bytes| {
+                    row.size = bytes.try_into().ok()?;
+                    Some(())
+                },
+            ),
+        ),
+        column(
+            "sack",
+            "",
+            "SACK blocks, first sequence number and the one after the last",
+            Cells::Ranges(|row| &row.sack, |row, start, end| row.sack.push((start, end))),
+        ),
+        column(
+            "tsval",
+            "",
+            "TSval of the timestamps option",
+            Cells::MaybeU64(
+                |row| row.timestamps.map(|(tsval, _)| tsval.into()),
+                |row, value| {
+                    row.timestamps.get_or_insert_default().0 = value.try_into().ok()?;
+                    Some(())
+                },
+            ),
+        ),
+        column(
+            "tsecr",
+            "",
+            "TSecr of the timestamps option",
+            Cells::MaybeU64(
+                |row| row.timestamps.map(|(_, tsecr)| tsecr.into()),
+                |row, value| {
+                    row.timestamps.get_or_insert_default().1 = value.try_into().ok()?;
+                    Some(())
+                },
+            ),
+        ),
+        column(
+            "retransmission",
+            "",
+            "whether the sender had sent its payload before",
+            Cells::Bool(|row| row.retransmission, |row, again| row.retransmission = again),
+        ),
+    ];
+
+    fn blank() -> SegmentRow {
+        SegmentRow {
+            time: Instant::ZERO,
+            flow: 0,
+            event: SegmentEvent::Sent,
+            cause: None,
+            direction: "forward",
+            seq: 0,
+            ack: 0,
+            len: 0,
+            window: 0,
+            flags: 0,
+            size: 0,
+            sack: Vec::new(),
+            timestamps: None,
+            retransmission: false,
+        }
+    }
+
+    fn rows(run: &Run) -> &[SegmentRow] {
+        &run.segments
+    }
+}

@@ -1,0 +1,43 @@
+//! JSON lines: one object a line, keys in the order and by the names of the columns, `null` for what is not known.
+
+use crate::columns::{Cells, Column, KEY, Row};
+use crate::{Run, RunKey};
+use serde_json::{Map, Value};
+use std::io::{self, Write};
+
+/// Writes one line for each flow of a run.
+pub fn write_flow_lines(run: &Run, mut out: impl Write) -> io::Result<()> {
+    for flow in &run.flows {
+        writeln!(out, "{}", object(&run.key(), flow))?;
+    }
+    Ok(())
+}
+
+/// Writes one line that says where a run comes from, caveats included.
+pub fn write_provenance_line(run: &Run, mut out: impl Write) -> io::Result<()> {
+    writeln!(out, "{}", object(&run.key(), &run.provenance))
+}
+
+fn object<R: Row>(key: &RunKey, row: &R) -> Value {
+    let keys = KEY.iter().map(|column| entry(column, key));
+    Value::Object(keys.chain(R::COLUMNS.iter().map(|column| entry(column, row))).collect())
+}
+
+fn entry<R>(column: &Column<R>, row: &R) -> (String, Value) {
+    let value = match column.cells {
+        Cells::U64(get, _) => get(row).into(),
+        Cells::MaybeU64(get, _) => get(row).into(),
+        Cells::MaybeF64(get, _) => get(row).into(),
+        Cells::Bool(get, _) => get(row).into(),
+        Cells::Text(get, _) => get(row).into(),
+        Cells::MaybeText(get, _) => get(row).into(),
+        Cells::Texts(get, _) => get(row).into(),
+        Cells::Causes(get, _) => {
+            let counts: Map<String, Value> =
+                get(row).iter().map(|(cause, packets)| (cause.to_string(), (*packets).into())).collect();
+            counts.into()
+        }
+        Cells::Ranges(get, _) => get(row).iter().map(|&(start, end)| Value::from(vec![start, end])).collect(),
+    };
+    (column.name.to_owned(), value)
+}

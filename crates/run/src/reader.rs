@@ -1,0 +1,155 @@
+//! Reads results back.
+
+use crate::columns::Row;
+use crate::manifest::{self, Header, Manifest};
+use crate::writer::{is_ours, table_file};
+use crate::{FlowRow, Provenance, ResultsError, Run, RunKey, SegmentRow, SeriesRow, Table, arrow};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A results folder, opened. Tables are read when they are asked for.
+#[derive(Debug)]
+pub struct Results {
+    path: PathBuf,
+    manifest: Manifest,
+    provenances: BTreeMap<RunKey, Provenance>,
+}
+
+impl Results {
+    /// Opens a results folder.
+    pub fn read(path: impl Into<PathBuf>) -> Result<Results, ResultsError> {
+        let path = path.into();
+        let file = path.join(manifest::FILE);
+        let text = match fs::read(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(without_provenance(path)),
+            Err(source) if path.is_dir() => return Err(ResultsError::Read { path: file, source }),
+            Err(_) => return Err(ResultsError::NotResults { path, reason: "it is not a folder".to_owned() }),
+        };
+        let header: Header = match serde_json::from_slice(&text) {
+            Ok(header) => header,
+            Err(source) => return Err(ResultsError::Provenance { path: file, source }),
+        };
+        if header.format != manifest::FORMAT {
+            let reason = format!("its {} is of the format `{}`", manifest::FILE, header.format);
+            return Err(ResultsError::NotResults { path, reason });
+        }
+        if header.format_version > manifest::VERSION {
+            let (found, known) = (header.format_version, manifest::VERSION);
+            return Err(ResultsError::NewerFormat { path, found, known });
+        }
+        let manifest: Manifest = serde_json::from_slice(&text)
+            .map_err(|source| ResultsError::Provenance { path: file, source })?;
+        let provenances = manifest.provenances();
+        Ok(Results { path, manifest, provenances })
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The experiment file as it was given.
+    pub fn experiment(&self) -> &str {
+        &self.manifest.experiment
+    }
+
+    /// Whether everything that the experiment asked for is there.
+    pub fn is_complete(&self) -> bool {
+        self.manifest.complete
+    }
+
+    /// What a reader must be told before any number.
+    pub fn warning(&self) -> Option<String> {
+        let runs = self.provenances.len();
+        (!self.is_complete()).then(|| {
+            format!(
+                "{}: the experiment was interrupted; only {runs} of its runs are here",
+                self.path.display()
+            )
+        })
+    }
+
+    /// Which runs there are, and where each comes from.
+    pub fn provenances(&self) -> &BTreeMap<RunKey, Provenance> {
+        &self.provenances
+    }
+
+    /// The flows of all runs.
+    pub fn flows(&self) -> Result<Vec<(RunKey, FlowRow)>, ResultsError> {
+        self.table(Table::Flows)
+    }
+
+    /// The series of all runs.
+    pub fn series(&self) -> Result<Vec<(RunKey, SeriesRow)>, ResultsError> {
+        self.table(Table::Series)
+    }
+
+    /// The segments of all runs.
+    pub fn segments(&self) -> Result<Vec<(RunKey, SegmentRow)>, ResultsError> {
+        self.table(Table::Segments)
+    }
+
+    /// Everything, in the order of point, engine and seed.
+    pub fn runs(&self) -> Result<Vec<Run>, ResultsError> {
+        let mut flows = by_run(self.flows()?);
+        let mut series = by_run(self.series()?);
+        let mut segments = by_run(self.segments()?);
+        let run = |(key, provenance): (&RunKey, &Provenance)| Run {
+            point: key.point,
+            engine: key.engine,
+            seed: key.seed,
+            flows: flows.remove(key).unwrap_or_default(),
+            series: series.remove(key).unwrap_or_default(),
+            segments: segments.remove(key).unwrap_or_default(),
+            provenance: provenance.clone(),
+        };
+        Ok(self.provenances.iter().map(run).collect())
+    }
+
+    fn table<R: Row>(&self, table: Table) -> Result<Vec<(RunKey, R)>, ResultsError> {
+        let Some(&expected) = self.manifest.tables.get(table.name()) else {
+            return Ok(Vec::new());
+        };
+        let path = table_file(&self.path, table);
+        let file = File::open(&path).map_err(|source| ResultsError::Read { path: path.clone(), source })?;
+        let damaged = |source| ResultsError::ReadTable { path: path.clone(), source };
+        let batches = ParquetRecordBatchReaderBuilder::try_new(file)
+            .and_then(ParquetRecordBatchReaderBuilder::build)
+            .map_err(damaged)?;
+        let mut rows = Vec::new();
+        for batch in batches {
+            let batch = batch.map_err(|source| damaged(source.into()))?;
+            let more = arrow::rows(&batch);
+            rows.extend(more.map_err(|source| ResultsError::Column { path: path.clone(), source })?);
+        }
+        let found = rows.len() as u64;
+        if found != expected {
+            return Err(ResultsError::Rows { path, found, expected });
+        }
+        Ok(rows)
+    }
+}
+
+fn by_run<R>(rows: Vec<(RunKey, R)>) -> BTreeMap<RunKey, Vec<R>> {
+    let mut runs: BTreeMap<RunKey, Vec<R>> = BTreeMap::new();
+    for (key, row) in rows {
+        runs.entry(key).or_default().push(row);
+    }
+    runs
+}
+
+/// What a folder without `provenance.json` is.
+fn without_provenance(path: PathBuf) -> ResultsError {
+    let Ok(entries) = fs::read_dir(&path) else {
+        return ResultsError::NotResults { path, reason: "there is no such folder".to_owned() };
+    };
+    let left_over = entries.flatten().any(|entry| entry.file_name().to_str().is_some_and(is_ours));
+    if left_over {
+        return ResultsError::Incomplete { path };
+    }
+    ResultsError::NotResults { path, reason: format!("it has no {}", manifest::FILE) }
+}

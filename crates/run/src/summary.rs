@@ -1,0 +1,169 @@
+//! One point and one engine over all seeds.
+
+use crate::{Engine, FlowRow, Outcome, Run, Statistic};
+use farpath_units::Instant;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// What the runs of one point and one engine have in common, and how far they differ.
+///
+/// Each run gives one value: the mean over its flows of what is known of them. The statistics are over runs,
+/// because the flows of one run share a path and are not independent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PointSummary {
+    /// Which point of the sweep, from 0.
+    pub point: u64,
+    /// Who made the runs.
+    pub engine: Engine,
+    /// How many runs.
+    pub runs: u64,
+    /// How many flows ended how, over all runs; outcomes that did not occur are left out.
+    pub outcomes: BTreeMap<Outcome, u64>,
+    /// Of completed flows, in s.
+    pub transfer_time_s: Option<Statistic>,
+    /// Of a flow, in bit/s.
+    pub goodput_bit_per_s: Option<Statistic>,
+    /// Of all flows of a run together, from the first start to the last end, in bit/s.
+    pub aggregate_goodput_bit_per_s: Option<Statistic>,
+    /// Jain's fairness index of the flows' mean rates, 1/flows to 1; only where a run has more than one flow.
+    pub jain_index: Option<Statistic>,
+    /// Goodput over throughput.
+    pub efficiency: Option<Statistic>,
+    /// Segments with payload, retransmissions included.
+    pub data_segments: Option<Statistic>,
+    /// Segments sent again.
+    pub retransmissions: Option<Statistic>,
+    /// Of these, those that were not needed.
+    pub spurious_retransmissions: Option<Statistic>,
+    /// Expirations of the retransmission timer.
+    pub timeouts: Option<Statistic>,
+    /// Entries into fast retransmit.
+    pub fast_retransmits: Option<Statistic>,
+    /// Packets dropped on the way, both directions.
+    pub drops: Option<Statistic>,
+}
+
+impl PointSummary {
+    /// One summary for each point and engine that occurs, in this order.
+    pub fn of_runs<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<PointSummary> {
+        let mut groups: BTreeMap<(u64, Engine), Vec<&Run>> = BTreeMap::new();
+        for run in runs {
+            groups.entry((run.point, run.engine)).or_default().push(run);
+        }
+        groups.into_iter().map(|((point, engine), runs)| of_group(point, engine, &runs)).collect()
+    }
+
+    /// Flows over all runs.
+    pub fn flows(&self) -> u64 {
+        self.outcomes.values().sum()
+    }
+
+    /// As one JSON object, keys in a fixed order, `null` for what is not known.
+    pub fn to_json(&self) -> Value {
+        let outcomes: Map<String, Value> = self
+            .outcomes
+            .iter()
+            .map(|(outcome, flows)| (outcome.name().to_owned(), (*flows).into()))
+            .collect();
+        let mut object = Map::from_iter([
+            ("point".to_owned(), self.point.into()),
+            ("engine".to_owned(), self.engine.name().into()),
+            ("runs".to_owned(), self.runs.into()),
+            ("flows".to_owned(), self.flows().into()),
+            ("outcomes".to_owned(), outcomes.into()),
+        ]);
+        object
+            .extend(self.statistics().map(|(name, statistic)| (name.to_owned(), statistic_json(statistic))));
+        object.into()
+    }
+
+    fn statistics(&self) -> [(&'static str, Option<Statistic>); 11] {
+        [
+            ("transfer_time_s", self.transfer_time_s),
+            ("goodput_bit_per_s", self.goodput_bit_per_s),
+            ("aggregate_goodput_bit_per_s", self.aggregate_goodput_bit_per_s),
+            ("jain_index", self.jain_index),
+            ("efficiency", self.efficiency),
+            ("data_segments", self.data_segments),
+            ("retransmissions", self.retransmissions),
+            ("spurious_retransmissions", self.spurious_retransmissions),
+            ("timeouts", self.timeouts),
+            ("fast_retransmits", self.fast_retransmits),
+            ("drops", self.drops),
+        ]
+    }
+}
+
+fn statistic_json(statistic: Option<Statistic>) -> Value {
+    statistic.map_or(
+        Value::Null,
+        |s| json!({ "n": s.n, "mean": s.mean, "sd": s.sd, "min": s.min, "max": s.max, "ci95": s.ci95() }),
+    )
+}
+
+fn of_group(point: u64, engine: Engine, runs: &[&Run]) -> PointSummary {
+    let mut outcomes = BTreeMap::new();
+    for flow in runs.iter().flat_map(|run| &run.flows) {
+        *outcomes.entry(flow.outcome).or_default() += 1;
+    }
+    let over_runs = |of_flow: fn(&FlowRow) -> Option<f64>| {
+        Statistic::of(runs.iter().filter_map(|run| mean(&run.flows, of_flow)))
+    };
+    PointSummary {
+        point,
+        engine,
+        runs: runs.len() as u64,
+        outcomes,
+        transfer_time_s: over_runs(|flow| {
+            flow.transfer_time.filter(|_| flow.outcome == Outcome::Completed).map(|time| time.as_secs_f64())
+        }),
+        goodput_bit_per_s: over_runs(|flow| flow.goodput_bit_per_s),
+        aggregate_goodput_bit_per_s: Statistic::of(
+            runs.iter().filter_map(|run| aggregate_goodput(&run.flows)),
+        ),
+        jain_index: Statistic::of(runs.iter().filter_map(|run| jain_index(&run.flows))),
+        efficiency: over_runs(|flow| flow.efficiency),
+        data_segments: over_runs(|flow| flow.data_segments),
+        retransmissions: over_runs(|flow| flow.retransmissions),
+        spurious_retransmissions: over_runs(|flow| flow.spurious_retransmissions),
+        timeouts: over_runs(|flow| flow.timeouts),
+        fast_retransmits: over_runs(|flow| flow.fast_retransmits),
+        drops: over_runs(|flow| Some(flow.drops_data_direction? + flow.drops_ack_direction?)),
+    }
+}
+
+/// Mean over the flows for which the value is known.
+fn mean(flows: &[FlowRow], of_flow: impl Fn(&FlowRow) -> Option<f64>) -> Option<f64> {
+    Statistic::of(flows.iter().filter_map(of_flow)).map(|statistic| statistic.mean)
+}
+
+/// When a flow was over, however it ended.
+fn end(flow: &FlowRow) -> Option<Instant> {
+    flow.ended_at.or_else(|| Some(flow.start + flow.transfer_time?))
+}
+
+fn aggregate_goodput(flows: &[FlowRow]) -> Option<f64> {
+    let first = flows.iter().map(|flow| flow.start).min()?;
+    let last = flows.iter().map(end).collect::<Option<Vec<_>>>()?.into_iter().max()?;
+    let bits: u128 = flows.iter().map(|flow| flow.bytes_read.bits()).sum();
+    positive(last.saturating_since(first).as_secs_f64()).map(|s| bits as f64 / s)
+}
+
+/// Jain, Chiu, Hawe 1984: (Σx)² / (n·Σx²), of bytes read per second from each flow's start to its end.
+fn jain_index(flows: &[FlowRow]) -> Option<f64> {
+    if flows.len() < 2 {
+        return None;
+    }
+    let rate = |flow: &FlowRow| {
+        let s = positive(end(flow)?.saturating_since(flow.start).as_secs_f64())?;
+        Some(flow.bytes_read.bits() as f64 / s)
+    };
+    let rates = flows.iter().map(rate).collect::<Option<Vec<f64>>>()?;
+    let sum: f64 = rates.iter().sum();
+    let squares: f64 = rates.iter().map(|x| x * x).sum();
+    positive(squares).map(|squares| sum * sum / (rates.len() as f64 * squares))
+}
+
+fn positive(x: f64) -> Option<f64> {
+    (x > 0.0).then_some(x)
+}

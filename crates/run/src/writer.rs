@@ -1,0 +1,205 @@
+//! Writes results run by run. A folder changes only when it is finished: until then every file has another name.
+
+use crate::manifest::{self, Header, Manifest};
+use crate::{ResultsError, Run, Table};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// The tables that have a file; where a run comes from stands in `provenance.json`.
+pub(crate) const FILED: [Table; 3] = [Table::Flows, Table::Series, Table::Segments];
+
+/// Rows of a row group, and so the most that are held in memory.
+const ROW_GROUP: usize = 1 << 17;
+
+/// Ending of a file that is still being written.
+pub(crate) const PARTIAL: &str = ".partial";
+
+/// A results folder that is being written.
+///
+/// [`append`](ResultsDir::append) adds runs, [`finish`](ResultsDir::finish) makes them readable. Results that were
+/// in the folder before stay readable until then, and stay for good where it is dropped without `finish`.
+/// A folder takes one writer at a time.
+#[derive(Debug)]
+pub struct ResultsDir {
+    path: PathBuf,
+    manifest: Manifest,
+    tables: Vec<Sink>,
+}
+
+impl ResultsDir {
+    /// Makes the folder, or takes an empty one, or one with results. Whether it can be written is known
+    /// after this call, before any run.
+    pub fn create(path: impl Into<PathBuf>) -> Result<ResultsDir, ResultsError> {
+        let path = path.into();
+        let not_writable = |source| ResultsError::NotWritable { path: path.clone(), source };
+        fs::create_dir_all(&path).map_err(not_writable)?;
+        if let Some(found) = foreign_file(&path).map_err(not_writable)? {
+            return Err(ResultsError::Occupied { path, found });
+        }
+        let flows = Sink::create(&path, Table::Flows).map_err(|error| match error {
+            ResultsError::Write { source, .. } => not_writable(source),
+            other => other,
+        })?;
+        Ok(ResultsDir { path, manifest: Manifest::new(), tables: vec![flows] })
+    }
+
+    /// Adds a run.
+    pub fn append(&mut self, run: &Run) -> Result<(), ResultsError> {
+        if !self.manifest.add(run) {
+            return Err(ResultsError::OtherExperiment { path: self.path.clone() });
+        }
+        for (table, rows) in [
+            (Table::Flows, run.flows.len()),
+            (Table::Series, run.series.len()),
+            (Table::Segments, run.segments.len()),
+        ] {
+            if rows > 0 {
+                self.table(table)?.append(run, rows)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn table(&mut self, table: Table) -> Result<&mut Sink, ResultsError> {
+        let index = match self.tables.iter().position(|sink| sink.table == table) {
+            Some(index) => index,
+            None => {
+                self.tables.push(Sink::create(&self.path, table)?);
+                self.tables.len() - 1
+            }
+        };
+        Ok(&mut self.tables[index])
+    }
+
+    /// Puts everything in place, `provenance.json` last. `complete` is false where runs are missing because the
+    /// experiment was interrupted; readers are told.
+    pub fn finish(mut self, complete: bool) -> Result<(), ResultsError> {
+        self.manifest.complete = complete;
+        for sink in &mut self.tables {
+            sink.close(&self.manifest)?;
+            self.manifest.tables.insert(sink.table.name().to_owned(), sink.rows);
+        }
+        let provenance = self.path.join(manifest::FILE);
+        let partial = Partial(self.path.join(format!("{}{PARTIAL}", manifest::FILE)));
+        let text =
+            serde_json::to_string_pretty(&self.manifest).expect("a manifest holds nothing but plain data");
+        File::create(&partial.0)
+            .and_then(|mut file| writeln!(file, "{text}").and_then(|()| file.sync_all()))
+            .map_err(|source| ResultsError::Write { path: partial.0.clone(), source })?;
+        // From here on the old results go. Without the old provenance no mixture of the two can be read.
+        let write_error = |path: &Path| {
+            let path = path.to_owned();
+            move |source| ResultsError::Write { path, source }
+        };
+        remove_if_there(&provenance).map_err(write_error(&provenance))?;
+        for table in FILED {
+            let file = table_file(&self.path, table);
+            match self.tables.iter().find(|sink| sink.table == table) {
+                Some(sink) => fs::rename(&sink.partial.0, &file),
+                None => remove_if_there(&file),
+            }
+            .map_err(write_error(&file))?;
+        }
+        fs::rename(&partial.0, &provenance).map_err(write_error(&provenance))
+    }
+}
+
+/// Where a table stands.
+pub(crate) fn table_file(folder: &Path, table: Table) -> PathBuf {
+    folder.join(format!("{}.parquet", table.name()))
+}
+
+/// The name of a file that is not ours, if the folder has one and is no results folder.
+fn foreign_file(folder: &Path) -> io::Result<Option<String>> {
+    if let Ok(text) = fs::read(folder.join(manifest::FILE)) {
+        let ours =
+            serde_json::from_slice::<Header>(&text).is_ok_and(|header| header.format == manifest::FORMAT);
+        return Ok((!ours).then(|| manifest::FILE.to_owned()));
+    }
+    for entry in fs::read_dir(folder)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if !is_ours(&name) {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a file of this name is one that an interrupted writer leaves.
+pub(crate) fn is_ours(name: &str) -> bool {
+    let name = name.strip_suffix(PARTIAL).unwrap_or(name);
+    name == manifest::FILE
+        || name.strip_suffix(".parquet").is_some_and(|stem| FILED.iter().any(|t| t.name() == stem))
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// A file under its unfinished name, removed where it was not renamed.
+#[derive(Debug)]
+struct Partial(PathBuf);
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // Nothing to be done about a failure here: the next writer takes the same name.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// One table's file.
+#[derive(Debug)]
+struct Sink {
+    table: Table,
+    // Before `partial`: open files of some systems cannot be removed.
+    writer: ArrowWriter<File>,
+    partial: Partial,
+    rows: u64,
+}
+
+impl Sink {
+    fn create(folder: &Path, table: Table) -> Result<Sink, ResultsError> {
+        let path = folder.join(format!("{}.parquet{PARTIAL}", table.name()));
+        let file =
+            File::create(&path).map_err(|source| ResultsError::Write { path: path.clone(), source })?;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_max_row_group_row_count(Some(ROW_GROUP))
+            // Statistics of pages would be most of the file where there are few flows.
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_offset_index_disabled(true)
+            .build();
+        let writer = ArrowWriter::try_new(file, table.schema(), Some(properties))
+            .map_err(|source| ResultsError::WriteTable { path: path.clone(), source })?;
+        Ok(Sink { table, writer, partial: Partial(path), rows: 0 })
+    }
+
+    fn append(&mut self, run: &Run, rows: usize) -> Result<(), ResultsError> {
+        self.writer
+            .write(&self.table.batch([run]))
+            .map_err(|source| ResultsError::WriteTable { path: self.partial.0.clone(), source })?;
+        self.rows += rows as u64;
+        Ok(())
+    }
+
+    /// Ends the file with what it needs to explain itself when it is found alone.
+    fn close(&mut self, manifest: &Manifest) -> Result<(), ResultsError> {
+        for (key, value) in [
+            ("farpath.format_version", manifest::VERSION.to_string()),
+            ("farpath.experiment", manifest.experiment.clone()),
+        ] {
+            self.writer.append_key_value_metadata(KeyValue::new(key.to_owned(), value));
+        }
+        let path = &self.partial.0;
+        self.writer.finish().map_err(|source| ResultsError::WriteTable { path: path.clone(), source })?;
+        self.writer.inner().sync_all().map_err(|source| ResultsError::Write { path: path.clone(), source })
+    }
+}

@@ -1,0 +1,137 @@
+//! Runs to write and read.
+
+use farpath_run::{Engine, FlowRow, Metric, Outcome, Provenance, Run, SegmentEvent, SegmentRow, SeriesRow};
+use farpath_units::{Bytes, Duration, Instant};
+
+/// A flow that took so long, and of which nothing else is known.
+pub fn flow(transfer_time_s: f64) -> FlowRow {
+    FlowRow {
+        flow: 0,
+        direction: "forward",
+        outcome: Outcome::Completed,
+        ended_at: None,
+        detail: String::new(),
+        start: Instant::ZERO,
+        connect_time: None,
+        transfer_time: Some(Duration::from_secs_f64(transfer_time_s)),
+        bytes: Bytes(10_000_000),
+        bytes_read: Bytes(10_000_000),
+        goodput_bit_per_s: Some(80e6 / transfer_time_s),
+        throughput_bit_per_s: None,
+        efficiency: None,
+        data_segments: None,
+        retransmissions: None,
+        spurious_retransmissions: None,
+        timeouts: None,
+        fast_retransmits: None,
+        dup_acks: None,
+        pure_acks: None,
+        syns: None,
+        synacks: None,
+        drops_data_direction: None,
+        drops_ack_direction: None,
+        drops_by_cause: Vec::new(),
+        final_cwnd: None,
+        mean_cwnd: None,
+        min_rtt: None,
+        srtt: None,
+        rto: None,
+    }
+}
+
+/// A run with these flows.
+pub fn run(point: u64, engine: Engine, seed: Option<u64>, flows: Vec<FlowRow>) -> Run {
+    Run {
+        point,
+        engine,
+        seed,
+        flows,
+        series: Vec::new(),
+        segments: Vec::new(),
+        provenance: provenance(point),
+    }
+}
+
+fn provenance(point: u64) -> Provenance {
+    Provenance {
+        experiment: "title = \"10 MB over a lossy link\"\n[path]\nloss = \"0 %\"\n".to_owned(),
+        changes: vec![format!("path.loss={point} %")],
+        version: "0.1.0".to_owned(),
+        caveats: Vec::new(),
+    }
+}
+
+/// A prediction and two simulated runs of one point, the first of them with everything that a run can hold.
+pub fn small_experiment() -> Vec<Run> {
+    let mut predicted = run(1, Engine::Predict, None, vec![flow(66.0)]);
+    predicted.provenance.caveats.push("slow start is left out".to_owned());
+    let lost = FlowRow {
+        outcome: Outcome::Aborted,
+        detail: "reset by peer".to_owned(),
+        transfer_time: None,
+        goodput_bit_per_s: None,
+        ended_at: Some(Instant::from_nanos(90_000_000_000)),
+        bytes_read: Bytes(2_920),
+        direction: "reverse",
+        flow: 1,
+        ..flow(1.0)
+    };
+    let whole = FlowRow {
+        ended_at: Some(Instant::from_nanos(67_250_000_000)),
+        start: Instant::from_nanos(1_000_000_000),
+        connect_time: Some(Duration::from_millis(40)),
+        throughput_bit_per_s: Some(1.25e6),
+        efficiency: Some(0.966),
+        data_segments: Some(6950.0),
+        retransmissions: Some(101.0),
+        spurious_retransmissions: Some(0.0),
+        timeouts: Some(3.0),
+        fast_retransmits: Some(66.0),
+        dup_acks: Some(240.0),
+        pure_acks: Some(3430.0),
+        syns: Some(1.0),
+        synacks: Some(1.0),
+        drops_data_direction: Some(70.0),
+        drops_ack_direction: Some(31.0),
+        drops_by_cause: vec![("loss".into(), 100), ("queue-overflow".into(), 1)],
+        final_cwnd: Some(Bytes(8760)),
+        mean_cwnd: Some(7312.5),
+        min_rtt: Some(Duration::from_millis(40)),
+        srtt: Some(Duration::from_micros(43_830)),
+        rto: Some(Duration::from_secs(1)),
+        ..flow(66.25)
+    };
+    let mut simulated = run(1, Engine::Simulate, Some(7), vec![whole, lost]);
+    let at = Instant::from_nanos(1_040_000_000);
+    simulated.series = vec![
+        SeriesRow { time: Instant::ZERO, flow: 0, metric: Metric::Cwnd, value: 2920 },
+        SeriesRow { time: at, flow: 1, metric: Metric::Srtt, value: 40_000_000 },
+    ];
+    let sent = SegmentRow {
+        time: at,
+        flow: 0,
+        event: SegmentEvent::Sent,
+        cause: None,
+        direction: "forward",
+        seq: u32::MAX - 10,
+        ack: 1,
+        len: 1460,
+        window: 8760,
+        flags: 0x18,
+        size: 1500,
+        sack: Vec::new(),
+        timestamps: Some((10, 0)),
+        retransmission: false,
+    };
+    let dropped = SegmentRow {
+        event: SegmentEvent::Dropped,
+        cause: Some("bit-errors".into()),
+        direction: "reverse",
+        sack: vec![(u32::MAX, 1459), (3000, 4460)],
+        timestamps: None,
+        retransmission: true,
+        ..sent.clone()
+    };
+    simulated.segments = vec![sent, dropped];
+    vec![predicted, simulated, run(1, Engine::Simulate, Some(u64::MAX), vec![flow(67.5)])]
+}
