@@ -1,0 +1,45 @@
+//! Engines: a scenario in, a [`Run`] out.
+//!
+//! Every engine returns the same tables, so that what comes after (a table, a plot, a claim check)
+//! never knows which one made them. [`predict`] asks the closed forms, [`simulate`] runs the event loop.
+
+mod path_view;
+mod predict;
+mod record;
+mod simulate;
+
+pub use predict::predict;
+pub use simulate::simulate;
+
+use farpath_experiment::{Experiment, Point};
+use farpath_run::{Provenance, Run};
+
+/// Why an engine has no answer for a scenario that the experiment's checks let through.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The path cannot be built.
+    #[error("path: {0}")]
+    Path(#[from] farpath_path::SpecError),
+    /// A closed form has no answer for these inputs.
+    #[error("no closed form applies: {0}")]
+    Model(#[from] farpath_model::InputError),
+}
+
+/// Where the runs of a point come from; an engine adds its caveats.
+pub fn provenance(experiment: &Experiment, point: &Point) -> Provenance {
+    let overrides = experiment.overrides.iter().map(|change| change.text().to_owned());
+    let swept = point.swept.iter().map(|(key, value)| format!("{key}={value}"));
+    Provenance {
+        experiment: experiment.text.clone(),
+        changes: overrides.chain(swept).collect(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        caveats: point.scenario.warnings.clone(),
+    }
+}
+
+/// An answer without its place in an experiment: what [`predict`] and [`simulate`] fill in.
+fn empty_run(engine: farpath_run::Engine, point: &Point, seed: Option<u64>, provenance: Provenance) -> Run {
+    let point = point.index as u64;
+    Run { point, engine, seed, flows: Vec::new(), series: Vec::new(), segments: Vec::new(), provenance }
+}

@@ -1,0 +1,113 @@
+//! Turns what a simulation shows into rows.
+
+use farpath_experiment::Output;
+use farpath_path::Direction;
+use farpath_run::{Metric, SegmentEvent, SegmentRow, SeriesRow};
+use farpath_sim::{Observer, Packet, PacketEvent};
+use farpath_tcp::Connection;
+use farpath_units::{Bytes, Duration, Instant};
+
+/// The metrics of a series, in the order in which they are looked at.
+const METRICS: [Metric; 11] = [
+    Metric::Cwnd,
+    Metric::Ssthresh,
+    Metric::FlightSize,
+    Metric::Pipe,
+    Metric::Srtt,
+    Metric::Rttvar,
+    Metric::Rto,
+    Metric::Rwnd,
+    Metric::Delivered,
+    Metric::Acked,
+    Metric::Queue,
+];
+
+/// Records what the experiment asks for: a series' value when it changes, and every segment.
+pub(crate) struct Recorder {
+    output: Output,
+    /// Per flow: the values last written, in the order of [`METRICS`], and the number of RTT samples.
+    last: Vec<([Option<u64>; METRICS.len()], u64)>,
+    series: Vec<SeriesRow>,
+    segments: Vec<SegmentRow>,
+}
+
+impl Recorder {
+    pub fn new(flows: usize, output: Output) -> Recorder {
+        let last = vec![([None; METRICS.len()], 0); flows];
+        Recorder { output, last, series: Vec::new(), segments: Vec::new() }
+    }
+
+    pub fn into_rows(mut self) -> (Vec<SeriesRow>, Vec<SegmentRow>) {
+        // A drop further down the path is known when the packet is offered: put in its place in time.
+        self.segments.sort_by_key(|row| row.time);
+        (self.series, self.segments)
+    }
+
+    fn push(&mut self, time: Instant, flow: u32, metric: Metric, value: u64) {
+        self.series.push(SeriesRow { time, flow, metric, value });
+    }
+}
+
+impl Observer for Recorder {
+    fn packet(&mut self, now: Instant, event: PacketEvent, direction: Direction, packet: &Packet) {
+        if !self.output.segments {
+            return;
+        }
+        let segment = &packet.segment;
+        let (event, cause) = match event {
+            PacketEvent::Sent => (SegmentEvent::Sent, None),
+            PacketEvent::Received => (SegmentEvent::Received, None),
+            PacketEvent::Dropped(cause) => (SegmentEvent::Dropped, Some(cause.name())),
+        };
+        self.segments.push(SegmentRow {
+            time: now,
+            flow: packet.flow,
+            event,
+            cause,
+            direction: direction.name(),
+            seq: segment.seq.0,
+            ack: segment.ack.0,
+            len: segment.len.into(),
+            window: segment.window,
+            flags: segment.flags.0,
+            size: segment.ipv4_size().0 as u32,
+            sack: segment.sack.as_slice().iter().map(|block| (block.start.0, block.end.0)).collect(),
+            timestamps: segment.timestamps.map(|t| (t.value, t.echo)),
+            retransmission: packet.retransmission,
+        });
+    }
+
+    fn state(&mut self, now: Instant, flow: u32, sender: &Connection, read: u64, backlog: Option<Bytes>) {
+        if !self.output.series || sender.established_at().is_none() {
+            return;
+        }
+        let half = sender.sender();
+        let window = half.window();
+        let ns = |duration: Duration| duration.as_nanos();
+        let values = [
+            Some(window.cwnd),
+            // Before the first loss `ssthresh` is as high as it gets: no value to draw.
+            Some(window.ssthresh).filter(|&ssthresh| ssthresh != u64::MAX),
+            Some(half.flight_size()),
+            Some(half.pipe()),
+            half.rtt().srtt().map(ns),
+            half.rtt().rttvar().map(ns),
+            Some(ns(half.rtt().rto())),
+            Some(half.rwnd()),
+            Some(read),
+            Some(half.acked()),
+            backlog.map(|bytes| bytes.0),
+        ];
+        let (last, sampled) = self.last[flow as usize];
+        for ((metric, value), last) in METRICS.into_iter().zip(values).zip(last) {
+            if let Some(value) = value.filter(|_| value != last) {
+                self.push(now, flow, metric, value);
+            }
+        }
+        let (sample, samples) = half.rtt().last_sample();
+        if let Some(sample) = sample.filter(|_| samples != sampled) {
+            self.push(now, flow, Metric::RttSample, ns(sample));
+        }
+        self.last[flow as usize] = (values, samples);
+    }
+}

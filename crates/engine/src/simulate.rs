@@ -1,0 +1,104 @@
+//! The `simulate` engine: packet-level discrete events.
+
+use crate::record::Recorder;
+use crate::{EngineError, empty_run};
+use farpath_experiment::{Opener, Point, Scenario};
+use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run};
+use farpath_sim::{FlowEnd, FlowResult, FlowSetup, Setup, Silent};
+use farpath_tcp::CloseReason;
+use farpath_units::{Duration, Instant};
+
+/// Simulates one point with one seed.
+pub fn simulate(point: &Point, seed: u64, provenance: Provenance) -> Result<Run, EngineError> {
+    let scenario = &point.scenario;
+    let setup = setup(scenario, seed);
+    let mut run = empty_run(Engine::Simulate, point, Some(seed), provenance);
+    let results = if scenario.output.series || scenario.output.segments {
+        let mut recorder = Recorder::new(setup.flows.len(), scenario.output);
+        let results = farpath_sim::simulate(&setup, &mut recorder)?;
+        (run.series, run.segments) = recorder.into_rows();
+        results
+    } else {
+        farpath_sim::simulate(&setup, &mut Silent)?
+    };
+    run.flows = (0..)
+        .zip(setup.flows.iter().zip(&results))
+        .map(|(flow, (setup, result))| row(flow, setup, result))
+        .collect();
+    Ok(run)
+}
+
+fn setup(scenario: &Scenario, seed: u64) -> Setup {
+    let flows = scenario.flows.iter().map(|flow| FlowSetup {
+        start: Instant::ZERO + flow.start,
+        direction: flow.direction,
+        opener: match flow.opener {
+            Opener::Sender => farpath_sim::Opener::Sender,
+            Opener::Receiver => farpath_sim::Opener::Receiver,
+        },
+        size: flow.size,
+        request: flow.request,
+        sender: scenario.sender.config.clone(),
+        receiver: scenario.receiver.config.clone(),
+    });
+    Setup { path: scenario.path.clone(), flows: flows.collect(), seed, horizon: scenario.horizon }
+}
+
+fn row(number: u32, setup: &FlowSetup, result: &FlowResult) -> FlowRow {
+    let sent = result.sender.sender().stats();
+    let transfer_time = result.transfer_time(setup.start);
+    let per_second = |bytes: u64| {
+        transfer_time.filter(|time| !time.is_zero()).map(|time| bytes as f64 * 8.0 / time.as_secs_f64())
+    };
+    let (opener, other) = match setup.opener {
+        farpath_sim::Opener::Sender => (&result.sender, &result.receiver),
+        farpath_sim::Opener::Receiver => (&result.receiver, &result.sender),
+    };
+    let (outcome, detail) = match result.end {
+        FlowEnd::Completed => (Outcome::Completed, ""),
+        FlowEnd::Failed(CloseReason::ConnectTimedOut) => (Outcome::ConnectTimedOut, ""),
+        FlowEnd::Failed(reason) => (Outcome::Aborted, reason.describe()),
+        FlowEnd::Horizon => (Outcome::Horizon, ""),
+    };
+    let mut drops_by_cause: Vec<(&'static str, u64)> = Vec::new();
+    for (cause, count) in result.drops.forward.iter().chain(&result.drops.reverse) {
+        match drops_by_cause.iter_mut().find(|(name, _)| *name == cause.name()) {
+            Some((_, total)) => *total += count,
+            None => drops_by_cause.push((cause.name(), *count)),
+        }
+    }
+    drops_by_cause.sort_unstable();
+    let rtt = result.sender.sender().rtt();
+    FlowRow {
+        flow: number,
+        direction: setup.direction.name(),
+        outcome,
+        ended_at: Some(result.ended_at),
+        detail: detail.to_owned(),
+        start: setup.start,
+        connect_time: result.sender.established_at().map(|at| at - setup.start),
+        transfer_time,
+        bytes: setup.size,
+        bytes_read: result.bytes_read,
+        goodput_bit_per_s: per_second(setup.size.0),
+        throughput_bit_per_s: per_second(sent.data_bytes),
+        efficiency: (sent.data_bytes > 0).then(|| result.bytes_read.0 as f64 / sent.data_bytes as f64),
+        data_segments: Some(sent.data_segments as f64),
+        retransmissions: Some(sent.retransmissions as f64),
+        spurious_retransmissions: Some(result.receiver.receiver().duplicate_segments() as f64),
+        timeouts: Some(sent.timeouts as f64),
+        fast_retransmits: Some(sent.fast_retransmits as f64),
+        dup_acks: Some(sent.dup_acks as f64),
+        pure_acks: Some(result.receiver.stats().pure_acks as f64),
+        syns: Some(opener.stats().syns as f64),
+        synacks: Some(other.stats().synacks as f64),
+        drops_data_direction: Some(result.drops.forward.values().sum::<u64>() as f64),
+        drops_ack_direction: Some(result.drops.reverse.values().sum::<u64>() as f64),
+        drops_by_cause,
+        final_cwnd: Some(farpath_units::Bytes(result.sender.sender().window().cwnd)),
+        mean_cwnd: Some(result.mean_cwnd),
+        min_rtt: rtt.min_rtt(),
+        srtt: rtt.srtt(),
+        rto: rtt.srtt().map(|_: Duration| rtt.rto()),
+    }
+}
