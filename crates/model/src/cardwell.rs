@@ -116,9 +116,8 @@ impl Cardwell {
             .caveat_if(p >= 0.5 || reverse >= 0.5, || {
                 "loss of one half or more: the expected handshake is endless".to_owned()
             })
-            .caveat_if(p > 0.0 && flow.unlimited_window().min(wmax) < 8.0 && left > 0.0, || {
-                "windows below eight segments: PFTK, which gives the rest of the time, is too fast there"
-                    .to_owned()
+            .caveat_if(left > 0.0 && (wmax < 8.0 || p > 0.07), || {
+                "PFTK, which gives the rest of the time, errs by tens of per cent at receive windows below eight segments and at losses above 7 %".to_owned()
             })
             .caveat_if(reverse > 0.02, || {
                 "ACK loss is in the handshake only: the transfer itself will be slower".to_owned()

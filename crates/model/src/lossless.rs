@@ -185,6 +185,12 @@ impl Walk {
             let arrival = self.arriving.front().copied().unwrap_or(Ps::MAX);
             let ack = self.acks.front().map_or(Ps::MAX, |&(at, _)| at);
             let due = self.ack_due.unwrap_or(Ps::MAX);
+            if ack.min(arrival).min(due) == Ps::MAX {
+                // Times have saturated, 10^19 years from the start: their order is lost, the answer is not.
+                self.now = Ps::MAX;
+                self.received = Ps::MAX;
+                return true;
+            }
             if ack <= arrival && ack <= due {
                 let (at, covers) = self.acks.pop_front().expect("an ACK is the next event, so there is one");
                 self.now = at;

@@ -116,7 +116,6 @@ impl Pftk {
 
     fn estimate(&self, flow: &Flow, segments_per_s: f64, source: &'static str) -> Estimate<Throughput> {
         let throughput = Throughput::from_bytes_per_s(segments_per_s * self.mss.0 as f64);
-        let window = if flow.p == 0.0 { flow.wmax } else { flow.unlimited_window().min(flow.wmax) };
         Estimate::new(throughput, source)
             .caveat_if(flow.p == 0.0 && self.wmax.is_none(), || {
                 "no loss and no window: the model sets no limit, something else does".to_owned()
@@ -124,11 +123,11 @@ impl Pftk {
             .caveat_if(flow.p > 0.3, || {
                 format!("loss event rate {}: past 30 % the model was not compared with measurements", flow.p)
             })
-            .caveat_if(flow.p > 0.0 && window < 8.0, || {
-                format!("the window is {window:.1} segments: recoveries then fail for reasons outside the model (lost retransmissions, delayed ACKs held back), and it is too fast")
+            .caveat_if(flow.p > 0.07, || {
+                "loss above 7 %: timeouts rule, lost retransmissions and lost ACKs (not in the model) add more of them: it is too fast".to_owned()
             })
-            .caveat_if(flow.p > 0.02 && window < 8.0, || {
-                "the model loses no ACKs: at small windows a lost ACK is a timeout too".to_owned()
+            .caveat_if(flow.p > 0.0 && flow.wmax < 8.0, || {
+                format!("a receive window of {} segments: whether a loss ends in a timeout hangs on single segments, and the model, which takes the rest of the round as lost, errs by tens of per cent either way", flow.wmax)
             })
             .caveat_if(self.t0 < self.rtt, || {
                 "the timeout is shorter than the round-trip time: it would fire without a loss".to_owned()
@@ -146,8 +145,10 @@ impl Pftk {
     /// ```
     ///
     /// Domain: a long flow, Reno, losses correlated within a round and independent between rounds, no ACK loss.
-    /// Slow start after a timeout is left out. Known error: a factor of 2 to 3 too fast for a six-segment window with
-    /// coarse timers at 10 % loss in both directions (the high-BER paper's last case).
+    /// Slow start after a timeout is left out.
+    /// Known error of the goodput against a packet simulation (NewReno, 1460 B, 100 ms, minimum RTO 1 s, data
+    /// loss only, no receive window, 8 seeds): -1.7, -1.9, -1.3 and +13 % at 0.1, 1, 5 and 10 %. With a window of six
+    /// segments, coarse timers and ACK loss at 10 % (the high-BER paper's last case) it is 2.2 times too fast.
     pub fn send_rate(&self) -> Result<Estimate<Throughput>, InputError> {
         let flow = self.flow()?;
         Ok(self.estimate(&flow, flow.segments_per_s(false), FULL))
@@ -279,6 +280,19 @@ mod tests {
         assert!((full / 1.25e9 - 1.0).abs() < 1e-5, "{full}");
         let free = sent(long(1e-17, None));
         assert!((free / (1460.0 / 0.6 * libm::sqrt(0.75e17)) - 1.0).abs() < 1e-6, "{free}");
+    }
+
+    /// Mean of 8 seeds of an independent packet simulation: NewReno, minimum RTO 1 s, data loss only.
+    #[test]
+    fn goodput_agrees_with_a_packet_simulation_up_to_5_per_cent() {
+        for (p, simulated, tolerance) in
+            [(0.001, 387_293.0, 0.02), (0.01, 97_823.0, 0.02), (0.05, 24_378.0, 0.02), (0.1, 9_952.0, 0.14)]
+        {
+            let goodput = pftk(p).goodput().unwrap().value.bytes_per_s();
+            assert!((goodput / simulated - 1.0).abs() < tolerance, "{p}: {goodput}");
+        }
+        assert!(pftk(0.05).goodput().unwrap().caveats.is_empty());
+        assert_eq!(pftk(0.1).goodput().unwrap().caveats.len(), 1);
     }
 
     #[test]
