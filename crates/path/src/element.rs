@@ -1,5 +1,6 @@
 //! The two shapes of a path element, and what passes between it and its caller.
 
+use crate::{ElementCounters, LinkCounters};
 use core::fmt;
 use core::ops::{Index, IndexMut};
 use farpath_units::{Bytes, Instant};
@@ -62,6 +63,11 @@ impl<T> PerDirection<T> {
     pub fn from_fn(mut make: impl FnMut(Direction) -> T) -> PerDirection<T> {
         PerDirection { forward: make(Direction::Forward), reverse: make(Direction::Reverse) }
     }
+
+    /// What `change` makes of each of the two.
+    pub fn map<U>(self, mut change: impl FnMut(T) -> U) -> PerDirection<U> {
+        PerDirection { forward: change(self.forward), reverse: change(self.reverse) }
+    }
 }
 
 impl<T> Index<Direction> for PerDirection<T> {
@@ -119,6 +125,9 @@ pub enum DropCause {
 }
 
 impl DropCause {
+    /// All of them, in the order of their declaration.
+    pub const ALL: [DropCause; 3] = [DropCause::Loss, DropCause::BitErrors, DropCause::QueueOverflow];
+
     /// As files and tables spell it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -138,7 +147,7 @@ impl fmt::Display for DropCause {
 /// What an element with arithmetic in place of a store does with a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It leaves at this time.
+    /// It leaves at this time, not before it came.
     Depart(Instant),
     /// It leaves twice.
     Duplicate(Instant, Instant),
@@ -155,16 +164,25 @@ pub trait Transit {
     /// Decides about a packet that arrives at `now`, which never goes backwards within one direction.
     fn transit(&mut self, now: Instant, direction: Direction, packet: PacketView) -> Fate;
 
-    /// Whether packets of one direction always leave in the order in which they came.
-    fn keeps_order(&self) -> bool {
+    /// Whether each packet of `direction` leaves at most once, and never before one that came earlier.
+    fn keeps_order(&self, _direction: Direction) -> bool {
         true
     }
 
-    /// Bytes waiting just after the last packet was offered; `None` for an element without a queue.
+    /// IP bytes waiting just after the last packet was offered, without the one being sent; `None` for
+    /// an element without a queue.
     fn backlog(&self, _direction: Direction) -> Option<Bytes> {
         None
     }
+
+    /// What a link has counted; `None` for any other element.
+    fn link_counters(&self, _direction: Direction) -> Option<LinkCounters> {
+        None
+    }
 }
+
+/// A [`Transit`] element in a box.
+pub type BoxedTransit = Box<dyn Transit + Send>;
 
 /// What became of an offered packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,11 +214,36 @@ pub struct Departure<P> {
 }
 
 /// One piece of a path, both directions. It cannot tell virtual time from real time.
+///
+/// Every packet that is offered, and every copy that is made of one, comes out once: as a
+/// [`Verdict::Dropped`] or as a [`Departure`], on its way or dropped.
 pub trait PathElement<P> {
     /// Offers a packet at `now`, which never goes backwards. A drop names its cause.
     fn offer(&mut self, now: Instant, direction: Direction, packet: P) -> Verdict<P>;
-    /// Earliest departure; `None` while empty. Asking changes nothing.
+
+    /// When to call [`take`](PathElement::take); `None` while empty. Asking changes nothing.
+    ///
+    /// In a chain it can be the time of a hop from one element to the next. Then `take` moves the packet
+    /// on and may return nothing; the time to call it is a later one from there on.
     fn next_departure(&self) -> Option<Instant>;
-    /// The packet due by `now`, stamped with the time it was due, not the time of the call.
+
+    /// The packet due by `now`, stamped with the time it was due, not the time of the call. Call it
+    /// until it returns nothing.
     fn take(&mut self, now: Instant) -> Option<Departure<P>>;
+
+    /// Packets inside.
+    fn held(&self) -> usize;
+
+    /// IP bytes waiting in the longest queue of `direction`, as of the last offer; `None` without a queue.
+    fn backlog(&self, _direction: Direction) -> Option<Bytes> {
+        None
+    }
+
+    /// What it has counted, by element and direction.
+    fn counters(&self) -> Vec<ElementCounters> {
+        Vec::new()
+    }
 }
+
+/// A [`PathElement`] in a box.
+pub type BoxedElement<P> = Box<dyn PathElement<P> + Send>;

@@ -1,9 +1,13 @@
 //! A path as plain data: what an experiment file says, before anything is built from it.
 
-use crate::PerDirection;
+use crate::link::framed;
+use crate::{Direction, PerDirection};
 use farpath_units::{Ber, Bytes, Duration, Probability, Rate};
 
 /// How long a drop-tail queue may get. What is being sent does not count, only what waits.
+///
+/// A limit of zero is a link without a queue: it takes a packet only while it is idle. An idle link
+/// takes any packet, also one that is longer than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueLimit {
     /// As long as it takes.
@@ -24,6 +28,9 @@ pub enum PacketCount {
 }
 
 /// One element of a path: a name that seeds its generators and its keys, and what it is.
+///
+/// A list of them is a place-by-place picture of the path from the data sender on: reverse packets meet
+/// the elements in the opposite order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ElementSpec {
     /// Unique within the path.
@@ -60,10 +67,12 @@ pub enum ElementKind {
         count: PacketCount,
     },
     /// Evenly spaced loss: every `every`-th packet is dropped, the first of them after `phase` others.
+    /// It is what closed forms with a fixed distance between losses assume (Mathis et al. 1997).
     EvenlySpaced {
         /// One drop in so many packets; `None` drops nothing.
         every: PerDirection<Option<u64>>,
-        /// How many packets pass before the first drop; `every - 1` makes it the `every`-th packet.
+        /// How many packets pass before the first drop; `every - 1` makes it the `every`-th packet. With
+        /// `None` each direction draws it from `[0, every)`, so that a set of seeds covers the phases.
         phase: Option<u64>,
         /// What is counted.
         count: PacketCount,
@@ -75,7 +84,8 @@ pub enum ElementKind {
         /// What is counted.
         count: PacketCount,
     },
-    /// Two-state burst loss. The state moves once per packet, before its fate is drawn.
+    /// Two-state burst loss (Gilbert 1960, Elliott 1963). The state moves once per packet, before its
+    /// fate is drawn; it starts from the stationary distribution, so short flows see the same mean.
     GilbertElliott {
         /// Probability per packet of going from the good state to the bad one.
         good_to_bad: Probability,
@@ -88,7 +98,8 @@ pub enum ElementKind {
         /// Where it acts.
         active: PerDirection<bool>,
     },
-    /// Independent bit errors: a packet of n bits is dropped with probability `1 - (1 - BER)^n`.
+    /// Independent bit errors: a packet of n bits is dropped with probability `1 - (1 - BER)^n`. It has
+    /// cost the time of every link that it passed before.
     BitErrors {
         /// Per bit.
         ber: PerDirection<Ber>,
@@ -97,16 +108,29 @@ pub enum ElementKind {
         /// Use `BER * n` (at most 1) in place of the exact form, as many papers do.
         linear: bool,
     },
-    /// Holds back a share of the packets, so that later ones overtake them.
+    /// Holds back a share of the packets, so that later ones overtake them (RFC 4737).
     Reorder {
         /// Share of the packets that are held back.
         share: PerDirection<Probability>,
         /// For how long.
         extra_delay: Duration,
     },
-    /// Sends a share of the packets twice.
+    /// Sends a share of the packets twice, the copy right behind (RFC 5560).
     Duplicate {
         /// Share of the packets that are sent twice.
         share: PerDirection<Probability>,
     },
+}
+
+/// One-way delay of a lone packet of `size` (IP length): propagation and serialization, no queueing, not
+/// held back by reordering. Saturates at [`Duration::MAX`].
+pub fn base_delay(specs: &[ElementSpec], direction: Direction, size: Bytes) -> Duration {
+    let of = |spec: &ElementSpec| match &spec.kind {
+        ElementKind::Delay { delay } => delay[direction],
+        ElementKind::Link { rate, overhead, min_packet, .. } => {
+            rate[direction].time_to_send(framed(size, *overhead, *min_packet))
+        }
+        _ => Duration::ZERO,
+    };
+    specs.iter().map(of).sum()
 }

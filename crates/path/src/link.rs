@@ -1,0 +1,132 @@
+//! A serial link behind a drop-tail queue, by arithmetic.
+
+use crate::{Direction, DropCause, Fate, LinkCounters, PacketView, PerDirection, QueueLimit, Transit};
+use farpath_units::{Bytes, Duration, Instant, Rate};
+use std::collections::VecDeque;
+
+/// Nanoseconds a byte takes at 1 bit/s.
+const BYTE_NS_AT_1_BIT_PER_S: u64 = 8_000_000_000;
+
+/// Size of an IP packet on the wire of a link: padded to `min_packet`, plus its framing.
+pub(crate) fn framed(size: Bytes, overhead: Bytes, min_packet: Bytes) -> Bytes {
+    size.max(min_packet) + overhead
+}
+
+/// Sends one packet after the other at its rate. A packet leaves when its last bit has been sent.
+#[derive(Debug)]
+pub(crate) struct Link {
+    overhead: Bytes,
+    min_packet: Bytes,
+    lanes: PerDirection<Lane>,
+}
+
+impl Link {
+    pub fn new(
+        rate: PerDirection<Rate>,
+        queue: PerDirection<QueueLimit>,
+        overhead: Bytes,
+        min_packet: Bytes,
+    ) -> Link {
+        let lanes = PerDirection::from_fn(|direction| Lane::new(rate[direction], queue[direction]));
+        Link { overhead, min_packet, lanes }
+    }
+}
+
+impl Transit for Link {
+    fn transit(&mut self, now: Instant, direction: Direction, packet: PacketView) -> Fate {
+        let on_wire = framed(packet.size, self.overhead, self.min_packet);
+        self.lanes[direction].send(now, packet.size, on_wire)
+    }
+
+    fn backlog(&self, direction: Direction) -> Option<Bytes> {
+        Some(self.lanes[direction].waiting_bytes)
+    }
+
+    fn link_counters(&self, direction: Direction) -> Option<LinkCounters> {
+        let lane = &self.lanes[direction];
+        Some(LinkCounters { bytes_sent: lane.bytes_sent, max_backlog: lane.max_backlog })
+    }
+}
+
+/// One direction of a link.
+#[derive(Debug)]
+struct Lane {
+    rate: Rate,
+    limit: QueueLimit,
+    /// When the last accepted packet will have been sent.
+    busy_until: Instant,
+    /// How much of `busy_until` is rounding, in 1/rate of a nanosecond.
+    rounded_up: u64,
+    /// Accepted packets that may still wait: when their sending starts, and their IP length.
+    waiting: VecDeque<(Instant, Bytes)>,
+    waiting_bytes: Bytes,
+    bytes_sent: Bytes,
+    max_backlog: Bytes,
+}
+
+impl Lane {
+    fn new(rate: Rate, limit: QueueLimit) -> Lane {
+        Lane {
+            rate,
+            limit,
+            busy_until: Instant::ZERO,
+            rounded_up: 0,
+            waiting: VecDeque::new(),
+            waiting_bytes: Bytes::ZERO,
+            bytes_sent: Bytes::ZERO,
+            max_backlog: Bytes::ZERO,
+        }
+    }
+
+    fn send(&mut self, now: Instant, size: Bytes, on_wire: Bytes) -> Fate {
+        // Each packet is pushed and popped once: the cost does not grow with the queue.
+        while let Some(&(start, size)) = self.waiting.front()
+            && start <= now
+        {
+            self.waiting.pop_front();
+            self.waiting_bytes -= size;
+        }
+        if self.busy_until <= now {
+            self.busy_until = now;
+            self.rounded_up = 0;
+        } else if self.has_room(size) {
+            self.waiting.push_back((self.busy_until, size));
+            self.waiting_bytes += size;
+            self.max_backlog = self.max_backlog.max(self.waiting_bytes);
+        } else {
+            return Fate::Drop(DropCause::QueueOverflow);
+        }
+        self.serialize(on_wire);
+        self.bytes_sent += on_wire;
+        Fate::Depart(self.busy_until)
+    }
+
+    fn has_room(&self, size: Bytes) -> bool {
+        match self.limit {
+            QueueLimit::Unlimited => true,
+            QueueLimit::Bytes(limit) => self.waiting_bytes + size <= limit,
+            QueueLimit::Packets(limit) => (self.waiting.len() as u64) < limit,
+        }
+    }
+
+    /// Moves `busy_until` by the serialization time of `on_wire`.
+    ///
+    /// Within a busy period it stays the exact time rounded up once, not once per packet: at
+    /// 100 Gbit/s an ACK of 78 B takes 6.24 ns, and 7 each would cost 12 % of the rate.
+    fn serialize(&mut self, on_wire: Bytes) {
+        let rate = self.rate.bit_per_s();
+        let Some(bit_ns) = on_wire.0.checked_mul(BYTE_NS_AT_1_BIT_PER_S) else {
+            self.busy_until += self.rate.time_to_send(on_wire);
+            self.rounded_up = 0;
+            return;
+        };
+        if bit_ns <= self.rounded_up {
+            self.rounded_up -= bit_ns;
+            return;
+        }
+        let due = bit_ns - self.rounded_up;
+        let rest = due % rate;
+        self.rounded_up = if rest == 0 { 0 } else { rate - rest };
+        self.busy_until += Duration::from_nanos(due.div_ceil(rate));
+    }
+}
