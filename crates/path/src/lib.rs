@@ -3,13 +3,39 @@
 //! An element is told the time and answers when a packet leaves it, so the same delay line, queue
 //! or loss process impairs simulated segments in virtual time and real IP packets in real time.
 //!
+//! ```
+//! use farpath_path::{Direction, ElementKind, ElementSpec, Path, PathElement, PathPacket, PerDirection};
+//! use farpath_units::{Bytes, Duration, Instant};
+//!
+//! #[derive(Clone)]
+//! struct Packet;
+//! impl PathPacket for Packet {
+//!     fn wire_size(&self) -> Bytes {
+//!         Bytes(1500)
+//!     }
+//!     fn carries_data(&self) -> bool {
+//!         true
+//!     }
+//! }
+//!
+//! let delay = PerDirection::both(Duration::from_millis(250));
+//! let hop = ElementSpec { name: "hop".to_owned(), kind: ElementKind::Delay { delay } };
+//! let mut path = Path::build(&[hop], 1).expect("the specification is sound");
+//! path.offer(Instant::ZERO, Direction::Forward, Packet);
+//! let due = path.next_departure().expect("a packet is on its way");
+//! assert_eq!(due, Instant::ZERO + Duration::from_millis(250));
+//! assert_eq!(path.take(due).expect("it is due").direction, Direction::Forward);
+//! ```
+//!
 //! | module | what it does |
 //! | --- | --- |
 //! | `element` | the two shapes, [`Transit`] (arithmetic) and [`PathElement`] (holds packets) |
 //! | `spec`, `check` | a path as data, what is refused, how it becomes elements |
 //! | `delay`, `link`, `loss`, `reorder`, `duplicate` | one kind of element each |
+//! | `stage`, `chain` | elements one behind the other |
 //! | `rng` | random numbers that belong to one element and direction |
 
+mod chain;
 mod check;
 mod counters;
 mod delay;
@@ -19,8 +45,11 @@ mod link;
 mod loss;
 mod reorder;
 mod rng;
+mod schedule;
 mod spec;
+mod stage;
 
+pub use chain::Path;
 pub use check::SpecError;
 pub use counters::{DropCounts, ElementCounters, LinkCounters};
 pub use element::{
@@ -29,3 +58,4 @@ pub use element::{
 };
 pub use rng::{Chance, Generator};
 pub use spec::{ElementKind, ElementSpec, PacketCount, QueueLimit, base_delay};
+pub use stage::Stage;

@@ -1,0 +1,139 @@
+//! A path: elements one behind the other.
+
+use crate::schedule::Schedule;
+use crate::{
+    BoxedElement, Departure, Direction, DropCause, ElementCounters, ElementSpec, PathElement, PathPacket,
+    SpecError, Stage, Verdict,
+};
+use core::fmt;
+use farpath_units::{Bytes, Instant};
+use std::collections::BTreeSet;
+
+/// A chain of elements. Forward packets meet the first element first, reverse packets the last.
+///
+/// A packet goes from one element to the next at the time it is due, never at the time of the call, and
+/// hops happen in the order of their times. Of hops due together the one from the element nearer to the
+/// data sender comes first. A path is an element itself, so paths nest.
+pub struct Path<P> {
+    elements: Vec<BoxedElement<P>>,
+    /// Packets that have left the chain or were lost on a hop, until they are taken.
+    left: Schedule<(Direction, P, Option<DropCause>)>,
+}
+
+impl<P> Path<P> {
+    /// A chain of any elements. Elements that share a name and a seed draw the same random numbers.
+    pub fn from_elements(elements: Vec<BoxedElement<P>>) -> Path<P> {
+        Path { elements, left: Schedule::new() }
+    }
+
+    /// Builds what the specifications say; every element draws its own random numbers from `seed`.
+    ///
+    /// # Errors
+    /// When two elements have one name, or one of them contradicts itself.
+    pub fn build(specs: &[ElementSpec], seed: u64) -> Result<Path<P>, SpecError>
+    where
+        P: PathPacket + Clone + Send + 'static,
+    {
+        let mut names = BTreeSet::new();
+        let mut transits = Vec::with_capacity(specs.len());
+        for spec in specs {
+            if !names.insert(spec.name.as_str()) {
+                return Err(SpecError::DuplicateName { element: spec.name.clone() });
+            }
+            transits.push((spec.name.clone(), spec.transit(seed)?));
+        }
+        let stages = Stage::fuse(transits).into_iter();
+        Ok(Path::from_elements(stages.map(|stage| Box::new(stage) as BoxedElement<P>).collect()))
+    }
+
+    /// The element that moves next, and when.
+    fn next_move(&self) -> Option<(Instant, usize)> {
+        let due = |(index, element): (usize, &BoxedElement<P>)| Some((element.next_departure()?, index));
+        self.elements.iter().enumerate().filter_map(due).min()
+    }
+
+    /// Moves one packet, due by `due`, from the element at `index` to its neighbour or out of the chain.
+    fn move_one(&mut self, due: Instant, index: usize) {
+        let Some(Departure { due, direction, packet, dropped }) = self.elements[index].take(due) else {
+            return;
+        };
+        let neighbour = match direction {
+            Direction::Forward => self.elements.get_mut(index + 1),
+            Direction::Reverse => index.checked_sub(1).map(|previous| &mut self.elements[previous]),
+        };
+        match neighbour {
+            Some(next) if dropped.is_none() => {
+                // A fused run knows of a drop before its time: it is kept until then.
+                if let Verdict::Dropped { at, cause, packet } = next.offer(due, direction, packet) {
+                    self.left.push(at, (direction, packet, Some(cause)));
+                }
+            }
+            _ => self.left.push(due, (direction, packet, dropped)),
+        }
+    }
+}
+
+impl<P> PathElement<P> for Path<P> {
+    fn offer(&mut self, now: Instant, direction: Direction, packet: P) -> Verdict<P> {
+        // Hops that were due before come first: an element that sees both directions sees time go forward.
+        if self.elements.len() > 1 {
+            while let Some((due, index)) = self.next_move().filter(|&(due, _)| due < now) {
+                self.move_one(due, index);
+            }
+        }
+        let entry = match direction {
+            Direction::Forward => self.elements.first_mut(),
+            Direction::Reverse => self.elements.last_mut(),
+        };
+        match entry {
+            Some(element) => element.offer(now, direction, packet),
+            None => {
+                self.left.push(now, (direction, packet, None));
+                Verdict::Accepted
+            }
+        }
+    }
+
+    fn next_departure(&self) -> Option<Instant> {
+        if let [only] = &self.elements[..] {
+            return only.next_departure();
+        }
+        let next_move = self.next_move().map(|(due, _)| due);
+        self.left.next_due().into_iter().chain(next_move).min()
+    }
+
+    fn take(&mut self, now: Instant) -> Option<Departure<P>> {
+        if let [only] = &mut self.elements[..] {
+            return only.take(now);
+        }
+        loop {
+            let next_move = self.next_move().filter(|&(due, _)| due <= now);
+            let left = self.left.next_due().filter(|&due| due <= now);
+            match (left, next_move) {
+                (left, Some((due, index))) if left.is_none_or(|left| due < left) => self.move_one(due, index),
+                _ => break,
+            }
+        }
+        self.left.next_due().filter(|&due| due <= now)?;
+        let (due, (direction, packet, dropped)) = self.left.pop()?;
+        Some(Departure { due, direction, packet, dropped })
+    }
+
+    fn held(&self) -> usize {
+        self.left.len() + self.elements.iter().map(|element| element.held()).sum::<usize>()
+    }
+
+    fn backlog(&self, direction: Direction) -> Option<Bytes> {
+        self.elements.iter().filter_map(|element| element.backlog(direction)).max()
+    }
+
+    fn counters(&self) -> Vec<ElementCounters> {
+        self.elements.iter().flat_map(|element| element.counters()).collect()
+    }
+}
+
+impl<P> fmt::Debug for Path<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Path").field("held", &self.held()).field("counters", &self.counters()).finish()
+    }
+}

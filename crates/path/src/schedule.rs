@@ -1,0 +1,63 @@
+//! Packets in the order of their due times.
+
+use core::cmp::Ordering;
+use farpath_units::Instant;
+use std::collections::BinaryHeap;
+
+/// A queue by due time; of two that are due together, the one that was pushed first comes first.
+#[derive(Debug)]
+pub(crate) struct Schedule<T> {
+    heap: BinaryHeap<Timed<T>>,
+    pushed: u64,
+}
+
+#[derive(Debug)]
+struct Timed<T> {
+    due: Instant,
+    number: u64,
+    item: T,
+}
+
+impl<T> Schedule<T> {
+    pub fn new() -> Schedule<T> {
+        Schedule { heap: BinaryHeap::new(), pushed: 0 }
+    }
+
+    pub fn push(&mut self, due: Instant, item: T) {
+        self.heap.push(Timed { due, number: self.pushed, item });
+        self.pushed += 1;
+    }
+
+    pub fn next_due(&self) -> Option<Instant> {
+        self.heap.peek().map(|first| first.due)
+    }
+
+    pub fn pop(&mut self) -> Option<(Instant, T)> {
+        self.heap.pop().map(|first| (first.due, first.item))
+    }
+
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+}
+
+impl<T> Ord for Timed<T> {
+    /// Greatest is first out of the heap: the earliest due, then the lowest number.
+    fn cmp(&self, other: &Timed<T>) -> Ordering {
+        (other.due, other.number).cmp(&(self.due, self.number))
+    }
+}
+
+impl<T> PartialOrd for Timed<T> {
+    fn partial_cmp(&self, other: &Timed<T>) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> PartialEq for Timed<T> {
+    fn eq(&self, other: &Timed<T>) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl<T> Eq for Timed<T> {}

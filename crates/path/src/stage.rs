@@ -1,0 +1,201 @@
+//! A run of [`Transit`] elements as one element that holds packets.
+
+use crate::schedule::Schedule;
+use crate::{
+    BoxedTransit, Departure, Direction, DropCounts, ElementCounters, Fate, PacketView, PathElement,
+    PathPacket, PerDirection, Verdict,
+};
+use farpath_units::{Bytes, Instant};
+use std::collections::VecDeque;
+
+/// Consecutive [`Transit`] elements, run in one go when a packet is offered.
+///
+/// The arrival at each element is the departure from the one before; the packet is then held until it
+/// leaves the last, and costs one push and one pop however many elements it passed. Forward packets
+/// meet the first element first, reverse packets the last.
+#[derive(Debug)]
+pub struct Stage<P> {
+    slots: Vec<Slot>,
+    held: PerDirection<Held<P>>,
+}
+
+impl<P> Stage<P> {
+    /// Cuts a chain of named elements into the fewest stages that are still right.
+    ///
+    /// What follows an element that reorders or duplicates, in the direction of travel, needs its
+    /// packets one by one as they arrive, so a stage ends there.
+    pub fn fuse(elements: Vec<(String, BoxedTransit)>) -> Vec<Stage<P>> {
+        let mut runs: Vec<Vec<Slot>> = Vec::new();
+        for (name, transit) in elements {
+            let slot = Slot::new(name, transit);
+            match runs.last_mut() {
+                Some(run) if run.last().is_some_and(|last| last.fuses_with(&slot)) => run.push(slot),
+                _ => runs.push(vec![slot]),
+            }
+        }
+        runs.into_iter().map(Stage::new).collect()
+    }
+
+    fn new(slots: Vec<Slot>) -> Stage<P> {
+        let held = PerDirection::from_fn(|direction| {
+            if slots.iter().all(|slot| slot.transit.keeps_order(direction)) {
+                Held::InOrder(VecDeque::new())
+            } else {
+                Held::ByDue(Schedule::new())
+            }
+        });
+        Stage { slots, held }
+    }
+}
+
+impl<P: PathPacket + Clone> PathElement<P> for Stage<P> {
+    fn offer(&mut self, now: Instant, direction: Direction, packet: P) -> Verdict<P> {
+        let view = PacketView::from(&packet);
+        let count = self.slots.len();
+        let mut at = now;
+        for step in 0..count {
+            let slot = match direction {
+                Direction::Forward => &mut self.slots[step],
+                Direction::Reverse => &mut self.slots[count - 1 - step],
+            };
+            match slot.transit(at, direction, view) {
+                Fate::Depart(due) => at = due,
+                Fate::Drop(cause) => return Verdict::Dropped { at, cause, packet },
+                Fate::Duplicate(first, second) => {
+                    assert!(step + 1 == count, "an element that duplicates says that it does not keep order");
+                    self.held[direction].push(first, packet.clone());
+                    at = second;
+                }
+            }
+        }
+        self.held[direction].push(at, packet);
+        Verdict::Accepted
+    }
+
+    fn next_departure(&self) -> Option<Instant> {
+        match (self.held.forward.next_due(), self.held.reverse.next_due()) {
+            (Some(forward), Some(reverse)) => Some(forward.min(reverse)),
+            (forward, reverse) => forward.or(reverse),
+        }
+    }
+
+    fn take(&mut self, now: Instant) -> Option<Departure<P>> {
+        // Of two that are due together the forward one leaves first.
+        let direction = match (self.held.forward.next_due(), self.held.reverse.next_due()) {
+            (Some(forward), reverse) if reverse.is_none_or(|reverse| forward <= reverse) => {
+                Direction::Forward
+            }
+            _ => Direction::Reverse,
+        };
+        let (due, packet) = self.held[direction].pop_due(now)?;
+        Some(Departure { due, direction, packet, dropped: None })
+    }
+
+    fn held(&self) -> usize {
+        self.held.forward.len() + self.held.reverse.len()
+    }
+
+    fn backlog(&self, direction: Direction) -> Option<Bytes> {
+        self.slots.iter().filter_map(|slot| slot.transit.backlog(direction)).max()
+    }
+
+    fn counters(&self) -> Vec<ElementCounters> {
+        self.slots.iter().flat_map(|slot| Direction::BOTH.map(|direction| slot.counters(direction))).collect()
+    }
+}
+
+/// An element of a stage and what it has counted.
+struct Slot {
+    name: String,
+    transit: BoxedTransit,
+    counts: PerDirection<Counts>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    offered: u64,
+    delivered: u64,
+    duplicated: u64,
+    dropped: DropCounts,
+}
+
+impl Slot {
+    fn new(name: String, transit: BoxedTransit) -> Slot {
+        Slot { name, transit, counts: PerDirection::default() }
+    }
+
+    /// Whether `next` can follow in one stage: neither may scramble what the other is given next.
+    fn fuses_with(&self, next: &Slot) -> bool {
+        self.transit.keeps_order(Direction::Forward) && next.transit.keeps_order(Direction::Reverse)
+    }
+
+    fn transit(&mut self, now: Instant, direction: Direction, packet: PacketView) -> Fate {
+        let fate = self.transit.transit(now, direction, packet);
+        let counts = &mut self.counts[direction];
+        counts.offered += 1;
+        match fate {
+            Fate::Depart(_) => counts.delivered += 1,
+            Fate::Drop(cause) => counts.dropped.add(cause),
+            Fate::Duplicate(..) => {
+                counts.delivered += 2;
+                counts.duplicated += 1;
+            }
+        }
+        fate
+    }
+
+    fn counters(&self, direction: Direction) -> ElementCounters {
+        let Counts { offered, delivered, duplicated, dropped } = self.counts[direction];
+        let link = self.transit.link_counters(direction);
+        ElementCounters { name: self.name.clone(), direction, offered, delivered, duplicated, dropped, link }
+    }
+}
+
+impl core::fmt::Debug for Slot {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Slot").field("name", &self.name).field("counts", &self.counts).finish_non_exhaustive()
+    }
+}
+
+/// Packets on their way out, in one direction.
+#[derive(Debug)]
+enum Held<P> {
+    InOrder(VecDeque<(Instant, P)>),
+    ByDue(Schedule<P>),
+}
+
+impl<P> Held<P> {
+    fn push(&mut self, due: Instant, packet: P) {
+        match self {
+            Held::InOrder(queue) => {
+                debug_assert!(queue.back().is_none_or(|&(last, _)| last <= due), "time went backwards");
+                queue.push_back((due, packet));
+            }
+            Held::ByDue(schedule) => schedule.push(due, packet),
+        }
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        match self {
+            Held::InOrder(queue) => queue.front().map(|&(due, _)| due),
+            Held::ByDue(schedule) => schedule.next_due(),
+        }
+    }
+
+    fn pop_due(&mut self, now: Instant) -> Option<(Instant, P)> {
+        if self.next_due()? > now {
+            return None;
+        }
+        match self {
+            Held::InOrder(queue) => queue.pop_front(),
+            Held::ByDue(schedule) => schedule.pop(),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Held::InOrder(queue) => queue.len(),
+            Held::ByDue(schedule) => schedule.len(),
+        }
+    }
+}
