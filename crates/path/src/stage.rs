@@ -8,7 +8,7 @@ use crate::{
 use farpath_units::{Bytes, Instant};
 use std::collections::VecDeque;
 
-/// Consecutive [`Transit`] elements, run in one go when a packet is offered.
+/// Consecutive [`Transit`](crate::Transit) elements, run in one go when a packet is offered.
 ///
 /// The arrival at each element is the departure from the one before; the packet is then held until it
 /// leaves the last, and costs one push and one pop however many elements it passed. Forward packets
