@@ -1,1 +1,3 @@
-//! Results for people: terminal tables, agreement between engines, claims of papers
+//! Results for people: terminal tables, agreement between engines, claims of papers.
+
+pub mod terminal;

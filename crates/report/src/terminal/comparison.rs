@@ -1,0 +1,270 @@
+//! What was published, predicted, simulated, emulated and measured, side by side.
+
+use super::layout::{self, Column};
+use super::numbers::Scale;
+use farpath_run::{Engine, Outcome, PointSummary, Statistic};
+
+/// What a paper printed for one point.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Published {
+    /// In s.
+    pub transfer_time_s: Option<f64>,
+    /// In bit/s.
+    pub goodput_bit_per_s: Option<f64>,
+    /// Segments sent again.
+    pub retransmissions: Option<f64>,
+    /// Expirations of the retransmission timer.
+    pub timeouts: Option<f64>,
+}
+
+/// What a reader must know before trusting an engine's numbers in a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caveat {
+    /// Whose numbers.
+    pub engine: Engine,
+    /// What.
+    pub text: String,
+}
+
+/// One point.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparisonRow {
+    /// The values of the swept keys, as the experiment has them.
+    pub swept: Vec<String>,
+    /// What a paper printed for it.
+    pub published: Published,
+    /// What each engine says, at most one summary per engine.
+    pub summaries: Vec<PointSummary>,
+    /// What to know of it.
+    pub caveats: Vec<Caveat>,
+}
+
+/// A table with a row per point of a sweep and the engines side by side.
+///
+/// It compares transfer times, or goodputs where no transfer of any engine completed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparisonTable {
+    /// Stands above it.
+    pub title: String,
+    /// The keys that differ between the points.
+    pub swept_keys: Vec<String>,
+    /// The points.
+    pub rows: Vec<ComparisonRow>,
+}
+
+/// Order of the columns.
+const ENGINES: [Engine; 4] = [Engine::Predict, Engine::Simulate, Engine::Emulate, Engine::Measure];
+
+/// How a column of an engine is headed.
+const fn participle(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Predict => "predicted",
+        Engine::Simulate => "simulated",
+        Engine::Emulate => "emulated",
+        Engine::Measure => "measured",
+    }
+}
+
+/// A quantity of a summary, and of a paper.
+struct Quantity {
+    /// Lines of the header; `{unit}` is filled in.
+    name: &'static str,
+    published: fn(&Published) -> Option<f64>,
+    statistic: fn(&PointSummary) -> Option<Statistic>,
+    scale: fn(&[f64]) -> Scale,
+}
+
+const TRANSFER_TIME: Quantity = Quantity {
+    name: "transfer\ntime, {unit}",
+    published: |published| published.transfer_time_s,
+    statistic: |summary| summary.transfer_time_s,
+    scale: Scale::of_seconds,
+};
+const GOODPUT: Quantity = Quantity {
+    name: "goodput,\n{unit}",
+    published: |published| published.goodput_bit_per_s,
+    statistic: |summary| summary.goodput_bit_per_s,
+    scale: Scale::of_bit_per_s,
+};
+const RETRANSMISSIONS: Quantity = Quantity {
+    name: "retrans-\nmissions",
+    published: |published| published.retransmissions,
+    statistic: |summary| summary.retransmissions,
+    scale: Scale::of_counts,
+};
+const TIMEOUTS: Quantity = Quantity {
+    name: "timeouts",
+    published: |published| published.timeouts,
+    statistic: |summary| summary.timeouts,
+    scale: Scale::of_counts,
+};
+
+impl ComparisonTable {
+    /// As text of at most `width` columns; where that is too narrow for one table, as several below each other.
+    pub fn render(&self, width: Option<u16>) -> String {
+        let heads: Vec<Column> =
+            self.swept_keys.iter().enumerate().map(|(i, key)| self.swept(i, key)).collect();
+        let main = if self.values(&TRANSFER_TIME).is_empty() { GOODPUT } else { TRANSFER_TIME };
+        let mut compared = self.columns(&main, true);
+        let differences = self.differences(&main);
+        compared.extend(differences.iter().map(|(_, column)| column.clone()));
+        let groups = [
+            compared,
+            self.columns(&RETRANSMISSIONS, false),
+            self.columns(&TIMEOUTS, false),
+            self.outcomes(),
+        ];
+        let mut text = format!("{}\n\n{}", self.title, layout::tables(&heads, &groups, width));
+        let mut notes: Vec<String> = differences.into_iter().map(|(note, _)| note).collect();
+        if main.name == TRANSFER_TIME.name && self.rows.iter().any(ComparisonRow::has_unfinished) {
+            notes.push("Transfer times are of completed transfers only.".to_owned());
+        }
+        notes.extend(self.caveats());
+        if !notes.is_empty() {
+            text += "\n";
+            text += &layout::notes(&notes, width);
+        }
+        text
+    }
+
+    fn swept(&self, i: usize, key: &str) -> Column {
+        Column::right(key, self.rows.iter().map(|row| row.swept.get(i).cloned()).collect())
+    }
+
+    /// Every value of a quantity that is known, of engines and papers.
+    fn values(&self, quantity: &Quantity) -> Vec<f64> {
+        let of_row = |row: &ComparisonRow| {
+            let means: Vec<f64> =
+                row.summaries.iter().filter_map(quantity.statistic).map(|statistic| statistic.mean).collect();
+            (quantity.published)(&row.published).into_iter().chain(means).collect::<Vec<_>>()
+        };
+        self.rows.iter().flat_map(of_row).collect()
+    }
+
+    /// Published, then one column per engine that knows the quantity, with its interval if it is asked for.
+    fn columns(&self, quantity: &Quantity, with_interval: bool) -> Vec<Column> {
+        let scale = (quantity.scale)(&self.values(quantity));
+        let name = quantity.name.replace("{unit}", scale.unit);
+        let published = self.rows.iter().map(|row| (quantity.published)(&row.published));
+        // A paper prints whole counts: a simulated mean in tenths does not give it decimals.
+        let printed = (quantity.scale)(&published.clone().flatten().collect::<Vec<_>>());
+        let printed = if scale.unit.is_empty() { printed } else { scale };
+        let mut columns = vec![Column::right(
+            format!("{name}\npublished"),
+            published.map(|value| value.map(|value| printed.text(value))).collect(),
+        )];
+        for engine in ENGINES {
+            let statistics = self.rows.iter().map(|row| row.statistic(engine, quantity));
+            let means = statistics.clone().map(|statistic| Some(scale.text(statistic?.mean))).collect();
+            columns.push(Column::right(format!("{name}\n{}", participle(engine)), means));
+            if with_interval {
+                let intervals = statistics.map(|statistic| Some(scale.text(statistic?.ci95()?))).collect();
+                columns.push(Column::right("± 95 %", intervals));
+            }
+        }
+        columns.retain(Column::is_known);
+        columns
+    }
+
+    /// Each engine against the next one that is there, with the note, by its number, on what is compared with what.
+    fn differences(&self, quantity: &Quantity) -> Vec<(String, Column)> {
+        let knows = |engine: &Engine| self.rows.iter().any(|row| row.statistic(*engine, quantity).is_some());
+        let engines: Vec<Engine> = ENGINES.into_iter().filter(knows).collect();
+        let column = |(i, pair): (usize, &[Engine])| {
+            let difference = |row: &ComparisonRow| {
+                let (a, b) = (row.statistic(pair[0], quantity)?.mean, row.statistic(pair[1], quantity)?.mean);
+                (b != 0.0).then(|| format!("{:+.1}", (a - b) / b * 100.0))
+            };
+            let note = format!(
+                "Difference: {} less {}, in % of the latter.",
+                participle(pair[0]),
+                participle(pair[1])
+            );
+            (
+                note,
+                Column::right(
+                    format!("differ-\nence, %\n[{}]", i + 1),
+                    self.rows.iter().map(difference).collect(),
+                ),
+            )
+        };
+        engines.windows(2).enumerate().map(column).filter(|(_, column)| column.is_known()).collect()
+    }
+
+    /// How the flows of each engine ended. A prediction tells it only where no other engine does.
+    fn outcomes(&self) -> Vec<Column> {
+        let has = |engine: Engine| self.rows.iter().any(|row| row.summary(engine).is_some());
+        let others = ENGINES.into_iter().filter(|&engine| engine != Engine::Predict && has(engine));
+        let mut engines: Vec<Engine> = others.collect();
+        if engines.is_empty() {
+            engines.push(Engine::Predict);
+        }
+        let column = |&engine: &Engine| {
+            let cells = self.rows.iter().map(|row| row.summary(engine).map(outcome_text)).collect();
+            Column::left(format!("outcome\n{}", participle(engine)), cells)
+        };
+        engines.iter().map(column).filter(Column::is_known).collect()
+    }
+
+    /// Every caveat once, with the points that it is about, unless these are all.
+    fn caveats(&self) -> Vec<String> {
+        let mut caveats: Vec<(&Caveat, Vec<usize>)> = Vec::new();
+        for (i, row) in self.rows.iter().enumerate() {
+            for caveat in &row.caveats {
+                match caveats.iter_mut().find(|(known, _)| *known == caveat) {
+                    Some((_, rows)) if rows.last() == Some(&i) => {}
+                    Some((_, rows)) => rows.push(i),
+                    None => caveats.push((caveat, vec![i])),
+                }
+            }
+        }
+        let text = |(caveat, rows): (&Caveat, Vec<usize>)| {
+            let who = participle(caveat.engine);
+            let where_ = if rows.len() == self.rows.len() { String::new() } else { self.points(&rows) };
+            format!("{}{}{where_}: {}", who[..1].to_uppercase(), &who[1..], caveat.text)
+        };
+        caveats.into_iter().map(text).collect()
+    }
+
+    /// Some rows by their swept values: ` at path.loss 1 %, 5 % to 20 %`.
+    fn points(&self, rows: &[usize]) -> String {
+        let name = |i: usize| self.rows[i].swept.join(", ");
+        let separator = if self.swept_keys.len() > 1 { "; " } else { ", " };
+        let ranges: Vec<String> = rows
+            .chunk_by(|a, b| a + 1 == *b)
+            .map(|range| match range {
+                [one] => name(*one),
+                [first, .., last] => format!("{} to {}", name(*first), name(*last)),
+                [] => unreachable!("chunks are not empty"),
+            })
+            .collect();
+        format!(" at {} {}", self.swept_keys.join(", "), ranges.join(separator))
+    }
+}
+
+impl ComparisonRow {
+    fn summary(&self, engine: Engine) -> Option<&PointSummary> {
+        self.summaries.iter().find(|summary| summary.engine == engine)
+    }
+
+    /// Whether flows that did not complete stand beside some that did.
+    fn has_unfinished(&self) -> bool {
+        let mixed = |s: &PointSummary| s.transfer_time_s.is_some() && s.outcomes.len() > 1;
+        self.summaries.iter().any(mixed)
+    }
+
+    fn statistic(&self, engine: Engine, quantity: &Quantity) -> Option<Statistic> {
+        self.summary(engine).and_then(quantity.statistic)
+    }
+}
+
+/// `completed 20/20`, or `completed 18, horizon 2`; of one flow, `completed`.
+fn outcome_text(summary: &PointSummary) -> String {
+    let only = summary.outcomes.len() == 1;
+    let part = |(outcome, n): (&Outcome, &u64)| match n {
+        1 if only => outcome.to_string(),
+        n if only => format!("{outcome} {n}/{n}"),
+        n => format!("{outcome} {n}"),
+    };
+    summary.outcomes.iter().map(part).collect::<Vec<_>>().join(", ")
+}

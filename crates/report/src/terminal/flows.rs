@@ -1,0 +1,57 @@
+//! The flows of some runs, one row each.
+
+use super::layout::{self, Column};
+use super::numbers::Scale;
+use farpath_run::{FlowRow, Run};
+
+/// A table with a row per flow. Columns that say the same of every flow, or nothing, are left out.
+pub fn flows_table(runs: &[Run], width: Option<u16>) -> String {
+    let rows: Vec<(&Run, &FlowRow)> =
+        runs.iter().flat_map(|run| run.flows.iter().map(move |flow| (run, flow))).collect();
+    let text = |header: &str, cell: fn(&Run, &FlowRow) -> Option<String>| {
+        Column::right(header, rows.iter().map(|(run, flow)| cell(run, flow)).collect())
+    };
+    let number = |header: &str, scale: fn(&[f64]) -> Scale, value: fn(&FlowRow) -> Option<f64>| {
+        let values: Vec<Option<f64>> = rows.iter().map(|(_, flow)| value(flow)).collect();
+        let scale = scale(&values.iter().flatten().copied().collect::<Vec<_>>());
+        let cells = values.into_iter().map(|value| value.map(|value| scale.text(value))).collect();
+        Column::right(header.replace("{unit}", scale.unit), cells)
+    };
+    let mut heads = vec![
+        text("point", |run, _| Some(run.point.to_string())),
+        text("engine", |run, _| Some(run.engine.to_string())),
+        text("seed", |run, _| run.seed.map(|seed| seed.to_string())),
+        text("direction", |_, flow| Some(flow.direction.to_owned())),
+    ];
+    heads.retain(|column| column.cells.iter().any(|cell| *cell != column.cells[0]));
+    heads.push(text("flow", |_, flow| Some(flow.flow.to_string())));
+    let ended = vec![
+        Column::left("outcome", rows.iter().map(|(_, flow)| Some(outcome(flow))).collect()),
+        number("transfer\ntime, {unit}", Scale::of_seconds, |flow| {
+            flow.transfer_time.map(|t| t.as_secs_f64())
+        }),
+        number("goodput,\n{unit}", Scale::of_bit_per_s, |flow| flow.goodput_bit_per_s),
+        number("connect\ntime, {unit}", Scale::of_seconds, |flow| flow.connect_time.map(|t| t.as_secs_f64())),
+    ];
+    let cost = vec![
+        number("data\nsegments", Scale::of_counts, |flow| flow.data_segments),
+        number("retrans-\nmissions", Scale::of_counts, |flow| flow.retransmissions),
+        number("of these\nspurious", Scale::of_counts, |flow| flow.spurious_retransmissions),
+        number("timeouts", Scale::of_counts, |flow| flow.timeouts),
+        number("drops, data\ndirection", Scale::of_counts, |flow| flow.drops_data_direction),
+        number("drops, ACK\ndirection", Scale::of_counts, |flow| flow.drops_ack_direction),
+    ];
+    let state = vec![
+        number("mean\ncwnd, {unit}", Scale::of_bytes, |flow| flow.mean_cwnd),
+        number("smallest\nRTT, {unit}", Scale::of_seconds, |flow| flow.min_rtt.map(|t| t.as_secs_f64())),
+    ];
+    let groups = [ended, cost, state].map(|group| group.into_iter().filter(Column::is_known).collect());
+    layout::tables(&heads, &groups, width)
+}
+
+fn outcome(flow: &FlowRow) -> String {
+    match flow.detail.as_str() {
+        "" => flow.outcome.to_string(),
+        detail => format!("{} ({detail})", flow.outcome),
+    }
+}
