@@ -1,1 +1,60 @@
-//! Experiment files: TOML in, checked types out
+//! Experiment files: TOML in, checked types out.
+//!
+//! An experiment is data: a path, two stacks and a transfer, with units in it. [`Experiment::load`]
+//! reads a file, puts `--set` overrides and every combination of its sweep into it, and checks all of
+//! that before anything runs: what comes out are [`Point`]s with a [`Scenario`] each, and nothing that
+//! an engine has to check again.
+//!
+//! ```
+//! use farpath_experiment::Experiment;
+//!
+//! let text = r#"
+//!     title = "One file over a noisy channel"
+//!     path = "noisy-channel"
+//!     [transfer]
+//!     size = "1 MB"
+//!     [sweep]
+//!     "path.loss" = ["0 %", "1 %"]
+//! "#;
+//! let experiment = Experiment::parse(text, "example.toml", &["seeds=5".parse()?])?;
+//! assert_eq!(experiment.points().len(), 2);
+//! assert_eq!(experiment.points()[1].swept, [("path.loss".to_owned(), "1 %".to_owned())]);
+//! assert_eq!(experiment.points()[1].scenario.seeds, 5);
+//!
+//! let error = Experiment::parse(&text.replace("size", "sise"), "example.toml", &[]).unwrap_err();
+//! assert_eq!(error.to_string(), "example.toml: transfer.sise: unknown key; did you mean `size`?");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `experiment`, `scenario` | the file as a whole; one point of it |
+//! | `element`, `stack`, `parameters` | elements of a path; stacks, and their parameters by name |
+//! | `sweep`, `published` | the points; what a paper printed for them |
+//! | `document` | values put into a document by key, before it is read |
+//! | `reader` | the checked walk: every key is read or refused |
+//! | `library` | shipped stacks, paths and experiments |
+//! | `warnings` | what is allowed and probably not meant |
+
+mod document;
+mod element;
+mod error;
+mod experiment;
+mod library;
+mod parameters;
+mod published;
+mod reader;
+mod scenario;
+mod stack;
+mod sweep;
+mod warnings;
+
+pub use document::{Override, ParseOverrideError};
+pub use error::{ExperimentError, Location, Suggestion};
+pub use experiment::{Experiment, Point};
+pub use library::{ShippedFile, shipped_experiments, shipped_paths, shipped_stacks};
+pub use parameters::to_toml;
+pub use published::{Published, PublishedColumn, PublishedValue};
+pub use scenario::{FlowSpec, MAX_FLOWS, Opener, Output, Scenario};
+pub use stack::Stack;
+pub use sweep::{Axis, MAX_POINTS};

@@ -1,0 +1,199 @@
+//! Changing a document by key, before it is read: `--set` and the points of a sweep.
+//!
+//! A changed document goes through the same reader as a written one, so every value is checked in the
+//! same way, whichever way it came.
+
+use crate::element::{element_name, path_list, principal_parameter};
+use crate::error::{ExperimentError, Location, Suggestion, join};
+use core::fmt;
+use core::str::FromStr;
+use toml::{Table, Value};
+
+/// A parameter given beside the file: `path.loss.rate=1 %`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Override {
+    /// Dotted key.
+    pub key: String,
+    /// The value: a number, switch or list as TOML has them, or else the text as it stands.
+    pub value: Value,
+    text: String,
+}
+
+impl Override {
+    /// What follows the `=`.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// A text that is not `key=value`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected `key=value` such as `path.loss=1%`, found `{found}`")]
+pub struct ParseOverrideError {
+    /// As given.
+    pub found: String,
+}
+
+impl FromStr for Override {
+    type Err = ParseOverrideError;
+    fn from_str(text: &str) -> Result<Override, ParseOverrideError> {
+        let error = || ParseOverrideError { found: text.to_owned() };
+        let (key, given) = text.split_once('=').ok_or_else(error)?;
+        let (key, given) = (key.trim(), given.trim());
+        if given.is_empty() || key.split('.').any(str::is_empty) {
+            return Err(error());
+        }
+        let value = match given.parse() {
+            // Text such as a title may look like a date; no key takes one.
+            Ok(Value::Datetime(_)) | Err(_) => Value::String(given.to_owned()),
+            Ok(value) => value,
+        };
+        Ok(Override { key: key.to_owned(), value, text: given.to_owned() })
+    }
+}
+
+impl fmt::Display for Override {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.key, self.text)
+    }
+}
+
+/// An experiment's document while values are put into it.
+#[derive(Debug, Clone)]
+pub(crate) struct Document<'a> {
+    pub origin: &'a str,
+    pub table: Table,
+    /// Which keys hold a value from elsewhere, and how that place is called.
+    changed: Vec<(String, String)>,
+}
+
+impl<'a> Document<'a> {
+    pub fn new(origin: &'a str, table: Table) -> Document<'a> {
+        Document { origin, table, changed: Vec::new() }
+    }
+
+    fn at(&self, key: impl Into<String>) -> Location {
+        Location { origin: self.origin.to_owned(), key: key.into() }
+    }
+
+    /// The key with the parameter spelt out that the name of an element alone stands for.
+    pub fn canonical(&self, key: &str) -> String {
+        let mut segments = key.split('.');
+        let element = match (segments.next(), segments.next(), segments.next()) {
+            (Some("path"), Some(name), None) => self.table.get("path").and_then(|path| {
+                let elements = path_list(path, &self.at("path")).ok()?;
+                elements
+                    .iter()
+                    .filter_map(Value::as_table)
+                    .find(|element| element_name(element) == Some(name))
+                    .and_then(principal_parameter)
+            }),
+            _ => None,
+        };
+        element.map_or_else(|| key.to_owned(), |parameter| format!("{key}.{parameter}"))
+    }
+
+    /// Puts `value` at `key`, which `place` (a sweep's list, `--set`) says so.
+    pub fn set(&mut self, key: &str, value: Value, place: String) -> Result<(), ExperimentError> {
+        let segments: Vec<&str> = key.split('.').collect();
+        let place_of_error = self.at(place.clone());
+        let (home, rest, start) = match *segments.as_slice() {
+            ["path", name, ref rest @ ..] => {
+                let index = self.element_index(name, &place_of_error)?;
+                let home = self.entry("path", index).expect("the element was found there");
+                let parameter = match rest {
+                    [] => vec![principal_parameter(home).ok_or_else(|| {
+                        let reason =
+                            format!("say which parameter of `{name}` is meant, as in `path.{name}.…`");
+                        place_of_error.refuse(reason)
+                    })?],
+                    rest => rest.to_vec(),
+                };
+                (home, parameter, format!("path[{index}]"))
+            }
+            ["flow", index, ref rest @ ..] if !rest.is_empty() => {
+                let number = index.parse().ok();
+                let count = self.table.get("flow").and_then(Value::as_array).map_or(0, Vec::len);
+                let number = number.filter(|&number: &usize| number < count).ok_or_else(|| {
+                    let reason = format!(
+                        "there is no `[[flow]]` number `{index}`; they count from 0, and there are {count}"
+                    );
+                    place_of_error.refuse(reason)
+                })?;
+                let Some(home) = self.entry("flow", number) else {
+                    return Err(place_of_error.refuse("`flow` is not a list of tables"));
+                };
+                (home, rest.to_vec(), format!("flow[{number}]"))
+            }
+            _ => (&mut self.table, segments, String::new()),
+        };
+        let at_home = put(home, &rest, value).map_err(|reason| place_of_error.refuse(reason))?;
+        self.changed.push((join(&start, &at_home), place));
+        Ok(())
+    }
+
+    fn entry(&mut self, list: &str, index: usize) -> Option<&mut Table> {
+        self.table.get_mut(list)?.as_array_mut()?.get_mut(index)?.as_table_mut()
+    }
+
+    /// Which element of the path is called `name`. Puts the elements of a ready-made path in place of its name.
+    fn element_index(&mut self, name: &str, place: &Location) -> Result<usize, ExperimentError> {
+        let at = self.at("path");
+        let path = self.table.get("path").ok_or_else(|| place.refuse("there is no `path`"))?;
+        let elements = path_list(path, &at)?;
+        let names: Vec<&str> =
+            elements.iter().map(|element| element.as_table().and_then(element_name).unwrap_or("")).collect();
+        let index = names.iter().position(|&other| other == name).ok_or_else(|| {
+            let known = names.iter().filter(|name| !name.is_empty());
+            ExperimentError::UnknownName {
+                at: place.clone(),
+                what: "element of the path",
+                name: name.to_owned(),
+                suggestion: Suggestion::among(name, known),
+            }
+        })?;
+        self.table.insert("path".to_owned(), Value::Array(elements));
+        Ok(index)
+    }
+
+    /// Names the place in `error` that a value came from, where that is not the file itself.
+    pub fn explain(&self, mut error: ExperimentError) -> ExperimentError {
+        // A key that does not exist can be refused above the value that was put below it.
+        let above = matches!(error, ExperimentError::UnknownKey { .. } | ExperimentError::Type { .. });
+        if let Some(at) = error.location_mut()
+            && at.origin == self.origin
+        {
+            let mut changed = self.changed.iter().rev();
+            let place = changed.find(|(key, _)| is_below(&at.key, key) || (above && is_below(key, &at.key)));
+            if let Some((_, place)) = place {
+                at.key = place.clone();
+            }
+        }
+        error
+    }
+}
+
+/// Whether `key` is `ancestor` or within it.
+fn is_below(key: &str, ancestor: &str) -> bool {
+    key.strip_prefix(ancestor).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// Puts `value` into `table` at the end of `segments`, and makes the tables on the way there.
+fn put(table: &mut Table, segments: &[&str], value: Value) -> Result<String, String> {
+    let (&last, parents) = segments.split_last().expect("a key has at least one segment");
+    let mut inner = table;
+    for (depth, &parent) in parents.iter().enumerate() {
+        let slot = inner.entry(parent).or_insert_with(|| Value::Table(Table::new()));
+        if !slot.is_table() && ["forward", "reverse"].contains(&segments[depth + 1]) {
+            // One value for both directions becomes one for each.
+            let both = core::mem::replace(slot, Value::Boolean(false));
+            let each = ["forward", "reverse"].map(|direction| (direction.to_owned(), both.clone()));
+            *slot = Value::Table(each.into_iter().collect());
+        }
+        inner = slot.as_table_mut().ok_or_else(|| {
+            format!("`{}` is a value, and has no `{}`", segments[..=depth].join("."), segments[depth + 1])
+        })?;
+    }
+    inner.insert(last.to_owned(), value);
+    Ok(segments.join("."))
+}

@@ -1,0 +1,233 @@
+//! The elements of a path.
+
+use crate::error::{ExperimentError, Location, Suggestion, parse_toml};
+use crate::library::Shelf;
+use crate::reader::{Parameter, Reader, as_list, as_table, unless, word, wrong_type};
+use farpath_path::{ElementKind, ElementSpec, PacketCount, PerDirection, QueueLimit};
+use farpath_units::{Ber, Bytes, Probability};
+use toml::{Table, Value};
+
+/// What an element is called in a file, and the parameter that its name alone stands for.
+const KINDS: &[(&str, Option<&str>)] = &[
+    ("link", Some("rate")),
+    ("delay", Some("delay")),
+    ("loss", Some("rate")),
+    ("evenly-spaced-loss", Some("every")),
+    ("listed-loss", Some("packets")),
+    ("gilbert-elliott", None),
+    ("bit-errors", Some("ber")),
+    ("reorder", Some("share")),
+    ("duplicate", Some("share")),
+];
+
+/// The parameter that is meant by the name of this element alone, if there is one.
+pub(crate) fn principal_parameter(element: &Table) -> Option<&'static str> {
+    let kind = element.get("element")?.as_str()?;
+    KINDS.iter().find(|(name, _)| *name == kind).and_then(|(_, parameter)| *parameter)
+}
+
+/// The name of an element: its own, or that of its kind.
+pub(crate) fn element_name(element: &Table) -> Option<&str> {
+    element.get("name").or_else(|| element.get("element")).and_then(Value::as_str)
+}
+
+/// The elements of `path`, unread: those of the list, or of the ready-made path of that name.
+pub(crate) fn path_list(value: &Value, at: &Location) -> Result<Vec<Value>, ExperimentError> {
+    match value {
+        Value::Array(elements) => Ok(elements.clone()),
+        Value::String(name) => {
+            let (origin, text) = Shelf::Paths.find(name, at)?;
+            let inside = |error| ExperimentError::Inside { at: at.clone(), source: Box::new(error) };
+            ready_made(&text, &origin).map_err(inside)
+        }
+        _ => Err(wrong_type(value, at, "the name of a ready-made path, or a list of elements")),
+    }
+}
+
+/// The elements of a path file, which are checked here so that errors name that file.
+fn ready_made(text: &str, origin: &str) -> Result<Vec<Value>, ExperimentError> {
+    let table = parse_toml(origin, text)?;
+    Reader::table(origin, "", &table, |reader| {
+        // For the reader of the file.
+        reader.required::<String>("title")?;
+        reader.optional::<String>("source")?;
+        let value = reader.value("path").ok_or_else(|| reader.missing("path", "a list of elements"))?;
+        let elements = as_list(value, &reader.at("path"))?;
+        read_path(elements, &reader.at("path"))?;
+        Ok(elements.to_vec())
+    })
+}
+
+/// Reads the elements of a path.
+pub(crate) fn read_path(elements: &[Value], at: &Location) -> Result<Vec<ElementSpec>, ExperimentError> {
+    if elements.is_empty() {
+        return Err(at.refuse("a path has at least one element"));
+    }
+    let mut specs: Vec<ElementSpec> = Vec::with_capacity(elements.len());
+    for (index, element) in elements.iter().enumerate() {
+        let at = at.entry(index);
+        let table = as_table(element, &at)?;
+        let spec = Reader::table(&at.origin, &at.key, table, read_element)?;
+        if specs.iter().any(|other| other.name == spec.name) {
+            return Err(at.child("name").refuse(format!("two elements are called `{}`", spec.name)));
+        }
+        specs.push(spec);
+    }
+    Ok(specs)
+}
+
+fn read_element(reader: &mut Reader<'_>) -> Result<ElementSpec, ExperimentError> {
+    let kind: String = reader.required("element")?;
+    let name = reader.or("name", kind.clone())?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name.is_empty() || !name.chars().all(plain) {
+        let reason = format!("`{name}` cannot be part of a key: use letters, digits, `-` and `_`");
+        return Err(reader.at("name").refuse(reason));
+    }
+    Ok(ElementSpec { kind: read_kind(&kind, reader)?, name })
+}
+
+fn read_kind(kind: &str, reader: &mut Reader<'_>) -> Result<ElementKind, ExperimentError> {
+    let none = Probability::ZERO;
+    Ok(match kind {
+        "delay" => ElementKind::Delay { delay: each_way(reader, "delay", None)? },
+        "link" => ElementKind::Link {
+            rate: each_way(reader, "rate", None)?,
+            queue: if reader.has("queue") {
+                each_way(reader, "queue", Some(QueueLimit::Unlimited))?
+            } else {
+                PerDirection::both(QueueLimit::Unlimited)
+            },
+            overhead: reader.or("overhead", Bytes::ZERO)?,
+            min_packet: reader.or("min_packet", Bytes::ZERO)?,
+        },
+        "loss" => ElementKind::Bernoulli {
+            loss_rate: each_way(reader, "rate", Some(none))?,
+            count: reader.or("count", PacketCount::All)?,
+        },
+        "evenly-spaced-loss" => ElementKind::EvenlySpaced {
+            every: each_way(reader, "every", Some(Every(None)))?.map(|every| every.0),
+            phase: reader.optional("phase")?,
+            count: reader.or("count", PacketCount::All)?,
+        },
+        "listed-loss" => ElementKind::Listed {
+            packets: each_way(reader, "packets", Some(PacketNumbers(Vec::new())))?.map(|list| list.0),
+            count: reader.or("count", PacketCount::All)?,
+        },
+        "gilbert-elliott" => ElementKind::GilbertElliott {
+            good_to_bad: reader.required("good_to_bad")?,
+            bad_to_good: reader.required("bad_to_good")?,
+            loss_good: reader.or("loss_good", none)?,
+            loss_bad: reader.required("loss_bad")?,
+            active: if reader.has("active") {
+                each_way(reader, "active", Some(false))?
+            } else {
+                PerDirection::both(true)
+            },
+        },
+        "bit-errors" => ElementKind::BitErrors {
+            ber: each_way(reader, "ber", Some(Ber::ZERO))?,
+            overhead: reader.or("overhead", Bytes::ZERO)?,
+            linear: reader.or("linear", false)?,
+        },
+        "reorder" => ElementKind::Reorder {
+            share: each_way(reader, "share", Some(none))?,
+            extra_delay: reader.required("extra_delay")?,
+        },
+        "duplicate" => ElementKind::Duplicate { share: each_way(reader, "share", Some(none))? },
+        _ => {
+            return Err(ExperimentError::UnknownName {
+                at: reader.at("element"),
+                what: "element",
+                name: kind.to_owned(),
+                suggestion: Suggestion::among(kind, KINDS.iter().map(|(name, _)| name)),
+            });
+        }
+    })
+}
+
+/// A parameter that may differ by direction: one value, or `{ forward = .., reverse = .. }`, where a
+/// direction that is not named gets `rest`.
+fn each_way<T: Parameter + Clone>(
+    reader: &mut Reader<'_>,
+    key: &'static str,
+    rest: Option<T>,
+) -> Result<PerDirection<T>, ExperimentError> {
+    let at = reader.at(key);
+    let value = reader.value(key).ok_or_else(|| reader.missing(key, T::EXPECTED))?;
+    let Value::Table(table) = value else {
+        return T::read(value, &at).map(PerDirection::both);
+    };
+    Reader::table(&at.origin, &at.key, table, |reader| {
+        let mut one = |direction| match &rest {
+            Some(rest) => reader.or(direction, rest.clone()),
+            None => reader.required(direction),
+        };
+        Ok(PerDirection { forward: one("forward")?, reverse: one("reverse")? })
+    })
+}
+
+impl Parameter for PacketCount {
+    const EXPECTED: &'static str = "`all` or `data`";
+    fn read(value: &Value, at: &Location) -> Result<PacketCount, ExperimentError> {
+        word(value, at, &[("all", PacketCount::All), ("data", PacketCount::Data)])
+    }
+}
+
+impl Parameter for QueueLimit {
+    const EXPECTED: &'static str = "a size such as `64 kB`, a number such as `100 packets`, or `unlimited`";
+    fn read(value: &Value, at: &Location) -> Result<QueueLimit, ExperimentError> {
+        let text = value.as_str().unwrap_or_default().trim();
+        if let Some(number) = text.strip_suffix("packets").or_else(|| text.strip_suffix("packet")) {
+            let packets = number.trim().parse().map(QueueLimit::Packets);
+            return packets.map_err(|_| wrong_type(value, at, Self::EXPECTED));
+        }
+        match unless::<Bytes>(value, at, "unlimited") {
+            Ok(limit) => Ok(limit.map_or(QueueLimit::Unlimited, QueueLimit::Bytes)),
+            Err(ExperimentError::Type { at, found, .. }) => {
+                Err(ExperimentError::Type { at, expected: Self::EXPECTED.to_owned(), found })
+            }
+            Err(other) => Err(other),
+        }
+    }
+}
+
+/// How far apart evenly spaced losses are; nothing where there are none.
+#[derive(Clone)]
+struct Every(Option<u64>);
+
+impl Parameter for Every {
+    const EXPECTED: &'static str = "a number of packets, or `none`";
+    fn read(value: &Value, at: &Location) -> Result<Every, ExperimentError> {
+        match unless::<u64>(value, at, "none")? {
+            Some(0) => Err(at.refuse("one loss in zero packets is none in any; for no loss say `none`")),
+            every => Ok(Every(every)),
+        }
+    }
+}
+
+/// Numbers of packets, counted from 1, in rising order.
+#[derive(Clone)]
+struct PacketNumbers(Vec<u64>);
+
+impl Parameter for PacketNumbers {
+    const EXPECTED: &'static str = "a list of packet numbers such as `[40, 41]`";
+    fn read(value: &Value, at: &Location) -> Result<PacketNumbers, ExperimentError> {
+        let list = value.as_array().ok_or_else(|| wrong_type(value, at, Self::EXPECTED))?;
+        let mut numbers: Vec<u64> = Vec::with_capacity(list.len());
+        for (index, value) in list.iter().enumerate() {
+            let at = at.entry(index);
+            let number = u64::read(value, &at)?;
+            let last = numbers.last().copied().unwrap_or(0);
+            if number <= last {
+                return Err(at.refuse(if number == 0 {
+                    "packets are counted from 1".to_owned()
+                } else {
+                    format!("{number} comes after {last}; packets are listed in rising order, each once")
+                }));
+            }
+            numbers.push(number);
+        }
+        Ok(PacketNumbers(numbers))
+    }
+}

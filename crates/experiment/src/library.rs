@@ -1,0 +1,107 @@
+//! What is shipped, and how a name or a file is found.
+
+use crate::error::{ExperimentError, Location, Suggestion};
+use include_dir::{Dir, include_dir};
+use std::fs;
+use std::path::Path;
+
+static STACKS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../stacks");
+static PATHS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../paths");
+static EXPERIMENTS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../experiments");
+
+/// A file that is part of the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShippedFile {
+    /// What it is called by: the file's name without `.toml`.
+    pub name: &'static str,
+    /// Its `title`.
+    pub title: String,
+    /// All of it.
+    pub text: &'static str,
+}
+
+/// The stacks that come with the program, by name.
+pub fn shipped_stacks() -> Vec<ShippedFile> {
+    files(&STACKS)
+}
+
+/// The ready-made paths, by name.
+pub fn shipped_paths() -> Vec<ShippedFile> {
+    files(&PATHS)
+}
+
+/// The experiments that come with the program, by name.
+pub fn shipped_experiments() -> Vec<ShippedFile> {
+    files(&EXPERIMENTS)
+}
+
+fn files(folder: &'static Dir<'_>) -> Vec<ShippedFile> {
+    let mut files: Vec<_> = texts(folder)
+        .map(|(name, text)| {
+            let table: toml::Table = text.parse().unwrap_or_default();
+            let title = table.get("title").and_then(toml::Value::as_str).unwrap_or_default();
+            ShippedFile { name, title: title.to_owned(), text }
+        })
+        .collect();
+    files.sort_by_key(|file| file.name);
+    files
+}
+
+fn texts(folder: &'static Dir<'_>) -> impl Iterator<Item = (&'static str, &'static str)> {
+    folder.files().filter_map(|file| {
+        let name = file.path().to_str()?.strip_suffix(".toml")?;
+        Some((name, file.contents_utf8()?))
+    })
+}
+
+/// What a name in an experiment can stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shelf {
+    Stacks,
+    Paths,
+}
+
+impl Shelf {
+    fn folder(self) -> &'static Dir<'static> {
+        match self {
+            Shelf::Stacks => &STACKS,
+            Shelf::Paths => &PATHS,
+        }
+    }
+
+    fn what(self) -> &'static str {
+        match self {
+            Shelf::Stacks => "stack",
+            Shelf::Paths => "ready-made path",
+        }
+    }
+
+    /// The text that `name`, written at `at`, stands for, and the file that it is in.
+    ///
+    /// A name with a slash in it or `.toml` at its end is that of a file, seen from the folder of the
+    /// file that names it; any other is one of ours.
+    pub fn find(self, name: &str, at: &Location) -> Result<(String, String), ExperimentError> {
+        if name.ends_with(".toml") || name.contains('/') {
+            let folder = Path::new(&at.origin).parent().unwrap_or(Path::new(""));
+            let file = folder.join(name);
+            let origin = file.display().to_string();
+            return match fs::read_to_string(&file) {
+                Ok(text) => Ok((origin, text)),
+                Err(source) => Err(ExperimentError::Read { at: at.clone(), file: origin, source }),
+            };
+        }
+        match texts(self.folder()).find(|(shipped, _)| *shipped == name) {
+            Some((_, text)) => Ok((format!("{name}.toml"), text.to_owned())),
+            None => {
+                let mut known: Vec<_> = texts(self.folder()).map(|(shipped, _)| shipped).collect();
+                known.sort_unstable();
+                Err(ExperimentError::UnknownName {
+                    at: at.clone(),
+                    what: self.what(),
+                    name: name.to_owned(),
+                    suggestion: Suggestion::among(name, known),
+                })
+            }
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! The parameters of a stack by name: one list, from which stacks are read, overridden and written.
+
+use crate::error::{ExperimentError, Location};
+use crate::reader::{Parameter, Reader, Written, unless, word};
+use farpath_tcp::config::{
+    AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, PartialAckTimer,
+    RecoveryAlgorithm, RtoFloor, RttMeasure, RttSampling, SlowStartGrowth, SsthreshFrom,
+};
+use farpath_units::{Bytes, Rate};
+use toml::{Table, Value};
+
+/// What is done with each parameter.
+trait Visitor: Sized {
+    fn field<T: Written>(&mut self, key: &'static str, value: &mut T) -> Result<(), ExperimentError>;
+    /// A parameter that can be absent, which the file calls `none`.
+    fn option<T: Written>(
+        &mut self,
+        key: &'static str,
+        none: &'static str,
+        value: &mut Option<T>,
+    ) -> Result<(), ExperimentError>;
+    fn section(
+        &mut self,
+        key: &'static str,
+        visit: impl FnOnce(&mut Self) -> Result<(), ExperimentError>,
+    ) -> Result<(), ExperimentError>;
+}
+
+fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentError> {
+    let Config { mss, receive, congestion, recovery, rto, handshake, send } = config;
+    v.field("mss", mss)?;
+    v.section("receive", |v| {
+        v.field("buffer", &mut receive.buffer)?;
+        let mut read_rate = receive.read_rate.map(BytesPerSecond);
+        v.option("read_rate", "unlimited", &mut read_rate)?;
+        receive.read_rate = read_rate.map(|rate| rate.0);
+        v.field("ack_every", &mut receive.ack_every)?;
+        v.field("ack_delay", &mut receive.ack_delay)?;
+        v.field("ack_clock", &mut receive.ack_clock)?;
+        v.field("quick_acks", &mut receive.quick_acks)
+    })?;
+    v.section("congestion", |v| {
+        v.field("control", &mut congestion.control)?;
+        v.field("initial_window", &mut congestion.initial_window)?;
+        v.option("initial_ssthresh", "unlimited", &mut congestion.initial_ssthresh)?;
+        v.option("cwnd_clamp", "none", &mut congestion.cwnd_clamp)?;
+        v.field("slow_start", &mut congestion.slow_start)?;
+        v.field("avoidance", &mut congestion.avoidance)?;
+        v.field("cwnd_validation", &mut congestion.cwnd_validation)?;
+        v.field("restart_after_idle", &mut congestion.restart_after_idle)?;
+        v.field("ssthresh_from", &mut congestion.ssthresh_from)?;
+        v.field("ssthresh_on_repeated_timeout", &mut congestion.ssthresh_on_repeated_timeout)
+    })?;
+    v.section("recovery", |v| {
+        v.field("algorithm", &mut recovery.algorithm)?;
+        v.field("dup_ack_threshold", &mut recovery.dup_ack_threshold)?;
+        v.field("limited_transmit", &mut recovery.limited_transmit)?;
+        v.field("sack", &mut recovery.sack)?;
+        v.field("recover_guard", &mut recovery.recover_guard)?;
+        v.field("partial_ack_timer", &mut recovery.partial_ack_timer)
+    })?;
+    v.section("rto", |v| {
+        v.field("initial", &mut rto.initial)?;
+        v.field("min", &mut rto.min)?;
+        v.field("max", &mut rto.max)?;
+        v.field("tick", &mut rto.tick)?;
+        v.field("srtt_divisor", &mut rto.srtt_divisor)?;
+        v.field("rttvar_divisor", &mut rto.rttvar_divisor)?;
+        v.field("rttvar_factor", &mut rto.rttvar_factor)?;
+        v.field("floor", &mut rto.floor)?;
+        v.field("sampling", &mut rto.sampling)?;
+        v.field("measure", &mut rto.measure)?;
+        v.field("backoff_reset", &mut rto.backoff_reset)?;
+        v.field("max_backoff_exponent", &mut rto.max_backoff_exponent)?;
+        v.field("karn_on_syn", &mut rto.karn_on_syn)?;
+        v.option("after_syn_timeout", "none", &mut rto.after_syn_timeout)
+    })?;
+    v.section("handshake", |v| {
+        v.option("syn_attempts", "unlimited", &mut handshake.syn_attempts)?;
+        v.field("syn_linear_timeouts", &mut handshake.syn_linear_timeouts)?;
+        v.option("synack_attempts", "unlimited", &mut handshake.synack_attempts)?;
+        v.field("synack_shared_budget", &mut handshake.synack_shared_budget)?;
+        v.option("data_retries", "unlimited", &mut handshake.data_retries)?;
+        v.field("reset_when_closed", &mut handshake.reset_when_closed)?;
+        v.field("time_wait", &mut handshake.time_wait)
+    })?;
+    v.section("send", |v| {
+        v.option("buffer", "unlimited", &mut send.buffer)?;
+        v.field("nagle", &mut send.nagle)?;
+        v.field("window_scaling", &mut send.window_scaling)?;
+        v.field("timestamps", &mut send.timestamps)?;
+        v.field("persist_min", &mut send.persist_min)?;
+        v.field("persist_max", &mut send.persist_max)
+    })
+}
+
+/// Puts what `reader` says in place of what `config` has.
+pub(crate) fn override_by(config: &mut Config, reader: &mut Reader<'_>) -> Result<(), ExperimentError> {
+    visit(config, reader)?;
+    check(config, &reader.here())
+}
+
+impl Visitor for Reader<'_> {
+    fn field<T: Written>(&mut self, key: &'static str, value: &mut T) -> Result<(), ExperimentError> {
+        if let Some(given) = self.optional(key)? {
+            *value = given;
+        }
+        Ok(())
+    }
+
+    fn option<T: Written>(
+        &mut self,
+        key: &'static str,
+        none: &'static str,
+        value: &mut Option<T>,
+    ) -> Result<(), ExperimentError> {
+        if let Some(given) = self.value(key) {
+            *value = unless(given, &self.at(key), none)?;
+        }
+        Ok(())
+    }
+
+    fn section(
+        &mut self,
+        key: &'static str,
+        visit: impl FnOnce(&mut Self) -> Result<(), ExperimentError>,
+    ) -> Result<(), ExperimentError> {
+        Reader::section(self, key, visit)
+    }
+}
+
+/// The whole parameter set as TOML, which reads back to the same one.
+pub fn to_toml(config: &Config) -> String {
+    let mut table = Table::new();
+    visit(&mut config.clone(), &mut table).expect("writing into a table does not fail");
+    table.to_string()
+}
+
+impl Visitor for Table {
+    fn field<T: Written>(&mut self, key: &'static str, value: &mut T) -> Result<(), ExperimentError> {
+        self.insert(key.to_owned(), value.write());
+        Ok(())
+    }
+
+    fn option<T: Written>(
+        &mut self,
+        key: &'static str,
+        none: &'static str,
+        value: &mut Option<T>,
+    ) -> Result<(), ExperimentError> {
+        let written = value.as_ref().map_or_else(|| Value::String(none.to_owned()), Written::write);
+        self.insert(key.to_owned(), written);
+        Ok(())
+    }
+
+    fn section(
+        &mut self,
+        key: &'static str,
+        visit: impl FnOnce(&mut Self) -> Result<(), ExperimentError>,
+    ) -> Result<(), ExperimentError> {
+        let mut table = Table::new();
+        visit(&mut table)?;
+        self.insert(key.to_owned(), Value::Table(table));
+        Ok(())
+    }
+}
+
+/// A rate of reading. Files say it in bit/s, as every rate; a stack counts it in whole bytes.
+struct BytesPerSecond(u64);
+
+impl Parameter for BytesPerSecond {
+    const EXPECTED: &'static str = Rate::EXPECTED;
+    fn read(value: &Value, at: &Location) -> Result<BytesPerSecond, ExperimentError> {
+        let rate = Rate::read(value, at)?.bit_per_s();
+        if rate.is_multiple_of(8) {
+            Ok(BytesPerSecond(rate / 8))
+        } else {
+            Err(at.refuse(format!("{rate} bit/s is not a whole number of bytes per second")))
+        }
+    }
+}
+
+impl Written for BytesPerSecond {
+    fn write(&self) -> Value {
+        Value::String(format!("{} bit/s", u128::from(self.0) * 8))
+    }
+}
+
+macro_rules! words {
+    ($($type:ident { $($variant:ident = $name:literal),+ $(; $rest:literal)? })*) => {$(
+        impl Parameter for $type {
+            const EXPECTED: &'static str = "a word";
+            fn read(value: &Value, at: &Location) -> Result<$type, ExperimentError> {
+                word(value, at, &[$(($name, $type::$variant)),+])
+            }
+        }
+        impl Written for $type {
+            fn write(&self) -> Value {
+                Value::String(match self {
+                    $($type::$variant => $name,)+
+                    $(_ => $rest,)?
+                }.to_owned())
+            }
+        }
+    )*};
+}
+
+words! {
+    AckClock { Segment = "segment", Host = "host" }
+    CongestionControlKind { Reno = "reno"; "a controller without a name here" }
+    SlowStartGrowth { PerAck = "per-ack", PerByte = "per-byte", TwoSegments = "two-segments" }
+    AvoidanceGrowth { PerAck = "per-ack", PerByte = "per-byte" }
+    SsthreshFrom { FlightSize = "flight-size", WindowSegments = "window-segments" }
+    RecoveryAlgorithm {
+        TimeoutOnly = "timeout-only", Tahoe = "tahoe", Reno = "reno", NewReno = "new-reno"
+    }
+    PartialAckTimer { Impatient = "impatient", SlowButSteady = "slow-but-steady" }
+    RtoFloor { Rto = "rto", Variance = "variance" }
+    RttSampling { OneAtATime = "one-at-a-time", EveryAck = "every-ack" }
+    RttMeasure { Exact = "exact", Ticks = "ticks" }
+    BackoffReset { ValidSample = "valid-sample", AnyAck = "any-ack" }
+}
+
+/// Longest payload beside IPv4 and TCP headers without options.
+const MAX_MSS: Bytes = Bytes(65_535 - 40);
+/// Room that the timestamps option takes in every segment.
+const TIMESTAMPS: Bytes = Bytes(12);
+
+/// Refuses values with which a stack cannot work.
+fn check(config: &Config, at: &Location) -> Result<(), ExperimentError> {
+    let Config { mss, receive, congestion, recovery, rto, handshake, send } = config;
+    let rule = |holds: bool, key: &str, reason: String| {
+        if holds { Ok(()) } else { Err(at.child(key).refuse(reason)) }
+    };
+    let positive = |holds: bool, key: &str, what: &str| rule(holds, key, format!("{what} cannot be zero"));
+
+    positive(*mss > Bytes::ZERO, "mss", "a segment's length")?;
+    rule(*mss <= MAX_MSS, "mss", format!("{mss} does not fit into an IP packet; the most is {MAX_MSS}"))?;
+    let room = !send.timestamps || *mss > TIMESTAMPS;
+    rule(room, "mss", format!("{mss} leaves no room for data beside the {TIMESTAMPS} of timestamps"))?;
+
+    positive(receive.buffer > Bytes::ZERO, "receive.buffer", "a window")?;
+    positive(receive.ack_every > 0, "receive.ack_every", "the number of segments to acknowledge")?;
+
+    positive(congestion.initial_window > 0, "congestion.initial_window", "a window")?;
+    let key = "congestion.initial_ssthresh";
+    positive(congestion.initial_ssthresh != Some(Bytes::ZERO), key, "ssthresh")?;
+    let clamp = congestion.cwnd_clamp.unwrap_or(Bytes::MAX);
+    let reason = format!("{clamp} is below the segment's length of {mss}: nothing could be sent");
+    rule(clamp >= *mss, "congestion.cwnd_clamp", reason)?;
+
+    positive(recovery.dup_ack_threshold > 0, "recovery.dup_ack_threshold", "a threshold")?;
+
+    positive(!rto.initial.is_zero(), "rto.initial", "a timeout")?;
+    positive(!rto.min.is_zero(), "rto.min", "a timeout")?;
+    rule(rto.min <= rto.max, "rto.min", format!("{} is above `rto.max`, {}", rto.min, rto.max))?;
+    let reason = format!("{} is above `rto.max`, {}", rto.initial, rto.max);
+    rule(rto.initial <= rto.max, "rto.initial", reason)?;
+    positive(rto.srtt_divisor > 0, "rto.srtt_divisor", "a divisor")?;
+    positive(rto.rttvar_divisor > 0, "rto.rttvar_divisor", "a divisor")?;
+    positive(rto.rttvar_factor > 0, "rto.rttvar_factor", "a factor")?;
+    let restart = rto.after_syn_timeout.is_none_or(|timeout| !timeout.is_zero());
+    positive(restart, "rto.after_syn_timeout", "a timeout")?;
+
+    positive(handshake.syn_attempts != Some(0), "handshake.syn_attempts", "the number of SYNs")?;
+    positive(handshake.synack_attempts != Some(0), "handshake.synack_attempts", "the number of SYN/ACKs")?;
+
+    positive(send.buffer != Some(Bytes::ZERO), "send.buffer", "a buffer")?;
+    positive(!send.persist_min.is_zero(), "send.persist_min", "an interval")?;
+    let reason = format!("{} is above `send.persist_max`, {}", send.persist_min, send.persist_max);
+    rule(send.persist_min <= send.persist_max, "send.persist_min", reason)
+}

@@ -1,0 +1,277 @@
+//! A checked walk through TOML: every key that is asked for is known, every other one is refused.
+
+use crate::error::{ExperimentError, Location, Suggestion, join};
+use farpath_units::{Ber, Bytes, Duration, ParseQuantityError, Probability, Rate};
+use toml::{Table, Value};
+
+/// A value that a file gives as text, number, list or switch.
+pub(crate) trait Parameter: Sized {
+    /// With its article and an example, for a key that is missing.
+    const EXPECTED: &'static str;
+    /// Reads what stands at `at`.
+    fn read(value: &Value, at: &Location) -> Result<Self, ExperimentError>;
+}
+
+/// A value that a file can give and that can be written back.
+pub(crate) trait Written: Parameter {
+    /// As a file says it.
+    fn write(&self) -> Value;
+}
+
+/// One table of a file.
+pub(crate) struct Reader<'a> {
+    origin: &'a str,
+    key: String,
+    table: &'a Table,
+    known: Vec<&'static str>,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads the whole of `table` by `read`, and refuses the keys that it did not ask for.
+    pub fn table<T>(
+        origin: &'a str,
+        key: &str,
+        table: &'a Table,
+        read: impl FnOnce(&mut Reader<'a>) -> Result<T, ExperimentError>,
+    ) -> Result<T, ExperimentError> {
+        let mut reader = Reader { origin, key: key.to_owned(), table, known: Vec::new() };
+        let result = read(&mut reader)?;
+        match table.keys().find(|key| !reader.known.contains(&key.as_str())) {
+            Some(stranger) => Err(reader.unknown(stranger)),
+            None => Ok(result),
+        }
+    }
+
+    fn unknown(&self, key: &str) -> ExperimentError {
+        ExperimentError::UnknownKey {
+            at: self.at(key),
+            suggestion: Suggestion::among(key, self.known.iter().copied()),
+        }
+    }
+
+    /// Where this table stands.
+    pub fn here(&self) -> Location {
+        Location { origin: self.origin.to_owned(), key: self.key.clone() }
+    }
+
+    /// Where `key` of this table stands.
+    pub fn at(&self, key: &str) -> Location {
+        Location { origin: self.origin.to_owned(), key: join(&self.key, key) }
+    }
+
+    /// The value of `key`, unread.
+    pub fn value(&mut self, key: &'static str) -> Option<&'a Value> {
+        if !self.known.contains(&key) {
+            self.known.push(key);
+        }
+        self.table.get(key)
+    }
+
+    /// Whether `key` is there.
+    pub fn has(&mut self, key: &'static str) -> bool {
+        self.value(key).is_some()
+    }
+
+    /// The value of `key`, if it is there.
+    pub fn optional<T: Parameter>(&mut self, key: &'static str) -> Result<Option<T>, ExperimentError> {
+        self.value(key).map(|value| T::read(value, &self.at(key))).transpose()
+    }
+
+    /// The value of `key`, or `default`.
+    pub fn or<T: Parameter>(&mut self, key: &'static str, default: T) -> Result<T, ExperimentError> {
+        Ok(self.optional(key)?.unwrap_or(default))
+    }
+
+    /// The value of `key`, which has to be there.
+    pub fn required<T: Parameter>(&mut self, key: &'static str) -> Result<T, ExperimentError> {
+        match self.optional(key)? {
+            Some(value) => Ok(value),
+            None => Err(self.missing(key, T::EXPECTED)),
+        }
+    }
+
+    /// The error for a `key` that is not there; for a misspelt one where there is such a one.
+    pub fn missing(&self, key: &'static str, expected: &str) -> ExperimentError {
+        let strangers = self.table.keys().filter(|name| !self.known.contains(&name.as_str()));
+        match Suggestion::among(key, strangers).nearest {
+            Some(stranger) => self.unknown(&stranger),
+            None => ExperimentError::Missing { at: self.at(key), expected: expected.to_owned() },
+        }
+    }
+
+    /// Reads the table at `key` by `read`; an absent one is an empty one.
+    pub fn section<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&mut Reader<'a>) -> Result<T, ExperimentError>,
+    ) -> Result<T, ExperimentError> {
+        let at = self.at(key);
+        match self.value(key) {
+            Some(value) => Reader::table(self.origin, &at.key, as_table(value, &at)?, read),
+            None => read(&mut Reader { origin: self.origin, key: at.key, table: &EMPTY, known: Vec::new() }),
+        }
+    }
+}
+
+static EMPTY: std::sync::LazyLock<Table> = std::sync::LazyLock::new(Table::new);
+
+/// A value as an error message shows it.
+pub(crate) fn shown(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Table(_) => return "a table".to_owned(),
+        Value::Array(_) => return "a list".to_owned(),
+        other => other.to_string(),
+    };
+    format!("`{text}`")
+}
+
+pub(crate) fn wrong_type(value: &Value, at: &Location, expected: &str) -> ExperimentError {
+    ExperimentError::Type { at: at.clone(), expected: expected.to_owned(), found: shown(value) }
+}
+
+pub(crate) fn as_table<'a>(value: &'a Value, at: &Location) -> Result<&'a Table, ExperimentError> {
+    value.as_table().ok_or_else(|| wrong_type(value, at, "a table"))
+}
+
+pub(crate) fn as_list<'a>(value: &'a Value, at: &Location) -> Result<&'a [Value], ExperimentError> {
+    value.as_array().map(Vec::as_slice).ok_or_else(|| wrong_type(value, at, "a list"))
+}
+
+/// The text of a quantity. A bare number is passed on as one: the quantity says that its unit is missing.
+fn quantity<T: core::str::FromStr<Err = ParseQuantityError>>(
+    value: &Value,
+    at: &Location,
+    expected: &str,
+) -> Result<T, ExperimentError> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Integer(number) => number.to_string(),
+        Value::Float(number) => number.to_string(),
+        _ => return Err(wrong_type(value, at, expected)),
+    };
+    text.parse().map_err(|source| ExperimentError::Quantity { at: at.clone(), source: Box::new(source) })
+}
+
+macro_rules! quantities {
+    ($($type:ty, $expected:literal;)*) => {$(
+        impl Parameter for $type {
+            const EXPECTED: &'static str = $expected;
+            fn read(value: &Value, at: &Location) -> Result<$type, ExperimentError> {
+                quantity(value, at, Self::EXPECTED)
+            }
+        }
+        impl Written for $type {
+            fn write(&self) -> Value {
+                Value::String(self.to_string())
+            }
+        }
+    )*};
+}
+
+quantities! {
+    Duration, "a duration such as `20 ms`";
+    Bytes, "a size such as `64 kB`";
+    Rate, "a rate such as `8 Mbit/s`";
+}
+
+impl Parameter for Ber {
+    const EXPECTED: &'static str = "a bit error rate such as `1e-7`";
+    fn read(value: &Value, at: &Location) -> Result<Ber, ExperimentError> {
+        quantity(value, at, Self::EXPECTED)
+    }
+}
+
+impl Parameter for Probability {
+    const EXPECTED: &'static str = "a fraction or a percentage such as `1 %`";
+    fn read(value: &Value, at: &Location) -> Result<Probability, ExperimentError> {
+        match value {
+            // `1` would be everything as a fraction and one packet in a hundred as a percentage.
+            Value::Integer(_) | Value::Float(_) => Err(ExperimentError::Type {
+                at: at.clone(),
+                expected: Self::EXPECTED.to_owned(),
+                found: format!("{}: a bare number does not say which of the two it is", shown(value)),
+            }),
+            _ => quantity(value, at, Self::EXPECTED),
+        }
+    }
+}
+
+macro_rules! whole_numbers {
+    ($($type:ty),*) => {$(
+        impl Parameter for $type {
+            const EXPECTED: &'static str = "a whole number";
+            fn read(value: &Value, at: &Location) -> Result<$type, ExperimentError> {
+                let number = value.as_integer().ok_or_else(|| wrong_type(value, at, Self::EXPECTED))?;
+                <$type>::try_from(number).map_err(|_| {
+                    let range = format!("a whole number from 0 to {}", <$type>::MAX);
+                    wrong_type(value, at, &range)
+                })
+            }
+        }
+    )*};
+}
+
+whole_numbers!(u32, u64);
+
+impl Written for u32 {
+    fn write(&self) -> Value {
+        Value::Integer(i64::from(*self))
+    }
+}
+
+impl Parameter for bool {
+    const EXPECTED: &'static str = "true or false";
+    fn read(value: &Value, at: &Location) -> Result<bool, ExperimentError> {
+        value.as_bool().ok_or_else(|| wrong_type(value, at, Self::EXPECTED))
+    }
+}
+
+impl Written for bool {
+    fn write(&self) -> Value {
+        Value::Boolean(*self)
+    }
+}
+
+impl Parameter for String {
+    const EXPECTED: &'static str = "text";
+    fn read(value: &Value, at: &Location) -> Result<String, ExperimentError> {
+        value.as_str().map(str::to_owned).ok_or_else(|| wrong_type(value, at, Self::EXPECTED))
+    }
+}
+
+/// Reads one of a set of words.
+pub(crate) fn word<T: Copy>(
+    value: &Value,
+    at: &Location,
+    words: &[(&'static str, T)],
+) -> Result<T, ExperimentError> {
+    let found = value.as_str();
+    let known = words.iter().find(|(word, _)| found == Some(*word));
+    known.map(|&(_, meaning)| meaning).ok_or_else(|| {
+        let list: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
+        wrong_type(value, at, &format!("one of {}", list.join(", ")))
+    })
+}
+
+/// Reads `none` as nothing, and everything else as a `T`.
+pub(crate) fn unless<T: Parameter>(
+    value: &Value,
+    at: &Location,
+    none: &str,
+) -> Result<Option<T>, ExperimentError> {
+    if value.as_str() == Some(none) {
+        return Ok(None);
+    }
+    T::read(value, at).map(Some).map_err(|error| match error {
+        ExperimentError::Quantity { at, source } => {
+            let expected = format!("{} such as `{}`, or `{none}`", source.expected, source.example);
+            let found = format!("`{}`{}", source.found, source.hint);
+            ExperimentError::Type { at, expected, found }
+        }
+        ExperimentError::Type { at, expected, found } => {
+            ExperimentError::Type { at, expected: format!("{expected}, or `{none}`"), found }
+        }
+        other => other,
+    })
+}

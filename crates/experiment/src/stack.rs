@@ -1,0 +1,78 @@
+//! One end of a connection: a named set of TCP parameters.
+
+use crate::error::{ExperimentError, Location, parse_toml};
+use crate::library::Shelf;
+use crate::parameters;
+use crate::reader::Reader;
+use farpath_tcp::config::Config;
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// A set of TCP parameters and what it is called.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stack {
+    /// As the experiment names it: a shipped stack, or a file.
+    pub name: String,
+    /// What it is.
+    pub title: String,
+    /// Its parameters, the experiment's overrides included.
+    pub config: Config,
+}
+
+impl Stack {
+    /// Reads the text of a stack file. Parameters that it does not give are those of [`Config::default`].
+    ///
+    /// # Errors
+    /// Text that is not TOML, keys that do not exist, values that are refused.
+    pub fn parse(text: &str, origin: &str) -> Result<Stack, ExperimentError> {
+        let table = parse_toml(origin, text)?;
+        Reader::table(origin, "", &table, |reader| {
+            let title = reader.required("title")?;
+            // For the reader of the file.
+            reader.optional::<String>("source")?;
+            let mut config = Config::default();
+            parameters::override_by(&mut config, reader)?;
+            Ok(Stack { name: origin.to_owned(), title, config })
+        })
+    }
+
+    /// The shipped stack of this name, or the one in this file.
+    ///
+    /// # Errors
+    /// There is none of this name; or its file is refused.
+    pub fn load(name: &str) -> Result<Stack, ExperimentError> {
+        // A file's name is seen from the folder of the file that names it; here that is nobody's.
+        StackCache::default().get(name, &Location { origin: "stack".to_owned(), key: String::new() })
+    }
+}
+
+/// Stacks that have been read: a sweep of many points names the same ones again and again.
+#[derive(Debug, Default)]
+pub(crate) struct StackCache(RefCell<HashMap<String, Stack>>);
+
+impl StackCache {
+    /// The stack called `name` at `at`.
+    pub fn get(&self, name: &str, at: &Location) -> Result<Stack, ExperimentError> {
+        if let Some(stack) = self.0.borrow().get(name) {
+            return Ok(stack.clone());
+        }
+        let (origin, text) = Shelf::Stacks.find(name, at)?;
+        let stack = Stack::parse(&text, &origin)
+            .map(|stack| Stack { name: name.to_owned(), ..stack })
+            .map_err(|error| ExperimentError::Inside { at: at.clone(), source: Box::new(error) })?;
+        self.0.borrow_mut().insert(name.to_owned(), stack.clone());
+        Ok(stack)
+    }
+}
+
+/// Reads `[sender]` or `[receiver]`: a stack by name, and parameters that replace its own.
+pub(crate) fn read_end(
+    reader: &mut Reader<'_>,
+    default: &str,
+    stacks: &StackCache,
+) -> Result<Stack, ExperimentError> {
+    let name = reader.or("stack", default.to_owned())?;
+    let mut stack = stacks.get(&name, &reader.at("stack"))?;
+    parameters::override_by(&mut stack.config, reader)?;
+    Ok(stack)
+}

@@ -1,0 +1,196 @@
+//! The points of a sweep.
+
+use crate::error::{ExperimentError, Location};
+use crate::reader::{as_list, as_table};
+use toml::{Table, Value};
+
+/// The most points that one experiment may have.
+pub const MAX_POINTS: usize = 100_000;
+
+/// One direction of a sweep: a key and its values, or keys that are walked together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Axis {
+    /// Dotted keys.
+    pub keys: Vec<String>,
+    /// One list per step, with a value for each key.
+    pub steps: Vec<Vec<String>>,
+}
+
+/// A key, its list of values, and where that stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Series {
+    pub key: String,
+    pub values: Vec<Value>,
+    at: Location,
+}
+
+/// Series that are walked together; one alone is a dimension of the grid.
+#[derive(Debug, Clone)]
+pub(crate) struct Group(Vec<Series>);
+
+/// A key, the value it gets, and the entry of the sweep that says so.
+pub(crate) type Change = (String, Value, Location);
+
+/// All of a sweep, checked in itself.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sweep(Vec<Group>);
+
+impl Sweep {
+    /// Reads `[sweep]`.
+    pub fn read(value: Option<&Value>, origin: &str) -> Result<Sweep, ExperimentError> {
+        let at = Location { origin: origin.to_owned(), key: "sweep".to_owned() };
+        let Some(value) = value else { return Ok(Sweep::default()) };
+        let mut groups = Vec::new();
+        for (key, value) in as_table(value, &at)? {
+            if key == "zip" {
+                let at = at.child("zip");
+                let mut zipped = Vec::new();
+                collect(as_table(value, &at)?, "", &at, &mut zipped)?;
+                check_lengths(&zipped)?;
+                if !zipped.is_empty() {
+                    groups.push(Group(zipped));
+                }
+            } else {
+                let mut grid = Vec::new();
+                let single = Table::from_iter([(key.clone(), value.clone())]);
+                collect(&single, "", &at, &mut grid)?;
+                groups.extend(grid.into_iter().map(|series| Group(vec![series])));
+            }
+        }
+        Ok(Sweep(groups))
+    }
+
+    /// Refuses keys that mean the same parameter.
+    pub fn check_distinct(&self, canonical: impl Fn(&str) -> String) -> Result<(), ExperimentError> {
+        let mut seen = Vec::new();
+        for series in self.0.iter().flat_map(|group| &group.0) {
+            let full = canonical(&series.key);
+            if seen.contains(&full) {
+                return Err(series.at.refuse(format!("`{full}` is swept twice")));
+            }
+            seen.push(full);
+        }
+        Ok(())
+    }
+
+    /// Gives `key` these values in place of those that it has, or sweeps over it too.
+    pub fn replace(&mut self, key: &str, value: &Value, at: Location) -> Result<(), ExperimentError> {
+        let series = Series::read(key.to_owned(), value, at)?;
+        for group in &mut self.0 {
+            if let Some(place) = group.0.iter().position(|other| other.key == key) {
+                group.0[place] = series;
+                return check_lengths(&group.0);
+            }
+        }
+        self.0.push(Group(vec![series]));
+        Ok(())
+    }
+
+    /// Takes the keys for which `fixed` holds out of the sweep.
+    pub fn without(mut self, fixed: impl Fn(&str) -> bool) -> Sweep {
+        for group in &mut self.0 {
+            group.0.retain(|series| !fixed(&series.key));
+        }
+        self.0.retain(|group| !group.0.is_empty());
+        self
+    }
+
+    /// The number of points, which is refused where it is too large.
+    pub fn points(&self, origin: &str) -> Result<usize, ExperimentError> {
+        let product = self.0.iter().try_fold(1, |points: usize, group| points.checked_mul(group.steps()));
+        product.filter(|&points| points <= MAX_POINTS).ok_or_else(|| {
+            let at = Location { origin: origin.to_owned(), key: "sweep".to_owned() };
+            at.refuse(format!("more than {MAX_POINTS} points"))
+        })
+    }
+
+    /// The changes that make point `index`; the last axis moves fastest.
+    pub fn point(&self, index: usize) -> Vec<Change> {
+        let mut rest = index;
+        let mut changes = Vec::new();
+        for group in self.0.iter().rev() {
+            let step = rest % group.steps();
+            rest /= group.steps();
+            // Backwards, as the whole list is turned round below.
+            changes.extend(
+                group
+                    .0
+                    .iter()
+                    .rev()
+                    .map(|series| (series.key.clone(), series.values[step].clone(), series.at.entry(step))),
+            );
+        }
+        changes.reverse();
+        changes
+    }
+
+    /// As users see it.
+    pub fn axes(&self) -> Vec<Axis> {
+        let axis = |group: &Group| Axis {
+            keys: group.0.iter().map(|series| series.key.clone()).collect(),
+            steps: (0..group.steps())
+                .map(|step| group.0.iter().map(|series| label(&series.values[step])).collect())
+                .collect(),
+        };
+        self.0.iter().map(axis).collect()
+    }
+}
+
+impl Group {
+    fn steps(&self) -> usize {
+        self.0[0].values.len()
+    }
+}
+
+/// A value as a table of results shows it.
+pub(crate) fn label(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Finds the lists under `table`. TOML reads `path.loss = [..]` without quotes as tables within tables.
+fn collect(
+    table: &Table,
+    prefix: &str,
+    at: &Location,
+    found: &mut Vec<Series>,
+) -> Result<(), ExperimentError> {
+    for (key, value) in table {
+        let dotted = crate::error::join(prefix, key);
+        if let Value::Table(inner) = value {
+            collect(inner, &dotted, at, found)?;
+            continue;
+        }
+        let at = Location { origin: at.origin.clone(), key: format!("{}.\"{dotted}\"", at.key) };
+        found.push(Series::read(dotted, value, at)?);
+    }
+    Ok(())
+}
+
+impl Series {
+    fn read(key: String, value: &Value, at: Location) -> Result<Series, ExperimentError> {
+        if key.split('.').any(str::is_empty) {
+            return Err(at.refuse("not a dotted key such as `path.loss.rate`"));
+        }
+        let values = as_list(value, &at)?.to_vec();
+        if values.is_empty() {
+            return Err(at.refuse("the list is empty: there would be nothing to run"));
+        }
+        Ok(Series { key, values, at })
+    }
+}
+
+fn check_lengths(zipped: &[Series]) -> Result<(), ExperimentError> {
+    let Some((first, others)) = zipped.split_first() else { return Ok(()) };
+    for other in others {
+        let (here, there) = (other.values.len(), first.values.len());
+        if here != there {
+            let reason =
+                format!("{here} values, but `{}` has {there}; zipped lists are equally long", first.key);
+            return Err(other.at.refuse(reason));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,276 @@
+//! A value from `--set` or a sweep is as good as one written into the file.
+
+use farpath_experiment::{Experiment, Opener, Override, Scenario};
+use farpath_path::{Direction, ElementKind, QueueLimit};
+use farpath_units::{Bytes, Duration, Probability};
+
+const FILE: &str = r#"
+title = "T"
+path = "noisy-channel"
+[sender]
+stack = "riverbed-16"
+[transfer]
+size = "1 MB"
+"#;
+
+fn read(text: &str, overrides: &[&str]) -> Experiment {
+    let overrides: Vec<Override> = overrides.iter().map(|text| text.parse().expect("key=value")).collect();
+    Experiment::parse(text, "t.toml", &overrides).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn scenario(text: &str, overrides: &[&str]) -> Scenario {
+    read(text, overrides).points()[0].scenario.clone()
+}
+
+fn loss(scenario: &Scenario) -> (f64, f64) {
+    let element = scenario.path.iter().find(|element| element.name == "loss").expect("there is one");
+    match &element.kind {
+        ElementKind::Bernoulli { loss_rate, .. } => {
+            (loss_rate.forward.fraction(), loss_rate.reverse.fraction())
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn set_and_sweep_and_file_agree() {
+    let written = FILE.replace("[transfer]", "rto.min = \"2 s\"\n[transfer]\nopener = \"sender\"");
+    let written = scenario(&format!("seeds = 7\n{written}"), &[]);
+    let set = scenario(FILE, &["sender.rto.min=2 s", "seeds=7", "transfer.opener=sender"]);
+    assert_eq!(set, written);
+    let swept = format!(
+        "{FILE}\n[sweep]\nseeds = [7]\nsender.rto.min = [\"2 s\"]\n\"transfer.opener\" = [\"sender\"]"
+    );
+    assert_eq!(scenario(&swept, &[]), written);
+    assert_eq!(written.flows[0].opener, Opener::Sender);
+}
+
+#[test]
+fn an_elements_name_alone_is_its_principal_parameter() {
+    assert_eq!(loss(&scenario(FILE, &["path.loss=1%"])), (0.01, 0.01));
+    assert_eq!(scenario(FILE, &["path.loss=1%"]), scenario(FILE, &["path.loss.rate=1 %"]));
+    let fast = scenario(FILE, &["path.server-link=1 Gbit/s", "path.server-link.queue=100 packets"]);
+    let ElementKind::Link { rate, queue, .. } = &fast.path[0].kind else { panic!("{:?}", fast.path) };
+    assert_eq!((rate.forward.to_string().as_str(), queue.reverse), ("1 Gbit/s", QueueLimit::Packets(100)));
+}
+
+#[test]
+fn one_direction_can_be_set_alone() {
+    assert_eq!(loss(&scenario(FILE, &["path.loss.rate.forward=1%"])), (0.01, 0.0));
+    assert_eq!(loss(&scenario(FILE, &["path.loss.rate.forward=1%", "path.loss=2%"])), (0.01, 0.02));
+}
+
+#[test]
+fn of_two_values_for_one_parameter_the_later_one_counts() {
+    assert_eq!(loss(&scenario(FILE, &["path.loss.rate=1%", "path.loss=2%"])), (0.02, 0.02));
+    assert_eq!(loss(&scenario(FILE, &["path.loss=2%", "path.loss.rate=1%"])), (0.01, 0.01));
+}
+
+#[test]
+fn a_whole_path_can_be_set_before_its_elements() {
+    let other = scenario(FILE, &["path.delay=1 s", "path=ideal-link"]);
+    assert_eq!(other.path.len(), 2);
+    let ElementKind::Delay { delay } = &other.path[1].kind else { panic!("{:?}", other.path) };
+    assert_eq!(delay.reverse, Duration::from_secs(1));
+}
+
+#[test]
+fn a_receiver_without_a_stack_has_the_senders() {
+    let changed = scenario(FILE, &["sender.stack=bsd-1996", "sender.mss=1 kB"]);
+    assert_eq!((changed.sender.name.as_str(), changed.receiver.name.as_str()), ("bsd-1996", "bsd-1996"));
+    assert_eq!((changed.sender.config.mss, changed.receiver.config.mss), (Bytes(1000), Bytes(512)));
+}
+
+const SWEEP: &str = r#"
+[sweep]
+"path.loss" = ["0 %", "1 %", "10 %"]
+"seed" = [1, 2]
+[published]
+source = "S"
+retransmissions = [0, 1, 2, 3, 4, "-"]
+"#;
+
+fn labels(experiment: &Experiment) -> Vec<String> {
+    let values =
+        |swept: &[(String, String)]| swept.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>();
+    experiment.points().iter().map(|point| values(&point.swept).join(", ")).collect()
+}
+
+fn published(experiment: &Experiment) -> Vec<Option<f64>> {
+    let published = experiment.published.as_ref().expect("there is a section");
+    let value = |index| published.value("retransmissions", index).map(|value| value.as_f64());
+    (0..experiment.points().len()).map(value).collect()
+}
+
+#[test]
+fn the_last_axis_moves_fastest() {
+    let experiment = read(&format!("{FILE}{SWEEP}"), &[]);
+    assert_eq!(labels(&experiment), ["0 %, 1", "0 %, 2", "1 %, 1", "1 %, 2", "10 %, 1", "10 %, 2"]);
+    assert_eq!(experiment.axes[0].keys, ["path.loss"]);
+    assert_eq!(experiment.axes[0].steps, [["0 %"], ["1 %"], ["10 %"]]);
+    assert_eq!(published(&experiment), [Some(0.0), Some(1.0), Some(2.0), Some(3.0), Some(4.0), None]);
+    assert_eq!(loss(&experiment.points()[3].scenario), (0.01, 0.01));
+    assert_eq!(experiment.points()[3].scenario.seed, 2);
+}
+
+#[test]
+fn zipped_keys_walk_together() {
+    let zip = r#"
+        [sweep]
+        seed = [1, 2]
+        [sweep.zip]
+        "path.loss" = ["0 %", "1 %"]
+        "path.delay" = ["1 s", "2 s"]
+    "#;
+    let experiment = read(&format!("{FILE}{zip}"), &[]);
+    assert_eq!(labels(&experiment), ["1, 0 %, 1 s", "1, 1 %, 2 s", "2, 0 %, 1 s", "2, 1 %, 2 s"]);
+    assert_eq!(experiment.axes[1].keys, ["path.loss", "path.delay"]);
+}
+
+#[test]
+fn a_swept_key_that_is_set_is_not_swept() {
+    let experiment = read(&format!("{FILE}{SWEEP}"), &["path.loss.rate=1%"]);
+    assert_eq!(labels(&experiment), ["1", "2"]);
+    assert_eq!(loss(&experiment.points()[0].scenario), (0.01, 0.01));
+    // 1 % was one of the file's points, so what was published for it stays.
+    assert_eq!(published(&experiment), [Some(2.0), Some(3.0)]);
+    let elsewhere = read(&format!("{FILE}{SWEEP}"), &["path.loss=2%"]);
+    assert_eq!(published(&elsewhere), [None, None]);
+}
+
+#[test]
+fn one_direction_that_is_set_stays_while_the_other_is_swept() {
+    let experiment = read(&format!("{FILE}{SWEEP}"), &["path.loss.rate.forward=5%"]);
+    assert_eq!(loss(&experiment.points()[4].scenario), (0.05, 0.1));
+}
+
+#[test]
+fn a_sweep_can_be_given_other_values() {
+    let overrides = [r#"sweep.path.loss=["1 %", "3 %"]"#, "seed=2"];
+    let experiment = read(&format!("{FILE}{SWEEP}"), &overrides);
+    assert_eq!(labels(&experiment), ["1 %", "3 %"]);
+    assert_eq!(published(&experiment), [Some(3.0), None]);
+    let more = read(FILE, &["sweep.path.delay=[\"1 s\", \"2 s\"]"]);
+    assert_eq!(labels(&more), ["1 s", "2 s"]);
+}
+
+#[test]
+fn a_path_can_be_swept() {
+    let sweep = "[sweep]\npath = [\"noisy-channel\", \"geo\"]\n";
+    let experiment = read(&format!("{FILE}{sweep}"), &["path.delay=1 s"]);
+    assert_eq!(labels(&experiment), ["noisy-channel", "geo"]);
+    let delay = |index: usize| experiment.points()[index].scenario.path[2].clone();
+    assert_eq!(delay(0), delay(1));
+}
+
+#[test]
+fn groups_of_flows_are_spelt_out() {
+    let flows = r#"
+        [[flow]]
+        count = 3
+        spacing = "2 s"
+        [[flow]]
+        start = "1 s"
+        size = "2 MB"
+        direction = "reverse"
+    "#;
+    let flows = scenario(&format!("{FILE}{flows}"), &["flow.0.start=10 s"]).flows;
+    let starts: Vec<String> = flows.iter().map(|flow| flow.start.to_string()).collect();
+    assert_eq!(starts, ["10 s", "12 s", "14 s", "1 s"]);
+    assert_eq!((flows[0].size, flows[3].size), (Bytes(1_000_000), Bytes(2_000_000)));
+    assert_eq!((flows[0].direction, flows[3].direction), (Direction::Forward, Direction::Reverse));
+}
+
+#[test]
+fn values_are_toml_where_they_can_be_and_else_text() {
+    let value = |text: &str| text.parse::<Override>().expect("key=value").value.to_string();
+    assert_eq!(value("seeds=5"), "5");
+    assert_eq!(value("output.series=true"), "true");
+    assert_eq!(value("path.loss= 1% "), "\"1%\"");
+    assert_eq!(value("title=1996-05-01"), "\"1996-05-01\"");
+    assert_eq!(value("title=a=b"), "\"a=b\"");
+    assert_eq!(value("path.x.packets=[1, 2]"), "[1, 2]");
+}
+
+#[test]
+fn every_kind_of_element_is_read() {
+    let text = r#"
+title = "T"
+[transfer]
+size = "1 B"
+[[path]]
+element = "link"
+rate = { forward = "2 Mbit/s", reverse = "1 Mbit/s" }
+queue = { forward = "3 kB" }
+[[path]]
+element = "delay"
+delay = "1 light-second"
+[[path]]
+element = "loss"
+rate = { reverse = "50 %" }
+count = "data"
+[[path]]
+element = "evenly-spaced-loss"
+every = 100
+phase = 99
+[[path]]
+element = "listed-loss"
+packets = [1, 5]
+[[path]]
+element = "gilbert-elliott"
+good_to_bad = "1 %"
+bad_to_good = "10 %"
+loss_bad = "100 %"
+active = { forward = true }
+[[path]]
+element = "bit-errors"
+ber = 1e-7
+[[path]]
+element = "reorder"
+share = "1 %"
+extra_delay = "5 ms"
+[[path]]
+element = "duplicate"
+share = { forward = "1 %" }
+"#;
+    let path = scenario(text, &["path.evenly-spaced-loss=none"]).path;
+    let kinds: Vec<&ElementKind> = path.iter().map(|element| &element.kind).collect();
+    let ElementKind::Link { rate, queue, .. } = kinds[0] else { panic!("{:?}", kinds[0]) };
+    assert_eq!((rate.forward.bit_per_s(), rate.reverse.bit_per_s()), (2_000_000, 1_000_000));
+    assert_eq!((queue.forward, queue.reverse), (QueueLimit::Bytes(Bytes(3000)), QueueLimit::Unlimited));
+    let ElementKind::EvenlySpaced { every, phase, .. } = kinds[3] else { panic!("{:?}", kinds[3]) };
+    assert_eq!((every.forward, *phase), (None, Some(99)));
+    let ElementKind::GilbertElliott { active, loss_good, .. } = kinds[5] else { panic!("{:?}", kinds[5]) };
+    assert_eq!((active.forward, active.reverse, *loss_good), (true, false, Probability::ZERO));
+    let ElementKind::Duplicate { share } = kinds[8] else { panic!("{:?}", kinds[8]) };
+    assert_eq!(share.reverse, Probability::ZERO);
+}
+
+#[test]
+fn traps_are_warned_of() {
+    let warnings = |overrides: &[&str]| scenario(FILE, overrides).warnings;
+    assert_eq!(warnings(&[]), [""; 0]);
+    let cases = [
+        ("sender.rto.min=200 ms", "sender.rto.min: 200 ms is not above the receiver's ACK delay of 200 ms"),
+        ("receiver.receive.buffer=100 kB", "receiver.receive.buffer: without window scaling at both ends"),
+        ("receiver.receive.buffer=1 kB", "receiver.receive.buffer: 1 kB is below one segment of 1.46 kB"),
+        ("path.delay=33 s", "sender.rto.max: 64 s is below the round-trip time of 66.0"),
+        (
+            "path=[{ element = \"bit-errors\", ber = 1e-3, linear = true }]",
+            "path.bit-errors: forward: the linear form gives",
+        ),
+        ("path.server-link.queue=100 B", "path.server-link: forward: a queue of 100 B"),
+    ];
+    for (change, expected) in cases {
+        let warnings = warnings(&[change]);
+        assert!(warnings[0].starts_with(expected), "{change}: {warnings:?}");
+    }
+    let late = format!("{FILE}[[flow]]\ncount = 3\nspacing = \"1 h\"");
+    assert_eq!(scenario(&late, &[]).warnings, ["horizon: 2 of 3 flows start only at 3600 s or later"]);
+    let scaled = [
+        "receiver.receive.buffer=1 MB",
+        "sender.send.window_scaling=true",
+        "receiver.send.window_scaling=true",
+    ];
+    assert_eq!(warnings(&scaled), [""; 0]);
+}

@@ -1,0 +1,355 @@
+//! Every refusal names the file, the key and what would have been right.
+
+use farpath_experiment::{Experiment, Override};
+
+const FILE: &str = r#"
+title = "T"
+seeds = 2
+[[path]]
+element = "link"
+rate = "10 Mbit/s"
+[[path]]
+element = "loss"
+rate = "1 %"
+[[path]]
+element = "delay"
+delay = "20 ms"
+[sender]
+stack = "riverbed-16"
+[receiver]
+stack = "riverbed-16"
+[transfer]
+size = "1 MB"
+"#;
+
+fn refusal(text: &str, overrides: &[&str]) -> String {
+    let overrides: Vec<Override> = overrides.iter().map(|text| text.parse().expect("key=value")).collect();
+    match Experiment::parse(text, "geo.toml", &overrides) {
+        Ok(_) => panic!("accepted with {overrides:?}:\n{text}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// Refused with `value` in place of what the file says.
+fn set(key_value: &str) -> String {
+    refusal(FILE, &[key_value])
+}
+
+/// Refused with `text` put in place of `old`.
+fn with(old: &str, new: &str) -> String {
+    assert!(FILE.contains(old), "{old}");
+    refusal(&FILE.replacen(old, new, 1), &[])
+}
+
+/// Refused with `text` at the end.
+fn and(text: &str) -> String {
+    refusal(&format!("{FILE}\n{text}"), &[])
+}
+
+#[track_caller]
+fn says(message: String, expected: &str) {
+    assert_eq!(message, expected);
+}
+
+#[test]
+fn a_unit_is_demanded_and_a_wrong_one_named() {
+    says(
+        with("10 Mbit/s", "8 MBps"),
+        "geo.toml: path[0].rate: expected a rate such as `8 Mbit/s`, found `8 MBps`: write bits and seconds out, \
+         as in `Mbit/s`, not `MBps`",
+    );
+    says(
+        with("\"20 ms\"", "20"),
+        "geo.toml: path[2].delay: expected a duration such as `20 ms`, found `20`: it has no unit",
+    );
+    says(
+        with("\"1 MB\"", "1e6"),
+        "geo.toml: transfer.size: expected a size such as `64 kB`, found `1000000`: it has no unit",
+    );
+    says(
+        with("\"1 %\"", "0.01"),
+        "geo.toml: path[1].rate: expected a fraction or a percentage such as `1 %`, found `0.01`: a bare number \
+         does not say which of the two it is",
+    );
+}
+
+#[test]
+fn unknown_keys_are_refused_with_the_nearest_known_one() {
+    says(with("rate = \"10", "rat = \"10"), "geo.toml: path[0].rat: unknown key; did you mean `rate`?");
+    says(with("seeds", "seads"), "geo.toml: seads: unknown key; did you mean `seeds`?");
+    says(and("[outptu]\nseries = true"), "geo.toml: outptu: unknown key; did you mean `output`?");
+    says(
+        set("sender.rto.minimum=1 s"),
+        "geo.toml: sender.rto.minimum (--set): unknown key; did you mean `min`?",
+    );
+    says(
+        and("[colour]\n"),
+        "geo.toml: colour: unknown key; known: title, seed, seeds, horizon, path, sender, receiver, flow, \
+         transfer, output",
+    );
+    says(
+        set("path.loss.forward=1 %"),
+        "geo.toml: path.loss.forward (--set): unknown key; known: element, name, rate, count",
+    );
+}
+
+#[test]
+fn unknown_names_are_refused_with_the_nearest_known_one() {
+    says(
+        with("riverbed-16", "riverbed-17"),
+        "geo.toml: sender.stack: no stack is called `riverbed-17`; did you mean `riverbed-16`?",
+    );
+    says(
+        with("riverbed-16", "windows"),
+        "geo.toml: sender.stack: no stack is called `windows`; known: bsd-1996, linux-testbed-2022, ns-2.29, \
+         ns-2.30, opnet-11.5, rfc-5681, riverbed-16",
+    );
+    says(
+        with("\"delay\"", "\"dealy\""),
+        "geo.toml: path[2].element: no element is called `dealy`; did you mean `delay`?",
+    );
+    says(
+        set("path=noisy-chanel"),
+        "geo.toml: path (--set): no ready-made path is called `noisy-chanel`; did you mean `noisy-channel`?",
+    );
+    says(
+        set("path.los=1 %"),
+        "geo.toml: path.los (--set): no element of the path is called `los`; did you mean `loss`?",
+    );
+}
+
+#[test]
+fn what_has_to_be_there_is_named() {
+    says(with("title = \"T\"", ""), "geo.toml: title: missing; expected text");
+    says(with("size = \"1 MB\"", ""), "geo.toml: transfer.size: missing; expected a size such as `64 kB`");
+    says(
+        with("rate = \"1 %\"", ""),
+        "geo.toml: path[1].rate: missing; expected a fraction or a percentage such as `1 %`",
+    );
+    says(
+        with("\"20 ms\"", "{ forward = \"20 ms\" }"),
+        "geo.toml: path[2].delay.reverse: missing; expected a duration such as `20 ms`",
+    );
+    says(
+        refusal("title = \"T\"\n[transfer]\nsize = \"1 B\"", &[]),
+        "geo.toml: path: missing; expected a list of elements, or the name of a ready-made path",
+    );
+}
+
+#[test]
+fn values_out_of_range_are_refused() {
+    let cases = [
+        ("seeds=0", "seeds (--set): at least one run is needed"),
+        ("seeds=-1", "seeds (--set): expected a whole number from 0 to 18446744073709551615, found `-1`"),
+        ("seed=9223372036854775807", "seeds: the last seed is out of range"),
+        ("horizon=0 s", "horizon (--set): no time to run"),
+        ("transfer.size=0 B", "transfer.size (--set): there would be nothing to transfer"),
+        ("path=[]", "path (--set): a path has at least one element"),
+        (
+            "path.loss=120 %",
+            "path.loss (--set): expected a fraction or a percentage such as `1 %`, found `120 %`: it is above 100 %",
+        ),
+        ("sender.mss=0 B", "sender.mss (--set): a segment's length cannot be zero"),
+        (
+            "sender.mss=65496 B",
+            "sender.mss (--set): 65.496 kB does not fit into an IP packet; the most is 65.495 kB",
+        ),
+        ("receiver.receive.buffer=0 B", "receiver.receive.buffer (--set): a window cannot be zero"),
+        (
+            "receiver.receive.ack_every=0",
+            "receiver.receive.ack_every (--set): the number of segments to acknowledge cannot be zero",
+        ),
+        (
+            "sender.congestion.initial_window=0",
+            "sender.congestion.initial_window (--set): a window cannot be zero",
+        ),
+        (
+            "sender.congestion.cwnd_clamp=1 kB",
+            "sender.congestion.cwnd_clamp (--set): 1 kB is below the segment's length of 1.46 kB: nothing could be \
+             sent",
+        ),
+        ("sender.rto.min=2 min", "sender.rto.min (--set): 120 s is above `rto.max`, 64 s"),
+        ("sender.rto.max=2 s", "sender.rto.initial: 3 s is above `rto.max`, 2 s"),
+        ("sender.rto.srtt_divisor=0", "sender.rto.srtt_divisor (--set): a divisor cannot be zero"),
+        (
+            "sender.handshake.syn_attempts=0",
+            "sender.handshake.syn_attempts (--set): the number of SYNs cannot be zero",
+        ),
+        (
+            "receiver.receive.read_rate=9 bit/s",
+            "receiver.receive.read_rate (--set): 9 bit/s is not a whole number of bytes per second",
+        ),
+        (
+            "transfer.request=1 B",
+            "transfer.request (--set): only a receiver that opens sends a request; here the sender opens",
+        ),
+    ];
+    for (key_value, expected) in cases {
+        let opener = "transfer.opener=sender";
+        says(refusal(FILE, &[opener, key_value]), &format!("geo.toml: {expected}"));
+    }
+}
+
+#[test]
+fn words_and_limits_say_what_they_can_be() {
+    says(
+        set("sender.recovery.algorithm=newreno"),
+        "geo.toml: sender.recovery.algorithm (--set): expected one of `timeout-only`, `tahoe`, `reno`, `new-reno`, \
+         found `newreno`",
+    );
+    says(
+        set("sender.handshake.data_retries=many"),
+        "geo.toml: sender.handshake.data_retries (--set): expected a whole number, or `unlimited`, found `many`",
+    );
+    says(
+        set("sender.send.buffer=64"),
+        "geo.toml: sender.send.buffer (--set): expected a size such as `64 kB`, or `unlimited`, found `64`: it has \
+         no unit",
+    );
+    says(
+        set("path.link.queue=ten packets"),
+        "geo.toml: path.link.queue (--set): expected a size such as `64 kB`, a number such as `100 packets`, or \
+         `unlimited`, found `ten packets`",
+    );
+    says(set("output.series=yes"), "geo.toml: output.series (--set): expected true or false, found `yes`");
+    says(set("seed.first=1"), "geo.toml: seed.first (--set): expected a whole number, found a table");
+    says(set("seeds.first=1"), "geo.toml: seeds.first (--set): `seeds` is a value, and has no `first`");
+}
+
+#[test]
+fn elements_check_their_own_parameters() {
+    let element = |text: &str| with("element = \"loss\"\nrate = \"1 %\"", text);
+    says(
+        element("element = \"evenly-spaced-loss\"\nevery = 0"),
+        "geo.toml: path[1].every: one loss in zero packets is none in any; for no loss say `none`",
+    );
+    says(
+        element("element = \"listed-loss\"\npackets = [3, 3]"),
+        "geo.toml: path[1].packets[1]: 3 comes after 3; packets are listed in rising order, each once",
+    );
+    says(
+        element("element = \"listed-loss\"\npackets = { forward = [0] }"),
+        "geo.toml: path[1].packets.forward[0]: packets are counted from 1",
+    );
+    says(
+        element("element = \"bit-errors\"\nber = 2"),
+        "geo.toml: path[1].ber: expected a bit error rate such as `1e-7`, found `2`: it is above 1",
+    );
+    says(
+        element("element = \"delay\"\ndelay = \"1 ms\""),
+        "geo.toml: path[2].name: two elements are called `delay`",
+    );
+    says(
+        element("element = \"loss\"\nname = \"a.b\"\nrate = \"0 %\""),
+        "geo.toml: path[1].name: `a.b` cannot be part of a key: use letters, digits, `-` and `_`",
+    );
+}
+
+#[test]
+fn flows_are_checked() {
+    says(and("[[flow]]\ncount = 0"), "geo.toml: flow[0].count: a group has at least one flow");
+    says(
+        and("[[flow]]\ncount = 9000\n[[flow]]\ncount = 1001"),
+        "geo.toml: flow[1].count: more than 10000 flows in all",
+    );
+    says(and("[[flow]]\nsize = \"0 B\""), "geo.toml: flow[0].size: there would be nothing to transfer");
+    let alone = FILE.replace("size = \"1 MB\"", "") + "[[flow]]\nsize = \"1 B\"\n[[flow]]\n";
+    says(
+        refusal(&alone, &[]),
+        "geo.toml: transfer.size: missing; expected a size such as `64 kB`, as `flow[1]` has none of its own",
+    );
+    says(
+        set("flow.0.count=2"),
+        "geo.toml: flow.0.count (--set): there is no `[[flow]]` number `0`; they count from 0, and there are 0",
+    );
+}
+
+#[test]
+fn sweeps_are_checked() {
+    says(
+        and("[sweep]\n\"path.loss\" = []"),
+        "geo.toml: sweep.\"path.loss\": the list is empty: there would be nothing to run",
+    );
+    says(
+        and("[sweep]\n\"path.loss\" = \"1 %\""),
+        "geo.toml: sweep.\"path.loss\": expected a list, found `1 %`",
+    );
+    says(
+        and("[sweep.zip]\n\"path.loss\" = [\"0 %\", \"1 %\"]\n\"seed\" = [1]"),
+        "geo.toml: sweep.zip.\"seed\": 1 values, but `path.loss` has 2; zipped lists are equally long",
+    );
+    says(
+        and("[sweep]\n\"path.los\" = [\"0 %\"]"),
+        "geo.toml: sweep.\"path.los\"[0]: no element of the path is called `los`; did you mean `loss`?",
+    );
+    says(
+        and("[sweep]\n\"sender.rto.maxx\" = [\"1 s\"]"),
+        "geo.toml: sweep.\"sender.rto.maxx\"[0]: unknown key; did you mean `max`?",
+    );
+    says(
+        and("[sweep]\n\"path.loss\" = [\"0 %\", \"10 %\", \"101 %\"]"),
+        "geo.toml: sweep.\"path.loss\"[2]: expected a fraction or a percentage such as `1 %`, found `101 %`: it is \
+         above 100 %",
+    );
+    says(
+        and("[sweep]\n\"path.loss\" = [\"0 %\"]\n\"path.loss.rate\" = [\"0 %\"]"),
+        "geo.toml: sweep.\"path.loss.rate\": `path.loss.rate` is swept twice",
+    );
+    let thousand = format!("{:?}", (0..1000).collect::<Vec<_>>());
+    says(
+        and(&format!("[sweep]\nseed = {thousand}\nseeds = {thousand}")),
+        "geo.toml: sweep: more than 100000 points",
+    );
+}
+
+#[test]
+fn published_values_belong_to_points() {
+    let sweep = "[sweep]\n\"path.loss\" = [\"0 %\", \"1 %\"]\n[published]\nsource = \"S\"\n";
+    says(
+        and(&format!("{sweep}retransmissions = [1]")),
+        "geo.toml: published.retransmissions: 1 value for 2 points of the sweep; for a point without one say `\"-\"`",
+    );
+    says(
+        and(&format!("{sweep}transfer_time = [\"-\", 50.2]")),
+        "geo.toml: published.transfer_time[1]: expected a duration such as `20 ms`, found `50.2`: it has no unit",
+    );
+    says(
+        and(&format!("{sweep}transfer_tim = []")),
+        "geo.toml: published.transfer_tim: unknown key; did you mean `transfer_time`?",
+    );
+    says(and("[published]"), "geo.toml: published.source: missing; expected text");
+    says(
+        set("published.source=S"),
+        "geo.toml: published.source (--set): what was published is not a parameter",
+    );
+}
+
+#[test]
+fn text_that_is_not_toml_says_where() {
+    let message = with("seeds = 2", "seeds = ");
+    assert!(message.starts_with("geo.toml: line 3, column "), "{message}");
+}
+
+#[test]
+fn files_that_cannot_be_read_are_named() {
+    let message = Experiment::load("no/such.toml".as_ref(), &[]).unwrap_err().to_string();
+    assert!(message.starts_with("no/such.toml: cannot read `no/such.toml`: "), "{message}");
+    let message = with("riverbed-16", "mine.toml");
+    assert!(message.starts_with("geo.toml: sender.stack: cannot read `mine.toml`: "), "{message}");
+}
+
+#[test]
+fn the_source_of_an_error_is_kept() {
+    let text = FILE.replace("20 ms", "20");
+    let error = Experiment::parse(&text, "geo.toml", &[]).unwrap_err();
+    let source = std::error::Error::source(&error).expect("what the unit's reader said");
+    assert!(error.to_string().ends_with(&source.to_string()));
+}
+
+#[test]
+fn an_override_is_a_key_and_a_value() {
+    for text in ["", "seed", "=1", "seed=", "a..b=1", ".a=1"] {
+        let error = text.parse::<Override>().unwrap_err().to_string();
+        assert_eq!(error, format!("expected `key=value` such as `path.loss=1%`, found `{text}`"));
+    }
+}
