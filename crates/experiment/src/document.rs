@@ -20,7 +20,7 @@ pub struct Override {
 }
 
 impl Override {
-    /// What follows the `=`.
+    /// The whole of it as given, `key=value`.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -38,6 +38,7 @@ impl FromStr for Override {
     type Err = ParseOverrideError;
     fn from_str(text: &str) -> Result<Override, ParseOverrideError> {
         let error = || ParseOverrideError { found: text.to_owned() };
+        let text = text.trim();
         let (key, given) = text.split_once('=').ok_or_else(error)?;
         let (key, given) = (key.trim(), given.trim());
         if given.is_empty() || key.split('.').any(str::is_empty) {
@@ -48,13 +49,13 @@ impl FromStr for Override {
             Ok(Value::Datetime(_)) | Err(_) => Value::String(given.to_owned()),
             Ok(value) => value,
         };
-        Ok(Override { key: key.to_owned(), value, text: given.to_owned() })
+        Ok(Override { key: key.to_owned(), value, text: text.to_owned() })
     }
 }
 
 impl fmt::Display for Override {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}={}", self.key, self.text)
+        f.pad(&self.text)
     }
 }
 

@@ -12,6 +12,9 @@ use std::fs;
 use std::path::Path;
 use toml::Value;
 
+/// The most runs, over all points, that one experiment may have.
+pub const MAX_RUNS: u64 = 10_000_000;
+
 /// An experiment, checked: none of its points is refused when it is run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Experiment {
@@ -71,6 +74,11 @@ impl Experiment {
         let published = read_published(table.remove("published"), origin, &written)?;
         let plan = Plan::new(Document::new(origin, table), &written, overrides)?;
         let points = plan.points()?;
+        let runs: u128 = points.iter().map(|point| u128::from(point.scenario.seeds)).sum();
+        if runs > u128::from(MAX_RUNS) {
+            let at = Location { origin: origin.to_owned(), key: "seeds".to_owned() };
+            return Err(at.refuse(format!("{runs} runs in all; the most is {MAX_RUNS}")));
+        }
         let first = &points.first().expect("a sweep has at least one point").scenario;
         Ok(Experiment {
             origin: origin.to_owned(),

@@ -51,7 +51,7 @@ mod warnings;
 
 pub use document::{Override, ParseOverrideError};
 pub use error::{ExperimentError, Location, Suggestion};
-pub use experiment::{Experiment, Point};
+pub use experiment::{Experiment, MAX_RUNS, Point};
 pub use library::{ShippedFile, shipped_experiments, shipped_paths, shipped_stacks};
 pub use parameters::to_toml;
 pub use published::{Published, PublishedColumn, PublishedValue};

@@ -183,6 +183,8 @@ fn groups_of_flows_are_spelt_out() {
 
 #[test]
 fn values_are_toml_where_they_can_be_and_else_text() {
+    let given: Override = " path.loss = 1% ".parse().expect("key=value");
+    assert_eq!((given.key.as_str(), given.text()), ("path.loss", "path.loss = 1%"));
     let value = |text: &str| text.parse::<Override>().expect("key=value").value.to_string();
     assert_eq!(value("seeds=5"), "5");
     assert_eq!(value("output.series=true"), "true");

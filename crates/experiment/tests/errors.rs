@@ -142,6 +142,7 @@ fn values_out_of_range_are_refused() {
         ("seeds=0", "seeds (--set): at least one run is needed"),
         ("seeds=-1", "seeds (--set): expected a whole number from 0 to 18446744073709551615, found `-1`"),
         ("seed=9223372036854775807", "seeds: the last seed is out of range"),
+        ("seeds=10000001", "seeds: 10000001 runs in all; the most is 10000000"),
         ("horizon=0 s", "horizon (--set): no time to run"),
         ("transfer.size=0 B", "transfer.size (--set): there would be nothing to transfer"),
         ("path=[]", "path (--set): a path has at least one element"),
