@@ -3,11 +3,13 @@
 //! Every engine returns the same tables, so that what comes after (a table, a plot, a claim check)
 //! never knows which one made them. [`predict`] asks the closed forms, [`simulate`] runs the event loop.
 
+mod batch;
 mod path_view;
 mod predict;
 mod record;
 mod simulate;
 
+pub use batch::{Job, jobs, run_all};
 pub use predict::predict;
 pub use simulate::simulate;
 
@@ -24,6 +26,9 @@ pub enum EngineError {
     /// A closed form has no answer for these inputs.
     #[error("no closed form applies: {0}")]
     Model(#[from] farpath_model::InputError),
+    /// An engine that this version names and does not have.
+    #[error("the `{0}` engine is not part of this version; there are `predict` and `simulate`")]
+    NotBuilt(farpath_run::Engine),
 }
 
 /// Where the runs of a point come from; an engine adds its caveats.

@@ -57,7 +57,7 @@ impl Observer for Recorder {
         let (event, cause) = match event {
             PacketEvent::Sent => (SegmentEvent::Sent, None),
             PacketEvent::Received => (SegmentEvent::Received, None),
-            PacketEvent::Dropped(cause) => (SegmentEvent::Dropped, Some(cause.name())),
+            PacketEvent::Dropped(cause) => (SegmentEvent::Dropped, Some(cause.name().into())),
         };
         self.segments.push(SegmentRow {
             time: now,

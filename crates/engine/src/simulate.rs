@@ -6,7 +6,8 @@ use farpath_experiment::{Opener, Point, Scenario};
 use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run};
 use farpath_sim::{FlowEnd, FlowResult, FlowSetup, Setup, Silent};
 use farpath_tcp::CloseReason;
-use farpath_units::{Duration, Instant};
+use farpath_units::{Bytes, Duration, Instant};
+use std::borrow::Cow;
 
 /// Simulates one point with one seed.
 pub fn simulate(point: &Point, seed: u64, provenance: Provenance) -> Result<Run, EngineError> {
@@ -60,14 +61,14 @@ fn row(number: u32, setup: &FlowSetup, result: &FlowResult) -> FlowRow {
         FlowEnd::Failed(reason) => (Outcome::Aborted, reason.describe()),
         FlowEnd::Horizon => (Outcome::Horizon, ""),
     };
-    let mut drops_by_cause: Vec<(&'static str, u64)> = Vec::new();
+    let mut drops_by_cause: Vec<(Cow<'static, str>, u64)> = Vec::new();
     for (cause, count) in result.drops.forward.iter().chain(&result.drops.reverse) {
         match drops_by_cause.iter_mut().find(|(name, _)| *name == cause.name()) {
             Some((_, total)) => *total += count,
-            None => drops_by_cause.push((cause.name(), *count)),
+            None => drops_by_cause.push((cause.name().into(), *count)),
         }
     }
-    drops_by_cause.sort_unstable();
+    drops_by_cause.sort();
     let rtt = result.sender.sender().rtt();
     FlowRow {
         flow: number,
@@ -95,7 +96,7 @@ fn row(number: u32, setup: &FlowSetup, result: &FlowResult) -> FlowRow {
         drops_data_direction: Some(result.drops.forward.values().sum::<u64>() as f64),
         drops_ack_direction: Some(result.drops.reverse.values().sum::<u64>() as f64),
         drops_by_cause,
-        final_cwnd: Some(farpath_units::Bytes(result.sender.sender().window().cwnd)),
+        final_cwnd: Some(Bytes(result.sender.sender().window().cwnd)),
         mean_cwnd: Some(result.mean_cwnd),
         min_rtt: rtt.min_rtt(),
         srtt: rtt.srtt(),

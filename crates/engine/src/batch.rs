@@ -1,0 +1,89 @@
+//! Many runs on all cores, handed over in a fixed order.
+
+use crate::{EngineError, predict, provenance, simulate};
+use farpath_experiment::Experiment;
+use farpath_run::{Engine, Run};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+
+/// One run to make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Job {
+    /// Index of the point.
+    pub point: usize,
+    /// Who makes it.
+    pub engine: Engine,
+    /// Seed, for an engine that draws.
+    pub seed: Option<u64>,
+}
+
+/// The runs of an experiment: point by point, engine by engine, seed by seed. A prediction is made once a point.
+pub fn jobs(experiment: &Experiment, engines: &[Engine]) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for point in experiment.points() {
+        for &engine in engines {
+            let scenario = &point.scenario;
+            let seeds = match engine {
+                Engine::Predict => vec![None],
+                _ => (scenario.seed..scenario.seed + scenario.seeds).map(Some).collect(),
+            };
+            jobs.extend(seeds.into_iter().map(|seed| Job { point: point.index, engine, seed }));
+        }
+    }
+    jobs
+}
+
+/// Makes the runs on all cores and hands each to `take`, in the order of `jobs` whichever is done first. When `stop`
+/// is set, what has begun is finished and handed over, and nothing more is begun. Gives how many were handed over.
+pub fn run_all<E: From<EngineError> + Send>(
+    experiment: &Experiment,
+    jobs: &[Job],
+    stop: &AtomicBool,
+    mut take: impl FnMut(Run) -> Result<(), E> + Send,
+) -> Result<usize, E> {
+    let (sender, receiver) = mpsc::channel();
+    let mut taken = 0;
+    let result = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            // One at a time, in order: a slow first job must not leave its neighbours' work for last.
+            (0..jobs.len()).into_par_iter().with_max_len(1).for_each_with(sender, |sender, index| {
+                if !stop.load(Ordering::Relaxed) {
+                    // The receiver is gone only when it has failed and nobody wants the rest.
+                    let _ = sender.send((index, run_one(experiment, jobs[index])));
+                }
+            });
+        });
+        let mut early = BTreeMap::new();
+        let mut next = 0;
+        for (index, run) in receiver {
+            early.insert(index, run);
+            while let Some(run) = early.remove(&next) {
+                next += 1;
+                taken += 1;
+                if let Err(error) = run.map_err(E::from).and_then(&mut take) {
+                    stop.store(true, Ordering::Relaxed);
+                    return Err(error);
+                }
+            }
+        }
+        // Interrupted: behind the gaps there are finished runs too.
+        for run in early.into_values() {
+            taken += 1;
+            run.map_err(E::from).and_then(&mut take)?;
+        }
+        Ok(())
+    });
+    result.map(|()| taken)
+}
+
+fn run_one(experiment: &Experiment, job: Job) -> Result<Run, EngineError> {
+    let point = &experiment.points()[job.point];
+    let provenance = provenance(experiment, point);
+    match job.engine {
+        Engine::Predict => predict(point, provenance),
+        Engine::Simulate => simulate(point, job.seed.unwrap_or(point.scenario.seed), provenance),
+        Engine::Emulate | Engine::Measure => Err(EngineError::NotBuilt(job.engine)),
+    }
+}
