@@ -70,7 +70,7 @@ pub struct Sender {
     pub(crate) board: Scoreboard,
     pub(crate) phase: Phase,
     pub(crate) dup_acks: u32,
-    /// Positions that limited transmit added to the flight.
+    /// Bytes beyond `cwnd` that limited transmit added to the flight.
     pub(crate) limited_transmit_bytes: u64,
     /// RFC 6582's `recover`.
     pub(crate) recover: u64,
@@ -273,7 +273,8 @@ impl Sender {
             return None;
         }
         if self.dup_acks > 0 && self.phase == Phase::Open {
-            self.limited_transmit_bytes += len;
+            let beyond = (start + len - self.una).saturating_sub(self.window.cwnd);
+            self.limited_transmit_bytes += len.min(beyond);
         }
         Some(start..start + len + u64::from(with_fin))
     }

@@ -1,0 +1,16 @@
+//! The endpoint, rule by rule: one end under a segment script, and two ends over a pipe.
+
+mod script;
+
+mod recovery_reno;
+
+use farpath_units::{Duration, Instant};
+
+/// A moment as text: `"1.5 s"` after the start.
+fn time(text: &str) -> Instant {
+    Instant::ZERO + duration(text)
+}
+
+fn duration(text: &str) -> Duration {
+    text.parse().unwrap_or_else(|_| panic!("`{text}` is a duration"))
+}
