@@ -146,6 +146,9 @@ impl Group {
 pub(crate) fn label(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
+        // A bit error rate of 1e-9, not 0.000000001.
+        Value::Float(number) if *number != 0.0 && number.abs() < 1e-3 => format!("{number:e}"),
+        Value::Float(number) => number.to_string(),
         other => other.to_string(),
     }
 }
@@ -187,8 +190,10 @@ fn check_lengths(zipped: &[Series]) -> Result<(), ExperimentError> {
     for other in others {
         let (here, there) = (other.values.len(), first.values.len());
         if here != there {
-            let reason =
-                format!("{here} values, but `{}` has {there}; zipped lists are equally long", first.key);
+            let reason = format!(
+                "the list has {here}, that of `{}` {there}; zipped lists are equally long",
+                first.key
+            );
             return Err(other.at.refuse(reason));
         }
     }

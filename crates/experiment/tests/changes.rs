@@ -159,6 +159,8 @@ fn a_path_can_be_swept() {
     let sweep = "[sweep]\npath = [\"noisy-channel\", \"geo\"]\n";
     let experiment = read(&format!("{FILE}{sweep}"), &["path.delay=1 s"]);
     assert_eq!(labels(&experiment), ["noisy-channel", "geo"]);
+    let rates = read(&FILE.replace("noisy-channel", "geo"), &["sweep.path.bit-errors=[0.0, 1e-9, 0.01]"]);
+    assert_eq!(labels(&rates), ["0", "1e-9", "0.01"]);
     let delay = |index: usize| experiment.points()[index].scenario.path[2].clone();
     assert_eq!(delay(0), delay(1));
 }

@@ -277,7 +277,7 @@ fn sweeps_are_checked() {
     );
     says(
         and("[sweep.zip]\n\"path.loss\" = [\"0 %\", \"1 %\"]\n\"seed\" = [1]"),
-        "geo.toml: sweep.zip.\"seed\": 1 values, but `path.loss` has 2; zipped lists are equally long",
+        "geo.toml: sweep.zip.\"seed\": the list has 1, that of `path.loss` 2; zipped lists are equally long",
     );
     says(
         and("[sweep]\n\"path.los\" = [\"0 %\"]"),

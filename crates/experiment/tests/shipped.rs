@@ -138,3 +138,37 @@ fn a_resolved_stack_reads_back() {
         assert_eq!(Stack::parse(&text, "t.toml").unwrap_or_else(|error| panic!("{error}")).config, config);
     }
 }
+
+/// The blocks of `language` in a page of the user guide.
+fn blocks(page: &str, language: &str) -> Vec<String> {
+    let file = format!("{}/../../docs/{page}", env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let fence = format!("```{language}\n");
+    let parts = text.split(&fence).skip(1);
+    let blocks: Vec<_> = parts.filter_map(|part| part.split("```").next()).map(str::to_owned).collect();
+    assert!(!blocks.is_empty(), "{file}");
+    blocks
+}
+
+#[test]
+fn the_examples_of_the_guide_are_accepted() {
+    let pages = blocks("experiment-files.md", "toml");
+    let example = Experiment::parse(&pages[0], "web.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(example.points().len(), 6);
+    let sweep = format!("title = \"T\"\npath = \"geo\"\ntransfer.size = \"1 MB\"\n{}", pages[1]);
+    let sweep = Experiment::parse(&sweep, "sweep.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(sweep.points().len(), 4);
+    for stack in blocks("stacks.md", "toml") {
+        Stack::parse(&stack, "mine.toml").unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+#[test]
+fn the_guide_names_every_parameter() {
+    let file = format!("{}/../../docs/stacks.md", env!("CARGO_MANIFEST_DIR"));
+    let guide = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
+    for line in to_toml(&Config::default()).lines() {
+        let key = line.split(" = ").next().unwrap_or_default();
+        assert!(key.is_empty() || guide.contains(&format!("`{key}`")), "{key}");
+    }
+}
