@@ -665,7 +665,7 @@ fn scale_for(buffer: u64) -> u8 {
 
 /// The timestamp clock: one tick a millisecond (RFC 7323 §5.4 asks for 1 ms to 1 s), from 1 so that 0 means none.
 fn clock_ms(now: Instant) -> u32 {
-    (now.as_nanos() / 1_000_000) as u32 + 1
+    ((now.as_nanos() / 1_000_000) as u32).wrapping_add(1)
 }
 
 /// When the clock showed `echo`, seen from `now`; not later than `now`.

@@ -61,6 +61,7 @@ impl Sender {
         self.window.ssthresh = self.cc.ssthresh_after(&self.window, &self.loss_event(now, false));
         self.recover = self.max;
         self.limited_transmit_bytes = 0;
+        self.rto_due = Some(self.rtt.deadline(now));
         if self.sack_enabled {
             self.board.begin_recovery();
             self.board.lose_first();
@@ -108,7 +109,9 @@ impl Sender {
             Phase::Fast { point, partial_acks } => {
                 self.phase = Phase::Fast { point, partial_acks: partial_acks + 1 };
                 self.on_partial_ack(newly_acked);
-                let every = self.config.recovery.partial_ack_timer == PartialAckTimer::SlowButSteady;
+                // Impatience is NewReno's: with SACK, RFC 6298 §5.3 holds for every new ACK.
+                let every = self.sack_enabled
+                    || self.config.recovery.partial_ack_timer == PartialAckTimer::SlowButSteady;
                 AfterAck { restart_timer: every || partial_acks == 0, grow: false }
             }
         }

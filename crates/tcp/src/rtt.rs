@@ -73,7 +73,8 @@ impl RttEstimator {
 
     /// Retransmission timeout with its back-off, at most `max`.
     pub fn rto(&self) -> Duration {
-        let base = self.base_rto();
+        // Not even a clock of nanoseconds and no floor make a timer that expires at once, for ever.
+        let base = self.base_rto().max(Duration::from_nanos(1));
         base.doubled(self.backoff).min(self.config.max.max(base))
     }
 

@@ -223,7 +223,9 @@ impl Sender {
         }
         if self.nxt < self.max {
             let segment = self.board.segment_at(self.nxt)?;
-            let fits = segment.end - self.una <= self.window.cwnd.min(self.rwnd);
+            // A FIN takes no window.
+            let end = segment.end.min(self.written);
+            let fits = end - self.una <= self.window.cwnd.min(self.rwnd);
             return (fits || self.nxt == self.una).then_some(segment);
         }
         self.restart_after_idle(now);
@@ -348,7 +350,8 @@ impl Sender {
         }
         self.last_sent = now;
         self.cwnd_limited = false;
-        if self.persist == Persist::Off && (self.rto_due.is_none() || (again && range.start == self.una)) {
+        // RFC 6298 §5.1; a recovery that restarts a running timer says so itself.
+        if self.persist == Persist::Off && self.rto_due.is_none() {
             self.rto_due = Some(self.rtt.deadline(now));
         }
         Transmission { start: range.start, len, fin: range.end > self.written }

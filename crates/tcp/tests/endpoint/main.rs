@@ -2,7 +2,9 @@
 
 mod script;
 
+mod recovery_newreno;
 mod recovery_reno;
+mod rto;
 
 use farpath_units::{Duration, Instant};
 
