@@ -442,16 +442,15 @@ impl Connection {
         let mut acknowledgment = Acknowledgment {
             ack: ack.max(una),
             window,
-            sack: Vec::new(),
+            sack: Default::default(),
             pure: seg.seq_len() == 0 && ack == una,
             echoed: self.timestamps.and(seg.timestamps).map(|t| echoed_at(now, t.echo)),
         };
-        for block in seg.sack.as_slice() {
+        for (range, block) in acknowledgment.sack.iter_mut().zip(seg.sack.as_slice()) {
             if let (Some(start), Some(end)) =
                 (block.start.position(self.isn, una), block.end.position(self.isn, una))
-                && start < end
             {
-                acknowledgment.sack.push(start..end);
+                *range = start..end;
             }
         }
         self.sender.on_ack(now, &acknowledgment);
@@ -644,6 +643,10 @@ impl Connection {
                 self.syn_due.then(|| self.syn(now))
             }
             _ => {
+                // A duplicate ACK that carries payload is none (RFC 5681 §2), and its SACK blocks have no room.
+                if self.receiver.reports_gap() {
+                    return Some(self.pure_ack(now));
+                }
                 if let Some(transmission) = self.sender.next_transmission(now) {
                     return Some(self.data(now, transmission));
                 }

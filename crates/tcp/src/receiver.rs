@@ -136,7 +136,10 @@ impl Receiver {
         let mut news = false;
         self.out_of_order.insert(range.clone(), |_| news = true);
         self.duplicate_segments += u64::from(!news);
-        self.recent.rotate_right(1);
+        // One place for each block: the latest arrival in it.
+        let block = self.out_of_order.containing(range.start).unwrap_or(range.clone());
+        let place = self.recent.iter().position(|start| block.contains(start)).unwrap_or(RECENT - 1);
+        self.recent[..=place].rotate_right(1);
         self.recent[0] = range.start;
         self.ack = AckState::Now;
     }
@@ -212,6 +215,11 @@ impl Receiver {
         self.ack == AckState::Now
     }
 
+    /// Whether an ACK is due now that tells of data missing.
+    pub fn reports_gap(&self) -> bool {
+        self.ack_due() && !self.out_of_order.is_empty()
+    }
+
     /// Asks for an ACK now.
     pub fn demand_ack(&mut self) {
         self.ack = AckState::Now;
@@ -241,18 +249,18 @@ impl Receiver {
 
     /// SACK blocks to report, the latest arrival's first, at most `max`.
     pub fn sack_blocks(&self, max: usize) -> impl Iterator<Item = Range<u64>> {
-        let mut blocks: Vec<Range<u64>> = Vec::new();
-        if !self.out_of_order.is_empty() {
-            let latest = self.recent.iter().filter_map(|&start| self.out_of_order.containing(start));
-            for block in latest.chain(self.out_of_order.from_top()) {
-                if blocks.len() == max {
-                    break;
-                }
-                if !blocks.contains(&block) {
-                    blocks.push(block);
-                }
+        let mut blocks: [Range<u64>; 4] = Default::default();
+        let mut count = 0;
+        let latest = self.recent.iter().filter_map(|&start| self.out_of_order.containing(start));
+        for block in latest.chain(self.out_of_order.from_top()) {
+            if count == max.min(blocks.len()) {
+                break;
+            }
+            if !blocks.contains(&block) {
+                blocks[count] = block;
+                count += 1;
             }
         }
-        blocks.into_iter()
+        blocks.into_iter().take(count)
     }
 }

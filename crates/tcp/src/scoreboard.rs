@@ -94,9 +94,13 @@ impl Scoreboard {
         first
     }
 
-    /// Takes a SACK block; gives how many bytes of it are news. What lies outside of the data in flight is ignored.
+    /// Takes a SACK block; gives how many bytes of it are news. What is acknowledged already is none, such as a
+    /// duplicate that RFC 2883 reports; nor is a block that reports more than was sent.
     pub fn sack(&mut self, block: Range<u64>) -> u64 {
-        let block = block.start.max(self.start)..block.end.min(self.end());
+        if block.end > self.end() {
+            return 0;
+        }
+        let block = block.start.max(self.start)..block.end;
         let mut fresh = Vec::new();
         self.sacked.insert(block, |range| fresh.push(range));
         for range in &fresh {
@@ -192,12 +196,9 @@ impl Scoreboard {
     /// The first segment below the highest SACKed one that is neither SACKed nor retransmitted: NextSeg() rule 3.
     pub fn next_unsacked(&self) -> Option<Range<u64>> {
         let highest = self.sacked.from_top().next()?.start;
-        let first = self.index_of(self.high_rxt);
-        (first..self.segments.len())
-            .map(|index| (index, self.bounds(index)))
-            .take_while(|(_, bounds)| bounds.start < highest)
-            .find(|(index, _)| !self.segments[*index].sacked)
-            .map(|(_, bounds)| bounds)
+        let from = self.high_rxt.max(self.start);
+        let hole = self.sacked.containing(from).map_or(from, |reported| reported.end);
+        if hole < highest { self.segment_at(hole) } else { None }
     }
 
     /// The segment that holds `position`.

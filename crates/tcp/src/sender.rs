@@ -17,12 +17,13 @@ pub(crate) struct Transmission {
 }
 
 /// What an arriving segment tells the sending half.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Acknowledgment {
     pub ack: u64,
     /// Scaled.
     pub window: u64,
-    pub sack: Vec<Range<u64>>,
+    /// Empty where there is no block.
+    pub sack: [Range<u64>; 4],
     /// Neither payload nor SYN nor FIN: it can be a duplicate ACK.
     pub pure: bool,
     /// When the segment that this one echoes was sent, if timestamps say.

@@ -4,6 +4,7 @@ mod script;
 
 mod recovery_newreno;
 mod recovery_reno;
+mod recovery_sack;
 mod rto;
 
 use farpath_units::{Duration, Instant};
