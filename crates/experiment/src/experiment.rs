@@ -194,13 +194,19 @@ impl<'a> Plan<'a> {
         let known: HashMap<Vec<(String, String)>, usize> =
             (0..written.points(origin)?).map(|index| (assignment(written.point(index)), index)).collect();
         let keys: Vec<String> = assignment(written.point(0)).into_iter().map(|(key, _)| key).collect();
+        // A change of anything else makes another experiment than the one that was published.
         Ok((0..self.sweep.points(origin)?)
             .map(|index| {
                 let mut pairs =
                     assignment(self.fixed.iter().cloned().chain(self.sweep.point(index)).collect());
-                pairs.retain(|(key, _)| keys.contains(key));
+                pairs.retain(|(key, _)| keys.contains(key) || !says_only_how_it_is_run(key));
                 known.get(&pairs).copied()
             })
             .collect())
     }
+}
+
+/// Whether a key leaves the experiment what it is: how often it is run, how long, and what is recorded.
+fn says_only_how_it_is_run(key: &str) -> bool {
+    matches!(key, "title" | "seed" | "seeds" | "horizon") || key.starts_with("output.")
 }

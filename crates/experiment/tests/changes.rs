@@ -139,6 +139,18 @@ fn a_swept_key_that_is_set_is_not_swept() {
 }
 
 #[test]
+fn what_was_published_is_not_put_beside_another_experiment() {
+    let load = |change: &str| {
+        let text = include_str!("../../../experiments/noisy-channel.toml");
+        let experiment = Experiment::parse(text, "noisy-channel.toml", &[change.parse().unwrap()]).unwrap();
+        published(&experiment)
+    };
+    assert_eq!(load("seeds=3")[1], Some(1.0));
+    assert_eq!(load("output.series=true")[1], Some(1.0));
+    assert_eq!(load("receiver.receive.buffer=64 kB"), [None; 5]);
+}
+
+#[test]
 fn one_direction_that_is_set_stays_while_the_other_is_swept() {
     let experiment = read(&format!("{FILE}{SWEEP}"), &["path.loss.rate.forward=5%"]);
     assert_eq!(loss(&experiment.points()[4].scenario), (0.05, 0.1));

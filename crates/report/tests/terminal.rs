@@ -73,12 +73,12 @@ fn flagship() -> ComparisonTable {
             ));
         }
         let mut caveats = vec![Caveat {
-            engine: Engine::Predict,
+            engine: Some(Engine::Predict),
             text: "slow start is left out; it adds 0.2 s to a transfer of this size".to_owned(),
         }];
         if point > 2 {
             let text = "loss above 4 % is outside of what the formula was checked for".to_owned();
-            caveats.push(Caveat { engine: Engine::Predict, text });
+            caveats.push(Caveat { engine: Some(Engine::Predict), text });
         }
         ComparisonRow {
             swept: vec![loss.to_owned()],

@@ -17,11 +17,11 @@ pub struct Published {
     pub timeouts: Option<f64>,
 }
 
-/// What a reader must know before trusting an engine's numbers in a row.
+/// What a reader must know before trusting the numbers in a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caveat {
-    /// Whose numbers.
-    pub engine: Engine,
+    /// Whose numbers; `None` where it is about the experiment, whoever answers.
+    pub engine: Option<Engine>,
     /// What.
     pub text: String,
 }
@@ -219,9 +219,13 @@ impl ComparisonTable {
             }
         }
         let text = |(caveat, rows): (&Caveat, Vec<usize>)| {
-            let who = participle(caveat.engine);
-            let where_ = if rows.len() == self.rows.len() { String::new() } else { self.points(&rows) };
-            format!("{}{}{where_}: {}", who[..1].to_uppercase(), &who[1..], caveat.text)
+            let who = caveat.engine.map_or("", participle);
+            let at = if rows.len() == self.rows.len() { String::new() } else { self.points(&rows) };
+            let about = format!("{who}{at}");
+            match about.trim_start().split_at_checked(1) {
+                Some((first, rest)) => format!("{}{rest}: {}", first.to_uppercase(), caveat.text),
+                None => caveat.text.clone(),
+            }
         };
         caveats.into_iter().map(text).collect()
     }
