@@ -89,6 +89,8 @@ pub struct Connection {
     /// SYNs or SYN/ACKs charged against the budget.
     attempts: u32,
     syn_timeouts: u32,
+    /// SYNs and SYN/ACKs sent on this attempt, for whatever reason.
+    syn_transmissions: u32,
     reset: Option<Segment>,
     time_wait_until: Option<Instant>,
     timestamps: Option<TimestampState>,
@@ -108,12 +110,18 @@ pub struct Connection {
 struct TimestampState {
     /// TS.Recent.
     recent: u32,
+    /// When it was taken.
+    recent_at: Instant,
     /// Last.ACK.sent.
     last_ack_sent: u64,
 }
 
+/// How long TS.Recent is believed without news (RFC 7323 §5.5).
+const PAWS_IDLE: Duration = Duration::from_secs(24 * 86_400);
 /// Room that the timestamps option takes from every segment, padding included.
 const TIMESTAMPS_LEN: u64 = 12;
+/// The largest segment that fits into an IPv4 packet without options.
+const MAX_MSS: u64 = 65_495;
 /// What a peer that does not say takes (RFC 9293 §3.7.1).
 const DEFAULT_PEER_MSS: u16 = 536;
 
@@ -148,6 +156,7 @@ impl Connection {
             syn_timer: None,
             attempts: 0,
             syn_timeouts: 0,
+            syn_transmissions: 0,
             reset: None,
             time_wait_until: None,
             timestamps: config.send.timestamps.then(TimestampState::default),
@@ -193,7 +202,9 @@ impl Connection {
 
     /// Gives the connection up: the peer is told with a reset.
     pub fn abort(&mut self, now: Instant) {
-        if self.is_synchronized() {
+        // RFC 9293 §3.10.5: where both ends have closed there is nothing left to abort.
+        let closing = matches!(self.state, State::Closing | State::LastAck | State::TimeWait);
+        if self.is_synchronized() && !closing {
             self.reset =
                 Some(Segment::new(Flags::RST | Flags::ACK, self.isn.at(self.sender.max), self.ack_seq()));
         }
@@ -214,11 +225,12 @@ impl Connection {
         }
     }
 
-    /// A half-open connection is forgotten; the listener behind it goes on.
+    /// A half-open connection is forgotten; the listener behind it goes on, with what was written to it.
     fn forget_half_open(&mut self) {
-        let (closed, stats) = (self.closed, self.stats);
-        *self = Connection::listen(&self.config, self.isn);
-        (self.closed, self.stats) = (closed, stats);
+        let fresh = Connection::listen(&self.config, self.isn);
+        let before = core::mem::replace(self, fresh);
+        self.stats = before.stats;
+        self.sender.take_over_stream(&before.sender);
     }
 
     // ---- Segments out ----
@@ -248,12 +260,13 @@ impl Connection {
         let answers = self.state == State::SynReceived;
         let flags = if answers { Flags::SYN | Flags::ACK } else { Flags::SYN };
         let mut segment = self.segment(now, flags, 0);
-        segment.mss = Some(u16::try_from(self.config.mss.0).unwrap_or(u16::MAX));
+        segment.mss = Some(self.config.mss.0.min(MAX_MSS) as u16);
         // A SYN/ACK carries only what the SYN offered; `take_syn` has seen to that.
         let offers_scale = self.config.send.window_scaling && (!answers || self.scale_agreed);
         segment.window_scale = offers_scale.then_some(self.own_scale);
         segment.sack_permitted = self.config.recovery.sack && (!answers || self.sender.sack_enabled);
         self.syn_sent_at.get_or_insert(now);
+        self.syn_transmissions += 1;
         if answers {
             self.stats.synacks += 1;
         } else {
@@ -282,7 +295,8 @@ impl Connection {
     }
 
     fn pure_ack(&mut self, now: Instant) -> Segment {
-        let mut segment = self.segment(now, Flags::ACK, self.sender.max);
+        // A probe, or a window taken back, leaves SND.NXT beyond the peer's window, where it refuses even ACKs.
+        let mut segment = self.segment(now, Flags::ACK, self.sender.acceptable_position());
         if self.sender.sack_enabled {
             let max = if segment.timestamps.is_some() { 3 } else { 4 };
             for block in self.receiver.sack_blocks(max) {
@@ -306,31 +320,32 @@ impl Connection {
 
     // ---- Segments in ----
 
-    fn on_listen(&mut self, seg: &Segment) {
+    fn on_listen(&mut self, now: Instant, seg: &Segment) {
         if seg.flags.contains(Flags::RST) {
             return;
         }
         if seg.flags.contains(Flags::ACK) {
             self.reject(seg);
         } else if seg.flags.contains(Flags::SYN) {
-            self.take_syn(seg);
+            self.take_syn(now, seg);
             self.state = State::SynReceived;
             self.attempts = 1;
             self.syn_due = true;
         }
     }
 
-    fn take_syn(&mut self, seg: &Segment) {
+    fn take_syn(&mut self, now: Instant, seg: &Segment) {
         self.peer_isn = seg.seq;
         self.receiver.on_syn();
         let peer_mss = seg.mss.unwrap_or(DEFAULT_PEER_MSS);
         self.timestamps = self.timestamps.filter(|_| seg.timestamps.is_some());
         if let (Some(state), Some(theirs)) = (&mut self.timestamps, seg.timestamps) {
-            state.recent = theirs.value;
+            (state.recent, state.recent_at) = (theirs.value, now);
         }
         let options = if self.timestamps.is_some() { TIMESTAMPS_LEN } else { 0 };
         // RFC 6691: the option does not count TCP options, the segment does.
-        self.sender.smss = self.config.mss.0.min(u64::from(peer_mss)).saturating_sub(options).max(1);
+        let mss = self.config.mss.0.min(u64::from(peer_mss)).min(MAX_MSS);
+        self.sender.smss = mss.saturating_sub(options).max(1);
         self.sender.sack_enabled = self.config.recovery.sack && seg.sack_permitted;
         self.scale_agreed = self.config.send.window_scaling && seg.window_scale.is_some();
         if self.scale_agreed {
@@ -359,7 +374,7 @@ impl Connection {
         if !seg.flags.contains(Flags::SYN) {
             return;
         }
-        self.take_syn(seg);
+        self.take_syn(now, seg);
         if acks_syn {
             self.establish(now, u64::from(seg.window));
             self.receiver.demand_ack();
@@ -373,7 +388,7 @@ impl Connection {
     fn establish(&mut self, now: Instant, rwnd: u64) {
         let timed_out = self.syn_timeouts > 0;
         // Karn: a SYN that was sent again measures nothing, except where the stack is like that.
-        let measurable = !timed_out || !self.config.rto.karn_on_syn;
+        let measurable = self.syn_transmissions == 1 || !self.config.rto.karn_on_syn;
         if let Some(sent) = self.syn_sent_at.filter(|_| measurable) {
             self.sender.rtt.sample(sent, now);
         }
@@ -386,12 +401,25 @@ impl Connection {
     }
 
     fn on_synchronized(&mut self, now: Instant, seg: &Segment) {
+        if self.state == State::SynReceived && self.answers_our_syn(seg) {
+            // Both ends opened at once: the peer has our SYN (RFC 9293 §3.5, Figure 7, line 6).
+            self.establish(now, u64::from(seg.window));
+            self.receiver.demand_ack();
+            return;
+        }
         let start = seg.seq.position(self.peer_isn, self.receiver.next());
-        let Some(start) = start.filter(|&start| self.receiver.acceptable(start, seg.seq_len())) else {
+        let payload = start.map(|start| start..start + u64::from(seg.len));
+        let acceptable = payload.is_some_and(|payload| self.receiver.acceptable(payload, seg.seq_len()));
+        let Some(start) = start.filter(|_| acceptable) else {
+            self.receiver.on_refused(start, seg.len);
+            if self.state == State::TimeWait && seg.flags.contains(Flags::FIN) {
+                // Our last ACK was lost (RFC 9293 §3.10.7.4, eighth step, TIME-WAIT).
+                self.enter_time_wait(now);
+            }
             self.refuse(seg);
             return;
         };
-        if self.is_stale(seg) {
+        if self.is_stale(now, seg) {
             self.refuse(seg);
             return;
         }
@@ -400,6 +428,12 @@ impl Connection {
             return;
         }
         if seg.flags.contains(Flags::SYN) {
+            if self.state == State::SynReceived && !self.active {
+                // A peer that has begun anew (RFC 9293 §3.10.7.4, fourth step).
+                self.stats.segments_refused += 1;
+                self.forget_half_open();
+                return;
+            }
             // RFC 5961 §4: never trust it, ask by ACK.
             self.refuse(seg);
             return;
@@ -408,8 +442,8 @@ impl Connection {
             self.stats.segments_refused += 1;
             return;
         }
-        let Some(ack) = seg.ack.position(self.isn, self.sender.una).filter(|&ack| ack <= self.sender.max)
-        else {
+        let ack = seg.ack.position(self.isn, self.sender.una);
+        let Some(ack) = ack.filter(|&ack| self.sender.is_valid_ack(ack) && ack > 0) else {
             if self.state == State::SynReceived {
                 self.reject(seg);
             } else {
@@ -417,8 +451,8 @@ impl Connection {
             }
             return;
         };
-        self.take_timestamp(seg, start);
-        if self.state == State::SynReceived && ack >= 1 {
+        self.take_timestamp(now, seg, start);
+        if self.state == State::SynReceived {
             self.establish(now, u64::from(seg.window) << self.peer_scale);
         }
         self.on_acknowledgment(now, seg, start, ack);
@@ -434,7 +468,8 @@ impl Connection {
     fn on_acknowledgment(&mut self, now: Instant, seg: &Segment, start: u64, ack: u64) {
         // RFC 9293 §3.10.7.4: only a segment not older than the last one to do so updates the window.
         let mut window = self.sender.rwnd;
-        if (start, ack) >= self.window_from || ack > self.window_from.1 {
+        let newer = (start, ack) >= self.window_from || ack > self.window_from.1;
+        if ack >= self.sender.una && newer {
             window = u64::from(seg.window) << self.peer_scale;
             self.window_from = (start, ack);
         }
@@ -477,6 +512,14 @@ impl Connection {
         }
     }
 
+    /// In SYN-RECEIVED after a simultaneous open: the peer's SYN again, now with the ACK of ours.
+    fn answers_our_syn(&self, seg: &Segment) -> bool {
+        self.active
+            && seg.flags.contains(Flags::SYN | Flags::ACK)
+            && !seg.flags.contains(Flags::RST)
+            && (seg.seq, seg.ack) == (self.peer_isn, self.isn.at(1))
+    }
+
     fn enter_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
         self.time_wait_until = Some(now + self.config.handshake.time_wait);
@@ -489,6 +532,8 @@ impl Connection {
             self.receiver.demand_ack();
         } else if self.state == State::SynReceived && !self.active {
             self.forget_half_open();
+        } else if self.state == State::SynReceived {
+            self.finish(CloseReason::Refused, now);
         } else {
             self.finish(CloseReason::Reset, now);
         }
@@ -518,22 +563,25 @@ impl Connection {
         self.syn_due = true;
     }
 
-    /// RFC 7323 §5.2 (PAWS): a timestamp older than what has been seen belongs to an old segment.
-    fn is_stale(&self, seg: &Segment) -> bool {
+    /// RFC 7323 §5.2 (PAWS): a timestamp older than what has been seen belongs to an old segment. After 24 days
+    /// of silence the clock may have come round, and what has been seen is no measure (§5.5).
+    fn is_stale(&self, now: Instant, seg: &Segment) -> bool {
         match (self.timestamps, seg.timestamps) {
             (Some(state), Some(theirs)) => {
-                !seg.flags.contains(Flags::RST) && (theirs.value.wrapping_sub(state.recent) as i32) < 0
+                !seg.flags.contains(Flags::RST)
+                    && (theirs.value.wrapping_sub(state.recent) as i32) < 0
+                    && now.saturating_since(state.recent_at) < PAWS_IDLE
             }
             _ => false,
         }
     }
 
     /// RFC 7323 §4.3: TS.Recent follows the segment that the next ACK will be about.
-    fn take_timestamp(&mut self, seg: &Segment, start: u64) {
+    fn take_timestamp(&mut self, now: Instant, seg: &Segment, start: u64) {
         if let (Some(state), Some(theirs)) = (&mut self.timestamps, seg.timestamps)
             && start <= state.last_ack_sent
         {
-            state.recent = theirs.value;
+            (state.recent, state.recent_at) = (theirs.value, now);
         }
     }
 
@@ -578,7 +626,7 @@ impl Endpoint for Connection {
         self.stats.segments_received += 1;
         match self.state {
             State::Closed => self.reject(segment),
-            State::Listen => self.on_listen(segment),
+            State::Listen => self.on_listen(now, segment),
             State::SynSent => self.on_syn_sent(now, segment),
             _ => self.on_synchronized(now, segment),
         }
@@ -640,7 +688,10 @@ impl Connection {
                 if self.attempts == 0 {
                     self.attempts = 1;
                 }
-                self.syn_due.then(|| self.syn(now))
+                if self.syn_due {
+                    return Some(self.syn(now));
+                }
+                (self.state == State::SynReceived && self.receiver.ack_due()).then(|| self.pure_ack(now))
             }
             _ => {
                 // A duplicate ACK that carries payload is none (RFC 5681 §2), and its SACK blocks have no room.
@@ -655,7 +706,7 @@ impl Connection {
         }
     }
 
-    /// How long after the start the peer may hear of us again: for callers that keep several connections.
+    /// Whether nothing but strays is to come: for callers that keep several connections.
     pub fn is_over(&self) -> bool {
         matches!(self.state, State::Closed | State::TimeWait) && self.reset.is_none()
     }

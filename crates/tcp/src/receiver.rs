@@ -84,27 +84,46 @@ impl Receiver {
         self.duplicate_segments
     }
 
-    /// RFC 9293 §3.10.7.4, first: whether any of `len` positions from `start` on are within the window.
-    pub fn acceptable(&self, start: u64, len: u64) -> bool {
-        let window = self.next..self.announced.max(self.next);
-        match (len, window.is_empty()) {
-            (0, true) => start == self.next,
-            (0, false) => window.contains(&start),
-            (_, true) => false,
-            (_, false) => start < window.end && start + len > window.start,
+    /// RFC 9293 §3.10.7.4, first step: whether a segment with this payload, which takes `seq_len` of the sequence
+    /// space, concerns the window.
+    ///
+    /// DEVIATES RFC 9293 §3.10.7.4, as Linux and BSD do: what carries no payload may lie at the window's right
+    /// edge, where the ACKs and the FIN of a peer that has filled the window are; and what lies at `rcv_nxt` has
+    /// its header read even if the window is shut, so that a probe's ACK is not lost (its payload is).
+    pub fn acceptable(&self, payload: Range<u64>, seq_len: u64) -> bool {
+        let edge = self.edge_announced();
+        let start = payload.start;
+        if payload.is_empty() {
+            return (self.next..=edge).contains(&start);
         }
+        start == self.next || start < edge && start + seq_len > self.next
+    }
+
+    /// A segment was not acceptable: what is owed for it, and whether all its payload had arrived before.
+    pub fn on_refused(&mut self, start: Option<u64>, len: u16) {
+        let end = start.map_or(0, |start| start + u64::from(len));
+        self.duplicate_segments += u64::from(len > 0 && end <= self.next);
+    }
+
+    fn edge_announced(&self) -> u64 {
+        self.announced.max(self.next)
     }
 
     /// Takes payload at `range`, with a FIN behind it or not.
     pub fn on_data(&mut self, now: Instant, range: Range<u64>, fin: bool) {
-        let within = range.start.max(self.next)..range.end.min(self.announced.max(self.next));
+        let within = range.start.max(self.next)..range.end.min(self.limit());
         let all_there = within.end == range.end;
-        if fin && all_there {
+        if fin && all_there && self.fin_at.is_none() {
             self.fin_at = Some(range.end + 1);
+            self.ack = AckState::Now;
         }
         if within.is_empty() && !range.is_empty() {
             // Old, or beyond the window: the sender must learn where we are (RFC 9293 §3.10.7.4).
             self.duplicate_segments += u64::from(range.end <= self.next);
+            self.ack = AckState::Now;
+            return;
+        }
+        if within.start > self.next && range.is_empty() {
             self.ack = AckState::Now;
             return;
         }
@@ -115,10 +134,10 @@ impl Receiver {
         let was_holed = !self.out_of_order.is_empty();
         self.advance_to(within.end);
         if was_holed {
+            self.out_of_order.remove_below(self.next);
             if let Some(end) = self.out_of_order.take_from(self.next) {
                 self.advance_to(end);
             }
-            self.out_of_order.remove_below(self.next);
         }
         let finished = self.fin_at == Some(self.next + 1);
         if finished {
@@ -130,6 +149,11 @@ impl Receiver {
         } else if !range.is_empty() {
             self.withhold(now);
         }
+    }
+
+    /// What lies beyond is not taken: the announced window's edge, and nothing follows a FIN.
+    fn limit(&self) -> u64 {
+        self.edge_announced().min(self.fin_at.map_or(u64::MAX, |end| end - 1))
     }
 
     fn take_out_of_order(&mut self, range: Range<u64>) {
@@ -145,6 +169,7 @@ impl Receiver {
     }
 
     fn advance_to(&mut self, end: u64) {
+        let end = end.min(self.limit().max(self.next));
         if end > self.next {
             self.unread += end - self.next;
             self.next = end;
@@ -182,7 +207,8 @@ impl Receiver {
         self.unread -= taken;
         // A window that opened by enough is announced at once (RFC 9293 §3.8.6.2.2): two segments, or half the buffer.
         // While everything is read as it comes, the edge only ever follows `next`, and this never triggers.
-        if self.announced.saturating_sub(self.next) < self.config.buffer.0 / 2
+        if taken > 0
+            && self.announced.saturating_sub(self.next) < self.config.buffer.0 / 2
             && self.edge().saturating_sub(self.announced) >= (2 * self.mss).min(self.config.buffer.0 / 2)
         {
             self.ack = AckState::Now;
@@ -203,10 +229,11 @@ impl Receiver {
         if edge >= self.announced + step || edge == self.next + self.config.buffer.0 {
             self.announced = self.announced.max(edge);
         }
-        // Rounded up to the scale's unit, or the announced edge would shrink.
+        // Rounded up to the scale's unit, or the announced edge would shrink; and what is promised is taken.
         let unit = 1u64 << scale;
-        let window = (self.announced - self.next).div_ceil(unit).min(u64::from(u16::MAX)) * unit;
-        self.announced = self.announced.min(self.next + window).max(self.next);
+        let window =
+            (self.announced.max(self.next) - self.next).div_ceil(unit).min(u64::from(u16::MAX)) * unit;
+        self.announced = self.next + window;
         window
     }
 

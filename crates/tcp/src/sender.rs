@@ -8,6 +8,9 @@ use crate::scoreboard::Scoreboard;
 use core::ops::Range;
 use farpath_units::{Duration, Instant};
 
+/// The longest stream: positions never come near the end of a `u64`.
+const MAX_STREAM: u64 = 1 << 62;
+
 /// Payload, and perhaps a FIN, that leaves now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Transmission {
@@ -153,7 +156,7 @@ impl Sender {
     pub(crate) fn write(&mut self, bytes: u64) -> u64 {
         let room =
             self.config.send.buffer.map_or(u64::MAX, |buffer| buffer.0.saturating_sub(self.buffered()));
-        let taken = if self.fin { 0 } else { bytes.min(room) };
+        let taken = if self.fin { 0 } else { bytes.min(room).min(MAX_STREAM - self.written) };
         self.written += taken;
         taken
     }
@@ -161,6 +164,11 @@ impl Sender {
     /// Written and not acknowledged.
     pub(crate) fn buffered(&self) -> u64 {
         self.written.saturating_sub(self.una)
+    }
+
+    /// The stream that was handed to a connection which has been forgotten before any of it was sent.
+    pub(crate) fn take_over_stream(&mut self, before: &Sender) {
+        (self.written, self.fin) = (before.written, before.fin);
     }
 
     /// The stream ends here.
@@ -190,6 +198,16 @@ impl Sender {
 
     pub(crate) fn outstanding(&self) -> bool {
         self.max > self.una
+    }
+
+    /// RFC 9293 §3.10.7.4, fifth step, with RFC 5961 §5: an ACK of what was sent, and not from a distant past.
+    pub(crate) fn is_valid_ack(&self, ack: u64) -> bool {
+        ack <= self.max && ack + self.max_rwnd >= self.una
+    }
+
+    /// The position that a segment without payload may carry: SND.NXT, unless the peer's window ends before it.
+    pub(crate) fn acceptable_position(&self) -> u64 {
+        self.max.min(self.una + self.rwnd)
     }
 
     fn set_rwnd(&mut self, rwnd: u64) {
@@ -362,6 +380,10 @@ impl Sender {
 
     /// Takes the acknowledgment, window and SACK blocks of a segment whose ACK is within `una..=max`.
     pub(crate) fn on_ack(&mut self, now: Instant, seg: &Acknowledgment) {
+        if self.persist != Persist::Off || self.rwnd == 0 {
+            // RFC 9293 §3.8.6.1: while the peer answers, its window may stay shut as long as it likes.
+            self.retries = 0;
+        }
         let window_changed = seg.window != self.rwnd;
         self.update_window(seg.window);
         let sacked: u64 = if self.sack_enabled {
@@ -451,6 +473,10 @@ impl Sender {
         if let Persist::Waiting { due, interval } = self.persist
             && due <= now
         {
+            if self.spent() {
+                return false;
+            }
+            self.retries += 1;
             self.persist = Persist::Probe { interval };
         }
         if self.persist == Persist::Off && self.rto_due.is_some_and(|due| due <= now) {
@@ -459,8 +485,13 @@ impl Sender {
         true
     }
 
+    /// Whether the last retransmission or probe that is allowed has been sent.
+    fn spent(&self) -> bool {
+        self.config.handshake.data_retries.is_some_and(|most| self.retries >= most)
+    }
+
     fn on_timeout(&mut self, now: Instant) -> bool {
-        if self.config.handshake.data_retries.is_some_and(|most| self.retries >= most) {
+        if self.spent() {
             return false;
         }
         self.retries += 1;

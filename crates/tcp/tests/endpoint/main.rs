@@ -1,6 +1,8 @@
 //! The endpoint, rule by rule: one end under a segment script, and two ends over a pipe.
 
+mod handshake;
 mod script;
+mod teardown;
 
 mod recovery_newreno;
 mod recovery_reno;
