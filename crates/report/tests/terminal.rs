@@ -6,36 +6,17 @@ use farpath_units::{Bytes, Duration, Instant};
 
 fn flow(time_s: Option<f64>, retransmissions: Option<f64>, timeouts: Option<f64>) -> FlowRow {
     FlowRow {
-        flow: 0,
-        direction: "forward",
-        outcome: if time_s.is_some() { Outcome::Completed } else { Outcome::Horizon },
-        ended_at: None,
-        detail: String::new(),
-        start: Instant::ZERO,
-        connect_time: None,
         transfer_time: time_s.map(Duration::from_secs_f64),
-        bytes: Bytes(10_000_000),
         bytes_read: Bytes(10_000_000),
         goodput_bit_per_s: time_s.map(|s| 80e6 / s),
-        throughput_bit_per_s: None,
-        efficiency: None,
-        data_segments: None,
         retransmissions,
-        spurious_retransmissions: None,
         timeouts,
-        fast_retransmits: None,
-        dup_acks: None,
-        pure_acks: None,
-        syns: None,
-        synacks: None,
-        drops_data_direction: None,
-        drops_ack_direction: None,
-        drops_by_cause: Vec::new(),
-        final_cwnd: None,
-        mean_cwnd: None,
-        min_rtt: None,
-        srtt: None,
-        rto: None,
+        ..FlowRow::new(
+            0,
+            "forward",
+            if time_s.is_some() { Outcome::Completed } else { Outcome::Horizon },
+            Bytes(10_000_000),
+        )
     }
 }
 

@@ -72,6 +72,44 @@ pub struct FlowRow {
     pub rto: Option<Duration>,
 }
 
+impl FlowRow {
+    /// A flow that ended so, of which nothing else is known yet: it starts at zero, and nothing of it was read.
+    pub fn new(flow: u32, direction: &'static str, outcome: Outcome, bytes: Bytes) -> FlowRow {
+        FlowRow {
+            flow,
+            direction,
+            outcome,
+            ended_at: None,
+            detail: String::new(),
+            start: Instant::ZERO,
+            connect_time: None,
+            transfer_time: None,
+            bytes,
+            bytes_read: Bytes::ZERO,
+            goodput_bit_per_s: None,
+            throughput_bit_per_s: None,
+            efficiency: None,
+            data_segments: None,
+            retransmissions: None,
+            spurious_retransmissions: None,
+            timeouts: None,
+            fast_retransmits: None,
+            dup_acks: None,
+            pure_acks: None,
+            syns: None,
+            synacks: None,
+            drops_data_direction: None,
+            drops_ack_direction: None,
+            drops_by_cause: Vec::new(),
+            final_cwnd: None,
+            mean_cwnd: None,
+            min_rtt: None,
+            srtt: None,
+            rto: None,
+        }
+    }
+}
+
 /// What a point of a series is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Metric {

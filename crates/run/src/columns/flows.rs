@@ -82,38 +82,7 @@ impl Row for FlowRow {
     ];
 
     fn blank() -> FlowRow {
-        FlowRow {
-            flow: 0,
-            direction: "forward",
-            outcome: Outcome::Horizon,
-            ended_at: None,
-            detail: String::new(),
-            start: Instant::ZERO,
-            connect_time: None,
-            transfer_time: None,
-            bytes: Bytes::ZERO,
-            bytes_read: Bytes::ZERO,
-            goodput_bit_per_s: None,
-            throughput_bit_per_s: None,
-            efficiency: None,
-            data_segments: None,
-            retransmissions: None,
-            spurious_retransmissions: None,
-            timeouts: None,
-            fast_retransmits: None,
-            dup_acks: None,
-            pure_acks: None,
-            syns: None,
-            synacks: None,
-            drops_data_direction: None,
-            drops_ack_direction: None,
-            drops_by_cause: Vec::new(),
-            final_cwnd: None,
-            mean_cwnd: None,
-            min_rtt: None,
-            srtt: None,
-            rto: None,
-        }
+        FlowRow::new(0, "forward", Outcome::Horizon, Bytes::ZERO)
     }
 
     fn rows(run: &Run) -> &[FlowRow] {

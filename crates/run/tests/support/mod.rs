@@ -6,36 +6,10 @@ use farpath_units::{Bytes, Duration, Instant};
 /// A flow that took so long, and of which nothing else is known.
 pub fn flow(transfer_time_s: f64) -> FlowRow {
     FlowRow {
-        flow: 0,
-        direction: "forward",
-        outcome: Outcome::Completed,
-        ended_at: None,
-        detail: String::new(),
-        start: Instant::ZERO,
-        connect_time: None,
         transfer_time: Some(Duration::from_secs_f64(transfer_time_s)),
-        bytes: Bytes(10_000_000),
         bytes_read: Bytes(10_000_000),
         goodput_bit_per_s: Some(80e6 / transfer_time_s),
-        throughput_bit_per_s: None,
-        efficiency: None,
-        data_segments: None,
-        retransmissions: None,
-        spurious_retransmissions: None,
-        timeouts: None,
-        fast_retransmits: None,
-        dup_acks: None,
-        pure_acks: None,
-        syns: None,
-        synacks: None,
-        drops_data_direction: None,
-        drops_ack_direction: None,
-        drops_by_cause: Vec::new(),
-        final_cwnd: None,
-        mean_cwnd: None,
-        min_rtt: None,
-        srtt: None,
-        rto: None,
+        ..FlowRow::new(0, "forward", Outcome::Completed, Bytes(10_000_000))
     }
 }
 
