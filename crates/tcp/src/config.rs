@@ -32,7 +32,9 @@ pub struct ReceiveConfig {
     pub buffer: Bytes,
     /// How fast the application reads, in bytes per second; `None` reads at once.
     pub read_rate: Option<u64>,
-    /// Acknowledge every so many full-sized segments; 1 acknowledges each.
+    /// Acknowledge every so many segments with payload; 1 acknowledges each.
+    // DEVIATES RFC 5681 §4.2: it counts full-sized segments. Small ones are counted here too, as BSD did: a
+    // receiver cannot know what is full-sized at the sender.
     pub ack_every: u32,
     /// Longest that an ACK is withheld; zero acknowledges each segment.
     pub ack_delay: Duration,
@@ -91,6 +93,7 @@ pub enum SlowStartGrowth {
     PerAck,
     /// `min(N, SMSS)` (RFC 5681 Eq. 2; Eq. 16 of the high-BER paper).
     PerByte,
+    // DEVIATES RFC 3465 §2.3: L stays 2 in the slow start after a timeout, as in Linux and ns-3.
     /// `min(N, L·SMSS)` with L = 2 (RFC 3465 §2.2), as Linux and ns-3's Linux Reno do: delayed ACKs cost nothing.
     TwoSegments,
 }
@@ -181,7 +184,7 @@ pub struct RtoConfig {
     pub max_backoff_exponent: u32,
     /// Karn's rule for the SYN too. Off: ns-3, which takes an RTT sample from a retransmitted SYN.
     pub karn_on_syn: bool,
-    /// The timeout to start data with when the SYN had to be sent again (RFC 6298 §5.7); `None` keeps the SYN's.
+    /// The timeout to start data with when the SYN had to be sent again (RFC 6298 §5.7); `None` starts with `initial`.
     pub after_syn_timeout: Option<Duration>,
 }
 

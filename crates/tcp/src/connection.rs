@@ -577,6 +577,7 @@ impl Connection {
     }
 
     /// RFC 7323 §4.3: TS.Recent follows the segment that the next ACK will be about.
+    // DEVIATES RFC 7323 §3.2: a segment without the option, though it was agreed on, is taken, as Linux does.
     fn take_timestamp(&mut self, now: Instant, seg: &Segment, start: u64) {
         if let (Some(state), Some(theirs)) = (&mut self.timestamps, seg.timestamps)
             && start <= state.last_ack_sent
@@ -673,6 +674,8 @@ impl Endpoint for Connection {
     }
 
     fn close(&mut self) {
+        // DEVIATES RFC 9293 §3.10.4: CLOSE before the handshake is over deletes the connection there; here the FIN
+        // waits for what was written, so that a program can write, close and leave.
         self.sender.finish();
     }
 }

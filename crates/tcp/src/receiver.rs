@@ -86,10 +86,9 @@ impl Receiver {
 
     /// RFC 9293 §3.10.7.4, first step: whether a segment with this payload, which takes `seq_len` of the sequence
     /// space, concerns the window.
-    ///
-    /// DEVIATES RFC 9293 §3.10.7.4, as Linux and BSD do: what carries no payload may lie at the window's right
-    /// edge, where the ACKs and the FIN of a peer that has filled the window are; and what lies at `rcv_nxt` has
-    /// its header read even if the window is shut, so that a probe's ACK is not lost (its payload is).
+    // DEVIATES RFC 9293 §3.10.7.4, as Linux and BSD do: what carries no payload may lie at the window's right edge,
+    // where the ACKs and the FIN of a peer that has filled the window are; and what lies at `rcv_nxt` has its header
+    // read even if the window is shut, so that a probe's ACK is not lost (its payload is).
     pub fn acceptable(&self, payload: Range<u64>, seq_len: u64) -> bool {
         let edge = self.edge_announced();
         let start = payload.start;

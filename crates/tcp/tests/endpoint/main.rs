@@ -1,8 +1,11 @@
 //! The endpoint, rule by rule: one end under a segment script, and two ends over a pipe.
 
+mod acks;
+mod congestion;
 mod handshake;
 mod script;
 mod teardown;
+mod window;
 
 mod recovery_newreno;
 mod recovery_reno;

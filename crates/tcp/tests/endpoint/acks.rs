@@ -1,0 +1,150 @@
+//! When the receiver acknowledges (RFC 1122 §4.2.3.2, RFC 5681 §4.2), and timestamps (RFC 7323 §3-5).
+
+use crate::duration;
+use crate::script::{Script, config};
+use farpath_tcp::config::*;
+use farpath_tcp::{Config, Endpoint, Timestamps};
+
+fn delaying(change: impl FnOnce(&mut Config)) -> Script {
+    Script::established(&config(change))
+}
+
+#[test]
+fn every_second_segment_is_acknowledged() {
+    let mut t = delaying(|_| {});
+    t.data(1..1001).expect_nothing().data(1001..2001).expect("ack 2001");
+    t.data(2001..3001).expect_nothing().data(3001..4001).expect("ack 4001");
+}
+
+#[test]
+fn segments_are_counted_whatever_their_size() {
+    let mut t = delaying(|c| c.receive.ack_every = 3);
+    t.data(1..2).data(2..3).expect_nothing().data(3..4).expect("ack 4");
+}
+
+#[test]
+fn an_ack_is_withheld_for_200_ms_at_most() {
+    let mut t = delaying(|_| {});
+    t.at("130 ms").data(1..1001).at("329 ms").expect_nothing();
+    t.at("330 ms").expect("ack 1001");
+    assert_eq!(t.end.next_due(), None);
+}
+
+#[test]
+fn the_host_clock_ends_all_waits_at_once() {
+    let mut t = delaying(|c| c.receive.ack_clock = AckClock::Host);
+    t.at("130 ms").data(1..1001).at("200 ms").expect("ack 1001");
+    t.data(1001..2001).at("399 ms").expect_nothing().at("400 ms").expect("ack 2001");
+}
+
+#[test]
+fn a_delay_of_nothing_acknowledges_each_segment() {
+    delaying(|c| c.receive.ack_delay = duration("0 s")).data(1..1001).expect("ack 1001");
+}
+
+#[test]
+fn data_the_other_way_carries_the_ack() {
+    let mut t = delaying(|_| {});
+    t.data(1..1001).write(100).expect("1:101");
+    assert_eq!(t.last().ack, crate::script::PEER_ISN.at(1001));
+    t.at("1 s").expect("1:101"); // by its timer; no ACK of its own was due
+}
+
+#[test]
+fn a_gap_is_reported_at_once_and_so_is_its_filling() {
+    let mut t = delaying(|_| {});
+    t.data(1001..2001).expect("ack 1").data(3001..4001).expect("ack 1");
+    t.data(1..1001).expect("ack 2001").data(2001..3001).expect("ack 4001");
+    t.data(4001..5001).expect_nothing();
+}
+
+#[test]
+fn a_fin_is_acknowledged_at_once() {
+    delaying(|_| {}).data(1..101).expect_nothing().fin().expect("ack 102");
+}
+
+#[test]
+fn the_first_segments_are_acknowledged_at_once_by_linux() {
+    let mut t = delaying(|c| c.receive.quick_acks = 2);
+    t.data(1..1001).expect("ack 1001").data(1001..2001).expect("ack 2001");
+    t.data(2001..3001).expect_nothing();
+}
+
+// ---- Timestamps ----
+
+fn stamped(change: impl FnOnce(&mut Config)) -> Script {
+    delaying(|c| {
+        c.send.timestamps = true;
+        change(c);
+    })
+}
+
+fn stamps(t: &Script) -> Timestamps {
+    t.last().timestamps.expect("timestamps were agreed on")
+}
+
+#[test]
+fn every_segment_carries_the_clock_and_what_it_echoes() {
+    let mut t = stamped(|_| {});
+    assert_eq!(stamps(&t), Timestamps { value: 1, echo: 1000 });
+    t.at("250 ms").write(100).ignore();
+    assert_eq!(stamps(&t), Timestamps { value: 251, echo: 1000 });
+    assert_eq!(t.sender().smss(), 988, "RFC 6691: the option's 12 bytes come off");
+}
+
+#[test]
+fn the_rtt_comes_from_the_echo_even_for_a_retransmission() {
+    // RFC 7323 §4.1
+    let mut t = stamped(|_| {});
+    t.write(900).ignore().at("1 s").expect("1:901").at("1.1 s");
+    t.timestamps = Some(Timestamps { value: 2000, echo: 1001 });
+    t.ack(901).expect_nothing();
+    assert_eq!(t.sender().rtt().last_sample().0, Some(duration("100 ms")));
+}
+
+#[test]
+fn a_delayed_ack_echoes_the_first_segment_it_is_for() {
+    // RFC 7323 §4.3
+    let mut t = stamped(|_| {});
+    t.timestamps = Some(Timestamps { value: 2000, echo: 1 });
+    t.data(1..901);
+    t.timestamps = Some(Timestamps { value: 2050, echo: 1 });
+    t.data(901..1801).ignore();
+    assert_eq!(stamps(&t).echo, 2000);
+}
+
+#[test]
+fn a_segment_after_a_gap_is_not_echoed() {
+    let mut t = stamped(|_| {});
+    t.timestamps = Some(Timestamps { value: 3000, echo: 1 });
+    t.data(901..1801).expect("ack 1");
+    assert_eq!(stamps(&t).echo, 1000);
+}
+
+#[test]
+fn paws_drops_a_segment_from_before() {
+    // RFC 7323 §5.3: within the window by its number, too old by its clock.
+    let mut t = stamped(|_| {});
+    t.timestamps = Some(Timestamps { value: 5000, echo: 1 });
+    t.data(1..901);
+    t.timestamps = Some(Timestamps { value: 4999, echo: 1 });
+    t.data(901..1801).expect("ack 901");
+    assert_eq!(t.end.stats().segments_refused, 1);
+}
+
+#[test]
+fn paws_lets_a_reset_through() {
+    let mut t = stamped(|_| {});
+    t.timestamps = Some(Timestamps { value: 1, echo: 1 });
+    t.reset(1).expect_nothing();
+    assert_eq!(t.end.state(), farpath_tcp::State::Closed);
+}
+
+#[test]
+fn after_24_days_of_silence_an_old_clock_is_no_reason_to_refuse() {
+    // RFC 7323 §5.5
+    let mut t = stamped(|_| {});
+    t.at("2160000 s"); // 25 days
+    t.timestamps = Some(Timestamps { value: 1000u32.wrapping_add(2_160_000_000), echo: 1 });
+    t.data(1..901).at("2160001 s").expect("ack 901");
+}
