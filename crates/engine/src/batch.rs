@@ -47,8 +47,9 @@ pub fn run_all<E: From<EngineError> + Send>(
     let mut taken = 0;
     let result = std::thread::scope(|scope| {
         scope.spawn(move || {
-            // One at a time, in order: a slow first job must not leave its neighbours' work for last.
-            (0..jobs.len()).into_par_iter().with_max_len(1).for_each_with(sender, |sender, index| {
+            // Begun in their order, so that few finished runs wait for an earlier one: halves of the list, which is
+            // how indices are split by default, would keep every result of the second half in memory.
+            (0..jobs.len()).par_bridge().for_each_with(sender, |sender, index| {
                 if !stop.load(Ordering::Relaxed) {
                     // The receiver is gone only when it has failed and nobody wants the rest.
                     let _ = sender.send((index, run_one(experiment, jobs[index])));

@@ -3,9 +3,8 @@
 use farpath_experiment::Output;
 use farpath_path::Direction;
 use farpath_run::{Metric, SegmentEvent, SegmentRow, SeriesRow};
-use farpath_sim::{Observer, Packet, PacketEvent};
-use farpath_tcp::Connection;
-use farpath_units::{Bytes, Duration, Instant};
+use farpath_sim::{FlowView, Observer, Packet, PacketEvent};
+use farpath_units::{Duration, Instant};
 
 /// The metrics of a series, in the order in which they are looked at.
 const METRICS: [Metric; 11] = [
@@ -23,6 +22,11 @@ const METRICS: [Metric; 11] = [
 ];
 
 /// Records what the experiment asks for: a series' value when it changes, and every segment.
+///
+/// A value is looked at whenever one of the flow's ends has been told something and has sent what it could: what
+/// comes and goes within such a moment (the first segments of a burst in `flight_size`) is not seen. `queue` is
+/// [`FlowView::backlog`]: the longest queue in the flow's data direction just after the last packet, of any flow, was
+/// offered to it. It rises in time, and is seen to fall when the next packet comes.
 pub(crate) struct Recorder {
     output: Output,
     /// Per flow: the values last written, in the order of [`METRICS`], and the number of RTT samples.
@@ -41,10 +45,6 @@ impl Recorder {
         // A drop further down the path is known when the packet is offered: put in its place in time.
         self.segments.sort_by_key(|row| row.time);
         (self.series, self.segments)
-    }
-
-    fn push(&mut self, time: Instant, flow: u32, metric: Metric, value: u64) {
-        self.series.push(SeriesRow { time, flow, metric, value });
     }
 }
 
@@ -77,11 +77,11 @@ impl Observer for Recorder {
         });
     }
 
-    fn state(&mut self, now: Instant, flow: u32, sender: &Connection, read: u64, backlog: Option<Bytes>) {
-        if !self.output.series || sender.established_at().is_none() {
+    fn state(&mut self, now: Instant, flow: FlowView<'_>) {
+        if !self.output.series || flow.sender.established_at().is_none() {
             return;
         }
-        let half = sender.sender();
+        let half = flow.sender.sender();
         let window = half.window();
         let ns = |duration: Duration| duration.as_nanos();
         let values = [
@@ -94,20 +94,22 @@ impl Observer for Recorder {
             half.rtt().rttvar().map(ns),
             Some(ns(half.rtt().rto())),
             Some(half.rwnd()),
-            Some(read),
+            Some(flow.bytes_read),
             Some(half.acked()),
-            backlog.map(|bytes| bytes.0),
+            flow.backlog().map(|bytes| bytes.0),
         ];
-        let (last, sampled) = self.last[flow as usize];
+        let (sample, samples) = half.rtt().last_sample();
+        let (last, sampled) = core::mem::replace(&mut self.last[flow.number as usize], (values, samples));
+        let mut push = |metric, value| {
+            self.series.push(SeriesRow { time: now, flow: flow.number, metric, value });
+        };
         for ((metric, value), last) in METRICS.into_iter().zip(values).zip(last) {
             if let Some(value) = value.filter(|_| value != last) {
-                self.push(now, flow, metric, value);
+                push(metric, value);
             }
         }
-        let (sample, samples) = half.rtt().last_sample();
         if let Some(sample) = sample.filter(|_| samples != sampled) {
-            self.push(now, flow, Metric::RttSample, ns(sample));
+            push(Metric::RttSample, ns(sample));
         }
-        self.last[flow as usize] = (values, samples);
     }
 }

@@ -3,10 +3,11 @@
 use crate::record::Recorder;
 use crate::{EngineError, empty_run};
 use farpath_experiment::{Opener, Point, Scenario};
+use farpath_path::DropCause;
 use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run};
 use farpath_sim::{FlowEnd, FlowResult, FlowSetup, Setup, Silent};
 use farpath_tcp::CloseReason;
-use farpath_units::{Bytes, Duration, Instant};
+use farpath_units::{Bytes, Instant};
 use std::borrow::Cow;
 
 /// Simulates one point with one seed.
@@ -61,13 +62,12 @@ fn row(number: u32, setup: &FlowSetup, result: &FlowResult) -> FlowRow {
         FlowEnd::Failed(reason) => (Outcome::Aborted, reason.describe()),
         FlowEnd::Horizon => (Outcome::Horizon, ""),
     };
-    let mut drops_by_cause: Vec<(Cow<'static, str>, u64)> = Vec::new();
-    for (cause, count) in result.drops.forward.iter().chain(&result.drops.reverse) {
-        match drops_by_cause.iter_mut().find(|(name, _)| *name == cause.name()) {
-            Some((_, total)) => *total += count,
-            None => drops_by_cause.push((cause.name().into(), *count)),
-        }
-    }
+    let [forward, reverse] = [&result.drops.forward, &result.drops.reverse];
+    let mut drops_by_cause: Vec<(Cow<'static, str>, u64)> = DropCause::ALL
+        .into_iter()
+        .map(|cause| (cause.name().into(), forward.of(cause) + reverse.of(cause)))
+        .filter(|&(_, count)| count > 0)
+        .collect();
     drops_by_cause.sort();
     let rtt = result.sender.sender().rtt();
     FlowRow {
@@ -86,20 +86,20 @@ fn row(number: u32, setup: &FlowSetup, result: &FlowResult) -> FlowRow {
         efficiency: (sent.data_bytes > 0).then(|| result.bytes_read.0 as f64 / sent.data_bytes as f64),
         data_segments: Some(sent.data_segments as f64),
         retransmissions: Some(sent.retransmissions as f64),
-        spurious_retransmissions: Some(result.receiver.receiver().duplicate_segments() as f64),
+        spurious_retransmissions: Some(result.spurious_retransmissions as f64),
         timeouts: Some(sent.timeouts as f64),
         fast_retransmits: Some(sent.fast_retransmits as f64),
         dup_acks: Some(sent.dup_acks as f64),
         pure_acks: Some(result.receiver.stats().pure_acks as f64),
         syns: Some(opener.stats().syns as f64),
         synacks: Some(other.stats().synacks as f64),
-        drops_data_direction: Some(result.drops.forward.values().sum::<u64>() as f64),
-        drops_ack_direction: Some(result.drops.reverse.values().sum::<u64>() as f64),
+        drops_data_direction: Some(forward.total() as f64),
+        drops_ack_direction: Some(reverse.total() as f64),
         drops_by_cause,
         final_cwnd: Some(Bytes(result.sender.sender().window().cwnd)),
         mean_cwnd: Some(result.mean_cwnd),
         min_rtt: rtt.min_rtt(),
         srtt: rtt.srtt(),
-        rto: rtt.srtt().map(|_: Duration| rtt.rto()),
+        rto: rtt.srtt().map(|_| rtt.rto()),
     }
 }

@@ -1,19 +1,18 @@
 //! One flow: two endpoints, the programs that use them, and what became of it.
 
-use crate::{End, FlowSetup, Opener};
-use farpath_path::{DropCause, PerDirection};
+use crate::{End, FlowSetup, Opener, Packet};
+use farpath_path::{DropCounts, PerDirection};
 use farpath_tcp::{CloseReason, Connection, Endpoint, Seq};
 use farpath_units::{Bytes, Duration, Instant, Rate};
-use std::collections::BTreeMap;
 
 /// How a flow ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlowEnd {
-    /// The receiving application has read every byte.
+    /// The receiving application has read every byte; of an empty file, that there is none.
     Completed,
-    /// One end gave up, for this reason.
+    /// One end gave up before that, for this reason.
     Failed(CloseReason),
-    /// Not over at the horizon.
+    /// Not over at the horizon: still under way, or both ends wait for the other without a timer.
     Horizon,
 }
 
@@ -26,13 +25,16 @@ pub struct FlowResult {
     pub ended_at: Instant,
     /// Bytes that the receiving application has read.
     pub bytes_read: Bytes,
-    /// The data sender, as it was at the end.
+    /// The data sender, as the simulation left it.
     pub sender: Connection,
-    /// The data receiver, as it was at the end.
+    /// The data receiver, as the simulation left it.
     pub receiver: Connection,
     /// Drops of the flow's packets by cause, `forward` in the data direction.
-    pub drops: PerDirection<BTreeMap<DropCause, u64>>,
-    /// Congestion window averaged over the time from establishment to the end, bytes.
+    pub drops: PerDirection<DropCounts>,
+    /// Retransmissions of data whose payload the receiver had when they arrived. Copies that the network makes
+    /// right behind a packet are none.
+    pub spurious_retransmissions: u64,
+    /// Congestion window averaged over the time from establishment to `ended_at`, bytes.
     pub mean_cwnd: f64,
 }
 
@@ -50,13 +52,18 @@ pub(crate) struct Flow {
     pub setup: FlowSetup,
     pub sender: Host,
     pub receiver: Host,
-    started: bool,
     unwritten: u64,
+    request_unwritten: u64,
     request_unread: u64,
     bytes_read: u64,
     reader: Reader,
     end: Option<(FlowEnd, Instant)>,
-    pub drops: PerDirection<BTreeMap<DropCause, u64>>,
+    /// Whether the simulation has been told that it need not wait for this flow.
+    reported_over: bool,
+    pub drops: PerDirection<DropCounts>,
+    /// Number of the last retransmission that arrived, to know a copy by.
+    last_retransmission: u64,
+    spurious_retransmissions: u64,
     cwnd: CwndMean,
 }
 
@@ -64,8 +71,23 @@ pub(crate) struct Flow {
 #[derive(Debug, Clone, Copy)]
 enum Reader {
     AtOnce,
-    /// A segment's worth at a time, at a rate; `next` is when the chunk being taken in will have been read.
-    Paced { rate: Rate, chunk: u64, next: Option<Instant> },
+    Never,
+    /// Up to `chunk` bytes at a time, at a rate; what is being read leaves the buffer when it has been.
+    Paced {
+        rate: Rate,
+        chunk: u64,
+        reading: Option<(Instant, u64)>,
+    },
+}
+
+impl Reader {
+    fn new(setup: &FlowSetup) -> Reader {
+        let Some(bytes_per_s) = setup.receiver.receive.read_rate else { return Reader::AtOnce };
+        match Rate::from_bit_per_s(bytes_per_s.saturating_mul(8)) {
+            Some(rate) => Reader::Paced { rate, chunk: setup.receiver.mss.0, reading: None },
+            None => Reader::Never,
+        }
+    }
 }
 
 /// Time integral of the congestion window.
@@ -85,14 +107,21 @@ impl CwndMean {
         if self.since.is_none() {
             (self.since, self.last) = (Some(now), now);
         }
-        self.byte_ns += u128::from(self.cwnd) * u128::from((now - self.last).as_nanos());
-        self.last = now;
+        self.extend_to(now);
         self.cwnd = connection.sender().window().cwnd;
     }
 
-    fn mean(&self) -> f64 {
+    fn extend_to(&mut self, now: Instant) {
+        self.byte_ns += u128::from(self.cwnd) * u128::from(now.saturating_since(self.last).as_nanos());
+        self.last = now;
+    }
+
+    fn mean_until(mut self, end: Instant) -> f64 {
         match self.since {
-            Some(since) if self.last > since => self.byte_ns as f64 / (self.last - since).as_nanos() as f64,
+            Some(since) if end > since => {
+                self.extend_to(end);
+                self.byte_ns as f64 / (end - since).as_nanos() as f64
+            }
             _ => self.cwnd as f64,
         }
     }
@@ -108,23 +137,22 @@ impl Flow {
                 (Connection::listen(&setup.sender, isn[0]), Connection::connect(&setup.receiver, isn[1]))
             }
         };
-        let chunk = setup.receiver.mss.0;
-        let reader = match setup.receiver.receive.read_rate.and_then(|bytes| Rate::from_bit_per_s(bytes * 8)) {
-            None => Reader::AtOnce,
-            Some(rate) => Reader::Paced { rate, chunk, next: None },
-        };
+        let request = if setup.opener == Opener::Receiver { setup.request.0 } else { 0 };
         let host = |connection| Host { connection, timer_at: None };
         Flow {
             setup: setup.clone(),
             sender: host(sender),
             receiver: host(receiver),
-            started: false,
             unwritten: setup.size.0,
-            request_unread: if setup.opener == Opener::Receiver { setup.request.0 } else { 0 },
+            request_unwritten: request,
+            request_unread: request,
             bytes_read: 0,
-            reader,
+            reader: Reader::new(setup),
             end: None,
+            reported_over: false,
             drops: PerDirection::default(),
+            last_retransmission: 0,
+            spurious_retransmissions: 0,
             cwnd: CwndMean::default(),
         }
     }
@@ -136,17 +164,15 @@ impl Flow {
         }
     }
 
-    /// The opener's program starts.
-    pub fn start(&mut self) {
-        self.started = true;
-        if self.request_unread > 0 {
-            self.receiver.connection.write(self.request_unread);
+    /// A packet arrives at the other end.
+    pub fn arrive(&mut self, now: Instant, packet: &Packet) {
+        let had = self.receiver.connection.receiver().duplicate_segments();
+        self.host(packet.from.peer()).connection.on_segment(now, &packet.segment);
+        if packet.retransmission && packet.from == End::Sender && packet.number != self.last_retransmission {
+            self.last_retransmission = packet.number;
+            let has = self.receiver.connection.receiver().duplicate_segments();
+            self.spurious_retransmissions += u64::from(has > had);
         }
-    }
-
-    /// Whether an end may speak: the opener only once its program has started.
-    pub fn may_send(&self) -> bool {
-        self.started
     }
 
     /// The program at `end` does what it can: reads, writes, closes. Gives when it wants to be asked again.
@@ -170,7 +196,7 @@ impl Flow {
             Opener::Sender => true,
             Opener::Receiver => connection.established_at().is_some() && self.request_unread == 0,
         };
-        if ready && self.unwritten > 0 {
+        if ready {
             self.unwritten -= connection.write(self.unwritten);
             if self.unwritten == 0 {
                 connection.close();
@@ -180,36 +206,45 @@ impl Flow {
 
     fn run_receiver(&mut self, now: Instant) -> Option<Instant> {
         let connection = &mut self.receiver.connection;
+        if self.request_unwritten > 0 {
+            self.request_unwritten -= connection.write(self.request_unwritten);
+        }
         let mut ask_again = None;
         match &mut self.reader {
             Reader::AtOnce => self.bytes_read += connection.read(u64::MAX),
-            Reader::Paced { rate, chunk, next } => {
-                if next.is_some_and(|due| due <= now) {
-                    self.bytes_read += connection.read(*chunk);
-                    *next = None;
+            Reader::Never => {}
+            Reader::Paced { rate, chunk, reading } => {
+                if let Some((_, bytes)) = reading.take_if(|(done, _)| *done <= now) {
+                    self.bytes_read += connection.read(bytes);
                 }
-                if next.is_none() && connection.readable() > 0 {
-                    ask_again = Some(now + rate.time_to_send(Bytes(connection.readable().min(*chunk))));
-                    *next = ask_again;
+                if reading.is_none() && connection.readable() > 0 {
+                    let bytes = connection.readable().min(*chunk);
+                    let done = now + rate.time_to_send(Bytes(bytes));
+                    *reading = Some((done, bytes));
+                    ask_again = Some(done);
                 }
             }
         }
-        if self.bytes_read == self.setup.size.0 && self.end.is_none() {
+        let all_read = self.bytes_read == self.setup.size.0;
+        if all_read && self.end.is_none() && (self.bytes_read > 0 || connection.receiver().finished()) {
             self.end = Some((FlowEnd::Completed, now));
             connection.close();
         }
         ask_again
     }
 
-    /// Takes note of what the sender's window is, and of an end that gave up.
-    pub fn observe(&mut self, now: Instant) {
-        self.cwnd.update(now, &self.sender.connection);
-        if self.end.is_none() {
-            let failure = [&self.sender, &self.receiver]
-                .into_iter()
-                .filter_map(|host| host.connection.closed())
-                .find(|(reason, _)| *reason != CloseReason::Finished);
-            self.end = failure.map(|(reason, at)| (FlowEnd::Failed(reason), at));
+    /// Takes note of what changed at `end`: the sender's window, or that it gave up.
+    pub fn observe(&mut self, now: Instant, end: End) {
+        if self.end.is_some() {
+            return;
+        }
+        if end == End::Sender {
+            self.cwnd.update(now, &self.sender.connection);
+        }
+        if let Some((reason, at)) = self.host(end).connection.closed()
+            && reason != CloseReason::Finished
+        {
+            self.end = Some((FlowEnd::Failed(reason), at));
         }
     }
 
@@ -219,14 +254,16 @@ impl Flow {
     }
 
     /// Whether nothing more can happen that anyone asks for: the transfer has failed, or is complete and closed.
-    pub fn is_over(&self) -> bool {
-        match self.end {
+    /// True once only: a stray may still wake a closed connection, which answers with a reset.
+    pub fn comes_to_its_end(&mut self) -> bool {
+        let over = match self.end {
             Some((FlowEnd::Completed, _)) => {
                 self.sender.connection.is_over() && self.receiver.connection.is_over()
             }
             Some(_) => true,
             None => false,
-        }
+        };
+        over && !core::mem::replace(&mut self.reported_over, over)
     }
 
     pub fn into_result(self, horizon: Instant) -> FlowResult {
@@ -235,7 +272,8 @@ impl Flow {
             end,
             ended_at,
             bytes_read: Bytes(self.bytes_read),
-            mean_cwnd: self.cwnd.mean(),
+            spurious_retransmissions: self.spurious_retransmissions,
+            mean_cwnd: self.cwnd.mean_until(ended_at),
             sender: self.sender.connection,
             receiver: self.receiver.connection,
             drops: self.drops,

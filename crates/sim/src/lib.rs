@@ -12,6 +12,6 @@ mod setup;
 
 pub use flow::{FlowEnd, FlowResult};
 pub use network::{Simulation, simulate};
-pub use observer::{Observer, PacketEvent, Silent};
+pub use observer::{FlowView, Observer, PacketEvent, Silent};
 pub use packet::{End, Packet};
 pub use setup::{FlowSetup, Opener, Setup};

@@ -1,7 +1,7 @@
 //! The event loop.
 
 use crate::flow::{Flow, FlowResult};
-use crate::{End, Observer, Packet, PacketEvent, Setup};
+use crate::{End, FlowView, Observer, Packet, PacketEvent, Setup};
 use core::cmp::Reverse;
 use farpath_path::{Departure, Direction, DropCause, Path, PathElement, SpecError, Verdict};
 use farpath_tcp::{Endpoint, Seq};
@@ -97,7 +97,6 @@ impl<'o, O: Observer> Simulation<'o, O> {
         let flow = &mut self.flows[number as usize];
         let end = match wake {
             Wake::Start => {
-                flow.start();
                 // Both: who listens has nothing to say, and the program at the data sender may write already.
                 self.serve(now, number, End::Receiver);
                 End::Sender
@@ -129,28 +128,26 @@ impl<'o, O: Observer> Simulation<'o, O> {
             return;
         }
         self.observer.packet(due, PacketEvent::Received, direction, &packet);
-        let to = packet.from.peer();
-        self.flows[packet.flow as usize].host(to).connection.on_segment(due, &packet.segment);
-        self.serve(due, packet.flow, to);
+        self.flows[packet.flow as usize].arrive(due, &packet);
+        self.serve(due, packet.flow, packet.from.peer());
     }
 
     /// Lets the program at one end act, sends what may be sent, and sees to the timer.
     fn serve(&mut self, now: Instant, number: u32, end: End) {
+        let program_at = self.flows[number as usize].run_program(now, end);
+        self.send(now, number, end);
         let flow = &mut self.flows[number as usize];
-        let was_over = flow.is_over();
-        let program_at = flow.run_program(now, end);
-        if flow.may_send() {
-            self.send(now, number, end);
-        }
-        let flow = &mut self.flows[number as usize];
-        flow.observe(now);
-        if flow.is_over() && !was_over {
-            self.running -= 1;
-        }
-        if end == End::Sender {
-            let backlog = self.path.backlog(flow.setup.direction);
-            self.observer.state(now, number, &flow.sender.connection, flow.bytes_read(), backlog);
-        }
+        flow.observe(now, end);
+        self.running -= usize::from(flow.comes_to_its_end());
+        let view = FlowView {
+            number,
+            sender: &flow.sender.connection,
+            receiver: &flow.receiver.connection,
+            bytes_read: flow.bytes_read(),
+            direction: flow.setup.direction,
+            path: &self.path,
+        };
+        self.observer.state(now, view);
         if let Some(at) = program_at {
             self.wake_at(at, number, Wake::Program);
         }
@@ -164,7 +161,8 @@ impl<'o, O: Observer> Simulation<'o, O> {
             let before = connection.sender().stats().retransmissions;
             let Some(segment) = connection.poll_segment(now) else { return };
             let retransmission = connection.sender().stats().retransmissions > before;
-            let packet = Packet { flow: number, from: end, retransmission, segment };
+            let sent = connection.stats().segments_sent;
+            let packet = Packet { flow: number, from: end, number: sent, retransmission, segment };
             self.observer.packet(now, PacketEvent::Sent, direction, &packet);
             if let Verdict::Dropped { at, cause, packet } = self.path.offer(now, direction, packet) {
                 self.note_drop(at, direction, cause, &packet);
@@ -178,7 +176,7 @@ impl<'o, O: Observer> Simulation<'o, O> {
             End::Sender => Direction::Forward,
             End::Receiver => Direction::Reverse,
         };
-        *self.flows[packet.flow as usize].drops[towards].entry(cause).or_insert(0) += 1;
+        self.flows[packet.flow as usize].drops[towards].add(cause);
     }
 
     /// Timers are lazy: an event is queued only where none stands for an earlier time, and one that comes too early

@@ -1,7 +1,7 @@
 //! Watching a simulation without changing it.
 
 use crate::Packet;
-use farpath_path::{Direction, DropCause};
+use farpath_path::{Direction, DropCause, Path, PathElement};
 use farpath_tcp::Connection;
 use farpath_units::{Bytes, Instant};
 
@@ -16,13 +16,42 @@ pub enum PacketEvent {
     Dropped(DropCause),
 }
 
-/// Told of every packet, and of every moment at which a data sender may have changed. Does nothing by itself.
+/// A flow as it is between two events.
+#[derive(Debug, Clone, Copy)]
+pub struct FlowView<'a> {
+    /// Which flow, by number.
+    pub number: u32,
+    /// The data sender.
+    pub sender: &'a Connection,
+    /// The data receiver.
+    pub receiver: &'a Connection,
+    /// Bytes that the receiving application has read.
+    pub bytes_read: u64,
+    pub(crate) direction: Direction,
+    pub(crate) path: &'a Path<Packet>,
+}
+
+impl FlowView<'_> {
+    /// IP bytes that wait in the longest queue of the path, in this flow's data direction; `None` on a path without
+    /// a queue.
+    ///
+    /// It is what waited just after the last packet, of whatever flow, was offered to that queue, without the packet
+    /// being sent. A queue that drains is seen to have drained when the next packet comes: between packets the value
+    /// is an upper bound. On a path of several stages a packet reaches a later queue when its hop is due.
+    pub fn backlog(&self) -> Option<Bytes> {
+        self.path.backlog(self.direction)
+    }
+}
+
+/// Told of every packet, and of every moment at which a flow may have changed. Does nothing by itself.
+///
+/// `now` never goes backwards, but for a drop: where it happens further down the path, it is told when the packet
+/// is sent, with the time at which it will happen.
 pub trait Observer {
     /// Something happened to a packet that goes `direction` way over the path.
     fn packet(&mut self, _now: Instant, _event: PacketEvent, _direction: Direction, _packet: &Packet) {}
-    /// A flow's data sender has been told something, and has sent what it could. `read` is what the receiving
-    /// application has, `backlog` what waits in the path's longest queue in the data direction.
-    fn state(&mut self, _now: Instant, _flow: u32, _sender: &Connection, _read: u64, _backlog: Option<Bytes>) {}
+    /// One end of a flow has been told something, and has sent what it could.
+    fn state(&mut self, _now: Instant, _flow: FlowView<'_>) {}
 }
 
 /// Watches nothing; costs nothing.

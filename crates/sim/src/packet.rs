@@ -38,6 +38,8 @@ pub struct Packet {
     pub flow: u32,
     /// Which end sent it.
     pub from: End,
+    /// Its place among the packets that this end has sent, from 1. A copy that the network makes has its original's.
+    pub number: u64,
     /// Whether its payload had been sent before.
     pub retransmission: bool,
     /// The segment itself, in an IPv4 packet without options.

@@ -1,0 +1,91 @@
+//! The stacks of the published and measured numbers.
+
+use farpath_tcp::Config;
+use farpath_tcp::config::*;
+use farpath_units::{Bytes, Duration};
+
+/// Riverbed Modeler as the high-BER paper sets it up (Sarkar, Ammann, Zabir: Electronics 2022, 11, 2254, Table 2).
+pub fn riverbed() -> Config {
+    let mut c = Config::default();
+    c.receive.buffer = Bytes(8760);
+    c.congestion.initial_window = 2;
+    c.congestion.initial_ssthresh = Some(Bytes(65_535));
+    c.congestion.slow_start = SlowStartGrowth::PerAck;
+    c.congestion.avoidance = AvoidanceGrowth::PerAck;
+    c.congestion.restart_after_idle = false;
+    c.congestion.ssthresh_from = SsthreshFrom::WindowSegments;
+    c.congestion.ssthresh_on_repeated_timeout = true;
+    c.recovery.algorithm = RecoveryAlgorithm::Reno;
+    c.recovery.limited_transmit = false;
+    c.recovery.recover_guard = false;
+    c.rto.initial = Duration::from_secs(3);
+    c.rto.max = Duration::from_secs(64);
+    c.rto.tick = Duration::from_millis(500);
+    c.rto.after_syn_timeout = None;
+    c.handshake.syn_attempts = None;
+    c.handshake.synack_attempts = None;
+    c.handshake.data_retries = None;
+    c.send.nagle = false;
+    c
+}
+
+/// ns-3.44's `TcpNewReno` with the attributes of the measured runs: a 6-segment buffer, retries raised so that
+/// nothing gives up. What the source says and no attribute changes: the first data segment is acknowledged at once;
+/// every ACK of a segment sent once is an RTT sample, also of a SYN sent twice; any new ACK ends the back-off; the
+/// ceiling of the RTO is 60 s; a duplicate ACK *at* `recover` may start a fast retransmit, which RFC 6582 §3.2 step 1
+/// and our guard do not allow.
+pub fn ns3_newreno() -> Config {
+    let mut c = Config::default();
+    c.receive.buffer = Bytes(8760);
+    c.receive.quick_acks = 1;
+    c.congestion.initial_window = 2;
+    c.congestion.slow_start = SlowStartGrowth::PerAck;
+    c.congestion.avoidance = AvoidanceGrowth::PerAck;
+    c.congestion.restart_after_idle = false;
+    c.congestion.ssthresh_on_repeated_timeout = true;
+    c.recovery.recover_guard = false;
+    c.recovery.partial_ack_timer = PartialAckTimer::SlowButSteady;
+    c.rto.initial = Duration::from_secs(3);
+    c.rto.tick = Duration::ZERO;
+    c.rto.sampling = RttSampling::EveryAck;
+    c.rto.backoff_reset = BackoffReset::AnyAck;
+    c.rto.karn_on_syn = false;
+    c.rto.after_syn_timeout = None;
+    c.handshake.syn_attempts = Some(30);
+    c.handshake.synack_attempts = Some(30);
+    c.handshake.synack_shared_budget = true;
+    c.handshake.data_retries = Some(30);
+    c.handshake.reset_when_closed = false;
+    c.send.nagle = false;
+    c
+}
+
+/// As near as our switches come to ns-3.44's `TcpLinuxReno`: growth by acknowledged segments, and only while `cwnd`
+/// is what limits. Its `ssthresh` after a loss is half of `cwnd`, also where the peer's window is the smaller one;
+/// ours is half of what was in flight.
+pub fn ns3_linux_reno() -> Config {
+    let mut c = ns3_newreno();
+    c.congestion.slow_start = SlowStartGrowth::TwoSegments;
+    c.congestion.avoidance = AvoidanceGrowth::PerByte;
+    c.congestion.cwnd_validation = true;
+    c
+}
+
+/// The defaults of the RFCs with a 65 535 B window and an initial RTO of 3 s, as everybody had it before 2011.
+pub fn initial_rto_3s() -> Config {
+    let mut c = Config::default();
+    c.congestion.initial_window = 2;
+    c.rto.initial = Duration::from_secs(3);
+    c.send.nagle = false;
+    c
+}
+
+/// A stack for long fat paths: SACK, window scaling, timestamps.
+pub fn long_fat(buffer: u64) -> Config {
+    let mut c = Config::default();
+    c.receive.buffer = Bytes(buffer);
+    c.recovery.sack = true;
+    c.send.window_scaling = true;
+    c.send.timestamps = true;
+    c
+}
