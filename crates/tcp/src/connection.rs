@@ -416,6 +416,7 @@ impl Connection {
                 // Our last ACK was lost (RFC 9293 §3.10.7.4, eighth step, TIME-WAIT).
                 self.enter_time_wait(now);
             }
+            self.take_ack_of_old(now, seg, start);
             self.refuse(seg);
             return;
         };
@@ -462,6 +463,22 @@ impl Connection {
             if self.receiver.finished() {
                 self.on_fin_received(now);
             }
+        }
+    }
+
+    // DEVIATES RFC 9293 §3.10.7.4: the ACK of a segment from before the window counts, as in BSD. Where each end has
+    // a FIN or a probe beyond the other's shut window, both speak from before the window: they would answer one
+    // another's ACKs for ever and learn nothing.
+    fn take_ack_of_old(&mut self, now: Instant, seg: &Segment, start: Option<u64>) {
+        let Some(start) = start.filter(|&start| start < self.receiver.next()) else { return };
+        let plain = seg.flags.contains(Flags::ACK) && !seg.flags.intersects(Flags::SYN | Flags::RST);
+        let ack = seg.ack.position(self.isn, self.sender.una);
+        if let Some(ack) = ack.filter(|&ack| ack > self.sender.una && self.sender.is_valid_ack(ack))
+            && plain
+            && self.state != State::SynReceived
+            && !self.is_stale(now, seg)
+        {
+            self.on_acknowledgment(now, seg, start, ack);
         }
     }
 

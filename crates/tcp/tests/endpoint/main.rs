@@ -5,8 +5,10 @@ mod congestion;
 mod handshake;
 mod script;
 mod teardown;
+mod transfers;
 mod window;
 
+mod pipe;
 mod recovery_newreno;
 mod recovery_reno;
 mod recovery_sack;
