@@ -1,15 +1,11 @@
 //! Makes the checks of a paper, and says what came out.
 
-use super::metric;
+use super::PaperError;
+use super::claim::{Check, CheckEngine, Claim, Paper};
 use super::number::Numbers;
-use super::{Check, CheckEngine, Claim, OverPoints, OverSeeds, Paper, PaperError, file_of};
+use super::reproduce::{Reproduced, Runs, reproduce};
 use core::fmt;
-use farpath_engine::{EngineError, jobs, run_all};
-use farpath_experiment::{Experiment, Override, shipped_experiments};
-use farpath_run::{Engine, Run};
-use farpath_units::Duration;
 use serde_json::{Value, json};
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a check says of its claim.
@@ -84,12 +80,6 @@ impl Checked {
     }
 }
 
-/// Runs that several checks share: made once per experiment and changes.
-#[derive(Debug, Default)]
-pub struct Runs {
-    made: HashMap<String, Vec<Run>>,
-}
-
 /// Makes every check of a paper, in order, and hands each to `take` when it is made. Stops before the next one
 /// when `stop` is set; false when it did.
 pub fn check_paper(
@@ -100,170 +90,67 @@ pub fn check_paper(
 ) -> Result<bool, PaperError> {
     for claim in &paper.claims {
         for check in &claim.checks {
-            if stop.load(Ordering::Relaxed) {
-                return Ok(false);
-            }
-            let fault = |problem: String| PaperError::Check {
-                paper: paper.id.clone(),
-                claim: claim.id.clone(),
-                problem,
-            };
             let reproduced = match &check.not_run {
-                Some(_) => None,
-                None => Some(reproduce(paper, check, runs, stop).map_err(fault)?),
+                Some(_) => Ok(None),
+                None => reproduce(paper, check, runs, stop).map(Some),
             };
+            // What was interrupted is no answer, and no fault either.
             if stop.load(Ordering::Relaxed) {
                 return Ok(false);
             }
-            take(judge(claim, check, reproduced).map_err(fault)?);
+            take(judge(claim, check, reproduced.map_err(|problem| paper.fault(claim, problem))?));
         }
     }
     Ok(true)
 }
 
-fn judge(claim: &Claim, check: &Check, reproduced: Option<Numbers>) -> Result<Checked, String> {
-    let expected = check.correct.as_ref().or(check.published.as_ref());
-    let (verdict, reason) = match (&reproduced, &check.not_run) {
-        (None, why) => (Verdict::NotRun, why.clone().unwrap_or_default()),
-        (Some(found), _) => {
-            if let Some(fault) = check.rule.fault(expected) {
-                return Err(fault);
-            }
-            let holds = check.rule.holds(found, expected);
-            let as_printed = match (&check.correct, &check.published) {
-                (Some(_), Some(published)) => check.rule.holds(found, Some(published)),
-                _ => false,
-            };
-            match (&claim.erratum, holds) {
-                (_, false) => (Verdict::Differs, differs(check, found, expected, &claim.reason)),
-                (Some(_), true) if as_printed => (
-                    Verdict::Differs,
-                    "listed as an erratum, and what is printed passes the rule too".to_owned(),
-                ),
-                // A claim can be wrong in one number and right in another: only a check with a correction is about it.
-                (Some(erratum), true) if check.correct.is_some() || check.published.is_none() => {
-                    (Verdict::Erratum, erratum.clone())
-                }
-                (_, true) => (Verdict::Reproduced, claim.reason.clone()),
-            }
-        }
+fn judge(claim: &Claim, check: &Check, reproduced: Option<Reproduced>) -> Checked {
+    let expected = check.expected();
+    let (verdict, reason) = match &reproduced {
+        None => (Verdict::NotRun, check.not_run.clone().unwrap_or_default()),
+        Some(found) => verdict(claim, check, found, expected.as_ref()),
     };
-    Ok(Checked {
+    Checked {
         claim: claim.id.clone(),
         statement: claim.statement.clone(),
         engine: check.engine,
         what: check.what.clone(),
-        published: check.published.clone(),
-        reproduced,
+        published: check.published.clone().or(check.correct.is_none().then_some(expected).flatten()),
+        reproduced: reproduced.map(|found| found.numbers),
         rule: check.rule.to_string(),
         verdict,
         reason,
-    })
+    }
 }
 
-fn differs(check: &Check, found: &Numbers, expected: Option<&Numbers>, reason: &str) -> String {
+fn verdict(
+    claim: &Claim,
+    check: &Check,
+    found: &Reproduced,
+    expected: Option<&Numbers>,
+) -> (Verdict, String) {
+    let reason = if check.reason.is_empty() { &claim.reason } else { &check.reason };
+    if !check.rule.holds(&found.numbers, expected) {
+        return (Verdict::Differs, differs(check, found, expected, reason));
+    }
+    // A claim can be wrong in one number and right in another: only a check with a correction is about the wrong one.
+    match (&claim.erratum, &check.correct) {
+        (Some(_), Some(_)) if check.rule.holds(&found.numbers, check.published.as_ref()) => {
+            let reason = "listed as an erratum, and what is printed passes the rule too";
+            (Verdict::Differs, reason.to_owned())
+        }
+        (Some(erratum), Some(_)) => (Verdict::Erratum, erratum.clone()),
+        _ => (Verdict::Reproduced, reason.clone()),
+    }
+}
+
+fn differs(check: &Check, found: &Reproduced, expected: Option<&Numbers>, reason: &str) -> String {
     let beside = expected.map_or(String::new(), |expected| format!(" beside {expected}"));
-    let reason = if reason.is_empty() { String::new() } else { format!(". {reason}") };
-    format!("{found}{beside} is not {}{reason}", check.rule)
-}
-
-fn reproduce(paper: &Paper, check: &Check, runs: &mut Runs, stop: &AtomicBool) -> Result<Numbers, String> {
-    match (&check.formula, &check.experiment, &check.metric) {
-        (Some(formula), None, None) if check.engine == CheckEngine::Predict => {
-            farpath_model::evaluate(formula, &check.args)
-                .map(Numbers)
-                .map_err(|error| format!("{formula}: {error}"))
+    let mut text = format!("{}{beside} is not {}", found.numbers, check.rule);
+    for more in [found.remark.as_str(), reason] {
+        if !more.is_empty() {
+            text = format!("{text}. {more}");
         }
-        (None, Some(experiment), Some(metric)) => {
-            let engine = match check.engine {
-                CheckEngine::Predict => Engine::Predict,
-                CheckEngine::Simulate => Engine::Simulate,
-                other => return Err(format!("the `{}` engine is not part of this version", other.name())),
-            };
-            let runs = runs.of(paper, experiment, check, engine, stop)?;
-            let time = check.time.as_deref().map(str::parse::<Duration>).transpose();
-            over_points(check, metric, time.map_err(|error| format!("time: {error}"))?, runs)
-        }
-        _ => Err("a check has either `formula` (engine `predict`) or `experiment` and `metric`".to_owned()),
     }
-}
-
-fn over_points(check: &Check, metric: &str, time: Option<Duration>, runs: &[Run]) -> Result<Numbers, String> {
-    let mut points: Vec<Vec<f64>> = Vec::new();
-    for run in runs {
-        let point = run.point as usize;
-        points.resize_with(points.len().max(point + 1), Vec::new);
-        points[point].push(metric::value(run, metric, time)?);
-    }
-    let values: Vec<f64> = points.iter().map(|seeds| over_seeds(check.over_seeds, seeds)).collect();
-    let (Some(first), Some(last)) = (values.first(), values.last()) else {
-        return Err("no run was made".to_owned());
-    };
-    Ok(Numbers(match check.over_points {
-        OverPoints::Each => values,
-        OverPoints::Difference => vec![last - first],
-        OverPoints::Ratio => vec![last / first],
-        OverPoints::Spread => vec![over_seeds(OverSeeds::Spread, &values)],
-    }))
-}
-
-fn over_seeds(how: OverSeeds, values: &[f64]) -> f64 {
-    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    match how {
-        OverSeeds::Mean => values.iter().sum::<f64>() / values.len() as f64,
-        OverSeeds::Min => least,
-        OverSeeds::Max => most,
-        OverSeeds::Spread => most - least,
-    }
-}
-
-impl Runs {
-    fn of(
-        &mut self,
-        paper: &Paper,
-        name: &str,
-        check: &Check,
-        engine: Engine,
-        stop: &AtomicBool,
-    ) -> Result<&[Run], String> {
-        let overrides = check
-            .set
-            .iter()
-            .map(|(key, value)| format!("{key}={}", plain(value)).parse::<Override>())
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| error.to_string())?;
-        let changes: Vec<&str> = overrides.iter().map(Override::text).collect();
-        let key = format!("{name} {engine} {}", changes.join(" "));
-        if !self.made.contains_key(&key) {
-            let (text, origin) = experiment_text(paper, name)?;
-            let experiment =
-                Experiment::parse(text, &origin, &overrides).map_err(|error| error.to_string())?;
-            let mut made = Vec::new();
-            run_all(&experiment, &jobs(&experiment, &[engine]), stop, |run| {
-                made.push(run);
-                Ok::<(), EngineError>(())
-            })
-            .map_err(|error| format!("{name}: {error}"))?;
-            self.made.insert(key.clone(), made);
-        }
-        Ok(&self.made[&key])
-    }
-}
-
-/// A text value without its quotes: as it would be typed behind `--set`.
-fn plain(value: &toml::Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-/// The paper's own experiment of this name, else the shipped one.
-fn experiment_text(paper: &Paper, name: &str) -> Result<(&'static str, String), String> {
-    if let Some(text) = file_of(&paper.id, name) {
-        return Ok((text, format!("papers/{}/{name}.toml", paper.id)));
-    }
-    shipped_experiments()
-        .into_iter()
-        .find(|file| file.name == name)
-        .map(|file| (file.text, format!("experiments/{name}.toml")))
-        .ok_or_else(|| format!("there is no experiment `{name}`, neither of the paper nor shipped"))
+    text
 }

@@ -1,6 +1,6 @@
 //! What a check takes from a run: a column of its flows, or something read off its series and segments.
 
-use farpath_run::{FlowRow, Metric, Run, SegmentEvent, SegmentRow, SeriesRow};
+use farpath_run::{FlowRow, Metric, Outcome, Run, SegmentEvent, SegmentRow, SeriesRow};
 use farpath_units::{Duration, Instant};
 
 /// Bits of the TCP header's flags.
@@ -13,45 +13,41 @@ pub(super) fn value(run: &Run, name: &str, time: Option<Duration>) -> Result<f64
         return value.ok_or_else(|| format!("`{name}` is not known: the flow ended as `{}`", flow.outcome));
     }
     let time = || time.ok_or_else(|| format!("`{name}` needs `time`"));
+    let data =
+        |event| run.segments.iter().filter(move |row| row.event == event && row.len > 0).count() as f64;
     match name {
-        "acked_at" => series_at(&run.series, Metric::Acked, time()?),
-        "cwnd_at" => series_at(&run.series, Metric::Cwnd, time()?),
-        "peak_receive_rate" => peak_rate(&run.series, time()?),
-        _ => of_recovery(run, name, time),
+        "throughput_from_clock_byte_per_s" => {
+            let transfer = flow.transfer_time.ok_or("the transfer was not completed")?;
+            Ok(flow.bytes.0 as f64 / (transfer + time()?).as_secs_f64())
+        }
+        "peak_receive_rate_byte_per_s" => peak_rate(&run.series, time()?),
+        "data_packets_sent" => Ok(data(SegmentEvent::Sent)),
+        "data_packets_lost" => Ok(data(SegmentEvent::Dropped)),
+        _ => of_recovery(run, name),
     }
 }
 
-/// A column of the flows table, or a quotient of two; `None` where there is no such column.
+/// A column of the flows table, or a sum of two; `None` where there is no such column.
 fn of_flow(flow: &FlowRow, name: &str) -> Option<Option<f64>> {
-    let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
-    let drops = flow.drops_data_direction.zip(flow.drops_ack_direction).map(|(data, acks)| data + acks);
     Some(match name {
-        "transfer_time_s" => seconds(flow.transfer_time),
-        "connect_time_s" => seconds(flow.connect_time),
+        "completed" => Some(f64::from(u8::from(flow.outcome == Outcome::Completed))),
+        "transfer_time_s" => flow.transfer_time.map(Duration::as_secs_f64),
         "bytes_read" => Some(flow.bytes_read.0 as f64),
         "receive_rate_byte_per_s" => flow.goodput_bit_per_s.map(|bits| bits / 8.0),
         "data_segments" => flow.data_segments,
+        "first_transmissions" => {
+            flow.data_segments.zip(flow.retransmissions).map(|(sent, again)| sent - again)
+        }
         "retransmissions" => flow.retransmissions,
         "timeouts" => flow.timeouts,
-        "timeouts_per_retransmission" => flow
-            .timeouts
-            .zip(flow.retransmissions)
-            .map(|(timeouts, sent)| if sent > 0.0 { timeouts / sent } else { 0.0 }),
-        "fast_retransmits" => flow.fast_retransmits,
-        "dup_acks" => flow.dup_acks,
-        "drops" => drops,
-        "data_direction_survival" => {
-            flow.drops_data_direction.zip(flow.data_segments).map(|(lost, sent)| 1.0 - lost / sent)
-        }
         "final_cwnd" => flow.final_cwnd.map(|bytes| bytes.0 as f64),
         "mean_cwnd" => flow.mean_cwnd,
         _ => return None,
     })
 }
 
-/// The last value of a series up to `time` after the run's start.
-fn series_at(series: &[SeriesRow], metric: Metric, time: Duration) -> Result<f64, String> {
-    let until = Instant::ZERO + time;
+/// The last value of a series up to `until`.
+fn series_at(series: &[SeriesRow], metric: Metric, until: Instant) -> Result<f64, String> {
     series
         .iter()
         .filter(|row| row.flow == 0 && row.metric == metric)
@@ -59,6 +55,7 @@ fn series_at(series: &[SeriesRow], metric: Metric, time: Duration) -> Result<f64
         .last()
         .map(|row| row.value as f64)
         .ok_or_else(|| {
+            let time = until.since_start();
             format!("no `{metric}` was recorded by {time}: the experiment needs `output.series = true`")
         })
 }
@@ -66,7 +63,7 @@ fn series_at(series: &[SeriesRow], metric: Metric, time: Duration) -> Result<f64
 /// Most bytes that the receiving application read in any interval of the sampling grid, per second.
 fn peak_rate(series: &[SeriesRow], interval: Duration) -> Result<f64, String> {
     let delivered = || series.iter().filter(|row| row.flow == 0 && row.metric == Metric::Delivered);
-    let end = delivered().last().ok_or("nothing was recorded as delivered")?.time;
+    let end = delivered().next_back().ok_or("nothing was recorded as delivered")?.time;
     let mut rows = delivered().peekable();
     let (mut at, mut before, mut value, mut peak) = (Instant::ZERO, 0, 0, 0);
     while at < end {
@@ -81,59 +78,77 @@ fn peak_rate(series: &[SeriesRow], interval: Duration) -> Result<f64, String> {
 }
 
 /// What is read off the segments around the first drop of a data segment, at the data sender's end.
-fn of_recovery(run: &Run, name: &str, time: impl Fn() -> Result<Duration, String>) -> Result<f64, String> {
-    let segments: Vec<&SegmentRow> = run.segments.iter().filter(|row| row.flow == 0).collect();
-    let Some(lost) = segments.iter().find(|row| row.event == SegmentEvent::Dropped && row.len > 0) else {
-        return Err(format!("there is no metric `{name}`, or no segment was recorded as dropped"));
-    };
-    let again = segments
-        .iter()
-        .find(|row| row.event == SegmentEvent::Sent && row.retransmission && row.seq == lost.seq)
-        .ok_or("the dropped segment was never sent again")?;
-    let sent_first = segments
-        .iter()
-        .find(|row| row.event == SegmentEvent::Sent && row.len > 0 && row.seq == lost.seq)
-        .ok_or("the dropped segment was never sent")?;
-    let data = |row: &&&SegmentRow| row.event == SegmentEvent::Sent && row.len > 0;
+fn of_recovery(run: &Run, name: &str) -> Result<f64, String> {
+    let recovery = Recovery::of(run);
     match name {
-        "dup_acks_before_retransmission" => {
-            let duplicate = |row: &&&SegmentRow| {
-                let pure = row.len == 0 && row.flags & SYN_FIN_RST == 0;
-                row.event == SegmentEvent::Received && pure && row.ack == lost.seq
-            };
-            // The first ACK with that number acknowledges what came before the gap.
-            let acks = segments.iter().filter(duplicate).filter(|row| row.time <= again.time).count();
-            Ok(acks as f64 - 1.0)
+        "dup_acks_before_retransmission" => recovery.map(|r| r.dup_acks_before_retransmission()),
+        "retransmissions_of_lost" => recovery
+            .map(|r| r.data.iter().filter(|row| row.seq == r.lost.seq && row.retransmission).count() as f64),
+        "place_in_window" => recovery.map(|r| r.sent_from_window_start(|row| row.seq == r.lost.seq) + 1.0),
+        "recovery_time_s" => recovery.map(|r| (r.recovered - r.window_start).as_secs_f64()),
+        "data_segments_until_recovered" => {
+            recovery.map(|r| r.sent_from_window_start(|row| row.time >= r.recovered))
         }
-        "retransmissions_of_lost" => {
-            Ok(segments.iter().filter(data).filter(|row| row.seq == lost.seq && row.retransmission).count()
-                as f64)
-        }
-        "ssthresh_after_loss" => series_at(&run.series, Metric::Ssthresh, again.time.since_start()),
-        "retransmission_delay_s" => Ok((again.time - sent_first.time).as_secs_f64()),
-        "data_segments_from_lost_window" => {
-            // From the first segment of the window that the lost one was in: as many before it as came in its cycle.
-            let span = time()?;
-            let begin = window_start(&segments, sent_first);
-            Ok(
-                segments
-                    .iter()
-                    .filter(data)
-                    .filter(|row| row.time >= begin && row.time < begin + span)
-                    .count() as f64,
-            )
-        }
+        "ssthresh_after_loss" => series_at(&run.series, Metric::Ssthresh, recovery?.again),
+        "cwnd_after_recovery" => series_at(&run.series, Metric::Cwnd, recovery?.recovered),
         _ => Err(format!("there is no metric `{name}`")),
     }
 }
 
-/// When the burst began in which `segment` was sent: after the longest silence among the six segments up to it.
-fn window_start(segments: &[&SegmentRow], segment: &SegmentRow) -> Instant {
-    let times: Vec<Instant> = segments
-        .iter()
-        .filter(|row| row.event == SegmentEvent::Sent && row.len > 0 && row.time <= segment.time)
-        .map(|row| row.time)
-        .collect();
-    let recent = &times[times.len().saturating_sub(6)..];
-    recent.windows(2).max_by_key(|pair| (pair[1] - pair[0], pair[1])).map_or(segment.time, |pair| pair[1])
+/// The loss of a data segment and its repair, as the data sender sees it.
+struct Recovery<'a> {
+    /// The data segments that the sender sent.
+    data: Vec<&'a SegmentRow>,
+    /// The ACKs that it received.
+    acks: Vec<&'a SegmentRow>,
+    /// The segment that was dropped first.
+    lost: &'a SegmentRow,
+    /// When the window began to leave that it was in.
+    window_start: Instant,
+    /// When it was sent again.
+    again: Instant,
+    /// When it was acknowledged.
+    recovered: Instant,
+}
+
+impl Recovery<'_> {
+    fn of(run: &Run) -> Result<Recovery<'_>, String> {
+        let rows = |event| run.segments.iter().filter(move |row| row.flow == 0 && row.event == event);
+        let lost = rows(SegmentEvent::Dropped)
+            .find(|row| row.len > 0)
+            .ok_or("no segment was recorded as dropped: the experiment needs `output.segments = true`")?;
+        let data: Vec<&SegmentRow> = rows(SegmentEvent::Sent).filter(|row| row.len > 0).collect();
+        let acks: Vec<&SegmentRow> =
+            rows(SegmentEvent::Received).filter(|row| row.len == 0 && row.flags & SYN_FIN_RST == 0).collect();
+        let first =
+            data.iter().position(|row| row.seq == lost.seq).ok_or("the dropped segment was never sent")?;
+        let again = data.iter().find(|row| row.seq == lost.seq && row.retransmission);
+        let again = again.ok_or("the dropped segment was never sent again")?.time;
+        let recovered = acks
+            .iter()
+            .find(|row| row.time > again && (row.ack.wrapping_sub(lost.seq) as i32) > 0)
+            .ok_or("the dropped segment was never acknowledged")?
+            .time;
+        let window_start = window_start(&data[..=first]);
+        Ok(Recovery { data, acks, lost, window_start, again, recovered })
+    }
+
+    fn dup_acks_before_retransmission(&self) -> f64 {
+        let same = self.acks.iter().filter(|row| row.ack == self.lost.seq && row.time <= self.again).count();
+        // The first ACK with that number acknowledges what came before the gap.
+        same as f64 - 1.0
+    }
+
+    /// How many data segments left from the start of the lost one's window on, until one for which `end` holds.
+    fn sent_from_window_start(&self, end: impl Fn(&SegmentRow) -> bool) -> f64 {
+        let from_start = self.data.iter().skip_while(|row| row.time < self.window_start);
+        from_start.take_while(|row| !end(row)).count() as f64
+    }
+}
+
+/// When the burst began that the last of these segments is part of: after the longest silence among the last six.
+fn window_start(sent: &[&SegmentRow]) -> Instant {
+    let recent = &sent[sent.len().saturating_sub(6)..];
+    let silence = |pair: &&[&SegmentRow]| (pair[1].time - pair[0].time, pair[1].time);
+    recent.windows(2).max_by_key(silence).map_or(sent[sent.len() - 1].time, |pair| pair[1].time)
 }

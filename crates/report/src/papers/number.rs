@@ -45,12 +45,17 @@ impl fmt::Display for Numbers {
 pub(super) fn readable(number: f64) -> String {
     let magnitude = if number == 0.0 { 0 } else { number.abs().log10().floor() as i32 };
     if !(-4..=9).contains(&magnitude) {
-        return format!("{number:.4e}");
+        let text = format!("{number:.4e}");
+        let (digits, exponent) = text.split_once('e').expect("it was written with an exponent");
+        return format!("{}e{exponent}", without_trailing_zeros(digits));
     }
     let decimals = (5 - magnitude).clamp(0, 8) as usize;
-    let text = format!("{number:.decimals$}");
+    without_trailing_zeros(&format!("{number:.decimals$}")).to_owned()
+}
+
+fn without_trailing_zeros(text: &str) -> &str {
     match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        true => text.trim_end_matches('0').trim_end_matches('.'),
         false => text,
     }
 }
@@ -66,7 +71,8 @@ mod tests {
             (6854.0, "6854"),
             (0.0, "0"),
             (1_186_605.98, "1186606"),
-            (1.2e-13, "1.2000e-13"),
+            (1.2e-13, "1.2e-13"),
+            (1e-5, "1e-5"),
         ] {
             assert_eq!(readable(number), text);
         }

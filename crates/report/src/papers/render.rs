@@ -1,0 +1,114 @@
+//! The checks of a paper as a table for a terminal.
+
+use super::check::{Checked, Verdict};
+use super::number::Numbers;
+use comfy_table::{ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width};
+
+/// What stands where there is no number.
+const NONE: &str = "–";
+/// Longest text of what a number is; the statement of a claim can be long.
+const WHAT: usize = 60;
+/// The least that the columns of numbers and rules need beside each other.
+const NARROWEST: u16 = 80;
+
+/// A row per check, below it why numbers are errata, differ or were not run, and a line that counts. Of at most
+/// `width` columns, and never narrower than 80.
+pub fn render(checked: &[Checked], width: u16) -> String {
+    let width = width.max(NARROWEST);
+    let mut table = bare(width);
+    table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')));
+    table.set_header(["claim", "engine", "what", "published", "reproduced", "rule", "verdict"]);
+    for check in checked {
+        let what = if check.what.is_empty() { &check.statement } else { &check.what };
+        table.add_row([
+            check.claim.clone(),
+            check.engine.name().to_owned(),
+            shortened(what),
+            text(check.published.as_ref()),
+            text(check.reproduced.as_ref()),
+            check.rule.clone(),
+            check.verdict.to_string(),
+        ]);
+    }
+    // What is fixed is never broken; the rest is shared out so that lists of numbers break where they must.
+    let free = width - 34;
+    let shares = [None, None, Some(38), Some(20), Some(22), Some(20), None];
+    for (column, share) in table.column_iter_mut().zip(shares) {
+        column.set_constraint(match share {
+            None => ColumnConstraint::ContentWidth,
+            Some(percent) => ColumnConstraint::UpperBoundary(Width::Fixed(free * percent / 100)),
+        });
+    }
+    let reasons = reasons(checked, width);
+    let parts = [finish(&mut table), reasons, counts(checked)];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// The reasons of what was not simply reproduced, each claim's own ones once.
+fn reasons(checked: &[Checked], width: u16) -> String {
+    let mut table = bare(width);
+    table.load_style(TableStyle::new());
+    let mut said = Vec::new();
+    for check in checked.iter().filter(|check| check.verdict != Verdict::Reproduced) {
+        let reason = (check.claim.as_str(), check.verdict, check.reason.as_str());
+        if !said.contains(&reason) {
+            table.add_row([check.claim.clone(), check.verdict.to_string(), check.reason.clone()]);
+            said.push(reason);
+        }
+    }
+    if said.is_empty() {
+        return String::new();
+    }
+    finish(&mut table)
+}
+
+/// `61 reproduced, 14 errata, 1 differs, 2 not run`.
+fn counts(checked: &[Checked]) -> String {
+    let part = |verdict, name: &str| {
+        let count = checked.iter().filter(|check| check.verdict == verdict).count();
+        format!("{count} {name}")
+    };
+    let errata = match checked.iter().filter(|check| check.verdict == Verdict::Erratum).count() {
+        1 => "erratum",
+        _ => "errata",
+    };
+    let parts = [
+        part(Verdict::Reproduced, "reproduced"),
+        part(Verdict::Erratum, errata),
+        part(Verdict::Differs, "differs"),
+        part(Verdict::NotRun, "not run"),
+    ];
+    parts.join(", ") + "\n"
+}
+
+fn text(numbers: Option<&Numbers>) -> String {
+    numbers.map_or_else(|| NONE.to_owned(), Numbers::to_string)
+}
+
+fn shortened(what: &str) -> String {
+    if what.chars().count() <= WHAT {
+        return what.to_owned();
+    }
+    let start: String = what.chars().take(WHAT - 1).collect();
+    // At the end of a word, unless that is far back.
+    let end = start.rfind(' ').filter(|end| *end > WHAT / 2).unwrap_or(start.len());
+    format!("{}…", start[..end].trim_end_matches([',', ';', ':']))
+}
+
+fn bare(width: u16) -> Table {
+    let mut table = Table::new();
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    table
+}
+
+fn finish(table: &mut Table) -> String {
+    for column in table.column_iter_mut() {
+        // With the place of the line that the style does not draw, two blanks between columns.
+        column.set_padding((0, 1));
+    }
+    if let Some(last) = table.column_iter_mut().last() {
+        last.set_padding((0, 0));
+    }
+    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    lines.join("\n") + "\n"
+}

@@ -1,0 +1,205 @@
+//! Where the number of a check comes from.
+
+use super::claim::{Check, CheckEngine, OverPoints, OverSeeds, Paper};
+use super::number::Numbers;
+use super::{file_of, metric};
+use farpath_engine::{EngineError, jobs, run_all};
+use farpath_experiment::{Experiment, Override, Stack, shipped_experiments, to_toml};
+use farpath_model::{Args, evaluate, formulas};
+use farpath_run::{Engine, Run};
+use farpath_units::Duration;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use toml::Table;
+
+/// Runs that several checks share: made once per experiment and changes.
+#[derive(Debug, Default)]
+pub struct Runs {
+    made: HashMap<String, Vec<Run>>,
+}
+
+/// What came out of a check.
+pub(super) struct Reproduced {
+    pub numbers: Numbers,
+    /// What a reader should know of it; mostly nothing.
+    pub remark: String,
+}
+
+impl From<Numbers> for Reproduced {
+    fn from(numbers: Numbers) -> Reproduced {
+        Reproduced { numbers, remark: String::new() }
+    }
+}
+
+/// Computes the number of a check.
+pub(super) fn reproduce(
+    paper: &Paper,
+    check: &Check,
+    runs: &mut Runs,
+    stop: &AtomicBool,
+) -> Result<Reproduced, String> {
+    if let Some(formula) = &check.formula {
+        return of_formula(formula, check).map(Reproduced::from);
+    }
+    if let Some(stack) = &check.stack {
+        return of_stack(stack, check);
+    }
+    let (Some(experiment), Some(metric)) = (&check.experiment, &check.metric) else {
+        return Err("there is nothing to compute".to_owned());
+    };
+    let engine = match check.engine {
+        CheckEngine::Predict => Engine::Predict,
+        _ => Engine::Simulate,
+    };
+    let runs = runs.of(paper, experiment, check, engine, stop)?;
+    let time = check.time.as_deref().map(str::parse::<Duration>).transpose();
+    let time = time.map_err(|error| format!("time: {error}"))?;
+    over_points(check, metric, time, runs).map(Reproduced::from)
+}
+
+/// Asks the closed form once, or once for each entry of the lists among its arguments.
+fn of_formula(name: &str, check: &Check) -> Result<Numbers, String> {
+    let entries = check.args.values().map(|list| list.0.len()).max().unwrap_or(1);
+    if let Some((key, list)) = check.args.iter().find(|(_, list)| ![1, entries].contains(&list.0.len())) {
+        return Err(format!("args.{key} has {} entries, the longest list {entries}", list.0.len()));
+    }
+    let mut results = Vec::new();
+    for entry in 0..entries {
+        let args: Args =
+            check.args.iter().map(|(key, list)| (key.clone(), list.0[entry % list.0.len()])).collect();
+        let values = evaluate(name, &args).map_err(|error| error.to_string())?;
+        match &check.result {
+            None => results.extend(values),
+            Some(result) => {
+                let known = formulas().iter().find(|formula| formula.name == name).map(|f| f.results);
+                let known = known.unwrap_or_default();
+                let place = known.iter().position(|other| other == result).ok_or_else(|| {
+                    format!("`{name}` has no result `{result}`; it has {}", known.join(", "))
+                })?;
+                results.push(values[place]);
+            }
+        }
+    }
+    Ok(Numbers(results))
+}
+
+/// How many of the listed attributes the stack has, and which it has not.
+fn of_stack(name: &str, check: &Check) -> Result<Reproduced, String> {
+    let stack = Stack::load(name).map_err(|error| error.to_string())?;
+    let whole: Table = to_toml(&stack.config).parse().map_err(|error| format!("{name}: {error}"))?;
+    let mut missing = Vec::new();
+    for (attribute, parameters) in &check.attributes {
+        // With these parameters it is the same stack, if it has them: `3 s` and `3000 ms` are read alike.
+        let mut changed = whole.clone();
+        changed.insert("title".to_owned(), attribute.as_str().into());
+        for (key, value) in parameters {
+            match (changed.get_mut(key).and_then(toml::Value::as_table_mut), value.as_table()) {
+                (Some(section), Some(values)) => section.extend(values.clone()),
+                _ => drop(changed.insert(key.clone(), value.clone())),
+            }
+        }
+        let same = Stack::parse(&changed.to_string(), attribute).map_err(|error| error.to_string())?;
+        if same.config != stack.config {
+            missing.push(attribute.as_str());
+        }
+    }
+    let remark =
+        if missing.is_empty() { String::new() } else { format!("{name} has not: {}", missing.join(", ")) };
+    let equal = check.attributes.len() - missing.len();
+    Ok(Reproduced { numbers: Numbers(vec![equal as f64]), remark })
+}
+
+fn over_points(check: &Check, metric: &str, time: Option<Duration>, runs: &[Run]) -> Result<Numbers, String> {
+    let (above, below) = match metric.split_once(" / ") {
+        Some((above, below)) => (above, Some(below)),
+        None => (metric, None),
+    };
+    let of = |metric| per_point(check.over_seeds, metric, time, runs);
+    let mut values = of(above)?;
+    if let Some(below) = below {
+        for (value, below) in values.iter_mut().zip(of(below)?) {
+            *value /= below;
+        }
+    }
+    let (&first, later) = values.split_first().ok_or("no run was made")?;
+    let mean = later.iter().sum::<f64>() / later.len() as f64;
+    Ok(Numbers(match check.over_points {
+        OverPoints::Each => values,
+        OverPoints::OverFirst => later.iter().map(|value| value / first).collect(),
+        OverPoints::MeanLessFirst => vec![mean - first],
+        OverPoints::Spread => vec![spread(&values)],
+    }))
+}
+
+/// One number for each point.
+fn per_point(how: OverSeeds, metric: &str, time: Option<Duration>, runs: &[Run]) -> Result<Vec<f64>, String> {
+    let mut points: Vec<Vec<f64>> = Vec::new();
+    for run in runs {
+        let point = run.point as usize;
+        points.resize_with(points.len().max(point + 1), Vec::new);
+        points[point].push(metric::value(run, metric, time)?);
+    }
+    let over_seeds = |seeds: &Vec<f64>| match how {
+        OverSeeds::Mean => seeds.iter().sum::<f64>() / seeds.len() as f64,
+        OverSeeds::Spread => spread(seeds),
+    };
+    Ok(points.iter().map(over_seeds).collect())
+}
+
+fn spread(values: &[f64]) -> f64 {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    values.iter().copied().fold(f64::NEG_INFINITY, f64::max) - least
+}
+
+impl Runs {
+    fn of(
+        &mut self,
+        paper: &Paper,
+        name: &str,
+        check: &Check,
+        engine: Engine,
+        stop: &AtomicBool,
+    ) -> Result<&[Run], String> {
+        let overrides = check
+            .set
+            .iter()
+            .map(|(key, value)| format!("{key}={}", plain(value)).parse::<Override>())
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| error.to_string())?;
+        let changes: Vec<&str> = overrides.iter().map(Override::text).collect();
+        let key = format!("{}/{name} {engine} {}", paper.id, changes.join(" "));
+        if !self.made.contains_key(&key) {
+            let (text, origin) = experiment_text(paper, name)?;
+            let experiment =
+                Experiment::parse(text, &origin, &overrides).map_err(|error| error.to_string())?;
+            let mut made = Vec::new();
+            run_all(&experiment, &jobs(&experiment, &[engine]), stop, |run| {
+                made.push(run);
+                Ok::<(), EngineError>(())
+            })
+            .map_err(|error| format!("{name}: {error}"))?;
+            if stop.load(Ordering::Relaxed) {
+                return Err("interrupted".to_owned());
+            }
+            self.made.insert(key.clone(), made);
+        }
+        Ok(&self.made[&key])
+    }
+}
+
+/// A text value without its quotes: as it would be typed behind `--set`.
+fn plain(value: &toml::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The paper's own experiment of this name, else the shipped one.
+fn experiment_text(paper: &Paper, name: &str) -> Result<(&'static str, String), String> {
+    if let Some(text) = file_of(&paper.id, name) {
+        return Ok((text, format!("papers/{}/{name}.toml", paper.id)));
+    }
+    shipped_experiments()
+        .into_iter()
+        .find(|file| file.name == name)
+        .map(|file| (file.text, format!("experiments/{name}.toml")))
+        .ok_or_else(|| format!("there is no experiment `{name}`, neither of the paper nor shipped"))
+}

@@ -1,0 +1,123 @@
+//! Claim files that are refused, and checks that catch themselves.
+
+use farpath_report::papers::{Checked, Paper, Runs, Verdict, check_paper};
+use std::sync::atomic::AtomicBool;
+
+/// A paper with one claim: these lines of it, and one check.
+fn paper(claim: &str, check: &str) -> String {
+    format!(
+        "title = 't'\nauthors = 'a'\npublished_in = 'p'\n[[claim]]\nid = 'R-01'\nstatement = 's'\n{claim}\n\
+         [[claim.check]]\nengine = 'predict'\n{check}\n"
+    )
+}
+
+fn refusal(text: &str) -> String {
+    match Paper::parse("some-paper", text) {
+        Ok(_) => panic!("was not refused:\n{text}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn check_one(text: &str) -> Result<Vec<Checked>, String> {
+    let paper = Paper::parse("some-paper", text).map_err(|error| error.to_string())?;
+    let mut checked = Vec::new();
+    check_paper(&paper, &mut Runs::default(), &AtomicBool::new(false), |c| checked.push(c))
+        .map_err(|error| error.to_string())?;
+    Ok(checked)
+}
+
+const HALF: &str = "formula = 'ratio'\nargs = { a = 1, b = 2 }";
+
+#[test]
+fn a_broken_claim_file_is_refused_by_file_line_and_key() {
+    let text = paper("", &format!("{HALF}\npublishd = 0.5\nrule = {{ decimals = 1 }}"));
+    let message = refusal(&text);
+    assert!(message.starts_with("papers/some-paper/claims.toml: "), "{message}");
+    assert!(message.contains("publishd") && message.contains("line 12"), "{message}");
+    assert!(refusal("title = ").starts_with("papers/some-paper/claims.toml: "));
+}
+
+#[test]
+fn a_check_that_could_not_fail_is_refused() {
+    let prefix = "papers/some-paper/claims.toml: R-01: ";
+    for (check, problem) in [
+        (format!("{HALF}\npublished = 0.5"), "the check has no rule: it could not fail"),
+        (format!("{HALF}\nrule = {{ decimals = 1 }}"), "there is nothing to compare with"),
+        ("published = 1\nrule = { decimals = 1 }".to_owned(), "one of `formula`, `experiment`, `stack`"),
+        (
+            format!("{HALF}\nexperiment = 'geo'\npublished = 1\nrule = {{ decimals = 1 }}"),
+            "one of `formula`, `experiment`, `stack`",
+        ),
+        ("experiment = 'geo'\npublished = 1\nrule = { decimals = 1 }".to_owned(), "`metric` go together"),
+        ("not_run = 'later'\nrule = { at_most = 1 }".to_owned(), "`predict` runs in this version"),
+        (format!("{HALF}\npublished = 1\ncorrect = 0.5\nrule = {{ decimals = 1 }}"), "with an `erratum`"),
+    ] {
+        let message = refusal(&paper("", &check));
+        assert!(message.starts_with(prefix) && message.contains(problem), "{message}");
+    }
+    let twice = paper("", &format!("{HALF}\npublished = 0.5\nrule = {{ decimals = 1 }}"));
+    let (head, claim) = twice.split_at(twice.find("[[claim]]").unwrap());
+    assert!(refusal(&format!("{head}{claim}{claim}")).contains("two claims of this name"));
+    assert!(
+        refusal(&format!("{head}[[claim]]\nid = 'R-02'\nstatement = 's'\ncheck = []")).contains("no check")
+    );
+}
+
+#[test]
+fn a_check_that_cannot_be_made_is_a_fault_of_the_file() {
+    for (check, problem) in [
+        ("formula = 'ratoi'\npublished = 1\nrule = { decimals = 1 }", "no formula `ratoi`"),
+        (
+            "formula = 'ratio'\nargs = { a = [1, 2], b = [1, 2, 3] }\npublished = 1\nrule = { decimals = 1 }",
+            "args.a has 2 entries, the longest list 3",
+        ),
+        (
+            "formula = 'packets-of-file'\nargs = { size = 1 }\nresult = 'x'\npublished = 1\nrule = { decimals = 1 }",
+            "no result `x`; it has size / mss, segments",
+        ),
+        ("experiment = 'x'\nmetric = 'timeouts'\nrule = { at_most = 1 }", "there is no experiment `x`"),
+        (
+            "experiment = 'single-drop'\nmetric = 'timeoutz'\nrule = { at_most = 1 }",
+            "there is no metric `timeoutz`",
+        ),
+        ("stack = 'riverbed-61'\nrule = { at_least = 1 }", "riverbed-61"),
+        (
+            "stack = 'riverbed-16'\nrule = { at_least = 1 }\nattributes = { 'RTO' = { rto = { initial = 3 } } }",
+            "rto.initial",
+        ),
+    ] {
+        let message = check_one(&paper("", check)).expect_err(check);
+        assert!(message.starts_with("papers/some-paper/claims.toml: R-01: "), "{message}");
+        assert!(message.contains(problem), "{message}");
+    }
+}
+
+#[test]
+fn an_erratum_whose_printed_number_passes_differs() {
+    let check = |published: f64| {
+        let text = format!("{HALF}\npublished = {published}\ncorrect = 0.5\nrule = {{ within = '1 %' }}");
+        check_one(&paper("erratum = 'a slip'", &text)).unwrap().remove(0)
+    };
+    assert_eq!((check(0.6).verdict, check(0.6).reason.as_str()), (Verdict::Erratum, "a slip"));
+    assert_eq!(check(0.502).verdict, Verdict::Differs);
+    assert!(check(0.502).reason.contains("what is printed passes the rule too"));
+}
+
+#[test]
+fn a_stack_that_has_not_what_was_published_is_named() {
+    let stack = "stack = 'riverbed-16'\nrule = { decimals = 0 }\n\
+        attributes = { 'Initial RTO: 3000 ms' = { rto = { initial = '3000 ms' } }, \
+        'Selective ACK: enabled' = { recovery = { sack = true } } }";
+    let checked = check_one(&paper("", stack)).unwrap().remove(0);
+    assert_eq!(checked.verdict, Verdict::Differs);
+    assert!(checked.reason.contains("1 beside 2"), "{}", checked.reason);
+    assert!(checked.reason.contains("riverbed-16 has not: Selective ACK: enabled"), "{}", checked.reason);
+}
+
+#[test]
+fn an_interrupted_paper_is_no_fault() {
+    let paper = Paper::parse("some-paper", &paper("", &format!("{HALF}\nrule = {{ at_most = 1 }}"))).unwrap();
+    let mut taken = 0;
+    let done = check_paper(&paper, &mut Runs::default(), &AtomicBool::new(true), |_| taken += 1);
+    assert_eq!((done.unwrap(), taken), (false, 0));
+}
