@@ -8,6 +8,7 @@ mod teardown;
 mod transfers;
 mod window;
 
+mod hostile;
 mod pipe;
 mod recovery_newreno;
 mod recovery_reno;

@@ -187,8 +187,9 @@ impl Pipe {
             }
         };
         self.read[n] += taken;
-        // Who has nothing to say leaves when the other does.
-        if self.unwritten[n] == 0 && (self.programs[n].writes > 0 || end.receiver().finished()) {
+        // A server with nothing to say leaves when its client does.
+        let leaves = n == 0 || self.programs[n].writes > 0 || end.receiver().finished();
+        if self.unwritten[n] == 0 && leaves {
             end.close();
         }
         acted || taken > 0
