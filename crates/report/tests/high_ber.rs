@@ -129,9 +129,14 @@ fn json_lines_have_the_promised_keys() {
 
 #[test]
 fn the_table_fits_and_counts() {
-    let text = render(checked(), 120);
-    let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
-    assert!(widest <= 120, "{widest}\n{text}");
+    let widest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap();
+    let text = render(checked(), Some(120));
+    assert!(widest(&text) <= 120, "{}\n{text}", widest(&text));
+    let narrow = render(checked(), Some(80));
+    assert!(widest(&narrow) <= 80, "{}\n{narrow}", widest(&narrow));
+    // With nothing wrapped, a row is a line: what a script reads.
+    let whole = render(checked(), None);
+    assert!(checked().iter().all(|c| whole.lines().any(|l| l.starts_with(&c.claim) && l.contains(&c.rule))));
     for (id, _) in ENGINES {
         assert!(text.contains(id), "{id}\n{text}");
     }

@@ -2,7 +2,7 @@
 
 use farpath_report::terminal::{Caveat, ComparisonRow, ComparisonTable, Published, flows_table};
 use farpath_run::{Engine, FlowRow, Outcome, PointSummary, Provenance, Run};
-use farpath_units::{Bytes, Duration, Instant};
+use farpath_units::{Bytes, Duration};
 
 fn flow(time_s: Option<f64>, retransmissions: Option<f64>, timeouts: Option<f64>) -> FlowRow {
     FlowRow {

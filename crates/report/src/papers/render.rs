@@ -12,9 +12,9 @@ const WHAT: usize = 60;
 const NARROWEST: u16 = 80;
 
 /// A row per check, below it why numbers are errata, differ or were not run, and a line that counts. Of at most
-/// `width` columns, and never narrower than 80.
-pub fn render(checked: &[Checked], width: u16) -> String {
-    let width = width.max(NARROWEST);
+/// `width` columns, though never narrower than 80; without a width, nothing is wrapped.
+pub fn render(checked: &[Checked], width: Option<u16>) -> String {
+    let width = width.map(|width| width.max(NARROWEST));
     let mut table = bare(width);
     table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')));
     table.set_header(["claim", "engine", "what", "published", "reproduced", "rule", "verdict"]);
@@ -30,14 +30,16 @@ pub fn render(checked: &[Checked], width: u16) -> String {
             check.verdict.to_string(),
         ]);
     }
-    // What is fixed is never broken; the rest is shared out so that lists of numbers break where they must.
-    let free = width - 34;
-    let shares = [None, None, Some(38), Some(20), Some(22), Some(20), None];
-    for (column, share) in table.column_iter_mut().zip(shares) {
-        column.set_constraint(match share {
-            None => ColumnConstraint::ContentWidth,
-            Some(percent) => ColumnConstraint::UpperBoundary(Width::Fixed(free * percent / 100)),
-        });
+    if let Some(width) = width {
+        // What is fixed is never broken; the rest is shared out so that lists of numbers break where they must.
+        let free = width - 34;
+        let shares = [None, None, Some(38), Some(20), Some(22), Some(20), None];
+        for (column, share) in table.column_iter_mut().zip(shares) {
+            column.set_constraint(match share {
+                None => ColumnConstraint::ContentWidth,
+                Some(percent) => ColumnConstraint::UpperBoundary(Width::Fixed(free * percent / 100)),
+            });
+        }
     }
     let reasons = reasons(checked, width);
     let parts = [finish(&mut table), reasons, counts(checked)];
@@ -45,7 +47,7 @@ pub fn render(checked: &[Checked], width: u16) -> String {
 }
 
 /// The reasons of what was not simply reproduced, each claim's own ones once.
-fn reasons(checked: &[Checked], width: u16) -> String {
+fn reasons(checked: &[Checked], width: Option<u16>) -> String {
     let mut table = bare(width);
     table.load_style(TableStyle::new());
     let mut said = Vec::new();
@@ -95,9 +97,12 @@ fn shortened(what: &str) -> String {
     format!("{}…", start[..end].trim_end_matches([',', ';', ':']))
 }
 
-fn bare(width: u16) -> Table {
+fn bare(width: Option<u16>) -> Table {
     let mut table = Table::new();
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    if let Some(width) = width {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    }
     table
 }
 
