@@ -59,6 +59,23 @@ impl Latency {
     }
 }
 
+/// The first loss of a transfer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FirstLoss {
+    /// That there is one.
+    pub probability: f64,
+    /// Segments up to it and with it, or all: `(1-(1-p)^d)(1-p)/p + 1`, at most `d`.
+    pub segments: f64,
+}
+
+/// The first loss among `segments`, Eq. 4-5: where the first slow start ends.
+pub fn first_loss(segments: f64, loss: Probability) -> FirstLoss {
+    let p = loss.fraction();
+    let probability = -libm::expm1(segments * libm::log1p(-p));
+    let until = if p == 0.0 { segments } else { (probability * (1.0 - p) / p + 1.0).min(segments) };
+    FirstLoss { probability, segments: until }
+}
+
 impl Cardwell {
     /// The expected latency and its parts.
     ///
@@ -96,8 +113,7 @@ impl Cardwell {
         // No retries cost nothing, also of a timeout of zero.
         let handshake = rtt + if retries > 0.0 { retries * self.syn_timeout.as_secs_f64() } else { 0.0 };
 
-        let some_loss = -libm::expm1(d * libm::log1p(-p));
-        let d_ss = if p == 0.0 { d } else { (some_loss * (1.0 - p) / p + 1.0).min(d) };
+        let FirstLoss { probability: some_loss, segments: d_ss } = first_loss(d, self.forward_loss);
         let (w_ss, rounds) = self.slow_start(d_ss, wmax);
         let q = timeout_probability(p, w_ss.min(wmax));
         let first_loss =

@@ -11,6 +11,7 @@
 //! | [`overhead`] | header overhead, maximum throughput, packets of a file | Sarkar, Ammann, Zabir 2022, Eq. 8-9 |
 //! | [`mathis`] | inverse square-root law | Mathis et al. 1997 |
 //! | [`pftk`] | Reno with timeouts | Padhye et al. 1998; RFC 5348 |
+//! | [`markov`] | Reno round by round: small windows, ACK loss, coarse timers | derived here, after Padhye, Firoiu, Towsley 1999 |
 //! | [`ber`] | bit error rate to packet error rate and back | Sarkar, Ammann, Zabir 2022, Table 1 |
 //! | [`retransmissions`] | expected drops and retransmissions | Sarkar, Ammann, Zabir 2022, Table 7, Eq. 14-15 |
 //! | [`recovery`] | what one isolated drop costs Reno | Sarkar, Ammann, Zabir 2022, Eq. 17, Table 9 |
@@ -24,6 +25,7 @@ pub mod ber;
 pub mod cardwell;
 mod estimate;
 pub mod lossless;
+pub mod markov;
 pub mod mathis;
 pub mod overhead;
 mod path;
