@@ -1,1 +1,62 @@
-//! The farpath command
+//! The `farpath` command: parse, call, print. A library, so that the Python package can be the same command.
+//!
+//! Results go to stdout, messages to stderr. Exit codes: 0 done, 1 a comparison failed, 2 an error,
+//! 130 interrupted.
+
+mod args;
+mod error;
+mod interrupt;
+mod output;
+mod papers;
+mod progress;
+mod run;
+mod shelf;
+
+use args::{Cli, Command};
+use clap::Parser;
+use error::CliError;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// How a command that worked ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Done,
+    /// A comparison failed.
+    Failed,
+    /// Ctrl-C; what was finished has been printed.
+    Interrupted,
+}
+
+/// Runs the command with these arguments, the program's name first.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version come this way too, and go to stdout with code 0.
+            let code = if error.use_stderr() { 2 } else { 0 };
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    let result = match cli.command {
+        Command::Run(args) => run::run(&args),
+        Command::Predict(args) => run::run(&args.with(farpath_run::Engine::Predict)),
+        Command::Simulate(args) => run::run(&args.with(farpath_run::Engine::Simulate)),
+        Command::Papers(args) => papers::papers(&args),
+        Command::Stacks(args) => shelf::stacks(&args),
+        Command::Paths(args) => shelf::paths(&args),
+        Command::Experiments(args) => shelf::experiments(&args),
+    };
+    match result {
+        Ok(Ending::Done) => ExitCode::SUCCESS,
+        Ok(Ending::Failed) => ExitCode::from(1),
+        Ok(Ending::Interrupted) => ExitCode::from(130),
+        // Whoever reads our output has seen enough.
+        Err(CliError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("farpath: {}", error.describe());
+            ExitCode::from(2)
+        }
+    }
+}

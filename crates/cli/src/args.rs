@@ -1,0 +1,133 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use farpath_experiment::{Override, ParseOverrideError};
+use std::path::PathBuf;
+
+/// Will TCP work over this path, how well, why not better, and what would fix it?
+#[derive(Debug, Parser)]
+#[command(name = "farpath", version, max_term_width = 110)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run an experiment on several engines and print their answers side by side
+    Run(RunArgs),
+    /// Run an experiment on the closed forms alone
+    Predict(OneEngineArgs),
+    /// Run an experiment on the packet-level simulator alone
+    Simulate(OneEngineArgs),
+    /// Check the claims of papers: published beside reproduced
+    Papers(PapersArgs),
+    /// List the TCP stacks that ship, or print one
+    Stacks(StacksArgs),
+    /// List the ready-made paths, or print one
+    Paths(ShelfArgs),
+    /// List the experiments that ship, or print one
+    Experiments(ShelfArgs),
+}
+
+/// Engines of this version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EngineName {
+    /// Published closed forms
+    Predict,
+    /// Packet-level discrete events
+    Simulate,
+}
+
+impl From<EngineName> for farpath_run::Engine {
+    fn from(name: EngineName) -> farpath_run::Engine {
+        match name {
+            EngineName::Predict => farpath_run::Engine::Predict,
+            EngineName::Simulate => farpath_run::Engine::Simulate,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub common: CommonArgs,
+    /// Engines, separated by commas
+    #[arg(long, value_name = "ENGINES", value_delimiter = ',', default_value = "predict,simulate")]
+    pub engine: Vec<EngineName>,
+}
+
+#[derive(Debug, Args)]
+pub struct OneEngineArgs {
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+impl OneEngineArgs {
+    /// The same as `run` with this engine.
+    pub fn with(self, engine: farpath_run::Engine) -> RunArgs {
+        let engine = match engine {
+            farpath_run::Engine::Predict => EngineName::Predict,
+            _ => EngineName::Simulate,
+        };
+        RunArgs { common: self.common, engine: vec![engine] }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct CommonArgs {
+    /// Experiment file, or the name of one that ships (see `farpath experiments`)
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Runs per point of the sweep, each with a seed of its own [default: as the file says]
+    #[arg(long, value_name = "N")]
+    pub seeds: Option<u64>,
+    /// Change a value of the file, such as `path.loss=1%` or `sender.rto.min=200ms`; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_override)]
+    pub set: Vec<Override>,
+    /// Write the result tables into this folder, as Parquet
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print one row for each flow, in place of one for each point
+    #[arg(long)]
+    pub flows: bool,
+    /// Print JSON, one object a line
+    #[arg(long)]
+    pub json: bool,
+    /// Worker threads [default: one for each core]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub struct PapersArgs {
+    /// Papers, by name [default: all]
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Print JSON, one check a line
+    #[arg(long)]
+    pub json: bool,
+    /// List the papers, and check nothing
+    #[arg(long, conflicts_with = "json")]
+    pub list: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ShelfArgs {
+    /// Print this one's file
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct StacksArgs {
+    #[command(flatten)]
+    pub shelf: ShelfArgs,
+    /// Print every parameter that is in force, defaults included
+    #[arg(long, requires = "name")]
+    pub resolved: bool,
+}
+
+fn parse_override(text: &str) -> Result<Override, ParseOverrideError> {
+    text.parse()
+}

@@ -1,0 +1,29 @@
+//! Ctrl-C: what has begun is finished, nothing more is begun.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static STOP: AtomicBool = AtomicBool::new(false);
+static HANDLER: OnceLock<()> = OnceLock::new();
+
+/// Set when the user has pressed Ctrl-C. The second one ends the program at once.
+pub fn flag() -> &'static AtomicBool {
+    HANDLER.get_or_init(|| {
+        let installed = ctrlc::set_handler(|| {
+            if STOP.swap(true, Ordering::Relaxed) {
+                std::process::exit(130);
+            }
+            eprintln!("farpath: interrupted; finishing what has begun (Ctrl-C again to leave at once)");
+        });
+        // Without a handler Ctrl-C ends the program as it always does.
+        if let Err(error) = installed {
+            eprintln!("farpath: cannot catch Ctrl-C: {error}");
+        }
+    });
+    &STOP
+}
+
+/// Whether Ctrl-C was pressed.
+pub fn happened() -> bool {
+    STOP.load(Ordering::Relaxed)
+}

@@ -1,0 +1,160 @@
+//! `farpath run`, `predict`, `simulate`: an experiment on the engines asked for.
+
+use crate::args::{CommonArgs, RunArgs};
+use crate::error::CliError;
+use crate::{Ending, interrupt, output, progress};
+use farpath_engine::{EngineError, jobs, run_all};
+use farpath_experiment::{Experiment, Override, shipped_experiments};
+use farpath_report::terminal::{Caveat, ComparisonRow, ComparisonTable, Published, flows_table};
+use farpath_run::{Engine, PointSummary, ResultsDir, Run, write_flow_lines};
+use serde_json::{Map, Value};
+use std::io::Write;
+
+/// Runs the experiment and prints what came out.
+pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
+    let common = &args.common;
+    let experiment = load(common)?;
+    if let Some(threads) = common.threads {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(CliError::Threads)?;
+    }
+    let engines: Vec<Engine> = args.engine.iter().map(|&engine| engine.into()).collect();
+    let jobs = jobs(&experiment, &engines);
+    let mut results = common.out.as_ref().map(ResultsDir::create).transpose()?;
+
+    let bar = progress::bar(jobs.len() as u64, "runs");
+    let mut runs = Vec::with_capacity(jobs.len());
+    let outcome = run_all(&experiment, &jobs, interrupt::flag(), |mut run| {
+        if let Some(results) = &mut results {
+            results.append(&run).map_err(Stop::Results)?;
+        }
+        // Traces are in the files; a sweep's would not fit into memory.
+        run.series = Vec::new();
+        run.segments = Vec::new();
+        runs.push(run);
+        bar.inc(1);
+        Ok(())
+    });
+    bar.finish_and_clear();
+    outcome.map_err(|stop| match stop {
+        Stop::Engine(source) => CliError::Engine { file: common.file.clone(), source },
+        Stop::Results(error) => CliError::Results(error),
+    })?;
+    let complete = runs.len() == jobs.len();
+    if let Some(results) = results {
+        results.finish(complete)?;
+    }
+    print(&experiment, &runs, common)?;
+    if !complete {
+        eprintln!("farpath: interrupted: {} of {} runs are shown", runs.len(), jobs.len());
+        return Ok(Ending::Interrupted);
+    }
+    Ok(Ending::Done)
+}
+
+/// Why a batch stopped.
+enum Stop {
+    Engine(EngineError),
+    Results(farpath_run::ResultsError),
+}
+
+impl From<EngineError> for Stop {
+    fn from(error: EngineError) -> Stop {
+        Stop::Engine(error)
+    }
+}
+
+/// The file, or what ships by that name; with the command line's changes.
+fn load(args: &CommonArgs) -> Result<Experiment, CliError> {
+    let mut overrides = args.set.clone();
+    if let Some(seeds) = args.seeds {
+        overrides.push(format!("seeds={seeds}").parse::<Override>().expect("a key and a number"));
+    }
+    let shipped = shipped_experiments().into_iter().find(|file| args.file.as_os_str() == file.name);
+    match shipped {
+        Some(file) if !args.file.exists() => Ok(Experiment::parse(file.text, file.name, &overrides)?),
+        _ => Ok(Experiment::load(&args.file, &overrides)?),
+    }
+}
+
+fn print(experiment: &Experiment, runs: &[Run], args: &CommonArgs) -> Result<(), CliError> {
+    let single = experiment.points().len() == 1 && runs.iter().all(|run| run.flows.len() > 1);
+    match (args.json, args.flows || single) {
+        (true, true) => {
+            let mut out = output::stdout();
+            for run in runs {
+                write_flow_lines(run, &mut out)?;
+            }
+        }
+        (true, false) => {
+            let mut out = output::stdout();
+            for summary in PointSummary::of_runs(runs) {
+                writeln!(out, "{}", summary_json(experiment, &summary))?;
+            }
+        }
+        (false, true) => output::print(&flows_table(runs, output::width()))?,
+        (false, false) => output::print(&comparison(experiment, runs).render(output::width()))?,
+    }
+    Ok(())
+}
+
+/// A summary with its place in the sweep and what was published for it.
+fn summary_json(experiment: &Experiment, summary: &PointSummary) -> Value {
+    let point = &experiment.points()[summary.point as usize];
+    let swept: Map<String, Value> =
+        point.swept.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();
+    let mut published = Map::new();
+    if let Some(table) = &experiment.published {
+        for column in &table.columns {
+            let value = column.values.get(point.index).copied().flatten();
+            published
+                .insert(column.name.to_owned(), value.map_or(Value::Null, |value| value.as_f64().into()));
+        }
+    }
+    let mut json = summary.to_json();
+    if let Value::Object(object) = &mut json {
+        object.insert("swept".to_owned(), swept.into());
+        object.insert("published".to_owned(), published.into());
+    }
+    json
+}
+
+fn comparison(experiment: &Experiment, runs: &[Run]) -> ComparisonTable {
+    let summaries = PointSummary::of_runs(runs);
+    let printed = |index: usize, name: &str| {
+        let column = experiment.published.as_ref()?.columns.iter().find(|column| column.name == name)?;
+        Some(column.values.get(index).copied()??.as_f64())
+    };
+    let mut rows = Vec::new();
+    for point in experiment.points() {
+        let of_point = |number: u64| number == point.index as u64;
+        let summaries: Vec<PointSummary> =
+            summaries.iter().filter(|summary| of_point(summary.point)).cloned().collect();
+        if summaries.is_empty() {
+            continue;
+        }
+        let warnings = &point.scenario.warnings;
+        let mut caveats: Vec<Caveat> =
+            warnings.iter().map(|text| Caveat { engine: None, text: text.clone() }).collect();
+        for run in runs.iter().filter(|run| of_point(run.point)) {
+            for text in run.provenance.caveats.iter().filter(|text| !warnings.contains(text)) {
+                let caveat = Caveat { engine: Some(run.engine), text: text.clone() };
+                if !caveats.contains(&caveat) {
+                    caveats.push(caveat);
+                }
+            }
+        }
+        rows.push(ComparisonRow {
+            swept: point.swept.iter().map(|(_, value)| value.clone()).collect(),
+            published: Published {
+                transfer_time_s: printed(point.index, "transfer_time"),
+                goodput_bit_per_s: printed(point.index, "goodput"),
+                retransmissions: printed(point.index, "retransmissions"),
+                timeouts: printed(point.index, "timeouts"),
+            },
+            summaries,
+            caveats,
+        });
+    }
+    let swept_keys = experiment.points()[0].swept.iter().map(|(key, _)| key.clone()).collect();
+    ComparisonTable { title: experiment.title.clone(), swept_keys, rows }
+}

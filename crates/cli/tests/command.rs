@@ -1,0 +1,160 @@
+//! The command as a user meets it: what it prints, where, and how it exits.
+
+use assert_cmd::Command;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+fn farpath(args: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("farpath").expect("built with this test");
+    command.args(args);
+    command
+}
+
+/// Output, messages and exit code.
+fn run(args: &[&str]) -> (String, String, i32) {
+    let output = farpath(args).output().expect("the command starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (text(output.stdout), text(output.stderr), output.status.code().expect("it exits"))
+}
+
+/// Asserts that the arguments are refused with every one of these words, and that nothing goes to stdout.
+fn refused(args: &[&str], words: &[&str]) {
+    let (out, err, code) = run(args);
+    assert_eq!(code, 2, "{args:?}: {out}{err}");
+    assert_eq!(out, "", "{args:?}");
+    assert!(err.starts_with("farpath: ") || err.starts_with("error: "), "{err}");
+    for word in words {
+        assert!(err.contains(word), "{args:?}: `{word}` is not in: {err}");
+    }
+}
+
+#[test]
+fn run_prints_published_predicted_and_simulated_side_by_side() {
+    let (out, err, code) = run(&["run", "noisy-channel", "--seeds", "2"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    for word in
+        ["published", "predicted", "simulated", "± 95 %", "timeouts", "completed 2/2", "50.21", "1943.61"]
+    {
+        assert!(out.contains(word), "{word}:\n{out}");
+    }
+}
+
+#[test]
+fn a_file_and_the_shipped_experiment_of_its_name_are_the_same() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/noisy-channel.toml");
+    assert_eq!(run(&["predict", file]).0, run(&["predict", "noisy-channel"]).0);
+}
+
+#[test]
+fn set_changes_one_value_and_leaves_the_sweep() {
+    let (out, _, _) = run(&["simulate", "noisy-channel", "--set", "path.loss=1%", "--seeds", "2", "--json"]);
+    let line: Value = serde_json::from_str(out.trim()).expect("one object");
+    assert_eq!(line["runs"], 2);
+    assert_eq!(line["published"]["transfer_time"], 66.83);
+    assert!(line["transfer_time_s"]["mean"].as_f64().is_some_and(|mean| mean > 60.0));
+}
+
+#[test]
+fn equal_seeds_give_equal_bytes_whatever_the_threads() {
+    let with = |threads| {
+        run(&["simulate", "noisy-channel", "--seeds", "3", "--flows", "--json", "--threads", threads]).0
+    };
+    assert_eq!(with("1"), with("4"));
+}
+
+#[test]
+fn results_are_written_where_asked_and_not_over_other_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("results");
+    let (_, err, code) = run(&["simulate", "single-drop", "--out", out.to_str().expect("UTF-8")]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    for file in ["flows.parquet", "series.parquet", "segments.parquet", "provenance.json"] {
+        assert!(out.join(file).is_file(), "{file}");
+    }
+    let other = folder.path().join("other");
+    fs::create_dir(&other).expect("made");
+    fs::write(other.join("thesis.tex"), "all of it").expect("written");
+    refused(&["simulate", "single-drop", "--out", other.to_str().expect("UTF-8")], &["thesis.tex"]);
+}
+
+#[test]
+fn bad_input_names_file_key_expected_and_found_and_writes_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).expect("written");
+        path.to_str().expect("UTF-8").to_owned()
+    };
+    let not_toml = file("not.toml", "this is = not = toml");
+    refused(&["run", &not_toml], &["not.toml", "line 1"]);
+    refused(&["run", "missing.toml"], &["missing.toml", "cannot read"]);
+    let out = folder.path().join("results");
+    let set = |change: &str| {
+        ["run", "noisy-channel", "--out", out.to_str().expect("UTF-8"), "--set", change].map(str::to_owned)
+    };
+    for (change, words) in [
+        ("sender.stack=riverbd-16", ["sender.stack", "riverbed-16"]),
+        ("path.loss=101%", ["path.loss", "found `101%`"]),
+        ("receiver.receive.buffer=0 B", ["receiver.receive.buffer", "zero"]),
+        ("path.server-link.rate=8 MBps", ["path.server-link.rate", "found `8 MBps`"]),
+        ("horizon=20", ["horizon", "expected a duration"]),
+        ("sweep.path.lost=[\"1 %\"]", ["path.lost", "did you mean `loss`"]),
+        ("sender.rto.mim=1 s", ["sender.rto.mim", "did you mean `min`"]),
+    ] {
+        let args = set(change);
+        refused(&args.each_ref().map(String::as_str), &words);
+    }
+    assert!(!out.exists(), "nothing is written before the experiment is known to be good");
+    if Path::new("/proc/self").exists() {
+        refused(&["run", "noisy-channel", "--out", "/proc/results"], &["/proc/results", "cannot write"]);
+    }
+    refused(&["run", "noisy-channel", "--engine", "emulate"], &["emulate"]);
+    refused(&["stacks", "riverbed"], &["riverbed", "farpath stacks"]);
+    refused(&["papers", "high-bar"], &["high-bar", "high-ber"]);
+}
+
+#[test]
+fn what_ships_is_listed_and_printed() {
+    for (command, name) in
+        [("stacks", "riverbed-16"), ("paths", "noisy-channel"), ("experiments", "noisy-channel")]
+    {
+        let (list, _, code) = run(&[command]);
+        assert_eq!(code, 0);
+        assert!(list.lines().any(|line| line.starts_with(name)), "{list}");
+        assert!(run(&[command, name]).0.contains("title = "), "{command}");
+    }
+    assert!(run(&["stacks", "riverbed-16", "--resolved"]).0.contains("ack_every = 2"));
+}
+
+#[test]
+fn every_claim_of_a_paper_is_listed_with_its_verdict() {
+    let (out, err, code) = run(&["papers", "high-ber", "--json"]);
+    let lines: Vec<Value> =
+        out.lines().map(|line| serde_json::from_str(line).expect("one object a line")).collect();
+    for number in 1..=37 {
+        let claim = format!("R004-{number:02}");
+        assert!(lines.iter().any(|line| line["claim"] == claim.as_str()), "{claim}: {err}");
+    }
+    let mut differs = false;
+    for line in &lines {
+        for key in ["claim", "engine", "published", "reproduced", "rule", "verdict", "reason"] {
+            assert!(line.get(key).is_some(), "{key}: {line}");
+        }
+        let verdict = line["verdict"].as_str().expect("text");
+        assert!(["reproduced", "erratum", "differs", "not run"].contains(&verdict), "{verdict}");
+        differs |= verdict == "differs";
+    }
+    assert_eq!(code, i32::from(differs), "exit 1 exactly where one differs");
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("farpath"))
+        .args(["stacks", "riverbed-16"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    drop(child.stdout.take());
+    assert_eq!(child.wait().expect("it exits").code(), Some(0));
+}
