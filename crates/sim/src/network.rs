@@ -82,6 +82,11 @@ impl<'o, O: Observer> Simulation<'o, O> {
         }
     }
 
+    /// The path as it is now: what is under way on it, and what its elements have counted.
+    pub fn path(&self) -> &Path<Packet> {
+        &self.path
+    }
+
     /// What became of each flow.
     pub fn finish(self) -> Vec<FlowResult> {
         self.flows.into_iter().map(|flow| flow.into_result(self.horizon)).collect()
