@@ -20,6 +20,7 @@ mod scoreboard;
 mod segment;
 mod sender;
 mod seq;
+pub mod wire;
 
 pub use config::Config;
 pub use connection::{CloseReason, Connection, State, Stats};

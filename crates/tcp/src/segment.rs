@@ -147,18 +147,20 @@ impl Segment {
         self.len as u64 + self.flags.contains(Flags::SYN) as u64 + self.flags.contains(Flags::FIN) as u64
     }
 
-    /// Length of the options, padded to whole words; at most 40.
+    /// Length of the options, each aligned to whole words as Linux and BSD do: 20 for a SYN with all of them, 12
+    /// for timestamps, 40 for these and three SACK blocks. There is room for 40.
     pub fn options_len(&self) -> usize {
         let sack = match self.sack.as_slice().len() {
             0 => 0,
-            blocks => 2 + 8 * blocks,
+            blocks => 4 + 8 * blocks,
         };
-        let raw = usize::from(self.mss.is_some()) * 4
-            + usize::from(self.window_scale.is_some()) * 3
-            + usize::from(self.sack_permitted) * 2
-            + usize::from(self.timestamps.is_some()) * 10
-            + sack;
-        raw.next_multiple_of(4)
+        // SACK-permitted takes the place of the padding of timestamps.
+        let timestamps = match (self.timestamps, self.sack_permitted) {
+            (Some(_), _) => 12,
+            (None, permitted) => usize::from(permitted) * 4,
+        };
+        let words = usize::from(self.mss.is_some()) + usize::from(self.window_scale.is_some());
+        4 * words + timestamps + sack
     }
 
     /// Length of the IPv4 packet: 20 + 20 + options + payload.
