@@ -4,6 +4,7 @@ use crate::{End, FlowSetup, Opener, Packet};
 use farpath_path::{DropCounts, PerDirection};
 use farpath_tcp::{CloseReason, Connection, Endpoint, Seq};
 use farpath_units::{Bytes, Duration, Instant, Rate};
+use std::collections::BTreeSet;
 
 /// How a flow ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +33,7 @@ pub struct FlowResult {
     /// Drops of the flow's packets by cause, `forward` in the data direction.
     pub drops: PerDirection<DropCounts>,
     /// Retransmissions of data whose payload the receiver had when they arrived. Copies that the network makes
-    /// right behind a packet are none.
+    /// are no retransmissions.
     pub spurious_retransmissions: u64,
     /// Congestion window averaged over the time from establishment to `ended_at`, bytes.
     pub mean_cwnd: f64,
@@ -61,8 +62,8 @@ pub(crate) struct Flow {
     /// Whether the simulation has been told that it need not wait for this flow.
     reported_over: bool,
     pub drops: PerDirection<DropCounts>,
-    /// Number of the last retransmission that arrived, to know a copy by.
-    last_retransmission: u64,
+    /// Numbers of the retransmissions that arrived, to know a copy by. They are few: what is not lost is not here.
+    retransmissions_received: BTreeSet<u64>,
     spurious_retransmissions: u64,
     cwnd: CwndMean,
 }
@@ -151,7 +152,7 @@ impl Flow {
             end: None,
             reported_over: false,
             drops: PerDirection::default(),
-            last_retransmission: 0,
+            retransmissions_received: BTreeSet::new(),
             spurious_retransmissions: 0,
             cwnd: CwndMean::default(),
         }
@@ -168,8 +169,8 @@ impl Flow {
     pub fn arrive(&mut self, now: Instant, packet: &Packet) {
         let had = self.receiver.connection.receiver().duplicate_segments();
         self.host(packet.from.peer()).connection.on_segment(now, &packet.segment);
-        if packet.retransmission && packet.from == End::Sender && packet.number != self.last_retransmission {
-            self.last_retransmission = packet.number;
+        let retransmission = packet.retransmission && packet.from == End::Sender;
+        if retransmission && self.retransmissions_received.insert(packet.number) {
             let has = self.receiver.connection.receiver().duplicate_segments();
             self.spurious_retransmissions += u64::from(has > had);
         }

@@ -14,8 +14,7 @@ use std::path::PathBuf;
 
 /// Round numbers: segments of 1000 B, an initial window of four, an ACK for each, 100 ms there and back.
 fn stack(algorithm: RecoveryAlgorithm, sack: bool) -> Config {
-    let mut c = Config::default();
-    c.mss = Bytes(1000);
+    let mut c = Config { mss: Bytes(1000), ..Config::default() };
     c.congestion.initial_window = 4;
     c.receive.ack_every = 1;
     c.recovery.algorithm = algorithm;
