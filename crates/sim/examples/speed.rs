@@ -1,55 +1,111 @@
-//! Simulated segments per second of one flow over 1 Gbit/s and 10 ms, at several windows: `make bench`.
+//! How fast the simulator is here: `make bench`. One line a figure, `name: value unit`.
 //!
-//! Prints one line a figure. Ratios between lines of one run are what to compare; machines differ.
+//! Ratios between lines of one run are what to compare; machines differ, and share their cores.
 
-use farpath_path::{Direction, ElementKind, ElementSpec, PerDirection, QueueLimit};
-use farpath_sim::{FlowSetup, Opener, Setup, Silent, simulate};
+use farpath_path::{Direction, ElementKind, ElementSpec, PacketCount, PerDirection, QueueLimit};
+use farpath_sim::{FlowResult, FlowSetup, Opener, Setup, Silent, simulate};
 use farpath_tcp::Config;
-use farpath_units::{Bytes, Duration, Instant, Rate};
+use farpath_units::{Bytes, Duration, Instant, Probability, Rate};
 
 fn main() {
-    for window in [300_000, 1_300_000, 2_600_000, 16_000_000] {
-        let mut stack = Config::default();
-        stack.receive.buffer = Bytes(window);
-        stack.recovery.sack = true;
-        stack.send.window_scaling = true;
-        stack.send.timestamps = true;
-        let size = Bytes(2_000_000_000);
-        let setup = Setup { path: path(), flows: vec![flow(&stack, size)], seed: 1, horizon: Duration::from_secs(3600) };
-        #[expect(clippy::disallowed_methods, reason = "a benchmark measures this machine")]
-        let begun = std::time::Instant::now();
-        let results = simulate(&setup, &mut Silent).expect("the path is well formed");
-        let taken = begun.elapsed().as_secs_f64();
-        let segments = results[0].sender.sender().stats().data_segments;
-        println!(
-            "one flow, 1 Gbit/s, 10 ms, {:>8} window: {:.2} s simulated, {segments} segments in {taken:.3} s, {:.2} M segments/s",
-            Bytes(window).to_string(),
-            results[0].transfer_time(Instant::ZERO).unwrap_or_default().as_secs_f64(),
-            segments as f64 / taken / 1e6,
-        );
+    for (name, window) in
+        [("300 kB", 300_000), ("1.3 MB", 1_300_000), ("2.6 MB", 2_600_000), ("16 MB", 16_000_000)]
+    {
+        one_long_flow(name, window);
     }
+    hundred_flows();
+    noisy_download();
 }
 
-fn path() -> Vec<ElementSpec> {
-    let link = ElementKind::Link {
+/// 2 GB over 1 Gbit/s and 10 ms without loss: the cost of a segment must not depend on the window.
+fn one_long_flow(name: &str, window: u64) {
+    let path = vec![gigabit(QueueLimit::Unlimited), delay(5)];
+    let setup = setup(path, vec![flow(&long_fat(window), 2_000_000_000)]);
+    let (results, seconds) = timed(&setup);
+    println!("window of {name}: {:.2} M segments/s", data_segments(&results) / seconds / 1e6);
+}
+
+/// A hundred flows whose slow start overshoots a queue of 1700 packets, for ten simulated seconds.
+fn hundred_flows() {
+    let path = vec![gigabit(QueueLimit::Packets(1700)), delay(10)];
+    let mut setup = setup(path, vec![flow(&long_fat(8_000_000), 1 << 40); 100]);
+    setup.horizon = Duration::from_secs(10);
+    let (results, seconds) = timed(&setup);
+    let read: u64 = results.iter().map(|flow| flow.bytes_read.0).sum();
+    let drops: u64 = results.iter().map(|flow| flow.drops.forward.total()).sum();
+    println!("100 flows, goodput: {:.1} Mbit/s", read as f64 * 8.0 / 10.0 / 1e6);
+    println!("100 flows, drops: {drops} packets");
+    println!("100 flows, time: {seconds:.3} s");
+    println!("100 flows: {:.2} M segments/s", data_segments(&results) / seconds / 1e6);
+}
+
+/// The high-BER paper's download at 1 % both ways, twenty seeds: what one run of a sweep costs.
+fn noisy_download() {
+    let loss_rate = PerDirection::both(Probability::new(0.01).expect("a probability"));
+    let loss = ElementKind::Bernoulli { loss_rate, count: PacketCount::All };
+    let path = vec![gigabit(QueueLimit::Unlimited), delay(20), element("loss", loss)];
+    let mut stack = Config::default();
+    stack.receive.buffer = Bytes(8760);
+    let mut setup = setup(path, vec![flow(&stack, 10_000_000)]);
+    let (mut segments, mut seconds) = (0.0, 0.0);
+    for seed in 1..=20 {
+        setup.seed = seed;
+        let (results, taken) = timed(&setup);
+        segments += data_segments(&results);
+        seconds += taken;
+    }
+    println!("10 MB at 1 % loss, one run: {:.2} ms", seconds / 20.0 * 1e3);
+    println!("10 MB at 1 % loss: {:.2} M segments/s", segments / seconds / 1e6);
+}
+
+fn timed(setup: &Setup) -> (Vec<FlowResult>, f64) {
+    #[expect(clippy::disallowed_methods, reason = "a benchmark measures this machine")]
+    let begun = std::time::Instant::now();
+    let results = simulate(setup, &mut Silent).expect("the path is well formed");
+    (results, begun.elapsed().as_secs_f64())
+}
+
+fn data_segments(results: &[FlowResult]) -> f64 {
+    results.iter().map(|flow| flow.sender.sender().stats().data_segments as f64).sum()
+}
+
+fn long_fat(window: u64) -> Config {
+    let mut stack = Config::default();
+    stack.receive.buffer = Bytes(window);
+    stack.recovery.sack = true;
+    stack.send.window_scaling = true;
+    stack.send.timestamps = true;
+    stack
+}
+
+fn element(name: &str, kind: ElementKind) -> ElementSpec {
+    ElementSpec { name: name.to_owned(), kind }
+}
+
+fn gigabit(queue: QueueLimit) -> ElementSpec {
+    let kind = ElementKind::Link {
         rate: PerDirection::both(Rate::from_bit_per_s(1_000_000_000).expect("not zero")),
-        queue: PerDirection::both(QueueLimit::Unlimited),
+        queue: PerDirection::both(queue),
         overhead: Bytes(38),
         min_packet: Bytes(46),
     };
-    let delay = ElementKind::Delay { delay: PerDirection::both(Duration::from_millis(5)) };
-    vec![
-        ElementSpec { name: "link".to_owned(), kind: link },
-        ElementSpec { name: "delay".to_owned(), kind: delay },
-    ]
+    element("link", kind)
 }
 
-fn flow(stack: &Config, size: Bytes) -> FlowSetup {
+fn delay(each_way_ms: u64) -> ElementSpec {
+    element("delay", ElementKind::Delay { delay: PerDirection::both(Duration::from_millis(each_way_ms)) })
+}
+
+fn setup(path: Vec<ElementSpec>, flows: Vec<FlowSetup>) -> Setup {
+    Setup { path, flows, seed: 1, horizon: Duration::from_secs(3600) }
+}
+
+fn flow(stack: &Config, size: u64) -> FlowSetup {
     FlowSetup {
         start: Instant::ZERO,
         direction: Direction::Forward,
         opener: Opener::Receiver,
-        size,
+        size: Bytes(size),
         request: Bytes::ZERO,
         sender: stack.clone(),
         receiver: stack.clone(),
