@@ -6,6 +6,7 @@
 use crate::{Flags, SackBlock, Segment, Seq, Timestamps, pattern};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::ops::Range;
+use etherparse::checksum::Sum16BitWords;
 use etherparse::{
     IpDscp, IpEcn, IpNumber, Ipv4Header, Ipv4HeaderSlice, Ipv6Header, Ipv6HeaderSlice, TcpHeader,
     TcpHeaderSlice, ip_number,
@@ -125,6 +126,9 @@ mod kind {
     pub const TIMESTAMPS: u8 = 8;
 }
 
+/// Where in a TCP header the control bits and the checksum are.
+const FLAGS_AT: usize = 13;
+const CHECKSUM_AT: usize = 16;
 const MAX_OPTIONS: usize = 40;
 
 /// Appends the packet that carries `segment` to `packet`; its payload is the stream's bytes from `offset` on.
@@ -144,14 +148,13 @@ pub fn encode(
     let tcp_len = TcpHeader::MIN_LEN + options_len + usize::from(segment.len);
     let ip_header = IpHeader::new(source.ip(), destination.ip(), ip, tcp_len)?;
     ip_header.append_to(packet);
-    let mut tcp = tcp_header(source.port(), destination.port(), segment);
-    let header_at = packet.len();
-    let payload_at = header_at + tcp.header_len();
-    packet.resize(header_at + tcp_len, 0);
-    let (before, payload) = packet.split_at_mut(payload_at);
-    pattern::fill(offset, payload);
-    tcp.checksum = ip_header.tcp_checksum(&tcp, payload);
-    before[header_at..].copy_from_slice(&tcp.to_bytes());
+    let tcp_at = packet.len();
+    packet.extend_from_slice(&tcp_header(source.port(), destination.port(), segment).to_bytes());
+    let payload_at = packet.len();
+    packet.resize(tcp_at + tcp_len, 0);
+    pattern::fill(offset, &mut packet[payload_at..]);
+    let checksum = ip_header.tcp_checksum(&packet[tcp_at..]);
+    packet[tcp_at + CHECKSUM_AT..][..2].copy_from_slice(&checksum.to_be_bytes());
     Ok(())
 }
 
@@ -161,30 +164,23 @@ pub fn decode(packet: &[u8]) -> Result<Packet, DecodeError> {
     let (ip_header, fields, tcp_at) = IpHeader::parse(packet)?;
     let slice = TcpHeaderSlice::from_slice(&packet[tcp_at..]).map_err(|_| DecodeError::TcpHeader)?;
     let payload = tcp_at + slice.slice().len()..packet.len();
-    let tcp = slice.to_header();
-    let expected = ip_header.tcp_checksum(&tcp, &packet[payload.clone()]);
-    if !same_checksum(expected, tcp.checksum) {
+    if ip_header.tcp_checksum(&packet[tcp_at..]) != 0 {
         return Err(DecodeError::TcpChecksum);
     }
-    let mut segment =
-        Segment::new(Flags(slice.slice()[13]), Seq(tcp.sequence_number), Seq(tcp.acknowledgment_number));
-    segment.window = tcp.window_size;
+    let (seq, ack) = (Seq(slice.sequence_number()), Seq(slice.acknowledgment_number()));
+    let mut segment = Segment::new(Flags(slice.slice()[FLAGS_AT]), seq, ack);
+    segment.window = slice.window_size();
     // An IP packet holds less than 64 kB.
     segment.len = payload.len() as u16;
     read_options(slice.options(), &mut segment)?;
     let (source, destination) = ip_header.addresses();
     Ok(Packet {
-        source: SocketAddr::new(source, tcp.source_port),
-        destination: SocketAddr::new(destination, tcp.destination_port),
+        source: SocketAddr::new(source, slice.source_port()),
+        destination: SocketAddr::new(destination, slice.destination_port()),
         ip: fields,
         segment,
         payload,
     })
-}
-
-/// Ones' complement has two zeros.
-fn same_checksum(a: u16, b: u16) -> bool {
-    a % u16::MAX == b % u16::MAX
 }
 
 /// Either IP header.
@@ -256,7 +252,8 @@ impl IpHeader {
         let slice = Ipv4HeaderSlice::from_slice(packet).map_err(|_| DecodeError::IpHeader)?;
         check_length(usize::from(slice.total_len()), packet)?;
         let header = slice.to_header();
-        if !same_checksum(header.calc_header_checksum(), header.header_checksum) {
+        // Over the bytes as they are: a header read and written again may have lost a bit nobody knows.
+        if Sum16BitWords::new().add_slice(slice.slice()).ones_complement() != 0 {
             return Err(DecodeError::IpChecksum);
         }
         if slice.is_fragmenting_payload() {
@@ -305,12 +302,17 @@ impl IpHeader {
         }
     }
 
-    fn tcp_checksum(&self, tcp: &TcpHeader, payload: &[u8]) -> u16 {
-        let checksum = match self {
-            IpHeader::V4(ip) => tcp.calc_checksum_ipv4_raw(ip.source, ip.destination, payload),
-            IpHeader::V6(ip) => tcp.calc_checksum_ipv6_raw(ip.source, ip.destination, payload),
+    /// The checksum that `tcp`, header and payload, needs; zero where it has the right one already.
+    fn tcp_checksum(&self, tcp: &[u8]) -> u16 {
+        let addresses = match self {
+            IpHeader::V4(ip) => Sum16BitWords::new().add_4bytes(ip.source).add_4bytes(ip.destination),
+            IpHeader::V6(ip) => Sum16BitWords::new().add_16bytes(ip.source).add_16bytes(ip.destination),
         };
-        checksum.expect("an IP packet's payload fits into the pseudo header's length")
+        let sum = addresses
+            .add_2bytes([0, ip_number::TCP.0])
+            .add_2bytes((tcp.len() as u16).to_be_bytes())
+            .add_slice(tcp);
+        sum.ones_complement().to_be()
     }
 }
 

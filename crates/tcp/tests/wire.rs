@@ -315,6 +315,17 @@ fn every_refusal_has_its_name() {
 }
 
 #[test]
+fn reserved_bits_are_ignored_and_checksummed() {
+    let mut bytes = plain();
+    (bytes[6], bytes[32]) = (bytes[6] | 0x80, bytes[32] | 0x0e);
+    assert_eq!(decode(&bytes), Err(DecodeError::IpChecksum));
+    mend(&mut bytes);
+    assert!(decode(&bytes).is_ok());
+    bytes[32] &= 0xf0;
+    assert_eq!(decode(&bytes), Err(DecodeError::TcpChecksum));
+}
+
+#[test]
 fn options_of_others_are_skipped_and_broken_ones_refused() {
     let decoded = decode(&with_options(&[254, 6, 1, 2, 3, 4, 2, 4, 5, 180, 1, 0])).expect("an experiment");
     assert_eq!(decoded.segment.mss, Some(1460));
