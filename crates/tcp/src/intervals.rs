@@ -85,7 +85,7 @@ impl IntervalSet {
     }
 
     /// The intervals, highest first.
-    pub fn from_top(&self) -> impl Iterator<Item = Range<u64>> {
+    pub fn descending(&self) -> impl Iterator<Item = Range<u64>> {
         self.map.iter().rev().map(|(&start, &end)| start..end)
     }
 
@@ -102,7 +102,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn covered(set: &IntervalSet) -> BTreeSet<u64> {
-        set.from_top().flatten().collect()
+        set.descending().flatten().collect()
     }
 
     proptest! {
@@ -134,7 +134,7 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(&covered(&set), &model);
-                let ranges: Vec<_> = set.from_top().collect();
+                let ranges: Vec<_> = set.descending().collect();
                 prop_assert!(ranges.windows(2).all(|w| w[1].end < w[0].start), "adjacent intervals merge");
                 prop_assert_eq!(set.covers(at..at + len), len == 0 && set.map.range(..=at).next_back().is_some_and(|(_, &e)| e >= at)
                     || len > 0 && (at..at + len).all(|p| model.contains(&p)));

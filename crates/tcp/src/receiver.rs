@@ -278,7 +278,7 @@ impl Receiver {
         let mut blocks: [Range<u64>; 4] = Default::default();
         let mut count = 0;
         let latest = self.recent.iter().filter_map(|&start| self.out_of_order.containing(start));
-        for block in latest.chain(self.out_of_order.from_top()) {
+        for block in latest.chain(self.out_of_order.descending()) {
             if count == max.min(blocks.len()) {
                 break;
             }

@@ -124,7 +124,7 @@ impl Scoreboard {
     pub fn detect_losses(&mut self, dup_thresh: u32, smss: u64) -> bool {
         let mut bytes = 0;
         let mut below = None;
-        for (count, range) in (1..).zip(self.sacked.from_top()) {
+        for (count, range) in (1..).zip(self.sacked.descending()) {
             bytes += range.end - range.start;
             if count >= dup_thresh || bytes > u64::from(dup_thresh - 1) * smss {
                 below = Some(range.start);
@@ -195,7 +195,7 @@ impl Scoreboard {
 
     /// The first segment below the highest SACKed one that is neither SACKed nor retransmitted: NextSeg() rule 3.
     pub fn next_unsacked(&self) -> Option<Range<u64>> {
-        let highest = self.sacked.from_top().next()?.start;
+        let highest = self.sacked.descending().next()?.start;
         let from = self.high_rxt.max(self.start);
         let hole = self.sacked.containing(from).map_or(from, |reported| reported.end);
         if hole < highest { self.segment_at(hole) } else { None }
@@ -353,7 +353,7 @@ mod tests {
                     _ => if len == 1 { board.lose_all() } else { board.begin_recovery() },
                 }
                 prop_assert_eq!(board.pipe(), pipe_by_scan(&board));
-                prop_assert!(board.sacked.from_top().all(|r| r.start >= board.start && r.end <= board.end()));
+                prop_assert!(board.sacked.descending().all(|r| r.start >= board.start && r.end <= board.end()));
                 if let Some(range) = board.next_unsacked() { prop_assert!(range.start >= board.start); }
             }
         }

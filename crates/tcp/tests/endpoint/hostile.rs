@@ -123,8 +123,8 @@ fn configs() -> impl Strategy<Value = Config> {
                     syn_linear_timeouts: linear,
                     synack_attempts: None,
                     synack_shared_budget: hs[0],
-                    // But a last FIN to a peer that is gone and answers no reset is sent for ever.
-                    data_retries: if hs[1] { None } else { Some(60) },
+                    // Only not for ever, or a last FIN to a peer that is gone and sends no reset would be.
+                    data_retries: Some(60),
                     reset_when_closed: hs[1],
                     time_wait: Duration::from_secs(240),
                 },

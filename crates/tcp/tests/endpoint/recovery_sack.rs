@@ -1,4 +1,6 @@
 //! Loss recovery with selective acknowledgments (RFC 2018, RFC 6675).
+#![allow(clippy::single_range_in_vec_init, reason = "one SACK block is a list of one range")]
+#![allow(clippy::reversed_empty_ranges, reason = "a hostile block may be one")]
 
 use crate::script::{Script, config};
 use farpath_tcp::{Config, Endpoint};

@@ -172,7 +172,7 @@ impl Script {
     }
 
     /// A segment from the peer's present place: its sequence number, acknowledgment, window, timestamps.
-    pub fn from_peer(&self, flags: Flags) -> Segment {
+    pub fn peer_segment(&self, flags: Flags) -> Segment {
         let mut segment =
             Segment::new(flags | Flags::ACK, PEER_ISN.at(self.peer_next), ISN.at(self.peer_acks));
         segment.window = self.window;
@@ -186,7 +186,7 @@ impl Script {
 
     pub fn sack(&mut self, position: u64, blocks: &[Range<u64>]) -> &mut Script {
         self.peer_acks = position;
-        let mut segment = self.from_peer(Flags::ACK);
+        let mut segment = self.peer_segment(Flags::ACK);
         segment.sack = sack_blocks(blocks);
         self.segment(segment)
     }
@@ -194,7 +194,7 @@ impl Script {
     /// The last ACK again, `count` times.
     pub fn dup_acks(&mut self, count: usize) -> &mut Script {
         for _ in 0..count {
-            let segment = self.from_peer(Flags::ACK);
+            let segment = self.peer_segment(Flags::ACK);
             self.end.on_segment(self.now, &segment);
             self.poll();
         }
@@ -207,7 +207,7 @@ impl Script {
     }
 
     pub fn data_with(&mut self, flags: Flags, range: Range<u64>) -> &mut Script {
-        let mut segment = self.from_peer(flags);
+        let mut segment = self.peer_segment(flags);
         segment.seq = PEER_ISN.at(range.start);
         segment.len = (range.end - range.start) as u16;
         let fin = u64::from(flags.contains(Flags::FIN));
@@ -222,7 +222,7 @@ impl Script {
     }
 
     pub fn reset(&mut self, position: u64) -> &mut Script {
-        let mut segment = self.from_peer(Flags::RST);
+        let mut segment = self.peer_segment(Flags::RST);
         segment.seq = PEER_ISN.at(position);
         self.segment(segment)
     }

@@ -189,7 +189,7 @@ fn an_ack_of_what_was_never_sent_or_from_long_ago_is_questioned() {
     // RFC 9293 §3.10.7.4, fifth step; RFC 5961 §5.2
     let mut t = open();
     t.write(1000).ignore().ack(1002).expect("ack 1").ack(1001).expect_nothing();
-    let mut old = t.from_peer(Flags::ACK);
+    let mut old = t.peer_segment(Flags::ACK);
     old.ack = Seq(old.ack.0.wrapping_sub(1_000_000));
     old.len = 100;
     t.segment(old).expect("ack 1");
@@ -206,7 +206,7 @@ fn data_outside_of_the_window_is_refused_with_an_ack_and_old_data_is_counted() {
 #[test]
 fn a_segment_without_ack_is_dropped() {
     let mut t = open();
-    let mut segment = t.from_peer(Flags::ACK);
+    let mut segment = t.peer_segment(Flags::ACK);
     (segment.flags, segment.len) = (Flags::PSH, 100);
     t.segment(segment).expect_nothing();
     assert_eq!((t.end.readable(), t.end.stats().segments_refused), (0, 1));

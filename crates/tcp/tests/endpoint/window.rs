@@ -208,7 +208,7 @@ fn an_old_segment_does_not_update_the_window() {
     // RFC 9293 §3.10.7.4, fifth step: SND.WL1, SND.WL2
     let mut t = Script::established(&config(|_| {}));
     t.write(2000).ignore().ack(1001).data(1..101).ignore();
-    let mut old = t.from_peer(Flags::ACK);
+    let mut old = t.peer_segment(Flags::ACK);
     (old.seq, old.window) = (PEER_ISN.at(1), 7);
     t.segment(old).ignore();
     old.seq = PEER_ISN.at(101);

@@ -1,0 +1,316 @@
+//! What an arriving segment changes (RFC 9293 §3.10.7, RFC 5961, RFC 7323 §5).
+
+use super::{CloseReason, Connection, MAX_MSS, State, clock_ms};
+use crate::sender::Acknowledgment;
+use crate::{Flags, Segment, Seq};
+use farpath_units::{Duration, Instant};
+
+/// How long TS.Recent is believed without news (RFC 7323 §5.5).
+const PAWS_IDLE: Duration = Duration::from_secs(24 * 86_400);
+/// Room that the timestamps option takes from every segment, padding included.
+const TIMESTAMPS_LEN: u64 = 12;
+/// What a peer that does not say takes (RFC 9293 §3.7.1).
+const DEFAULT_PEER_MSS: u16 = 536;
+
+impl Connection {
+    pub(super) fn on_listen(&mut self, now: Instant, seg: &Segment) {
+        if seg.flags.contains(Flags::RST) {
+            return;
+        }
+        if seg.flags.contains(Flags::ACK) {
+            self.reject(seg);
+        } else if seg.flags.contains(Flags::SYN) {
+            self.take_syn(now, seg);
+            self.state = State::SynReceived;
+            self.attempts = 1;
+            self.syn_due = true;
+        }
+    }
+
+    fn take_syn(&mut self, now: Instant, seg: &Segment) {
+        self.peer_isn = seg.seq;
+        self.receiver.on_syn();
+        let peer_mss = seg.mss.unwrap_or(DEFAULT_PEER_MSS);
+        self.timestamps = self.timestamps.filter(|_| seg.timestamps.is_some());
+        if let (Some(state), Some(theirs)) = (&mut self.timestamps, seg.timestamps) {
+            (state.recent, state.recent_at) = (theirs.value, now);
+        }
+        let options = if self.timestamps.is_some() { TIMESTAMPS_LEN } else { 0 };
+        // RFC 6691: the option does not count TCP options, the segment does.
+        let mss = self.config.mss.0.min(u64::from(peer_mss)).min(MAX_MSS);
+        self.sender.smss = mss.saturating_sub(options).max(1);
+        self.sender.sack_enabled = self.config.recovery.sack && seg.sack_permitted;
+        self.scale_agreed = self.config.send.window_scaling && seg.window_scale.is_some();
+        if self.scale_agreed {
+            self.peer_scale = seg.window_scale.unwrap_or(0).min(14);
+        } else {
+            (self.own_scale, self.peer_scale) = (0, 0);
+        }
+        self.window_from = (0, 0);
+        self.sender.rwnd = u64::from(seg.window);
+    }
+
+    pub(super) fn on_syn_sent(&mut self, now: Instant, seg: &Segment) {
+        let acks_syn = seg.flags.contains(Flags::ACK) && seg.ack == self.isn.at(1);
+        if seg.flags.contains(Flags::ACK) && !acks_syn {
+            if !seg.flags.contains(Flags::RST) {
+                self.reject(seg);
+            }
+            return;
+        }
+        if seg.flags.contains(Flags::RST) {
+            if acks_syn {
+                self.finish(CloseReason::Refused, now);
+            }
+            return;
+        }
+        if !seg.flags.contains(Flags::SYN) {
+            return;
+        }
+        self.take_syn(now, seg);
+        if acks_syn {
+            self.establish(now, u64::from(seg.window));
+            self.receiver.demand_ack();
+        } else {
+            // Both ends opened at once (RFC 9293 §3.5, Figure 7).
+            self.state = State::SynReceived;
+            self.syn_due = true;
+        }
+    }
+
+    fn establish(&mut self, now: Instant, rwnd: u64) {
+        let timed_out = self.syn_timeouts > 0;
+        // Karn: a SYN that was sent again measures nothing, except where the stack is like that.
+        let measurable = self.syn_transmissions == 1 || !self.config.rto.karn_on_syn;
+        if let Some(sent) = self.syn_sent_at.filter(|_| measurable) {
+            self.sender.rtt.sample(sent, now);
+        }
+        self.state = State::Established;
+        self.established_at = Some(now);
+        self.syn_timer = None;
+        self.syn_due = false;
+        let (smss, sack) = (self.sender.smss, self.sender.sack_enabled);
+        self.sender.establish(now, smss, sack, rwnd, timed_out);
+    }
+
+    pub(super) fn on_synchronized(&mut self, now: Instant, seg: &Segment) {
+        if self.state == State::SynReceived && self.answers_our_syn(seg) {
+            // Both ends opened at once: the peer has our SYN (RFC 9293 §3.5, Figure 7, line 6).
+            self.establish(now, u64::from(seg.window));
+            self.receiver.demand_ack();
+            return;
+        }
+        let start = seg.seq.position(self.peer_isn, self.receiver.next());
+        let payload = start.map(|start| start..start + u64::from(seg.len));
+        let acceptable = payload.is_some_and(|payload| self.receiver.acceptable(payload, seg.seq_len()));
+        let Some(start) = start.filter(|_| acceptable) else {
+            self.receiver.on_refused(start, seg.len);
+            if self.state == State::TimeWait && seg.flags.contains(Flags::FIN) {
+                // Our last ACK was lost (RFC 9293 §3.10.7.4, eighth step, TIME-WAIT).
+                self.enter_time_wait(now);
+            }
+            self.take_ack_of_old(now, seg, start);
+            self.refuse(seg);
+            return;
+        };
+        if self.is_stale(now, seg) {
+            self.refuse(seg);
+            return;
+        }
+        if seg.flags.contains(Flags::RST) {
+            self.on_reset(now, start);
+            return;
+        }
+        if seg.flags.contains(Flags::SYN) {
+            if self.state == State::SynReceived && !self.active {
+                // A peer that has begun anew (RFC 9293 §3.10.7.4, fourth step).
+                self.stats.segments_refused += 1;
+                self.forget_half_open();
+                return;
+            }
+            // RFC 5961 §4: never trust it, ask by ACK.
+            self.refuse(seg);
+            return;
+        }
+        if !seg.flags.contains(Flags::ACK) {
+            self.stats.segments_refused += 1;
+            return;
+        }
+        let ack = seg.ack.position(self.isn, self.sender.una);
+        let Some(ack) = ack.filter(|&ack| self.sender.is_valid_ack(ack) && ack > 0) else {
+            if self.state == State::SynReceived {
+                self.reject(seg);
+            } else {
+                self.refuse(seg);
+            }
+            return;
+        };
+        self.take_timestamp(now, seg, start);
+        if self.state == State::SynReceived {
+            self.establish(now, u64::from(seg.window) << self.peer_scale);
+        }
+        self.on_acknowledgment(now, seg, start, ack);
+        if seg.len > 0 || seg.flags.contains(Flags::FIN) {
+            let end = start + u64::from(seg.len);
+            self.receiver.on_data(now, start..end, seg.flags.contains(Flags::FIN));
+            if self.receiver.finished() {
+                self.on_fin_received(now);
+            }
+        }
+    }
+
+    // DEVIATES RFC 9293 §3.10.7.4: the ACK of a segment from before the window counts, as in BSD. Where each end has
+    // a FIN or a probe beyond the other's shut window, both speak from before the window: they would answer one
+    // another's ACKs for ever and learn nothing.
+    fn take_ack_of_old(&mut self, now: Instant, seg: &Segment, start: Option<u64>) {
+        let Some(start) = start.filter(|&start| start < self.receiver.next()) else { return };
+        let plain = seg.flags.contains(Flags::ACK) && !seg.flags.intersects(Flags::SYN | Flags::RST);
+        let ack = seg.ack.position(self.isn, self.sender.una);
+        if let Some(ack) = ack.filter(|&ack| ack > self.sender.una && self.sender.is_valid_ack(ack))
+            && plain
+            && self.state != State::SynReceived
+            && !self.is_stale(now, seg)
+        {
+            self.on_acknowledgment(now, seg, start, ack);
+        }
+    }
+
+    fn on_acknowledgment(&mut self, now: Instant, seg: &Segment, start: u64, ack: u64) {
+        // RFC 9293 §3.10.7.4: only a segment not older than the last one to do so updates the window.
+        let mut window = self.sender.rwnd;
+        let newer = (start, ack) >= self.window_from || ack > self.window_from.1;
+        if ack >= self.sender.una && newer {
+            window = u64::from(seg.window) << self.peer_scale;
+            self.window_from = (start, ack);
+        }
+        let una = self.sender.una;
+        let mut acknowledgment = Acknowledgment {
+            ack: ack.max(una),
+            window,
+            sack: Default::default(),
+            pure: seg.seq_len() == 0 && ack == una,
+            echoed: self.timestamps.and(seg.timestamps).map(|t| echoed_at(now, t.echo)),
+        };
+        for (range, block) in acknowledgment.sack.iter_mut().zip(seg.sack.as_slice()) {
+            if let (Some(start), Some(end)) =
+                (block.start.position(self.isn, una), block.end.position(self.isn, una))
+            {
+                *range = start..end;
+            }
+        }
+        self.sender.on_ack(now, &acknowledgment);
+        if self.sender.fin_acked() {
+            self.on_fin_acked(now);
+        }
+    }
+
+    fn on_fin_acked(&mut self, now: Instant) {
+        match self.state {
+            State::FinWait1 => self.state = State::FinWait2,
+            State::Closing => self.enter_time_wait(now),
+            State::LastAck => self.finish(CloseReason::Finished, now),
+            _ => {}
+        }
+    }
+
+    fn on_fin_received(&mut self, now: Instant) {
+        match self.state {
+            State::Established | State::SynReceived => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 | State::TimeWait => self.enter_time_wait(now),
+            _ => {}
+        }
+    }
+
+    /// In SYN-RECEIVED after a simultaneous open: the peer's SYN again, now with the ACK of ours.
+    fn answers_our_syn(&self, seg: &Segment) -> bool {
+        self.active
+            && seg.flags.contains(Flags::SYN | Flags::ACK)
+            && !seg.flags.contains(Flags::RST)
+            && (seg.seq, seg.ack) == (self.peer_isn, self.isn.at(1))
+    }
+
+    fn enter_time_wait(&mut self, now: Instant) {
+        self.state = State::TimeWait;
+        self.time_wait_until = Some(now + self.config.handshake.time_wait);
+        self.closed.get_or_insert((CloseReason::Finished, now));
+    }
+
+    /// RFC 5961 §3.2: exactly at `rcv_nxt` it is believed, elsewhere in the window it is questioned.
+    fn on_reset(&mut self, now: Instant, start: u64) {
+        if start != self.receiver.next() {
+            self.receiver.demand_ack();
+        } else if self.state == State::SynReceived && !self.active {
+            self.forget_half_open();
+        } else if self.state == State::SynReceived {
+            self.finish(CloseReason::Refused, now);
+        } else {
+            self.finish(CloseReason::Reset, now);
+        }
+    }
+
+    /// A segment that says nothing we can use: the peer is told where we are, unless it is a reset.
+    fn refuse(&mut self, seg: &Segment) {
+        self.stats.segments_refused += 1;
+        if seg.flags.contains(Flags::RST) {
+            return;
+        }
+        if self.state == State::SynReceived && seg.flags.contains(Flags::SYN) && seg.seq == self.peer_isn {
+            self.on_duplicate_syn();
+            return;
+        }
+        self.receiver.demand_ack();
+    }
+
+    /// The SYN again: our SYN/ACK was lost or is late, so it is sent again.
+    fn on_duplicate_syn(&mut self) {
+        if self.config.handshake.synack_shared_budget {
+            if self.config.handshake.synack_attempts.is_some_and(|most| self.attempts >= most) {
+                return;
+            }
+            self.attempts += 1;
+        }
+        self.syn_due = true;
+    }
+
+    /// RFC 7323 §5.2 (PAWS): a timestamp older than what has been seen belongs to an old segment. After 24 days
+    /// of silence the clock may have come round, and what has been seen is no measure (§5.5).
+    fn is_stale(&self, now: Instant, seg: &Segment) -> bool {
+        match (self.timestamps, seg.timestamps) {
+            (Some(state), Some(theirs)) => {
+                !seg.flags.contains(Flags::RST)
+                    && (theirs.value.wrapping_sub(state.recent) as i32) < 0
+                    && now.saturating_since(state.recent_at) < PAWS_IDLE
+            }
+            _ => false,
+        }
+    }
+
+    /// RFC 7323 §4.3: TS.Recent follows the segment that the next ACK will be about.
+    // DEVIATES RFC 7323 §3.2: a segment without the option, though it was agreed on, is taken, as Linux does.
+    fn take_timestamp(&mut self, now: Instant, seg: &Segment, start: u64) {
+        if let (Some(state), Some(theirs)) = (&mut self.timestamps, seg.timestamps)
+            && start <= state.last_ack_sent
+        {
+            (state.recent, state.recent_at) = (theirs.value, now);
+        }
+    }
+
+    /// Answers a segment for a connection that is not there (RFC 9293 §3.10.7.1).
+    pub(super) fn reject(&mut self, seg: &Segment) {
+        if seg.flags.contains(Flags::RST) || !self.config.handshake.reset_when_closed {
+            return;
+        }
+        self.reset = Some(if seg.flags.contains(Flags::ACK) {
+            Segment::new(Flags::RST, seg.ack, Seq(0))
+        } else {
+            Segment::new(Flags::RST | Flags::ACK, Seq(0), seg.seq.at(seg.seq_len()))
+        });
+    }
+}
+
+/// When the clock showed `echo`, seen from `now`; not later than `now`.
+fn echoed_at(now: Instant, echo: u32) -> Instant {
+    let ago = Duration::from_millis(u64::from(clock_ms(now).wrapping_sub(echo)));
+    Instant::from_nanos(now.as_nanos().saturating_sub(ago.as_nanos()))
+}
