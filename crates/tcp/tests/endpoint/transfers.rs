@@ -142,3 +142,24 @@ fn a_livelock_of_timer_and_delayed_ack_is_kept_apart_by_karn() {
     let (karn, any) = (run(BackoffReset::ValidSample), run(BackoffReset::AnyAck));
     assert!(karn < 5 && any > 40, "{karn} and {any} timeouts for 50 segments");
 }
+
+#[test]
+fn beyond_half_the_initial_rto_data_is_sent_twice_for_nothing() {
+    // R000-14: RTT 2.8 s is within the first timeout of 3 s, RTT 3.6 s is not; the SYN then measures nothing.
+    for (delay, spurious) in [("1.4 s", false), ("1.8 s", true)] {
+        let mut pipe = download(&riverbed(), 20_000, delay);
+        pipe.run(time("1000 s"));
+        assert!(pipe.delivered());
+        let duplicates = pipe.ends[1].receiver().duplicate_segments();
+        assert_eq!(duplicates > 0, spurious, "{delay}: {duplicates}");
+    }
+}
+
+#[test]
+fn cwnd_grows_to_135_kb_over_a_window_of_six_segments_at_riverbed() {
+    // R004-25: slow start to 65535 B, then SMSS·SMSS/cwnd for each delayed ACK.
+    let mut pipe = download(&riverbed(), 10_000_000, "20 ms");
+    pipe.run(time("1000 s"));
+    let cwnd = pipe.ends[0].sender().window().cwnd;
+    assert!(cwnd.abs_diff(135_000) < 135_000 / 20, "{cwnd}");
+}
