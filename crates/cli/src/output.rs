@@ -7,12 +7,13 @@ pub fn stdout() -> StdoutLock<'static> {
     io::stdout().lock()
 }
 
-/// Columns of the terminal; `None` where the output goes elsewhere.
+/// Columns to fill where the output is not a terminal: a file, a pager, a log.
+const ELSEWHERE: u16 = 120;
+
+/// How wide the output may be.
 pub fn width() -> Option<u16> {
-    if !io::stdout().is_terminal() {
-        return None;
-    }
-    terminal_size::terminal_size().map(|(terminal_size::Width(columns), _)| columns)
+    let terminal = if io::stdout().is_terminal() { terminal_size::terminal_size() } else { None };
+    Some(terminal.map_or(ELSEWHERE, |(terminal_size::Width(columns), _)| columns))
 }
 
 /// Prints a text and the end of its line.
