@@ -1,0 +1,175 @@
+//! What may be sent now: retransmissions, new data as far as both windows allow, and probes of a shut window.
+
+use super::{Persist, Sender};
+use crate::recovery::Phase;
+use core::ops::Range;
+use farpath_units::{Duration, Instant};
+
+/// Payload, and perhaps a FIN, that leaves now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Transmission {
+    pub start: u64,
+    pub len: u64,
+    pub fin: bool,
+}
+
+impl Sender {
+    /// The next transmission at `now`; it counts as sent.
+    pub(crate) fn next_transmission(&mut self, now: Instant) -> Option<Transmission> {
+        let range = self.choose(now)?;
+        Some(self.send(now, range))
+    }
+
+    fn choose(&mut self, now: Instant) -> Option<Range<u64>> {
+        if self.retransmit_first {
+            self.retransmit_first = false;
+            if let Some(first) = self.board.segment_at(self.una) {
+                return Some(first);
+            }
+        }
+        if let Persist::Probe { interval } = self.persist {
+            return self.probe(now, interval);
+        }
+        // The usual case when there is nothing to do: answered first.
+        if self.nxt == self.end() && self.phase == Phase::Open {
+            return None;
+        }
+        if self.sack_enabled && self.phase != Phase::Open {
+            return self.choose_by_scoreboard(now);
+        }
+        if self.nxt < self.max {
+            let segment = self.board.segment_at(self.nxt)?;
+            // A FIN takes no window.
+            let end = segment.end.min(self.written);
+            let fits = end - self.una <= self.window.cwnd.min(self.rwnd);
+            return (fits || self.nxt == self.una).then_some(segment);
+        }
+        self.restart_after_idle(now);
+        let in_network = if self.counts_by_pipe() { self.board.pipe() } else { self.nxt - self.una };
+        let room = (self.window.cwnd + self.limited_transmit_room()).saturating_sub(in_network);
+        self.new_data(now, room, in_network == 0)
+    }
+
+    /// Outside of recovery a SACKed segment has left the network; without limited transmit that is no reason to
+    /// send (RFC 6675 §5 step 3 is RFC 3042's rule).
+    fn counts_by_pipe(&self) -> bool {
+        self.sack_enabled && self.config.recovery.limited_transmit
+    }
+
+    fn limited_transmit_room(&self) -> u64 {
+        let recovery = &self.config.recovery;
+        let applies = recovery.limited_transmit
+            && !self.sack_enabled
+            && self.phase == Phase::Open
+            && self.dup_acks < recovery.dup_ack_threshold;
+        if applies { u64::from(self.dup_acks.min(2)) * self.smss } else { 0 }
+    }
+
+    /// New data, if `room` in the congestion window, the peer's window and the small-segment rules allow.
+    fn new_data(&mut self, now: Instant, room: u64, network_empty: bool) -> Option<Range<u64>> {
+        let (start, end) = (self.nxt, self.end());
+        if start == end {
+            return None;
+        }
+        let want = (self.written.saturating_sub(start)).min(self.smss);
+        if room < want && !network_empty {
+            self.cwnd_limited = true;
+            return None;
+        }
+        let peer_room = (self.una + self.rwnd).saturating_sub(start);
+        let len = want.min(peer_room);
+        // A FIN takes no window: a peer that reads nothing can still be told that there is no more.
+        let with_fin = self.fin && start + len == self.written;
+        if len < want && !self.worth_sending(len) {
+            if !self.outstanding() && self.persist == Persist::Off {
+                let interval = self.config.send.persist_min;
+                self.persist = Persist::Waiting { due: now + interval, interval };
+            }
+            return None;
+        }
+        if len < self.smss && !with_fin && self.config.send.nagle && self.outstanding() {
+            return None;
+        }
+        if self.dup_acks > 0 && self.phase == Phase::Open {
+            let beyond = (start + len - self.una).saturating_sub(self.window.cwnd);
+            self.limited_transmit_bytes += len.min(beyond);
+        }
+        Some(start..start + len + u64::from(with_fin))
+    }
+
+    /// Sender's side of the silly window syndrome (RFC 9293 §3.8.6.2.1): half the largest window ever offered.
+    pub(super) fn worth_sending(&self, len: u64) -> bool {
+        len > 0 && len >= self.max_rwnd / 2
+    }
+
+    /// RFC 6675 §5 (C), NextSeg(): lost segments, then new data, then what is merely unreported.
+    fn choose_by_scoreboard(&mut self, now: Instant) -> Option<Range<u64>> {
+        let pipe = self.board.pipe();
+        let room = self.window.cwnd.saturating_sub(pipe);
+        if room < self.smss && pipe > 0 {
+            self.cwnd_limited = true;
+            return None;
+        }
+        if let Some(lost) = self.board.next_lost() {
+            return Some(lost);
+        }
+        self.new_data(now, room, pipe == 0).or_else(|| match self.phase {
+            Phase::Fast { .. } => self.board.next_unsacked(),
+            Phase::Open | Phase::Loss { .. } => None,
+        })
+    }
+
+    fn probe(&mut self, now: Instant, interval: Duration) -> Option<Range<u64>> {
+        let interval = interval.doubled(1).min(self.config.send.persist_max);
+        self.persist = Persist::Waiting { due: now + interval, interval };
+        self.stats.probes += 1;
+        if self.outstanding() {
+            return self.board.segment_at(self.una);
+        }
+        // One octet of new data, or as much as the window has room for.
+        let len = self.written.saturating_sub(self.nxt).min(self.smss).min(self.rwnd.max(1));
+        (len > 0).then(|| self.nxt..self.nxt + len)
+    }
+
+    fn restart_after_idle(&mut self, now: Instant) {
+        let idle = now.saturating_since(self.last_sent);
+        if self.config.congestion.restart_after_idle && !self.outstanding() && idle > self.rtt.rto() {
+            let initial = u64::from(self.config.congestion.initial_window) * self.smss;
+            self.window.cwnd = self.window.cwnd.min(initial);
+            self.last_sent = now;
+        }
+    }
+
+    fn send(&mut self, now: Instant, range: Range<u64>) -> Transmission {
+        let len = range.end.min(self.written) - range.start;
+        let again = range.start < self.max;
+        if again {
+            self.board.retransmitted(range.start, now);
+            // Karn: what is measured must have been sent once.
+            if self.timed.is_some_and(|(end, _)| range.start < end) {
+                self.timed = None;
+            }
+        } else {
+            self.board.push(range.end, now);
+            self.max = range.end;
+            if self.timed.is_none() {
+                self.timed = Some((range.end, now));
+            }
+        }
+        if range.start == self.nxt {
+            self.nxt = range.end;
+        }
+        if len > 0 {
+            self.stats.data_segments += 1;
+            self.stats.data_bytes += len;
+            self.stats.retransmissions += u64::from(again);
+        }
+        self.last_sent = now;
+        self.cwnd_limited = false;
+        // RFC 6298 §5.1; a recovery that restarts a running timer says so itself.
+        if self.persist == Persist::Off && self.rto_due.is_none() {
+            self.rto_due = Some(self.rtt.deadline(now));
+        }
+        Transmission { start: range.start, len, fin: range.end > self.written }
+    }
+}
