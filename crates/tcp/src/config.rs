@@ -309,7 +309,7 @@ impl Default for Config {
                 after_syn_timeout: Some(Duration::from_secs(3)),
             },
             handshake: HandshakeConfig {
-                syn_attempts: Some(7),
+                syn_attempts: Some(8),
                 syn_linear_timeouts: 0,
                 synack_attempts: Some(6),
                 synack_shared_budget: false,
