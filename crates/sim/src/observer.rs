@@ -47,6 +47,19 @@ impl FlowView<'_> {
 ///
 /// `now` never goes backwards, but for a drop: where it happens further down the path, it is told when the packet
 /// is sent, with the time at which it will happen.
+///
+/// ```
+/// use farpath_sim::{FlowView, Observer};
+/// use farpath_units::Instant;
+///
+/// struct LargestWindow(u64);
+///
+/// impl Observer for LargestWindow {
+///     fn state(&mut self, _now: Instant, flow: FlowView<'_>) {
+///         self.0 = self.0.max(flow.sender.sender().window().cwnd);
+///     }
+/// }
+/// ```
 pub trait Observer {
     /// Something happened to a packet that goes `direction` way over the path.
     fn packet(&mut self, _now: Instant, _event: PacketEvent, _direction: Direction, _packet: &Packet) {}
