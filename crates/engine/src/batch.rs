@@ -37,6 +37,9 @@ pub fn jobs(experiment: &Experiment, engines: &[Engine]) -> Vec<Job> {
 
 /// Makes the runs on all cores and hands each to `take`, in the order of `jobs` whichever is done first. When `stop`
 /// is set, what has begun is finished and handed over, and nothing more is begun. Gives how many were handed over.
+///
+/// # Errors
+/// The first one, of a run or of `take`. It sets `stop`, and what else has begun is finished and dropped.
 pub fn run_all<E: From<EngineError> + Send>(
     experiment: &Experiment,
     jobs: &[Job],
