@@ -14,7 +14,6 @@ mod endpoint;
 mod intervals;
 pub mod pattern;
 mod receiver;
-mod recovery;
 mod rtt;
 mod scoreboard;
 mod segment;

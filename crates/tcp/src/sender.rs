@@ -1,16 +1,17 @@
-//! The sending half: what an ACK or the timer changes; what may be sent now is in `transmit`.
+//! The sending half: what an ACK or the timer changes; what may be sent now is in `transmit`, repair in `recovery`.
 
+mod recovery;
 mod transmit;
 
 pub(crate) use transmit::Transmission;
 
 use crate::cc::{AckEvent, CongestionControl, LossEvent, Reno, Window};
 use crate::config::{Config, RttSampling};
-use crate::recovery::Phase;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use core::ops::Range;
 use farpath_units::{Duration, Instant};
+use recovery::Phase;
 
 /// The longest stream: positions never come near the end of a `u64`.
 const MAX_STREAM: u64 = 1 << 62;

@@ -1,7 +1,7 @@
 //! What may be sent now: retransmissions, new data as far as both windows allow, and probes of a shut window.
 
+use super::recovery::Phase;
 use super::{Persist, Sender};
-use crate::recovery::Phase;
 use core::ops::Range;
 use farpath_units::{Duration, Instant};
 

@@ -1,8 +1,8 @@
 //! Loss recovery: Tahoe, Reno (RFC 5681 §3.2), NewReno (RFC 6582), SACK (RFC 6675), and after a timeout.
 
+use super::Sender;
 use crate::cc::CongestionControl;
 use crate::config::{PartialAckTimer, RecoveryAlgorithm};
-use crate::sender::Sender;
 use farpath_units::Instant;
 
 /// Where loss recovery stands.
