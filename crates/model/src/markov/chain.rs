@@ -14,6 +14,9 @@ const PASSES: usize = 1000;
 /// Relative change of the result that ends the iteration.
 const SETTLED: f64 = 1e-7;
 
+/// Trouble so seldom, per round, is none; far below it the mean number of rounds between two overflows.
+const NEVER: f64 = 1e-30;
+
 /// What does not change while the chain is solved.
 pub(super) struct Chain<'a> {
     pub flow: &'a RenoChain,
@@ -97,7 +100,7 @@ impl<'a> Chain<'a> {
             };
         }
         let full = &self.bursts[self.window];
-        if full.trouble() == 0.0 {
+        if full.trouble() < NEVER {
             let seconds = full.seconds / full.sends;
             return PerSegment { seconds, timeouts: 0.0, retransmissions: 0.0, fast_retransmits: 0.0 };
         }

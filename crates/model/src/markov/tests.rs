@@ -144,6 +144,8 @@ fn the_ends_are_numbers() {
                 assert_eq!(each.seconds.is_finite(), p < 1.0, "{window} {p} {ack_every}: {each:?}");
             }
         }
+        let few_acks = RenoChain { window, data_loss: loss(0.0), ..flagship(1e-9) };
+        assert!(solve(&few_acks).timeouts.is_finite());
         let only_acks = solve(&RenoChain { window, data_loss: loss(0.0), ..flagship(0.3) });
         assert!(only_acks.seconds.is_finite());
     }
