@@ -1,7 +1,7 @@
 //! A path as the closed forms see it: hops, and a loss rate each way.
 
 use farpath_model::{Hop, Path};
-use farpath_path::{Direction, ElementKind, ElementSpec, PacketCount};
+use farpath_path::{Direction, ElementKind, ElementSpec, PacketCount, QueueLimit, base_delay};
 use farpath_tcp::Config;
 use farpath_units::{Bytes, Duration, Probability, Rate};
 
@@ -20,8 +20,16 @@ pub(crate) struct PathView {
     pub data_loss: Probability,
     /// Loss rate of pure ACKs.
     pub ack_loss: Probability,
+    /// A SYN and its answer, and what else takes both ways without data, is lost.
+    pub handshake_loss: Probability,
+    /// Round trip of packets without data on an idle path.
+    pub handshake_rtt: Duration,
+    /// All losses are evenly spaced.
+    pub evenly_spaced: bool,
     /// What the formulas leave out of this path.
     pub caveats: Vec<String>,
+    /// What waits before the slowest link in the data direction, at most; `None` where nothing limits it.
+    queue: Option<Bytes>,
 }
 
 impl PathView {
@@ -31,14 +39,46 @@ impl PathView {
         let mss = sender.mss.min(receiver.mss).saturating_sub(options).max(Bytes(1));
         let headers = HEADERS + options;
         let path = Path { forward: hops(elements, data), reverse: hops(elements, data.opposite()), headers };
-        let mut caveats = Vec::new();
-        let data_loss = loss(elements, data, mss + headers, true, &mut caveats);
-        let ack_loss = loss(elements, data.opposite(), headers, false, &mut caveats);
-        for element in elements {
-            caveats.extend(left_out(element));
+        let data_loss = loss(elements, data, mss + headers, true);
+        let ack_loss = loss(elements, data.opposite(), headers, false);
+        let bare_loss = loss(elements, data, headers, false);
+        PathView {
+            path,
+            mss,
+            data_loss: probability(data_loss),
+            ack_loss: probability(ack_loss),
+            handshake_loss: probability(either(bare_loss, ack_loss)),
+            handshake_rtt: base_delay(elements, data, headers)
+                + base_delay(elements, data.opposite(), headers),
+            evenly_spaced: elements.iter().all(|element| {
+                let even = matches!(element.kind, ElementKind::EvenlySpaced { .. });
+                let size = mss + headers;
+                even || [data, data.opposite()].iter().all(|&way| loss_of(element, way, size, true) == 0.0)
+            }),
+            caveats: elements.iter().filter_map(|element| left_out(element, data)).collect(),
+            queue: queue(elements, data, mss + headers),
         }
-        PathView { path, mss, data_loss, ack_loss, caveats }
     }
+
+    /// Spacing that the slowest link puts between segments, or between the ACKs for them.
+    pub fn spacing(&self, ack_every: u64) -> Duration {
+        let slowest = |hops: &[Hop], packet| {
+            hops.iter().map(|hop| hop.rate.time_to_send(hop.frame(packet))).max().unwrap_or(Duration::ZERO)
+        };
+        let data = slowest(&self.path.forward, self.mss + self.path.headers);
+        let acks = slowest(&self.path.reverse, self.path.headers);
+        data.max(acks / ack_every.max(1))
+    }
+
+    /// The window that the path holds, queue included, in segments; `None` where the queue is endless.
+    pub fn capacity(&self, round: Duration) -> Option<f64> {
+        let in_flight = round.as_secs_f64() / self.spacing(u64::MAX).as_secs_f64().max(1e-9);
+        self.queue.map(|queue| in_flight + queue.0 as f64 / (self.mss + self.path.headers).0 as f64)
+    }
+}
+
+fn probability(fraction: f64) -> Probability {
+    Probability::new(fraction).unwrap_or(Probability::ZERO)
 }
 
 /// The links, with all propagation on the first: where along a FIFO path it lies changes nothing.
@@ -69,60 +109,63 @@ fn hops(elements: &[ElementSpec], direction: Direction) -> Vec<Hop> {
 }
 
 /// Loss rate of packets of `size` over all elements of one direction.
-fn loss(
-    elements: &[ElementSpec],
-    direction: Direction,
-    size: Bytes,
-    carries_data: bool,
-    caveats: &mut Vec<String>,
-) -> Probability {
-    let mut survives = 1.0;
-    for element in elements {
-        let name = &element.name;
-        let lost = match &element.kind {
-            ElementKind::Bernoulli { count: PacketCount::Data, .. }
-            | ElementKind::EvenlySpaced { count: PacketCount::Data, .. }
-                if !carries_data =>
-            {
-                0.0
-            }
-            ElementKind::Bernoulli { loss_rate, .. } => loss_rate[direction].fraction(),
-            ElementKind::EvenlySpaced { every, .. } => {
-                every[direction].map_or(0.0, |every| 1.0 / every as f64)
-            }
-            ElementKind::BitErrors { ber, overhead, linear, .. } => {
-                let exposed = size + *overhead;
-                if *linear {
-                    ber[direction].to_per_linear(exposed).min(1.0)
-                } else {
-                    ber[direction].to_per(exposed).fraction()
-                }
-            }
-            ElementKind::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad, active } => {
-                let moves = good_to_bad.fraction() + bad_to_good.fraction();
-                if !active[direction] || moves == 0.0 {
-                    0.0
-                } else {
-                    caveats.push(format!(
-                        "{name}: losses come in bursts; predicted as if they were independent"
-                    ));
-                    let bad = good_to_bad.fraction() / moves;
-                    (1.0 - bad) * loss_good.fraction() + bad * loss_bad.fraction()
-                }
-            }
-            _ => 0.0,
-        };
-        survives *= 1.0 - lost;
-    }
-    Probability::new(1.0 - survives).unwrap_or(Probability::ZERO)
+fn loss(elements: &[ElementSpec], direction: Direction, size: Bytes, carries_data: bool) -> f64 {
+    elements.iter().map(|element| loss_of(element, direction, size, carries_data)).fold(0.0, either)
 }
 
-fn left_out(element: &ElementSpec) -> Option<String> {
+fn loss_of(element: &ElementSpec, direction: Direction, size: Bytes, carries_data: bool) -> f64 {
+    match &element.kind {
+        ElementKind::Bernoulli { count: PacketCount::Data, .. }
+        | ElementKind::EvenlySpaced { count: PacketCount::Data, .. }
+            if !carries_data =>
+        {
+            0.0
+        }
+        ElementKind::Bernoulli { loss_rate, .. } => loss_rate[direction].fraction(),
+        ElementKind::EvenlySpaced { every, .. } => every[direction].map_or(0.0, |every| 1.0 / every as f64),
+        ElementKind::BitErrors { ber, overhead, linear: true, .. } => {
+            ber[direction].to_per_linear(size + *overhead).min(1.0)
+        }
+        ElementKind::BitErrors { ber, overhead, .. } => ber[direction].to_per(size + *overhead).fraction(),
+        ElementKind::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad, active }
+            if active[direction] =>
+        {
+            let (to_bad, to_good) = (good_to_bad.fraction(), bad_to_good.fraction());
+            let moves = to_bad + to_good;
+            let bad = if moves > 0.0 { to_bad / moves } else { 0.0 };
+            (1.0 - bad) * loss_good.fraction() + bad * loss_bad.fraction()
+        }
+        _ => 0.0,
+    }
+}
+
+/// Probability that one or the other happens. `1 - (1-a)(1-b)` without the cancellation: a BER of 1e-17 counts.
+fn either(a: f64, b: f64) -> f64 {
+    a + b - a * b
+}
+
+/// The queue before the slowest link.
+fn queue(elements: &[ElementSpec], direction: Direction, packet: Bytes) -> Option<Bytes> {
+    let links = elements.iter().filter_map(|element| match &element.kind {
+        ElementKind::Link { rate, queue, .. } => Some((rate[direction], queue[direction])),
+        _ => None,
+    });
+    match links.min_by_key(|(rate, _)| *rate)?.1 {
+        QueueLimit::Unlimited => None,
+        QueueLimit::Bytes(bytes) => Some(bytes),
+        QueueLimit::Packets(packets) => Some(Bytes(packets.saturating_mul(packet.0))),
+    }
+}
+
+fn left_out(element: &ElementSpec, data: Direction) -> Option<String> {
     let name = &element.name;
     match &element.kind {
         ElementKind::Listed { .. } => Some(format!("{name}: listed drops are left out of the prediction")),
         ElementKind::Reorder { .. } => Some(format!("{name}: reordering is left out of the prediction")),
         ElementKind::Duplicate { .. } => Some(format!("{name}: duplicates are left out of the prediction")),
+        ElementKind::GilbertElliott { active, .. } if active[data] || active[data.opposite()] => {
+            Some(format!("{name}: losses come in bursts; predicted as if they were independent"))
+        }
         _ => None,
     }
 }

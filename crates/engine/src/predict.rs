@@ -1,17 +1,16 @@
-//! The `predict` engine: which closed form says how long a transfer takes, and how far it can be trusted.
+//! The `predict` engine: which model says how long a transfer takes, and how far it can be trusted.
+
+mod loss;
 
 use crate::path_view::PathView;
 use crate::{EngineError, empty_run};
 use farpath_experiment::{FlowSpec, Opener, Point, Scenario};
-use farpath_model::InputError;
-use farpath_model::lossless::{self, LosslessTransfer};
-use farpath_model::pftk::Pftk;
-use farpath_model::recovery::{Growth, IsolatedDrop};
-use farpath_model::retransmissions::Loss;
-use farpath_model::window_limit::DelayedAckCycle;
+use farpath_model::lossless::{self, LosslessTimes, LosslessTransfer};
+use farpath_model::window_limit::{DelayedAckCycle, SteadyCycle};
+use farpath_model::{Estimate, InputError};
 use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run};
 use farpath_tcp::Config;
-use farpath_tcp::config::{AvoidanceGrowth, RtoFloor};
+use farpath_tcp::config::{RtoFloor, RttMeasure};
 use farpath_units::{Bytes, Duration, Instant};
 
 /// Predicts one point. A prediction has no seed: it is an expectation.
@@ -22,7 +21,7 @@ pub fn predict(point: &Point, mut provenance: Provenance) -> Result<Run, EngineE
     }
     let mut run = empty_run(Engine::Predict, point, None, provenance);
     for (number, flow) in (0..).zip(&scenario.flows) {
-        let prediction = predict_flow(scenario, flow)?;
+        let prediction = Flow::new(scenario, flow).predict()?;
         for caveat in &prediction.caveats {
             if !run.provenance.caveats.contains(caveat) {
                 run.provenance.caveats.push(caveat.clone());
@@ -33,120 +32,133 @@ pub fn predict(point: &Point, mut provenance: Provenance) -> Result<Run, EngineE
     Ok(run)
 }
 
-/// What the closed forms say of one flow.
+/// What the models say of one flow.
 struct Prediction {
     established: Duration,
     transfer_time: Duration,
-    retransmissions: f64,
+    /// First transmissions of data.
     segments: f64,
-    /// The formula that decided.
+    retransmissions: f64,
+    timeouts: Option<f64>,
+    fast_retransmits: Option<f64>,
+    /// The model that decided.
     by: &'static str,
     caveats: Vec<String>,
 }
 
-fn predict_flow(scenario: &Scenario, flow: &FlowSpec) -> Result<Prediction, InputError> {
-    let view =
-        PathView::new(&scenario.path, flow.direction, &scenario.sender.config, &scenario.receiver.config);
-    let (sender, receiver) = (&scenario.sender.config, &scenario.receiver.config);
-    let window = effective_window(sender, receiver);
-    let mut caveats = view.caveats.clone();
-    let lossless = LosslessTransfer {
-        path: &view.path,
-        size: flow.size,
-        mss: view.mss,
-        rwnd: window,
-        initial_window: u64::from(sender.congestion.initial_window),
-        initial_ssthresh: sender.congestion.initial_ssthresh.unwrap_or(Bytes::MAX),
-        ack_every: u64::from(receiver.receive.ack_every),
-        delayed_ack_timeout: receiver.receive.ack_delay,
-        opener: match flow.opener {
-            Opener::Sender => lossless::Opener::Sender,
-            Opener::Receiver => lossless::Opener::Receiver,
-        },
-    }
-    .times()?;
-    caveats.extend(lossless.caveats.iter().cloned());
-    if flow.opener == Opener::Receiver && flow.request > view.mss {
-        caveats.push("the request takes more than one segment; its time is left out".to_owned());
-    }
-    if receiver.receive.read_rate.is_some() {
-        caveats.push("the receiving application is taken to read at once".to_owned());
-    }
-    let times = lossless.value;
-    let segments = flow.size.0.div_ceil(view.mss.0) as f64;
-    let mut prediction = Prediction {
-        established: times.established,
-        transfer_time: times.last_byte_received,
-        retransmissions: 0.0,
-        segments,
-        by: lossless.source,
-        caveats,
-    };
-    if view.data_loss.fraction() > 0.0 || view.ack_loss.fraction() > 0.0 {
-        add_loss(&mut prediction, &view, scenario, flow, window)?;
-    }
-    Ok(prediction)
+/// A flow, and what the models need to know of it.
+struct Flow<'a> {
+    view: PathView,
+    spec: &'a FlowSpec,
+    sender: &'a Config,
+    receiver: &'a Config,
+    /// The most that may be unacknowledged.
+    window: Bytes,
 }
 
-/// What loss adds: so many isolated recoveries while the next drop is usually further away than a recovery takes,
-/// else the throughput of the full model with timeouts.
-fn add_loss(
-    prediction: &mut Prediction,
-    view: &PathView,
-    scenario: &Scenario,
-    flow: &FlowSpec,
-    window: Bytes,
-) -> Result<(), InputError> {
-    let (sender, receiver) = (&scenario.sender.config, &scenario.receiver.config);
-    let ack_every = u64::from(receiver.receive.ack_every);
-    let expected =
-        Loss { packets: prediction.segments, forward: view.data_loss, reverse: view.ack_loss, ack_every }
-            .expected()?;
-    prediction.retransmissions = expected.value.retransmissions;
-    prediction.caveats.extend(expected.caveats);
+impl<'a> Flow<'a> {
+    fn new(scenario: &'a Scenario, spec: &'a FlowSpec) -> Flow<'a> {
+        let (sender, receiver) = (&scenario.sender.config, &scenario.receiver.config);
+        let view = PathView::new(&scenario.path, spec.direction, sender, receiver);
+        Flow { view, spec, sender, receiver, window: effective_window(sender, receiver) }
+    }
 
-    let cycle = DelayedAckCycle {
-        path: &view.path,
-        mss: view.mss,
-        rwnd: window,
-        ack_every,
-        delayed_ack_timeout: receiver.receive.ack_delay,
+    fn ack_every(&self) -> u64 {
+        if self.receiver.receive.ack_delay.is_zero() { 1 } else { self.receiver.receive.ack_every.into() }
     }
-    .steady()?;
-    let growth = match sender.congestion.avoidance {
-        AvoidanceGrowth::PerAck => Growth::PerAck(ack_every),
-        AvoidanceGrowth::PerByte => Growth::PerRound(1),
-    };
-    let isolated = IsolatedDrop { window: cycle.value.segments, round: cycle.value.time, growth }.cost()?;
-    let between_drops = 1.0 / view.data_loss.fraction().max(f64::MIN_POSITIVE);
-    let window_is_usually_full = isolated.value.sent < between_drops;
-    if window_is_usually_full {
-        let drops = prediction.segments * view.data_loss.fraction();
-        let seconds = drops * isolated.value.time.as_secs_f64();
-        prediction.transfer_time += Duration::from_secs_f64(seconds);
-        prediction.by = isolated.source;
-        prediction.caveats.extend(isolated.caveats);
-        let further = isolated.value.sent / between_drops;
-        if further > 0.1 {
-            prediction.caveats.push(format!(
-                "{further:.1} further drops fall into each recovery; many of them cost a timeout, which this prediction leaves out: it is too fast",
-            ));
+
+    fn segments(&self) -> f64 {
+        self.spec.size.0.div_ceil(self.view.mss.0) as f64
+    }
+
+    /// The first `size` bytes without any loss.
+    fn lossless(&self, size: Bytes) -> Result<Estimate<LosslessTimes>, InputError> {
+        let congestion = &self.sender.congestion;
+        LosslessTransfer {
+            path: &self.view.path,
+            size,
+            mss: self.view.mss,
+            rwnd: self.window,
+            initial_window: u64::from(congestion.initial_window),
+            initial_ssthresh: congestion.initial_ssthresh.unwrap_or(Bytes::MAX),
+            ack_every: self.ack_every(),
+            delayed_ack_timeout: self.receiver.receive.ack_delay,
+            opener: match self.spec.opener {
+                Opener::Sender => lossless::Opener::Sender,
+                Opener::Receiver => lossless::Opener::Receiver,
+            },
         }
-        return Ok(());
+        .times()
     }
-    let pftk = Pftk {
-        mss: view.mss,
-        rtt: cycle.value.time,
-        t0: first_timeout(sender, cycle.value.time),
-        loss_event_rate: view.data_loss,
-        ack_every,
-        wmax: Some(window),
+
+    /// A round of a window of so many segments.
+    fn cycle(&self, window: Bytes) -> Result<Estimate<SteadyCycle>, InputError> {
+        DelayedAckCycle {
+            path: &self.view.path,
+            mss: self.view.mss,
+            rwnd: window,
+            ack_every: self.ack_every(),
+            delayed_ack_timeout: self.receiver.receive.ack_delay,
+        }
+        .steady()
     }
-    .goodput()?;
-    prediction.transfer_time = prediction.established + pftk.value.time_for(flow.size);
-    prediction.by = pftk.source;
-    prediction.caveats.extend(pftk.caveats);
-    Ok(())
+
+    /// A round that leaves the links idle: of as many segments as one ACK takes.
+    fn round(&self) -> Result<Duration, InputError> {
+        Ok(self.cycle(Bytes(self.view.mss.0.saturating_mul(self.ack_every())))?.value.time)
+    }
+
+    /// The retransmission timeout once `rtt` has been measured as always the same, without the wait for a tick.
+    fn timeout(&self, rtt: Duration, variation: Duration) -> Duration {
+        let rto = &self.sender.rto;
+        let rtt = if rto.measure == RttMeasure::Ticks { rtt.max(rto.tick) } else { rtt };
+        let spread = rto.tick.max(variation * u64::from(rto.rttvar_factor));
+        let computed = match rto.floor {
+            RtoFloor::Rto => (rtt + spread).max(rto.min),
+            RtoFloor::Variance => rtt + spread.max(rto.min),
+        };
+        computed.min(rto.max)
+    }
+
+    /// Whether the handshake, or the first data after it, takes longer than its timeout.
+    fn spurious_timeout(&self) -> Result<Option<String>, InputError> {
+        let handshake = self.view.handshake_rtt;
+        let first_window =
+            Bytes(self.view.mss.0.saturating_mul(self.sender.congestion.initial_window.into()));
+        let data = self.cycle(first_window.min(self.window))?.value.time;
+        let measured = self.timeout(handshake, handshake / 2);
+        let late =
+            [(handshake, self.sender.rto.initial), (data, measured)].into_iter().find(|(rtt, rto)| rtt > rto);
+        Ok(late.map(|(rtt, rto)| {
+            format!("a round trip takes {rtt:.3} and the timeout is {rto:.3}: what is sent again without a loss is left out")
+        }))
+    }
+
+    fn predict(&self) -> Result<Prediction, InputError> {
+        let lossless = self.lossless(self.spec.size)?;
+        let mut caveats = self.view.caveats.clone();
+        caveats.extend(lossless.caveats);
+        if self.spec.opener == Opener::Receiver && self.spec.request > self.view.mss {
+            caveats.push("the request takes more than one segment; its time is left out".to_owned());
+        }
+        if self.receiver.receive.read_rate.is_some() {
+            caveats.push("the receiving application is taken to read at once".to_owned());
+        }
+        caveats.extend(self.spurious_timeout()?);
+        let times = lossless.value;
+        let mut prediction = Prediction {
+            established: times.established,
+            transfer_time: times.last_byte_received,
+            segments: self.segments(),
+            retransmissions: 0.0,
+            timeouts: Some(0.0),
+            fast_retransmits: Some(0.0),
+            by: lossless.source,
+            caveats,
+        };
+        loss::add(self, &mut prediction)?;
+        Ok(prediction)
+    }
 }
 
 /// The most that may be unacknowledged: the receiver's window as far as it can be announced, and the sender's limits.
@@ -157,22 +169,15 @@ fn effective_window(sender: &Config, receiver: &Config) -> Bytes {
     limits.into_iter().flatten().fold(announced, Bytes::min)
 }
 
-/// The mean first timeout of a series: the computed one with a steady RTT, and half a tick of waiting for the clock.
-fn first_timeout(sender: &Config, rtt: Duration) -> Duration {
-    let rto = &sender.rto;
-    let computed = match rto.floor {
-        RtoFloor::Rto => (rtt + rto.tick).max(rto.min),
-        RtoFloor::Variance => rtt + rto.tick.max(rto.min),
-    };
-    computed.min(rto.max) + rto.tick / 2
-}
-
 fn row(number: u32, scenario: &Scenario, flow: &FlowSpec, prediction: &Prediction) -> FlowRow {
     let start = Instant::ZERO + flow.start;
     let in_time = start + prediction.transfer_time <= Instant::ZERO + scenario.horizon;
     let seconds = prediction.transfer_time.as_secs_f64();
     let goodput = (in_time && seconds > 0.0).then(|| flow.size.0 as f64 * 8.0 / seconds);
-    let share_new = prediction.segments / (prediction.segments + prediction.retransmissions);
+    // The counts are those of a whole transfer: of one cut short the models say nothing.
+    let whole = in_time.then_some(prediction);
+    let data_segments = whole.map(|whole| whole.segments + whole.retransmissions);
+    let share_new = data_segments.map(|sent| prediction.segments / sent);
     FlowRow {
         flow: number,
         direction: flow.direction.name(),
@@ -185,13 +190,13 @@ fn row(number: u32, scenario: &Scenario, flow: &FlowSpec, prediction: &Predictio
         bytes: flow.size,
         bytes_read: if in_time { flow.size } else { Bytes::ZERO },
         goodput_bit_per_s: goodput,
-        throughput_bit_per_s: goodput.map(|goodput| goodput / share_new),
-        efficiency: Some(share_new),
-        data_segments: Some(prediction.segments + prediction.retransmissions),
-        retransmissions: Some(prediction.retransmissions),
+        throughput_bit_per_s: goodput.zip(share_new).map(|(goodput, share)| goodput / share),
+        efficiency: share_new,
+        data_segments,
+        retransmissions: whole.map(|whole| whole.retransmissions),
         spurious_retransmissions: None,
-        timeouts: None,
-        fast_retransmits: None,
+        timeouts: whole.and_then(|whole| whole.timeouts),
+        fast_retransmits: whole.and_then(|whole| whole.fast_retransmits),
         dup_acks: None,
         pure_acks: None,
         syns: None,

@@ -1,0 +1,231 @@
+//! What loss adds to a transfer: which model speaks, by what is lost and by how large the window may get.
+
+use super::{Flow, Prediction};
+use farpath_model::InputError;
+use farpath_model::cardwell::{self, Cardwell, FirstLoss};
+use farpath_model::markov::{self, Congestion, Recovery, RenoChain, Repair, Timer};
+use farpath_model::mathis;
+use farpath_model::pftk::Pftk;
+use farpath_model::recovery::{Growth, IsolatedDrop};
+use farpath_model::retransmissions::Loss;
+use farpath_tcp::config::{AvoidanceGrowth, BackoffReset, RecoveryAlgorithm, SlowStartGrowth, SsthreshFrom};
+use farpath_units::{Bytes, Duration, Probability};
+
+/// Adds loss to a prediction that has none.
+pub(super) fn add(flow: &Flow, prediction: &mut Prediction) -> Result<(), InputError> {
+    let view = &flow.view;
+    if view.data_loss == Probability::ZERO && view.ack_loss == Probability::ZERO {
+        overflow(flow, f64::INFINITY, prediction)?;
+        return Ok(());
+    }
+    let waits = handshake_waits(flow, prediction);
+    prediction.established += waits;
+    prediction.transfer_time += waits;
+    if view.evenly_spaced && isolated(flow, prediction)? {
+        return Ok(());
+    }
+    if view.evenly_spaced {
+        let caveat =
+            "evenly spaced losses fall into the repair of the one before; predicted as if independent";
+        prediction.caveats.push(caveat.to_owned());
+    }
+    let mean = mathis::constant(flow.ack_every())? / view.data_loss.fraction().sqrt();
+    overflow(flow, mean, prediction)?;
+    let model = reno_chain(flow)?;
+    if model.reach() <= markov::LARGEST_WINDOW {
+        chain(flow, &model, prediction)
+    } else if view.data_loss > Probability::ZERO {
+        pftk(flow, prediction)
+    } else {
+        let caveat = "lost ACKs slow the growth of a large window; that is left out";
+        prediction.caveats.push(caveat.to_owned());
+        Ok(())
+    }
+}
+
+/// A window that the path does not hold overflows the queue; no model here knows of that.
+fn overflow(flow: &Flow, mean_window: f64, prediction: &mut Prediction) -> Result<(), InputError> {
+    let round = flow.round()?;
+    let window = (flow.window.0 as f64 / flow.view.mss.0 as f64).min(flow.segments()).min(mean_window);
+    if let Some(capacity) = flow.view.capacity(round).filter(|capacity| window > *capacity) {
+        prediction.caveats.push(format!(
+            "the window grows to {window:.0} segments and path and queue hold {capacity:.0}: the queue overflows, and these losses are left out",
+        ));
+    }
+    Ok(())
+}
+
+/// Mean wait for a handshake whose packets are lost, the timeout doubling.
+fn handshake_waits(flow: &Flow, prediction: &mut Prediction) -> Duration {
+    let rto = &flow.sender.rto;
+    let fails = flow.view.handshake_loss.fraction();
+    let attempts = flow.sender.handshake.syn_attempts.unwrap_or(u32::MAX).min(64);
+    let (mut seconds, mut reached) = (0.0, 1.0);
+    let mut timeout = rto.initial.as_secs_f64();
+    for _ in 1..attempts {
+        reached *= fails;
+        seconds += reached * timeout;
+        timeout = (2.0 * timeout).min(rto.max.max(rto.initial).as_secs_f64());
+    }
+    let never = reached * fails;
+    if never > 0.01 {
+        prediction.caveats.push(format!("{:.0} % of connections do not open", never * 100.0));
+    }
+    Duration::from_secs_f64(seconds)
+}
+
+/// So many isolated recoveries, if each is over before the next drop. Whether it was.
+fn isolated(flow: &Flow, prediction: &mut Prediction) -> Result<bool, InputError> {
+    let every = flow.ack_every();
+    let cycle = flow.cycle(flow.window)?.value;
+    let growth = match flow.sender.congestion.avoidance {
+        AvoidanceGrowth::PerAck => Growth::PerAck(every),
+        AvoidanceGrowth::PerByte => Growth::PerRound(1),
+    };
+    let isolated = IsolatedDrop { window: cycle.segments, round: cycle.time, growth }.cost()?;
+    let drops = prediction.segments * flow.view.data_loss.fraction();
+    if isolated.value.sent * flow.view.data_loss.fraction() > 1.0 {
+        return Ok(false);
+    }
+    prediction.transfer_time += Duration::from_secs_f64(drops * isolated.value.time.as_secs_f64());
+    prediction.retransmissions = drops;
+    prediction.fast_retransmits = Some(drops);
+    prediction.by = isolated.source;
+    prediction.caveats.extend(isolated.caveats);
+    Ok(true)
+}
+
+/// The chain's mean per segment, and what the beginning differs by.
+fn chain(flow: &Flow, model: &RenoChain, prediction: &mut Prediction) -> Result<(), InputError> {
+    let estimate = model.per_segment()?;
+    let each = estimate.value;
+    let segments = prediction.segments;
+    let (steady, repeated) = if model.reach() == model.window {
+        // The window fills up between losses: what they add to a transfer without any.
+        let none = Probability::ZERO;
+        let clean = RenoChain { data_loss: none, ack_loss: none, ..*model }.per_segment()?.value;
+        prediction.transfer_time +=
+            Duration::from_secs_f64(segments * (each.seconds - clean.seconds).max(0.0));
+        (segments, 0.0)
+    } else {
+        // It never does: slow start until the first loss, and the chain from there on.
+        let (first, until_then) = until_first_loss(flow, prediction)?;
+        let rest = segments - first.segments;
+        prediction.transfer_time = until_then + Duration::from_secs_f64(times(rest, each.seconds));
+        (rest, first.probability / (1.0 - model.data_loss.fraction()))
+    };
+    prediction.retransmissions = times(steady, each.retransmissions) + repeated;
+    prediction.timeouts = Some(times(steady, each.timeouts));
+    prediction.fast_retransmits = Some(times(steady, each.fast_retransmits));
+    prediction.by = estimate.source;
+    prediction.caveats.extend(estimate.caveats);
+    if let Some(retries) = flow.sender.handshake.data_retries {
+        let fails = 1.0 - (1.0 - model.data_loss.fraction()) * (1.0 - model.ack_loss.fraction());
+        let series = times(steady, each.timeouts) * (1.0 - fails);
+        if series * fails.powf(retries.into()) > 0.01 {
+            let caveat = format!("{retries} timeouts of one segment end the connection; that is left out");
+            prediction.caveats.push(caveat);
+        }
+    }
+    Ok(())
+}
+
+/// So many times a cost that may be infinite; none at all is zero then too.
+fn times(count: f64, each: f64) -> f64 {
+    if count == 0.0 { 0.0 } else { count * each }
+}
+
+/// The first loss, and when it is repaired: a walk without loss until there, and Cardwell's mean for the repair.
+fn until_first_loss(flow: &Flow, prediction: &Prediction) -> Result<(FirstLoss, Duration), InputError> {
+    let view = &flow.view;
+    let first = cardwell::first_loss(prediction.segments, view.data_loss);
+    let size = Bytes((first.segments * view.mss.0 as f64) as u64).clamp(Bytes(1), flow.spec.size);
+    let lossless = flow.lossless(size)?.value;
+    let round = flow.round()?;
+    let repair = Cardwell {
+        size: flow.spec.size,
+        mss: view.mss,
+        rtt: round,
+        t0: flow.timeout(round, Duration::ZERO) + flow.sender.rto.tick / 2,
+        syn_timeout: flow.sender.rto.initial,
+        forward_loss: view.data_loss,
+        reverse_loss: view.ack_loss,
+        initial_window: flow.sender.congestion.initial_window.into(),
+        ack_every: flow.ack_every(),
+        rwnd: Some(flow.window),
+        delayed_ack: Duration::ZERO,
+    }
+    .latency()?
+    .value
+    .first_loss;
+    Ok((first, prediction.established + (lossless.last_byte_received - lossless.established) + repair))
+}
+
+fn reno_chain(flow: &Flow) -> Result<RenoChain, InputError> {
+    let (sender, view) = (flow.sender, &flow.view);
+    let every = flow.ack_every();
+    let round = flow.round()?;
+    let congestion = &sender.congestion;
+    let sack = sender.recovery.sack && flow.receiver.recovery.sack;
+    Ok(RenoChain {
+        window: (flow.window.0 / view.mss.0).max(1),
+        round,
+        spacing: view.spacing(every),
+        data_loss: view.data_loss,
+        ack_loss: view.ack_loss,
+        ack_every: every,
+        delayed_ack_timeout: flow.receiver.receive.ack_delay,
+        congestion: Congestion {
+            slow_start_limit: if congestion.slow_start == SlowStartGrowth::TwoSegments { 2 } else { 1 },
+            avoidance_per_ack: congestion.avoidance == AvoidanceGrowth::PerAck,
+            whole_segments: congestion.ssthresh_from == SsthreshFrom::WindowSegments,
+            lower_on_repeat: congestion.ssthresh_on_repeated_timeout,
+        },
+        repair: Repair {
+            recovery: match sender.recovery.algorithm {
+                RecoveryAlgorithm::TimeoutOnly => Recovery::TimeoutOnly,
+                RecoveryAlgorithm::Tahoe => Recovery::Tahoe,
+                _ if sack => Recovery::Sack,
+                RecoveryAlgorithm::Reno => Recovery::Reno { guarded: sender.recovery.recover_guard },
+                RecoveryAlgorithm::NewReno => Recovery::NewReno,
+            },
+            dup_ack_threshold: sender.recovery.dup_ack_threshold.max(1).into(),
+            limited_transmit: sender.recovery.limited_transmit,
+        },
+        timer: Timer {
+            rto: flow.timeout(round, Duration::ZERO),
+            max: sender.rto.max,
+            tick: sender.rto.tick,
+            max_backoff_exponent: sender.rto.max_backoff_exponent,
+            kept_until_sample: sender.rto.backoff_reset == BackoffReset::ValidSample,
+        },
+    })
+}
+
+/// Windows too large for the chain: timeouts are few, and PFTK is as good.
+fn pftk(flow: &Flow, prediction: &mut Prediction) -> Result<(), InputError> {
+    let view = &flow.view;
+    let ack_every = flow.ack_every();
+    let round = flow.round()?;
+    let pftk = Pftk {
+        mss: view.mss,
+        rtt: round,
+        t0: flow.timeout(round, Duration::ZERO) + flow.sender.rto.tick / 2,
+        loss_event_rate: view.data_loss,
+        ack_every,
+        wmax: Some(flow.window),
+    }
+    .goodput()?;
+    let repeated =
+        Loss { packets: prediction.segments, forward: view.data_loss, reverse: view.ack_loss, ack_every };
+    prediction.retransmissions = repeated.expected()?.value.retransmissions;
+    prediction.timeouts = None;
+    prediction.fast_retransmits = None;
+    let (first, until_then) = until_first_loss(flow, prediction)?;
+    let rest = Bytes(((prediction.segments - first.segments) * view.mss.0 as f64) as u64);
+    // The links are no faster than without loss.
+    prediction.transfer_time = prediction.transfer_time.max(until_then + pftk.value.time_for(rest));
+    prediction.by = pftk.source;
+    prediction.caveats.extend(pftk.caveats);
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! Predicted beside simulated. Each tolerance has its reason; a wider one is a defect.
+
+mod common;
+
+use common::{Compared, compare};
+
+/// Two 10 Mbit/s Ethernet links and 20 ms each way, Riverbed's TCP: the high-BER paper's download.
+fn noisy_channel(buffer: u64, loss_element: &str) -> String {
+    format!(
+        r#"
+title = "noisy channel"
+seeds = 20
+horizon = "10 h"
+[[path]]
+element = "link"
+name = "server-link"
+rate = "10 Mbit/s"
+overhead = "38 B"
+min_packet = "46 B"
+[[path]]
+{loss_element}
+[[path]]
+element = "delay"
+delay = "20 ms"
+[[path]]
+element = "link"
+name = "client-link"
+rate = "10 Mbit/s"
+overhead = "38 B"
+min_packet = "46 B"
+[sender]
+stack = "riverbed-16"
+[receiver]
+stack = "riverbed-16"
+receive.buffer = "{buffer} B"
+[transfer]
+size = "10 MB"
+opener = "receiver"
+"#
+    )
+}
+
+/// One link, RFC 5681's TCP with scaled windows.
+fn one_link(rate: &str, delay: &str, buffer: &str, size: &str) -> String {
+    let end = format!("stack = \"rfc-5681\"\nreceive.buffer = \"{buffer}\"\nsend.window_scaling = true");
+    format!(
+        r#"
+title = "one link"
+horizon = "10 h"
+[[path]]
+element = "link"
+rate = "{rate}"
+[[path]]
+element = "delay"
+delay = "{delay}"
+[sender]
+{end}
+[receiver]
+{end}
+[transfer]
+size = "{size}"
+"#
+    )
+}
+
+/// How far the prediction is off, as a share of the simulated time.
+fn error(point: &Compared) -> f64 {
+    point.predicted.seconds / point.simulated.seconds - 1.0
+}
+
+fn assert_within(tolerance: f64, point: &Compared, what: &str) {
+    let error = error(point);
+    assert!(error.abs() < tolerance, "{what}: {:+.2} %, {point:?}", error * 100.0);
+}
+
+/// 0.1 %: both walk the same events; what is left is the rounding of a link's time to whole nanoseconds.
+#[test]
+fn without_loss_the_walk_is_the_simulation() {
+    for (rate, delay, buffer, size) in [
+        ("10 Mbit/s", "20 ms", "8760 B", "10 MB"),
+        ("10 Mbit/s", "20 ms", "7300 B", "1 MB"),
+        ("10 Mbit/s", "20 ms", "1 MB", "10 MB"),
+        ("10 Mbit/s", "270 ms", "700 kB", "10 MB"),
+        ("10 Mbit/s", "270 ms", "64 kB", "10 MB"),
+        ("1 Gbit/s", "5 ms", "64 kB", "1 kB"),
+        ("128 kbit/s", "100 ms", "4380 B", "50 kB"),
+        ("10 Gbit/s", "300 ms", "750 MB", "2 GB"),
+    ] {
+        let point = &compare(&one_link(rate, delay, buffer, size))[0];
+        assert_within(0.001, point, &format!("{rate} {delay} {buffer} {size}"));
+        assert!(point.caveats.is_empty(), "{point:?}");
+        assert_eq!((point.predicted.timeouts, point.predicted.retransmissions), (0.0, 0.0));
+    }
+}
+
+/// 3 % up to 1 % loss, 6 % at 10 %: the mean of 20 seeds is itself uncertain by 2 % there, and the chain takes what
+/// is lost behind the first hole as spread evenly.
+#[test]
+fn losses_both_ways_at_six_segments() {
+    let loss = "element = \"loss\"\nname = \"loss\"\nrate = \"0 %\"";
+    let sweep = "[sweep]\n\"path.loss\" = [\"0 %\", \"0.01 %\", \"0.1 %\", \"1 %\", \"10 %\"]\n";
+    let points = compare(&(noisy_channel(8760, loss) + sweep));
+    for (point, tolerance) in points.iter().zip([0.001, 0.01, 0.02, 0.03, 0.06]) {
+        assert_within(tolerance, point, "flagship");
+    }
+    for point in &points[3..] {
+        assert!((point.predicted.timeouts / point.simulated.timeouts - 1.0).abs() < 0.1, "{point:?}");
+        let retransmissions = point.predicted.retransmissions / point.simulated.retransmissions;
+        assert!((retransmissions - 1.0).abs() < 0.1, "{point:?}");
+        assert!(point.by.contains("Markov"));
+    }
+}
+
+/// As both ways.
+#[test]
+fn losses_of_data_only_at_six_segments() {
+    let loss = "element = \"loss\"\nname = \"loss\"\nrate = { forward = \"0 %\" }";
+    let sweep = "[sweep]\n\"path.loss.rate.forward\" = [\"0.1 %\", \"1 %\", \"10 %\"]\n";
+    let points = compare(&(noisy_channel(8760, loss) + sweep));
+    for (point, tolerance) in points.iter().zip([0.02, 0.03, 0.06]) {
+        assert_within(tolerance, point, "data only");
+    }
+}
+
+/// 1 %: a drop at one of six positions costs 4.9 to 5.7 rounds, the formula says 5.33 for each; nothing is random.
+/// 4 % where a repair, which takes 46 segments, is hardly over when the 50th is dropped.
+#[test]
+fn evenly_spaced_losses_are_isolated_recoveries() {
+    for (every, tolerance) in [(50, 0.04), (100, 0.01), (1000, 0.01)] {
+        let loss =
+            format!("element = \"evenly-spaced-loss\"\nevery = {{ forward = {every} }}\ncount = \"data\"");
+        let point = &compare(&noisy_channel(8760, &loss))[0];
+        assert_within(tolerance, point, &format!("every {every}th"));
+        assert!(point.by.contains("Eq. 17"), "{}", point.by);
+    }
+}
+
+/// 10 %: at 0.1 % a file has 7 losses, and windows above the 37 segments that fit into the path wait in the queue,
+/// where what a repair costs depends on the backlog; the chain knows rounds only.
+#[test]
+fn losses_at_a_window_of_64_kilobytes() {
+    let loss = "element = \"loss\"\nname = \"loss\"\nrate = \"0 %\"";
+    let sweep = "[sweep]\n\"path.loss\" = [\"0.1 %\", \"1 %\", \"3 %\", \"10 %\"]\n";
+    for point in &compare(&(noisy_channel(65_535, loss) + sweep)) {
+        assert_within(0.1, point, "64 KB");
+    }
+}
+
+/// Timers shorter than the round trip fire without a loss: the prediction leaves that out, and says so.
+#[test]
+fn timers_shorter_than_the_round_trip_are_named() {
+    for (rate, delay) in [("9600 bit/s", "100 ms"), ("10 Mbit/s", "600 ms")] {
+        let point = &compare(&one_link(rate, delay, "64 kB", "50 kB"))[0];
+        assert_eq!(point.caveats.len(), 1, "{point:?}");
+        assert!(point.caveats[0].contains("without a loss"), "{point:?}");
+        assert!(point.simulated.retransmissions > 0.0, "{point:?}");
+    }
+    let wide = &compare(&one_link("10 Mbit/s", "270 ms", "64 kB", "1 MB"))[0];
+    assert!(wide.caveats.is_empty() && wide.simulated.retransmissions == 0.0, "{wide:?}");
+}
+
+/// A window that path and queue cannot hold: the prediction says that it leaves the overflow out.
+#[test]
+fn an_overflowing_queue_is_named() {
+    let text = one_link("10 Mbit/s", "20 ms", "1 MB", "10 MB").replace("rate =", "queue = \"64 kB\"\nrate =");
+    let point = &compare(&text)[0];
+    assert_eq!(point.caveats.len(), 1, "{point:?}");
+    assert!(point.caveats[0].contains("overflows"), "{point:?}");
+    // It is at its best with the link always busy.
+    assert!(error(point) < 0.001, "{point:?}");
+}
