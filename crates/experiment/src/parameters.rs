@@ -3,7 +3,7 @@
 use crate::error::{ExperimentError, Location};
 use crate::reader::{Parameter, Reader, Written, unless, word};
 use farpath_tcp::config::{
-    AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, PartialAckTimer,
+    AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, FullAckWindow, PartialAckTimer,
     RecoveryAlgorithm, RtoFloor, RttMeasure, RttSampling, SlowStartGrowth, SsthreshFrom,
 };
 use farpath_units::{Bytes, Rate};
@@ -42,6 +42,7 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
     v.section("congestion", |v| {
         v.field("control", &mut congestion.control)?;
         v.field("initial_window", &mut congestion.initial_window)?;
+        v.field("one_segment_after_syn_loss", &mut congestion.one_segment_after_syn_loss)?;
         v.option("initial_ssthresh", "unlimited", &mut congestion.initial_ssthresh)?;
         v.option("cwnd_clamp", "none", &mut congestion.cwnd_clamp)?;
         v.field("slow_start", &mut congestion.slow_start)?;
@@ -57,7 +58,8 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.field("limited_transmit", &mut recovery.limited_transmit)?;
         v.field("sack", &mut recovery.sack)?;
         v.field("recover_guard", &mut recovery.recover_guard)?;
-        v.field("partial_ack_timer", &mut recovery.partial_ack_timer)
+        v.field("partial_ack_timer", &mut recovery.partial_ack_timer)?;
+        v.field("full_ack_window", &mut recovery.full_ack_window)
     })?;
     v.section("rto", |v| {
         v.field("initial", &mut rto.initial)?;
@@ -210,10 +212,11 @@ words! {
     CongestionControlKind { Reno = "reno"; "a controller without a name here" }
     SlowStartGrowth { PerAck = "per-ack", PerByte = "per-byte", TwoSegments = "two-segments" }
     AvoidanceGrowth { PerAck = "per-ack", PerByte = "per-byte" }
-    SsthreshFrom { FlightSize = "flight-size", WindowSegments = "window-segments" }
+    SsthreshFrom { FlightSize = "flight-size", WindowSegments = "window-segments", Cwnd = "cwnd" }
     RecoveryAlgorithm {
         TimeoutOnly = "timeout-only", Tahoe = "tahoe", Reno = "reno", NewReno = "new-reno"
     }
+    FullAckWindow { FlightSize = "flight-size", Ssthresh = "ssthresh" }
     PartialAckTimer { Impatient = "impatient", SlowButSteady = "slow-but-steady" }
     RtoFloor { Rto = "rto", Variance = "variance" }
     RttSampling { OneAtATime = "one-at-a-time", EveryAck = "every-ack" }

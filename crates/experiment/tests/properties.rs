@@ -2,8 +2,8 @@
 
 use farpath_experiment::{Experiment, Stack, shipped_experiments, to_toml};
 use farpath_tcp::config::{
-    AckClock, AvoidanceGrowth, BackoffReset, Config, PartialAckTimer, RecoveryAlgorithm, RtoFloor,
-    RttMeasure, RttSampling, SlowStartGrowth, SsthreshFrom,
+    AckClock, AvoidanceGrowth, BackoffReset, Config, FullAckWindow, PartialAckTimer, RecoveryAlgorithm,
+    RtoFloor, RttMeasure, RttSampling, SlowStartGrowth, SsthreshFrom,
 };
 use farpath_units::{Bytes, Duration};
 use proptest::prelude::*;
@@ -121,8 +121,10 @@ impl Draw<'_> {
         congestion.avoidance = self.one(&[AvoidanceGrowth::PerAck, AvoidanceGrowth::PerByte]);
         congestion.cwnd_validation = self.switch();
         congestion.restart_after_idle = self.switch();
-        congestion.ssthresh_from = self.one(&[SsthreshFrom::FlightSize, SsthreshFrom::WindowSegments]);
+        congestion.ssthresh_from =
+            self.one(&[SsthreshFrom::FlightSize, SsthreshFrom::WindowSegments, SsthreshFrom::Cwnd]);
         congestion.ssthresh_on_repeated_timeout = self.switch();
+        congestion.one_segment_after_syn_loss = self.switch();
         let recovery = &mut config.recovery;
         recovery.algorithm = self.one(&[
             RecoveryAlgorithm::TimeoutOnly,
@@ -134,6 +136,7 @@ impl Draw<'_> {
         recovery.limited_transmit = self.switch();
         recovery.sack = self.switch();
         recovery.recover_guard = self.switch();
+        recovery.full_ack_window = self.one(&[FullAckWindow::FlightSize, FullAckWindow::Ssthresh]);
         recovery.partial_ack_timer = self.one(&[PartialAckTimer::Impatient, PartialAckTimer::SlowButSteady]);
         let rto = &mut config.rto;
         (rto.initial, rto.min, rto.tick) = (self.time(), self.time(), self.time());

@@ -70,12 +70,12 @@ prop_compose! {
         cwnd_clamp in prop::option::weighted(0.2, (1_000..100_000u64).prop_map(Bytes)),
         slow_start in prop::sample::select(vec![SlowStartGrowth::PerAck, SlowStartGrowth::PerByte, SlowStartGrowth::TwoSegments]),
         avoidance in prop::sample::select(vec![AvoidanceGrowth::PerAck, AvoidanceGrowth::PerByte]),
-        ssthresh_from in prop::sample::select(vec![SsthreshFrom::FlightSize, SsthreshFrom::WindowSegments]),
-        (cwnd_validation, restart_after_idle, ssthresh_on_repeated_timeout) in any::<(bool, bool, bool)>(),
+        ssthresh_from in prop::sample::select(vec![SsthreshFrom::FlightSize, SsthreshFrom::WindowSegments, SsthreshFrom::Cwnd]),
+        (cwnd_validation, restart_after_idle, ssthresh_on_repeated_timeout, one_segment_after_syn_loss) in any::<(bool, bool, bool, bool)>(),
     ) -> CongestionConfig {
         CongestionConfig {
             initial_window, initial_ssthresh, cwnd_clamp, slow_start, avoidance, cwnd_validation,
-            restart_after_idle, ssthresh_from, ssthresh_on_repeated_timeout,
+            restart_after_idle, ssthresh_from, ssthresh_on_repeated_timeout, one_segment_after_syn_loss,
             ..Config::default().congestion
         }
     }
@@ -87,10 +87,13 @@ prop_compose! {
             RecoveryAlgorithm::TimeoutOnly, RecoveryAlgorithm::Tahoe, RecoveryAlgorithm::Reno, RecoveryAlgorithm::NewReno,
         ]),
         dup_ack_threshold in 1..5u32,
-        (limited_transmit, sack, recover_guard, slow) in any::<(bool, bool, bool, bool)>(),
+        (limited_transmit, sack, recover_guard, slow, burst) in any::<(bool, bool, bool, bool, bool)>(),
     ) -> RecoveryConfig {
         let partial_ack_timer = if slow { PartialAckTimer::SlowButSteady } else { PartialAckTimer::Impatient };
-        RecoveryConfig { algorithm, dup_ack_threshold, limited_transmit, sack, recover_guard, partial_ack_timer }
+        let full_ack_window = if burst { FullAckWindow::Ssthresh } else { FullAckWindow::FlightSize };
+        RecoveryConfig {
+            algorithm, dup_ack_threshold, limited_transmit, sack, recover_guard, partial_ack_timer, full_ack_window,
+        }
     }
 }
 

@@ -140,6 +140,24 @@ fn newreno_agrees_with_ns3_within_two_standard_errors() {
     }
 }
 
+/// ns-3's LinuxReno takes half of `cwnd`, which grows beyond the window that the peer allows, and leaves all of
+/// `ssthresh` when recovery is over.
+#[test]
+fn linux_reno_agrees_with_ns3_within_two_standard_errors_up_to_one_per_cent() {
+    let linux = stacks::ns3_linux_reno;
+    for (name, stack, row) in [
+        ("LinuxReno", linux(), (1e-4, 45.83, 0.04)),
+        ("LinuxReno", linux(), (1e-3, 46.05, 0.15)),
+        ("LinuxReno", linux(), (1e-2, 50.96, 1.21)),
+        ("LinuxReno SACK", with_sack(linux()), (1e-3, 46.06, 0.15)),
+        ("LinuxReno SACK", with_sack(linux()), (1e-2, 50.76, 1.14)),
+        ("LinuxReno 64 KB", with_window(linux(), 65_535), (1e-3, 7.14, 0.75)),
+    ] {
+        let (_, off) = against_ns3(name, &stack, row);
+        assert!(off.abs() <= 2.0, "{off} standard errors: {name} at {}", row.0);
+    }
+}
+
 /// With loss, RFC 6582's guard against a second fast retransmit is stricter than ns-3's, and costs timeouts.
 #[test]
 fn the_guard_of_rfc_6582_costs_what_ns3_does_not_pay() {
@@ -149,21 +167,19 @@ fn the_guard_of_rfc_6582_costs_what_ns3_does_not_pay() {
     assert!(mean > 340.0 && off > 2.0, "{mean} s");
 }
 
-/// Rows whose variant our switches do not make: held to what `docs/validation.md` states.
+/// What does not agree, with or without a known cause: held to what `docs/validation.md` states.
 #[test]
 fn what_does_not_agree_with_ns3_is_where_the_documentation_has_it() {
     let linux = stacks::ns3_linux_reno;
     let rows = [
         ("NewReno SACK", with_sack(stacks::ns3_newreno()), (1e-2, 62.05, 2.00), 60.5),
-        ("LinuxReno", linux(), (1e-3, 46.05, 0.15), 46.5),
-        ("LinuxReno", linux(), (1e-2, 50.96, 1.21), 54.3),
-        ("LinuxReno", linux(), (1e-1, 213.0, 18.4), 251.3),
-        ("LinuxReno SACK", with_sack(linux()), (1e-2, 50.76, 1.14), 54.9),
-        ("LinuxReno SACK", with_sack(linux()), (1e-1, 212.1, 18.4), 249.9),
-        ("LinuxReno 64 KB", with_window(linux(), 65_535), (1e-2, 20.25, 2.0), 24.3),
-        ("LinuxReno 64 KB", with_window(linux(), 65_535), (1e-1, 153.2, 13.0), 212.8),
-        ("Linux-like 40 ms", linux_like(40), (1e-1, 111.7, 3.7), 142.4),
-        ("Linux-like 200 ms", linux_like(200), (1e-1, 1786.0, 26.0), 144.7),
+        ("LinuxReno", linux(), (1e-1, 213.0, 18.4), 262.1),
+        ("LinuxReno SACK", with_sack(linux()), (1e-1, 212.1, 18.4), 257.2),
+        ("LinuxReno 64 KB", with_window(linux(), 65_535), (1e-2, 20.25, 2.0), 25.9),
+        ("LinuxReno 64 KB SACK", with_sack(with_window(linux(), 65_535)), (1e-2, 19.36, 1.8), 25.9),
+        ("LinuxReno 64 KB", with_window(linux(), 65_535), (1e-1, 153.2, 13.0), 231.9),
+        ("Linux-like 40 ms", linux_like(40), (1e-1, 111.7, 3.7), 143.0),
+        ("Linux-like 200 ms", linux_like(200), (1e-1, 1786.0, 26.0), 147.0),
     ];
     for (name, stack, row, documented) in rows {
         let (mean, _) = against_ns3(name, &stack, row);

@@ -60,6 +60,8 @@ pub struct CongestionConfig {
     pub control: CongestionControlKind,
     /// Initial window, in segments.
     pub initial_window: u32,
+    /// Begin with one segment where the SYN or SYN/ACK had to be sent again (RFC 5681 §3.1). Off: ns-3.
+    pub one_segment_after_syn_loss: bool,
     /// `ssthresh` before the first loss; `None` is as high as it gets.
     pub initial_ssthresh: Option<Bytes>,
     /// `cwnd` never grows past this; `None` lets it grow.
@@ -114,6 +116,8 @@ pub enum SsthreshFrom {
     FlightSize,
     /// `min(cwnd, rwnd) / 2` in whole segments, at least two (4.3BSD and its descendants).
     WindowSegments,
+    /// `max(cwnd / 2, 2·SMSS)`, used or not (Linux's and ns-3's Reno).
+    Cwnd,
 }
 
 /// RFC 5681 §3.2, RFC 6582, RFC 6675, RFC 3042.
@@ -131,6 +135,8 @@ pub struct RecoveryConfig {
     pub recover_guard: bool,
     /// Which partial ACKs restart the retransmission timer in NewReno (RFC 6582 §4).
     pub partial_ack_timer: PartialAckTimer,
+    /// What NewReno without SACK leaves of the congestion window when recovery is over (RFC 6582 §3.2 step 3).
+    pub full_ack_window: FullAckWindow,
 }
 
 /// Named by the system that brought it.
@@ -153,6 +159,15 @@ pub enum PartialAckTimer {
     Impatient,
     /// Every partial ACK restarts it.
     SlowButSteady,
+}
+
+/// The two options of RFC 6582 §3.2 step 3 for the ACK that ends recovery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FullAckWindow {
+    /// `min(ssthresh, max(flight_size, SMSS) + SMSS)`: no burst into an empty network.
+    FlightSize,
+    /// `ssthresh` (ns-3).
+    Ssthresh,
 }
 
 /// RFC 6298 and what stacks make of it.
@@ -275,6 +290,7 @@ impl Default for Config {
             congestion: CongestionConfig {
                 control: CongestionControlKind::Reno,
                 initial_window: 3,
+                one_segment_after_syn_loss: true,
                 initial_ssthresh: None,
                 cwnd_clamp: None,
                 slow_start: SlowStartGrowth::PerByte,
@@ -291,6 +307,7 @@ impl Default for Config {
                 sack: false,
                 recover_guard: true,
                 partial_ack_timer: PartialAckTimer::Impatient,
+                full_ack_window: FullAckWindow::FlightSize,
             },
             rto: RtoConfig {
                 initial: Duration::from_secs(1),

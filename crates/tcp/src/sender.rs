@@ -137,7 +137,8 @@ impl Sender {
         let congestion = &self.config.congestion;
         self.cc = Reno::new(congestion, smss);
         // RFC 5681 §3.1: a lost SYN or SYN/ACK makes the initial window one segment.
-        let segments = if syn_timed_out { 1 } else { congestion.initial_window };
+        let cautious = syn_timed_out && congestion.one_segment_after_syn_loss;
+        let segments = if cautious { 1 } else { congestion.initial_window };
         let clamp = congestion.cwnd_clamp.map_or(u64::MAX, |clamp| clamp.0);
         self.window = Window {
             cwnd: (u64::from(segments) * smss).min(clamp.max(smss)),

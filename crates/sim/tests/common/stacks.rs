@@ -39,6 +39,7 @@ pub fn ns3_newreno() -> Config {
     c.receive.buffer = Bytes(8760);
     c.receive.quick_acks = 1;
     c.congestion.initial_window = 2;
+    c.congestion.one_segment_after_syn_loss = false;
     c.congestion.slow_start = SlowStartGrowth::PerAck;
     c.congestion.avoidance = AvoidanceGrowth::PerAck;
     c.congestion.restart_after_idle = false;
@@ -67,7 +68,8 @@ pub fn ns3_linux_reno() -> Config {
     let mut c = ns3_newreno();
     c.congestion.slow_start = SlowStartGrowth::TwoSegments;
     c.congestion.avoidance = AvoidanceGrowth::PerByte;
-    c.congestion.cwnd_validation = true;
+    c.congestion.ssthresh_from = SsthreshFrom::Cwnd;
+    c.recovery.full_ack_window = FullAckWindow::Ssthresh;
     c
 }
 

@@ -76,6 +76,7 @@ impl CongestionControl for Reno {
         self.credit = 0;
         match self.ssthresh_from {
             SsthreshFrom::FlightSize => (loss.flight_size / 2).max(2 * self.smss),
+            SsthreshFrom::Cwnd => (window.cwnd / 2).max(2 * self.smss),
             SsthreshFrom::WindowSegments => {
                 let segments = window.cwnd.min(loss.rwnd) / 2 / self.smss;
                 segments.max(2) * self.smss
@@ -178,6 +179,8 @@ mod tests {
         let window = Window { cwnd: 100_000, ssthresh: u64::MAX };
         assert_eq!(reno(|_| {}).ssthresh_after(&window, &loss(7300, 8760)), 3650);
         assert_eq!(reno(|_| {}).ssthresh_after(&window, &loss(1460, 8760)), 2920);
+        let mut linux = reno(|c| c.ssthresh_from = SsthreshFrom::Cwnd);
+        assert_eq!(linux.ssthresh_after(&window, &loss(7300, 8760)), 50_000);
         let mut bsd = reno(|c| c.ssthresh_from = SsthreshFrom::WindowSegments);
         assert_eq!(bsd.ssthresh_after(&window, &loss(7300, 8760)), 4380);
         assert_eq!(bsd.ssthresh_after(&Window { cwnd: 1460, ssthresh: 0 }, &loss(7300, 8760)), 2920);

@@ -2,7 +2,7 @@
 
 use super::Sender;
 use crate::cc::CongestionControl;
-use crate::config::{PartialAckTimer, RecoveryAlgorithm};
+use crate::config::{FullAckWindow, PartialAckTimer, RecoveryAlgorithm};
 use farpath_units::Instant;
 
 /// Where loss recovery stands.
@@ -122,8 +122,12 @@ impl Sender {
     }
 
     fn leave_fast_recovery(&mut self, point: u64) {
-        self.window.cwnd = if self.repairs_partial_acks() && !self.sack_enabled && self.una >= point {
-            // RFC 6582 §3.2 step 3, full acknowledgment, option 1: no burst into an empty network.
+        let recovery = &self.config.recovery;
+        let bursts_are_avoided = recovery.algorithm == RecoveryAlgorithm::NewReno
+            && recovery.full_ack_window == FullAckWindow::FlightSize
+            && !self.sack_enabled
+            && self.una >= point;
+        self.window.cwnd = if bursts_are_avoided {
             self.window.ssthresh.min(self.flight_size().max(self.smss) + self.smss)
         } else {
             self.window.ssthresh

@@ -34,14 +34,19 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
             Just(SlowStartGrowth::TwoSegments)
         ],
         prop_oneof![Just(AvoidanceGrowth::PerAck), Just(AvoidanceGrowth::PerByte)],
-        prop_oneof![Just(SsthreshFrom::FlightSize), Just(SsthreshFrom::WindowSegments)],
+        prop_oneof![
+            Just(SsthreshFrom::FlightSize),
+            Just(SsthreshFrom::WindowSegments),
+            Just(SsthreshFrom::Cwnd)
+        ],
     );
     let limits = (1u32..12, proptest::option::of(0u64..20_000), proptest::option::of(0u64..20_000));
-    (growth, limits, any::<[bool; 3]>()).prop_map(
-        |((slow_start, avoidance, ssthresh_from), (initial_window, ssthresh, clamp), [a, b, c])| {
+    (growth, limits, any::<[bool; 4]>()).prop_map(
+        |((slow_start, avoidance, ssthresh_from), (initial_window, ssthresh, clamp), [a, b, c, d])| {
             CongestionConfig {
                 control: CongestionControlKind::Reno,
                 initial_window,
+                one_segment_after_syn_loss: d,
                 initial_ssthresh: ssthresh.map(Bytes),
                 cwnd_clamp: clamp.map(Bytes),
                 slow_start,
@@ -62,18 +67,21 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
         Just(RecoveryAlgorithm::Reno),
         Just(RecoveryAlgorithm::NewReno)
     ];
-    (algorithm, 1u32..5, any::<[bool; 4]>()).prop_map(
-        |(algorithm, dup_ack_threshold, [limited_transmit, sack, recover_guard, steady])| RecoveryConfig {
-            algorithm,
-            dup_ack_threshold,
-            limited_transmit,
-            sack,
-            recover_guard,
-            partial_ack_timer: if steady {
-                PartialAckTimer::SlowButSteady
-            } else {
-                PartialAckTimer::Impatient
-            },
+    (algorithm, 1u32..5, any::<[bool; 5]>()).prop_map(
+        |(algorithm, dup_ack_threshold, [limited_transmit, sack, recover_guard, steady, burst])| {
+            RecoveryConfig {
+                algorithm,
+                dup_ack_threshold,
+                limited_transmit,
+                sack,
+                recover_guard,
+                full_ack_window: if burst { FullAckWindow::Ssthresh } else { FullAckWindow::FlightSize },
+                partial_ack_timer: if steady {
+                    PartialAckTimer::SlowButSteady
+                } else {
+                    PartialAckTimer::Impatient
+                },
+            }
         },
     )
 }
