@@ -11,6 +11,9 @@ use farpath_model::retransmissions::Loss;
 use farpath_tcp::config::{AvoidanceGrowth, BackoffReset, RecoveryAlgorithm, SlowStartGrowth, SsthreshFrom};
 use farpath_units::{Bytes, Duration, Probability};
 
+/// Losses in a file, below which it is over before its window has come down to the mean of a long flow.
+const FEW_LOSSES: f64 = 20.0;
+
 /// Adds loss to a prediction that has none.
 pub(super) fn add(flow: &Flow, prediction: &mut Prediction) -> Result<(), InputError> {
     let view = &flow.view;
@@ -136,11 +139,17 @@ fn times(count: f64, each: f64) -> f64 {
 }
 
 /// The first loss, and when it is repaired: a walk without loss until there, and Cardwell's mean for the repair.
-fn until_first_loss(flow: &Flow, prediction: &Prediction) -> Result<(FirstLoss, Duration), InputError> {
+fn until_first_loss(flow: &Flow, prediction: &mut Prediction) -> Result<(FirstLoss, Duration), InputError> {
     let view = &flow.view;
     let first = cardwell::first_loss(prediction.segments, view.data_loss);
     let size = Bytes((first.segments * view.mss.0 as f64) as u64).clamp(Bytes(1), flow.spec.size);
     let lossless = flow.lossless(size)?.value;
+    let losses = prediction.segments * view.data_loss.fraction();
+    if losses < FEW_LOSSES {
+        prediction.caveats.push(format!(
+            "{losses:.1} losses in the file are too few for a long flow's mean, which it starts above: up to 30 % too slow"
+        ));
+    }
     let round = flow.round()?;
     let repair = Cardwell {
         size: flow.spec.size,
