@@ -113,6 +113,15 @@ fn columns_without_a_value_are_left_out() {
 }
 
 #[test]
+fn one_outcome_for_all_is_a_note_and_not_a_column() {
+    let mut table = flagship();
+    table.rows.truncate(2);
+    let text = table.render(Some(120));
+    assert!(text.contains("Outcome: all 40 simulated transfers completed."), "\n{text}");
+    assert!(!text.contains("completed 20/20"), "\n{text}");
+}
+
+#[test]
 fn goodput_is_compared_where_nothing_completed() {
     let mut stream = flow(None, None, None);
     stream.goodput_bit_per_s = Some(31_800.0);

@@ -108,14 +108,16 @@ impl ComparisonTable {
         let mut compared = self.columns(&main, true);
         let differences = self.differences(&main);
         compared.extend(differences.iter().map(|(_, column)| column.clone()));
+        let all_completed = self.all_completed();
         let groups = [
             compared,
             self.columns(&RETRANSMISSIONS, false),
             self.columns(&TIMEOUTS, false),
-            self.outcomes(),
+            if all_completed.is_some() { Vec::new() } else { self.outcomes() },
         ];
         let mut text = format!("{}\n\n{}", self.title, layout::tables(&heads, &groups, width));
         let mut notes: Vec<String> = differences.into_iter().map(|(note, _)| note).collect();
+        notes.extend(all_completed);
         if main.name == TRANSFER_TIME.name && self.rows.iter().any(ComparisonRow::has_unfinished) {
             notes.push("Transfer times are of completed transfers only.".to_owned());
         }
@@ -191,14 +193,31 @@ impl ComparisonTable {
         engines.windows(2).enumerate().map(column).filter(|(_, column)| column.is_known()).collect()
     }
 
-    /// How the flows of each engine ended. A prediction tells it only where no other engine does.
-    fn outcomes(&self) -> Vec<Column> {
+    /// Whose flows tell how they ended. A prediction's do only where no other engine's do.
+    fn tellers(&self) -> Vec<Engine> {
         let has = |engine: Engine| self.rows.iter().any(|row| row.summary(engine).is_some());
         let others = ENGINES.into_iter().filter(|&engine| engine != Engine::Predict && has(engine));
-        let mut engines: Vec<Engine> = others.collect();
-        if engines.is_empty() {
-            engines.push(Engine::Predict);
-        }
+        let engines: Vec<Engine> = others.collect();
+        if engines.is_empty() { vec![Engine::Predict] } else { engines }
+    }
+
+    /// A note in place of a column that would say the same in every row: everything completed.
+    fn all_completed(&self) -> Option<String> {
+        let tellers = self.tellers();
+        let summaries: Vec<&PointSummary> = self
+            .rows
+            .iter()
+            .flat_map(|row| tellers.iter().filter_map(|&engine| row.summary(engine)))
+            .collect();
+        let completed = summaries.iter().all(|summary| summary.outcomes.keys().eq([&Outcome::Completed]));
+        let flows: u64 = summaries.iter().map(|summary| summary.flows()).sum();
+        let who = tellers.into_iter().map(participle).collect::<Vec<_>>().join(" and ");
+        (completed && self.rows.len() > 1).then(|| format!("Outcome: all {flows} {who} transfers completed."))
+    }
+
+    /// How the flows ended.
+    fn outcomes(&self) -> Vec<Column> {
+        let engines = self.tellers();
         let column = |&engine: &Engine| {
             let cells = self.rows.iter().map(|row| row.summary(engine).map(outcome_text)).collect();
             Column::left(format!("outcome\n{}", participle(engine)), cells)
