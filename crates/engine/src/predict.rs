@@ -178,36 +178,21 @@ fn row(number: u32, scenario: &Scenario, flow: &FlowSpec, prediction: &Predictio
     let whole = in_time.then_some(prediction);
     let data_segments = whole.map(|whole| whole.segments + whole.retransmissions);
     let share_new = data_segments.map(|sent| prediction.segments / sent);
+    let outcome = if in_time { Outcome::Completed } else { Outcome::Horizon };
     FlowRow {
-        flow: number,
-        direction: flow.direction.name(),
-        outcome: if in_time { Outcome::Completed } else { Outcome::Horizon },
         ended_at: in_time.then(|| start + prediction.transfer_time),
         detail: prediction.by.to_owned(),
         start,
         connect_time: Some(prediction.established),
         transfer_time: in_time.then_some(prediction.transfer_time),
-        bytes: flow.size,
         bytes_read: if in_time { flow.size } else { Bytes::ZERO },
         goodput_bit_per_s: goodput,
         throughput_bit_per_s: goodput.zip(share_new).map(|(goodput, share)| goodput / share),
         efficiency: share_new,
         data_segments,
         retransmissions: whole.map(|whole| whole.retransmissions),
-        spurious_retransmissions: None,
         timeouts: whole.and_then(|whole| whole.timeouts),
         fast_retransmits: whole.and_then(|whole| whole.fast_retransmits),
-        dup_acks: None,
-        pure_acks: None,
-        syns: None,
-        synacks: None,
-        drops_data_direction: None,
-        drops_ack_direction: None,
-        drops_by_cause: Vec::new(),
-        final_cwnd: None,
-        mean_cwnd: None,
-        min_rtt: None,
-        srtt: None,
-        rto: None,
+        ..FlowRow::new(number, flow.direction.name(), outcome, flow.size)
     }
 }
