@@ -1,16 +1,15 @@
-//! Prints the table of `docs/models/markov.md`: predicted over simulated time, and counts of timeouts.
+//! Prints the table of `docs/models/markov.md`: predicted over simulated time, and counts of timeouts. 512 points of 20 seeds take minutes.
 //!
 //! ```text
-//! cargo test --release -p farpath-engine --test grid -- --ignored --nocapture
+//! cargo run --release -p farpath-engine --example markov_grid
 //! ```
 
+#[path = "../tests/common/mod.rs"]
 mod common;
 
 use common::compare;
 
-#[test]
-#[ignore = "512 points of 20 seeds take minutes; they assert nothing that `triangle.rs` does not"]
-fn reno_under_independent_loss() {
+fn main() {
     for stack in ["riverbed-16", "rfc-5681"] {
         println!("\n{stack}\n");
         println!("| W | RTT | min RTO | tick | 0.1 % | 1 % | 3 % | 10 % | both 0.1 % | 1 % | 3 % | 10 % |");
