@@ -56,6 +56,18 @@ fn a_slow_reader_sets_the_pace_and_shuts_the_window() {
     assert!(result.sender.sender().stats().retransmissions == 0, "nothing is lost: nothing is repaired");
 }
 
+/// Windows are announced in units of 2^14 B at this size. Rounding each of them up let the buffer take in any file.
+#[test]
+fn a_reader_that_reads_nothing_is_not_sent_more_than_its_buffer() {
+    let mut stack = stacks::long_fat(1_000_000_000);
+    stack.receive.read_rate = Some(1);
+    let mut setup = setup(vec![link("10 Gbit/s", 0), delay("5 ms")], vec![upload(&stack, 2_000_000_000)], 1);
+    setup.horizon = duration("3 s");
+    let result = common::run(&setup).remove(0);
+    let held = result.receiver.receiver().readable();
+    assert!((999_000_000..=1_000_000_000).contains(&held), "{held} B");
+}
+
 #[test]
 fn a_window_that_stays_shut_is_probed() {
     // 1000 B/s: two segments' worth of room takes 2.9 s, longer than the first probe's second.

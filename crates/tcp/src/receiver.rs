@@ -220,19 +220,22 @@ impl Receiver {
         self.next + self.config.buffer.0.saturating_sub(self.unread)
     }
 
-    /// Window to announce in a segment that leaves now, in bytes. Never shrinks, and never opens by a silly
-    /// little (RFC 9293 §3.8.6.2.2), nor past what the window field can carry.
+    /// Window to announce in a segment that leaves now, in bytes. It never opens by a silly little (RFC 9293
+    /// §3.8.6.2.2), nor past the buffer or what the window field can carry; by less than the scale's unit it may
+    /// shrink (RFC 7323 §2.4), and what was promised before is taken all the same.
     pub fn announce(&mut self, scale: u8) -> u64 {
         let edge = self.edge();
         let step = self.mss.min(self.config.buffer.0 / 2);
-        if edge >= self.announced + step || edge == self.next + self.config.buffer.0 {
-            self.announced = self.announced.max(edge);
-        }
-        // Rounded up to the scale's unit, or the announced edge would shrink; and what is promised is taken.
+        let opens = edge >= self.announced + step || edge == self.next + self.config.buffer.0;
+        let target = if opens { self.announced.max(edge) } else { self.announced };
+        // Rounded up to the scale's unit, so that the edge does not shrink, as far as the buffer has the room: each ACK
+        // would promise a little more otherwise, and a buffer of 1 GB take in any file.
         let unit = 1u64 << scale;
-        let window =
-            (self.announced.max(self.next) - self.next).div_ceil(unit).min(u64::from(u16::MAX)) * unit;
-        self.announced = self.next + window;
+        let open = target.max(self.next) - self.next;
+        let up = open.div_ceil(unit);
+        let units = if self.next + up * unit <= edge { up } else { open / unit };
+        let window = units.min(u64::from(u16::MAX)) * unit;
+        self.announced = self.announced.max(self.next + window);
         window
     }
 

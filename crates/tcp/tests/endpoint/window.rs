@@ -249,11 +249,12 @@ fn without_the_peers_offer_no_window_is_scaled() {
     assert_eq!(t.sender().rwnd(), 60_000);
 }
 
+/// A buffer of no whole number of units: the last byte of it cannot be announced, and no byte more is.
 #[test]
-fn what_rounding_up_to_the_scale_promises_is_taken() {
+fn what_the_scale_can_announce_of_the_buffer_is_taken() {
     let mut t = Script::established(&scaled(|c| c.receive.buffer = Bytes(262_145)));
     let edge = 1 + u64::from(t.last().window) * 8;
-    assert_eq!(edge, 1 + 262_152);
+    assert_eq!(edge, 1 + 262_144);
     for start in (1..edge).step_by(16_384) {
         t.data(start..edge.min(start + 16_384)).ignore();
     }
