@@ -156,7 +156,9 @@ impl Decimal {
         if exponent < 0 {
             // A divisor past u128 is past any product too: the value rounds to nothing.
             let divisor = 10u128.checked_pow(exponent.unsigned_abs());
-            product = divisor.map_or(0, |divisor| (product + divisor / 2) / divisor);
+            product = divisor.map_or(0, |divisor| {
+                product / divisor + u128::from(product % divisor >= divisor.div_ceil(2))
+            });
         }
         u64::try_from(product).ok()
     }

@@ -105,6 +105,12 @@ fn ticks_round_up_to_the_next_multiple() {
 }
 
 #[test]
+fn many_digits_and_a_negative_exponent_do_not_overflow() {
+    let size = "290000000000000000000000000e-38 TiB".parse::<Bytes>();
+    assert_eq!(size, Ok(Bytes(3)));
+}
+
+#[test]
 fn doubling_saturates() {
     assert_eq!(Duration::from_secs(3).doubled(4), Duration::from_secs(48));
     assert_eq!(Duration::from_secs(3).doubled(255), Duration::MAX);
