@@ -10,6 +10,7 @@ use crate::sweep::{Axis, Change, Sweep, label};
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use toml::Value;
 
 /// The most runs, over all points, that one experiment may have.
@@ -23,7 +24,7 @@ pub struct Experiment {
     /// Title of the first point.
     pub title: String,
     /// The file as given, for the record.
-    pub text: String,
+    pub text: Arc<str>,
     /// What was given beside the file.
     pub overrides: Vec<Override>,
     /// Seed of the first point's first run.
@@ -83,7 +84,7 @@ impl Experiment {
         Ok(Experiment {
             origin: origin.to_owned(),
             title: first.title.clone(),
-            text: text.to_owned(),
+            text: text.into(),
             overrides: overrides.to_vec(),
             seed: first.seed,
             seeds: first.seeds,

@@ -183,7 +183,7 @@ macro_rules! text {
             Cells::Text(
                 |row| &row.$field,
                 |row, text| {
-                    row.$field = text.to_owned();
+                    row.$field = text.into();
                     Some(())
                 },
             ),

@@ -3,6 +3,7 @@
 use crate::{Engine, Provenance, Run, RunKey};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// File name within the folder.
 pub(crate) const FILE: &str = "provenance.json";
@@ -70,15 +71,16 @@ impl Manifest {
     pub fn add(&mut self, run: &Run) -> bool {
         let Provenance { experiment, changes, version, caveats } = &run.provenance;
         if self.runs.is_empty() {
-            self.experiment.clone_from(experiment);
-        } else if self.experiment != *experiment {
+            self.experiment = experiment.to_string();
+        } else if *self.experiment != **experiment {
             return false;
         }
         let of_this = |group: &&mut Group| {
             (group.point, group.engine, &group.version, &group.changes, &group.caveats)
                 == (run.point, run.engine, version, changes, caveats)
         };
-        match self.runs.iter_mut().rev().find(of_this) {
+        // Runs come point by point: groups of other points need no look.
+        match self.runs.iter_mut().rev().take_while(|group| group.point == run.point).find(of_this) {
             Some(group) => group.seeds.push(run.seed),
             None => self.runs.push(Group {
                 point: run.point,
@@ -94,9 +96,10 @@ impl Manifest {
 
     /// Every run with where it comes from, in the order of point, engine and seed.
     pub fn provenances(&self) -> BTreeMap<RunKey, Provenance> {
+        let experiment: Arc<str> = self.experiment.as_str().into();
         let with_seeds = |group: &Group| {
             let provenance = Provenance {
-                experiment: self.experiment.clone(),
+                experiment: experiment.clone(),
                 changes: group.changes.clone(),
                 version: group.version.clone(),
                 caveats: group.caveats.clone(),

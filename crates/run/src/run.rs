@@ -2,6 +2,7 @@
 
 use crate::{FlowRow, SegmentRow, SeriesRow};
 use core::fmt;
+use std::sync::Arc;
 
 /// Who computed or measured a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,8 +45,8 @@ impl fmt::Display for Engine {
 /// Where a run comes from: enough to make it again.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Provenance {
-    /// The experiment file as given.
-    pub experiment: String,
+    /// The experiment file as given; the runs of a sweep share it.
+    pub experiment: Arc<str>,
     /// `key=value` changes on top of it: overrides first, then this point's place in the sweep.
     pub changes: Vec<String>,
     /// Program version.

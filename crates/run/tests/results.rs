@@ -156,7 +156,7 @@ fn runs_of_another_experiment_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let mut results = ResultsDir::create(folder.path()).unwrap();
     let mut runs = small_experiment();
-    runs[1].provenance.experiment.push_str("# changed\n");
+    runs[1].provenance.experiment = format!("{}# changed\n", runs[1].provenance.experiment).into();
     results.append(&runs[0]).unwrap();
     assert!(matches!(results.append(&runs[1]), Err(ResultsError::OtherExperiment { .. })));
 }

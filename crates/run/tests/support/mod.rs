@@ -28,7 +28,7 @@ pub fn run(point: u64, engine: Engine, seed: Option<u64>, flows: Vec<FlowRow>) -
 
 fn provenance(point: u64) -> Provenance {
     Provenance {
-        experiment: "title = \"10 MB over a lossy link\"\n[path]\nloss = \"0 %\"\n".to_owned(),
+        experiment: "title = \"10 MB over a lossy link\"\n[path]\nloss = \"0 %\"\n".into(),
         changes: vec![format!("path.loss={point} %")],
         version: "0.1.0".to_owned(),
         caveats: Vec::new(),
