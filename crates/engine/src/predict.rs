@@ -63,6 +63,14 @@ impl<'a> Flow<'a> {
         Flow { view, spec, sender, receiver, window: effective_window(sender, receiver) }
     }
 
+    /// The end whose SYN opens the connection.
+    fn opener(&self) -> &'a Config {
+        match self.spec.opener {
+            Opener::Sender => self.sender,
+            Opener::Receiver => self.receiver,
+        }
+    }
+
     fn ack_every(&self) -> u64 {
         if self.receiver.receive.ack_delay.is_zero() { 1 } else { self.receiver.receive.ack_every.into() }
     }
@@ -127,8 +135,9 @@ impl<'a> Flow<'a> {
             Bytes(self.view.mss.0.saturating_mul(self.sender.congestion.initial_window.into()));
         let data = self.cycle(first_window.min(self.window))?.value.time;
         let measured = self.timeout(handshake, handshake / 2);
-        let late =
-            [(handshake, self.sender.rto.initial), (data, measured)].into_iter().find(|(rtt, rto)| rtt > rto);
+        let late = [(handshake, self.opener().rto.initial), (data, measured)]
+            .into_iter()
+            .find(|(rtt, rto)| rtt > rto);
         Ok(late.map(|(rtt, rto)| {
             format!("a round trip takes {rtt:.3} and the timeout is {rto:.3}: what is sent again without a loss is left out")
         }))
@@ -164,7 +173,9 @@ impl<'a> Flow<'a> {
 /// The most that may be unacknowledged: the receiver's window as far as it can be announced, and the sender's limits.
 fn effective_window(sender: &Config, receiver: &Config) -> Bytes {
     let scaled = sender.send.window_scaling && receiver.send.window_scaling;
-    let announced = if scaled { receiver.receive.buffer } else { receiver.receive.buffer.min(Bytes(65_535)) };
+    // RFC 7323 §2.3: the largest shift is 14.
+    let most = Bytes(if scaled { 65_535 << 14 } else { 65_535 });
+    let announced = receiver.receive.buffer.min(most);
     let limits = [sender.congestion.cwnd_clamp, sender.send.buffer];
     limits.into_iter().flatten().fold(announced, Bytes::min)
 }

@@ -58,11 +58,12 @@ fn overflow(flow: &Flow, mean_window: f64, prediction: &mut Prediction) -> Resul
     Ok(())
 }
 
-/// Mean wait for a handshake whose packets are lost, the timeout doubling.
+/// Mean wait for a handshake whose packets are lost, the opener's timeout doubling. The other end's timer for its
+/// SYN/ACK is taken to be no shorter.
 fn handshake_waits(flow: &Flow, prediction: &mut Prediction) -> Duration {
-    let rto = &flow.sender.rto;
+    let rto = &flow.opener().rto;
     let fails = flow.view.handshake_loss.fraction();
-    let attempts = flow.sender.handshake.syn_attempts.unwrap_or(u32::MAX).min(64);
+    let attempts = flow.opener().handshake.syn_attempts.unwrap_or(u32::MAX).min(64);
     let (mut seconds, mut reached) = (0.0, 1.0);
     let mut timeout = rto.initial.as_secs_f64();
     for _ in 1..attempts {
