@@ -2,6 +2,7 @@
 
 use super::number::Numbers;
 use super::{PaperError, Rule};
+use farpath_units::Duration;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -183,6 +184,11 @@ impl Check {
         }
         if self.correct.is_some() && self.published.is_none() {
             return Some("`correct` without `published`: there is nothing to be wrong".to_owned());
+        }
+        match self.time.as_deref().map(str::parse::<Duration>) {
+            Some(Err(error)) => return Some(format!("time: {error}")),
+            Some(Ok(time)) if time.is_zero() => return Some("`time` cannot be zero".to_owned()),
+            _ => {}
         }
         self.rule.fault(self.expected().as_ref())
     }
