@@ -53,7 +53,7 @@ pub enum AckClock {
     Host,
 }
 
-/// RFC 5681 §3.1, RFC 3465, RFC 6928.
+/// RFC 5681 §3.1, RFC 3465, RFC 6928, RFC 9406, RFC 9438.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CongestionConfig {
     /// Which controller.
@@ -68,13 +68,19 @@ pub struct CongestionConfig {
     pub cwnd_clamp: Option<Bytes>,
     /// How `cwnd` grows below `ssthresh`.
     pub slow_start: SlowStartGrowth,
-    /// How `cwnd` grows from `ssthresh` on.
+    /// Leave the first slow start when the delay grows (HyStart++, RFC 9406). Until it ends, `cwnd` grows by
+    /// `min(N, 8·SMSS)` per ACK, whatever `slow_start` says.
+    pub hystart: bool,
+    /// How Reno's `cwnd` grows from `ssthresh` on.
     pub avoidance: AvoidanceGrowth,
-    /// Grow only when `cwnd` is what limits the sender (RFC 7661 §4.1 in its simplest form, as Linux does).
+    /// CUBIC: where a loss comes before the last `W_max` is reached, take less for the next one (RFC 9438 §4.7).
+    pub fast_convergence: bool,
+    /// Reno: grow only when `cwnd` is what limits the sender (RFC 7661 §4.1 in its simplest form, as Linux does).
+    /// CUBIC always does (RFC 9438 §4.6, §5.8).
     pub cwnd_validation: bool,
     /// After an idle time of one RTO, go back to the initial window (RFC 5681 §4.1).
     pub restart_after_idle: bool,
-    /// What half of is `ssthresh` after a loss.
+    /// What half of is `ssthresh` after a loss; with CUBIC, 0.7 of it (RFC 9438 §4.6).
     pub ssthresh_from: SsthreshFrom,
     /// Whether a timeout of a segment that had already timed out lowers `ssthresh` again. RFC 5681 §3.1 holds it.
     pub ssthresh_on_repeated_timeout: bool,
@@ -86,6 +92,8 @@ pub struct CongestionConfig {
 pub enum CongestionControlKind {
     /// RFC 5681: additive increase, halving on loss.
     Reno,
+    /// RFC 9438: a cubic function of the time since the last loss, 0.7 of the window after one.
+    Cubic,
 }
 
 /// Slow start's increase for an ACK of N new bytes.
@@ -294,7 +302,9 @@ impl Default for Config {
                 initial_ssthresh: None,
                 cwnd_clamp: None,
                 slow_start: SlowStartGrowth::PerByte,
+                hystart: false,
                 avoidance: AvoidanceGrowth::PerByte,
+                fast_convergence: true,
                 cwnd_validation: false,
                 restart_after_idle: true,
                 ssthresh_from: SsthreshFrom::FlightSize,

@@ -5,7 +5,7 @@ mod transmit;
 
 pub(crate) use transmit::Transmission;
 
-use crate::cc::{AckEvent, CongestionControl, LossEvent, Reno, Window};
+use crate::cc::{AckEvent, CongestionControl, Controller, LossEvent, Window};
 use crate::config::{Config, RttSampling};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
@@ -67,7 +67,7 @@ pub struct Sender {
     pub(crate) rwnd: u64,
     max_rwnd: u64,
     pub(crate) window: Window,
-    pub(crate) cc: Reno,
+    pub(crate) cc: Controller,
     pub(crate) board: Scoreboard,
     pub(crate) phase: Phase,
     pub(crate) dup_acks: u32,
@@ -111,7 +111,7 @@ impl Sender {
             rwnd: 0,
             max_rwnd: 0,
             window: Window { cwnd: 0, ssthresh: 0 },
-            cc: Reno::new(&config.congestion, smss),
+            cc: Controller::new(&config.congestion, smss),
             board: Scoreboard::new(1),
             phase: Phase::Open,
             dup_acks: 0,
@@ -135,7 +135,7 @@ impl Sender {
         self.sack_enabled = sack;
         self.set_rwnd(rwnd);
         let congestion = &self.config.congestion;
-        self.cc = Reno::new(congestion, smss);
+        self.cc = Controller::new(congestion, smss);
         // RFC 5681 §3.1: a lost SYN or SYN/ACK makes the initial window one segment.
         let cautious = syn_timed_out && congestion.one_segment_after_syn_loss;
         let segments = if cautious { 1 } else { congestion.initial_window };
@@ -269,8 +269,16 @@ impl Sender {
         let after = self.advance_recovery(newly_acked);
         if after.grow {
             let limited = self.cwnd_limited || flight_size + self.smss > self.window.cwnd;
-            let event =
-                AckEvent { now, newly_acked, flight_size, cwnd_limited: limited, srtt: self.rtt.srtt() };
+            let event = AckEvent {
+                now,
+                newly_acked,
+                acked_to: self.una,
+                sent_to: self.max,
+                flight_size,
+                cwnd_limited: limited,
+                rtt: first_sent.or(seg.echoed).map(|sent| now.saturating_since(sent)),
+                srtt: self.rtt.srtt(),
+            };
             self.cc.on_ack(&mut self.window, &event);
         }
         self.dup_acks = 0;

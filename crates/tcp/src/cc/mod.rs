@@ -1,9 +1,14 @@
 //! Congestion control: controllers see events and hold bytes; they do not reach into the connection.
 
+mod cubic;
+mod hystart;
 mod reno;
+mod slow_start;
 
+pub use cubic::Cubic;
 pub use reno::Reno;
 
+use crate::config::{CongestionConfig, CongestionControlKind};
 use farpath_units::{Duration, Instant};
 
 /// What a controller steers, in bytes.
@@ -22,10 +27,16 @@ pub struct AckEvent {
     pub now: Instant,
     /// Bytes that this ACK newly acknowledged.
     pub newly_acked: u64,
+    /// One past the last position acknowledged (SND.UNA): rounds are counted by it.
+    pub acked_to: u64,
+    /// One past the last position sent (SND.NXT).
+    pub sent_to: u64,
     /// Sent and not acknowledged, before this ACK.
     pub flight_size: u64,
     /// Whether `cwnd` was what kept the sender from sending more.
     pub cwnd_limited: bool,
+    /// RTT of the first segment that this ACK covers, where it was sent only once or timestamps tell.
+    pub rtt: Option<Duration>,
     /// Smoothed RTT.
     pub srtt: Option<Duration>,
 }
@@ -49,4 +60,40 @@ pub trait CongestionControl {
     fn on_ack(&mut self, window: &mut Window, ack: &AckEvent);
     /// The `ssthresh` that a loss leaves.
     fn ssthresh_after(&mut self, window: &Window, loss: &LossEvent) -> u64;
+}
+
+/// The controller that a configuration names. An enum, not a trait object: it is asked at every ACK.
+#[derive(Debug, Clone)]
+pub enum Controller {
+    /// RFC 5681.
+    Reno(Reno),
+    /// RFC 9438.
+    Cubic(Cubic),
+}
+
+impl Controller {
+    /// For segments of `smss` bytes.
+    pub fn new(config: &CongestionConfig, smss: u64) -> Controller {
+        match config.control {
+            CongestionControlKind::Reno => Controller::Reno(Reno::new(config, smss)),
+            CongestionControlKind::Cubic => Controller::Cubic(Cubic::new(config, smss)),
+        }
+    }
+}
+
+impl CongestionControl for Controller {
+    #[inline]
+    fn on_ack(&mut self, window: &mut Window, ack: &AckEvent) {
+        match self {
+            Controller::Reno(reno) => reno.on_ack(window, ack),
+            Controller::Cubic(cubic) => cubic.on_ack(window, ack),
+        }
+    }
+
+    fn ssthresh_after(&mut self, window: &Window, loss: &LossEvent) -> u64 {
+        match self {
+            Controller::Reno(reno) => reno.ssthresh_after(window, loss),
+            Controller::Cubic(cubic) => cubic.ssthresh_after(window, loss),
+        }
+    }
 }

@@ -1,12 +1,13 @@
 //! Additive increase, multiplicative decrease (RFC 5681), with the growth rules of several stacks.
 
+use super::slow_start::{SlowStart, clamp};
 use super::{AckEvent, CongestionControl, LossEvent, Window};
-use crate::config::{AvoidanceGrowth, CongestionConfig, SlowStartGrowth, SsthreshFrom};
+use crate::config::{AvoidanceGrowth, CongestionConfig, SsthreshFrom};
 
 /// Reno's window rules. Recovery is not part of it: Tahoe, Reno, NewReno and SACK share them.
 #[derive(Debug, Clone)]
 pub struct Reno {
-    slow_start: SlowStartGrowth,
+    slow_start: SlowStart,
     avoidance: AvoidanceGrowth,
     ssthresh_from: SsthreshFrom,
     clamp: u64,
@@ -21,21 +22,13 @@ impl Reno {
     /// For segments of `smss` bytes.
     pub fn new(config: &CongestionConfig, smss: u64) -> Reno {
         Reno {
-            slow_start: config.slow_start,
+            slow_start: SlowStart::new(config, smss),
             avoidance: config.avoidance,
             ssthresh_from: config.ssthresh_from,
-            clamp: config.cwnd_clamp.map_or(u64::MAX, |clamp| clamp.0),
+            clamp: clamp(config, smss),
             validate: config.cwnd_validation,
             smss,
             credit: 0,
-        }
-    }
-
-    fn slow_start_increase(&self, newly_acked: u64) -> u64 {
-        match self.slow_start {
-            SlowStartGrowth::PerAck => self.smss,
-            SlowStartGrowth::PerByte => newly_acked.min(self.smss),
-            SlowStartGrowth::TwoSegments => newly_acked.min(2 * self.smss),
         }
     }
 
@@ -64,16 +57,17 @@ impl CongestionControl for Reno {
         if self.validate && !ack.cwnd_limited {
             return;
         }
-        let increase = if window.cwnd < window.ssthresh {
-            self.slow_start_increase(ack.newly_acked)
+        if window.cwnd < window.ssthresh {
+            self.slow_start.on_ack(window, ack);
         } else {
-            self.avoidance_increase(window.cwnd, ack.newly_acked)
-        };
-        window.cwnd = window.cwnd.saturating_add(increase).min(self.clamp.max(self.smss));
+            let increase = self.avoidance_increase(window.cwnd, ack.newly_acked);
+            window.cwnd = window.cwnd.saturating_add(increase).min(self.clamp);
+        }
     }
 
     fn ssthresh_after(&mut self, window: &Window, loss: &LossEvent) -> u64 {
         self.credit = 0;
+        self.slow_start.on_loss();
         match self.ssthresh_from {
             SsthreshFrom::FlightSize => (loss.flight_size / 2).max(2 * self.smss),
             SsthreshFrom::Cwnd => (window.cwnd / 2).max(2 * self.smss),
@@ -89,7 +83,8 @@ impl CongestionControl for Reno {
 mod tests {
     use super::*;
     use crate::Config;
-    use farpath_units::{Bytes, Instant};
+    use crate::config::SlowStartGrowth;
+    use farpath_units::{Bytes, Duration, Instant};
 
     fn reno(change: impl FnOnce(&mut CongestionConfig)) -> Reno {
         let mut config = Config::default().congestion;
@@ -98,7 +93,16 @@ mod tests {
     }
 
     fn acked(bytes: u64) -> AckEvent {
-        AckEvent { now: Instant::ZERO, newly_acked: bytes, flight_size: 0, cwnd_limited: true, srtt: None }
+        AckEvent {
+            now: Instant::ZERO,
+            newly_acked: bytes,
+            acked_to: 0,
+            sent_to: 0,
+            flight_size: 0,
+            cwnd_limited: true,
+            rtt: None,
+            srtt: None,
+        }
     }
 
     fn loss(flight_size: u64, rwnd: u64) -> LossEvent {
@@ -184,5 +188,43 @@ mod tests {
         let mut bsd = reno(|c| c.ssthresh_from = SsthreshFrom::WindowSegments);
         assert_eq!(bsd.ssthresh_after(&window, &loss(7300, 8760)), 4380);
         assert_eq!(bsd.ssthresh_after(&Window { cwnd: 1460, ssthresh: 0 }, &loss(7300, 8760)), 2920);
+    }
+
+    /// Ten segments a round, each acknowledged with `rtt_ms`; the first round begins at segment `from`.
+    fn rounds(reno: &mut Reno, window: &mut Window, from: u64, rtts_ms: &[u64]) {
+        for (round, &rtt_ms) in rtts_ms.iter().enumerate() {
+            let begins = (from + 10 * round as u64) * 1460;
+            for n in 1..=10 {
+                // The next round's segments are out when this one's last ACK comes.
+                let ack = AckEvent {
+                    acked_to: begins + n * 1460,
+                    sent_to: begins + if n == 10 { 20 } else { 10 } * 1460,
+                    rtt: Some(Duration::from_millis(rtt_ms)),
+                    ..acked(1460)
+                };
+                reno.on_ack(window, &ack);
+            }
+        }
+    }
+
+    #[test]
+    fn hystart_ends_slow_start_where_the_delay_has_grown() {
+        let mut window = Window { cwnd: 14_600, ssthresh: u64::MAX };
+        let mut reno = reno(|c| c.hystart = true);
+        rounds(&mut reno, &mut window, 0, &[80]);
+        assert_eq!(window, Window { cwnd: 29_200, ssthresh: u64::MAX });
+        rounds(&mut reno, &mut window, 10, &[100, 100, 100, 100, 100]);
+        // Eight segments until the rise is certain, a quarter of 42 then.
+        let cwnd = 29_200 + 8 * 1460 + 42 * 1460 / 4;
+        assert_eq!(window, Window { cwnd, ssthresh: cwnd });
+    }
+
+    #[test]
+    fn hystart_is_for_the_first_slow_start_only() {
+        let mut window = Window { cwnd: 14_600, ssthresh: u64::MAX };
+        let mut reno = reno(|c| c.hystart = true);
+        window.ssthresh = reno.ssthresh_after(&window, &loss(1 << 30, 1 << 30));
+        rounds(&mut reno, &mut window, 0, &[80, 100]);
+        assert_eq!(window, Window { cwnd: 14_600 + 20 * 1460, ssthresh: 1 << 29 });
     }
 }

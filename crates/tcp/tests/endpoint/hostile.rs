@@ -41,16 +41,19 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
         ],
     );
     let limits = (1u32..12, proptest::option::of(0u64..20_000), proptest::option::of(0u64..20_000));
-    (growth, limits, any::<[bool; 4]>()).prop_map(
-        |((slow_start, avoidance, ssthresh_from), (initial_window, ssthresh, clamp), [a, b, c, d])| {
+    (growth, limits, any::<[bool; 7]>()).prop_map(
+        |((slow_start, avoidance, ssthresh_from), (initial_window, ssthresh, clamp), switches)| {
+            let [a, b, c, d, cubic, hystart, fast_convergence] = switches;
             CongestionConfig {
-                control: CongestionControlKind::Reno,
+                control: if cubic { CongestionControlKind::Cubic } else { CongestionControlKind::Reno },
                 initial_window,
                 one_segment_after_syn_loss: d,
                 initial_ssthresh: ssthresh.map(Bytes),
                 cwnd_clamp: clamp.map(Bytes),
                 slow_start,
+                hystart,
                 avoidance,
+                fast_convergence,
                 cwnd_validation: a,
                 restart_after_idle: b,
                 ssthresh_from,
