@@ -46,7 +46,9 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.option("initial_ssthresh", "unlimited", &mut congestion.initial_ssthresh)?;
         v.option("cwnd_clamp", "none", &mut congestion.cwnd_clamp)?;
         v.field("slow_start", &mut congestion.slow_start)?;
+        v.field("hystart", &mut congestion.hystart)?;
         v.field("avoidance", &mut congestion.avoidance)?;
+        v.field("fast_convergence", &mut congestion.fast_convergence)?;
         v.field("cwnd_validation", &mut congestion.cwnd_validation)?;
         v.field("restart_after_idle", &mut congestion.restart_after_idle)?;
         v.field("ssthresh_from", &mut congestion.ssthresh_from)?;
@@ -209,7 +211,7 @@ macro_rules! words {
 
 words! {
     AckClock { Segment = "segment", Host = "host" }
-    CongestionControlKind { Reno = "reno"; "a controller without a name here" }
+    CongestionControlKind { Reno = "reno", Cubic = "cubic"; "a controller without a name here" }
     SlowStartGrowth { PerAck = "per-ack", PerByte = "per-byte", TwoSegments = "two-segments" }
     AvoidanceGrowth { PerAck = "per-ack", PerByte = "per-byte" }
     SsthreshFrom { FlightSize = "flight-size", WindowSegments = "window-segments", Cwnd = "cwnd" }

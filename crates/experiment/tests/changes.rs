@@ -2,6 +2,7 @@
 
 use farpath_experiment::{Experiment, Opener, Override, Scenario};
 use farpath_path::{Direction, ElementKind, QueueLimit};
+use farpath_tcp::config::CongestionControlKind;
 use farpath_units::{Bytes, Duration, Probability};
 
 const FILE: &str = r#"
@@ -43,6 +44,15 @@ fn set_and_sweep_and_file_agree() {
     );
     assert_eq!(scenario(&swept, &[]), written);
     assert_eq!(written.flows[0].opener, Opener::Sender);
+}
+
+#[test]
+fn the_congestion_controller_and_its_slow_start_can_be_set() {
+    let keys = ["sender.congestion.control=cubic", "sender.congestion.hystart=true"];
+    let congestion = scenario(FILE, &keys).sender.config.congestion;
+    assert_eq!((congestion.control, congestion.hystart), (CongestionControlKind::Cubic, true));
+    let congestion = scenario(FILE, &["sender.congestion.fast_convergence=false"]).sender.config.congestion;
+    assert_eq!((congestion.control, congestion.fast_convergence), (CongestionControlKind::Reno, false));
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use farpath_experiment::{Experiment, Stack, shipped_experiments, to_toml};
 use farpath_tcp::config::{
-    AckClock, AvoidanceGrowth, BackoffReset, Config, FullAckWindow, PartialAckTimer, RecoveryAlgorithm,
-    RtoFloor, RttMeasure, RttSampling, SlowStartGrowth, SsthreshFrom,
+    AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, FullAckWindow, PartialAckTimer,
+    RecoveryAlgorithm, RtoFloor, RttMeasure, RttSampling, SlowStartGrowth, SsthreshFrom,
 };
 use farpath_units::{Bytes, Duration};
 use proptest::prelude::*;
@@ -113,12 +113,15 @@ impl Draw<'_> {
         receive.ack_clock = self.one(&[AckClock::Segment, AckClock::Host]);
         receive.quick_acks = self.count();
         let congestion = &mut config.congestion;
+        congestion.control = self.one(&[CongestionControlKind::Reno, CongestionControlKind::Cubic]);
         congestion.initial_window = self.count();
         congestion.initial_ssthresh = self.maybe(Draw::size);
         congestion.cwnd_clamp = self.maybe(Draw::size);
         congestion.slow_start =
             self.one(&[SlowStartGrowth::PerAck, SlowStartGrowth::PerByte, SlowStartGrowth::TwoSegments]);
         congestion.avoidance = self.one(&[AvoidanceGrowth::PerAck, AvoidanceGrowth::PerByte]);
+        congestion.hystart = self.switch();
+        congestion.fast_convergence = self.switch();
         congestion.cwnd_validation = self.switch();
         congestion.restart_after_idle = self.switch();
         congestion.ssthresh_from =
@@ -172,7 +175,7 @@ impl Draw<'_> {
 
 proptest! {
     #[test]
-    fn a_stack_reads_back_as_written(numbers in prop::collection::vec(any::<u64>(), 64)) {
+    fn a_stack_reads_back_as_written(numbers in prop::collection::vec(any::<u64>(), 80)) {
         let config = Draw(numbers.iter()).config();
         let text = format!("title = \"T\"\n{}", to_toml(&config));
         let stack = Stack::parse(&text, "t.toml").map_err(|error| TestCaseError::fail(error.to_string()))?;
