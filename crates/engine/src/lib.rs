@@ -23,7 +23,7 @@ pub enum EngineError {
     /// The path cannot be built.
     #[error("path: {0}")]
     Path(#[from] farpath_path::SpecError),
-    /// A closed form has no answer for these inputs.
+    /// A closed form has no answer for these inputs: a defect, since an experiment is checked before it is run.
     #[error("no closed form applies: {0}")]
     Model(#[from] farpath_model::InputError),
     /// An engine that this version names and does not have.

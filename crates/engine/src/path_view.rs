@@ -1,14 +1,10 @@
 //! A path as the closed forms see it: hops, and a loss rate each way.
 
+use core::slice;
 use farpath_model::{Hop, Path};
-use farpath_path::{Direction, ElementKind, ElementSpec, PacketCount, QueueLimit, base_delay};
-use farpath_tcp::Config;
+use farpath_path::{Direction, ElementKind, ElementSpec, PacketView, QueueLimit, base_delay};
+use farpath_tcp::{Config, HEADERS, TIMESTAMPS};
 use farpath_units::{Bytes, Duration, Probability, Rate};
-
-/// IP and TCP headers without options.
-const HEADERS: Bytes = Bytes(40);
-/// What the timestamps option takes of every segment, padding included (RFC 7323).
-const TIMESTAMPS: Bytes = Bytes(12);
 
 /// What of a path enters the formulas, for data that goes one way over it.
 pub(crate) struct PathView {
@@ -52,8 +48,9 @@ impl PathView {
                 + base_delay(elements, data.opposite(), headers),
             evenly_spaced: elements.iter().all(|element| {
                 let even = matches!(element.kind, ElementKind::EvenlySpaced { .. });
-                let size = mss + headers;
-                even || [data, data.opposite()].iter().all(|&way| loss_of(element, way, size, true) == 0.0)
+                even || Direction::BOTH
+                    .iter()
+                    .all(|&way| loss(slice::from_ref(element), way, mss + headers, true) == 0.0)
             }),
             caveats: elements.iter().filter_map(|element| left_out(element, data)).collect(),
             queue: queue(elements, data, mss + headers),
@@ -110,33 +107,8 @@ fn hops(elements: &[ElementSpec], direction: Direction) -> Vec<Hop> {
 
 /// Loss rate of packets of `size` over all elements of one direction.
 fn loss(elements: &[ElementSpec], direction: Direction, size: Bytes, carries_data: bool) -> f64 {
-    elements.iter().map(|element| loss_of(element, direction, size, carries_data)).fold(0.0, either)
-}
-
-fn loss_of(element: &ElementSpec, direction: Direction, size: Bytes, carries_data: bool) -> f64 {
-    match &element.kind {
-        ElementKind::Bernoulli { count: PacketCount::Data, .. }
-        | ElementKind::EvenlySpaced { count: PacketCount::Data, .. }
-            if !carries_data =>
-        {
-            0.0
-        }
-        ElementKind::Bernoulli { loss_rate, .. } => loss_rate[direction].fraction(),
-        ElementKind::EvenlySpaced { every, .. } => every[direction].map_or(0.0, |every| 1.0 / every as f64),
-        ElementKind::BitErrors { ber, overhead, linear: true, .. } => {
-            ber[direction].to_per_linear(size + *overhead).min(1.0)
-        }
-        ElementKind::BitErrors { ber, overhead, .. } => ber[direction].to_per(size + *overhead).fraction(),
-        ElementKind::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad, active }
-            if active[direction] =>
-        {
-            let (to_bad, to_good) = (good_to_bad.fraction(), bad_to_good.fraction());
-            let moves = to_bad + to_good;
-            let bad = if moves > 0.0 { to_bad / moves } else { 0.0 };
-            (1.0 - bad) * loss_good.fraction() + bad * loss_bad.fraction()
-        }
-        _ => 0.0,
-    }
+    let packet = PacketView { size, carries_data };
+    elements.iter().map(|element| element.loss_rate(direction, packet).fraction()).fold(0.0, either)
 }
 
 /// Probability that one or the other happens. `1 - (1-a)(1-b)` without the cancellation: a BER of 1e-17 counts.

@@ -1,7 +1,8 @@
 //! A path as plain data: what an experiment file says, before anything is built from it.
 
 use crate::link::framed;
-use crate::{Direction, PerDirection};
+use crate::loss::{packet_error_rate, stationary_bad};
+use crate::{Direction, PacketView, PerDirection};
 use farpath_units::{Ber, Bytes, Duration, Probability, Rate};
 
 /// How long a drop-tail queue may get. What is being sent does not count, only what waits.
@@ -133,4 +134,35 @@ pub fn base_delay(specs: &[ElementSpec], direction: Direction, size: Bytes) -> D
         _ => Duration::ZERO,
     };
     specs.iter().map(of).sum()
+}
+
+impl ElementSpec {
+    /// The share of packets like `packet` that the element drops in the long run, for predictions. Full queues and
+    /// listed packets do not count.
+    pub fn loss_rate(&self, direction: Direction, packet: PacketView) -> Probability {
+        match &self.kind {
+            ElementKind::Bernoulli { count: PacketCount::Data, .. }
+            | ElementKind::EvenlySpaced { count: PacketCount::Data, .. }
+                if !packet.carries_data =>
+            {
+                Probability::ZERO
+            }
+            ElementKind::Bernoulli { loss_rate, .. } => loss_rate[direction],
+            ElementKind::EvenlySpaced { every, .. } => {
+                let share = every[direction].map_or(0.0, |every| 1.0 / every as f64);
+                Probability::new(share).unwrap_or(Probability::ONE)
+            }
+            ElementKind::BitErrors { ber, overhead, linear } => {
+                packet_error_rate(ber[direction], packet.size + *overhead, *linear)
+            }
+            ElementKind::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad, active }
+                if active[direction] =>
+            {
+                let bad = stationary_bad(*good_to_bad, *bad_to_good).fraction();
+                let mean = (1.0 - bad) * loss_good.fraction() + bad * loss_bad.fraction();
+                Probability::new(mean).unwrap_or(Probability::ONE)
+            }
+            _ => Probability::ZERO,
+        }
+    }
 }

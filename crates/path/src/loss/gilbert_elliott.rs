@@ -45,7 +45,7 @@ impl GilbertElliott {
 }
 
 /// The share of packets that meet the bad state, `P(good to bad) / (P(good to bad) + P(bad to good))`.
-fn stationary_bad(good_to_bad: Probability, bad_to_good: Probability) -> Probability {
+pub(crate) fn stationary_bad(good_to_bad: Probability, bad_to_good: Probability) -> Probability {
     let (enter, leave) = (good_to_bad.fraction(), bad_to_good.fraction());
     if enter == 0.0 {
         return Probability::ZERO;

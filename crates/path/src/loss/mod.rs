@@ -7,9 +7,9 @@ mod gilbert_elliott;
 mod listed;
 
 pub(crate) use bernoulli::Bernoulli;
-pub(crate) use bit_errors::BitErrors;
+pub(crate) use bit_errors::{BitErrors, packet_error_rate};
 pub(crate) use evenly_spaced::EvenlySpaced;
-pub(crate) use gilbert_elliott::GilbertElliott;
+pub(crate) use gilbert_elliott::{GilbertElliott, stationary_bad};
 pub(crate) use listed::Listed;
 
 use crate::{DropCause, Fate, PacketCount, PacketView};
