@@ -6,6 +6,7 @@ use farpath_tcp::config::{
     AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, FullAckWindow, PartialAckTimer,
     RecoveryAlgorithm, RtoFloor, RttMeasure, RttSampling, SlowStartGrowth, SsthreshFrom,
 };
+use farpath_tcp::{MAX_MSS, TIMESTAMPS};
 use farpath_units::{Bytes, Rate};
 use toml::{Table, Value};
 
@@ -225,11 +226,6 @@ words! {
     RttMeasure { Exact = "exact", Ticks = "ticks" }
     BackoffReset { ValidSample = "valid-sample", AnyAck = "any-ack" }
 }
-
-/// Longest payload beside IPv4 and TCP headers without options.
-const MAX_MSS: Bytes = Bytes(65_535 - 40);
-/// Room that the timestamps option takes in every segment.
-const TIMESTAMPS: Bytes = Bytes(12);
 
 /// Refuses values with which a stack cannot work.
 fn check(config: &Config, at: &Location) -> Result<(), ExperimentError> {

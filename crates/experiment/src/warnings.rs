@@ -2,10 +2,9 @@
 
 use crate::Scenario;
 use farpath_path::{Direction, base_delay};
+use farpath_tcp::HEADERS;
 use farpath_units::{Bytes, Duration};
 
-/// IPv4 and TCP headers without options.
-const HEADERS: Bytes = Bytes(40);
 /// Largest window without scaling (RFC 9293 §3.1), and with it (RFC 7323 §2.3).
 const UNSCALED_WINDOW: Bytes = Bytes(65_535);
 const SCALED_WINDOW: Bytes = Bytes(65_535 << 14);

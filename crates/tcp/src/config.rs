@@ -225,7 +225,7 @@ pub enum RtoFloor {
 pub enum RttSampling {
     /// One at a time (RFC 6298 §3, "at least one per RTT").
     OneAtATime,
-    /// Every ACK that covers a segment sent only once (Linux, ns-3).
+    /// Every ACK whose first newly acknowledged segment was sent only once (Linux, ns-3).
     EveryAck,
 }
 

@@ -5,7 +5,7 @@ mod arrival;
 use crate::config::Config;
 use crate::receiver::Receiver;
 use crate::sender::{Sender, Transmission};
-use crate::{Endpoint, Flags, SackBlock, Segment, Seq, Timestamps};
+use crate::{Endpoint, Flags, MAX_MSS, SackBlock, Segment, Seq, Timestamps};
 use farpath_units::Instant;
 
 /// RFC 9293 §3.3.2.
@@ -117,9 +117,6 @@ struct TimestampState {
     /// Last.ACK.sent.
     last_ack_sent: u64,
 }
-
-/// The largest segment that fits into an IPv4 packet without options.
-const MAX_MSS: u64 = 65_495;
 
 impl Connection {
     /// An end that opens the connection when it is first polled.
@@ -256,7 +253,7 @@ impl Connection {
         let answers = self.state == State::SynReceived;
         let flags = if answers { Flags::SYN | Flags::ACK } else { Flags::SYN };
         let mut segment = self.segment(now, flags, 0);
-        segment.mss = Some(self.config.mss.0.min(MAX_MSS) as u16);
+        segment.mss = Some(self.config.mss.min(MAX_MSS).0 as u16);
         // A SYN/ACK carries only what the SYN offered; `take_syn` has seen to that.
         let offers_scale = self.config.send.window_scaling && (!answers || self.scale_agreed);
         segment.window_scale = offers_scale.then_some(self.own_scale);

@@ -4,6 +4,13 @@ use crate::Seq;
 use core::ops::{BitOr, BitOrAssign};
 use farpath_units::Bytes;
 
+/// IPv4 and TCP headers without options.
+pub const HEADERS: Bytes = Bytes(40);
+/// Longest payload beside them in an IP packet.
+pub const MAX_MSS: Bytes = Bytes(65_535 - HEADERS.0);
+/// Room that the timestamps option takes in every segment, padding included (RFC 7323 appendix A).
+pub const TIMESTAMPS: Bytes = Bytes(12);
+
 /// Control bits (RFC 9293 §3.1, RFC 3168).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Flags(pub u8);
@@ -165,6 +172,6 @@ impl Segment {
 
     /// Length of the IPv4 packet: 20 + 20 + options + payload.
     pub fn ipv4_size(&self) -> Bytes {
-        Bytes(40 + self.options_len() as u64 + u64::from(self.len))
+        Bytes(HEADERS.0 + self.options_len() as u64 + u64::from(self.len))
     }
 }

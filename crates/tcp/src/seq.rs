@@ -21,11 +21,6 @@ impl Seq {
         let offset = self.0.wrapping_sub(isn.0).wrapping_sub(near as u32) as i32;
         near.checked_add_signed(offset as i64)
     }
-
-    /// Whether `self` is later than `other` in the half of the circle that follows it.
-    pub const fn is_after(self, other: Seq) -> bool {
-        (self.0.wrapping_sub(other.0) as i32) > 0
-    }
 }
 
 impl fmt::Debug for Seq {
@@ -56,12 +51,5 @@ mod tests {
     #[test]
     fn a_number_from_before_the_stream_has_no_position() {
         assert_eq!(Seq(99).position(Seq(100), 0), None);
-    }
-
-    #[test]
-    fn later_is_judged_on_the_circle() {
-        assert!(Seq(3).is_after(Seq(u32::MAX)));
-        assert!(!Seq(u32::MAX).is_after(Seq(3)));
-        assert!(!Seq(7).is_after(Seq(7)));
     }
 }

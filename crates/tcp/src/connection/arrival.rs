@@ -1,14 +1,12 @@
 //! What an arriving segment changes (RFC 9293 §3.10.7, RFC 5961, RFC 7323 §5).
 
-use super::{CloseReason, Connection, MAX_MSS, State, clock_ms};
+use super::{CloseReason, Connection, State, clock_ms};
 use crate::sender::Acknowledgment;
-use crate::{Flags, Segment, Seq};
-use farpath_units::{Duration, Instant};
+use crate::{Flags, MAX_MSS, Segment, Seq, TIMESTAMPS};
+use farpath_units::{Bytes, Duration, Instant};
 
 /// How long TS.Recent is believed without news (RFC 7323 §5.5).
 const PAWS_IDLE: Duration = Duration::from_secs(24 * 86_400);
-/// Room that the timestamps option takes from every segment, padding included.
-const TIMESTAMPS_LEN: u64 = 12;
 /// What a peer that does not say takes (RFC 9293 §3.7.1).
 const DEFAULT_PEER_MSS: u16 = 536;
 
@@ -35,10 +33,10 @@ impl Connection {
         if let (Some(state), Some(theirs)) = (&mut self.timestamps, seg.timestamps) {
             (state.recent, state.recent_at) = (theirs.value, now);
         }
-        let options = if self.timestamps.is_some() { TIMESTAMPS_LEN } else { 0 };
+        let options = if self.timestamps.is_some() { TIMESTAMPS } else { Bytes::ZERO };
         // RFC 6691: the option does not count TCP options, the segment does.
-        let mss = self.config.mss.0.min(u64::from(peer_mss)).min(MAX_MSS);
-        self.sender.smss = mss.saturating_sub(options).max(1);
+        let mss = self.config.mss.min(Bytes(peer_mss.into())).min(MAX_MSS);
+        self.sender.smss = mss.saturating_sub(options).0.max(1);
         self.sender.sack_enabled = self.config.recovery.sack && seg.sack_permitted;
         self.scale_agreed = self.config.send.window_scaling && seg.window_scale.is_some();
         if self.scale_agreed {
