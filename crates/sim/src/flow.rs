@@ -2,7 +2,7 @@
 
 use crate::{End, FlowSetup, Opener, Packet};
 use farpath_path::{DropCounts, PerDirection};
-use farpath_tcp::{CloseReason, Connection, Endpoint, Seq};
+use farpath_tcp::{CloseReason, Config, Connection, Endpoint, Seq, State};
 use farpath_units::{Bytes, Duration, Instant, Rate};
 use std::collections::BTreeSet;
 
@@ -259,7 +259,14 @@ impl Flow {
     pub fn comes_to_its_end(&mut self) -> bool {
         let over = match self.end {
             Some((FlowEnd::Completed, _)) => {
-                self.sender.connection.is_over() && self.receiver.connection.is_over()
+                let (sender, receiver) = (&self.sender.connection, &self.receiver.connection);
+                // Where closed ends answer nothing, the other one would repeat its FIN for ever.
+                let silent = |end: &Connection, config: &Config| {
+                    end.state() == State::Closed && end.is_over() && !config.handshake.reset_when_closed
+                };
+                (sender.is_over() && receiver.is_over())
+                    || silent(sender, &self.setup.sender)
+                    || silent(receiver, &self.setup.receiver)
             }
             Some(_) => true,
             None => false,
