@@ -13,11 +13,6 @@ pub fn write_flow_lines(run: &Run, mut out: impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes one line that says where a run comes from, caveats included.
-pub fn write_provenance_line(run: &Run, mut out: impl Write) -> io::Result<()> {
-    writeln!(out, "{}", object(&run.key(), &run.provenance))
-}
-
 fn object<R: Row>(key: &RunKey, row: &R) -> Value {
     let keys = KEY.iter().map(|column| entry(column, key));
     Value::Object(keys.chain(R::COLUMNS.iter().map(|column| entry(column, row))).collect())

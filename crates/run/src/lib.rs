@@ -17,7 +17,7 @@ mod writer;
 
 pub use arrow::{ColumnError, ColumnInfo, Table};
 pub use error::ResultsError;
-pub use json::{write_flow_lines, write_provenance_line};
+pub use json::write_flow_lines;
 pub use outcome::Outcome;
 pub use reader::Results;
 pub use run::{Engine, Provenance, Run, RunKey};

@@ -2,9 +2,7 @@
 
 mod support;
 
-use farpath_run::{
-    Engine, FlowRow, Outcome, PointSummary, Run, Table, write_flow_lines, write_provenance_line,
-};
+use farpath_run::{Engine, FlowRow, Outcome, PointSummary, Run, Table, write_flow_lines};
 use farpath_units::{Bytes, Duration, Instant};
 use serde_json::Value;
 use support::{flow, run, small_experiment};
@@ -83,15 +81,6 @@ fn flow_lines_have_the_columns_in_their_order_and_null_for_the_unknown() {
     assert_eq!(lines[1]["drops_by_cause"], serde_json::json!({ "loss": 100, "queue-overflow": 1 }));
     assert_eq!(lines[2]["outcome"], "aborted");
     assert_eq!(lines[3]["seed"], u64::MAX);
-}
-
-#[test]
-fn provenance_lines_carry_the_caveats() {
-    let mut line = Vec::new();
-    write_provenance_line(&small_experiment()[0], &mut line).unwrap();
-    let line: Value = serde_json::from_slice(&line).unwrap();
-    assert_eq!(line["caveats"], serde_json::json!(["slow start is left out"]));
-    assert_eq!(line["changes"], serde_json::json!(["path.loss=1 %"]));
 }
 
 #[test]

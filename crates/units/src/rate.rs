@@ -53,12 +53,6 @@ impl Rate {
         };
         Duration::from_nanos(ns)
     }
-
-    /// Whole bytes that fit into `duration`.
-    pub fn bytes_in(self, duration: Duration) -> Bytes {
-        let bits = u128::from(self.0.get()) * u128::from(duration.as_nanos()) / 1_000_000_000;
-        Bytes(u64::try_from(bits / 8).unwrap_or(u64::MAX))
-    }
 }
 
 impl FromStr for Rate {
