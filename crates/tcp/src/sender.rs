@@ -129,10 +129,9 @@ impl Sender {
         }
     }
 
-    /// The handshake is over and says how large a segment may be.
-    pub(crate) fn establish(&mut self, now: Instant, smss: u64, sack: bool, rwnd: u64, syn_timed_out: bool) {
-        self.smss = smss;
-        self.sack_enabled = sack;
+    /// The handshake is over: `smss` and `sack_enabled` are what it agreed on.
+    pub(crate) fn establish(&mut self, now: Instant, rwnd: u64, syn_timed_out: bool) {
+        let smss = self.smss;
         self.set_rwnd(rwnd);
         let congestion = &self.config.congestion;
         self.cc = Controller::new(congestion, smss);
@@ -303,7 +302,8 @@ impl Sender {
         }
         let sent = match self.config.rto.sampling {
             RttSampling::EveryAck => first_sent.or(seg.echoed),
-            RttSampling::OneAtATime => seg.echoed.or(timed),
+            // The exact time where it is at hand: an echo knows milliseconds.
+            RttSampling::OneAtATime => timed.or(seg.echoed),
         };
         if let Some(sent) = sent {
             self.rtt.sample(sent, now);

@@ -87,8 +87,7 @@ impl Connection {
         self.established_at = Some(now);
         self.syn_timer = None;
         self.syn_due = false;
-        let (smss, sack) = (self.sender.smss, self.sender.sack_enabled);
-        self.sender.establish(now, smss, sack, rwnd, timed_out);
+        self.sender.establish(now, rwnd, timed_out);
     }
 
     pub(super) fn on_synchronized(&mut self, now: Instant, seg: &Segment) {
