@@ -65,11 +65,7 @@ pub struct OneEngineArgs {
 
 impl OneEngineArgs {
     /// The same as `run` with this engine.
-    pub fn with(self, engine: farpath_run::Engine) -> RunArgs {
-        let engine = match engine {
-            farpath_run::Engine::Predict => EngineName::Predict,
-            _ => EngineName::Simulate,
-        };
+    pub fn with(self, engine: EngineName) -> RunArgs {
         RunArgs { common: self.common, engine: vec![engine] }
     }
 }
@@ -95,8 +91,8 @@ pub struct CommonArgs {
     #[arg(long)]
     pub json: bool,
     /// Worker threads [default: one for each core]
-    #[arg(long, value_name = "N")]
-    pub threads: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
 }
 
 #[derive(Debug, Args)]

@@ -12,7 +12,7 @@ mod progress;
 mod run;
 mod shelf;
 
-use args::{Cli, Command};
+use args::{Cli, Command, EngineName};
 use clap::Parser;
 use error::CliError;
 use std::ffi::OsString;
@@ -41,8 +41,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let result = match cli.command {
         Command::Run(args) => run::run(&args),
-        Command::Predict(args) => run::run(&args.with(farpath_run::Engine::Predict)),
-        Command::Simulate(args) => run::run(&args.with(farpath_run::Engine::Simulate)),
+        Command::Predict(args) => run::run(&args.with(EngineName::Predict)),
+        Command::Simulate(args) => run::run(&args.with(EngineName::Simulate)),
         Command::Papers(args) => papers::papers(&args),
         Command::Stacks(args) => shelf::stacks(&args),
         Command::Paths(args) => shelf::paths(&args),

@@ -8,6 +8,7 @@ use farpath_experiment::{Experiment, Override, shipped_experiments};
 use farpath_report::terminal::{Caveat, ComparisonRow, ComparisonTable, Published, flows_table};
 use farpath_run::{Engine, PointSummary, ResultsDir, Run, write_flow_lines};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::io::Write;
 
 /// Runs the experiment and prints what came out.
@@ -15,7 +16,10 @@ pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
     let common = &args.common;
     let experiment = load(common)?;
     if let Some(threads) = common.threads {
-        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(CliError::Threads)?;
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads.into())
+            .build_global()
+            .map_err(CliError::Threads)?;
     }
     let engines: Vec<Engine> = args.engine.iter().map(|&engine| engine.into()).collect();
     let jobs = jobs(&experiment, &engines);
@@ -40,7 +44,8 @@ pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
         Stop::Results(error) => CliError::Results(error),
     })?;
     let complete = runs.len() == jobs.len();
-    if let Some(results) = results {
+    // Stopped before the first run was done, there is nothing to put in the place of earlier results.
+    if let Some(results) = results.filter(|_| !runs.is_empty()) {
         results.finish(complete)?;
     }
     print(&experiment, &runs, common)?;
@@ -77,8 +82,9 @@ fn load(args: &CommonArgs) -> Result<Experiment, CliError> {
 }
 
 fn print(experiment: &Experiment, runs: &[Run], args: &CommonArgs) -> Result<(), CliError> {
-    let single = experiment.points().len() == 1 && runs.iter().all(|run| run.flows.len() > 1);
-    match (args.json, args.flows || single) {
+    let one_point_of_many_flows =
+        experiment.points().len() == 1 && runs.first().is_some_and(|run| run.flows.len() > 1);
+    match (args.json, args.flows || one_point_of_many_flows) {
         (true, true) => {
             let mut out = output::stdout();
             for run in runs {
@@ -105,7 +111,7 @@ fn summary_json(experiment: &Experiment, summary: &PointSummary) -> Value {
     let mut published = Map::new();
     if let Some(table) = &experiment.published {
         for column in &table.columns {
-            let value = column.values.get(point.index).copied().flatten();
+            let value = table.value(column.name, point.index);
             published
                 .insert(column.name.to_owned(), value.map_or(Value::Null, |value| value.as_f64().into()));
         }
@@ -119,23 +125,23 @@ fn summary_json(experiment: &Experiment, summary: &PointSummary) -> Value {
 }
 
 fn comparison(experiment: &Experiment, runs: &[Run]) -> ComparisonTable {
-    let summaries = PointSummary::of_runs(runs);
-    let printed = |index: usize, name: &str| {
-        let column = experiment.published.as_ref()?.columns.iter().find(|column| column.name == name)?;
-        Some(column.values.get(index).copied()??.as_f64())
-    };
+    let mut summaries = PointSummary::of_runs(runs).into_iter().peekable();
+    let mut of_points: BTreeMap<u64, Vec<&Run>> = BTreeMap::new();
+    for run in runs {
+        of_points.entry(run.point).or_default().push(run);
+    }
+    let printed =
+        |index: usize, name: &str| Some(experiment.published.as_ref()?.value(name, index)?.as_f64());
     let mut rows = Vec::new();
     for point in experiment.points() {
-        let of_point = |number: u64| number == point.index as u64;
-        let summaries: Vec<PointSummary> =
-            summaries.iter().filter(|summary| of_point(summary.point)).cloned().collect();
-        if summaries.is_empty() {
-            continue;
-        }
+        let number = point.index as u64;
+        let Some(runs) = of_points.get(&number) else { continue };
+        // Summaries come in the order of the points too.
+        let summaries = std::iter::from_fn(|| summaries.next_if(|summary| summary.point == number)).collect();
         let warnings = &point.scenario.warnings;
         let mut caveats: Vec<Caveat> =
             warnings.iter().map(|text| Caveat { engine: None, text: text.clone() }).collect();
-        for run in runs.iter().filter(|run| of_point(run.point)) {
+        for run in runs {
             for text in run.provenance.caveats.iter().filter(|text| !warnings.contains(text)) {
                 let caveat = Caveat { engine: Some(run.engine), text: text.clone() };
                 if !caveats.contains(&caveat) {

@@ -46,7 +46,8 @@ pub fn run_all<E: From<EngineError> + Send>(
     stop: &AtomicBool,
     mut take: impl FnMut(Run) -> Result<(), E> + Send,
 ) -> Result<usize, E> {
-    let (sender, receiver) = mpsc::channel();
+    // Bounded: who writes traces is slower than all cores that make them.
+    let (sender, receiver) = mpsc::sync_channel(2 * rayon::current_num_threads());
     let mut taken = 0;
     let result = std::thread::scope(|scope| {
         scope.spawn(move || {
