@@ -1,6 +1,6 @@
 //! Many runs on all cores, handed over in a fixed order.
 
-use crate::{EngineError, predict, provenance, simulate};
+use crate::{CaptureDir, EngineError, predict, provenance, simulate};
 use farpath_experiment::Experiment;
 use farpath_run::{Engine, Run};
 use rayon::prelude::*;
@@ -44,6 +44,20 @@ pub fn run_all<E: From<EngineError> + Send>(
     experiment: &Experiment,
     jobs: &[Job],
     stop: &AtomicBool,
+    take: impl FnMut(Run) -> Result<(), E> + Send,
+) -> Result<usize, E> {
+    run_all_captured(experiment, jobs, stop, None, take)
+}
+
+/// The same, and where there are `captures` every simulated run writes its packets there.
+///
+/// # Errors
+/// As [`run_all`]; of a run also that its capture cannot be written.
+pub fn run_all_captured<E: From<EngineError> + Send>(
+    experiment: &Experiment,
+    jobs: &[Job],
+    stop: &AtomicBool,
+    captures: Option<&CaptureDir>,
     mut take: impl FnMut(Run) -> Result<(), E> + Send,
 ) -> Result<usize, E> {
     // Bounded: who writes traces is slower than all cores that make them.
@@ -56,7 +70,7 @@ pub fn run_all<E: From<EngineError> + Send>(
             (0..jobs.len()).par_bridge().for_each_with(sender, |sender, index| {
                 if !stop.load(Ordering::Relaxed) {
                     // The receiver is gone only when it has failed and nobody wants the rest.
-                    let _ = sender.send((index, run_one(experiment, jobs[index])));
+                    let _ = sender.send((index, run_one(experiment, jobs[index], captures)));
                 }
             });
         });
@@ -83,12 +97,18 @@ pub fn run_all<E: From<EngineError> + Send>(
     result.map(|()| taken)
 }
 
-fn run_one(experiment: &Experiment, job: Job) -> Result<Run, EngineError> {
+fn run_one(experiment: &Experiment, job: Job, captures: Option<&CaptureDir>) -> Result<Run, EngineError> {
     let point = &experiment.points()[job.point];
     let provenance = provenance(experiment, point);
     match job.engine {
         Engine::Predict => predict(point, provenance),
-        Engine::Simulate => simulate(point, job.seed.unwrap_or(point.scenario.seed), provenance),
+        Engine::Simulate => {
+            let seed = job.seed.unwrap_or(point.scenario.seed);
+            match captures {
+                Some(captures) => captures.simulate(point, seed, provenance),
+                None => simulate(point, seed, provenance),
+            }
+        }
         Engine::Emulate | Engine::Measure => Err(EngineError::NotBuilt(job.engine)),
     }
 }

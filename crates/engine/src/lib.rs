@@ -4,14 +4,16 @@
 //! never knows which one made them. [`predict`] asks the closed forms, [`simulate`] runs the event loop.
 
 mod batch;
+mod capture;
 mod path_view;
 mod predict;
 mod record;
 mod simulate;
 
-pub use batch::{Job, jobs, run_all};
+pub use batch::{Job, jobs, run_all, run_all_captured};
+pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
 pub use predict::predict;
-pub use simulate::simulate;
+pub use simulate::{simulate, simulate_captured};
 
 use farpath_experiment::{Experiment, Point};
 use farpath_run::{Provenance, Run};
@@ -26,6 +28,9 @@ pub enum EngineError {
     /// A closed form has no answer for these inputs: a defect, since an experiment is checked before it is run.
     #[error("no closed form applies: {0}")]
     Model(#[from] farpath_model::InputError),
+    /// The packets of a run cannot be written.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
     /// An engine that this version names and does not have.
     #[error("the `{0}` engine is not part of this version; there are `predict` and `simulate`")]
     NotBuilt(farpath_run::Engine),

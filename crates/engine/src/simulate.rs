@@ -1,33 +1,74 @@
 //! The `simulate` engine: packet-level discrete events.
 
+use crate::capture::Capture;
 use crate::record::Recorder;
 use crate::{EngineError, empty_run};
 use farpath_experiment::{Opener, Point, Scenario};
-use farpath_path::DropCause;
+use farpath_path::{Direction, DropCause};
 use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run};
-use farpath_sim::{FlowEnd, FlowResult, FlowSetup, Setup, Silent};
+use farpath_sim::{FlowEnd, FlowResult, FlowSetup, FlowView, Observer, Packet, PacketEvent, Setup, Silent};
 use farpath_tcp::CloseReason;
 use farpath_units::{Bytes, Instant};
 use std::borrow::Cow;
+use std::io::Write;
 
 /// Simulates one point with one seed.
 pub fn simulate(point: &Point, seed: u64, provenance: Provenance) -> Result<Run, EngineError> {
+    simulate_watched(point, seed, provenance, &mut Silent)
+}
+
+/// Simulates one point with one seed, and writes its packets to `out` as pcapng: the first `snaplen` bytes of each.
+pub fn simulate_captured(
+    point: &Point,
+    seed: u64,
+    provenance: Provenance,
+    snaplen: u32,
+    out: impl Write,
+) -> Result<Run, EngineError> {
+    let mut capture = Capture::new(out, snaplen, point, seed, &provenance)?;
+    let run = simulate_watched(point, seed, provenance, &mut capture)?;
+    capture.finish()?;
+    Ok(run)
+}
+
+/// Simulates while `watcher` looks on, beside what the experiment has recorded.
+fn simulate_watched(
+    point: &Point,
+    seed: u64,
+    provenance: Provenance,
+    watcher: &mut impl Observer,
+) -> Result<Run, EngineError> {
     let scenario = &point.scenario;
     let setup = setup(scenario, seed);
     let mut run = empty_run(Engine::Simulate, point, Some(seed), provenance);
     let results = if scenario.output.series || scenario.output.segments {
-        let mut recorder = Recorder::new(setup.flows.len(), scenario.output);
-        let results = farpath_sim::simulate(&setup, &mut recorder)?;
-        (run.series, run.segments) = recorder.into_rows();
+        let mut both = Both(Recorder::new(setup.flows.len(), scenario.output), watcher);
+        let results = farpath_sim::simulate(&setup, &mut both)?;
+        (run.series, run.segments) = both.0.into_rows();
         results
     } else {
-        farpath_sim::simulate(&setup, &mut Silent)?
+        farpath_sim::simulate(&setup, watcher)?
     };
     run.flows = (0..)
         .zip(setup.flows.iter().zip(&results))
         .map(|(flow, (setup, result))| row(flow, setup, result))
         .collect();
     Ok(run)
+}
+
+/// Two that watch one simulation.
+struct Both<'a, A, B>(A, &'a mut B);
+
+impl<A: Observer, B: Observer> Observer for Both<'_, A, B> {
+    fn packet(&mut self, now: Instant, event: PacketEvent, direction: Direction, packet: &Packet) {
+        self.0.packet(now, event, direction, packet);
+        self.1.packet(now, event, direction, packet);
+    }
+
+    fn state(&mut self, now: Instant, flow: FlowView<'_>) {
+        self.0.state(now, flow);
+        self.1.state(now, flow);
+    }
 }
 
 fn setup(scenario: &Scenario, seed: u64) -> Setup {

@@ -1,0 +1,259 @@
+//! A simulated run as a pcapng file, for Wireshark and all that reads its format.
+//!
+//! Three interfaces: `sender` and `receiver` see what the two ends of each flow send and receive, `path` sees what is
+//! dropped. Everything is written as it happens; what is held is one packet, and the drops that have been decided
+//! and are still to come.
+
+mod folder;
+mod pcapng;
+
+pub use folder::{CaptureDir, MAX_CAPTURES};
+
+use farpath_experiment::Point;
+use farpath_path::{Direction, DropCause};
+use farpath_run::Provenance;
+use farpath_sim::{End, Observer, Packet, PacketEvent};
+use farpath_tcp::wire::{self, EncodeError, IpFields};
+use farpath_tcp::{Flags, Seq};
+use farpath_units::Instant;
+use pcapng::{Interface, Record, Section, Way, Writer};
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+/// Bytes of a packet that are kept where nothing else is asked for: all headers (20 of IPv4, at most 60 of TCP) and
+/// some payload, which is a pattern and tells nothing.
+pub const DEFAULT_SNAPLEN: u32 = 128;
+
+/// The ends of the path: where forward data comes from, and where it goes.
+const NEAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const FAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+/// Flow 0 has this port at both ends, flow 1 the next ... From the dynamic ports (RFC 6335), where no dissector
+/// takes the payload for something else.
+const FIRST_PORT: u16 = 50_000;
+
+/// Interfaces, in the order of their blocks.
+const SENDER: u32 = 0;
+const RECEIVER: u32 = 1;
+const PATH: u32 = 2;
+
+/// Why a capture cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CaptureError {
+    /// No run has packets.
+    #[error("nothing to capture: no run is simulated")]
+    NoRuns,
+    /// More files than anyone opens.
+    #[error(
+        "{0} simulated runs to capture, a file each; the most is {MAX_CAPTURES}: take fewer seeds or points"
+    )]
+    TooMany(usize),
+    /// The folder cannot be made, or takes no files.
+    #[error("{}: cannot write captures there: {source}", path.display())]
+    NotWritable {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The folder holds something that these runs do not replace.
+    #[error(
+        "{}: the folder holds `{found}`, which is no capture of these runs; name an empty or a new one",
+        path.display()
+    )]
+    Occupied {
+        /// The folder.
+        path: PathBuf,
+        /// One of the files.
+        found: String,
+    },
+    /// A file cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// What was given to write to takes no more.
+    #[error("cannot write the capture: {0}")]
+    Output(#[from] io::Error),
+    /// A segment is no packet.
+    #[error("cannot capture a segment: {0}")]
+    Segment(#[from] EncodeError),
+}
+
+/// Writes what an observer is told as a capture.
+pub(crate) struct Capture<W> {
+    out: Writer<W>,
+    snaplen: u32,
+    /// Initial sequence number and highest position sent, by flow and direction of the stream.
+    streams: HashMap<(u32, bool), (Seq, u64)>,
+    /// Drops that are known before their time, by it and in the order in which they were told.
+    drops: BTreeMap<(Instant, u64), (Direction, DropCause, Packet)>,
+    drops_told: u64,
+    bytes: Vec<u8>,
+    /// The first; nothing is written after it.
+    failed: Option<CaptureError>,
+}
+
+impl<W: Write> Capture<W> {
+    /// Begins a file with what is known before the run.
+    pub fn new(
+        out: W,
+        snaplen: u32,
+        point: &Point,
+        seed: u64,
+        provenance: &Provenance,
+    ) -> Result<Capture<W>, CaptureError> {
+        let scenario = &point.scenario;
+        let mut out = Writer::new(out);
+        out.section(&Section {
+            hardware: "none: simulated",
+            os: "none: simulated",
+            application: &format!("farpath {}", provenance.version),
+            comment: &comment(&scenario.title, point.index, seed, &provenance.changes),
+        })?;
+        let ends = [
+            ("sender", "the data sender of each flow", Some(&scenario.sender.name)),
+            ("receiver", "the data receiver of each flow", Some(&scenario.receiver.name)),
+            ("path", "packets that the path drops, at the time of the drop", None),
+        ];
+        for (name, description, os) in ends {
+            let os = os.map(String::as_str);
+            out.interface(&Interface { name, description, os, snaplen })?;
+        }
+        Ok(Capture {
+            out,
+            snaplen,
+            streams: HashMap::new(),
+            drops: BTreeMap::new(),
+            drops_told: 0,
+            bytes: Vec::new(),
+            failed: None,
+        })
+    }
+
+    /// Writes what is left, and says what went wrong on the way.
+    pub fn finish(mut self) -> Result<(), CaptureError> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        self.write_drops_until(None)?;
+        Ok(self.out.flush()?)
+    }
+
+    fn note(
+        &mut self,
+        now: Instant,
+        event: PacketEvent,
+        direction: Direction,
+        packet: &Packet,
+    ) -> Result<(), CaptureError> {
+        let at_sender = match event {
+            PacketEvent::Dropped(cause) => {
+                self.drops_told += 1;
+                self.drops.insert((now, self.drops_told), (direction, cause, *packet));
+                return Ok(());
+            }
+            PacketEvent::Sent => packet.from == End::Sender,
+            PacketEvent::Received => packet.from == End::Receiver,
+        };
+        self.write_drops_until(Some(now))?;
+        let interface = if at_sender { SENDER } else { RECEIVER };
+        let way = if event == PacketEvent::Sent { Way::Outbound } else { Way::Inbound };
+        self.write(now, interface, way, None, direction, packet)
+    }
+
+    /// Writes the drops that happen by `now`, or all.
+    fn write_drops_until(&mut self, now: Option<Instant>) -> Result<(), CaptureError> {
+        while let Some(drop) = self.drops.first_entry()
+            && now.is_none_or(|now| drop.key().0 <= now)
+        {
+            let ((at, _), (direction, cause, packet)) = drop.remove_entry();
+            let comment = format!("dropped: {}", cause.name());
+            self.write(at, PATH, Way::Unknown, Some(&comment), direction, &packet)?;
+        }
+        Ok(())
+    }
+
+    fn write(
+        &mut self,
+        at: Instant,
+        interface: u32,
+        way: Way,
+        comment: Option<&str>,
+        direction: Direction,
+        packet: &Packet,
+    ) -> Result<(), CaptureError> {
+        let (source, destination) = match direction {
+            Direction::Forward => (NEAR, FAR),
+            Direction::Reverse => (FAR, NEAR),
+        };
+        // There are at most 10,000 flows.
+        let port = FIRST_PORT.wrapping_add(packet.flow as u16);
+        let offset = self.offset(packet);
+        // The same at both ends, for whoever looks for a packet on the other side.
+        let ip = IpFields { id: packet.number as u16, ..IpFields::default() };
+        self.bytes.clear();
+        wire::encode(
+            SocketAddr::new(source.into(), port),
+            SocketAddr::new(destination.into(), port),
+            &ip,
+            &packet.segment,
+            offset,
+            &mut self.bytes,
+        )?;
+        let kept = self.bytes.len().min(self.snaplen as usize);
+        self.out.packet(&Record {
+            interface,
+            time_ns: at.as_nanos(),
+            kept: &self.bytes[..kept],
+            original_len: self.bytes.len() as u32,
+            way,
+            comment,
+        })?;
+        Ok(())
+    }
+
+    /// Where in its stream a segment's payload begins: the byte after the SYN is byte 0.
+    fn offset(&mut self, packet: &Packet) -> u64 {
+        let segment = &packet.segment;
+        let stream = (packet.flow, packet.from == End::Sender);
+        if segment.flags.contains(Flags::SYN) {
+            self.streams.entry(stream).or_insert((segment.seq, 0));
+            return 0;
+        }
+        // A reset in answer to a stray has no stream, and no payload either.
+        let Some((isn, highest)) = self.streams.get_mut(&stream) else { return 0 };
+        let position = segment.seq.position(*isn, *highest).unwrap_or(0);
+        *highest = position.max(*highest);
+        position.saturating_sub(1)
+    }
+}
+
+impl<W: Write> Observer for Capture<W> {
+    fn packet(&mut self, now: Instant, event: PacketEvent, direction: Direction, packet: &Packet) {
+        if self.failed.is_none() {
+            self.failed = self.note(now, event, direction, packet).err();
+        }
+    }
+}
+
+/// The section's comment, cut to what an option can hold.
+fn comment(title: &str, point: usize, seed: u64, changes: &[String]) -> String {
+    let mut text = format!("{title}\npoint {point}, seed {seed}");
+    if !changes.is_empty() {
+        text.push_str("\nchanges: ");
+        text.push_str(&changes.join(", "));
+    }
+    let mut end = text.len().min(usize::from(u16::MAX));
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.truncate(end);
+    text
+}

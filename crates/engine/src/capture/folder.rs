@@ -1,0 +1,103 @@
+//! A folder of captures, a file for each simulated run.
+
+use super::CaptureError;
+use crate::batch::Job;
+use crate::{EngineError, simulate_captured};
+use farpath_experiment::Point;
+use farpath_run::{Engine, Provenance, Run};
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+/// The most runs that are captured at once.
+pub const MAX_CAPTURES: usize = 1000;
+
+/// Ending of a file whose run is not over.
+const PARTIAL: &str = ".partial";
+
+/// A folder that takes the captures of a batch: `point-0-seed-1.pcapng` ...
+///
+/// A file has its name when its run is over, and is whole then; a file of that name from an earlier batch is there
+/// until that moment. A folder takes one batch at a time.
+#[derive(Debug)]
+pub struct CaptureDir {
+    path: PathBuf,
+    snaplen: u32,
+}
+
+impl CaptureDir {
+    /// Makes the folder, or takes one that holds nothing but captures of the same points and seeds, which will be
+    /// replaced. Of each packet the first `snaplen` bytes are kept. Whether files can be written is known after
+    /// this call, before any run.
+    ///
+    /// # Errors
+    /// No simulated run among `jobs`, or more than [`MAX_CAPTURES`]: then nothing is made. A folder that cannot be
+    /// written, or that holds something else.
+    pub fn create(path: impl Into<PathBuf>, snaplen: u32, jobs: &[Job]) -> Result<CaptureDir, CaptureError> {
+        let path = path.into();
+        let names: HashSet<String> = jobs
+            .iter()
+            .filter(|job| job.engine == Engine::Simulate)
+            .filter_map(|job| job.seed.map(|seed| file_name(job.point, seed)))
+            .collect();
+        match names.len() {
+            0 => return Err(CaptureError::NoRuns),
+            1..=MAX_CAPTURES => {}
+            more => return Err(CaptureError::TooMany(more)),
+        }
+        let not_writable = |source| CaptureError::NotWritable { path: path.clone(), source };
+        fs::create_dir_all(&path).map_err(not_writable)?;
+        if let Some(found) = foreign_file(&path, &names).map_err(not_writable)? {
+            return Err(CaptureError::Occupied { path, found });
+        }
+        let probe = path.join(format!("writable{PARTIAL}"));
+        File::create(&probe).and_then(|_| fs::remove_file(&probe)).map_err(not_writable)?;
+        Ok(CaptureDir { path, snaplen })
+    }
+
+    /// Simulates one run into its file.
+    pub(crate) fn simulate(
+        &self,
+        point: &Point,
+        seed: u64,
+        provenance: Provenance,
+    ) -> Result<Run, EngineError> {
+        let file = self.path.join(file_name(point.index, seed));
+        let partial = Partial(self.path.join(format!("{}{PARTIAL}", file_name(point.index, seed))));
+        let write_error = |source| CaptureError::Write { path: file.clone(), source };
+        let out = BufWriter::new(File::create(&partial.0).map_err(write_error)?);
+        let run = match simulate_captured(point, seed, provenance, self.snaplen, out) {
+            Err(EngineError::Capture(CaptureError::Output(source))) => return Err(write_error(source).into()),
+            other => other?,
+        };
+        fs::rename(&partial.0, &file).map_err(write_error)?;
+        Ok(run)
+    }
+}
+
+fn file_name(point: usize, seed: u64) -> String {
+    format!("point-{point}-seed-{seed}.pcapng")
+}
+
+/// The name of something in the folder that is neither one of `ours` nor what an interrupted batch leaves.
+fn foreign_file(folder: &Path, ours: &HashSet<String>) -> io::Result<Option<String>> {
+    for entry in fs::read_dir(folder)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let unfinished = name.starts_with("point-") && name.ends_with(&format!(".pcapng{PARTIAL}"));
+        if !unfinished && !ours.contains(&name) {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}
+
+/// A file under its unfinished name, removed where it was not renamed.
+struct Partial(PathBuf);
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // Nothing to be done about a failure here: the next batch takes the same name.
+        let _ = fs::remove_file(&self.0);
+    }
+}
