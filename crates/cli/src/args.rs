@@ -19,7 +19,7 @@ pub enum Command {
     /// Run an experiment on the closed forms alone
     Predict(OneEngineArgs),
     /// Run an experiment on the packet-level simulator alone
-    Simulate(OneEngineArgs),
+    Simulate(SimulateArgs),
     /// Check the claims of papers: published beside reproduced
     Papers(PapersArgs),
     /// List the TCP stacks that ship, or print one
@@ -55,6 +55,34 @@ pub struct RunArgs {
     /// Engines, separated by commas
     #[arg(long, value_name = "ENGINES", value_delimiter = ',', default_value = "predict,simulate")]
     pub engine: Vec<EngineName>,
+    #[command(flatten)]
+    pub capture: CaptureArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct SimulateArgs {
+    #[command(flatten)]
+    pub common: CommonArgs,
+    #[command(flatten)]
+    pub capture: CaptureArgs,
+}
+
+impl SimulateArgs {
+    /// The same as `run` with this engine.
+    pub fn with(self, engine: EngineName) -> RunArgs {
+        RunArgs { capture: self.capture, ..OneEngineArgs { common: self.common }.with(engine) }
+    }
+}
+
+#[derive(Debug, Default, Args)]
+pub struct CaptureArgs {
+    /// Write the packets of each simulated run into this folder, as pcapng for Wireshark
+    #[arg(long, value_name = "DIR")]
+    pub capture: Option<PathBuf>,
+    /// Bytes of each packet that a capture keeps; 65535 keeps all
+    #[arg(long, value_name = "N", requires = "capture", default_value_t = farpath_engine::DEFAULT_SNAPLEN)]
+    #[arg(value_parser = clap::value_parser!(u32).range(80..=65535))]
+    pub snaplen: u32,
 }
 
 #[derive(Debug, Args)]
@@ -66,7 +94,7 @@ pub struct OneEngineArgs {
 impl OneEngineArgs {
     /// The same as `run` with this engine.
     pub fn with(self, engine: EngineName) -> RunArgs {
-        RunArgs { common: self.common, engine: vec![engine] }
+        RunArgs { common: self.common, engine: vec![engine], capture: CaptureArgs::default() }
     }
 }
 

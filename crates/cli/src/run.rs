@@ -3,7 +3,7 @@
 use crate::args::{CommonArgs, RunArgs};
 use crate::error::CliError;
 use crate::{Ending, interrupt, output, progress};
-use farpath_engine::{EngineError, jobs, run_all};
+use farpath_engine::{CaptureDir, EngineError, jobs, run_all_captured};
 use farpath_experiment::{Experiment, Override, shipped_experiments};
 use farpath_report::terminal::{Caveat, ComparisonRow, ComparisonTable, Published, flows_table};
 use farpath_run::{Engine, PointSummary, ResultsDir, Run, write_flow_lines};
@@ -23,11 +23,17 @@ pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
     }
     let engines: Vec<Engine> = args.engine.iter().map(|&engine| engine.into()).collect();
     let jobs = jobs(&experiment, &engines);
+    let engine_error = |source| CliError::Engine { file: common.file.clone(), source };
+    let captures = args.capture.capture.as_ref();
+    let captures = captures
+        .map(|folder| CaptureDir::create(folder, args.capture.snaplen, &jobs))
+        .transpose()
+        .map_err(|error| engine_error(error.into()))?;
     let mut results = common.out.as_ref().map(ResultsDir::create).transpose()?;
 
     let bar = progress::bar(jobs.len() as u64, "runs");
     let mut runs = Vec::with_capacity(jobs.len());
-    let outcome = run_all(&experiment, &jobs, interrupt::flag(), |mut run| {
+    let outcome = run_all_captured(&experiment, &jobs, interrupt::flag(), captures.as_ref(), |mut run| {
         if let Some(results) = &mut results {
             results.append(&run).map_err(Stop::Results)?;
         }
@@ -40,7 +46,7 @@ pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
     });
     bar.finish_and_clear();
     outcome.map_err(|stop| match stop {
-        Stop::Engine(source) => CliError::Engine { file: common.file.clone(), source },
+        Stop::Engine(source) => engine_error(source),
         Stop::Results(error) => CliError::Results(error),
     })?;
     let complete = runs.len() == jobs.len();
