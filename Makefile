@@ -3,7 +3,7 @@
 CARGO ?= cargo
 FARPATH = target/release/farpath
 
-.PHONY: demo test lint core unit bench setup clean
+.PHONY: demo test lint core unit bench setup setup-test clean
 
 # The main job: the high-BER paper's download, predicted and simulated side by side.
 demo: setup
@@ -13,7 +13,7 @@ demo: setup
 	@echo "The claims of the paper, one by one:  $(FARPATH) papers high-ber"
 
 # Everything that must hold: formatting, lints, documentation, tests.
-test: setup lint core unit
+test: setup setup-test lint core unit
 
 lint:
 	$(CARGO) fmt --all --check
@@ -42,6 +42,14 @@ setup:
 	@command -v cc >/dev/null || { echo "farpath needs a C compiler named cc (Debian: apt-get install gcc)"; exit 1; }
 	@$(CARGO) fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 	@$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy
+
+# tshark reads captures as somebody else would. Where it cannot be had, the tests that ask it say that they are skipped.
+setup-test: setup
+	@command -v tshark >/dev/null || { \
+		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		{ apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends tshark; } \
+			>/dev/null 2>&1; \
+	} || echo "setup: no tshark here, and none installed (Debian, as root: apt-get install tshark); its tests will be SKIPPED"
 
 clean:
 	$(CARGO) clean
