@@ -56,6 +56,18 @@ fn a_slow_reader_sets_the_pace_and_shuts_the_window() {
     assert!(result.sender.sender().stats().retransmissions == 0, "nothing is lost: nothing is repaired");
 }
 
+/// What a window field cannot announce is as if it were not there: no window update asks for it.
+#[test]
+fn a_buffer_beyond_what_can_be_announced_changes_nothing() {
+    let acks = |buffer| {
+        let mut stack = Config::default();
+        stack.receive.buffer = Bytes(buffer);
+        let result = run_one(vec![link("10 Mbit/s", 0), delay("279 ms")], upload(&stack, 1_000_000));
+        (seconds(&result).to_bits(), result.receiver.stats().pure_acks)
+    };
+    assert_eq!(acks(65_535), acks(700_000));
+}
+
 /// Windows are announced in units of 2^14 B at this size. Rounding each of them up let the buffer take in any file.
 #[test]
 fn a_reader_that_reads_nothing_is_not_sent_more_than_its_buffer() {

@@ -3,7 +3,7 @@
 use crate::config::{AckClock, ReceiveConfig};
 use crate::intervals::IntervalSet;
 use core::ops::Range;
-use farpath_units::{Duration, Instant};
+use farpath_units::{Bytes, Duration, Instant};
 
 /// How many recent arrivals are remembered for the order of SACK blocks.
 const RECENT: usize = 4;
@@ -198,6 +198,11 @@ impl Receiver {
             AckClock::Segment => now + self.config.ack_delay,
             AckClock::Host => (now + Duration::from_nanos(1)).next_multiple_of(self.config.ack_delay),
         }
+    }
+
+    /// The handshake has agreed on a shift of the window field: what of the buffer can be announced at all.
+    pub fn set_scale(&mut self, scale: u8) {
+        self.config.buffer = self.config.buffer.min(Bytes(u64::from(u16::MAX) << scale));
     }
 
     /// The application reads up to `max` bytes; gives how many there were.

@@ -44,6 +44,7 @@ impl Connection {
         } else {
             (self.own_scale, self.peer_scale) = (0, 0);
         }
+        self.receiver.set_scale(self.own_scale);
         self.window_from = (0, 0);
         self.sender.rwnd = u64::from(seg.window);
     }
