@@ -70,7 +70,12 @@ impl PathView {
     /// The window that the path holds, queue included, in segments; `None` where the queue is endless.
     pub fn capacity(&self, round: Duration) -> Option<f64> {
         let in_flight = round.as_secs_f64() / self.spacing(u64::MAX).as_secs_f64().max(1e-9);
-        self.queue.map(|queue| in_flight + queue.0 as f64 / (self.mss + self.path.headers).0 as f64)
+        self.queue_segments().map(|queue| in_flight + queue)
+    }
+
+    /// Full segments that the queue before the slowest link holds; `None` where it has no limit.
+    pub fn queue_segments(&self) -> Option<f64> {
+        self.queue.map(|queue| queue.0 as f64 / (self.mss + self.path.headers).0 as f64)
     }
 }
 

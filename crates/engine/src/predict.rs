@@ -11,7 +11,7 @@ use farpath_model::{Estimate, InputError};
 use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run};
 use farpath_tcp::Config;
 use farpath_tcp::config::{CongestionControlKind, RtoFloor, RttMeasure};
-use farpath_units::{Bytes, Duration, Instant};
+use farpath_units::{Bytes, Duration, Instant, Probability};
 
 /// Predicts one point. A prediction has no seed: it is an expectation.
 pub fn predict(point: &Point, mut provenance: Provenance) -> Result<Run, EngineError> {
@@ -34,6 +34,8 @@ pub fn predict(point: &Point, mut provenance: Provenance) -> Result<Run, EngineE
 
 /// What the models say of one flow.
 struct Prediction {
+    /// Whether a connection opens at all.
+    opens: bool,
     established: Duration,
     transfer_time: Duration,
     /// First transmissions of data.
@@ -170,6 +172,7 @@ impl<'a> Flow<'a> {
         caveats.extend(self.spurious_timeout()?);
         let times = lossless.value;
         let mut prediction = Prediction {
+            opens: self.view.handshake_loss < Probability::ONE,
             established: times.established,
             transfer_time: times.last_byte_received,
             segments: self.segments(),
@@ -196,19 +199,23 @@ fn effective_window(sender: &Config, receiver: &Config) -> Bytes {
 
 fn row(number: u32, scenario: &Scenario, flow: &FlowSpec, prediction: &Prediction) -> FlowRow {
     let start = Instant::ZERO + flow.start;
-    let in_time = start + prediction.transfer_time <= Instant::ZERO + scenario.horizon;
+    let in_time = prediction.opens && start + prediction.transfer_time <= Instant::ZERO + scenario.horizon;
     let seconds = prediction.transfer_time.as_secs_f64();
     let goodput = (in_time && seconds > 0.0).then(|| flow.size.0 as f64 * 8.0 / seconds);
     // The counts are those of a whole transfer: of one cut short the models say nothing.
     let whole = in_time.then_some(prediction);
     let data_segments = whole.map(|whole| whole.segments + whole.retransmissions);
     let share_new = data_segments.map(|sent| prediction.segments / sent);
-    let outcome = if in_time { Outcome::Completed } else { Outcome::Horizon };
+    let outcome = match prediction.opens {
+        false => Outcome::ConnectTimedOut,
+        true if in_time => Outcome::Completed,
+        true => Outcome::Horizon,
+    };
     FlowRow {
         ended_at: in_time.then(|| start + prediction.transfer_time),
         detail: prediction.by.to_owned(),
         start,
-        connect_time: Some(prediction.established),
+        connect_time: prediction.opens.then_some(prediction.established),
         transfer_time: in_time.then_some(prediction.transfer_time),
         bytes_read: if in_time { flow.size } else { Bytes::ZERO },
         goodput_bit_per_s: goodput,

@@ -49,10 +49,18 @@ pub(super) fn add(flow: &Flow, prediction: &mut Prediction) -> Result<(), InputE
 /// A window that the path does not hold overflows the queue; no model here knows of that.
 fn overflow(flow: &Flow, mean_window: f64, prediction: &mut Prediction) -> Result<(), InputError> {
     let round = flow.round()?;
-    let window = (flow.window.0 as f64 / flow.view.mss.0 as f64).min(flow.segments()).min(mean_window);
+    let most = (flow.window.0 as f64 / flow.view.mss.0 as f64).min(flow.segments());
+    let window = most.min(mean_window);
+    // Before the first loss, of one in so many segments.
+    let slow_start = most.min(1.0 / flow.view.data_loss.fraction());
     if let Some(capacity) = flow.view.capacity(round).filter(|capacity| window > *capacity) {
         prediction.caveats.push(format!(
             "the window grows to {window:.0} segments and path and queue hold {capacity:.0}: the queue overflows, and these losses are left out",
+        ));
+    } else if let Some(queue) = flow.view.queue_segments().filter(|queue| slow_start > 2.0 * queue) {
+        // Each ACK of slow start lets twice as much go as it covers: up to half of a window stands before the link.
+        prediction.caveats.push(format!(
+            "slow start may overflow a queue of {queue:.0} segments on its way to {slow_start:.0}, and these losses are left out",
         ));
     }
     Ok(())
@@ -148,7 +156,7 @@ fn until_first_loss(flow: &Flow, prediction: &mut Prediction) -> Result<(FirstLo
     let losses = prediction.segments * view.data_loss.fraction();
     if losses < FEW_LOSSES {
         prediction.caveats.push(format!(
-            "{losses:.1} losses in the file are too few for a long flow's mean, which it starts above: up to 30 % too slow"
+            "{losses:.1} losses in the file are too few for the mean of a long flow, which this is: expect it to be too slow, at a large window by a factor"
         ));
     }
     let round = flow.round()?;
