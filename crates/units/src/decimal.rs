@@ -22,6 +22,8 @@ pub(crate) struct Kind {
     pub example: &'static str,
     /// Unit, and how many base units one of it is.
     pub units: &'static [(&'static str, u64)],
+    /// Whether a part of a base unit is refused; it is rounded otherwise.
+    pub whole: bool,
 }
 
 impl Kind {
@@ -44,7 +46,11 @@ impl Kind {
             .iter()
             .find(|(name, _)| *name == unit)
             .ok_or_else(|| fail(&self.unknown_unit(unit)))?;
-        decimal.times(scale).ok_or_else(|| fail("it is out of range"))
+        let (value, exact) = decimal.times(scale).ok_or_else(|| fail("it is out of range"))?;
+        if self.whole && !exact {
+            return Err(fail("it is not a whole number of them"));
+        }
+        Ok(value)
     }
 
     fn unknown_unit(&self, unit: &str) -> String {
@@ -145,22 +151,26 @@ impl Decimal {
         Ok(Decimal { mantissa, exponent: exponent.checked_sub(decimals).ok_or_else(bad)? })
     }
 
-    /// `self * scale`, rounded half up to a whole number; `None` out of `u64`'s range.
-    fn times(&self, scale: u64) -> Option<u64> {
+    /// `self * scale`, rounded half up to a whole number, and whether it was one; `None` out of `u64`'s range.
+    fn times(&self, scale: u64) -> Option<(u64, bool)> {
         let mut product = self.mantissa.checked_mul(u128::from(scale))?;
         let mut exponent = self.exponent;
         while exponent > 0 && product != 0 {
             product = product.checked_mul(10)?;
             exponent -= 1;
         }
+        let mut exact = true;
         if exponent < 0 {
             // A divisor past u128 is past any product too: the value rounds to nothing.
-            let divisor = 10u128.checked_pow(exponent.unsigned_abs());
-            product = divisor.map_or(0, |divisor| {
-                product / divisor + u128::from(product % divisor >= divisor.div_ceil(2))
-            });
+            (product, exact) = match 10u128.checked_pow(exponent.unsigned_abs()) {
+                Some(divisor) => {
+                    let rest = product % divisor;
+                    (product / divisor + u128::from(rest >= divisor.div_ceil(2)), rest == 0)
+                }
+                None => (0, product == 0),
+            };
         }
-        u64::try_from(product).ok()
+        Some((u64::try_from(product).ok()?, exact))
     }
 }
 

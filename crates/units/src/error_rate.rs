@@ -5,9 +5,13 @@ use crate::decimal::{Kind, ParseQuantityError, parse_f64, split_number};
 use core::fmt;
 use core::str::FromStr;
 
-const PROBABILITY: Kind =
-    Kind { expected: "a fraction or a percentage", example: "1 %", units: &[("", 1), ("%", 100)] };
-const BER: Kind = Kind { expected: "a bit error rate", example: "1e-7", units: &[("", 1)] };
+const PROBABILITY: Kind = Kind {
+    expected: "a fraction or a percentage",
+    example: "1 %",
+    units: &[("", 1), ("%", 100)],
+    whole: false,
+};
+const BER: Kind = Kind { expected: "a bit error rate", example: "1e-7", units: &[("", 1)], whole: false };
 
 /// A probability per packet: a loss rate (any cause) or a packet error rate (by bit errors), 0 to 1.
 ///

@@ -16,6 +16,7 @@ const RATE: Kind = Kind {
         ("Gbit/s", 1_000_000_000),
         ("Tbit/s", 1_000_000_000_000),
     ],
+    whole: true,
 };
 
 const SHOWN: &[(&str, u64)] =

@@ -20,6 +20,7 @@ const SIZE: Kind = Kind {
         ("GiB", 1 << 30),
         ("TiB", 1 << 40),
     ],
+    whole: true,
 };
 
 const SHOWN: &[(&str, u64)] =

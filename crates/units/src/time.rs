@@ -25,6 +25,7 @@ const DURATION: Kind = Kind {
         ("light-minutes", 60 * SECOND),
         ("light-hours", 3600 * SECOND),
     ],
+    whole: false,
 };
 
 /// Units that a duration prints in; minutes and hours are for input, seconds compare better.

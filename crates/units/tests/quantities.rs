@@ -44,6 +44,8 @@ fn what_is_refused_names_what_was_expected_and_found() {
         assert!(bad.parse::<Probability>().is_err(), "{bad}");
     }
     assert!("2".parse::<Ber>().is_err());
+    assert!("1.5 B".parse::<Bytes>().is_err());
+    assert_eq!("1.5 kB".parse(), Ok(Bytes(1500)));
 }
 
 #[test]
@@ -106,7 +108,8 @@ fn ticks_round_up_to_the_next_multiple() {
 #[test]
 fn many_digits_and_a_negative_exponent_do_not_overflow() {
     let size = "290000000000000000000000000e-38 TiB".parse::<Bytes>();
-    assert_eq!(size, Ok(Bytes(3)));
+    assert!(size.unwrap_err().to_string().contains("not a whole number"), "2.9 TiB / 10^12");
+    assert_eq!("29e-1 ns".parse(), Ok(Duration::from_nanos(3)), "a part of a nanosecond is rounded");
 }
 
 #[test]
