@@ -106,7 +106,7 @@ pub struct CommonArgs {
     /// Runs per point of the sweep, each with a seed of its own [default: as the file says]
     #[arg(long, value_name = "N")]
     pub seeds: Option<u64>,
-    /// Change a value of the file, such as `path.loss=1%` or `sender.rto.min=200ms`; may be repeated
+    /// Change a value of the file, such as `path.loss=1%` or `sender.rto.min=300ms`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_override)]
     pub set: Vec<Override>,
     /// Write the result tables into this folder, as Parquet

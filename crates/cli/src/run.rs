@@ -4,11 +4,11 @@ use crate::args::{CommonArgs, RunArgs};
 use crate::error::CliError;
 use crate::{Ending, interrupt, output, progress};
 use farpath_engine::{CaptureDir, EngineError, jobs, run_all_captured};
-use farpath_experiment::{Experiment, Override, shipped_experiments};
+use farpath_experiment::{Experiment, Override, Point, shipped_experiments};
 use farpath_report::terminal::{Caveat, ComparisonRow, ComparisonTable, Published, flows_table};
 use farpath_run::{Engine, PointSummary, ResultsDir, Run, write_flow_lines};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 
 /// Runs the experiment and prints what came out.
@@ -21,7 +21,13 @@ pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
             .build_global()
             .map_err(CliError::Threads)?;
     }
-    let engines: Vec<Engine> = args.engine.iter().map(|&engine| engine.into()).collect();
+    let mut engines: Vec<Engine> = Vec::new();
+    for engine in args.engine.iter().map(|&engine| engine.into()) {
+        if !engines.contains(&engine) {
+            engines.push(engine);
+        }
+    }
+    warn_of_lost_traces(&experiment, common);
     let jobs = jobs(&experiment, &engines);
     let engine_error = |source| CliError::Engine { file: common.file.clone(), source };
     let captures = args.capture.capture.as_ref();
@@ -62,6 +68,20 @@ pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
     Ok(Ending::Done)
 }
 
+/// Says so where an experiment records what is written nowhere.
+fn warn_of_lost_traces(experiment: &Experiment, args: &CommonArgs) {
+    let records = |point: &Point| point.scenario.output.series || point.scenario.output.segments;
+    if args.out.is_none() && experiment.points().iter().any(records) {
+        eprintln!("farpath: the experiment records series or segments; they are kept only with --out DIR");
+    }
+}
+
+/// What is to be known before the numbers of some runs are trusted, each once.
+fn caveats<'a>(runs: impl Iterator<Item = &'a Run>) -> impl Iterator<Item = &'a str> {
+    let mut seen = HashSet::new();
+    runs.flat_map(|run| &run.provenance.caveats).map(String::as_str).filter(move |text| seen.insert(*text))
+}
+
 /// Why a batch stopped.
 enum Stop {
     Engine(EngineError),
@@ -81,16 +101,21 @@ fn load(args: &CommonArgs) -> Result<Experiment, CliError> {
         overrides.push(format!("seeds={seeds}").parse::<Override>().expect("a key and a number"));
     }
     let shipped = shipped_experiments().into_iter().find(|file| args.file.as_os_str() == file.name);
+    // A bare word that is no file is meant as a name.
+    let bare = args.file.extension().is_none() && args.file.components().count() == 1;
     match shipped {
         Some(file) if !args.file.exists() => Ok(Experiment::parse(file.text, file.name, &overrides)?),
+        None if bare && !args.file.exists() => Err(CliError::NoSuch {
+            kind: "file or experiment",
+            command: "experiments",
+            name: args.file.display().to_string(),
+        }),
         _ => Ok(Experiment::load(&args.file, &overrides)?),
     }
 }
 
 fn print(experiment: &Experiment, runs: &[Run], args: &CommonArgs) -> Result<(), CliError> {
-    let one_point_of_many_flows =
-        experiment.points().len() == 1 && runs.first().is_some_and(|run| run.flows.len() > 1);
-    match (args.json, args.flows || one_point_of_many_flows) {
+    match (args.json, args.flows) {
         (true, true) => {
             let mut out = output::stdout();
             for run in runs {
@@ -99,18 +124,26 @@ fn print(experiment: &Experiment, runs: &[Run], args: &CommonArgs) -> Result<(),
         }
         (true, false) => {
             let mut out = output::stdout();
-            for summary in PointSummary::of_runs(runs) {
-                writeln!(out, "{}", summary_json(experiment, &summary))?;
+            // Runs come point by point and engine by engine.
+            for runs in runs.chunk_by(|a, b| (a.point, a.engine) == (b.point, b.engine)) {
+                for summary in PointSummary::of_runs(runs) {
+                    writeln!(out, "{}", summary_json(experiment, &summary, runs))?;
+                }
             }
         }
-        (false, true) => output::print(&flows_table(runs, output::width()))?,
+        (false, true) => {
+            output::print(&flows_table(runs, output::width()))?;
+            for text in caveats(runs.iter()) {
+                output::print(&format!("Note: {text}"))?;
+            }
+        }
         (false, false) => output::print(&comparison(experiment, runs).render(output::width()))?,
     }
     Ok(())
 }
 
-/// A summary with its place in the sweep and what was published for it.
-fn summary_json(experiment: &Experiment, summary: &PointSummary) -> Value {
+/// The summary of some runs, with its place in the sweep, what was published for it, and what to know of it.
+fn summary_json(experiment: &Experiment, summary: &PointSummary, runs: &[Run]) -> Value {
     let point = &experiment.points()[summary.point as usize];
     let swept: Map<String, Value> =
         point.swept.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();
@@ -126,6 +159,8 @@ fn summary_json(experiment: &Experiment, summary: &PointSummary) -> Value {
     if let Value::Object(object) = &mut json {
         object.insert("swept".to_owned(), swept.into());
         object.insert("published".to_owned(), published.into());
+        let caveats: Vec<Value> = caveats(runs.iter()).map(Value::from).collect();
+        object.insert("caveats".to_owned(), caveats.into());
     }
     json
 }

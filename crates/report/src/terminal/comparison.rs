@@ -175,7 +175,8 @@ impl ComparisonTable {
         let column = |(i, pair): (usize, &[Engine])| {
             let difference = |row: &ComparisonRow| {
                 let (a, b) = (row.statistic(pair[0], quantity)?.mean, row.statistic(pair[1], quantity)?.mean);
-                (b != 0.0).then(|| format!("{:+.1}", (a - b) / b * 100.0))
+                // Adding zero turns what rounds to -0.0 into +0.0.
+                (b != 0.0).then(|| format!("{:+.1}", ((a - b) / b * 1000.0).round() / 10.0 + 0.0))
             };
             let note = format!(
                 "Difference: {} less {}, in % of the latter.",
