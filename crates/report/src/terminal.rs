@@ -2,7 +2,7 @@
 
 mod comparison;
 mod flows;
-mod layout;
+pub(crate) mod layout;
 mod numbers;
 
 pub use comparison::{Caveat, ComparisonRow, ComparisonTable, Published};

@@ -2,7 +2,8 @@
 
 use super::check::{Checked, Verdict};
 use super::number::Numbers;
-use comfy_table::{ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width};
+use crate::terminal::layout::{bare, finish};
+use comfy_table::{ColumnConstraint, LineStyle, TableStyle, Width};
 
 /// What stands where there is no number.
 const NONE: &str = "–";
@@ -95,25 +96,4 @@ fn shortened(what: &str) -> String {
     // At the end of a word, unless that is far back.
     let end = start.rfind(' ').filter(|end| *end > WHAT / 2).unwrap_or(start.len());
     format!("{}…", start[..end].trim_end_matches([',', ';', ':']))
-}
-
-fn bare(width: Option<u16>) -> Table {
-    let mut table = Table::new();
-    table.set_content_arrangement(ContentArrangement::Disabled);
-    if let Some(width) = width {
-        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-    }
-    table
-}
-
-fn finish(table: &mut Table) -> String {
-    for column in table.column_iter_mut() {
-        // With the place of the line that the style does not draw, two blanks between columns.
-        column.set_padding((0, 1));
-    }
-    if let Some(last) = table.column_iter_mut().last() {
-        last.set_padding((0, 0));
-    }
-    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-    lines.join("\n") + "\n"
 }

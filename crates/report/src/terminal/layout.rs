@@ -78,7 +78,8 @@ pub(super) fn notes(texts: &[String], width: Option<u16>) -> String {
     finish(&mut table)
 }
 
-fn bare(width: Option<u16>) -> Table {
+/// A table without lines, wrapped to `width` where there is one.
+pub(crate) fn bare(width: Option<u16>) -> Table {
     let mut table = Table::new();
     table.set_content_arrangement(ContentArrangement::Disabled);
     if let Some(width) = width {
@@ -87,7 +88,8 @@ fn bare(width: Option<u16>) -> Table {
     table
 }
 
-fn finish(table: &mut Table) -> String {
+/// Its text, without blanks at the ends of lines.
+pub(crate) fn finish(table: &mut Table) -> String {
     for column in table.column_iter_mut() {
         // With the place of the line that the style does not draw, two blanks between columns.
         column.set_padding((0, 1));
