@@ -84,6 +84,19 @@ fn results_are_written_where_asked_and_not_over_other_files() {
 }
 
 #[test]
+fn a_capture_is_written_for_each_simulated_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("packets");
+    let (_, _, code) =
+        run(&["run", "single-drop", "--seeds", "2", "--capture", out.to_str().expect("UTF-8")]);
+    assert_eq!(code, 0);
+    for seed in [1, 2] {
+        let capture = fs::read(out.join(format!("point-0-seed-{seed}.pcapng"))).expect("written");
+        assert_eq!(capture[..4], [0x0a, 0x0d, 0x0d, 0x0a], "a section header block");
+    }
+}
+
+#[test]
 fn bad_input_names_file_key_expected_and_found_and_writes_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = |name: &str, text: &str| {
