@@ -1,4 +1,4 @@
-# Each target does its own set-up. What is needed beforehand: Rust (rustup), Python 3.11+ and a C compiler.
+# Each target does its own set-up. What is needed beforehand: Rust (rustup) and a C compiler to link with.
 
 CARGO ?= cargo
 FARPATH = target/release/farpath
