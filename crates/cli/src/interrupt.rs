@@ -1,4 +1,4 @@
-//! Ctrl-C: what has begun is finished, nothing more is begun.
+//! Ctrl-C, or SIGTERM from a batch system: what has begun is finished, nothing more is begun.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
