@@ -10,7 +10,7 @@ use farpath_model::window_limit::{DelayedAckCycle, SteadyCycle};
 use farpath_model::{Estimate, InputError};
 use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run};
 use farpath_tcp::Config;
-use farpath_tcp::config::{CongestionControlKind, RtoFloor, RttMeasure};
+use farpath_tcp::config::{CongestionControlKind, RttMeasure};
 use farpath_units::{Bytes, Duration, Instant, Probability};
 
 /// Predicts one point. A prediction has no seed: it is an expectation.
@@ -122,12 +122,7 @@ impl<'a> Flow<'a> {
     fn timeout(&self, rtt: Duration, variation: Duration) -> Duration {
         let rto = &self.sender.rto;
         let rtt = if rto.measure == RttMeasure::Ticks { rtt.max(rto.tick) } else { rtt };
-        let spread = rto.tick.max(variation * u64::from(rto.rttvar_factor));
-        let computed = match rto.floor {
-            RtoFloor::Rto => (rtt + spread).max(rto.min),
-            RtoFloor::Variance => rtt + spread.max(rto.min),
-        };
-        computed.min(rto.max)
+        rto.timeout(rtt, variation)
     }
 
     /// Whether the handshake, or the first data after it, takes longer than its timeout.

@@ -22,6 +22,22 @@ struct Smoothed {
     rttvar: Duration,
 }
 
+impl RtoConfig {
+    /// Retransmission timeout without back-off: `SRTT + max(G, K·RTTVAR)` within its floor and ceiling
+    /// (RFC 6298 §2.2-2.5).
+    ///
+    /// `max` is a path property here: the RFC allows a cap of 60 s or more, and 60 s is shorter than the RTT to
+    /// Mars at closest approach (about 6 min).
+    pub fn timeout(&self, srtt: Duration, rttvar: Duration) -> Duration {
+        let spread = self.tick.max(rttvar * u64::from(self.rttvar_factor));
+        let rto = match self.floor {
+            RtoFloor::Rto => (srtt + spread).max(self.min),
+            RtoFloor::Variance => srtt + spread.max(self.min),
+        };
+        rto.min(self.max)
+    }
+}
+
 impl RttEstimator {
     /// One without a sample.
     pub fn new(config: &RtoConfig) -> RttEstimator {
@@ -55,20 +71,9 @@ impl RttEstimator {
         });
     }
 
-    /// Retransmission timeout without back-off: `SRTT + max(G, K·RTTVAR)` within its floor and ceiling
-    /// (RFC 6298 §2.2-2.5).
-    ///
-    /// `max` is a path property here: the RFC allows a cap of 60 s or more, and 60 s is shorter than the RTT to
-    /// Mars at closest approach (about 6 min).
+    /// Retransmission timeout without back-off.
     fn base_rto(&self) -> Duration {
-        let Some(Smoothed { srtt, rttvar }) = self.smoothed else { return self.unsampled };
-        let RtoConfig { min, max, tick, rttvar_factor, floor, .. } = self.config;
-        let spread = tick.max(rttvar * u64::from(rttvar_factor));
-        let rto = match floor {
-            RtoFloor::Rto => (srtt + spread).max(min),
-            RtoFloor::Variance => srtt + spread.max(min),
-        };
-        rto.min(max)
+        self.smoothed.map_or(self.unsampled, |Smoothed { srtt, rttvar }| self.config.timeout(srtt, rttvar))
     }
 
     /// Retransmission timeout with its back-off, at most `max`.
