@@ -134,6 +134,11 @@ impl Scoreboard {
         if let Some(below) = below.filter(|&below| below > self.lost_below) {
             self.declare_lost(below);
         }
+        self.first_is_lost()
+    }
+
+    /// Whether the first segment in flight has been declared lost.
+    pub fn first_is_lost(&self) -> bool {
         self.segments.front().is_some_and(|first| first.lost && !first.sacked)
     }
 

@@ -41,11 +41,9 @@ impl Sender {
         if recovery.algorithm == RecoveryAlgorithm::TimeoutOnly {
             return;
         }
-        let threshold = recovery.dup_ack_threshold;
-        let lost = self.dup_acks == threshold
-            || self.sack_enabled
-                && self.phase == Phase::Open
-                && self.board.detect_losses(threshold, self.smss);
+        // What SACK reports has been weighed when the ACK came in.
+        let lost = self.dup_acks == recovery.dup_ack_threshold
+            || self.sack_enabled && self.phase == Phase::Open && self.board.first_is_lost();
         // With SACK, what a timeout declared lost is being repaired already.
         let repairing = self.sack_enabled && matches!(self.phase, Phase::Loss { .. });
         // RFC 6582 §3.2 step 1: these duplicates may answer what the last recovery sent twice. SACK tells.
