@@ -180,15 +180,12 @@ fn comparison(experiment: &Experiment, runs: &[Run]) -> ComparisonTable {
         // Summaries come in the order of the points too.
         let summaries = std::iter::from_fn(|| summaries.next_if(|summary| summary.point == number)).collect();
         let warnings = &point.scenario.warnings;
-        let mut caveats: Vec<Caveat> =
+        let mut notes: Vec<Caveat> =
             warnings.iter().map(|text| Caveat { engine: None, text: text.clone() }).collect();
-        for run in runs {
-            for text in run.provenance.caveats.iter().filter(|text| !warnings.contains(text)) {
-                let caveat = Caveat { engine: Some(run.engine), text: text.clone() };
-                if !caveats.contains(&caveat) {
-                    caveats.push(caveat);
-                }
-            }
+        for runs in runs.chunk_by(|a, b| a.engine == b.engine) {
+            let own =
+                caveats(runs.iter().copied()).filter(|text| !warnings.iter().any(|known| known == text));
+            notes.extend(own.map(|text| Caveat { engine: Some(runs[0].engine), text: text.to_owned() }));
         }
         rows.push(ComparisonRow {
             swept: point.swept.iter().map(|(_, value)| value.clone()).collect(),
@@ -199,7 +196,7 @@ fn comparison(experiment: &Experiment, runs: &[Run]) -> ComparisonTable {
                 timeouts: printed(point.index, "timeouts"),
             },
             summaries,
-            caveats,
+            caveats: notes,
         });
     }
     let swept_keys = experiment.points()[0].swept.iter().map(|(key, _)| key.clone()).collect();
