@@ -26,6 +26,6 @@ pub use connection::{CloseReason, Connection, State, Stats};
 pub use endpoint::Endpoint;
 pub use receiver::Receiver;
 pub use rtt::RttEstimator;
-pub use segment::{Flags, HEADERS, MAX_MSS, SackBlock, SackBlocks, Segment, TIMESTAMPS, Timestamps};
+pub use segment::{Ecn, Flags, HEADERS, MAX_MSS, SackBlock, SackBlocks, Segment, TIMESTAMPS, Timestamps};
 pub use sender::{SendStats, Sender};
 pub use seq::Seq;

@@ -57,6 +57,42 @@ impl BitOrAssign for Flags {
     }
 }
 
+/// The ECN field of the IP header (RFC 3168 §5, RFC 8311).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[repr(u8)]
+pub enum Ecn {
+    /// The ends do not use ECN for this packet: congestion can only drop it.
+    #[default]
+    NotEct = 0b00,
+    /// ECN-capable, in the sense of RFC 9331; never sent here.
+    Ect1 = 0b01,
+    /// ECN-capable.
+    Ect0 = 0b10,
+    /// Congestion experienced: a queue has marked it.
+    Ce = 0b11,
+}
+
+impl Ecn {
+    /// What the two low bits say.
+    pub const fn from_bits(bits: u8) -> Ecn {
+        match bits & 0b11 {
+            0b00 => Ecn::NotEct,
+            0b01 => Ecn::Ect1,
+            0b10 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
+    }
+
+    /// Turns an ECN-capable codepoint into [`Ecn::Ce`]; whether it did.
+    pub fn mark(&mut self) -> bool {
+        let marks = matches!(self, Ecn::Ect0 | Ecn::Ect1);
+        if marks {
+            *self = Ecn::Ce;
+        }
+        marks
+    }
+}
+
 /// The timestamps option (RFC 7323 §3.2), in ticks of one millisecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timestamps {
@@ -126,6 +162,8 @@ pub struct Segment {
     pub window_scale: Option<u8>,
     /// SACK-permitted option; SYN only.
     pub sack_permitted: bool,
+    /// The ECN field of the IP packet around it.
+    pub ecn: Ecn,
     /// Timestamps option.
     pub timestamps: Option<Timestamps>,
     /// SACK option.
@@ -144,6 +182,7 @@ impl Segment {
             mss: None,
             window_scale: None,
             sack_permitted: false,
+            ecn: Ecn::NotEct,
             timestamps: None,
             sack: SackBlocks::EMPTY,
         }

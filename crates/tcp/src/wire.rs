@@ -3,7 +3,7 @@
 //! The payload of a segment is its place in the stream: encoding fills it in from [`pattern`], decoding
 //! says where it lies in the packet, so that the caller can hold it against [`pattern::first_mismatch`].
 
-use crate::{Flags, SackBlock, Segment, Seq, Timestamps, pattern};
+use crate::{Ecn, Flags, SackBlock, Segment, Seq, Timestamps, pattern};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::ops::Range;
 use etherparse::checksum::Sum16BitWords;
@@ -19,25 +19,13 @@ pub struct IpFields {
     pub id: u16,
     /// Time to live, or hop limit.
     pub ttl: u8,
-    /// DSCP in the six high bits, ECN in the two low ones (RFC 2474, RFC 3168).
-    pub traffic_class: u8,
-}
-
-impl IpFields {
-    /// The differentiated services codepoint.
-    pub const fn dscp(&self) -> u8 {
-        self.traffic_class >> 2
-    }
-
-    /// The ECN codepoint.
-    pub const fn ecn(&self) -> u8 {
-        self.traffic_class & 0b11
-    }
+    /// The differentiated services codepoint, six bits (RFC 2474). The two of ECN beside it are the segment's.
+    pub dscp: u8,
 }
 
 impl Default for IpFields {
     fn default() -> IpFields {
-        IpFields { id: 0, ttl: 64, traffic_class: 0 }
+        IpFields { id: 0, ttl: 64, dscp: 0 }
     }
 }
 
@@ -146,7 +134,7 @@ pub fn encode(
         return Err(EncodeError::Options(options_len));
     }
     let tcp_len = TcpHeader::MIN_LEN + options_len + usize::from(segment.len);
-    let ip_header = IpHeader::new(source.ip(), destination.ip(), ip, tcp_len)?;
+    let ip_header = IpHeader::new(source.ip(), destination.ip(), ip, segment.ecn, tcp_len)?;
     ip_header.append_to(packet);
     let tcp_at = packet.len();
     packet.extend_from_slice(&tcp_header(source.port(), destination.port(), segment).to_bytes());
@@ -170,6 +158,7 @@ pub fn decode(packet: &[u8]) -> Result<Packet, DecodeError> {
     let (seq, ack) = (Seq(slice.sequence_number()), Seq(slice.acknowledgment_number()));
     let mut segment = Segment::new(Flags(slice.slice()[FLAGS_AT]), seq, ack);
     segment.window = slice.window_size();
+    segment.ecn = ip_header.ecn();
     // An IP packet holds less than 64 kB.
     segment.len = payload.len() as u16;
     read_options(slice.options(), &mut segment)?;
@@ -194,6 +183,7 @@ impl IpHeader {
         source: IpAddr,
         destination: IpAddr,
         ip: &IpFields,
+        ecn: Ecn,
         tcp_len: usize,
     ) -> Result<IpHeader, EncodeError> {
         match (source, destination) {
@@ -201,8 +191,8 @@ impl IpHeader {
                 let whole = tcp_len + Ipv4Header::MIN_LEN;
                 let total_len = u16::try_from(whole).map_err(|_| EncodeError::TooLong(whole))?;
                 let mut header = Ipv4Header {
-                    dscp: IpDscp::try_new(ip.dscp()).expect("six bits"),
-                    ecn: IpEcn::try_new(ip.ecn()).expect("two bits"),
+                    dscp: IpDscp::try_new(ip.dscp & 0x3f).expect("six bits"),
+                    ecn: IpEcn::try_new(ecn as u8).expect("two bits"),
                     total_len,
                     identification: ip.id,
                     dont_fragment: true,
@@ -218,7 +208,7 @@ impl IpHeader {
             (IpAddr::V6(source), IpAddr::V6(destination)) => {
                 let whole = tcp_len + Ipv6Header::LEN;
                 Ok(IpHeader::V6(Ipv6Header {
-                    traffic_class: ip.traffic_class,
+                    traffic_class: ip.dscp << 2 | ecn as u8,
                     payload_length: u16::try_from(tcp_len).map_err(|_| EncodeError::TooLong(whole))?,
                     next_header: ip_number::TCP,
                     hop_limit: ip.ttl,
@@ -260,11 +250,8 @@ impl IpHeader {
             return Err(DecodeError::Fragment);
         }
         expect_tcp(header.protocol)?;
-        let fields = IpFields {
-            id: header.identification,
-            ttl: header.time_to_live,
-            traffic_class: header.dscp.value() << 2 | header.ecn.value(),
-        };
+        let fields =
+            IpFields { id: header.identification, ttl: header.time_to_live, dscp: header.dscp.value() };
         let tcp_at = slice.slice().len();
         if tcp_at > packet.len() {
             return Err(DecodeError::IpHeader);
@@ -287,7 +274,7 @@ impl IpHeader {
             return Err(DecodeError::Fragment);
         }
         expect_tcp(next)?;
-        let fields = IpFields { id: 0, ttl: header.hop_limit, traffic_class: header.traffic_class };
+        let fields = IpFields { id: 0, ttl: header.hop_limit, dscp: header.traffic_class >> 2 };
         Ok((IpHeader::V6(header), fields, packet.len() - rest.len()))
     }
 
@@ -299,6 +286,13 @@ impl IpHeader {
             IpHeader::V6(header) => {
                 (Ipv6Addr::from(header.source).into(), Ipv6Addr::from(header.destination).into())
             }
+        }
+    }
+
+    fn ecn(&self) -> Ecn {
+        match self {
+            IpHeader::V4(header) => Ecn::from_bits(header.ecn.value()),
+            IpHeader::V6(header) => Ecn::from_bits(header.traffic_class),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Segments as packets: round trips, known answers, and bytes that others wrote.
 
 use farpath_tcp::wire::{DecodeError, EncodeError, IpFields, decode, encode};
-use farpath_tcp::{Flags, SackBlock, SackBlocks, Segment, Seq, Timestamps, pattern};
+use farpath_tcp::{Ecn, Flags, SackBlock, SackBlocks, Segment, Seq, Timestamps, pattern};
 use proptest::prelude::*;
 use std::net::SocketAddr;
 
@@ -47,14 +47,14 @@ fn hex(text: &str) -> Vec<u8> {
 }
 
 fn segments() -> impl Strategy<Value = Segment> {
-    let head = (any::<[u32; 2]>(), any::<u16>(), any::<u8>(), 0u16..1500);
+    let head = (any::<[u32; 2]>(), any::<u16>(), any::<u8>(), any::<u8>(), 0u16..1500);
     let syn = (any::<Option<u16>>(), any::<Option<u8>>(), any::<bool>());
     let rest = (any::<Option<[u32; 2]>>(), proptest::collection::vec(any::<[u32; 2]>(), 0..=4));
     (head, syn, rest)
         .prop_map(
-            |(([seq, ack], window, flags, len), (mss, window_scale, sack_permitted), (stamps, sack))| {
+            |(([seq, ack], window, flags, ecn, len), (mss, window_scale, sack_permitted), (stamps, sack))| {
                 let mut segment = Segment::new(Flags(flags), Seq(seq), Seq(ack));
-                (segment.window, segment.len) = (window, len);
+                (segment.window, segment.len, segment.ecn) = (window, len, Ecn::from_bits(ecn));
                 (segment.mss, segment.window_scale, segment.sack_permitted) =
                     (mss, window_scale, sack_permitted);
                 segment.timestamps = stamps.map(|[value, echo]| Timestamps { value, echo });
@@ -68,7 +68,7 @@ fn segments() -> impl Strategy<Value = Segment> {
 }
 
 fn ip_fields() -> impl Strategy<Value = IpFields> {
-    any::<(u16, u8, u8)>().prop_map(|(id, ttl, traffic_class)| IpFields { id, ttl, traffic_class })
+    (any::<(u16, u8)>(), 0u8..64).prop_map(|((id, ttl), dscp)| IpFields { id, ttl, dscp })
 }
 
 proptest! {
@@ -191,7 +191,7 @@ fn packets_of_a_linux_kernel_are_read() {
     let bytes = hex(SYN);
     let syn = decode(&bytes).expect("right checksums");
     assert_eq!((syn.source, syn.destination), (client, server));
-    assert_eq!((syn.ip.id, syn.ip.ttl, syn.ip.dscp(), syn.ip.ecn()), (0x5d80, 64, 3, 0));
+    assert_eq!((syn.ip.id, syn.ip.ttl, syn.ip.dscp, syn.segment.ecn), (0x5d80, 64, 3, Ecn::NotEct));
     let mut expected = Segment::new(Flags::SYN, Seq(0x2648_8806), Seq(0));
     (expected.len, expected.window, expected.mss) = (16, 64_240, Some(1460));
     (expected.window_scale, expected.sack_permitted) = (Some(10), true);
