@@ -3,8 +3,8 @@
 use crate::error::{ExperimentError, Location};
 use crate::reader::{Parameter, Reader, Written, unless, word};
 use farpath_tcp::config::{
-    AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, FullAckWindow, PartialAckTimer,
-    RecoveryAlgorithm, RtoFloor, RttMeasure, RttSampling, SlowStartGrowth, SsthreshFrom,
+    AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, EcnMode, FullAckWindow,
+    PartialAckTimer, RecoveryAlgorithm, RtoFloor, RttMeasure, RttSampling, SlowStartGrowth, SsthreshFrom,
 };
 use farpath_tcp::{MAX_MSS, TIMESTAMPS};
 use farpath_units::{Bytes, Rate};
@@ -94,6 +94,7 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.field("nagle", &mut send.nagle)?;
         v.field("window_scaling", &mut send.window_scaling)?;
         v.field("timestamps", &mut send.timestamps)?;
+        v.field("ecn", &mut send.ecn)?;
         v.field("persist_min", &mut send.persist_min)?;
         v.field("persist_max", &mut send.persist_max)
     })
@@ -221,6 +222,7 @@ words! {
     }
     FullAckWindow { FlightSize = "flight-size", Ssthresh = "ssthresh" }
     PartialAckTimer { Impatient = "impatient", SlowButSteady = "slow-but-steady" }
+    EcnMode { Off = "off", Accept = "accept", Request = "request" }
     RtoFloor { Rto = "rto", Variance = "variance" }
     RttSampling { OneAtATime = "one-at-a-time", EveryAck = "every-ack" }
     RttMeasure { Exact = "exact", Ticks = "ticks" }

@@ -2,8 +2,8 @@
 
 use farpath_experiment::{Experiment, Stack, shipped_experiments, to_toml};
 use farpath_tcp::config::{
-    AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, FullAckWindow, PartialAckTimer,
-    RecoveryAlgorithm, RtoFloor, RttMeasure, RttSampling, SlowStartGrowth, SsthreshFrom,
+    AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, EcnMode, FullAckWindow,
+    PartialAckTimer, RecoveryAlgorithm, RtoFloor, RttMeasure, RttSampling, SlowStartGrowth, SsthreshFrom,
 };
 use farpath_units::{Bytes, Duration};
 use proptest::prelude::*;
@@ -167,6 +167,7 @@ impl Draw<'_> {
         send.nagle = self.switch();
         send.window_scaling = self.switch();
         send.timestamps = self.switch();
+        send.ecn = self.one(&[EcnMode::Off, EcnMode::Accept, EcnMode::Request]);
         send.persist_min = self.time();
         send.persist_max = send.persist_min + self.time();
         config

@@ -277,10 +277,23 @@ pub struct SendConfig {
     pub window_scaling: bool,
     /// Timestamps and PAWS (RFC 7323 §3-5).
     pub timestamps: bool,
+    /// Explicit congestion notification (RFC 3168), for both halves of the connection.
+    pub ecn: EcnMode,
     /// First zero-window probe interval; doubles up to `persist_max` (RFC 9293 §3.8.6.1).
     pub persist_min: Duration,
     /// Longest zero-window probe interval.
     pub persist_max: Duration,
+}
+
+/// When a connection uses ECN; Linux calls them `tcp_ecn` 0, 2 and 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EcnMode {
+    /// Never.
+    Off,
+    /// Where the peer asks for it.
+    Accept,
+    /// It is asked for, and accepted.
+    Request,
 }
 
 impl Default for Config {
@@ -349,6 +362,7 @@ impl Default for Config {
                 nagle: true,
                 window_scaling: false,
                 timestamps: false,
+                ecn: EcnMode::Off,
                 persist_min: Duration::from_secs(1),
                 persist_max: Duration::from_secs(60),
             },

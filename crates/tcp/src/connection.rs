@@ -1,11 +1,12 @@
 //! One end of a connection: states, handshake, teardown (RFC 9293 §3.3.2, §3.5, §3.6, §3.10.7).
 
 mod arrival;
+mod ecn;
 
 use crate::config::Config;
 use crate::receiver::Receiver;
 use crate::sender::{Sender, Transmission};
-use crate::{Endpoint, Flags, MAX_MSS, SackBlock, Segment, Seq, Timestamps};
+use crate::{Ecn, Endpoint, Flags, MAX_MSS, SackBlock, Segment, Seq, Timestamps};
 use farpath_units::Instant;
 
 /// RFC 9293 §3.3.2.
@@ -96,6 +97,7 @@ pub struct Connection {
     reset: Option<Segment>,
     time_wait_until: Option<Instant>,
     timestamps: Option<TimestampState>,
+    ecn: ecn::Negotiation,
     /// Shift of the windows that the peer announces, and of ours; both zero unless both ends offered.
     peer_scale: u8,
     own_scale: u8,
@@ -153,6 +155,7 @@ impl Connection {
             reset: None,
             time_wait_until: None,
             timestamps: config.send.timestamps.then(TimestampState::default),
+            ecn: ecn::Negotiation::default(),
             peer_scale: 0,
             own_scale,
             scale_agreed: false,
@@ -237,6 +240,9 @@ impl Connection {
         let mut segment = Segment::new(flags, self.isn.at(position), Seq(0));
         if flags.contains(Flags::ACK) {
             segment.ack = self.ack_seq();
+            if self.receiver.echoes_ce() {
+                segment.flags |= Flags::ECE;
+            }
             self.receiver.ack_sent();
         }
         let scale = if flags.contains(Flags::SYN) { 0 } else { self.own_scale };
@@ -251,7 +257,9 @@ impl Connection {
     fn syn(&mut self, now: Instant) -> Segment {
         self.syn_due = false;
         let answers = self.state == State::SynReceived;
-        let flags = if answers { Flags::SYN | Flags::ACK } else { Flags::SYN };
+        let again = self.syn_transmissions > 0;
+        let ecn = self.ecn.flags(self.config.send.ecn, answers, again);
+        let flags = ecn | if answers { Flags::SYN | Flags::ACK } else { Flags::SYN };
         let mut segment = self.segment(now, flags, 0);
         segment.mss = Some(self.config.mss.min(MAX_MSS).0 as u16);
         // A SYN/ACK carries only what the SYN offered; `take_syn` has seen to that.
@@ -270,13 +278,19 @@ impl Connection {
     }
 
     fn data(&mut self, now: Instant, transmission: Transmission) -> Segment {
-        let Transmission { start, len, fin } = transmission;
+        let Transmission { start, len, fin, ect, cwr } = transmission;
         let mut flags = Flags::ACK;
         if fin {
             flags |= Flags::FIN;
         }
         let mut segment = self.segment(now, flags, start);
         segment.len = len as u16;
+        if ect {
+            segment.ecn = Ecn::Ect0;
+        }
+        if cwr {
+            segment.flags |= Flags::CWR;
+        }
         // No more to come right behind it: the receiver may as well read.
         if len > 0 && (fin || start + len == self.sender.max && self.sender.nothing_more()) {
             segment.flags |= Flags::PSH;

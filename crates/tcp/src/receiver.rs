@@ -27,6 +27,18 @@ pub struct Receiver {
     ack: AckState,
     quick_acks_left: u32,
     duplicate_segments: u64,
+    echo: Echo,
+}
+
+/// What is told of marks (RFC 3168 §6.1.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Echo {
+    /// Nothing: the peer sends no ECN-capable data.
+    Off,
+    /// No mark, or none that the peer has not answered.
+    Quiet,
+    /// Every ACK carries ECE, until the peer says CWR: an ACK can be lost.
+    On,
 }
 
 /// What the peer is owed.
@@ -56,6 +68,7 @@ impl Receiver {
             ack: AckState::Nothing,
             quick_acks_left: config.quick_acks,
             duplicate_segments: 0,
+            echo: Echo::Off,
         }
     }
 
@@ -148,6 +161,30 @@ impl Receiver {
         } else if !range.is_empty() {
             self.withhold(now);
         }
+    }
+
+    /// The handshake has agreed on ECN, or not.
+    pub fn set_ecn(&mut self, agreed: bool) {
+        self.echo = if agreed { Echo::Quiet } else { Echo::Off };
+    }
+
+    /// Data within the window came, with these bits. An answer to what was marked before ends the echo, the mark on
+    /// the segment itself begins it anew.
+    pub fn on_ecn(&mut self, cwr: bool, ce: bool) {
+        if !(cwr || ce) || self.echo == Echo::Off {
+            return;
+        }
+        self.echo = if ce { Echo::On } else { Echo::Quiet };
+        if ce {
+            // RFC 3168 §6.1.3 wants ECE in the ACK of every marked segment. Were it withheld, CWR in the next segment
+            // could end the echo first. Linux acknowledges at once, too.
+            self.ack = AckState::Now;
+        }
+    }
+
+    /// Whether ACKs carry ECE.
+    pub fn echoes_ce(&self) -> bool {
+        self.echo == Echo::On
     }
 
     /// What lies beyond is not taken: the announced window's edge, and nothing follows a FIN.

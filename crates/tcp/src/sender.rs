@@ -1,5 +1,6 @@
 //! The sending half: what an ACK or the timer changes; what may be sent now is in `transmit`, repair in `recovery`.
 
+mod ecn;
 mod recovery;
 mod transmit;
 
@@ -10,6 +11,7 @@ use crate::config::{Config, RttSampling};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use core::ops::Range;
+use ecn::EcnSender;
 use farpath_units::{Duration, Instant};
 use recovery::Phase;
 
@@ -26,6 +28,8 @@ pub(crate) struct Acknowledgment {
     pub sack: [Range<u64>; 4],
     /// Neither payload nor SYN nor FIN: it can be a duplicate ACK.
     pub pure: bool,
+    /// ECE.
+    pub echo: bool,
     /// When the segment that this one echoes was sent, if timestamps say.
     pub echoed: Option<Instant>,
 }
@@ -47,6 +51,8 @@ pub struct SendStats {
     pub dup_acks: u64,
     /// Zero-window probes.
     pub probes: u64,
+    /// Reductions of the congestion window for an ECN echo.
+    pub ecn_responses: u64,
 }
 
 /// The sending half of a connection. Positions are u64; 0 is our SYN, so the stream's first byte is at 1.
@@ -85,6 +91,7 @@ pub struct Sender {
     pub(crate) retries: u32,
     persist: Persist,
     last_sent: Instant,
+    pub(crate) ecn: EcnSender,
     pub(crate) stats: SendStats,
 }
 
@@ -125,6 +132,7 @@ impl Sender {
             retries: 0,
             persist: Persist::Off,
             last_sent: Instant::ZERO,
+            ecn: EcnSender::default(),
             stats: SendStats::default(),
         }
     }
@@ -233,6 +241,9 @@ impl Sender {
         if seg.ack > self.una {
             self.on_new_ack(now, seg);
         } else if self.outstanding() && self.persist == Persist::Off {
+            if seg.echo && self.ecn.capable {
+                self.on_echo(now, self.flight_size());
+            }
             // RFC 5681 §2; with SACK, an ACK that reports something new (RFC 6675 §2).
             let duplicate = if self.sack_enabled { sacked > 0 } else { seg.pure && !window_changed };
             if duplicate {
@@ -266,7 +277,10 @@ impl Sender {
             self.retransmit_first = false;
         }
         let after = self.advance_recovery(newly_acked);
-        if after.grow {
+        if seg.echo && self.ecn.capable {
+            // RFC 3168 §6.1.2: no growth with it either.
+            self.on_echo(now, flight_size);
+        } else if after.grow {
             let limited = self.cwnd_limited || flight_size + self.smss > self.window.cwnd;
             let event = AckEvent {
                 now,
@@ -315,6 +329,7 @@ impl Sender {
     /// Runs the timers due at `now`. False when the last retry had been spent: the connection is to be aborted.
     #[must_use]
     pub(crate) fn on_timer(&mut self, now: Instant) -> bool {
+        self.ecn.on_timer(now);
         if let Persist::Waiting { due, interval } = self.persist
             && due <= now
         {
@@ -354,11 +369,12 @@ impl Sender {
     }
 
     pub(crate) fn next_due(&self) -> Option<Instant> {
-        match self.persist {
+        let due = match self.persist {
             Persist::Waiting { due, .. } => Some(due),
             Persist::Probe { .. } => None,
             Persist::Off => self.rto_due,
-        }
+        };
+        self.ecn.next_due(due)
     }
 
     // ---- What others may look at ----

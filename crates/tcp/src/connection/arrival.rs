@@ -2,7 +2,7 @@
 
 use super::{CloseReason, Connection, State, clock_ms};
 use crate::sender::Acknowledgment;
-use crate::{Flags, MAX_MSS, Segment, Seq, TIMESTAMPS};
+use crate::{Ecn, Flags, MAX_MSS, Segment, Seq, TIMESTAMPS};
 use farpath_units::{Bytes, Duration, Instant};
 
 /// How long TS.Recent is believed without news (RFC 7323 §5.5).
@@ -28,6 +28,7 @@ impl Connection {
     fn take_syn(&mut self, now: Instant, seg: &Segment) {
         self.peer_isn = seg.seq;
         self.receiver.on_syn();
+        self.ecn.on_syn(seg);
         let peer_mss = seg.mss.unwrap_or(DEFAULT_PEER_MSS);
         self.timestamps = self.timestamps.filter(|_| seg.timestamps.is_some());
         if let (Some(state), Some(theirs)) = (&mut self.timestamps, seg.timestamps) {
@@ -88,12 +89,15 @@ impl Connection {
         self.established_at = Some(now);
         self.syn_timer = None;
         self.syn_due = false;
+        self.sender.ecn.capable = self.ecn.sends_ect();
+        self.receiver.set_ecn(self.ecn.echoes());
         self.sender.establish(now, rwnd, timed_out);
     }
 
     pub(super) fn on_synchronized(&mut self, now: Instant, seg: &Segment) {
         if self.state == State::SynReceived && self.answers_our_syn(seg) {
             // Both ends opened at once: the peer has our SYN (RFC 9293 §3.5, Figure 7, line 6).
+            self.ecn.on_syn(seg);
             self.establish(now, u64::from(seg.window));
             self.receiver.demand_ack();
             return;
@@ -151,6 +155,9 @@ impl Connection {
         if seg.len > 0 || seg.flags.contains(Flags::FIN) {
             let end = start + u64::from(seg.len);
             self.receiver.on_data(now, start..end, seg.flags.contains(Flags::FIN));
+            if seg.len > 0 {
+                self.receiver.on_ecn(seg.flags.contains(Flags::CWR), seg.ecn == Ecn::Ce);
+            }
             if self.receiver.finished() {
                 self.on_fin_received(now);
             }
@@ -187,6 +194,7 @@ impl Connection {
             window,
             sack: Default::default(),
             pure: seg.seq_len() == 0 && ack == una,
+            echo: seg.flags.contains(Flags::ECE),
             echoed: self.timestamps.and(seg.timestamps).map(|t| echoed_at(now, t.echo)),
         };
         for (range, block) in acknowledgment.sack.iter_mut().zip(seg.sack.as_slice()) {
@@ -254,6 +262,7 @@ impl Connection {
             return;
         }
         if self.state == State::SynReceived && seg.flags.contains(Flags::SYN) && seg.seq == self.peer_isn {
+            self.ecn.on_syn(seg);
             self.on_duplicate_syn();
             return;
         }

@@ -56,7 +56,10 @@ impl Sender {
     /// RFC 5681 §3.2 steps 2-3; RFC 6675 §5 step 4.
     fn fast_retransmit(&mut self, now: Instant) {
         self.stats.fast_retransmits += 1;
-        self.window.ssthresh = self.cc.ssthresh_after(&self.window, &self.loss_event(now, false));
+        if !self.echo_has_reduced() {
+            self.window.ssthresh = self.cc.ssthresh_after(&self.window, &self.loss_event(now, false));
+        }
+        self.note_reduction(false);
         self.recover = self.max;
         self.limited_transmit_bytes = 0;
         self.rto_due = Some(self.rtt.deadline(now));
@@ -152,6 +155,7 @@ impl Sender {
             self.window.ssthresh = self.cc.ssthresh_after(&self.window, &self.loss_event(now, true));
         }
         self.window.cwnd = self.smss;
+        self.note_reduction(false);
         self.phase = Phase::Loss { point: self.max };
         self.recover = self.max;
         self.dup_acks = 0;

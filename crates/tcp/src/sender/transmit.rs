@@ -11,6 +11,9 @@ pub(crate) struct Transmission {
     pub start: u64,
     pub len: u64,
     pub fin: bool,
+    /// ECN-capable, and what it tells the peer (RFC 3168).
+    pub ect: bool,
+    pub cwr: bool,
 }
 
 impl Sender {
@@ -68,7 +71,7 @@ impl Sender {
     /// New data, if `room` in the congestion window, the peer's window and the small-segment rules allow.
     fn new_data(&mut self, now: Instant, room: u64, network_empty: bool) -> Option<Range<u64>> {
         let (start, end) = (self.nxt, self.end());
-        if start == end {
+        if start == end || self.ecn.holds(now) {
             return None;
         }
         let want = (self.written.saturating_sub(start)).min(self.smss);
@@ -143,6 +146,7 @@ impl Sender {
     fn send(&mut self, now: Instant, range: Range<u64>) -> Transmission {
         let len = range.end.min(self.written) - range.start;
         let again = range.start < self.max;
+        let (ect, cwr) = self.ecn.marks(self.is_ecn_data(&range));
         if again {
             self.board.retransmitted(range.start, now);
             // Karn: what is measured must have been sent once.
@@ -170,6 +174,6 @@ impl Sender {
         if self.persist == Persist::Off && self.rto_due.is_none() {
             self.rto_due = Some(self.rtt.deadline(now));
         }
-        Transmission { start: range.start, len, fin: range.end > self.written }
+        Transmission { start: range.start, len, fin: range.end > self.written, ect, cwr }
     }
 }

@@ -4,7 +4,8 @@ use crate::pipe::{Dice, Hostility, ISNS, Pipe, Program};
 use crate::time;
 use farpath_tcp::config::*;
 use farpath_tcp::{
-    CloseReason, Config, Connection, Endpoint, Flags, SackBlock, SackBlocks, Segment, Seq, State, Timestamps,
+    CloseReason, Config, Connection, Ecn, Endpoint, Flags, SackBlock, SackBlocks, Segment, Seq, State,
+    Timestamps,
 };
 use farpath_units::{Bytes, Duration, Instant};
 use proptest::prelude::*;
@@ -110,7 +111,8 @@ fn rto() -> impl Strategy<Value = RtoConfig> {
 }
 
 fn configs() -> impl Strategy<Value = Config> {
-    let send = (proptest::option::of(1u64..20_000), any::<[bool; 3]>(), ms(100..2000));
+    let ecn = prop_oneof![Just(EcnMode::Off), Just(EcnMode::Accept), Just(EcnMode::Request)];
+    let send = (proptest::option::of(1u64..20_000), any::<[bool; 3]>(), ecn, ms(100..2000));
     let handshake = (any::<[bool; 2]>(), 0u32..4);
     (1u64..1500, receive(), congestion(), recovery(), rto(), send, handshake).prop_map(
         |(
@@ -119,7 +121,7 @@ fn configs() -> impl Strategy<Value = Config> {
             congestion,
             recovery,
             rto,
-            (buffer, [nagle, scaling, stamps], persist),
+            (buffer, [nagle, scaling, stamps], ecn, persist),
             (hs, linear),
         )| {
             Config {
@@ -144,6 +146,7 @@ fn configs() -> impl Strategy<Value = Config> {
                     nagle,
                     window_scaling: scaling,
                     timestamps: stamps,
+                    ecn,
                     persist_min: persist,
                     persist_max: Duration::from_secs(20),
                 },
@@ -158,12 +161,15 @@ fn programs() -> impl Strategy<Value = Program> {
 }
 
 fn hostilities() -> impl Strategy<Value = Hostility> {
-    (0u8..30, 0u8..20, 0u8..30, any::<u64>()).prop_map(|(loss, duplication, reordering, seed)| Hostility {
-        loss,
-        duplication,
-        reordering,
-        seed,
-    })
+    (0u8..30, 0u8..20, 0u8..30, 0u8..=100, any::<u64>()).prop_map(
+        |(loss, duplication, reordering, marks, seed)| Hostility {
+            loss,
+            duplication,
+            reordering,
+            marks,
+            seed,
+        },
+    )
 }
 
 proptest! {
@@ -217,6 +223,10 @@ fn forge(dice: &mut Dice, end: &Connection, isn: Seq, peer_isn: Seq) -> Segment 
     let ack_at = una + dice.next() % (flight + 2);
     let mut segment =
         Segment::new(flags, near(dice, peer_isn, end.receiver().next()), near(dice, isn, ack_at));
+    segment.ecn = Ecn::from_bits(dice.next() as u8);
+    if dice.next().is_multiple_of(4) {
+        segment.flags |= [Flags::ECE, Flags::CWR, Flags::ECE | Flags::CWR][(dice.next() % 3) as usize];
+    }
     segment.len = [0, 0, 0, 1, 100, 1000, u16::MAX][(dice.next() % 7) as usize];
     segment.window = [0, 1, 100, 5000, u16::MAX][(dice.next() % 5) as usize];
     if dice.next().is_multiple_of(4) {

@@ -2,6 +2,7 @@
 
 mod acks;
 mod congestion;
+mod ecn;
 mod handshake;
 mod script;
 mod teardown;

@@ -1,6 +1,7 @@
 //! Two endpoints over a pipe in virtual time: a delay each way, listed drops, or a hostile path.
 
-use farpath_tcp::{Config, Connection, Endpoint, Flags, Segment, Seq};
+use farpath_tcp::config::EcnMode;
+use farpath_tcp::{Config, Connection, Ecn, Endpoint, Flags, Segment, Seq};
 use farpath_units::{Duration, Instant};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -35,6 +36,8 @@ pub struct Hostility {
     pub duplication: u8,
     /// Chance that a segment is held for up to ten times the delay.
     pub reordering: u8,
+    /// Chance that an ECN-capable segment is marked CE.
+    pub marks: u8,
     pub seed: u64,
 }
 
@@ -53,6 +56,7 @@ pub struct Pipe {
     pub ends: [Connection; 2],
     pub programs: [Program; 2],
     pub read: [u64; 2],
+    ecn: [EcnMode; 2],
     unwritten: [u64; 2],
     pub now: Instant,
     delay: Duration,
@@ -75,6 +79,7 @@ impl Pipe {
             ends: [Connection::connect(configs[0], ISNS[0]), Connection::listen(configs[1], ISNS[1])],
             programs,
             read: [0; 2],
+            ecn: configs.map(|config| config.send.ecn),
             unwritten: programs.map(|program| program.writes),
             now: Instant::ZERO,
             delay,
@@ -195,7 +200,7 @@ impl Pipe {
         acted || taken > 0
     }
 
-    fn carry(&mut self, from: usize, segment: Segment) {
+    fn carry(&mut self, from: usize, mut segment: Segment) {
         self.log.push((self.now, from, segment));
         assert!(self.log.len() < 200_000, "a transfer that never ends");
         if from == 0 && segment.len > 0 {
@@ -204,9 +209,12 @@ impl Pipe {
                 return;
             }
         }
-        let Hostility { loss, duplication, reordering, .. } = self.hostility;
+        let Hostility { loss, duplication, reordering, marks, .. } = self.hostility;
         if self.dice.per_cent(loss) {
             return;
+        }
+        if marks > 0 && self.dice.per_cent(marks) {
+            segment.ecn.mark();
         }
         let copies = 1 + usize::from(self.dice.per_cent(duplication));
         for _ in 0..copies {
@@ -235,5 +243,27 @@ impl Pipe {
             assert_eq!(segment.ack, ISNS[1 - n].at(next), "end {n} acknowledges what it has");
         }
         assert!(u64::from(segment.len) <= self.ends[n].sender().smss());
+        self.check_ecn(n, segment);
+    }
+
+    /// RFC 3168 §6.1.1, §6.1.4: only data is ECN-capable, and only where both ends have asked and agreed; no queue
+    /// has marked it yet.
+    fn check_ecn(&self, n: usize, segment: &Segment) {
+        if segment.ecn == Ecn::NotEct {
+            assert!(
+                segment.flags.contains(Flags::SYN) || !segment.flags.contains(Flags::CWR),
+                "end {n}: CWR"
+            );
+            return;
+        }
+        let modes = [self.ecn[n], self.ecn[1 - n]];
+        assert!(!modes.contains(&EcnMode::Off) && self.ecn[0] == EcnMode::Request, "end {n} of {modes:?}");
+        assert_eq!(segment.ecn, Ecn::Ect0, "end {n}");
+        assert!(segment.len > 0 && !segment.flags.contains(Flags::SYN), "end {n}");
+        // New data is the last that was sent.
+        let sender = self.ends[n].sender();
+        let fin = u64::from(segment.flags.contains(Flags::FIN));
+        let end = 1 + sender.acked() + sender.flight_size();
+        assert_eq!(segment.seq.at(u64::from(segment.len) + fin), ISNS[n].at(end), "end {n}: sent again");
     }
 }

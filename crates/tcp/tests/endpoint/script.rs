@@ -2,12 +2,14 @@
 //!
 //! Numbers are positions: 0 is a SYN, 1 the first byte of a stream. What the endpoint sends is compared as text:
 //! `1:1001` is data, `1:1001 F` data with a FIN, `ack 1001 sack 2001:3001` a pure ACK, `S` and `S.` are SYN and
-//! SYN/ACK, `R 5` is a reset at 5 and `R. 0 ack 1` one with an acknowledgment. Initial sequence numbers are such
+//! SYN/ACK, `R 5` is a reset at 5 and `R. 0 ack 1` one with an acknowledgment; `ece`, `cwr` and `ect` behind one are
+//! its ECN bits. Initial sequence numbers are such
 //! that every script of a few thousand bytes crosses the wrap.
 
 use crate::{duration, time};
+use farpath_tcp::config::EcnMode;
 use farpath_tcp::{
-    Config, Connection, Endpoint, Flags, SackBlock, SackBlocks, Segment, Sender, Seq, Timestamps,
+    Config, Connection, Ecn, Endpoint, Flags, SackBlock, SackBlocks, Segment, Sender, Seq, Timestamps,
 };
 use farpath_units::{Bytes, Instant};
 use std::collections::VecDeque;
@@ -80,7 +82,8 @@ impl Script {
             t.timestamps = Some(Timestamps { value: 1000, echo: 1 });
             synack.timestamps = t.timestamps;
         }
-        t.expect("S").segment(synack).expect("ack 1");
+        let asks_for_ecn = config.send.ecn == EcnMode::Request;
+        t.expect(if asks_for_ecn { "S ece cwr" } else { "S" }).segment(synack).expect("ack 1");
         t
     }
 
@@ -92,6 +95,9 @@ impl Script {
         seg.ack = ISN.at(1);
         seg.sack_permitted = config_syn.is_some_and(|syn| syn.sack_permitted);
         seg.window_scale = config_syn.and_then(|syn| syn.window_scale);
+        if config_syn.is_some_and(|syn| syn.flags.contains(Flags::ECE | Flags::CWR)) {
+            seg.flags |= Flags::ECE;
+        }
         seg
     }
 
@@ -215,6 +221,21 @@ impl Script {
         self.segment(segment)
     }
 
+    /// ACK up to `position` with ECE.
+    pub fn echo(&mut self, position: u64) -> &mut Script {
+        self.peer_acks = position;
+        self.segment(self.peer_segment(Flags::ECE))
+    }
+
+    /// Payload of the peer with these flags, in a packet that is marked CE or not.
+    pub fn marked_data(&mut self, flags: Flags, ecn: Ecn, range: Range<u64>) -> &mut Script {
+        let mut segment = self.peer_segment(flags);
+        (segment.seq, segment.ecn) = (PEER_ISN.at(range.start), ecn);
+        segment.len = (range.end - range.start) as u16;
+        self.peer_next = self.peer_next.max(range.end);
+        self.segment(segment)
+    }
+
     /// A FIN behind what the peer has sent.
     pub fn fin(&mut self) -> &mut Script {
         let next = self.peer_next;
@@ -291,6 +312,19 @@ pub fn sack_blocks(blocks: &[Range<u64>]) -> SackBlocks {
 }
 
 fn show(segment: &Segment) -> String {
+    let bits = [(Flags::ECE, " ece"), (Flags::CWR, " cwr")];
+    let mut text = show_plain(segment);
+    text.extend(bits.into_iter().filter(|&(flag, _)| segment.flags.contains(flag)).map(|(_, name)| name));
+    text.push_str(match segment.ecn {
+        Ecn::NotEct => "",
+        Ecn::Ect0 => " ect",
+        Ecn::Ect1 => " ect1",
+        Ecn::Ce => " ce",
+    });
+    text
+}
+
+fn show_plain(segment: &Segment) -> String {
     let position = |seq: Seq, isn: Seq| seq.0.wrapping_sub(isn.0);
     let start = position(segment.seq, ISN);
     let ack = position(segment.ack, PEER_ISN);

@@ -1,0 +1,94 @@
+//! ECN at the data sender: what an ECN echo does to the window, and which segments are ECN-capable (RFC 3168 §6.1.2).
+
+use super::{Persist, Sender};
+use crate::cc::{CongestionControl, LossEvent};
+use core::ops::Range;
+use farpath_units::Instant;
+
+/// What the sending half keeps for ECN. Nothing in it changes while it is not `capable`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct EcnSender {
+    /// The handshake agreed: new data is ECN-capable, and ECE means congestion.
+    pub capable: bool,
+    /// The next new data carries CWR.
+    cwr_due: bool,
+    /// SND.NXT when the window was last reduced, and whether an echo did it: what had been sent by then says
+    /// nothing new.
+    reduced_at: u64,
+    by_echo: bool,
+    /// Nothing new is sent before.
+    hold_until: Option<Instant>,
+}
+
+impl EcnSender {
+    /// The marks that new data, or what else is sent, carries: ECT and CWR.
+    pub fn marks(&mut self, new_data: bool) -> (bool, bool) {
+        let ect = new_data && self.capable;
+        (ect, ect && core::mem::take(&mut self.cwr_due))
+    }
+
+    /// Whether nothing new may be sent at `now`.
+    pub fn holds(&self, now: Instant) -> bool {
+        self.hold_until.is_some_and(|until| now < until)
+    }
+
+    /// Lets go what was held until `now`.
+    pub fn on_timer(&mut self, now: Instant) {
+        self.hold_until = self.hold_until.filter(|&until| now < until);
+    }
+
+    /// The earlier of `due` and the end of a hold.
+    pub fn next_due(&self, due: Option<Instant>) -> Option<Instant> {
+        match self.hold_until {
+            None => due,
+            Some(until) => Some(due.map_or(until, |due| due.min(until))),
+        }
+    }
+}
+
+impl Sender {
+    /// The window was reduced for a loss: the peer is told, so that it ends its echo (RFC 3168 §6.1.2), and echoes of
+    /// what has been sent so far change nothing more.
+    pub(super) fn note_reduction(&mut self, by_echo: bool) {
+        if self.ecn.capable {
+            (self.ecn.cwr_due, self.ecn.reduced_at, self.ecn.by_echo) = (true, self.max, by_echo);
+        }
+    }
+
+    /// Whether an echo has already reduced the window that the first unacknowledged byte was sent in: its loss is no
+    /// second reason (RFC 3168 §6.1.2, "only once in response to a series of dropped and/or CE packets").
+    pub(super) fn echo_has_reduced(&self) -> bool {
+        self.ecn.by_echo && self.una < self.ecn.reduced_at
+    }
+
+    /// An ACK with ECE came. `flight_size` is what was outstanding when it did.
+    pub(super) fn on_echo(&mut self, now: Instant, flight_size: u64) {
+        // Once per window of data.
+        if self.una <= self.ecn.reduced_at {
+            return;
+        }
+        self.stats.ecn_responses += 1;
+        let flight_size = flight_size.saturating_sub(self.limited_transmit_bytes);
+        let event = LossEvent { now, flight_size, rwnd: self.rwnd, timeout: false };
+        let cwnd = self.window.cwnd;
+        self.window.ssthresh = self.cc.ssthresh_after(&self.window, &event);
+        self.window.cwnd = self.window.ssthresh.min(cwnd);
+        if self.window.ssthresh <= 2 * self.smss {
+            // Two segments are its floor (RFC 5681 Eq. 4); the window goes down to one (RFC 3168 §6.1.2, RFC 9438 §4.6).
+            self.window.cwnd = self.window.cwnd.min((cwnd / 2).max(self.smss));
+        }
+        if cwnd <= self.smss {
+            // Less than a segment per round trip: the next one waits for the retransmission timer (RFC 3168 §6.1.2).
+            let until = self.rtt.deadline(now);
+            self.ecn.hold_until = Some(until);
+            self.rto_due = self.rto_due.map(|_| until);
+        }
+        self.note_reduction(true);
+    }
+
+    /// Whether this is new data under normal sending. RFC 3168 §6.1.5, §6.1.6: what is sent again is not ECN-capable,
+    /// nor is a window probe, whose loss nobody would notice.
+    pub(super) fn is_ecn_data(&self, range: &Range<u64>) -> bool {
+        range.start >= self.max && range.start < self.written && self.persist == Persist::Off
+    }
+}
