@@ -3,6 +3,7 @@
 //! Every engine returns the same [`Run`]: a table, a plot or a claim check never knows which one made it.
 
 mod arrow;
+mod asked;
 mod columns;
 mod error;
 mod json;
@@ -16,6 +17,7 @@ mod tables;
 mod writer;
 
 pub use arrow::{ColumnError, ColumnInfo, Table};
+pub use asked::{Asked, AskedPoint};
 pub use error::ResultsError;
 pub use json::write_flow_lines;
 pub use outcome::Outcome;
@@ -24,4 +26,4 @@ pub use run::{Engine, Provenance, Run, RunKey};
 pub use statistic::Statistic;
 pub use summary::PointSummary;
 pub use tables::{FlowRow, Metric, SegmentEvent, SegmentRow, SeriesRow};
-pub use writer::ResultsDir;
+pub use writer::{REPORT, ResultsDir};

@@ -1,6 +1,6 @@
 //! `provenance.json`: what a results folder holds and where it comes from. It is written last.
 
-use crate::{Engine, Provenance, Run, RunKey};
+use crate::{Asked, Engine, Provenance, Run, RunKey};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,6 +28,9 @@ pub(crate) struct Manifest {
     pub complete: bool,
     /// The experiment file as given.
     pub experiment: String,
+    /// The same in words and numbers; results of early versions lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
     /// Rows by table.
     pub tables: BTreeMap<String, u64>,
     pub runs: Vec<Group>,
@@ -62,6 +65,7 @@ impl Manifest {
             format_version: VERSION,
             complete: false,
             experiment: String::new(),
+            asked: None,
             tables: BTreeMap::new(),
             runs: Vec::new(),
         }

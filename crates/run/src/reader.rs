@@ -3,7 +3,7 @@
 use crate::columns::Row;
 use crate::manifest::{self, Header, Manifest};
 use crate::writer::{is_ours, table_file};
-use crate::{FlowRow, Provenance, ResultsError, Run, RunKey, SegmentRow, SeriesRow, Table, arrow};
+use crate::{Asked, FlowRow, Provenance, ResultsError, Run, RunKey, SegmentRow, SeriesRow, Table, arrow};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -57,6 +57,11 @@ impl Results {
         &self.manifest.experiment
     }
 
+    /// What was asked; results of early versions do not say.
+    pub fn asked(&self) -> Option<&Asked> {
+        self.manifest.asked.as_ref()
+    }
+
     /// Whether everything that the experiment asked for is there.
     pub fn is_complete(&self) -> bool {
         self.manifest.complete
@@ -95,9 +100,15 @@ impl Results {
 
     /// Everything, in the order of point, engine and seed.
     pub fn runs(&self) -> Result<Vec<Run>, ResultsError> {
+        self.runs_traced(|_| true)
+    }
+
+    /// The same, with the series and segments of those runs only for which `traced` holds: those of a whole sweep may
+    /// be more than fits into memory.
+    pub fn runs_traced(&self, traced: impl Fn(&RunKey) -> bool) -> Result<Vec<Run>, ResultsError> {
         let mut flows = by_run(self.flows()?);
-        let mut series = by_run(self.series()?);
-        let mut segments = by_run(self.segments()?);
+        let mut series = by_run(self.table_of(Table::Series, &traced)?);
+        let mut segments = by_run(self.table_of(Table::Segments, &traced)?);
         let run = |(key, provenance): (&RunKey, &Provenance)| Run {
             point: key.point,
             engine: key.engine,
@@ -111,6 +122,14 @@ impl Results {
     }
 
     fn table<R: Row>(&self, table: Table) -> Result<Vec<(RunKey, R)>, ResultsError> {
+        self.table_of(table, |_| true)
+    }
+
+    fn table_of<R: Row>(
+        &self,
+        table: Table,
+        wanted: impl Fn(&RunKey) -> bool,
+    ) -> Result<Vec<(RunKey, R)>, ResultsError> {
         let Some(&expected) = self.manifest.tables.get(table.name()) else {
             return Ok(Vec::new());
         };
@@ -121,12 +140,14 @@ impl Results {
             .and_then(ParquetRecordBatchReaderBuilder::build)
             .map_err(damaged)?;
         let mut rows = Vec::new();
+        let mut found = 0;
         for batch in batches {
             let batch = batch.map_err(|source| damaged(source.into()))?;
-            let more = arrow::rows(&batch);
-            rows.extend(more.map_err(|source| ResultsError::Column { path: path.clone(), source })?);
+            let more: Vec<(RunKey, R)> =
+                arrow::rows(&batch).map_err(|source| ResultsError::Column { path: path.clone(), source })?;
+            found += more.len() as u64;
+            rows.extend(more.into_iter().filter(|(key, _)| wanted(key)));
         }
-        let found = rows.len() as u64;
         if found != expected {
             return Err(ResultsError::Rows { path, found, expected });
         }

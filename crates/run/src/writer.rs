@@ -1,7 +1,7 @@
 //! Writes results run by run. A folder changes only when it is finished: until then every file has another name.
 
 use crate::manifest::{self, Header, Manifest};
-use crate::{ResultsError, Run, Table};
+use crate::{Asked, ResultsError, Run, Table};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::metadata::KeyValue;
@@ -18,6 +18,9 @@ const ROW_GROUP: usize = 1 << 17;
 
 /// Ending of a file that is still being written.
 pub(crate) const PARTIAL: &str = ".partial";
+
+/// The page that shows the results. It is made from them, and goes when they are replaced.
+pub const REPORT: &str = "report.html";
 
 /// A results folder that is being written.
 ///
@@ -46,6 +49,11 @@ impl ResultsDir {
             other => other,
         })?;
         Ok(ResultsDir { path, manifest: Manifest::new(), tables: vec![flows] })
+    }
+
+    /// Notes what was asked, for whoever shows the results.
+    pub fn describe(&mut self, asked: Asked) {
+        self.manifest.asked = Some(asked);
     }
 
     /// Adds a run.
@@ -96,6 +104,8 @@ impl ResultsDir {
             let path = path.to_owned();
             move |source| ResultsError::Write { path, source }
         };
+        let report = self.path.join(REPORT);
+        remove_if_there(&report).map_err(write_error(&report))?;
         remove_if_there(&provenance).map_err(write_error(&provenance))?;
         for table in FILED {
             let file = table_file(&self.path, table);
@@ -123,7 +133,7 @@ fn foreign_file(folder: &Path) -> io::Result<Option<String>> {
     }
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name().to_string_lossy().into_owned();
-        if !is_ours(&name) {
+        if !is_ours(&name) && name.strip_suffix(PARTIAL).unwrap_or(&name) != REPORT {
             return Ok(Some(name));
         }
     }
