@@ -3,7 +3,7 @@
 CARGO ?= cargo
 FARPATH = target/release/farpath
 
-.PHONY: demo test lint core unit bench setup setup-test clean
+.PHONY: demo test lint core unit bench setup setup-test vendor clean
 
 # The main job: the high-BER paper's download, predicted and simulated side by side.
 demo: setup
@@ -43,13 +43,31 @@ setup:
 	@$(CARGO) fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 	@$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy
 
-# tshark reads captures as somebody else would. Where it cannot be had, the tests that ask it say that they are skipped.
+# tshark reads captures as somebody else would, chromium shows reports. Where one of them cannot be had, the tests that
+# ask it say that they are skipped.
 setup-test: setup
+	@command -v chromium >/dev/null || { \
+		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		{ apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+			chromium fonts-dejavu-core; } >/dev/null 2>&1; \
+	} || echo "setup: no chromium here, and none installed (Debian, as root: apt-get install chromium); its tests will be SKIPPED"
 	@command -v tshark >/dev/null || { \
 		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		{ apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends tshark; } \
 			>/dev/null 2>&1; \
 	} || echo "setup: no tshark here, and none installed (Debian, as root: apt-get install tshark); its tests will be SKIPPED"
+
+# What draws the figures of a report, again from npm: exact versions, checked against the hashes of package-lock.json.
+# The files are in the repository, so that nothing else needs npm; `git diff` shows whether anything moved.
+VENDOR = crates/report/vendor
+VENDORED = vega vega-lite vega-embed
+vendor:
+	@command -v npm >/dev/null || { echo "make vendor needs npm (Debian: apt-get install npm)"; exit 1; }
+	rm -rf target/vendor && mkdir -p target/vendor
+	cp $(VENDOR)/package.json $(VENDOR)/package-lock.json target/vendor/
+	cd target/vendor && npm ci --ignore-scripts --no-audit --no-fund
+	for name in $(VENDORED); do cp target/vendor/node_modules/$$name/build/$$name.min.js $(VENDOR)/ || exit 1; done
+	cd target/vendor && node ../../$(VENDOR)/licences.mjs > ../../$(VENDOR)/LICENSES.txt
 
 clean:
 	$(CARGO) clean
