@@ -1,8 +1,8 @@
 //! Many runs on all cores, handed over in a fixed order.
 
 use crate::{CaptureDir, EngineError, predict, provenance, simulate};
-use farpath_experiment::Experiment;
-use farpath_run::{Engine, Run};
+use farpath_experiment::{Experiment, Output};
+use farpath_run::{Engine, Run, RunKey};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +17,15 @@ pub struct Job {
     pub engine: Engine,
     /// Seed, for an engine that draws.
     pub seed: Option<u64>,
+    /// Record series and segments, also where the experiment does not ask for them.
+    pub trace: bool,
+}
+
+impl Job {
+    /// Which run it makes.
+    pub fn key(&self) -> RunKey {
+        RunKey { point: self.point as u64, engine: self.engine, seed: self.seed }
+    }
 }
 
 /// The runs of an experiment: point by point, engine by engine, seed by seed. A prediction is made once a point.
@@ -29,7 +38,7 @@ pub fn jobs(experiment: &Experiment, engines: &[Engine]) -> Vec<Job> {
                 Engine::Predict => vec![None],
                 _ => (scenario.seed..scenario.seed + scenario.seeds).map(Some).collect(),
             };
-            jobs.extend(seeds.into_iter().map(|seed| Job { point: point.index, engine, seed }));
+            jobs.extend(seeds.into_iter().map(|seed| Job { point: point.index, engine, seed, trace: false }));
         }
     }
     jobs
@@ -100,6 +109,14 @@ pub fn run_all_captured<E: From<EngineError> + Send>(
 fn run_one(experiment: &Experiment, job: Job, captures: Option<&CaptureDir>) -> Result<Run, EngineError> {
     let point = &experiment.points()[job.point];
     let provenance = provenance(experiment, point);
+    let mut traced;
+    let point = if job.trace {
+        traced = point.clone();
+        traced.scenario.output = Output { series: true, segments: true };
+        &traced
+    } else {
+        point
+    };
     match job.engine {
         Engine::Predict => predict(point, provenance),
         Engine::Simulate => {
