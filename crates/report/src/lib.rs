@@ -1,4 +1,5 @@
-//! Results for people: terminal tables, agreement between engines, claims of papers.
+//! Results for people: terminal tables, HTML reports, agreement between engines, claims of papers.
 
+pub mod html;
 pub mod papers;
 pub mod terminal;

@@ -1,9 +1,9 @@
 //! Tables for a terminal: engines side by side, and the flows of a run. Plain text, no colour, no trailing blanks.
 
-mod comparison;
-mod flows;
+pub(crate) mod comparison;
+pub(crate) mod flows;
 pub(crate) mod layout;
-mod numbers;
+pub(crate) mod numbers;
 
 pub use comparison::{Caveat, ComparisonRow, ComparisonTable, Published};
 pub use flows::flows_table;

@@ -1,6 +1,6 @@
 //! What was published, predicted, simulated, emulated and measured, side by side.
 
-use super::layout::{self, Column};
+use super::layout::{self, Column, Sheet};
 use super::numbers::Scale;
 use farpath_run::{Engine, Outcome, PointSummary, Statistic};
 
@@ -53,10 +53,10 @@ pub struct ComparisonTable {
 }
 
 /// Order of the columns.
-const ENGINES: [Engine; 4] = [Engine::Predict, Engine::Simulate, Engine::Emulate, Engine::Measure];
+pub(crate) const ENGINES: [Engine; 4] = [Engine::Predict, Engine::Simulate, Engine::Emulate, Engine::Measure];
 
 /// How a column of an engine is headed.
-const fn participle(engine: Engine) -> &'static str {
+pub(crate) const fn participle(engine: Engine) -> &'static str {
     match engine {
         Engine::Predict => "predicted",
         Engine::Simulate => "simulated",
@@ -102,6 +102,18 @@ const TIMEOUTS: Quantity = Quantity {
 impl ComparisonTable {
     /// As text of at most `width` columns; where that is too narrow for one table, as several below each other.
     pub fn render(&self, width: Option<u16>) -> String {
+        let sheet = self.sheet();
+        let mut text = format!("{}\n\n{}", self.title, sheet.render(width));
+        let notes = [sheet.notes, sheet.caveats].concat();
+        if !notes.is_empty() {
+            text += "\n";
+            text += &layout::notes(&notes, width);
+        }
+        text
+    }
+
+    /// The same as columns, for whoever draws tables otherwise.
+    pub(crate) fn sheet(&self) -> Sheet {
         let heads: Vec<Column> =
             self.swept_keys.iter().enumerate().map(|(i, key)| self.swept(i, key)).collect();
         let main = if self.values(&TRANSFER_TIME).is_empty() { GOODPUT } else { TRANSFER_TIME };
@@ -115,22 +127,21 @@ impl ComparisonTable {
             self.columns(&TIMEOUTS, false),
             if all_completed.is_some() { Vec::new() } else { self.outcomes() },
         ];
-        let mut text = format!("{}\n\n{}", self.title, layout::tables(&heads, &groups, width));
         let mut notes: Vec<String> = differences.into_iter().map(|(note, _)| note).collect();
         notes.extend(all_completed);
         if main.name == TRANSFER_TIME.name && self.rows.iter().any(ComparisonRow::has_unfinished) {
             notes.push("Transfer times are of completed transfers only.".to_owned());
         }
-        notes.extend(self.caveats());
-        if !notes.is_empty() {
-            text += "\n";
-            text += &layout::notes(&notes, width);
-        }
-        text
+        Sheet { heads, groups: groups.into(), notes, caveats: self.caveats() }
     }
 
     fn swept(&self, i: usize, key: &str) -> Column {
         Column::right(key, self.rows.iter().map(|row| row.swept.get(i).cloned()).collect())
+    }
+
+    /// Whether anything was published for any of the rows.
+    pub(crate) fn has_published(&self) -> bool {
+        self.rows.iter().any(|row| row.published != Published::default())
     }
 
     /// Every value of a quantity that is known, of engines and papers.

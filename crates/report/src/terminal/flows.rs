@@ -1,6 +1,6 @@
 //! The flows of some runs, one row each.
 
-use super::layout::{self, Column};
+use super::layout::{Column, Sheet};
 use super::numbers::Scale;
 use farpath_run::{FlowRow, Run};
 
@@ -8,6 +8,11 @@ use farpath_run::{FlowRow, Run};
 pub fn flows_table(runs: &[Run], width: Option<u16>) -> String {
     let rows: Vec<(&Run, &FlowRow)> =
         runs.iter().flat_map(|run| run.flows.iter().map(move |flow| (run, flow))).collect();
+    flows_sheet(&rows).render(width)
+}
+
+/// The same of some flows, as columns.
+pub(crate) fn flows_sheet(rows: &[(&Run, &FlowRow)]) -> Sheet {
     let text = |header: &str, cell: fn(&Run, &FlowRow) -> Option<String>| {
         Column::right(header, rows.iter().map(|(run, flow)| cell(run, flow)).collect())
     };
@@ -46,7 +51,7 @@ pub fn flows_table(runs: &[Run], width: Option<u16>) -> String {
         number("smallest\nRTT, {unit}", Scale::of_seconds, |flow| flow.min_rtt.map(|t| t.as_secs_f64())),
     ];
     let groups = [ended, cost, state].map(|group| group.into_iter().filter(Column::is_known).collect());
-    layout::tables(&heads, &groups, width)
+    Sheet { heads, groups: groups.into(), notes: Vec::new(), caveats: Vec::new() }
 }
 
 fn outcome(flow: &FlowRow) -> String {

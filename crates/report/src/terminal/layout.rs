@@ -3,11 +3,11 @@
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 /// What stands where a value is not known.
-const UNKNOWN: &str = "–";
+pub(crate) const UNKNOWN: &str = "–";
 
 /// One column: a header of one or more lines, and a cell for each row.
 #[derive(Debug, Clone)]
-pub(super) struct Column {
+pub(crate) struct Column {
     pub header: String,
     pub cells: Vec<Option<String>>,
     pub alignment: CellAlignment,
@@ -30,9 +30,32 @@ impl Column {
     }
 }
 
+/// Whether a column is one of numbers.
+pub(crate) fn is_right(column: &Column) -> bool {
+    column.alignment == CellAlignment::Right
+}
+
+/// The columns of a table, in groups that stay together, and notes below it.
+#[derive(Debug, Clone)]
+pub(crate) struct Sheet {
+    /// Stand in front of every part of it.
+    pub heads: Vec<Column>,
+    pub groups: Vec<Vec<Column>>,
+    pub notes: Vec<String>,
+    /// What to know before trusting the numbers.
+    pub caveats: Vec<String>,
+}
+
+impl Sheet {
+    /// Without its notes.
+    pub fn render(&self, width: Option<u16>) -> String {
+        tables(&self.heads, &self.groups, width)
+    }
+}
+
 /// One table where the width allows it, else several below each other, broken between groups of columns. Every
 /// one of them begins with the `heads`. Without a width, one table.
-pub(super) fn tables(heads: &[Column], groups: &[Vec<Column>], width: Option<u16>) -> String {
+fn tables(heads: &[Column], groups: &[Vec<Column>], width: Option<u16>) -> String {
     let mut blocks: Vec<Vec<Column>> = Vec::new();
     for group in groups.iter().filter(|group| !group.is_empty()) {
         let wider = blocks.last().map(|block| [block.as_slice(), group].concat());

@@ -2,7 +2,7 @@
 
 /// A unit and a precision that suit some numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Scale {
+pub(crate) struct Scale {
     pub unit: &'static str,
     per_unit: f64,
     decimals: usize,

@@ -1,0 +1,7 @@
+//! Builds the crate again when a shipped file is added or removed.
+
+fn main() {
+    for folder in ["papers", "plots"] {
+        println!("cargo::rerun-if-changed=../../{folder}");
+    }
+}

@@ -1,0 +1,23 @@
+//! A run or a sweep as one HTML file that needs nothing else: no network, no server, no other file.
+//!
+//! A [`Page`] is a list of sections of text, tables and figures. A [`Figure`] names a plot of the folder `plots/` and
+//! brings the data for it; [`Page::render`] puts the plots that are used, and what draws them, into the file.
+
+mod asked;
+mod data;
+mod file;
+mod page;
+mod plots;
+mod run_page;
+mod short;
+mod thin;
+mod trace;
+
+pub use asked::{asked, asked_of};
+pub use data::{Columns, Figure};
+pub use file::{ReportError, ReportFile};
+pub use page::{Block, Page, Panel, Section, Table};
+pub use plots::plot_names;
+pub use run_page::{comparison, run_page};
+pub use thin::{spread, thin};
+pub use trace::{Traces, to_trace};

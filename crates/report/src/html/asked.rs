@@ -1,0 +1,154 @@
+//! What an experiment asks, in words.
+
+use farpath_experiment::{Experiment, FlowSpec, Opener, Scenario, Stack};
+use farpath_path::{Direction, ElementKind, ElementSpec, PacketCount, PerDirection, QueueLimit};
+use farpath_run::{Asked, AskedPoint, Results};
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+/// What an experiment of so many runs asks.
+pub fn asked(experiment: &Experiment, runs: u64) -> Asked {
+    let published = |index: usize| -> BTreeMap<String, f64> {
+        let columns = experiment.published.iter().flat_map(|published| &published.columns);
+        let known = columns.filter_map(|column| {
+            Some((column.name.to_owned(), column.values.get(index).copied().flatten()?.as_f64()))
+        });
+        known.collect()
+    };
+    let points = experiment.points().iter().map(|point| AskedPoint {
+        swept: point.swept.clone(),
+        published: published(point.index),
+        warnings: point.scenario.warnings.clone(),
+    });
+    let first = &experiment.points()[0].scenario;
+    Asked {
+        title: experiment.title.clone(),
+        runs,
+        path: first.path.iter().map(element).collect(),
+        ends: ends(first),
+        axes: experiment.axes.iter().map(|axis| axis.keys.clone()).collect(),
+        published_source: experiment.published.as_ref().map(|published| published.source.clone()),
+        points: points.collect(),
+    }
+}
+
+/// What the experiment of a results folder asked, as far as the folder says.
+pub fn asked_of(results: &Results) -> Asked {
+    if let Some(asked) = results.asked() {
+        return asked.clone();
+    }
+    // Written before folders said it: the title is in the file, and a point is known by its changes.
+    let table: toml::Table = results.experiment().parse().unwrap_or_default();
+    let title = table.get("title").and_then(toml::Value::as_str).unwrap_or("Results");
+    let mut points = Vec::new();
+    for (key, provenance) in results.provenances() {
+        let change = |text: &String| {
+            let (key, value) = text.split_once('=').unwrap_or((text, ""));
+            (key.to_owned(), value.to_owned())
+        };
+        let index = usize::try_from(key.point).unwrap_or(usize::MAX);
+        if index == points.len() {
+            let swept = provenance.changes.iter().map(change).collect();
+            points.push(AskedPoint { swept, ..AskedPoint::default() });
+        }
+    }
+    let axes = points.first().map(|first| first.swept.iter().map(|(key, _)| vec![key.clone()]).collect());
+    Asked { title: title.to_owned(), axes: axes.unwrap_or_default(), points, ..Asked::default() }
+}
+
+fn ends(scenario: &Scenario) -> Vec<(String, String)> {
+    let stack = |stack: &Stack| format!("{} ({})", stack.title, stack.name);
+    let (sender, receiver) = (stack(&scenario.sender), stack(&scenario.receiver));
+    let mut ends = match sender == receiver {
+        true => vec![("Both ends".to_owned(), sender)],
+        false => vec![("Sender".to_owned(), sender), ("Receiver".to_owned(), receiver)],
+    };
+    let buffer = format!("{} of receive buffer", scenario.receiver.config.receive.buffer);
+    ends.push(("Receiver's window".to_owned(), buffer));
+    ends.push(("Transfer".to_owned(), transfer(&scenario.flows)));
+    ends.push(("Ends at the latest after".to_owned(), scenario.horizon.to_string()));
+    ends
+}
+
+fn transfer(flows: &[FlowSpec]) -> String {
+    let first = &flows[0];
+    let opener = match first.opener {
+        Opener::Sender => "opened by the sender",
+        Opener::Receiver => "opened by the receiver",
+    };
+    let same = flows.iter().all(|flow| flow.size == first.size);
+    let size = if same { first.size.to_string() } else { "different sizes".to_owned() };
+    let reverse = flows.iter().filter(|flow| flow.direction == Direction::Reverse).count();
+    let ways = match reverse {
+        0 => String::new(),
+        n if n == flows.len() => ", in the reverse direction".to_owned(),
+        n => format!(", {n} of them in the reverse direction"),
+    };
+    match flows.len() {
+        1 => format!("{size}, {opener}{ways}"),
+        n => format!("{n} flows of {size} each, {opener}{ways}")
+            .replace("of different sizes each", "of different sizes"),
+    }
+}
+
+/// One element: its name, and what it does to packets.
+fn element(spec: &ElementSpec) -> String {
+    format!("{}: {}", spec.name, words(&spec.kind))
+}
+
+fn words(kind: &ElementKind) -> String {
+    match kind {
+        ElementKind::Delay { delay } => format!("delay of {}", each_way(delay)),
+        ElementKind::Link { rate, queue, overhead, .. } => {
+            let queue = queue.map(|queue| match queue {
+                QueueLimit::Unlimited => "without limit".to_owned(),
+                QueueLimit::Bytes(bytes) => format!("of {bytes}"),
+                QueueLimit::Packets(packets) => format!("of {packets} packets"),
+            });
+            let framing =
+                if overhead.0 == 0 { String::new() } else { format!(", {overhead} of framing per packet") };
+            format!("link of {}, queue {}{framing}", each_way(rate), each_way(&queue))
+        }
+        ElementKind::Bernoulli { loss_rate, count } => {
+            format!("independent loss of {}{}", each_way(loss_rate), of(*count))
+        }
+        ElementKind::EvenlySpaced { every, count, .. } => {
+            let every = every.map(|every| match every {
+                Some(every) => format!("one packet in {every}"),
+                None => "no packet".to_owned(),
+            });
+            format!("evenly spaced loss of {}{}", each_way(&every), of(*count))
+        }
+        ElementKind::Listed { packets, count } => {
+            let list = |packets: Vec<u64>| match packets.len() {
+                0 => "none".to_owned(),
+                1..=5 => packets.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
+                n => format!("{n} of them"),
+            };
+            format!("loss of listed packets{}: {}", of(*count), each_way(&packets.clone().map(list)))
+        }
+        ElementKind::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad, .. } => format!(
+            "bursts (Gilbert-Elliott): {good_to_bad} good to bad, {bad_to_good} back; loss of {loss_good} and {loss_bad}"
+        ),
+        ElementKind::BitErrors { ber, .. } => format!("bit errors: BER {}", each_way(ber)),
+        ElementKind::Reorder { share, extra_delay } => {
+            format!("reordering: {} held back by {extra_delay}", each_way(share))
+        }
+        ElementKind::Duplicate { share } => format!("duplication of {}", each_way(share)),
+        _ => "element of another kind".to_owned(),
+    }
+}
+
+fn of(count: PacketCount) -> &'static str {
+    match count {
+        PacketCount::All => "",
+        PacketCount::Data => " among those with data",
+    }
+}
+
+fn each_way<T: Display + PartialEq>(value: &PerDirection<T>) -> String {
+    match value.forward == value.reverse {
+        true => format!("{} each way", value.forward),
+        false => format!("{} forward and {} reverse", value.forward, value.reverse),
+    }
+}

@@ -1,0 +1,82 @@
+//! Writes a report: under another name until it is whole, and over nothing but an earlier report.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Why a report cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReportError {
+    /// The file cannot be made, or not be written to its end.
+    #[error("cannot write the report {}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// There is something else.
+    #[error("{}: there is a file that is no report of ours; name another one", path.display())]
+    Occupied {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// Stands in the head of every report.
+pub(super) const GENERATOR: &str = "Farpath report";
+
+/// A report that is being written. Dropped before [`finish`](ReportFile::finish), it leaves nothing behind.
+#[derive(Debug)]
+pub struct ReportFile {
+    path: PathBuf,
+    partial: PathBuf,
+    file: File,
+}
+
+impl ReportFile {
+    /// Takes the name. Whether the report can be written is known after this call, before any run.
+    ///
+    /// # Errors
+    /// The folder is not there or takes no files; or there is a file that is no report.
+    pub fn create(path: impl Into<PathBuf>) -> Result<ReportFile, ReportError> {
+        let path = path.into();
+        let write = |source| ReportError::Write { path: path.clone(), source };
+        match is_report(&path) {
+            Ok(true) => {}
+            Ok(false) => return Err(ReportError::Occupied { path }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(write(source)),
+        }
+        let mut partial = path.clone().into_os_string();
+        partial.push(".partial");
+        let partial = PathBuf::from(partial);
+        let file = File::create(&partial).map_err(write)?;
+        Ok(ReportFile { path, partial, file })
+    }
+
+    /// Writes it, and gives it its name.
+    ///
+    /// # Errors
+    /// The file takes no more, or not its name.
+    pub fn finish(mut self, html: &str) -> Result<(), ReportError> {
+        let written = self.file.write_all(html.as_bytes()).and_then(|()| self.file.sync_all());
+        let renamed = written.and_then(|()| fs::rename(&self.partial, &self.path));
+        renamed.map_err(|source| ReportError::Write { path: self.path.clone(), source })
+    }
+}
+
+impl Drop for ReportFile {
+    fn drop(&mut self) {
+        // Finished, it has another name by now; else there is nothing to be done about a failure here.
+        let _ = fs::remove_file(&self.partial);
+    }
+}
+
+/// Whether a file is a report: it says so at its beginning.
+fn is_report(path: &Path) -> io::Result<bool> {
+    let mut head = Vec::new();
+    File::open(path)?.take(1024).read_to_end(&mut head)?;
+    Ok(String::from_utf8_lossy(&head).contains(GENERATOR))
+}

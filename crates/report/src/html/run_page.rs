@@ -1,0 +1,337 @@
+//! The page of a run or a sweep.
+
+use super::data::{Columns, Figure};
+use super::page::{Block, Page, Panel, Section, Table};
+use super::short;
+use super::trace::{Trace, Traces};
+use crate::terminal::comparison::{ENGINES, participle};
+use crate::terminal::flows::flows_sheet;
+use crate::terminal::layout::Column;
+use crate::terminal::{Caveat, ComparisonRow, ComparisonTable, Published};
+use farpath_run::{Asked, AskedPoint, PointSummary, Run, Statistic};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most flows that the table of flows lists.
+const FLOWS: usize = 400;
+
+/// The most figures of one kind: a sweep over several parameters has one for each value of all but the last.
+const SLICES: usize = 12;
+
+/// Engines side by side, a row for each point that has runs. These come point by point.
+pub fn comparison(asked: &Asked, runs: &[Run]) -> ComparisonTable {
+    let mut summaries = PointSummary::of_runs(runs).into_iter().peekable();
+    let mut of_points: BTreeMap<u64, Vec<&Run>> = BTreeMap::new();
+    for run in runs {
+        of_points.entry(run.point).or_default().push(run);
+    }
+    let mut rows = Vec::new();
+    for (number, point) in (0..).zip(&asked.points) {
+        let Some(runs) = of_points.get(&number) else { continue };
+        // Summaries come in the order of the points too.
+        let summaries = std::iter::from_fn(|| summaries.next_if(|summary| summary.point == number)).collect();
+        rows.push(ComparisonRow {
+            swept: point.swept.iter().map(|(_, value)| value.clone()).collect(),
+            published: Published {
+                transfer_time_s: point.published.get("transfer_time").copied(),
+                goodput_bit_per_s: point.published.get("goodput").copied(),
+                retransmissions: point.published.get("retransmissions").copied(),
+                timeouts: point.published.get("timeouts").copied(),
+            },
+            summaries,
+            caveats: caveats(point, runs),
+        });
+    }
+    let first = asked.points.first().map_or(&[] as &[_], |point| &point.swept);
+    let swept_keys = first.iter().map(|(key, _)| key.clone()).collect();
+    ComparisonTable { title: asked.title.clone(), swept_keys, rows }
+}
+
+/// What to know of a point: of the experiment, then of each engine, each once.
+fn caveats(point: &AskedPoint, runs: &[&Run]) -> Vec<Caveat> {
+    let of_all = point.warnings.iter().map(|text| Caveat { engine: None, text: text.clone() });
+    let mut caveats: Vec<Caveat> = of_all.collect();
+    for runs in runs.chunk_by(|a, b| a.engine == b.engine) {
+        let mut seen: BTreeSet<&str> = point.warnings.iter().map(String::as_str).collect();
+        for text in runs.iter().flat_map(|run| &run.provenance.caveats) {
+            if seen.insert(text) {
+                caveats.push(Caveat { engine: Some(runs[0].engine), text: text.clone() });
+            }
+        }
+    }
+    caveats
+}
+
+/// The page of some runs. Where they are not all that the experiment asks for, it says so before anything else.
+pub fn run_page(asked: &Asked, runs: &[Run], traces: &Traces, complete: bool) -> Page {
+    let comparison = comparison(asked, runs);
+    let mut sheet = comparison.sheet();
+    let caveats = std::mem::take(&mut sheet.caveats);
+    let mut first = Vec::new();
+    if !complete {
+        let of = if asked.runs > 0 {
+            format!("of its {} runs {} are", asked.runs, runs.len())
+        } else {
+            format!("only {} of its runs are", runs.len())
+        };
+        let missing = format!(
+            "The experiment was interrupted: {of} here. Means are over those, and points without a run are missing."
+        );
+        first.push(Block::Notice("Not the whole experiment".to_owned(), vec![missing]));
+    }
+    first.push(Block::Short(short::lines(&comparison)));
+    if !caveats.is_empty() {
+        first.push(Block::Notice("Before you trust these numbers".to_owned(), caveats));
+    }
+    let mut results: Vec<Block> = response_times(asked, &comparison).into_iter().map(Block::Figure).collect();
+    results.push(Block::Table(Table::of(sheet)));
+    if let Some(source) = asked.published_source.as_ref().filter(|_| comparison.has_published()) {
+        results.push(Block::Text(format!("Published: {source}.")));
+    }
+    let mut sections = vec![
+        Section { title: String::new(), blocks: first },
+        Section { title: "What was asked".to_owned(), blocks: vec![Block::Facts(question(asked))] },
+        Section { title: "Results".to_owned(), blocks: results },
+    ];
+    if !traces.traces.is_empty() {
+        sections.push(Section { title: "What happened".to_owned(), blocks: what_happened(asked, traces) });
+    }
+    sections.push(Section { title: "Flows".to_owned(), blocks: flows(asked, runs) });
+    sections.push(Section { title: "Where this comes from".to_owned(), blocks: provenance(asked, runs) });
+    let kind = format!("Farpath {} · report", env!("CARGO_PKG_VERSION"));
+    Page { title: asked.title.clone(), kind, sections }
+}
+
+fn question(asked: &Asked) -> Vec<(String, Vec<String>)> {
+    let mut facts = Vec::new();
+    if !asked.path.is_empty() {
+        facts.push(("Path, from the data sender".to_owned(), asked.path.clone()));
+    }
+    facts.extend(asked.ends.iter().map(|(term, text)| (term.clone(), vec![text.clone()])));
+    let swept: Vec<String> = asked.axes.iter().map(|keys| axis(asked, keys)).collect();
+    if !swept.is_empty() {
+        facts.push(("Swept".to_owned(), swept));
+        if !asked.path.is_empty() {
+            facts
+                .push(("Points".to_owned(), vec![format!("{}; above stands the first", asked.points.len())]));
+        }
+    }
+    facts
+}
+
+/// A swept parameter with its values.
+fn axis(asked: &Asked, keys: &[String]) -> String {
+    let mut values: Vec<String> = Vec::new();
+    for point in &asked.points {
+        let value = slice(point, |key| keys.contains(key));
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    let values = match values.len() {
+        0..=12 => values.join(", "),
+        n => format!("{} values, {} to {}", n, values[0], values[n - 1]),
+    };
+    format!("{}: {values}", keys.join(" with "))
+}
+
+/// A point's values of some keys.
+fn slice(point: &AskedPoint, of: impl Fn(&String) -> bool) -> String {
+    let values = point.swept.iter().filter(|(key, _)| of(key)).map(|(_, value)| value.as_str());
+    values.collect::<Vec<_>>().join(" / ")
+}
+
+/// Transfer time against the last parameter of a sweep, one figure for each combination of the others.
+fn response_times(asked: &Asked, comparison: &ComparisonTable) -> Vec<Figure> {
+    let Some(keys) = asked.axes.last().filter(|_| comparison.rows.len() > 1) else { return Vec::new() };
+    let is_last = |key: &String| keys.contains(key);
+    let mut slices: Vec<(String, Vec<Mark>)> = Vec::new();
+    for row in &comparison.rows {
+        let point = AskedPoint {
+            swept: comparison.swept_keys.iter().cloned().zip(row.swept.iter().cloned()).collect(),
+            ..AskedPoint::default()
+        };
+        let others: Vec<String> = point
+            .swept
+            .iter()
+            .filter(|(key, _)| !is_last(key))
+            .map(|(key, value)| format!("{key} {value}"))
+            .collect();
+        let others = others.join(", ");
+        let marks = marks(row, &slice(&point, is_last));
+        match slices.iter_mut().find(|(name, _)| *name == others) {
+            Some((_, known)) => known.extend(marks),
+            None => slices.push((others, marks)),
+        }
+    }
+    slices.retain(|(_, marks)| !marks.is_empty());
+    let all = slices.len();
+    slices.truncate(SLICES);
+    let figure = |(others, marks): (String, Vec<Mark>)| {
+        let at = if others.is_empty() { String::new() } else { format!(", {others}") };
+        let left_out = if all > SLICES {
+            format!(" {SLICES} of {all} such figures are shown; the table has all.")
+        } else {
+            String::new()
+        };
+        let mut who: Vec<&str> = Vec::new();
+        for mark in &marks {
+            if !who.contains(&mark.who) {
+                who.push(mark.who);
+            }
+        }
+        let column = |of: fn(&Mark) -> Option<f64>| marks.iter().map(of).collect::<Vec<_>>();
+        let mut set = vec![
+            ("/encoding/x/axis/title", keys.join(" with ").into()),
+            ("/encoding/color/legend/values", who.into()),
+        ];
+        if marks.iter().all(|mark| mark.interval.is_none()) {
+            set.push(("/layer/0", serde_json::Value::Null));
+        }
+        Figure {
+            plot: "response-time",
+            title: format!("Response time against {}{at}", keys.join(" with ")),
+            caption: format!(
+                "Transfer time of completed transfers: mean over the seeds, and its 95 % confidence interval \
+                 where it is wider than the mark.{left_out}"
+            ),
+            set,
+            data: vec![(
+                "points",
+                Columns::default()
+                    .texts("point", marks.iter().map(|mark| &mark.point))
+                    .texts("who", marks.iter().map(|mark| mark.who))
+                    .numbers("time_s", column(|mark| Some(mark.value)))
+                    .numbers("low_s", column(|mark| mark.interval.map(|half| mark.value - half)))
+                    .numbers("high_s", column(|mark| mark.interval.map(|half| mark.value + half))),
+            )],
+        }
+    };
+    slices.into_iter().map(figure).collect()
+}
+
+/// One value in a figure.
+struct Mark {
+    point: String,
+    who: &'static str,
+    value: f64,
+    /// Half of it.
+    interval: Option<f64>,
+}
+
+fn marks(row: &ComparisonRow, point: &str) -> Vec<Mark> {
+    let published = row.published.transfer_time_s.map(|value| Mark {
+        point: point.to_owned(),
+        who: "published",
+        value,
+        interval: None,
+    });
+    let of_engines = ENGINES.into_iter().filter_map(|engine| {
+        let statistic: Statistic = row.summaries.iter().find(|s| s.engine == engine)?.transfer_time_s?;
+        Some(Mark {
+            point: point.to_owned(),
+            who: participle(engine),
+            value: statistic.mean,
+            // A logarithmic axis has no place for zero: an interval that reaches it stops short.
+            interval: statistic.ci95().map(|half| half.min(statistic.mean * 0.99)),
+        })
+    });
+    published.into_iter().chain(of_engines).filter(|mark| mark.value > 0.0).collect()
+}
+
+/// How a run is called: where it is in the sweep, and its seed.
+fn label(asked: &Asked, trace: &Trace) -> String {
+    let key = trace.key;
+    let point = usize::try_from(key.point).ok().and_then(|point| asked.points.get(point));
+    let mut parts: Vec<String> =
+        point.iter().flat_map(|point| &point.swept).map(|(key, value)| format!("{key} {value}")).collect();
+    parts.push(participle(key.engine).to_owned());
+    parts.extend(key.seed.map(|seed| format!("seed {seed}")));
+    parts.join(" · ")
+}
+
+fn what_happened(asked: &Asked, traces: &Traces) -> Vec<Block> {
+    let mut panels = Vec::new();
+    for trace in &traces.traces {
+        let run = label(asked, trace);
+        let several = trace.flows_in_all > 1;
+        for (place, (flow, figures)) in trace.flows.iter().enumerate() {
+            let together = if place == 0 { trace.together.as_slice() } else { &[] };
+            panels.push(Panel {
+                label: if several { format!("{run} · flow {flow}") } else { run.clone() },
+                blocks: together.iter().chain(figures).cloned().map(Block::Figure).collect(),
+            });
+        }
+    }
+    let runs = traces.traces.len();
+    let mut about = match runs {
+        1 => "One run in detail.".to_owned(),
+        n => format!("{n} runs in detail: of a point, the one with the first seed."),
+    };
+    if let Some(trace) = traces.traces.iter().find(|trace| trace.flows_in_all > trace.flows.len()) {
+        about += &format!(" Of {} flows the first {} are shown.", trace.flows_in_all, trace.flows.len());
+    }
+    vec![Block::Text(about), Block::Choice(panels)]
+}
+
+fn flows(asked: &Asked, runs: &[Run]) -> Vec<Block> {
+    let all: Vec<_> = runs.iter().flat_map(|run| run.flows.iter().map(move |flow| (run, flow))).collect();
+    let shown = &all[..all.len().min(FLOWS)];
+    let mut sheet = flows_sheet(shown);
+    if asked.points.len() > 1 {
+        let place = |run: &Run| {
+            let point = asked.points.get(usize::try_from(run.point).ok()?)?;
+            Some(slice(point, |_| true))
+        };
+        let keys: Vec<&str> = asked.points[0].swept.iter().map(|(key, _)| key.as_str()).collect();
+        sheet.heads.retain(|column| column.header != "point");
+        sheet
+            .heads
+            .insert(0, Column::right(keys.join(" / "), shown.iter().map(|(run, _)| place(run)).collect()));
+    }
+    let mut blocks = vec![Block::Table(Table::of(sheet))];
+    if shown.len() < all.len() {
+        blocks.push(Block::Text(format!(
+            "The first {} of {} flows; `--out` keeps all of them, as Parquet.",
+            shown.len(),
+            all.len()
+        )));
+    }
+    match all.len() {
+        0..=12 => blocks,
+        n => vec![Block::Folded(format!("{n} flows"), blocks)],
+    }
+}
+
+fn provenance(asked: &Asked, runs: &[Run]) -> Vec<Block> {
+    let mut engines: BTreeMap<&str, (BTreeSet<&str>, u64, BTreeSet<u64>)> = BTreeMap::new();
+    for run in runs {
+        let (versions, count, seeds) = engines.entry(run.engine.name()).or_default();
+        versions.insert(&run.provenance.version);
+        *count += 1;
+        seeds.extend(run.seed);
+    }
+    let engine = |(name, (versions, count, seeds)): (&str, (BTreeSet<&str>, u64, BTreeSet<u64>))| {
+        let versions = versions.into_iter().collect::<Vec<_>>().join(", ");
+        let runs = if count == 1 { "1 run".to_owned() } else { format!("{count} runs") };
+        let seeds = match (seeds.first(), seeds.last()) {
+            (Some(first), Some(last)) if first == last => format!(", seed {first}"),
+            (Some(first), Some(last)) => format!(", seeds {first} to {last}"),
+            _ => String::new(),
+        };
+        format!("{name}: {runs}{seeds}, Farpath {versions}")
+    };
+    let mut facts = vec![("Runs".to_owned(), engines.into_iter().map(engine).collect())];
+    // A sweep's own changes are in the tables; what is common to all points was asked for beside the file.
+    if let Some(first) = runs.first() {
+        let swept = asked.points.first().map_or(0, |point| point.swept.len());
+        let given = &first.provenance.changes[..first.provenance.changes.len().saturating_sub(swept)];
+        if !given.is_empty() {
+            facts.push(("Changed from the file".to_owned(), given.to_vec()));
+        }
+    }
+    let mut blocks = vec![Block::Facts(facts)];
+    if let Some(first) = runs.first() {
+        blocks.push(Block::Source("The experiment".to_owned(), first.provenance.experiment.to_string()));
+    }
+    blocks
+}

@@ -1,0 +1,224 @@
+//! What happened in some runs, flow by flow: windows, time-sequence graph, rates, round-trip times, queue.
+
+mod sequence;
+
+use super::data::{Columns, Figure, seconds};
+use super::thin::{Sample, thin};
+use farpath_run::{Engine, FlowRow, Metric, Run, RunKey, SeriesRow};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most runs whose traces are shown: the report stays a few MB.
+const RUNS: usize = 12;
+
+/// The most flows of a run whose traces are shown.
+const FLOWS: usize = 3;
+
+/// The most flows whose rates stand in one figure.
+const RATES: usize = 8;
+
+/// Intervals of time that a line is thinned to, four points each.
+const INTERVALS: usize = 300;
+
+/// Intervals that rates are averaged over, about so many.
+const RATE_INTERVALS: u64 = 150;
+
+/// Of these runs those whose traces are shown: of every point the first with a seed, or of some points, from the
+/// first to the last, where there are too many.
+pub fn to_trace(keys: impl IntoIterator<Item = RunKey>) -> BTreeSet<RunKey> {
+    let mut first: BTreeMap<(u64, Engine), RunKey> = BTreeMap::new();
+    for key in keys.into_iter().filter(|key| key.engine != Engine::Predict) {
+        let known = first.entry((key.point, key.engine)).or_insert(key);
+        *known = key.min(*known);
+    }
+    let keys: Vec<RunKey> = first.into_values().collect();
+    match keys.len() {
+        0..=RUNS => keys.into_iter().collect(),
+        many => (0..RUNS).map(|i| keys[i * (many - 1) / (RUNS - 1)]).collect(),
+    }
+}
+
+/// The figures of one run.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Trace {
+    pub key: RunKey,
+    /// Of all its flows together.
+    pub together: Vec<Figure>,
+    /// Of each flow that is shown.
+    pub flows: Vec<(u32, Vec<Figure>)>,
+    pub flows_in_all: usize,
+}
+
+/// Collects the traces of the runs that are shown, thinned at once.
+#[derive(Debug, Clone, Default)]
+pub struct Traces {
+    wanted: BTreeSet<RunKey>,
+    pub(super) traces: Vec<Trace>,
+}
+
+impl Traces {
+    /// Of these runs; see [`to_trace`].
+    pub fn of(wanted: BTreeSet<RunKey>) -> Traces {
+        Traces { wanted, traces: Vec::new() }
+    }
+
+    /// Takes what a run recorded, if it is one of those shown and recorded anything.
+    pub fn add(&mut self, run: &Run) {
+        let recorded = !run.series.is_empty() || !run.segments.is_empty();
+        if recorded && self.wanted.contains(&run.key()) {
+            self.traces.push(trace(run));
+        }
+    }
+}
+
+fn trace(run: &Run) -> Trace {
+    let mut together = Vec::new();
+    if run.flows.len() > 1 {
+        let numbers: Vec<u32> = run.flows.iter().take(RATES).map(|flow| flow.flow).collect();
+        together.extend(rates(&run.series, &numbers, run.flows.len()));
+    }
+    let flows = run.flows.iter().take(FLOWS).map(|flow| (flow.flow, figures(run, flow)));
+    Trace { key: run.key(), together, flows: flows.collect(), flows_in_all: run.flows.len() }
+}
+
+fn figures(run: &Run, flow: &FlowRow) -> Vec<Figure> {
+    let series: Vec<SeriesRow> = run.series.iter().filter(|row| row.flow == flow.flow).copied().collect();
+    let mut figures = Vec::new();
+    figures.extend(windows(&series));
+    figures.extend(sequence::figure(flow, &run.segments));
+    figures.extend(rates(&series, &[flow.flow], 1));
+    figures.extend(rtt(&series));
+    figures.extend(queue(&series));
+    figures
+}
+
+/// One metric of a flow's series.
+fn samples(series: &[SeriesRow], metric: Metric) -> Vec<Sample<u64>> {
+    series.iter().filter(|row| row.metric == metric).map(|row| (row.time.as_nanos(), row.value)).collect()
+}
+
+/// Some metrics as one table, thinned, in `value` the values times `scale`; and what to say of the thinning.
+fn lines(
+    series: &[SeriesRow],
+    metrics: &[Metric],
+    value: &'static str,
+    scale: f64,
+) -> Option<(Columns, String)> {
+    let mut rows: Vec<(u64, Metric, u64)> = Vec::new();
+    let mut recorded = 0;
+    for &metric in metrics {
+        let samples = samples(series, metric);
+        recorded += samples.len();
+        rows.extend(thin(&samples, INTERVALS).into_iter().map(|(time, value)| (time, metric, value)));
+    }
+    let columns = Columns::default()
+        .numbers("time_s", rows.iter().map(|row| seconds(row.0)))
+        .texts("metric", rows.iter().map(|row| row.1.name()))
+        .numbers(value, rows.iter().map(|row| row.2 as f64 * scale));
+    (!rows.is_empty()).then(|| (columns, thinned(rows.len(), recorded)))
+}
+
+/// A sentence for a caption.
+fn thinned(drawn: usize, recorded: usize) -> String {
+    match drawn == recorded {
+        true => String::new(),
+        false => format!(
+            " Drawn from {drawn} of {recorded} recorded values: the first, lowest, highest and last of each of \
+             {INTERVALS} intervals of time."
+        ),
+    }
+}
+
+fn windows(series: &[SeriesRow]) -> Option<Figure> {
+    let metrics = [Metric::FlightSize, Metric::Ssthresh, Metric::Cwnd];
+    let (columns, thinned) = lines(series, &metrics, "bytes", 1.0)?;
+    Some(Figure {
+        plot: "windows",
+        title: "Congestion window".to_owned(),
+        caption: format!(
+            "cwnd, ssthresh (from its first value on) and flight_size, what is sent and not cumulatively \
+             acknowledged.{thinned}"
+        ),
+        set: Vec::new(),
+        data: vec![("windows", columns)],
+    })
+}
+
+fn rtt(series: &[SeriesRow]) -> Option<Figure> {
+    let metrics = [Metric::RttSample, Metric::Srtt, Metric::Rto];
+    let (columns, thinned) = lines(series, &metrics, "value_s", 1e-9)?;
+    Some(Figure {
+        plot: "rtt",
+        title: "Round-trip time and retransmission timeout".to_owned(),
+        caption: format!("RTT samples at the sender, SRTT, and RTO with its back-off.{thinned}"),
+        set: Vec::new(),
+        data: vec![("rtt", columns)],
+    })
+}
+
+fn queue(series: &[SeriesRow]) -> Option<Figure> {
+    let (columns, thinned) = lines(series, &[Metric::Queue], "bytes", 1.0)?;
+    Some(Figure {
+        plot: "queue",
+        title: "Queue".to_owned(),
+        caption: format!("The longest queue on the path, in the direction of the data.{thinned}"),
+        set: Vec::new(),
+        data: vec![("queue", columns)],
+    })
+}
+
+/// What the receiving applications read, per interval of time.
+fn rates(series: &[SeriesRow], flows: &[u32], of: usize) -> Option<Figure> {
+    let last =
+        series.iter().filter(|row| row.metric == Metric::Delivered).map(|row| row.time.as_nanos()).max()?;
+    let interval = round_up(last / RATE_INTERVALS);
+    let (mut times, mut rates, mut names) = (Vec::new(), Vec::new(), Vec::new());
+    for &flow in flows {
+        let samples: Vec<Sample<u64>> = series
+            .iter()
+            .filter(|row| row.flow == flow && row.metric == Metric::Delivered)
+            .map(|row| (row.time.as_nanos(), row.value))
+            .collect();
+        let (mut next, mut read) = (0, 0);
+        // One interval more than there is anything in: the line comes down again.
+        for i in 0..=last / interval + 1 {
+            let (start, end) = (i * interval, (i + 1) * interval);
+            let before = read;
+            while let Some((_, value)) = samples.get(next).filter(|(time, _)| *time < end) {
+                read = *value;
+                next += 1;
+            }
+            times.push(seconds(start));
+            rates.push((read - before) as f64 * 8.0 / seconds(interval));
+            names.push(format!("flow {flow}"));
+        }
+    }
+    let which = match flows.len() < of {
+        true => format!(" The first {} of {of} flows.", flows.len()),
+        false => String::new(),
+    };
+    Some(Figure {
+        plot: "received-rate",
+        title: if of > 1 { "Received rate of each flow" } else { "Received rate" }.to_owned(),
+        caption: format!(
+            "New application bytes that the receiver reads, averaged over {}.{which}",
+            farpath_units::Duration::from_nanos(interval)
+        ),
+        set: if of > 1 { Vec::new() } else { vec![("/encoding/color/legend", serde_json::Value::Null)] },
+        data: vec![(
+            "rates",
+            Columns::default().numbers("time_s", times).numbers("bit_per_s", rates).texts("flow", names),
+        )],
+    })
+}
+
+/// The next of 1, 2, 5, 10, 20 ... that is not below; at least one.
+fn round_up(ns: u64) -> u64 {
+    let mut power: u64 = 1;
+    while power.saturating_mul(10) < ns {
+        power *= 10;
+    }
+    [1, 2, 5, 10].into_iter().map(|step| power.saturating_mul(step)).find(|&step| step >= ns).unwrap_or(ns)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+//! The time-sequence graph of a flow, as its sender sees it, with what was dropped on the way.
+
+use super::super::data::{Columns, Figure, seconds};
+use super::super::thin::{Sample, spread, thin};
+use super::INTERVALS;
+use farpath_run::{FlowRow, SegmentEvent, SegmentRow};
+
+/// The most marks of one kind that are drawn.
+const MARKS: usize = 1000;
+
+/// Control bits.
+const FIN: u8 = 1;
+const SYN: u8 = 2;
+const ACK: u8 = 16;
+
+/// What goes beyond data sent and acknowledged.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Mark {
+    pub time: u64,
+    pub position: u64,
+    pub event: &'static str,
+    pub cause: String,
+}
+
+/// A flow's segments as positions in its stream.
+#[derive(Debug, Default)]
+pub(super) struct Sequence {
+    pub sent: Vec<Sample<u64>>,
+    pub acked: Vec<Sample<u64>>,
+    pub marks: Vec<Mark>,
+}
+
+/// Sequence numbers wrap, positions do not: the one that is nearest to the last.
+struct Positions {
+    first: Option<u32>,
+    last: u64,
+}
+
+impl Positions {
+    /// The position of a sequence number; 0 is the first byte of data, and what comes before it.
+    fn of(&mut self, seq: u32) -> u64 {
+        let Some(first) = self.first else { return 0 };
+        let ahead = seq.wrapping_sub(first).wrapping_sub(self.last as u32) as i32;
+        let position = self.last.saturating_add_signed(ahead.into());
+        self.last = self.last.max(position);
+        position
+    }
+}
+
+impl Sequence {
+    pub fn of(flow: &FlowRow, segments: &[SegmentRow]) -> Sequence {
+        let mut sequence = Sequence::default();
+        let mine = || segments.iter().filter(|row| row.flow == flow.flow);
+        // The SYN takes the number before the first byte.
+        let syn = mine().find(|row| row.direction == flow.direction && row.flags & SYN != 0);
+        let first = syn.map(|row| row.seq.wrapping_add(1));
+        let mut positions = Positions { first, last: 0 };
+        let mut sender = Sender::default();
+        for row in mine() {
+            let time = row.time.as_nanos();
+            let to_sender = row.direction != flow.direction;
+            let mut mark = |position, event| {
+                let cause = row.cause.as_deref().unwrap_or_default().to_owned();
+                sequence.marks.push(Mark { time, position, event, cause });
+            };
+            match row.event {
+                SegmentEvent::Dropped if row.flags & SYN != 0 => mark(0, "SYN dropped"),
+                SegmentEvent::Dropped if to_sender => mark(positions.of(row.ack), "ACK dropped"),
+                SegmentEvent::Dropped => mark(positions.of(row.seq), "data dropped"),
+                SegmentEvent::Sent if !to_sender && row.len > 0 => {
+                    let position = positions.of(row.seq);
+                    sender.sent = sender.sent.max(position + u64::from(row.len));
+                    match row.retransmission {
+                        true => mark(position, "retransmission"),
+                        false => sequence.sent.push((time, position)),
+                    }
+                }
+                SegmentEvent::Received if to_sender && row.flags & (ACK | SYN) == ACK => {
+                    let position = positions.of(row.ack);
+                    if sender.is_duplicate(row, position) {
+                        mark(position, "duplicate ACK");
+                    }
+                    if position > sender.acked {
+                        sender.acked = position;
+                        sequence.acked.push((time, position));
+                    }
+                    sender.window = Some(row.window);
+                    sender.sack.clone_from(&row.sack);
+                }
+                _ => {}
+            }
+        }
+        sequence
+    }
+}
+
+/// What a sender knows of what it has sent.
+#[derive(Debug, Default)]
+struct Sender {
+    sent: u64,
+    acked: u64,
+    window: Option<u16>,
+    sack: Vec<(u32, u32)>,
+}
+
+impl Sender {
+    /// RFC 5681 §2: data are outstanding, the ACK carries none, no SYN or FIN, acknowledges what is acknowledged, and
+    /// announces the window that is known. With SACK it is one that reports what was not known (RFC 6675 §2).
+    fn is_duplicate(&self, row: &SegmentRow, position: u64) -> bool {
+        let says_it = match row.sack.is_empty() {
+            true => self.window == Some(row.window),
+            false => self.sack != row.sack,
+        };
+        self.sent > self.acked
+            && row.len == 0
+            && row.flags & (SYN | FIN) == 0
+            && position == self.acked
+            && says_it
+    }
+}
+
+pub(super) fn figure(flow: &FlowRow, segments: &[SegmentRow]) -> Option<Figure> {
+    let Sequence { sent, acked, marks } = Sequence::of(flow, segments);
+    if sent.is_empty() && marks.is_empty() {
+        return None;
+    }
+    let mut caption =
+        "Blue: where each segment of new data begins, when the sender sends it. Green: what has been acknowledged. \
+         Drag to move, Shift and wheel to zoom, double-click to come back; a mark says what it is."
+            .to_owned();
+    let mut drawn: Vec<Mark> = Vec::new();
+    let mut events: Vec<&str> = vec!["data sent", "acknowledged"];
+    for event in ["retransmission", "duplicate ACK", "data dropped", "ACK dropped", "SYN dropped"] {
+        let all: Vec<&Mark> = marks.iter().filter(|mark| mark.event == event).collect();
+        if all.is_empty() {
+            continue;
+        }
+        events.push(event);
+        if all.len() > MARKS {
+            caption += &format!(" {MARKS} of {} marks `{event}` are drawn, evenly chosen.", all.len());
+        }
+        drawn.extend(spread(&all, MARKS).into_iter().cloned());
+    }
+    let points = |samples: &[Sample<u64>]| {
+        Columns::default()
+            .numbers("time_s", samples.iter().map(|sample| seconds(sample.0)))
+            .numbers("bytes", samples.iter().map(|sample| sample.1 as f64))
+    };
+    let recorded = sent.len() + acked.len();
+    let (sent, acked) = (thin(&sent, INTERVALS), thin(&acked, INTERVALS));
+    caption += &super::thinned(sent.len() + acked.len(), recorded);
+    let events_table = Columns::default()
+        .numbers("time_s", drawn.iter().map(|mark| seconds(mark.time)))
+        .numbers("bytes", drawn.iter().map(|mark| mark.position as f64))
+        .texts("event", drawn.iter().map(|mark| mark.event))
+        .texts("cause", drawn.iter().map(|mark| mark.cause.as_str()));
+    let legends = ["/layer/2/encoding/color/legend/values", "/layer/2/encoding/shape/legend/values"];
+    let mut set = legends.map(|pointer| (pointer, events.clone().into())).to_vec();
+    let empty =
+        [("/layer/0", acked.is_empty()), ("/layer/1", sent.is_empty()), ("/layer/2", drawn.is_empty())];
+    set.extend(
+        empty.into_iter().filter(|(_, empty)| *empty).map(|(layer, _)| (layer, serde_json::Value::Null)),
+    );
+    Some(Figure {
+        plot: "time-sequence",
+        title: "Time-sequence graph".to_owned(),
+        caption,
+        set,
+        data: vec![("sent", points(&sent)), ("acked", points(&acked)), ("events", events_table)],
+    })
+}
