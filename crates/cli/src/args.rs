@@ -20,6 +20,8 @@ pub enum Command {
     Predict(OneEngineArgs),
     /// Run an experiment on the packet-level simulator alone
     Simulate(SimulateArgs),
+    /// Make the report of a results folder: one HTML file that needs no network
+    Report(ReportArgs),
     /// Check the claims of papers: published beside reproduced
     Papers(PapersArgs),
     /// List the TCP stacks that ship, or print one
@@ -109,9 +111,12 @@ pub struct CommonArgs {
     /// Change a value of the file, such as `path.loss=1%` or `sender.rto.min=300ms`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_override)]
     pub set: Vec<Override>,
-    /// Write the result tables into this folder, as Parquet
+    /// Write the result tables into this folder, as Parquet, and a report of them as HTML
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Write a report with figures into this file: HTML that needs no network
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
     /// Print one row for each flow, in place of one for each point
     #[arg(long)]
     pub flows: bool,
@@ -121,6 +126,16 @@ pub struct CommonArgs {
     /// Worker threads [default: one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+}
+
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Folder that `--out` wrote
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Where to write it [default: report.html in the folder]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -21,6 +21,9 @@ pub enum CliError {
     /// Results cannot be written.
     #[error(transparent)]
     Results(#[from] farpath_run::ResultsError),
+    /// A report cannot be written.
+    #[error(transparent)]
+    Report(#[from] farpath_report::html::ReportError),
     /// A paper cannot be checked.
     #[error(transparent)]
     Paper(#[from] farpath_report::papers::PaperError),

@@ -9,6 +9,7 @@ mod interrupt;
 mod output;
 mod papers;
 mod progress;
+mod report;
 mod run;
 mod shelf;
 
@@ -43,6 +44,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Predict(args) => run::run(&args.with(EngineName::Predict)),
         Command::Simulate(args) => run::run(&args.with(EngineName::Simulate)),
+        Command::Report(args) => report::report(&args),
         Command::Papers(args) => papers::papers(&args),
         Command::Stacks(args) => shelf::stacks(&args),
         Command::Paths(args) => shelf::paths(&args),

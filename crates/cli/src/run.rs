@@ -2,13 +2,14 @@
 
 use crate::args::{CommonArgs, RunArgs};
 use crate::error::CliError;
-use crate::{Ending, interrupt, output, progress};
+use crate::{Ending, interrupt, output, progress, report};
 use farpath_engine::{CaptureDir, EngineError, jobs, run_all_captured};
 use farpath_experiment::{Experiment, Override, Point, shipped_experiments};
-use farpath_report::terminal::{Caveat, ComparisonRow, ComparisonTable, Published, flows_table};
-use farpath_run::{Engine, PointSummary, ResultsDir, Run, write_flow_lines};
+use farpath_report::html::{self, ReportFile, Traces};
+use farpath_report::terminal::flows_table;
+use farpath_run::{Asked, Engine, PointSummary, ResultsDir, Run, write_flow_lines};
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::io::Write;
 
 /// Runs the experiment and prints what came out.
@@ -28,7 +29,10 @@ pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
         }
     }
     warn_of_lost_traces(&experiment, common);
-    let jobs = jobs(&experiment, &engines);
+    let mut jobs = jobs(&experiment, &engines);
+    let wants_report = common.out.is_some() || common.report.is_some();
+    let traced = if wants_report { report::trace(&experiment, &mut jobs) } else { BTreeSet::new() };
+    let asked = html::asked(&experiment, jobs.len() as u64);
     let engine_error = |source| CliError::Engine { file: common.file.clone(), source };
     let captures = args.capture.capture.as_ref();
     let captures = captures
@@ -36,6 +40,11 @@ pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
         .transpose()
         .map_err(|error| engine_error(error.into()))?;
     let mut results = common.out.as_ref().map(ResultsDir::create).transpose()?;
+    if let Some(results) = &mut results {
+        results.describe(asked.clone());
+    }
+    let report_file = common.report.as_ref().map(ReportFile::create).transpose()?;
+    let mut traces = Traces::of(traced);
 
     let bar = progress::bar(jobs.len() as u64, "runs");
     let mut runs = Vec::with_capacity(jobs.len());
@@ -43,6 +52,7 @@ pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
         if let Some(results) = &mut results {
             results.append(&run).map_err(Stop::Results)?;
         }
+        traces.add(&run);
         // Traces are in the files; a sweep's would not fit into memory.
         run.series = Vec::new();
         run.segments = Vec::new();
@@ -57,10 +67,16 @@ pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
     })?;
     let complete = runs.len() == jobs.len();
     // Stopped before the first run was done, there is nothing to put in the place of earlier results.
-    if let Some(results) = results.filter(|_| !runs.is_empty()) {
-        results.finish(complete)?;
+    if !runs.is_empty() {
+        if let Some(results) = results {
+            results.finish(complete)?;
+        }
+        if wants_report {
+            let files = [report_file, common.out.as_deref().map(report::create_in).transpose()?];
+            report::write(&asked, &runs, &traces, complete, files.into_iter().flatten())?;
+        }
     }
-    print(&experiment, &runs, common)?;
+    print(&experiment, &asked, &runs, common)?;
     if !complete {
         eprintln!("farpath: interrupted: {} of {} runs are shown", runs.len(), jobs.len());
         return Ok(Ending::Interrupted);
@@ -71,8 +87,10 @@ pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
 /// Says so where an experiment records what is written nowhere.
 fn warn_of_lost_traces(experiment: &Experiment, args: &CommonArgs) {
     let records = |point: &Point| point.scenario.output.series || point.scenario.output.segments;
-    if args.out.is_none() && experiment.points().iter().any(records) {
-        eprintln!("farpath: the experiment records series or segments; they are kept only with --out DIR");
+    if args.out.is_none() && args.report.is_none() && experiment.points().iter().any(records) {
+        eprintln!(
+            "farpath: the experiment records series or segments; they are kept only with --out DIR, and shown with --report FILE"
+        );
     }
 }
 
@@ -114,7 +132,7 @@ fn load(args: &CommonArgs) -> Result<Experiment, CliError> {
     }
 }
 
-fn print(experiment: &Experiment, runs: &[Run], args: &CommonArgs) -> Result<(), CliError> {
+fn print(experiment: &Experiment, asked: &Asked, runs: &[Run], args: &CommonArgs) -> Result<(), CliError> {
     match (args.json, args.flows) {
         (true, true) => {
             let mut out = output::stdout();
@@ -137,7 +155,7 @@ fn print(experiment: &Experiment, runs: &[Run], args: &CommonArgs) -> Result<(),
                 output::print(&format!("Note: {text}"))?;
             }
         }
-        (false, false) => output::print(&comparison(experiment, runs).render(output::width()))?,
+        (false, false) => output::print(&html::comparison(asked, runs).render(output::width()))?,
     }
     Ok(())
 }
@@ -163,42 +181,4 @@ fn summary_json(experiment: &Experiment, summary: &PointSummary, runs: &[Run]) -
         object.insert("caveats".to_owned(), caveats.into());
     }
     json
-}
-
-fn comparison(experiment: &Experiment, runs: &[Run]) -> ComparisonTable {
-    let mut summaries = PointSummary::of_runs(runs).into_iter().peekable();
-    let mut of_points: BTreeMap<u64, Vec<&Run>> = BTreeMap::new();
-    for run in runs {
-        of_points.entry(run.point).or_default().push(run);
-    }
-    let printed =
-        |index: usize, name: &str| Some(experiment.published.as_ref()?.value(name, index)?.as_f64());
-    let mut rows = Vec::new();
-    for point in experiment.points() {
-        let number = point.index as u64;
-        let Some(runs) = of_points.get(&number) else { continue };
-        // Summaries come in the order of the points too.
-        let summaries = std::iter::from_fn(|| summaries.next_if(|summary| summary.point == number)).collect();
-        let warnings = &point.scenario.warnings;
-        let mut notes: Vec<Caveat> =
-            warnings.iter().map(|text| Caveat { engine: None, text: text.clone() }).collect();
-        for runs in runs.chunk_by(|a, b| a.engine == b.engine) {
-            let own =
-                caveats(runs.iter().copied()).filter(|text| !warnings.iter().any(|known| known == text));
-            notes.extend(own.map(|text| Caveat { engine: Some(runs[0].engine), text: text.to_owned() }));
-        }
-        rows.push(ComparisonRow {
-            swept: point.swept.iter().map(|(_, value)| value.clone()).collect(),
-            published: Published {
-                transfer_time_s: printed(point.index, "transfer_time"),
-                goodput_bit_per_s: printed(point.index, "goodput"),
-                retransmissions: printed(point.index, "retransmissions"),
-                timeouts: printed(point.index, "timeouts"),
-            },
-            summaries,
-            caveats: notes,
-        });
-    }
-    let swept_keys = experiment.points()[0].swept.iter().map(|(key, _)| key.clone()).collect();
-    ComparisonTable { title: experiment.title.clone(), swept_keys, rows }
 }

@@ -1,0 +1,127 @@
+//! Reports as files: where they are written, over what, and of which results there are none.
+
+use assert_cmd::Command;
+use std::fs;
+use std::path::Path;
+
+fn run(args: &[&str]) -> (String, String, i32) {
+    let output =
+        Command::cargo_bin("farpath").expect("built").args(args).output().expect("the command starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (text(output.stdout), text(output.stderr), output.status.code().expect("it exits"))
+}
+
+/// A folder with the results of a short run, and its name.
+fn results() -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = folder.path().join("results").to_str().expect("UTF-8").to_owned();
+    let (_, err, code) = run(&["run", "single-drop", "--out", &name]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    (folder, name)
+}
+
+fn refused(args: &[&str], words: &[&str]) {
+    let (out, err, code) = run(args);
+    assert_eq!((code, out.as_str()), (2, ""), "{args:?}: {err}");
+    for word in words {
+        assert!(err.contains(word), "`{word}` is not in: {err}");
+    }
+}
+
+#[test]
+fn the_report_of_a_folder_is_the_one_that_the_run_wrote() {
+    let (folder, name) = results();
+    let report = Path::new(&name).join("report.html");
+    let written = fs::read_to_string(&report).expect("--out writes it");
+    let other = folder.path().join("other.html");
+    let (out, err, code) = run(&["report", &name, "--out", other.to_str().expect("UTF-8")]);
+    assert_eq!((code, err.as_str(), out.trim_end()), (0, "", other.to_str().expect("UTF-8")));
+    assert!(fs::read_to_string(&other).expect("written") == written, "another report of the same runs");
+    assert_eq!(run(&["report", &name]).2, 0, "over the earlier report");
+    for word in
+        ["One segment lost at a full window", "Time-sequence graph", "duplicate ACK", "transfer time 5.38 s"]
+    {
+        assert!(written.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn results_are_traced_where_a_report_shows_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = folder.path().join("results");
+    let args = ["simulate", "noisy-channel", "--set", "path.loss=1%", "--seeds", "3", "--out"];
+    assert_eq!(run(&[&args[..], &[name.to_str().expect("UTF-8")]].concat()).2, 0);
+    let results = farpath_run::Results::read(&name).expect("whole");
+    let seeds: std::collections::BTreeSet<_> =
+        results.series().expect("written").into_iter().map(|(key, _)| key.seed).collect();
+    assert_eq!(seeds, [Some(1)].into(), "the first seed, and no other");
+}
+
+#[test]
+fn interrupted_results_are_reported_as_what_they_are() {
+    let (_folder, name) = results();
+    let provenance = Path::new(&name).join("provenance.json");
+    let text = fs::read_to_string(&provenance)
+        .expect("written")
+        .replace("\"complete\": true", "\"complete\": false");
+    fs::write(&provenance, text).expect("written");
+    let (_, err, code) = run(&["report", &name]);
+    assert_eq!(code, 0);
+    assert!(err.contains("interrupted"), "{err}");
+    let html = fs::read_to_string(Path::new(&name).join("report.html")).expect("written");
+    let (notice, results) = (html.find("Not the whole experiment"), html.find("<h2>Results"));
+    assert!(notice.is_some_and(|notice| results.is_some_and(|results| notice < results)), "it comes first");
+}
+
+#[test]
+fn what_is_no_whole_results_folder_is_refused_by_name_and_nothing_is_written() {
+    let (folder, name) = results();
+    let (provenance, report) =
+        (Path::new(&name).join("provenance.json"), Path::new(&name).join("report.html"));
+    let whole = fs::read_to_string(&provenance).expect("written");
+    fs::remove_file(&report).expect("there");
+    fs::write(&provenance, whole.replace("\"format_version\": 1", "\"format_version\": 99"))
+        .expect("written");
+    refused(&["report", &name], &[&name, "format version 99", "later program"]);
+    fs::write(&provenance, whole.replace("farpath-results", "other-results")).expect("written");
+    refused(&["report", &name], &[&name, "not a results folder", "other-results"]);
+    fs::remove_file(&provenance).expect("there");
+    refused(&["report", &name], &[&name, "incomplete results"]);
+    fs::write(&provenance, whole).expect("written");
+    fs::write(Path::new(&name).join("series.parquet"), "cut").expect("written");
+    refused(&["report", &name], &["series.parquet"]);
+    assert!(!report.exists());
+    let empty = folder.path().join("empty");
+    fs::create_dir(&empty).expect("made");
+    refused(&["report", empty.to_str().expect("UTF-8")], &["empty", "not a results folder"]);
+    refused(&["report", "no-such-folder"], &["no-such-folder", "no such folder"]);
+}
+
+#[test]
+fn a_report_is_written_over_reports_only_and_asked_for_before_anything_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    fs::write(path("thesis.html"), "<h1>All of it</h1>").expect("written");
+    refused(&["run", "single-drop", "--report", &path("thesis.html")], &["thesis.html", "no report of ours"]);
+    assert_eq!(fs::read_to_string(path("thesis.html")).expect("there"), "<h1>All of it</h1>");
+    refused(
+        &["run", "single-drop", "--report", &path("missing/report.html")],
+        &["missing/report.html", "cannot write"],
+    );
+    refused(&["run", "single-drop", "--report", folder.path().to_str().expect("UTF-8")], &["cannot write"]);
+    for _ in 0..2 {
+        assert_eq!(run(&["run", "single-drop", "--report", &path("report.html")]).2, 0);
+    }
+    let names: Vec<_> =
+        fs::read_dir(folder.path()).expect("there").map(|entry| entry.expect("read").file_name()).collect();
+    assert_eq!(names.len(), 2, "no other file is left: {names:?}");
+}
+
+#[test]
+fn a_report_changes_nothing_for_machines() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = folder.path().join("report.html");
+    let args = ["run", "noisy-channel", "--seeds", "2", "--json"];
+    let plain = run(&args);
+    assert_eq!(run(&[&args[..], &["--report", report.to_str().expect("UTF-8")]].concat()), plain);
+}
