@@ -4,7 +4,8 @@ use crate::error::{ExperimentError, Location};
 use crate::reader::{Parameter, Reader, Written, unless, word};
 use farpath_tcp::config::{
     AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, EcnMode, FullAckWindow,
-    PartialAckTimer, RecoveryAlgorithm, RtoFloor, RttMeasure, RttSampling, SlowStartGrowth, SsthreshFrom,
+    PartialAckTimer, RateReduction, RecoveryAlgorithm, RtoFloor, RttMeasure, RttSampling, SlowStartGrowth,
+    SsthreshFrom,
 };
 use farpath_tcp::{MAX_MSS, TIMESTAMPS};
 use farpath_units::{Bytes, Rate};
@@ -62,7 +63,16 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.field("sack", &mut recovery.sack)?;
         v.field("recover_guard", &mut recovery.recover_guard)?;
         v.field("partial_ack_timer", &mut recovery.partial_ack_timer)?;
-        v.field("full_ack_window", &mut recovery.full_ack_window)
+        v.field("full_ack_window", &mut recovery.full_ack_window)?;
+        v.field("rescue_retransmission", &mut recovery.rescue_retransmission)?;
+        v.field("rate_reduction", &mut recovery.rate_reduction)?;
+        v.field("rack", &mut recovery.rack)?;
+        v.field("tail_loss_probe", &mut recovery.tail_loss_probe)?;
+        v.field("probe_ack_delay", &mut recovery.probe_ack_delay)?;
+        v.field("frto", &mut recovery.frto)?;
+        v.field("eifel", &mut recovery.eifel)?;
+        v.field("dsack", &mut recovery.dsack)?;
+        v.field("undo_by_dsack", &mut recovery.undo_by_dsack)
     })?;
     v.section("rto", |v| {
         v.field("initial", &mut rto.initial)?;
@@ -221,6 +231,9 @@ words! {
         TimeoutOnly = "timeout-only", Tahoe = "tahoe", Reno = "reno", NewReno = "new-reno"
     }
     FullAckWindow { FlightSize = "flight-size", Ssthresh = "ssthresh" }
+    RateReduction {
+        AtOnce = "at-once", Conservative = "conservative", SlowStart = "slow-start", SafeAck = "safe-ack"
+    }
     PartialAckTimer { Impatient = "impatient", SlowButSteady = "slow-but-steady" }
     EcnMode { Off = "off", Accept = "accept", Request = "request" }
     RtoFloor { Rto = "rto", Variance = "variance" }

@@ -89,11 +89,17 @@ prop_compose! {
         ]),
         dup_ack_threshold in 1..5u32,
         (limited_transmit, sack, recover_guard, slow, burst) in any::<(bool, bool, bool, bool, bool)>(),
+        rate_reduction in prop::sample::select(vec![
+            RateReduction::AtOnce, RateReduction::Conservative, RateReduction::SlowStart, RateReduction::SafeAck,
+        ]),
+        [rescue_retransmission, rack, tail_loss_probe, frto, eifel, dsack, undo_by_dsack] in any::<[bool; 7]>(),
     ) -> RecoveryConfig {
         let partial_ack_timer = if slow { PartialAckTimer::SlowButSteady } else { PartialAckTimer::Impatient };
         let full_ack_window = if burst { FullAckWindow::Ssthresh } else { FullAckWindow::FlightSize };
         RecoveryConfig {
             algorithm, dup_ack_threshold, limited_transmit, sack, recover_guard, partial_ack_timer, full_ack_window,
+            rescue_retransmission, rate_reduction, rack, tail_loss_probe, frto, eifel, dsack, undo_by_dsack,
+            ..Config::default().recovery
         }
     }
 }

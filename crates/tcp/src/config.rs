@@ -128,7 +128,7 @@ pub enum SsthreshFrom {
     Cwnd,
 }
 
-/// RFC 5681 §3.2, RFC 6582, RFC 6675, RFC 3042.
+/// RFC 5681 §3.2, RFC 6582, RFC 6675, RFC 3042; RFC 6937, RFC 8985; RFC 5682, RFC 3522, RFC 2883, RFC 3708.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecoveryConfig {
     /// What the third duplicate ACK starts.
@@ -145,6 +145,27 @@ pub struct RecoveryConfig {
     pub partial_ack_timer: PartialAckTimer,
     /// What NewReno without SACK leaves of the congestion window when recovery is over (RFC 6582 §3.2 step 3).
     pub full_ack_window: FullAckWindow,
+    /// Once per recovery with SACK, send the end of the flight again when nothing else may be sent (RFC 6675 §4,
+    /// NextSeg rule 4).
+    pub rescue_retransmission: bool,
+    /// With SACK, how fast recovery brings the flight down to `ssthresh`.
+    pub rate_reduction: RateReduction,
+    /// With SACK, find losses by time in place of by counting (RACK, RFC 8985 §6): lost retransmissions too.
+    pub rack: bool,
+    /// With SACK, probe for a lost tail before the retransmission timer does (TLP, RFC 8985 §7).
+    pub tail_loss_probe: bool,
+    /// The longest that the peer is taken to withhold the ACK of a lone segment (RFC 8985 §7.2, TLP.max_ack_delay).
+    pub probe_ack_delay: Duration,
+    /// After a timeout, find out whether it was for nothing before all is sent again (F-RTO, RFC 5682); what it cost
+    /// is given back then.
+    pub frto: bool,
+    /// With timestamps, see by the first ACK that a retransmission was for nothing (Eifel, RFC 3522), and give back
+    /// what it cost.
+    pub eifel: bool,
+    /// With SACK, report what arrives twice (D-SACK, RFC 2883).
+    pub dsack: bool,
+    /// Give back what a loss cost when every retransmission for it is reported as a duplicate (RFC 3708).
+    pub undo_by_dsack: bool,
 }
 
 /// Named by the system that brought it.
@@ -158,6 +179,21 @@ pub enum RecoveryAlgorithm {
     Reno,
     /// As Reno, but partial ACKs keep recovery going (RFC 6582). With SACK: RFC 6675.
     NewReno,
+}
+
+/// How the flight comes down from what it was to `ssthresh` during fast recovery with SACK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RateReduction {
+    /// `cwnd` is `ssthresh` at once: silence until `pipe` is below it, then a segment for each that arrives
+    /// (RFC 6675 §5).
+    AtOnce,
+    /// In proportion to what arrives (PRR), and below `ssthresh` no more than arrives (RFC 6937 §3, CRB).
+    Conservative,
+    /// In proportion to what arrives (PRR), and below `ssthresh` a segment more with each ACK (RFC 6937 §3, SSRB).
+    SlowStart,
+    /// In proportion to what arrives (PRR), and below `ssthresh` a segment more with each ACK that makes progress
+    /// and tells of no further loss (RFC 9937 §6.2; Linux).
+    SafeAck,
 }
 
 /// RFC 6582 §4.
@@ -331,6 +367,15 @@ impl Default for Config {
                 recover_guard: true,
                 partial_ack_timer: PartialAckTimer::Impatient,
                 full_ack_window: FullAckWindow::FlightSize,
+                rescue_retransmission: false,
+                rate_reduction: RateReduction::AtOnce,
+                rack: false,
+                tail_loss_probe: false,
+                probe_ack_delay: Duration::from_millis(200),
+                frto: false,
+                eifel: false,
+                dsack: false,
+                undo_by_dsack: false,
             },
             rto: RtoConfig {
                 initial: Duration::from_secs(1),

@@ -84,6 +84,13 @@ impl IntervalSet {
         (position < end).then_some(start..end)
     }
 
+    /// The first part of `range` that is covered.
+    pub fn first_overlap(&self, range: Range<u64>) -> Option<Range<u64>> {
+        let next = || self.map.range(range.clone()).next().map(|(&start, &end)| start..end);
+        let first = self.containing(range.start).or_else(next)?;
+        Some(first.start.max(range.start)..first.end.min(range.end))
+    }
+
     /// The intervals, highest first.
     pub fn descending(&self) -> impl Iterator<Item = Range<u64>> {
         self.map.iter().rev().map(|(&start, &end)| start..end)
@@ -139,6 +146,14 @@ mod tests {
                 prop_assert_eq!(set.covers(at..at + len), len == 0 && set.map.range(..=at).next_back().is_some_and(|(_, &e)| e >= at)
                     || len > 0 && (at..at + len).all(|p| model.contains(&p)));
                 prop_assert_eq!(set.containing(at).is_some(), model.contains(&at));
+                if len > 0 {
+                    let overlap = set.first_overlap(at..at + len);
+                    let first = (at..at + len).find(|p| model.contains(p));
+                    prop_assert_eq!(overlap.clone().map(|o| o.start), first);
+                    if let Some(o) = overlap {
+                        prop_assert!(o.clone().all(|p| model.contains(&p)) && (o.end == at + len || !model.contains(&o.end)));
+                    }
+                }
             }
         }
     }

@@ -17,6 +17,10 @@ pub struct Receiver {
     out_of_order: IntervalSet,
     /// Starts of the latest out-of-order arrivals, newest first (RFC 2018 §4).
     recent: [u64; RECENT],
+    /// Whether the peer is told what arrives twice (RFC 2883).
+    reports_duplicates: bool,
+    /// What has arrived twice and is to be told.
+    duplicate: Option<Range<u64>>,
     /// In order, and not read by the application yet.
     unread: u64,
     /// Right edge of the window last announced.
@@ -61,6 +65,8 @@ impl Receiver {
             next: 0,
             out_of_order: IntervalSet::default(),
             recent: [0; RECENT],
+            reports_duplicates: false,
+            duplicate: None,
             unread: 0,
             announced: 0,
             fin_at: None,
@@ -80,6 +86,18 @@ impl Receiver {
     /// The peer's SYN came.
     pub fn on_syn(&mut self) {
         self.next = self.next.max(1);
+    }
+
+    /// The handshake has agreed on SACK, and D-SACK is wanted.
+    pub fn report_duplicates(&mut self, reports: bool) {
+        self.reports_duplicates = reports;
+    }
+
+    /// RFC 2883 §4: the first part of a segment that had arrived before goes into the next ACK.
+    fn note_duplicate(&mut self, range: Range<u64>) {
+        if self.reports_duplicates && !range.is_empty() {
+            self.duplicate = Some(range);
+        }
     }
 
     /// Whether the peer's FIN and all before it have arrived.
@@ -113,8 +131,12 @@ impl Receiver {
 
     /// A segment was not acceptable: what is owed for it, and whether all its payload had arrived before.
     pub fn on_refused(&mut self, start: Option<u64>, len: u16) {
-        let end = start.map_or(0, |start| start + u64::from(len));
-        self.duplicate_segments += u64::from(len > 0 && end <= self.next);
+        let Some(start) = start else { return };
+        let end = start + u64::from(len);
+        if len > 0 && end <= self.next {
+            self.duplicate_segments += 1;
+            self.note_duplicate(start..end);
+        }
     }
 
     fn edge_announced(&self) -> u64 {
@@ -124,6 +146,11 @@ impl Receiver {
     /// Takes payload at `range`, with a FIN behind it or not.
     pub fn on_data(&mut self, now: Instant, range: Range<u64>, fin: bool) {
         let within = range.start.max(self.next)..range.end.min(self.limit());
+        if range.start < self.next {
+            self.note_duplicate(range.start..range.end.min(self.next));
+        } else if let Some(overlap) = self.out_of_order.first_overlap(range.clone()) {
+            self.note_duplicate(overlap);
+        }
         let all_there = within.end == range.end;
         if fin && all_there && self.fin_at.is_none() {
             self.fin_at = Some(range.end + 1);
@@ -286,9 +313,9 @@ impl Receiver {
         self.ack == AckState::Now
     }
 
-    /// Whether an ACK is due now that tells of data missing.
+    /// Whether an ACK is due now that tells of data missing, or of data that came twice: one with SACK blocks.
     pub fn reports_gap(&self) -> bool {
-        self.ack_due() && !self.out_of_order.is_empty()
+        self.ack_due() && (!self.out_of_order.is_empty() || self.duplicate.is_some())
     }
 
     /// Asks for an ACK now.
@@ -318,16 +345,22 @@ impl Receiver {
         }
     }
 
-    /// SACK blocks to report, the latest arrival's first, at most `max`.
-    pub fn sack_blocks(&self, max: usize) -> impl Iterator<Item = Range<u64>> {
+    /// SACK blocks to report, the latest arrival's first, at most `max`. What arrived twice comes before them, once
+    /// (RFC 2883 §4); the block that it lies in follows, since that is the latest arrival's.
+    pub fn sack_blocks(&mut self, max: usize) -> impl Iterator<Item = Range<u64>> {
         let mut blocks: [Range<u64>; 4] = Default::default();
         let mut count = 0;
+        if let Some(duplicate) = self.duplicate.take() {
+            blocks[0] = duplicate;
+            count = 1;
+        }
+        let before = count;
         let latest = self.recent.iter().filter_map(|&start| self.out_of_order.containing(start));
         for block in latest.chain(self.out_of_order.descending()) {
             if count == max.min(blocks.len()) {
                 break;
             }
-            if !blocks.contains(&block) {
+            if !blocks[before..count].contains(&block) {
                 blocks[count] = block;
                 count += 1;
             }

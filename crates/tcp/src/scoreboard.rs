@@ -3,15 +3,24 @@
 //! Every segment is touched once when sent, once when SACKed, once when declared lost, once when retransmitted
 //! and once when acknowledged, whatever the window: nothing here scans a list per ACK.
 
+mod by_time;
+mod copies;
+#[cfg(test)]
+mod tests;
+
 use crate::intervals::IntervalSet;
+use copies::Copies;
 use core::ops::Range;
 use farpath_units::Instant;
 use std::collections::VecDeque;
+
+pub use by_time::Sending;
 
 /// A segment in flight. It begins where the one before it ends.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     end: u64,
+    /// When it was first sent: it rises with the position. When a copy of it was sent is in [`Copies`].
     sent_at: Instant,
     /// Reported by a SACK block.
     sacked: bool,
@@ -30,6 +39,21 @@ impl Sent {
     }
 }
 
+/// What one ACK delivered, cumulatively or by SACK.
+#[derive(Debug, Clone, Default)]
+pub struct Delivery {
+    /// Bytes that had not been reported delivered before (RFC 6937 §3, DeliveredData).
+    pub bytes: u64,
+    /// The latest segment among those that were sent once.
+    pub latest: Option<Sending>,
+    /// Where the lowest segment ends among those that were sent once.
+    pub first_original_end: Option<u64>,
+    /// A segment that was sent once came after a later one.
+    pub reordered: bool,
+    /// The segments that were sent again, with the time of their latest copy.
+    pub copies: Vec<Sending>,
+}
+
 /// Segments in flight, with what SACK and the timer say of each.
 #[derive(Debug, Clone, Default)]
 pub struct Scoreboard {
@@ -42,6 +66,14 @@ pub struct Scoreboard {
     lost_below: u64,
     /// Below this, everything lost has been retransmitted in this recovery.
     high_rxt: u64,
+    /// Segments that SACK reports.
+    sacked_segments: u32,
+    /// Their bytes.
+    sacked_bytes: u64,
+    /// One past the highest position delivered (RFC 8985 §6.2 step 3, RACK.fack).
+    fack: u64,
+    delivery: Delivery,
+    copies: Copies,
 }
 
 impl Scoreboard {
@@ -53,6 +85,33 @@ impl Scoreboard {
     /// RFC 6675's estimate of the bytes in the network.
     pub fn pipe(&self) -> u64 {
         self.pipe
+    }
+
+    /// Segments that SACK reports, and that are not acknowledged.
+    pub fn sacked_segments(&self) -> u32 {
+        self.sacked_segments
+    }
+
+    /// Bytes of the segments that SACK reports.
+    pub fn sacked_bytes(&self) -> u64 {
+        self.sacked_bytes
+    }
+
+    /// Below this, what is not reported has been declared lost.
+    pub fn lost_below(&self) -> u64 {
+        self.lost_below
+    }
+
+    /// What has been delivered since `begin_ack`.
+    pub fn delivery(&self) -> &Delivery {
+        &self.delivery
+    }
+
+    /// An ACK is about to be taken.
+    pub fn begin_ack(&mut self) {
+        let Delivery { bytes, latest, first_original_end, reordered, copies } = &mut self.delivery;
+        (*bytes, *latest, *first_original_end, *reordered) = (0, None, None, false);
+        copies.clear();
     }
 
     /// One past the last byte sent.
@@ -81,9 +140,20 @@ impl Scoreboard {
             && self.start < ack
         {
             let end = segment.end.min(ack);
-            self.pipe -= (end - self.start) * segment.copies_in_network();
+            let len = end - self.start;
+            self.pipe -= len * segment.copies_in_network();
             self.start = end;
+            if segment.sacked {
+                self.sacked_bytes -= len;
+            } else {
+                self.delivery.bytes += len;
+            }
             if end == segment.end {
+                if segment.sacked {
+                    self.sacked_segments -= 1;
+                } else {
+                    self.delivered(&segment);
+                }
                 self.segments.pop_front();
             }
         }
@@ -92,6 +162,21 @@ impl Scoreboard {
         self.lost_below = self.lost_below.max(ack);
         self.high_rxt = self.high_rxt.max(ack);
         first
+    }
+
+    /// A segment that no report knew of has been delivered.
+    fn delivered(&mut self, segment: &Sent) {
+        let end = segment.end;
+        if segment.retransmitted {
+            self.delivery.copies.extend(self.copies.delivered(end));
+        } else {
+            let this = Sending { at: segment.sent_at, end };
+            self.delivery.latest = self.delivery.latest.max(Some(this));
+            let first = self.delivery.first_original_end.map_or(end, |first| first.min(end));
+            self.delivery.first_original_end = Some(first);
+            self.delivery.reordered |= end < self.fack;
+        }
+        self.fack = self.fack.max(end);
     }
 
     /// Takes a SACK block; gives how many bytes of it are news. What is acknowledged already is none, such as a
@@ -113,6 +198,11 @@ impl Scoreboard {
                 // Only a block that ends inside a segment leaves it out here: nobody honest sends one.
                 if !self.segments[index].sacked && self.sacked.covers(bounds.clone()) {
                     self.update(index, |segment| segment.sacked = true);
+                    self.sacked_segments += 1;
+                    self.sacked_bytes += bounds.end - bounds.start;
+                    self.delivery.bytes += bounds.end - bounds.start;
+                    let segment = self.segments[index];
+                    self.delivered(&segment);
                 }
             }
         }
@@ -147,16 +237,34 @@ impl Scoreboard {
     /// A SACKed first segment means that the receiver has dropped what it had reported (RFC 2018 §8): then no
     /// report counts.
     pub fn lose_all(&mut self) {
-        if self.segments.front().is_some_and(|first| first.sacked) {
-            self.sacked.clear();
-            self.segments.iter_mut().for_each(|segment| segment.sacked = false);
-        }
+        self.forget_reports_taken_back();
         for segment in &mut self.segments {
             segment.lost = true;
             segment.copy_in_network = false;
         }
+        self.copies.lose_all();
         self.pipe = 0;
         self.lost_below = self.end();
+        self.high_rxt = self.start;
+    }
+
+    fn forget_reports_taken_back(&mut self) {
+        if self.segments.front().is_some_and(|first| first.sacked) {
+            self.sacked.clear();
+            (self.sacked_segments, self.sacked_bytes) = (0, 0);
+            for index in 0..self.segments.len() {
+                self.update(index, |segment| segment.sacked = false);
+            }
+        }
+    }
+
+    /// What was declared lost was not: it is in the network, as if no loss had been found.
+    pub fn lose_nothing(&mut self) {
+        for index in 0..self.segments.len() {
+            self.update(index, |segment| segment.lost = false);
+        }
+        self.copies.lose_nothing();
+        self.lost_below = self.start;
         self.high_rxt = self.start;
     }
 
@@ -183,12 +291,22 @@ impl Scoreboard {
         self.high_rxt = self.start;
     }
 
-    /// The first lost segment that this recovery has not retransmitted: NextSeg() rule 1.
+    /// The first lost segment of which no copy is in the network: NextSeg() rule 1.
     pub fn next_lost(&mut self) -> Option<Range<u64>> {
+        let again = self.copies.first_lost().and_then(|end| self.segment_at(end - 1));
+        let first = self.next_lost_for_the_first_time();
+        match (&again, &first) {
+            (Some(a), Some(b)) if b.start < a.start => first,
+            (Some(_), _) => again,
+            (None, _) => first,
+        }
+    }
+
+    fn next_lost_for_the_first_time(&mut self) -> Option<Range<u64>> {
         let mut index = self.index_of(self.high_rxt);
         while self.high_rxt < self.lost_below && index < self.segments.len() {
             let segment = self.segments[index];
-            if segment.lost && !segment.sacked {
+            if segment.lost && !segment.sacked && !segment.copy_in_network {
                 return Some(self.bounds(index));
             }
             // Never looked at again in this recovery.
@@ -212,8 +330,22 @@ impl Scoreboard {
         (index < self.segments.len() && position >= self.start).then(|| self.bounds(index))
     }
 
-    /// The segment that begins at `start` was sent again.
-    pub fn retransmitted(&mut self, start: u64, now: Instant) {
+    /// The last segment in flight.
+    pub fn last(&self) -> Option<Range<u64>> {
+        self.segments.len().checked_sub(1).map(|index| self.bounds(index))
+    }
+
+    /// The last segment in flight that SACK does not report: NextSeg() rule 4.
+    pub fn last_unsacked(&self) -> Option<Range<u64>> {
+        let last = self.last()?;
+        let reported = self.sacked.containing(last.end - 1);
+        let before = reported.map_or(last.end, |reported| reported.start);
+        if before > self.start { self.segment_at(before - 1) } else { None }
+    }
+
+    /// The segment that begins at `start` was sent again. One that stands for no hole in particular, as a probe or
+    /// a rescue, does not move HighRxt (RFC 6675 §4).
+    pub fn retransmitted(&mut self, start: u64, now: Instant, fills_hole: bool) {
         let index = self.index_of(start);
         if index >= self.segments.len() {
             return;
@@ -221,9 +353,12 @@ impl Scoreboard {
         self.update(index, |segment| {
             segment.retransmitted = true;
             segment.copy_in_network = true;
-            segment.sent_at = now;
         });
-        self.high_rxt = self.high_rxt.max(self.segments[index].end);
+        let end = self.segments[index].end;
+        self.copies.sent(Sending { at: now, end });
+        if fills_hole {
+            self.high_rxt = self.high_rxt.max(end);
+        }
     }
 
     fn update(&mut self, index: usize, change: impl FnOnce(&mut Sent)) {
@@ -247,120 +382,5 @@ impl Scoreboard {
     fn bounds(&self, index: usize) -> Range<u64> {
         let start = index.checked_sub(1).map_or(self.start, |before| self.segments[before].end);
         start..self.segments[index].end
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const SMSS: u64 = 1000;
-
-    fn sent(segments: u64) -> Scoreboard {
-        let mut board = Scoreboard::new(1);
-        for n in 1..=segments {
-            board.push(1 + n * SMSS, Instant::ZERO);
-        }
-        board
-    }
-
-    fn segment(n: u64) -> Range<u64> {
-        1 + n * SMSS..1 + (n + 1) * SMSS
-    }
-
-    /// SetPipe() by the letter of RFC 6675 §4, as an oracle for the running count.
-    fn pipe_by_scan(board: &Scoreboard) -> u64 {
-        (0..board.segments.len())
-            .map(|i| {
-                let bounds = board.bounds(i);
-                (bounds.end - bounds.start) * board.segments[i].copies_in_network()
-            })
-            .sum()
-    }
-
-    #[test]
-    fn three_separate_sacks_or_more_than_two_segments_worth_mean_loss() {
-        let mut board = sent(10);
-        board.sack(segment(2));
-        board.sack(segment(4));
-        assert!(!board.detect_losses(3, SMSS));
-        board.sack(segment(6));
-        assert!(board.detect_losses(3, SMSS));
-        assert_eq!(board.next_lost(), Some(segment(0)));
-        assert_eq!(board.lost_below, segment(2).start, "segment 3 has only two SACKed ones above it");
-
-        let mut board = sent(10);
-        board.sack(1001..3001);
-        assert!(!board.detect_losses(3, SMSS), "exactly two segments are not more than two");
-        board.sack(3001..4001);
-        assert!(board.detect_losses(3, SMSS));
-    }
-
-    #[test]
-    fn pipe_counts_what_is_neither_sacked_nor_lost_and_every_retransmitted_copy() {
-        let mut board = sent(10);
-        assert_eq!(board.pipe(), 10 * SMSS);
-        assert_eq!(board.sack(3001..6001), 3 * SMSS);
-        assert_eq!(board.pipe(), 7 * SMSS);
-        board.detect_losses(3, SMSS);
-        assert_eq!(board.pipe(), 4 * SMSS);
-        board.retransmitted(1, Instant::ZERO);
-        assert_eq!(board.pipe(), 5 * SMSS);
-        assert_eq!(board.next_lost(), Some(segment(1)));
-        board.acknowledge(1001);
-        assert_eq!(board.pipe(), 4 * SMSS);
-    }
-
-    #[test]
-    fn after_a_timeout_all_but_the_sacked_is_sent_again() {
-        let mut board = sent(4);
-        board.sack(segment(1));
-        board.retransmitted(1, Instant::ZERO);
-        board.lose_all();
-        assert_eq!(board.pipe(), 0);
-        let mut again = Vec::new();
-        while let Some(range) = board.next_lost() {
-            board.retransmitted(range.start, Instant::ZERO);
-            again.push(range);
-        }
-        assert_eq!(again, [segment(0), segment(2), segment(3)]);
-    }
-
-    #[test]
-    fn a_receiver_that_reneges_is_no_longer_believed() {
-        let mut board = sent(3);
-        board.sack(segment(0));
-        board.lose_all();
-        assert_eq!(board.next_lost(), Some(segment(0)));
-        assert!(board.sacked.is_empty());
-    }
-
-    #[test]
-    fn no_rtt_comes_from_a_segment_that_was_sent_twice() {
-        let mut board = sent(2);
-        board.retransmitted(1, Instant::from_nanos(5));
-        assert_eq!(board.acknowledge(1001), None);
-        assert_eq!(board.acknowledge(2001), Some(Instant::ZERO));
-    }
-
-    proptest! {
-        #[test]
-        fn the_running_pipe_is_what_a_scan_gives(ops in prop::collection::vec((0..7u8, 0..40u64, 1..8u64), 1..80)) {
-            let mut board = Scoreboard::new(1);
-            for (op, at, len) in ops {
-                let base = board.start;
-                match op {
-                    0 | 1 => board.push(board.end() + len * 100, Instant::ZERO),
-                    2 => { board.acknowledge((base + at * 50).min(board.end())); }
-                    3 | 4 => { board.sack(base + at * 100..base + (at + len) * 100); board.detect_losses(3, 100); }
-                    5 => if let Some(range) = board.next_lost() { board.retransmitted(range.start, Instant::ZERO); },
-                    _ => if len == 1 { board.lose_all() } else { board.begin_recovery() },
-                }
-                prop_assert_eq!(board.pipe(), pipe_by_scan(&board));
-                prop_assert!(board.sacked.descending().all(|r| r.start >= board.start && r.end <= board.end()));
-                if let Some(range) = board.next_unsacked() { prop_assert!(range.start >= board.start); }
-            }
-        }
     }
 }

@@ -1,8 +1,13 @@
 //! The sending half: what an ACK or the timer changes; what may be sent now is in `transmit`, repair in `recovery`.
 
 mod ecn;
+mod frto;
+mod prr;
+mod rack;
 mod recovery;
+mod tlp;
 mod transmit;
+mod undo;
 
 pub(crate) use transmit::Transmission;
 
@@ -13,7 +18,12 @@ use crate::scoreboard::Scoreboard;
 use core::ops::Range;
 use ecn::EcnSender;
 use farpath_units::{Duration, Instant};
+use frto::Frto;
+use prr::Prr;
+use rack::Rack;
 use recovery::Phase;
+use tlp::Tlp;
+use undo::Episode;
 
 /// The longest stream: positions never come near the end of a `u64`.
 const MAX_STREAM: u64 = 1 << 62;
@@ -32,6 +42,19 @@ pub(crate) struct Acknowledgment {
     pub echo: bool,
     /// When the segment that this one echoes was sent, if timestamps say.
     pub echoed: Option<Instant>,
+}
+
+/// What an arriving ACK turned out to say.
+#[derive(Debug, Default)]
+struct News {
+    /// It moved `una`.
+    una_moved: bool,
+    /// Bytes that its SACK blocks report for the first time.
+    sacked: u64,
+    /// What it reports as having arrived twice.
+    dsack: Option<Range<u64>>,
+    /// A segment was declared lost because of it.
+    found_loss: bool,
 }
 
 /// Counts of what the sending half did.
@@ -53,6 +76,12 @@ pub struct SendStats {
     pub probes: u64,
     /// Reductions of the congestion window for an ECN echo.
     pub ecn_responses: u64,
+    /// Tail loss probes (RFC 8985 §7).
+    pub loss_probes: u64,
+    /// Reports of what arrived twice (RFC 2883) that were received.
+    pub dsacks: u64,
+    /// Losses that were found to be none, and what they cost given back.
+    pub undos: u64,
 }
 
 /// The sending half of a connection. Positions are u64; 0 is our SYN, so the stream's first byte is at 1.
@@ -83,6 +112,16 @@ pub struct Sender {
     pub(crate) recover: u64,
     /// The first unacknowledged segment leaves next, whatever the window.
     pub(crate) retransmit_first: bool,
+    /// Present during fast recovery, where it is in use.
+    prr: Option<Prr>,
+    /// Present where it is in use.
+    rack: Option<Rack>,
+    tlp: Tlp,
+    frto: Frto,
+    /// The last loss that was acted upon, as long as it may be undone.
+    episode: Option<Episode>,
+    /// RecoveryPoint of the recovery that has had its rescue retransmission.
+    rescued: Option<u64>,
     cwnd_limited: bool,
     pub(crate) rtt: RttEstimator,
     /// The one segment being timed: the position whose ACK ends it, and when it left.
@@ -125,6 +164,12 @@ impl Sender {
             limited_transmit_bytes: 0,
             recover: 0,
             retransmit_first: false,
+            prr: None,
+            rack: None,
+            tlp: Tlp::default(),
+            frto: Frto::Off,
+            episode: None,
+            rescued: None,
             cwnd_limited: false,
             rtt: RttEstimator::new(&config.rto),
             timed: None,
@@ -152,6 +197,7 @@ impl Sender {
             ssthresh: congestion.initial_ssthresh.map_or(u64::MAX, |ssthresh| ssthresh.0),
         };
         self.rtt.on_established(syn_timed_out);
+        self.start_rack();
         self.last_sent = now;
         self.rto_due = None;
         self.retries = 0;
@@ -230,26 +276,56 @@ impl Sender {
         }
         let window_changed = seg.window != self.rwnd;
         self.update_window(seg.window);
-        let sacked: u64 = if self.sack_enabled {
-            seg.sack.iter().map(|block| self.board.sack(block.clone())).sum()
-        } else {
-            0
-        };
-        if sacked > 0 {
+        self.board.begin_ack();
+        let mut news = News { una_moved: seg.ack > self.una, ..News::default() };
+        if self.sack_enabled {
+            news.dsack = self.duplicate_report(seg);
+            news.sacked = seg.sack.iter().map(|block| self.board.sack(block.clone())).sum();
+        }
+        if news.sacked > 0 && self.rack.is_none() {
+            let before = self.board.lost_below();
             self.board.detect_losses(self.config.recovery.dup_ack_threshold, self.smss);
+            news.found_loss = self.board.lost_below() > before;
         }
-        if seg.ack > self.una {
-            self.on_new_ack(now, seg);
-        } else if self.outstanding() && self.persist == Persist::Off {
-            if seg.echo && self.ecn.capable {
-                self.on_echo(now, self.flight_size());
-            }
+        if news.una_moved {
+            self.on_new_ack(now, seg, &mut news);
+        } else {
             // RFC 5681 §2; with SACK, an ACK that reports something new (RFC 6675 §2).
-            let duplicate = if self.sack_enabled { sacked > 0 } else { seg.pure && !window_changed };
-            if duplicate {
-                self.on_dup_ack(now);
-            }
+            let duplicate = if self.sack_enabled { news.sacked > 0 } else { seg.pure && !window_changed };
+            self.on_old_ack(now, seg, duplicate, &mut news);
         }
+        self.undo_by_dsack(news.dsack.as_ref());
+        self.reduce_rate(news.una_moved, news.found_loss);
+    }
+
+    /// The ACK did not move `una`.
+    fn on_old_ack(&mut self, now: Instant, seg: &Acknowledgment, duplicate: bool, news: &mut News) {
+        self.update_rack(now, seg.echoed, news.dsack.as_ref());
+        let heard = self.outstanding() && self.persist == Persist::Off;
+        if heard && seg.echo && self.ecn.capable {
+            self.on_echo(now, self.flight_size());
+        }
+        if heard && duplicate {
+            self.advance_frto(false);
+            self.on_dup_ack(now);
+        }
+        if heard && self.detect_losses_by_rack(now) {
+            news.found_loss = true;
+            self.begin_recovery(now);
+        }
+        let bare = seg.pure && seg.sack.iter().all(Range::is_empty);
+        self.process_probe_ack(now, bare, self.flight_size(), news.dsack.as_ref());
+        if news.sacked > 0 {
+            self.schedule_probe(now);
+        }
+    }
+
+    /// RFC 2883 §4: the first block reports a duplicate where it lies below the ACK, or within the second block.
+    fn duplicate_report(&self, seg: &Acknowledgment) -> Option<Range<u64>> {
+        let [first, second, ..] = &seg.sack;
+        let within = second.start <= first.start && first.end <= second.end;
+        let duplicate = first.start < seg.ack && first.end <= seg.ack || within;
+        (!first.is_empty() && first.end <= self.max && duplicate).then(|| first.clone())
     }
 
     fn update_window(&mut self, window: u64) {
@@ -264,7 +340,7 @@ impl Sender {
         }
     }
 
-    fn on_new_ack(&mut self, now: Instant, seg: &Acknowledgment) {
+    fn on_new_ack(&mut self, now: Instant, seg: &Acknowledgment, news: &mut News) {
         let newly_acked = seg.ack - self.una;
         let flight_size = self.flight_size();
         let first_sent = self.board.acknowledge(seg.ack);
@@ -276,7 +352,14 @@ impl Sender {
         if !self.outstanding() {
             self.retransmit_first = false;
         }
-        let after = self.advance_recovery(newly_acked);
+        self.update_rack(now, seg.echoed, news.dsack.as_ref());
+        self.advance_frto(true);
+        self.undo_by_eifel(seg.echoed);
+        let mut after = self.advance_recovery(newly_acked);
+        if self.detect_losses_by_rack(now) {
+            news.found_loss = true;
+            after.grow &= !self.begin_recovery(now);
+        }
         if seg.echo && self.ecn.capable {
             // RFC 3168 §6.1.2: no growth with it either.
             self.on_echo(now, flight_size);
@@ -307,6 +390,8 @@ impl Sender {
             // The probe was taken: the peer reads. Its window decides anew.
             self.persist = Persist::Off;
         }
+        self.process_probe_ack(now, false, flight_size, news.dsack.as_ref());
+        self.schedule_probe(now);
     }
 
     fn sample_rtt(&mut self, now: Instant, seg: &Acknowledgment, first_sent: Option<Instant>) {
@@ -339,7 +424,16 @@ impl Sender {
             self.retries += 1;
             self.persist = Persist::Probe { interval };
         }
-        if self.persist == Persist::Off && self.rto_due.is_some_and(|due| due <= now) {
+        if self.persist != Persist::Off {
+            return true;
+        }
+        if self.rack.as_ref().and_then(|rack| rack.due).is_some_and(|due| due <= now) {
+            self.on_reordering_timer(now);
+        }
+        if self.tlp.due.is_some_and(|due| due <= now) {
+            self.on_probe_timer(now);
+        }
+        if self.rto_due.is_some_and(|due| due <= now) {
             return self.on_timeout(now);
         }
         true
@@ -365,14 +459,28 @@ impl Sender {
 
     pub(crate) fn loss_event(&self, now: Instant, timeout: bool) -> LossEvent {
         let flight_size = self.flight_size().saturating_sub(self.limited_transmit_bytes);
+        // RFC 5681 §2 counts what SACK has reported, until the hole before it is filled: at a timeout within a repair
+        // half of that can be more than the window was. §3.1 says "no more than" half of it, so cwnd bounds it.
+        let repairing = self.sack_enabled && self.phase != Phase::Open;
+        let flight_size = if repairing { flight_size.min(self.window.cwnd) } else { flight_size };
         LossEvent { now, flight_size, rwnd: self.rwnd, timeout }
+    }
+
+    /// The response to congestion that needs no repair: a window as after fast recovery, without one.
+    fn reduce_window(&mut self, now: Instant, flight_size: u64) {
+        let loss = LossEvent { now, flight_size, rwnd: self.rwnd, timeout: false };
+        self.window.ssthresh = self.cc.ssthresh_after(&self.window, &loss);
+        self.window.cwnd = self.window.ssthresh;
     }
 
     pub(crate) fn next_due(&self) -> Option<Instant> {
         let due = match self.persist {
             Persist::Waiting { due, .. } => Some(due),
             Persist::Probe { .. } => None,
-            Persist::Off => self.rto_due,
+            Persist::Off => {
+                let reordering = self.rack.as_ref().and_then(|rack| rack.due);
+                [self.rto_due, self.tlp.due, reordering].into_iter().flatten().min()
+            }
         };
         self.ecn.next_due(due)
     }

@@ -39,6 +39,7 @@ impl Connection {
         let mss = self.config.mss.min(Bytes(peer_mss.into())).min(MAX_MSS);
         self.sender.smss = mss.saturating_sub(options).0.max(1);
         self.sender.sack_enabled = self.config.recovery.sack && seg.sack_permitted;
+        self.receiver.report_duplicates(self.config.recovery.dsack && self.sender.sack_enabled);
         self.scale_agreed = self.config.send.window_scaling && seg.window_scale.is_some();
         if self.scale_agreed {
             self.peer_scale = seg.window_scale.unwrap_or(0).min(14);

@@ -68,6 +68,8 @@ impl Sender {
             return;
         }
         self.stats.ecn_responses += 1;
+        // A loss that was none is no reason to take this back.
+        self.episode = None;
         let flight_size = flight_size.saturating_sub(self.limited_transmit_bytes);
         let event = LossEvent { now, flight_size, rwnd: self.rwnd, timeout: false };
         let cwnd = self.window.cwnd;

@@ -1,6 +1,7 @@
 //! Loss recovery: Tahoe, Reno (RFC 5681 §3.2), NewReno (RFC 6582), SACK (RFC 6675), and after a timeout.
 
 use super::Sender;
+use super::frto::Frto;
 use crate::cc::CongestionControl;
 use crate::config::{FullAckWindow, PartialAckTimer, RecoveryAlgorithm};
 use farpath_units::Instant;
@@ -44,6 +45,8 @@ impl Sender {
         // What SACK reports has been weighed when the ACK came in.
         let lost = self.dup_acks == recovery.dup_ack_threshold
             || self.sack_enabled && self.phase == Phase::Open && self.board.first_is_lost();
+        // RFC 8985 counts no duplicates: time decides.
+        let lost = lost && self.rack.is_none();
         // With SACK, what a timeout declared lost is being repaired already.
         let repairing = self.sack_enabled && matches!(self.phase, Phase::Loss { .. });
         // RFC 6582 §3.2 step 1: these duplicates may answer what the last recovery sent twice. SACK tells.
@@ -53,9 +56,20 @@ impl Sender {
         }
     }
 
+    /// RACK has found a loss: where nothing is being repaired yet, recovery begins. Whether it did.
+    pub(super) fn begin_recovery(&mut self, now: Instant) -> bool {
+        let begins = self.phase == Phase::Open;
+        if begins {
+            self.fast_retransmit(now);
+        }
+        begins
+    }
+
     /// RFC 5681 §3.2 steps 2-3; RFC 6675 §5 step 4.
     fn fast_retransmit(&mut self, now: Instant) {
         self.stats.fast_retransmits += 1;
+        self.remember_window();
+        self.forget_probe();
         if !self.echo_has_reduced() {
             self.window.ssthresh = self.cc.ssthresh_after(&self.window, &self.loss_event(now, false));
         }
@@ -65,7 +79,9 @@ impl Sender {
         self.rto_due = Some(self.rtt.deadline(now));
         if self.sack_enabled {
             self.board.begin_recovery();
-            self.board.lose_first();
+            if self.rack.is_none() {
+                self.board.lose_first();
+            }
         }
         match self.config.recovery.algorithm {
             RecoveryAlgorithm::Tahoe | RecoveryAlgorithm::TimeoutOnly => {
@@ -79,6 +95,7 @@ impl Sender {
                 self.window.cwnd = self.window.ssthresh.saturating_add(inflation);
                 self.phase = Phase::Fast { point: self.max, partial_acks: 0 };
                 self.retransmit_first = true;
+                self.begin_rate_reduction();
             }
         }
     }
@@ -100,6 +117,7 @@ impl Sender {
             Phase::Loss { point } => {
                 if self.una >= point {
                     self.phase = Phase::Open;
+                    self.end_of_recovery();
                 }
                 AfterAck { restart_timer: true, grow: true }
             }
@@ -135,6 +153,14 @@ impl Sender {
         };
         self.phase = Phase::Open;
         self.retransmit_first = false;
+        self.end_of_recovery();
+    }
+
+    /// Fast recovery or the repair after a timeout is over.
+    pub(super) fn end_of_recovery(&mut self) {
+        self.prr = None;
+        self.frto = Frto::Off;
+        self.rack_recovery_ended();
     }
 
     /// RFC 6582 §3.2 step 3: the next hole is retransmitted, the window deflated by what was acknowledged. With
@@ -151,9 +177,15 @@ impl Sender {
     /// RFC 5681 §3.1 Eq. 4 and what follows it: one segment, and everything again from the first hole.
     pub(crate) fn after_timeout(&mut self, now: Instant) {
         let repeated = self.retries > 1;
+        let fresh = self.phase == Phase::Open;
+        // What a loss within a repair, or the same one again, costs, is part of the same episode.
+        if fresh || !repeated && matches!(self.phase, Phase::Loss { .. }) {
+            self.remember_window();
+        }
         if !repeated || self.config.congestion.ssthresh_on_repeated_timeout {
             self.window.ssthresh = self.cc.ssthresh_after(&self.window, &self.loss_event(now, true));
         }
+        let until_lost = self.time_until_lost();
         self.window.cwnd = self.smss;
         self.note_reduction(false);
         self.phase = Phase::Loss { point: self.max };
@@ -161,6 +193,16 @@ impl Sender {
         self.dup_acks = 0;
         self.limited_transmit_bytes = 0;
         self.retransmit_first = false;
-        self.go_back();
+        self.prr = None;
+        self.forget_probe();
+        if let Some(wait) = until_lost {
+            // RFC 8985 §6.3: what was sent lately may yet arrive; the first segment goes whatever `pipe` is.
+            self.board.lose_expired(wait, now);
+            self.retransmit_first = true;
+            self.stop_reordering_timer();
+        } else {
+            self.go_back();
+        }
+        self.begin_frto(fresh);
     }
 }

@@ -1,5 +1,6 @@
 //! What may be sent now: retransmissions, new data as far as both windows allow, and probes of a shut window.
 
+use super::frto::Frto;
 use super::recovery::Phase;
 use super::{Persist, Sender};
 use core::ops::Range;
@@ -16,17 +17,37 @@ pub(crate) struct Transmission {
     pub cwr: bool,
 }
 
+/// Why a segment leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// It is next in the stream, or fills a hole.
+    Stream,
+    /// A tail loss probe.
+    Probe,
+    /// A rescue retransmission.
+    Rescue,
+}
+
 impl Sender {
     /// The next transmission at `now`; it counts as sent.
     pub(crate) fn next_transmission(&mut self, now: Instant) -> Option<Transmission> {
-        let range = self.choose(now)?;
-        Some(self.send(now, range))
+        if self.tlp.wanted
+            && let Some(range) = self.choose_probe()
+        {
+            return Some(self.send(now, range, Purpose::Probe));
+        }
+        if let Some(range) = self.choose(now) {
+            return Some(self.send(now, range, Purpose::Stream));
+        }
+        self.choose_rescue().map(|range| self.send(now, range, Purpose::Rescue))
     }
 
     fn choose(&mut self, now: Instant) -> Option<Range<u64>> {
         if self.retransmit_first {
             self.retransmit_first = false;
-            if let Some(first) = self.board.segment_at(self.una) {
+            let by_time = self.rack.is_some() && matches!(self.phase, Phase::Fast { .. });
+            let lost = if by_time { self.board.next_lost() } else { None };
+            if let Some(first) = lost.or_else(|| self.board.segment_at(self.una)) {
                 return Some(first);
             }
         }
@@ -36,6 +57,10 @@ impl Sender {
         // The usual case when there is nothing to do: answered first.
         if self.nxt == self.end() && self.phase == Phase::Open {
             return None;
+        }
+        if let Frto::NewData { left } = &mut self.frto {
+            *left = left.checked_sub(1)?;
+            return self.unsent_segment();
         }
         if self.sack_enabled && self.phase != Phase::Open {
             return self.choose_by_scoreboard(now);
@@ -122,6 +147,28 @@ impl Sender {
         })
     }
 
+    /// RFC 6675 §4, NextSeg() rule 4: once per recovery the end of the flight, where nothing else may be sent.
+    fn choose_rescue(&mut self) -> Option<Range<u64>> {
+        let Phase::Fast { point, .. } = self.phase else { return None };
+        let applies = self.config.recovery.rescue_retransmission
+            && self.sack_enabled
+            && self.rescued.is_none_or(|rescued| self.una > rescued)
+            && self.board.pipe() + self.smss <= self.window.cwnd;
+        let last = self.board.last_unsacked().filter(|_| applies)?;
+        self.rescued = Some(point);
+        Some(last)
+    }
+
+    /// The next segment that was never sent, if the peer's window has room for all of it.
+    pub(super) fn unsent_segment(&self) -> Option<Range<u64>> {
+        let start = self.max;
+        let len = self.written.saturating_sub(start).min(self.smss);
+        let fits = start + len <= self.una + self.rwnd || len == 0;
+        let with_fin = self.fin && start + len == self.written;
+        let end = start + len + u64::from(with_fin);
+        (fits && start < self.end() && end > start).then_some(start..end)
+    }
+
     fn probe(&mut self, now: Instant, interval: Duration) -> Option<Range<u64>> {
         let interval = interval.doubled(1).min(self.config.send.persist_max);
         self.persist = Persist::Waiting { due: now + interval, interval };
@@ -143,12 +190,15 @@ impl Sender {
         }
     }
 
-    fn send(&mut self, now: Instant, range: Range<u64>) -> Transmission {
+    fn send(&mut self, now: Instant, range: Range<u64>, purpose: Purpose) -> Transmission {
         let len = range.end.min(self.written) - range.start;
         let again = range.start < self.max;
         let (ect, cwr) = self.ecn.marks(self.is_ecn_data(&range));
         if again {
-            self.board.retransmitted(range.start, now);
+            self.board.retransmitted(range.start, now, purpose == Purpose::Stream);
+            if purpose != Purpose::Probe {
+                self.count_for_undo(now, range.start);
+            }
             // Karn: what is measured must have been sent once.
             if self.timed.is_some_and(|(end, _)| range.start < end) {
                 self.timed = None;
@@ -173,6 +223,10 @@ impl Sender {
         // RFC 6298 §5.1; a recovery that restarts a running timer says so itself.
         if self.persist == Persist::Off && self.rto_due.is_none() {
             self.rto_due = Some(self.rtt.deadline(now));
+        }
+        self.count_for_rate_reduction(len);
+        if !again && purpose == Purpose::Stream {
+            self.schedule_probe(now);
         }
         Transmission { start: range.start, len, fin: range.end > self.written, ect, cwr }
     }

@@ -71,8 +71,16 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
         Just(RecoveryAlgorithm::Reno),
         Just(RecoveryAlgorithm::NewReno)
     ];
-    (algorithm, 1u32..5, any::<[bool; 5]>()).prop_map(
-        |(algorithm, dup_ack_threshold, [limited_transmit, sack, recover_guard, steady, burst])| {
+    let reduction = prop_oneof![
+        Just(RateReduction::AtOnce),
+        Just(RateReduction::Conservative),
+        Just(RateReduction::SlowStart),
+        Just(RateReduction::SafeAck)
+    ];
+    (algorithm, 1u32..5, any::<[bool; 5]>(), reduction, any::<[bool; 7]>(), ms(0..300)).prop_map(
+        |(algorithm, dup_ack_threshold, older, rate_reduction, newer, probe_ack_delay)| {
+            let [limited_transmit, sack, recover_guard, steady, burst] = older;
+            let [rescue_retransmission, rack, tail_loss_probe, frto, eifel, dsack, undo_by_dsack] = newer;
             RecoveryConfig {
                 algorithm,
                 dup_ack_threshold,
@@ -85,6 +93,15 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
                 } else {
                     PartialAckTimer::Impatient
                 },
+                rescue_retransmission,
+                rate_reduction,
+                rack,
+                tail_loss_probe,
+                probe_ack_delay,
+                frto,
+                eifel,
+                dsack,
+                undo_by_dsack,
             }
         },
     )

@@ -2,15 +2,18 @@
 
 mod acks;
 mod congestion;
+mod dsack;
 mod ecn;
 mod handshake;
 mod script;
+mod tail;
 mod teardown;
 mod transfers;
 mod window;
 
 mod hostile;
 mod pipe;
+mod rack;
 mod recovery_newreno;
 mod recovery_reno;
 mod recovery_sack;

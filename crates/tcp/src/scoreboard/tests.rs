@@ -1,0 +1,113 @@
+//! The scoreboard, rule by rule, and against a scan by the letter of RFC 6675.
+
+use super::*;
+use proptest::prelude::*;
+
+const SMSS: u64 = 1000;
+
+fn sent(segments: u64) -> Scoreboard {
+    let mut board = Scoreboard::new(1);
+    for n in 1..=segments {
+        board.push(1 + n * SMSS, Instant::ZERO);
+    }
+    board
+}
+
+fn segment(n: u64) -> Range<u64> {
+    1 + n * SMSS..1 + (n + 1) * SMSS
+}
+
+/// SetPipe() by the letter of RFC 6675 §4, as an oracle for the running count.
+fn pipe_by_scan(board: &Scoreboard) -> u64 {
+    (0..board.segments.len())
+        .map(|i| {
+            let bounds = board.bounds(i);
+            (bounds.end - bounds.start) * board.segments[i].copies_in_network()
+        })
+        .sum()
+}
+
+#[test]
+fn three_separate_sacks_or_more_than_two_segments_worth_mean_loss() {
+    let mut board = sent(10);
+    board.sack(segment(2));
+    board.sack(segment(4));
+    assert!(!board.detect_losses(3, SMSS));
+    board.sack(segment(6));
+    assert!(board.detect_losses(3, SMSS));
+    assert_eq!(board.next_lost(), Some(segment(0)));
+    assert_eq!(board.lost_below, segment(2).start, "segment 3 has only two SACKed ones above it");
+
+    let mut board = sent(10);
+    board.sack(1001..3001);
+    assert!(!board.detect_losses(3, SMSS), "exactly two segments are not more than two");
+    board.sack(3001..4001);
+    assert!(board.detect_losses(3, SMSS));
+}
+
+#[test]
+fn pipe_counts_what_is_neither_sacked_nor_lost_and_every_retransmitted_copy() {
+    let mut board = sent(10);
+    assert_eq!(board.pipe(), 10 * SMSS);
+    assert_eq!(board.sack(3001..6001), 3 * SMSS);
+    assert_eq!(board.pipe(), 7 * SMSS);
+    board.detect_losses(3, SMSS);
+    assert_eq!(board.pipe(), 4 * SMSS);
+    board.retransmitted(1, Instant::ZERO, true);
+    assert_eq!(board.pipe(), 5 * SMSS);
+    assert_eq!(board.next_lost(), Some(segment(1)));
+    board.acknowledge(1001);
+    assert_eq!(board.pipe(), 4 * SMSS);
+}
+
+#[test]
+fn after_a_timeout_all_but_the_sacked_is_sent_again() {
+    let mut board = sent(4);
+    board.sack(segment(1));
+    board.retransmitted(1, Instant::ZERO, true);
+    board.lose_all();
+    assert_eq!(board.pipe(), 0);
+    let mut again = Vec::new();
+    while let Some(range) = board.next_lost() {
+        board.retransmitted(range.start, Instant::ZERO, true);
+        again.push(range);
+    }
+    assert_eq!(again, [segment(0), segment(2), segment(3)]);
+}
+
+#[test]
+fn a_receiver_that_reneges_is_no_longer_believed() {
+    let mut board = sent(3);
+    board.sack(segment(0));
+    board.lose_all();
+    assert_eq!(board.next_lost(), Some(segment(0)));
+    assert!(board.sacked.is_empty());
+}
+
+#[test]
+fn no_rtt_comes_from_a_segment_that_was_sent_twice() {
+    let mut board = sent(2);
+    board.retransmitted(1, Instant::from_nanos(5), true);
+    assert_eq!(board.acknowledge(1001), None);
+    assert_eq!(board.acknowledge(2001), Some(Instant::ZERO));
+}
+
+proptest! {
+    #[test]
+    fn the_running_pipe_is_what_a_scan_gives(ops in prop::collection::vec((0..7u8, 0..40u64, 1..8u64), 1..80)) {
+        let mut board = Scoreboard::new(1);
+        for (op, at, len) in ops {
+            let base = board.start;
+            match op {
+                0 | 1 => board.push(board.end() + len * 100, Instant::ZERO),
+                2 => { board.acknowledge((base + at * 50).min(board.end())); }
+                3 | 4 => { board.sack(base + at * 100..base + (at + len) * 100); board.detect_losses(3, 100); }
+                5 => if let Some(range) = board.next_lost() { board.retransmitted(range.start, Instant::ZERO, true); },
+                _ => if len == 1 { board.lose_all() } else { board.begin_recovery() },
+            }
+            prop_assert_eq!(board.pipe(), pipe_by_scan(&board));
+            prop_assert!(board.sacked.descending().all(|r| r.start >= board.start && r.end <= board.end()));
+            if let Some(range) = board.next_unsacked() { prop_assert!(range.start >= board.start); }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Proportional Rate Reduction: how fast recovery with SACK brings the flight down to `ssthresh` (RFC 6937, RFC 9937).
+//!
+//! Without SACK the window is inflated and deflated as RFC 5681 §3.2 and RFC 6582 say, whatever is configured.
+
+use super::Sender;
+use super::recovery::Phase;
+use crate::config::RateReduction;
+
+/// One recovery's account, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Prr {
+    /// RecoverFS: what the recovery began with and has to hear of.
+    flight: u64,
+    /// `prr_delivered`.
+    delivered: u64,
+    /// `prr_out`.
+    out: u64,
+}
+
+/// What an ACK says that PRR asks for.
+#[derive(Debug, Clone, Copy)]
+struct Heard {
+    /// DeliveredData.
+    delivered: u64,
+    pipe: u64,
+    ssthresh: u64,
+    smss: u64,
+    /// SafeACK (RFC 9937 §6.2): `snd_una` moved, and no further loss was found.
+    safe: bool,
+}
+
+impl Prr {
+    /// What may be sent now: `SndCnt`.
+    fn send_count(&mut self, bound: RateReduction, ack: Heard) -> u64 {
+        self.delivered += ack.delivered;
+        let count = if ack.pipe > ack.ssthresh {
+            let share = u128::from(self.delivered) * u128::from(ack.ssthresh);
+            (share.div_ceil(u128::from(self.flight.max(1))) as u64).saturating_sub(self.out)
+        } else {
+            let arrived = self.delivered.saturating_sub(self.out);
+            let limit = match bound {
+                RateReduction::AtOnce | RateReduction::Conservative => arrived,
+                RateReduction::SlowStart => arrived.max(ack.delivered) + ack.smss,
+                RateReduction::SafeAck => arrived.max(ack.delivered) + if ack.safe { ack.smss } else { 0 },
+            };
+            limit.min(ack.ssthresh - ack.pipe)
+        };
+        // RFC 9937 §6.2: the first retransmission leaves whatever was delivered.
+        if self.out == 0 { count.max(ack.smss) } else { count }
+    }
+}
+
+impl Sender {
+    fn reduces_in_proportion(&self) -> bool {
+        self.sack_enabled && self.config.recovery.rate_reduction != RateReduction::AtOnce
+    }
+
+    /// Fast recovery begins, with the ACK that `board.delivery()` is about.
+    pub(super) fn begin_rate_reduction(&mut self) {
+        // RFC 9937 §6.1: what SACK had reported before is not heard of again. RFC 6937 has flight_size here, with
+        // which a flight of many reports would come down too far.
+        let news = self.board.delivery().bytes;
+        let flight = self.flight_size().saturating_sub(self.board.sacked_bytes()) + news;
+        self.prr = self.reduces_in_proportion().then_some(Prr { flight, delivered: 0, out: 0 });
+    }
+
+    /// An ACK, or the reordering timer, in fast recovery: `cwnd` is `pipe`, and what may be sent now.
+    pub(super) fn reduce_rate(&mut self, una_moved: bool, found_loss: bool) {
+        let Some(prr) = self.prr.as_mut().filter(|_| matches!(self.phase, Phase::Fast { .. })) else {
+            return;
+        };
+        let (pipe, delivered) = (self.board.pipe(), self.board.delivery().bytes);
+        if delivered == 0 && prr.out > 0 {
+            return;
+        }
+        let heard = Heard {
+            delivered,
+            pipe,
+            ssthresh: self.window.ssthresh,
+            smss: self.smss,
+            safe: una_moved && !found_loss,
+        };
+        self.window.cwnd = pipe + prr.send_count(self.config.recovery.rate_reduction, heard);
+    }
+
+    /// `len` bytes leave.
+    pub(super) fn count_for_rate_reduction(&mut self, len: u64) {
+        if let Some(prr) = &mut self.prr {
+            prr.out += len;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMSS: u64 = 1000;
+
+    fn prr() -> Prr {
+        Prr { flight: 20 * SMSS, delivered: 0, out: 0 }
+    }
+
+    fn heard(delivered: u64, pipe: u64, safe: bool) -> Heard {
+        Heard { delivered, pipe, ssthresh: 10 * SMSS, smss: SMSS, safe }
+    }
+
+    /// Sends what may be sent, in whole segments.
+    fn step(prr: &mut Prr, bound: RateReduction, ack: Heard) -> u64 {
+        let segments = prr.send_count(bound, ack) / SMSS;
+        prr.out += segments * SMSS;
+        segments
+    }
+
+    #[test]
+    fn above_ssthresh_one_segment_leaves_for_every_two_that_arrive() {
+        // RFC 6937 §3: ssthresh / RecoverFS is a half.
+        let mut prr = prr();
+        let sent: Vec<u64> = (0..8)
+            .map(|n| step(&mut prr, RateReduction::Conservative, heard(SMSS, (18 - n / 2) * SMSS, false)))
+            .collect();
+        assert_eq!(sent, [1, 0, 0, 1, 0, 1, 0, 1], "the first is ahead of its time");
+    }
+
+    #[test]
+    fn below_ssthresh_the_bounds_differ() {
+        // A burst of losses: pipe is 4 segments, ssthresh 10; one segment of data has arrived.
+        for (bound, safe, expected) in [
+            (RateReduction::Conservative, true, 1),
+            (RateReduction::SlowStart, false, 2),
+            (RateReduction::SafeAck, false, 1),
+            (RateReduction::SafeAck, true, 2),
+        ] {
+            let mut prr = Prr { delivered: 3 * SMSS, out: 3 * SMSS, ..prr() };
+            assert_eq!(step(&mut prr, bound, heard(SMSS, 4 * SMSS, safe)), expected, "{bound:?} {safe}");
+        }
+    }
+
+    #[test]
+    fn no_bound_goes_past_ssthresh() {
+        let mut prr = Prr { delivered: 9 * SMSS, out: SMSS, ..prr() };
+        assert_eq!(prr.send_count(RateReduction::SlowStart, heard(SMSS, 9_500, true)), 500);
+    }
+
+    #[test]
+    fn the_first_retransmission_waits_for_nothing() {
+        assert_eq!(prr().send_count(RateReduction::Conservative, heard(0, 10 * SMSS, false)), SMSS);
+    }
+}

@@ -1,0 +1,145 @@
+//! Losses by time: RACK (RFC 8985 §6).
+//!
+//! What has not arrived is lost once something that was sent after it has, and a round trip and a reordering window
+//! have passed since it was sent. The times are the scoreboard's.
+
+use super::Sender;
+use super::recovery::Phase;
+use crate::config::RecoveryAlgorithm;
+use crate::scoreboard::Sending;
+use core::ops::Range;
+use farpath_units::{Duration, Instant};
+
+/// RFC 8985 §6.2 step 4: so many recoveries without a D-SACK take the reordering window back to its least.
+const PERSIST: u32 = 16;
+
+/// The latest delivery, and how much reordering is taken for granted.
+#[derive(Debug, Clone)]
+pub(super) struct Rack {
+    /// RACK.xmit_ts and RACK.end_seq.
+    delivered: Option<Sending>,
+    /// RACK.rtt.
+    rtt: Duration,
+    reordering_seen: bool,
+    /// RACK.dsack_round: until this is acknowledged, another D-SACK says nothing new.
+    dsack_round: Option<u64>,
+    /// RACK.reo_wnd_mult.
+    window_factor: u32,
+    /// RACK.reo_wnd_persist.
+    persist: u32,
+    /// The reordering timer (§6.2 step 5).
+    pub due: Option<Instant>,
+}
+
+impl Rack {
+    fn new(rtt: Duration) -> Rack {
+        Rack {
+            delivered: None,
+            rtt,
+            reordering_seen: false,
+            dsack_round: None,
+            window_factor: 1,
+            persist: PERSIST,
+            due: None,
+        }
+    }
+
+    /// Step 2: the most recently sent segment that has been delivered.
+    fn on_delivered(&mut self, now: Instant, sending: Sending) {
+        self.rtt = now.saturating_since(sending.at);
+        self.delivered = self.delivered.max(Some(sending));
+    }
+}
+
+impl Sender {
+    pub(super) fn start_rack(&mut self) {
+        let recovery = &self.config.recovery;
+        if recovery.rack && self.sack_enabled && recovery.algorithm != RecoveryAlgorithm::TimeoutOnly {
+            // Before anything has been delivered, a round trip is what the handshake took.
+            let rtt = self.rtt.last_sample().0.unwrap_or(self.config.rto.initial);
+            self.rack = Some(Rack::new(rtt));
+            self.board.keep_times_of_copies();
+        }
+    }
+
+    /// Steps 1 to 4, for the ACK that `board.delivery()` is about.
+    pub(super) fn update_rack(&mut self, now: Instant, echoed: Option<Instant>, dsack: Option<&Range<u64>>) {
+        let Some(rack) = &mut self.rack else { return };
+        let delivery = self.board.delivery();
+        if let Some(latest) = delivery.latest {
+            rack.on_delivered(now, latest);
+        }
+        let min_rtt = self.rtt.min_rtt().unwrap_or(Duration::ZERO);
+        for &copy in &delivery.copies {
+            // Step 2: what arrived so soon, or answers an earlier clock, was an earlier transmission.
+            let before_it = echoed.is_some_and(|echoed| milliseconds(echoed) < milliseconds(copy.at));
+            if !before_it && now.saturating_since(copy.at) >= min_rtt {
+                rack.on_delivered(now, copy);
+            }
+        }
+        rack.reordering_seen |= delivery.reordered;
+        // Step 4: a round that sees D-SACKs widens the window.
+        rack.dsack_round = rack.dsack_round.filter(|&round| self.una < round);
+        if dsack.is_some() && rack.dsack_round.is_none() {
+            rack.dsack_round = Some(self.max);
+            rack.window_factor = rack.window_factor.saturating_add(1);
+            rack.persist = PERSIST;
+        }
+    }
+
+    /// Step 4: a recovery is over.
+    pub(super) fn rack_recovery_ended(&mut self) {
+        let Some(rack) = &mut self.rack else { return };
+        rack.persist = rack.persist.saturating_sub(1);
+        if rack.persist == 0 {
+            rack.window_factor = 1;
+        }
+    }
+
+    /// RACK.reo_wnd.
+    fn reordering_window(&self, rack: &Rack) -> Duration {
+        let enough = self.board.sacked_segments() >= self.config.recovery.dup_ack_threshold;
+        if !rack.reordering_seen && (self.phase != Phase::Open || enough) {
+            return Duration::ZERO;
+        }
+        let quarter = self.rtt.min_rtt().unwrap_or(Duration::ZERO) / 4;
+        (quarter * u64::from(rack.window_factor)).min(self.rtt.srtt().unwrap_or(Duration::ZERO))
+    }
+
+    /// Step 5, at an ACK or when the reordering timer expires. Whether a loss was found.
+    pub(super) fn detect_losses_by_rack(&mut self, now: Instant) -> bool {
+        let Some(wait) = self.time_until_lost() else { return false };
+        let Some(rack) = &mut self.rack else { return false };
+        let Some(delivered) = rack.delivered else { return false };
+        let found = self.board.detect_losses_by_time(delivered, wait, now);
+        rack.due = found.due;
+        found.lost
+    }
+
+    /// RACK.rtt + RACK.reo_wnd.
+    pub(super) fn time_until_lost(&self) -> Option<Duration> {
+        self.rack.as_ref().map(|rack| rack.rtt + self.reordering_window(rack))
+    }
+
+    /// The retransmission timer has expired before it.
+    pub(super) fn stop_reordering_timer(&mut self) {
+        if let Some(rack) = &mut self.rack {
+            rack.due = None;
+        }
+    }
+
+    /// The reordering timer expired.
+    pub(super) fn on_reordering_timer(&mut self, now: Instant) {
+        self.board.begin_ack();
+        let lost = self.detect_losses_by_rack(now);
+        if lost {
+            self.begin_recovery(now);
+        }
+        self.reduce_rate(false, lost);
+    }
+}
+
+/// The clock of timestamps: an echo is compared as it was written.
+pub(super) fn milliseconds(instant: Instant) -> u64 {
+    instant.as_nanos() / 1_000_000
+}

@@ -1,0 +1,102 @@
+//! Tail loss probes (RFC 8985 §7): before the retransmission timer expires, one segment that makes the peer report.
+
+use super::recovery::Phase;
+use super::{Persist, Sender};
+use core::ops::Range;
+use farpath_units::{Duration, Instant};
+
+/// PTO before there is an RTT (RFC 8985 §7.2).
+const UNMEASURED: Duration = Duration::from_secs(1);
+
+/// The probe timer, and the probe in flight.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tlp {
+    /// PTO's end.
+    pub due: Option<Instant>,
+    /// The timer has expired: the probe is what leaves next.
+    pub wanted: bool,
+    probe: Option<Probe>,
+    /// RTT samples when the last probe was sent: there must have been one since (§7.3).
+    samples: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Probe {
+    /// TLP.end_seq.
+    end: u64,
+    /// TLP.is_retrans.
+    again: bool,
+}
+
+impl Sender {
+    /// §7.2: at new data, and at an ACK of some: the timer starts anew, or stops where other means are at work.
+    pub(super) fn schedule_probe(&mut self, now: Instant) {
+        let applies = self.config.recovery.tail_loss_probe
+            && self.sack_enabled
+            && self.phase == Phase::Open
+            && self.board.sacked_segments() == 0
+            && self.outstanding()
+            && self.persist == Persist::Off;
+        if !applies {
+            self.tlp.due = None;
+            return;
+        }
+        let alone = self.flight_size() <= self.smss;
+        let pto = self.rtt.srtt().map_or(UNMEASURED, |srtt| {
+            srtt * 2 + if alone { self.config.recovery.probe_ack_delay } else { Duration::ZERO }
+        });
+        let rto = self.rto_due.unwrap_or(Instant::MAX);
+        // Not even an RTT of nothing makes a timer that expires at once.
+        self.tlp.due = Some((now + pto.max(Duration::from_nanos(1))).min(rto));
+    }
+
+    /// §7.3: the probe timer expired.
+    pub(super) fn on_probe_timer(&mut self, now: Instant) {
+        let samples = self.rtt.last_sample().1;
+        let fresh = self.tlp.samples != Some(samples);
+        self.tlp.due = None;
+        self.tlp.wanted = self.tlp.probe.is_none() && fresh && self.outstanding();
+        // Whether there is a probe or not, what comes next is the retransmission timer.
+        self.rto_due = self.outstanding().then(|| self.rtt.deadline(now));
+    }
+
+    /// §7.3: new data where the peer's window has room, `cwnd` or not; else the last segment again.
+    pub(super) fn choose_probe(&mut self) -> Option<Range<u64>> {
+        self.tlp.wanted = false;
+        let new = self.unsent_segment();
+        let again = new.is_none();
+        let range = new.or_else(|| self.board.last())?;
+        self.tlp.probe = Some(Probe { end: self.max.max(range.end), again });
+        self.tlp.samples = Some(self.rtt.last_sample().1);
+        self.stats.loss_probes += 1;
+        Some(range)
+    }
+
+    /// §7.4.2: what an ACK says of the probe. A single segment that it repaired was lost all the same.
+    pub(super) fn process_probe_ack(
+        &mut self,
+        now: Instant,
+        bare: bool,
+        flight_size: u64,
+        dsack: Option<&Range<u64>>,
+    ) {
+        let Some(probe) = self.tlp.probe.filter(|probe| self.una >= probe.end) else { return };
+        let arrived_twice = dsack.is_some_and(|range| range.end == probe.end);
+        if !probe.again || arrived_twice {
+            self.tlp.probe = None;
+        } else if self.una > probe.end {
+            self.tlp.probe = None;
+            if self.phase == Phase::Open {
+                self.reduce_window(now, flight_size);
+            }
+        } else if bare {
+            // A duplicate ACK without a report: original and probe arrived both, at a peer without D-SACK.
+            self.tlp.probe = None;
+        }
+    }
+
+    /// §7.1: fast recovery and timeouts make the probe's answer irrelevant.
+    pub(super) fn forget_probe(&mut self) {
+        (self.tlp.due, self.tlp.wanted, self.tlp.probe) = (None, false, None);
+    }
+}

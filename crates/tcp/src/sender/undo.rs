@@ -1,0 +1,97 @@
+//! Giving back what a loss cost that was none: the response to F-RTO, Eifel (RFC 3522) and D-SACK (RFC 3708).
+
+use super::Sender;
+use super::rack::milliseconds;
+use super::recovery::Phase;
+use crate::cc::{Controller, Window};
+use core::ops::Range;
+use farpath_units::Instant;
+
+/// What was before a loss was declared, and what has been sent again since.
+#[derive(Debug, Clone)]
+pub(super) struct Episode {
+    window: Window,
+    cc: Controller,
+    /// The flight that was repaired.
+    flight: Range<u64>,
+    /// When the first segment was sent again.
+    first_again: Option<Instant>,
+    /// Segments sent again, and those of them that D-SACK has reported.
+    again: u64,
+    reported: u64,
+}
+
+impl Sender {
+    fn can_undo(&self) -> bool {
+        let recovery = &self.config.recovery;
+        recovery.frto || recovery.eifel || recovery.undo_by_dsack
+    }
+
+    /// A loss is about to be acted upon; called before anything is reduced.
+    pub(super) fn remember_window(&mut self) {
+        self.episode = self.can_undo().then(|| Episode {
+            window: self.window,
+            cc: self.cc.clone(),
+            flight: self.una..self.max,
+            first_again: None,
+            again: 0,
+            reported: 0,
+        });
+    }
+
+    /// A segment of the flight under repair is sent again.
+    pub(super) fn count_for_undo(&mut self, now: Instant, start: u64) {
+        if let Some(episode) = self.episode.as_mut().filter(|episode| episode.flight.contains(&start)) {
+            episode.first_again.get_or_insert(now);
+            episode.again += 1;
+        }
+    }
+
+    /// RFC 3522 §3.2: the first ACK of new data echoes a clock from before the first retransmission.
+    pub(super) fn undo_by_eifel(&mut self, echoed: Option<Instant>) {
+        let again = self.episode.as_ref().and_then(|episode| episode.first_again);
+        let (Some(again), Some(echoed)) = (again, echoed) else { return };
+        if self.config.recovery.eifel
+            && self.phase != Phase::Open
+            && milliseconds(echoed) < milliseconds(again)
+        {
+            self.undo();
+        }
+    }
+
+    /// RFC 3708 §3: every retransmission has been reported as a duplicate.
+    pub(super) fn undo_by_dsack(&mut self, dsack: Option<&Range<u64>>) {
+        let Some(range) = dsack else { return };
+        self.stats.dsacks += 1;
+        let Some(episode) = self.episode.as_mut().filter(|_| self.config.recovery.undo_by_dsack) else {
+            return;
+        };
+        if range.start < episode.flight.start || range.end > episode.flight.end {
+            return;
+        }
+        episode.reported += (range.end - range.start).div_ceil(self.smss);
+        let all = episode.again > 0 && episode.reported >= episode.again;
+        // While something is still to be repaired, it was not all for nothing.
+        if all && (self.phase == Phase::Open || self.board.next_lost().is_none()) {
+            self.undo();
+        }
+    }
+
+    /// `cwnd`, `ssthresh` and the controller are what they were (RFC 9438 §4.9), and nothing is lost.
+    // DEVIATES RFC 4015 §3.2: it takes cwnd to flight_size + min(bytes_acked, IW), against bursts, and makes the RTO
+    // more conservative (§3.3). Linux gives all back, and so does this: `pipe` bounds the burst.
+    pub(super) fn undo(&mut self) {
+        let Some(episode) = self.episode.take() else { return };
+        self.stats.undos += 1;
+        self.window.cwnd = self.window.cwnd.max(episode.window.cwnd);
+        self.window.ssthresh = self.window.ssthresh.max(episode.window.ssthresh);
+        self.cc = episode.cc;
+        if self.phase != Phase::Open {
+            self.phase = Phase::Open;
+            self.retransmit_first = false;
+            self.nxt = self.max;
+            self.board.lose_nothing();
+            self.end_of_recovery();
+        }
+    }
+}
