@@ -185,6 +185,12 @@ fn a_transfer_that_never_begins_is_shown_without_complaint() {
 }
 
 #[test]
+fn several_flows_have_their_rates_together() {
+    let drawn = look_at(&["simulate", "single-drop", "--set", "flow=[{count=4, spacing='1 s'}]"]);
+    assert!(drawn.is_empty() || drawn.len() == 6, "the first three of four flows, two widths: {drawn:?}");
+}
+
+#[test]
 fn a_hostile_title_is_text() {
     let Some(browser) = browser() else { return };
     let folder = tempfile::tempdir().expect("a folder");

@@ -10,6 +10,7 @@ mod page;
 mod plots;
 mod run_page;
 mod short;
+mod sweep;
 mod thin;
 mod trace;
 

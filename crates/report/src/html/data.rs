@@ -41,7 +41,7 @@ impl Columns {
         self.1 == 0
     }
 
-    fn to_json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let columns = self.0.iter().map(|(name, values)| ((*name).to_owned(), values.clone()));
         columns.collect::<Map<_, _>>().into()
     }
@@ -84,6 +84,19 @@ impl Figure {
             self.data.iter().map(|(name, columns)| ((*name).to_owned(), columns.to_json())).collect();
         json!({ "plot": self.plot, "set": set, "data": data })
     }
+}
+
+/// From the lowest to the highest of some values, for a logarithmic axis, with some room for marks.
+pub(super) fn log_domain(values: impl IntoIterator<Item = f64>) -> Value {
+    let (mut low, mut high) = (f64::INFINITY, 0.0_f64);
+    for value in values.into_iter().filter(|value| *value > 0.0) {
+        (low, high) = (low.min(value), high.max(value));
+    }
+    if high == 0.0 {
+        return Value::Null;
+    }
+    let room = (high / low).powf(0.05).max(1.02);
+    vec![low / room, high * room].into()
 }
 
 /// Nanoseconds as seconds.

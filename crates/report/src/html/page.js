@@ -9,7 +9,7 @@ const config = {
   autosize: { type: "fit", contains: "padding", resize: true },
   view: { stroke: "#8886" },
   axis: { ...ink, domainColor: "#888", tickColor: "#888", gridColor: "#8883", titleFontWeight: 500, labelFontSize: 11, titleFontSize: 12 },
-  legend: { ...ink, orient: "top", labelFontSize: 12, columns: Math.max(2, Math.floor(document.body.clientWidth / 160)) },
+  legend: { ...ink, orient: "top", labelFontSize: 12, columns: Math.max(2, Math.floor(document.documentElement.clientWidth / 170)) },
 };
 
 // Columns to rows; repeated texts are kept once.

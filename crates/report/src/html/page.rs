@@ -207,6 +207,10 @@ impl Writer {
 fn table_html(table: &Table) -> Markup {
     let rows = table.columns.first().map_or(0, |(_, _, cells)| cells.len());
     let class = |right: bool| if right { None } else { Some("left") };
+    let cell_class = |right: bool, text: Option<&str>| match text {
+        Some(text) if !right && text.len() > 30 => Some("left long"),
+        _ => class(right),
+    };
     html! {
         div.wide {
             table {
@@ -214,7 +218,7 @@ fn table_html(table: &Table) -> Markup {
                     th class=[class(*right)] { (header.replace("-\n", "\u{ad}")) }
                 } } }
                 tbody { @for row in 0..rows { tr { @for (_, right, cells) in &table.columns {
-                    td class=[class(*right)] { (cells[row].as_deref().unwrap_or(UNKNOWN)) }
+                    td class=[cell_class(*right, cells[row].as_deref())] { (cells[row].as_deref().unwrap_or(UNKNOWN)) }
                 } } } }
             }
         }

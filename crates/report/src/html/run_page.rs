@@ -1,21 +1,18 @@
 //! The page of a run or a sweep.
 
-use super::data::{Columns, Figure};
 use super::page::{Block, Page, Panel, Section, Table};
 use super::short;
+use super::sweep::{self, slice};
 use super::trace::{Trace, Traces};
-use crate::terminal::comparison::{ENGINES, participle};
+use crate::terminal::comparison::participle;
 use crate::terminal::flows::flows_sheet;
 use crate::terminal::layout::Column;
 use crate::terminal::{Caveat, ComparisonRow, ComparisonTable, Published};
-use farpath_run::{Asked, AskedPoint, PointSummary, Run, Statistic};
+use farpath_run::{Asked, AskedPoint, PointSummary, Run};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most flows that the table of flows lists.
 const FLOWS: usize = 400;
-
-/// The most figures of one kind: a sweep over several parameters has one for each value of all but the last.
-const SLICES: usize = 12;
 
 /// Engines side by side, a row for each point that has runs. These come point by point.
 pub fn comparison(asked: &Asked, runs: &[Run]) -> ComparisonTable {
@@ -82,7 +79,7 @@ pub fn run_page(asked: &Asked, runs: &[Run], traces: &Traces, complete: bool) ->
     if !caveats.is_empty() {
         first.push(Block::Notice("Before you trust these numbers".to_owned(), caveats));
     }
-    let mut results: Vec<Block> = response_times(asked, &comparison).into_iter().map(Block::Figure).collect();
+    let mut results: Vec<Block> = sweep::figures(asked, &comparison).into_iter().map(Block::Figure).collect();
     results.push(Block::Table(Table::of(sheet)));
     if let Some(source) = asked.published_source.as_ref().filter(|_| comparison.has_published()) {
         results.push(Block::Text(format!("Published: {source}.")));
@@ -132,110 +129,6 @@ fn axis(asked: &Asked, keys: &[String]) -> String {
         n => format!("{} values, {} to {}", n, values[0], values[n - 1]),
     };
     format!("{}: {values}", keys.join(" with "))
-}
-
-/// A point's values of some keys.
-fn slice(point: &AskedPoint, of: impl Fn(&String) -> bool) -> String {
-    let values = point.swept.iter().filter(|(key, _)| of(key)).map(|(_, value)| value.as_str());
-    values.collect::<Vec<_>>().join(" / ")
-}
-
-/// Transfer time against the last parameter of a sweep, one figure for each combination of the others.
-fn response_times(asked: &Asked, comparison: &ComparisonTable) -> Vec<Figure> {
-    let Some(keys) = asked.axes.last().filter(|_| comparison.rows.len() > 1) else { return Vec::new() };
-    let is_last = |key: &String| keys.contains(key);
-    let mut slices: Vec<(String, Vec<Mark>)> = Vec::new();
-    for row in &comparison.rows {
-        let point = AskedPoint {
-            swept: comparison.swept_keys.iter().cloned().zip(row.swept.iter().cloned()).collect(),
-            ..AskedPoint::default()
-        };
-        let others: Vec<String> = point
-            .swept
-            .iter()
-            .filter(|(key, _)| !is_last(key))
-            .map(|(key, value)| format!("{key} {value}"))
-            .collect();
-        let others = others.join(", ");
-        let marks = marks(row, &slice(&point, is_last));
-        match slices.iter_mut().find(|(name, _)| *name == others) {
-            Some((_, known)) => known.extend(marks),
-            None => slices.push((others, marks)),
-        }
-    }
-    slices.retain(|(_, marks)| !marks.is_empty());
-    let all = slices.len();
-    slices.truncate(SLICES);
-    let figure = |(others, marks): (String, Vec<Mark>)| {
-        let at = if others.is_empty() { String::new() } else { format!(", {others}") };
-        let left_out = if all > SLICES {
-            format!(" {SLICES} of {all} such figures are shown; the table has all.")
-        } else {
-            String::new()
-        };
-        let mut who: Vec<&str> = Vec::new();
-        for mark in &marks {
-            if !who.contains(&mark.who) {
-                who.push(mark.who);
-            }
-        }
-        let column = |of: fn(&Mark) -> Option<f64>| marks.iter().map(of).collect::<Vec<_>>();
-        let mut set = vec![
-            ("/encoding/x/axis/title", keys.join(" with ").into()),
-            ("/encoding/color/legend/values", who.into()),
-        ];
-        if marks.iter().all(|mark| mark.interval.is_none()) {
-            set.push(("/layer/0", serde_json::Value::Null));
-        }
-        Figure {
-            plot: "response-time",
-            title: format!("Response time against {}{at}", keys.join(" with ")),
-            caption: format!(
-                "Transfer time of completed transfers: mean over the seeds, and its 95 % confidence interval \
-                 where it is wider than the mark.{left_out}"
-            ),
-            set,
-            data: vec![(
-                "points",
-                Columns::default()
-                    .texts("point", marks.iter().map(|mark| &mark.point))
-                    .texts("who", marks.iter().map(|mark| mark.who))
-                    .numbers("time_s", column(|mark| Some(mark.value)))
-                    .numbers("low_s", column(|mark| mark.interval.map(|half| mark.value - half)))
-                    .numbers("high_s", column(|mark| mark.interval.map(|half| mark.value + half))),
-            )],
-        }
-    };
-    slices.into_iter().map(figure).collect()
-}
-
-/// One value in a figure.
-struct Mark {
-    point: String,
-    who: &'static str,
-    value: f64,
-    /// Half of it.
-    interval: Option<f64>,
-}
-
-fn marks(row: &ComparisonRow, point: &str) -> Vec<Mark> {
-    let published = row.published.transfer_time_s.map(|value| Mark {
-        point: point.to_owned(),
-        who: "published",
-        value,
-        interval: None,
-    });
-    let of_engines = ENGINES.into_iter().filter_map(|engine| {
-        let statistic: Statistic = row.summaries.iter().find(|s| s.engine == engine)?.transfer_time_s?;
-        Some(Mark {
-            point: point.to_owned(),
-            who: participle(engine),
-            value: statistic.mean,
-            // A logarithmic axis has no place for zero: an interval that reaches it stops short.
-            interval: statistic.ci95().map(|half| half.min(statistic.mean * 0.99)),
-        })
-    });
-    published.into_iter().chain(of_engines).filter(|mark| mark.value > 0.0).collect()
 }
 
 /// How a run is called: where it is in the sweep, and its seed.

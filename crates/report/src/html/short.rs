@@ -14,6 +14,7 @@ pub(super) fn lines(comparison: &ComparisonTable) -> Vec<String> {
         lines.push(ended(comparison, engine));
     }
     lines.extend(engines.iter().filter_map(|&engine| times(comparison, engine)));
+    lines.extend(engines.last().and_then(|&engine| together(comparison, engine)));
     for pair in engines.windows(2) {
         lines.extend(difference(comparison, pair[0], pair[1]));
     }
@@ -51,18 +52,18 @@ fn ended(comparison: &ComparisonTable, engine: Engine) -> String {
         .collect();
     match (completed, all) {
         (1, 1) => format!("The {who} transfer completed."),
-        (0, 1) => format!("The {who} transfer did not complete: {}.", ways.join("").trim_start_matches("1 ")),
+        (0, 1) => format!("The {who} transfer did not complete: {}.", ways.concat().trim_start_matches("1 ")),
         (n, all) if n == all => format!("All {all} {who} transfers completed."),
-        (n, all) => format!("Of {all} {who} transfers {n} completed, {}.", ways.join(", ")),
+        (n, all) => format!("Of {all} {who} transfers {n} completed; {}.", ways.join(", ")),
     }
 }
 
 fn in_words(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Completed => "completed",
-        Outcome::ConnectTimedOut => "got no connection in time",
-        Outcome::Aborted => "were given up after the connection was open",
-        Outcome::Horizon => "were not over at the horizon",
+        Outcome::ConnectTimedOut => "without a connection in time",
+        Outcome::Aborted => "given up after the connection was open",
+        Outcome::Horizon => "not over at the horizon",
     }
 }
 
@@ -83,7 +84,8 @@ fn times(comparison: &ComparisonTable, engine: Engine) -> Option<String> {
                 let scale = Scale::of_bit_per_s(&[goodput.mean]);
                 format!(", {} {} of goodput", scale.text(goodput.mean), scale.unit)
             });
-            Some(format!("{who}: transfer time {}{}.", text(time), rate.unwrap_or_default()))
+            let of_flows = if summary.flows() > summary.runs { ", in the mean of a run's flows" } else { "" };
+            Some(format!("{who}: transfer time {}{}{of_flows}.", text(time), rate.unwrap_or_default()))
         }
         many => {
             let by_time = |a: &&(_, _, Statistic), b: &&(_, _, Statistic)| a.2.mean.total_cmp(&b.2.mean);
@@ -97,6 +99,20 @@ fn times(comparison: &ComparisonTable, engine: Engine) -> Option<String> {
             ))
         }
     }
+}
+
+/// What several flows had together, and how evenly; of a sweep its table of flows tells.
+fn together(comparison: &ComparisonTable, engine: Engine) -> Option<String> {
+    let mut all = summaries(comparison, engine);
+    let (Some((_, only)), None) = (all.next(), all.next()) else { return None };
+    let (goodput, jain) = (only.aggregate_goodput_bit_per_s?, only.jain_index?);
+    let scale = Scale::of_bit_per_s(&[goodput.mean]);
+    Some(format!(
+        "All flows of a run together: {} {} of goodput; Jain's fairness index {:.2}.",
+        scale.text(goodput.mean),
+        scale.unit,
+        jain.mean
+    ))
 }
 
 /// Where in the sweep a row is.

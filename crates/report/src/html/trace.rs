@@ -2,7 +2,7 @@
 
 mod sequence;
 
-use super::data::{Columns, Figure, seconds};
+use super::data::{Columns, Figure, log_domain, seconds};
 use super::thin::{Sample, thin};
 use farpath_run::{Engine, FlowRow, Metric, Run, RunKey, SeriesRow};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +18,9 @@ const RATES: usize = 8;
 
 /// Intervals of time that a line is thinned to, four points each.
 const INTERVALS: usize = 300;
+
+/// The axis of time of a plot: from when to when.
+const TIME: &str = "/encoding/x/scale/domain";
 
 /// Intervals that rates are averaged over, about so many.
 const RATE_INTERVALS: u64 = 150;
@@ -84,10 +87,20 @@ fn figures(run: &Run, flow: &FlowRow) -> Vec<Figure> {
     let series: Vec<SeriesRow> = run.series.iter().filter(|row| row.flow == flow.flow).copied().collect();
     let mut figures = Vec::new();
     figures.extend(windows(&series));
-    figures.extend(sequence::figure(flow, &run.segments));
+    figures.extend(sequence::figures(flow, &run.segments));
     figures.extend(rates(&series, &[flow.flow], 1));
     figures.extend(rtt(&series));
     figures.extend(queue(&series));
+    // One time for all of them, so that what stands below each other happened at once.
+    let segments = run.segments.iter().filter(|row| row.flow == flow.flow);
+    let times = series.iter().map(|row| row.time).chain(segments.map(|row| row.time));
+    let end = times.max().map_or(0, |time| time.as_nanos());
+    for figure in &mut figures {
+        let own = figure.set.iter().any(|(pointer, _)| *pointer == TIME);
+        if !own {
+            figure.set.push((TIME, vec![seconds(flow.start.as_nanos()), seconds(end)].into()));
+        }
+    }
     figures
 }
 
@@ -103,18 +116,24 @@ fn lines(
     value: &'static str,
     scale: f64,
 ) -> Option<(Columns, String)> {
-    let mut rows: Vec<(u64, Metric, u64)> = Vec::new();
+    let end = series.last()?.time.as_nanos();
+    let (mut rows, mut held): (Vec<(u64, Metric, u64)>, Vec<_>) = Default::default();
     let mut recorded = 0;
     for &metric in metrics {
         let samples = samples(series, metric);
         recorded += samples.len();
         rows.extend(thin(&samples, INTERVALS).into_iter().map(|(time, value)| (time, metric, value)));
+        // A value holds until the end; a sample is of its moment.
+        let last = samples.last().filter(|_| metric != Metric::RttSample);
+        held.extend(last.filter(|last| last.0 < end).map(|last| (end, metric, last.1)));
     }
+    let drawn = rows.len();
+    rows.extend(held);
     let columns = Columns::default()
         .numbers("time_s", rows.iter().map(|row| seconds(row.0)))
         .texts("metric", rows.iter().map(|row| row.1.name()))
         .numbers(value, rows.iter().map(|row| row.2 as f64 * scale));
-    (!rows.is_empty()).then(|| (columns, thinned(rows.len(), recorded)))
+    (!rows.is_empty()).then(|| (columns, thinned(drawn, recorded)))
 }
 
 /// A sentence for a caption.
@@ -146,11 +165,12 @@ fn windows(series: &[SeriesRow]) -> Option<Figure> {
 fn rtt(series: &[SeriesRow]) -> Option<Figure> {
     let metrics = [Metric::RttSample, Metric::Srtt, Metric::Rto];
     let (columns, thinned) = lines(series, &metrics, "value_s", 1e-9)?;
+    let values = series.iter().filter(|row| metrics.contains(&row.metric)).map(|row| seconds(row.value));
     Some(Figure {
         plot: "rtt",
         title: "Round-trip time and retransmission timeout".to_owned(),
         caption: format!("RTT samples at the sender, SRTT, and RTO with its back-off.{thinned}"),
-        set: Vec::new(),
+        set: vec![("/encoding/y/scale/domain", log_domain(values))],
         data: vec![("rtt", columns)],
     })
 }

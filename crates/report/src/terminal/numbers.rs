@@ -37,9 +37,12 @@ impl Scale {
     /// The largest unit that the largest value reaches; `units` has the largest first.
     fn of(values: &[f64], units: &[(&'static str, f64)]) -> Scale {
         let largest = values.iter().copied().fold(0.0, f64::max);
-        let reached = units.iter().find(|(_, size)| largest >= *size);
-        let &(unit, per_unit) =
-            reached.unwrap_or(if largest > 0.0 { &units[units.len() - 1] } else { &units[0] });
+        let reached = units.iter().find(|(_, size)| match largest > 0.0 {
+            true => largest >= *size,
+            // Zero, or nothing: in the unit itself.
+            false => *size == 1.0,
+        });
+        let &(unit, per_unit) = reached.unwrap_or(&units[units.len() - 1]);
         let small = values.iter().any(|value| *value > 0.0 && *value < 0.1 * per_unit);
         Scale { unit, per_unit, decimals: if small { 3 } else { 2 } }
     }
@@ -71,6 +74,7 @@ mod tests {
             ("Mbit/s", "9.310".into(), "0.020".into())
         );
         assert_eq!(Scale::of_seconds(&[]).unit, "s");
+        assert_eq!(Scale::of_bytes(&[0.0]).unit, "B");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::super::data::{Columns, Figure, seconds};
 use super::super::thin::{Sample, spread, thin};
-use super::INTERVALS;
+use super::{INTERVALS, TIME};
 use farpath_run::{FlowRow, SegmentEvent, SegmentRow};
 
 /// The most marks of one kind that are drawn.
@@ -119,15 +119,60 @@ impl Sender {
     }
 }
 
-pub(super) fn figure(flow: &FlowRow, segments: &[SegmentRow]) -> Option<Figure> {
-    let Sequence { sent, acked, marks } = Sequence::of(flow, segments);
-    if sent.is_empty() && marks.is_empty() {
-        return None;
+/// The whole of it, and what happened around the first loss.
+pub(super) fn figures(flow: &FlowRow, segments: &[SegmentRow]) -> Vec<Figure> {
+    let sequence = Sequence::of(flow, segments);
+    if sequence.sent.is_empty() && sequence.marks.is_empty() {
+        return Vec::new();
     }
-    let mut caption =
-        "Blue: where each segment of new data begins, when the sender sends it. Green: what has been acknowledged. \
-         Drag to move, Shift and wheel to zoom, double-click to come back; a mark says what it is."
-            .to_owned();
+    let about = "Blue: where each segment of new data begins, when the sender sends it. Green: what has been \
+                 acknowledged. Drag to move, Shift and wheel to zoom, double-click to come back; a mark says what it is.";
+    let mut figures = vec![figure("Time-sequence graph", about.to_owned(), &sequence)];
+    let rtt = flow.min_rtt.map_or(0, |rtt| rtt.as_nanos());
+    if let Some((start, end)) = sequence.around_first_loss(rtt) {
+        let about = format!(
+            "The same from {:.3} to {:.3} s: the first loss, and what it took to repair it.",
+            seconds(start),
+            seconds(end)
+        );
+        let mut close = figure("The first loss", about, &sequence.between(start, end));
+        close.set.push(("/layer/1/mark/size", 24.into()));
+        close.set.push((TIME, vec![seconds(start), seconds(end)].into()));
+        figures.push(close);
+    }
+    figures
+}
+
+impl Sequence {
+    /// From shortly before the first drop until shortly after its repair; not where that is nearly everything.
+    fn around_first_loss(&self, rtt: u64) -> Option<(u64, u64)> {
+        let last = self.acked.last()?.0;
+        let loss =
+            self.marks.iter().find(|mark| matches!(mark.event, "data dropped" | "retransmission"))?.time;
+        let repair = self.marks.iter().find(|mark| mark.event == "retransmission" && mark.time >= loss);
+        let repaired = repair.map_or(loss, |mark| mark.time).saturating_add(rtt.saturating_mul(2));
+        let start = loss.saturating_sub(rtt.saturating_mul(2));
+        let end = repaired.saturating_add((repaired - start) / 3).min(last);
+        (start < end && end - start < last / 3).then_some((start, end))
+    }
+
+    /// What is within two moments, and the acknowledgment that holds at the first.
+    fn between(&self, start: u64, end: u64) -> Sequence {
+        let within = |time: u64| (start..=end).contains(&time);
+        let inside = |samples: &[Sample<u64>]| -> Vec<Sample<u64>> {
+            samples.iter().filter(|sample| within(sample.0)).copied().collect()
+        };
+        let before = self.acked.iter().rfind(|sample| sample.0 < start).map(|sample| (start, sample.1));
+        Sequence {
+            sent: inside(&self.sent),
+            acked: before.into_iter().chain(inside(&self.acked)).collect(),
+            marks: self.marks.iter().filter(|mark| within(mark.time)).cloned().collect(),
+        }
+    }
+}
+
+fn figure(title: &str, mut caption: String, sequence: &Sequence) -> Figure {
+    let Sequence { sent, acked, marks } = sequence;
     let mut drawn: Vec<Mark> = Vec::new();
     let mut events: Vec<&str> = vec!["data sent", "acknowledged"];
     for event in ["retransmission", "duplicate ACK", "data dropped", "ACK dropped", "SYN dropped"] {
@@ -147,7 +192,7 @@ pub(super) fn figure(flow: &FlowRow, segments: &[SegmentRow]) -> Option<Figure> 
             .numbers("bytes", samples.iter().map(|sample| sample.1 as f64))
     };
     let recorded = sent.len() + acked.len();
-    let (sent, acked) = (thin(&sent, INTERVALS), thin(&acked, INTERVALS));
+    let (sent, acked) = (thin(sent, INTERVALS), thin(acked, INTERVALS));
     caption += &super::thinned(sent.len() + acked.len(), recorded);
     let events_table = Columns::default()
         .numbers("time_s", drawn.iter().map(|mark| seconds(mark.time)))
@@ -161,11 +206,11 @@ pub(super) fn figure(flow: &FlowRow, segments: &[SegmentRow]) -> Option<Figure> 
     set.extend(
         empty.into_iter().filter(|(_, empty)| *empty).map(|(layer, _)| (layer, serde_json::Value::Null)),
     );
-    Some(Figure {
+    Figure {
         plot: "time-sequence",
-        title: "Time-sequence graph".to_owned(),
+        title: title.to_owned(),
         caption,
         set,
         data: vec![("sent", points(&sent)), ("acked", points(&acked)), ("events", events_table)],
-    })
+    }
 }

@@ -1,4 +1,7 @@
+use super::sequence::Sequence;
 use super::*;
+use farpath_engine::{provenance, simulate};
+use farpath_experiment::Experiment;
 use farpath_run::RunKey;
 
 fn key(point: u64, engine: Engine, seed: Option<u64>) -> RunKey {
@@ -29,4 +32,69 @@ fn the_first_seed_of_each_point_is_traced_and_of_many_points_some_from_end_to_en
 fn intervals_of_rates_are_round() {
     assert_eq!([0, 1, 3, 11, 49, 51, 100, 101].map(round_up), [1, 1, 5, 20, 50, 100, 100, 200]);
     assert!(round_up(u64::MAX) > u64::MAX / 2);
+}
+
+/// One traced run of a shipped experiment with some changes.
+fn traced(name: &str, changes: &[&str]) -> Run {
+    let shipped = farpath_experiment::shipped_experiments();
+    let file = shipped.iter().find(|file| file.name == name).expect("it ships");
+    let traces = ["output.series=true", "output.segments=true"];
+    let changes: Vec<_> = traces.iter().chain(changes).map(|text| text.parse().expect("a change")).collect();
+    let experiment = Experiment::parse(file.text, name, &changes).expect("good");
+    let point = &experiment.points()[0];
+    simulate(point, point.scenario.seed, provenance(&experiment, point)).expect("simulated")
+}
+
+fn marks(sequence: &Sequence, event: &str) -> f64 {
+    sequence.marks.iter().filter(|mark| mark.event == event).count() as f64
+}
+
+#[test]
+fn marks_are_what_the_ends_and_the_path_counted() {
+    for changes in [
+        &["path.loss=3 %"][..],
+        &["path.loss=3 %", "sender.recovery.sack=true", "receiver.recovery.sack=true"],
+        &["path.loss=1 %", "receiver.receive.buffer=64 kB"],
+    ] {
+        let run = traced("noisy-channel", &[changes, &["transfer.size=2 MB"]].concat());
+        let flow = &run.flows[0];
+        let sequence = Sequence::of(flow, &run.segments);
+        assert_eq!(Some(marks(&sequence, "retransmission")), flow.retransmissions, "{changes:?}");
+        assert_eq!(Some(marks(&sequence, "duplicate ACK")), flow.dup_acks, "{changes:?}");
+        let drops = ["data dropped", "ACK dropped", "SYN dropped"].map(|event| marks(&sequence, event));
+        let counted = flow.drops_data_direction.zip(flow.drops_ack_direction).map(|(a, b)| a + b);
+        assert_eq!(Some(drops.iter().sum()), counted, "{changes:?}");
+        assert_eq!(sequence.acked.last().map(|last| last.1), Some(2_000_001), "all data, and the FIN");
+    }
+}
+
+#[test]
+fn positions_rise_where_sequence_numbers_wrap() {
+    let mut run = traced("single-drop", &[]);
+    let plain = Sequence::of(&run.flows[0], &run.segments);
+    // All numbers of the data, and the acknowledgments of them, as from another initial sequence number.
+    let syn = |row: &&farpath_run::SegmentRow| row.direction == "forward" && row.flags & 2 != 0;
+    let shift = (u32::MAX - 300_000).wrapping_sub(run.segments.iter().find(syn).expect("a SYN").seq);
+    for row in &mut run.segments {
+        match row.direction {
+            "forward" => row.seq = row.seq.wrapping_add(shift),
+            _ => row.ack = row.ack.wrapping_add(shift),
+        }
+    }
+    let wrapped = Sequence::of(&run.flows[0], &run.segments);
+    assert_eq!((plain.sent, plain.acked, plain.marks), (wrapped.sent, wrapped.acked, wrapped.marks));
+}
+
+#[test]
+fn lines_hold_their_last_value_until_the_end() {
+    let run = traced("noisy-channel", &["transfer.size=1 MB"]);
+    let end = run.series.last().map(|row| row.time.as_nanos());
+    let (columns, _) = lines(&run.series, &[Metric::Rto], "value_s", 1e-9).expect("recorded");
+    let json = columns.to_json();
+    let times = json["time_s"].as_array().expect("numbers");
+    assert_eq!(
+        times.last().and_then(serde_json::Value::as_f64),
+        end.map(|end| (seconds(end) * 1e7).round() / 1e7)
+    );
+    assert!(times.len() > 1, "one value alone would be no line");
 }

@@ -1,0 +1,187 @@
+//! The figures of a sweep: response times, and how far they are from each other.
+
+use super::data::{Columns, Figure, log_domain};
+use crate::terminal::comparison::{ENGINES, participle};
+use crate::terminal::{ComparisonRow, ComparisonTable};
+use farpath_run::{Asked, AskedPoint, Engine, Statistic};
+use serde_json::Value;
+
+/// The most figures of one kind: a sweep over several parameters has one for each value of all but the last.
+const SLICES: usize = 12;
+
+/// A point's values of some keys.
+pub(super) fn slice(point: &AskedPoint, of: impl Fn(&String) -> bool) -> String {
+    let values = point.swept.iter().filter(|(key, _)| of(key)).map(|(_, value)| value.as_str());
+    values.collect::<Vec<_>>().join(" / ")
+}
+
+/// Transfer times against the last parameter of a sweep, for each combination of the others.
+pub(super) fn figures(asked: &Asked, comparison: &ComparisonTable) -> Vec<Figure> {
+    let Some(keys) = asked.axes.last().filter(|_| comparison.rows.len() > 1) else { return Vec::new() };
+    let is_last = |key: &String| keys.contains(key);
+    let mut slices: Vec<Slice> = Vec::new();
+    for row in &comparison.rows {
+        let swept = comparison.swept_keys.iter().cloned().zip(row.swept.iter().cloned()).collect();
+        let point = AskedPoint { swept, ..AskedPoint::default() };
+        let others = point.swept.iter().filter(|(key, _)| !is_last(key));
+        let others = others.map(|(key, value)| format!(", {key} {value}")).collect::<String>();
+        let known = slices.iter().position(|slice| slice.others == others).unwrap_or_else(|| {
+            slices.push(Slice { swept: keys.join(" with "), others, rows: Vec::new() });
+            slices.len() - 1
+        });
+        slices[known].rows.push((slice(&point, is_last), row));
+    }
+    slices.retain(|slice| !slice.marks().is_empty());
+    let all = slices.len();
+    slices.truncate(SLICES);
+    let mut figures: Vec<Figure> = slices
+        .iter()
+        .flat_map(|slice| [Some(slice.response_times()), slice.differences()])
+        .flatten()
+        .collect();
+    if let Some(last) = figures.last_mut().filter(|_| all > SLICES) {
+        last.caption += &format!(" {SLICES} of {all} such figures are shown; the table has all points.");
+    }
+    figures
+}
+
+/// The rows that differ in the last parameter alone, with its values.
+struct Slice<'a> {
+    swept: String,
+    /// The values of the others, each behind a comma.
+    others: String,
+    rows: Vec<(String, &'a ComparisonRow)>,
+}
+
+/// One value in a figure.
+struct Mark<'a> {
+    point: &'a str,
+    who: &'static str,
+    value: f64,
+    /// Half of its confidence interval.
+    interval: Option<f64>,
+}
+
+impl Slice<'_> {
+    fn marks(&self) -> Vec<Mark<'_>> {
+        let mut marks = Vec::new();
+        for (point, row) in &self.rows {
+            let published = row.published.transfer_time_s;
+            marks.extend(published.map(|value| Mark { point, who: "published", value, interval: None }));
+            marks.extend(ENGINES.into_iter().filter_map(|engine| {
+                let time = transfer_time(row, engine)?;
+                Some(Mark { point, who: participle(engine), value: time.mean, interval: time.ci95() })
+            }));
+        }
+        marks.retain(|mark| mark.value > 0.0);
+        marks
+    }
+
+    fn response_times(&self) -> Figure {
+        let marks = self.marks();
+        // A logarithmic axis has no place for zero: an interval that reaches it stops short.
+        let half = |mark: &Mark| mark.interval.map(|half| half.min(mark.value * 0.9));
+        let mut set = vec![
+            ("/encoding/x/axis/title", self.swept.clone().into()),
+            ("/encoding/color/legend/values", who(&marks)),
+        ];
+        let values = marks.iter().flat_map(|mark| {
+            let half = half(mark).unwrap_or(0.0);
+            [mark.value - half, mark.value, mark.value + half]
+        });
+        set.push(("/layer/1/encoding/y/scale/domain", log_domain(values)));
+        if marks.iter().all(|mark| mark.interval.is_none()) {
+            set.push(("/layer/0", Value::Null));
+        }
+        let points = Columns::default()
+            .texts("point", marks.iter().map(|mark| mark.point))
+            .texts("who", marks.iter().map(|mark| mark.who))
+            .numbers("time_s", marks.iter().map(|mark| mark.value))
+            .numbers("low_s", marks.iter().map(|mark| half(mark).map(|half| mark.value - half)))
+            .numbers("high_s", marks.iter().map(|mark| half(mark).map(|half| mark.value + half)));
+        Figure {
+            plot: "response-time",
+            title: format!("Response time against {}{}", self.swept, self.others),
+            caption: "Transfer time of completed transfers: mean over the seeds, and its 95 % confidence interval where \
+                      that is wider than the mark."
+                .to_owned(),
+            set,
+            data: vec![("points", points)],
+        }
+    }
+
+    /// Everybody against the last engine, where there is somebody else.
+    fn differences(&self) -> Option<Figure> {
+        let base = ENGINES
+            .into_iter()
+            .rfind(|&engine| self.rows.iter().any(|(_, row)| transfer_time(row, engine).is_some()))?;
+        let bases: Vec<(&str, Statistic)> = self
+            .rows
+            .iter()
+            .filter_map(|(point, row)| Some((point.as_str(), transfer_time(row, base)?)))
+            .filter(|(_, time)| time.mean > 0.0)
+            .collect();
+        let percent = |mark: Mark<'_>| {
+            let (_, base) = bases.iter().find(|(point, _)| *point == mark.point)?;
+            let value = (mark.value - base.mean) / base.mean * 100.0;
+            Some(Mark {
+                point: self.rows.iter().find(|(point, _)| point == mark.point)?.0.as_str(),
+                value,
+                ..mark
+            })
+        };
+        let marks: Vec<Mark> = self
+            .marks()
+            .into_iter()
+            .filter(|mark| mark.who != participle(base))
+            .filter_map(percent)
+            .collect();
+        if marks.is_empty() {
+            return None;
+        }
+        let half = |time: &Statistic| time.ci95().unwrap_or(0.0) / time.mean * 100.0;
+        let legends = ["/layer/2/encoding/color/legend/values", "/layer/2/encoding/shape/legend/values"];
+        let mut set = vec![("/encoding/x/axis/title", self.swept.clone().into())];
+        set.extend(legends.map(|pointer| (pointer, who(&marks))));
+        Some(Figure {
+            plot: "difference",
+            title: format!("How far that is from what was {}{}", participle(base), self.others),
+            caption: format!(
+                "Difference of transfer times in percent of those {}; shaded, the 95 % confidence interval of their mean.",
+                participle(base)
+            ),
+            set,
+            data: vec![
+                (
+                    "intervals",
+                    Columns::default()
+                        .texts("point", bases.iter().map(|(point, _)| point))
+                        .numbers("low", bases.iter().map(|(_, time)| -half(time)))
+                        .numbers("high", bases.iter().map(|(_, time)| half(time))),
+                ),
+                (
+                    "differences",
+                    Columns::default()
+                        .texts("point", marks.iter().map(|mark| mark.point))
+                        .texts("who", marks.iter().map(|mark| mark.who))
+                        .numbers("percent", marks.iter().map(|mark| mark.value)),
+                ),
+            ],
+        })
+    }
+}
+
+fn transfer_time(row: &ComparisonRow, engine: Engine) -> Option<Statistic> {
+    row.summaries.iter().find(|summary| summary.engine == engine)?.transfer_time_s
+}
+
+/// Who is in a figure, for its legend.
+fn who(marks: &[Mark]) -> Value {
+    let mut who: Vec<&str> = Vec::new();
+    for mark in marks {
+        if !who.contains(&mark.who) {
+            who.push(mark.who);
+        }
+    }
+    who.into()
+}
