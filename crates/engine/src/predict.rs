@@ -10,7 +10,7 @@ use farpath_model::window_limit::{DelayedAckCycle, SteadyCycle};
 use farpath_model::{Estimate, InputError};
 use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run};
 use farpath_tcp::Config;
-use farpath_tcp::config::{CongestionControlKind, RttMeasure};
+use farpath_tcp::config::RttMeasure;
 use farpath_units::{Bytes, Duration, Instant, Probability};
 
 /// Predicts one point. A prediction has no seed: it is an expectation.
@@ -140,19 +140,6 @@ impl<'a> Flow<'a> {
         }))
     }
 
-    /// What the sender does beside Reno: the models know nothing else.
-    fn not_reno(&self) -> Option<String> {
-        let congestion = &self.sender.congestion;
-        let cubic = congestion.control != CongestionControlKind::Reno;
-        let controller = match (cubic, congestion.hystart) {
-            (false, false) => return None,
-            (true, false) => "CUBIC",
-            (false, true) => "HyStart++",
-            (true, true) => "CUBIC with HyStart++",
-        };
-        Some(format!("predicted as if the sender ran Reno; it runs {controller}"))
-    }
-
     fn predict(&self) -> Result<Prediction, InputError> {
         let lossless = self.lossless(self.spec.size)?;
         let mut caveats = self.view.caveats.clone();
@@ -163,7 +150,6 @@ impl<'a> Flow<'a> {
         if self.receiver.receive.read_rate.is_some() {
             caveats.push("the receiving application is taken to read at once".to_owned());
         }
-        caveats.extend(self.not_reno());
         caveats.extend(self.spurious_timeout()?);
         let times = lossless.value;
         let mut prediction = Prediction {

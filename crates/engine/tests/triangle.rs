@@ -145,18 +145,17 @@ fn losses_at_a_window_of_64_kilobytes() {
     }
 }
 
-/// 35 %, and said so: one or eight losses in a file whose first slow start goes to 479 segments. The mean of a long flow,
-/// which these forms give, is reached only later. 12 % where losses are many.
+/// 12 %: one, eight or eighty losses in a file whose first slow start goes to 479 segments. The recursion takes windows
+/// as continuous and timeouts as rare.
 #[test]
-fn few_losses_of_a_large_window_are_named() {
+fn few_losses_of_a_large_window() {
     let end = "stack = \"rfc-5681\"\nreceive.buffer = \"700 kB\"\nsend.window_scaling = true";
     let text = format!(
         "title = \"geo\"\nseeds = 100\nhorizon = \"1 h\"\npath = \"geo\"\n[sender]\n{end}\n[receiver]\n{end}\n\
          [transfer]\nsize = \"10 MB\"\n[sweep]\n\"path.bit-errors\" = [1e-8, 1e-7, 1e-6]\n"
     );
-    for (point, (tolerance, few)) in compare(&text).iter().zip([(0.35, true), (0.35, true), (0.12, false)]) {
-        assert_within(tolerance, point, "geo");
-        assert_eq!(point.caveats.iter().any(|caveat| caveat.contains("too few")), few, "{point:?}");
+    for point in &compare(&text) {
+        assert_within(0.12, point, "geo");
     }
 }
 
@@ -173,13 +172,42 @@ fn timers_shorter_than_the_round_trip_are_named() {
     assert!(wide.caveats.is_empty() && wide.simulated.retransmissions == 0.0, "{wide:?}");
 }
 
-/// A window that path and queue cannot hold: the prediction says that it leaves the overflow out.
+/// A window that path and queue cannot hold, with SACK. 5 %: the model takes the repair of a slow start's overshoot for
+/// one round.
 #[test]
-fn an_overflowing_queue_is_named() {
-    let text = one_link("10 Mbit/s", "20 ms", "1 MB", "10 MB").replace("rate =", "queue = \"64 kB\"\nrate =");
+fn an_overflowing_queue() {
+    let sack = "recovery.sack = true\nsend.window_scaling";
+    for control in ["reno", "cubic"] {
+        let text = one_link("100 Mbit/s", "50 ms", "5 MB", "100 MB")
+            .replace("rate =", "queue = \"1250 kB\"\nrate =")
+            .replace("send.window_scaling", &format!("congestion.control = \"{control}\"\n{sack}"));
+        let point = &compare(&text)[0];
+        assert_within(0.05, point, control);
+        assert!(point.by.contains("epochs"), "{point:?}");
+        assert!(point.simulated.retransmissions > 100.0, "{point:?}");
+    }
+}
+
+/// Without SACK, hundreds of drops end in a row of timeouts: no number here is good, and the prediction says so.
+#[test]
+fn an_overflowing_queue_without_sack_is_named() {
+    let text =
+        one_link("100 Mbit/s", "50 ms", "5 MB", "100 MB").replace("rate =", "queue = \"1250 kB\"\nrate =");
     let point = &compare(&text)[0];
-    assert_eq!(point.caveats.len(), 1, "{point:?}");
-    assert!(point.caveats[0].contains("overflows"), "{point:?}");
-    // It is at its best with the link always busy.
-    assert!(error(point) < 0.001, "{point:?}");
+    assert!(point.caveats.iter().any(|caveat| caveat.contains("overflow the queue")), "{point:?}");
+}
+
+/// Slow starts other than one SMSS per ACK, without a loss. 2 %: rounds are counted whole.
+#[test]
+fn other_slow_starts() {
+    for (change, rate, tolerance) in [
+        ("congestion.slow_start = \"two-segments\"", "1 Gbit/s", 0.02),
+        ("congestion.hystart = true\ncongestion.control = \"cubic\"", "20 Mbit/s", 0.1),
+    ] {
+        let text = one_link(rate, "250 ms", "2 MB", "10 MB")
+            .replace("send.window", &format!("{change}\nsend.window"));
+        let point = &compare(&text)[0];
+        assert_within(tolerance, point, change);
+        assert_eq!(point.simulated.retransmissions, 0.0, "{point:?}");
+    }
 }

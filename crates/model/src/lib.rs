@@ -12,6 +12,7 @@
 //! | [`mathis`] | inverse square-root law | Mathis et al. 1997 |
 //! | [`pftk`] | Reno with timeouts | Padhye et al. 1998; RFC 5348 |
 //! | [`markov`] | Reno round by round: small windows, ACK loss, coarse timers | derived here, after Padhye, Firoiu, Towsley 1999 |
+//! | [`epochs`] | Reno and CUBIC at large windows, for a file of any length | derived here, after RFC 5681, RFC 9438 |
 //! | [`ber`] | bit error rate to packet error rate and back | Sarkar, Ammann, Zabir 2022, Table 1 |
 //! | [`retransmissions`] | expected drops and retransmissions | Sarkar, Ammann, Zabir 2022, Table 7, Eq. 14-15 |
 //! | [`recovery`] | what one isolated drop costs Reno | Sarkar, Ammann, Zabir 2022, Eq. 17, Table 9 |
@@ -23,6 +24,7 @@
 
 pub mod ber;
 pub mod cardwell;
+pub mod epochs;
 mod estimate;
 pub mod lossless;
 pub mod markov;

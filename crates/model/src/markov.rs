@@ -17,7 +17,7 @@ use farpath_units::{Duration, Probability};
 
 const SOURCE: &str = "Markov chain over rounds, after Padhye, Firoiu, Towsley, UMass TR 99-02, 1999";
 
-/// The largest window that the chain is solved for, in segments: 50 ms of work. Above it PFTK is as good.
+/// The largest window that the chain is solved for, in segments: 50 ms of work. Above it, [`crate::epochs`].
 pub const LARGEST_WINDOW: u64 = 256;
 
 /// A long flow with independent losses.

@@ -3,12 +3,14 @@
 use super::{Flow, Prediction};
 use farpath_model::InputError;
 use farpath_model::cardwell::{self, Cardwell, FirstLoss};
+use farpath_model::epochs::{self, Avoidance, LossEpochs};
 use farpath_model::markov::{self, Congestion, Recovery, RenoChain, Repair, Timer};
 use farpath_model::mathis;
-use farpath_model::pftk::Pftk;
 use farpath_model::recovery::{Growth, IsolatedDrop};
-use farpath_model::retransmissions::Loss;
-use farpath_tcp::config::{AvoidanceGrowth, BackoffReset, RecoveryAlgorithm, SlowStartGrowth, SsthreshFrom};
+use farpath_tcp::config::{
+    AvoidanceGrowth, BackoffReset, CongestionControlKind, FullAckWindow, RecoveryAlgorithm, SlowStartGrowth,
+    SsthreshFrom,
+};
 use farpath_units::{Bytes, Duration, Probability};
 
 /// Losses in a file, below which it is over before its window has come down to the mean of a long flow.
@@ -17,9 +19,10 @@ const FEW_LOSSES: f64 = 20.0;
 /// Adds loss to a prediction that has none.
 pub(super) fn add(flow: &Flow, prediction: &mut Prediction) -> Result<(), InputError> {
     let view = &flow.view;
+    let large = loss_epochs(flow)?;
     if view.data_loss == Probability::ZERO && view.ack_loss == Probability::ZERO {
-        overflow(flow, f64::INFINITY, prediction)?;
-        return Ok(());
+        let walked = large.slow_start == large.as_walked(flow.ack_every()).slow_start;
+        return if large.can_overflow() || !walked { epochs(flow, &large, prediction) } else { Ok(()) };
     }
     let waits = handshake_waits(flow, prediction);
     prediction.established += waits;
@@ -33,16 +36,18 @@ pub(super) fn add(flow: &Flow, prediction: &mut Prediction) -> Result<(), InputE
         prediction.caveats.push(caveat.to_owned());
     }
     let mean = mathis::constant(flow.ack_every())? / view.data_loss.fraction().sqrt();
-    overflow(flow, mean, prediction)?;
     let model = reno_chain(flow)?;
-    if model.reach() <= markov::LARGEST_WINDOW {
-        chain(flow, &model, prediction)
-    } else if view.data_loss > Probability::ZERO {
-        pftk(flow, prediction)
+    let cubic = flow.sender.congestion.control == CongestionControlKind::Cubic;
+    let few = prediction.segments * view.data_loss.fraction() < FEW_LOSSES && model.reach() < model.window;
+    let timeouts_rule = mean.min(large.window) < epochs::SMALLEST_MEAN_WINDOW;
+    if model.reach() > markov::LARGEST_WINDOW || ((cubic || few) && !timeouts_rule) {
+        epochs(flow, &large, prediction)
     } else {
-        let caveat = "lost ACKs slow the growth of a large window; that is left out";
-        prediction.caveats.push(caveat.to_owned());
-        Ok(())
+        if cubic {
+            prediction.caveats.push("predicted as if the sender ran Reno; it runs CUBIC".to_owned());
+        }
+        overflow(flow, mean, prediction)?;
+        chain(flow, &model, prediction)
     }
 }
 
@@ -220,30 +225,66 @@ fn reno_chain(flow: &Flow) -> Result<RenoChain, InputError> {
     })
 }
 
-/// Windows too large for the chain: timeouts are few, and PFTK is as good.
-fn pftk(flow: &Flow, prediction: &mut Prediction) -> Result<(), InputError> {
-    let view = &flow.view;
-    let ack_every = flow.ack_every();
-    let round = flow.round()?;
-    let pftk = Pftk {
-        mss: view.mss,
-        rtt: round,
-        t0: flow.timeout(round, Duration::ZERO) + flow.sender.rto.tick / 2,
-        loss_event_rate: view.data_loss,
-        ack_every,
-        wmax: Some(flow.window),
-    }
-    .goodput()?;
-    let repeated =
-        Loss { packets: prediction.segments, forward: view.data_loss, reverse: view.ack_loss, ack_every };
-    prediction.retransmissions = repeated.expected()?.value.retransmissions;
+/// Large windows, and CUBIC: timeouts are few, and the file may be over before the window has come to its mean.
+fn epochs(flow: &Flow, model: &LossEpochs, prediction: &mut Prediction) -> Result<(), InputError> {
+    let loss = flow.view.data_loss;
+    let estimate = model.transfer()?;
+    // What losses, overflow and another slow start change of the time that was walked.
+    let walked = model.as_walked(flow.ack_every()).transfer()?.value;
+    let sending = (prediction.transfer_time - prediction.established).as_secs_f64();
+    let seconds = (sending + estimate.value.seconds - walked.seconds).max(0.0);
+    prediction.transfer_time = prediction.established + Duration::from_secs_f64(seconds);
+    prediction.retransmissions =
+        prediction.segments * loss.fraction() / (1.0 - loss.fraction()) + estimate.value.overflowed;
+    prediction.fast_retransmits = Some(estimate.value.reductions);
     prediction.timeouts = None;
-    prediction.fast_retransmits = None;
-    let (first, until_then) = until_first_loss(flow, prediction)?;
-    let rest = Bytes(((prediction.segments - first.segments) * view.mss.0 as f64) as u64);
-    // The links are no faster than without loss.
-    prediction.transfer_time = prediction.transfer_time.max(until_then + pftk.value.time_for(rest));
-    prediction.by = pftk.source;
-    prediction.caveats.extend(pftk.caveats);
+    prediction.by = estimate.source;
+    prediction.caveats.extend(estimate.caveats);
+    if flow.view.ack_loss > Probability::ZERO {
+        prediction.caveats.push("lost ACKs slow the growth of a large window; that is left out".to_owned());
+    }
     Ok(())
+}
+
+fn loss_epochs(flow: &Flow) -> Result<LossEpochs, InputError> {
+    let (sender, view) = (flow.sender, &flow.view);
+    let congestion = &sender.congestion;
+    let every = flow.ack_every() as f64;
+    let mss = view.mss.0 as f64;
+    let round = flow.round()?;
+    let sack = sender.recovery.sack && flow.receiver.recovery.sack;
+    let per_ack = |limit: f64| 1.0 + limit.min(every) / every;
+    Ok(LossEpochs {
+        segments: flow.segments(),
+        round,
+        spacing: view.spacing(flow.ack_every()),
+        queue: view.queue_segments(),
+        window: (flow.window.0 as f64 / mss).max(1.0),
+        loss: view.data_loss,
+        slow_start: epochs::SlowStart {
+            initial_window: congestion.initial_window.into(),
+            threshold: congestion.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes.0 as f64 / mss),
+            // RFC 9406 §4.2: as long as HyStart++ watches, an ACK counts for up to eight segments.
+            factor: match (congestion.hystart, congestion.slow_start) {
+                (true, _) => per_ack(8.0),
+                (false, SlowStartGrowth::TwoSegments) => per_ack(2.0),
+                (false, SlowStartGrowth::PerAck | SlowStartGrowth::PerByte) => per_ack(1.0),
+            },
+            hystart: congestion.hystart,
+        },
+        avoidance: match (congestion.control, congestion.avoidance) {
+            (CongestionControlKind::Cubic, _) => {
+                Avoidance::Cubic { fast_convergence: congestion.fast_convergence }
+            }
+            (_, AvoidanceGrowth::PerAck) => Avoidance::Reno { per_round: 1.0 / every },
+            (_, AvoidanceGrowth::PerByte) => Avoidance::Reno { per_round: 1.0 },
+        },
+        repair: epochs::Repair {
+            together: sack,
+            deflates: !sack
+                && sender.recovery.algorithm == RecoveryAlgorithm::NewReno
+                && sender.recovery.full_ack_window == FullAckWindow::FlightSize,
+            lost_again: flow.timeout(round, Duration::ZERO) + sender.rto.tick / 2,
+        },
+    })
 }
