@@ -146,6 +146,9 @@ pub struct PapersArgs {
     /// Print JSON, one check a line
     #[arg(long)]
     pub json: bool,
+    /// Write a paper's figures and claims into this file: HTML that needs no network
+    #[arg(long, value_name = "FILE", conflicts_with = "list")]
+    pub report: Option<PathBuf>,
     /// List the papers, and check nothing
     #[arg(long, conflicts_with = "json")]
     pub list: bool,

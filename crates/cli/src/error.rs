@@ -27,6 +27,9 @@ pub enum CliError {
     /// A paper cannot be checked.
     #[error(transparent)]
     Paper(#[from] farpath_report::papers::PaperError),
+    /// A report of several papers.
+    #[error("a report is of one paper, and {0} are asked for: name one")]
+    OnePaper(usize),
     /// Nothing of that name is shipped.
     #[error("no {kind} is called `{name}`; `farpath {command}` lists what there is")]
     NoSuch {

@@ -3,6 +3,7 @@
 use crate::args::PapersArgs;
 use crate::error::CliError;
 use crate::{Ending, interrupt, output, progress};
+use farpath_report::html::ReportFile;
 use farpath_report::papers::{self, Checked, Paper, Runs, Verdict, check_paper};
 use std::io::Write;
 
@@ -21,9 +22,21 @@ pub fn papers(args: &PapersArgs) -> Result<Ending, CliError> {
         }
         return Ok(Ending::Done);
     }
+    let mut report = match (&args.report, papers.as_slice()) {
+        (Some(path), [_]) => Some(ReportFile::create(path)?),
+        (Some(_), _) => return Err(CliError::OnePaper(papers.len())),
+        (None, _) => None,
+    };
     let mut ending = Ending::Done;
     for paper in &papers {
-        let checked = check(paper)?;
+        let mut runs = Runs::default();
+        let checked = check(paper, &mut runs)?;
+        if let Some(report) = report.take() {
+            let figures = papers::figures(paper, &mut runs, interrupt::flag());
+            // What was interrupted has no figures, and is no fault.
+            let figures = if interrupt::happened() { figures.unwrap_or_default() } else { figures? };
+            report.finish(&papers::page(paper, &checked, figures, !interrupt::happened()).render())?;
+        }
         if args.json {
             let mut out = output::stdout();
             for one in &checked {
@@ -44,11 +57,11 @@ pub fn papers(args: &PapersArgs) -> Result<Ending, CliError> {
 }
 
 /// As many checks as could be made before Ctrl-C.
-fn check(paper: &Paper) -> Result<Vec<Checked>, CliError> {
+fn check(paper: &Paper, runs: &mut Runs) -> Result<Vec<Checked>, CliError> {
     let total = paper.claims.iter().map(|claim| claim.checks.len() as u64).sum();
     let bar = progress::bar(total, "checks");
     let mut checked = Vec::new();
-    let result = check_paper(paper, &mut Runs::default(), interrupt::flag(), |one| {
+    let result = check_paper(paper, runs, interrupt::flag(), |one| {
         bar.inc(1);
         checked.push(one);
     });

@@ -120,7 +120,9 @@ impl Shown {
 
 fn farpath(args: &[&str]) {
     let output = Command::new(cargo_bin("farpath")).args(args).output().expect("the command starts");
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    // A paper's claims may differ, which is 1.
+    let done = output.status.code().is_some_and(|code| code < 2);
+    assert!(done, "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Makes the report of an experiment and looks at all of its runs at both widths. Gives how many figures each shows.
@@ -188,6 +190,12 @@ fn a_transfer_that_never_begins_is_shown_without_complaint() {
 fn several_flows_have_their_rates_together() {
     let drawn = look_at(&["simulate", "single-drop", "--set", "flow=[{count=4, spacing='1 s'}]"]);
     assert!(drawn.is_empty() || drawn.len() == 6, "the first three of four flows, two widths: {drawn:?}");
+}
+
+#[test]
+fn the_figures_of_a_paper_are_drawn() {
+    let drawn = look_at(&["papers", "high-ber"]);
+    assert!(drawn.iter().all(|figures| *figures == 8), "2 to 8 in seven, and 10: {drawn:?}");
 }
 
 #[test]

@@ -71,6 +71,12 @@ pub struct Table {
 }
 
 impl Table {
+    /// Of columns of text.
+    pub fn of_texts<'a>(columns: impl IntoIterator<Item = (&'a str, Vec<Option<String>>)>) -> Table {
+        let column = |(header, cells): (&str, Vec<Option<String>>)| (header.to_owned(), false, cells);
+        Table { columns: columns.into_iter().map(column).collect(), notes: Vec::new() }
+    }
+
     pub(crate) fn of(sheet: Sheet) -> Table {
         let groups = sheet.groups.into_iter().flatten();
         let column = |column: Column| (column.header.clone(), is_right(&column), column.cells);

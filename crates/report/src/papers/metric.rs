@@ -96,7 +96,7 @@ fn of_recovery(run: &Run, name: &str) -> Result<f64, String> {
 }
 
 /// The loss of a data segment and its repair, as the data sender sees it.
-struct Recovery<'a> {
+pub(super) struct Recovery<'a> {
     /// The data segments that the sender sent.
     data: Vec<&'a SegmentRow>,
     /// The ACKs that it received.
@@ -104,15 +104,15 @@ struct Recovery<'a> {
     /// The segment that was dropped first.
     lost: &'a SegmentRow,
     /// When the window began to leave that it was in.
-    window_start: Instant,
+    pub window_start: Instant,
     /// When it was sent again.
     again: Instant,
     /// When it was acknowledged.
-    recovered: Instant,
+    pub recovered: Instant,
 }
 
 impl Recovery<'_> {
-    fn of(run: &Run) -> Result<Recovery<'_>, String> {
+    pub fn of(run: &Run) -> Result<Recovery<'_>, String> {
         let rows = |event| run.segments.iter().filter(move |row| row.flow == 0 && row.event == event);
         let lost = rows(SegmentEvent::Dropped)
             .find(|row| row.len > 0)

@@ -7,15 +7,20 @@
 
 mod check;
 mod claim;
+mod exchange;
+mod figures;
 mod metric;
 mod number;
+mod page;
 mod render;
 mod reproduce;
 mod rule;
 
 pub use check::{Checked, Verdict, check_paper};
 pub use claim::{Check, CheckEngine, Claim, OverPoints, OverSeeds, Paper};
+pub use figures::figures;
 pub use number::Numbers;
+pub use page::page;
 pub use render::render;
 pub use reproduce::Runs;
 pub use rule::Rule;
@@ -43,6 +48,14 @@ pub enum PaperError {
         paper: String,
         /// What is wrong.
         source: Box<toml::de::Error>,
+    },
+    /// A figure that cannot be drawn.
+    #[error("papers/{paper}/figures.toml: {problem}")]
+    Figures {
+        /// The paper.
+        paper: String,
+        /// What is wrong.
+        problem: String,
     },
     /// A check that cannot be made as it is written.
     #[error("papers/{paper}/claims.toml: {claim}: {problem}")]

@@ -66,7 +66,7 @@ fn reasons(checked: &[Checked], width: Option<u16>) -> String {
 }
 
 /// `61 reproduced, 14 errata, 1 differs, 2 not run`.
-fn counts(checked: &[Checked]) -> String {
+pub(super) fn counts(checked: &[Checked]) -> String {
     let part = |verdict, name: &str| {
         let count = checked.iter().filter(|check| check.verdict == verdict).count();
         format!("{count} {name}")

@@ -4,18 +4,18 @@ use super::claim::{Check, CheckEngine, OverPoints, OverSeeds, Paper};
 use super::number::Numbers;
 use super::{file_of, metric};
 use farpath_engine::{EngineError, jobs, run_all};
-use farpath_experiment::{Experiment, Override, Stack, shipped_experiments, to_toml};
+use farpath_experiment::{Experiment, Override, Point, Stack, shipped_experiments, to_toml};
 use farpath_model::{Args, evaluate, formulas};
 use farpath_run::{Engine, Run};
 use farpath_units::Duration;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use toml::Table;
 
 /// Runs that several checks share: made once per experiment and changes.
 #[derive(Debug, Default)]
 pub struct Runs {
-    made: HashMap<String, Vec<Run>>,
+    made: HashMap<String, (Vec<Run>, Vec<String>)>,
 }
 
 /// What came out of a check.
@@ -51,7 +51,7 @@ pub(super) fn reproduce(
         CheckEngine::Predict => Engine::Predict,
         _ => Engine::Simulate,
     };
-    let runs = runs.of(paper, experiment, check, engine, stop)?;
+    let runs = runs.of(paper, experiment, &check.set, engine, stop)?.0;
     let time = check.time.as_deref().map(str::parse::<Duration>).transpose();
     let time = time.map_err(|error| format!("time: {error}"))?;
     over_points(check, metric, time, runs).map(Reproduced::from)
@@ -152,16 +152,16 @@ fn spread(values: &[f64]) -> f64 {
 }
 
 impl Runs {
-    fn of(
+    /// The runs of an experiment with some changes, and how its points are called.
+    pub(super) fn of(
         &mut self,
         paper: &Paper,
         name: &str,
-        check: &Check,
+        set: &BTreeMap<String, toml::Value>,
         engine: Engine,
         stop: &AtomicBool,
-    ) -> Result<&[Run], String> {
-        let overrides = check
-            .set
+    ) -> Result<(&[Run], &[String]), String> {
+        let overrides = set
             .iter()
             .map(|(key, value)| format!("{key}={}", plain(value)).parse::<Override>())
             .collect::<Result<Vec<_>, _>>()
@@ -181,9 +181,15 @@ impl Runs {
             if stop.load(Ordering::Relaxed) {
                 return Err("interrupted".to_owned());
             }
-            self.made.insert(key.clone(), made);
+            let name = |point: &Point| {
+                let values: Vec<&str> = point.swept.iter().map(|(_, value)| value.as_str()).collect();
+                values.join(" / ")
+            };
+            let points = experiment.points().iter().map(name).collect();
+            self.made.insert(key.clone(), (made, points));
         }
-        Ok(&self.made[&key])
+        let (runs, points) = &self.made[&key];
+        Ok((runs, points))
     }
 }
 

@@ -1,0 +1,228 @@
+//! The figures of a paper, as data, drawn from simulated runs with what was printed beside them.
+
+use super::claim::Paper;
+use super::number::Numbers;
+use super::reproduce::Runs;
+use super::{PaperError, exchange, file_of, metric};
+use crate::html::{Columns, Figure, thin};
+use farpath_run::{Engine, Metric, Run, Statistic};
+use farpath_units::Duration;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+
+/// Intervals that a line is thinned to, four points each.
+const INTERVALS: usize = 300;
+
+/// Over what a received rate is averaged.
+const RATE_INTERVAL: u64 = 1_000_000_000;
+
+/// `figures.toml`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(rename = "figure")]
+    figures: Vec<Description>,
+}
+
+/// One figure: of which runs, and what of them.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Description {
+    title: String,
+    caption: String,
+    /// An experiment: a file of the paper's folder, or a shipped one by name ...
+    experiment: String,
+    /// ... with these changes.
+    #[serde(default)]
+    set: BTreeMap<String, toml::Value>,
+    /// A series, a line for each point: `cwnd`, `acked`, or `received_rate`.
+    over_time: Option<String>,
+    /// A metric of the checks, for each point.
+    over_points: Option<String>,
+    /// The first loss and its repair, segment by segment.
+    #[serde(default)]
+    exchange: bool,
+    /// The moment or span that the metric is about.
+    time: Option<Span>,
+    /// What the vertical axis is.
+    #[serde(default)]
+    axis: String,
+    /// Until when time is drawn: a figure for each.
+    #[serde(default)]
+    until: Vec<Span>,
+    /// Numbers that were printed, as lines across.
+    #[serde(default)]
+    levels: Vec<Level>,
+    /// Numbers that were printed, one for each point.
+    published: Option<Numbers>,
+}
+
+/// A number to compare a line with.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Level {
+    at: f64,
+    text: String,
+}
+
+/// A duration with its unit.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(try_from = "String")]
+struct Span(Duration);
+
+impl TryFrom<String> for Span {
+    type Error = farpath_units::ParseQuantityError;
+    fn try_from(text: String) -> Result<Span, Self::Error> {
+        text.parse().map(Span)
+    }
+}
+
+/// Draws the figures of a paper; none where it has no `figures.toml`. The runs are shared with its checks.
+///
+/// # Errors
+/// A figure file that is not as it should be, or a run that cannot be made.
+pub fn figures(paper: &Paper, runs: &mut Runs, stop: &AtomicBool) -> Result<Vec<Figure>, PaperError> {
+    let Some(text) = file_of(&paper.id, "figures") else { return Ok(Vec::new()) };
+    let file: File = toml::from_str(text)
+        .map_err(|source| PaperError::Figures { paper: paper.id.clone(), problem: source.to_string() })?;
+    let mut figures = Vec::new();
+    for about in &file.figures {
+        let drawn = runs
+            .of(paper, &about.experiment, &about.set, Engine::Simulate, stop)
+            .and_then(|(runs, points)| about.draw(runs, points));
+        figures.extend(drawn.map_err(|problem| PaperError::Figures {
+            paper: paper.id.clone(),
+            problem: format!("{}: {problem}", about.title),
+        })?);
+    }
+    Ok(figures)
+}
+
+impl Description {
+    fn draw(&self, runs: &[Run], points: &[String]) -> Result<Vec<Figure>, String> {
+        match (&self.over_time, &self.over_points, self.exchange) {
+            (Some(what), None, false) => {
+                self.until.iter().map(|until| self.lines(what, until.0, runs, points)).collect()
+            }
+            (None, Some(metric), false) => Ok(vec![self.values(metric, runs, points)?]),
+            (None, None, true) => {
+                let run = runs.first().ok_or("no run was made")?;
+                Ok(vec![exchange::figure(&self.title, &self.caption, run)?])
+            }
+            _ => Err("a figure has one of `over_time`, `over_points` and `exchange`".to_owned()),
+        }
+    }
+
+    /// A line for the first run of each point.
+    fn lines(&self, what: &str, until: Duration, runs: &[Run], points: &[String]) -> Result<Figure, String> {
+        let end = until.as_nanos();
+        let (mut times, mut bytes, mut names) = (Vec::new(), Vec::new(), Vec::new());
+        for (run, point) in first_runs(runs).zip(points) {
+            let mut samples = match what {
+                "received_rate" => received_rate(run),
+                name => series(
+                    run,
+                    Metric::from_name(name).ok_or_else(|| format!("there is no series `{name}`"))?,
+                ),
+            };
+            samples.retain(|sample| sample.0 <= end);
+            if samples.is_empty() {
+                return Err(format!("no `{what}` was recorded: the experiment needs `output.series = true`"));
+            }
+            for (time, value) in thin(&samples, INTERVALS) {
+                times.push(time as f64 / 1e9);
+                bytes.push(value as f64);
+                names.push(point);
+            }
+        }
+        let averaged = if what == "received_rate" { " Averaged over 1 s." } else { "" };
+        Ok(Figure {
+            plot: "by-point",
+            title: format!("{}, the first {until}", self.title),
+            caption: format!("{}{averaged}", self.caption),
+            set: vec![
+                ("/encoding/y/axis/title", self.axis.as_str().into()),
+                ("/layer/2/encoding/x/scale/domain", vec![0.0, until.as_secs_f64()].into()),
+            ],
+            data: vec![
+                (
+                    "levels",
+                    Columns::default()
+                        .numbers("bytes", self.levels.iter().map(|level| level.at))
+                        .texts("text", self.levels.iter().map(|level| &level.text)),
+                ),
+                (
+                    "lines",
+                    Columns::default().numbers("time_s", times).numbers("bytes", bytes).texts("point", names),
+                ),
+            ],
+        })
+    }
+
+    /// A mean for each point, beside what was printed for it.
+    fn values(&self, name: &str, runs: &[Run], points: &[String]) -> Result<Figure, String> {
+        let (mut places, mut who, mut bytes, mut half) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (index, point) in points.iter().enumerate() {
+            let of_point = runs.iter().filter(|run| run.point as usize == index);
+            let values = of_point.map(|run| metric::value(run, name, self.time.map(|time| time.0)));
+            let statistic = Statistic::of(values.collect::<Result<Vec<_>, _>>()?).ok_or("no run was made")?;
+            if let Some(published) = self.published.as_ref().and_then(|published| published.0.get(index)) {
+                places.push(point);
+                who.push("published");
+                bytes.push(*published);
+                half.push(None);
+            }
+            places.push(point);
+            who.push("simulated");
+            bytes.push(statistic.mean);
+            half.push(statistic.ci95());
+        }
+        let bound = |sign: f64| {
+            let of = move |(half, mean): (&Option<f64>, &f64)| half.map(|half| mean + sign * half);
+            half.iter().zip(&bytes).map(of).collect::<Vec<_>>()
+        };
+        let points = Columns::default()
+            .texts("point", places)
+            .texts("who", who)
+            .numbers("low", bound(-1.0))
+            .numbers("high", bound(1.0))
+            .numbers("bytes", bytes);
+        Ok(Figure {
+            plot: "value-by-point",
+            title: self.title.clone(),
+            caption: format!("{} Means over the seeds, with their 95 % confidence intervals.", self.caption),
+            set: vec![
+                ("/layer/0/encoding/y/axis/title", self.axis.as_str().into()),
+                ("/encoding/x/axis/title", "Packets dropped".into()),
+            ],
+            data: vec![("points", points)],
+        })
+    }
+}
+
+/// The first run of each point; runs come point by point.
+fn first_runs(runs: &[Run]) -> impl Iterator<Item = &Run> {
+    runs.chunk_by(|a, b| a.point == b.point).filter_map(|runs| runs.first())
+}
+
+fn series(run: &Run, metric: Metric) -> Vec<(u64, u64)> {
+    let rows = run.series.iter().filter(|row| row.flow == 0 && row.metric == metric);
+    rows.map(|row| (row.time.as_nanos(), row.value)).collect()
+}
+
+/// Bytes that the receiving application reads in each interval, at its start.
+fn received_rate(run: &Run) -> Vec<(u64, u64)> {
+    let read = series(run, Metric::Delivered);
+    let Some(last) = read.last() else { return Vec::new() };
+    let mut rates = vec![(0, 0); (last.0 / RATE_INTERVAL + 2) as usize];
+    let mut before = 0;
+    for (time, value) in read {
+        rates[(time / RATE_INTERVAL) as usize].1 += value - before;
+        before = value;
+    }
+    for (index, rate) in rates.iter_mut().enumerate() {
+        rate.0 = index as u64 * RATE_INTERVAL;
+    }
+    rates
+}
