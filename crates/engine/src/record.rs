@@ -71,6 +71,7 @@ impl Observer for Recorder {
             window: segment.window,
             flags: segment.flags.0,
             size: segment.ipv4_size().0 as u32,
+            ecn: Some(segment.ecn as u8),
             sack: segment.sack.as_slice().iter().map(|block| (block.start.0, block.end.0)).collect(),
             timestamps: segment.timestamps.map(|t| (t.value, t.echo)),
             retransmission: packet.retransmission,

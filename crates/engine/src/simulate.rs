@@ -137,6 +137,8 @@ fn row(number: u32, setup: &FlowSetup, result: &FlowResult) -> FlowRow {
         drops_data_direction: Some(forward.total() as f64),
         drops_ack_direction: Some(reverse.total() as f64),
         drops_by_cause,
+        ecn_marks: Some(result.marks as f64),
+        ecn_responses: Some(sent.ecn_responses as f64),
         final_cwnd: Some(Bytes(result.sender.sender().window().cwnd)),
         mean_cwnd: Some(result.mean_cwnd),
         min_rtt: rtt.min_rtt(),

@@ -3,7 +3,7 @@
 use crate::error::{ExperimentError, Location, Suggestion, parse_toml};
 use crate::library::Shelf;
 use crate::reader::{Parameter, Reader, as_list, as_table, unless, word, wrong_type};
-use farpath_path::{ElementKind, ElementSpec, PacketCount, PerDirection, QueueLimit};
+use farpath_path::{ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit};
 use farpath_units::{Ber, Bytes, Probability};
 use toml::{Table, Value};
 
@@ -98,6 +98,11 @@ fn read_kind(kind: &str, reader: &mut Reader<'_>) -> Result<ElementKind, Experim
             } else {
                 PerDirection::both(QueueLimit::Unlimited)
             },
+            mark: if reader.has("mark") {
+                each_way(reader, "mark", Some(MarkThreshold::Never))?
+            } else {
+                PerDirection::both(MarkThreshold::Never)
+            },
             overhead: reader.or("overhead", Bytes::ZERO)?,
             min_packet: reader.or("min_packet", Bytes::ZERO)?,
         },
@@ -189,6 +194,24 @@ impl Parameter for QueueLimit {
             }
             Err(other) => Err(other),
         }
+    }
+}
+
+impl Parameter for MarkThreshold {
+    const EXPECTED: &'static str =
+        "a size such as `64 kB`, a number such as `20 packets`, a time such as `5 ms`, or `never`";
+    fn read(value: &Value, at: &Location) -> Result<MarkThreshold, ExperimentError> {
+        let text = value.as_str().unwrap_or_default().trim();
+        let packets = text.strip_suffix("packets").or_else(|| text.strip_suffix("packet"));
+        let threshold = if text == "never" {
+            Some(MarkThreshold::Never)
+        } else if let Some(number) = packets {
+            number.trim().parse().ok().map(MarkThreshold::Packets)
+        } else {
+            let time = text.parse().ok().map(MarkThreshold::Delay);
+            time.or_else(|| text.parse().ok().map(MarkThreshold::Bytes))
+        };
+        threshold.ok_or_else(|| wrong_type(value, at, Self::EXPECTED))
     }
 }
 

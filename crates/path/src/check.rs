@@ -5,7 +5,7 @@ use crate::duplicate::Duplicate;
 use crate::link::Link;
 use crate::loss::{Bernoulli, BitErrors, EvenlySpaced, GilbertElliott, Listed};
 use crate::reorder::Reorder;
-use crate::{BoxedTransit, Direction, ElementKind, ElementSpec, Generator, QueueLimit};
+use crate::{BoxedTransit, Direction, ElementKind, ElementSpec, Generator, MarkThreshold, QueueLimit};
 use farpath_units::{Ber, Bytes, Probability};
 
 /// A full packet on most paths, for warnings.
@@ -75,18 +75,22 @@ impl ElementSpec {
     /// What is allowed and probably not meant.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
+        let named = |direction| move |warning: String| format!("{}: {direction}: {warning}", self.name);
         for direction in Direction::BOTH {
             let warning = match &self.kind {
                 ElementKind::BitErrors { ber, overhead, linear: true } => {
                     linear_form_warning(ber[direction], *overhead)
                 }
-                ElementKind::Link { queue, .. } => queue_warning(queue[direction]),
+                ElementKind::Link { queue, mark, .. } => {
+                    warnings.extend(mark_warning(mark[direction], queue[direction]).map(named(direction)));
+                    queue_warning(queue[direction])
+                }
                 ElementKind::Reorder { share, extra_delay } => (share[direction] > Probability::ZERO
                     && extra_delay.is_zero())
                 .then(|| "an extra delay of zero reorders nothing".to_owned()),
                 _ => None,
             };
-            warnings.extend(warning.map(|warning| format!("{}: {direction}: {warning}", self.name)));
+            warnings.extend(warning.map(named(direction)));
         }
         warnings
     }
@@ -100,8 +104,8 @@ impl ElementSpec {
         let draws = Generator::per_direction(seed, &self.name);
         Ok(match self.kind.clone() {
             ElementKind::Delay { delay } => Box::new(Delay::new(delay)),
-            ElementKind::Link { rate, queue, overhead, min_packet } => {
-                Box::new(Link::new(rate, queue, overhead, min_packet))
+            ElementKind::Link { rate, queue, mark, overhead, min_packet } => {
+                Box::new(Link::new(rate, queue, mark, overhead, min_packet))
             }
             ElementKind::Bernoulli { loss_rate, count } => Box::new(Bernoulli::new(loss_rate, count, draws)),
             ElementKind::EvenlySpaced { every, phase, count } => {
@@ -139,4 +143,17 @@ fn queue_warning(queue: QueueLimit) -> Option<String> {
         }
         _ => None,
     }
+}
+
+fn mark_warning(mark: MarkThreshold, queue: QueueLimit) -> Option<String> {
+    let (mark, limit) = match (mark, queue) {
+        (MarkThreshold::Bytes(mark), QueueLimit::Bytes(limit)) if mark >= limit => {
+            (mark.to_string(), limit.to_string())
+        }
+        (MarkThreshold::Packets(mark), QueueLimit::Packets(limit)) if mark >= limit => {
+            (format!("{mark} packets"), format!("{limit} packets"))
+        }
+        _ => return None,
+    };
+    Some(format!("a mark above {mark} is never set in a queue of at most {limit}"))
 }

@@ -40,6 +40,8 @@ pub struct ElementCounters {
     pub delivered: u64,
     /// Copies made.
     pub duplicated: u64,
+    /// Of those passed on, how many got their mark of congestion (CE) here.
+    pub marked: u64,
     /// Packets that ended here.
     pub dropped: DropCounts,
     /// For a link.

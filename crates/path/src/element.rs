@@ -95,6 +95,10 @@ pub trait PathPacket {
     fn wire_size(&self) -> Bytes;
     /// Whether it carries TCP payload, for elements that count data packets only.
     fn carries_data(&self) -> bool;
+    /// Sets CE where the packet is ECN-capable and has no mark yet (RFC 3168 §5); whether it did.
+    fn mark_ce(&mut self) -> bool {
+        false
+    }
 }
 
 /// What a one-way element needs to know of a packet.
@@ -149,6 +153,8 @@ impl fmt::Display for DropCause {
 pub enum Fate {
     /// It leaves at this time, not before it came.
     Depart(Instant),
+    /// It leaves at this time with a mark of congestion, where it can carry one; else it just leaves.
+    Mark(Instant),
     /// It leaves twice.
     Duplicate(Instant, Instant),
     /// It is gone.

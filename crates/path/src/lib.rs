@@ -57,5 +57,5 @@ pub use element::{
     PerDirection, Transit, Verdict,
 };
 pub use rng::{Chance, Generator};
-pub use spec::{ElementKind, ElementSpec, PacketCount, QueueLimit, base_delay};
+pub use spec::{ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit, base_delay};
 pub use stage::Stage;

@@ -1,6 +1,8 @@
 //! A serial link behind a drop-tail queue, by arithmetic.
 
-use crate::{Direction, DropCause, Fate, LinkCounters, PacketView, PerDirection, QueueLimit, Transit};
+use crate::{
+    Direction, DropCause, Fate, LinkCounters, MarkThreshold, PacketView, PerDirection, QueueLimit, Transit,
+};
 use farpath_units::{Bytes, Duration, Instant, Rate};
 use std::collections::VecDeque;
 
@@ -24,10 +26,12 @@ impl Link {
     pub fn new(
         rate: PerDirection<Rate>,
         queue: PerDirection<QueueLimit>,
+        mark: PerDirection<MarkThreshold>,
         overhead: Bytes,
         min_packet: Bytes,
     ) -> Link {
-        let lanes = PerDirection::from_fn(|direction| Lane::new(rate[direction], queue[direction]));
+        let lanes =
+            PerDirection::from_fn(|direction| Lane::new(rate[direction], queue[direction], mark[direction]));
         Link { overhead, min_packet, lanes }
     }
 }
@@ -53,6 +57,7 @@ impl Transit for Link {
 struct Lane {
     rate: Rate,
     limit: QueueLimit,
+    mark: MarkThreshold,
     /// When the last accepted packet will have been sent.
     busy_until: Instant,
     /// How much of `busy_until` is rounding, in 1/rate of a nanosecond.
@@ -65,10 +70,11 @@ struct Lane {
 }
 
 impl Lane {
-    fn new(rate: Rate, limit: QueueLimit) -> Lane {
+    fn new(rate: Rate, limit: QueueLimit, mark: MarkThreshold) -> Lane {
         Lane {
             rate,
             limit,
+            mark,
             busy_until: Instant::ZERO,
             rounded_up: 0,
             waiting: VecDeque::new(),
@@ -86,6 +92,7 @@ impl Lane {
             self.waiting.pop_front();
             self.waiting_bytes -= size;
         }
+        let mut marks = false;
         if self.busy_until <= now {
             self.busy_until = now;
             self.rounded_up = 0;
@@ -93,12 +100,23 @@ impl Lane {
             self.waiting.push_back((self.busy_until, size));
             self.waiting_bytes += size;
             self.max_backlog = self.max_backlog.max(self.waiting_bytes);
+            marks = self.marks(now);
         } else {
             return Fate::Drop(DropCause::QueueOverflow);
         }
         self.serialize(on_wire);
         self.bytes_sent += on_wire;
-        Fate::Depart(self.busy_until)
+        if marks { Fate::Mark(self.busy_until) } else { Fate::Depart(self.busy_until) }
+    }
+
+    /// Whether the packet that has just joined the queue is marked.
+    fn marks(&self, now: Instant) -> bool {
+        match self.mark {
+            MarkThreshold::Never => false,
+            MarkThreshold::Bytes(threshold) => self.waiting_bytes > threshold,
+            MarkThreshold::Packets(threshold) => self.waiting.len() as u64 > threshold,
+            MarkThreshold::Delay(threshold) => self.busy_until - now > threshold,
+        }
     }
 
     fn has_room(&self, size: Bytes) -> bool {

@@ -19,6 +19,25 @@ pub enum QueueLimit {
     Packets(u64),
 }
 
+/// From when on a queue marks the packets that it takes, where they are ECN-capable; the others it just takes, until
+/// its limit drops them.
+///
+/// The step of RFC 8257 §3.1, of `ce_threshold` in Linux: by the queue at the moment at which a packet joins it, the
+/// packet included, what is being sent not. There is no average and no chance in it.
+// RFC 3168 §5 lets a mark stand where a packet would be dropped as a sign of congestion. Before its limit this queue
+// drops nothing, so that what cannot be marked passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MarkThreshold {
+    /// It drops and never marks.
+    Never,
+    /// Where more than so many bytes of IP packets wait.
+    Bytes(Bytes),
+    /// Where more than so many packets wait.
+    Packets(u64),
+    /// Where the packet will wait longer than this.
+    Delay(Duration),
+}
+
 /// Which packets a counting loss process counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PacketCount {
@@ -55,6 +74,8 @@ pub enum ElementKind {
         rate: PerDirection<Rate>,
         /// Drop-tail.
         queue: PerDirection<QueueLimit>,
+        /// ECN.
+        mark: PerDirection<MarkThreshold>,
         /// Framing per packet, on top of the IP packet. Ethernet: 38 B (preamble 8, header 14, FCS 4, gap 12).
         overhead: Bytes,
         /// Shortest IP packet that is sent without padding. Ethernet: 46 B.

@@ -49,7 +49,7 @@ impl<P> Stage<P> {
 }
 
 impl<P: PathPacket + Clone> PathElement<P> for Stage<P> {
-    fn offer(&mut self, now: Instant, direction: Direction, packet: P) -> Verdict<P> {
+    fn offer(&mut self, now: Instant, direction: Direction, mut packet: P) -> Verdict<P> {
         let view = PacketView::from(&packet);
         let count = self.slots.len();
         let mut at = now;
@@ -60,6 +60,10 @@ impl<P: PathPacket + Clone> PathElement<P> for Stage<P> {
             };
             match slot.transit(at, direction, view) {
                 Fate::Depart(due) => at = due,
+                Fate::Mark(due) => {
+                    slot.counts[direction].marked += u64::from(packet.mark_ce());
+                    at = due;
+                }
                 Fate::Drop(cause) => return Verdict::Dropped { at, cause, packet },
                 Fate::Duplicate(first, second) => {
                     assert!(step + 1 == count, "an element that duplicates says that it does not keep order");
@@ -116,6 +120,7 @@ struct Counts {
     offered: u64,
     delivered: u64,
     duplicated: u64,
+    marked: u64,
     dropped: DropCounts,
 }
 
@@ -134,7 +139,7 @@ impl Slot {
         let counts = &mut self.counts[direction];
         counts.offered += 1;
         match fate {
-            Fate::Depart(_) => counts.delivered += 1,
+            Fate::Depart(_) | Fate::Mark(_) => counts.delivered += 1,
             Fate::Drop(cause) => counts.dropped.add(cause),
             Fate::Duplicate(..) => {
                 counts.delivered += 2;
@@ -145,9 +150,17 @@ impl Slot {
     }
 
     fn counters(&self, direction: Direction) -> ElementCounters {
-        let Counts { offered, delivered, duplicated, dropped } = self.counts[direction];
-        let link = self.transit.link_counters(direction);
-        ElementCounters { name: self.name.clone(), direction, offered, delivered, duplicated, dropped, link }
+        let Counts { offered, delivered, duplicated, marked, dropped } = self.counts[direction];
+        ElementCounters {
+            name: self.name.clone(),
+            direction,
+            offered,
+            delivered,
+            duplicated,
+            marked,
+            dropped,
+            link: self.transit.link_counters(direction),
+        }
     }
 }
 

@@ -4,10 +4,10 @@ mod common;
 
 use common::*;
 use farpath_path::{
-    Direction, DropCause, ElementKind, ElementSpec, Fate, PacketView, PathElement, PerDirection, QueueLimit,
-    base_delay,
+    Direction, DropCause, ElementKind, ElementSpec, Fate, MarkThreshold, PacketView, PathElement,
+    PerDirection, QueueLimit, base_delay,
 };
-use farpath_units::{Bytes, Instant};
+use farpath_units::{Bytes, Duration, Instant};
 use proptest::prelude::*;
 
 const FORWARD: Direction = Direction::Forward;
@@ -16,6 +16,7 @@ const FORWARD: Direction = Direction::Forward;
 struct Reference {
     bit_per_s: u128,
     limit: QueueLimit,
+    mark: MarkThreshold,
     /// When the busy period began, and the bits accepted since.
     busy_since: u128,
     bits: u128,
@@ -28,8 +29,10 @@ impl Reference {
         self.busy_since + (self.bits * 1_000_000_000).div_ceil(self.bit_per_s)
     }
 
-    fn send(&mut self, now: u64, size: u64, on_wire: u64) -> Option<u128> {
+    /// When the packet leaves, and whether it is marked.
+    fn send(&mut self, now: u64, size: u64, on_wire: u64) -> Option<(u128, bool)> {
         let now = u128::from(now);
+        let mut marks = false;
         if self.busy_until() <= now {
             (self.busy_since, self.bits) = (now, 0);
         } else {
@@ -43,10 +46,16 @@ impl Reference {
             if !fits {
                 return None;
             }
+            marks = match self.mark {
+                MarkThreshold::Never => false,
+                MarkThreshold::Bytes(mark) => waiting.iter().sum::<u64>() + size > mark.0,
+                MarkThreshold::Packets(mark) => waiting.len() as u64 + 1 > mark,
+                MarkThreshold::Delay(mark) => self.busy_until() - now > u128::from(mark.as_nanos()),
+            };
         }
         self.accepted.push((self.busy_until(), size));
         self.bits += u128::from(on_wire) * 8;
-        Some(self.busy_until())
+        Some((self.busy_until(), marks))
     }
 }
 
@@ -59,6 +68,12 @@ proptest! {
             (0u64..6000).prop_map(|bytes| QueueLimit::Bytes(Bytes(bytes))),
             (0u64..5).prop_map(QueueLimit::Packets),
         ],
+        mark in prop_oneof![
+            Just(MarkThreshold::Never),
+            (0u64..6000).prop_map(|bytes| MarkThreshold::Bytes(Bytes(bytes))),
+            (0u64..5).prop_map(MarkThreshold::Packets),
+            (0u64..2000).prop_map(|us| MarkThreshold::Delay(Duration::from_micros(us))),
+        ],
         overhead in 0u64..50, min_packet in 0u64..100,
         offers in prop::collection::vec((0u64..4, 1u64..1600), 1..100),
     ) {
@@ -66,12 +81,13 @@ proptest! {
         let kind = ElementKind::Link {
             rate: PerDirection::both(rate(bit_per_s)),
             queue: PerDirection::both(limit),
+            mark: PerDirection::both(mark),
             overhead: Bytes(overhead),
             min_packet: Bytes(min_packet),
         };
         let mut link = spec("link", kind).transit(0).expect("sound");
         let mut reference = Reference {
-            bit_per_s: bit_per_s.into(), limit, busy_since: 0, bits: 0, accepted: Vec::new(),
+            bit_per_s: bit_per_s.into(), limit, mark, busy_since: 0, bits: 0, accepted: Vec::new(),
         };
         // Gaps of the order of a packet, so that queues come and go at every rate.
         let step = rate(bit_per_s).time_to_send(Bytes(500)).as_nanos();
@@ -80,7 +96,10 @@ proptest! {
             now += gap * step;
             let fate = link.transit(at_ns(now), FORWARD, PacketView { size: Bytes(size), carries_data: true });
             let expected = match reference.send(now, size, size.max(min_packet) + overhead) {
-                Some(due) => Fate::Depart(at_ns(u64::try_from(due).expect("short of 584 years"))),
+                Some((due, marks)) => {
+                    let due = at_ns(u64::try_from(due).expect("short of 584 years"));
+                    if marks { Fate::Mark(due) } else { Fate::Depart(due) }
+                }
                 None => Fate::Drop(DropCause::QueueOverflow),
             };
             prop_assert_eq!(fate, expected);
@@ -115,7 +134,7 @@ fn rounding_to_nanoseconds_never_adds_up() {
 fn a_small_packet_on_a_fast_link_gets_the_whole_rate() {
     // 100 Gbit/s, 78 B: 6.24 ns each.
     let mut path = build(&[spec("link", bare_link(100_000_000_000, QueueLimit::Unlimited))], 0);
-    let ack = |id| Packet { id, size: 78, data: false };
+    let ack = |id| Packet { id, size: 78, data: false, ecn: Ecn::NotEct };
     let offers: Vec<_> = (0..100).map(|id| (Instant::ZERO, FORWARD, ack(id))).collect();
     assert_eq!(run(&mut path, &offers).last().map(|out| out.0), Some(at_ns(624)));
 }
@@ -127,6 +146,7 @@ fn framing_and_padding_cost_time() {
         ElementKind::Link {
             rate: PerDirection::both(rate(1_000_000_000)),
             queue: PerDirection::both(QueueLimit::Unlimited),
+            mark: PerDirection::both(MarkThreshold::Never),
             overhead: Bytes(38),
             min_packet: Bytes(46),
         },
@@ -134,7 +154,8 @@ fn framing_and_padding_cost_time() {
     let specs = [ethernet];
     for (size, wire) in [(1500, 1538), (47, 85), (46, 84), (40, 84)] {
         let mut path = build(&specs, 0);
-        let out = run(&mut path, &[(Instant::ZERO, FORWARD, Packet { id: 0, size, data: true })]);
+        let out =
+            run(&mut path, &[(Instant::ZERO, FORWARD, Packet { id: 0, size, data: true, ecn: Ecn::NotEct })]);
         assert_eq!(out[0].0, at_ns(wire * 8), "{size} B");
         assert_eq!(base_delay(&specs, FORWARD, Bytes(size)).as_nanos(), wire * 8);
         let link = counters_of(&path, "ethernet", FORWARD).link.expect("it is a link");
@@ -171,6 +192,64 @@ fn room_appears_when_the_next_packet_starts_not_when_it_ends() {
     assert_eq!(drop, Some((just_before, FORWARD, packet(3), Some(DropCause::QueueOverflow))));
     assert_eq!(offer(&mut path, at_ms(1), FORWARD, packet(4)), None);
     assert_eq!(take_all(&mut path, at_ms(9)).last(), Some(&(at_ms(3), FORWARD, packet(4), None)));
+}
+
+/// What ten packets offered at once to a link of 1 ms per packet come out as: `1` is marked, `.` is not.
+fn marked(queue: QueueLimit, mark: MarkThreshold, ecn: Ecn) -> String {
+    let mut kind = bare_link(12_000_000, queue);
+    if let ElementKind::Link { mark: threshold, .. } = &mut kind {
+        *threshold = PerDirection { forward: mark, reverse: MarkThreshold::Never };
+    }
+    let mut path = build(&[spec("l", kind)], 0);
+    let offers: Vec<_> = (0..10).map(|id| (Instant::ZERO, FORWARD, Packet { ecn, ..packet(id) })).collect();
+    let out = run(&mut path, &offers);
+    let delivered = out.iter().filter(|out| out.3.is_none());
+    let text: String = delivered.map(|out| if out.2.ecn == Ecn::Ce { '1' } else { '.' }).collect();
+    let fresh = if ecn == Ecn::Ce { 0 } else { text.matches('1').count() };
+    assert_eq!(counters_of(&path, "l", FORWARD).marked, fresh as u64);
+    text
+}
+
+#[test]
+fn ecn_capable_packets_are_marked_where_more_than_the_threshold_waits() {
+    let unlimited = |mark| marked(QueueLimit::Unlimited, mark, Ecn::Ect);
+    assert_eq!(unlimited(MarkThreshold::Never), "..........");
+    // The first is being sent and does not count, the packet itself does.
+    assert_eq!(unlimited(MarkThreshold::Packets(3)), "....111111");
+    assert_eq!(unlimited(MarkThreshold::Packets(0)), ".111111111");
+    assert_eq!(unlimited(MarkThreshold::Bytes(Bytes(4500))), "....111111");
+    assert_eq!(unlimited(MarkThreshold::Bytes(Bytes(4499))), "...1111111");
+    assert_eq!(unlimited(MarkThreshold::Delay(Duration::from_millis(3))), "....111111");
+}
+
+#[test]
+fn packets_that_cannot_be_marked_pass_until_the_limit_drops_them() {
+    let (limit, mark) = (QueueLimit::Packets(6), MarkThreshold::Packets(3));
+    assert_eq!(marked(limit, mark, Ecn::Ect), "....111");
+    assert_eq!(marked(limit, mark, Ecn::NotEct), ".......");
+    assert_eq!(marked(limit, mark, Ecn::Ce), "1111111", "marked before");
+}
+
+#[test]
+fn a_mark_that_the_queue_never_reaches_is_worth_a_warning() {
+    let warnings = |queue, mark| {
+        let mut kind = bare_link(12_000_000, queue);
+        if let ElementKind::Link { mark: threshold, .. } = &mut kind {
+            threshold.forward = mark;
+        }
+        spec("l", kind).warnings().join("; ")
+    };
+    let bytes = |limit| QueueLimit::Bytes(Bytes(limit));
+    assert_eq!(warnings(bytes(30_000), MarkThreshold::Bytes(Bytes(29_999))), "");
+    assert_eq!(
+        warnings(bytes(30_000), MarkThreshold::Bytes(Bytes(30_000))),
+        "l: forward: a mark above 30 kB is never set in a queue of at most 30 kB"
+    );
+    assert_eq!(
+        warnings(QueueLimit::Packets(20), MarkThreshold::Packets(30)),
+        "l: forward: a mark above 30 packets is never set in a queue of at most 20 packets"
+    );
+    assert_eq!(warnings(QueueLimit::Unlimited, MarkThreshold::Packets(30)), "");
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn fates(kind: &ElementKind, seed: u64, direction: Direction, sizes: &[u64], cou
                 assert_eq!(due, at_ns(n), "loss takes no time");
                 false
             }
-            Fate::Duplicate(..) => panic!("a loss process made a copy"),
+            other => panic!("a loss process did {other:?}"),
         }
     };
     (0..count).map(fate).collect()

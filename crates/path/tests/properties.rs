@@ -34,6 +34,24 @@ fn sorted(mut out: Vec<Out>) -> Vec<Out> {
 }
 
 proptest! {
+    /// A mark is set once, on what can carry it, and never taken back.
+    #[test]
+    fn marks_are_set_by_those_who_count_them(
+        mut specs in any_chain(5), offers in any_offers(60), seed: u64,
+    ) {
+        specs.retain(|spec| !matches!(spec.kind, ElementKind::Duplicate { .. }));
+        let mut path = build(&specs, seed);
+        let out = run(&mut path, &offers);
+        let mut marked = 0;
+        for (.., packet, _) in &out {
+            let before = offers[packet.id as usize].2.ecn;
+            if packet.ecn != before {
+                prop_assert_eq!((before, packet.ecn), (Ecn::Ect, Ecn::Ce));
+                marked += 1;
+            }
+        }
+        prop_assert_eq!(path.counters().iter().map(|c| c.marked).sum::<u64>(), marked);
+    }
     #[test]
     fn no_packet_is_made_or_lost_without_a_count(
         specs in any_chain(5), offers in any_offers(60), seed: u64, cut in 0usize..60, wait in 0u64..5_000_000,
@@ -168,7 +186,7 @@ proptest! {
         for direction in Direction::BOTH {
             let start = at_ms(3);
             let mut path = build(&specs, seed);
-            let out = run(&mut path, &[(start, direction, Packet { id: 0, size, data: true })]);
+            let out = run(&mut path, &[(start, direction, Packet { id: 0, size, data: true, ecn: Ecn::NotEct })]);
             let (due, _, _, dropped) = &out[0];
             if dropped.is_none() {
                 prop_assert_eq!(*due - start, base_delay(&specs, direction, Bytes(size)));

@@ -1,6 +1,6 @@
 //! Tables in memory: Arrow record batches from runs, and rows back from batches.
 
-use crate::columns::{Cells, Column, KEY, Row};
+use crate::columns::{Cells, Column, KEY, LATER, Row};
 use crate::{FlowRow, Provenance, Run, RunKey, SegmentRow, SeriesRow};
 use arrow_array::builder::{
     ArrayBuilder, ListBuilder, StringBuilder, StructBuilder, UInt32Builder, UInt64Builder,
@@ -228,7 +228,9 @@ fn fill<'a, R: 'static>(
     rows: impl Iterator<Item = &'a mut R>,
 ) -> Result<(), ColumnError> {
     let error = |problem: String| ColumnError { column: column.name, problem };
-    let array = batch.column_by_name(column.name).ok_or_else(|| error("it is missing".to_owned()))?;
+    let Some(array) = batch.column_by_name(column.name) else {
+        return if LATER.contains(&column.name) { Ok(()) } else { Err(error("it is missing".to_owned())) };
+    };
     let expected = field(column);
     if !array.data_type().equals_datatype(expected.data_type()) {
         return Err(error(format!("expected {}, found {}", expected.data_type(), array.data_type())));

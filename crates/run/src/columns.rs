@@ -35,6 +35,10 @@ pub(crate) enum Cells<R> {
     Ranges(fn(&R) -> &[(u32, u32)], fn(&mut R, u32, u32)),
 }
 
+/// Columns that came after the first release of a format version. Files written before do not have them; what they
+/// would say is unknown, so that each of them can be null.
+pub(crate) const LATER: &[&str] = &["ecn", "ecn_marks", "ecn_responses"];
+
 /// A row that a table is made of.
 pub(crate) trait Row: Sized + 'static {
     const COLUMNS: &'static [Column<Self>];

@@ -60,6 +60,10 @@ pub struct FlowRow {
     pub drops_ack_direction: Option<f64>,
     /// Of all these drops: `loss` 3, `queue-overflow` 1 ...; sorted by cause, absent causes left out.
     pub drops_by_cause: Vec<(Cow<'static, str>, u64)>,
+    /// Packets of the flow that reached the data receiver with a mark of congestion (CE).
+    pub ecn_marks: Option<f64>,
+    /// Reductions of the congestion window for an echo of such marks.
+    pub ecn_responses: Option<f64>,
     /// Congestion window at the end.
     pub final_cwnd: Option<Bytes>,
     /// Congestion window averaged over the time of the transfer.
@@ -101,6 +105,8 @@ impl FlowRow {
             drops_data_direction: None,
             drops_ack_direction: None,
             drops_by_cause: Vec::new(),
+            ecn_marks: None,
+            ecn_responses: None,
             final_cwnd: None,
             mean_cwnd: None,
             min_rtt: None,
@@ -260,6 +266,8 @@ pub struct SegmentRow {
     pub flags: u8,
     /// Bytes of the IP packet.
     pub size: u32,
+    /// The ECN field of its header.
+    pub ecn: Option<u8>,
     /// SACK blocks, start and end sequence number.
     pub sack: Vec<(u32, u32)>,
     /// TSval and TSecr.

@@ -35,6 +35,19 @@ fn what_was_written_is_read_back() {
     );
 }
 
+/// The golden folder was written before there was ECN.
+#[test]
+fn what_came_later_is_written_and_is_unknown_in_older_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut runs = small_experiment();
+    (runs[1].flows[0].ecn_marks, runs[1].flows[0].ecn_responses) = (Some(12.0), Some(3.0));
+    runs[1].segments[0].ecn = Some(3);
+    write(folder.path(), &runs, true);
+    assert_eq!(Results::read(folder.path()).unwrap().runs().unwrap(), runs);
+    let old = Results::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/formats/v1")).unwrap();
+    assert!(old.flows().unwrap().iter().all(|(_, flow)| flow.ecn_marks.is_none()));
+}
+
 #[test]
 fn tables_without_rows_have_no_file() {
     let folder = tempfile::tempdir().unwrap();

@@ -2,7 +2,9 @@
 //!
 //! Ratios between lines of one run are what to compare; machines differ, and share their cores.
 
-use farpath_path::{Direction, ElementKind, ElementSpec, PacketCount, PerDirection, QueueLimit};
+use farpath_path::{
+    Direction, ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit,
+};
 use farpath_sim::{FlowResult, FlowSetup, Opener, Setup, Silent, simulate};
 use farpath_tcp::Config;
 use farpath_units::{Bytes, Duration, Instant, Probability, Rate};
@@ -86,6 +88,7 @@ fn gigabit(queue: QueueLimit) -> ElementSpec {
     let kind = ElementKind::Link {
         rate: PerDirection::both(Rate::from_bit_per_s(1_000_000_000).expect("not zero")),
         queue: PerDirection::both(queue),
+        mark: PerDirection::both(MarkThreshold::Never),
         overhead: Bytes(38),
         min_packet: Bytes(46),
     };

@@ -2,7 +2,7 @@
 
 use crate::{End, FlowSetup, Opener, Packet};
 use farpath_path::{DropCounts, PerDirection};
-use farpath_tcp::{CloseReason, Config, Connection, Endpoint, Seq, State};
+use farpath_tcp::{CloseReason, Config, Connection, Ecn, Endpoint, Seq, State};
 use farpath_units::{Bytes, Duration, Instant, Rate};
 use std::collections::BTreeSet;
 
@@ -32,6 +32,8 @@ pub struct FlowResult {
     pub receiver: Connection,
     /// Drops of the flow's packets by cause, `forward` in the data direction.
     pub drops: PerDirection<DropCounts>,
+    /// Packets of the flow that reached the data receiver with a mark of congestion (CE).
+    pub marks: u64,
     /// Retransmissions of data whose payload the receiver had when they arrived. Copies that the network makes
     /// are no retransmissions.
     pub spurious_retransmissions: u64,
@@ -62,6 +64,7 @@ pub(crate) struct Flow {
     /// Whether the simulation has been told that it need not wait for this flow.
     reported_over: bool,
     pub drops: PerDirection<DropCounts>,
+    marks: u64,
     /// Numbers of the retransmissions that arrived, to know a copy by. They are few: what is not lost is not here.
     retransmissions_received: BTreeSet<u64>,
     spurious_retransmissions: u64,
@@ -152,6 +155,7 @@ impl Flow {
             end: None,
             reported_over: false,
             drops: PerDirection::default(),
+            marks: 0,
             retransmissions_received: BTreeSet::new(),
             spurious_retransmissions: 0,
             cwnd: CwndMean::default(),
@@ -169,6 +173,7 @@ impl Flow {
     pub fn arrive(&mut self, now: Instant, packet: &Packet) {
         let had = self.receiver.connection.receiver().duplicate_segments();
         self.host(packet.from.peer()).connection.on_segment(now, &packet.segment);
+        self.marks += u64::from(packet.from == End::Sender && packet.segment.ecn == Ecn::Ce);
         let retransmission = packet.retransmission && packet.from == End::Sender;
         if retransmission && self.retransmissions_received.insert(packet.number) {
             let has = self.receiver.connection.receiver().duplicate_segments();
@@ -285,6 +290,7 @@ impl Flow {
             sender: self.sender.connection,
             receiver: self.receiver.connection,
             drops: self.drops,
+            marks: self.marks,
         }
     }
 }

@@ -54,4 +54,8 @@ impl PathPacket for Packet {
     fn carries_data(&self) -> bool {
         self.segment.len > 0
     }
+
+    fn mark_ce(&mut self) -> bool {
+        self.segment.ecn.mark()
+    }
 }

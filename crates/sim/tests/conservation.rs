@@ -5,7 +5,8 @@ mod common;
 
 use common::{element, probability};
 use farpath_path::{
-    Direction, DropCause, ElementKind, ElementSpec, PacketCount, PathElement, PerDirection, QueueLimit,
+    Direction, DropCause, ElementKind, ElementSpec, MarkThreshold, PacketCount, PathElement, PerDirection,
+    QueueLimit,
 };
 use farpath_sim::{FlowEnd, FlowSetup, FlowView, Observer, Opener, Packet, PacketEvent, Setup, Simulation};
 use farpath_tcp::Config;
@@ -189,6 +190,7 @@ fn path() -> impl Strategy<Value = Vec<ElementSpec>> {
         |(rate, queue, overhead)| ElementKind::Link {
             rate: rate.map(|rate| Rate::from_bit_per_s(rate).expect("not zero")),
             queue: queue.map(QueueLimit::Packets),
+            mark: queue.map(|limit| MarkThreshold::Packets(limit / 2)),
             overhead: Bytes(overhead),
             min_packet: Bytes(46),
         },

@@ -3,8 +3,8 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use farpath_path::{
-    Departure, Direction, DropCause, ElementCounters, ElementKind, ElementSpec, PacketCount, Path,
-    PathElement, PathPacket, PerDirection, QueueLimit, Verdict,
+    Departure, Direction, DropCause, ElementCounters, ElementKind, ElementSpec, MarkThreshold, PacketCount,
+    Path, PathElement, PathPacket, PerDirection, QueueLimit, Verdict,
 };
 use farpath_units::{Ber, Bytes, Duration, Instant, Probability, Rate};
 use proptest::prelude::*;
@@ -14,6 +14,15 @@ pub struct Packet {
     pub id: u64,
     pub size: u64,
     pub data: bool,
+    pub ecn: Ecn,
+}
+
+/// The ECN field, as far as a queue cares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ecn {
+    NotEct,
+    Ect,
+    Ce,
 }
 
 impl PathPacket for Packet {
@@ -23,11 +32,18 @@ impl PathPacket for Packet {
     fn carries_data(&self) -> bool {
         self.data
     }
+    fn mark_ce(&mut self) -> bool {
+        let marks = self.ecn == Ecn::Ect;
+        if marks {
+            self.ecn = Ecn::Ce;
+        }
+        marks
+    }
 }
 
 /// A data packet of 1500 B.
 pub fn packet(id: u64) -> Packet {
-    Packet { id, size: 1500, data: true }
+    Packet { id, size: 1500, data: true, ecn: Ecn::NotEct }
 }
 
 pub fn at_ns(ns: u64) -> Instant {
@@ -63,6 +79,7 @@ pub fn bare_link(bit_per_s: u64, queue: QueueLimit) -> ElementKind {
     ElementKind::Link {
         rate: PerDirection::both(rate(bit_per_s)),
         queue: PerDirection::both(queue),
+        mark: PerDirection::both(MarkThreshold::Never),
         overhead: Bytes::ZERO,
         min_packet: Bytes::ZERO,
     }
@@ -156,6 +173,15 @@ fn any_queue() -> impl Strategy<Value = QueueLimit> + Clone {
     ]
 }
 
+fn any_mark() -> impl Strategy<Value = MarkThreshold> + Clone {
+    prop_oneof![
+        Just(MarkThreshold::Never),
+        (0u64..10_000).prop_map(|bytes| MarkThreshold::Bytes(Bytes(bytes))),
+        (0u64..10).prop_map(MarkThreshold::Packets),
+        any_duration().prop_map(MarkThreshold::Delay),
+    ]
+}
+
 fn any_duration() -> impl Strategy<Value = Duration> + Clone {
     prop_oneof![Just(0), 0u64..5_000_000].prop_map(Duration::from_nanos)
 }
@@ -194,10 +220,12 @@ pub fn any_kind() -> impl Strategy<Value = ElementKind> {
 
 fn any_link() -> impl Strategy<Value = ElementKind> {
     let rate = prop_oneof![1u64..1_000_000, 1_000_000u64..1_000_000_000_000].prop_map(rate);
-    (per_direction(rate), per_direction(any_queue()), 0u64..60, 0u64..100).prop_map(
-        |(rate, queue, overhead, min_packet)| ElementKind::Link {
+    let marks = per_direction(any_mark());
+    (per_direction(rate), per_direction(any_queue()), marks, 0u64..60, 0u64..100).prop_map(
+        |(rate, queue, mark, overhead, min_packet)| ElementKind::Link {
             rate,
             queue,
+            mark,
             overhead: Bytes(overhead),
             min_packet: Bytes(min_packet),
         },
@@ -214,13 +242,14 @@ pub fn any_chain(longest: usize) -> impl Strategy<Value = Vec<ElementSpec>> {
 /// Up to `most` packets, both ways, never backwards in time, often together.
 pub fn any_offers(most: usize) -> impl Strategy<Value = Vec<(Instant, Direction, Packet)>> {
     let gap = prop_oneof![Just(0u64), 0u64..20_000, 0u64..3_000_000];
-    let one = (gap, any::<bool>(), 20u64..1600, any::<bool>());
+    let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect), Just(Ecn::Ce)];
+    let one = (gap, any::<bool>(), 20u64..1600, any::<bool>(), ecn);
     prop::collection::vec(one, 0..=most).prop_map(|offers| {
         let mut now = 0;
-        let offers = offers.into_iter().enumerate().map(|(id, (gap, forward, size, data))| {
+        let offers = offers.into_iter().enumerate().map(|(id, (gap, forward, size, data, ecn))| {
             now += gap;
             let direction = if forward { Direction::Forward } else { Direction::Reverse };
-            (at_ns(now), direction, Packet { id: id as u64, size, data })
+            (at_ns(now), direction, Packet { id: id as u64, size, data, ecn })
         });
         offers.collect()
     })

@@ -58,6 +58,8 @@ impl Row for FlowRow {
                 |row, cause, packets| row.drops_by_cause.push((cause.to_owned().into(), packets)),
             ),
         ),
+        known_or_not!(ecn_marks, "", "packets that reached the receiver with a mark of congestion (CE)"),
+        known_or_not!(ecn_responses, "", "reductions of the congestion window for an echo of such marks"),
         column(
             "final_cwnd_bytes",
             "B",

@@ -52,6 +52,18 @@ impl Row for SegmentRow {
             ),
         ),
         column(
+            "ecn",
+            "",
+            "ECN field of the IP header: not ECN-capable 0, ECT(1) 1, ECT(0) 2, CE 3",
+            Cells::MaybeU64(
+                |row| row.ecn.map(u64::from),
+                |row, bits| {
+                    row.ecn = Some(bits.try_into().ok()?);
+                    Some(())
+                },
+            ),
+        ),
+        column(
             "sack",
             "",
             "SACK blocks, first sequence number and the one after the last",
@@ -102,6 +114,7 @@ impl Row for SegmentRow {
             window: 0,
             flags: 0,
             size: 0,
+            ecn: None,
             sack: Vec::new(),
             timestamps: None,
             retransmission: false,

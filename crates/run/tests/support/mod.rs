@@ -93,6 +93,7 @@ pub fn small_experiment() -> Vec<Run> {
         window: 8760,
         flags: 0x18,
         size: 1500,
+        ecn: None,
         sack: Vec::new(),
         timestamps: Some((10, 0)),
         retransmission: false,

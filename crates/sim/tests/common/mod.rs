@@ -4,7 +4,9 @@
 pub mod log;
 pub mod stacks;
 
-use farpath_path::{Direction, ElementKind, ElementSpec, PacketCount, PerDirection, QueueLimit};
+use farpath_path::{
+    Direction, ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit,
+};
 use farpath_sim::{FlowResult, FlowSetup, Observer, Opener, Setup, Silent, simulate};
 use farpath_tcp::Config;
 use farpath_units::{Bytes, Duration, Instant, Probability, Rate};
@@ -49,6 +51,7 @@ pub fn bottleneck(link_rate: &str, overhead: u64, queue: QueueLimit) -> ElementS
     let kind = ElementKind::Link {
         rate: PerDirection::both(rate(link_rate)),
         queue: PerDirection::both(queue),
+        mark: PerDirection::both(MarkThreshold::Never),
         overhead: Bytes(overhead),
         min_packet: Bytes::ZERO,
     };
@@ -60,6 +63,7 @@ pub fn ethernet(name: &str) -> ElementSpec {
     let kind = ElementKind::Link {
         rate: PerDirection::both(rate("10 Mbit/s")),
         queue: PerDirection::both(QueueLimit::Unlimited),
+        mark: PerDirection::both(MarkThreshold::Never),
         overhead: Bytes(38),
         min_packet: Bytes(46),
     };
