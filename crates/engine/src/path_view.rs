@@ -2,7 +2,7 @@
 
 use core::slice;
 use farpath_model::{Hop, Path};
-use farpath_path::{Direction, ElementKind, ElementSpec, PacketView, QueueLimit, base_delay};
+use farpath_path::{Direction, ElementKind, ElementSpec, MarkThreshold, PacketView, QueueLimit, base_delay};
 use farpath_tcp::{Config, HEADERS, TIMESTAMPS};
 use farpath_units::{Bytes, Duration, Probability, Rate};
 
@@ -132,6 +132,20 @@ fn queue(elements: &[ElementSpec], direction: Direction, packet: Bytes) -> Optio
         QueueLimit::Bytes(bytes) => Some(bytes),
         QueueLimit::Packets(packets) => Some(Bytes(packets.saturating_mul(packet.0))),
     }
+}
+
+/// What the formulas do not know of queues that mark ECN-capable data.
+pub(crate) fn marks(elements: &[ElementSpec], data: Direction) -> impl Iterator<Item = String> {
+    let marking = elements.iter().filter(move |element| match &element.kind {
+        ElementKind::Link { mark, .. } => mark[data] != MarkThreshold::Never,
+        _ => false,
+    });
+    marking.map(|link| {
+        format!(
+            "{}: it marks ECN-capable packets; predicted as if marks did not hold the window down",
+            link.name
+        )
+    })
 }
 
 fn left_out(element: &ElementSpec, data: Direction) -> Option<String> {

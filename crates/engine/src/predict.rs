@@ -2,7 +2,7 @@
 
 mod loss;
 
-use crate::path_view::PathView;
+use crate::path_view::{self, PathView};
 use crate::{EngineError, empty_run};
 use farpath_experiment::{FlowSpec, Opener, Point, Scenario};
 use farpath_model::lossless::{self, LosslessTimes, LosslessTransfer};
@@ -10,7 +10,7 @@ use farpath_model::window_limit::{DelayedAckCycle, SteadyCycle};
 use farpath_model::{Estimate, InputError};
 use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run};
 use farpath_tcp::Config;
-use farpath_tcp::config::RttMeasure;
+use farpath_tcp::config::{EcnMode, RttMeasure};
 use farpath_units::{Bytes, Duration, Instant, Probability};
 
 /// Predicts one point. A prediction has no seed: it is an expectation.
@@ -58,10 +58,22 @@ struct Flow<'a> {
     window: Bytes,
 }
 
+/// Whether the ends agree on ECN: the opener asks, the other accepts.
+fn uses_ecn(spec: &FlowSpec, sender: &Config, receiver: &Config) -> bool {
+    let (opener, other) = match spec.opener {
+        Opener::Sender => (sender, receiver),
+        Opener::Receiver => (receiver, sender),
+    };
+    opener.send.ecn == EcnMode::Request && other.send.ecn != EcnMode::Off
+}
+
 impl<'a> Flow<'a> {
     fn new(scenario: &'a Scenario, spec: &'a FlowSpec) -> Flow<'a> {
         let (sender, receiver) = (&scenario.sender.config, &scenario.receiver.config);
-        let view = PathView::new(&scenario.path, spec.direction, sender, receiver);
+        let mut view = PathView::new(&scenario.path, spec.direction, sender, receiver);
+        if uses_ecn(spec, sender, receiver) {
+            view.caveats.extend(path_view::marks(&scenario.path, spec.direction));
+        }
         Flow { view, spec, sender, receiver, window: effective_window(sender, receiver) }
     }
 

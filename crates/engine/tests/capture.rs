@@ -6,7 +6,7 @@ use farpath_engine::{
 };
 use farpath_experiment::Experiment;
 use farpath_run::{Engine, Run, SegmentEvent, SegmentRow};
-use farpath_tcp::{Flags, pattern, wire};
+use farpath_tcp::{Ecn, Flags, pattern, wire};
 use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ const MIXED: &str = r#"
 title = "mixed"
 horizon = "1 h"
 path = [
-    { element = "link", name = "bottleneck", rate = "5 Mbit/s", queue = "8 packets" },
+    { element = "link", name = "bottleneck", rate = "5 Mbit/s", queue = "8 packets", mark = "3 packets" },
     { element = "delay", delay = "20 ms" },
     { element = "loss", rate = "1 %" },
     { element = "duplicate", share = "1 %" },
@@ -31,9 +31,11 @@ stack = "linux-testbed-2022"
 recovery.sack = true
 send.timestamps = true
 send.window_scaling = true
+send.ecn = "request"
 receive.buffer = "256 kB"
 [receiver]
 recovery.sack = true
+send.ecn = "request"
 send.timestamps = true
 send.window_scaling = true
 receive.buffer = "256 kB"
@@ -161,7 +163,7 @@ fn every_segment_is_at_its_interface_as_the_table_has_it() {
     assert_eq!(seen.len(), run.segments.len());
     let mut isn = HashMap::new();
     let mut expected: Vec<&SegmentRow> = run.segments.iter().collect();
-    let mut drops = 0;
+    let (mut drops, mut marks) = (0, 0);
     for packet in &seen {
         assert_eq!(packet.kept.len(), packet.original as usize);
         let read = wire::decode(packet.kept).expect("a sound packet with right checksums");
@@ -185,16 +187,20 @@ fn every_segment_is_at_its_interface_as_the_table_has_it() {
                 && (row.flow, row.direction == "forward") == (flow, forward)
                 && (row.seq, row.ack, row.len) == (segment.seq.0, segment.ack.0, segment.len.into())
                 && (row.window, row.flags, row.size) == (segment.window, segment.flags.0, packet.original)
+                && row.ecn == Some(segment.ecn as u8)
                 && row.sack.iter().copied().eq(blocks)
                 && row.timestamps == segment.timestamps.map(|t| (t.value, t.echo))
                 && row.cause.as_ref().map(|cause| format!("dropped: {cause}")) == packet.comment
         });
         let row = expected.remove(place.unwrap_or_else(|| panic!("no row for {read:?}")));
         drops += u64::from(row.event == SegmentEvent::Dropped);
+        marks += u64::from(row.event == SegmentEvent::Received && segment.ecn == Ecn::Ce);
     }
     let causes = run.flows.iter().flat_map(|flow| &flow.drops_by_cause);
     assert_eq!(causes.map(|(_, count)| count).sum::<u64>(), drops);
-    assert!(drops > 0);
+    let arrived: f64 = run.flows.iter().filter_map(|flow| flow.ecn_marks).sum();
+    assert_eq!(arrived, marks as f64);
+    assert!(drops > 0 && marks > 0);
 }
 
 #[test]
@@ -386,6 +392,14 @@ fn tshark_finds_whole_packets_with_right_checksums_where_we_counted_them() {
     }) {
         assert_eq!(count(&format!("frame.comment == \"dropped: {cause}\"")) as u64, ours, "{cause}");
     }
+    // Marks as they arrive, and the bits that ask for ECN.
+    let came_marked = "ip.dsfield.ecn == 3 && frame.packet_flags_direction == 1";
+    let marks: f64 = run.flows.iter().filter_map(|flow| flow.ecn_marks).sum();
+    assert!(marks > 0.0);
+    assert_eq!(count(came_marked) as f64, marks);
+    let asked = "tcp.flags.syn == 1 && tcp.flags.ack == 0 && tcp.flags.ece == 1 && tcp.flags.cwr == 1 \
+                 && frame.packet_flags_direction == 2";
+    assert_eq!(count(asked), run.flows.len(), "no SYN is lost, and none is sent again");
     let syn = "tcp.flags.syn == 1 && tcp.flags.ack == 0 && tcp.stream == 0";
     let fields =
         ["tcp.options.mss_val", "tcp.options.wscale.shift", "tcp.options.sack_perm", "frame.time_epoch"];

@@ -1,7 +1,7 @@
 //! A value from `--set` or a sweep is as good as one written into the file.
 
 use farpath_experiment::{Experiment, Opener, Override, Scenario};
-use farpath_path::{Direction, ElementKind, QueueLimit};
+use farpath_path::{Direction, ElementKind, MarkThreshold, QueueLimit};
 use farpath_tcp::config::CongestionControlKind;
 use farpath_units::{Bytes, Duration, Probability};
 
@@ -228,6 +228,7 @@ size = "1 B"
 element = "link"
 rate = { forward = "2 Mbit/s", reverse = "1 Mbit/s" }
 queue = { forward = "3 kB" }
+mark = { forward = "2 kB" }
 [[path]]
 element = "delay"
 delay = "1 light-second"
@@ -261,7 +262,8 @@ share = { forward = "1 %" }
 "#;
     let path = scenario(text, &["path.evenly-spaced-loss=none"]).path;
     let kinds: Vec<&ElementKind> = path.iter().map(|element| &element.kind).collect();
-    let ElementKind::Link { rate, queue, .. } = kinds[0] else { panic!("{:?}", kinds[0]) };
+    let ElementKind::Link { rate, queue, mark, .. } = kinds[0] else { panic!("{:?}", kinds[0]) };
+    assert_eq!((mark.forward, mark.reverse), (MarkThreshold::Bytes(Bytes(2000)), MarkThreshold::Never));
     assert_eq!((rate.forward.bit_per_s(), rate.reverse.bit_per_s()), (2_000_000, 1_000_000));
     assert_eq!((queue.forward, queue.reverse), (QueueLimit::Bytes(Bytes(3000)), QueueLimit::Unlimited));
     let ElementKind::EvenlySpaced { every, phase, .. } = kinds[3] else { panic!("{:?}", kinds[3]) };
@@ -270,6 +272,21 @@ share = { forward = "1 %" }
     assert_eq!((active.forward, active.reverse, *loss_good), (true, false, Probability::ZERO));
     let ElementKind::Duplicate { share } = kinds[8] else { panic!("{:?}", kinds[8]) };
     assert_eq!(share.reverse, Probability::ZERO);
+}
+
+#[test]
+fn a_mark_is_a_size_a_number_or_a_time() {
+    for (written, expected) in [
+        ("20 kB", MarkThreshold::Bytes(Bytes(20_000))),
+        ("20 packets", MarkThreshold::Packets(20)),
+        ("1 packet", MarkThreshold::Packets(1)),
+        ("5 ms", MarkThreshold::Delay(Duration::from_millis(5))),
+        ("never", MarkThreshold::Never),
+    ] {
+        let path = scenario(FILE, &[&format!("path.server-link.mark={written}")]).path;
+        let ElementKind::Link { mark, .. } = &path[0].kind else { panic!("{path:?}") };
+        assert_eq!((mark.forward, mark.reverse), (expected, expected), "{written}");
+    }
 }
 
 #[test]
@@ -284,6 +301,10 @@ fn traps_are_warned_of() {
         (
             "path=[{ element = \"bit-errors\", ber = 1e-3, linear = true }]",
             "path.bit-errors: forward: the linear form gives",
+        ),
+        (
+            "path=[{ element = \"link\", rate = \"1 Mbit/s\", queue = \"9 kB\", mark = \"9 kB\" }]",
+            "path.link: forward: a mark above 9 kB is never set in a queue of at most 9 kB",
         ),
         ("path.server-link.queue=100 B", "path.server-link: forward: a queue of 100 B"),
     ];

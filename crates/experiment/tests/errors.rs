@@ -212,6 +212,15 @@ fn words_and_limits_say_what_they_can_be() {
         "geo.toml: path.link.queue (--set): expected a size such as `64 kB`, a number such as `100 packets`, or \
          `unlimited`, found `ten packets`",
     );
+    says(
+        set("path.link.mark=20"),
+        "geo.toml: path.link.mark (--set): expected a size such as `64 kB`, a number such as `20 packets`, a time such \
+         as `5 ms`, or `never`, found `20`",
+    );
+    says(
+        set("sender.send.ecn=on"),
+        "geo.toml: sender.send.ecn (--set): expected one of `off`, `accept`, `request`, found `on`",
+    );
     says(set("output.series=yes"), "geo.toml: output.series (--set): expected true or false, found `yes`");
     says(set("seed.first=1"), "geo.toml: seed.first (--set): expected a whole number, found a table");
     says(set("seeds.first=1"), "geo.toml: seeds.first (--set): `seeds` is a value, and has no `first`");
