@@ -27,6 +27,11 @@ impl EcnSender {
         (ect, ect && core::mem::take(&mut self.cwr_due))
     }
 
+    /// The reduction since `before` was for nothing.
+    pub fn take_back(&mut self, before: &EcnSender) {
+        *self = EcnSender { hold_until: self.hold_until, ..*before };
+    }
+
     /// Whether nothing new may be sent at `now`.
     pub fn holds(&self, now: Instant) -> bool {
         self.hold_until.is_some_and(|until| now < until)
@@ -63,6 +68,8 @@ impl Sender {
 
     /// An ACK with ECE came. `flight_size` is what was outstanding when it did.
     pub(super) fn on_echo(&mut self, now: Instant, flight_size: u64) {
+        // Congestion it was: what a loss took meanwhile is not given back (RFC 3522 §3.2).
+        self.episode = None;
         // Once per window of data.
         if self.una <= self.ecn.reduced_at {
             return;

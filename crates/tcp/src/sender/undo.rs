@@ -1,6 +1,7 @@
 //! Giving back what a loss cost that was none: the response to F-RTO, Eifel (RFC 3522) and D-SACK (RFC 3708).
 
 use super::Sender;
+use super::ecn::EcnSender;
 use super::rack::milliseconds;
 use super::recovery::Phase;
 use crate::cc::{Controller, Window};
@@ -12,6 +13,7 @@ use farpath_units::Instant;
 pub(super) struct Episode {
     window: Window,
     cc: Controller,
+    ecn: EcnSender,
     /// The flight that was repaired.
     flight: Range<u64>,
     /// When the first segment was sent again.
@@ -32,6 +34,7 @@ impl Sender {
         self.episode = self.can_undo().then(|| Episode {
             window: self.window,
             cc: self.cc.clone(),
+            ecn: self.ecn,
             flight: self.una..self.max,
             first_again: None,
             again: 0,
@@ -86,6 +89,8 @@ impl Sender {
         self.window.cwnd = self.window.cwnd.max(episode.window.cwnd);
         self.window.ssthresh = self.window.ssthresh.max(episode.window.ssthresh);
         self.cc = episode.cc;
+        // Nothing to tell the peer, and an echo that comes now is answered.
+        self.ecn.take_back(&episode.ecn);
         if self.phase != Phase::Open {
             self.phase = Phase::Open;
             self.retransmit_first = false;

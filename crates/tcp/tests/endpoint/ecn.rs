@@ -273,3 +273,30 @@ fn a_held_sender_still_repairs_and_closes() {
     t.at("1 s").expect("1001:1001 F").ack(1002);
     assert!(t.end.next_due().is_none());
 }
+
+/// Four segments, a timeout, and the ACK of two originals, with ECE or not; F-RTO sends new data to find out.
+fn after_a_spurious_timeout(first: fn(&mut Script)) -> Script {
+    let mut config = ecn(EcnMode::Request);
+    config.recovery.frto = true;
+    let mut t = Script::established(&config);
+    t.write(20_000).expect("1:1001 ect, 1001:2001 ect, 2001:3001 ect, 3001:4001 ect");
+    t.at("1 s").expect("1:1001");
+    first(&mut t);
+    t.expect("4001:5001 cwr ect, 5001:6001 ect").ack(3001).ignore();
+    t
+}
+
+#[test]
+fn a_reduction_taken_back_leaves_the_next_echo_its_answer() {
+    let mut t = after_a_spurious_timeout(|t| _ = t.ack(2001));
+    assert_eq!(t.sender().stats().undos, 1);
+    let cwnd = t.cwnd();
+    t.echo(4001).ignore();
+    assert!(t.cwnd() < cwnd && t.sender().stats().ecn_responses == 1, "{} after {cwnd}", t.cwnd());
+}
+
+#[test]
+fn a_reduction_is_not_taken_back_where_an_echo_says_congestion() {
+    let t = after_a_spurious_timeout(|t| _ = t.echo(2001));
+    assert_eq!((t.sender().stats().undos, t.ssthresh()), (0, 2000), "RFC 3522 §3.2");
+}
