@@ -3,9 +3,9 @@
 use crate::error::{ExperimentError, Location};
 use crate::reader::{Parameter, Reader, Written, unless, word};
 use farpath_tcp::config::{
-    AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, EcnMode, FullAckWindow,
-    PartialAckTimer, RateReduction, RecoveryAlgorithm, RtoFloor, RttMeasure, RttSampling, SlowStartGrowth,
-    SsthreshFrom,
+    AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, EcnMode, EndGrowth,
+    FullAckWindow, PartialAckTimer, RateReduction, RecoveryAlgorithm, RtoFloor, RttMeasure, RttSampling,
+    SlowStartGrowth, SsthreshFrom,
 };
 use farpath_tcp::{MAX_MSS, TIMESTAMPS};
 use farpath_units::{Bytes, Rate};
@@ -52,6 +52,7 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.field("avoidance", &mut congestion.avoidance)?;
         v.field("fast_convergence", &mut congestion.fast_convergence)?;
         v.field("cwnd_validation", &mut congestion.cwnd_validation)?;
+        v.field("avoidance_validation", &mut congestion.avoidance_validation)?;
         v.field("restart_after_idle", &mut congestion.restart_after_idle)?;
         v.field("ssthresh_from", &mut congestion.ssthresh_from)?;
         v.field("ssthresh_on_repeated_timeout", &mut congestion.ssthresh_on_repeated_timeout)
@@ -72,7 +73,13 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.field("frto", &mut recovery.frto)?;
         v.field("eifel", &mut recovery.eifel)?;
         v.field("dsack", &mut recovery.dsack)?;
-        v.field("undo_by_dsack", &mut recovery.undo_by_dsack)
+        v.field("undo_by_dsack", &mut recovery.undo_by_dsack)?;
+        v.field("fast_retransmit_timer", &mut recovery.fast_retransmit_timer)?;
+        v.field("end_growth", &mut recovery.end_growth)?;
+        v.field("unreported_before_window", &mut recovery.unreported_before_window)?;
+        v.field("sacking_ack_is_duplicate", &mut recovery.sacking_ack_is_duplicate)?;
+        v.field("deflate_below_ssthresh", &mut recovery.deflate_below_ssthresh)?;
+        v.field("dup_acks_after_timeout", &mut recovery.dup_acks_after_timeout)
     })?;
     v.section("rto", |v| {
         v.field("initial", &mut rto.initial)?;
@@ -97,7 +104,9 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.field("synack_shared_budget", &mut handshake.synack_shared_budget)?;
         v.option("data_retries", "unlimited", &mut handshake.data_retries)?;
         v.field("reset_when_closed", &mut handshake.reset_when_closed)?;
-        v.field("time_wait", &mut handshake.time_wait)
+        v.field("time_wait", &mut handshake.time_wait)?;
+        v.field("mss_option", &mut handshake.mss_option)?;
+        v.field("ack_alone", &mut handshake.ack_alone)
     })?;
     v.section("send", |v| {
         v.option("buffer", "unlimited", &mut send.buffer)?;
@@ -224,9 +233,14 @@ macro_rules! words {
 words! {
     AckClock { Segment = "segment", Host = "host" }
     CongestionControlKind { Reno = "reno", Cubic = "cubic"; "a controller without a name here" }
-    SlowStartGrowth { PerAck = "per-ack", PerByte = "per-byte", TwoSegments = "two-segments" }
-    AvoidanceGrowth { PerAck = "per-ack", PerByte = "per-byte" }
-    SsthreshFrom { FlightSize = "flight-size", WindowSegments = "window-segments", Cwnd = "cwnd" }
+    SlowStartGrowth { PerAck = "per-ack", PerByte = "per-byte", TwoSegments = "two-segments", AllAcked = "all-acked" }
+    AvoidanceGrowth {
+        PerAck = "per-ack", PerByte = "per-byte", PerAckRounded = "per-ack-rounded", AllAcked = "all-acked"
+    }
+    SsthreshFrom {
+        FlightSize = "flight-size", WindowSegments = "window-segments", Cwnd = "cwnd", Pipe = "pipe"
+    }
+    EndGrowth { AfterTimeout = "after-timeout", AfterFastRecovery = "after-fast-recovery" }
     RecoveryAlgorithm {
         TimeoutOnly = "timeout-only", Tahoe = "tahoe", Reno = "reno", NewReno = "new-reno"
     }
@@ -234,7 +248,9 @@ words! {
     RateReduction {
         AtOnce = "at-once", Conservative = "conservative", SlowStart = "slow-start", SafeAck = "safe-ack"
     }
-    PartialAckTimer { Impatient = "impatient", SlowButSteady = "slow-but-steady" }
+    PartialAckTimer {
+        Impatient = "impatient", SlowButSteady = "slow-but-steady", ImpatientWithSack = "impatient-with-sack"
+    }
     EcnMode { Off = "off", Accept = "accept", Request = "request" }
     RtoFloor { Rto = "rto", Variance = "variance" }
     RttSampling { OneAtATime = "one-at-a-time", EveryAck = "every-ack" }

@@ -19,8 +19,16 @@ fn experiment(name: &str) -> Experiment {
 #[test]
 fn every_stack_loads() {
     let names: Vec<_> = shipped_stacks().iter().map(|file| file.name).collect();
-    let expected =
-        ["bsd-1996", "linux-testbed-2022", "ns-2.29", "ns-2.30", "opnet-11.5", "rfc-5681", "riverbed-16"];
+    let expected = [
+        "bsd-1996",
+        "linux-testbed-2022",
+        "ns-2.29",
+        "ns-2.30",
+        "ns-3.44",
+        "opnet-11.5",
+        "rfc-5681",
+        "riverbed-16",
+    ];
     assert_eq!(names, expected);
     for file in shipped_stacks() {
         let stack = Stack::load(file.name).unwrap_or_else(|error| panic!("{error}"));

@@ -48,7 +48,7 @@ pub struct RenoChain {
 /// Window rules (RFC 5681 section 3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Congestion {
-    /// Segments per ACK in slow start, at most: 1, or 2 (RFC 3465 with L = 2).
+    /// Segments per ACK in slow start, at most: 1, or 2 (RFC 3465 with L = 2), or as many as there are.
     pub slow_start_limit: u64,
     /// Congestion avoidance counts ACKs (`SMSS^2 / cwnd` each), or else bytes.
     pub avoidance_per_ack: bool,

@@ -134,24 +134,28 @@ fn newreno_agrees_with_ns3_within_two_standard_errors() {
         let (_, off) = against_ns3("NewReno", &stacks::ns3_newreno(), row);
         assert!(off.abs() <= 2.0, "{off} standard errors at {}", row.0);
     }
-    for row in [(1e-4, 45.95, 0.22), (1e-3, 47.08, 0.62), (1e-1, 326.3, 18.8)] {
+    for row in [(1e-4, 45.95, 0.22), (1e-3, 47.08, 0.62), (1e-2, 62.05, 2.0), (1e-1, 326.3, 18.8)] {
         let (_, off) = against_ns3("NewReno SACK", &with_sack(stacks::ns3_newreno()), row);
         assert!(off.abs() <= 2.0, "{off} standard errors at {}", row.0);
     }
 }
 
-/// ns-3's LinuxReno takes half of `cwnd`, which grows beyond the window that the peer allows, and leaves all of
-/// `ssthresh` when recovery is over.
+/// ns-3's LinuxReno takes half of `cwnd`, which slow start grows beyond the window that the peer allows.
 #[test]
-fn linux_reno_agrees_with_ns3_within_two_standard_errors_up_to_one_per_cent() {
+fn linux_reno_agrees_with_ns3_within_two_standard_errors() {
     let linux = stacks::ns3_linux_reno;
     for (name, stack, row) in [
         ("LinuxReno", linux(), (1e-4, 45.83, 0.04)),
         ("LinuxReno", linux(), (1e-3, 46.05, 0.15)),
         ("LinuxReno", linux(), (1e-2, 50.96, 1.21)),
+        ("LinuxReno", linux(), (1e-1, 213.0, 18.4)),
         ("LinuxReno SACK", with_sack(linux()), (1e-3, 46.06, 0.15)),
         ("LinuxReno SACK", with_sack(linux()), (1e-2, 50.76, 1.14)),
+        ("LinuxReno SACK", with_sack(linux()), (1e-1, 212.1, 18.4)),
         ("LinuxReno 64 KB", with_window(linux(), 65_535), (1e-3, 7.14, 0.75)),
+        ("LinuxReno 64 KB", with_window(linux(), 65_535), (1e-2, 20.25, 2.0)),
+        ("LinuxReno 64 KB", with_window(linux(), 65_535), (1e-1, 153.2, 13.0)),
+        ("LinuxReno 64 KB SACK", with_sack(with_window(linux(), 65_535)), (1e-2, 19.36, 1.8)),
     ] {
         let (_, off) = against_ns3(name, &stack, row);
         assert!(off.abs() <= 2.0, "{off} standard errors: {name} at {}", row.0);
@@ -167,24 +171,19 @@ fn the_guard_of_rfc_6582_costs_what_ns3_does_not_pay() {
     assert!(mean > 340.0 && off > 2.0, "{mean} s");
 }
 
-/// What does not agree, with or without a known cause: held to what `docs/validation.md` states.
 #[test]
-fn what_does_not_agree_with_ns3_is_where_the_documentation_has_it() {
-    let linux = stacks::ns3_linux_reno;
-    let rows = [
-        ("NewReno SACK", with_sack(stacks::ns3_newreno()), (1e-2, 62.05, 2.00), 60.5),
-        ("LinuxReno", linux(), (1e-1, 213.0, 18.4), 262.1),
-        ("LinuxReno SACK", with_sack(linux()), (1e-1, 212.1, 18.4), 257.2),
-        ("LinuxReno 64 KB", with_window(linux(), 65_535), (1e-2, 20.25, 2.0), 25.9),
-        ("LinuxReno 64 KB SACK", with_sack(with_window(linux(), 65_535)), (1e-2, 19.36, 1.8), 25.9),
-        ("LinuxReno 64 KB", with_window(linux(), 65_535), (1e-1, 153.2, 13.0), 231.9),
-        ("Linux-like 40 ms", linux_like(40), (1e-1, 111.7, 3.7), 143.0),
-        ("Linux-like 200 ms", linux_like(200), (1e-1, 1786.0, 26.0), 147.0),
-    ];
-    for (name, stack, row, documented) in rows {
-        let (mean, _) = against_ns3(name, &stack, row);
-        common::assert_close(mean, documented, 0.03);
-    }
+fn a_linux_like_stack_agrees_with_ns3() {
+    let (_, off) = against_ns3("Linux-like, 40 ms", &linux_like(40), (1e-1, 111.7, 3.7));
+    assert!(off.abs() <= 2.0, "{off} standard errors");
+}
+
+/// ns-3 is caught where the minimum RTO is not above the delayed-ACK timeout; our timestamps measure what was sent
+/// again too (RFC 7323 §4), so that the RTO soon contains the wait. Held to what `docs/validation.md` states.
+#[test]
+fn the_livelock_of_ns3_is_not_ours() {
+    let (mean, off) = against_ns3("Linux-like, 200 ms", &linux_like(200), (1e-1, 1786.0, 26.0));
+    common::assert_close(mean, 136.9, 0.03);
+    assert!(off < -100.0, "{off} standard errors");
 }
 
 #[test]

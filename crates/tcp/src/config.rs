@@ -78,6 +78,8 @@ pub struct CongestionConfig {
     /// Reno: grow only when `cwnd` is what limits the sender (RFC 7661 §4.1 in its simplest form, as Linux does).
     /// CUBIC always does (RFC 9438 §4.6, §5.8).
     pub cwnd_validation: bool,
+    /// Reno: the same for congestion avoidance alone; slow start grows unused (ns-3's `TcpLinuxReno`).
+    pub avoidance_validation: bool,
     /// After an idle time of one RTO, go back to the initial window (RFC 5681 §4.1).
     pub restart_after_idle: bool,
     /// What half of is `ssthresh` after a loss; with CUBIC, 0.7 of it (RFC 9438 §4.6).
@@ -104,8 +106,12 @@ pub enum SlowStartGrowth {
     /// `min(N, SMSS)` (RFC 5681 Eq. 2; Eq. 16 of the high-BER paper).
     PerByte,
     // DEVIATES RFC 3465 §2.3: L stays 2 in the slow start after a timeout, as in Linux and ns-3.
-    /// `min(N, L·SMSS)` with L = 2 (RFC 3465 §2.2), as Linux and ns-3's Linux Reno do: delayed ACKs cost nothing.
+    /// `min(N, L·SMSS)` with L = 2 (RFC 3465 §2.2): delayed ACKs cost nothing.
     TwoSegments,
+    // DEVIATES RFC 3465 §2.2: no limit L. What a filled hole acknowledges at once, a timeout's repair foremost, opens
+    // the window by as much.
+    /// All N bytes, as far as `ssthresh` (Linux, and ns-3's Linux Reno).
+    AllAcked,
 }
 
 /// Congestion avoidance's increase.
@@ -115,6 +121,13 @@ pub enum AvoidanceGrowth {
     PerAck,
     /// SMSS per `cwnd` bytes acknowledged (RFC 3465 §2.1).
     PerByte,
+    /// As `PerAck`, in whole bytes, at least one (RFC 5681 §3.1); and an ACK of two segments that ends slow start with
+    /// the first grows by the second (ns-3's `TcpNewReno`).
+    PerAckRounded,
+    // DEVIATES RFC 3465 §2.1: it grows by one SMSS per ACK at most.
+    /// SMSS for each `cwnd` that an ACK acknowledges, in whole segments, however many (Linux). What was acknowledged
+    /// before a loss counts on after it, as in ns-3's `TcpLinuxReno`; Linux begins anew.
+    AllAcked,
 }
 
 /// What a loss halves.
@@ -126,6 +139,9 @@ pub enum SsthreshFrom {
     WindowSegments,
     /// `max(cwnd / 2, 2·SMSS)`, used or not (Linux's and ns-3's Reno).
     Cwnd,
+    // DEVIATES RFC 5681 §3.1, RFC 6675 §5 (4.2): both halve FlightSize.
+    /// `max(pipe / 2, 2·SMSS)`: what has arrived out of order counts as no longer in flight (ns-3's `TcpNewReno`).
+    Pipe,
 }
 
 /// RFC 5681 §3.2, RFC 6582, RFC 6675, RFC 3042; RFC 6937, RFC 8985; RFC 5682, RFC 3522, RFC 2883, RFC 3708.
@@ -166,6 +182,22 @@ pub struct RecoveryConfig {
     pub dsack: bool,
     /// Give back what a loss cost when every retransmission for it is reported as a duplicate (RFC 3708).
     pub undo_by_dsack: bool,
+    /// Fast retransmit starts the retransmission timer anew. Off: it runs on from the last ACK of new data (ns-3).
+    pub fast_retransmit_timer: bool,
+    /// After which kind of recovery the ACK that ends it grows the congestion window.
+    pub end_growth: EndGrowth,
+    /// With SACK, what is merely unreported is sent again also where new data waits for the peer's window (RFC 6675 §4,
+    /// NextSeg rule 3). Off: only where there is no new data (ns-3).
+    pub unreported_before_window: bool,
+    // DEVIATES RFC 6298 §5.3: there it restarts the timer.
+    /// Outside of recovery, an ACK of new data whose SACK blocks report something new is a duplicate and nothing else:
+    /// it neither grows the window nor restarts the timer (ns-3).
+    pub sacking_ack_is_duplicate: bool,
+    /// RFC 6582 §3.2 step 3 takes what a partial ACK acknowledges off the window even where fewer duplicate ACKs had
+    /// been added to it. Off: it stays above `ssthresh`, as where segments in flight are counted (ns-3, Linux).
+    pub deflate_below_ssthresh: bool,
+    /// Without SACK, duplicate ACKs count while a timeout is being repaired too. Off: ns-3.
+    pub dup_acks_after_timeout: bool,
 }
 
 /// Named by the system that brought it.
@@ -203,6 +235,19 @@ pub enum PartialAckTimer {
     Impatient,
     /// Every partial ACK restarts it.
     SlowButSteady,
+    // DEVIATES RFC 6298 §5.3: there each ACK of new data restarts the timer.
+    /// The first partial ACK of a recovery restarts the timer, later ones do not, with SACK either (ns-3).
+    ImpatientWithSack,
+}
+
+/// Growth with the ACK that acknowledges all that was outstanding when recovery began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndGrowth {
+    /// After a timeout: slow start goes on (RFC 5681 §3.1). Fast recovery's last ACK deflates the window, and no more.
+    AfterTimeout,
+    // DEVIATES RFC 5681 §3.2 step 6: nothing is added to `ssthresh` there.
+    /// After fast recovery, from `ssthresh` on; after a timeout, only for what lies beyond (ns-3).
+    AfterFastRecovery,
 }
 
 /// The two options of RFC 6582 §3.2 step 3 for the ACK that ends recovery.
@@ -300,6 +345,12 @@ pub struct HandshakeConfig {
     pub reset_when_closed: bool,
     /// How long the closing end waits for stray segments (twice the MSL).
     pub time_wait: Duration,
+    /// Announce the MSS in SYN and SYN/ACK, and take the default of RFC 9293 §3.7.1 where the peer does not. Off: ns-3,
+    /// whose two ends are told the same.
+    pub mss_option: bool,
+    /// The ACK of a SYN/ACK leaves before the first data, not with it: the rule where a program writes only once it
+    /// is connected.
+    pub ack_alone: bool,
 }
 
 /// Options and the small rules of sending.
@@ -355,6 +406,7 @@ impl Default for Config {
                 avoidance: AvoidanceGrowth::PerByte,
                 fast_convergence: true,
                 cwnd_validation: false,
+                avoidance_validation: false,
                 restart_after_idle: true,
                 ssthresh_from: SsthreshFrom::FlightSize,
                 ssthresh_on_repeated_timeout: false,
@@ -376,6 +428,12 @@ impl Default for Config {
                 eifel: false,
                 dsack: false,
                 undo_by_dsack: false,
+                fast_retransmit_timer: true,
+                end_growth: EndGrowth::AfterTimeout,
+                unreported_before_window: true,
+                sacking_ack_is_duplicate: false,
+                deflate_below_ssthresh: true,
+                dup_acks_after_timeout: true,
             },
             rto: RtoConfig {
                 initial: Duration::from_secs(1),
@@ -401,6 +459,8 @@ impl Default for Config {
                 data_retries: Some(15),
                 reset_when_closed: true,
                 time_wait: Duration::from_secs(240),
+                mss_option: true,
+                ack_alone: false,
             },
             send: SendConfig {
                 buffer: None,

@@ -261,7 +261,7 @@ impl Connection {
         let ecn = self.ecn.flags(self.config.send.ecn, answers, again);
         let flags = ecn | if answers { Flags::SYN | Flags::ACK } else { Flags::SYN };
         let mut segment = self.segment(now, flags, 0);
-        segment.mss = Some(self.config.mss.min(MAX_MSS).0 as u16);
+        segment.mss = self.config.handshake.mss_option.then_some(self.config.mss.min(MAX_MSS).0 as u16);
         // A SYN/ACK carries only what the SYN offered; `take_syn` has seen to that.
         let offers_scale = self.config.send.window_scaling && (!answers || self.scale_agreed);
         segment.window_scale = offers_scale.then_some(self.own_scale);
@@ -425,7 +425,7 @@ impl Connection {
             }
             _ => {
                 // A duplicate ACK that carries payload is none (RFC 5681 §2), and its SACK blocks have no room.
-                if self.receiver.reports_gap() {
+                if self.receiver.reports_gap() || self.handshake_ack_due() {
                     return Some(self.pure_ack(now));
                 }
                 if let Some(transmission) = self.sender.next_transmission(now) {
@@ -434,6 +434,11 @@ impl Connection {
                 self.receiver.ack_due().then(|| self.pure_ack(now))
             }
         }
+    }
+
+    /// Whether a SYN/ACK is to be answered by an ACK of its own.
+    fn handshake_ack_due(&self) -> bool {
+        self.config.handshake.ack_alone && self.receiver.ack_due() && !self.sender.has_sent()
     }
 
     /// Whether nothing but strays is to come: for callers that keep several connections.

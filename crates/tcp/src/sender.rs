@@ -242,6 +242,11 @@ impl Sender {
         self.max >= self.written
     }
 
+    /// Whether any of the stream has been sent.
+    pub(crate) fn has_sent(&self) -> bool {
+        self.max > 1
+    }
+
     /// Sent and not cumulatively acknowledged (RFC 5681 §2).
     pub fn flight_size(&self) -> u64 {
         self.max - self.una
@@ -353,6 +358,10 @@ impl Sender {
             self.retransmit_first = false;
         }
         self.update_rack(now, seg.echoed, news.dsack.as_ref());
+        if news.sacked > 0 && self.phase == Phase::Open && self.config.recovery.sacking_ack_is_duplicate {
+            self.on_dup_ack(now);
+            return;
+        }
         self.advance_frto(true);
         self.undo_by_eifel(seg.echoed);
         let mut after = self.advance_recovery(newly_acked);
@@ -459,16 +468,25 @@ impl Sender {
 
     pub(crate) fn loss_event(&self, now: Instant, timeout: bool) -> LossEvent {
         let flight_size = self.flight_size().saturating_sub(self.limited_transmit_bytes);
+        let in_network = self.in_network();
         // RFC 5681 §2 counts what SACK has reported, until the hole before it is filled: at a timeout within a repair
         // half of that can be more than the window was. §3.1 says "no more than" half of it, so cwnd bounds it.
         let repairing = self.sack_enabled && self.phase != Phase::Open;
         let flight_size = if repairing { flight_size.min(self.window.cwnd) } else { flight_size };
-        LossEvent { now, flight_size, rwnd: self.rwnd, timeout }
+        LossEvent { now, flight_size, pipe: in_network, rwnd: self.rwnd, timeout }
+    }
+
+    /// What is taken to be in the network. Without SACK each duplicate ACK stands for a segment that has left it.
+    fn in_network(&self) -> u64 {
+        if self.sack_enabled {
+            return self.board.pipe();
+        }
+        self.flight_size().saturating_sub(u64::from(self.dup_acks) * self.smss)
     }
 
     /// The response to congestion that needs no repair: a window as after fast recovery, without one.
     fn reduce_window(&mut self, now: Instant, flight_size: u64) {
-        let loss = LossEvent { now, flight_size, rwnd: self.rwnd, timeout: false };
+        let loss = LossEvent { now, flight_size, pipe: self.in_network(), rwnd: self.rwnd, timeout: false };
         self.window.ssthresh = self.cc.ssthresh_after(&self.window, &loss);
         self.window.cwnd = self.window.ssthresh;
     }

@@ -96,8 +96,8 @@ fn isolated(flow: &Flow, prediction: &mut Prediction) -> Result<bool, InputError
     let every = flow.ack_every();
     let cycle = flow.cycle(flow.window)?.value;
     let growth = match flow.sender.congestion.avoidance {
-        AvoidanceGrowth::PerAck => Growth::PerAck(every),
-        AvoidanceGrowth::PerByte => Growth::PerRound(1),
+        AvoidanceGrowth::PerAck | AvoidanceGrowth::PerAckRounded => Growth::PerAck(every),
+        AvoidanceGrowth::PerByte | AvoidanceGrowth::AllAcked => Growth::PerRound(1),
     };
     let isolated = IsolatedDrop { window: cycle.segments, round: cycle.time, growth }.cost()?;
     let drops = prediction.segments * flow.view.data_loss.fraction();
@@ -199,8 +199,15 @@ fn reno_chain(flow: &Flow) -> Result<RenoChain, InputError> {
         ack_every: every,
         delayed_ack_timeout: flow.receiver.receive.ack_delay,
         congestion: Congestion {
-            slow_start_limit: if congestion.slow_start == SlowStartGrowth::TwoSegments { 2 } else { 1 },
-            avoidance_per_ack: congestion.avoidance == AvoidanceGrowth::PerAck,
+            slow_start_limit: match congestion.slow_start {
+                SlowStartGrowth::PerAck | SlowStartGrowth::PerByte => 1,
+                SlowStartGrowth::TwoSegments => 2,
+                SlowStartGrowth::AllAcked => u64::MAX,
+            },
+            avoidance_per_ack: matches!(
+                congestion.avoidance,
+                AvoidanceGrowth::PerAck | AvoidanceGrowth::PerAckRounded
+            ),
             whole_segments: congestion.ssthresh_from == SsthreshFrom::WindowSegments,
             lower_on_repeat: congestion.ssthresh_on_repeated_timeout,
         },
@@ -268,6 +275,7 @@ fn loss_epochs(flow: &Flow) -> Result<LossEpochs, InputError> {
             factor: match (congestion.hystart, congestion.slow_start) {
                 (true, _) => per_ack(8.0),
                 (false, SlowStartGrowth::TwoSegments) => per_ack(2.0),
+                (false, SlowStartGrowth::AllAcked) => per_ack(every),
                 (false, SlowStartGrowth::PerAck | SlowStartGrowth::PerByte) => per_ack(1.0),
             },
             hystart: congestion.hystart,
@@ -276,8 +284,10 @@ fn loss_epochs(flow: &Flow) -> Result<LossEpochs, InputError> {
             (CongestionControlKind::Cubic, _) => {
                 Avoidance::Cubic { fast_convergence: congestion.fast_convergence }
             }
-            (_, AvoidanceGrowth::PerAck) => Avoidance::Reno { per_round: 1.0 / every },
-            (_, AvoidanceGrowth::PerByte) => Avoidance::Reno { per_round: 1.0 },
+            (_, AvoidanceGrowth::PerAck | AvoidanceGrowth::PerAckRounded) => {
+                Avoidance::Reno { per_round: 1.0 / every }
+            }
+            (_, AvoidanceGrowth::PerByte | AvoidanceGrowth::AllAcked) => Avoidance::Reno { per_round: 1.0 },
         },
         repair: epochs::Repair {
             together: sack,

@@ -30,10 +30,7 @@ pub fn riverbed() -> Config {
 }
 
 /// ns-3.44's `TcpNewReno` with the attributes of the measured runs: a 6-segment buffer, retries raised so that
-/// nothing gives up. What the source says and no attribute changes: the first data segment is acknowledged at once;
-/// every ACK of a segment sent once is an RTT sample, also of a SYN sent twice; any new ACK ends the back-off; the
-/// ceiling of the RTO is 60 s; a duplicate ACK *at* `recover` may start a fast retransmit, which RFC 6582 §3.2 step 1
-/// and our guard do not allow.
+/// nothing gives up. The rest is the shipped stack `ns-3.44`, which `make oracle` compares segment by segment.
 pub fn ns3_newreno() -> Config {
     let mut c = Config::default();
     c.receive.buffer = Bytes(8760);
@@ -41,11 +38,19 @@ pub fn ns3_newreno() -> Config {
     c.congestion.initial_window = 2;
     c.congestion.one_segment_after_syn_loss = false;
     c.congestion.slow_start = SlowStartGrowth::PerAck;
-    c.congestion.avoidance = AvoidanceGrowth::PerAck;
+    c.congestion.avoidance = AvoidanceGrowth::PerAckRounded;
     c.congestion.restart_after_idle = false;
+    c.congestion.ssthresh_from = SsthreshFrom::Pipe;
     c.congestion.ssthresh_on_repeated_timeout = true;
     c.recovery.recover_guard = false;
-    c.recovery.partial_ack_timer = PartialAckTimer::SlowButSteady;
+    c.recovery.partial_ack_timer = PartialAckTimer::ImpatientWithSack;
+    c.recovery.full_ack_window = FullAckWindow::Ssthresh;
+    c.recovery.fast_retransmit_timer = false;
+    c.recovery.end_growth = EndGrowth::AfterFastRecovery;
+    c.recovery.unreported_before_window = false;
+    c.recovery.sacking_ack_is_duplicate = true;
+    c.recovery.deflate_below_ssthresh = false;
+    c.recovery.dup_acks_after_timeout = false;
     c.rto.initial = Duration::from_secs(3);
     c.rto.tick = Duration::ZERO;
     c.rto.sampling = RttSampling::EveryAck;
@@ -57,19 +62,19 @@ pub fn ns3_newreno() -> Config {
     c.handshake.synack_shared_budget = true;
     c.handshake.data_retries = Some(30);
     c.handshake.reset_when_closed = false;
+    c.handshake.mss_option = false;
+    c.handshake.ack_alone = true;
     c.send.nagle = false;
     c
 }
 
-/// As near as our switches come to ns-3.44's `TcpLinuxReno`: growth by acknowledged segments, and only while `cwnd`
-/// is what limits. Its `ssthresh` after a loss is half of `cwnd`, also where the peer's window is the smaller one;
-/// ours is half of what was in flight.
+/// ns-3.44's `TcpLinuxReno`: growth by all that an ACK acknowledges, used or not, and half of `cwnd` after a loss.
 pub fn ns3_linux_reno() -> Config {
     let mut c = ns3_newreno();
-    c.congestion.slow_start = SlowStartGrowth::TwoSegments;
-    c.congestion.avoidance = AvoidanceGrowth::PerByte;
+    c.congestion.slow_start = SlowStartGrowth::AllAcked;
+    c.congestion.avoidance = AvoidanceGrowth::AllAcked;
     c.congestion.ssthresh_from = SsthreshFrom::Cwnd;
-    c.recovery.full_ack_window = FullAckWindow::Ssthresh;
+    c.congestion.avoidance_validation = true;
     c
 }
 

@@ -48,6 +48,9 @@ pub struct LossEvent {
     pub now: Instant,
     /// Sent and not acknowledged, less what limited transmit added (RFC 5681 §3.2 step 2).
     pub flight_size: u64,
+    /// What is taken to be in the network, what limited transmit added included: RFC 6675's `pipe`; without SACK,
+    /// each duplicate ACK stands for a segment that has left it.
+    pub pipe: u64,
     /// The peer's window.
     pub rwnd: u64,
     /// Whether the retransmission timer found it.

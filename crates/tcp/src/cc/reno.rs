@@ -12,6 +12,7 @@ pub struct Reno {
     ssthresh_from: SsthreshFrom,
     clamp: u64,
     validate: bool,
+    validate_avoidance: bool,
     smss: u64,
     /// What congestion avoidance has earned and not yet turned into whole bytes: in SMSS·bytes for growth
     /// per ACK, in bytes for growth per byte. At 750 MB the increase per ACK is 0.003 B; nothing is rounded away.
@@ -27,6 +28,7 @@ impl Reno {
             ssthresh_from: config.ssthresh_from,
             clamp: clamp(config, smss),
             validate: config.cwnd_validation,
+            validate_avoidance: config.cwnd_validation || config.avoidance_validation,
             smss,
             credit: 0,
         }
@@ -40,6 +42,7 @@ impl Reno {
                 self.credit %= cwnd;
                 increase
             }
+            AvoidanceGrowth::PerAckRounded => (self.smss * self.smss / cwnd).max(1),
             AvoidanceGrowth::PerByte => {
                 self.credit += newly_acked;
                 if self.credit < cwnd {
@@ -47,6 +50,19 @@ impl Reno {
                 }
                 self.credit -= cwnd;
                 self.smss
+            }
+            AvoidanceGrowth::AllAcked => {
+                // Whole segments of the window, as both count them.
+                let window = (cwnd / self.smss).max(1) * self.smss;
+                let windows = if self.credit >= window {
+                    self.credit = newly_acked;
+                    1 + newly_acked / window
+                } else {
+                    self.credit += newly_acked;
+                    self.credit / window
+                };
+                self.credit %= window;
+                windows * self.smss
             }
         }
     }
@@ -59,18 +75,27 @@ impl CongestionControl for Reno {
         }
         if window.cwnd < window.ssthresh {
             self.slow_start.on_ack(window, ack);
-        } else {
-            let increase = self.avoidance_increase(window.cwnd, ack.newly_acked);
-            window.cwnd = window.cwnd.saturating_add(increase).min(self.clamp);
+            let crossed = window.cwnd >= window.ssthresh && ack.newly_acked > self.smss;
+            if !(crossed && self.avoidance == AvoidanceGrowth::PerAckRounded) {
+                return;
+            }
         }
+        if self.validate_avoidance && !ack.cwnd_limited {
+            return;
+        }
+        let increase = self.avoidance_increase(window.cwnd, ack.newly_acked);
+        window.cwnd = window.cwnd.saturating_add(increase).min(self.clamp);
     }
 
     fn ssthresh_after(&mut self, window: &Window, loss: &LossEvent) -> u64 {
-        self.credit = 0;
+        if self.avoidance != AvoidanceGrowth::AllAcked {
+            self.credit = 0;
+        }
         self.slow_start.on_loss();
         match self.ssthresh_from {
             SsthreshFrom::FlightSize => (loss.flight_size / 2).max(2 * self.smss),
             SsthreshFrom::Cwnd => (window.cwnd / 2).max(2 * self.smss),
+            SsthreshFrom::Pipe => (loss.pipe / 2).max(2 * self.smss),
             SsthreshFrom::WindowSegments => {
                 let segments = window.cwnd.min(loss.rwnd) / 2 / self.smss;
                 segments.max(2) * self.smss
@@ -106,7 +131,7 @@ mod tests {
     }
 
     fn loss(flight_size: u64, rwnd: u64) -> LossEvent {
-        LossEvent { now: Instant::ZERO, flight_size, rwnd, timeout: false }
+        LossEvent { now: Instant::ZERO, flight_size, pipe: flight_size, rwnd, timeout: false }
     }
 
     #[test]

@@ -36,6 +36,7 @@ impl SlowStart {
             SlowStartGrowth::PerAck => self.smss,
             SlowStartGrowth::PerByte => ack.newly_acked.min(self.smss),
             SlowStartGrowth::TwoSegments => ack.newly_acked.min(2 * self.smss),
+            SlowStartGrowth::AllAcked => ack.newly_acked.min(window.ssthresh - window.cwnd),
         };
         window.cwnd = window.cwnd.saturating_add(increase).min(self.clamp);
     }

@@ -29,7 +29,8 @@ impl Connection {
         self.peer_isn = seg.seq;
         self.receiver.on_syn();
         self.ecn.on_syn(seg);
-        let peer_mss = seg.mss.unwrap_or(DEFAULT_PEER_MSS);
+        let unsaid = if self.config.handshake.mss_option { DEFAULT_PEER_MSS } else { u16::MAX };
+        let peer_mss = seg.mss.unwrap_or(unsaid);
         self.timestamps = self.timestamps.filter(|_| seg.timestamps.is_some());
         if let (Some(state), Some(theirs)) = (&mut self.timestamps, seg.timestamps) {
             (state.recent, state.recent_at) = (theirs.value, now);

@@ -78,7 +78,7 @@ impl Sender {
         // A loss that was none is no reason to take this back.
         self.episode = None;
         let flight_size = flight_size.saturating_sub(self.limited_transmit_bytes);
-        let event = LossEvent { now, flight_size, rwnd: self.rwnd, timeout: false };
+        let event = LossEvent { now, flight_size, pipe: flight_size, rwnd: self.rwnd, timeout: false };
         let cwnd = self.window.cwnd;
         self.window.ssthresh = self.cc.ssthresh_after(&self.window, &event);
         self.window.cwnd = self.window.ssthresh.min(cwnd);

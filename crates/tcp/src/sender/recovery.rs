@@ -2,8 +2,8 @@
 
 use super::Sender;
 use super::frto::Frto;
-use crate::cc::CongestionControl;
-use crate::config::{FullAckWindow, PartialAckTimer, RecoveryAlgorithm};
+use crate::cc::{CongestionControl, Window};
+use crate::config::{EndGrowth, FullAckWindow, PartialAckTimer, RecoveryAlgorithm, SsthreshFrom};
 use farpath_units::Instant;
 
 /// Where loss recovery stands.
@@ -30,6 +30,10 @@ impl Sender {
     /// A duplicate ACK arrived.
     pub(crate) fn on_dup_ack(&mut self, now: Instant) {
         self.stats.dup_acks += 1;
+        let repairs_timeout = matches!(self.phase, Phase::Loss { .. });
+        if repairs_timeout && !self.sack_enabled && !self.config.recovery.dup_acks_after_timeout {
+            return;
+        }
         self.dup_acks = self.dup_acks.saturating_add(1);
         if let Phase::Fast { .. } = self.phase {
             if !self.sack_enabled {
@@ -76,7 +80,9 @@ impl Sender {
         self.note_reduction(false);
         self.recover = self.max;
         self.limited_transmit_bytes = 0;
-        self.rto_due = Some(self.rtt.deadline(now));
+        if self.config.recovery.fast_retransmit_timer {
+            self.rto_due = Some(self.rtt.deadline(now));
+        }
         if self.sack_enabled {
             self.board.begin_recovery();
             if self.rack.is_none() {
@@ -115,22 +121,28 @@ impl Sender {
         match self.phase {
             Phase::Open => AfterAck { restart_timer: true, grow: true },
             Phase::Loss { point } => {
-                if self.una >= point {
+                let over = self.una >= point;
+                if over {
                     self.phase = Phase::Open;
                     self.end_of_recovery();
                 }
-                AfterAck { restart_timer: true, grow: true }
+                let slow_start = self.config.recovery.end_growth == EndGrowth::AfterTimeout;
+                AfterAck { restart_timer: true, grow: !over || slow_start || self.una > point }
             }
             Phase::Fast { point, .. } if self.una >= point || !self.repairs_partial_acks() => {
                 self.leave_fast_recovery(point);
-                AfterAck { restart_timer: true, grow: false }
+                let grow = self.config.recovery.end_growth == EndGrowth::AfterFastRecovery;
+                AfterAck { restart_timer: true, grow }
             }
             Phase::Fast { point, partial_acks } => {
                 self.phase = Phase::Fast { point, partial_acks: partial_acks + 1 };
                 self.on_partial_ack(newly_acked);
                 // Impatience is NewReno's: with SACK, RFC 6298 §5.3 holds for every new ACK.
-                let every = self.sack_enabled
-                    || self.config.recovery.partial_ack_timer == PartialAckTimer::SlowButSteady;
+                let every = match self.config.recovery.partial_ack_timer {
+                    PartialAckTimer::Impatient => self.sack_enabled,
+                    PartialAckTimer::SlowButSteady => true,
+                    PartialAckTimer::ImpatientWithSack => false,
+                };
                 AfterAck { restart_timer: every || partial_acks == 0, grow: false }
             }
         }
@@ -171,7 +183,19 @@ impl Sender {
         }
         self.retransmit_first = true;
         let given_back = if newly_acked >= self.smss { self.smss } else { 0 };
-        self.window.cwnd = (self.window.cwnd.saturating_sub(newly_acked) + given_back).max(self.smss);
+        let floor =
+            if self.config.recovery.deflate_below_ssthresh { self.smss } else { self.window.ssthresh };
+        self.window.cwnd = (self.window.cwnd.saturating_sub(newly_acked) + given_back).max(floor);
+    }
+
+    /// The window without what fast recovery has added for segments that have left the network (RFC 5681 §3.2 steps 3
+    /// and 4), where half of `cwnd` is taken: the systems that do so count what is in flight, and inflate nothing.
+    fn uninflated(&self) -> Window {
+        let inflated = matches!(self.phase, Phase::Fast { .. }) && !self.sack_enabled;
+        if inflated && self.config.congestion.ssthresh_from == SsthreshFrom::Cwnd {
+            return Window { cwnd: self.window.ssthresh, ..self.window };
+        }
+        self.window
     }
 
     /// RFC 5681 §3.1 Eq. 4 and what follows it: one segment, and everything again from the first hole.
@@ -183,7 +207,7 @@ impl Sender {
             self.remember_window();
         }
         if !repeated || self.config.congestion.ssthresh_on_repeated_timeout {
-            self.window.ssthresh = self.cc.ssthresh_after(&self.window, &self.loss_event(now, true));
+            self.window.ssthresh = self.cc.ssthresh_after(&self.uninflated(), &self.loss_event(now, true));
         }
         let until_lost = self.time_until_lost();
         self.window.cwnd = self.smss;

@@ -142,8 +142,10 @@ impl Sender {
             return Some(lost);
         }
         self.new_data(now, room, pipe == 0).or_else(|| match self.phase {
-            Phase::Fast { .. } => self.board.next_unsacked(),
-            Phase::Open | Phase::Loss { .. } => None,
+            Phase::Fast { .. } if self.config.recovery.unreported_before_window || self.nxt == self.end() => {
+                self.board.next_unsacked()
+            }
+            Phase::Fast { .. } | Phase::Open | Phase::Loss { .. } => None,
         })
     }
 

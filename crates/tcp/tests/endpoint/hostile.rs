@@ -32,19 +32,26 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
         prop_oneof![
             Just(SlowStartGrowth::PerAck),
             Just(SlowStartGrowth::PerByte),
-            Just(SlowStartGrowth::TwoSegments)
+            Just(SlowStartGrowth::TwoSegments),
+            Just(SlowStartGrowth::AllAcked)
         ],
-        prop_oneof![Just(AvoidanceGrowth::PerAck), Just(AvoidanceGrowth::PerByte)],
+        prop_oneof![
+            Just(AvoidanceGrowth::PerAck),
+            Just(AvoidanceGrowth::PerByte),
+            Just(AvoidanceGrowth::PerAckRounded),
+            Just(AvoidanceGrowth::AllAcked)
+        ],
         prop_oneof![
             Just(SsthreshFrom::FlightSize),
             Just(SsthreshFrom::WindowSegments),
-            Just(SsthreshFrom::Cwnd)
+            Just(SsthreshFrom::Cwnd),
+            Just(SsthreshFrom::Pipe)
         ],
     );
     let limits = (1u32..12, proptest::option::of(0u64..20_000), proptest::option::of(0u64..20_000));
-    (growth, limits, any::<[bool; 7]>()).prop_map(
+    (growth, limits, any::<[bool; 8]>()).prop_map(
         |((slow_start, avoidance, ssthresh_from), (initial_window, ssthresh, clamp), switches)| {
-            let [a, b, c, d, cubic, hystart, fast_convergence] = switches;
+            let [a, b, c, d, e, cubic, hystart, fast_convergence] = switches;
             CongestionConfig {
                 control: if cubic { CongestionControlKind::Cubic } else { CongestionControlKind::Reno },
                 initial_window,
@@ -56,6 +63,7 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
                 avoidance,
                 fast_convergence,
                 cwnd_validation: a,
+                avoidance_validation: e,
                 restart_after_idle: b,
                 ssthresh_from,
                 ssthresh_on_repeated_timeout: c,
@@ -77,9 +85,17 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
         Just(RateReduction::SlowStart),
         Just(RateReduction::SafeAck)
     ];
-    (algorithm, 1u32..5, any::<[bool; 5]>(), reduction, any::<[bool; 7]>(), ms(0..300)).prop_map(
-        |(algorithm, dup_ack_threshold, older, rate_reduction, newer, probe_ack_delay)| {
-            let [limited_transmit, sack, recover_guard, steady, burst] = older;
+    let partial_ack_timer = prop_oneof![
+        Just(PartialAckTimer::Impatient),
+        Just(PartialAckTimer::SlowButSteady),
+        Just(PartialAckTimer::ImpatientWithSack)
+    ];
+    let choices = (algorithm, partial_ack_timer, reduction);
+    let switches = (any::<[bool; 4]>(), any::<[bool; 7]>(), any::<[bool; 6]>());
+    (choices, 1u32..5, switches, ms(0..300)).prop_map(
+        |(choices, dup_ack_threshold, (older, newer, ns3), probe_ack_delay)| {
+            let (algorithm, partial_ack_timer, rate_reduction) = choices;
+            let [limited_transmit, sack, recover_guard, burst] = older;
             let [rescue_retransmission, rack, tail_loss_probe, frto, eifel, dsack, undo_by_dsack] = newer;
             RecoveryConfig {
                 algorithm,
@@ -88,11 +104,13 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
                 sack,
                 recover_guard,
                 full_ack_window: if burst { FullAckWindow::Ssthresh } else { FullAckWindow::FlightSize },
-                partial_ack_timer: if steady {
-                    PartialAckTimer::SlowButSteady
-                } else {
-                    PartialAckTimer::Impatient
-                },
+                partial_ack_timer,
+                fast_retransmit_timer: ns3[0],
+                end_growth: if ns3[1] { EndGrowth::AfterFastRecovery } else { EndGrowth::AfterTimeout },
+                unreported_before_window: ns3[2],
+                sacking_ack_is_duplicate: ns3[3],
+                deflate_below_ssthresh: ns3[4],
+                dup_acks_after_timeout: ns3[5],
                 rescue_retransmission,
                 rate_reduction,
                 rack,
@@ -130,7 +148,7 @@ fn rto() -> impl Strategy<Value = RtoConfig> {
 fn configs() -> impl Strategy<Value = Config> {
     let ecn = prop_oneof![Just(EcnMode::Off), Just(EcnMode::Accept), Just(EcnMode::Request)];
     let send = (proptest::option::of(1u64..20_000), any::<[bool; 3]>(), ecn, ms(100..2000));
-    let handshake = (any::<[bool; 2]>(), 0u32..4);
+    let handshake = (any::<[bool; 4]>(), 0u32..4);
     (1u64..1500, receive(), congestion(), recovery(), rto(), send, handshake).prop_map(
         |(
             mss,
@@ -157,6 +175,8 @@ fn configs() -> impl Strategy<Value = Config> {
                     data_retries: Some(60),
                     reset_when_closed: hs[1],
                     time_wait: Duration::from_secs(240),
+                    mss_option: hs[2],
+                    ack_alone: hs[3],
                 },
                 send: SendConfig {
                     buffer: buffer.map(Bytes),

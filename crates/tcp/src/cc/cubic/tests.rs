@@ -32,7 +32,7 @@ fn ack(now: Instant) -> AckEvent {
 }
 
 fn loss(flight_size: u64) -> LossEvent {
-    LossEvent { now: Instant::ZERO, flight_size, rwnd: u64::MAX, timeout: false }
+    LossEvent { now: Instant::ZERO, flight_size, pipe: flight_size, rwnd: u64::MAX, timeout: false }
 }
 
 fn timeout(flight_size: u64) -> LossEvent {
@@ -363,7 +363,7 @@ proptest! {
                     prop_assert!(window.cwnd >= before, "an ACK took window away");
                 }
                 Event::Loss { flight_size, timeout } => {
-                    let event = LossEvent { now, flight_size, rwnd: u64::MAX, timeout };
+                    let event = LossEvent { now, flight_size, pipe: flight_size, rwnd: u64::MAX, timeout };
                     window.ssthresh = cc.ssthresh_after(&window, &event);
                     prop_assert!(window.ssthresh >= 2 * smss);
                     window.cwnd = if timeout { smss } else { window.ssthresh.min(most) };
