@@ -3,7 +3,7 @@
 CARGO ?= cargo
 FARPATH = target/release/farpath
 
-.PHONY: demo test lint core unit bench setup setup-test vendor clean
+.PHONY: demo test lint core unit bench oracle ns3 setup setup-test vendor clean
 
 # The main job: the high-BER paper's download, predicted and simulated side by side.
 demo: setup
@@ -36,6 +36,19 @@ unit:
 # One line a figure. Compare ratios within one run; machines differ, and share their cores.
 bench: setup
 	$(CARGO) run --release --locked --package farpath-sim --example speed
+
+# The same transfers in ns-3 3.44 and here, segment by segment and in the mean; each difference with its cause.
+oracle: setup ns3
+	$(CARGO) run --release --locked --package farpath-bench --bin oracle -- $(NS3) target/oracle.json
+
+# ns-3's wheel from PyPI, in an environment of its own. A program of ours is compiled against it with g++.
+NS3 = target/ns3
+ns3: $(NS3)/installed
+$(NS3)/installed:
+	@command -v g++ >/dev/null || { echo "ns-3 needs g++ (Debian: apt-get install g++)"; exit 1; }
+	@python3 -m venv $(NS3) || { echo "ns-3 needs python3 with venv (Debian: apt-get install python3-venv)"; exit 1; }
+	@$(NS3)/bin/pip install --quiet --disable-pip-version-check ns3==3.44.post0
+	@touch $@
 
 setup:
 	@command -v $(CARGO) >/dev/null || { echo "farpath needs Rust: https://rustup.rs"; exit 1; }

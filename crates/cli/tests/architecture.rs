@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 /// The rooms, in the order in which they stand: each may depend on earlier ones only.
-const ORDER: [&str; 10] = [
+const ORDER: [&str; 11] = [
     "farpath-units",
     "farpath-tcp",
     "farpath-path",
@@ -16,6 +16,7 @@ const ORDER: [&str; 10] = [
     "farpath-engine",
     "farpath-report",
     "farpath-cli",
+    "farpath-bench",
 ];
 
 /// Crates that are told the time and do no I/O, and all that they may stand on.

@@ -1,0 +1,11 @@
+//! Farpath against ns-3: the same transfers asked of both, for `make oracle` and `make bench`.
+//!
+//! A tool for development. ns-3 comes as its wheel from PyPI, which brings headers and libraries; a program of ours
+//! ([`ns3`]) is compiled against them. What a [`case`] says becomes arguments for that program and an experiment for us.
+
+pub mod case;
+pub mod cause;
+pub mod grid;
+pub mod ns3;
+pub mod report;
+pub mod trace;
