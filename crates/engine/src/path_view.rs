@@ -26,6 +26,8 @@ pub(crate) struct PathView {
     pub caveats: Vec<String>,
     /// What waits before the slowest link in the data direction, at most; `None` where nothing limits it.
     queue: Option<Bytes>,
+    /// What waits there when it begins to mark what is ECN-capable; `None` where it does not.
+    mark: Option<Bytes>,
 }
 
 impl PathView {
@@ -54,6 +56,7 @@ impl PathView {
             }),
             caveats: elements.iter().filter_map(|element| left_out(element, data)).collect(),
             queue: queue(elements, data, mss + headers),
+            mark: mark(elements, data, mss + headers),
         }
     }
 
@@ -75,7 +78,16 @@ impl PathView {
 
     /// Full segments that the queue before the slowest link holds; `None` where it has no limit.
     pub fn queue_segments(&self) -> Option<f64> {
-        self.queue.map(|queue| queue.0 as f64 / (self.mss + self.path.headers).0 as f64)
+        self.queue.map(|queue| self.in_segments(queue))
+    }
+
+    /// Full segments that wait there when it begins to mark; `None` where it does not.
+    pub fn mark_segments(&self) -> Option<f64> {
+        self.mark.map(|mark| self.in_segments(mark))
+    }
+
+    fn in_segments(&self, waiting: Bytes) -> f64 {
+        waiting.0 as f64 / (self.mss + self.path.headers).0 as f64
     }
 }
 
@@ -134,18 +146,21 @@ fn queue(elements: &[ElementSpec], direction: Direction, packet: Bytes) -> Optio
     }
 }
 
-/// What the formulas do not know of queues that mark ECN-capable data.
-pub(crate) fn marks(elements: &[ElementSpec], data: Direction) -> impl Iterator<Item = String> {
-    let marking = elements.iter().filter(move |element| match &element.kind {
-        ElementKind::Link { mark, .. } => mark[data] != MarkThreshold::Never,
-        _ => false,
+/// Bytes that wait before the slowest link when it begins to mark; `None` where it does not.
+fn mark(elements: &[ElementSpec], direction: Direction, packet: Bytes) -> Option<Bytes> {
+    let links = elements.iter().filter_map(|element| match &element.kind {
+        ElementKind::Link { rate, mark, .. } => Some((rate[direction], mark[direction])),
+        _ => None,
     });
-    marking.map(|link| {
-        format!(
-            "{}: it marks ECN-capable packets; predicted as if marks did not hold the window down",
-            link.name
-        )
-    })
+    let (rate, mark) = links.min_by_key(|(rate, _)| *rate)?;
+    match mark {
+        MarkThreshold::Never => None,
+        MarkThreshold::Bytes(bytes) => Some(bytes),
+        MarkThreshold::Packets(packets) => Some(Bytes(packets.saturating_mul(packet.0))),
+        MarkThreshold::Delay(delay) => {
+            Some(Bytes((rate.bit_per_s() as f64 / 8.0 * delay.as_secs_f64()) as u64))
+        }
+    }
 }
 
 fn left_out(element: &ElementSpec, data: Direction) -> Option<String> {

@@ -2,7 +2,7 @@
 
 mod loss;
 
-use crate::path_view::{self, PathView};
+use crate::path_view::PathView;
 use crate::{EngineError, empty_run};
 use farpath_experiment::{FlowSpec, Opener, Point, Scenario};
 use farpath_model::lossless::{self, LosslessTimes, LosslessTransfer};
@@ -70,10 +70,7 @@ fn uses_ecn(spec: &FlowSpec, sender: &Config, receiver: &Config) -> bool {
 impl<'a> Flow<'a> {
     fn new(scenario: &'a Scenario, spec: &'a FlowSpec) -> Flow<'a> {
         let (sender, receiver) = (&scenario.sender.config, &scenario.receiver.config);
-        let mut view = PathView::new(&scenario.path, spec.direction, sender, receiver);
-        if uses_ecn(spec, sender, receiver) {
-            view.caveats.extend(path_view::marks(&scenario.path, spec.direction));
-        }
+        let view = PathView::new(&scenario.path, spec.direction, sender, receiver);
         Flow { view, spec, sender, receiver, window: effective_window(sender, receiver) }
     }
 

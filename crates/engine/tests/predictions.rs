@@ -74,17 +74,6 @@ proptest! {
 }
 
 #[test]
-fn marks_are_a_caveat_where_the_ends_use_ecn() {
-    let text = include_str!("../../../experiments/ecn.toml");
-    let marks = |text: &str| -> Vec<bool> {
-        predict(text).iter().map(|run| run.provenance.caveats.iter().any(|c| c.contains("marks"))).collect()
-    };
-    let never = [false, true, true, true].repeat(2);
-    assert_eq!(marks(text), never, "the sweep begins with `never`");
-    assert_eq!(marks(&text.replace("\"request\"", "\"accept\"")), [false; 8], "nobody asks");
-}
-
-#[test]
 fn every_shipped_experiment_has_a_prediction() {
     let mut seen = 0;
     for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments")).unwrap() {

@@ -211,3 +211,18 @@ fn other_slow_starts() {
         assert_eq!(point.simulated.retransmissions, 0.0, "{point:?}");
     }
 }
+
+/// A queue that marks. 10 %: rounds are counted whole, and the first of the echoed marks may come in the middle of one.
+#[test]
+fn marks_hold_the_window_down() {
+    let text = include_str!("../../../experiments/ecn.toml");
+    let sweep = text.find("[sweep]").expect("the experiment sweeps");
+    let swept = "[sweep]\n\"path.link.mark.forward\" = [\"100 kB\", \"200 kB\", \"300 kB\"]\n";
+    let marked = text[..sweep].to_owned() + swept;
+    for point in &compare(&marked) {
+        assert_within(0.1, point, "ecn");
+    }
+    // Nobody asks for ECN: nothing is marked.
+    let unmarked = &compare(&marked.replace("\"request\"", "\"accept\""))[0];
+    assert!(unmarked.predicted.retransmissions > 100.0, "{unmarked:?}");
+}

@@ -31,6 +31,8 @@ pub struct LossEpochs {
     pub spacing: Duration,
     /// Segments that wait before that link, at most; `None` where nothing limits them.
     pub queue: Option<f64>,
+    /// Segments that wait there when the queue begins to mark (ECN); `None` where it does not.
+    pub mark: Option<f64>,
     /// The most that may be unacknowledged, in segments.
     pub window: f64,
     /// Loss rate of data segments.
@@ -123,10 +125,10 @@ impl LossEpochs {
     pub fn as_walked(&self, ack_every: u64) -> LossEpochs {
         let factor = 1.0 + 1.0 / ack_every.max(1) as f64;
         let slow_start = SlowStart { hystart: false, factor, ..self.slow_start };
-        LossEpochs { loss: Probability::ZERO, queue: None, slow_start, ..*self }
+        LossEpochs { loss: Probability::ZERO, queue: None, mark: None, slow_start, ..*self }
     }
 
-    /// Whether the queue overflows at some window that the sender may reach, be it within a slow start only.
+    /// Whether the queue overflows, or marks, at some window that the sender may reach, be it within a slow start only.
     pub fn can_overflow(&self) -> bool {
         let net = Net::new(self);
         let most = self.window.min(self.segments);

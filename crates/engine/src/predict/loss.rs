@@ -1,6 +1,6 @@
 //! What loss adds to a transfer: which model speaks, by what is lost and by how large the window may get.
 
-use super::{Flow, Prediction};
+use super::{Flow, Prediction, uses_ecn};
 use farpath_model::InputError;
 use farpath_model::cardwell::{self, Cardwell, FirstLoss};
 use farpath_model::epochs::{self, Avoidance, LossEpochs};
@@ -260,12 +260,14 @@ fn loss_epochs(flow: &Flow) -> Result<LossEpochs, InputError> {
     let mss = view.mss.0 as f64;
     let round = flow.round()?;
     let sack = sender.recovery.sack && flow.receiver.recovery.sack;
+    let mark = view.mark_segments().filter(|_| uses_ecn(flow.spec, flow.sender, flow.receiver));
     let per_ack = |limit: f64| 1.0 + limit.min(every) / every;
     Ok(LossEpochs {
         segments: flow.segments(),
         round,
         spacing: view.spacing(flow.ack_every()),
         queue: view.queue_segments(),
+        mark,
         window: (flow.window.0 as f64 / mss).max(1.0),
         loss: view.data_loss,
         slow_start: epochs::SlowStart {
@@ -291,7 +293,9 @@ fn loss_epochs(flow: &Flow) -> Result<LossEpochs, InputError> {
         },
         repair: epochs::Repair {
             together: sack,
+            // An echo of a mark repairs nothing: the window is there at once.
             deflates: !sack
+                && mark.is_none()
                 && sender.recovery.algorithm == RecoveryAlgorithm::NewReno
                 && sender.recovery.full_ack_window == FullAckWindow::FlightSize,
             lost_again: flow.timeout(round, Duration::ZERO) + sender.rto.tick / 2,

@@ -21,7 +21,11 @@ const PIECE: f64 = 0.1;
 pub(super) struct Net {
     pub round: f64,
     pub spacing: f64,
-    /// The window at which path and queue are full; infinite where they have no end.
+    /// The window that the path holds by itself.
+    path: f64,
+    /// Segments that the queue holds beside it; infinite where it has no end.
+    queue: f64,
+    /// The window at which path and queue are full, or the queue marks; infinite where neither happens.
     pub full: f64,
     /// The window of a slow start whose bursts fill the queue, if that comes first.
     pub slow_start_full: f64,
@@ -31,14 +35,20 @@ impl Net {
     pub fn new(epochs: &LossEpochs) -> Net {
         let (round, spacing) = (epochs.round.as_secs_f64(), epochs.spacing.as_secs_f64());
         // An infinitely fast link holds any window.
-        let full = match epochs.queue {
-            Some(queue) if spacing > 0.0 => round / spacing + queue.max(1.0),
-            _ => f64::INFINITY,
-        };
+        let path = if spacing > 0.0 { round / spacing } else { f64::INFINITY };
+        let queue = epochs.queue.map_or(f64::INFINITY, |queue| queue.max(1.0));
+        let room = epochs.mark.map_or(queue, |mark| mark.clamp(1.0, queue));
         // Each ACK of slow start lets `factor` as much go as it covers: of a window, all but 1/factor queues up.
         let factor = epochs.slow_start.factor;
-        let burst = epochs.queue.map_or(f64::INFINITY, |queue| queue.max(1.0) * factor / (factor - 1.0));
-        Net { round, spacing, full, slow_start_full: full.min(burst) }
+        let full = path + room;
+        Net { round, spacing, path, queue, full, slow_start_full: full.min(room * factor / (factor - 1.0)) }
+    }
+
+    /// Segments that find no room where a slow start, growing by `factor` a round, is known to be too fast at a window
+    /// of `detected`: a whole path overflows by what is too much, below that only the end of a burst does.
+    fn overshoot(&self, detected: f64, factor: f64, burst: bool) -> f64 {
+        let waiting = if burst { detected * (1.0 - 1.0 / factor) } else { detected - self.path };
+        (waiting - self.queue).max(0.0)
     }
 
     /// Round trip of a window.
@@ -62,7 +72,7 @@ pub(super) struct Walk {
     pub steps: Vec<Step>,
     /// Below this window of the loss before, a loss makes CUBIC yield.
     pub w_max: f64,
-    /// The queue overflows at the end of the last step: window at detection and segments lost.
+    /// The queue overflows or marks at the end of the last step: window at detection and segments lost.
     pub overflow: Option<(f64, f64)>,
 }
 
@@ -127,13 +137,11 @@ impl<'a> Walker<'a> {
             // What bursts fill of the queue shrinks with their factor.
             let full = if divisor > 1.0 { self.net.full } else { self.net.slow_start_full };
             if next > full {
-                // The first drop is known a round later; the window has grown on until then. Below a full path only
-                // the end of that round's burst finds no room.
+                // The first drop or mark is known a round later; the window has grown on until then.
                 let detected = full * factor;
-                let lost =
-                    (factor - 1.0) * if full < self.net.full { full * (1.0 - 1.0 / factor) } else { full };
+                let lost = self.net.overshoot(detected, factor, full < self.net.full);
                 self.push(full, self.net.rtt(full), detected);
-                self.walk.overflow = Some((detected.min(most), lost.max(1.0)));
+                self.walk.overflow = Some((detected.min(most), lost));
                 return None;
             }
             self.push(w, self.net.rtt(w), next);
@@ -163,8 +171,8 @@ impl<'a> Walker<'a> {
             let mean = (w + next) / 2.0;
             self.push(rounds * mean, rounds * self.net.rtt(mean), next);
             if next > self.net.full {
-                // Congestion avoidance goes past the end of the queue by what a round adds.
-                let lost = ((next - w) / rounds).max(1.0);
+                // Congestion avoidance goes past the end of the queue by what a round adds. A mark loses nothing.
+                let lost = if self.epochs.mark.is_some() { 0.0 } else { ((next - w) / rounds).max(1.0) };
                 self.walk.overflow = Some((next, lost));
                 return;
             }

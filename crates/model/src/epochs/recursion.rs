@@ -166,7 +166,7 @@ impl<'a> Table<'a> {
         let slow_start = libm::log(window.max(2.0)) / libm::log(self.epochs.slow_start.factor);
         let timeout = repair.lost_again.as_secs_f64();
         let again = (holes * self.epochs.loss.fraction()).min(1.0);
-        let one_by_one = (holes - 1.0) * self.net.rtt(window / 2.0);
+        let one_by_one = (holes - 1.0).max(0.0) * self.net.rtt(window / 2.0);
         let rounds =
             if repair.together { 0.0 } else { one_by_one.min(timeout + slow_start * self.net.round) };
         rounds + again * (timeout + (slow_start - 1.0).max(0.0) * self.net.round)

@@ -7,6 +7,7 @@ fn flow(loss: f64, segments: f64) -> LossEpochs {
         round: Duration::from_millis(100),
         spacing: Duration::ZERO,
         queue: None,
+        mark: None,
         window: 1e7,
         loss: Probability::new(loss).expect("a probability"),
         slow_start: SlowStart { initial_window: 10.0, threshold: f64::INFINITY, factor: 2.0, hystart: false },
@@ -99,6 +100,22 @@ fn a_queue_of_one_bandwidth_delay_product_keeps_the_link_busy() {
     let lost = link(1000.0, 1e7).transfer().expect("no zeros").value;
     assert!(lost.overflowed > lost.reductions && lost.reductions > 1.0, "{lost:?}");
     assert!(link(1000.0, 1e7).can_overflow() && !flow(0.0, 1e5).can_overflow());
+}
+
+/// A mark from 300 segments on, in a queue of 1000 that has room for the overshoot, loses nothing. CUBIC's 0.7 of
+/// 1300 leaves the link idle for a while, and Reno's half for longer.
+#[test]
+fn marks_hold_the_window_down_without_a_loss() {
+    let link = |of: fn(f64, f64) -> LossEpochs| LossEpochs {
+        spacing: Duration::from_micros(100),
+        queue: Some(2000.0),
+        mark: Some(300.0),
+        ..of(0.0, 1e6)
+    };
+    let [reno, cubic] = [flow, cubic].map(|of| link(of).transfer().expect("no zeros").value);
+    assert!(reno.overflowed == 0.0 && reno.reductions > 1.0, "{reno:?}");
+    assert!(cubic.overflowed == 0.0 && cubic.reductions > 1.0, "{cubic:?}");
+    assert!(100.0 < cubic.seconds && cubic.seconds < reno.seconds, "{cubic:?} {reno:?}");
 }
 
 #[test]
