@@ -2,10 +2,10 @@
 
 use crate::args::ReportArgs;
 use crate::error::CliError;
-use crate::{Ending, output};
+use crate::{Ending, output, progress};
 use farpath_engine::Job;
 use farpath_experiment::{Experiment, Scenario};
-use farpath_report::html::{ReportError, ReportFile, Traces, asked_of, run_page, to_trace};
+use farpath_report::html::{ReportError, ReportFile, Traces, asked_of, may_write, run_page, to_trace};
 use farpath_run::{Asked, REPORT, Results, Run, RunKey};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,6 +24,15 @@ pub fn trace(experiment: &Experiment, jobs: &mut [Job]) -> BTreeSet<RunKey> {
         job.trace = small && wanted.contains(&job.key());
     }
     wanted
+}
+
+/// Refuses a folder in which the report would replace something else.
+pub fn may_write_in(folder: &Path) -> Result<(), ReportError> {
+    match folder.is_dir() {
+        true => may_write(&folder.join(REPORT)),
+        // Missing, or no folder: whoever writes the tables says so.
+        false => Ok(()),
+    }
 }
 
 /// Takes the name of the report of a results folder.
@@ -49,6 +58,7 @@ pub fn write(
 /// Makes the report of a results folder.
 pub fn report(args: &ReportArgs) -> Result<Ending, CliError> {
     let results = Results::read(&args.folder)?;
+    let bar = progress::bar(1, "results to read");
     let wanted = to_trace(results.provenances().keys().copied());
     let asked = asked_of(&results);
     let runs = results.runs_traced(|key| wanted.contains(key))?;
@@ -57,6 +67,7 @@ pub fn report(args: &ReportArgs) -> Result<Ending, CliError> {
         traces.add(run);
     }
     let path = args.out.clone().unwrap_or_else(|| results.path().join(REPORT));
+    bar.finish_and_clear();
     write(&asked, &runs, &traces, results.is_complete(), [ReportFile::create(&path)?])?;
     if let Some(warning) = results.warning() {
         eprintln!("farpath: {warning}");

@@ -7,7 +7,7 @@ use farpath_engine::{CaptureDir, EngineError, jobs, run_all_captured};
 use farpath_experiment::{Experiment, Override, Point, shipped_experiments};
 use farpath_report::html::{self, ReportFile, Traces};
 use farpath_report::terminal::flows_table;
-use farpath_run::{Asked, Engine, PointSummary, ResultsDir, Run, write_flow_lines};
+use farpath_run::{Asked, Engine, PointSummary, REPORT, ResultsDir, Run, write_flow_lines};
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashSet};
 use std::io::Write;
@@ -39,6 +39,7 @@ pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
         .map(|folder| CaptureDir::create(folder, args.capture.snaplen, &jobs))
         .transpose()
         .map_err(|error| engine_error(error.into()))?;
+    common.out.as_deref().map(report::may_write_in).transpose()?;
     let mut results = common.out.as_ref().map(ResultsDir::create).transpose()?;
     if let Some(results) = &mut results {
         results.describe(asked.clone());
@@ -72,7 +73,8 @@ pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
             results.finish(complete)?;
         }
         if wants_report {
-            let files = [report_file, common.out.as_deref().map(report::create_in).transpose()?];
+            let folder = common.out.as_deref().filter(|out| common.report != Some(out.join(REPORT)));
+            let files = [report_file, folder.map(report::create_in).transpose()?];
             report::write(&asked, &runs, &traces, complete, files.into_iter().flatten())?;
         }
     }

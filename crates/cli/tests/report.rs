@@ -118,6 +118,32 @@ fn a_report_is_written_over_reports_only_and_asked_for_before_anything_runs() {
 }
 
 #[test]
+fn results_replace_their_report_and_nothing_else_of_that_name() {
+    let (_folder, name) = results();
+    let report = Path::new(&name).join("report.html");
+    assert_eq!(run(&["simulate", "single-drop", "--out", &name]).2, 0);
+    assert!(!fs::read_to_string(&report).expect("there").contains("Predicted:"), "the later one");
+    let both = ["simulate", "single-drop", "--out", &name, "--report", report.to_str().expect("UTF-8")];
+    assert_eq!((run(&both).2, report.is_file()), (0, true), "the same file twice");
+    fs::write(&report, "my own page").expect("written");
+    refused(&["simulate", "single-drop", "--out", &name], &["report.html", "no report of ours"]);
+    assert_eq!(fs::read_to_string(&report).expect("there"), "my own page");
+}
+
+#[test]
+fn a_sweep_of_thousands_of_points_is_a_report_of_some_mb() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = folder.path().join("report.html");
+    let rates: Vec<String> = (1..=3000).map(|rate| format!("\"{rate} kbit/s\"")).collect();
+    let sweep = format!("sweep.path.client-link.rate=[{}]", rates.join(", "));
+    let args = ["predict", "noisy-channel", "--set", "path.loss=0%", "--set", &sweep, "--json", "--report"];
+    assert_eq!(run(&[&args[..], &[report.to_str().expect("UTF-8")]].concat()).2, 0);
+    let html = fs::read_to_string(&report).expect("written");
+    assert!(html.len() < 3_000_000, "{} B", html.len());
+    assert!(html.contains("200 of 3000 points are drawn") && html.contains("2500 more points"));
+}
+
+#[test]
 fn a_report_changes_nothing_for_machines() {
     let folder = tempfile::tempdir().expect("a folder");
     let report = folder.path().join("report.html");

@@ -16,7 +16,7 @@ mod trace;
 
 pub use asked::{asked, asked_of};
 pub use data::{Columns, Figure};
-pub use file::{ReportError, ReportFile};
+pub use file::{ReportError, ReportFile, may_write};
 pub use page::{Block, Page, Panel, Section, Table};
 pub use plots::plot_names;
 pub use run_page::{comparison, run_page};

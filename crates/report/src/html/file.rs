@@ -35,6 +35,19 @@ pub struct ReportFile {
     file: File,
 }
 
+/// Refuses a name under which there is something else than a report.
+///
+/// # Errors
+/// There is such a file, or it cannot be read.
+pub fn may_write(path: &Path) -> Result<(), ReportError> {
+    match is_report(path) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(ReportError::Occupied { path: path.to_owned() }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(ReportError::Write { path: path.to_owned(), source }),
+    }
+}
+
 impl ReportFile {
     /// Takes the name. Whether the report can be written is known after this call, before any run.
     ///
@@ -42,13 +55,8 @@ impl ReportFile {
     /// The folder is not there or takes no files; or there is a file that is no report.
     pub fn create(path: impl Into<PathBuf>) -> Result<ReportFile, ReportError> {
         let path = path.into();
+        may_write(&path)?;
         let write = |source| ReportError::Write { path: path.clone(), source };
-        match is_report(&path) {
-            Ok(true) => {}
-            Ok(false) => return Err(ReportError::Occupied { path }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(source) => return Err(write(source)),
-        }
         let mut partial = path.clone().into_os_string();
         partial.push(".partial");
         let partial = PathBuf::from(partial);

@@ -77,6 +77,15 @@ impl Table {
         Table { columns: columns.into_iter().map(column).collect(), notes: Vec::new() }
     }
 
+    /// Leaves so many rows, and says how many it took away.
+    pub(super) fn shorten(&mut self, rows: usize) -> usize {
+        let all = self.columns.first().map_or(0, |(_, _, cells)| cells.len());
+        for (_, _, cells) in &mut self.columns {
+            cells.truncate(rows);
+        }
+        all.saturating_sub(rows)
+    }
+
     pub(crate) fn of(sheet: Sheet) -> Table {
         let groups = sheet.groups.into_iter().flatten();
         let column = |column: Column| (column.header.clone(), is_right(&column), column.cells);

@@ -11,6 +11,9 @@ use crate::terminal::{Caveat, ComparisonRow, ComparisonTable, Published};
 use farpath_run::{Asked, AskedPoint, PointSummary, Run};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The most points that the table of results lists.
+const POINTS: usize = 500;
+
 /// The most flows that the table of flows lists.
 const FLOWS: usize = 400;
 
@@ -80,7 +83,14 @@ pub fn run_page(asked: &Asked, runs: &[Run], traces: &Traces, complete: bool) ->
         first.push(Block::Notice("Before you trust these numbers".to_owned(), caveats));
     }
     let mut results: Vec<Block> = sweep::figures(asked, &comparison).into_iter().map(Block::Figure).collect();
-    results.push(Block::Table(Table::of(sheet)));
+    let mut table = Table::of(sheet);
+    let left_out = table.shorten(POINTS);
+    results.push(Block::Table(table));
+    if left_out > 0 {
+        results.push(Block::Text(format!(
+            "{left_out} more points are in what the command prints, and in its tables."
+        )));
+    }
     if let Some(source) = asked.published_source.as_ref().filter(|_| comparison.has_published()) {
         results.push(Block::Text(format!("Published: {source}.")));
     }
@@ -89,7 +99,7 @@ pub fn run_page(asked: &Asked, runs: &[Run], traces: &Traces, complete: bool) ->
         Section { title: "What was asked".to_owned(), blocks: vec![Block::Facts(question(asked))] },
         Section { title: "Results".to_owned(), blocks: results },
     ];
-    if !traces.traces.is_empty() {
+    if traces.wanted() > 0 {
         sections.push(Section { title: "What happened".to_owned(), blocks: what_happened(asked, traces) });
     }
     sections.push(Section { title: "Flows".to_owned(), blocks: flows(asked, runs) });
@@ -117,13 +127,9 @@ fn question(asked: &Asked) -> Vec<(String, Vec<String>)> {
 
 /// A swept parameter with its values.
 fn axis(asked: &Asked, keys: &[String]) -> String {
-    let mut values: Vec<String> = Vec::new();
-    for point in &asked.points {
-        let value = slice(point, |key| keys.contains(key));
-        if !values.contains(&value) {
-            values.push(value);
-        }
-    }
+    let mut seen = BTreeSet::new();
+    let of_points = asked.points.iter().map(|point| slice(point, |key| keys.contains(key)));
+    let values: Vec<String> = of_points.filter(|value| seen.insert(value.clone())).collect();
     let values = match values.len() {
         0..=12 => values.join(", "),
         n => format!("{} values, {} to {}", n, values[0], values[n - 1]),
@@ -157,6 +163,11 @@ fn what_happened(asked: &Asked, traces: &Traces) -> Vec<Block> {
     }
     let runs = traces.traces.len();
     let mut about = match runs {
+        0 => {
+            let why = "No run recorded its series and segments. Large transfers do so only where the experiment asks \
+                       for it: `series` and `segments` of `[output]`.";
+            return vec![Block::Text(why.to_owned())];
+        }
         1 => "One run in detail.".to_owned(),
         n => format!("{n} runs in detail: of a point, the one with the first seed."),
     };

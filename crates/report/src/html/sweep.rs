@@ -1,13 +1,18 @@
 //! The figures of a sweep: response times, and how far they are from each other.
 
 use super::data::{Columns, Figure, log_domain};
+use super::thin::spread;
 use crate::terminal::comparison::{ENGINES, participle};
 use crate::terminal::{ComparisonRow, ComparisonTable};
 use farpath_run::{Asked, AskedPoint, Engine, Statistic};
 use serde_json::Value;
+use std::collections::HashMap;
 
 /// The most figures of one kind: a sweep over several parameters has one for each value of all but the last.
 const SLICES: usize = 12;
+
+/// The most points of a figure.
+const POINTS: usize = 200;
 
 /// A point's values of some keys.
 pub(super) fn slice(point: &AskedPoint, of: impl Fn(&String) -> bool) -> String {
@@ -20,16 +25,21 @@ pub(super) fn figures(asked: &Asked, comparison: &ComparisonTable) -> Vec<Figure
     let Some(keys) = asked.axes.last().filter(|_| comparison.rows.len() > 1) else { return Vec::new() };
     let is_last = |key: &String| keys.contains(key);
     let mut slices: Vec<Slice> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
     for row in &comparison.rows {
         let swept = comparison.swept_keys.iter().cloned().zip(row.swept.iter().cloned()).collect();
         let point = AskedPoint { swept, ..AskedPoint::default() };
         let others = point.swept.iter().filter(|(key, _)| !is_last(key));
         let others = others.map(|(key, value)| format!(", {key} {value}")).collect::<String>();
-        let known = slices.iter().position(|slice| slice.others == others).unwrap_or_else(|| {
-            slices.push(Slice { swept: keys.join(" with "), others, rows: Vec::new() });
+        let place = *known.entry(others.clone()).or_insert_with(|| {
+            slices.push(Slice { swept: keys.join(" with "), others, rows: Vec::new(), points: 0 });
             slices.len() - 1
         });
-        slices[known].rows.push((slice(&point, is_last), row));
+        slices[place].rows.push((slice(&point, is_last), row));
+    }
+    for slice in &mut slices {
+        slice.points = slice.rows.len();
+        slice.rows = spread(&slice.rows, POINTS);
     }
     slices.retain(|slice| !slice.marks().is_empty());
     let all = slices.len();
@@ -51,6 +61,8 @@ struct Slice<'a> {
     /// The values of the others, each behind a comma.
     others: String,
     rows: Vec<(String, &'a ComparisonRow)>,
+    /// How many there were of them.
+    points: usize,
 }
 
 /// One value in a figure.
@@ -102,11 +114,20 @@ impl Slice<'_> {
         Figure {
             plot: "response-time",
             title: format!("Response time against {}{}", self.swept, self.others),
-            caption: "Transfer time of completed transfers: mean over the seeds, and its 95 % confidence interval where \
-                      that is wider than the mark."
-                .to_owned(),
+            caption: format!(
+                "Transfer time of completed transfers: mean over the seeds, and its 95 % confidence interval where \
+                 that is wider than the mark.{}",
+                self.left_out()
+            ),
             set,
             data: vec![("points", points)],
+        }
+    }
+
+    fn left_out(&self) -> String {
+        match self.rows.len() < self.points {
+            true => format!(" {} of {} points are drawn, evenly chosen.", self.rows.len(), self.points),
+            false => String::new(),
         }
     }
 

@@ -64,6 +64,11 @@ impl Traces {
         Traces { wanted, traces: Vec::new() }
     }
 
+    /// Of how many runs.
+    pub(super) fn wanted(&self) -> usize {
+        self.wanted.len()
+    }
+
     /// Takes what a run recorded, if it is one of those shown and recorded anything.
     pub fn add(&mut self, run: &Run) {
         let recorded = !run.series.is_empty() || !run.segments.is_empty();
