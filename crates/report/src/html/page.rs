@@ -230,7 +230,7 @@ fn table_html(table: &Table) -> Markup {
         div.wide {
             table {
                 thead { tr { @for (header, right, _) in &table.columns {
-                    th class=[class(*right)] { (header.replace("-\n", "\u{ad}")) }
+                    th class=[class(*right)] { (header) }
                 } } }
                 tbody { @for row in 0..rows { tr { @for (_, right, cells) in &table.columns {
                     td class=[cell_class(*right, cells[row].as_deref())] { (cells[row].as_deref().unwrap_or(UNKNOWN)) }

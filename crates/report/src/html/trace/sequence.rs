@@ -126,7 +126,7 @@ pub(super) fn figures(flow: &FlowRow, segments: &[SegmentRow]) -> Vec<Figure> {
         return Vec::new();
     }
     let about = "Blue: where each segment of new data begins, when the sender sends it. Green: what has been \
-                 acknowledged. Drag to move, Shift and wheel to zoom, double-click to come back; a mark says what it is.";
+                 acknowledged. Drag to move, Shift and wheel to zoom, double-click to come back; the pointer over a mark says what it is.";
     let mut figures = vec![figure("Time-sequence graph", about.to_owned(), &sequence)];
     let rtt = flow.min_rtt.map_or(0, |rtt| rtt.as_nanos());
     if let Some((start, end)) = sequence.around_first_loss(rtt) {
