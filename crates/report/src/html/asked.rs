@@ -1,7 +1,9 @@
 //! What an experiment asks, in words.
 
 use farpath_experiment::{Experiment, FlowSpec, Opener, Scenario, Stack};
-use farpath_path::{Direction, ElementKind, ElementSpec, PacketCount, PerDirection, QueueLimit};
+use farpath_path::{
+    Direction, ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit,
+};
 use farpath_run::{Asked, AskedPoint, Results};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -99,7 +101,7 @@ fn element(spec: &ElementSpec) -> String {
 fn words(kind: &ElementKind) -> String {
     match kind {
         ElementKind::Delay { delay } => format!("delay of {}", each_way(delay)),
-        ElementKind::Link { rate, queue, overhead, .. } => {
+        ElementKind::Link { rate, queue, mark, overhead, .. } => {
             let queue = queue.map(|queue| match queue {
                 QueueLimit::Unlimited => "without limit".to_owned(),
                 QueueLimit::Bytes(bytes) => format!("of {bytes}"),
@@ -107,7 +109,17 @@ fn words(kind: &ElementKind) -> String {
             });
             let framing =
                 if overhead.0 == 0 { String::new() } else { format!(", {overhead} of framing per packet") };
-            format!("link of {}, queue {}{framing}", each_way(rate), each_way(&queue))
+            let mark = mark.map(|mark| match mark {
+                MarkThreshold::Never => "never".to_owned(),
+                MarkThreshold::Bytes(bytes) => format!("from {bytes} of queue"),
+                MarkThreshold::Packets(packets) => format!("from {packets} packets of queue"),
+                MarkThreshold::Delay(delay) => format!("from a wait of {delay}"),
+            });
+            let marking = match mark.forward == "never" && mark.reverse == "never" {
+                true => String::new(),
+                false => format!(", ECN marks {}", each_way(&mark)),
+            };
+            format!("link of {}, queue {}{marking}{framing}", each_way(rate), each_way(&queue))
         }
         ElementKind::Bernoulli { loss_rate, count } => {
             format!("independent loss of {}{}", each_way(loss_rate), of(*count))

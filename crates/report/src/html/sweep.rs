@@ -160,6 +160,10 @@ impl Slice<'_> {
         if marks.is_empty() {
             return None;
         }
+        let shaded = match bases.iter().any(|(_, time)| time.ci95().is_some()) {
+            true => "; shaded, the 95 % confidence interval of their mean",
+            false => "",
+        };
         let half = |time: &Statistic| time.ci95().unwrap_or(0.0) / time.mean * 100.0;
         let legends = ["/layer/2/encoding/color/legend/values", "/layer/2/encoding/shape/legend/values"];
         let mut set = vec![("/encoding/x/axis/title", self.swept.clone().into())];
@@ -168,7 +172,7 @@ impl Slice<'_> {
             plot: "difference",
             title: format!("How far that is from what was {}{}", participle(base), self.others),
             caption: format!(
-                "Difference of transfer times in percent of those {}; shaded, the 95 % confidence interval of their mean.",
+                "Difference of transfer times in percent of those {}{shaded}.",
                 participle(base)
             ),
             set,

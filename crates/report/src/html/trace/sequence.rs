@@ -8,6 +8,9 @@ use farpath_run::{FlowRow, SegmentEvent, SegmentRow};
 /// The most marks of one kind that are drawn.
 const MARKS: usize = 1000;
 
+/// Congestion experienced, of the ECN field (RFC 3168 §5).
+const CE: u8 = 3;
+
 /// Control bits.
 const FIN: u8 = 1;
 const SYN: u8 = 2;
@@ -74,6 +77,9 @@ impl Sequence {
                         true => mark(position, "retransmission"),
                         false => sequence.sent.push((time, position)),
                     }
+                }
+                SegmentEvent::Received if !to_sender && row.ecn == Some(CE) => {
+                    mark(positions.of(row.seq), "marked (CE)");
                 }
                 SegmentEvent::Received if to_sender && row.flags & (ACK | SYN) == ACK => {
                     let position = positions.of(row.ack);
@@ -175,7 +181,9 @@ fn figure(title: &str, mut caption: String, sequence: &Sequence) -> Figure {
     let Sequence { sent, acked, marks } = sequence;
     let mut drawn: Vec<Mark> = Vec::new();
     let mut events: Vec<&str> = vec!["data sent", "acknowledged"];
-    for event in ["retransmission", "duplicate ACK", "data dropped", "ACK dropped", "SYN dropped"] {
+    for event in
+        ["retransmission", "duplicate ACK", "data dropped", "ACK dropped", "SYN dropped", "marked (CE)"]
+    {
         let all: Vec<&Mark> = marks.iter().filter(|mark| mark.event == event).collect();
         if all.is_empty() {
             continue;

@@ -69,6 +69,15 @@ fn marks_are_what_the_ends_and_the_path_counted() {
 }
 
 #[test]
+fn marks_of_congestion_are_those_that_the_receiver_counted() {
+    let run = traced("ecn", &["path.link.mark.forward=100 kB"]);
+    let flow = &run.flows[0];
+    let drawn = marks(&Sequence::of(flow, &run.segments), "marked (CE)");
+    assert_eq!(Some(drawn), flow.ecn_marks);
+    assert!(drawn > 0.0);
+}
+
+#[test]
 fn positions_rise_where_sequence_numbers_wrap() {
     let mut run = traced("single-drop", &[]);
     let plain = Sequence::of(&run.flows[0], &run.segments);
