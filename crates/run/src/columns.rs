@@ -37,7 +37,7 @@ pub(crate) enum Cells<R> {
 
 /// Columns that came after the first release of a format version. Files written before do not have them; what they
 /// would say is unknown, so that each of them can be null.
-pub(crate) const LATER: &[&str] = &["ecn", "ecn_marks", "ecn_responses"];
+pub(crate) const LATER: &[&str] = &["ecn", "ecn_marks", "ecn_responses", "loss_probes", "undos", "dsacks"];
 
 /// A row that a table is made of.
 pub(crate) trait Row: Sized + 'static {

@@ -48,6 +48,12 @@ pub struct FlowRow {
     pub fast_retransmits: Option<f64>,
     /// Duplicate ACKs that the data sender received.
     pub dup_acks: Option<f64>,
+    /// Tail loss probes that the data sender sent (RFC 8985 §7).
+    pub loss_probes: Option<f64>,
+    /// Losses that the data sender found to be none, and whose cost it took back.
+    pub undos: Option<f64>,
+    /// Reports of what arrived twice (RFC 2883) that the data sender received.
+    pub dsacks: Option<f64>,
     /// Segments without payload that the data receiver sent.
     pub pure_acks: Option<f64>,
     /// SYNs that the opener sent.
@@ -99,6 +105,9 @@ impl FlowRow {
             timeouts: None,
             fast_retransmits: None,
             dup_acks: None,
+            loss_probes: None,
+            undos: None,
+            dsacks: None,
             pure_acks: None,
             syns: None,
             synacks: None,
