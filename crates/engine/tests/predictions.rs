@@ -44,7 +44,7 @@ proptest! {
         (ack_every, initial_window) in (1..6_u32, 1..30_u32),
         (min_rto, tick) in (log_uniform(-3.0, 3.0), prop_oneof![Just(0.0), log_uniform(-3.0, 1.0)]),
         stack in prop::sample::select(vec![
-            "bsd-1996", "linux-testbed-2022", "ns-2.29", "ns-2.30", "ns-3.44", "opnet-11.5", "rfc-5681", "riverbed-16",
+            "bsd-1996", "linux-6", "linux-testbed-2022", "ns-2.29", "ns-2.30", "ns-3.44", "opnet-11.5", "rfc-5681", "riverbed-16",
         ]),
         recovery in prop::sample::select(vec!["timeout-only", "tahoe", "reno", "new-reno"]),
         (sack, opener) in (any::<bool>(), prop::sample::select(vec!["sender", "receiver"])),

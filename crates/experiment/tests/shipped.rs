@@ -21,6 +21,7 @@ fn every_stack_loads() {
     let names: Vec<_> = shipped_stacks().iter().map(|file| file.name).collect();
     let expected = [
         "bsd-1996",
+        "linux-6",
         "linux-testbed-2022",
         "ns-2.29",
         "ns-2.30",
