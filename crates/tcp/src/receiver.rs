@@ -162,12 +162,15 @@ impl Receiver {
             self.ack = AckState::Now;
             return;
         }
-        if within.start > self.next && range.is_empty() {
-            self.ack = AckState::Now;
-            return;
-        }
         if within.start > self.next {
-            self.take_out_of_order(within);
+            // A FIN has a place in the sequence space, and is reported with what it follows.
+            let fin = u64::from(fin && all_there && self.fin_at == Some(range.end + 1));
+            let arrived = within.start..within.end + fin;
+            if arrived.is_empty() {
+                self.ack = AckState::Now;
+            } else {
+                self.take_out_of_order(arrived);
+            }
             return;
         }
         let was_holed = !self.out_of_order.is_empty();

@@ -3,7 +3,7 @@
 #![allow(clippy::reversed_empty_ranges, reason = "a hostile block may be one")]
 
 use crate::script::{Script, config};
-use farpath_tcp::{Config, Endpoint};
+use farpath_tcp::{Config, Endpoint, Flags, State};
 
 fn sack(change: impl FnOnce(&mut Config)) -> Config {
     config(|c| {
@@ -197,6 +197,18 @@ fn at_most_four_blocks_and_three_beside_timestamps() {
         t.data(9001..9101).expect(&format!("ack 1 sack {expected}"));
         assert!(t.last().options_len() <= 40);
     }
+}
+
+#[test]
+fn a_fin_beyond_a_gap_is_reported_with_what_it_follows() {
+    // RFC 2018 §3 reports sequence space, and a FIN has a place in it: else its segment never counts as delivered.
+    let mut t = Script::established(&sack(|_| {}));
+    t.data_with(Flags::FIN, 1001..2001).expect("ack 1 sack 1001:2002");
+    t.data(1..1001).expect("ack 2002");
+    assert_eq!(t.end.state(), State::CloseWait);
+    let mut t = Script::established(&sack(|_| {}));
+    t.data_with(Flags::FIN, 1001..1001).expect("ack 1 sack 1001:1002").data(1..1001).expect("ack 1002");
+    assert_eq!(t.end.readable(), 1000);
 }
 
 #[test]
