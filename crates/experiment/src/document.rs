@@ -5,6 +5,7 @@
 
 use crate::element::{element_name, path_list, principal_parameter};
 use crate::error::{ExperimentError, Location, Suggestion, join};
+use crate::sweep::label;
 use core::fmt;
 use core::str::FromStr;
 use toml::{Table, Value};
@@ -20,6 +21,12 @@ pub struct Override {
 }
 
 impl Override {
+    /// `value` at `key`.
+    pub fn new(key: impl Into<String>, value: Value) -> Override {
+        let key = key.into();
+        Override { text: format!("{key}={}", label(&value)), key, value }
+    }
+
     /// The whole of it as given, `key=value`.
     pub fn text(&self) -> &str {
         &self.text

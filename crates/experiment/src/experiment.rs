@@ -97,6 +97,31 @@ impl Experiment {
         })
     }
 
+    /// Point `index` alone with these changes on top of it: an experiment without a sweep.
+    ///
+    /// # Errors
+    /// As [`Experiment::parse`]: the changes are checked like a file's own values. No such point is an error too.
+    pub fn only(&self, index: usize, changes: &[Override]) -> Result<Experiment, ExperimentError> {
+        let overrides: Vec<Override> =
+            self.changes_of(index)?.into_iter().chain(changes.iter().cloned()).collect();
+        Experiment::parse(&self.text, &self.origin, &overrides)
+    }
+
+    /// What makes point `index` of the file as it was given: overrides of parameters, then its place in the sweep.
+    pub(crate) fn changes_of(&self, index: usize) -> Result<Vec<Override>, ExperimentError> {
+        if index >= self.points.len() {
+            let at = Location { origin: self.origin.clone(), key: "sweep".to_owned() };
+            return Err(
+                at.refuse(format!("there is no point {index}; they are 0 to {}", self.points.len() - 1))
+            );
+        }
+        let mut table = parse_toml(&self.origin, &self.text)?;
+        let written = Sweep::read(table.remove("sweep").as_ref(), &self.origin)?;
+        let plan = Plan::new(Document::new(&self.origin, table), &written, &self.overrides)?;
+        let fixed = plan.fixed.iter().cloned().chain(plan.sweep.point(index));
+        Ok(fixed.map(|(key, value, _)| Override::new(key, value)).collect())
+    }
+
     /// Every point, in order; at least one.
     pub fn points(&self) -> &[Point] {
         &self.points

@@ -32,8 +32,10 @@
 //! | `element`, `stack`, `parameters` | elements of a path; stacks, and their parameters by name |
 //! | `sweep`, `published` | the points; what a paper printed for them |
 //! | `document` | values put into a document by key, before it is read |
+//! | `rewrite` | a file with changes written into it, its comments kept |
 //! | `reader` | the checked walk: every key is read or refused |
 //! | `library` | shipped stacks, paths and experiments |
+//! | `sketch` | an experiment from a few numbers |
 //! | `warnings` | what is allowed and probably not meant |
 
 mod document;
@@ -44,7 +46,9 @@ mod library;
 mod parameters;
 mod published;
 mod reader;
+mod rewrite;
 mod scenario;
+mod sketch;
 mod stack;
 mod sweep;
 mod warnings;
@@ -56,5 +60,7 @@ pub use library::{ShippedFile, shipped_experiments, shipped_paths, shipped_stack
 pub use parameters::to_toml;
 pub use published::{Published, PublishedColumn, PublishedValue};
 pub use scenario::{FlowSpec, MAX_FLOWS, Opener, Output, Scenario};
+pub use sketch::{SKETCH_STACK, Sketch};
 pub use stack::Stack;
 pub use sweep::{Axis, MAX_POINTS};
+pub use warnings::{Warning, base_rtt, warnings};

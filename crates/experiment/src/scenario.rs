@@ -4,7 +4,7 @@ use crate::element::{path_list, read_path};
 use crate::error::ExperimentError;
 use crate::reader::{Parameter, Reader, as_list, as_table, word};
 use crate::stack::{Stack, StackCache, read_end};
-use crate::warnings;
+use crate::warnings::{self, Warning};
 use farpath_path::{Direction, ElementSpec};
 use farpath_units::{Bytes, Duration};
 use toml::{Table, Value};
@@ -131,7 +131,7 @@ pub(crate) fn read_scenario(
             output,
             warnings: Vec::new(),
         };
-        scenario.warnings = warnings::of(&scenario);
+        scenario.warnings = warnings::warnings(&scenario).iter().map(Warning::to_string).collect();
         Ok(scenario)
     })
 }

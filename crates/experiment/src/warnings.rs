@@ -1,45 +1,71 @@
 //! What is allowed and probably not meant: a warning means "look before you trust this".
 
 use crate::Scenario;
+use core::fmt;
 use farpath_path::{Direction, base_delay};
 use farpath_tcp::HEADERS;
 use farpath_units::{Bytes, Duration};
+
+/// Something that is allowed and probably not meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// What it is, in one word for programs: `rto-floor`, `rto-max`, `window-scaling`, `window-field`,
+    /// `window-below-segment`, `late-flows`, `path`.
+    pub id: &'static str,
+    /// The key that it is about.
+    pub key: String,
+    /// What is the matter.
+    pub text: String,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.key, self.text)
+    }
+}
+
+impl Warning {
+    fn new(id: &'static str, key: &str, text: String) -> Warning {
+        Warning { id, key: key.to_owned(), text }
+    }
+}
 
 /// Largest window without scaling (RFC 9293 §3.1), and with it (RFC 7323 §2.3).
 const UNSCALED_WINDOW: Bytes = Bytes(65_535);
 const SCALED_WINDOW: Bytes = Bytes(65_535 << 14);
 
 /// Time from sending a full segment on an empty path to its ACK: propagation and serialization.
-pub(crate) fn base_rtt(scenario: &Scenario, data: Direction) -> Duration {
+pub fn base_rtt(scenario: &Scenario, data: Direction) -> Duration {
     let segment = scenario.sender.config.mss.min(scenario.receiver.config.mss) + HEADERS;
     base_delay(&scenario.path, data, segment) + base_delay(&scenario.path, data.opposite(), HEADERS)
 }
 
-pub(crate) fn of(scenario: &Scenario) -> Vec<String> {
-    let mut warnings: Vec<String> = scenario
-        .path
-        .iter()
-        .flat_map(|element| element.warnings())
-        .map(|text| format!("path.{text}"))
-        .collect();
+/// Everything in `scenario` that is worth a warning.
+pub fn warnings(scenario: &Scenario) -> Vec<Warning> {
+    let mut warnings: Vec<Warning> = Vec::new();
+    for text in scenario.path.iter().flat_map(|element| element.warnings()) {
+        let (name, text) = text.split_once(": ").unwrap_or(("", &text));
+        warnings.push(Warning::new("path", &format!("path.{name}"), text.to_owned()));
+    }
     timers(scenario, &mut warnings);
     windows(scenario, &mut warnings);
     let late = scenario.flows.iter().filter(|flow| flow.start >= scenario.horizon).count();
     if late > 0 {
         let all = scenario.flows.len();
-        warnings.push(format!("horizon: {late} of {all} flows start only at {} or later", scenario.horizon));
+        let text = format!("{late} of {all} flows start only at {} or later", scenario.horizon);
+        warnings.push(Warning::new("late-flows", "horizon", text));
     }
     warnings
 }
 
-fn timers(scenario: &Scenario, warnings: &mut Vec<String>) {
+fn timers(scenario: &Scenario, warnings: &mut Vec<Warning>) {
     let (rto, receive) = (&scenario.sender.config.rto, &scenario.receiver.config.receive);
     if receive.ack_every > 1 && !receive.ack_delay.is_zero() && rto.min <= receive.ack_delay {
-        warnings.push(format!(
-            "sender.rto.min: {} is not above the receiver's ACK delay of {}: a lone segment can time out while \
-             its ACK is withheld",
+        let text = format!(
+            "{} is not above the receiver's ACK delay of {}: a lone segment can time out while its ACK is withheld",
             rto.min, receive.ack_delay
-        ));
+        );
+        warnings.push(Warning::new("rto-floor", "sender.rto.min", text));
     }
     // One flow of each direction is as good as all of them.
     for direction in Direction::BOTH {
@@ -48,34 +74,36 @@ fn timers(scenario: &Scenario, warnings: &mut Vec<String>) {
         }
         let rtt = base_rtt(scenario, direction);
         if rtt > rto.max {
-            warnings.push(format!(
-                "sender.rto.max: {} is below the round-trip time of {rtt:.3}: every segment times out before \
-                 its ACK can come",
+            let text = format!(
+                "{} is below the round-trip time of {rtt:.3}: every segment times out before its ACK can come",
                 rto.max
-            ));
+            );
+            warnings.push(Warning::new("rto-max", "sender.rto.max", text));
             break;
         }
     }
 }
 
-fn windows(scenario: &Scenario, warnings: &mut Vec<String>) {
+fn windows(scenario: &Scenario, warnings: &mut Vec<Warning>) {
     let (sender, receiver) = (&scenario.sender.config, &scenario.receiver.config);
     let buffer = receiver.receive.buffer;
     let scaling = sender.send.window_scaling && receiver.send.window_scaling;
+    let mut warn = |id, text| warnings.push(Warning::new(id, "receiver.receive.buffer", text));
     if buffer > UNSCALED_WINDOW && !scaling {
-        warnings.push(format!(
-            "receiver.receive.buffer: without window scaling at both ends the window stops at \
-             {UNSCALED_WINDOW}; the other {} are never announced",
+        let text = format!(
+            "without window scaling at both ends the window stops at {UNSCALED_WINDOW}; the other {} are never \
+             announced",
             buffer - UNSCALED_WINDOW
-        ));
+        );
+        warn("window-scaling", text);
     } else if buffer > SCALED_WINDOW {
-        warnings.push(format!("receiver.receive.buffer: the window stops at {SCALED_WINDOW}"));
+        warn("window-field", format!("the window stops at {SCALED_WINDOW}"));
     }
     let segment = sender.mss.min(receiver.mss);
     if buffer < segment {
-        warnings.push(format!(
-            "receiver.receive.buffer: {buffer} is below one segment of {segment}: every segment waits for the \
-             ACK of the one before it"
-        ));
+        let text = format!(
+            "{buffer} is below one segment of {segment}: every segment waits for the ACK of the one before it"
+        );
+        warn("window-below-segment", text);
     }
 }

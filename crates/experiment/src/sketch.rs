@@ -1,0 +1,148 @@
+//! An experiment from a few numbers: what a command line says of somebody's own path.
+
+use farpath_tcp::HEADERS;
+use farpath_units::{Bytes, Duration, Probability, Rate};
+
+/// The stack of an experiment that is given by numbers alone.
+pub const SKETCH_STACK: &str = "rfc-5681";
+
+/// How a value is marked that is a default of ours.
+pub(crate) const NOT_GIVEN: &str = "# not given";
+
+/// A path and a transfer in a few numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sketch {
+    /// Propagation, each way.
+    pub delay: Duration,
+    /// Of the one link, both ways.
+    pub rate: Rate,
+    /// Independent loss per packet, each way.
+    pub loss: Probability,
+    /// Of the file.
+    pub size: Bytes,
+    /// Of both ends; [`SKETCH_STACK`] where it is not given.
+    pub stack: Option<String>,
+    /// Receive buffer; the stack's where it is not given.
+    pub window: Option<Bytes>,
+}
+
+/// IP length of a full packet, and what a queue of one bandwidth-delay product holds at the least: ten of them.
+const PACKET: Bytes = Bytes(1500);
+const LEAST_QUEUE: Bytes = Bytes(15_000);
+
+impl Sketch {
+    /// One bandwidth-delay product: what the link sends in a round trip.
+    pub fn queue(&self) -> Bytes {
+        let sending = self.rate.time_to_send(PACKET) + self.rate.time_to_send(HEADERS);
+        let round = (self.delay + self.delay + sending).as_nanos();
+        let bits = u128::from(self.rate.bit_per_s()) * u128::from(round) / 1_000_000_000;
+        Bytes(u64::try_from(bits / 8).unwrap_or(u64::MAX)).max(LEAST_QUEUE)
+    }
+
+    /// The experiment file that it stands for, what was not given included.
+    pub fn to_toml(&self) -> String {
+        let Sketch { delay, rate, loss, size, stack, window } = self;
+        let queue = self.queue();
+        let lossy = if *loss == Probability::ZERO { String::new() } else { format!(", {loss} loss") };
+        let given = if stack.is_some() { String::new() } else { format!("          {NOT_GIVEN}") };
+        let stack = quoted(stack.as_deref().unwrap_or(SKETCH_STACK));
+        let title = quoted(&format!("{size} over {rate}, {delay} each way{lossy}"));
+        let mut text = format!(
+            r#"title = {title}
+seeds = 20
+horizon = "30 d"             {NOT_GIVEN}: long enough to end by itself
+
+[[path]]
+element = "link"
+rate = "{rate}"
+queue = "{queue}"            {NOT_GIVEN}: one bandwidth-delay product, and ten packets at least
+
+[[path]]
+element = "loss"
+rate = "{loss}"              # each way
+
+[[path]]
+element = "delay"
+delay = "{delay}"            # propagation, each way
+
+[sender]
+stack = {stack}{given}
+
+[receiver]
+stack = {stack}
+"#
+        );
+        if let Some(window) = window {
+            text += &format!("receive.buffer = \"{window}\"\n");
+            if *window > Bytes(65_535) {
+                text += "send.window_scaling = true   # a window over 65 535 B takes it, at both ends\n";
+                text = text.replacen("\n\n[receiver]", "\nsend.window_scaling = true\n\n[receiver]", 1);
+            }
+        }
+        text + &format!(
+            "\n[transfer]\nsize = \"{size}\"\nopener = \"receiver\"        {NOT_GIVEN}: a download\n"
+        )
+    }
+}
+
+/// A TOML string.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Experiment;
+    use farpath_path::{ElementKind, QueueLimit};
+
+    fn sketch() -> Sketch {
+        Sketch {
+            delay: Duration::from_millis(300),
+            rate: Rate::from_bit_per_s(10_000_000).expect("not zero"),
+            loss: Probability::new(0.01).expect("below 1"),
+            size: Bytes(100_000_000),
+            stack: None,
+            window: None,
+        }
+    }
+
+    fn scenario(sketch: &Sketch) -> crate::Scenario {
+        let text = sketch.to_toml();
+        let experiment =
+            Experiment::parse(&text, "sketch", &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        experiment.points()[0].scenario.clone()
+    }
+
+    #[test]
+    fn the_queue_is_one_bandwidth_delay_product() {
+        // 10 Mbit/s for 600 ms, and for a packet and its ACK.
+        assert_eq!(sketch().queue(), Bytes(751_540));
+        assert_eq!(Sketch { delay: Duration::ZERO, ..sketch() }.queue(), LEAST_QUEUE);
+        let ElementKind::Link { queue, .. } = &scenario(&sketch()).path[0].kind else {
+            panic!("not the link")
+        };
+        assert_eq!(queue.forward, QueueLimit::Bytes(Bytes(751_540)));
+    }
+
+    #[test]
+    fn what_is_not_given_is_the_stack_and_its_window() {
+        let plain = scenario(&sketch());
+        assert_eq!((plain.sender.name.as_str(), plain.receiver.name.as_str()), (SKETCH_STACK, SKETCH_STACK));
+        assert_eq!(plain.receiver.config.receive.buffer, Bytes(65_535));
+        assert_eq!(plain.warnings, [""; 0]);
+    }
+
+    #[test]
+    fn a_large_window_is_scaled_and_a_small_one_is_not() {
+        for (window, scaled) in [(Bytes(65_535), false), (Bytes(65_536), true), (Bytes(4_000_000), true)] {
+            let given = scenario(&Sketch { window: Some(window), ..sketch() });
+            assert_eq!(given.receiver.config.receive.buffer, window);
+            let both = [&given.sender, &given.receiver].map(|end| end.config.send.window_scaling);
+            assert_eq!(both, [scaled; 2], "{window}");
+            assert_eq!(given.warnings, [""; 0]);
+        }
+        let other = scenario(&Sketch { stack: Some("bsd-1996".to_owned()), ..sketch() });
+        assert_eq!(other.sender.name, "bsd-1996");
+    }
+}
