@@ -12,8 +12,9 @@ mod simulate;
 
 pub use batch::{Job, jobs, run_all, run_all_captured};
 pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
-pub use predict::predict;
-pub use simulate::{simulate, simulate_captured};
+pub use path_view::PathView;
+pub use predict::{effective_window, predict};
+pub use simulate::{simulate, simulate_captured, simulate_watched};
 
 use farpath_experiment::{Experiment, Point};
 use farpath_run::{Provenance, Run};

@@ -7,7 +7,8 @@ use farpath_tcp::{Config, HEADERS, TIMESTAMPS};
 use farpath_units::{Bytes, Duration, Probability, Rate};
 
 /// What of a path enters the formulas, for data that goes one way over it.
-pub(crate) struct PathView {
+#[derive(Debug)]
+pub struct PathView {
     /// The hops, `forward` in the data direction.
     pub path: Path,
     /// Payload of a full segment.
@@ -25,12 +26,13 @@ pub(crate) struct PathView {
     /// What the formulas leave out of this path.
     pub caveats: Vec<String>,
     /// What waits before the slowest link in the data direction, at most; `None` where nothing limits it.
-    queue: Option<Bytes>,
+    pub queue: Option<Bytes>,
     /// What waits there when it begins to mark what is ECN-capable; `None` where it does not.
     mark: Option<Bytes>,
 }
 
 impl PathView {
+    /// The path as it is for these two ends. `data` is the way that the data go.
     pub fn new(elements: &[ElementSpec], data: Direction, sender: &Config, receiver: &Config) -> PathView {
         let timestamps = sender.send.timestamps && receiver.send.timestamps;
         let options = if timestamps { TIMESTAMPS } else { Bytes::ZERO };

@@ -31,8 +31,8 @@ pub fn simulate_captured(
     Ok(run)
 }
 
-/// Simulates while `watcher` looks on, beside what the experiment has recorded.
-fn simulate_watched(
+/// Simulates one point with one seed while `watcher` looks on, beside what the experiment has recorded.
+pub fn simulate_watched(
     point: &Point,
     seed: u64,
     provenance: Provenance,
