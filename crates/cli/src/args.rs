@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use farpath_experiment::{Override, ParseOverrideError};
+use farpath_units::{Bytes, Duration, Probability, Rate};
 use std::path::PathBuf;
 
 /// Will TCP work over this path, how well, why not better, and what would fix it?
@@ -22,6 +23,8 @@ pub enum Command {
     Simulate(SimulateArgs),
     /// Make the report of a results folder: one HTML file that needs no network
     Report(ReportArgs),
+    /// Say what bounds a transfer, which traps it meets, and what a change gains
+    Explain(ExplainArgs),
     /// Check the claims of papers: published beside reproduced
     Papers(PapersArgs),
     /// List the TCP stacks that ship, or print one
@@ -100,17 +103,74 @@ impl OneEngineArgs {
     }
 }
 
+/// What is run: a file with changes, or a path in a few numbers.
 #[derive(Debug, Args)]
-pub struct CommonArgs {
+pub struct SourceArgs {
     /// Experiment file, or the name of one that ships (see `farpath experiments`)
     #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    pub file: Option<PathBuf>,
+    #[command(flatten)]
+    pub path: PathArgs,
     /// Runs per point of the sweep, each with a seed of its own [default: as the file says]
     #[arg(long, value_name = "N")]
     pub seeds: Option<u64>,
     /// Change a value of the file, such as `path.loss=1%` or `sender.rto.min=300ms`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_override)]
     pub set: Vec<Override>,
+}
+
+/// One's own path without a file.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "In place of FILE")]
+pub struct PathArgs {
+    /// Propagation each way, such as `300 ms` or `1.5 light-seconds`
+    #[arg(long, value_name = "TIME")]
+    pub delay: Option<Duration>,
+    /// Link rate both ways, such as `10 Mbit/s`; the queue before it holds one bandwidth-delay product
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<Rate>,
+    /// Independent loss per packet, each way [default: 0 %]
+    #[arg(long, value_name = "SHARE")]
+    pub loss: Option<Probability>,
+    /// Size of the download, such as `100 MB`
+    #[arg(long, value_name = "SIZE")]
+    pub size: Option<Bytes>,
+    /// Stack of both ends (see `farpath stacks`), or a file [default: rfc-5681]
+    #[arg(long, value_name = "NAME")]
+    pub stack: Option<String>,
+    /// Receive buffer, with window scaling where it takes that [default: the stack's]
+    #[arg(long, value_name = "SIZE")]
+    pub window: Option<Bytes>,
+    /// Keep these as an experiment file
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// Which point of a sweep, from 0
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub point: usize,
+    /// Write the experiment as changed by this remedy; `all` is the combination that helps most
+    #[arg(long, value_name = "NAME")]
+    pub apply: Option<String>,
+    /// Where --apply writes [default: FILE-NAME.toml beside FILE]
+    #[arg(long, value_name = "FILE", requires = "apply")]
+    pub out: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Worker threads [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+}
+
+#[derive(Debug, Args)]
+pub struct CommonArgs {
+    #[command(flatten)]
+    pub source: SourceArgs,
     /// Write the result tables into this folder, as Parquet, and a report of them as HTML
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

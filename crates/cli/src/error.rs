@@ -40,6 +40,56 @@ pub enum CliError {
         /// As asked for.
         name: String,
     },
+    /// Neither a file nor a whole path in its place.
+    #[error("{missing} missing; expected FILE, or in its place --delay, --rate and --size{given}")]
+    Incomplete {
+        /// Flags, or FILE.
+        missing: String,
+        /// Those that were there.
+        given: String,
+    },
+    /// A file and flags that stand in its place.
+    #[error("{flag} stands in place of FILE, and FILE is given too; to change a value of FILE say {instead}")]
+    Both {
+        /// One of them.
+        flag: &'static str,
+        /// What to say.
+        instead: &'static str,
+    },
+    /// There is no explanation.
+    #[error("{}: {source}", file.display())]
+    Explain {
+        /// The experiment.
+        file: PathBuf,
+        /// Why.
+        source: Box<farpath_explain::ExplainError>,
+    },
+    /// `--apply` of something that is no remedy here.
+    #[error("--apply: no remedy is called `{name}` here; there are: {known}")]
+    NoSuchRemedy {
+        /// As asked for.
+        name: String,
+        /// All of them.
+        known: String,
+    },
+    /// A file is in the way.
+    #[error("{flag}: {} is there already; expected the name of a new file", file.display())]
+    Exists {
+        /// The flag that names it.
+        flag: &'static str,
+        /// The file.
+        file: PathBuf,
+    },
+    /// A file cannot be written.
+    #[error("{flag}: cannot write {}", file.display())]
+    Write {
+        /// The flag that names it.
+        flag: &'static str,
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// Threads cannot be had.
     #[error("cannot start the worker threads")]
     Threads(#[source] rayon::ThreadPoolBuildError),
@@ -53,7 +103,10 @@ impl CliError {
     pub fn describe(&self) -> String {
         // An experiment's message holds its cause already, with the place in the file.
         let mut cause = match self {
-            CliError::Experiment(_) | CliError::Engine { .. } | CliError::Paper(_) => None,
+            CliError::Experiment(_)
+            | CliError::Engine { .. }
+            | CliError::Explain { .. }
+            | CliError::Paper(_) => None,
             other => other.source(),
         };
         let mut text = self.to_string();

@@ -5,6 +5,7 @@
 
 mod args;
 mod error;
+mod explain;
 mod interrupt;
 mod output;
 mod papers;
@@ -12,6 +13,7 @@ mod progress;
 mod report;
 mod run;
 mod shelf;
+mod source;
 
 use args::{Cli, Command, EngineName};
 use clap::Parser;
@@ -45,6 +47,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Predict(args) => run::run(&args.with(EngineName::Predict)),
         Command::Simulate(args) => run::run(&args.with(EngineName::Simulate)),
         Command::Report(args) => report::report(&args),
+        Command::Explain(args) => explain::explain(&args),
         Command::Papers(args) => papers::papers(&args),
         Command::Stacks(args) => shelf::stacks(&args),
         Command::Paths(args) => shelf::paths(&args),

@@ -2,9 +2,10 @@
 
 use crate::args::{CommonArgs, RunArgs};
 use crate::error::CliError;
+use crate::source::{self, Source};
 use crate::{Ending, interrupt, output, progress, report};
 use farpath_engine::{CaptureDir, EngineError, jobs, run_all_captured};
-use farpath_experiment::{Experiment, Override, Point, shipped_experiments};
+use farpath_experiment::{Experiment, Point};
 use farpath_report::html::{self, ReportFile, Traces};
 use farpath_report::terminal::flows_table;
 use farpath_run::{Asked, Engine, PointSummary, REPORT, ResultsDir, Run, write_flow_lines};
@@ -15,13 +16,8 @@ use std::io::Write;
 /// Runs the experiment and prints what came out.
 pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
     let common = &args.common;
-    let experiment = load(common)?;
-    if let Some(threads) = common.threads {
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(threads.into())
-            .build_global()
-            .map_err(CliError::Threads)?;
-    }
+    let Source { experiment, file } = source::load(&common.source)?;
+    source::start_threads(common.threads)?;
     let mut engines: Vec<Engine> = Vec::new();
     for engine in args.engine.iter().map(|&engine| engine.into()) {
         if !engines.contains(&engine) {
@@ -33,7 +29,7 @@ pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
     let wants_report = common.out.is_some() || common.report.is_some();
     let traced = if wants_report { report::trace(&experiment, &mut jobs) } else { BTreeSet::new() };
     let asked = html::asked(&experiment, jobs.len() as u64);
-    let engine_error = |source| CliError::Engine { file: common.file.clone(), source };
+    let engine_error = |source| CliError::Engine { file: file.clone(), source };
     let captures = args.capture.capture.as_ref();
     let captures = captures
         .map(|folder| CaptureDir::create(folder, args.capture.snaplen, &jobs))
@@ -111,26 +107,6 @@ enum Stop {
 impl From<EngineError> for Stop {
     fn from(error: EngineError) -> Stop {
         Stop::Engine(error)
-    }
-}
-
-/// The file, or what ships by that name; with the command line's changes.
-fn load(args: &CommonArgs) -> Result<Experiment, CliError> {
-    let mut overrides = args.set.clone();
-    if let Some(seeds) = args.seeds {
-        overrides.push(format!("seeds={seeds}").parse::<Override>().expect("a key and a number"));
-    }
-    let shipped = shipped_experiments().into_iter().find(|file| args.file.as_os_str() == file.name);
-    // A bare word that is no file is meant as a name.
-    let bare = args.file.extension().is_none() && args.file.components().count() == 1;
-    match shipped {
-        Some(file) if !args.file.exists() => Ok(Experiment::parse(file.text, file.name, &overrides)?),
-        None if bare && !args.file.exists() => Err(CliError::NoSuch {
-            kind: "file or experiment",
-            command: "experiments",
-            name: args.file.display().to_string(),
-        }),
-        _ => Ok(Experiment::load(&args.file, &overrides)?),
     }
 }
 

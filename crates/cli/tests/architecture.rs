@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 /// The rooms, in the order in which they stand: each may depend on earlier ones only.
-const ORDER: [&str; 11] = [
+const ORDER: [&str; 12] = [
     "farpath-units",
     "farpath-tcp",
     "farpath-path",
@@ -14,6 +14,7 @@ const ORDER: [&str; 11] = [
     "farpath-run",
     "farpath-sim",
     "farpath-engine",
+    "farpath-explain",
     "farpath-report",
     "farpath-cli",
     "farpath-bench",

@@ -55,7 +55,7 @@ impl Sheet {
 
 /// One table where the width allows it, else several below each other, broken between groups of columns. Every
 /// one of them begins with the `heads`. Without a width, one table.
-fn tables(heads: &[Column], groups: &[Vec<Column>], width: Option<u16>) -> String {
+pub(super) fn tables(heads: &[Column], groups: &[Vec<Column>], width: Option<u16>) -> String {
     let mut blocks: Vec<Vec<Column>> = Vec::new();
     for group in groups.iter().filter(|group| !group.is_empty()) {
         let wider = blocks.last().map(|block| [block.as_slice(), group].concat());

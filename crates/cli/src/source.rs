@@ -1,0 +1,135 @@
+//! What is run: an experiment file, one that ships, or a path in a few numbers.
+
+use crate::args::{PathArgs, SourceArgs};
+use crate::error::CliError;
+use farpath_experiment::{Experiment, Override, Sketch, shipped_experiments};
+use farpath_units::Probability;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// A checked experiment and how it is called in messages.
+pub struct Source {
+    pub experiment: Experiment,
+    pub file: PathBuf,
+}
+
+/// Reads what the arguments name. With `--save`, writes the file that the flags stand for.
+pub fn load(args: &SourceArgs) -> Result<Source, CliError> {
+    let mut overrides = args.set.clone();
+    if let Some(seeds) = args.seeds {
+        overrides.push(format!("seeds={seeds}").parse::<Override>().expect("a key and a number"));
+    }
+    match &args.file {
+        Some(file) => {
+            no_flags_beside_a_file(&args.path)?;
+            Ok(Source { experiment: of_file(file, &overrides)?, file: file.clone() })
+        }
+        None => of_flags(&args.path, &overrides),
+    }
+}
+
+/// So many worker threads, where that is asked for.
+pub fn start_threads(threads: Option<u16>) -> Result<(), CliError> {
+    let Some(threads) = threads else { return Ok(()) };
+    rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global().map_err(CliError::Threads)
+}
+
+/// Writes a file that is not there yet.
+pub fn write_new(flag: &'static str, file: &Path, text: &str) -> Result<(), CliError> {
+    let error = |source: std::io::Error| match source.kind() {
+        ErrorKind::AlreadyExists => CliError::Exists { flag, file: file.to_owned() },
+        _ => CliError::Write { flag, file: file.to_owned(), source },
+    };
+    let mut out = OpenOptions::new().write(true).create_new(true).open(file).map_err(error)?;
+    out.write_all(text.as_bytes()).map_err(error)?;
+    eprintln!("farpath: {} is written", file.display());
+    Ok(())
+}
+
+/// The file, or what ships by that name.
+fn of_file(file: &Path, overrides: &[Override]) -> Result<Experiment, CliError> {
+    let shipped = shipped_experiments().into_iter().find(|shipped| file.as_os_str() == shipped.name);
+    // A bare word that is no file is meant as a name.
+    let bare = file.extension().is_none() && file.components().count() == 1;
+    match shipped {
+        Some(shipped) if !file.exists() => Ok(Experiment::parse(shipped.text, shipped.name, overrides)?),
+        None if bare && !file.exists() => Err(CliError::NoSuch {
+            kind: "file or experiment",
+            command: "experiments",
+            name: file.display().to_string(),
+        }),
+        _ => Ok(Experiment::load(file, overrides)?),
+    }
+}
+
+fn no_flags_beside_a_file(path: &PathArgs) -> Result<(), CliError> {
+    let given = [
+        (path.delay.is_some(), "--delay", "--set path.delay=..."),
+        (path.rate.is_some(), "--rate", "--set path.link=..."),
+        (path.loss.is_some(), "--loss", "--set path.loss=..."),
+        (path.size.is_some(), "--size", "--set transfer.size=..."),
+        (path.stack.is_some(), "--stack", "--set sender.stack=... and --set receiver.stack=..."),
+        (path.window.is_some(), "--window", "--set receiver.receive.buffer=..."),
+        (path.save.is_some(), "--save", "--set, and --apply of `farpath explain`"),
+    ];
+    match given.into_iter().find(|(given, ..)| *given) {
+        Some((_, flag, instead)) => Err(CliError::Both { flag, instead }),
+        None => Ok(()),
+    }
+}
+
+fn of_flags(path: &PathArgs, overrides: &[Override]) -> Result<Source, CliError> {
+    let (Some(delay), Some(rate), Some(size)) = (path.delay, path.rate, path.size) else {
+        return Err(incomplete(path));
+    };
+    let sketch = Sketch {
+        delay,
+        rate,
+        loss: path.loss.unwrap_or(Probability::ZERO),
+        size,
+        stack: path.stack.clone(),
+        window: path.window,
+    };
+    // A file that is kept is read as if it stood there already: that is where its other files are looked for.
+    let file = path.save.clone().unwrap_or_else(|| PathBuf::from("command line"));
+    if path.save.is_some() && file.exists() {
+        return Err(CliError::Exists { flag: "--save", file });
+    }
+    let experiment = Experiment::parse(&sketch.to_toml(), &file.display().to_string(), overrides)?;
+    if let Some(file) = &path.save {
+        // The changes of --set are part of what is kept; a sweep has no single point to keep.
+        let text = match experiment.points() {
+            [_] => experiment.rewritten(0, &[], &[])?,
+            _ => experiment.text.to_string(),
+        };
+        write_new("--save", file, &text)?;
+    } else {
+        let stack = &experiment.points()[0].scenario.sender.name;
+        let queue = sketch.queue();
+        eprintln!(
+            "farpath: not given: stack {stack}, a queue of {queue} (one bandwidth-delay product, ten packets at least); \
+             --save FILE keeps all of it"
+        );
+    }
+    Ok(Source { experiment, file })
+}
+
+fn incomplete(path: &PathArgs) -> CliError {
+    let needed =
+        [(path.delay.is_some(), "--delay"), (path.rate.is_some(), "--rate"), (path.size.is_some(), "--size")];
+    let names = |wanted: bool| -> Vec<&str> {
+        needed.iter().filter(|(given, _)| *given == wanted).map(|(_, name)| *name).collect()
+    };
+    let others = [path.loss.is_some(), path.stack.is_some(), path.window.is_some(), path.save.is_some()];
+    if names(true).is_empty() && !others.contains(&true) {
+        return CliError::Incomplete { missing: "FILE is".to_owned(), given: String::new() };
+    }
+    let missing = names(false);
+    let is = if missing.len() == 1 { "is" } else { "are" };
+    let given = match names(true).as_slice() {
+        [] => String::new(),
+        given => format!("; given: {}", given.join(", ")),
+    };
+    CliError::Incomplete { missing: format!("{} {is}", missing.join(", ")), given }
+}

@@ -1,0 +1,103 @@
+//! Transfers that did not complete: which timer or budget ended them, and what would have been needed.
+
+use crate::facts::{Facts, patience, rounded_up};
+use crate::measure::Observed;
+use farpath_run::Outcome;
+use farpath_units::Duration;
+use serde::Serialize;
+
+/// One way in which flows ended early.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Ending {
+    /// The outcome's name: `connect_timed_out`, `aborted`, `horizon`.
+    pub outcome: &'static str,
+    /// Flows that ended so, over all runs.
+    pub flows: u64,
+    /// What ended them.
+    pub because: String,
+    /// What would have been needed.
+    pub needed: String,
+}
+
+pub(crate) fn endings(facts: &Facts<'_>, base: &Observed) -> Vec<Ending> {
+    let of = |(outcome, flows): (&&'static str, &u64)| {
+        let (because, needed) = match Outcome::from_name(outcome)? {
+            Outcome::Completed => return None,
+            Outcome::ConnectTimedOut => connect_timed_out(facts),
+            Outcome::Aborted => aborted(facts, base),
+            Outcome::Horizon => horizon(facts, base),
+        };
+        Some(Ending { outcome, flows: *flows, because, needed })
+    };
+    base.outcomes.iter().filter_map(of).collect()
+}
+
+fn connect_timed_out(facts: &Facts<'_>) -> (String, String) {
+    let (end, opener) = facts.opener();
+    let attempts = opener.handshake.syn_attempts.unwrap_or(u32::MAX);
+    let budget = patience(opener.rto.initial, opener.rto.max, attempts, opener.handshake.syn_linear_timeouts);
+    let rtt = facts.view.handshake_rtt;
+    let because = format!(
+        "the {end} sent {attempts} SYNs, the first wait {}, doubling up to {}, and gave up after {budget:.3}",
+        opener.rto.initial, opener.rto.max
+    );
+    let needed = if budget < rtt {
+        format!(
+            "the answer takes a round trip of {rtt:.3}: a budget above that, by more SYNs or a longer first timeout"
+        )
+    } else if facts.view.handshake_loss.fraction() == 1.0 {
+        "every SYN or every answer is lost: a path that lets one through".to_owned()
+    } else {
+        format!(
+            "a SYN or its answer is lost with {:.1} %: more SYNs ({end}.handshake.syn_attempts)",
+            facts.view.handshake_loss.fraction() * 100.0
+        )
+    };
+    (because, needed)
+}
+
+fn aborted(facts: &Facts<'_>, base: &Observed) -> (String, String) {
+    let sender = facts.sender();
+    let what = base.details.join(", ");
+    let rto = sender.rto.timeout(facts.rtt, Duration::ZERO);
+    match sender.handshake.data_retries {
+        Some(retries) if what.contains("retries") => {
+            let budget = patience(rto, sender.rto.max, retries.saturating_add(1), 0);
+            let because = format!(
+                "{what}: one segment was sent again {retries} times without an answer, which takes {budget:.3} from a \
+                 timeout of {rto:.3}"
+            );
+            let needed = if budget <= facts.rtt {
+                format!(
+                    "an ACK takes a round trip of {:.3}: retries or a timeout that last longer",
+                    facts.rtt
+                )
+            } else {
+                format!(
+                    "with {:.1} % of data and {:.1} % of ACKs lost: more retries (sender.handshake.data_retries)",
+                    facts.view.data_loss.fraction() * 100.0,
+                    facts.view.ack_loss.fraction() * 100.0
+                )
+            };
+            (because, needed)
+        }
+        _ => (what, "an end that does not reset or close the connection".to_owned()),
+    }
+}
+
+fn horizon(facts: &Facts<'_>, base: &Observed) -> (String, String) {
+    let horizon = facts.scenario.horizon;
+    let rate = base.rate_bit_per_s;
+    let whole = facts.size().bits() as f64;
+    let because = format!(
+        "virtual time ended at {horizon}; by then flows had read {:.1} % of their bytes on average",
+        (rate * horizon.as_secs_f64() / whole * 100.0).min(100.0)
+    );
+    let needed = if rate > 0.0 {
+        let time = rounded_up(Duration::from_secs_f64(whole / rate));
+        format!("at this pace about {time}: a longer horizon, or what makes it faster")
+    } else {
+        "nothing was read: a longer horizon alone may not help; see the traps".to_owned()
+    };
+    (because, needed)
+}

@@ -1,0 +1,299 @@
+//! What bounds a transfer, in order; which traps it meets; what to change, and what that gains.
+//!
+//! The method is one, whatever the bound: take it out of the experiment, leave everything else, simulate both with the
+//! same seeds. The difference is what it costs. Closed forms stand beside it as the reason, and a remedy is confirmed
+//! by simulating the changed experiment. Everything comes back as data; `farpath-report` prints it. The definitions are
+//! in `docs/explain.md`.
+
+mod bounds;
+mod ending;
+mod facts;
+mod lift;
+mod measure;
+mod remedies;
+mod traps;
+
+pub use bounds::{Bound, BoundId, reno_utilization};
+pub use ending::Ending;
+pub use measure::{Observed, Spread};
+pub use remedies::{Remedy, Verdict};
+pub use traps::{Trap, traps};
+
+use facts::Facts;
+use farpath_experiment::{Experiment, Scenario};
+use farpath_units::Bytes;
+use measure::{Bench, predicted};
+use remedies::{Patient, candidates};
+use serde::Serialize;
+use std::sync::atomic::AtomicBool;
+
+/// A number with its name and unit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Number {
+    /// What it is.
+    pub name: &'static str,
+    /// How much.
+    pub value: f64,
+    /// Of what.
+    pub unit: Unit,
+}
+
+impl Number {
+    pub(crate) fn new(name: &'static str, value: f64, unit: Unit) -> Number {
+        Number { name, value, unit }
+    }
+}
+
+/// Units of numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Unit {
+    /// Seconds.
+    #[serde(rename = "s")]
+    Seconds,
+    /// Bytes.
+    #[serde(rename = "B")]
+    Bytes,
+    /// Bits per second.
+    #[serde(rename = "bit/s")]
+    BitPerS,
+    /// Segments of full size.
+    #[serde(rename = "segments")]
+    Segments,
+    /// A fraction of one.
+    #[serde(rename = "1")]
+    Share,
+    /// A plain count.
+    #[serde(rename = "")]
+    Count,
+}
+
+/// A point of an experiment, explained.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Explanation {
+    /// The experiment's title.
+    pub title: String,
+    /// Which point of its sweep, from 0.
+    pub point: usize,
+    /// How many points it has.
+    pub points: usize,
+    /// Keys and values that make it this point.
+    pub swept: Vec<(String, String)>,
+    /// Bytes of a flow.
+    pub size: u64,
+    /// Bytes of a flow that were simulated, where that is less.
+    pub simulated_size: Option<u64>,
+    /// The path and its windows.
+    pub numbers: Vec<Number>,
+    /// As it is, simulated.
+    pub observed: Observed,
+    /// As it is, by the closed forms, in s.
+    pub predicted_s: Option<f64>,
+    /// Ways in which flows ended early.
+    pub endings: Vec<Ending>,
+    /// The costliest first.
+    pub bounds: Vec<Bound>,
+    /// In no order.
+    pub traps: Vec<Trap>,
+    /// The one that helps most first.
+    pub remedies: Vec<Remedy>,
+    /// Several of them together, where that is better than one.
+    pub all: Option<Remedy>,
+    /// What to know before this is trusted.
+    pub caveats: Vec<String>,
+}
+
+impl Explanation {
+    /// The remedy of this name; `all` is the combination.
+    pub fn remedy(&self, id: &str) -> Option<&Remedy> {
+        self.all.iter().chain(&self.remedies).find(|remedy| remedy.id == id)
+    }
+
+    /// The names that [`Explanation::remedy`] knows.
+    pub fn remedy_names(&self) -> Vec<&str> {
+        self.remedies.iter().chain(&self.all).map(|remedy| remedy.id.as_str()).collect()
+    }
+}
+
+/// How much is simulated for one explanation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Effort {
+    /// Runs of each variant; `None` is twenty where anything is drawn, and one where nothing is.
+    pub seeds: Option<u64>,
+    /// Data segments over all variants and runs, about. What needs more gets fewer seeds, then a smaller file.
+    pub segments: u64,
+}
+
+impl Default for Effort {
+    /// About ten seconds of one core in a release build, less where little is lost.
+    fn default() -> Effort {
+        Effort { seeds: None, segments: 40_000_000 }
+    }
+}
+
+/// Told how far an explanation has come, and asked whether to go on.
+pub struct Watch<'a> {
+    /// When it is set, nothing more is begun.
+    pub stop: &'a AtomicBool,
+    /// So many more runs will be made.
+    pub planned: &'a (dyn Fn(u64) + Sync),
+    /// One of them is done.
+    pub done: &'a (dyn Fn() + Sync),
+}
+
+/// Why there is no explanation.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExplainError {
+    /// The experiment has no such point; or a change is refused, which is a defect.
+    #[error(transparent)]
+    Experiment(#[from] farpath_experiment::ExperimentError),
+    /// A change that cannot be read, which is a defect.
+    #[error("a remedy's change: {0}")]
+    Change(farpath_experiment::ParseOverrideError),
+    /// An engine has no answer.
+    #[error(transparent)]
+    Engine(#[from] farpath_engine::EngineError),
+    /// Stopped.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// Variants that are simulated for one explanation, about.
+const VARIANTS: u64 = 50;
+const SEEDS: u64 = 20;
+const FEWEST_SEEDS: u64 = 3;
+/// Below it, an interval is wide.
+const FEW_SEEDS: u64 = 10;
+
+/// Explains one point of an experiment.
+///
+/// # Errors
+/// A point that the experiment does not have; an engine that has no answer; [`Watch::stop`].
+pub fn explain(
+    experiment: &Experiment,
+    point: usize,
+    effort: Effort,
+    watch: &Watch<'_>,
+) -> Result<Explanation, ExplainError> {
+    let only = experiment.only(point, &[])?;
+    let whole = &only.points()[0].scenario;
+    let random = Facts::new(whole).is_random();
+    let (seeds, size) = plan(whole, random, effort);
+    let scenario = cap(whole, size);
+    let facts = Facts::new(&scenario);
+    let mut bench = Bench::new((whole.seed..whole.seed + seeds).collect(), watch);
+
+    let base = bench.measure_one(scenario.clone())?;
+    let predicted_s = predicted(&scenario)?.time_s;
+    let bounds = bounds::bounds(&facts, &base, &mut bench)?;
+    // Traps are those of the whole file, also where less of it is simulated.
+    let traps = traps(whole);
+    let candidates = candidates(&facts, &traps, &base)?;
+    let patient = Patient { experiment, point, size, base: &base, predicted_s };
+    let remedies = patient.try_all(candidates, &mut bench)?;
+    let all = patient.combine(&remedies, &mut bench)?;
+
+    let file = Facts::new(whole).size();
+    Ok(Explanation {
+        title: only.title.clone(),
+        point,
+        points: experiment.points().len(),
+        swept: experiment.points()[point].swept.clone(),
+        size: file.0,
+        simulated_size: size.map(|_| facts.size().0),
+        numbers: numbers(&facts),
+        endings: ending::endings(&facts, &base),
+        predicted_s,
+        caveats: caveats(whole, size, seeds, random, predicted_s.is_some(), &base),
+        observed: base,
+        bounds,
+        traps,
+        remedies,
+        all,
+    })
+}
+
+/// How many seeds, and how much of the largest flow, where the effort does not allow for all.
+fn plan(scenario: &Scenario, random: bool, effort: Effort) -> (u64, Option<Bytes>) {
+    let facts = Facts::new(scenario);
+    let segment = facts.segment().0;
+    let work: u64 = scenario.flows.iter().map(|flow| flow.size.0.div_ceil(segment)).sum::<u64>().max(1);
+    let each = (effort.segments / VARIANTS).max(1);
+    let seeds = match effort.seeds {
+        Some(seeds) => seeds.max(1),
+        None if random => (each / work).clamp(FEWEST_SEEDS, SEEDS),
+        None => 1,
+    };
+    let affordable = each / seeds.max(1);
+    if work <= affordable {
+        return (seeds, None);
+    }
+    let whole = u128::from(facts.size().0.div_ceil(segment));
+    let segments = (whole * u128::from(affordable) / u128::from(work)) as u64;
+    (seeds, Some(Bytes(segments.max(1) * segment)))
+}
+
+/// The scenario with flows of this size at most.
+pub(crate) fn cap(scenario: &Scenario, size: Option<Bytes>) -> Scenario {
+    let mut capped = scenario.clone();
+    if let Some(size) = size {
+        for flow in &mut capped.flows {
+            flow.size = flow.size.min(size);
+        }
+    }
+    capped
+}
+
+fn numbers(facts: &Facts<'_>) -> Vec<Number> {
+    let mut numbers = vec![Number::new("round-trip time", facts.rtt.as_secs_f64(), Unit::Seconds)];
+    if let Some(rate) = facts.rate_of_link() {
+        numbers.push(Number::new("payload rate of the slowest link", rate, Unit::BitPerS));
+    }
+    if let Some(bdp) = facts.bdp {
+        let segments = bdp.0 as f64 / facts.segment().0 as f64;
+        numbers.push(Number::new("bandwidth-delay product, payload", bdp.0 as f64, Unit::Bytes));
+        numbers.push(Number::new("the same", segments, Unit::Segments));
+    }
+    if let Some(queue) = facts.view.queue {
+        numbers.push(Number::new("queue", queue.0 as f64, Unit::Bytes));
+    }
+    numbers.push(Number::new("window", facts.window.0 as f64, Unit::Bytes));
+    numbers.push(Number::new("loss of data", facts.view.data_loss.fraction(), Unit::Share));
+    numbers.push(Number::new("loss of ACKs", facts.view.ack_loss.fraction(), Unit::Share));
+    numbers
+}
+
+fn caveats(
+    scenario: &Scenario,
+    size: Option<Bytes>,
+    seeds: u64,
+    random: bool,
+    predicted: bool,
+    base: &Observed,
+) -> Vec<String> {
+    let mut caveats = Vec::new();
+    if predicted && base.completed < 1.0 {
+        caveats.push(
+            "the closed forms take every transfer to complete, and simulated it does not: they know no budget of \
+             retries, so read their times as if there were none"
+                .to_owned(),
+        );
+    }
+    if let Some(size) = size {
+        caveats.push(format!(
+            "simulated with the first {} of each flow, to answer soon: slow start and handshake weigh more than in the \
+             whole file",
+            bounds::short(size)
+        ));
+    }
+    if random && seeds < FEW_SEEDS {
+        caveats.push(format!("{seeds} seeds: small gains may be missed"));
+    }
+    if scenario.flows.len() > 1 {
+        caveats.push(format!(
+            "{} flows: times are means over them, and the closed forms are of the first as if it had the path to itself",
+            scenario.flows.len()
+        ));
+    }
+    caveats
+}

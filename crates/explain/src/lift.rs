@@ -1,0 +1,111 @@
+//! Taking one bound out of a scenario: what is simulated then differs from it in nothing else.
+
+use crate::bounds::BoundId;
+use crate::facts::{Facts, LARGEST_WINDOW};
+use farpath_experiment::Scenario;
+use farpath_path::{Direction, ElementKind, MarkThreshold, PerDirection, QueueLimit};
+use farpath_tcp::config::{Config, RtoFloor, RttSampling};
+use farpath_units::{Ber, Duration, Probability, Rate};
+
+/// A link that is lifted is so many times as fast: its share of the time is then below what is printed.
+const FASTER: u64 = 1000;
+
+/// `scenario` without these bounds.
+pub(crate) fn without(scenario: &Scenario, bounds: &[BoundId]) -> Scenario {
+    let mut lifted = scenario.clone();
+    for bound in bounds {
+        lift(&mut lifted, *bound, scenario);
+    }
+    lifted
+}
+
+/// Takes one bound out. Sizes and times are those of the scenario as it `was`.
+fn lift(scenario: &mut Scenario, bound: BoundId, was: &Scenario) {
+    let data = was.flows[0].direction;
+    let (sender, receiver) = (&mut scenario.sender.config, &mut scenario.receiver.config);
+    match bound {
+        BoundId::Link => speed_up(scenario, data),
+        BoundId::AckLink => speed_up(scenario, data.opposite()),
+        BoundId::ReceiveWindow => {
+            receiver.receive.buffer = LARGEST_WINDOW;
+            sender.send.window_scaling = true;
+            receiver.send.window_scaling = true;
+        }
+        BoundId::SendBuffer => sender.send.buffer = None,
+        BoundId::CwndClamp => sender.congestion.cwnd_clamp = None,
+        BoundId::Application => receiver.receive.read_rate = None,
+        BoundId::Loss => scenario.path.iter_mut().for_each(|element| no_loss(&mut element.kind)),
+        BoundId::Reordering => {
+            for element in &mut scenario.path {
+                if let ElementKind::Reorder { share, .. } = &mut element.kind {
+                    *share = PerDirection::both(Probability::ZERO);
+                }
+            }
+        }
+        BoundId::Queue => {
+            for element in &mut scenario.path {
+                if let ElementKind::Link { queue, mark, .. } = &mut element.kind {
+                    *queue = PerDirection::both(QueueLimit::Unlimited);
+                    *mark = PerDirection::both(MarkThreshold::Never);
+                }
+            }
+        }
+        BoundId::SlowStart => start_at_full_window(scenario, was),
+        BoundId::Timers => {
+            let rto = Facts::new(was).fitting_rto();
+            fit_timers(sender, rto);
+            fit_timers(receiver, rto);
+        }
+        BoundId::DelayedAck => {
+            receiver.receive.ack_every = 1;
+            receiver.receive.ack_delay = Duration::ZERO;
+        }
+        // Nothing to simulate: its time is measured.
+        BoundId::Handshake => {}
+    }
+}
+
+fn speed_up(scenario: &mut Scenario, way: Direction) {
+    for element in &mut scenario.path {
+        if let ElementKind::Link { rate, .. } = &mut element.kind {
+            let faster = Rate::from_bit_per_s(rate[way].bit_per_s().saturating_mul(FASTER));
+            rate[way] = faster.unwrap_or(rate[way]);
+        }
+    }
+}
+
+fn no_loss(kind: &mut ElementKind) {
+    match kind {
+        ElementKind::Bernoulli { loss_rate, .. } => *loss_rate = PerDirection::both(Probability::ZERO),
+        ElementKind::EvenlySpaced { every, .. } => *every = PerDirection::both(None),
+        ElementKind::Listed { packets, .. } => *packets = PerDirection::both(Vec::new()),
+        ElementKind::GilbertElliott { active, .. } => *active = PerDirection::both(false),
+        ElementKind::BitErrors { ber, .. } => *ber = PerDirection::both(Ber::ZERO),
+        _ => {}
+    }
+}
+
+/// Begins with the window that fills the path, and goes on from there as after slow start.
+fn start_at_full_window(scenario: &mut Scenario, was: &Scenario) {
+    let facts = Facts::new(was);
+    let segment = facts.segment();
+    let full = facts.bdp.map_or(facts.window, |bdp| bdp.min(facts.window));
+    let segments = full.0.div_ceil(segment.0).max(was.sender.config.congestion.initial_window.into());
+    let congestion = &mut scenario.sender.config.congestion;
+    congestion.initial_window = u32::try_from(segments).unwrap_or(u32::MAX);
+    congestion.one_segment_after_syn_loss = false;
+    let ssthresh = farpath_units::Bytes(segments.saturating_mul(segment.0));
+    congestion.initial_ssthresh = Some(congestion.initial_ssthresh.map_or(ssthresh, |was| was.min(ssthresh)));
+}
+
+/// Timers as short as the path lets them be.
+fn fit_timers(end: &mut Config, fitting: Duration) {
+    let rto = &mut end.rto;
+    rto.initial = fitting;
+    rto.min = fitting;
+    rto.max = rto.max.max(fitting * 64);
+    rto.floor = RtoFloor::Rto;
+    rto.tick = Duration::ZERO;
+    rto.sampling = RttSampling::EveryAck;
+    rto.after_syn_timeout = None;
+}

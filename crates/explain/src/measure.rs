@@ -1,0 +1,271 @@
+//! Simulating variants of one scenario over the same seeds.
+
+use crate::{ExplainError, Watch};
+use farpath_engine::{predict, simulate_watched};
+use farpath_experiment::{Point, Scenario};
+use farpath_path::Direction;
+use farpath_run::{Outcome, Provenance, Run, Statistic};
+use farpath_sim::{End, FlowView, Observer, Packet, PacketEvent};
+use farpath_units::Instant;
+use rayon::prelude::*;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+/// A mean over seeds, with half the width of its 95 % confidence interval (Student's t) where there are several.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Spread {
+    /// Mean.
+    pub mean: f64,
+    /// Half the width of the interval.
+    pub ci95: Option<f64>,
+}
+
+impl Spread {
+    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
+        let statistic = Statistic::of(values)?;
+        Some(Spread { mean: statistic.mean, ci95: statistic.ci95() })
+    }
+
+    /// Whether the mean differs from zero by more than chance.
+    pub fn is_certain(&self) -> bool {
+        self.ci95.is_none_or(|half| self.mean.abs() > half)
+    }
+}
+
+/// What simulation says of one variant.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Observed {
+    /// Simulated runs, each with a seed of its own.
+    pub runs: u64,
+    /// Flows by how they ended, over all runs.
+    pub outcomes: BTreeMap<&'static str, u64>,
+    /// Share of the flows that completed.
+    pub completed: f64,
+    /// Of completed flows: from the first SYN until the last byte was read, in s.
+    pub transfer_time_s: Option<Spread>,
+    /// Bytes read per second until the flow ended, however it did, in bit/s.
+    pub rate_bit_per_s: f64,
+    /// From the first SYN until data may be sent, in s.
+    pub connect_time_s: Option<f64>,
+    /// Retransmission timeouts per flow.
+    pub timeouts: f64,
+    /// Time per flow in which nothing happened at the sender until its retransmission timer expired, in s.
+    pub waited_for_timer_s: f64,
+    /// Data sent again, segments per flow.
+    pub retransmissions: f64,
+    /// Packets dropped by a full queue, per flow.
+    pub overflow_drops: f64,
+    /// The transfer time of each run, for paired differences.
+    #[serde(skip)]
+    pub(crate) times: Vec<Option<f64>>,
+    /// What a flow's end is called where the outcome does not say.
+    #[serde(skip)]
+    pub(crate) details: Vec<String>,
+    /// SYNs of the opener, per flow.
+    #[serde(skip)]
+    pub(crate) syns: f64,
+}
+
+impl Observed {
+    /// How much less time than this one `other` takes, seed by seed; only where every run of both completed.
+    pub(crate) fn gain_of(&self, other: &Observed) -> Option<Spread> {
+        let pairs = self.times.iter().zip(&other.times);
+        let differences: Option<Vec<f64>> = pairs.map(|(here, there)| Some((*here)? - (*there)?)).collect();
+        Spread::of(differences?)
+    }
+
+    /// How many times as fast `other` is: by transfer times where all completed, else by bytes read per second.
+    pub(crate) fn speed_up_of(&self, other: &Observed) -> Option<f64> {
+        if self.completed == 1.0
+            && other.completed == 1.0
+            && let (Some(here), Some(there)) = (self.transfer_time_s, other.transfer_time_s)
+        {
+            return (there.mean > 0.0).then(|| here.mean / there.mean);
+        }
+        (self.rate_bit_per_s > 0.0).then(|| other.rate_bit_per_s / self.rate_bit_per_s)
+    }
+
+    /// Whether `other` is better by `share` of the time and by more than chance, or brings more flows to their end.
+    pub(crate) fn is_beaten_by(&self, other: &Observed, share: f64) -> bool {
+        if self.completed != other.completed {
+            return other.completed > self.completed;
+        }
+        match (self.gain_of(other), self.transfer_time_s) {
+            (Some(gain), Some(time)) => gain.mean > share * time.mean && gain.is_certain(),
+            _ => other.rate_bit_per_s > self.rate_bit_per_s * (1.0 + share),
+        }
+    }
+}
+
+/// Simulates variants, each once however often it is asked for.
+pub(crate) struct Bench<'a> {
+    seeds: Vec<u64>,
+    watch: &'a Watch<'a>,
+    known: Vec<(Scenario, Observed)>,
+}
+
+impl<'a> Bench<'a> {
+    pub fn new(seeds: Vec<u64>, watch: &'a Watch<'a>) -> Bench<'a> {
+        Bench { seeds, watch, known: Vec::new() }
+    }
+
+    /// What becomes of each of these, in their order.
+    pub fn measure(&mut self, variants: &[Scenario]) -> Result<Vec<Observed>, ExplainError> {
+        let mut new: Vec<&Scenario> = Vec::new();
+        for variant in variants {
+            if !self.known.iter().any(|(known, _)| known == variant) && !new.contains(&variant) {
+                new.push(variant);
+            }
+        }
+        let jobs: Vec<(usize, u64)> =
+            (0..new.len()).flat_map(|variant| self.seeds.iter().map(move |&seed| (variant, seed))).collect();
+        (self.watch.planned)(jobs.len() as u64);
+        let results: Vec<Result<(usize, Sample), ExplainError>> = jobs
+            .into_par_iter()
+            .map(|(variant, seed)| {
+                if self.watch.stop.load(Ordering::Relaxed) {
+                    return Err(ExplainError::Interrupted);
+                }
+                let sample = sample(new[variant], seed)?;
+                (self.watch.done)();
+                Ok((variant, sample))
+            })
+            .collect();
+        let mut samples: Vec<Vec<Sample>> = new.iter().map(|_| Vec::new()).collect();
+        for result in results {
+            let (variant, sample) = result?;
+            samples[variant].push(sample);
+        }
+        let observed: Vec<_> =
+            new.into_iter().cloned().zip(samples.iter().map(|samples| summary(samples))).collect();
+        self.known.extend(observed);
+        let found = |variant| self.known.iter().find(|(known, _)| known == variant);
+        Ok(variants.iter().filter_map(found).map(|(_, observed)| observed.clone()).collect())
+    }
+
+    /// What becomes of this one.
+    pub fn measure_one(&mut self, variant: Scenario) -> Result<Observed, ExplainError> {
+        Ok(self.measure(&[variant])?.remove(0))
+    }
+}
+
+fn point(scenario: &Scenario) -> Point {
+    let mut scenario = scenario.clone();
+    // Nobody reads the traces.
+    scenario.output = farpath_experiment::Output::default();
+    Point { index: 0, swept: Vec::new(), scenario }
+}
+
+/// What the closed forms say.
+pub(crate) struct Predicted {
+    /// The mean transfer time of the flows in s, where all complete.
+    pub time_s: Option<f64>,
+    /// What they say of their own answer.
+    pub caveats: Vec<String>,
+}
+
+pub(crate) fn predicted(scenario: &Scenario) -> Result<Predicted, ExplainError> {
+    let run = predict(&point(scenario), Provenance::default())?;
+    let times: Option<Vec<f64>> =
+        run.flows.iter().map(|flow| flow.transfer_time.map(|time| time.as_secs_f64())).collect();
+    let time_s = times.and_then(Spread::of).map(|times| times.mean);
+    Ok(Predicted { time_s, caveats: run.provenance.caveats })
+}
+
+/// One run, and what its flows spent waiting.
+struct Sample {
+    run: Run,
+    waited_s: Vec<f64>,
+}
+
+fn sample(scenario: &Scenario, seed: u64) -> Result<Sample, ExplainError> {
+    let mut waits = Waits { flows: vec![Wait::default(); scenario.flows.len()] };
+    let run = simulate_watched(&point(scenario), seed, Provenance::default(), &mut waits)?;
+    Ok(Sample { run, waited_s: waits.flows.iter().map(|flow| flow.waited_s).collect() })
+}
+
+fn summary(samples: &[Sample]) -> Observed {
+    let flows: Vec<_> = samples.iter().flat_map(|sample| &sample.run.flows).collect();
+    let count = flows.len().max(1) as f64;
+    let mean =
+        |values: Vec<Option<f64>>| Spread::of(values.into_iter().flatten()).map_or(0.0, |values| values.mean);
+    let times: Vec<Option<f64>> = samples
+        .iter()
+        .map(|sample| {
+            let all: Option<Vec<f64>> =
+                (sample.run.flows.iter()).map(|flow| Some(flow.transfer_time?.as_secs_f64())).collect();
+            Spread::of(all?).map(|times| times.mean)
+        })
+        .collect();
+    let mut outcomes = BTreeMap::new();
+    let mut details: Vec<String> = Vec::new();
+    for flow in &flows {
+        *outcomes.entry(flow.outcome.name()).or_insert(0) += 1;
+        if !flow.detail.is_empty() && !details.contains(&flow.detail) {
+            details.push(flow.detail.clone());
+        }
+    }
+    let rate = |flow: &farpath_run::FlowRow| {
+        let time = flow.ended_at?.saturating_since(flow.start).as_secs_f64();
+        (time > 0.0).then(|| flow.bytes_read.bits() as f64 / time)
+    };
+    let overflow = |flow: &farpath_run::FlowRow| {
+        let drops = flow.drops_by_cause.iter().find(|(cause, _)| cause.contains("overflow"));
+        Some(drops.map_or(0.0, |(_, drops)| *drops as f64))
+    };
+    Observed {
+        runs: samples.len() as u64,
+        completed: flows.iter().filter(|flow| flow.outcome == Outcome::Completed).count() as f64 / count,
+        outcomes,
+        transfer_time_s: Spread::of(times.iter().flatten().copied()),
+        rate_bit_per_s: mean(flows.iter().map(|flow| rate(flow)).collect()),
+        connect_time_s: Spread::of(
+            flows.iter().filter_map(|flow| flow.connect_time).map(|time| time.as_secs_f64()),
+        )
+        .map(|times| times.mean),
+        timeouts: mean(flows.iter().map(|flow| flow.timeouts).collect()),
+        waited_for_timer_s: mean(samples.iter().flat_map(|s| s.waited_s.iter().map(|s| Some(*s))).collect()),
+        retransmissions: mean(flows.iter().map(|flow| flow.retransmissions).collect()),
+        overflow_drops: mean(flows.iter().map(|flow| overflow(flow)).collect()),
+        syns: mean(flows.iter().map(|flow| flow.syns).collect()),
+        times,
+        details,
+    }
+}
+
+/// How long each flow's sender stood still before its retransmission timer expired.
+struct Waits {
+    flows: Vec<Wait>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Wait {
+    /// The last two moments at which the sender sent or got something.
+    last: Instant,
+    before: Instant,
+    timeouts: u64,
+    waited_s: f64,
+}
+
+impl Observer for Waits {
+    fn packet(&mut self, now: Instant, event: PacketEvent, _: Direction, packet: &Packet) {
+        let sent = event == PacketEvent::Sent && packet.from == End::Sender;
+        let received = event == PacketEvent::Received && packet.from == End::Receiver;
+        let flow = &mut self.flows[packet.flow as usize];
+        if (sent || received) && now > flow.last {
+            (flow.before, flow.last) = (flow.last, now);
+        }
+    }
+
+    fn state(&mut self, now: Instant, view: FlowView<'_>) {
+        let flow = &mut self.flows[view.number as usize];
+        let timeouts = view.sender.sender().stats().timeouts;
+        if timeouts > flow.timeouts {
+            flow.timeouts = timeouts;
+            // The retransmission has left at this very moment: what counts is the silence before it.
+            let since = if flow.last == now { flow.before } else { flow.last };
+            flow.waited_s += now.saturating_since(since).as_secs_f64();
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Changes that could help, from what the scenario has and what was seen of it.
+
+use crate::ExplainError;
+use crate::bounds::short;
+use crate::facts::{Facts, UNSCALED_WINDOW, rounded_up};
+use crate::measure::Observed;
+use crate::traps::{Trap, mark_of, queue_of, receive_buffer, scale};
+use farpath_experiment::Override;
+use farpath_tcp::config::{CongestionControlKind, RateReduction, RecoveryAlgorithm};
+use farpath_units::Bytes;
+
+/// Something to try.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Candidate {
+    pub id: String,
+    pub title: String,
+    pub why: String,
+    pub changes: Vec<Override>,
+}
+
+/// A list of candidates being made.
+struct List {
+    candidates: Vec<Candidate>,
+    error: Option<farpath_experiment::ParseOverrideError>,
+}
+
+impl List {
+    fn add(&mut self, id: &str, title: &str, why: String, set: Vec<String>) {
+        if set.is_empty() || self.candidates.iter().any(|known| known.id == id) {
+            return;
+        }
+        match set.iter().map(|text| text.parse()).collect::<Result<Vec<Override>, _>>() {
+            // The same changes under another name would be the same remedy twice.
+            Ok(changes) if self.candidates.iter().any(|known| known.changes == changes) => {}
+            Ok(changes) => {
+                let (id, title) = (id.to_owned(), title.to_owned());
+                self.candidates.push(Candidate { id, title, why, changes });
+            }
+            Err(error) => self.error = Some(error),
+        }
+    }
+}
+
+/// What to try, in no order.
+pub(crate) fn candidates(
+    facts: &Facts<'_>,
+    traps: &[Trap],
+    base: &Observed,
+) -> Result<Vec<Candidate>, ExplainError> {
+    let mut list = List { candidates: Vec::new(), error: None };
+    windows(facts, base, &mut list);
+    queue(facts, base, &mut list);
+    congestion(facts, base, &mut list);
+    recovery(facts, base, &mut list);
+    timers(facts, base, &mut list);
+    acks(facts, &mut list);
+    for trap in traps {
+        list.add(trap.id, &format!("out of the trap `{}`", trap.id), trap.text.clone(), trap.set.clone());
+    }
+    match list.error {
+        None => Ok(list.candidates),
+        Some(error) => Err(ExplainError::Change(error)),
+    }
+}
+
+fn windows(facts: &Facts<'_>, base: &Observed, list: &mut List) {
+    let (sender, receiver) = (facts.sender(), facts.receiver());
+    let needed = facts.window_needed();
+    let scaled = sender.send.window_scaling && receiver.send.window_scaling;
+    let buffer = receiver.receive.buffer;
+    let fills = format!("{} fill path and queue", short(needed));
+    if buffer < needed {
+        list.add("receive-window", "a larger receive window", fills.clone(), receive_buffer(needed));
+    } else if buffer > UNSCALED_WINDOW && !scaled && needed > UNSCALED_WINDOW {
+        let why = format!("{fills}, and {UNSCALED_WINDOW} are announced at most without it");
+        list.add("window-scaling", "window scaling at both ends", why, scale());
+    }
+    if sender.send.buffer.is_some_and(|buffer| buffer < needed) {
+        let set = vec![format!("sender.send.buffer={needed}")];
+        list.add("send-buffer", "a larger send buffer", fills.clone(), set);
+    }
+    if sender.congestion.cwnd_clamp.is_some_and(|clamp| clamp < needed) {
+        list.add(
+            "cwnd-clamp",
+            "no clamp on cwnd",
+            fills,
+            vec!["sender.congestion.cwnd_clamp=none".to_owned()],
+        );
+    }
+    // A window that fits never overflows the queue.
+    if let Some(capacity) = facts.capacity()
+        && base.overflow_drops > 0.0
+        && facts.window > capacity
+    {
+        let segment = facts.segment().0;
+        let fits = Bytes((capacity.0 / segment).max(2) * segment);
+        let why =
+            format!("path and queue hold {}: a window that is no larger does not overflow", short(fits));
+        let set = vec![format!("receiver.receive.buffer={fits}")];
+        list.add("fit-window", "a receive window that path and queue hold", why, set);
+    }
+}
+
+fn queue(facts: &Facts<'_>, base: &Observed, list: &mut List) {
+    if base.overflow_drops > 0.0
+        && let Some(set) = mark_of(facts)
+    {
+        let why = "the queue marks from half of its limit on, and the sender slows down before it overflows (RFC 3168)";
+        list.add("ecn", "ECN, and a queue that marks", why.to_owned(), set);
+    }
+    if let Some(bdp) = facts.bdp_packets
+        && facts.queue_is_short()
+        && let Some(change) = queue_of(facts, bdp)
+    {
+        let why = format!(
+            "one bandwidth-delay product is {}: a halved window then keeps the link busy",
+            short(bdp)
+        );
+        list.add("queue", "a queue of one bandwidth-delay product", why, vec![change]);
+    }
+}
+
+fn congestion(facts: &Facts<'_>, base: &Observed, list: &mut List) {
+    let congestion = &facts.sender().congestion;
+    let lossy = base.retransmissions > 0.0;
+    if congestion.initial_window < 10 {
+        let why = "fewer rounds of slow start (RFC 6928)".to_owned();
+        let set = vec!["sender.congestion.initial_window=10".to_owned()];
+        list.add("initial-window", "an initial window of ten segments", why, set);
+    }
+    if congestion.control == CongestionControlKind::Reno && lossy {
+        let why = "0.7 of the window is left after a loss, and growth does not hang on the RTT (RFC 9438)";
+        let set = vec!["sender.congestion.control=cubic".to_owned()];
+        list.add("cubic", "CUBIC", why.to_owned(), set);
+    }
+    if base.overflow_drops > 0.0 {
+        if !congestion.hystart {
+            let why = "leaves slow start when the delay grows, before the queue overflows (RFC 9406)";
+            let set = vec!["sender.congestion.hystart=true".to_owned()];
+            list.add("hystart", "HyStart++", why.to_owned(), set);
+        }
+        if let Some(bdp) = facts.bdp.filter(|_| congestion.initial_ssthresh.is_none()) {
+            let whole = Bytes((bdp.0 / facts.segment().0).max(2) * facts.segment().0);
+            let why = format!("slow start ends at the bandwidth-delay product of {}", short(bdp));
+            let set = vec![format!("sender.congestion.initial_ssthresh={whole}")];
+            list.add("initial-ssthresh", "slow start that knows the path", why, set);
+        }
+    }
+}
+
+fn recovery(facts: &Facts<'_>, base: &Observed, list: &mut List) {
+    let (sender, receiver) = (&facts.sender().recovery, &facts.receiver().recovery);
+    // What repairs losses has nothing to do where there are none.
+    if base.retransmissions == 0.0 {
+        return;
+    }
+    if sender.algorithm != RecoveryAlgorithm::NewReno {
+        let why = "partial ACKs keep recovery going (RFC 6582): no timeout for the second loss of a window";
+        list.add("new-reno", "NewReno", why.to_owned(), vec![NEW_RENO.to_owned()]);
+    }
+    let sack: Vec<String> = if sender.sack && receiver.sack {
+        Vec::new()
+    } else {
+        ["sender.recovery.sack=true", "receiver.recovery.sack=true", NEW_RENO].map(str::to_owned).into()
+    };
+    let with_sack = |changes: &[&str]| -> Vec<String> {
+        sack.iter().cloned().chain(changes.iter().map(|change| (*change).to_owned())).collect()
+    };
+    let why = "several losses of a window are repaired in one round trip (RFC 2018, RFC 6675)";
+    list.add("sack", "selective acknowledgments", why.to_owned(), sack.clone());
+    if !sender.rack || !sender.tail_loss_probe {
+        let why =
+            "losses are found by time, lost retransmissions too, and a lost tail before the timer (RFC 8985)";
+        let set = with_sack(&["sender.recovery.rack=true", "sender.recovery.tail_loss_probe=true"]);
+        list.add("rack-tlp", "RACK and TLP, with SACK", why.to_owned(), set);
+    }
+    if sender.rate_reduction == RateReduction::AtOnce {
+        let why = "recovery brings the window down without falling silent (RFC 6937, RFC 9937)";
+        let set = with_sack(&["sender.recovery.rate_reduction=safe-ack"]);
+        list.add("prr", "proportional rate reduction, with SACK", why.to_owned(), set);
+    }
+    if !sender.limited_transmit {
+        let why = "new data on the first duplicate ACKs brings the third one in small windows (RFC 3042)";
+        let set = vec!["sender.recovery.limited_transmit=true".to_owned()];
+        list.add("limited-transmit", "limited transmit", why.to_owned(), set);
+    }
+    if base.timeouts > 0.0 && !sender.frto {
+        let why = "a timeout for nothing is seen to be one, and its cost is given back (RFC 5682)";
+        list.add("frto", "F-RTO", why.to_owned(), vec!["sender.recovery.frto=true".to_owned()]);
+    }
+}
+
+/// What SACK recovery stands on (RFC 6675).
+const NEW_RENO: &str = "sender.recovery.algorithm=new-reno";
+
+fn timers(facts: &Facts<'_>, base: &Observed, list: &mut List) {
+    let rto = &facts.sender().rto;
+    // A lone segment's withheld ACK still comes in time.
+    let fitting = rounded_up(facts.fitting_rto());
+    if base.timeouts > 0.0 && fitting < rto.min {
+        let why = format!("the path asks for {fitting}: RTT, ACK delay and an eighth");
+        list.add("rto-min", "a lower floor of the timeout", why, vec![format!("sender.rto.min={fitting}")]);
+    }
+    if base.timeouts > 0.0 && !rto.tick.is_zero() {
+        let why = format!("no wait for the next tick of {}", rto.tick);
+        list.add("rto-tick", "timers without ticks", why, vec!["sender.rto.tick=0 s".to_owned()]);
+    }
+}
+
+fn acks(facts: &Facts<'_>, list: &mut List) {
+    if facts.ack_every() > 1 {
+        let why = "slow start doubles, no segment waits; twice the ACKs".to_owned();
+        let set = vec!["receiver.receive.ack_every=1".to_owned()];
+        list.add("ack-every-segment", "an ACK for every segment", why, set);
+    }
+}

@@ -1,0 +1,90 @@
+//! Traps: settings that each look sound and do not fit the path or each other. Each can be told without running anything.
+
+mod handshake;
+mod queue;
+mod sequence;
+mod timers;
+mod windows;
+
+use crate::facts::{Facts, rounded_up};
+use farpath_experiment::{Scenario, warnings};
+use farpath_units::Duration;
+use serde::Serialize;
+
+pub(crate) use queue::{mark_of, queue_of};
+pub(crate) use windows::{receive_buffer, scale};
+
+/// A trap that a scenario meets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Trap {
+    /// Which, in one word.
+    pub id: &'static str,
+    /// The key that it is about.
+    pub key: String,
+    /// What happens, with the numbers.
+    pub text: String,
+    /// Where the rule comes from.
+    pub source: &'static str,
+    /// Changes that lead out of it, as `--set` takes them; none where there is no single one.
+    pub set: Vec<String>,
+}
+
+impl Trap {
+    fn new(id: &'static str, key: impl Into<String>, text: String, source: &'static str) -> Trap {
+        Trap { id, key: key.into(), text, source, set: Vec::new() }
+    }
+
+    fn set(mut self, changes: impl IntoIterator<Item = String>) -> Trap {
+        self.set.extend(changes);
+        self
+    }
+}
+
+/// The traps that `scenario` meets: those that every run warns of, and more.
+pub fn traps(scenario: &Scenario) -> Vec<Trap> {
+    of(&Facts::new(scenario))
+}
+
+pub(crate) fn of(facts: &Facts<'_>) -> Vec<Trap> {
+    // Their definitions are those of the warnings; what is added is where they come from and what to change.
+    let mut traps: Vec<Trap> = warnings(facts.scenario)
+        .into_iter()
+        .map(|warning| {
+            let (source, set) = match warning.id {
+                "rto-floor" => timers::floor(facts),
+                "rto-max" => timers::ceiling(facts),
+                "window-scaling" => windows::scaling(),
+                "window-below-segment" => windows::one_segment(facts),
+                "window-field" => ("RFC 7323 section 2.3", Vec::new()),
+                _ => ("docs/experiment-files.md", Vec::new()),
+            };
+            Trap::new(warning.id, warning.key, warning.text, source).set(set)
+        })
+        .collect();
+    traps.extend(timers::initial(facts));
+    traps.extend(timers::data_retries(facts));
+    traps.extend(handshake::syn_budget(facts));
+    traps.extend(handshake::synack_budget(facts));
+    traps.extend(handshake::syn_loss(facts));
+    traps.extend(windows::below_ack(facts));
+    traps.extend(windows::below_fast_retransmit(facts));
+    traps.extend(windows::send_buffer(facts));
+    traps.extend(queue::below_bdp(facts));
+    traps.extend(queue::ack_link(facts));
+    traps.extend(sequence::wrap(facts));
+    traps
+}
+
+/// Changes that give both ends timers for a round trip of `rtt`: the first timeout one and a half, the longest eight.
+pub(crate) fn fit_timers(rtt: Duration, raise_max: bool) -> Vec<String> {
+    let initial = rounded_up(rtt + rtt / 2);
+    let max = rounded_up(rtt * 8);
+    let mut changes = Vec::new();
+    for end in ["sender", "receiver"] {
+        if raise_max {
+            changes.push(format!("{end}.rto.max={max}"));
+        }
+        changes.push(format!("{end}.rto.initial={initial}"));
+    }
+    changes
+}

@@ -1,0 +1,73 @@
+//! Opening: a budget of SYNs that does not reach over the path.
+
+use super::Trap;
+use crate::facts::{Facts, patience};
+use farpath_tcp::Config;
+use farpath_units::Duration;
+
+/// Failures of more than one connection in so many are a trap.
+const SELDOM: f64 = 0.01;
+
+/// `syn-budget`: the opener gives up before the answer to its first SYN can come.
+pub(super) fn syn_budget(facts: &Facts<'_>) -> Option<Trap> {
+    let (end, opener) = facts.opener();
+    let attempts = opener.handshake.syn_attempts?;
+    let linear = opener.handshake.syn_linear_timeouts;
+    let rtt = facts.view.handshake_rtt;
+    let budget = patience(opener.rto.initial, opener.rto.max, attempts, linear);
+    (budget < rtt).then(|| {
+        let text = format!(
+            "{attempts} SYNs are given up after {budget:.3}, and a round trip takes {rtt:.3}: no connection can open"
+        );
+        let needed = attempts_for(opener, rtt + rtt / 4, linear);
+        Trap::new("syn-budget", format!("{end}.handshake.syn_attempts"), text, "RFC 9293 section 3.8.3")
+            .set([format!("{end}.handshake.syn_attempts={needed}")])
+    })
+}
+
+/// `synack-budget`: the other end forgets the half-open connection before the ACK can come.
+pub(super) fn synack_budget(facts: &Facts<'_>) -> Option<Trap> {
+    let (end, listener) = facts.listener();
+    let attempts = listener.handshake.synack_attempts?;
+    let rtt = facts.view.handshake_rtt;
+    let budget = patience(listener.rto.initial, listener.rto.max, attempts, 0);
+    (budget < rtt).then(|| {
+        let text = format!(
+            "{attempts} SYN/ACKs are given up after {budget:.3}, and a round trip takes {rtt:.3}: the half-open \
+             connection is forgotten before its ACK can come"
+        );
+        let needed = attempts_for(listener, rtt + rtt / 4, 0);
+        Trap::new("synack-budget", format!("{end}.handshake.synack_attempts"), text, "RFC 9293 section 3.8.3")
+            .set([format!("{end}.handshake.synack_attempts={needed}")])
+    })
+}
+
+/// `syn-loss`: so many SYNs or their answers are lost that connections do not open.
+pub(super) fn syn_loss(facts: &Facts<'_>) -> Option<Trap> {
+    let (end, opener) = facts.opener();
+    let attempts = opener.handshake.syn_attempts?;
+    let loss = facts.view.handshake_loss.fraction();
+    let fails = loss.powi(i32::try_from(attempts).unwrap_or(i32::MAX));
+    if fails <= SELDOM {
+        return None;
+    }
+    let text = format!(
+        "a SYN or its answer is lost with {:.0} %: {:.1} % of connections do not open within {attempts} SYNs",
+        loss * 100.0,
+        fails * 100.0
+    );
+    let trap = Trap::new("syn-loss", format!("{end}.handshake.syn_attempts"), text, "RFC 9293 section 3.8.3");
+    // One in a thousand; where everything is lost no number is enough.
+    let needed = (0.001_f64.ln() / loss.ln()).ceil();
+    Some(if loss < 1.0 && needed < 10_000.0 {
+        trap.set([format!("{end}.handshake.syn_attempts={needed:.0}")])
+    } else {
+        trap
+    })
+}
+
+/// The least number of attempts with a patience above `time`.
+fn attempts_for(config: &Config, time: Duration, linear: u32) -> u32 {
+    let enough = |&attempts: &u32| patience(config.rto.initial, config.rto.max, attempts, linear) > time;
+    (1..10_000).find(enough).unwrap_or(10_000)
+}

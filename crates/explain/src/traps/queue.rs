@@ -1,0 +1,74 @@
+//! Queues and links that do not fit the flow.
+
+use super::Trap;
+use crate::bounds::{reno_utilization, short};
+use crate::facts::Facts;
+use farpath_path::{Direction, ElementKind, MarkThreshold};
+use farpath_units::Bytes;
+
+/// Changes that let the queue before the slowest link mark from half of its limit on, in place of dropping.
+pub(crate) fn mark_of(facts: &Facts<'_>) -> Option<Vec<String>> {
+    let name = facts.bottleneck.as_ref()?;
+    let element = facts.scenario.path.iter().find(|element| element.name == *name)?;
+    let ElementKind::Link { queue, mark, .. } = &element.kind else { return None };
+    let half = Bytes(facts.view.queue?.0 / 2);
+    if mark[facts.data] != MarkThreshold::Never || half == Bytes::ZERO {
+        return None;
+    }
+    // Where the two directions differ, the other one keeps dropping.
+    let way = match facts.data {
+        _ if queue.forward == queue.reverse && mark.forward == mark.reverse => "",
+        Direction::Forward => ".forward",
+        Direction::Reverse => ".reverse",
+    };
+    let mut changes = vec![format!("path.{name}.mark{way}={half}")];
+    changes.extend(["sender", "receiver"].map(|end| format!("{end}.send.ecn=request")));
+    Some(changes)
+}
+
+/// The change that gives the queue before the slowest link room for so much, in the data direction.
+pub(crate) fn queue_of(facts: &Facts<'_>, bytes: Bytes) -> Option<String> {
+    let name = facts.bottleneck.as_ref()?;
+    let element = facts.scenario.path.iter().find(|element| element.name == *name)?;
+    let ElementKind::Link { queue, .. } = &element.kind else { return None };
+    let way = match facts.data {
+        _ if queue.forward == queue.reverse => "",
+        Direction::Forward => ".forward",
+        Direction::Reverse => ".reverse",
+    };
+    Some(format!("path.{name}.queue{way}={bytes}"))
+}
+
+/// `queue-below-bdp`: a window that may overflow the queue, and a queue that does not last until it has grown again.
+pub(super) fn below_bdp(facts: &Facts<'_>) -> Option<Trap> {
+    let (queue, bdp, capacity) = (facts.view.queue?, facts.bdp_packets?, facts.capacity()?);
+    let name = facts.bottleneck.as_ref()?;
+    (facts.queue_is_short() && facts.window > capacity && facts.size() > capacity).then(|| {
+        let used = reno_utilization(bdp.0 as f64, queue.0 as f64);
+        let text = format!(
+            "{} are below the bandwidth-delay product of {}, and the window may pass both together: after each \
+             overflow the halved window leaves the link idle; Reno uses {:.0} % of it",
+            short(queue),
+            short(bdp),
+            used * 100.0
+        );
+        let source = "Reno's sawtooth (docs/explain.md); Villamizar and Song 1994";
+        Trap::new("queue-below-bdp", format!("path.{name}.queue"), text, source).set(queue_of(facts, bdp))
+    })
+}
+
+/// `ack-link`: the ACKs of a full data link do not fit onto theirs.
+pub(super) fn ack_link(facts: &Facts<'_>) -> Option<Trap> {
+    facts.bottleneck.as_ref()?;
+    let data = facts.view.spacing(u64::MAX).as_secs_f64();
+    let headers = facts.view.path.headers;
+    let acks = facts.view.path.reverse.iter().map(|hop| hop.rate.time_to_send(hop.frame(headers)));
+    let ack = acks.max()?.as_secs_f64() / facts.ack_every() as f64;
+    (ack > data && data > 0.0).then(|| {
+        let text = format!(
+            "the ACKs of a full link take {:.2} times what their own link carries: they queue, and set the pace",
+            ack / data
+        );
+        Trap::new("ack-link", "path", text, "RFC 3449 section 2.1: a normalized bandwidth ratio above 1")
+    })
+}

@@ -1,0 +1,215 @@
+//! Every trap is met by one experiment, and not by the one just beside it; and its own change leads out of it.
+
+mod common;
+
+use common::{SCALED, overrides, plain};
+use farpath_explain::{Trap, traps};
+
+fn of(changes: &[&str]) -> Vec<Trap> {
+    traps(&plain(changes).points()[0].scenario)
+}
+
+/// `id` is met after `these`, with the words, and not after `beside`.
+fn meets(id: &str, these: &[&str], words: &[&str], beside: &[&str]) {
+    let met = of(these);
+    let trap = met.iter().find(|trap| trap.id == id).unwrap_or_else(|| panic!("{these:?}: {met:?}"));
+    for word in words {
+        assert!(trap.text.contains(word), "{word}: {}", trap.text);
+    }
+    assert!(!trap.source.is_empty());
+    let other = of(beside);
+    assert!(other.iter().all(|trap| trap.id != id), "{beside:?}: {other:?}");
+    if !trap.set.is_empty() {
+        let out: Vec<&str> = these.iter().copied().chain(trap.set.iter().map(String::as_str)).collect();
+        let after = of(&out);
+        assert!(after.iter().all(|trap| trap.id != id), "{out:?}: {after:?}");
+    }
+}
+
+/// A path over which a window of so much can be announced.
+fn with_window<'a>(changes: &[&'a str]) -> Vec<&'a str> {
+    SCALED.into_iter().chain(changes.iter().copied()).collect()
+}
+
+#[test]
+fn a_plain_path_meets_none() {
+    assert_eq!(of(&[]), []);
+}
+
+#[test]
+fn rto_floor_not_above_the_ack_delay() {
+    meets("rto-floor", &["sender.rto.min=200 ms"], &["200 ms", "withheld"], &["sender.rto.min=201 ms"]);
+    // Who acknowledges every segment withholds nothing.
+    meets(
+        "rto-floor",
+        &["sender.rto.min=200 ms"],
+        &[],
+        &["sender.rto.min=200 ms", "receiver.receive.ack_every=1"],
+    );
+}
+
+#[test]
+fn rto_ceiling_below_the_round_trip() {
+    meets("rto-max", &["path.delay=30 s"], &["60 s", "times out"], &["path.delay=29.9 s"]);
+}
+
+#[test]
+fn initial_rto_below_the_round_trip() {
+    // A SYN and its answer take 200.064 ms; the receiver opens.
+    meets("initial-rto", &["receiver.rto.initial=200 ms"], &["SYN is"], &["receiver.rto.initial=201 ms"]);
+    meets("initial-rto", &["sender.rto.initial=200 ms"], &["SYN/ACK"], &["sender.rto.initial=201 ms"]);
+}
+
+#[test]
+fn retries_that_end_before_an_ack_can_come() {
+    let once = "sender.handshake.data_retries=0";
+    meets("data-retries", &["path.delay=600 ms", once], &["first ACK"], &["path.delay=400 ms", once]);
+    // 19 % of round trips fail: six in a row for one of 6850 segments in three such files, nine in 450.
+    let lossy = "path.loss=10 %";
+    meets(
+        "data-retries",
+        &[lossy, "sender.handshake.data_retries=5"],
+        &["6 times in a row"],
+        &[lossy, "sender.handshake.data_retries=8"],
+    );
+}
+
+#[test]
+fn syn_budget_below_the_round_trip() {
+    let one = "receiver.handshake.syn_attempts=1";
+    meets("syn-budget", &["path.delay=501 ms", one], &["no connection"], &["path.delay=499 ms", one]);
+    meets(
+        "syn-budget",
+        &["path.delay=1501 ms", "receiver.handshake.syn_attempts=2"],
+        &["given up after 3.000 s"],
+        &["path.delay=1499 ms", "receiver.handshake.syn_attempts=2"],
+    );
+}
+
+#[test]
+fn synack_budget_below_the_round_trip() {
+    let one = "sender.handshake.synack_attempts=1";
+    meets("synack-budget", &["path.delay=501 ms", one], &["half-open"], &["path.delay=499 ms", one]);
+}
+
+#[test]
+fn so_much_loss_that_connections_do_not_open() {
+    // Three quarters of the exchanges fail: one in ten connections with 8 SYNs, one in a hundred with 16.
+    meets(
+        "syn-loss",
+        &["path.loss=50 %"],
+        &["10.0 %"],
+        &["path.loss=50 %", "receiver.handshake.syn_attempts=17"],
+    );
+    // No number of SYNs gets through where everything is lost.
+    let all = of(&["path.loss=100 %"]);
+    assert!(all.iter().any(|trap| trap.id == "syn-loss" && trap.set.is_empty()), "{all:?}");
+}
+
+#[test]
+fn window_over_64_kb_without_scaling() {
+    let scaled = with_window(&["receiver.receive.buffer=65536 B"]);
+    meets("window-scaling", &["receiver.receive.buffer=65536 B"], &["never announced"], &scaled);
+    meets("window-scaling", &["receiver.receive.buffer=65536 B"], &[], &["receiver.receive.buffer=65535 B"]);
+    meets(
+        "window-scaling",
+        &["receiver.receive.buffer=65536 B", SCALED[0]],
+        &[],
+        &with_window(&["receiver.receive.buffer=65536 B"]),
+    );
+}
+
+#[test]
+fn window_past_what_scaling_can_say() {
+    let most = with_window(&["receiver.receive.buffer=1073725440 B"]);
+    meets("window-field", &with_window(&["receiver.receive.buffer=1073725441 B"]), &["stops at"], &most);
+}
+
+#[test]
+fn windows_below_what_an_ack_or_a_repair_takes() {
+    let buffer = |bytes: &'static str| bytes;
+    meets(
+        "window-below-segment",
+        &[buffer("receiver.receive.buffer=1459 B")],
+        &["below one segment"],
+        &[buffer("receiver.receive.buffer=1460 B")],
+    );
+    meets(
+        "window-below-ack",
+        &["receiver.receive.buffer=2919 B"],
+        &["1 segments", "200 ms"],
+        &["receiver.receive.buffer=2920 B"],
+    );
+    let lossy = "path.loss=1 %";
+    let four = "receiver.receive.buffer=5840 B";
+    meets(
+        "window-below-fast-retransmit",
+        &[lossy, "receiver.receive.buffer=5839 B"],
+        &["3 segments", "3 duplicate"],
+        &[lossy, four],
+    );
+    meets(
+        "window-below-fast-retransmit",
+        &[lossy, four, "sender.recovery.dup_ack_threshold=4"],
+        &["4 segments"],
+        &[four, "sender.recovery.dup_ack_threshold=4"],
+    );
+}
+
+#[test]
+fn send_buffer_below_the_bandwidth_delay_product() {
+    // 200 ms and a little of 10 Mbit/s: 245 kB of payload.
+    let wide = |buffer| with_window(&["receiver.receive.buffer=400 kB", buffer]);
+    meets(
+        "send-buffer",
+        &wide("sender.send.buffer=240 kB"),
+        &["244.8 kB"],
+        &wide("sender.send.buffer=250 kB"),
+    );
+    // Where the receiver takes no more, it is not the send buffer that bounds.
+    meets(
+        "send-buffer",
+        &["sender.send.buffer=64 kB"],
+        &[],
+        &["sender.send.buffer=64 kB", "receiver.receive.buffer=64 kB"],
+    );
+}
+
+#[test]
+fn queue_below_the_bandwidth_delay_product() {
+    let wide = |queue| with_window(&["receiver.receive.buffer=1 MB", queue]);
+    meets("queue-below-bdp", &wide("path.link.queue=250 kB"), &["251.5 kB"], &wide("path.link.queue=251 kB"));
+    // A window that path and queue hold never overflows it.
+    meets("queue-below-bdp", &wide("path.link.queue=100 kB"), &[], &["path.link.queue=100 kB"]);
+}
+
+#[test]
+fn ack_link_that_sets_the_pace() {
+    // An ACK of 40 B for two segments of 1500 B: 10 Mbit/s of data make 133.3 kbit/s of ACKs.
+    meets(
+        "ack-link",
+        &["path.link.rate.reverse=133 kbit/s"],
+        &["1.00 times"],
+        &["path.link.rate.reverse=134 kbit/s"],
+    );
+}
+
+#[test]
+fn sequence_space_that_wraps_within_an_msl() {
+    let wide = |changes: &[&'static str]| {
+        let all = ["receiver.receive.buffer=1 GB", "path.link.queue=unlimited"];
+        with_window(&[&all, changes].concat())
+    };
+    // 2^31 B in 120 s are 143 Mbit/s of payload, 147 Mbit/s of packets.
+    let fast = wide(&["transfer.size=3 GB", "path.link=148 Mbit/s"]);
+    meets("sequence-wrap", &fast, &["2^31"], &wide(&["transfer.size=3 GB", "path.link=147 Mbit/s"]));
+    meets("sequence-wrap", &fast, &[], &wide(&["transfer.size=2.1 GB", "path.link=148 Mbit/s"]));
+}
+
+#[test]
+fn the_changes_can_be_made_together() {
+    let met = of(&["path.delay=10 min"]);
+    let all: Vec<&str> = met.iter().flat_map(|trap| trap.set.iter().map(String::as_str)).collect();
+    assert!(all.len() > 4, "{met:?}");
+    assert!(plain(&["path.delay=10 min"]).only(0, &overrides(&all)).is_ok());
+}
