@@ -7,38 +7,43 @@ use farpath_path::{
 };
 use farpath_sim::{FlowResult, FlowSetup, Opener, Setup, Silent, simulate};
 use farpath_tcp::Config;
+use farpath_tcp::config::{RateReduction, RttSampling};
 use farpath_units::{Bytes, Duration, Instant, Probability, Rate};
 
 fn main() {
     for (name, window) in
         [("300 kB", 300_000), ("1.3 MB", 1_300_000), ("2.6 MB", 2_600_000), ("16 MB", 16_000_000)]
     {
-        one_long_flow(name, window);
+        one_long_flow(&format!("window of {name}"), &long_fat(window));
     }
-    hundred_flows();
+    for (name, window) in [("300 kB", 300_000), ("16 MB", 16_000_000)] {
+        one_long_flow(&format!("all of recovery, {name}"), &modern(window));
+    }
+    hundred_flows("100 flows", &long_fat(8_000_000));
+    hundred_flows("100 flows, all of recovery", &modern(8_000_000));
     noisy_download();
 }
 
 /// 2 GB over 1 Gbit/s and 10 ms without loss: the cost of a segment must not depend on the window.
-fn one_long_flow(name: &str, window: u64) {
+fn one_long_flow(name: &str, stack: &Config) {
     let path = vec![gigabit(QueueLimit::Unlimited), delay(5)];
-    let setup = setup(path, vec![flow(&long_fat(window), 2_000_000_000)]);
+    let setup = setup(path, vec![flow(stack, 2_000_000_000)]);
     let (results, seconds) = timed(&setup);
-    println!("window of {name}: {:.2} M segments/s", data_segments(&results) / seconds / 1e6);
+    println!("{name}: {:.2} M segments/s", data_segments(&results) / seconds / 1e6);
 }
 
 /// A hundred flows whose slow start overshoots a queue of 1700 packets, for ten simulated seconds.
-fn hundred_flows() {
+fn hundred_flows(name: &str, stack: &Config) {
     let path = vec![gigabit(QueueLimit::Packets(1700)), delay(10)];
-    let mut setup = setup(path, vec![flow(&long_fat(8_000_000), 1 << 40); 100]);
+    let mut setup = setup(path, vec![flow(stack, 1 << 40); 100]);
     setup.horizon = Duration::from_secs(10);
     let (results, seconds) = timed(&setup);
     let read: u64 = results.iter().map(|flow| flow.bytes_read.0).sum();
     let drops: u64 = results.iter().map(|flow| flow.drops.forward.total()).sum();
-    println!("100 flows, goodput: {:.1} Mbit/s", read as f64 * 8.0 / 10.0 / 1e6);
-    println!("100 flows, drops: {drops} packets");
-    println!("100 flows, time: {seconds:.3} s");
-    println!("100 flows: {:.2} M segments/s", data_segments(&results) / seconds / 1e6);
+    println!("{name}, goodput: {:.1} Mbit/s", read as f64 * 8.0 / 10.0 / 1e6);
+    println!("{name}, drops: {drops} packets");
+    println!("{name}, time: {seconds:.3} s");
+    println!("{name}: {:.2} M segments/s", data_segments(&results) / seconds / 1e6);
 }
 
 /// The high-BER paper's download at 1 % both ways, twenty seeds: what one run of a sweep costs.
@@ -77,6 +82,17 @@ fn long_fat(window: u64) -> Config {
     stack.recovery.sack = true;
     stack.send.window_scaling = true;
     stack.send.timestamps = true;
+    stack
+}
+
+/// The same with everything that loss recovery can do.
+fn modern(window: u64) -> Config {
+    let mut stack = long_fat(window);
+    stack.rto.sampling = RttSampling::EveryAck;
+    let recovery = &mut stack.recovery;
+    (recovery.rack, recovery.tail_loss_probe, recovery.frto, recovery.eifel) = (true, true, true, true);
+    (recovery.dsack, recovery.undo_by_dsack) = (true, true);
+    recovery.rate_reduction = RateReduction::SafeAck;
     stack
 }
 
