@@ -9,7 +9,7 @@ use farpath_model::mathis;
 use farpath_model::pftk::Pftk;
 use farpath_model::slow_start::SlowStart;
 use farpath_path::{Direction, ElementKind, MarkThreshold, QueueLimit};
-use farpath_tcp::config::{AvoidanceGrowth, SlowStartGrowth};
+use farpath_tcp::config::{AvoidanceGrowth, CongestionControlKind, SlowStartGrowth};
 use farpath_units::{Bytes, Duration};
 use serde::Serialize;
 
@@ -346,12 +346,16 @@ fn loss(facts: &Facts<'_>) -> Option<Reason> {
         (Some(mean), None) => format!(": Reno's window comes to {mean:.1} segments on average"),
         (None, _) => String::new(),
     };
+    let other = match facts.sender().congestion.control {
+        CongestionControlKind::Reno => "",
+        _ => "; the sender runs another controller than Reno, for which the formula is not made",
+    };
     Some(Reason {
         id: BoundId::Loss,
         allows_bit_per_s: allows.map(|allows| allows.value.bytes_per_s() * 8.0),
         numbers,
         why: match (data > 0.0, listed) {
-            (true, _) => format!("one data packet in {:.0} is lost{window}", 1.0 / data),
+            (true, _) => format!("one data packet in {:.0} is lost{window}{other}", 1.0 / data),
             (false, true) => "listed packets are lost".to_owned(),
             (false, false) => format!("one ACK in {:.0} is lost", 1.0 / acks),
         },

@@ -147,7 +147,8 @@ fn bounds(explanation: &Explanation, width: Option<u16>) -> String {
     let time = time_of(Some(&explanation.observed));
     let tells = |bound: &&Bound| {
         let holds = time_of(bound.alone.as_ref()).zip(time).is_some_and(|(alone, time)| alone > time / 2.0);
-        holds || bound.lost_share.is_none_or(|share| share.abs() >= TELLING)
+        let certain = bound.lost_s.is_none_or(|lost| lost.is_certain());
+        holds || bound.lost_share.is_none_or(|share| certain && share.abs() >= TELLING)
     };
     let (told, rest): (Vec<&Bound>, Vec<&Bound>) = bounds.iter().partition(tells);
     let number = |bound: &Bound| told.iter().position(|told| told.id == bound.id).map(|place| place + 1);
