@@ -10,7 +10,7 @@ use farpath_model::window_limit::{DelayedAckCycle, SteadyCycle};
 use farpath_model::{Estimate, InputError};
 use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run};
 use farpath_tcp::Config;
-use farpath_tcp::config::{EcnMode, RateReduction, RttMeasure};
+use farpath_tcp::config::{EcnMode, RttMeasure};
 use farpath_units::{Bytes, Duration, Instant, Probability};
 
 /// Predicts one point. A prediction has no seed: it is an expectation.
@@ -149,26 +149,6 @@ impl<'a> Flow<'a> {
         }))
     }
 
-    /// How the sender repairs losses beside what the models know.
-    fn recovers_otherwise(&self) -> Option<String> {
-        let recovery = &self.sender.recovery;
-        let sack = recovery.sack && self.receiver.recovery.sack;
-        let names = [
-            (sack && recovery.rack, "RACK"),
-            (sack && recovery.tail_loss_probe, "tail loss probes"),
-            (sack && recovery.rate_reduction != RateReduction::AtOnce, "PRR"),
-            (recovery.frto, "F-RTO"),
-        ];
-        let names: Vec<&str> = names.into_iter().filter(|(on, _)| *on).map(|(_, name)| name).collect();
-        let loses = self.view.data_loss > Probability::ZERO || self.view.ack_loss > Probability::ZERO;
-        (loses && !names.is_empty()).then(|| {
-            format!(
-                "losses are predicted as duplicates and the timer find them; the sender has {}",
-                names.join(", ")
-            )
-        })
-    }
-
     fn predict(&self) -> Result<Prediction, InputError> {
         let lossless = self.lossless(self.spec.size)?;
         let mut caveats = self.view.caveats.clone();
@@ -179,7 +159,6 @@ impl<'a> Flow<'a> {
         if self.receiver.receive.read_rate.is_some() {
             caveats.push("the receiving application is taken to read at once".to_owned());
         }
-        caveats.extend(self.recovers_otherwise());
         caveats.extend(self.spurious_timeout()?);
         let times = lossless.value;
         let mut prediction = Prediction {

@@ -20,6 +20,12 @@ const CUBIC: &str = "loss epochs: RFC 9438, geometric spacing of losses";
 /// A mean window, in segments, below which timeouts rule and this model knows too little of them.
 pub const SMALLEST_MEAN_WINDOW: f64 = 8.0;
 
+/// Mean window of CUBIC, in segments, at evenly spaced losses: `(C (3 + beta) / (4 (1 - beta)))^(1/4) (RTT / p)^(3/4)`,
+/// RFC 9438 section 5.1, with C = 0.4 and beta = 0.7. Infinite without loss.
+pub fn cubic_mean_window(rtt: Duration, loss: Probability) -> f64 {
+    libm::pow(0.4 * 3.7 / (4.0 * 0.3), 0.25) * libm::pow(rtt.as_secs_f64() / loss.fraction(), 0.75)
+}
+
 /// A transfer, from the first data segment on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LossEpochs {

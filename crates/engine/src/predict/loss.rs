@@ -35,20 +35,35 @@ pub(super) fn add(flow: &Flow, prediction: &mut Prediction) -> Result<(), InputE
             "evenly spaced losses fall into the repair of the one before; predicted as if independent";
         prediction.caveats.push(caveat.to_owned());
     }
-    let mean = mathis::constant(flow.ack_every())? / view.data_loss.fraction().sqrt();
-    let model = reno_chain(flow)?;
     let cubic = flow.sender.congestion.control == CongestionControlKind::Cubic;
+    let reno_mean = mathis::constant(flow.ack_every())? / view.data_loss.fraction().sqrt();
+    let cubic_mean = if cubic { epochs::cubic_mean_window(large.round, view.data_loss) } else { 0.0 };
+    let mean = reno_mean.max(cubic_mean);
+    let model = reno_chain(flow)?;
     let few = prediction.segments * view.data_loss.fraction() < FEW_LOSSES && model.reach() < model.window;
-    let timeouts_rule = mean.min(large.window) < epochs::SMALLEST_MEAN_WINDOW;
+    // RACK repairs without the timer what duplicates cannot: even half of that window has few timeouts.
+    let smallest = epochs::SMALLEST_MEAN_WINDOW / if rack(flow) { 2.0 } else { 1.0 };
+    let timeouts_rule = mean.min(large.window) < smallest;
     if model.reach() > markov::LARGEST_WINDOW || ((cubic || few) && !timeouts_rule) {
         epochs(flow, &large, prediction)
     } else {
         if cubic {
             prediction.caveats.push("predicted as if the sender ran Reno; it runs CUBIC".to_owned());
         }
+        if rack(flow) {
+            let caveat =
+                "predicted as if duplicate ACKs and the timer found what is lost; the sender has RACK";
+            prediction.caveats.push(caveat.to_owned());
+        }
         overflow(flow, mean, prediction)?;
         chain(flow, &model, prediction)
     }
+}
+
+/// Whether losses are found by time (RFC 8985).
+fn rack(flow: &Flow) -> bool {
+    let sender = &flow.sender.recovery;
+    sender.rack && sender.sack && flow.receiver.recovery.sack
 }
 
 /// A window that the path does not hold overflows the queue; no model here knows of that.
@@ -298,7 +313,11 @@ fn loss_epochs(flow: &Flow) -> Result<LossEpochs, InputError> {
                 && mark.is_none()
                 && sender.recovery.algorithm == RecoveryAlgorithm::NewReno
                 && sender.recovery.full_ack_window == FullAckWindow::FlightSize,
-            lost_again: flow.timeout(round, Duration::ZERO) + sender.rto.tick / 2,
+            // RACK: a round and the reordering window, a quarter of one.
+            lost_again: match rack(flow) {
+                true => round + round / 4,
+                false => flow.timeout(round, Duration::ZERO) + sender.rto.tick / 2,
+            },
         },
     })
 }
