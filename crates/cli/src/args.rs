@@ -135,7 +135,7 @@ pub struct PathArgs {
     /// Size of the download, such as `100 MB`
     #[arg(long, value_name = "SIZE")]
     pub size: Option<Bytes>,
-    /// Stack of both ends (see `farpath stacks`), or a file [default: rfc-5681]
+    /// Stack of both ends (see `farpath stacks`), or a file [default: linux-6]
     #[arg(long, value_name = "NAME")]
     pub stack: Option<String>,
     /// Receive buffer, with window scaling where it takes that [default: the stack's]

@@ -5,7 +5,9 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-const PATH: [&str; 6] = ["--delay", "100 ms", "--rate", "2 Mbit/s", "--size", "1 MB"];
+const NUMBERS: [&str; 6] = ["--delay", "100 ms", "--rate", "2 Mbit/s", "--size", "1 MB"];
+/// The same between hosts that follow the RFCs and no more.
+const PATH: [&str; 8] = ["--delay", "100 ms", "--rate", "2 Mbit/s", "--size", "1 MB", "--stack", "rfc-5681"];
 
 /// Output, messages and exit code, in this folder.
 fn run_in(folder: &Path, args: &[&str]) -> (String, String, i32) {
@@ -133,7 +135,7 @@ fn flags_in_place_of_a_file_run_on_every_engine() {
 fn what_is_saved_is_what_was_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let rest = ["--stack", "bsd-1996", "--save", "mine.toml", "--set", "path.link.queue=9 kB", "--json"];
-    let (out, err, code) = run_in(folder.path(), &with("simulate", &PATH, &rest));
+    let (out, err, code) = run_in(folder.path(), &with("simulate", &NUMBERS, &rest));
     assert_eq!(code, 0, "{err}");
     assert!(err.contains("mine.toml is written"), "{err}");
     let text = fs::read_to_string(folder.path().join("mine.toml")).expect("written");
@@ -162,7 +164,7 @@ fn bad_input_is_named_and_nothing_is_written() {
     refused(here, &["run", "--rate", "10 MBps"], &["--rate", "expected a rate", "10 MBps"]);
     refused(here, &["run", "--delay", "300"], &["--delay", "expected a duration", "`300`"]);
     refused(here, &["run", "--loss", "2"], &["--loss", "2"]);
-    refused(here, &with("explain", &PATH, &["--stack", "linus-6"]), &["sender.stack", "linus-6"]);
+    refused(here, &with("explain", &NUMBERS, &["--stack", "linus-6"]), &["sender.stack", "linus-6"]);
     refused(here, &with("explain", &PATH, &["--set", "path.lost=1 %", "--save", "x.toml"]), &["path.lost"]);
     refused(
         here,
