@@ -5,6 +5,7 @@ use crate::lift::without;
 use crate::measure::{Bench, Observed, Spread};
 use crate::{ExplainError, Number, Unit};
 use farpath_experiment::Scenario;
+use farpath_model::epochs;
 use farpath_model::mathis;
 use farpath_model::pftk::Pftk;
 use farpath_model::slow_start::SlowStart;
@@ -329,37 +330,50 @@ fn loss(facts: &Facts<'_>) -> Option<Reason> {
         ack_every: every,
         wmax: None,
     };
-    let allows = (data > 0.0).then(|| pftk.goodput().ok()).flatten();
-    let mean = (data > 0.0).then(|| mathis::constant(every).ok()).flatten().map(|c| c / data.sqrt());
+    let reno = (data > 0.0).then(|| mathis::constant(every).ok()).flatten().map(|c| c / data.sqrt());
+    // Where CUBIC's own window is the smaller, it runs as Reno does (RFC 9438 section 4.3).
+    let cubic = (facts.sender().congestion.control == CongestionControlKind::Cubic && data > 0.0)
+        .then(|| epochs::cubic_mean_window(round, facts.view.data_loss))
+        .filter(|&cubic| reno.is_some_and(|reno| cubic > reno));
+    let mean = cubic.or(reno);
+    let allows = match cubic {
+        Some(window) => Some(window * facts.segment().0 as f64 * 8.0 / round.as_secs_f64()),
+        None if data > 0.0 => pftk.goodput().ok().map(|allows| allows.value.bytes_per_s() * 8.0),
+        None => None,
+    };
+    let (controller, law, source) = match cubic {
+        Some(_) => ("CUBIC", "mean window of CUBIC", "RFC 9438 section 5.1, evenly spaced losses"),
+        None => (
+            "Reno",
+            "mean window by the square-root law",
+            "Padhye et al. 1998 without a receive window (docs/models/pftk.md); Mathis et al. 1997 for the window",
+        ),
+    };
     let mut numbers = vec![
         Number::new("loss of data", data, Unit::Share),
         Number::new("loss of ACKs", acks, Unit::Share),
         rtt_number(facts),
         Number::new("retransmission timeout", timeout.as_secs_f64(), Unit::Seconds),
     ];
-    numbers.extend(mean.map(|mean| Number::new("mean window by the square-root law", mean, Unit::Segments)));
+    numbers.extend(mean.map(|mean| Number::new(law, mean, Unit::Segments)));
     let window = match (mean, facts.bdp) {
         (Some(mean), Some(bdp)) => format!(
-            ": Reno's window comes to {mean:.1} segments on average; {:.0} fill the path",
+            ": {controller}'s window comes to {mean:.1} segments on average; {:.0} fill the path",
             bdp.0 as f64 / facts.segment().0 as f64
         ),
-        (Some(mean), None) => format!(": Reno's window comes to {mean:.1} segments on average"),
+        (Some(mean), None) => format!(": {controller}'s window comes to {mean:.1} segments on average"),
         (None, _) => String::new(),
-    };
-    let other = match facts.sender().congestion.control {
-        CongestionControlKind::Reno => "",
-        _ => "; the sender runs another controller than Reno, for which the formula is not made",
     };
     Some(Reason {
         id: BoundId::Loss,
-        allows_bit_per_s: allows.map(|allows| allows.value.bytes_per_s() * 8.0),
+        allows_bit_per_s: allows,
         numbers,
         why: match (data > 0.0, listed) {
-            (true, _) => format!("one data packet in {:.0} is lost{window}{other}", 1.0 / data),
+            (true, _) => format!("one data packet in {:.0} is lost{window}", 1.0 / data),
             (false, true) => "listed packets are lost".to_owned(),
             (false, false) => format!("one ACK in {:.0} is lost", 1.0 / acks),
         },
-        source: "Padhye et al. 1998 without a receive window (docs/models/pftk.md); Mathis et al. 1997 for the window",
+        source,
     })
 }
 
