@@ -106,6 +106,8 @@ pub struct Connection {
     closed: Option<(CloseReason, Instant)>,
     /// Sequence position and acknowledgment of the segment that last updated the window (SND.WL1, SND.WL2).
     window_from: (u64, u64),
+    /// Challenge ACKs since when.
+    challenges: (Instant, u32),
     stats: Stats,
 }
 
@@ -162,6 +164,7 @@ impl Connection {
             established_at: None,
             closed: None,
             window_from: (0, 0),
+            challenges: (Instant::ZERO, 0),
             stats: Stats::default(),
         }
     }

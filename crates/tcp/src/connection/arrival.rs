@@ -7,6 +7,9 @@ use farpath_units::{Bytes, Duration, Instant};
 
 /// How long TS.Recent is believed without news (RFC 7323 §5.5).
 const PAWS_IDLE: Duration = Duration::from_secs(24 * 86_400);
+/// Challenge ACKs in so long, at most (RFC 5961 §7).
+const CHALLENGES: u32 = 10;
+const CHALLENGE_TIME: Duration = Duration::from_secs(5);
 /// What a peer that does not say takes (RFC 9293 §3.7.1).
 const DEFAULT_PEER_MSS: u16 = 536;
 
@@ -133,7 +136,7 @@ impl Connection {
                 return;
             }
             // RFC 5961 §4: never trust it, ask by ACK.
-            self.refuse(seg);
+            self.refuse_and_ask(now, seg);
             return;
         }
         if !seg.flags.contains(Flags::ACK) {
@@ -145,7 +148,8 @@ impl Connection {
             if self.state == State::SynReceived {
                 self.reject(seg);
             } else {
-                self.refuse(seg);
+                // RFC 5961 §5.
+                self.refuse_and_ask(now, seg);
             }
             return;
         };
@@ -247,13 +251,33 @@ impl Connection {
     /// RFC 5961 §3.2: exactly at `rcv_nxt` it is believed, elsewhere in the window it is questioned.
     fn on_reset(&mut self, now: Instant, start: u64) {
         if start != self.receiver.next() {
-            self.receiver.demand_ack();
+            self.ask(now);
         } else if self.state == State::SynReceived && !self.active {
             self.forget_half_open();
         } else if self.state == State::SynReceived {
             self.finish(CloseReason::Refused, now);
         } else {
             self.finish(CloseReason::Reset, now);
+        }
+    }
+
+    /// A challenge ACK, unless there were many lately: two ends with a forger between them would answer one another
+    /// for ever (RFC 5961 §7).
+    fn ask(&mut self, now: Instant) {
+        let (since, count) = self.challenges;
+        let lately = count > 0 && now.saturating_since(since) < CHALLENGE_TIME;
+        self.challenges = if lately { (since, count.saturating_add(1)) } else { (now, 1) };
+        if self.challenges.1 <= CHALLENGES {
+            self.receiver.demand_ack();
+        }
+    }
+
+    fn refuse_and_ask(&mut self, now: Instant, seg: &Segment) {
+        if self.state == State::SynReceived {
+            self.refuse(seg);
+        } else {
+            self.stats.segments_refused += 1;
+            self.ask(now);
         }
     }
 

@@ -18,8 +18,8 @@ pub(super) enum Frto {
 impl Sender {
     /// Step 1: a timeout. `fresh` where no loss was being repaired before it.
     pub(super) fn begin_frto(&mut self, fresh: bool) {
-        // A timeout of the same segment again may ask again with SACK, which tells what was sent once (Linux too).
-        // RFC 5682 §2.1 step 1: the basic algorithm cannot, within a repair.
+        // DEVIATES RFC 5682 §2.1 step 1: it asks nothing within a repair. With SACK a timeout of the same segment again
+        // asks again, as in Linux: SACK tells what was sent once.
         let asks = self.config.recovery.frto && (fresh || self.sack_enabled && self.retries > 1);
         let first = self.board.segment_at(self.una).filter(|_| asks);
         self.frto = first.map_or(Frto::Off, |first| Frto::FirstAgain { up_to: first.end });

@@ -69,6 +69,8 @@ impl Sender {
         if let Some(latest) = delivery.latest {
             rack.on_delivered(now, latest);
         }
+        // DEVIATES RFC 8985 §6.2 step 1: the least of the whole connection, not of the last minutes. A path here keeps
+        // its route.
         let min_rtt = self.rtt.min_rtt().unwrap_or(Duration::ZERO);
         for &copy in &delivery.copies {
             // Step 2: what arrived so soon, or answers an earlier clock, was an earlier transmission.

@@ -242,3 +242,18 @@ fn a_closed_connection_answers_with_a_reset_unless_it_is_ns3() {
     let mut t = Script::established(&config(|c| c.handshake.reset_when_closed = false));
     t.reset(1).data(1..101).expect_nothing();
 }
+
+#[test]
+fn ten_challenges_are_answered_in_five_seconds() {
+    // RFC 5961 §7
+    let mut t = open();
+    let mut syn = Segment::new(Flags::SYN, PEER_ISN.at(1), Seq(0));
+    syn.window = 1000;
+    t.at("1 s");
+    for _ in 0..10 {
+        t.segment(syn).expect("ack 1");
+    }
+    t.segment(syn).expect_nothing().reset(2).expect_nothing();
+    t.at("5.999 s").segment(syn).expect_nothing().at("6 s").segment(syn).expect("ack 1");
+    assert_eq!(t.end.state(), State::Established);
+}
