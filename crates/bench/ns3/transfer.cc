@@ -2,7 +2,7 @@
 // so that both can be asked the same thing. Prints one line a run, and every segment where that is asked for.
 //
 // Choices that are not ns-3's defaults, each because it would compare something else:
-// - no queue discipline (ns-3 installs FQ-CoDel) and a drop-tail device queue, whose length is given;
+// - no queue discipline (ns-3 installs FQ-CoDel where there is flow control), a drop-tail device queue of given length;
 // - losses happen at the receiving device, behind link and propagation, and spare no SYN;
 // - what an oracle compares is written before the connection opens: a write later on is sent 1 ns late;
 // - the program reads at once, and never closes.
@@ -11,7 +11,6 @@
 #include "ns3/internet-module.h"
 #include "ns3/network-module.h"
 #include "ns3/point-to-point-module.h"
-#include "ns3/traffic-control-module.h"
 
 #include <cstdio>
 #include <ctime>
@@ -155,6 +154,7 @@ class Run
     {
         m_nodes.Create(2);
         PointToPointHelper link;
+        link.DisableFlowControl();
         link.SetDeviceAttribute("DataRate", DataRateValue(DataRate(m_options.rate)));
         link.SetDeviceAttribute("Mtu", UintegerValue(65535));
         link.SetChannelAttribute("Delay", TimeValue(NanoSeconds(m_options.delayNs)));
@@ -168,8 +168,6 @@ class Run
         Ipv4AddressHelper addresses;
         addresses.SetBase("10.0.0.0", "255.255.255.0");
         m_interfaces = addresses.Assign(devices);
-        TrafficControlHelper disciplines;
-        disciplines.Uninstall(devices);
         Expose(devices.Get(1), m_options.loss, m_options.dropForward);
         Expose(devices.Get(0), 0, m_options.dropReverse);
         if (m_options.trace)

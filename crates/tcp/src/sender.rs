@@ -376,7 +376,7 @@ impl Sender {
             let limited = self.cwnd_limited || flight_size + self.smss > self.window.cwnd;
             let event = AckEvent {
                 now,
-                newly_acked,
+                newly_acked: after.counted,
                 acked_to: self.una,
                 sent_to: self.max,
                 flight_size,

@@ -18,6 +18,9 @@ const GRID: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/oracle.toml");
 /// Runs of a case with chance.
 const SEEDS: u64 = 20;
 
+/// Runs of one whose means lie apart.
+const MORE_SEEDS: u64 = 200;
+
 /// How far two means may lie apart, in standard errors of their difference.
 const WITHIN: f64 = 2.0;
 
@@ -49,8 +52,16 @@ fn run(environment: PathBuf, output: PathBuf, only: Option<String>) -> Result<bo
     }
     println!("\nMeans over {SEEDS} seeds (difference within {WITHIN} standard errors)");
     for case in grid.cases(&grid.means)?.into_iter().filter(wanted) {
-        let theirs = ns3_sample(&case, &ns3)?;
-        points.push(judge(&case, &grid.cause, |changes| means(&case, &theirs, changes))?);
+        let theirs = ns3_sample(&case, &ns3, SEEDS)?;
+        let known = grid.cause.iter().any(|cause| cause.covers(&case.label));
+        if !known && !means(&case, &theirs, &Table::new(), SEEDS)?.agrees {
+            // One point in twenty lies outside by chance: more seeds tell chance from a cause.
+            println!("  {}: outside with {SEEDS} seeds; with {MORE_SEEDS}:", case.label);
+            let theirs = ns3_sample(&case, &ns3, MORE_SEEDS)?;
+            points.push(judge(&case, &grid.cause, |changes| means(&case, &theirs, changes, MORE_SEEDS))?);
+            continue;
+        }
+        points.push(judge(&case, &grid.cause, |changes| means(&case, &theirs, changes, SEEDS))?);
     }
     let count = |verdict: &str| points.iter().filter(|point| point["verdict"] == verdict).count();
     let (agree, explained, open) = (count("agrees"), count("explained"), count("open"));
@@ -170,30 +181,30 @@ struct Theirs {
     timeouts: f64,
 }
 
-fn mean(values: impl Iterator<Item = f64>) -> f64 {
-    values.sum::<f64>() / SEEDS as f64
+fn mean(values: impl Iterator<Item = f64>, count: u64) -> f64 {
+    values.sum::<f64>() / count as f64
 }
 
-fn ns3_sample(case: &Case, ns3: &Ns3) -> Result<Theirs, Box<dyn Error>> {
-    let runs = ns3.run(&case.arguments(SEEDS, false))?;
+fn ns3_sample(case: &Case, ns3: &Ns3, seeds: u64) -> Result<Theirs, Box<dyn Error>> {
+    let runs = ns3.run(&case.arguments(seeds, false))?;
     let times: Option<Vec<f64>> = runs.iter().map(|run| run.ended_at.map(|ns| ns as f64 / 1e9)).collect();
     let times = times.ok_or_else(|| format!("{}: a transfer of ns-3's did not complete", case.label))?;
     Ok(Theirs {
         times: Sample::of(&times),
-        retransmissions: mean(runs.iter().map(|run| run.retransmissions as f64)),
-        timeouts: mean(runs.iter().map(|run| run.timeouts as f64)),
+        retransmissions: mean(runs.iter().map(|run| run.retransmissions as f64), seeds),
+        timeouts: mean(runs.iter().map(|run| run.timeouts as f64), seeds),
     })
 }
 
-fn means(case: &Case, theirs: &Theirs, changes: &Table) -> Result<Finding, Box<dyn Error>> {
+fn means(case: &Case, theirs: &Theirs, changes: &Table, seeds: u64) -> Result<Finding, Box<dyn Error>> {
     let experiment = case.experiment(changes, false)?;
-    let runs = (1..=SEEDS).map(|seed| simulate(&experiment, seed)).collect::<Result<Vec<_>, _>>()?;
+    let runs = (1..=seeds).map(|seed| simulate(&experiment, seed)).collect::<Result<Vec<_>, _>>()?;
     let times: Option<Vec<f64>> = runs.iter().map(|run| ended_at(run).map(|ns| ns as f64 / 1e9)).collect();
     let times = times.ok_or_else(|| format!("{}: a transfer of ours did not complete", case.label))?;
     let ours = Sample::of(&times);
     let flows = || runs.iter().map(|run| &run.flows[0]);
-    let retransmissions = mean(flows().filter_map(|flow| flow.retransmissions));
-    let timeouts = mean(flows().filter_map(|flow| flow.timeouts));
+    let retransmissions = mean(flows().filter_map(|flow| flow.retransmissions), seeds);
+    let timeouts = mean(flows().filter_map(|flow| flow.timeouts), seeds);
     let off = ours.off(&theirs.times);
     let text = format!(
         "ours {:>7.2} ± {:<6.2} ns-3 {:>7.2} ± {:<6.2} s {:>+6.1} % {:>+6.1} SE; sent again {:.0}/{:.0}, timeouts {:.0}/{:.0}",
@@ -210,6 +221,7 @@ fn means(case: &Case, theirs: &Theirs, changes: &Table) -> Result<Finding, Box<d
     );
     let json = json!({
         "kind": "means",
+        "seeds": seeds,
         "ours": ours.to_json(),
         "ns3": theirs.times.to_json(),
         "standard_errors": off,

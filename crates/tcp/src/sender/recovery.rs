@@ -24,6 +24,8 @@ pub(crate) struct AfterAck {
     pub restart_timer: bool,
     /// The congestion window grows. Not within fast recovery, nor with the ACK that ends it and deflates the window.
     pub grow: bool,
+    /// The bytes by which it grows: those of this ACK, or of them what lies beyond what was being repaired.
+    pub counted: u64,
 }
 
 impl Sender {
@@ -119,20 +121,23 @@ impl Sender {
     /// The cumulative ACK moved by `newly_acked` to `una`.
     pub(crate) fn advance_recovery(&mut self, newly_acked: u64) -> AfterAck {
         match self.phase {
-            Phase::Open => AfterAck { restart_timer: true, grow: true },
+            Phase::Open => AfterAck { restart_timer: true, grow: true, counted: newly_acked },
             Phase::Loss { point } => {
                 let over = self.una >= point;
                 if over {
                     self.phase = Phase::Open;
                     self.end_of_recovery();
                 }
-                let slow_start = self.config.recovery.end_growth == EndGrowth::AfterTimeout;
-                AfterAck { restart_timer: true, grow: !over || slow_start || self.una > point }
+                if over && self.config.recovery.end_growth == EndGrowth::AfterFastRecovery {
+                    let beyond = self.una - point;
+                    return AfterAck { restart_timer: true, grow: beyond > 0, counted: beyond };
+                }
+                AfterAck { restart_timer: true, grow: true, counted: newly_acked }
             }
             Phase::Fast { point, .. } if self.una >= point || !self.repairs_partial_acks() => {
                 self.leave_fast_recovery(point);
                 let grow = self.config.recovery.end_growth == EndGrowth::AfterFastRecovery;
-                AfterAck { restart_timer: true, grow }
+                AfterAck { restart_timer: true, grow, counted: newly_acked }
             }
             Phase::Fast { point, partial_acks } => {
                 self.phase = Phase::Fast { point, partial_acks: partial_acks + 1 };
@@ -143,7 +148,7 @@ impl Sender {
                     PartialAckTimer::SlowButSteady => true,
                     PartialAckTimer::ImpatientWithSack => false,
                 };
-                AfterAck { restart_timer: every || partial_acks == 0, grow: false }
+                AfterAck { restart_timer: every || partial_acks == 0, grow: false, counted: 0 }
             }
         }
     }
