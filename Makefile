@@ -33,9 +33,10 @@ core:
 unit:
 	$(CARGO) test --workspace --locked
 
-# One line a figure. Compare ratios within one run; machines differ, and share their cores.
+# One line a figure, ns-3 on the same machine included; see docs/performance.md. Without ns-3 its rows are not measured.
 bench: setup
-	$(CARGO) run --release --locked --package farpath-sim --example speed
+	@$(MAKE) --no-print-directory ns3 || true
+	$(CARGO) run --release --locked --package farpath-bench --bin bench -- $(NS3) target/bench.json
 
 # The same transfers in ns-3 3.44 and here, segment by segment and in the mean; each difference with its cause.
 oracle: setup ns3

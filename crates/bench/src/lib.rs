@@ -5,7 +5,10 @@
 
 pub mod case;
 pub mod cause;
+pub mod clock;
+pub mod figure;
 pub mod grid;
 pub mod ns3;
 pub mod report;
+pub mod scenarios;
 pub mod trace;

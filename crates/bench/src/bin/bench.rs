@@ -1,0 +1,216 @@
+//! `make bench`: how fast the simulator is here, beside ns-3 on the same machine in the same run. One line a figure.
+//!
+//! CPU time, not wall time: machines are shared. Of several repetitions the quickest counts, as what disturbs a
+//! measurement only ever adds to it.
+
+use farpath_bench::clock::{peak_memory, timed};
+use farpath_bench::figure::{Figure, Target};
+use farpath_bench::ns3::{BUILD, Ns3, Ns3Error};
+use farpath_bench::scenarios::{Long, data_segments, noisy, noisy_arguments, today};
+use farpath_experiment::Experiment;
+use farpath_run::{Provenance, ResultsDir};
+use farpath_sim::{Setup, Silent, simulate};
+use serde_json::Value;
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// 1 Gbit/s, 10 ms there and back.
+const ONE: Long =
+    Long { flows: 1, delay_ms: 5, window: 1_300_000, size: 2_000_000_000, queue: 0, stop_ms: 0 };
+/// Slow start overshoots a queue of 1700 packets, 20 ms there and back.
+const MANY: Long =
+    Long { flows: 100, delay_ms: 10, window: 8_000_000, size: 4_000_000_000, queue: 1700, stop_ms: 10_000 };
+const TWO: Long = Long { flows: 2, stop_ms: 1_000, ..MANY };
+
+const WINDOWS: [(&str, u64); 3] = [("300 kB", 300_000), ("1.3 MB", 1_300_000), ("16 MB", 16_000_000)];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["--memory-of", size] => memory_of(size),
+        [environment, output] => Bench::default().run(Path::new(environment), Path::new(output)),
+        _ => Err("usage: bench VIRTUAL-ENVIRONMENT OUTPUT.json".into()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// What was measured so far. Each figure is printed when it is known.
+#[derive(Default)]
+struct Bench(Vec<Figure>);
+
+impl Bench {
+    fn add(&mut self, name: impl Into<String>, value: Option<f64>, unit: &'static str, target: Target) {
+        let figure = Figure { name: name.into(), value, unit, target };
+        println!("{}", figure.line());
+        self.0.push(figure);
+    }
+
+    fn run(mut self, environment: &Path, output: &Path) -> Result<(), Box<dyn Error>> {
+        println!("Farpath {}; CPU time, the quickest of several; M is a million", env!("CARGO_PKG_VERSION"));
+        let one_flow = self.one_flow();
+        let many = rate(&MANY.setup(&today()), 3);
+        self.add(
+            "100 flows, 10 s, losses by overshoot",
+            Some(many / 1e6),
+            "M segments/s",
+            Target::AtLeast(1.5),
+        );
+        let two = rate(&TWO.setup(&today()), 20);
+        self.add("2 flows, 1 s, burst of losses by overshoot", Some(two / 1e6), "M segments/s", Target::None);
+        let noisy = self.noisy();
+        self.tracing()?;
+        self.memory()?;
+        println!("\nThe same in {BUILD}, in segments per CPU second");
+        let ns3 = Ns3::set_up(environment);
+        if let Err(error) = &ns3 {
+            eprintln!("bench: NS-3 IS NOT MEASURED: {error}");
+        }
+        self.against(&ns3, one_flow, many, two, noisy);
+        let figures: Vec<Value> = self.0.iter().map(Figure::to_json).collect();
+        std::fs::write(output, serde_json::to_string_pretty(&figures)? + "\n")?;
+        let missed = self.0.iter().filter(|figure| figure.holds() == Some(false)).count();
+        println!("\n{} figures, {missed} targets missed; written to {}", self.0.len(), output.display());
+        Ok(())
+    }
+
+    fn one_flow(&mut self) -> [f64; 3] {
+        let rates = WINDOWS.map(|(_, window)| rate(&Long { window, ..ONE }.setup(&today()), 3));
+        for ((name, _), rate) in WINDOWS.into_iter().zip(rates) {
+            let target = Target::AtLeast(2.5);
+            self.add(format!("one flow, 2 GB, window {name}"), Some(rate / 1e6), "M segments/s", target);
+        }
+        let (least, most) =
+            (rates.into_iter().fold(f64::MAX, f64::min), rates.into_iter().fold(0.0, f64::max));
+        self.add("one flow, fastest window to slowest", Some(most / least), "times", Target::AtMost(1.3));
+        rates
+    }
+
+    fn noisy(&mut self) -> f64 {
+        let setups: Vec<Setup> = (1..=20).map(noisy).collect();
+        let (mut best, mut segments) = (f64::MAX, 0);
+        for _ in 0..5 {
+            let (sent, seconds) = timed(|| setups.iter().map(run).sum::<u64>());
+            (best, segments) = (best.min(seconds), sent);
+        }
+        self.add("10 MB at 1 % loss, one run", Some(best / 20.0 * 1e3), "ms", Target::AtMost(3.0));
+        segments as f64 / best
+    }
+
+    /// What `farpath simulate --out` costs with series and segments, over the same without.
+    fn tracing(&mut self) -> Result<(), Box<dyn Error>> {
+        let text = "title = \"Traced\"\ntransfer = { size = \"200 MB\", opener = \"sender\" }\n\
+            path = [{ element = \"link\", rate = \"1 Gbit/s\" }, { element = \"delay\", delay = \"5 ms\" }]\n";
+        let everything = ["output.series=true", "output.segments=true"];
+        let stack = [
+            "congestion.control=cubic",
+            "recovery.sack=true",
+            "send.window_scaling=true",
+            "send.timestamps=true",
+        ];
+        let mut overrides = Vec::new();
+        for end in ["sender", "receiver"] {
+            overrides.push(format!("{end}.receive.buffer=1.3 MB"));
+            overrides.extend(stack.map(|change| format!("{end}.{change}")));
+        }
+        let load = |more: &[&str]| -> Result<Experiment, Box<dyn Error>> {
+            let all = overrides.iter().map(String::as_str).chain(more.iter().copied());
+            Ok(Experiment::parse(text, "traced", &all.map(str::parse).collect::<Result<Vec<_>, _>>()?)?)
+        };
+        let (plain, traced) = (load(&[])?, load(&everything)?);
+        let folder = scratch_folder();
+        let (mut without, mut with) = (f64::MAX, f64::MAX);
+        for _ in 0..3 {
+            without = without.min(write_run(&plain, &folder)?);
+            with = with.min(write_run(&traced, &folder)?);
+        }
+        std::fs::remove_dir_all(&folder)?;
+        let target = Target::AtMost(2.0);
+        self.add("tracing every segment and series into files", Some(with / without), "times", target);
+        Ok(())
+    }
+
+    /// In processes of their own: what a peak is does not come down.
+    fn memory(&mut self) -> Result<(), Box<dyn Error>> {
+        let mut peaks = Vec::new();
+        for (name, size) in [("2 GB", 2_000_000_000_u64), ("20 GB", 20_000_000_000)] {
+            let this = std::env::current_exe()?;
+            let output = Command::new(this).args(["--memory-of", &size.to_string()]).output()?;
+            let peak = String::from_utf8_lossy(&output.stdout).trim().parse::<f64>().ok();
+            self.add(format!("memory, {name}"), peak.map(|peak| peak / 1e6), "MB", Target::AtMost(64.0));
+            peaks.extend(peak);
+        }
+        let growth = (peaks.len() == 2).then(|| peaks[1] / peaks[0]);
+        self.add("memory, 20 GB to 2 GB", growth, "times", Target::AtMost(1.1));
+        Ok(())
+    }
+
+    /// ns-3 takes minutes for some of these: it is given less of the same, and segments per second are compared.
+    fn against(&mut self, ns3: &Result<Ns3, Ns3Error>, one: [f64; 3], many: f64, two: f64, noisy: f64) {
+        let long = |name: &str, ours: f64, shorter: Long| (name.to_owned(), ours, shorter.arguments());
+        let mut races: Vec<(String, f64, Vec<String>)> = Vec::new();
+        for ((name, window), ours) in WINDOWS.into_iter().zip(one) {
+            let shorter = Long { window, size: 50_000_000, ..ONE };
+            races.push(long(&format!("one flow, 50 MB, window {name}"), ours, shorter));
+        }
+        races.push(long("100 flows, 1 s", many, Long { stop_ms: 1_000, ..MANY }));
+        races.push(long("2 flows, 0.5 s", two, Long { stop_ms: 500, ..TWO }));
+        races.push(("10 MB at 1 % loss".to_owned(), noisy, noisy_arguments()));
+        for (name, ours, arguments) in races {
+            let theirs = ns3.as_ref().ok().and_then(|ns3| match ns3.run(&arguments) {
+                Ok(runs) => {
+                    let segments: u64 = runs.iter().map(|run| run.data_segments).sum();
+                    Some(segments as f64 / runs.iter().map(|run| run.cpu_s).sum::<f64>())
+                }
+                Err(error) => {
+                    eprintln!("bench: ns-3, {name}: {error}");
+                    None
+                }
+            });
+            self.add(format!("ns-3, {name}"), theirs.map(|rate| rate / 1e3), "k segments/s", Target::None);
+            let times = theirs.map(|theirs| ours / theirs);
+            self.add(format!("farpath to ns-3, {name}"), times, "times", Target::AtLeast(90.0));
+        }
+    }
+}
+
+fn run(setup: &Setup) -> u64 {
+    data_segments(&simulate(setup, &mut Silent).expect("the path is well formed"))
+}
+
+/// Segments per CPU second, of the quickest of `times` repetitions.
+fn rate(setup: &Setup, times: u32) -> f64 {
+    let rates = (0..times).map(|_| {
+        let (segments, seconds) = timed(|| run(setup));
+        segments as f64 / seconds
+    });
+    rates.fold(0.0, f64::max)
+}
+
+/// Simulates an experiment of one point and writes what it gives; CPU seconds.
+fn write_run(experiment: &Experiment, folder: &Path) -> Result<f64, Box<dyn Error>> {
+    let (written, seconds) = timed(|| -> Result<(), Box<dyn Error>> {
+        let run = farpath_engine::simulate(&experiment.points()[0], 1, Provenance::default())?;
+        let mut results = ResultsDir::create(folder)?;
+        results.append(&run)?;
+        Ok(results.finish(true)?)
+    });
+    written.map(|()| seconds)
+}
+
+fn scratch_folder() -> PathBuf {
+    std::env::temp_dir().join(format!("farpath-bench-{}", std::process::id()))
+}
+
+/// Prints the most memory that this process has held after a transfer of so many bytes.
+fn memory_of(size: &str) -> Result<(), Box<dyn Error>> {
+    run(&Long { size: size.parse()?, ..ONE }.setup(&today()));
+    println!("{}", peak_memory().ok_or("the kernel does not tell the peak of memory")?);
+    Ok(())
+}

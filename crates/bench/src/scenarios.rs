@@ -1,0 +1,144 @@
+//! What the benchmark simulates, here and in ns-3.
+
+use farpath_path::{
+    Direction, ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit,
+};
+use farpath_sim::{FlowResult, FlowSetup, Opener, Setup};
+use farpath_tcp::Config;
+use farpath_tcp::config::{CongestionControlKind, RateReduction, RtoFloor, RttSampling};
+use farpath_units::{Bytes, Duration, Instant, Probability, Rate};
+
+/// Long flows over 1 Gbit/s.
+#[derive(Debug, Clone, Copy)]
+pub struct Long {
+    /// How many that begin together.
+    pub flows: u64,
+    /// One way.
+    pub delay_ms: u64,
+    /// Receive buffer.
+    pub window: u64,
+    /// Bytes of each.
+    pub size: u64,
+    /// Packets that wait at most; 0 is without limit.
+    pub queue: u64,
+    /// When to stop; 0 is when all is done.
+    pub stop_ms: u64,
+}
+
+impl Long {
+    /// For our simulator, with `stack` at both ends.
+    pub fn setup(&self, stack: &Config) -> Setup {
+        let mut stack = stack.clone();
+        stack.receive.buffer = Bytes(self.window);
+        stack.send.window_scaling = true;
+        let queue = if self.queue > 0 { QueueLimit::Packets(self.queue) } else { QueueLimit::Unlimited };
+        let horizon =
+            if self.stop_ms > 0 { Duration::from_millis(self.stop_ms) } else { Duration::from_secs(86_400) };
+        let flows = vec![upload(&stack, self.size); self.flows as usize];
+        Setup { path: vec![gigabit(queue), delay(self.delay_ms)], flows, seed: 1, horizon }
+    }
+
+    /// For ns-3's program: the nearest it has to today's Linux.
+    pub fn arguments(&self) -> Vec<String> {
+        let mut arguments: Vec<String> = [
+            "--control=ns3::TcpCubic",
+            "--recovery=ns3::TcpPrrRecovery",
+            "--sack=true",
+            "--timestamps=true",
+            "--window-scaling=true",
+            "--initial-window=10",
+            "--initial-rto=1000000000",
+            "--min-rto=200000000",
+            "--ack-delay=40000000",
+            "--segment=1448",
+            "--rate=1000000000",
+        ]
+        .map(str::to_owned)
+        .into();
+        arguments.extend([
+            format!("--flows={}", self.flows),
+            format!("--delay={}", self.delay_ms * 1_000_000),
+            format!("--window={}", self.window),
+            format!("--size={}", self.size),
+            format!("--queue={}", self.queue),
+            format!("--stop={}", self.stop_ms * 1_000_000),
+        ]);
+        arguments
+    }
+}
+
+/// Everything on that today's hosts have on: CUBIC with HyStart++, SACK with PRR, RACK and TLP, F-RTO, D-SACK,
+/// timestamps and window scaling.
+pub fn today() -> Config {
+    let mut stack = Config::default();
+    stack.congestion.control = CongestionControlKind::Cubic;
+    stack.congestion.hystart = true;
+    stack.congestion.initial_window = 10;
+    stack.recovery.sack = true;
+    stack.recovery.rate_reduction = RateReduction::SafeAck;
+    stack.recovery.rack = true;
+    stack.recovery.tail_loss_probe = true;
+    stack.recovery.frto = true;
+    stack.recovery.eifel = true;
+    stack.recovery.dsack = true;
+    stack.recovery.undo_by_dsack = true;
+    stack.rto.min = Duration::from_millis(200);
+    stack.rto.floor = RtoFloor::Variance;
+    stack.rto.sampling = RttSampling::EveryAck;
+    stack.receive.ack_delay = Duration::from_millis(40);
+    stack.send.window_scaling = true;
+    stack.send.timestamps = true;
+    stack
+}
+
+/// The high-BER paper's download: 10 MB through a window of six segments, 20 ms each way, loss of 1 %.
+pub fn noisy(seed: u64) -> Setup {
+    let loss_rate =
+        PerDirection { forward: Probability::new(0.01).expect("a probability"), reverse: Probability::ZERO };
+    let loss = ElementKind::Bernoulli { loss_rate, count: PacketCount::All };
+    let path = vec![gigabit(QueueLimit::Unlimited), delay(20), element("loss", loss)];
+    let mut stack = Config::default();
+    stack.receive.buffer = Bytes(8760);
+    Setup { path, flows: vec![upload(&stack, 10_000_000)], seed, horizon: Duration::from_secs(86_400) }
+}
+
+/// The same for ns-3.
+pub fn noisy_arguments() -> Vec<String> {
+    ["--size=10000000", "--window=8760", "--loss=0.01", "--seeds=20"].map(str::to_owned).into()
+}
+
+/// Segments with payload that were sent.
+pub fn data_segments(results: &[FlowResult]) -> u64 {
+    results.iter().map(|flow| flow.sender.sender().stats().data_segments).sum()
+}
+
+fn element(name: &str, kind: ElementKind) -> ElementSpec {
+    ElementSpec { name: name.to_owned(), kind }
+}
+
+fn gigabit(queue: QueueLimit) -> ElementSpec {
+    let kind = ElementKind::Link {
+        rate: PerDirection::both(Rate::from_bit_per_s(1_000_000_000).expect("not zero")),
+        queue: PerDirection { forward: queue, reverse: QueueLimit::Unlimited },
+        overhead: Bytes(2),
+        min_packet: Bytes::ZERO,
+        mark: PerDirection::both(MarkThreshold::Never),
+    };
+    element("link", kind)
+}
+
+fn delay(each_way_ms: u64) -> ElementSpec {
+    element("delay", ElementKind::Delay { delay: PerDirection::both(Duration::from_millis(each_way_ms)) })
+}
+
+fn upload(stack: &Config, size: u64) -> FlowSetup {
+    FlowSetup {
+        start: Instant::ZERO,
+        direction: Direction::Forward,
+        opener: Opener::Sender,
+        size: Bytes(size),
+        request: Bytes::ZERO,
+        sender: stack.clone(),
+        receiver: stack.clone(),
+    }
+}
