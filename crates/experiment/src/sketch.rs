@@ -43,13 +43,16 @@ impl Sketch {
     pub fn to_toml(&self) -> String {
         let Sketch { delay, rate, loss, size, stack, window } = self;
         let queue = self.queue();
-        let lossy = if *loss == Probability::ZERO { String::new() } else { format!(", {loss} loss") };
+        let (lossy, seeds) = match *loss == Probability::ZERO {
+            true => (String::new(), "1                    # without loss nothing is left to chance"),
+            false => (format!(", {loss} loss"), "20"),
+        };
         let given = if stack.is_some() { String::new() } else { format!("          {NOT_GIVEN}") };
         let stack = quoted(stack.as_deref().unwrap_or(SKETCH_STACK));
         let title = quoted(&format!("{size} over {rate}, {delay} each way{lossy}"));
         let mut text = format!(
             r#"title = {title}
-seeds = 20
+seeds = {seeds}
 horizon = "30 d"             {NOT_GIVEN}: long enough to end by itself
 
 [[path]]
@@ -131,6 +134,16 @@ mod tests {
         assert_eq!((plain.sender.name.as_str(), plain.receiver.name.as_str()), (SKETCH_STACK, SKETCH_STACK));
         assert!(plain.receiver.config.send.window_scaling, "hosts of today scale their windows");
         assert_eq!(plain.warnings, [""; 0]);
+    }
+
+    #[test]
+    fn what_is_left_to_chance_is_run_more_than_once() {
+        let seeds = |loss| {
+            let sketch = Sketch { loss, ..sketch() };
+            Experiment::parse(&sketch.to_toml(), "sketch", &[]).expect("it can be read").seeds
+        };
+        let some = seeds(Probability::new(0.01).expect("below 1"));
+        assert!(seeds(Probability::ZERO) == 1 && some > 1, "{some}");
     }
 
     #[test]
