@@ -89,18 +89,23 @@ impl Slice<'_> {
         marks
     }
 
+    /// All points in the order of the file, on an axis that does not depend on which of them have marks.
+    fn axis(&self) -> Vec<(&'static str, Value)> {
+        let points: Vec<&str> = self.rows.iter().map(|(point, _)| point.as_str()).collect();
+        vec![
+            ("/encoding/x/axis/title", self.swept.clone().into()),
+            ("/encoding/x/scale/domain", points.into()),
+        ]
+    }
+
     fn response_times(&self) -> Figure {
         let marks = self.marks();
         // A logarithmic axis has no place for zero: an interval that reaches it stops short.
-        let half = |mark: &Mark| mark.interval.map(|half| half.min(mark.value * 0.9));
-        let mut set = vec![
-            ("/encoding/x/axis/title", self.swept.clone().into()),
-            ("/encoding/color/legend/values", who(&marks)),
-        ];
-        let values = marks.iter().flat_map(|mark| {
-            let half = half(mark).unwrap_or(0.0);
-            [mark.value - half, mark.value, mark.value + half]
-        });
+        let low = |mark: &Mark| mark.interval.map(|half| (mark.value - half).max(mark.value * 0.1));
+        let high = |mark: &Mark| mark.interval.map(|half| mark.value + half);
+        let mut set = self.axis();
+        set.push(("/encoding/color/legend/values", who(&marks)));
+        let values = marks.iter().flat_map(|mark| [low(mark), Some(mark.value), high(mark)]).flatten();
         set.push(("/layer/1/encoding/y/scale/domain", log_domain(values)));
         if marks.iter().all(|mark| mark.interval.is_none()) {
             set.push(("/layer/0", Value::Null));
@@ -109,14 +114,19 @@ impl Slice<'_> {
             .texts("point", marks.iter().map(|mark| mark.point))
             .texts("who", marks.iter().map(|mark| mark.who))
             .numbers("time_s", marks.iter().map(|mark| mark.value))
-            .numbers("low_s", marks.iter().map(|mark| half(mark).map(|half| mark.value - half)))
-            .numbers("high_s", marks.iter().map(|mark| half(mark).map(|half| mark.value + half)));
+            .numbers("interval_s", marks.iter().map(|mark| mark.interval))
+            .numbers("low_s", marks.iter().map(low))
+            .numbers("high_s", marks.iter().map(high));
+        let cut = match marks.iter().any(|mark| mark.interval.is_some_and(|half| half > mark.value * 0.9)) {
+            true => " One that reaches down to a tenth of its mean or lower is cut off there.",
+            false => "",
+        };
         Figure {
             plot: "response-time",
             title: format!("Response time against {}{}", self.swept, self.others),
             caption: format!(
                 "Transfer time of completed transfers: mean over the seeds, and its 95 % confidence interval where \
-                 that is wider than the mark.{}",
+                 that is wider than the mark.{cut}{}",
                 self.left_out()
             ),
             set,
@@ -142,21 +152,13 @@ impl Slice<'_> {
             .filter_map(|(point, row)| Some((point.as_str(), transfer_time(row, base)?)))
             .filter(|(_, time)| time.mean > 0.0)
             .collect();
-        let percent = |mark: Mark<'_>| {
+        let others = self.marks().into_iter().filter(|mark| mark.who != participle(base));
+        let in_percent = others.filter_map(|mark| {
             let (_, base) = bases.iter().find(|(point, _)| *point == mark.point)?;
             let value = (mark.value - base.mean) / base.mean * 100.0;
-            Some(Mark {
-                point: self.rows.iter().find(|(point, _)| point == mark.point)?.0.as_str(),
-                value,
-                ..mark
-            })
-        };
-        let marks: Vec<Mark> = self
-            .marks()
-            .into_iter()
-            .filter(|mark| mark.who != participle(base))
-            .filter_map(percent)
-            .collect();
+            Some(Mark { value, interval: None, ..mark })
+        });
+        let marks: Vec<Mark> = in_percent.collect();
         if marks.is_empty() {
             return None;
         }
@@ -166,14 +168,15 @@ impl Slice<'_> {
         };
         let half = |time: &Statistic| time.ci95().unwrap_or(0.0) / time.mean * 100.0;
         let legends = ["/layer/2/encoding/color/legend/values", "/layer/2/encoding/shape/legend/values"];
-        let mut set = vec![("/encoding/x/axis/title", self.swept.clone().into())];
+        let mut set = self.axis();
         set.extend(legends.map(|pointer| (pointer, who(&marks))));
         Some(Figure {
             plot: "difference",
             title: format!("How far that is from what was {}{}", participle(base), self.others),
             caption: format!(
-                "Difference of transfer times in percent of those {}{shaded}.",
-                participle(base)
+                "Difference of transfer times in percent of those {}{shaded}.{}",
+                participle(base),
+                self.left_out()
             ),
             set,
             data: vec![
@@ -210,3 +213,6 @@ fn who(marks: &[Mark]) -> Value {
     }
     who.into()
 }
+
+#[cfg(test)]
+mod tests;
