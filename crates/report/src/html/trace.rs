@@ -82,7 +82,8 @@ fn trace(run: &Run) -> Trace {
     let mut together = Vec::new();
     if run.flows.len() > 1 {
         let numbers: Vec<u32> = run.flows.iter().take(RATES).map(|flow| flow.flow).collect();
-        together.extend(rates(&run.series, &numbers, run.flows.len()));
+        let start = run.flows.iter().map(|flow| flow.start.as_nanos()).min().unwrap_or(0);
+        together.extend(rates(&run.series, &numbers, run.flows.len(), start));
     }
     let flows = run.flows.iter().take(FLOWS).map(|flow| (flow.flow, figures(run, flow)));
     Trace { key: run.key(), together, flows: flows.collect(), flows_in_all: run.flows.len() }
@@ -93,7 +94,7 @@ fn figures(run: &Run, flow: &FlowRow) -> Vec<Figure> {
     let mut figures = Vec::new();
     figures.extend(windows(&series));
     figures.extend(sequence::figures(flow, &run.segments));
-    figures.extend(rates(&series, &[flow.flow], 1));
+    figures.extend(rates(&series, &[flow.flow], 1, flow.start.as_nanos()));
     figures.extend(rtt(&series));
     figures.extend(queue(&series));
     // One time for all of them, so that what stands below each other happened at once.
@@ -191,11 +192,12 @@ fn queue(series: &[SeriesRow]) -> Option<Figure> {
     })
 }
 
-/// What the receiving applications read, per interval of time.
-fn rates(series: &[SeriesRow], flows: &[u32], of: usize) -> Option<Figure> {
+/// What the receiving applications read, per interval of the time since `start`.
+fn rates(series: &[SeriesRow], flows: &[u32], of: usize, start: u64) -> Option<Figure> {
     let last =
         series.iter().filter(|row| row.metric == Metric::Delivered).map(|row| row.time.as_nanos()).max()?;
-    let interval = round_up(last / RATE_INTERVALS);
+    let span = last.saturating_sub(start);
+    let interval = round_up(span / RATE_INTERVALS);
     let (mut times, mut rates, mut names) = (Vec::new(), Vec::new(), Vec::new());
     for &flow in flows {
         let samples: Vec<Sample<u64>> = series
@@ -205,8 +207,8 @@ fn rates(series: &[SeriesRow], flows: &[u32], of: usize) -> Option<Figure> {
             .collect();
         let (mut next, mut read) = (0, 0);
         // One interval more than there is anything in: the line comes down again.
-        for i in 0..=last / interval + 1 {
-            let (start, end) = (i * interval, (i + 1) * interval);
+        for i in 0..=span / interval + 1 {
+            let (start, end) = (start + i * interval, start + (i + 1) * interval);
             let before = read;
             while let Some((_, value)) = samples.get(next).filter(|(time, _)| *time < end) {
                 read = *value;

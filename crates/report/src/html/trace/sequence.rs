@@ -69,6 +69,10 @@ impl Sequence {
             match row.event {
                 SegmentEvent::Dropped if row.flags & SYN != 0 => mark(0, "SYN dropped"),
                 SegmentEvent::Dropped if to_sender => mark(positions.of(row.ack), "ACK dropped"),
+                // The sender's own, of the handshake for instance.
+                SegmentEvent::Dropped if row.len == 0 && row.flags & FIN == 0 => {
+                    mark(positions.of(row.seq), "ACK dropped");
+                }
                 SegmentEvent::Dropped => mark(positions.of(row.seq), "data dropped"),
                 SegmentEvent::Sent if !to_sender && row.len > 0 => {
                     let position = positions.of(row.seq);

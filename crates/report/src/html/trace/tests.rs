@@ -107,3 +107,31 @@ fn lines_hold_their_last_value_until_the_end() {
     );
     assert!(times.len() > 1, "one value alone would be no line");
 }
+
+#[test]
+fn a_late_flow_has_as_many_rates_as_an_early_one() {
+    let json = |run: &Run| {
+        let figures = figures(run, &run.flows[0]);
+        let figure = figures.iter().find(|figure| figure.plot == "received-rate").expect("it reads");
+        figure.to_json()["data"]["rates"].clone()
+    };
+    let (early, late) =
+        (traced("single-drop", &[]), traced("single-drop", &["flow=[{start='10000 s'}]", "horizon=4 h"]));
+    let (early, late) = (json(&early), json(&late));
+    assert_eq!(early["bit_per_s"], late["bit_per_s"]);
+    assert_eq!((&early["time_s"][0], &late["time_s"][0]), (&0.into(), &10_000.into()));
+}
+
+#[test]
+fn an_acknowledgment_of_the_sender_that_is_dropped_is_no_lost_data() {
+    let mut run = traced("single-drop", &[]);
+    let lost = marks(&Sequence::of(&run.flows[0], &run.segments), "data dropped");
+    let own = |row: &&mut farpath_run::SegmentRow| {
+        let (syn, fin, ack) = (2, 1, 16);
+        row.direction == "forward" && row.len == 0 && row.flags & (syn | fin | ack) == ack
+    };
+    let ack = run.segments.iter_mut().find(own).expect("of the handshake, or of the receiver's FIN");
+    ack.event = farpath_run::SegmentEvent::Dropped;
+    let sequence = Sequence::of(&run.flows[0], &run.segments);
+    assert_eq!((marks(&sequence, "ACK dropped"), marks(&sequence, "data dropped")), (1.0, lost));
+}
