@@ -1,7 +1,9 @@
 //! What a report says of an experiment.
 
+use farpath_engine::{jobs, provenance, simulate};
 use farpath_experiment::{Experiment, shipped_experiments};
-use farpath_report::html::asked;
+use farpath_report::html::{Traces, asked, run_page};
+use farpath_run::Engine;
 
 #[test]
 fn every_shipped_experiment_is_described_in_words() {
@@ -58,4 +60,18 @@ fn path_and_ends_are_said_with_their_numbers() {
         end("Transfer"),
         Some("4 flows of 1 MB each, opened by the sender, 1 of them in the reverse direction")
     );
+}
+
+#[test]
+fn a_page_says_which_runs_it_would_show_had_they_been_recorded() {
+    let file = shipped_experiments().into_iter().find(|file| file.name == "single-drop").expect("it ships");
+    let sweep = "sweep.transfer.size=['10 kB', '20 kB', '30 kB']".parse().expect("a change");
+    let experiment = Experiment::parse(file.text, file.name, &[sweep]).expect("good");
+    let point = &experiment.points()[0];
+    let run = simulate(point, 1, provenance(&experiment, point)).expect("simulated");
+    let keys = jobs(&experiment, &[Engine::Simulate]).into_iter().map(|job| job.key());
+    let mut traces = Traces::of(keys.collect());
+    traces.add(&run);
+    let html = run_page(&asked(&experiment, 3), &[run], &traces, true).render();
+    assert!(html.contains("One run in detail. Of 2 more there is no record: large transfers"));
 }

@@ -17,6 +17,10 @@ const POINTS: usize = 500;
 /// The most flows that the table of flows lists.
 const FLOWS: usize = 400;
 
+/// Why there is no trace of a run.
+const UNRECORDED: &str = "large transfers, or many of them, are recorded only where the experiment asks for it, by \
+                          `series` and `segments` of `[output]`.";
+
 /// Engines side by side, a row for each point that has runs. These come point by point.
 pub fn comparison(asked: &Asked, runs: &[Run]) -> ComparisonTable {
     let mut summaries = PointSummary::of_runs(runs).into_iter().peekable();
@@ -164,13 +168,14 @@ fn what_happened(asked: &Asked, traces: &Traces) -> Vec<Block> {
     let runs = traces.traces.len();
     let mut about = match runs {
         0 => {
-            let why = "No run recorded its series and segments. Large transfers do so only where the experiment asks \
-                       for it: `series` and `segments` of `[output]`.";
-            return vec![Block::Text(why.to_owned())];
+            return vec![Block::Text(format!("No run recorded its series and segments: {UNRECORDED}"))];
         }
         1 => "One run in detail.".to_owned(),
         n => format!("{n} runs in detail: of a point, the one with the first seed."),
     };
+    if runs < traces.wanted() {
+        about += &format!(" Of {} more there is no record: {UNRECORDED}", traces.wanted() - runs);
+    }
     if let Some(trace) = traces.traces.iter().find(|trace| trace.flows_in_all > trace.flows.len()) {
         about += &format!(" Of {} flows the first {} are shown.", trace.flows_in_all, trace.flows.len());
     }
