@@ -151,3 +151,15 @@ fn a_report_changes_nothing_for_machines() {
     let plain = run(&args);
     assert_eq!(run(&[&args[..], &["--report", report.to_str().expect("UTF-8")]].concat()), plain);
 }
+
+#[test]
+fn a_text_that_names_a_report_is_no_report() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let notes = folder.path().join("notes.txt");
+    fs::write(&notes, "To do: read the Farpath report").expect("written");
+    refused(
+        &["simulate", "single-drop", "--report", notes.to_str().expect("UTF-8")],
+        &["notes.txt", "no report"],
+    );
+    assert_eq!(fs::read_to_string(&notes).expect("still there"), "To do: read the Farpath report");
+}

@@ -82,9 +82,10 @@ impl Drop for ReportFile {
     }
 }
 
-/// Whether a file is a report: it says so at its beginning.
+/// Whether a file is a report: its head says what made it. Notes with this name in them are none.
 fn is_report(path: &Path) -> io::Result<bool> {
     let mut head = Vec::new();
     File::open(path)?.take(1024).read_to_end(&mut head)?;
-    Ok(String::from_utf8_lossy(&head).contains(GENERATOR))
+    let made_by = format!("<meta name=\"generator\" content=\"{GENERATOR}\">");
+    Ok(String::from_utf8_lossy(&head).contains(&made_by))
 }
