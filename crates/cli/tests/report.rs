@@ -163,3 +163,17 @@ fn a_text_that_names_a_report_is_no_report() {
     );
     assert_eq!(fs::read_to_string(&notes).expect("still there"), "To do: read the Farpath report");
 }
+
+#[test]
+fn the_report_of_the_folder_may_be_named_by_another_way_to_it() {
+    let (_folder, name) = results();
+    let other = Path::new(&name).join(".").join("report.html");
+    let (_, err, code) =
+        run(&["run", "single-drop", "--out", &name, "--report", other.to_str().expect("UTF-8")]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let files = fs::read_dir(&name).expect("a folder").map(|file| file.expect("a file").file_name());
+    let mut files: Vec<_> = files.map(|name| name.to_str().expect("UTF-8").to_owned()).collect();
+    files.sort();
+    let whole = ["flows.parquet", "provenance.json", "report.html", "segments.parquet", "series.parquet"];
+    assert_eq!(files, whole, "and nothing that is not");
+}

@@ -133,11 +133,16 @@ fn foreign_file(folder: &Path) -> io::Result<Option<String>> {
     }
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name().to_string_lossy().into_owned();
-        if !is_ours(&name) && name.strip_suffix(PARTIAL).unwrap_or(&name) != REPORT {
+        if !is_ours(&name) && !is_report(&name) {
             return Ok(Some(name));
         }
     }
     Ok(None)
+}
+
+/// Whether a file of this name is a report, or one that is being written: something of its own stands before the end.
+fn is_report(name: &str) -> bool {
+    name.strip_prefix(REPORT).is_some_and(|rest| rest.is_empty() || rest.ends_with(PARTIAL))
 }
 
 /// Whether a file of this name is one that an interrupted writer leaves.

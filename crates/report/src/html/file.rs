@@ -1,8 +1,10 @@
 //! Writes a report: under another name until it is whole, and over nothing but an earlier report.
 
-use std::fs::{self, File};
+use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
 /// Why a report cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +26,9 @@ pub enum ReportError {
     },
 }
 
+/// Ending of a report that is still being written.
+const PARTIAL: &str = ".partial";
+
 /// Stands in the head of every report.
 pub(super) const GENERATOR: &str = "Farpath report";
 
@@ -31,8 +36,7 @@ pub(super) const GENERATOR: &str = "Farpath report";
 #[derive(Debug)]
 pub struct ReportFile {
     path: PathBuf,
-    partial: PathBuf,
-    file: File,
+    partial: NamedTempFile,
 }
 
 /// Refuses a name under which there is something else than a report.
@@ -57,11 +61,17 @@ impl ReportFile {
         let path = path.into();
         may_write(&path)?;
         let write = |source| ReportError::Write { path: path.clone(), source };
-        let mut partial = path.clone().into_os_string();
-        partial.push(".partial");
-        let partial = PathBuf::from(partial);
-        let file = File::create(&partial).map_err(write)?;
-        Ok(ReportFile { path, partial, file })
+        let mut prefix = path.file_name().map_or_else(OsString::new, OsString::from);
+        prefix.push(".");
+        // A bare name is in the folder that is called nothing.
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut name = tempfile::Builder::new();
+        name.prefix(&prefix).suffix(PARTIAL);
+        // As any other file, and not for its owner alone.
+        #[cfg(unix)]
+        name.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let partial = name.tempfile_in(folder).map_err(write)?;
+        Ok(ReportFile { path, partial })
     }
 
     /// Writes it, and gives it its name.
@@ -69,16 +79,11 @@ impl ReportFile {
     /// # Errors
     /// The file takes no more, or not its name.
     pub fn finish(mut self, html: &str) -> Result<(), ReportError> {
-        let written = self.file.write_all(html.as_bytes()).and_then(|()| self.file.sync_all());
-        let renamed = written.and_then(|()| fs::rename(&self.partial, &self.path));
-        renamed.map_err(|source| ReportError::Write { path: self.path.clone(), source })
-    }
-}
-
-impl Drop for ReportFile {
-    fn drop(&mut self) {
-        // Finished, it has another name by now; else there is nothing to be done about a failure here.
-        let _ = fs::remove_file(&self.partial);
+        let written =
+            self.partial.write_all(html.as_bytes()).and_then(|()| self.partial.as_file().sync_all());
+        let ReportFile { path, partial } = self;
+        let renamed = written.and_then(|()| partial.persist(&path).map_err(|error| error.error));
+        renamed.map(drop).map_err(|source| ReportError::Write { path, source })
     }
 }
 
