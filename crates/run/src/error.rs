@@ -27,6 +27,12 @@ pub enum ResultsError {
         /// One of the files.
         found: String,
     },
+    /// Another writer has not ended.
+    #[error("{}: another run is writing results there; wait for it, or name another folder", path.display())]
+    Busy {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A run of another experiment was given.
     #[error("{}: results of one folder come from one experiment file, this run has another", path.display())]
     OtherExperiment {

@@ -26,10 +26,12 @@ pub const REPORT: &str = "report.html";
 ///
 /// [`append`](ResultsDir::append) adds runs, [`finish`](ResultsDir::finish) makes them readable. Results that were
 /// in the folder before stay readable until then, and stay for good where it is dropped without `finish`.
-/// A folder takes one writer at a time.
+/// A folder takes one writer at a time: of two each would take away what the other has written.
 #[derive(Debug)]
 pub struct ResultsDir {
     path: PathBuf,
+    // Held, and given back when it is closed, also by a process that is killed.
+    _lock: Option<File>,
     manifest: Manifest,
     tables: Vec<Sink>,
 }
@@ -44,11 +46,12 @@ impl ResultsDir {
         if let Some(found) = foreign_file(&path).map_err(not_writable)? {
             return Err(ResultsError::Occupied { path, found });
         }
+        let Ok(lock) = lock(&path) else { return Err(ResultsError::Busy { path }) };
         let flows = Sink::create(&path, Table::Flows).map_err(|error| match error {
             ResultsError::Write { source, .. } => not_writable(source),
             other => other,
         })?;
-        Ok(ResultsDir { path, manifest: Manifest::new(), tables: vec![flows] })
+        Ok(ResultsDir { path, _lock: lock, manifest: Manifest::new(), tables: vec![flows] })
     }
 
     /// Notes what was asked, for whoever shows the results.
@@ -117,6 +120,26 @@ impl ResultsDir {
         }
         fs::rename(&partial.0, &provenance).map_err(write_error(&provenance))
     }
+}
+
+/// Somebody else has locked the folder.
+struct Locked;
+
+/// Locks a folder, where its file system has locks; where it has none, one writer at a time is up to the user.
+#[cfg(unix)]
+fn lock(folder: &Path) -> Result<Option<File>, Locked> {
+    use rustix::fs::{FlockOperation, flock};
+    let Ok(file) = File::open(folder) else { return Ok(None) };
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(Locked),
+        Err(_) => Ok(None),
+    }
+}
+
+#[cfg(not(unix))]
+fn lock(_folder: &Path) -> Result<Option<File>, Locked> {
+    Ok(None)
 }
 
 /// Where a table stands.

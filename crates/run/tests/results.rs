@@ -93,7 +93,22 @@ fn earlier_results_survive_a_writer_that_did_not_finish() {
 fn killed_writers_leave_a_folder_that_is_named_incomplete_and_taken_again() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("flows.parquet.partial"), "PAR1").unwrap();
+    fs::write(folder.path().join("report.html.Xy12.partial"), "").unwrap();
     assert!(matches!(Results::read(folder.path()), Err(ResultsError::Incomplete { .. })));
+    write(folder.path(), &small_experiment(), true);
+    assert_eq!(Results::read(folder.path()).unwrap().runs().unwrap(), small_experiment());
+}
+
+#[test]
+#[cfg(unix)]
+fn a_second_writer_is_refused_until_the_first_has_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut first = ResultsDir::create(folder.path()).unwrap();
+    let refused = ResultsDir::create(folder.path()).unwrap_err();
+    assert!(refused.to_string().contains("another run is writing results there"), "{refused}");
+    first.append(&run(9, Engine::Simulate, Some(1), vec![flow(50.0)])).unwrap();
+    first.finish(true).unwrap();
+    assert_eq!(Results::read(folder.path()).unwrap().runs().unwrap().len(), 1, "the first lost nothing");
     write(folder.path(), &small_experiment(), true);
     assert_eq!(Results::read(folder.path()).unwrap().runs().unwrap(), small_experiment());
 }
