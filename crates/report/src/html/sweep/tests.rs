@@ -56,3 +56,10 @@ fn an_interval_that_reaches_zero_is_cut_where_it_is_drawn_but_said_in_full() {
     assert!((high[1] - mean[1] - half[1]).abs() < 1e-6, "{high:?}");
     assert!(figure.caption.contains("cut off"), "{}", figure.caption);
 }
+
+#[test]
+fn a_legend_has_one_order_whoever_has_the_first_mark() {
+    let mark = |who| Mark { point: "0 %", who, value: 1.0, interval: None };
+    let marks = [mark("simulated"), mark("predicted"), mark("simulated"), mark("published")];
+    assert_eq!(who(&marks), Value::from(vec!["published", "predicted", "simulated"]));
+}
