@@ -171,7 +171,8 @@ pub struct ExplainArgs {
 pub struct CommonArgs {
     #[command(flatten)]
     pub source: SourceArgs,
-    /// Write the result tables into this folder, as Parquet, and a report of them as HTML
+    /// Write the result tables into this folder, as Parquet, with traces of some runs, and a report of
+    /// them as HTML
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Write a report with figures into this file: HTML that needs no network
