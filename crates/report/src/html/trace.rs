@@ -186,7 +186,10 @@ fn queue(series: &[SeriesRow]) -> Option<Figure> {
     Some(Figure {
         plot: "queue",
         title: "Queue".to_owned(),
-        caption: format!("The longest queue on the path, in the direction of the data.{thinned}"),
+        caption: format!(
+            "The longest queue on the path, in the direction of the data, as it was just after the last packet came to \
+             it: where none comes, the level stays while the queue empties.{thinned}"
+        ),
         set: Vec::new(),
         data: vec![("queue", columns)],
     })
