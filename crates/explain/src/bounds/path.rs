@@ -1,0 +1,200 @@
+//! What the path does: it loses, reorders, queues and sends.
+
+use super::{Reason, rtt_number};
+use crate::bounds::BoundId;
+use crate::facts::Facts;
+use crate::{Number, Unit};
+use farpath_model::pftk::Pftk;
+use farpath_model::{epochs, mathis};
+use farpath_path::{Direction, ElementKind, MarkThreshold, QueueLimit};
+use farpath_tcp::config::{AvoidanceGrowth, CongestionControlKind};
+use farpath_units::Duration;
+
+pub(super) fn loss(facts: &Facts<'_>) -> Option<Reason> {
+    let (data, acks) = (facts.view.data_loss.fraction(), facts.view.ack_loss.fraction());
+    let listed = facts.scenario.path.iter().any(|element| match &element.kind {
+        ElementKind::Listed { packets, .. } => Direction::BOTH.iter().any(|&way| !packets[way].is_empty()),
+        _ => false,
+    });
+    if data == 0.0 && acks == 0.0 && !listed {
+        return None;
+    }
+    // Growth that counts bytes does not slow down with delayed ACKs.
+    let every = match facts.sender().congestion.avoidance {
+        AvoidanceGrowth::PerByte | AvoidanceGrowth::AllAcked => 1,
+        AvoidanceGrowth::PerAck | AvoidanceGrowth::PerAckRounded => facts.ack_every(),
+    };
+    let round = facts.rtt;
+    let timeout = facts.sender().rto.timeout(round, Duration::ZERO);
+    let pftk = Pftk {
+        mss: facts.segment(),
+        rtt: round,
+        t0: timeout,
+        loss_event_rate: facts.view.data_loss,
+        ack_every: every,
+        wmax: None,
+    };
+    let reno = (data > 0.0).then(|| mathis::constant(every).ok()).flatten().map(|c| c / data.sqrt());
+    // Where CUBIC's own window is the smaller, it runs as Reno does (RFC 9438 section 4.3).
+    let cubic = (facts.sender().congestion.control == CongestionControlKind::Cubic && data > 0.0)
+        .then(|| epochs::cubic_mean_window(round, facts.view.data_loss))
+        .filter(|&cubic| reno.is_some_and(|reno| cubic > reno));
+    let mean = cubic.or(reno);
+    let allows = match cubic {
+        Some(window) => Some(window * facts.segment().0 as f64 * 8.0 / round.as_secs_f64()),
+        None if data > 0.0 => pftk.goodput().ok().map(|allows| allows.value.bytes_per_s() * 8.0),
+        None => None,
+    };
+    let (controller, law, source) = match cubic {
+        Some(_) => ("CUBIC", "mean window of CUBIC", "RFC 9438 section 5.1, evenly spaced losses"),
+        None => (
+            "Reno",
+            "mean window by the square-root law",
+            "Padhye et al. 1998 without a receive window (docs/models/pftk.md); Mathis et al. 1997 for the window",
+        ),
+    };
+    let mut numbers = vec![
+        Number::new("loss of data", data, Unit::Share),
+        Number::new("loss of ACKs", acks, Unit::Share),
+        rtt_number(facts),
+        Number::new("retransmission timeout", timeout.as_secs_f64(), Unit::Seconds),
+    ];
+    numbers.extend(mean.map(|mean| Number::new(law, mean, Unit::Segments)));
+    let window = match (mean, facts.bdp) {
+        (Some(mean), Some(bdp)) => format!(
+            ": {controller}'s window comes to {mean:.1} segments on average; {:.0} fill the path",
+            bdp.0 as f64 / facts.segment().0 as f64
+        ),
+        (Some(mean), None) => format!(": {controller}'s window comes to {mean:.1} segments on average"),
+        (None, _) => String::new(),
+    };
+    Some(Reason {
+        id: BoundId::Loss,
+        allows_bit_per_s: allows,
+        numbers,
+        why: match (data > 0.0, listed) {
+            (true, _) => format!("one data packet in {:.0} is lost{window}", 1.0 / data),
+            (false, true) => "listed packets are lost".to_owned(),
+            (false, false) => format!("one ACK in {:.0} is lost", 1.0 / acks),
+        },
+        source,
+    })
+}
+
+pub(super) fn reordering(facts: &Facts<'_>) -> Option<Reason> {
+    let threshold = facts.sender().recovery.dup_ack_threshold;
+    let (share, extra) = facts.scenario.path.iter().find_map(|element| match &element.kind {
+        ElementKind::Reorder { share, extra_delay } => Some((share[facts.data].fraction(), *extra_delay)),
+        _ => None,
+    })?;
+    Some(Reason {
+        id: BoundId::Reordering,
+        allows_bit_per_s: None,
+        numbers: vec![
+            Number::new("share held back", share, Unit::Share),
+            Number::new("held back for", extra.as_secs_f64(), Unit::Seconds),
+        ],
+        why: format!("{threshold} segments that overtake another one are taken for its loss"),
+        source: "RFC 5681 section 3.2; RFC 4737",
+    })
+}
+
+/// Utilization of a link by one Reno flow whose window saws between half of what path and queue hold and all of it.
+///
+/// With C the bandwidth-delay product and B the queue, in segments, a cycle carries 3/8 (C+B)^2 segments. Below C a round
+/// takes one round trip, above it W/C of one, so that it lasts `C (C-B)/2 + ((C+B)^2 - C^2)/2` sending times of a segment
+/// for B < C. 3/4 without a queue, 1 from one bandwidth-delay product on.
+pub fn reno_utilization(bdp: f64, queue: f64) -> f64 {
+    if queue >= bdp || bdp <= 0.0 {
+        return 1.0;
+    }
+    let top = bdp + queue;
+    let carried = 0.375 * top * top;
+    let lasts = bdp * (bdp - queue) / 2.0 + (top * top - bdp * bdp) / 2.0;
+    (carried / lasts).min(1.0)
+}
+
+pub(super) fn queue(facts: &Facts<'_>) -> Option<Reason> {
+    let limited = facts.scenario.path.iter().any(|element| match &element.kind {
+        ElementKind::Link { queue, mark, .. } => Direction::BOTH
+            .iter()
+            .any(|&way| queue[way] != QueueLimit::Unlimited || mark[way] != MarkThreshold::Never),
+        _ => false,
+    });
+    let (queue, bdp) = (facts.view.queue, facts.bdp_packets);
+    let (Some(queue), Some(bdp), true) = (queue, bdp, limited) else { return None };
+    let share = queue.0 as f64 / bdp.0.max(1) as f64;
+    let reaches = facts.capacity().is_some_and(|capacity| facts.window > capacity);
+    let used = if reaches { reno_utilization(bdp.0 as f64, queue.0 as f64) } else { 1.0 };
+    let why = if reaches {
+        format!(
+            "the queue holds {share:.2} bandwidth-delay products and the window may pass what path and queue hold: \
+             what overflows is lost, and Reno's window halves; that keeps {:.0} % of the link busy",
+            used * 100.0
+        )
+    } else {
+        format!("the queue holds {share:.2} bandwidth-delay products; the window cannot fill path and queue")
+    };
+    Some(Reason {
+        id: BoundId::Queue,
+        allows_bit_per_s: facts.rate_of_link().map(|rate| rate * used),
+        numbers: vec![
+            Number::new("queue", queue.0 as f64, Unit::Bytes),
+            Number::new("bandwidth-delay product, packets", bdp.0 as f64, Unit::Bytes),
+            Number::new("utilization of Reno", used, Unit::Share),
+        ],
+        why,
+        source: "Reno's sawtooth between (C+B)/2 and C+B (docs/explain.md); Villamizar and Song 1994 for one BDP",
+    })
+}
+
+pub(super) fn link(facts: &Facts<'_>) -> Option<Reason> {
+    let name = facts.bottleneck.as_ref()?;
+    let rate = facts.rate_of_link()?;
+    let hop = facts.view.path.forward.iter().min_by_key(|hop| hop.rate)?;
+    let frame = hop.frame(facts.segment() + facts.view.path.headers);
+    let share = facts.segment().0 as f64 / frame.0 as f64;
+    Some(Reason {
+        id: BoundId::Link,
+        allows_bit_per_s: Some(rate),
+        numbers: vec![
+            Number::new("link rate", hop.rate.bit_per_s() as f64, Unit::BitPerS),
+            Number::new("payload share of a frame", share, Unit::Share),
+        ],
+        why: format!("`{name}` carries {}, of which {:.1} % is payload", hop.rate, share * 100.0),
+        source: "mss / (mss + overhead) x rate (docs/models/overhead.md)",
+    })
+}
+
+pub(super) fn ack_link(facts: &Facts<'_>) -> Option<Reason> {
+    facts.bottleneck.as_ref()?;
+    let every = facts.ack_every();
+    let headers = facts.view.path.headers;
+    let hop = facts.view.path.reverse.iter().min_by_key(|hop| hop.rate)?;
+    let each = hop.rate.time_to_send(hop.frame(headers)).as_secs_f64();
+    let rate = (every * facts.segment().0) as f64 * 8.0 / each.max(1e-12);
+    Some(Reason {
+        id: BoundId::AckLink,
+        allows_bit_per_s: Some(rate),
+        numbers: vec![
+            Number::new("slowest link of the ACKs", hop.rate.bit_per_s() as f64, Unit::BitPerS),
+            Number::new("segments per ACK", every as f64, Unit::Count),
+        ],
+        why: format!("ACKs return over {}, each for {every} segments", hop.rate),
+        source: "RFC 3449 section 2.1: normalized bandwidth ratio",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Appenzeller, Keslassy, McKeown 2004, section 2: three quarters without a queue, all of it from one BDP on.
+    #[test]
+    fn reno_uses_three_quarters_of_a_link_without_a_queue() {
+        assert!((reno_utilization(100.0, 0.0) - 0.75).abs() < 1e-12);
+        assert_eq!(reno_utilization(100.0, 100.0), 1.0);
+        assert!((reno_utilization(100.0, 10.0) - 0.8176).abs() < 5e-4, "{}", reno_utilization(100.0, 10.0));
+        assert!(reno_utilization(100.0, 99.0) < 1.0);
+    }
+}

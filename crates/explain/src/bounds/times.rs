@@ -1,0 +1,104 @@
+//! Time that is not spent at a rate: timers, withheld ACKs, opening, growing.
+
+use super::{Reason, rtt_number};
+use crate::bounds::BoundId;
+use crate::facts::Facts;
+use crate::measure::Observed;
+use crate::{Number, Unit};
+use farpath_model::slow_start::SlowStart;
+use farpath_tcp::config::SlowStartGrowth;
+use farpath_units::Duration;
+
+pub(super) fn timers(facts: &Facts<'_>, base: &Observed) -> Reason {
+    let rto = &facts.sender().rto;
+    let timeout = rto.timeout(facts.rtt, Duration::ZERO);
+    let fitting = facts.fitting_rto();
+    let waited = base.waited_for_timer_s;
+    Reason {
+        id: BoundId::Timers,
+        allows_bit_per_s: None,
+        numbers: vec![
+            Number::new("timeouts", base.timeouts, Unit::Count),
+            Number::new("time spent waiting for them", waited, Unit::Seconds),
+            Number::new("retransmission timeout at a steady RTT", timeout.as_secs_f64(), Unit::Seconds),
+            Number::new("timeout that fits the path", fitting.as_secs_f64(), Unit::Seconds),
+            Number::new("initial timeout", rto.initial.as_secs_f64(), Unit::Seconds),
+        ],
+        why: format!(
+            "{:.1} timeouts, {waited:.2} s of silence before them; the timeout is {timeout:.3} at a steady round trip of \
+             {:.3}, where {fitting:.3} would fit (RTT, ACK delay and an eighth)",
+            base.timeouts, facts.rtt
+        ),
+        source: "RFC 6298 sections 2 and 5; the silence is measured in the simulation",
+    }
+}
+
+pub(super) fn delayed_ack(facts: &Facts<'_>) -> Option<Reason> {
+    let every = facts.ack_every();
+    if every < 2 {
+        return None;
+    }
+    let delay = facts.ack_delay();
+    let growth = match facts.sender().congestion.slow_start {
+        SlowStartGrowth::TwoSegments | SlowStartGrowth::AllAcked => "",
+        _ => "slow start grows by half in place of doubling, and ",
+    };
+    Some(Reason {
+        id: BoundId::DelayedAck,
+        allows_bit_per_s: None,
+        numbers: vec![
+            Number::new("segments per ACK", every as f64, Unit::Count),
+            Number::new("longest wait", delay.as_secs_f64(), Unit::Seconds),
+        ],
+        why: format!(
+            "every {every} segments are acknowledged, a lone one after {delay}: {growth}an odd segment waits"
+        ),
+        source: "RFC 1122 section 4.2.3.2; RFC 5681 section 4.2",
+    })
+}
+
+pub(super) fn handshake(facts: &Facts<'_>, base: &Observed) -> Reason {
+    let (end, opener) = facts.opener();
+    let rtt = facts.view.handshake_rtt;
+    let rounds = if end == "sender" { 1.0 } else { 1.5 };
+    let mut numbers = vec![
+        Number::new("round trip without data", rtt.as_secs_f64(), Unit::Seconds),
+        Number::new("round trips until data may leave", rounds, Unit::Count),
+        Number::new("initial timeout", opener.rto.initial.as_secs_f64(), Unit::Seconds),
+        Number::new("SYNs", base.syns, Unit::Count),
+    ];
+    numbers.extend(base.connect_time_s.map(|time| Number::new("connect time", time, Unit::Seconds)));
+    Reason {
+        id: BoundId::Handshake,
+        allows_bit_per_s: None,
+        numbers,
+        why: format!(
+            "the {end} opens: data may leave after {rounds} round trips of {rtt:.3}, and a lost SYN waits for {}",
+            opener.rto.initial
+        ),
+        source: "RFC 9293 section 3.5; the connect time is measured in the simulation",
+    }
+}
+
+pub(super) fn slow_start(facts: &Facts<'_>) -> Reason {
+    let congestion = &facts.sender().congestion;
+    let full = facts.bdp.map_or(facts.window, |bdp| bdp.min(facts.window)).min(facts.size());
+    let segments = full.0.div_ceil(facts.segment().0).max(1);
+    let start = SlowStart { initial_window: congestion.initial_window.into(), ack_every: facts.ack_every() };
+    let rounds = start.rounds_to(segments).map_or(0.0, |rounds| rounds.value);
+    Reason {
+        id: BoundId::SlowStart,
+        allows_bit_per_s: None,
+        numbers: vec![
+            Number::new("initial window", congestion.initial_window.into(), Unit::Segments),
+            Number::new("full window", segments as f64, Unit::Segments),
+            Number::new("rounds until it is full", rounds, Unit::Count),
+            rtt_number(facts),
+        ],
+        why: format!(
+            "from {} segments it takes {rounds:.1} rounds of {:.3} until {segments} fill the path, the window or the file",
+            congestion.initial_window, facts.rtt
+        ),
+        source: "RFC 5681 section 3.1 (docs/models/slow-start.md)",
+    }
+}
