@@ -7,7 +7,7 @@ mod windows;
 pub use path::reno_utilization;
 
 use crate::facts::Facts;
-use crate::lift::without;
+use crate::lift::{with_room_for_a_full_burst, without};
 use crate::measure::{Bench, Observed, Spread};
 use crate::{ExplainError, Number, Unit};
 use farpath_experiment::Scenario;
@@ -141,9 +141,10 @@ pub(crate) fn bounds(
 /// What is compared with what for the cost of a bound.
 fn counterfactual(scenario: &Scenario, id: BoundId) -> (Scenario, Scenario) {
     match id {
-        // A full first burst needs room in the queue, which must not count as the gain.
         BoundId::SlowStart => {
-            (without(scenario, &[BoundId::Queue]), without(scenario, &[BoundId::SlowStart]))
+            let roomy = with_room_for_a_full_burst(scenario);
+            let at_once = without(&roomy, &[BoundId::SlowStart]);
+            (roomy, at_once)
         }
         _ => (scenario.clone(), without(scenario, &[id])),
     }

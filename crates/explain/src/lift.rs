@@ -5,7 +5,7 @@ use crate::facts::{Facts, LARGEST_WINDOW};
 use farpath_experiment::Scenario;
 use farpath_path::{Direction, ElementKind, MarkThreshold, PerDirection, QueueLimit};
 use farpath_tcp::config::{Config, RtoFloor, RttSampling};
-use farpath_units::{Ber, Duration, Probability, Rate};
+use farpath_units::{Ber, Bytes, Duration, Probability, Rate};
 
 /// A link that is lifted is so many times as fast: its share of the time is then below what is printed.
 const FASTER: u64 = 1000;
@@ -85,17 +85,49 @@ fn no_loss(kind: &mut ElementKind) {
     }
 }
 
+/// Segments of the window that fills the path, or of the receive window where that is less.
+fn full_window(facts: &Facts<'_>) -> u64 {
+    let full = facts.bdp.map_or(facts.window, |bdp| bdp.min(facts.window));
+    let initial = facts.sender().congestion.initial_window;
+    full.0.div_ceil(facts.segment().0).max(initial.into())
+}
+
 /// Begins with the window that fills the path, and goes on from there as after slow start.
 fn start_at_full_window(scenario: &mut Scenario, was: &Scenario) {
     let facts = Facts::new(was);
-    let segment = facts.segment();
-    let full = facts.bdp.map_or(facts.window, |bdp| bdp.min(facts.window));
-    let segments = full.0.div_ceil(segment.0).max(was.sender.config.congestion.initial_window.into());
+    let segments = full_window(&facts);
     let congestion = &mut scenario.sender.config.congestion;
     congestion.initial_window = u32::try_from(segments).unwrap_or(u32::MAX);
     congestion.one_segment_after_syn_loss = false;
-    let ssthresh = farpath_units::Bytes(segments.saturating_mul(segment.0));
+    let ssthresh = Bytes(segments.saturating_mul(facts.segment().0));
     congestion.initial_ssthresh = Some(congestion.initial_ssthresh.map_or(ssthresh, |was| was.min(ssthresh)));
+}
+
+/// `scenario` with queues that take a full window sent at once, unmarked: without that room a start at the full window
+/// loses what slow start would not have, and with more of it slow start overflows nothing.
+pub(crate) fn with_room_for_a_full_burst(scenario: &Scenario) -> Scenario {
+    let facts = Facts::new(scenario);
+    let packets = full_window(&facts);
+    let bytes = Bytes(packets.saturating_mul((facts.segment() + facts.view.path.headers).0));
+    let data = facts.data;
+    let mut roomy = scenario.clone();
+    for element in &mut roomy.path {
+        if let ElementKind::Link { queue, mark, .. } = &mut element.kind {
+            queue[data] = match queue[data] {
+                QueueLimit::Unlimited => QueueLimit::Unlimited,
+                QueueLimit::Bytes(limit) => QueueLimit::Bytes(limit.max(bytes)),
+                QueueLimit::Packets(limit) => QueueLimit::Packets(limit.max(packets)),
+            };
+            mark[data] = match mark[data] {
+                MarkThreshold::Bytes(threshold) => MarkThreshold::Bytes(threshold.max(bytes)),
+                MarkThreshold::Packets(threshold) => MarkThreshold::Packets(threshold.max(packets)),
+                // A full window waits for a round trip at the slowest link.
+                MarkThreshold::Delay(threshold) => MarkThreshold::Delay(threshold.max(facts.rtt)),
+                MarkThreshold::Never => MarkThreshold::Never,
+            };
+        }
+    }
+    roomy
 }
 
 /// Timers as short as the path lets them be.

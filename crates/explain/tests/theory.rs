@@ -264,3 +264,18 @@ fn an_overflowing_queue_is_offered_its_remedies() {
     let best = explanation.remedies[0].simulated_speed_up.expect("both complete");
     assert!(all > best, "{all} {best}");
 }
+
+/// What slow start costs has nothing to do with a queue that a full first burst would overflow.
+#[test]
+fn slow_start_costs_the_same_before_a_short_queue() {
+    let cost = |queue: &str| {
+        let window = "receiver.receive.buffer=240 kB";
+        let explanation = explained(&wide(&[window, queue, "transfer.size=2 MB"]), ONE);
+        let bound = explanation.bounds.iter().find(|bound| bound.id == BoundId::SlowStart);
+        bound.expect("it is there").lost_s.expect("it completes").mean
+    };
+    let (short, long) = (cost("path.link.queue=20 kB"), cost("path.link.queue=1 MB"));
+    assert_eq!(short, long);
+    // From 3 segments to 164 in rounds of 0.2 s, while the path would carry a full window in each.
+    assert!((0.5..3.0).contains(&long), "{long}");
+}
