@@ -59,6 +59,12 @@ pub struct Observed {
     /// The transfer time of each run, for paired differences.
     #[serde(skip)]
     pub(crate) times: Vec<Option<f64>>,
+    /// Share of the flows that completed in each run.
+    #[serde(skip)]
+    pub(crate) completions: Vec<f64>,
+    /// Bytes read per second in each run, in bit/s, nothing for a connection that was given up.
+    #[serde(skip)]
+    pub(crate) paces: Vec<f64>,
     /// What a flow's end is called where the outcome does not say.
     #[serde(skip)]
     pub(crate) details: Vec<String>,
@@ -75,7 +81,8 @@ impl Observed {
         Spread::of(differences?)
     }
 
-    /// How many times as fast `other` is: by transfer times where all completed, else by bytes read per second.
+    /// How many times as fast `other` is: by transfer times where all completed, else by bytes read per second, nothing
+    /// for a connection that was given up.
     pub(crate) fn speed_up_of(&self, other: &Observed) -> Option<f64> {
         if self.completed == 1.0
             && other.completed == 1.0
@@ -83,18 +90,28 @@ impl Observed {
         {
             return (there.mean > 0.0).then(|| here.mean / there.mean);
         }
-        (self.rate_bit_per_s > 0.0).then(|| other.rate_bit_per_s / self.rate_bit_per_s)
+        let [here, there] = [self, other].map(|observed| observed.paces.iter().sum::<f64>());
+        (here > 0.0).then(|| there / here)
     }
 
-    /// Whether `other` is better by `share` of the time and by more than chance, or brings more flows to their end.
+    /// Whether by more than chance `other` brings more flows to their end or, where it brings as many, is better by
+    /// `share` of the time.
     pub(crate) fn is_beaten_by(&self, other: &Observed, share: f64) -> bool {
-        if self.completed != other.completed {
-            return other.completed > self.completed;
+        // A single run is certain of everything, and of no difference too.
+        let more = |here: &[f64], there: &[f64]| {
+            Spread::of(here.iter().zip(there).map(|(here, there)| there - here))
+                .filter(|gain| gain.mean != 0.0 && gain.is_certain())
+        };
+        if let Some(rescued) = more(&self.completions, &other.completions) {
+            return rescued.mean > 0.0;
         }
-        match (self.gain_of(other), self.transfer_time_s) {
-            (Some(gain), Some(time)) => gain.mean > share * time.mean && gain.is_certain(),
-            _ => other.rate_bit_per_s > self.rate_bit_per_s * (1.0 + share),
+        if let (Some(gain), Some(time)) = (self.gain_of(other), self.transfer_time_s) {
+            return gain.mean > share * time.mean && gain.is_certain();
         }
+        let before = Spread::of(self.paces.iter().copied());
+        more(&self.paces, &other.paces)
+            .zip(before)
+            .is_some_and(|(gain, before)| gain.mean > share * before.mean)
     }
 }
 
@@ -210,13 +227,32 @@ fn summary(samples: &[Sample]) -> Observed {
         let time = flow.ended_at?.saturating_since(flow.start).as_secs_f64();
         (time > 0.0).then(|| flow.bytes_read.bits() as f64 / time)
     };
+    let pace = |flow: &&farpath_run::FlowRow| match flow.outcome {
+        Outcome::Aborted | Outcome::ConnectTimedOut => 0.0,
+        Outcome::Completed | Outcome::Horizon => rate(flow).unwrap_or(0.0),
+    };
+    let paces: Vec<f64> = samples
+        .iter()
+        .map(|sample| {
+            let flows = &sample.run.flows;
+            flows.iter().map(|flow| pace(&flow)).sum::<f64>() / flows.len().max(1) as f64
+        })
+        .collect();
+    let completed = |flow: &&&farpath_run::FlowRow| flow.outcome == Outcome::Completed;
+    let completions = samples
+        .iter()
+        .map(|sample| {
+            let flows = &sample.run.flows;
+            flows.iter().filter(|flow| completed(&flow)).count() as f64 / flows.len().max(1) as f64
+        })
+        .collect();
     let overflow = |flow: &farpath_run::FlowRow| {
         let drops = flow.drops_by_cause.iter().find(|(cause, _)| cause.contains("overflow"));
         Some(drops.map_or(0.0, |(_, drops)| *drops as f64))
     };
     Observed {
         runs: samples.len() as u64,
-        completed: flows.iter().filter(|flow| flow.outcome == Outcome::Completed).count() as f64 / count,
+        completed: flows.iter().filter(completed).count() as f64 / count,
         outcomes,
         transfer_time_s: Spread::of(times.iter().flatten().copied()),
         rate_bit_per_s: mean(flows.iter().map(|flow| rate(flow)).collect()),
@@ -230,6 +266,8 @@ fn summary(samples: &[Sample]) -> Observed {
         overflow_drops: mean(flows.iter().map(|flow| overflow(flow)).collect()),
         syns: mean(flows.iter().map(|flow| flow.syns).collect()),
         times,
+        paces,
+        completions,
         details,
     }
 }
@@ -267,5 +305,51 @@ impl Observer for Waits {
             let since = if flow.last == now { flow.before } else { flow.last };
             flow.waited_s += now.saturating_since(since).as_secs_f64();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs with these transfer times in s, 0 for one that was given up after it read something.
+    fn runs(times: &[f64]) -> Observed {
+        let done = |time: &f64| *time > 0.0;
+        Observed {
+            runs: times.len() as u64,
+            outcomes: BTreeMap::new(),
+            completed: times.iter().filter(|time| done(time)).count() as f64 / times.len() as f64,
+            transfer_time_s: Spread::of(times.iter().copied().filter(done)),
+            rate_bit_per_s: 1.0,
+            connect_time_s: None,
+            timeouts: 0.0,
+            waited_for_timer_s: 0.0,
+            retransmissions: 0.0,
+            overflow_drops: 0.0,
+            times: times.iter().map(|time| done(time).then_some(*time)).collect(),
+            paces: times.iter().map(|time| if done(time) { 1.0 / time } else { 0.0 }).collect(),
+            completions: times.iter().map(|time| f64::from(u8::from(done(time)))).collect(),
+            details: Vec::new(),
+            syns: 1.0,
+        }
+    }
+
+    #[test]
+    fn a_gain_by_chance_is_none() {
+        let steady = runs(&[10.0; 4]);
+        assert!(steady.is_beaten_by(&runs(&[9.0; 4]), 0.01));
+        assert!(!steady.is_beaten_by(&runs(&[9.95; 4]), 0.01), "too little");
+        assert!(!steady.is_beaten_by(&runs(&[2.0, 16.0, 2.0, 18.0]), 0.01), "by chance");
+        // One run of four ends otherwise: chance too, and so is the pace that comes of it.
+        let most = runs(&[10.0, 10.0, 10.0, 0.0]);
+        assert!(!most.is_beaten_by(&steady, 0.01) && !steady.is_beaten_by(&most, 0.01));
+    }
+
+    #[test]
+    fn what_is_given_up_later_is_no_gain() {
+        let (none, all) = (runs(&[0.0; 4]), runs(&[10.0; 4]));
+        assert!(none.is_beaten_by(&all, 0.01));
+        assert!(!none.is_beaten_by(&runs(&[0.0; 4]), 0.01));
+        assert_eq!(none.speed_up_of(&all), None);
     }
 }
