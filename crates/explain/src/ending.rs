@@ -1,7 +1,7 @@
 //! Transfers that did not complete: which timer or budget ended them, and what would have been needed.
 
 use crate::facts::{Facts, patience, rounded_up};
-use crate::measure::Observed;
+use crate::measure::{Observed, Unfinished};
 use farpath_run::Outcome;
 use farpath_units::Duration;
 use serde::Serialize;
@@ -37,8 +37,12 @@ fn connect_timed_out(facts: &Facts<'_>) -> (String, String) {
     let attempts = opener.handshake.syn_attempts.unwrap_or(u32::MAX);
     let budget = patience(opener.rto.initial, opener.rto.max, attempts, opener.handshake.syn_linear_timeouts);
     let rtt = facts.view.handshake_rtt;
+    let linear = match opener.handshake.syn_linear_timeouts {
+        0 => String::new(),
+        linear => format!(" for the first {}", linear + 1),
+    };
     let because = format!(
-        "the {end} sent {attempts} SYNs, the first wait {}, doubling up to {}, and gave up after {budget:.3}",
+        "the {end} sent {attempts} SYNs, the wait {}{linear}, then doubling up to {}, and gave up after {budget:.3}",
         opener.rto.initial, opener.rto.max
     );
     let needed = if budget < rtt {
@@ -87,17 +91,37 @@ fn aborted(facts: &Facts<'_>, base: &Observed) -> (String, String) {
 
 fn horizon(facts: &Facts<'_>, base: &Observed) -> (String, String) {
     let horizon = facts.scenario.horizon;
-    let rate = base.rate_bit_per_s;
-    let whole = facts.size().bits() as f64;
+    let unfinished = &base.unfinished;
+    let (end, listener) = facts.listener();
+    let attempts = listener.handshake.synack_attempts.unwrap_or(u32::MAX);
+    let patience = patience(listener.rto.initial, listener.rto.max, attempts.min(LONG), 0);
+    if unfinished.iter().all(|flow| !flow.open) && attempts < LONG && patience < horizon {
+        return (
+            format!(
+                "virtual time ended at {horizon} and the connection never opened at the {end}: it gave up after \
+                 {attempts} SYN/ACKs in {patience:.3}, while the other end took the connection as open and waited"
+            ),
+            format!(
+                "more SYN/ACKs ({end}.handshake.synack_attempts), or a request: its retransmissions open the \
+                 connection (transfer.request)"
+            ),
+        );
+    }
+    let mean =
+        |of: fn(&Unfinished) -> f64| unfinished.iter().map(of).sum::<f64>() / unfinished.len().max(1) as f64;
     let because = format!(
-        "virtual time ended at {horizon}; by then flows had read {:.1} % of their bytes on average",
-        (rate * horizon.as_secs_f64() / whole * 100.0).min(100.0)
+        "virtual time ended at {horizon}; by then these flows had read {:.1} % of their bytes on average",
+        mean(|flow| flow.read) * 100.0
     );
-    let needed = if rate > 0.0 {
-        let time = rounded_up(Duration::from_secs_f64(whole / rate));
+    let pace = mean(|flow| flow.read / flow.ran_s.max(1e-9));
+    let needed = if pace > 0.0 {
+        let time = rounded_up(Duration::from_secs_f64(1.0 / pace));
         format!("at this pace about {time}: a longer horizon, or what makes it faster")
     } else {
         "nothing was read: a longer horizon alone may not help; see the traps".to_owned()
     };
     (because, needed)
 }
+
+/// Attempts without end, as good as.
+const LONG: u32 = 10_000;

@@ -33,6 +33,17 @@ impl Spread {
     }
 }
 
+/// A flow that was not over when the horizon came.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Unfinished {
+    /// Share of its bytes that were read.
+    pub read: f64,
+    /// For how long it ran, in s.
+    pub ran_s: f64,
+    /// The sender's end of the connection was open.
+    pub open: bool,
+}
+
 /// What simulation says of one variant.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Observed {
@@ -68,6 +79,9 @@ pub struct Observed {
     /// What a flow's end is called where the outcome does not say.
     #[serde(skip)]
     pub(crate) details: Vec<String>,
+    /// Flows that the horizon ended.
+    #[serde(skip)]
+    pub(crate) unfinished: Vec<Unfinished>,
     /// SYNs of the opener, per flow.
     #[serde(skip)]
     pub(crate) syns: f64,
@@ -246,6 +260,15 @@ fn summary(samples: &[Sample]) -> Observed {
             flows.iter().filter(|flow| completed(&flow)).count() as f64 / flows.len().max(1) as f64
         })
         .collect();
+    let unfinished = flows
+        .iter()
+        .filter(|flow| flow.outcome == Outcome::Horizon)
+        .filter_map(|flow| {
+            let ran_s = flow.ended_at?.saturating_since(flow.start).as_secs_f64();
+            let read = flow.bytes_read.0 as f64 / flow.bytes.0.max(1) as f64;
+            Some(Unfinished { read, ran_s, open: flow.connect_time.is_some() })
+        })
+        .collect();
     let overflow = |flow: &farpath_run::FlowRow| {
         let drops = flow.drops_by_cause.iter().find(|(cause, _)| cause.contains("overflow"));
         Some(drops.map_or(0.0, |(_, drops)| *drops as f64))
@@ -266,6 +289,7 @@ fn summary(samples: &[Sample]) -> Observed {
         overflow_drops: mean(flows.iter().map(|flow| overflow(flow)).collect()),
         syns: mean(flows.iter().map(|flow| flow.syns).collect()),
         times,
+        unfinished,
         paces,
         completions,
         details,
@@ -330,6 +354,7 @@ mod tests {
             paces: times.iter().map(|time| if done(time) { 1.0 / time } else { 0.0 }).collect(),
             completions: times.iter().map(|time| f64::from(u8::from(done(time)))).collect(),
             details: Vec::new(),
+            unfinished: Vec::new(),
             syns: 1.0,
         }
     }

@@ -66,6 +66,7 @@ pub(crate) fn of(facts: &Facts<'_>) -> Vec<Trap> {
     traps.extend(handshake::syn_budget(facts));
     traps.extend(handshake::synack_budget(facts));
     traps.extend(handshake::syn_loss(facts));
+    traps.extend(handshake::synack_loss(facts));
     traps.extend(windows::below_ack(facts));
     traps.extend(windows::below_fast_retransmit(facts));
     traps.extend(windows::send_buffer(facts));

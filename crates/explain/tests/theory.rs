@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{FEW, ONE, SCALED, explained, overrides, plain};
+use common::{FEW, ONE, PLAIN, SCALED, explained, overrides, plain};
 use farpath_engine::simulate;
 use farpath_experiment::Experiment;
 use farpath_explain::{Bound, BoundId, Effort, Explanation, Remedy, Verdict};
@@ -278,4 +278,18 @@ fn slow_start_costs_the_same_before_a_short_queue() {
     assert_eq!(short, long);
     // From 3 segments to 164 in rounds of 0.2 s, while the path would carry a full window in each.
     assert!((0.5..3.0).contains(&long), "{long}");
+}
+
+/// The SYN and its answers get through, the ACK of the answers never does: one end waits on what the other has forgotten.
+#[test]
+fn a_connection_that_is_open_at_one_end_only_is_named() {
+    let lost: Vec<String> = (2..20).map(|number: u32| number.to_string()).collect();
+    let text = PLAIN
+        .replace("element = \"loss\"", "element = \"listed-loss\"")
+        .replace("rate = \"0 %\"", &format!("packets = {{ reverse = [{}] }}", lost.join(", ")));
+    let experiment = Experiment::parse(&text, "open.toml", &[]).expect("it can be read");
+    let explanation = explained(&experiment, ONE);
+    let ending = explanation.endings.iter().find(|ending| ending.outcome == "horizon").expect("it waits");
+    assert!(ending.because.contains("never opened at the sender"), "{ending:?}");
+    assert!(ending.needed.contains("sender.handshake.synack_attempts"), "{ending:?}");
 }

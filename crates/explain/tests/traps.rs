@@ -107,6 +107,18 @@ fn so_much_loss_that_connections_do_not_open() {
 }
 
 #[test]
+fn so_much_loss_that_a_listener_forgets_what_the_opener_takes_for_open() {
+    let opens = "transfer.opener=receiver";
+    // 51 % of the exchanges fail: 1.8 % of connections with six SYN/ACKs, 0.9 % with seven.
+    let lossy = ["path.loss=30 %", opens, "sender.handshake.synack_attempts=6"];
+    let beside = ["path.loss=30 %", opens, "sender.handshake.synack_attempts=7"];
+    meets("synack-loss", &lossy, &["1.8 %", "takes for open"], &beside);
+    // What the opener sends opens the connection.
+    meets("synack-loss", &lossy, &[], &[&lossy[..], &["transfer.request=100 B"]].concat());
+    meets("synack-loss", &lossy, &[], &["path.loss=30 %", "transfer.opener=sender"]);
+}
+
+#[test]
 fn window_over_64_kb_without_scaling() {
     let scaled = with_window(&["receiver.receive.buffer=65536 B"]);
     meets("window-scaling", &["receiver.receive.buffer=65536 B"], &["never announced"], &scaled);

@@ -1,9 +1,10 @@
-//! Opening: a budget of SYNs that does not reach over the path.
+//! Opening: budgets of SYNs and SYN/ACKs that do not reach over the path.
 
 use super::Trap;
 use crate::facts::{Facts, patience};
+use farpath_experiment::Opener;
 use farpath_tcp::Config;
-use farpath_units::Duration;
+use farpath_units::{Bytes, Duration};
 
 /// Failures of more than one connection in so many are a trap.
 const SELDOM: f64 = 0.01;
@@ -57,13 +58,40 @@ pub(super) fn syn_loss(facts: &Facts<'_>) -> Option<Trap> {
         fails * 100.0
     );
     let trap = Trap::new("syn-loss", format!("{end}.handshake.syn_attempts"), text, "RFC 9293 section 3.8.3");
-    // One in a thousand; where everything is lost no number is enough.
-    let needed = (0.001_f64.ln() / loss.ln()).ceil();
-    Some(if loss < 1.0 && needed < 10_000.0 {
-        trap.set([format!("{end}.handshake.syn_attempts={needed:.0}")])
-    } else {
-        trap
+    // Where everything is lost no number is enough.
+    let needed = attempts_against(loss).map(|attempts| format!("{end}.handshake.syn_attempts={attempts}"));
+    Some(trap.set(needed))
+}
+
+/// `synack-loss`: the listener gives up while the opener, whose ACK is lost each time, takes the connection as open.
+///
+/// An opener that sends data goes on sending them, and the first one that gets through opens the connection.
+pub(super) fn synack_loss(facts: &Facts<'_>) -> Option<Trap> {
+    let flow = &facts.scenario.flows[0];
+    if flow.opener != Opener::Receiver || flow.request > Bytes::ZERO {
+        return None;
+    }
+    let (end, listener) = facts.listener();
+    let attempts = listener.handshake.synack_attempts?;
+    let loss = facts.view.handshake_loss.fraction();
+    let fails = loss.powi(i32::try_from(attempts).unwrap_or(i32::MAX));
+    (fails > SELDOM && loss < 1.0).then(|| {
+        let text = format!(
+            "a SYN/ACK or its ACK is lost with {:.0} %: after {attempts} of them {:.1} % of connections are forgotten by \
+             the {end}, and the receiver, which has nothing to send, waits on a connection that it takes for open",
+            loss * 100.0,
+            fails * 100.0
+        );
+        let source = "RFC 9293 section 3.5.1: half-open connections";
+        Trap::new("synack-loss", format!("{end}.handshake.synack_attempts"), text, source)
+            .set(attempts_against(loss).map(|attempts| format!("{end}.handshake.synack_attempts={attempts}")))
     })
+}
+
+/// Attempts of which all are lost in one case of a thousand; `None` where no number is enough.
+fn attempts_against(loss: f64) -> Option<u64> {
+    let needed = (0.001_f64.ln() / loss.ln()).ceil();
+    (loss < 1.0 && needed < 10_000.0).then_some(needed as u64)
 }
 
 /// The least number of attempts with a patience above `time`.
