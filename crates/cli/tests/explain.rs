@@ -36,10 +36,10 @@ fn refused(folder: &Path, args: &[&str], words: &[&str]) {
 #[test]
 fn an_explanation_says_what_bounds_what_is_trapped_and_what_to_change() {
     let folder = tempfile::tempdir().expect("a folder");
-    let args = with("explain", &PATH, &["--set", "sender.rto.min=200 ms"]);
+    let args = with("explain", &PATH, &["--set", "receiver.rto.initial=150 ms"]);
     let (out, err, code) = run_in(folder.path(), &args);
     assert_eq!(code, 0, "{err}");
-    for word in ["As it is", "What bounds it", "receive-window", "rto-floor", "What to change", "simulated"] {
+    for word in ["As it is", "What bounds it", "receive-window", "initial-rto", "What to change", "simulated"] {
         assert!(out.contains(word), "{word}:\n{out}");
     }
     // What was not given is said.

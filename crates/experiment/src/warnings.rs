@@ -60,18 +60,28 @@ pub fn warnings(scenario: &Scenario) -> Vec<Warning> {
 
 fn timers(scenario: &Scenario, warnings: &mut Vec<Warning>) {
     let (rto, receive) = (&scenario.sender.config.rto, &scenario.receiver.config.receive);
-    if receive.ack_every > 1 && !receive.ack_delay.is_zero() && rto.min <= receive.ack_delay {
-        let text = format!(
-            "{} is not above the receiver's ACK delay of {}: a lone segment can time out while its ACK is withheld",
-            rto.min, receive.ack_delay
-        );
-        warnings.push(Warning::new("rto-floor", "sender.rto.min", text));
-    }
     // One flow of each direction is as good as all of them.
-    for direction in Direction::BOTH {
-        if !scenario.flows.iter().any(|flow| flow.direction == direction) {
-            continue;
+    let flows = |&way: &Direction| scenario.flows.iter().any(|flow| flow.direction == way);
+    let ways: Vec<Direction> = Direction::BOTH.into_iter().filter(flows).collect();
+    let delay = if receive.ack_every > 1 { receive.ack_delay } else { Duration::ZERO };
+    for &way in &ways {
+        // After the SYN's sample R the timeout is R + 4 R/2 (RFC 6298 section 2.2), whatever the floor: from a round trip of
+        // half the ACK delay on it outlasts the delay by itself, and the samples that follow have the delay in them.
+        let syn =
+            base_delay(&scenario.path, way, HEADERS) + base_delay(&scenario.path, way.opposite(), HEADERS);
+        let (timeout, answer) = (rto.timeout(syn, syn / 2), base_rtt(scenario, way) + delay);
+        // At the ceiling it is the ceiling that is too low.
+        if timeout <= answer && timeout < rto.max {
+            let text = format!(
+                "{} lets a lone segment time out before its ACK, which can come {answer:.3} after it, {delay} of that \
+                 withheld: after the SYN's round trip of {syn:.3} the timeout is {timeout:.3}",
+                rto.min
+            );
+            warnings.push(Warning::new("rto-floor", "sender.rto.min", text));
+            break;
         }
+    }
+    for direction in ways {
         let rtt = base_rtt(scenario, direction);
         if rtt > rto.max {
             let text = format!(

@@ -173,6 +173,36 @@ fn a_floor_of_the_ack_delay_sends_everything_twice() {
     assert_eq!(floor.simulated.retransmissions, 0.0);
 }
 
+/// Where the trap says so a lone segment times out, and elsewhere it does not: on both sides of the floor, in both of its
+/// forms, and on both sides of a round trip of half the ACK delay.
+#[test]
+fn a_floor_is_a_trap_where_it_times_out() {
+    // Round trips of 40 and 120 ms, an ACK delay of 200 ms.
+    for (delay, floor, min, trapped) in [
+        ("20 ms", "rto", "199 ms", true),
+        // Above the delay, and below the round trip with it.
+        ("20 ms", "rto", "230 ms", true),
+        ("20 ms", "rto", "250 ms", false),
+        ("20 ms", "variance", "199 ms", true),
+        ("20 ms", "variance", "202 ms", false),
+        ("60 ms", "rto", "50 ms", false),
+        ("60 ms", "variance", "50 ms", false),
+    ] {
+        let experiment = plain(&[
+            &format!("path.delay={delay}"),
+            &format!("sender.rto.floor={floor}"),
+            &format!("sender.rto.min={min}"),
+            "sender.congestion.cwnd_clamp=1460 B",
+            "transfer.size=14600 B",
+        ]);
+        let point = &experiment.points()[0];
+        let met = farpath_explain::traps(&point.scenario).iter().any(|trap| trap.id == "rto-floor");
+        let run = simulate(point, 1, Provenance::default()).expect("it can be simulated");
+        let timeouts = run.flows[0].timeouts.expect("it is counted");
+        assert_eq!((met, timeouts > 0.0), (trapped, trapped), "{delay} {floor} {min}: {timeouts}");
+    }
+}
+
 /// Each of two equal buffers is enough to bound: taking one away gains nothing, taking both does.
 #[test]
 fn two_equal_buffers_are_found_together() {

@@ -37,14 +37,30 @@ fn a_plain_path_meets_none() {
 }
 
 #[test]
-fn rto_floor_not_above_the_ack_delay() {
-    meets("rto-floor", &["sender.rto.min=200 ms"], &["200 ms", "withheld"], &["sender.rto.min=201 ms"]);
-    // Who acknowledges every segment withholds nothing.
+fn rto_floor_below_a_withheld_ack() {
+    // 41.2 ms, and 200 ms withheld. Linux adds its floor to the round trip.
+    let near = "path.delay=20 ms";
+    let (low, high) = ("sender.rto.min=241 ms", "sender.rto.min=242 ms");
+    meets("rto-floor", &[near, low], &["241 ms", "200 ms of that withheld", "241.232 ms"], &[near, high]);
+    let linux = "sender.rto.floor=variance";
+    // 40.064 ms are the SYN's.
+    meets("rto-floor", &[near, linux, "sender.rto.min=201 ms"], &[], &[near, linux, "sender.rto.min=202 ms"]);
+    // A full segment takes longer over a slow link than a SYN.
+    let slow = "path.link=9600 bit/s";
     meets(
         "rto-floor",
-        &["sender.rto.min=200 ms"],
+        &[near, linux, slow, "sender.rto.min=200 ms"],
         &[],
-        &["sender.rto.min=200 ms", "receiver.receive.ack_every=1"],
+        &[near, linux, slow, "sender.rto.min=2 s"],
+    );
+    // Who acknowledges every segment withholds nothing.
+    meets("rto-floor", &[near, low], &[], &[near, low, "receiver.receive.ack_every=1"]);
+    // Three round trips, the first timeout, outlast a round trip and the delay from 100 ms on.
+    meets(
+        "rto-floor",
+        &["path.delay=49 ms", "sender.rto.min=1 ms"],
+        &[],
+        &["path.delay=51 ms", "sender.rto.min=1 ms"],
     );
 }
 

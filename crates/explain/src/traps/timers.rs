@@ -10,7 +10,11 @@ pub(super) fn floor(facts: &Facts<'_>) -> (&'static str, Vec<String>) {
     let rto = &facts.sender().rto;
     let fitting = match rto.floor {
         RtoFloor::Rto => facts.fitting_rto(),
-        RtoFloor::Variance => facts.ack_delay() + facts.ack_delay() / 4,
+        // It is added to a round trip, that of the SYN at first.
+        RtoFloor::Variance => {
+            let beyond = facts.rtt.saturating_sub(facts.view.handshake_rtt) + facts.ack_delay();
+            beyond + beyond / 4
+        }
     };
     let floor = rounded_up(fitting).min(rto.max);
     ("RFC 6298 section 2.4, RFC 1122 section 4.2.3.2", vec![format!("sender.rto.min={floor}")])
