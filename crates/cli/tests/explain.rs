@@ -39,7 +39,8 @@ fn an_explanation_says_what_bounds_what_is_trapped_and_what_to_change() {
     let args = with("explain", &PATH, &["--set", "receiver.rto.initial=150 ms"]);
     let (out, err, code) = run_in(folder.path(), &args);
     assert_eq!(code, 0, "{err}");
-    for word in ["As it is", "What bounds it", "receive-window", "initial-rto", "What to change", "simulated"] {
+    for word in ["As it is", "What bounds it", "receive-window", "initial-rto", "What to change", "simulated"]
+    {
         assert!(out.contains(word), "{word}:\n{out}");
     }
     // What was not given is said.

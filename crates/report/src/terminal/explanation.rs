@@ -238,7 +238,10 @@ fn filled<'a>(
 
 fn ended(observed: &Observed) -> String {
     let most = observed.outcomes.iter().max_by_key(|(_, flows)| **flows);
-    most.map_or_else(String::new, |(outcome, _)| (*outcome).to_owned())
+    let all: u64 = observed.outcomes.values().sum();
+    most.map_or_else(String::new, |(outcome, flows)| {
+        if *flows == all { (*outcome).to_owned() } else { format!("{outcome} {flows}/{all}") }
+    })
 }
 
 fn traps(explanation: &Explanation, width: Option<u16>) -> String {
