@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use farpath_experiment::{Override, ParseOverrideError};
-use farpath_units::{Bytes, Duration, Probability, Rate};
+use farpath_units::{Bytes, Duration, ParseQuantityError, Probability, Rate};
 use std::path::PathBuf;
 
 /// Will TCP work over this path, how well, why not better, and what would fix it?
@@ -130,7 +130,7 @@ pub struct PathArgs {
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Rate>,
     /// Independent loss per packet, each way [default: 0 %]
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", value_parser = parse_loss)]
     pub loss: Option<Probability>,
     /// Size of the download, such as `100 MB`
     #[arg(long, value_name = "SIZE")]
@@ -233,4 +233,14 @@ pub struct StacksArgs {
 
 fn parse_override(text: &str) -> Result<Override, ParseOverrideError> {
     text.parse()
+}
+
+/// A bare 1 could be all or one in a hundred.
+fn parse_loss(text: &str) -> Result<Probability, String> {
+    if text.trim().parse() == Ok(1.0) {
+        return Err(format!(
+            "expected a share such as `1 %` or `0.01`, found `{text}`: write `1 %` or `100 %`"
+        ));
+    }
+    text.parse().map_err(|error: ParseQuantityError| error.to_string())
 }

@@ -165,6 +165,7 @@ fn bad_input_is_named_and_nothing_is_written() {
     refused(here, &["run", "--rate", "10 MBps"], &["--rate", "expected a rate", "10 MBps"]);
     refused(here, &["run", "--delay", "300"], &["--delay", "expected a duration", "`300`"]);
     refused(here, &["run", "--loss", "2"], &["--loss", "2"]);
+    refused(here, &["run", "--loss", "1"], &["--loss", "`1 %` or `100 %`"]);
     refused(here, &with("explain", &NUMBERS, &["--stack", "linus-6"]), &["sender.stack", "linus-6"]);
     refused(here, &with("explain", &PATH, &["--set", "path.lost=1 %", "--save", "x.toml"]), &["path.lost"]);
     refused(
