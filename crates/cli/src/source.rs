@@ -105,10 +105,13 @@ fn of_flags(path: &PathArgs, overrides: &[Override]) -> Result<Source, CliError>
         };
         write_new("--save", file, &text)?;
     } else {
-        let stack = &experiment.points()[0].scenario.sender.name;
+        let stack = match &path.stack {
+            Some(_) => String::new(),
+            None => format!("stack {}, ", experiment.points()[0].scenario.sender.name),
+        };
         let queue = sketch.queue();
         eprintln!(
-            "farpath: not given: stack {stack}, a queue of {queue} (one bandwidth-delay product, ten packets at least); \
+            "farpath: not given: {stack}a queue of {queue} (one bandwidth-delay product, ten packets at least); \
              --save FILE keeps all of it"
         );
     }

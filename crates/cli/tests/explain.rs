@@ -44,9 +44,12 @@ fn an_explanation_says_what_bounds_what_is_trapped_and_what_to_change() {
         assert!(out.contains(word), "{word}:\n{out}");
     }
     // What was not given is said.
-    for word in ["stack", "bandwidth-delay product", "--save"] {
+    for word in ["bandwidth-delay product", "--save"] {
         assert!(err.contains(word), "{err}");
     }
+    assert!(!err.contains("stack"), "it was given: {err}");
+    let (_, err, _) = run_in(folder.path(), &with("predict", &NUMBERS, &[]));
+    assert!(err.contains("not given: stack linux-6, a queue"), "{err}");
     assert!(out.lines().all(|line| line == line.trim_end() && line.chars().count() <= 120), "{out}");
 }
 
