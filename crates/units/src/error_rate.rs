@@ -36,6 +36,15 @@ impl Probability {
         self.0
     }
 
+    /// The shortest percentage that reads back to the same fraction.
+    fn percent(self) -> Option<f64> {
+        let scientific = format!("{:e}", self.0);
+        let (digits, exponent) = scientific.split_once('e')?;
+        let exponent: i32 = exponent.parse().ok()?;
+        let percent: f64 = format!("{digits}e{}", exponent + 2).parse().ok()?;
+        (percent / 100.0 == self.0).then_some(percent)
+    }
+
     /// The bit error rate at which a packet of `size` is hit with this probability: `1 - (1 - PER)^(1/bits)`.
     pub fn to_ber(self, size: Bytes) -> Ber {
         let bits = size.bits() as f64;
@@ -59,12 +68,14 @@ impl FromStr for Probability {
 
 impl fmt::Display for Probability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let percent = self.0 * 100.0;
-        // Shortest text of the percentage where it reads back to the same fraction, else of the fraction.
+        // Shortest text of the percentage where it reads back to the same fraction, else of the fraction. The point
+        // is moved in the text: 100 times 1e-6 is 9.999999999999999e-5.
         let text = match f.precision() {
-            Some(digits) => format!("{percent:.digits$} %"),
-            None if percent / 100.0 == self.0 => format!("{percent} %"),
-            None => format!("{}", self.0),
+            Some(digits) => format!("{:.digits$} %", self.0 * 100.0),
+            None => match self.percent() {
+                Some(percent) => format!("{percent} %"),
+                None => format!("{}", self.0),
+            },
         };
         f.pad_integral(true, "", &text)
     }

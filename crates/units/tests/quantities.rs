@@ -60,6 +60,9 @@ fn percent_and_fraction_are_the_same_loss() {
     assert_eq!("1 %".parse::<Probability>(), "0.01".parse());
     assert_eq!("0.01%".parse::<Probability>(), "1e-4".parse());
     assert_eq!("10 %".parse::<Probability>().unwrap().to_string(), "10 %");
+    for exact in ["0.0001 %", "0.07 %", "3 %", "0.000000001 %", "100 %", "0 %"] {
+        assert_eq!(exact.parse::<Probability>().unwrap().to_string(), exact);
+    }
 }
 
 #[test]
