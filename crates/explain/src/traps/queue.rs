@@ -73,6 +73,10 @@ pub(super) fn ack_link(facts: &Facts<'_>) -> Option<Trap> {
             "the ACKs of a full link take {:.2} times what their own link carries: they queue, and set the pace",
             ack / data
         );
-        Trap::new("ack-link", "path", text, "RFC 3449 section 2.1: a normalized bandwidth ratio above 1")
+        let trap = Trap::new("ack-link", "path", text, "RFC 3449 section 2.1: a normalized bandwidth ratio above 1");
+        // Fewer ACKs (RFC 3449 section 4.2), where the receiver withholds any.
+        let fewer = (ack / data * facts.ack_every() as f64).ceil();
+        let withholds = !facts.receiver().receive.ack_delay.is_zero();
+        if withholds { trap.set(vec![format!("receiver.receive.ack_every={fewer}")]) } else { trap }
     })
 }
