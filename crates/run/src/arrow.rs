@@ -10,6 +10,7 @@ use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use std::collections::HashMap;
+use std::iter;
 use std::sync::Arc;
 
 /// One of the tables of a run. Every row of every table begins with `point`, `engine` and `seed`.
@@ -67,16 +68,19 @@ impl Table {
         }
     }
 
-    /// Its rows from these runs.
-    pub fn batch<'a>(self, runs: impl IntoIterator<Item = &'a Run>) -> RecordBatch {
+    /// Its rows from a run, in batches that fit into a processor's cache.
+    pub fn batches(self, run: &Run) -> Box<dyn Iterator<Item = RecordBatch> + '_> {
         match self {
-            Table::Flows => batch_of_runs::<FlowRow>(runs),
-            Table::Series => batch_of_runs::<SeriesRow>(runs),
-            Table::Segments => batch_of_runs::<SegmentRow>(runs),
-            Table::Provenance => batch_of_runs::<Provenance>(runs),
+            Table::Flows => Box::new(batches_of::<FlowRow>(run)),
+            Table::Series => Box::new(batches_of::<SeriesRow>(run)),
+            Table::Segments => Box::new(batches_of::<SegmentRow>(run)),
+            Table::Provenance => Box::new(batches_of::<Provenance>(run)),
         }
     }
 }
+
+/// Rows of a batch. A batch of segments is 1 MB of rows.
+const BATCH: usize = 1 << 13;
 
 fn infos<R: Row>() -> Vec<ColumnInfo> {
     fn info<R>(column: &Column<R>) -> ColumnInfo {
@@ -85,18 +89,17 @@ fn infos<R: Row>() -> Vec<ColumnInfo> {
     KEY.iter().map(info).chain(R::COLUMNS.iter().map(info)).collect()
 }
 
-fn batch_of_runs<'a, R: Row>(runs: impl IntoIterator<Item = &'a Run>) -> RecordBatch {
-    let rows: Vec<(RunKey, &R)> =
-        runs.into_iter().flat_map(|run| R::rows(run).iter().map(|row| (run.key(), row))).collect();
-    batch(&rows)
-}
-
-/// A batch of rows, each with the run that it belongs to.
-pub(crate) fn batch<R: Row>(rows: &[(RunKey, &R)]) -> RecordBatch {
-    let keys = KEY.iter().map(|column| array(column, rows.iter().map(|(key, _)| key)));
-    let cells = R::COLUMNS.iter().map(|column| array(column, rows.iter().map(|(_, row)| *row)));
-    RecordBatch::try_new(schema::<R>(), keys.chain(cells).collect())
-        .expect("schema and arrays come from the same columns")
+fn batches_of<R: Row>(run: &Run) -> impl Iterator<Item = RecordBatch> {
+    let (rows, key, schema) = (R::rows(run), run.key(), schema::<R>());
+    // The run is the same in every row: these are made once.
+    let longest = rows.len().min(BATCH);
+    let keys: Vec<ArrayRef> = KEY.iter().map(|column| array(column, iter::repeat_n(&key, longest))).collect();
+    rows.chunks(BATCH).map(move |rows| {
+        let keys = keys.iter().map(|key| key.slice(0, rows.len()));
+        let cells = R::COLUMNS.iter().map(|column| array(column, rows.iter()));
+        RecordBatch::try_new(schema.clone(), keys.chain(cells).collect())
+            .expect("schema and arrays come from the same columns")
+    })
 }
 
 pub(crate) fn schema<R: Row>() -> SchemaRef {
