@@ -77,10 +77,7 @@ impl<P: PathPacket + Clone> PathElement<P> for Stage<P> {
     }
 
     fn next_departure(&self) -> Option<Instant> {
-        match (self.held.forward.next_due(), self.held.reverse.next_due()) {
-            (Some(forward), Some(reverse)) => Some(forward.min(reverse)),
-            (forward, reverse) => forward.or(reverse),
-        }
+        Instant::earliest(self.held.forward.next_due(), self.held.reverse.next_due())
     }
 
     fn take(&mut self, now: Instant) -> Option<Departure<P>> {

@@ -388,7 +388,8 @@ impl Endpoint for Connection {
             _ => self.sender.next_due(),
         };
         let receiver = if self.is_synchronized() { self.receiver.next_due() } else { None };
-        [self.syn_timer, sender, receiver, self.time_wait_until].into_iter().flatten().min()
+        let handshake = Instant::earliest(self.syn_timer, self.time_wait_until);
+        Instant::earliest(handshake, Instant::earliest(sender, receiver))
     }
 
     fn write(&mut self, bytes: u64) -> u64 {

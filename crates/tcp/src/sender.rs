@@ -497,10 +497,10 @@ impl Sender {
             Persist::Probe { .. } => None,
             Persist::Off => {
                 let reordering = self.rack.as_ref().and_then(|rack| rack.due);
-                [self.rto_due, self.tlp.due, reordering].into_iter().flatten().min()
+                Instant::earliest(Instant::earliest(self.rto_due, self.tlp.due), reordering)
             }
         };
-        self.ecn.next_due(due)
+        Instant::earliest(due, self.ecn.next_due())
     }
 
     // ---- What others may look at ----

@@ -192,6 +192,14 @@ impl Instant {
         Duration(self.0.saturating_sub(earlier.0))
     }
 
+    /// The earlier of two that may be never.
+    pub fn earliest(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+        match (one, other) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            _ => one.or(other),
+        }
+    }
+
     /// The first multiple of `tick` at or after this instant; the instant itself where `tick` is zero.
     pub fn next_multiple_of(self, tick: Duration) -> Instant {
         if tick.is_zero() {

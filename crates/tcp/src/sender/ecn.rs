@@ -42,12 +42,9 @@ impl EcnSender {
         self.hold_until = self.hold_until.filter(|&until| now < until);
     }
 
-    /// The earlier of `due` and the end of a hold.
-    pub fn next_due(&self, due: Option<Instant>) -> Option<Instant> {
-        match self.hold_until {
-            None => due,
-            Some(until) => Some(due.map_or(until, |due| due.min(until))),
-        }
+    /// The end of a hold.
+    pub fn next_due(&self) -> Option<Instant> {
+        self.hold_until
     }
 }
 
