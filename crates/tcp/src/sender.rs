@@ -285,7 +285,8 @@ impl Sender {
         let mut news = News { una_moved: seg.ack > self.una, ..News::default() };
         if self.sack_enabled {
             news.dsack = self.duplicate_report(seg);
-            news.sacked = seg.sack.iter().map(|block| self.board.sack(block.clone())).sum();
+            let blocks = seg.sack.iter().filter(|block| !block.is_empty());
+            news.sacked = blocks.map(|block| self.board.sack(block.clone())).sum();
         }
         if news.sacked > 0 && self.rack.is_none() {
             let before = self.board.lost_below();
