@@ -281,6 +281,10 @@ impl Sender {
         }
         let window_changed = seg.window != self.rwnd;
         self.update_window(seg.window);
+        if !self.outstanding() && !seg.pure && seg.sack[0].is_empty() {
+            // Data for an end that only receives. The ACK field has nothing to tell it.
+            return;
+        }
         self.board.begin_ack();
         let mut news = News { una_moved: seg.ack > self.una, ..News::default() };
         if self.sack_enabled {
