@@ -132,8 +132,8 @@ impl RttEstimator {
 
 /// `old + (new - old) / divisor`, in integers that do not drift.
 fn weighted(old: Duration, new: Duration, divisor: u32) -> Duration {
-    let (old, new, divisor) = (old.as_nanos() as i128, new.as_nanos() as i128, i128::from(divisor.max(1)));
-    Duration::from_nanos((old + (new - old) / divisor) as u64)
+    let step = old.abs_diff(new) / u64::from(divisor.max(1));
+    if new >= old { old + step } else { old - step }
 }
 
 /// Ticks of the clock that fell between the two, at least one, as a duration.
