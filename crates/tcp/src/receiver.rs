@@ -146,9 +146,10 @@ impl Receiver {
     /// Takes payload at `range`, with a FIN behind it or not.
     pub fn on_data(&mut self, now: Instant, range: Range<u64>, fin: bool) {
         let within = range.start.max(self.next)..range.end.min(self.limit());
+        let was_holed = !self.out_of_order.is_empty();
         if range.start < self.next {
             self.note_duplicate(range.start..range.end.min(self.next));
-        } else if let Some(overlap) = self.out_of_order.first_overlap(range.clone()) {
+        } else if was_holed && let Some(overlap) = self.out_of_order.first_overlap(range.clone()) {
             self.note_duplicate(overlap);
         }
         let all_there = within.end == range.end;
@@ -173,7 +174,6 @@ impl Receiver {
             }
             return;
         }
-        let was_holed = !self.out_of_order.is_empty();
         self.advance_to(within.end);
         if was_holed {
             self.out_of_order.remove_below(self.next);
