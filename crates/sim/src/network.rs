@@ -71,6 +71,9 @@ impl<'o, O: Observer> Simulation<'o, O> {
             (Some(at), wake) if wake.is_none_or(|wake| at <= wake) && at <= self.horizon => {
                 while let Some(departure) = self.path.take(at) {
                     self.arrive(departure);
+                    if self.path.next_departure() != Some(at) {
+                        break;
+                    }
                 }
                 true
             }
