@@ -377,7 +377,16 @@ impl Sender {
         if seg.echo && self.ecn.capable {
             // RFC 3168 §6.1.2: no growth with it either.
             self.on_echo(now, flight_size);
-        } else if after.grow {
+            after.grow = false;
+        }
+        self.dup_acks = 0;
+        self.limited_transmit_bytes = 0;
+        if news.sacked > 0 && self.phase == Phase::Open && !self.config.recovery.sacking_ack_is_duplicate {
+            // RFC 6675 §5: it counts "regardless of its status as a cumulative acknowledgment".
+            self.on_dup_ack(now);
+            after.grow &= self.phase == Phase::Open;
+        }
+        if after.grow {
             let limited = self.cwnd_limited || flight_size + self.smss > self.window.cwnd;
             let event = AckEvent {
                 now,
@@ -391,8 +400,6 @@ impl Sender {
             };
             self.cc.on_ack(&mut self.window, &event);
         }
-        self.dup_acks = 0;
-        self.limited_transmit_bytes = 0;
         if !self.outstanding() {
             self.rto_due = None;
         } else if after.restart_timer {

@@ -47,6 +47,26 @@ fn three_separate_holes_above_begin_recovery() {
 }
 
 #[test]
+fn an_ack_of_new_data_that_reports_something_is_the_first_duplicate() {
+    // RFC 6675 §5, step 1: small segments, so that only counting finds the loss of 101:201.
+    let mut t = Script::established(&sack(|c| c.send.nagle = false));
+    for _ in 0..7 {
+        t.write(100);
+    }
+    t.ignore().sack(101, &[201..301]).sack(101, &[201..401]).expect_nothing();
+    t.sack(101, &[201..501]).expect("101:201");
+    assert_eq!((t.sender().stats().dup_acks, t.sender().stats().fast_retransmits), (3, 1));
+}
+
+#[test]
+fn an_ack_of_new_data_that_shows_a_loss_begins_recovery_and_grows_nothing() {
+    // RFC 6675 §5, step 2: the ACKs before it were lost.
+    let mut t = in_flight(|_| {});
+    t.sack(1001, &[2001..5001]).expect("1001:2001");
+    assert_eq!((t.cwnd(), t.ssthresh()), (4500, 4500), "half of the nine segments that are left");
+}
+
+#[test]
 fn a_duplicate_ack_without_news_counts_for_nothing() {
     // RFC 6675 §2: a duplicate ACK is one that reports something new.
     let mut t = in_flight(|_| {});
