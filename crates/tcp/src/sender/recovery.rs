@@ -194,10 +194,11 @@ impl Sender {
     }
 
     /// The window without what fast recovery has added for segments that have left the network (RFC 5681 §3.2 steps 3
-    /// and 4), where half of `cwnd` is taken: the systems that do so count what is in flight, and inflate nothing.
+    /// and 4): it never was that large. Systems that halve `cwnd` count what is in flight, and inflate nothing; CUBIC
+    /// remembers it. 4.3BSD and its descendants halve it as it is.
     fn uninflated(&self) -> Window {
         let inflated = matches!(self.phase, Phase::Fast { .. }) && !self.sack_enabled;
-        if inflated && self.config.congestion.ssthresh_from == SsthreshFrom::Cwnd {
+        if inflated && self.config.congestion.ssthresh_from != SsthreshFrom::WindowSegments {
             return Window { cwnd: self.window.ssthresh, ..self.window };
         }
         self.window

@@ -79,6 +79,24 @@ fn a_timeout_leaves_one_segment_and_half_the_flight() {
 }
 
 #[test]
+fn a_timeout_within_fast_recovery_does_not_take_its_inflation_for_a_window() {
+    // Ten segments were out; six more than RFC 5681 §3.2 adds for the first three are but places of what has arrived.
+    for (control, from, halved, expected) in [
+        (CongestionControlKind::Cubic, SsthreshFrom::FlightSize, 7000, 4900),
+        (CongestionControlKind::Cubic, SsthreshFrom::Cwnd, 7000, 4900),
+        (CongestionControlKind::Reno, SsthreshFrom::Cwnd, 5000, 2500),
+        // 4.3BSD halves the window as it stands.
+        (CongestionControlKind::Reno, SsthreshFrom::WindowSegments, 5000, 7000),
+    ] {
+        let mut t = in_flight(10, |c| (c.congestion.control, c.congestion.ssthresh_from) = (control, from));
+        t.at("100 ms").dup_acks(3).ignore().dup_acks(6).expect_nothing();
+        assert_eq!((t.cwnd(), t.ssthresh()), (halved + 9000, halved), "{control:?} {from:?}");
+        t.at("5 s").ignore();
+        assert_eq!((t.cwnd(), t.ssthresh()), (1000, expected), "{control:?} {from:?}");
+    }
+}
+
+#[test]
 fn what_the_receiver_had_kept_is_not_sent_again() {
     let mut t = in_flight(10, |_| {});
     t.at("1 s").expect("1:1001").ack(8001).expect("8001:9001, 9001:10001");
