@@ -1,11 +1,11 @@
 //! What the benchmark simulates, here and in ns-3.
 
+use farpath_experiment::Stack;
 use farpath_path::{
     Direction, ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit,
 };
 use farpath_sim::{FlowResult, FlowSetup, Opener, Setup};
 use farpath_tcp::Config;
-use farpath_tcp::config::{CongestionControlKind, RateReduction, RtoFloor, RttSampling};
 use farpath_units::{Bytes, Duration, Instant, Probability, Rate};
 
 /// Long flows over 1 Gbit/s.
@@ -30,7 +30,6 @@ impl Long {
     pub fn setup(&self, stack: &Config) -> Setup {
         let mut stack = stack.clone();
         stack.receive.buffer = Bytes(self.window);
-        stack.send.window_scaling = true;
         let queue = if self.queue > 0 { QueueLimit::Packets(self.queue) } else { QueueLimit::Unlimited };
         let horizon =
             if self.stop_ms > 0 { Duration::from_millis(self.stop_ms) } else { Duration::from_secs(86_400) };
@@ -67,27 +66,10 @@ impl Long {
     }
 }
 
-/// Everything on that today's hosts have on: CUBIC with HyStart++, SACK with PRR, RACK and TLP, F-RTO, D-SACK,
-/// timestamps and window scaling.
+/// Today's Linux, `linux-6`, without its bound on what is written and not acknowledged: the receive window is what varies.
 pub fn today() -> Config {
-    let mut stack = Config::default();
-    stack.congestion.control = CongestionControlKind::Cubic;
-    stack.congestion.hystart = true;
-    stack.congestion.initial_window = 10;
-    stack.recovery.sack = true;
-    stack.recovery.rate_reduction = RateReduction::SafeAck;
-    stack.recovery.rack = true;
-    stack.recovery.tail_loss_probe = true;
-    stack.recovery.frto = true;
-    stack.recovery.eifel = true;
-    stack.recovery.dsack = true;
-    stack.recovery.undo_by_dsack = true;
-    stack.rto.min = Duration::from_millis(200);
-    stack.rto.floor = RtoFloor::Variance;
-    stack.rto.sampling = RttSampling::EveryAck;
-    stack.receive.ack_delay = Duration::from_millis(40);
-    stack.send.window_scaling = true;
-    stack.send.timestamps = true;
+    let mut stack = Stack::load("linux-6").expect("it is shipped").config;
+    stack.send.buffer = None;
     stack
 }
 
