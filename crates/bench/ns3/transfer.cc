@@ -25,9 +25,13 @@ using namespace ns3;
 namespace
 {
 
+/// ns-3 knows no queue without a limit.
+constexpr uint32_t UNLIMITED = 100000000;
+
 struct Options
 {
     uint64_t rate = 1000000000;
+    uint64_t reverseRate = 0;
     uint64_t delayNs = 20000000;
     uint32_t queuePackets = 0;
     uint32_t flows = 1;
@@ -40,6 +44,7 @@ struct Options
     bool timestamps = false;
     bool windowScaling = false;
     bool limitedTransmit = true;
+    bool hystart = true;
     uint32_t initialWindow = 2;
     uint64_t initialRtoNs = 3000000000;
     uint64_t minRtoNs = 1000000000;
@@ -53,6 +58,47 @@ struct Options
     uint64_t stopNs = 0;
     bool trace = false;
 };
+
+/// ns-3's PRR with two of its rules put back to RFC 9937's: what a duplicate ACK reports by SACK is delivered once (a
+/// segment more is for where there is no SACK), and RecoverFS is what has not been reported before the first ACK of the
+/// recovery (§6.1), not `pipe`. It knows of one connection only.
+class PrrOfRfc9937 : public TcpPrrRecovery
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeId("farpath::PrrOfRfc9937")
+                                .SetParent<TcpPrrRecovery>()
+                                .AddConstructor<PrrOfRfc9937>();
+        return tid;
+    }
+
+    void EnterRecovery(Ptr<TcpSocketState> tcb, uint32_t dupAcks, uint32_t unacked, uint32_t delivered) override
+    {
+        m_ahead = s_sender->GetTxBuffer()->GetLost() + delivered;
+        tcb->m_bytesInFlight = tcb->m_bytesInFlight + m_ahead;
+        TcpPrrRecovery::EnterRecovery(tcb, dupAcks, unacked, delivered);
+    }
+
+    void DoRecovery(Ptr<TcpSocketState> tcb, uint32_t delivered, bool) override
+    {
+        tcb->m_bytesInFlight = tcb->m_bytesInFlight - m_ahead;
+        m_ahead = 0;
+        TcpPrrRecovery::DoRecovery(tcb, delivered, false);
+    }
+
+    Ptr<TcpRecoveryOps> Fork() override
+    {
+        return CopyObject<PrrOfRfc9937>(this);
+    }
+
+    static inline Ptr<TcpSocketBase> s_sender;
+
+  private:
+    uint32_t m_ahead = 0;
+};
+
+NS_OBJECT_ENSURE_REGISTERED(PrrOfRfc9937);
 
 /// Drops the packets with these numbers, from 1, that reach a device.
 class NumberedDrops : public ErrorModel
@@ -146,6 +192,7 @@ class Run
                     (unsigned long long)Simulator::GetEventCount(),
                     cpu);
         m_uploads.clear();
+        PrrOfRfc9937::s_sender = nullptr;
         Simulator::Destroy();
     }
 
@@ -158,10 +205,16 @@ class Run
         link.SetDeviceAttribute("DataRate", DataRateValue(DataRate(m_options.rate)));
         link.SetDeviceAttribute("Mtu", UintegerValue(65535));
         link.SetChannelAttribute("Delay", TimeValue(NanoSeconds(m_options.delayNs)));
-        // What is being sent does not count here either. ns-3 knows no queue without a limit.
-        const uint32_t limit = m_options.queuePackets > 0 ? m_options.queuePackets : 100000000;
+        // What is being sent does not count here either. Only the data direction has a limit.
+        const uint32_t limit = m_options.queuePackets > 0 ? m_options.queuePackets : UNLIMITED;
         link.SetQueue("ns3::DropTailQueue", "MaxSize", QueueSizeValue(QueueSize(PACKETS, limit)));
         NetDeviceContainer devices = link.Install(m_nodes);
+        if (m_options.reverseRate > 0)
+        {
+            devices.Get(1)->SetAttribute("DataRate", DataRateValue(DataRate(m_options.reverseRate)));
+        }
+        Ptr<PointToPointNetDevice> receiver = DynamicCast<PointToPointNetDevice>(devices.Get(1));
+        receiver->GetQueue()->SetMaxSize(QueueSize(PACKETS, UNLIMITED));
         InternetStackHelper internet;
         internet.SetIpv6StackInstall(false);
         internet.Install(m_nodes);
@@ -272,6 +325,7 @@ class Run
         upload.unwritten = m_options.size;
         upload.socket->TraceConnectWithoutContext("Tx", MakeCallback(&Run::Count, this).Bind(number));
         upload.socket->TraceConnectWithoutContext("RTO", MakeCallback(&Run::NoteRto, this).Bind(number));
+        PrrOfRfc9937::s_sender = DynamicCast<TcpSocketBase>(upload.socket);
         upload.socket->Bind();
         upload.socket->Connect(InetSocketAddress(m_interfaces.GetAddress(1), 5001));
         Write(number);
@@ -362,6 +416,7 @@ Configure(const Options& options)
     set("ns3::TcpSocket::DelAckCount", UintegerValue(options.ackEvery));
     set("ns3::TcpSocketBase::MinRto", TimeValue(NanoSeconds(options.minRtoNs)));
     set("ns3::TcpSocketBase::ClockGranularity", TimeValue(NanoSeconds(1)));
+    set("ns3::TcpCubic::HyStart", BooleanValue(options.hystart));
     set("ns3::TcpSocketBase::Sack", BooleanValue(options.sack));
     set("ns3::TcpSocketBase::Timestamp", BooleanValue(options.timestamps));
     set("ns3::TcpSocketBase::WindowScaling", BooleanValue(options.windowScaling));
@@ -376,6 +431,7 @@ main(int argc, char* argv[])
     Options o;
     CommandLine command(__FILE__);
     command.AddValue("rate", "bit/s", o.rate);
+    command.AddValue("reverse-rate", "bit/s of the ACKs' direction; 0 is the same", o.reverseRate);
     command.AddValue("delay", "one way, ns", o.delayNs);
     command.AddValue("queue", "packets; 0 is without limit", o.queuePackets);
     command.AddValue("flows", "that begin together", o.flows);
@@ -388,6 +444,7 @@ main(int argc, char* argv[])
     command.AddValue("timestamps", "", o.timestamps);
     command.AddValue("window-scaling", "", o.windowScaling);
     command.AddValue("limited-transmit", "", o.limitedTransmit);
+    command.AddValue("hystart", "of TcpCubic", o.hystart);
     command.AddValue("initial-window", "segments", o.initialWindow);
     command.AddValue("initial-rto", "ns", o.initialRtoNs);
     command.AddValue("min-rto", "ns", o.minRtoNs);

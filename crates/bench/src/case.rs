@@ -19,7 +19,7 @@ pub struct Variant {
     pub about: String,
     /// Congestion control, `TcpNewReno`.
     pub control: String,
-    /// Recovery, `TcpClassicRecovery`.
+    /// Recovery with its namespace: `ns3::TcpClassicRecovery`, or one of our program's.
     pub recovery: String,
     /// Selective acknowledgments.
     pub sack: bool,
@@ -35,8 +35,10 @@ pub struct Case {
     pub label: String,
     /// Which TCP.
     pub variant: Variant,
-    /// Of the link, both ways.
+    /// Of the link, in the data direction.
     pub rate: Rate,
+    /// In the ACKs' direction.
+    pub reverse_rate: Rate,
     /// One way.
     pub delay: Duration,
     /// Packets that wait at most, in the data direction; `None` is without limit.
@@ -57,6 +59,8 @@ pub struct Case {
     pub ack_delay: Duration,
     /// In segments.
     pub initial_window: u32,
+    /// At least so often the segment is sent that is sent most often: whether the losses are where they are meant to be.
+    pub copies: Option<usize>,
 }
 
 impl Case {
@@ -64,9 +68,12 @@ impl Case {
     pub fn arguments(&self, seeds: u64, trace: bool) -> Vec<String> {
         let mut arguments = vec![
             format!("--control=ns3::{}", self.variant.control),
-            format!("--recovery=ns3::{}", self.variant.recovery),
+            format!("--recovery={}", self.variant.recovery),
             format!("--sack={}", self.variant.sack),
             format!("--rate={}", self.rate.bit_per_s()),
+            format!("--reverse-rate={}", self.reverse_rate.bit_per_s()),
+            // HyStart's form in ns-3 is another one than HyStart++.
+            "--hystart=false".to_owned(),
             format!("--delay={}", self.delay.as_nanos()),
             format!("--queue={}", self.queue.unwrap_or(0)),
             format!("--segment={}", self.segment),
@@ -144,8 +151,14 @@ impl Case {
             }
             None => "unlimited".into(),
         };
-        let rate = text(self.rate);
-        path.push(element("link", "link", [("rate", rate), ("overhead", FRAMING.into()), ("queue", queue)]));
+        let rates = [("forward", self.rate), ("reverse", self.reverse_rate)]
+            .map(|(way, rate)| (way.to_owned(), text(rate)));
+        let rate = Table::from_iter(rates);
+        path.push(element(
+            "link",
+            "link",
+            [("rate", rate.into()), ("overhead", FRAMING.into()), ("queue", queue)],
+        ));
         path.push(element("delay", "delay", [("delay", text(self.delay))]));
         if !forward.is_empty() {
             let drops = Table::from_iter([("forward".to_owned(), numbers(forward))]);

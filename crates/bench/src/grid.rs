@@ -30,6 +30,8 @@ pub struct Group {
     variants: Vec<String>,
     #[serde(default = "gigabit")]
     rate: Vec<Written<Rate>>,
+    /// Of the ACKs' direction; without it, that of the data.
+    reverse_rate: Option<Written<Rate>>,
     #[serde(default = "twenty_ms")]
     delay: Vec<Written<Duration>>,
     /// 0 is without limit.
@@ -52,6 +54,8 @@ pub struct Group {
     ack_delay: Written<Duration>,
     #[serde(default = "two")]
     initial_window: u32,
+    /// At least so often the segment is sent that is sent most often: whether the losses are where they are meant to be.
+    copies: Option<usize>,
 }
 
 /// A quantity with its unit, as text.
@@ -166,6 +170,7 @@ impl Group {
                                     label,
                                     variant: variant.clone(),
                                     rate,
+                                    reverse_rate: self.reverse_rate.map_or(rate, |Written(rate)| rate),
                                     delay,
                                     queue: (queue > 0).then_some(queue),
                                     segment,
@@ -176,6 +181,7 @@ impl Group {
                                     min_rto: self.min_rto.0,
                                     ack_delay: self.ack_delay.0,
                                     initial_window: self.initial_window,
+                                    copies: self.copies,
                                 });
                             }
                         }

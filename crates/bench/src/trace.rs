@@ -2,6 +2,7 @@
 
 use core::fmt;
 use farpath_run::{SegmentEvent, SegmentRow};
+use std::collections::BTreeMap;
 
 /// Where a segment was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +79,15 @@ impl Trace {
     /// What was seen there.
     pub fn of(&self, place: Place) -> &[Traced] {
         &self.0[place as usize]
+    }
+
+    /// How often the data segment is sent that is sent most often.
+    pub fn most_copies(&self) -> usize {
+        let mut copies = BTreeMap::new();
+        for segment in self.of(Place::SentBySender).iter().filter(|segment| segment.len > 0) {
+            *copies.entry(segment.position).or_insert(0) += 1;
+        }
+        copies.into_values().max().unwrap_or(0)
     }
 
     /// From the segments of a run of ours with one flow.
@@ -214,6 +224,13 @@ mod tests {
         let mut trace = Trace::default();
         segments.iter().for_each(|&segment| trace.push(Place::SentBySender, segment));
         trace
+    }
+
+    #[test]
+    fn copies_are_of_data_and_of_one_segment() {
+        let bare = Traced { len: 0, ..at(7, 1461) };
+        assert_eq!(sent(&[at(1, 1), at(2, 1461), bare, at(8, 1461), at(9, 2921), bare]).most_copies(), 2);
+        assert_eq!(sent(&[]).most_copies(), 0);
     }
 
     #[test]

@@ -136,6 +136,14 @@ fn exact(case: &Case, ns3: &Ns3, changes: &Table, show: bool) -> Result<Finding,
     let ours = simulate(&case.experiment(changes, true)?, 1)?;
     let ends = [ended_at(&ours), theirs.ended_at];
     let until = ends.into_iter().flatten().min().unwrap_or(u64::MAX);
+    if let Some(copies) = case.copies.filter(|&copies| theirs.trace.most_copies() < copies) {
+        let found = theirs.trace.most_copies();
+        return Err(format!(
+            "{}: ns-3 was to send a segment {copies} times or more, and sends none more than {found} times",
+            case.label
+        )
+        .into());
+    }
     let trace = Trace::from_rows(&ours.segments);
     let comparison = compare(&trace, &theirs.trace, until, 0);
     if let Some(difference) = comparison.first_difference.as_ref().filter(|_| show) {
