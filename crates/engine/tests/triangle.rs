@@ -164,8 +164,7 @@ fn few_losses_of_a_large_window() {
 fn timers_shorter_than_the_round_trip_are_named() {
     for (rate, delay) in [("9600 bit/s", "100 ms"), ("10 Mbit/s", "600 ms")] {
         let point = &compare(&one_link(rate, delay, "64 kB", "50 kB"))[0];
-        assert_eq!(point.caveats.len(), 1, "{point:?}");
-        assert!(point.caveats[0].contains("without a loss"), "{point:?}");
+        assert!(point.caveats.iter().any(|caveat| caveat.contains("without a loss")), "{point:?}");
         assert!(point.simulated.retransmissions > 0.0, "{point:?}");
     }
     let wide = &compare(&one_link("10 Mbit/s", "270 ms", "64 kB", "1 MB"))[0];
