@@ -70,7 +70,7 @@ pub struct SendStats {
     pub timeouts: u64,
     /// Entries into fast retransmit.
     pub fast_retransmits: u64,
-    /// Duplicate ACKs received.
+    /// Duplicate ACKs received that moved nothing: those that others count too, whatever RFC 6675 §5 adds.
     pub dup_acks: u64,
     /// Zero-window probes.
     pub probes: u64,
@@ -316,6 +316,7 @@ impl Sender {
             self.on_echo(now, self.flight_size());
         }
         if heard && duplicate {
+            self.stats.dup_acks += 1;
             self.advance_frto(false);
             self.on_dup_ack(now);
         }

@@ -31,7 +31,6 @@ pub(crate) struct AfterAck {
 impl Sender {
     /// A duplicate ACK arrived.
     pub(crate) fn on_dup_ack(&mut self, now: Instant) {
-        self.stats.dup_acks += 1;
         let repairs_timeout = matches!(self.phase, Phase::Loss { .. });
         if repairs_timeout && !self.sack_enabled && !self.config.recovery.dup_acks_after_timeout {
             return;
