@@ -12,18 +12,24 @@ mod tests;
 use crate::estimate::above_zero;
 use crate::{Estimate, InputError};
 use farpath_units::{Duration, Probability};
-use growth::{Net, Walk};
+use growth::Net;
 
 const RENO: &str = "loss epochs: RFC 5681, geometric spacing of losses";
 const CUBIC: &str = "loss epochs: RFC 9438, geometric spacing of losses";
+
+/// RFC 9438 section 5: C, in segments per second cubed.
+const C: f64 = 0.4;
+/// RFC 9438 section 4.6: what CUBIC keeps of its window after a loss.
+const BETA: f64 = 0.7;
 
 /// A mean window, in segments, below which timeouts rule and this model knows too little of them.
 pub const SMALLEST_MEAN_WINDOW: f64 = 8.0;
 
 /// Mean window of CUBIC, in segments, at evenly spaced losses: `(C (3 + beta) / (4 (1 - beta)))^(1/4) (RTT / p)^(3/4)`,
-/// RFC 9438 section 5.1, with C = 0.4 and beta = 0.7. Infinite without loss.
+/// RFC 9438 section 5.1. Infinite without loss.
 pub fn cubic_mean_window(rtt: Duration, loss: Probability) -> f64 {
-    libm::pow(0.4 * 3.7 / (4.0 * 0.3), 0.25) * libm::pow(rtt.as_secs_f64() / loss.fraction(), 0.75)
+    libm::pow(C * (3.0 + BETA) / (4.0 * (1.0 - BETA)), 0.25)
+        * libm::pow(rtt.as_secs_f64() / loss.fraction(), 0.75)
 }
 
 /// A transfer, from the first data segment on.
@@ -122,7 +128,7 @@ impl LossEpochs {
                 format!("the mean window is {mean_window:.1} segments: timeouts that three duplicate ACKs do not prevent are left out")
             })
             .caveat_if(!self.repair.together && transfer.overflowed > 1.0, || {
-                format!("about {:.0} segments overflow the queue, and without SACK each is repaired by itself: the time may be off by a factor of three", transfer.overflowed)
+                format!("about {:.0} segments overflow the queue, and without SACK each is repaired by itself: the time may be off by a factor of four", transfer.overflowed)
             }))
     }
 
@@ -144,17 +150,7 @@ impl LossEpochs {
     fn beta(&self) -> f64 {
         match self.avoidance {
             Avoidance::Reno { .. } => 0.5,
-            Avoidance::Cubic { .. } => 0.7,
+            Avoidance::Cubic { .. } => BETA,
         }
-    }
-
-    /// The beginning of the transfer.
-    fn beginning(&self) -> Walk {
-        growth::beginning(self)
-    }
-
-    /// From the detection of a loss at a window of `w` on; `yields` where fast convergence takes less for `W_max`.
-    fn after_loss(&self, w: f64, yields: bool) -> Walk {
-        growth::after_loss(self, w, yields)
     }
 }

@@ -60,13 +60,17 @@ pub(super) fn add(flow: &Flow, prediction: &mut Prediction) -> Result<(), InputE
     }
 }
 
-/// Whether losses are found by time (RFC 8985).
-fn rack(flow: &Flow) -> bool {
-    let sender = &flow.sender.recovery;
-    sender.rack && sender.sack && flow.receiver.recovery.sack
+/// Whether both ends take selective acknowledgments.
+fn sack(flow: &Flow) -> bool {
+    flow.sender.recovery.sack && flow.receiver.recovery.sack
 }
 
-/// A window that the path does not hold overflows the queue; no model here knows of that.
+/// Whether losses are found by time (RFC 8985).
+fn rack(flow: &Flow) -> bool {
+    flow.sender.recovery.rack && sack(flow)
+}
+
+/// A window that the path does not hold overflows the queue; the chain does not know of that.
 fn overflow(flow: &Flow, mean_window: f64, prediction: &mut Prediction) -> Result<(), InputError> {
     let round = flow.round()?;
     let most = (flow.window.0 as f64 / flow.view.mss.0 as f64).min(flow.segments());
@@ -204,7 +208,7 @@ fn reno_chain(flow: &Flow) -> Result<RenoChain, InputError> {
     let every = flow.ack_every();
     let round = flow.round()?;
     let congestion = &sender.congestion;
-    let sack = sender.recovery.sack && flow.receiver.recovery.sack;
+    let sack = sack(flow);
     Ok(RenoChain {
         window: (flow.window.0 / view.mss.0).max(1),
         round,
@@ -274,7 +278,7 @@ fn loss_epochs(flow: &Flow) -> Result<LossEpochs, InputError> {
     let every = flow.ack_every() as f64;
     let mss = view.mss.0 as f64;
     let round = flow.round()?;
-    let sack = sender.recovery.sack && flow.receiver.recovery.sack;
+    let sack = sack(flow);
     let mark = view.mark_segments().filter(|_| uses_ecn(flow.spec, flow.sender, flow.receiver));
     let per_ack = |limit: f64| 1.0 + limit.min(every) / every;
     Ok(LossEpochs {

@@ -1,9 +1,7 @@
 //! How the window goes on while nothing is lost.
 
-use super::{Avoidance, LossEpochs};
+use super::{Avoidance, C, LossEpochs};
 
-/// RFC 9438 section 5: C, in segments per second cubed.
-const C: f64 = 0.4;
 /// RFC 9438 section 4.3: alpha of the Reno-friendly window while it is below the window of the last loss.
 const ALPHA: f64 = 9.0 / 17.0;
 /// RFC 9438 section 4.7: `(1 + beta) / 2`.

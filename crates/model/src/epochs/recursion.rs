@@ -1,6 +1,6 @@
 //! What the rest of a file takes, from a loss on: the mean over where the next loss falls.
 
-use super::growth::{Net, Walk};
+use super::growth::{self, Net, Walk};
 use super::{LossEpochs, Transfer};
 use core::ops::{Add, Mul, Sub};
 use farpath_units::Probability;
@@ -42,7 +42,7 @@ impl Mul<f64> for Transfer {
 }
 
 pub(super) fn solve(epochs: &LossEpochs) -> Transfer {
-    let beginning = epochs.beginning();
+    let beginning = growth::beginning(epochs);
     let table = Table::fill(epochs, &beginning);
     table.mean(&beginning, epochs.segments)
 }
@@ -76,7 +76,7 @@ impl<'a> Table<'a> {
         let states: Vec<State> = (0..WINDOWS)
             .map(|step| 2.0 * libm::pow(ratio, step as f64))
             .flat_map(|window| {
-                [false, true].map(|yields| State { window, walk: epochs.after_loss(window, yields) })
+                [false, true].map(|yields| State { window, walk: growth::after_loss(epochs, window, yields) })
             })
             .collect();
         let last = states.last().expect("there are windows");
