@@ -1,12 +1,10 @@
 //! What the benchmark simulates, here and in ns-3.
 
 use farpath_experiment::Stack;
-use farpath_path::{
-    Direction, ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit,
-};
-use farpath_sim::{FlowResult, FlowSetup, Opener, Setup};
+use farpath_path::{ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit};
+use farpath_sim::{FlowResult, FlowSetup, Setup};
 use farpath_tcp::Config;
-use farpath_units::{Bytes, Duration, Instant, Probability, Rate};
+use farpath_units::{Bytes, Duration, Probability, Rate};
 
 /// Long flows over 1 Gbit/s.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +31,7 @@ impl Long {
         let queue = if self.queue > 0 { QueueLimit::Packets(self.queue) } else { QueueLimit::Unlimited };
         let horizon =
             if self.stop_ms > 0 { Duration::from_millis(self.stop_ms) } else { Duration::from_secs(86_400) };
-        let flows = vec![upload(&stack, self.size); self.flows as usize];
+        let flows = vec![FlowSetup::upload(&stack, Bytes(self.size)); self.flows as usize];
         Setup { path: vec![gigabit(queue), delay(self.delay_ms)], flows, seed: 1, horizon }
     }
 
@@ -81,7 +79,12 @@ pub fn noisy(seed: u64) -> Setup {
     let path = vec![gigabit(QueueLimit::Unlimited), delay(20), element("loss", loss)];
     let mut stack = Config::default();
     stack.receive.buffer = Bytes(8760);
-    Setup { path, flows: vec![upload(&stack, 10_000_000)], seed, horizon: Duration::from_secs(86_400) }
+    Setup {
+        path,
+        flows: vec![FlowSetup::upload(&stack, Bytes(10_000_000))],
+        seed,
+        horizon: Duration::from_secs(86_400),
+    }
 }
 
 /// The same for ns-3.
@@ -111,16 +114,4 @@ fn gigabit(queue: QueueLimit) -> ElementSpec {
 
 fn delay(each_way_ms: u64) -> ElementSpec {
     element("delay", ElementKind::Delay { delay: PerDirection::both(Duration::from_millis(each_way_ms)) })
-}
-
-fn upload(stack: &Config, size: u64) -> FlowSetup {
-    FlowSetup {
-        start: Instant::ZERO,
-        direction: Direction::Forward,
-        opener: Opener::Sender,
-        size: Bytes(size),
-        request: Bytes::ZERO,
-        sender: stack.clone(),
-        receiver: stack.clone(),
-    }
 }

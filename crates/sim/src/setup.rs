@@ -32,6 +32,21 @@ pub struct FlowSetup {
     pub receiver: Config,
 }
 
+impl FlowSetup {
+    /// A file that the data sender opens for at time zero, over the path's forward way, with one stack at both ends.
+    pub fn upload(stack: &Config, size: Bytes) -> FlowSetup {
+        FlowSetup {
+            start: Instant::ZERO,
+            direction: Direction::Forward,
+            opener: Opener::Sender,
+            size,
+            request: Bytes::ZERO,
+            sender: stack.clone(),
+            receiver: stack.clone(),
+        }
+    }
+}
+
 /// A whole simulation.
 #[derive(Debug, Clone)]
 pub struct Setup {

@@ -4,9 +4,7 @@
 pub mod log;
 pub mod stacks;
 
-use farpath_path::{
-    Direction, ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit,
-};
+use farpath_path::{ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit};
 use farpath_sim::{FlowResult, FlowSetup, Observer, Opener, Setup, Silent, simulate};
 use farpath_tcp::Config;
 use farpath_units::{Bytes, Duration, Instant, Probability, Rate};
@@ -84,15 +82,7 @@ pub fn drops(forward: &[u64], reverse: &[u64]) -> ElementSpec {
 
 /// A file that the sender opens for, at time zero, with one stack at both ends.
 pub fn upload(stack: &Config, size: u64) -> FlowSetup {
-    FlowSetup {
-        start: Instant::ZERO,
-        direction: Direction::Forward,
-        opener: Opener::Sender,
-        size: Bytes(size),
-        request: Bytes::ZERO,
-        sender: stack.clone(),
-        receiver: stack.clone(),
-    }
+    FlowSetup::upload(stack, Bytes(size))
 }
 
 /// A file that the receiver opens for.
