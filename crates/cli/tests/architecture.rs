@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 /// The rooms, in the order in which they stand: each may depend on earlier ones only.
-const ORDER: [&str; 12] = [
+const ORDER: [&str; 14] = [
     "farpath-units",
     "farpath-tcp",
     "farpath-path",
@@ -13,6 +13,8 @@ const ORDER: [&str; 12] = [
     "farpath-experiment",
     "farpath-run",
     "farpath-sim",
+    "farpath-traffic",
+    "farpath-emu",
     "farpath-engine",
     "farpath-explain",
     "farpath-report",

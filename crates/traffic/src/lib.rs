@@ -1,0 +1,1 @@
+//! Real sockets: bulk transfers with verified content, and what the kernel says of them.
