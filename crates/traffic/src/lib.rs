@@ -1,1 +1,13 @@
 //! Real sockets: bulk transfers with verified content, and what the kernel says of them.
+//!
+//! Everything acts on the calling thread, in whatever network namespace that thread is in; nothing here knows of
+//! namespaces. Linux only: it is Linux's TCP that is asked.
+
+pub mod counters;
+pub mod info;
+pub mod options;
+#[allow(unsafe_code)]
+mod sys;
+
+pub use info::TcpInfo;
+pub use options::{OptionError, SocketOptions};

@@ -1,0 +1,22 @@
+//! The two calls that `socket2` and `rustix` have no safe form of: any socket option, as bytes.
+
+use libc::c_int;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Reads an option into `value`; gives how many bytes the kernel wrote.
+pub fn get_option(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: &mut [u8]) -> io::Result<usize> {
+    let mut len = libc::socklen_t::try_from(value.len()).unwrap_or(libc::socklen_t::MAX);
+    // SAFETY: `value` may be written for `len` bytes, and the kernel writes no more than that; both outlive the call.
+    let done =
+        unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, value.as_mut_ptr().cast(), &raw mut len) };
+    if done == 0 { Ok((len as usize).min(value.len())) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Sets an option to `value`.
+pub fn set_option(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: &[u8]) -> io::Result<()> {
+    let len = libc::socklen_t::try_from(value.len()).expect("an option is a few bytes");
+    // SAFETY: `value` may be read for `len` bytes and outlives the call; the kernel copies it.
+    let done = unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, value.as_ptr().cast(), len) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
