@@ -3,11 +3,14 @@
 //! Everything acts on the calling thread, in whatever network namespace that thread is in; nothing here knows of
 //! namespaces. Linux only: it is Linux's TCP that is asked.
 
+pub mod bulk;
 pub mod counters;
 pub mod info;
 pub mod options;
 #[allow(unsafe_code)]
 mod sys;
+mod wait;
 
+pub use bulk::{BulkEnd, End, EndReport, Opening, PrepareError, Prepared, Role};
 pub use info::TcpInfo;
 pub use options::{OptionError, SocketOptions};

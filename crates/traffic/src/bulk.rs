@@ -1,0 +1,222 @@
+//! One end of a bulk transfer over one TCP connection, on the calling thread.
+//!
+//! The content is [`farpath_tcp::pattern`] by its place in the stream, and the receiver looks at every byte. A receiver
+//! that opens may send a request first, which the sender reads whole before it answers. The sender closes after its last
+//! byte, the receiver when it has read all.
+
+mod content;
+mod transfer;
+
+use crate::info::TcpInfo;
+use crate::options::{OptionError, SocketOptions};
+use farpath_units::{Bytes, Duration, Instant};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::atomic::AtomicBool;
+
+/// Which way the data goes, seen from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It goes out.
+    Sender,
+    /// It comes in.
+    Receiver,
+}
+
+/// How the connection begins, seen from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// The other end connects.
+    Listen,
+    /// This end connects.
+    Connect,
+}
+
+/// One end of a transfer.
+#[derive(Debug, Clone)]
+pub struct BulkEnd {
+    /// Which way the data goes.
+    pub role: Role,
+    /// Who connects.
+    pub opening: Opening,
+    /// Address of this end. With port zero the kernel chooses one: see [`Prepared::local`].
+    pub local: SocketAddr,
+    /// Address of the other. A listener takes no connection from another host, nor, unless this is zero, from another
+    /// port.
+    pub peer: SocketAddr,
+    /// Bytes of the file.
+    pub size: Bytes,
+    /// Bytes that a receiver that connects sends first. Both ends are told.
+    pub request: Bytes,
+    /// When the connecting end sends its SYN.
+    pub start: Instant,
+    /// What is not over by then ends.
+    pub deadline: Instant,
+    /// How often the connection is looked at once it is there.
+    pub sample_every: Option<Duration>,
+    /// How fast a receiver reads, in bytes per second; `None` reads at once. It takes up to an MSS at a time, which
+    /// leaves the buffer when its time is over, as the simulator's receiver does.
+    pub read_rate: Option<u64>,
+    /// How long after the transfer TCP may take to close in good order; then what is left of the connection is reset,
+    /// so that no socket without an owner holds its namespace.
+    pub close_within: Duration,
+    /// What is set on the socket.
+    pub socket: SocketOptions,
+}
+
+/// How an end came out.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum End {
+    /// All is there: the receiver has read every byte; the sender knows that it has.
+    #[error("completed")]
+    Completed,
+    /// No SYN was answered.
+    #[error("the connection timed out before it was established")]
+    ConnectTimedOut,
+    /// The other host answered that nobody listens.
+    #[error("the connection was refused")]
+    Refused,
+    /// The other end reset the connection, also while it was being established.
+    #[error("the connection was reset by the other end")]
+    Reset,
+    /// This end gave up an established connection: its retransmissions, or its user timeout, ran out.
+    #[error("the established connection timed out")]
+    TimedOut,
+    /// A router, or the own host, said that there is no way.
+    #[error("the other end cannot be reached: {0}")]
+    Unreachable(io::Error),
+    /// Not over at the deadline.
+    #[error("not over at the deadline")]
+    Deadline,
+    /// It was told to stop.
+    #[error("stopped")]
+    Stopped,
+    /// A byte was not what was sent.
+    #[error("byte {offset} of the stream is not what was sent")]
+    Mismatch {
+        /// Its place in the stream, from zero.
+        offset: u64,
+    },
+    /// The other end closed too early, or sent too much.
+    #[error("expected {expected} B, got {}", if got > expected { "more".to_owned() } else { format!("{got} B") })]
+    WrongLength {
+        /// Bytes that were to come.
+        expected: u64,
+        /// Bytes that came; where these are more, at least so many.
+        got: u64,
+    },
+    /// Anything else.
+    #[error("{0}")]
+    Failed(#[from] io::Error),
+}
+
+impl End {
+    /// Whether it is [`End::Completed`].
+    pub fn is_completed(&self) -> bool {
+        matches!(self, End::Completed)
+    }
+}
+
+/// What one end knows after the transfer.
+#[derive(Debug)]
+pub struct EndReport {
+    /// How it came out.
+    pub end: End,
+    /// When that was known; the closing of the connection comes after it.
+    pub ended_at: Instant,
+    /// When the connection was established, for this end's program.
+    pub connected_at: Option<Instant>,
+    /// When the first byte of the file was read, or handed to the kernel.
+    pub first_byte_at: Option<Instant>,
+    /// When the last byte was read; at a sender, when the other end's close said so.
+    pub finished_at: Option<Instant>,
+    /// Bytes of the file that were read, or handed to the kernel.
+    pub bytes: Bytes,
+    /// What the kernel said of the connection at the end, before it was closed. Also where it failed.
+    pub info: Option<TcpInfo>,
+}
+
+/// Why an end cannot begin.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PrepareError {
+    /// The kernel gives no socket.
+    #[error("cannot make a TCP socket: {0}")]
+    Socket(io::Error),
+    /// It refuses an option.
+    #[error(transparent)]
+    Option(#[from] OptionError),
+    /// It refuses the address.
+    #[error("cannot use the address {address} in this network namespace: {source}")]
+    Bind {
+        /// The local address.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// Nobody can connect.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The local address.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// An end that is ready: its socket has its options and its address, and listens if it is to.
+#[derive(Debug)]
+pub struct Prepared {
+    end: BulkEnd,
+    socket: Socket,
+    local: SocketAddr,
+}
+
+impl Prepared {
+    /// Makes the socket, in the network namespace of the calling thread.
+    pub fn new(end: BulkEnd) -> Result<Prepared, PrepareError> {
+        let socket = Socket::new(Domain::for_address(end.local), Type::STREAM, Some(Protocol::TCP))
+            .map_err(PrepareError::Socket)?;
+        socket.set_nonblocking(true).map_err(PrepareError::Socket)?;
+        // A run may follow another on the same ports, whose connections are in TIME-WAIT.
+        socket.set_reuse_address(true).map_err(PrepareError::Socket)?;
+        end.socket.apply(socket.as_fd())?;
+        let address = end.local;
+        let bind = |source| PrepareError::Bind { address, source };
+        socket.bind(&address.into()).map_err(bind)?;
+        let local = socket.local_addr().map_err(bind)?;
+        let local = local.as_socket().unwrap_or(address);
+        if end.opening == Opening::Listen {
+            socket.listen(1).map_err(|source| PrepareError::Listen { address: local, source })?;
+        }
+        Ok(Prepared { end, socket, local })
+    }
+
+    /// Address of this end.
+    pub fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Takes another address for the other end: one that was not known before it was [`Prepared`].
+    pub fn set_peer(&mut self, peer: SocketAddr) {
+        self.end.peer = peer;
+    }
+
+    /// Runs to the end on the calling thread. Time counts from `epoch`; `stop` is looked at every
+    /// [`STOP_EVERY`](Self::STOP_EVERY); `sampled` is given what the kernel says of the connection as it is
+    /// established and then every [`BulkEnd::sample_every`].
+    pub fn run(
+        self,
+        epoch: std::time::Instant,
+        stop: &AtomicBool,
+        sampled: &mut dyn FnMut(Instant, &TcpInfo),
+    ) -> EndReport {
+        transfer::run(self, epoch, stop, sampled)
+    }
+
+    /// The longest that a thread is not looking at its stop flag.
+    pub const STOP_EVERY: Duration = Duration::from_millis(10);
+}

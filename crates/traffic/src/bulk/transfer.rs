@@ -1,0 +1,406 @@
+//! The transfer itself: a socket that never blocks, and waiting for it, for the next sample and for the deadline.
+
+use super::content::{CHUNK, Source};
+use super::{BulkEnd, End, EndReport, Opening, Prepared, Role};
+use crate::info::{State, TcpInfo};
+use crate::wait::{self, PromptTimers};
+use farpath_tcp::pattern;
+use farpath_units::{Bytes, Duration, Instant, Rate};
+use rustix::event::PollFlags;
+use socket2::Socket;
+use std::io::{self, Read};
+use std::net::Shutdown;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How often a connection that closes is looked at. TCP's own end is no event that `poll` knows.
+const CLOSED_EVERY: Duration = Duration::from_millis(2);
+
+pub fn run(
+    prepared: Prepared,
+    epoch: std::time::Instant,
+    stop: &AtomicBool,
+    sampled: &mut dyn FnMut(Instant, &TcpInfo),
+) -> EndReport {
+    let _prompt = PromptTimers::new();
+    let Prepared { end: asked, socket, .. } = prepared;
+    let mut transfer = Transfer {
+        asked,
+        socket,
+        epoch,
+        stop,
+        sampled,
+        next_sample: None,
+        connected_at: None,
+        first_byte_at: None,
+        finished_at: None,
+        bytes: 0,
+    };
+    let end = match transfer.transfer() {
+        Ok(()) => End::Completed,
+        Err(end) => end,
+    };
+    transfer.report(end)
+}
+
+/// Whether an error comes before or after the handshake: it decides what a time-out is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Connecting,
+    Established,
+}
+
+struct Transfer<'a> {
+    asked: BulkEnd,
+    socket: Socket,
+    epoch: std::time::Instant,
+    stop: &'a AtomicBool,
+    sampled: &'a mut dyn FnMut(Instant, &TcpInfo),
+    next_sample: Option<Instant>,
+    connected_at: Option<Instant>,
+    first_byte_at: Option<Instant>,
+    finished_at: Option<Instant>,
+    bytes: u64,
+}
+
+impl Transfer<'_> {
+    fn transfer(&mut self) -> Result<(), End> {
+        match self.asked.opening {
+            Opening::Connect => self.connect()?,
+            Opening::Listen => self.accept()?,
+        }
+        let now = self.now();
+        self.connected_at = Some(now);
+        self.next_sample = self.asked.sample_every.map(|_| now);
+        let requests = match self.asked.role {
+            Role::Receiver => self.asked.opening == Opening::Connect,
+            Role::Sender => self.asked.opening == Opening::Listen,
+        };
+        let request = if requests { self.asked.request.0 } else { 0 };
+        match self.asked.role {
+            Role::Sender => {
+                self.read_request(request)?;
+                self.write_file()
+            }
+            Role::Receiver => {
+                self.write_all(request)?;
+                self.read_file()
+            }
+        }
+    }
+
+    fn now(&self) -> Instant {
+        wait::now(self.epoch)
+    }
+
+    fn connect(&mut self) -> Result<(), End> {
+        while self.now() < self.asked.start {
+            self.wait(PollFlags::empty(), Some(self.asked.start))?;
+        }
+        let connecting = |error| self.failed(Stage::Connecting, error);
+        match self.socket.connect(&self.asked.peer.into()) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
+            Err(error) => return Err(connecting(error)),
+        }
+        loop {
+            let found = self.wait(PollFlags::OUT, None)?;
+            if let Some(error) = self.socket.take_error()? {
+                return Err(self.failed(Stage::Connecting, error));
+            }
+            if found.contains(PollFlags::OUT) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn accept(&mut self) -> Result<(), End> {
+        let peer = self.asked.peer;
+        loop {
+            match self.socket.accept() {
+                Ok((socket, from)) => {
+                    let from = from.as_socket();
+                    let known = |from: std::net::SocketAddr| {
+                        from.ip() == peer.ip() && (peer.port() == 0 || peer.port() == from.port())
+                    };
+                    if from.is_some_and(known) {
+                        socket.set_nonblocking(true)?;
+                        self.socket = socket;
+                        return Ok(());
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.wait(PollFlags::IN, None)?;
+                }
+                // The other end was gone before it was taken (accept(2)): it may come again.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn write_file(&mut self) -> Result<(), End> {
+        self.write_all(self.asked.size.0)?;
+        self.socket.shutdown(Shutdown::Write).map_err(|error| self.failed(Stage::Established, error))?;
+        // The receiver closes when it has read all: until then data may have to be sent again.
+        let mut byte = [0; 1];
+        match self.read(&mut byte)? {
+            0 => {
+                self.finished_at = Some(self.now());
+                Ok(())
+            }
+            got => Err(End::WrongLength { expected: 0, got: got as u64 }),
+        }
+    }
+
+    /// Writes the first `size` bytes of the stream.
+    fn write_all(&mut self, size: u64) -> Result<(), End> {
+        let mut source = Source::new(size);
+        while source.written() < size {
+            self.look()?;
+            match self.socket.send_with_flags(source.next(), libc::MSG_NOSIGNAL) {
+                Ok(bytes) => {
+                    source.wrote(bytes);
+                    if self.asked.role == Role::Sender {
+                        self.bytes = source.written();
+                        self.first_byte_at = self.first_byte_at.or_else(|| Some(wait::now(self.epoch)));
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.wait(PollFlags::OUT, None)?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.failed(Stage::Established, error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn read_request(&mut self, size: u64) -> Result<(), End> {
+        let mut buffer = vec![0; CHUNK.min(size as usize)];
+        let mut read = 0;
+        while read < size {
+            let room = buffer.len().min((size - read) as usize);
+            let bytes = self.read(&mut buffer[..room])?;
+            if bytes == 0 {
+                return Err(End::WrongLength { expected: size, got: read });
+            }
+            verify(read, &buffer[..bytes])?;
+            read += bytes as u64;
+        }
+        Ok(())
+    }
+
+    fn read_file(&mut self) -> Result<(), End> {
+        let size = self.asked.size.0;
+        let mut pace = Pace::new(self.asked.read_rate, &self.socket, self.now());
+        let mut buffer = vec![0; CHUNK];
+        loop {
+            let room = match &mut pace {
+                Pace::AtOnce => buffer.len(),
+                Pace::Never => loop {
+                    self.wait(PollFlags::empty(), None)?;
+                },
+                Pace::At { .. } => self.paced(&mut pace)?.min(buffer.len()),
+            };
+            let bytes = self.read(&mut buffer[..room])?;
+            let now = self.now();
+            if bytes == 0 {
+                if self.bytes < size {
+                    return Err(End::WrongLength { expected: size, got: self.bytes });
+                }
+                // An empty file: its end is all there is of it.
+                self.finished_at = Some(now);
+                break;
+            }
+            self.first_byte_at = self.first_byte_at.or(Some(now));
+            verify(self.bytes, &buffer[..bytes])?;
+            self.bytes += bytes as u64;
+            if self.bytes > size {
+                return Err(End::WrongLength { expected: size, got: self.bytes });
+            }
+            if self.bytes == size {
+                self.finished_at = Some(now);
+                break;
+            }
+        }
+        // All has been read, whatever becomes of the close.
+        let _ = self.socket.shutdown(Shutdown::Write);
+        Ok(())
+    }
+
+    /// Waits until something is there and the time that reading it takes is over; gives how much that is.
+    fn paced(&mut self, pace: &mut Pace) -> Result<usize, End> {
+        let Pace::At { rate, chunk, free_at } = pace else { return Ok(CHUNK) };
+        let mut waited = false;
+        loop {
+            let there = rustix::io::ioctl_fionread(&self.socket).map_err(io::Error::from)?;
+            let begun = if waited { self.now() } else { (*free_at).min(self.now()) };
+            if there > 0 {
+                let bytes = there.min(*chunk);
+                let done = begun + rate.time_to_send(Bytes(bytes));
+                while self.now() < done {
+                    self.wait(PollFlags::empty(), Some(done))?;
+                }
+                *free_at = done;
+                return Ok(bytes as usize);
+            }
+            let found = self.wait(PollFlags::IN, None)?;
+            waited = true;
+            // Nothing to read and yet readable is the end of the stream, or an error: reading says which.
+            let there = rustix::io::ioctl_fionread(&self.socket).map_err(io::Error::from)?;
+            if there == 0 && !found.is_empty() {
+                return Ok(1);
+            }
+        }
+    }
+
+    /// Reads what is there, waiting for it; nothing at the end of the stream.
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, End> {
+        loop {
+            self.look()?;
+            match (&self.socket).read(buffer) {
+                Ok(bytes) => return Ok(bytes),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.wait(PollFlags::IN, None)?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.failed(Stage::Established, error)),
+            }
+        }
+    }
+
+    /// Waits for one of `events`, or for `until`; gives what came. It may come back early with nothing.
+    fn wait(&mut self, events: PollFlags, until: Option<Instant>) -> Result<PollFlags, End> {
+        let now = self.look()?;
+        let next = self.next_sample.unwrap_or(Instant::MAX).min(until.unwrap_or(Instant::MAX));
+        let longest = next.min(self.asked.deadline).saturating_since(now).min(Prepared::STOP_EVERY);
+        let found = wait::ready(self.socket.as_fd(), events, longest)?;
+        self.look()?;
+        Ok(found)
+    }
+
+    /// Sees to what time brings: the end, and the next sample.
+    fn look(&mut self) -> Result<Instant, End> {
+        let now = self.now();
+        if let Some(over) = self.is_over(now) {
+            return Err(over);
+        }
+        if let (Some(due), Some(every)) = (self.next_sample, self.asked.sample_every)
+            && due <= now
+        {
+            let info = TcpInfo::of(self.socket.as_fd())?;
+            (self.sampled)(now, &info);
+            // A thread that came late does not catch up: it takes the next in its turn.
+            let mut next = due + every.max(Duration::from_micros(1));
+            if next <= now {
+                next = now + every;
+            }
+            self.next_sample = Some(next);
+        }
+        Ok(now)
+    }
+
+    fn is_over(&self, now: Instant) -> Option<End> {
+        if self.stop.load(Ordering::Relaxed) {
+            Some(End::Stopped)
+        } else if now >= self.asked.deadline {
+            Some(End::Deadline)
+        } else {
+            None
+        }
+    }
+
+    /// What an error of the socket is for the transfer.
+    fn failed(&self, stage: Stage, error: io::Error) -> End {
+        // Both ends stop together: the reset that the other one sent is no news.
+        if let Some(over) = self.is_over(self.now()) {
+            return over;
+        }
+        match (error.raw_os_error(), stage) {
+            (Some(libc::ETIMEDOUT), Stage::Connecting) => End::ConnectTimedOut,
+            (Some(libc::ETIMEDOUT), Stage::Established) => End::TimedOut,
+            (Some(libc::ECONNREFUSED), Stage::Connecting) => End::Refused,
+            // A write after the reset has been seen says EPIPE.
+            (Some(libc::ECONNRESET | libc::EPIPE | libc::ECONNREFUSED), _) => End::Reset,
+            (
+                Some(
+                    libc::EHOSTUNREACH | libc::ENETUNREACH | libc::EHOSTDOWN | libc::ENONET | libc::ENETDOWN,
+                ),
+                _,
+            ) => End::Unreachable(error),
+            _ => End::Failed(error),
+        }
+    }
+
+    fn report(mut self, mut end: End) -> EndReport {
+        let ended_at = self.finished_at.filter(|_| end.is_completed()).unwrap_or_else(|| self.now());
+        // A listener without a connection has nothing to say of one.
+        let connection = self.asked.opening == Opening::Connect || self.connected_at.is_some();
+        let info = connection.then(|| TcpInfo::of(self.socket.as_fd()).ok()).flatten();
+        if end.is_completed()
+            && let Err(surplus) = self.close(ended_at)
+        {
+            end = surplus;
+        }
+        // A connection that is closed stays so; any other is reset, and does not outlive its owner.
+        let _ = self.socket.set_linger(Some(std::time::Duration::ZERO));
+        EndReport {
+            end,
+            ended_at,
+            connected_at: self.connected_at,
+            first_byte_at: self.first_byte_at,
+            finished_at: self.finished_at,
+            bytes: Bytes(self.bytes),
+            info,
+        }
+    }
+
+    /// Waits until both FINs are acknowledged. Only data after the end is an error: the transfer was complete.
+    fn close(&mut self, ended_at: Instant) -> Result<(), End> {
+        let until = (ended_at + self.asked.close_within).min(self.asked.deadline);
+        let mut byte = [0; 1];
+        self.next_sample = None;
+        while !self.stop.load(Ordering::Relaxed) && self.now() < until {
+            if matches!((&self.socket).read(&mut byte), Ok(1)) {
+                let expected = if self.asked.role == Role::Receiver { self.asked.size.0 } else { 0 };
+                return Err(End::WrongLength { expected, got: expected + 1 });
+            }
+            match TcpInfo::of(self.socket.as_fd()) {
+                Ok(info) if !matches!(info.state, State::Closed | State::TimeWait) => {}
+                _ => break,
+            }
+            wait::ready(self.socket.as_fd(), PollFlags::empty(), CLOSED_EVERY)?;
+        }
+        Ok(())
+    }
+}
+
+/// How a receiver reads.
+enum Pace {
+    AtOnce,
+    Never,
+    At {
+        rate: Rate,
+        chunk: u64,
+        /// When the last chunk was read: data that waits is begun then, however late the thread woke.
+        free_at: Instant,
+    },
+}
+
+impl Pace {
+    fn new(bytes_per_s: Option<u64>, socket: &Socket, now: Instant) -> Pace {
+        let Some(bytes_per_s) = bytes_per_s else { return Pace::AtOnce };
+        let Some(rate) = Rate::from_bit_per_s(bytes_per_s.saturating_mul(8)) else { return Pace::Never };
+        let mss = TcpInfo::of(socket.as_fd()).map_or(0, |info| info.advmss.0);
+        Pace::At { rate, chunk: mss.max(1), free_at: now }
+    }
+}
+
+fn verify(offset: u64, bytes: &[u8]) -> Result<(), End> {
+    match pattern::first_mismatch(offset, bytes) {
+        Some(offset) => Err(End::Mismatch { offset }),
+        None => Ok(()),
+    }
+}

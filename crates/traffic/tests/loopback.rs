@@ -1,0 +1,312 @@
+//! Transfers over the loopback device, between two ends of ours and against ends that misbehave.
+
+use farpath_tcp::pattern;
+use farpath_traffic::info::State;
+use farpath_traffic::{BulkEnd, End, EndReport, Opening, Prepared, Role, SocketOptions, TcpInfo};
+use farpath_units::{Bytes, Duration, Instant};
+use socket2::{Domain, Socket, Type};
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+fn any_port(v6: bool) -> SocketAddr {
+    if v6 { (Ipv6Addr::LOCALHOST, 0).into() } else { (Ipv4Addr::LOCALHOST, 0).into() }
+}
+
+fn end(role: Role, opening: Opening, v6: bool) -> BulkEnd {
+    BulkEnd {
+        role,
+        opening,
+        local: any_port(v6),
+        peer: any_port(v6),
+        size: Bytes(3_000_001),
+        request: Bytes::ZERO,
+        start: Instant::ZERO,
+        // A transfer that hangs ends the test.
+        deadline: Instant::from_nanos(60_000_000_000),
+        sample_every: None,
+        read_rate: None,
+        close_within: Duration::from_secs(10),
+        socket: SocketOptions::default(),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "real sockets are in real time")]
+fn epoch() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
+fn run(prepared: Prepared) -> EndReport {
+    prepared.run(epoch(), &AtomicBool::new(false), &mut |_, _| {})
+}
+
+/// Runs both ends; gives the listener's report and the connecting end's, and their ports.
+fn run_both(listener: BulkEnd, mut connector: BulkEnd) -> (EndReport, EndReport, [u16; 2]) {
+    let listener = Prepared::new(listener).expect("it can listen");
+    connector.peer = listener.local();
+    let connector = Prepared::new(connector).expect("it can be bound");
+    let ports = [listener.local().port(), connector.local().port()];
+    let (epoch, stop) = (epoch(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let listens = scope.spawn(|| listener.run(epoch, &stop, &mut |_, _| {}));
+        let connected = connector.run(epoch, &stop, &mut |_, _| {});
+        (listens.join().expect("no panic"), connected, ports)
+    })
+}
+
+/// States of this namespace's sockets between two ports, TIME-WAIT left out: that is what a good close leaves behind.
+fn left_behind(ports: [u16; 2]) -> Vec<String> {
+    let mut found = Vec::new();
+    for file in ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"] {
+        for line in fs::read_to_string(file).unwrap_or_default().lines().skip(1) {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let port = |field: &str| {
+                field.rsplit_once(':').and_then(|(_, port)| u16::from_str_radix(port, 16).ok()).unwrap_or(0)
+            };
+            let both = [port(fields[1]), port(fields[2])];
+            if (both == ports || both == [ports[1], ports[0]]) && fields[3] != "06" {
+                found.push(line.to_owned());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn an_upload_and_a_download_complete_over_both_ip_versions() {
+    for v6 in [false, true] {
+        for (opener, other) in [(Role::Sender, Role::Receiver), (Role::Receiver, Role::Sender)] {
+            let request = if opener == Role::Receiver { Bytes(200) } else { Bytes::ZERO };
+            let start = Instant::from_nanos(30_000_000);
+            let connector = BulkEnd { request, start, ..end(opener, Opening::Connect, v6) };
+            let size = connector.size;
+            let listener = BulkEnd { request, ..end(other, Opening::Listen, v6) };
+            let (listened, connected, ports) = run_both(listener, connector);
+            for report in [&listened, &connected] {
+                assert!(report.end.is_completed(), "{opener:?} {v6}: {report:?}");
+                assert_eq!(report.bytes, size);
+                let times = [report.connected_at, report.first_byte_at, report.finished_at];
+                assert!(times.is_sorted() && times[0] >= Some(start), "{times:?}");
+            }
+            let (sender, receiver) =
+                if opener == Role::Sender { (connected, listened) } else { (listened, connected) };
+            let (sent, got) = (sender.info.expect("known"), receiver.info.expect("known"));
+            // The kernel counts SYN and FIN among the acknowledged bytes.
+            let acked = sent.bytes_acked.expect("Linux 4.1").0;
+            assert!((size.0..=size.0 + 2).contains(&acked), "{acked}");
+            assert!(got.bytes_received.expect("Linux 4.1").0 >= size.0);
+            assert!(sent.srtt.is_some() && sent.data_segs_out >= Some(45), "{sent:?}");
+            assert_eq!(left_behind(ports), Vec::<String>::new());
+        }
+    }
+}
+
+#[test]
+fn an_empty_file_completes() {
+    let empty = |role, opening| BulkEnd { size: Bytes::ZERO, ..end(role, opening, false) };
+    let (listened, connected, _) =
+        run_both(empty(Role::Receiver, Opening::Listen), empty(Role::Sender, Opening::Connect));
+    assert!(listened.end.is_completed() && connected.end.is_completed());
+    assert_eq!((listened.first_byte_at, connected.first_byte_at), (None, None));
+}
+
+/// Runs `ours`, which listens, against `theirs`.
+fn against(ours: BulkEnd, theirs: impl FnOnce(TcpStream) + Send + 'static) -> EndReport {
+    let ours = Prepared::new(ours).expect("it can listen");
+    let address = ours.local();
+    let peer = thread::spawn(move || theirs(TcpStream::connect(address).expect("it listens")));
+    let report = run(ours);
+    peer.join().expect("no panic");
+    report
+}
+
+fn stream(len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    pattern::fill(0, &mut bytes);
+    bytes
+}
+
+#[test]
+fn a_wrong_byte_is_found_where_it_is() {
+    let report = against(end(Role::Receiver, Opening::Listen, false), |mut peer| {
+        let mut bytes = stream(3_000_001);
+        bytes[1_234_567] ^= 0x10;
+        // It is reset while it writes.
+        let _ = peer.write_all(&bytes);
+    });
+    assert!(matches!(report.end, End::Mismatch { offset: 1_234_567 }), "{report:?}");
+    assert!(report.finished_at.is_none() && report.info.is_some());
+}
+
+#[test]
+fn a_wrong_byte_of_a_request_is_found() {
+    let asked = BulkEnd { request: Bytes(100), ..end(Role::Sender, Opening::Listen, false) };
+    let report = against(asked, |mut peer| {
+        let mut bytes = stream(100);
+        bytes[99] = !bytes[99];
+        peer.write_all(&bytes).expect("it is read");
+    });
+    assert!(matches!(report.end, End::Mismatch { offset: 99 }), "{report:?}");
+}
+
+#[test]
+fn a_file_that_is_too_short_or_too_long_is_an_error() {
+    let report = against(end(Role::Receiver, Opening::Listen, false), |mut peer| {
+        peer.write_all(&stream(1000)).expect("it is read");
+    });
+    assert!(matches!(report.end, End::WrongLength { expected: 3_000_001, got: 1000 }), "{report:?}");
+    // Read together with the rest, or after it: both are found.
+    for pause in [0, 50] {
+        let small = BulkEnd { size: Bytes(1000), ..end(Role::Receiver, Opening::Listen, false) };
+        let report = against(small, move |mut peer| {
+            let bytes = stream(1001);
+            peer.write_all(&bytes[..1000]).expect("it is read");
+            pause_ms(pause);
+            let _ = peer.write_all(&bytes[1000..]);
+            pause_ms(50);
+        });
+        assert!(matches!(report.end, End::WrongLength { expected: 1000, got: 1001 }), "{report:?}");
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the other end takes its time")]
+fn pause_ms(ms: u64) {
+    thread::sleep(std::time::Duration::from_millis(ms));
+}
+
+#[test]
+fn nobody_there_refuses() {
+    // A port that was free a moment ago.
+    let free = TcpListener::bind(any_port(false)).and_then(|listener| listener.local_addr()).expect("a port");
+    let report =
+        run(Prepared::new(BulkEnd { peer: free, ..end(Role::Sender, Opening::Connect, false) })
+            .expect("ready"));
+    assert!(matches!(report.end, End::Refused), "{report:?}");
+    assert_eq!((report.connected_at, report.info.map(|info| info.state)), (None, Some(State::Closed)));
+}
+
+#[test]
+fn a_reset_is_told_to_sender_and_receiver() {
+    for role in [Role::Sender, Role::Receiver] {
+        let report = against(end(role, Opening::Listen, false), move |mut peer| {
+            match role {
+                Role::Sender => peer.read_exact(&mut [0; 1000]).expect("it sends"),
+                Role::Receiver => peer.write_all(&stream(1000)).expect("it reads"),
+            }
+            Socket::from(peer).set_linger(Some(std::time::Duration::ZERO)).expect("allowed");
+        });
+        assert!(matches!(report.end, End::Reset), "{role:?}: {report:?}");
+        assert!(report.connected_at.is_some() && report.finished_at.is_none());
+    }
+}
+
+#[test]
+fn syns_into_the_void_time_out() {
+    // A listener whose queue is full drops SYNs.
+    let listener = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    listener.bind(&any_port(false).into()).expect("free");
+    listener.listen(0).expect("it can listen");
+    let peer = listener.local_addr().expect("bound").as_socket().expect("an IP address");
+    let _queued = TcpStream::connect(peer).expect("one fits");
+    let socket = SocketOptions { syn_count: Some(1), ..SocketOptions::default() };
+    let report =
+        run(Prepared::new(BulkEnd { peer, socket, ..end(Role::Sender, Opening::Connect, false) })
+            .expect("ready"));
+    assert!(matches!(report.end, End::ConnectTimedOut), "{report:?}");
+    // How many it takes for a count of one differs with `tcp_syn_linear_timeouts`.
+    assert!(report.info.is_some_and(|info| info.total_retrans >= 1), "{report:?}");
+}
+
+#[test]
+fn a_connection_that_is_not_served_times_out() {
+    let socket = SocketOptions { user_timeout: Some(Duration::from_millis(300)), ..SocketOptions::default() };
+    let asked = BulkEnd { size: Bytes(1 << 30), socket, ..end(Role::Sender, Opening::Listen, false) };
+    let ours = Prepared::new(asked).expect("it can listen");
+    // It never reads: its window closes, and probes go unanswered in RFC 5482's sense.
+    let _peer = TcpStream::connect(ours.local()).expect("it listens");
+    let mut ours = ours;
+    ours.set_peer(any_port(false));
+    let report = run(ours);
+    assert!(matches!(report.end, End::TimedOut), "{report:?}");
+}
+
+#[test]
+fn a_deadline_ends_each_stage() {
+    let soon =
+        |role, opening| BulkEnd { deadline: Instant::from_nanos(80_000_000), ..end(role, opening, false) };
+    let report = run(Prepared::new(soon(Role::Receiver, Opening::Listen)).expect("it can listen"));
+    assert!(matches!(report.end, End::Deadline), "{report:?}");
+    assert_eq!((report.connected_at, report.info), (None, None));
+    let late = BulkEnd { start: Instant::from_nanos(u64::MAX), ..soon(Role::Sender, Opening::Connect) };
+    assert!(matches!(run(Prepared::new(late).expect("ready")).end, End::Deadline));
+    for rate in [Some(0), Some(1000)] {
+        let slow = BulkEnd { read_rate: rate, ..soon(Role::Receiver, Opening::Listen) };
+        let (listened, connected, ports) = run_both(slow, soon(Role::Sender, Opening::Connect));
+        assert!(matches!((&listened.end, &connected.end), (End::Deadline, End::Deadline)));
+        assert!(connected.connected_at.is_some() && listened.ended_at >= Instant::from_nanos(80_000_000));
+        assert_eq!(left_behind(ports), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_stop_ends_both_and_leaves_nothing_behind() {
+    let listener =
+        Prepared::new(BulkEnd { size: Bytes(1 << 40), ..end(Role::Receiver, Opening::Listen, false) })
+            .expect("it can listen");
+    let connector = BulkEnd {
+        peer: listener.local(),
+        size: Bytes(1 << 40),
+        sample_every: Some(Duration::from_millis(1)),
+        ..end(Role::Sender, Opening::Connect, false)
+    };
+    let connector = Prepared::new(connector).expect("ready");
+    let ports = [listener.local().port(), connector.local().port()];
+    let (epoch, stop) = (epoch(), AtomicBool::new(false));
+    let mut samples = 0;
+    thread::scope(|scope| {
+        let listens = scope.spawn(|| listener.run(epoch, &stop, &mut |_, _| {}));
+        let connected = connector.run(epoch, &stop, &mut |_, _| {
+            samples += 1;
+            stop.store(samples == 5, Ordering::Relaxed);
+        });
+        assert!(matches!(connected.end, End::Stopped), "{connected:?}");
+        let listened = listens.join().expect("no panic");
+        assert!(matches!(listened.end, End::Stopped), "{listened:?}");
+    });
+    assert_eq!(left_behind(ports), Vec::<String>::new());
+}
+
+#[test]
+fn a_slow_reader_is_no_faster_than_it_says_and_is_sampled_meanwhile() {
+    let every = Duration::from_millis(10);
+    let slow = BulkEnd {
+        size: Bytes(400_000),
+        read_rate: Some(2_000_000),
+        sample_every: Some(every),
+        ..end(Role::Receiver, Opening::Listen, false)
+    };
+    let listener = Prepared::new(slow.clone()).expect("it can listen");
+    let sender =
+        BulkEnd { peer: listener.local(), size: slow.size, ..end(Role::Sender, Opening::Connect, false) };
+    let sender = Prepared::new(sender).expect("ready");
+    let (epoch, stop) = (epoch(), AtomicBool::new(false));
+    let mut samples: Vec<(Instant, TcpInfo)> = Vec::new();
+    let report = thread::scope(|scope| {
+        scope.spawn(|| sender.run(epoch, &stop, &mut |_, _| {}));
+        listener.run(epoch, &stop, &mut |at, info| samples.push((at, *info)))
+    });
+    assert!(report.end.is_completed(), "{report:?}");
+    let took = report.finished_at.expect("finished") - report.connected_at.expect("connected");
+    assert!(took >= Duration::from_millis(200), "{took}");
+    // A busy machine may skip some; none comes before its time.
+    assert!(
+        (3..=1 + took.as_nanos() / every.as_nanos()).contains(&(samples.len() as u64)),
+        "{}",
+        samples.len()
+    );
+    assert!(samples.iter().all(|(_, info)| info.state != State::Listen));
+    assert!(samples.is_sorted_by_key(|(at, info)| (*at, info.bytes_received)));
+    assert_eq!(samples.first().map(|(at, _)| *at >= report.connected_at.expect("connected")), Some(true));
+}
