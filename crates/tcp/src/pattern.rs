@@ -5,20 +5,73 @@
 
 /// Fills `payload` with the stream's bytes from `offset` on.
 pub fn fill(offset: u64, payload: &mut [u8]) {
-    for (place, byte) in (offset..).zip(payload.iter_mut()) {
-        *byte = byte_at(place);
+    let (head, words) = payload.split_at_mut(to_first_word(offset, payload.len()));
+    fill_by_byte(offset, head);
+    let first = (offset + head.len() as u64) / WORD;
+    // A word at a time: a real sender fills gigabytes.
+    let mut words = words.chunks_exact_mut(WORD as usize);
+    let mut number = first;
+    for bytes in &mut words {
+        bytes.copy_from_slice(&word(number).to_le_bytes());
+        number += 1;
     }
+    fill_by_byte(number * WORD, words.into_remainder());
 }
 
 /// The first offset at which `payload` is not the stream from `offset` on.
 pub fn first_mismatch(offset: u64, payload: &[u8]) -> Option<u64> {
-    (offset..).zip(payload).find(|&(place, &byte)| byte != byte_at(place)).map(|(place, _)| place)
+    let (head, words) = payload.split_at(to_first_word(offset, payload.len()));
+    let mut place = offset + head.len() as u64;
+    let mismatch = mismatch_by_byte(offset, head);
+    if mismatch.is_some() {
+        return mismatch;
+    }
+    // Blocks without a way out in between: 20 GB/s in place of 1, which is less than a connection carries.
+    for block in words.chunks(BLOCK) {
+        let mut difference = 0;
+        let mut words = block.chunks_exact(WORD as usize);
+        for (number, bytes) in (place / WORD..).zip(&mut words) {
+            let bytes = bytes.try_into().expect("chunks are exact");
+            difference |= u64::from_le_bytes(bytes) ^ word(number);
+        }
+        if difference != 0 || !words.remainder().is_empty() {
+            let mismatch = mismatch_by_byte(place, block);
+            if mismatch.is_some() {
+                return mismatch;
+            }
+        }
+        place += block.len() as u64;
+    }
+    None
+}
+
+/// Bytes that are compared at once.
+const BLOCK: usize = 512;
+/// Bytes of a word of the stream.
+const WORD: u64 = 8;
+
+fn word(number: u64) -> u64 {
+    // A word's number spread over 64 bits by a multiplicative hash (Knuth, TAOCP 3, §6.4).
+    (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Bytes from `offset` to the first whole word, of `len` that there are.
+fn to_first_word(offset: u64, len: usize) -> usize {
+    len.min((offset.wrapping_neg() % WORD) as usize)
 }
 
 fn byte_at(offset: u64) -> u8 {
-    // A word's number spread over 64 bits by a multiplicative hash (Knuth, TAOCP 3, §6.4).
-    let word = (offset / 8 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    word.to_le_bytes()[(offset % 8) as usize]
+    word(offset / WORD).to_le_bytes()[(offset % WORD) as usize]
+}
+
+fn fill_by_byte(offset: u64, payload: &mut [u8]) {
+    for (place, byte) in (offset..).zip(payload) {
+        *byte = byte_at(place);
+    }
+}
+
+fn mismatch_by_byte(offset: u64, payload: &[u8]) -> Option<u64> {
+    (offset..).zip(payload).find(|&(place, &byte)| byte != byte_at(place)).map(|(place, _)| place)
 }
 
 #[cfg(test)]
@@ -33,6 +86,42 @@ mod tests {
         fill(1_000_013, &mut part);
         assert_eq!(part, whole[13..23]);
         assert_eq!(first_mismatch(1_000_000, &whole), None);
+    }
+
+    #[test]
+    fn any_part_is_the_bytes_of_its_places() {
+        for offset in (0..20).chain(4_294_967_290..4_294_967_300) {
+            for len in 0..20 {
+                let mut bytes = [0xaa; 20];
+                fill(offset, &mut bytes[..len]);
+                for (place, byte) in (offset..).zip(&bytes[..len]) {
+                    // As it was defined before anyone took words at a time.
+                    let hash = (place / 8 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                    assert_eq!(*byte, (hash >> (place % 8 * 8)) as u8, "byte {place}");
+                }
+                assert!(bytes[len..].iter().all(|&byte| byte == 0xaa));
+                assert_eq!(first_mismatch(offset, &bytes[..len]), None);
+                for wrong in 0..len {
+                    bytes[wrong] ^= 0x80;
+                    assert_eq!(first_mismatch(offset, &bytes[..len]), Some(offset + wrong as u64));
+                    bytes[wrong] ^= 0x80;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_byte_is_found_in_any_block() {
+        let mut bytes = vec![0; 3 * BLOCK + 13];
+        for offset in [0, 3, 1_000_000] {
+            fill(offset, &mut bytes);
+            assert_eq!(first_mismatch(offset, &bytes), None);
+            for wrong in 0..bytes.len() {
+                bytes[wrong] ^= 1;
+                assert_eq!(first_mismatch(offset, &bytes), Some(offset + wrong as u64));
+                bytes[wrong] ^= 1;
+            }
+        }
     }
 
     #[test]
