@@ -232,7 +232,10 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Whether a key leaves the experiment what it is: how often it is run, how long, and what is recorded.
+/// Whether a key leaves the experiment what it is: how often it is run, how long, what is recorded, and how a
+/// kernel is used.
 fn says_only_how_it_is_run(key: &str) -> bool {
-    matches!(key, "title" | "seed" | "seeds" | "horizon") || key.starts_with("output.")
+    matches!(key, "title" | "seed" | "seeds" | "horizon")
+        || key.starts_with("output.")
+        || key.starts_with("emulate.")
 }

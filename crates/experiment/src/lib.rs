@@ -30,6 +30,7 @@
 //! | --- | --- |
 //! | `experiment`, `scenario` | the file as a whole; one point of it |
 //! | `element`, `stack`, `parameters` | elements of a path; stacks, and their parameters by name |
+//! | `emulate`, `linux` | how the running kernel is used; what it is told beside a stack's parameters |
 //! | `sweep`, `published` | the points; what a paper printed for them |
 //! | `document` | values put into a document by key, before it is read |
 //! | `rewrite` | a file with changes written into it, its comments kept |
@@ -40,9 +41,11 @@
 
 mod document;
 mod element;
+mod emulate;
 mod error;
 mod experiment;
 mod library;
+mod linux;
 mod parameters;
 mod published;
 mod reader;
@@ -54,13 +57,15 @@ mod sweep;
 mod warnings;
 
 pub use document::{Override, ParseOverrideError};
+pub use emulate::{Backend, EmulateOptions, IpVersion};
 pub use error::{ExperimentError, Location, Suggestion};
 pub use experiment::{Experiment, MAX_RUNS, Point};
 pub use library::{ShippedFile, shipped_experiments, shipped_paths, shipped_stacks};
+pub use linux::LinuxSettings;
 pub use parameters::to_toml;
 pub use published::{Published, PublishedColumn, PublishedValue};
 pub use scenario::{FlowSpec, MAX_FLOWS, Opener, Output, Scenario};
 pub use sketch::{SKETCH_STACK, Sketch};
 pub use stack::Stack;
 pub use sweep::{Axis, MAX_POINTS};
-pub use warnings::{Warning, base_rtt, warnings};
+pub use warnings::{Warning, base_rtt, lateness_budget, warnings};

@@ -1,6 +1,7 @@
 //! One point of an experiment: a path, two stacks and the flows between them.
 
 use crate::element::{path_list, read_path};
+use crate::emulate::{EmulateOptions, read_emulate};
 use crate::error::ExperimentError;
 use crate::reader::{Parameter, Reader, as_list, as_table, word};
 use crate::stack::{Stack, StackCache, read_end};
@@ -33,6 +34,8 @@ pub struct Scenario {
     pub flows: Vec<FlowSpec>,
     /// What is recorded beside the flows.
     pub output: Output,
+    /// How it is run on the running kernel.
+    pub emulate: EmulateOptions,
     /// What is allowed and probably not meant.
     pub warnings: Vec<String>,
 }
@@ -119,6 +122,7 @@ pub(crate) fn read_scenario(
         let output = reader.section("output", |output| {
             Ok(Output { series: output.or("series", false)?, segments: output.or("segments", false)? })
         })?;
+        let emulate = reader.section("emulate", read_emulate)?;
         let mut scenario = Scenario {
             title,
             seed,
@@ -129,6 +133,7 @@ pub(crate) fn read_scenario(
             receiver,
             flows,
             output,
+            emulate,
             warnings: Vec::new(),
         };
         scenario.warnings = warnings::warnings(&scenario).iter().map(Warning::to_string).collect();

@@ -2,6 +2,7 @@
 
 use crate::error::{ExperimentError, Location, parse_toml};
 use crate::library::Shelf;
+use crate::linux::LinuxSettings;
 use crate::parameters;
 use crate::reader::Reader;
 use farpath_tcp::config::Config;
@@ -17,6 +18,8 @@ pub struct Stack {
     pub title: String,
     /// Its parameters, the experiment's overrides included.
     pub config: Config,
+    /// What the running kernel is told beside what follows from them.
+    pub linux: LinuxSettings,
 }
 
 impl Stack {
@@ -32,7 +35,9 @@ impl Stack {
             reader.optional::<String>("source")?;
             let mut config = Config::default();
             parameters::override_by(&mut config, reader)?;
-            Ok(Stack { name: origin.to_owned(), title, config })
+            let mut linux = LinuxSettings::default();
+            reader.section("linux", |table| linux.override_by(table))?;
+            Ok(Stack { name: origin.to_owned(), title, config, linux })
         })
     }
 
@@ -43,6 +48,20 @@ impl Stack {
     pub fn load(name: &str) -> Result<Stack, ExperimentError> {
         // A file's name is seen from the folder of the file that names it; here that is nobody's.
         StackCache::default().get(name, &Location { origin: "stack".to_owned(), key: String::new() })
+    }
+}
+
+impl Stack {
+    /// Every parameter that is in force, as TOML that reads back to the same, but for the title.
+    pub fn to_toml(&self) -> String {
+        let mut text = parameters::to_toml(&self.config);
+        let linux = self.linux.to_table();
+        if !linux.is_empty() {
+            let table = toml::Table::from_iter([("linux".to_owned(), toml::Value::Table(linux))]);
+            text.push('\n');
+            text.push_str(&table.to_string());
+        }
+        text
     }
 }
 
@@ -74,5 +93,6 @@ pub(crate) fn read_end(
     let name = reader.or("stack", default.to_owned())?;
     let mut stack = stacks.get(&name, &reader.at("stack"))?;
     parameters::override_by(&mut stack.config, reader)?;
+    reader.section("linux", |table| stack.linux.override_by(table))?;
     Ok(stack)
 }

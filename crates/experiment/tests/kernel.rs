@@ -1,0 +1,139 @@
+//! What an experiment says of the running kernel: `[emulate]`, and `[linux]` of a stack.
+
+use farpath_experiment::{
+    Backend, EmulateOptions, Experiment, IpVersion, Scenario, Stack, lateness_budget, shipped_stacks,
+};
+use farpath_units::{Bytes, Duration};
+
+const FILE: &str = "title = \"T\"\npath = \"geo\"\ntransfer.size = \"1 MB\"\n";
+
+fn parse(text: &str, overrides: &[&str]) -> Result<Scenario, String> {
+    let overrides: Vec<_> = overrides.iter().map(|text| text.parse().expect("key=value")).collect();
+    let experiment = Experiment::parse(&format!("{FILE}{text}"), "e.toml", &overrides);
+    experiment.map(|experiment| experiment.points()[0].scenario.clone()).map_err(|error| error.to_string())
+}
+
+fn set(overrides: &[&str]) -> Scenario {
+    parse("", overrides).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn emulation_is_period_accurate_and_short_unless_told_otherwise() {
+    let options = set(&[]).emulate;
+    assert_eq!(options, EmulateOptions::default());
+    assert_eq!((options.seeds, options.coalesce, options.repeats), (1, false, 2));
+    assert_eq!((options.sample, options.memory), (Duration::from_millis(10), Bytes(1_000_000_000)));
+}
+
+#[test]
+fn every_key_of_emulate_is_read() {
+    let text = "[emulate]\nseeds = 5\ncoalesce = true\nip = 6\nbackend = \"packet\"\nsample = \"50 ms\"\n\
+                lateness = \"1 ms\"\nrepeats = 0\nmemory = \"2 GB\"\n";
+    let expected = EmulateOptions {
+        seeds: 5,
+        coalesce: true,
+        ip: IpVersion::V6,
+        backend: Backend::Packet,
+        sample: Duration::from_millis(50),
+        lateness: Some(Duration::from_millis(1)),
+        repeats: 0,
+        memory: Bytes(2_000_000_000),
+    };
+    assert_eq!(parse(text, &[]).map(|scenario| scenario.emulate), Ok(expected));
+    assert!(set(&["emulate.coalesce=true"]).emulate.coalesce);
+}
+
+#[test]
+fn emulate_is_swept_like_any_other() {
+    let text = format!("{FILE}[sweep]\n\"emulate.coalesce\" = [false, true]\n");
+    let experiment = Experiment::parse(&text, "e.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    let coalesce: Vec<_> = experiment.points().iter().map(|point| point.scenario.emulate.coalesce).collect();
+    assert_eq!(coalesce, [false, true]);
+}
+
+#[test]
+fn what_emulate_cannot_be_is_refused() {
+    let refused = |given: &str| parse("", &[given]).expect_err("it is refused");
+    assert_eq!(
+        refused("emulate.coalese=true"),
+        "e.toml: emulate.coalese (--set): unknown key; did you mean `coalesce`?"
+    );
+    assert_eq!(refused("emulate.ip=5"), "e.toml: emulate.ip (--set): expected 4 or 6, found `5`");
+    assert_eq!(
+        refused("emulate.backend=xdp"),
+        "e.toml: emulate.backend (--set): expected one of `auto`, `tun`, `packet`, found `xdp`"
+    );
+    assert_eq!(
+        refused("emulate.sample=10 us"),
+        "e.toml: emulate.sample (--set): expected at least 1 ms, found 10 us"
+    );
+    for given in ["emulate.seeds=0", "emulate.lateness=0 s", "emulate.memory=0 B", "emulate.repeats=-1"] {
+        let (key, _) = given.split_once('=').expect("key=value");
+        assert!(refused(given).starts_with(&format!("e.toml: {key} (--set): ")), "{given}");
+    }
+}
+
+#[test]
+fn lateness_is_a_hundredth_of_the_round_trip_and_never_below_the_machines_own() {
+    let budget = |delay: &str| {
+        let text = format!(
+            "title = \"T\"\npath = [{{ element = \"delay\", delay = \"{delay}\" }}]\ntransfer.size = \"1 MB\"\n"
+        );
+        let experiment = Experiment::parse(&text, "e.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+        lateness_budget(&experiment.points()[0].scenario)
+    };
+    assert_eq!(budget("300 ms"), Duration::from_millis(6));
+    assert_eq!(budget("1 ms"), Duration::from_micros(200));
+    assert_eq!(lateness_budget(&set(&["emulate.lateness=3 ms"])), Duration::from_millis(3));
+    assert_eq!(lateness_budget(&set(&["emulate.lateness=auto"])), lateness_budget(&set(&[])));
+}
+
+#[test]
+fn a_stack_says_what_the_kernel_is_told() {
+    let text = "title = \"T\"\n[linux]\ncongestion_control = \"bbr\"\nautotuning = true\n\
+                sysctl = { \"net.ipv4.tcp_frto\" = 0, \"net.ipv4.tcp_rmem\" = \"4096 8192 8192\" }\n";
+    let stack = Stack::parse(text, "s.toml").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(stack.linux.congestion_control.as_deref(), Some("bbr"));
+    assert!(stack.linux.autotuning);
+    let sysctls: Vec<_> =
+        stack.linux.sysctls.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(sysctls, [("net.ipv4.tcp_frto", "0"), ("net.ipv4.tcp_rmem", "4096 8192 8192")]);
+}
+
+#[test]
+fn an_end_adds_to_what_its_stack_says() {
+    let scenario = set(&["sender.stack=linux-6", "sender.linux.sysctl.net.ipv4.tcp_comp_sack_nr=1"]);
+    let (sender, receiver) = (&scenario.sender.linux.sysctls, &scenario.receiver.linux.sysctls);
+    assert_eq!(sender["net.ipv4.tcp_comp_sack_nr"], "1");
+    assert_eq!(receiver["net.ipv4.tcp_comp_sack_nr"], "44");
+    assert_eq!(sender["net.ipv4.tcp_tso_win_divisor"], receiver["net.ipv4.tcp_tso_win_divisor"]);
+}
+
+#[test]
+fn a_resolved_stack_keeps_its_linux_table() {
+    for file in shipped_stacks() {
+        let stack = Stack::load(file.name).unwrap_or_else(|error| panic!("{error}"));
+        let text = format!("title = \"T\"\n{}", stack.to_toml());
+        let again = Stack::parse(&text, "t.toml").unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert_eq!((again.config, again.linux), (stack.config, stack.linux), "{}", file.name);
+    }
+}
+
+#[test]
+fn nothing_but_a_namespaces_own_is_ever_written() {
+    let refused = |name: &str| {
+        let text = format!("title = \"T\"\n[linux.sysctl]\n\"{name}\" = 1\n");
+        Stack::parse(&text, "s.toml").expect_err("it is refused").to_string()
+    };
+    let expected = "expected a sysctl of a network namespace such as `net.ipv4.tcp_frto`, found";
+    for name in
+        ["kernel.panic", "net.core.rmem_max", "net.ipv4.../../kernel/panic", "net.ipv4.", "net.ipv4.a b"]
+    {
+        assert!(refused(name).contains(expected), "{name}: {}", refused(name));
+    }
+    let text = "title = \"T\"\n[linux]\nsysctl = { \"net.ipv4.tcp_frto\" = true }\n";
+    assert_eq!(
+        Stack::parse(text, "s.toml").expect_err("it is refused").to_string(),
+        "s.toml: linux.sysctl.net.ipv4.tcp_frto: expected a whole number, or text in one line, found `true`"
+    );
+}
