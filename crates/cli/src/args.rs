@@ -229,6 +229,10 @@ pub struct StacksArgs {
     /// Print every parameter that is in force, defaults included
     #[arg(long, requires = "name")]
     pub resolved: bool,
+    /// Print what makes the running Linux kernel behave like it: sysctls, route and socket options, and what the
+    /// kernel does otherwise
+    #[arg(long, requires = "name", conflicts_with = "resolved")]
+    pub linux: bool,
 }
 
 fn parse_override(text: &str) -> Result<Override, ParseOverrideError> {

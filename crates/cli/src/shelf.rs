@@ -3,13 +3,18 @@
 use crate::args::{ShelfArgs, StacksArgs};
 use crate::error::CliError;
 use crate::{Ending, output};
-use farpath_experiment::{ShippedFile, Stack, shipped_experiments, shipped_paths, shipped_stacks, to_toml};
+use farpath_emu::Dress;
+use farpath_experiment::{ShippedFile, Stack, shipped_experiments, shipped_paths, shipped_stacks};
 
 /// `farpath stacks`
 pub fn stacks(args: &StacksArgs) -> Result<Ending, CliError> {
-    match (&args.shelf.name, args.resolved) {
-        (Some(name), true) => output::print(&to_toml(&Stack::load(name)?.config))?,
-        (name, _) => show(&shipped_stacks(), name.as_deref(), "stack", "stacks")?,
+    match &args.shelf.name {
+        Some(name) if args.linux => {
+            let stack = Stack::load(name)?;
+            output::print(&Dress::of_stack(&stack, &stack).to_string())?;
+        }
+        Some(name) if args.resolved => output::print(&Stack::load(name)?.to_toml())?,
+        name => show(&shipped_stacks(), name.as_deref(), "stack", "stacks")?,
     }
     Ok(Ending::Done)
 }

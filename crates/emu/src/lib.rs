@@ -4,7 +4,9 @@
 //! them to a [`farpath_path::Path`] and hands them to the other when they are due.
 
 mod clock;
+mod dress;
 mod port;
 
 pub use clock::Clock;
+pub use dress::{Dress, RouteMetrics, Sysctl};
 pub use port::{Port, Received, VirtioHeader};

@@ -1,0 +1,241 @@
+//! Period dress: what the running kernel is told to behave like a stack, and what it cannot be made to do.
+
+mod notes;
+mod sysctls;
+
+use farpath_experiment::{LinuxSettings, Stack};
+use farpath_tcp::HEADERS;
+use farpath_tcp::config::{Config, CongestionControlKind};
+use farpath_units::{Bytes, Duration};
+use std::fmt;
+
+/// What makes the running kernel behave like one end's stack, as far as it can be made to.
+///
+/// Everything is set in the host's own network namespace or on its sockets. Nothing of the machine is changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dress {
+    /// Values of the namespace.
+    pub sysctls: Vec<Sysctl>,
+    /// Metrics of the route to the other end.
+    pub route: RouteMetrics,
+    /// Longest segment; [`Dress::mtu`] makes the device keep to it.
+    pub mss: Bytes,
+    /// The kernel's name of the congestion controller, set on each socket: the default of a namespace may only be one
+    /// that everybody may use.
+    pub congestion_control: String,
+    /// `TCP_NODELAY`.
+    pub nodelay: bool,
+    /// `TCP_DELACK_MAX_US`, which recent kernels have: for a delay below the kernel's 40 ms.
+    pub delayed_ack_max: Option<Duration>,
+    /// To this the window that this end announces is brought down on its way; `None` leaves it. The kernel's own
+    /// settings for it no longer hold (a route's `window` and `TCP_WINDOW_CLAMP` are in force in the SYN alone), and
+    /// its buffers count their own overhead.
+    pub window_clamp: Option<Bytes>,
+    /// How fast the program reads, in bytes per second; `None` reads at once.
+    pub read_rate: Option<u64>,
+    /// Each parameter of the stack that the kernel does not follow, and what it does in its place.
+    pub unmatched: Vec<String>,
+}
+
+/// Who says how long a socket's buffers are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Buffers {
+    /// They have what the stack says from the beginning.
+    Given,
+    /// They grow up to it with the connection, as the kernel's do.
+    Growing,
+}
+
+/// One value of a network namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sysctl {
+    /// Its name, with dots.
+    pub name: String,
+    /// What is written.
+    pub value: String,
+    /// Which parameter asks for it, or why it is pinned.
+    pub why: String,
+    /// What a kernel that does not have it does as if it were set to; `None` where every kernel since 4.19 has it.
+    pub absent: Option<&'static str>,
+}
+
+impl Sysctl {
+    /// What is said where the kernel does not have it. `Ok` where that makes no difference.
+    ///
+    /// # Errors
+    /// What the kernel does in its place; `None` where it ought to have it.
+    pub fn missing(&self) -> Result<(), Option<String>> {
+        match self.absent {
+            None => Err(None),
+            Some(value) if value == self.value => Ok(()),
+            Some(value) => Err(Some(format!(
+                "{}: this kernel does not have {}, and behaves as with {value} in place of {}",
+                self.why, self.name, self.value
+            ))),
+        }
+    }
+}
+
+/// Metrics of a route (`ip route ... initcwnd 10`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RouteMetrics {
+    /// Initial window, in segments.
+    pub initcwnd: Option<u32>,
+    /// Floor of the RTO, in milliseconds; it has to be locked to be in force.
+    pub rto_min_ms: Option<u32>,
+    /// Acknowledge each segment at once.
+    pub quickack: bool,
+    /// The MSS that is announced, where the device's MTU does not say it.
+    pub advmss: Option<u32>,
+}
+
+impl Dress {
+    /// The dress of the end with `config`, opposite of one with `other_end`.
+    pub fn of(config: &Config, other_end: &Config) -> Dress {
+        Dress::with(config, other_end, Buffers::Given)
+    }
+
+    fn with(config: &Config, other_end: &Config, buffers: Buffers) -> Dress {
+        let control = match config.congestion.control {
+            CongestionControlKind::Cubic => "cubic",
+            // A controller that the kernel lacks is told of in the notes.
+            _ => "reno",
+        };
+        let mut dress = Dress {
+            sysctls: sysctls::of(config, other_end, buffers),
+            route: RouteMetrics {
+                initcwnd: Some(config.congestion.initial_window),
+                rto_min_ms: Some(millis(config.rto.min)),
+                quickack: config.receive.ack_every == 1 || config.receive.ack_delay.is_zero(),
+                // Below these the kernel would announce more than the MTU allows for: 256 B by IPv4, 1220 B by IPv6
+                // (net.ipv4.route.min_adv_mss, net.ipv6.route.min_adv_mss).
+                advmss: (config.mss < Bytes(1220)).then(|| narrow(config.mss.0)),
+            },
+            mss: config.mss,
+            congestion_control: control.to_owned(),
+            nodelay: !config.send.nagle,
+            delayed_ack_max: delayed_ack_max(config),
+            window_clamp: window_clamp(config, other_end),
+            read_rate: config.receive.read_rate,
+            unmatched: Vec::new(),
+        };
+        dress.unmatched = notes::of(config, other_end, buffers);
+        dress
+    }
+
+    /// The dress of `stack`, its own `[linux]` settings included.
+    pub fn of_stack(stack: &Stack, other_end: &Stack) -> Dress {
+        let buffers = if stack.linux.autotuning { Buffers::Growing } else { Buffers::Given };
+        let mut dress = Dress::with(&stack.config, &other_end.config, buffers);
+        dress.put_on(&stack.linux);
+        dress
+    }
+
+    /// Puts `settings` on top of what is there.
+    fn put_on(&mut self, settings: &LinuxSettings) {
+        for (name, value) in &settings.sysctls {
+            let why = "the stack's [linux] table".to_owned();
+            match self.sysctls.iter_mut().find(|sysctl| sysctl.name == *name) {
+                Some(sysctl) => (sysctl.value, sysctl.why) = (value.clone(), why),
+                None => {
+                    let (name, value) = (name.clone(), value.clone());
+                    self.sysctls.push(Sysctl { name, value, why, absent: None });
+                }
+            }
+        }
+        if let Some(name) = &settings.congestion_control {
+            self.congestion_control.clone_from(name);
+        }
+    }
+
+    /// What the device may carry, by the version of IP.
+    pub fn mtu(&self, ip: farpath_experiment::IpVersion) -> u32 {
+        let (headers, least) = match ip {
+            farpath_experiment::IpVersion::V4 => (HEADERS.0, 68),
+            farpath_experiment::IpVersion::V6 => (HEADERS.0 + 20, 1280),
+        };
+        narrow(self.mss.0 + headers).clamp(least, 65_535)
+    }
+}
+
+/// For people: commands and options, the reason beside each.
+impl fmt::Display for Dress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.sysctls.iter().map(|sysctl| sysctl.name.len() + 3 + sysctl.value.len()).max();
+        let width = name.unwrap_or(0);
+        writeln!(f, "# Sysctls of the host's network namespace")?;
+        for Sysctl { name, value, why, .. } in &self.sysctls {
+            writeln!(f, "{:width$}  # {why}", format!("{name} = {value}"))?;
+        }
+        let RouteMetrics { initcwnd, rto_min_ms, quickack, advmss } = self.route;
+        write!(f, "\n# Route to the other end\nip route replace ADDRESS dev DEVICE")?;
+        if let Some(segments) = initcwnd {
+            write!(f, " initcwnd {segments}")?;
+        }
+        if let Some(ms) = rto_min_ms {
+            write!(f, " rto_min {ms}ms")?;
+        }
+        if quickack {
+            write!(f, " quickack 1")?;
+        }
+        if let Some(mss) = advmss {
+            write!(f, " advmss {mss}")?;
+        }
+        let mtu = self.mtu(farpath_experiment::IpVersion::V4);
+        writeln!(f, "\n\n# Device\nip link set dev DEVICE mtu {mtu}")?;
+        writeln!(f, "\n# Each socket, before it is connected or listens")?;
+        writeln!(f, "TCP_CONGESTION {}", self.congestion_control)?;
+        if self.nodelay {
+            writeln!(f, "TCP_NODELAY 1")?;
+        }
+        if let Some(delay) = self.delayed_ack_max {
+            writeln!(f, "TCP_DELACK_MAX_US {}", delay.as_nanos() / 1000)?;
+        }
+        if let Some(rate) = self.read_rate {
+            writeln!(f, "read {rate} B/s, no more")?;
+        }
+        if let Some(clamp) = self.window_clamp {
+            writeln!(f, "\n# On the path\nwindows that this end announces are brought down to {clamp}")?;
+        }
+        if !self.unmatched.is_empty() {
+            writeln!(f, "\n# What the kernel does otherwise")?;
+            for line in &self.unmatched {
+                writeln!(f, "{line}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The longest that the kernel withholds an ACK on a steady flow (TCP_DELACK_MIN, TCP_ATO_MIN).
+const DELAYED_ACK: Duration = Duration::from_millis(40);
+/// What TCP_DELACK_MAX_US accepts, at the least.
+const LEAST_DELAYED_ACK: Duration = Duration::from_millis(5);
+
+fn delayed_ack_max(config: &Config) -> Option<Duration> {
+    let delay = config.receive.ack_delay;
+    (!delay.is_zero() && config.receive.ack_every > 1 && delay < DELAYED_ACK)
+        .then(|| delay.max(LEAST_DELAYED_ACK))
+}
+
+/// Largest window without scaling (RFC 9293 §3.1).
+const UNSCALED: Bytes = Bytes(65_535);
+
+fn scales(config: &Config, other_end: &Config) -> bool {
+    config.send.window_scaling && other_end.send.window_scaling
+}
+
+fn window_clamp(config: &Config, other_end: &Config) -> Option<Bytes> {
+    // What limits the other end's cwnd limits the window that it is shown: the kernel has no such parameter.
+    let buffer = config.receive.buffer.min(other_end.congestion.cwnd_clamp.unwrap_or(Bytes::MAX));
+    // Without scaling the kernel announces no more by itself.
+    (scales(config, other_end) || buffer < UNSCALED).then_some(buffer)
+}
+
+fn millis(time: Duration) -> u32 {
+    narrow(time.as_nanos().div_ceil(1_000_000))
+}
+
+fn narrow(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
