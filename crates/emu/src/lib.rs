@@ -3,10 +3,35 @@
 //! Two hosts, each a network namespace with one device; between them a loop that takes IP packets from one, offers
 //! them to a [`farpath_path::Path`] and hands them to the other when they are due.
 
+mod budget;
+mod checksum;
+mod clamp;
 mod clock;
+#[cfg(target_os = "linux")]
+mod coalesce;
 mod dress;
+#[cfg(target_os = "linux")]
+mod emulator;
+pub mod gso;
+mod headers;
+mod lateness;
+mod malformed;
+mod packet;
 mod port;
+mod report;
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+mod sys;
+mod tap;
 
+pub use budget::{Load, Unbounded, needed_memory};
 pub use clock::Clock;
 pub use dress::{Dress, RouteMetrics, Sysctl};
+#[cfg(target_os = "linux")]
+pub use emulator::{EmuError, Emulator, Settings};
+pub use lateness::Lateness;
+pub use malformed::{Malformed, MalformedCounts};
+pub use packet::{PartialChecksum, WirePacket};
 pub use port::{Port, Received, VirtioHeader};
+pub use report::{LoopReport, PacketCounts, RealtimeGrant};
+pub use tap::{PacketEvent, Queues, Tap, Unwatched};

@@ -1,0 +1,225 @@
+//! An IP packet on its way.
+
+use crate::headers::{self, Content, Headers, ipv4, u16_at};
+use crate::{VirtioHeader, checksum};
+use farpath_path::PathPacket;
+use farpath_tcp::wire::{self, DecodeError};
+use farpath_units::Bytes;
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A checksum that is to be finished where the packet meets a real wire: so far its field holds the sum of the
+/// pseudo-header, which says all that is not in `start..` of the packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartialChecksum {
+    /// Where its coverage begins.
+    pub start: u16,
+    /// Where its field lies, from there.
+    pub offset: u16,
+}
+
+impl PartialChecksum {
+    /// What a device was told of a packet of `len` bytes: `Err` where the field would lie beyond it.
+    pub(crate) fn from_header(
+        header: VirtioHeader,
+        len: usize,
+    ) -> Result<Option<PartialChecksum>, OutOfRange> {
+        if header.flags & VirtioHeader::NEEDS_CHECKSUM == 0 {
+            return Ok(None);
+        }
+        let partial = PartialChecksum { start: header.checksum_start, offset: header.checksum_offset };
+        if partial.field() + 2 <= len { Ok(Some(partial)) } else { Err(OutOfRange) }
+    }
+
+    fn field(self) -> usize {
+        usize::from(self.start) + usize::from(self.offset)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct OutOfRange;
+
+/// Where the checksum lies in a UDP header, in which zero says that there is none (RFC 768).
+const UDP_CHECKSUM_AT: u16 = 6;
+
+/// One IP packet, as it would be on a wire; never a super-packet.
+#[derive(Debug)]
+pub struct WirePacket {
+    bytes: Box<[u8]>,
+    checksum: Option<PartialChecksum>,
+    number: u64,
+    /// Where its parts are, if it is a whole TCP packet.
+    tcp: Option<Headers>,
+    meter: Option<Meter>,
+}
+
+impl WirePacket {
+    /// The packet of these bytes: the `number`th that went its way, from 1.
+    ///
+    /// # Panics
+    /// When the checksum that is to be finished lies beyond the bytes.
+    pub fn new(bytes: Vec<u8>, checksum: Option<PartialChecksum>, number: u64) -> WirePacket {
+        assert!(
+            checksum.is_none_or(|partial| partial.field() + 2 <= bytes.len()),
+            "a checksum beyond the packet"
+        );
+        let tcp = match headers::inspect(&bytes) {
+            Ok(Content::Tcp(headers)) => Some(headers),
+            _ => None,
+        };
+        WirePacket { bytes: bytes.into(), checksum, number, tcp, meter: None }
+    }
+
+    pub(crate) fn metered(mut self, meter: &Meter) -> WirePacket {
+        meter.add(self.cost());
+        self.meter = Some(meter.clone());
+        self
+    }
+
+    /// The packet, its checksum finished or not.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Its place among the packets that went its way, from 1. A copy that the path makes has its original's.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The checksum that is not finished.
+    pub fn partial_checksum(&self) -> Option<PartialChecksum> {
+        self.checksum
+    }
+
+    /// What to tell a device of it.
+    pub fn virtio_header(&self) -> VirtioHeader {
+        match self.checksum {
+            Some(PartialChecksum { start, offset }) => VirtioHeader {
+                flags: VirtioHeader::NEEDS_CHECKSUM,
+                checksum_start: start,
+                checksum_offset: offset,
+                ..VirtioHeader::default()
+            },
+            None => VirtioHeader::default(),
+        }
+    }
+
+    /// Finishes the checksum, for a capture or a device that cannot.
+    pub fn finish_checksum(&mut self) {
+        if let Some(partial) = self.checksum.take() {
+            finish(&mut self.bytes, partial);
+        }
+    }
+
+    /// The bytes as they would be on a real wire, with the checksum finished.
+    pub fn finished(&self) -> Cow<'_, [u8]> {
+        match self.checksum {
+            Some(partial) => {
+                let mut bytes = self.bytes.to_vec();
+                finish(&mut bytes, partial);
+                Cow::Owned(bytes)
+            }
+            None => Cow::Borrowed(&self.bytes),
+        }
+    }
+
+    /// Addresses, ports and the TCP segment. The TCP checksum is verified where it is finished.
+    ///
+    /// # Errors
+    /// When it is no whole TCP packet.
+    pub fn decode(&self) -> Result<wire::Packet, DecodeError> {
+        match self.checksum {
+            Some(_) => wire::decode_unverified(&self.bytes),
+            None => wire::decode(&self.bytes),
+        }
+    }
+
+    pub(crate) fn tcp(&self) -> Option<Headers> {
+        self.tcp
+    }
+
+    /// Memory that it takes up while it is held.
+    fn cost(&self) -> u64 {
+        self.bytes.len() as u64 + BOOKKEEPING.0
+    }
+}
+
+/// What holding a packet costs beside its bytes: its entry in a queue (80 B), and what an allocator adds and rounds up.
+pub(crate) const BOOKKEEPING: Bytes = Bytes(128);
+
+/// Finishes a checksum whose field holds the sum of the pseudo-header.
+pub(crate) fn finish(bytes: &mut [u8], partial: PartialChecksum) {
+    let sum = !checksum::sum(&bytes[usize::from(partial.start)..]);
+    let sum = if sum == 0 && partial.offset == UDP_CHECKSUM_AT { 0xffff } else { sum };
+    bytes[partial.field()..][..2].copy_from_slice(&sum.to_be_bytes());
+}
+
+impl PathPacket for WirePacket {
+    fn wire_size(&self) -> Bytes {
+        Bytes(self.bytes.len() as u64)
+    }
+
+    fn carries_data(&self) -> bool {
+        self.tcp.is_some_and(|headers| headers.payload_at < self.bytes.len())
+    }
+
+    /// The two low bits of the second byte, or of IPv6's traffic class, which lies across the first two. In IPv4 the
+    /// header's checksum follows; TCP's covers neither.
+    fn mark_ce(&mut self) -> bool {
+        const ECT: [u8; 2] = [0b01, 0b10];
+        let Some(&[first, second]) = self.bytes.first_chunk::<2>() else { return false };
+        match first >> 4 {
+            4 if self.bytes.len() >= headers::IPV4_LEN && ECT.contains(&(second & 0b11)) => {
+                let before = u16_at(&self.bytes, 0);
+                self.bytes[1] |= 0b11;
+                let after = u16_at(&self.bytes, 0);
+                let checksum = checksum::update(u16_at(&self.bytes, ipv4::CHECKSUM.start), before, after);
+                self.bytes[ipv4::CHECKSUM].copy_from_slice(&checksum.to_be_bytes());
+                true
+            }
+            6 if ECT.contains(&(second >> 4 & 0b11)) => {
+                self.bytes[1] |= 0b11 << 4;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Clone for WirePacket {
+    fn clone(&self) -> WirePacket {
+        let copy = WirePacket { bytes: self.bytes.clone(), meter: None, ..*self };
+        match &self.meter {
+            Some(meter) => copy.metered(meter),
+            None => copy,
+        }
+    }
+}
+
+impl Drop for WirePacket {
+    fn drop(&mut self) {
+        if let Some(meter) = &self.meter {
+            meter.subtract(self.cost());
+        }
+    }
+}
+
+/// Counts the memory of all packets made with it, and of the copies that a path makes of them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Meter(Arc<AtomicU64>);
+
+impl Meter {
+    /// Bytes held now.
+    pub fn held(&self) -> Bytes {
+        Bytes(self.0.load(Ordering::Relaxed))
+    }
+
+    fn add(&self, bytes: u64) {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn subtract(&self, bytes: u64) {
+        self.0.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}

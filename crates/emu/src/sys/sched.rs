@@ -1,0 +1,67 @@
+//! Real-time scheduling of the calling thread.
+
+use std::io;
+use std::marker::PhantomData;
+
+/// Above every ordinary program, below the kernel's own threads (50): one packet's worth of work is some microseconds.
+const PRIORITY: libc::c_int = 20;
+
+/// The calling thread runs before all ordinary ones (`SCHED_FIFO`) until this is dropped.
+#[derive(Debug)]
+pub(crate) struct RealTime {
+    before: (libc::c_int, libc::sched_param),
+    /// It is about a thread, so it stays on it.
+    _not_send: PhantomData<*const ()>,
+}
+
+impl RealTime {
+    /// Asks for it.
+    ///
+    /// # Errors
+    /// `EPERM` without root, CAP_SYS_NICE or an RLIMIT_RTPRIO of 20.
+    pub fn enter() -> io::Result<RealTime> {
+        let before = current()?;
+        set(libc::SCHED_FIFO, libc::sched_param { sched_priority: PRIORITY })?;
+        Ok(RealTime { before, _not_send: PhantomData })
+    }
+}
+
+impl Drop for RealTime {
+    fn drop(&mut self) {
+        // It is always allowed to go back to less. Were it not, the thread would only stay ahead of others.
+        let _ = set(self.before.0, self.before.1);
+    }
+}
+
+fn current() -> io::Result<(libc::c_int, libc::sched_param)> {
+    let mut parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: no pointer is passed; 0 is the calling thread.
+    let policy = unsafe { libc::sched_getscheduler(0) };
+    // SAFETY: `parameters` outlives the call, which writes one `sched_param` to it.
+    let result = unsafe { libc::sched_getparam(0, &mut parameters) };
+    if policy < 0 || result < 0 { Err(io::Error::last_os_error()) } else { Ok((policy, parameters)) }
+}
+
+fn set(policy: libc::c_int, parameters: libc::sched_param) -> io::Result<()> {
+    // SAFETY: `parameters` outlives the call, which only reads it; 0 is the calling thread.
+    let result = unsafe { libc::sched_setscheduler(0, policy, &parameters) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_real_time_for_as_long_as_it_asks() {
+        let before = current().expect("a thread may ask what it is").0;
+        match RealTime::enter() {
+            Ok(guard) => {
+                assert_eq!(current().expect("as before").0, libc::SCHED_FIFO);
+                drop(guard);
+            }
+            Err(error) => eprintln!("SKIPPED: real-time scheduling, because it is not granted here: {error}"),
+        }
+        assert_eq!(current().expect("as before").0, before);
+    }
+}

@@ -1,0 +1,54 @@
+//! Watching an emulation without changing it.
+
+use crate::WirePacket;
+use farpath_path::{Direction, DropCause, Path, PathElement};
+use farpath_units::{Bytes, Instant};
+
+/// What happened to a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PacketEvent {
+    /// It came out of its host.
+    Sent,
+    /// It was handed to the other host.
+    Received,
+    /// The path dropped it.
+    Dropped(DropCause),
+    /// It was due at the other host, whose device refused it.
+    Refused,
+}
+
+/// The queues of the path.
+#[derive(Debug, Clone, Copy)]
+pub struct Queues<'a>(pub(crate) &'a Path<WirePacket>);
+
+impl Queues<'_> {
+    /// IP bytes that wait in the longest queue of this direction; `None` on a path without one. As in a simulation: what
+    /// waited just after the last packet was offered, without the packet being sent.
+    pub fn backlog(&self, direction: Direction) -> Option<Bytes> {
+        self.0.backlog(direction)
+    }
+}
+
+/// Told of every packet. What it does costs the emulation time.
+///
+/// `at` is the time of what happened: when the packet was taken from its host, or handed over, or when the path drops
+/// it, which in a chain can be later than the packet before. Beside drops it never goes backwards.
+pub trait Tap {
+    /// Something happened to a packet that goes `direction`.
+    fn packet(
+        &mut self,
+        at: Instant,
+        event: PacketEvent,
+        direction: Direction,
+        packet: &WirePacket,
+        queues: Queues<'_>,
+    );
+}
+
+/// Watches nothing; costs nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unwatched;
+
+impl Tap for Unwatched {
+    fn packet(&mut self, _: Instant, _: PacketEvent, _: Direction, _: &WirePacket, _: Queues<'_>) {}
+}
