@@ -45,6 +45,8 @@ pub fn provenance(experiment: &Experiment, point: &Point) -> Provenance {
         experiment: experiment.text.clone(),
         changes: overrides.chain(swept).collect(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        kernel: String::new(),
+        settings: Vec::new(),
         caveats: point.scenario.warnings.clone(),
     }
 }
@@ -52,5 +54,14 @@ pub fn provenance(experiment: &Experiment, point: &Point) -> Provenance {
 /// An answer without its place in an experiment: what [`predict`] and [`simulate`] fill in.
 fn empty_run(engine: farpath_run::Engine, point: &Point, seed: Option<u64>, provenance: Provenance) -> Run {
     let point = point.index as u64;
-    Run { point, engine, seed, flows: Vec::new(), series: Vec::new(), segments: Vec::new(), provenance }
+    Run {
+        point,
+        engine,
+        seed,
+        flows: Vec::new(),
+        series: Vec::new(),
+        segments: Vec::new(),
+        provenance,
+        grade: None,
+    }
 }

@@ -22,7 +22,8 @@ pub struct Ending {
 pub(crate) fn endings(facts: &Facts<'_>, base: &Observed) -> Vec<Ending> {
     let of = |(outcome, flows): (&&'static str, &u64)| {
         let (because, needed) = match Outcome::from_name(outcome)? {
-            Outcome::Completed => return None,
+            // Void: only what is in real time can be that, and nothing here is.
+            Outcome::Completed | Outcome::Void => return None,
             Outcome::ConnectTimedOut => connect_timed_out(facts),
             Outcome::Aborted => aborted(facts, base),
             Outcome::Horizon => horizon(facts, base),

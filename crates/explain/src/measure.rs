@@ -242,7 +242,7 @@ fn summary(samples: &[Sample]) -> Observed {
         (time > 0.0).then(|| flow.bytes_read.bits() as f64 / time)
     };
     let pace = |flow: &&farpath_run::FlowRow| match flow.outcome {
-        Outcome::Aborted | Outcome::ConnectTimedOut => 0.0,
+        Outcome::Aborted | Outcome::ConnectTimedOut | Outcome::Void => 0.0,
         Outcome::Completed | Outcome::Horizon => rate(flow).unwrap_or(0.0),
     };
     let paces: Vec<f64> = samples

@@ -22,7 +22,7 @@ fn flow(time_s: Option<f64>, retransmissions: Option<f64>, timeouts: Option<f64>
 
 fn run(point: u64, engine: Engine, seed: Option<u64>, flow: FlowRow) -> Run {
     let (series, segments, provenance) = (Vec::new(), Vec::new(), Provenance::default());
-    Run { point, engine, seed, flows: vec![flow], series, segments, provenance }
+    Run { point, engine, seed, flows: vec![flow], series, segments, provenance, grade: None }
 }
 
 /// One point: loss, published time and retransmissions, predicted time, simulated middle, step and counts.

@@ -261,6 +261,8 @@ impl Row for Provenance {
         text!(version, "version of the program"),
         text!(experiment, "the experiment file as given"),
         texts!(changes, "`key=value` changes on top of it: overrides, then the point's place in the sweep"),
+        text!(kernel, "the kernel whose TCP it is; empty where no kernel was asked"),
+        texts!(settings, "what hosts were told, a setting an entry"),
         texts!(caveats, "what a reader of the numbers must know"),
     ];
 

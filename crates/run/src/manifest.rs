@@ -1,6 +1,6 @@
 //! `provenance.json`: what a results folder holds and where it comes from. It is written last.
 
-use crate::{Asked, Engine, Provenance, Run, RunKey};
+use crate::{Asked, Engine, Grade, Provenance, Run, RunKey};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,6 +34,19 @@ pub(crate) struct Manifest {
     /// Rows by table.
     pub tables: BTreeMap<String, u64>,
     pub runs: Vec<Group>,
+    /// Of runs in real time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grades: Vec<Graded>,
+}
+
+/// How well a run was done.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Graded {
+    pub point: u64,
+    #[serde(serialize_with = "engine_name", deserialize_with = "engine_from_name")]
+    pub engine: Engine,
+    pub seed: Option<u64>,
+    pub grade: Grade,
 }
 
 /// Runs that differ in nothing but their seed.
@@ -46,6 +59,10 @@ pub(crate) struct Group {
     pub seeds: Vec<Option<u64>>,
     pub version: String,
     pub changes: Vec<String>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub kernel: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<String>,
     pub caveats: Vec<String>,
 }
 
@@ -68,21 +85,25 @@ impl Manifest {
             asked: None,
             tables: BTreeMap::new(),
             runs: Vec::new(),
+            grades: Vec::new(),
         }
     }
 
     /// Notes a run; false where it comes from another experiment than those before it.
     pub fn add(&mut self, run: &Run) -> bool {
-        let Provenance { experiment, changes, version, caveats } = &run.provenance;
+        let Provenance { experiment, changes, version, kernel, settings, caveats } = &run.provenance;
         if self.runs.is_empty() {
             self.experiment = experiment.to_string();
         } else if *self.experiment != **experiment {
             return false;
         }
         let of_this = |group: &&mut Group| {
-            (group.point, group.engine, &group.version, &group.changes, &group.caveats)
-                == (run.point, run.engine, version, changes, caveats)
+            (group.point, group.engine, &group.version, &group.changes)
+                == (run.point, run.engine, version, changes)
+                && (&group.kernel, &group.settings, &group.caveats) == (kernel, settings, caveats)
         };
+        let RunKey { point, engine, seed } = run.key();
+        self.grades.extend(run.grade.clone().map(|grade| Graded { point, engine, seed, grade }));
         // Runs come point by point: groups of other points need no look.
         match self.runs.iter_mut().rev().take_while(|group| group.point == run.point).find(of_this) {
             Some(group) => group.seeds.push(run.seed),
@@ -92,6 +113,8 @@ impl Manifest {
                 seeds: vec![run.seed],
                 version: version.clone(),
                 changes: changes.clone(),
+                kernel: kernel.clone(),
+                settings: settings.clone(),
                 caveats: caveats.clone(),
             }),
         }
@@ -106,6 +129,8 @@ impl Manifest {
                 experiment: experiment.clone(),
                 changes: group.changes.clone(),
                 version: group.version.clone(),
+                kernel: group.kernel.clone(),
+                settings: group.settings.clone(),
                 caveats: group.caveats.clone(),
             };
             let (point, engine) = (group.point, group.engine);
@@ -113,5 +138,13 @@ impl Manifest {
             group.seeds.iter().map(of_seed).collect::<Vec<_>>()
         };
         self.runs.iter().flat_map(with_seeds).collect()
+    }
+
+    /// How well each run in real time was done.
+    pub fn grades(&self) -> BTreeMap<RunKey, Grade> {
+        let entry = |Graded { point, engine, seed, grade }: &Graded| {
+            (RunKey { point: *point, engine: *engine, seed: *seed }, grade.clone())
+        };
+        self.grades.iter().map(entry).collect()
     }
 }

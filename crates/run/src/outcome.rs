@@ -13,12 +13,15 @@ pub enum Outcome {
     Aborted,
     /// Not over when the experiment's horizon came.
     Horizon,
+    /// The run was in real time and the machine could not keep it: see its [`Grade`](crate::Grade). Nothing of it is
+    /// known.
+    Void,
 }
 
 impl Outcome {
     /// The outcome that [`name`](Outcome::name) spells so.
     pub fn from_name(name: &str) -> Option<Outcome> {
-        [Outcome::Completed, Outcome::ConnectTimedOut, Outcome::Aborted, Outcome::Horizon]
+        [Outcome::Completed, Outcome::ConnectTimedOut, Outcome::Aborted, Outcome::Horizon, Outcome::Void]
             .into_iter()
             .find(|outcome| outcome.name() == name)
     }
@@ -30,6 +33,7 @@ impl Outcome {
             Outcome::ConnectTimedOut => "connect_timed_out",
             Outcome::Aborted => "aborted",
             Outcome::Horizon => "horizon",
+            Outcome::Void => "void",
         }
     }
 }

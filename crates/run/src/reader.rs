@@ -107,6 +107,7 @@ impl Results {
     /// be more than fits into memory.
     pub fn runs_traced(&self, traced: impl Fn(&RunKey) -> bool) -> Result<Vec<Run>, ResultsError> {
         let mut flows = by_run(self.flows()?);
+        let mut grades = self.manifest.grades();
         let mut series = by_run(self.table_of(Table::Series, &traced)?);
         let mut segments = by_run(self.table_of(Table::Segments, &traced)?);
         let run = |(key, provenance): (&RunKey, &Provenance)| Run {
@@ -117,6 +118,7 @@ impl Results {
             series: series.remove(key).unwrap_or_default(),
             segments: segments.remove(key).unwrap_or_default(),
             provenance: provenance.clone(),
+            grade: grades.remove(key),
         };
         Ok(self.provenances.iter().map(run).collect())
     }

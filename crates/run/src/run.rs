@@ -1,6 +1,6 @@
 //! One run: one point of an experiment, one seed, one engine.
 
-use crate::{FlowRow, SegmentRow, SeriesRow};
+use crate::{FlowRow, Grade, SegmentRow, SeriesRow};
 use core::fmt;
 use std::sync::Arc;
 
@@ -51,6 +51,10 @@ pub struct Provenance {
     pub changes: Vec<String>,
     /// Program version.
     pub version: String,
+    /// The kernel whose TCP it is; empty where no kernel was asked.
+    pub kernel: String,
+    /// What hosts were told that they might have been told otherwise, a setting an entry.
+    pub settings: Vec<String>,
     /// "Look before you trust this": what a reader of the numbers must know.
     pub caveats: Vec<String>,
 }
@@ -83,6 +87,8 @@ pub struct Run {
     pub segments: Vec<SegmentRow>,
     /// Where it comes from.
     pub provenance: Provenance,
+    /// How well it was done, where that was in real time.
+    pub grade: Option<Grade>,
 }
 
 impl Run {

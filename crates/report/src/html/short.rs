@@ -64,6 +64,7 @@ fn in_words(outcome: Outcome) -> &'static str {
         Outcome::ConnectTimedOut => "without a connection in time",
         Outcome::Aborted => "given up after the connection was open",
         Outcome::Horizon => "not over at the horizon",
+        Outcome::Void => "void, as the machine was not fast enough",
     }
 }
 

@@ -23,6 +23,7 @@ pub fn run(point: u64, engine: Engine, seed: Option<u64>, flows: Vec<FlowRow>) -
         series: Vec::new(),
         segments: Vec::new(),
         provenance: provenance(point),
+        grade: None,
     }
 }
 
@@ -32,6 +33,7 @@ fn provenance(point: u64) -> Provenance {
         changes: vec![format!("path.loss={point} %")],
         version: "0.1.0".to_owned(),
         caveats: Vec::new(),
+        ..Provenance::default()
     }
 }
 
