@@ -120,6 +120,17 @@ impl End {
     }
 }
 
+/// A connection at one moment of the transfer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// When.
+    pub at: Instant,
+    /// Bytes of the file that this end has read by then, or handed to the kernel.
+    pub bytes: Bytes,
+    /// What the kernel says.
+    pub info: TcpInfo,
+}
+
 /// What one end knows after the transfer.
 #[derive(Debug)]
 pub struct EndReport {
@@ -206,13 +217,13 @@ impl Prepared {
     }
 
     /// Runs to the end on the calling thread. Time counts from `epoch`; `stop` is looked at every
-    /// [`STOP_EVERY`](Self::STOP_EVERY); `sampled` is given what the kernel says of the connection as it is
-    /// established and then every [`BulkEnd::sample_every`].
+    /// [`STOP_EVERY`](Self::STOP_EVERY); `sampled` is given the connection as it is established, and then every
+    /// [`BulkEnd::sample_every`].
     pub fn run(
         self,
         epoch: std::time::Instant,
         stop: &AtomicBool,
-        sampled: &mut dyn FnMut(Instant, &TcpInfo),
+        sampled: &mut dyn FnMut(&Sample),
     ) -> EndReport {
         transfer::run(self, epoch, stop, sampled)
     }

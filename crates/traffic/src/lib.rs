@@ -11,6 +11,6 @@ pub mod options;
 mod sys;
 mod wait;
 
-pub use bulk::{BulkEnd, End, EndReport, Opening, PrepareError, Prepared, Role};
+pub use bulk::{BulkEnd, End, EndReport, Opening, PrepareError, Prepared, Role, Sample};
 pub use info::TcpInfo;
 pub use options::{OptionError, SocketOptions};

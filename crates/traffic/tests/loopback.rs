@@ -2,7 +2,7 @@
 
 use farpath_tcp::pattern;
 use farpath_traffic::info::State;
-use farpath_traffic::{BulkEnd, End, EndReport, Opening, Prepared, Role, SocketOptions, TcpInfo};
+use farpath_traffic::{BulkEnd, End, EndReport, Opening, Prepared, Role, Sample, SocketOptions};
 use farpath_units::{Bytes, Duration, Instant};
 use socket2::{Domain, Socket, Type};
 use std::fs;
@@ -39,7 +39,7 @@ fn epoch() -> std::time::Instant {
 }
 
 fn run(prepared: Prepared) -> EndReport {
-    prepared.run(epoch(), &AtomicBool::new(false), &mut |_, _| {})
+    prepared.run(epoch(), &AtomicBool::new(false), &mut |_| {})
 }
 
 /// Runs both ends; gives the listener's report and the connecting end's, and their ports.
@@ -50,8 +50,8 @@ fn run_both(listener: BulkEnd, mut connector: BulkEnd) -> (EndReport, EndReport,
     let ports = [listener.local().port(), connector.local().port()];
     let (epoch, stop) = (epoch(), AtomicBool::new(false));
     thread::scope(|scope| {
-        let listens = scope.spawn(|| listener.run(epoch, &stop, &mut |_, _| {}));
-        let connected = connector.run(epoch, &stop, &mut |_, _| {});
+        let listens = scope.spawn(|| listener.run(epoch, &stop, &mut |_| {}));
+        let connected = connector.run(epoch, &stop, &mut |_| {});
         (listens.join().expect("no panic"), connected, ports)
     })
 }
@@ -266,8 +266,8 @@ fn a_stop_ends_both_and_leaves_nothing_behind() {
     let (epoch, stop) = (epoch(), AtomicBool::new(false));
     let mut samples = 0;
     thread::scope(|scope| {
-        let listens = scope.spawn(|| listener.run(epoch, &stop, &mut |_, _| {}));
-        let connected = connector.run(epoch, &stop, &mut |_, _| {
+        let listens = scope.spawn(|| listener.run(epoch, &stop, &mut |_| {}));
+        let connected = connector.run(epoch, &stop, &mut |_| {
             samples += 1;
             stop.store(samples == 5, Ordering::Relaxed);
         });
@@ -292,10 +292,10 @@ fn a_slow_reader_is_no_faster_than_it_says_and_is_sampled_meanwhile() {
         BulkEnd { peer: listener.local(), size: slow.size, ..end(Role::Sender, Opening::Connect, false) };
     let sender = Prepared::new(sender).expect("ready");
     let (epoch, stop) = (epoch(), AtomicBool::new(false));
-    let mut samples: Vec<(Instant, TcpInfo)> = Vec::new();
+    let mut samples: Vec<Sample> = Vec::new();
     let report = thread::scope(|scope| {
-        scope.spawn(|| sender.run(epoch, &stop, &mut |_, _| {}));
-        listener.run(epoch, &stop, &mut |at, info| samples.push((at, *info)))
+        scope.spawn(|| sender.run(epoch, &stop, &mut |_| {}));
+        listener.run(epoch, &stop, &mut |sample| samples.push(*sample))
     });
     assert!(report.end.is_completed(), "{report:?}");
     let took = report.finished_at.expect("finished") - report.connected_at.expect("connected");
@@ -306,7 +306,11 @@ fn a_slow_reader_is_no_faster_than_it_says_and_is_sampled_meanwhile() {
         "{}",
         samples.len()
     );
-    assert!(samples.iter().all(|(_, info)| info.state != State::Listen));
-    assert!(samples.is_sorted_by_key(|(at, info)| (*at, info.bytes_received)));
-    assert_eq!(samples.first().map(|(at, _)| *at >= report.connected_at.expect("connected")), Some(true));
+    assert!(samples.iter().all(|sample| sample.info.state != State::Listen));
+    assert!(samples.is_sorted_by_key(|sample| (sample.at, sample.bytes, sample.info.bytes_received)));
+    // What has come and waits to be read is not read.
+    assert!(samples.iter().all(|sample| Some(sample.bytes) <= sample.info.bytes_received), "{samples:?}");
+    assert!(
+        samples.first().is_some_and(|sample| Some(sample.at) >= report.connected_at && sample.bytes.0 == 0)
+    );
 }

@@ -1,7 +1,7 @@
 //! The transfer itself: a socket that never blocks, and waiting for it, for the next sample and for the deadline.
 
 use super::content::{CHUNK, Source};
-use super::{BulkEnd, End, EndReport, Opening, Prepared, Role};
+use super::{BulkEnd, End, EndReport, Opening, Prepared, Role, Sample};
 use crate::info::{State, TcpInfo};
 use crate::wait::{self, PromptTimers};
 use farpath_tcp::pattern;
@@ -20,7 +20,7 @@ pub fn run(
     prepared: Prepared,
     epoch: std::time::Instant,
     stop: &AtomicBool,
-    sampled: &mut dyn FnMut(Instant, &TcpInfo),
+    sampled: &mut dyn FnMut(&Sample),
 ) -> EndReport {
     let _prompt = PromptTimers::new();
     let Prepared { end: asked, socket, .. } = prepared;
@@ -55,7 +55,7 @@ struct Transfer<'a> {
     socket: Socket,
     epoch: std::time::Instant,
     stop: &'a AtomicBool,
-    sampled: &'a mut dyn FnMut(Instant, &TcpInfo),
+    sampled: &'a mut dyn FnMut(&Sample),
     next_sample: Option<Instant>,
     connected_at: Option<Instant>,
     first_byte_at: Option<Instant>,
@@ -291,7 +291,7 @@ impl Transfer<'_> {
             && due <= now
         {
             let info = TcpInfo::of(self.socket.as_fd())?;
-            (self.sampled)(now, &info);
+            (self.sampled)(&Sample { at: now, bytes: Bytes(self.bytes), info });
             // A thread that came late does not catch up: it takes the next in its turn.
             let mut next = due + every.max(Duration::from_micros(1));
             if next <= now {
