@@ -12,6 +12,7 @@ mod coalesce;
 mod dress;
 #[cfg(target_os = "linux")]
 mod emulator;
+mod endpoint;
 pub mod gso;
 mod headers;
 mod lateness;
@@ -29,6 +30,7 @@ pub use clock::Clock;
 pub use dress::{Dress, RouteMetrics, Sysctl};
 #[cfg(target_os = "linux")]
 pub use emulator::{EmuError, Emulator, Settings};
+pub use endpoint::{Application, CloseWhen, EndpointPort, Seen};
 pub use lateness::Lateness;
 pub use malformed::{Malformed, MalformedCounts};
 pub use packet::{PartialChecksum, WirePacket};

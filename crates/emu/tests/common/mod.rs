@@ -1,7 +1,7 @@
 //! What several tests share: segments as packets, and ports that lie in memory.
 #![allow(dead_code, reason = "each test uses its part")]
 
-use farpath_emu::{Port, Received, VirtioHeader};
+use farpath_emu::{Emulator, LoopReport, Port, Received, Tap, VirtioHeader};
 use farpath_tcp::wire::{IpFields, encode};
 use farpath_tcp::{Flags, Segment, Seq, pattern};
 use farpath_units::Instant;
@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 pub const V4: [&str; 2] = ["10.0.0.1:40000", "10.0.0.2:80"];
@@ -109,4 +110,27 @@ impl Port for MemoryPort {
         memory.got.push((now, header, pieces.iter().flat_map(|piece| piece.to_vec()).collect()));
         Ok(())
     }
+}
+
+/// Runs the emulator until `over`, and panics after a minute: nothing here takes a tenth of that.
+pub fn run_until(
+    emulator: &mut Emulator,
+    tap: &mut (impl Tap + Send),
+    mut over: impl FnMut() -> bool,
+) -> LoopReport {
+    const STEP: std::time::Duration = std::time::Duration::from_millis(2);
+    const STEPS: u32 = 30_000;
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| emulator.run(&stop, tap));
+        let in_time = (0..STEPS).any(|_| {
+            #[expect(clippy::disallowed_methods, reason = "an emulation is in real time")]
+            std::thread::sleep(STEP);
+            over() || running.is_finished()
+        });
+        stop.store(true, Ordering::Relaxed);
+        let report = running.join().expect("no panic in the loop").expect("nothing failed");
+        assert!(in_time, "not over after a minute: {report:?}");
+        report
+    })
 }
