@@ -31,6 +31,10 @@ pub struct Dress {
     /// settings for it no longer hold (a route's `window` and `TCP_WINDOW_CLAMP` are in force in the SYN alone), and
     /// its buffers count their own overhead.
     pub window_clamp: Option<Bytes>,
+    /// `SO_RCVLOWAT` of a program that takes in a transfer, whose end wakes it in any case. While a program reads, the
+    /// kernel gathers arriving segments and acknowledges them once: up to six segments an ACK, traced. It reads less often
+    /// with this.
+    pub receive_low_water: Option<Bytes>,
     /// How fast the program reads, in bytes per second; `None` reads at once.
     pub read_rate: Option<u64>,
     /// Each parameter of the stack that the kernel does not follow, and what it does in its place.
@@ -104,8 +108,8 @@ impl Dress {
         let mut dress = Dress {
             sysctls: sysctls::of(config, other_end, buffers),
             route: RouteMetrics {
-                initcwnd: Some(config.congestion.initial_window),
-                rto_min_ms: Some(millis(config.rto.min)),
+                initcwnd: Some(config.congestion.initial_window.clamp(1, MOST_SEGMENTS)),
+                rto_min_ms: Some(millis(config.rto.min.min(sysctls::RTO_MAX.1)).max(1)),
                 quickack: config.receive.ack_every == 1 || config.receive.ack_delay.is_zero(),
                 // Below these the kernel would announce more than the MTU allows for: 256 B by IPv4, 1220 B by IPv6
                 // (net.ipv4.route.min_adv_mss, net.ipv6.route.min_adv_mss).
@@ -116,6 +120,7 @@ impl Dress {
             nodelay: !config.send.nagle,
             delayed_ack_max: delayed_ack_max(config),
             window_clamp: window_clamp(config, other_end),
+            receive_low_water: low_water(config, buffers),
             read_rate: config.receive.read_rate,
             unmatched: Vec::new(),
         };
@@ -191,6 +196,9 @@ impl fmt::Display for Dress {
         if let Some(delay) = self.delayed_ack_max {
             writeln!(f, "TCP_DELACK_MAX_US {}", delay.as_nanos() / 1000)?;
         }
+        if let Some(bytes) = self.receive_low_water {
+            writeln!(f, "SO_RCVLOWAT {}", bytes.0)?;
+        }
         if let Some(rate) = self.read_rate {
             writeln!(f, "read {rate} B/s, no more")?;
         }
@@ -216,6 +224,17 @@ fn delayed_ack_max(config: &Config) -> Option<Duration> {
     let delay = config.receive.ack_delay;
     (!delay.is_zero() && config.receive.ack_every > 1 && delay < DELAYED_ACK)
         .then(|| delay.max(LEAST_DELAYED_ACK))
+}
+
+/// The kernel keeps cwnd as a signed number; what is beyond this is no window of one.
+const MOST_SEGMENTS: u32 = 1 << 30;
+
+/// A program that reads at once is as well off with a read for each of these: with so much unread the window that the
+/// kernel's room allows for is still above what is announced.
+const LOW_WATER: Bytes = Bytes(32 << 10);
+
+fn low_water(config: &Config, buffers: Buffers) -> Option<Bytes> {
+    (buffers == Buffers::Given && config.receive.read_rate.is_none()).then_some(LOW_WATER)
 }
 
 /// Largest window without scaling (RFC 9293 §3.1).

@@ -102,7 +102,7 @@ fn unknown_names_are_refused_with_the_nearest_known_one() {
     says(
         with("riverbed-16", "windows"),
         "geo.toml: sender.stack: no stack is called `windows`; known: bsd-1996, linux-6, linux-testbed-2022, \
-         ns-2.29, ns-2.30, ns-3.44, opnet-11.5, rfc-5681, riverbed-16",
+         ns-2.29, ns-2.30, ns-3.44, opnet-11.5, reno-1990, reno-sack, rfc-5681, riverbed-16",
     );
     says(
         with("\"delay\"", "\"dealy\""),

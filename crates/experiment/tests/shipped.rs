@@ -27,6 +27,8 @@ fn every_stack_loads() {
         "ns-2.30",
         "ns-3.44",
         "opnet-11.5",
+        "reno-1990",
+        "reno-sack",
         "rfc-5681",
         "riverbed-16",
     ];

@@ -119,7 +119,8 @@ fn receive_room(config: &Config) -> u32 {
     }
     let overhead = OVERHEAD.div_ceil(config.mss.0.max(1)).max(2);
     // Twice: data that wait behind a hole are in it too.
-    narrow(buffer.saturating_mul(2 * overhead).clamp(256 << 10, MOST_ROOM))
+    let data = buffer.max(super::LOW_WATER.0);
+    narrow(data.saturating_mul(2 * overhead).clamp(256 << 10, MOST_ROOM))
 }
 
 /// `tcp_wmem`. Half is overhead, as with SO_SNDBUF.
