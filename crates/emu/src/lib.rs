@@ -9,14 +9,23 @@ mod clamp;
 mod clock;
 #[cfg(target_os = "linux")]
 mod coalesce;
+#[cfg(target_os = "linux")]
+mod device;
 mod dress;
 #[cfg(target_os = "linux")]
 mod emulator;
 mod endpoint;
 pub mod gso;
 mod headers;
+#[cfg(target_os = "linux")]
+mod host;
+mod host_error;
 mod lateness;
 mod malformed;
+#[cfg(target_os = "linux")]
+mod namespace;
+#[cfg(target_os = "linux")]
+mod netlink;
 mod packet;
 mod port;
 mod report;
@@ -31,8 +40,13 @@ pub use dress::{Dress, RouteMetrics, Sysctl};
 #[cfg(target_os = "linux")]
 pub use emulator::{EmuError, Emulator, Settings};
 pub use endpoint::{Application, CloseWhen, EndpointPort, Seen};
+#[cfg(target_os = "linux")]
+pub use host::{Backend, DeviceDrops, Host, HostSettings};
+pub use host_error::HostError;
 pub use lateness::Lateness;
 pub use malformed::{Malformed, MalformedCounts};
+#[cfg(target_os = "linux")]
+pub use namespace::{Namespace, enter_user_namespace};
 pub use packet::{PartialChecksum, WirePacket};
 pub use port::{Port, Received, VirtioHeader};
 pub use report::{LoopReport, PacketCounts, RealtimeGrant};

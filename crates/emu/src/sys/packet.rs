@@ -1,0 +1,88 @@
+//! Packet sockets (packet(7)) with a virtio header before each frame.
+
+use std::ffi::c_int;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+// linux/if_packet.h; not in the libc crate for every libc.
+const PACKET_STATISTICS: c_int = 6;
+const PACKET_VNET_HDR: c_int = 15;
+const PACKET_QDISC_BYPASS: c_int = 20;
+const PACKET_IGNORE_OUTGOING: c_int = 23;
+
+/// Bytes of packets that may wait in the socket: a window of 32 MB, twice, for the kernel counts what it holds around
+/// them too.
+const BUFFER: c_int = 64 << 20;
+
+/// A socket that takes every frame which comes in by the device of that index, and sends frames out by it.
+pub(crate) fn open(index: u32) -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // No protocol yet: until it is bound, frames of every device would come in.
+    // SAFETY: no pointers.
+    let socket = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
+    if socket < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel gave this descriptor to us a moment ago; nobody else has it.
+    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    let on: c_int = 1;
+    set_option(socket.as_fd(), libc::SOL_PACKET, PACKET_VNET_HDR, &on)?;
+    // Else the emulator would hear itself.
+    set_option(socket.as_fd(), libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &on)?;
+    set_option(socket.as_fd(), libc::SOL_PACKET, PACKET_QDISC_BYPASS, &on)?;
+    set_buffer(socket.as_fd(), libc::SO_RCVBUFFORCE, libc::SO_RCVBUF)?;
+    set_buffer(socket.as_fd(), libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)?;
+    bind(socket.as_fd(), index)?;
+    Ok(socket)
+}
+
+/// Frames that came in and found no room, since the last call.
+pub(crate) fn dropped(socket: BorrowedFd<'_>) -> io::Result<u32> {
+    // `struct tpacket_stats`: packets, drops. Reading sets both to zero.
+    let mut statistics = [0u32; 2];
+    let mut len = size_of_val(&statistics) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes to `statistics`, which is that long.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            PACKET_STATISTICS,
+            statistics.as_mut_ptr().cast(),
+            &raw mut len,
+        )
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(statistics[1]) }
+}
+
+/// As much as we want by force, which takes a privilege over the machine; else as much as `net.core.*mem_max` allows.
+fn set_buffer(socket: BorrowedFd<'_>, by_force: c_int, as_allowed: c_int) -> io::Result<()> {
+    set_option(socket, libc::SOL_SOCKET, by_force, &BUFFER)
+        .or_else(|_| set_option(socket, libc::SOL_SOCKET, as_allowed, &BUFFER))
+}
+
+fn bind(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
+    // SAFETY: `sockaddr_ll` is plain integers, for which all zeros is a value.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_ifindex = index as c_int;
+    // SAFETY: the address lives across the call and is as long as said.
+    let result = unsafe {
+        libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size_of_val(&address) as libc::socklen_t)
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn set_option(socket: BorrowedFd<'_>, level: c_int, name: c_int, value: &c_int) -> io::Result<()> {
+    // SAFETY: the kernel reads one int, which lives across the call.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            (&raw const *value).cast(),
+            size_of::<c_int>() as libc::socklen_t,
+        )
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
