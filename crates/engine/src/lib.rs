@@ -9,6 +9,8 @@ mod path_view;
 mod predict;
 mod record;
 mod simulate;
+#[cfg_attr(not(test), expect(dead_code, reason = "for the `emulate` engine, which is to come"))]
+mod watch;
 
 pub use batch::{Job, jobs, run_all, run_all_captured};
 pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};

@@ -4,7 +4,7 @@ use crate::capture::Capture;
 use crate::record::Recorder;
 use crate::{EngineError, empty_run};
 use farpath_experiment::{Opener, Point, Scenario};
-use farpath_path::{Direction, DropCause};
+use farpath_path::{Direction, DropCause, DropCounts, PerDirection};
 use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run};
 use farpath_sim::{FlowEnd, FlowResult, FlowSetup, FlowView, Observer, Packet, PacketEvent, Setup, Silent};
 use farpath_tcp::CloseReason;
@@ -103,13 +103,6 @@ fn row(number: u32, setup: &FlowSetup, result: &FlowResult) -> FlowRow {
         FlowEnd::Failed(reason) => (Outcome::Aborted, reason.describe()),
         FlowEnd::Horizon => (Outcome::Horizon, ""),
     };
-    let [forward, reverse] = [&result.drops.forward, &result.drops.reverse];
-    let mut drops_by_cause: Vec<(Cow<'static, str>, u64)> = DropCause::ALL
-        .into_iter()
-        .map(|cause| (cause.name().into(), forward.of(cause) + reverse.of(cause)))
-        .filter(|&(_, count)| count > 0)
-        .collect();
-    drops_by_cause.sort();
     let rtt = result.sender.sender().rtt();
     FlowRow {
         flow: number,
@@ -137,9 +130,9 @@ fn row(number: u32, setup: &FlowSetup, result: &FlowResult) -> FlowRow {
         pure_acks: Some(result.receiver.stats().pure_acks as f64),
         syns: Some(opener.stats().syns as f64),
         synacks: Some(other.stats().synacks as f64),
-        drops_data_direction: Some(forward.total() as f64),
-        drops_ack_direction: Some(reverse.total() as f64),
-        drops_by_cause,
+        drops_data_direction: Some(result.drops.forward.total() as f64),
+        drops_ack_direction: Some(result.drops.reverse.total() as f64),
+        drops_by_cause: drops_by_cause(&result.drops),
         ecn_marks: Some(result.marks as f64),
         ecn_responses: Some(sent.ecn_responses as f64),
         final_cwnd: Some(Bytes(result.sender.sender().window().cwnd)),
@@ -148,4 +141,14 @@ fn row(number: u32, setup: &FlowSetup, result: &FlowResult) -> FlowRow {
         srtt: rtt.srtt(),
         rto: rtt.srtt().map(|_| rtt.rto()),
     }
+}
+
+/// Drops both ways together, sorted by the causes' names; those that never were are left out.
+pub(crate) fn drops_by_cause(drops: &PerDirection<DropCounts>) -> Vec<(Cow<'static, str>, u64)> {
+    let of = |cause| drops.forward.of(cause) + drops.reverse.of(cause);
+    let mut by_cause: Vec<_> =
+        DropCause::ALL.into_iter().map(|cause| (cause.name().into(), of(cause))).collect();
+    by_cause.retain(|&(_, count)| count > 0);
+    by_cause.sort();
+    by_cause
 }

@@ -24,6 +24,7 @@ pub mod wire;
 pub use config::Config;
 pub use connection::{CloseReason, Connection, State, Stats};
 pub use endpoint::Endpoint;
+pub use intervals::IntervalSet;
 pub use receiver::Receiver;
 pub use rtt::RttEstimator;
 pub use segment::{Ecn, Flags, HEADERS, MAX_MSS, SackBlock, SackBlocks, Segment, TIMESTAMPS, Timestamps};

@@ -1,0 +1,333 @@
+//! A simulation knows what its endpoints count: what is seen from outside must be the same.
+
+use super::*;
+use farpath_path::{DropCause, ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit};
+use farpath_run::Outcome;
+use farpath_sim::{FlowResult, FlowSetup, FlowView, Observer, Opener, Setup, simulate};
+use farpath_tcp::config::{AckClock, CongestionControlKind, EcnMode, RecoveryAlgorithm};
+use farpath_tcp::{Config, SackBlock, Seq, State};
+use farpath_units::{Bytes, Instant, Probability, Rate};
+use proptest::prelude::*;
+
+/// Takes from a simulated packet what a real one shows, and holds what is made of it against the packet.
+struct Wire {
+    watch: Watch,
+    flows: Vec<FlowPorts>,
+    /// Whether the data receiver is closed, and how many spurious retransmissions have reached it since. A closed
+    /// endpoint does not know what it had, and does not count them.
+    closed: Vec<(bool, u64)>,
+}
+
+impl Wire {
+    fn new(setup: &Setup) -> Wire {
+        let ports = |(number, flow): (u16, &FlowSetup)| FlowPorts {
+            direction: flow.direction,
+            // Both ends may have the same.
+            sender: 50_000 + number,
+            receiver: 50_000 + 2 * number,
+        };
+        let flows: Vec<FlowPorts> = (0..).zip(&setup.flows).map(ports).collect();
+        Wire { watch: Watch::new(flows.iter().copied()), closed: vec![(false, 0); flows.len()], flows }
+    }
+}
+
+impl Observer for Wire {
+    fn packet(&mut self, now: Instant, event: PacketEvent, direction: Direction, packet: &Packet) {
+        let FlowPorts { sender, receiver, .. } = self.flows[packet.flow as usize];
+        let ports = if packet.from == End::Sender { [sender, receiver] } else { [receiver, sender] };
+        let seen = Seen { event, direction, number: packet.number, ports, segment: &packet.segment };
+        let before = self.watch.counts(packet.flow).spurious_retransmissions;
+        assert_eq!(self.watch.packet(seen), Some(*packet), "{event:?} at {now}");
+        let (closed, uncounted) = &mut self.closed[packet.flow as usize];
+        if *closed {
+            *uncounted += self.watch.counts(packet.flow).spurious_retransmissions - before;
+        }
+    }
+
+    fn state(&mut self, _now: Instant, flow: FlowView<'_>) {
+        self.closed[flow.number as usize].0 = flow.receiver.state() == State::Closed;
+    }
+}
+
+/// What the simulation's own rows say, in the same words.
+fn counted(result: &FlowResult, setup: &FlowSetup) -> Counts {
+    let sent = result.sender.sender().stats();
+    let (opener, other) = match setup.opener {
+        Opener::Sender => (&result.sender, &result.receiver),
+        Opener::Receiver => (&result.receiver, &result.sender),
+    };
+    Counts {
+        data_segments: sent.data_segments,
+        data_bytes: sent.data_bytes,
+        retransmissions: sent.retransmissions,
+        spurious_retransmissions: result.spurious_retransmissions,
+        dup_acks: sent.dup_acks,
+        pure_acks: result.receiver.stats().pure_acks,
+        syns: opener.stats().syns,
+        synacks: other.stats().synacks,
+        ecn_marks: result.marks,
+        drops: result.drops,
+    }
+}
+
+fn check(setup: &Setup) {
+    let mut wire = Wire::new(setup);
+    let results = simulate(setup, &mut wire).expect("the path is well formed");
+    for (number, (flow, result)) in (0..).zip(setup.flows.iter().zip(&results)) {
+        let mut expected = counted(result, flow);
+        expected.spurious_retransmissions += wire.closed[number as usize].1;
+        assert_eq!(*wire.watch.counts(number), expected, "flow {number}: {:?}", result.end);
+    }
+}
+
+fn element(name: &str, kind: ElementKind) -> ElementSpec {
+    ElementSpec { name: name.to_owned(), kind }
+}
+
+fn probability(p: f64) -> Probability {
+    Probability::new(p).expect("a probability")
+}
+
+prop_compose! {
+    fn stack()(
+        mss in 200..2_000u64,
+        buffer in 2_000..200_000u64,
+        ack_every in 1..3u32,
+        ack_delay in prop::sample::select(vec![0, 40, 200]),
+        quick_acks in 0..4u32,
+        read_rate in prop::option::weighted(0.2, 2_000..1_000_000u64),
+        ecn in prop::sample::select(vec![EcnMode::Off, EcnMode::Accept, EcnMode::Request]),
+        cubic in any::<bool>(),
+        algorithm in prop::sample::select(vec![
+            RecoveryAlgorithm::TimeoutOnly, RecoveryAlgorithm::Tahoe, RecoveryAlgorithm::Reno, RecoveryAlgorithm::NewReno,
+        ]),
+        [limited_transmit, sack, rack, tail_loss_probe, frto, eifel, dsack, undo_by_dsack] in any::<[bool; 8]>(),
+        [window_scaling, timestamps, nagle] in any::<[bool; 3]>(),
+    ) -> Config {
+        let mut c = Config { mss: Bytes(mss), ..Config::default() };
+        c.receive.buffer = Bytes(buffer);
+        c.receive.ack_every = ack_every;
+        c.receive.ack_delay = Duration::from_millis(ack_delay);
+        c.receive.ack_clock = AckClock::Segment;
+        c.receive.quick_acks = quick_acks;
+        c.receive.read_rate = read_rate;
+        c.send.ecn = ecn;
+        if cubic {
+            c.congestion.control = CongestionControlKind::Cubic;
+        }
+        c.recovery.algorithm = algorithm;
+        c.recovery.limited_transmit = limited_transmit;
+        c.recovery.sack = sack;
+        (c.recovery.rack, c.recovery.tail_loss_probe) = (rack && sack, tail_loss_probe && sack);
+        (c.recovery.frto, c.recovery.eifel) = (frto, eifel && timestamps);
+        (c.recovery.dsack, c.recovery.undo_by_dsack) = (dsack && sack, undo_by_dsack && dsack && sack);
+        c.send.window_scaling = window_scaling;
+        c.send.timestamps = timestamps;
+        c.send.nagle = nagle;
+        c
+    }
+}
+
+prop_compose! {
+    fn flow()(
+        start in 0..2_000u64,
+        (backwards, download) in any::<(bool, bool)>(),
+        size in 0..200_000u64,
+        request in 0..5_000u64,
+        sender in stack(),
+        receiver in stack(),
+    ) -> FlowSetup {
+        FlowSetup {
+            start: Instant::ZERO + Duration::from_millis(start),
+            direction: if backwards { Direction::Reverse } else { Direction::Forward },
+            opener: if download { Opener::Receiver } else { Opener::Sender },
+            size: Bytes(size),
+            request: Bytes(request),
+            sender,
+            receiver,
+        }
+    }
+}
+
+fn path() -> impl Strategy<Value = Vec<ElementSpec>> {
+    let share = |most: f64| {
+        (0.0..most, 0.0..most).prop_map(|(forward, reverse)| PerDirection {
+            forward: probability(forward),
+            reverse: probability(reverse),
+        })
+    };
+    let link = (100_000..100_000_000u64, 2..40u64, any::<bool>()).prop_map(|(rate, queue, marks)| {
+        ElementKind::Link {
+            rate: PerDirection::both(Rate::from_bit_per_s(rate).expect("not zero")),
+            queue: PerDirection::both(QueueLimit::Packets(queue)),
+            mark: PerDirection::both(if marks {
+                MarkThreshold::Packets(queue / 2)
+            } else {
+                MarkThreshold::Never
+            }),
+            overhead: Bytes(0),
+            min_packet: Bytes(46),
+        }
+    });
+    let delay = (0..200u64)
+        .prop_map(|ms| ElementKind::Delay { delay: PerDirection::both(Duration::from_millis(ms)) });
+    let loss = share(0.1).prop_map(|loss_rate| ElementKind::Bernoulli { loss_rate, count: PacketCount::All });
+    let reorder = (share(0.1), 0..100u64)
+        .prop_map(|(share, ms)| ElementKind::Reorder { share, extra_delay: Duration::from_millis(ms) });
+    let copies = share(0.1).prop_map(|share| ElementKind::Duplicate { share });
+    prop::collection::vec(prop_oneof![link, delay, loss, reorder, copies], 0..6).prop_map(|kinds| {
+        (0..).zip(kinds).map(|(number, kind): (u32, _)| element(&format!("element {number}"), kind)).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+
+    #[test]
+    fn what_is_seen_from_outside_is_what_the_endpoints_count(
+        path in path(), mut flows in prop::collection::vec(flow(), 1..4), seed in any::<u64>(),
+    ) {
+        // What was overtaken has an old timestamp, and PAWS has the endpoint refuse it uncounted (RFC 7323 §5.3). What is
+        // seen from outside is what arrived.
+        if path.iter().any(|element| matches!(element.kind, ElementKind::Reorder { .. })) {
+            for flow in &mut flows {
+                (flow.sender.send.timestamps, flow.receiver.send.timestamps) = (false, false);
+            }
+        }
+        check(&Setup { path, flows, seed, horizon: Duration::from_secs(600) });
+    }
+}
+
+/// One flow on port 1 against port 2, forward.
+fn one_flow() -> Watch {
+    Watch::new([FlowPorts { direction: Direction::Forward, sender: 1, receiver: 2 }])
+}
+
+/// Shows `watch` that the data sender, or else the receiver, sends this and that it arrives.
+fn passes(watch: &mut Watch, from: End, number: u64, segment: &Segment) {
+    let (direction, ports) = match from {
+        End::Sender => (Direction::Forward, [1, 2]),
+        End::Receiver => (Direction::Reverse, [2, 1]),
+    };
+    for event in [PacketEvent::Sent, PacketEvent::Received] {
+        let packet = watch.packet(Seen { event, direction, number, ports, segment });
+        assert_eq!(packet.map(|packet| (packet.flow, packet.from)), Some((0, from)));
+    }
+}
+
+fn data(seq: Seq, len: u16) -> Segment {
+    Segment { len, ..Segment::new(Flags::ACK, seq, Seq(1)) }
+}
+
+/// The handshake, with these initial sequence numbers.
+fn connects(watch: &mut Watch, [own, peer]: [Seq; 2]) {
+    let window = |segment: Segment| Segment { window: 65_535, ..segment };
+    passes(watch, End::Sender, 1, &window(Segment::new(Flags::SYN, own, Seq(0))));
+    passes(watch, End::Receiver, 1, &window(Segment::new(Flags::SYN | Flags::ACK, peer, own.at(1))));
+}
+
+#[test]
+fn sequence_numbers_wrap_and_positions_do_not() {
+    let isn = Seq(u32::MAX - 1500);
+    let mut watch = one_flow();
+    connects(&mut watch, [isn, Seq(0)]);
+    for (number, position) in [(2, 1), (3, 1001), (4, 2001), (5, 1001)] {
+        passes(&mut watch, End::Sender, number, &data(isn.at(position), 1000));
+    }
+    let counts = watch.counts(0);
+    assert_eq!((counts.data_segments, counts.data_bytes), (4, 4000));
+    assert_eq!((counts.retransmissions, counts.spurious_retransmissions), (1, 1));
+}
+
+#[test]
+fn a_copy_that_the_network_makes_is_no_retransmission() {
+    let mut watch = one_flow();
+    connects(&mut watch, [Seq(0), Seq(0)]);
+    passes(&mut watch, End::Sender, 2, &data(Seq(1), 1000));
+    passes(&mut watch, End::Sender, 3, &data(Seq(1), 1000));
+    let copy = data(Seq(1), 1000);
+    for number in [2, 3] {
+        let seen = Seen {
+            event: PacketEvent::Received,
+            direction: Direction::Forward,
+            number,
+            ports: [1, 2],
+            segment: &copy,
+        };
+        assert_eq!(watch.packet(seen).map(|packet| packet.retransmission), Some(number == 3));
+    }
+    assert_eq!(watch.counts(0).spurious_retransmissions, 1);
+}
+
+#[test]
+fn a_connection_that_is_begun_anew_has_new_numbers() {
+    let mut watch = one_flow();
+    connects(&mut watch, [Seq(7), Seq(1_000_000)]);
+    // The listener had forgotten the first SYN when the second came.
+    connects(&mut watch, [Seq(7), Seq(3_000_000_000)]);
+    let request = Segment { len: 100, ..Segment::new(Flags::ACK, Seq(3_000_000_001), Seq(8)) };
+    passes(&mut watch, End::Receiver, 3, &request);
+    let again = watch.packet(Seen {
+        event: PacketEvent::Sent,
+        direction: Direction::Reverse,
+        number: 4,
+        ports: [2, 1],
+        segment: &request,
+    });
+    assert!(again.is_some_and(|packet| packet.retransmission));
+    assert_eq!((watch.counts(0).syns, watch.counts(0).synacks), (2, 2));
+}
+
+#[test]
+fn a_stranger_is_no_flow() {
+    let mut watch = one_flow();
+    let segment = data(Seq(1), 1000);
+    for (direction, ports) in
+        [(Direction::Forward, [2, 1]), (Direction::Reverse, [1, 2]), (Direction::Forward, [1, 3])]
+    {
+        let seen = Seen { event: PacketEvent::Sent, direction, number: 1, ports, segment: &segment };
+        assert_eq!(watch.packet(seen), None);
+    }
+    assert_eq!(*watch.counts(0), Counts::default());
+}
+
+#[test]
+fn counts_become_columns() {
+    let mut counts = Counts { data_segments: 10, data_bytes: 12_500, dup_acks: 3, ..Counts::default() };
+    counts.drops.forward.add(DropCause::Loss);
+    counts.drops.reverse.add(DropCause::Loss);
+    counts.drops.forward.add(DropCause::QueueOverflow);
+    let mut row = FlowRow {
+        transfer_time: Some(Duration::from_millis(100)),
+        bytes_read: Bytes(10_000),
+        ..FlowRow::new(0, "forward", Outcome::Completed, Bytes(10_000))
+    };
+    counts.enter(&mut row);
+    assert_eq!((row.data_segments, row.dup_acks, row.retransmissions), (Some(10.0), Some(3.0), Some(0.0)));
+    assert_eq!((row.throughput_bit_per_s, row.efficiency), (Some(1_000_000.0), Some(0.8)));
+    assert_eq!((row.drops_data_direction, row.drops_ack_direction), (Some(2.0), Some(1.0)));
+    assert_eq!(row.drops_by_cause, [("loss".into(), 2), ("queue-overflow".into(), 1)]);
+}
+
+proptest! {
+    /// Whatever a host sends, in whatever order it is told.
+    #[test]
+    fn anything_is_counted_without_a_panic(
+        segments in prop::collection::vec(any::<(u32, u32, u16, u16, u8, u8, (u32, u32), (bool, bool))>(), 1..60),
+    ) {
+        let mut watch = one_flow();
+        for (number, (seq, ack, len, window, flags, scale, (start, end), (forward, sent))) in (0..).zip(segments) {
+            let mut segment = Segment { len, window, ..Segment::new(Flags(flags), Seq(seq), Seq(ack)) };
+            segment.window_scale = Some(scale);
+            segment.sack_permitted = true;
+            segment.sack.push(SackBlock { start: Seq(start), end: Seq(end) });
+            let (direction, ports) = if forward { (Direction::Forward, [1, 2]) } else { (Direction::Reverse, [2, 1]) };
+            let event = if sent { PacketEvent::Sent } else { PacketEvent::Received };
+            let packet = watch.packet(Seen { event, direction, number, ports, segment: &segment });
+            prop_assert!(packet.is_some());
+        }
+        let counts = watch.counts(0);
+        prop_assert!(counts.spurious_retransmissions <= counts.retransmissions);
+        prop_assert!(counts.retransmissions <= counts.data_segments);
+    }
+}
