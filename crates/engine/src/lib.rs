@@ -8,6 +8,8 @@ mod capture;
 mod path_view;
 mod predict;
 mod record;
+#[cfg_attr(not(test), expect(dead_code, reason = "for the `emulate` engine, which is to come"))]
+mod series;
 mod simulate;
 #[cfg_attr(not(test), expect(dead_code, reason = "for the `emulate` engine, which is to come"))]
 mod watch;
