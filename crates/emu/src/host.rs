@@ -50,6 +50,9 @@ pub struct HostSettings {
     pub sysctls: Vec<(String, String)>,
     /// What the route to the peer says to TCP.
     pub metrics: RouteMetrics,
+    /// Congestion control of sockets that choose none. It is said by the route, which takes every one that the kernel
+    /// has; `net.ipv4.tcp_congestion_control` takes those only that the machine allows to everybody.
+    pub congestion_control: Option<String>,
     /// How packets leave it.
     pub backend: Backend,
     /// Whether it may leave checksums, and the splitting of many segments, to the emulator: faster by a factor.
@@ -68,6 +71,7 @@ impl HostSettings {
             queue_len: 10_000,
             sysctls: Vec::new(),
             metrics: RouteMetrics::default(),
+            congestion_control: None,
             backend: Backend::Auto,
             offload: true,
         }
@@ -118,7 +122,7 @@ impl DeviceDrops {
 }
 
 /// Settings before there is a device, that keep the kernel from speaking up by itself, and TCP from remembering.
-const QUIET: [(&str, &str); 12] = [
+const QUIET: [(&str, &str); 11] = [
     ("net.ipv4.conf.all.rp_filter", "0"),
     ("net.ipv4.conf.default.rp_filter", "0"),
     ("net.ipv4.conf.all.accept_redirects", "0"),
@@ -132,8 +136,6 @@ const QUIET: [(&str, &str); 12] = [
     ("net.ipv6.conf.default.autoconf", "0"),
     // What a connection learnt would be the next one's beginning: no two runs would be alike.
     ("net.ipv4.tcp_no_metrics_save", "1"),
-    // Every user may send an echo request: it is how a path's delay is looked at.
-    ("net.ipv4.ping_group_range", "0 2147483647"),
 ];
 
 enum Device {
@@ -229,8 +231,8 @@ fn set_up(settings: &HostSettings) -> Result<(Netlink, Device, Option<String>), 
     for (address, peer) in settings.pairs() {
         netlink.add_address(index, address).map_err(failed(format!("give a host the address {address}")))?;
         netlink
-            .set_route(index, address, peer, &settings.metrics)
-            .map_err(failed(format!("give a host the route to {peer}")))?;
+            .set_route(index, address, peer, &settings.metrics, settings.congestion_control.as_deref())
+            .map_err(failed(settings.route_to(peer)))?;
         wait_until_local(&mut netlink, address).map_err(failed(format!("use a host's address {address}")))?;
     }
     // Last: theirs is the last word.
@@ -254,6 +256,13 @@ fn wait_until_local(netlink: &mut Netlink, address: IpAddr) -> io::Result<()> {
 }
 
 impl HostSettings {
+    /// For an error.
+    fn route_to(&self, peer: IpAddr) -> String {
+        let control = self.congestion_control.as_ref();
+        let control = control.map_or_else(String::new, |name| format!(" with congestion control `{name}`"));
+        format!("give a host the route to {peer}{control}")
+    }
+
     /// Address and peer, of each family that the host has.
     fn pairs(&self) -> impl Iterator<Item = (IpAddr, IpAddr)> {
         // RFC 8200 §5: no IPv6 over links of less.

@@ -1,6 +1,8 @@
 //! Two hosts, joined by a wire: packets of every kind get through, nothing else is on it, and nothing of it is on the
 //! machine.
 
+#![cfg(target_os = "linux")]
+
 #[path = "common/wire.rs"]
 mod wire;
 

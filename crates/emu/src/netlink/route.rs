@@ -35,6 +35,7 @@ impl Netlink {
         from: IpAddr,
         to: IpAddr,
         metrics: &RouteMetrics,
+        congestion_control: Option<&str>,
     ) -> io::Result<()> {
         let mut route = RouteMessage::default();
         route.header = RouteHeader {
@@ -49,7 +50,8 @@ impl Netlink {
         route.attributes.push(RouteAttribute::Destination(address_of(to)));
         route.attributes.push(RouteAttribute::PrefSource(address_of(from)));
         route.attributes.push(RouteAttribute::Oif(index));
-        let metrics = attributes(metrics);
+        let mut metrics = attributes(metrics);
+        metrics.extend(congestion_control.map(|name| RouteMetric::CcAlgo(name.to_string())));
         if !metrics.is_empty() {
             route.attributes.push(RouteAttribute::Metrics(metrics));
         }

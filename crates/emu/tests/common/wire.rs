@@ -1,5 +1,7 @@
 //! A wire without a path: what comes out of one port goes into the other.
 
+#![allow(dead_code, reason = "each test uses its part")]
+
 use farpath_emu::{Backend, Clock, Host, HostSettings, Namespace, Port};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::IoSlice;
