@@ -1,0 +1,224 @@
+//! What is true of a whole process: nothing is left of one that is killed, and one without privileges has hosts too.
+//!
+//! This program starts itself, so that it is its own `main`: a user namespace is entered before there are threads.
+
+#[cfg(target_os = "linux")]
+#[path = "common/wire.rs"]
+mod wire;
+
+#[cfg(target_os = "linux")]
+fn main() {
+    linux::main();
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() {
+    eprintln!("SKIPPED: hosts are made of the Linux kernel");
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use super::wire::{PATIENCE, backends, far_addresses, join, missing};
+    use farpath_emu::{Backend, Host, HostError, HostSettings, Namespace, enter_user_namespace};
+    use std::collections::BTreeSet;
+    use std::fs::{self, File, Permissions};
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::os::fd::{AsFd, AsRawFd};
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    use std::path::{Path, PathBuf};
+    use std::process::{Child, Command, Stdio};
+    use std::time::{Duration, Instant};
+    use std::{env, thread};
+
+    /// Nobody, on every Linux.
+    const NOBODY: u32 = 65_534;
+
+    pub fn main() {
+        match env::args().nth(1).as_deref() {
+            Some("hold-tun") => return hold(Backend::Tun),
+            Some("hold-packet") => return hold(Backend::Packet),
+            Some("unprivileged") => return unprivileged(),
+            // What test runners ask for: there are no tests to list one by one.
+            Some("--list") => return,
+            _ => {}
+        }
+        for (name, test) in [
+            ("nothing_is_left_of_a_killed_process", nothing_is_left_of_a_killed_process as fn()),
+            ("a_user_without_privileges_has_hosts", a_user_without_privileges_has_hosts),
+        ] {
+            test();
+            println!("test {name} ... ok");
+        }
+    }
+
+    /// Child: two hosts with a connection in full swing, until it is killed.
+    fn hold(backend: Backend) {
+        let host = |settings: HostSettings| Host::new(&HostSettings { backend, ..settings }).unwrap();
+        let (near, far) = (host(HostSettings::near()), host(HostSettings::far()));
+        let _wire = join(&near, &far);
+        let listener = far.namespace().run(|| TcpListener::bind(SocketAddr::new(far_addresses()[0], 0)));
+        let listener = listener.unwrap().unwrap();
+        let place = listener.local_addr().unwrap();
+        let mut active = near.namespace().run(|| TcpStream::connect(place)).unwrap().unwrap();
+        let (mut passive, _) = listener.accept().unwrap();
+        thread::spawn(move || std::io::copy(&mut passive, &mut std::io::sink()));
+        active.write_all(&[0; 1 << 20]).unwrap();
+        for host in [&near, &far] {
+            let id = host.namespace().run(|| fs::read_link("/proc/thread-self/ns/net")).unwrap().unwrap();
+            println!("{} {}", host.namespace().as_fd().as_raw_fd(), id.display());
+        }
+        println!("ready");
+        loop {
+            active.write_all(&[0; 1 << 16]).unwrap();
+        }
+    }
+
+    fn nothing_is_left_of_a_killed_process() {
+        if missing().is_some() {
+            return;
+        }
+        for backend in backends() {
+            let mut child = start(&format!("hold-{backend}"));
+            let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+            let told: Vec<String> = lines.take_while(|line| line != "ready").collect();
+            assert_eq!(told.len(), 2, "{told:?}");
+            let ids: Vec<&str> = told.iter().map(|line| line.split_once(' ').unwrap().1).collect();
+            let before = held_namespaces();
+            assert!(ids.iter().all(|&id| before.contains(id)), "{ids:?} are not seen while they are there");
+
+            // One of the namespaces is kept here; a TUN device goes all the same, with the file that it hangs on.
+            let kept = (backend == Backend::Tun).then(|| {
+                let fd = told[0].split_once(' ').unwrap().0;
+                File::open(format!("/proc/{}/fd/{fd}", child.id())).unwrap()
+            });
+            child.kill().unwrap();
+            child.wait().unwrap();
+
+            if let Some(kept) = kept {
+                soon("the device is gone", || !devices_in(&kept).contains("farpath"));
+            }
+            soon("no process holds its namespaces", || {
+                let held = held_namespaces();
+                ids.iter().all(|&id| !held.contains(id))
+            });
+        }
+    }
+
+    /// `/proc/net/dev` in another namespace.
+    fn devices_in(namespace: &File) -> String {
+        thread::scope(|scope| {
+            let look = scope.spawn(|| {
+                nix::sched::setns(namespace, nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
+                fs::read_to_string("/proc/thread-self/net/dev").unwrap()
+            });
+            look.join().unwrap()
+        })
+    }
+
+    /// The network namespaces that any thread is in or has open.
+    fn held_namespaces() -> BTreeSet<String> {
+        let inside =
+            |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+        let links =
+            inside(PathBuf::from("/proc")).filter(|path| path.join("task").exists()).flat_map(|process| {
+                let tasks = inside(process.join("task")).map(|task| task.join("ns/net"));
+                tasks.chain(inside(process.join("fd"))).collect::<Vec<_>>()
+            });
+        links
+            .filter_map(|link| fs::read_link(link).ok())
+            .map(|target| target.display().to_string())
+            .filter(|target| target.starts_with("net:["))
+            .collect()
+    }
+
+    /// The kernel takes namespaces apart in its own time.
+    #[expect(clippy::disallowed_methods, reason = "what a kernel does after a process is dead, in real time")]
+    fn soon(what: &str, holds: impl Fn() -> bool) {
+        let until = Instant::now() + PATIENCE;
+        while !holds() {
+            assert!(Instant::now() < until, "not within {PATIENCE:?}: {what}");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn start(what: &str) -> Child {
+        Command::new(env::current_exe().unwrap()).arg(what).stdout(Stdio::piped()).spawn().unwrap()
+    }
+
+    fn a_user_without_privileges_has_hosts() {
+        // Only root can become nobody; whoever else runs this has no privileges to give up.
+        let root = nix::unistd::geteuid().is_root();
+        let folder = tempfile::tempdir().unwrap();
+        let program = if root { copy_for_everybody(folder.path()) } else { env::current_exe().unwrap() };
+        let mut command = Command::new(program);
+        command.arg("unprivileged").current_dir("/");
+        if root {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let output = command.stderr(Stdio::inherit()).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{said}");
+        print!("{said}");
+    }
+
+    fn copy_for_everybody(folder: &Path) -> PathBuf {
+        fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
+        let copy = folder.join("processes");
+        fs::copy(env::current_exe().unwrap(), &copy).unwrap();
+        fs::set_permissions(&copy, Permissions::from_mode(0o755)).unwrap();
+        copy
+    }
+
+    /// Child: hosts without root.
+    fn unprivileged() {
+        let error = Namespace::new().expect_err("not without a user namespace").to_string();
+        assert!(error.contains("farpath doctor"), "{error}");
+
+        // With another thread about it is refused, not half done.
+        let (stop, wait) = std::sync::mpsc::channel::<()>();
+        let other = thread::spawn(move || wait.recv());
+        assert!(matches!(enter_user_namespace(), Err(HostError::Threads { threads: 2 })));
+        drop(stop);
+        let _ = other.join();
+        alone_again();
+
+        if let Err(error) = enter_user_namespace() {
+            eprintln!("SKIPPED: no user namespace for a user without privileges: {error}");
+            return;
+        }
+        enter_user_namespace().expect("there is nothing left to do");
+        assert_ne!(nix::unistd::geteuid().as_raw(), 0, "who we are has changed");
+        let (near, far) =
+            (Host::new(&HostSettings::near()).unwrap(), Host::new(&HostSettings::far()).unwrap());
+        // The node decides, not we.
+        let node = File::options().read(true).write(true).open("/dev/net/tun").is_ok();
+        assert_eq!(near.backend(), if node { Backend::Tun } else { Backend::Packet });
+        assert_eq!(near.instead_of_tun().is_some(), !node);
+        near.namespace().set_sysctl("net.ipv4.tcp_sack", "0").unwrap();
+        let wire = join(&near, &far);
+        for to in far_addresses() {
+            let listener =
+                far.namespace().run(|| TcpListener::bind(SocketAddr::new(to, 0))).unwrap().unwrap();
+            let place = listener.local_addr().unwrap();
+            let mut active =
+                near.namespace().run(|| TcpStream::connect_timeout(&place, PATIENCE)).unwrap().unwrap();
+            let (mut passive, _) = listener.accept().unwrap();
+            passive.set_read_timeout(Some(PATIENCE)).unwrap();
+            let sender = thread::spawn(move || active.write_all(&[7; 1 << 20]));
+            let mut got = Vec::new();
+            passive.read_to_end(&mut got).unwrap();
+            sender.join().unwrap().unwrap();
+            assert_eq!(got, vec![7; 1 << 20]);
+        }
+        println!("hosts without root, by {}: {} packets", near.backend(), wire.packets());
+    }
+
+    /// A joined thread is gone for us a moment before it is gone for the kernel.
+    fn alone_again() {
+        soon("one thread", || {
+            fs::read_to_string("/proc/self/status").unwrap().lines().any(|line| line == "Threads:\t1")
+        });
+    }
+}
