@@ -1,5 +1,6 @@
 //! Results for people: terminal tables, HTML reports, agreement between engines, claims of papers.
 
+pub mod agreement;
 pub mod html;
 pub mod papers;
 pub mod terminal;

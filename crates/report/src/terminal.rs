@@ -1,11 +1,14 @@
 //! Tables for a terminal: engines side by side, and the flows of a run. Plain text, no colour, no trailing blanks.
 
+pub(crate) mod agreement;
 pub(crate) mod comparison;
 mod explanation;
 pub(crate) mod flows;
+pub(crate) mod grade;
 pub(crate) mod layout;
 pub(crate) mod numbers;
 
+pub use agreement::agreement_text;
 pub use comparison::{Caveat, ComparisonRow, ComparisonTable, Published};
 pub use explanation::explanation_text;
 pub use flows::flows_table;

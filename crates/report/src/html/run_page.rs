@@ -4,8 +4,11 @@ use super::page::{Block, Page, Panel, Section, Table};
 use super::short;
 use super::sweep::{self, slice};
 use super::trace::{Trace, Traces};
+use crate::agreement::agreements;
+use crate::terminal::agreement::agreement_notes;
 use crate::terminal::comparison::participle;
 use crate::terminal::flows::flows_sheet;
+use crate::terminal::grade::grade_notes;
 use crate::terminal::layout::Column;
 use crate::terminal::{Caveat, ComparisonRow, ComparisonTable, Published};
 use farpath_run::{Asked, AskedPoint, PointSummary, Run};
@@ -47,7 +50,9 @@ pub fn comparison(asked: &Asked, runs: &[Run]) -> ComparisonTable {
     }
     let first = asked.points.first().map_or(&[] as &[_], |point| &point.swept);
     let swept_keys = first.iter().map(|(key, _)| key.clone()).collect();
-    ComparisonTable { title: asked.title.clone(), swept_keys, rows }
+    let mut remarks = agreement_notes(asked, &agreements(runs));
+    remarks.extend(grade_notes(runs));
+    ComparisonTable { title: asked.title.clone(), swept_keys, rows, remarks }
 }
 
 /// What to know of a point: of the experiment, then of each engine, each once.
@@ -237,6 +242,10 @@ fn provenance(asked: &Asked, runs: &[Run]) -> Vec<Block> {
         if !given.is_empty() {
             facts.push(("Changed from the file".to_owned(), given.to_vec()));
         }
+    }
+    if let Some(host) = runs.iter().find(|run| !run.provenance.kernel.is_empty()) {
+        facts.push(("Kernel".to_owned(), vec![host.provenance.kernel.clone()]));
+        facts.push(("What its hosts were given".to_owned(), host.provenance.settings.clone()));
     }
     let mut blocks = vec![Block::Facts(facts)];
     if let Some(first) = runs.first() {

@@ -1,6 +1,7 @@
 //! What one wants to know first, in a few lines.
 
 use crate::terminal::comparison::{ENGINES, participle};
+use crate::terminal::layout::capitalised;
 use crate::terminal::numbers::Scale;
 use crate::terminal::{ComparisonRow, ComparisonTable};
 use farpath_run::{Engine, Outcome, PointSummary, Statistic};
@@ -172,11 +173,4 @@ fn range(differences: &[f64]) -> Option<String> {
     let lowest = text(differences.iter().copied().min_by(f64::total_cmp)?);
     let highest = text(differences.iter().copied().max_by(f64::total_cmp)?);
     Some(if lowest == highest { format!("{lowest} %") } else { format!("{lowest} to {highest} %") })
-}
-
-fn capitalised(word: &str) -> String {
-    match word.split_at_checked(1) {
-        Some((first, rest)) => format!("{}{rest}", first.to_uppercase()),
-        None => word.to_owned(),
-    }
 }

@@ -50,6 +50,8 @@ pub struct ComparisonTable {
     pub swept_keys: Vec<String>,
     /// The points.
     pub rows: Vec<ComparisonRow>,
+    /// How far engines agree, and how well runs in real time were done, a sentence an entry.
+    pub remarks: Vec<String>,
 }
 
 /// Order of the columns.
@@ -132,6 +134,7 @@ impl ComparisonTable {
         if main.name == TRANSFER_TIME.name && self.rows.iter().any(ComparisonRow::has_unfinished) {
             notes.push("Transfer times are of completed transfers only.".to_owned());
         }
+        notes.extend(self.remarks.iter().cloned());
         Sheet { heads, groups: groups.into(), notes, caveats: self.caveats() }
     }
 

@@ -35,6 +35,14 @@ pub(crate) fn is_right(column: &Column) -> bool {
     column.alignment == CellAlignment::Right
 }
 
+/// With a capital letter at its beginning.
+pub(crate) fn capitalised(word: &str) -> String {
+    match word.split_at_checked(1) {
+        Some((first, rest)) => format!("{}{rest}", first.to_uppercase()),
+        None => word.to_owned(),
+    }
+}
+
 /// The columns of a table, in groups that stay together, and notes below it.
 #[derive(Debug, Clone)]
 pub(crate) struct Sheet {

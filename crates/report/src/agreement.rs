@@ -1,0 +1,210 @@
+//! How far engines agree, over the points of a sweep.
+
+use farpath_run::{Engine, PointSummary, Run, Statistic};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// Mean transfer time of completed transfers.
+    TransferTime,
+    /// Mean number of retransmissions.
+    Retransmissions,
+}
+
+impl Quantity {
+    /// Both.
+    pub const ALL: [Quantity; 2] = [Quantity::TransferTime, Quantity::Retransmissions];
+
+    /// In words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Quantity::TransferTime => "transfer time",
+            Quantity::Retransmissions => "retransmissions",
+        }
+    }
+
+    fn of(self, summary: &PointSummary) -> Option<Statistic> {
+        match self {
+            Quantity::TransferTime => summary.transfer_time_s,
+            Quantity::Retransmissions => summary.retransmissions,
+        }
+    }
+}
+
+/// What two engines say of one quantity, over all points that both answer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Agreement {
+    /// What is compared.
+    pub quantity: Quantity,
+    /// Whose numbers.
+    #[serde(serialize_with = "engine")]
+    pub of: Engine,
+    /// What they are held against.
+    #[serde(serialize_with = "engine")]
+    pub against: Engine,
+    /// Half of the points are nearer than this: a share of the second's number.
+    pub median: f64,
+    /// Nine in ten of the points are nearer than this.
+    pub p90: f64,
+    /// The worst first.
+    pub points: Vec<PointError>,
+}
+
+/// One point.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct PointError {
+    /// Which, from 0.
+    pub point: u64,
+    /// The one's number less the other's, as a share of the other's.
+    pub error: f64,
+    /// Half the width of the 95 % interval of that, from how far the runs of each differ; `None` where one of them has
+    /// a single run, or nothing but equal ones.
+    pub noise: Option<f64>,
+    /// The one's number.
+    pub value: f64,
+    /// The other's.
+    pub reference: f64,
+}
+
+impl PointError {
+    /// Whether runs with other seeds could have come out so by chance.
+    pub fn within_noise(&self) -> bool {
+        self.noise.is_some_and(|noise| self.error.abs() <= noise)
+    }
+}
+
+impl Agreement {
+    /// The worst point.
+    pub fn worst(&self) -> &PointError {
+        &self.points[0]
+    }
+}
+
+/// Fewer retransmissions than this are told apart by chance alone, and a share of them says nothing.
+const LEAST_RETRANSMISSIONS: f64 = 10.0;
+
+/// Every two engines that have answered the same points, the more theoretical first; void runs are no answer.
+pub fn agreements(runs: &[Run]) -> Vec<Agreement> {
+    let mut summaries: BTreeMap<Engine, BTreeMap<u64, PointSummary>> = BTreeMap::new();
+    for summary in PointSummary::of_runs(runs) {
+        summaries.entry(summary.engine).or_default().insert(summary.point, summary);
+    }
+    let engines: Vec<(&Engine, &BTreeMap<u64, PointSummary>)> = summaries.iter().collect();
+    let mut agreements = Vec::new();
+    for quantity in Quantity::ALL {
+        for (i, (of, ones)) in engines.iter().enumerate() {
+            for (against, others) in &engines[i + 1..] {
+                let errors = ones.iter().filter_map(|(point, one)| error(quantity, one, others.get(point)?));
+                agreements.extend(agreement(quantity, **of, **against, errors.collect()));
+            }
+        }
+    }
+    agreements
+}
+
+fn agreement(
+    quantity: Quantity,
+    of: Engine,
+    against: Engine,
+    mut points: Vec<PointError>,
+) -> Option<Agreement> {
+    points.sort_by(|a, b| b.error.abs().total_cmp(&a.error.abs()));
+    let last = points.len().checked_sub(1)?;
+    // The nearest rank; they stand in falling order.
+    let within = |share: f64| {
+        let rank = (share * points.len() as f64).ceil() as usize;
+        points[last - (rank.max(1) - 1)].error.abs()
+    };
+    Some(Agreement { quantity, of, against, median: within(0.5), p90: within(0.9), points })
+}
+
+fn error(quantity: Quantity, one: &PointSummary, other: &PointSummary) -> Option<PointError> {
+    let (a, b) = (quantity.of(one)?, quantity.of(other)?);
+    if b.mean == 0.0 || (quantity == Quantity::Retransmissions && b.mean < LEAST_RETRANSMISSIONS) {
+        return None;
+    }
+    let relative = |statistic: &Statistic| Some(statistic.ci95()? / b.mean);
+    let noise = match (relative(&a), relative(&b)) {
+        // A prediction has no runs that differ.
+        (None, noise) if one.engine == Engine::Predict => noise,
+        (Some(a), Some(b)) => Some((a * a + b * b).sqrt()),
+        _ => None,
+    };
+    let noise = noise.filter(|&noise| noise > 0.0);
+    Some(PointError {
+        point: one.point,
+        error: a.mean / b.mean - 1.0,
+        noise,
+        value: a.mean,
+        reference: b.mean,
+    })
+}
+
+fn engine<S: serde::Serializer>(engine: &Engine, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(engine.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farpath_run::{FlowRow, Outcome, Provenance};
+    use farpath_units::{Bytes, Duration};
+
+    fn run(point: u64, engine: Engine, seed: u64, seconds: Option<f64>) -> Run {
+        let flow = FlowRow {
+            transfer_time: seconds.map(Duration::from_secs_f64),
+            retransmissions: seconds.map(|seconds| seconds * 10.0),
+            ..FlowRow::new(0, "forward", Outcome::Completed, Bytes(1))
+        };
+        Run {
+            point,
+            engine,
+            seed: Some(seed),
+            flows: vec![flow],
+            series: Vec::new(),
+            segments: Vec::new(),
+            provenance: Provenance::default(),
+            grade: None,
+        }
+    }
+
+    #[test]
+    fn errors_are_shares_of_the_second_and_the_worst_comes_first() {
+        let times = [1.0, 1.01, 0.98, 1.2, 1.0, 0.95, 1.02, 1.03, 0.97, 1.0];
+        let runs: Vec<Run> = (0..)
+            .zip(times)
+            .flat_map(|(point, time)| {
+                [run(point, Engine::Simulate, 1, Some(time)), run(point, Engine::Emulate, 1, Some(1.0))]
+            })
+            .collect();
+        let agreements = agreements(&runs);
+        let [times, retransmissions] = &agreements[..] else { panic!("one pair, two quantities") };
+        assert_eq!((times.of, times.against), (Engine::Simulate, Engine::Emulate));
+        assert_eq!((times.worst().point, times.points.len()), (3, 10));
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
+        assert!(
+            near(times.worst().error, 0.2) && near(times.p90, 0.05) && near(times.median, 0.02),
+            "{times:?}"
+        );
+        assert_eq!(retransmissions.points.len(), 10, "10 are enough to compare");
+    }
+
+    #[test]
+    fn what_one_does_not_know_is_no_point_and_noise_is_that_of_the_runs() {
+        let runs = [
+            run(0, Engine::Simulate, 1, Some(1.0)),
+            run(0, Engine::Simulate, 2, Some(1.2)),
+            run(0, Engine::Emulate, 1, Some(1.0)),
+            run(0, Engine::Emulate, 2, Some(1.3)),
+            run(1, Engine::Simulate, 1, Some(1.0)),
+            run(1, Engine::Emulate, 1, None),
+        ];
+        let agreements = agreements(&runs);
+        let times = &agreements[0];
+        assert_eq!(times.points.len(), 1);
+        assert!(times.worst().within_noise(), "four values that differ by 20 % say nothing of 4 %");
+    }
+}
