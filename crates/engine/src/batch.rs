@@ -1,6 +1,9 @@
-//! Many runs on all cores, handed over in a fixed order.
+//! Many runs, handed over in a fixed order: those in virtual time on all cores, then those in real time, as many at
+//! once as the machine keeps up with.
 
-use crate::{CaptureDir, EngineError, predict, provenance, simulate};
+mod real_time;
+
+use crate::{CaptureDir, EngineError, emulate, predict, provenance, simulate};
 use farpath_experiment::{Experiment, Output};
 use farpath_run::{Engine, Run, RunKey};
 use rayon::prelude::*;
@@ -26,6 +29,11 @@ impl Job {
     pub fn key(&self) -> RunKey {
         RunKey { point: self.point as u64, engine: self.engine, seed: self.seed }
     }
+
+    /// Whether it takes as long as what it runs.
+    fn in_real_time(&self) -> bool {
+        matches!(self.engine, Engine::Emulate | Engine::Measure)
+    }
 }
 
 /// The runs of an experiment: point by point, engine by engine, seed by seed. A prediction is made once a point.
@@ -36,6 +44,11 @@ pub fn jobs(experiment: &Experiment, engines: &[Engine]) -> Vec<Job> {
             let scenario = &point.scenario;
             let seeds = match engine {
                 Engine::Predict => vec![None],
+                // Real time costs what it takes: as many as the experiment wants of these.
+                Engine::Emulate => {
+                    let seeds = scenario.emulate.seeds.min(scenario.seeds);
+                    (scenario.seed..scenario.seed + seeds).map(Some).collect()
+                }
                 _ => (scenario.seed..scenario.seed + scenario.seeds).map(Some).collect(),
             };
             jobs.extend(seeds.into_iter().map(|seed| Job { point: point.index, engine, seed, trace: false }));
@@ -44,8 +57,9 @@ pub fn jobs(experiment: &Experiment, engines: &[Engine]) -> Vec<Job> {
     jobs
 }
 
-/// Makes the runs on all cores and hands each to `take`, in the order of `jobs` whichever is done first. When `stop`
-/// is set, what has begun is finished and handed over, and nothing more is begun. Gives how many were handed over.
+/// Makes the runs and hands each to `take`: those in virtual time first, on all cores, then those in real time; both
+/// in the order of `jobs`, whichever is done first. When `stop` is set nothing more is begun, what has begun in virtual
+/// time is finished and handed over, and what has begun in real time is given up. Gives how many were handed over.
 ///
 /// # Errors
 /// The first one, of a run or of `take`. It sets `stop`, and what else has begun is finished and dropped.
@@ -69,44 +83,103 @@ pub fn run_all_captured<E: From<EngineError> + Send>(
     captures: Option<&CaptureDir>,
     mut take: impl FnMut(Run) -> Result<(), E> + Send,
 ) -> Result<usize, E> {
+    let (real, virtual_time): (Vec<Job>, Vec<Job>) = jobs.iter().partition(|job| job.in_real_time());
+    let make = |job: &Job| run_one(experiment, *job, stop, captures);
+    let mut taken = on_all_cores(&virtual_time, stop, make, &mut take)?;
+    taken += real_time::run(&real, stop, |job| real_time::load(experiment, job), make, &mut take)?;
+    Ok(taken)
+}
+
+/// What `make` gives for each job, by as many threads as there are cores.
+fn on_all_cores<E: From<EngineError> + Send>(
+    jobs: &[Job],
+    stop: &AtomicBool,
+    make: impl Fn(&Job) -> Result<Option<Run>, EngineError> + Send + Sync,
+    take: &mut (impl FnMut(Run) -> Result<(), E> + Send),
+) -> Result<usize, E> {
     // Bounded: who writes traces is slower than all cores that make them.
     let (sender, receiver) = mpsc::sync_channel(2 * rayon::current_num_threads());
-    let mut taken = 0;
-    let result = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         scope.spawn(move || {
             // Begun in their order, so that few finished runs wait for an earlier one: halves of the list, which is
             // how indices are split by default, would keep every result of the second half in memory.
             (0..jobs.len()).par_bridge().for_each_with(sender, |sender, index| {
                 if !stop.load(Ordering::Relaxed) {
                     // The receiver is gone only when it has failed and nobody wants the rest.
-                    let _ = sender.send((index, run_one(experiment, jobs[index], captures)));
+                    let _ = sender.send((index, make(&jobs[index])));
                 }
             });
         });
-        let mut early = BTreeMap::new();
-        let mut next = 0;
+        let mut queue = InOrder::new(stop, take);
         for (index, run) in receiver {
-            early.insert(index, run);
-            while let Some(run) = early.remove(&next) {
-                next += 1;
-                taken += 1;
-                if let Err(error) = run.map_err(E::from).and_then(&mut take) {
-                    stop.store(true, Ordering::Relaxed);
-                    return Err(error);
-                }
-            }
+            queue.put(index, run)?;
         }
-        // Interrupted: behind the gaps there are finished runs too.
-        for run in early.into_values() {
-            taken += 1;
-            run.map_err(E::from).and_then(&mut take)?;
-        }
-        Ok(())
-    });
-    result.map(|()| taken)
+        queue.finish()
+    })
 }
 
-fn run_one(experiment: &Experiment, job: Job, captures: Option<&CaptureDir>) -> Result<Run, EngineError> {
+/// Hands over what comes in any order in the order of its numbers.
+struct InOrder<'a, T> {
+    stop: &'a AtomicBool,
+    take: &'a mut T,
+    early: BTreeMap<usize, Result<Option<Run>, EngineError>>,
+    next: usize,
+    taken: usize,
+}
+
+impl<'a, T> InOrder<'a, T> {
+    fn new(stop: &'a AtomicBool, take: &'a mut T) -> InOrder<'a, T> {
+        InOrder { stop, take, early: BTreeMap::new(), next: 0, taken: 0 }
+    }
+
+    /// One more is there. On an error `stop` is set.
+    fn put<E: From<EngineError>>(
+        &mut self,
+        index: usize,
+        run: Result<Option<Run>, EngineError>,
+    ) -> Result<(), E>
+    where
+        T: FnMut(Run) -> Result<(), E>,
+    {
+        self.early.insert(index, run);
+        while let Some(run) = self.early.remove(&self.next) {
+            self.next += 1;
+            if let Err(error) = self.hand_over(run) {
+                self.stop.store(true, Ordering::Relaxed);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing more comes. Where that is because of an interrupt, there are finished runs behind the gaps too.
+    fn finish<E: From<EngineError>>(mut self) -> Result<usize, E>
+    where
+        T: FnMut(Run) -> Result<(), E>,
+    {
+        for run in std::mem::take(&mut self.early).into_values() {
+            self.hand_over(run)?;
+        }
+        Ok(self.taken)
+    }
+
+    fn hand_over<E: From<EngineError>>(&mut self, run: Result<Option<Run>, EngineError>) -> Result<(), E>
+    where
+        T: FnMut(Run) -> Result<(), E>,
+    {
+        let Some(run) = run? else { return Ok(()) };
+        self.taken += 1;
+        (self.take)(run)
+    }
+}
+
+/// One run; `None` where it was in real time and has been given up because of `stop`.
+fn run_one(
+    experiment: &Experiment,
+    job: Job,
+    stop: &AtomicBool,
+    captures: Option<&CaptureDir>,
+) -> Result<Option<Run>, EngineError> {
     let point = &experiment.points()[job.point];
     let provenance = provenance(experiment, point);
     let mut traced;
@@ -118,14 +191,19 @@ fn run_one(experiment: &Experiment, job: Job, captures: Option<&CaptureDir>) -> 
         point
     };
     match job.engine {
-        Engine::Predict => predict(point, provenance),
+        Engine::Predict => predict(point, provenance).map(Some),
         Engine::Simulate => {
             let seed = job.seed.unwrap_or(point.scenario.seed);
             match captures {
                 Some(captures) => captures.simulate(point, seed, provenance),
                 None => simulate(point, seed, provenance),
             }
+            .map(Some)
         }
-        Engine::Emulate | Engine::Measure => Err(EngineError::NotBuilt(job.engine)),
+        Engine::Emulate => {
+            let seed = job.seed.unwrap_or(point.scenario.seed);
+            emulate(point, seed, provenance, stop)
+        }
+        Engine::Measure => Err(EngineError::NotBuilt(job.engine)),
     }
 }

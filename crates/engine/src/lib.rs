@@ -1,10 +1,12 @@
 //! Engines: a scenario in, a [`Run`] out.
 //!
 //! Every engine returns the same tables, so that what comes after (a table, a plot, a claim check)
-//! never knows which one made them. [`predict`] asks the closed forms, [`simulate`] runs the event loop.
+//! never knows which one made them. [`predict`] asks the closed forms, [`simulate`] runs the event
+//! loop, [`emulate`] asks the running kernel.
 
 mod batch;
 mod capture;
+mod emulate;
 mod path_view;
 mod predict;
 mod record;
@@ -16,6 +18,7 @@ mod watch;
 
 pub use batch::{Job, jobs, run_all, run_all_captured};
 pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
+pub use emulate::{emulate, may_emulate};
 pub use path_view::PathView;
 pub use predict::{effective_window, predict};
 pub use simulate::{simulate, simulate_captured, simulate_watched};
@@ -36,8 +39,25 @@ pub enum EngineError {
     /// The packets of a run cannot be written.
     #[error(transparent)]
     Capture(#[from] CaptureError),
+    /// A host cannot be made.
+    #[error(transparent)]
+    Host(#[from] farpath_emu::HostError),
+    /// The path between hosts cannot be made or kept going.
+    #[error(transparent)]
+    Emulation(#[from] farpath_emu::EmuError),
+    /// A program at one end of a flow cannot begin.
+    #[error(transparent)]
+    Traffic(#[from] farpath_traffic::PrepareError),
+    /// What a kernel counts cannot be read.
+    #[error("cannot read what the kernel counts: {0}")]
+    Counters(std::io::Error),
+    /// A host that would have to be two.
+    #[error(
+        "data goes both ways, and `sender` and `receiver` differ: a host of an emulation has one stack; give both the same"
+    )]
+    TwoStacks,
     /// An engine that this version names and does not have.
-    #[error("the `{0}` engine is not part of this version; there are `predict` and `simulate`")]
+    #[error("the `{0}` engine is not part of this version; there are `predict`, `simulate` and `emulate`")]
     NotBuilt(farpath_run::Engine),
 }
 

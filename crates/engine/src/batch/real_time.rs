@@ -1,0 +1,145 @@
+//! Runs in real time: many at once where they are slow, alone where they are not.
+
+use super::{InOrder, Job};
+use crate::{EngineError, PathView, effective_window};
+use farpath_experiment::{Experiment, base_rtt};
+use farpath_run::Run;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+
+/// Packets per second, both directions, that runs may bring together. A packet costs an emulator some 5 us of a core
+/// and the kernel's two ends about as much: at this rate a machine of two cores is idle most of the time, and no run
+/// waits for another.
+const LOAD: f64 = 20_000.0;
+
+/// The most runs at once, however slow they are: each has a loop and two programs of its own.
+const RUNS: usize = 64;
+
+/// Makes the runs, each on a thread of its own, and hands them over in their order.
+pub(super) fn run<E: From<EngineError> + Send>(
+    jobs: &[Job],
+    stop: &AtomicBool,
+    load: impl Fn(&Job) -> f64,
+    make: impl Fn(&Job) -> Result<Option<Run>, EngineError> + Sync,
+    take: &mut (impl FnMut(Run) -> Result<(), E> + Send),
+) -> Result<usize, E> {
+    let (sender, receiver) = mpsc::channel();
+    let mut queue = InOrder::new(stop, take);
+    let mut waiting = (0..jobs.len()).map(|index| (index, load(&jobs[index]))).peekable();
+    std::thread::scope(|scope| {
+        let mut running: Vec<(usize, f64)> = Vec::new();
+        loop {
+            let busy: f64 = running.iter().map(|(_, load)| load).sum();
+            let fits = |&(_, load): &(usize, f64)| {
+                running.is_empty() || (busy + load <= LOAD && running.len() < RUNS)
+            };
+            if !stop.load(Ordering::Relaxed)
+                && let Some((index, load)) = waiting.next_if(fits)
+            {
+                running.push((index, load));
+                let (sender, make) = (sender.clone(), &make);
+                scope.spawn(move || {
+                    // The receiver is gone only when it has failed and nobody wants the rest.
+                    let _ = sender.send((index, make(&jobs[index])));
+                });
+                continue;
+            }
+            if running.is_empty() {
+                return queue.finish();
+            }
+            let (index, run) = receiver.recv().expect("a sender is here");
+            running.retain(|&(other, _)| other != index);
+            queue.put(index, run)?;
+        }
+    })
+}
+
+/// Packets per second that the run of a job will bring at most, both directions.
+pub(super) fn load(experiment: &Experiment, job: &Job) -> f64 {
+    let scenario = &experiment.points()[job.point].scenario;
+    let (sender, receiver) = (&scenario.sender.config, &scenario.receiver.config);
+    let of_flow = |flow: &farpath_experiment::FlowSpec| {
+        let view = PathView::new(&scenario.path, flow.direction, sender, receiver);
+        let round = base_rtt(scenario, flow.direction).as_secs_f64();
+        let window = effective_window(sender, receiver).0 as f64 / view.mss.0 as f64;
+        // Data, and an ACK for each where they are not delayed.
+        2.0 * (window / round).min(1.0 / view.spacing(1).as_secs_f64())
+    };
+    scenario.flows.iter().map(of_flow).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farpath_run::{Engine, Provenance};
+    use std::sync::Mutex;
+    use std::sync::atomic::AtomicUsize;
+
+    fn jobs(n: u64) -> Vec<Job> {
+        let job = |seed| Job { point: 0, engine: Engine::Emulate, seed: Some(seed), trace: false };
+        (0..n).map(job).collect()
+    }
+
+    fn made(job: &Job) -> Run {
+        Run {
+            point: 0,
+            engine: job.engine,
+            seed: job.seed,
+            flows: Vec::new(),
+            series: Vec::new(),
+            segments: Vec::new(),
+            provenance: Provenance::default(),
+            grade: None,
+        }
+    }
+
+    /// Those that are too much for the machine go one after the other, and all come in order.
+    #[test]
+    fn heavy_runs_go_alone_and_light_ones_together() {
+        for (load, together) in [(LOAD * 10.0, 1), (LOAD, 1), (LOAD / 3.5, 3)] {
+            let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let together_now = std::sync::Barrier::new(together);
+            let seen = Mutex::new(Vec::new());
+            let taken = run::<EngineError>(
+                &jobs(6),
+                &AtomicBool::new(false),
+                |_| load,
+                |job| {
+                    most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    // Nobody goes on before as many are here as may be at once.
+                    together_now.wait();
+                    now.fetch_sub(1, Ordering::SeqCst);
+                    Ok(Some(made(job)))
+                },
+                &mut |run: Run| {
+                    seen.lock().unwrap().push(run.seed);
+                    Ok(())
+                },
+            );
+            assert_eq!(taken.unwrap(), 6);
+            assert_eq!(most.into_inner(), together, "at a load of {load}");
+            assert_eq!(seen.into_inner().unwrap(), (0..6).map(Some).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_stop_gives_up_what_runs_and_begins_nothing() {
+        let stop = AtomicBool::new(false);
+        let begun = AtomicUsize::new(0);
+        let taken = run::<EngineError>(
+            &jobs(5),
+            &stop,
+            |_| LOAD,
+            |job| {
+                begun.fetch_add(1, Ordering::SeqCst);
+                if job.seed == Some(1) {
+                    stop.store(true, Ordering::SeqCst);
+                    return Ok(None);
+                }
+                Ok(Some(made(job)))
+            },
+            &mut |_| Ok(()),
+        );
+        assert_eq!((taken.unwrap(), begun.into_inner()), (1, 2));
+    }
+}

@@ -1,0 +1,114 @@
+//! The `emulate` engine: the running Linux kernel's TCP over the path's own elements, in real time.
+//!
+//! Two hosts, each a network namespace in the dress of its stack; between them the path, told the time by a real
+//! clock; in them two programs for each flow. Nothing of it outlives the process, and nothing of the machine is changed.
+
+mod grade;
+mod hosts;
+mod programs;
+
+use crate::{EngineError, empty_run};
+use farpath_emu::{Clock, EmuError, Emulator, LoopReport, Settings, Unwatched};
+use farpath_experiment::{Point, Scenario, lateness_budget};
+use farpath_path::{Direction, PerDirection};
+use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run};
+use grade::Before;
+use hosts::Hosts;
+use programs::Programs;
+use std::panic;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+/// Whether this process may emulate, and what helps where it may not. A process without privileges enters a user
+/// namespace of its own for it: call it before any thread is started.
+///
+/// # Errors
+/// Neither privileges nor a user namespace are to be had, or there are other threads already.
+pub fn may_emulate() -> Result<(), EngineError> {
+    Ok(farpath_emu::enter_user_namespace()?)
+}
+
+/// Emulates one point with one seed, again where the machine was not in time; `None` where `stop` was set before it was
+/// over.
+pub fn emulate(
+    point: &Point,
+    seed: u64,
+    provenance: Provenance,
+    stop: &AtomicBool,
+) -> Result<Option<Run>, EngineError> {
+    let options = &point.scenario.emulate;
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let mut run = once(point, seed, provenance.clone(), stop)?;
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let grade = run.grade.as_mut().expect("a run in real time is graded");
+        grade.attempts = attempts;
+        if grade.void.is_none() {
+            return Ok(Some(run));
+        }
+        if attempts > options.repeats {
+            withdraw(&mut run, &point.scenario);
+            return Ok(Some(run));
+        }
+    }
+}
+
+/// Takes back what a run says: the machine did not keep up, and the numbers are the machine's.
+fn withdraw(run: &mut Run, scenario: &Scenario) {
+    (run.series, run.segments) = (Vec::new(), Vec::new());
+    let flows = scenario.flows.iter().zip(&run.flows);
+    run.flows = flows
+        .map(|(spec, row)| FlowRow {
+            start: row.start,
+            detail: "the machine was not in time".to_owned(),
+            ..FlowRow::new(row.flow, row.direction, Outcome::Void, spec.size)
+        })
+        .collect();
+}
+
+fn once(point: &Point, seed: u64, mut provenance: Provenance, stop: &AtomicBool) -> Result<Run, EngineError> {
+    let scenario = &point.scenario;
+    let hosts = Hosts::dressed(scenario)?;
+    let programs = Programs::prepare(scenario, &hosts)?;
+    let before = Before::of(&hosts)?;
+    provenance.kernel = hosts.kernel.clone();
+    provenance.settings.clone_from(&hosts.settings);
+    provenance.caveats.extend(hosts.caveats.iter().cloned());
+
+    let settings = Settings {
+        coalesce: scenario.emulate.coalesce,
+        realtime: true,
+        memory: scenario.emulate.memory,
+        clamp: PerDirection::from_fn(|direction| hosts.dress[direction].window_clamp),
+    };
+    let clock = Clock::start();
+    let [near, far] = Direction::BOTH.map(|direction| hosts.of[direction].port());
+    let mut emulator = Emulator::new(&scenario.path, seed, settings, near, far, clock)?;
+    let done = AtomicBool::new(false);
+    let (loop_report, ends) = thread::scope(|scope| {
+        let path = scope.spawn(|| {
+            let report = emulator.run(&done, &mut Unwatched);
+            // Without a path nobody gets anywhere.
+            if report.is_err() {
+                done.store(true, Ordering::Relaxed);
+            }
+            report
+        });
+        let ends = programs.run(clock, &[stop, &done]);
+        done.store(true, Ordering::Relaxed);
+        let report: Result<LoopReport, EmuError> =
+            path.join().unwrap_or_else(|panic| panic::resume_unwind(panic));
+        (report, ends)
+    });
+    let loop_report = loop_report?;
+
+    let mut run = empty_run(Engine::Emulate, point, Some(seed), provenance);
+    run.flows =
+        (0..).zip(&scenario.flows).zip(&ends).map(|((number, spec), ends)| ends.row(number, spec)).collect();
+    let grade = before.grade(&hosts, &loop_report, lateness_budget(scenario))?;
+    run.grade = Some(grade);
+    Ok(run)
+}

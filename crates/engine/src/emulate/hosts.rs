@@ -1,0 +1,121 @@
+//! Two hosts in the dress of their stacks.
+
+use crate::EngineError;
+use farpath_emu::{Backend, Dress, Host, HostSettings, Sysctl};
+use farpath_experiment::{IpVersion, Scenario, Stack};
+use farpath_path::{Direction, PerDirection};
+use std::net::{IpAddr, SocketAddr};
+
+/// Flow 0 listens on this port and connects from it, flow 1 from the next ... As in a capture of a simulation.
+const FIRST_PORT: u16 = 50_000;
+
+/// The hosts at the ends of the path, by the direction of what they send: `forward` is the near one's.
+pub(super) struct Hosts {
+    pub of: PerDirection<Host>,
+    pub dress: PerDirection<Dress>,
+    addresses: PerDirection<IpAddr>,
+    /// Whose TCP it is.
+    pub kernel: String,
+    /// What they were told.
+    pub settings: Vec<String>,
+    /// What they cannot be told.
+    pub caveats: Vec<String>,
+}
+
+impl Hosts {
+    pub fn dressed(scenario: &Scenario) -> Result<Hosts, EngineError> {
+        let stacks = stacks(scenario)?;
+        let dress = PerDirection {
+            forward: Dress::of_stack(stacks.forward, stacks.reverse),
+            reverse: Dress::of_stack(stacks.reverse, stacks.forward),
+        };
+        let options = &scenario.emulate;
+        let backend = match options.backend {
+            farpath_experiment::Backend::Auto => Backend::Auto,
+            farpath_experiment::Backend::Tun => Backend::Tun,
+            farpath_experiment::Backend::Packet => Backend::Packet,
+        };
+        let host = |plain: HostSettings, dress: &Dress| {
+            Host::new(&HostSettings { mtu: dress.mtu(options.ip), metrics: dress.route, backend, ..plain })
+        };
+        let of = PerDirection {
+            forward: host(HostSettings::near(), &dress.forward)?,
+            reverse: host(HostSettings::far(), &dress.reverse)?,
+        };
+        let address = |settings: HostSettings| match options.ip {
+            IpVersion::V4 => IpAddr::V4(settings.address.0),
+            IpVersion::V6 => IpAddr::V6(settings.address.1),
+        };
+        let addresses =
+            PerDirection { forward: address(HostSettings::near()), reverse: address(HostSettings::far()) };
+        let mut hosts =
+            Hosts { of, dress, addresses, kernel: kernel(), settings: Vec::new(), caveats: Vec::new() };
+        hosts.put_on(stacks.map(|stack| stack.name.as_str()))?;
+        Ok(hosts)
+    }
+
+    /// Tells each host what its dress says, and notes what was told and what cannot be.
+    fn put_on(&mut self, stacks: PerDirection<&str>) -> Result<(), EngineError> {
+        for direction in Direction::BOTH {
+            let (host, dress) = (&self.of[direction], &self.dress[direction]);
+            let place = if direction == Direction::Forward { "near" } else { "far" };
+            let mut unmatched = dress.unmatched.clone();
+            for sysctl in &dress.sysctls {
+                let Sysctl { name, value, .. } = sysctl;
+                if host.namespace().sysctl(name).is_some() {
+                    host.namespace().set_sysctl(name, value)?;
+                    self.settings.push(format!("{place}: {name} = {value}"));
+                } else if let Err(instead) = sysctl.missing() {
+                    unmatched.push(instead.unwrap_or_else(|| format!("this kernel does not have {name}")));
+                }
+            }
+            self.settings.push(format!("{place}: TCP_CONGESTION {}", dress.congestion_control));
+            self.settings.push(format!("{place}: {:?}", dress.route));
+            if let Some(clamp) = dress.window_clamp {
+                self.settings.push(format!("{place}: announced windows brought down to {clamp} on the path"));
+            }
+            if let Some(why) = host.instead_of_tun() {
+                self.caveats.push(format!("packet sockets in place of TUN: {why}"));
+            }
+            if !unmatched.is_empty() {
+                let (stack, n) = (stacks[direction], unmatched.len());
+                let caveat = format!(
+                    "{n} parameters of {stack} are otherwise in this kernel: `farpath stacks {stack} --linux` lists \
+                     them"
+                );
+                // Both ends usually have the same stack.
+                if !self.caveats.contains(&caveat) {
+                    self.caveats.push(caveat);
+                }
+                self.settings
+                    .extend(unmatched.into_iter().map(|text| format!("{place}: not matched: {text}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The address of a flow at the host that sends this way.
+    pub fn address(&self, host: Direction, flow: u16) -> SocketAddr {
+        SocketAddr::new(self.addresses[host], FIRST_PORT + flow)
+    }
+}
+
+/// The stack of each host. A host has one: data both ways needs the same at both ends.
+fn stacks(scenario: &Scenario) -> Result<PerDirection<&Stack>, EngineError> {
+    let (sender, receiver) = (&scenario.sender, &scenario.receiver);
+    let first = scenario.flows[0].direction;
+    let one_way = scenario.flows.iter().all(|flow| flow.direction == first);
+    if !one_way && (&sender.config, &sender.linux) != (&receiver.config, &receiver.linux) {
+        return Err(EngineError::TwoStacks);
+    }
+    Ok(match first {
+        Direction::Forward => PerDirection { forward: sender, reverse: receiver },
+        Direction::Reverse => PerDirection { forward: receiver, reverse: sender },
+    })
+}
+
+/// Name and release of the running kernel.
+fn kernel() -> String {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    format!("Linux {}", release.trim())
+}
