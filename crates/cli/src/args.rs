@@ -21,6 +21,10 @@ pub enum Command {
     Predict(OneEngineArgs),
     /// Run an experiment on the packet-level simulator alone
     Simulate(SimulateArgs),
+    /// Run an experiment on the running Linux kernel's TCP alone, in real time
+    Emulate(SimulateArgs),
+    /// Hold the engines against each other over a sweep, and say where they differ most
+    Agree(AgreeArgs),
     /// Make the report of a results folder: one HTML file that needs no network
     Report(ReportArgs),
     /// Say what bounds a transfer, which traps it meets, and what a change gains
@@ -36,12 +40,14 @@ pub enum Command {
 }
 
 /// Engines of this version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
 pub enum EngineName {
     /// Published closed forms
     Predict,
     /// Packet-level discrete events
     Simulate,
+    /// The running Linux kernel's TCP over the same path elements, in real time
+    Emulate,
 }
 
 impl From<EngineName> for farpath_run::Engine {
@@ -49,6 +55,7 @@ impl From<EngineName> for farpath_run::Engine {
         match name {
             EngineName::Predict => farpath_run::Engine::Predict,
             EngineName::Simulate => farpath_run::Engine::Simulate,
+            EngineName::Emulate => farpath_run::Engine::Emulate,
         }
     }
 }
@@ -62,6 +69,31 @@ pub struct RunArgs {
     pub engine: Vec<EngineName>,
     #[command(flatten)]
     pub capture: CaptureArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct AgreeArgs {
+    #[command(flatten)]
+    pub common: CommonArgs,
+    /// Engines, separated by commas: two at least
+    #[arg(long, value_name = "ENGINES", value_delimiter = ',', default_value = "predict,simulate,emulate")]
+    pub engine: Vec<EngineName>,
+    #[command(flatten)]
+    pub capture: CaptureArgs,
+}
+
+/// What is held against each other where no file is named.
+const AGREEMENT: &str = "agreement";
+
+impl From<AgreeArgs> for RunArgs {
+    fn from(args: AgreeArgs) -> RunArgs {
+        let AgreeArgs { mut common, engine, capture } = args;
+        let source = &mut common.source;
+        if source.file.is_none() && !source.path.is_given() {
+            source.file = Some(AGREEMENT.into());
+        }
+        RunArgs { common, engine, capture }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -81,7 +113,7 @@ impl SimulateArgs {
 
 #[derive(Debug, Default, Args)]
 pub struct CaptureArgs {
-    /// Write the packets of each simulated run into this folder, as pcapng for Wireshark
+    /// Write the packets of each simulated and emulated run into this folder, as pcapng for Wireshark
     #[arg(long, value_name = "DIR")]
     pub capture: Option<PathBuf>,
     /// Bytes of each packet that a capture keeps; 65535 keeps all
@@ -144,6 +176,15 @@ pub struct PathArgs {
     /// Keep these as an experiment file
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
+}
+
+impl PathArgs {
+    /// Whether any of them is.
+    pub fn is_given(&self) -> bool {
+        let PathArgs { delay, rate, loss, size, stack, window, save } = self;
+        let numbers = delay.is_some() || rate.is_some() || loss.is_some() || size.is_some();
+        numbers || stack.is_some() || window.is_some() || save.is_some()
+    }
 }
 
 #[derive(Debug, Args)]

@@ -18,6 +18,12 @@ pub enum CliError {
         /// Why.
         source: farpath_engine::EngineError,
     },
+    /// This machine, or this user, cannot emulate.
+    #[error(transparent)]
+    Emulation(farpath_engine::EngineError),
+    /// Nothing to hold it against.
+    #[error("--engine: an agreement is between two engines at least, and one is asked for")]
+    OneEngine,
     /// Results cannot be written.
     #[error(transparent)]
     Results(#[from] farpath_run::ResultsError),

@@ -1,13 +1,14 @@
-//! `farpath run`, `predict`, `simulate`: an experiment on the engines asked for.
+//! `farpath run`, `predict`, `simulate`, `emulate`, `agree`: an experiment on the engines asked for.
 
-use crate::args::{CommonArgs, RunArgs};
+use crate::args::{CommonArgs, EngineName, RunArgs};
 use crate::error::CliError;
 use crate::source::{self, Source};
 use crate::{Ending, interrupt, output, progress, report};
 use farpath_engine::{CaptureDir, EngineError, jobs, run_all_captured};
 use farpath_experiment::{Experiment, Point};
+use farpath_report::agreement::agreements;
 use farpath_report::html::{self, ReportFile, Traces};
-use farpath_report::terminal::flows_table;
+use farpath_report::terminal::{agreement_text, flows_table};
 use farpath_run::{Asked, Engine, PointSummary, REPORT, ResultsDir, Run, write_flow_lines};
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashSet};
@@ -15,7 +16,38 @@ use std::io::Write;
 
 /// Runs the experiment and prints what came out.
 pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
+    let (experiment, asked, runs, ending) = answers(args)?;
+    print(&experiment, &asked, &runs, &args.common)?;
+    Ok(ending)
+}
+
+/// Runs the experiment on several engines and prints how far they agree.
+pub fn agree(args: RunArgs) -> Result<Ending, CliError> {
+    if args.engine.iter().collect::<HashSet<_>>().len() < 2 {
+        return Err(CliError::OneEngine);
+    }
+    let (_, asked, runs, ending) = answers(&args)?;
+    let agreements = agreements(&runs);
+    if args.common.json {
+        let mut out = output::stdout();
+        for agreement in &agreements {
+            let json = serde_json::to_value(agreement).expect("an agreement is plain data");
+            writeln!(out, "{json}")?;
+        }
+    } else {
+        output::print(&html::comparison(&asked, &runs).render(output::width()))?;
+        output::print(&format!("\n{}", agreement_text(&asked, &agreements, output::width())))?;
+    }
+    Ok(ending)
+}
+
+/// What each engine says, with what was asked; written where that is asked for too.
+fn answers(args: &RunArgs) -> Result<(Experiment, Asked, Vec<Run>, Ending), CliError> {
     let common = &args.common;
+    if args.engine.contains(&EngineName::Emulate) {
+        // Before any thread is started: a process of several cannot enter a user namespace.
+        farpath_engine::may_emulate().map_err(CliError::Emulation)?;
+    }
     let Source { experiment, file } = source::load(&common.source)?;
     source::start_threads(common.threads)?;
     let mut engines: Vec<Engine> = Vec::new();
@@ -62,6 +94,8 @@ pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
         Stop::Engine(source) => engine_error(source),
         Stop::Results(error) => CliError::Results(error),
     })?;
+    // Those in real time have come last.
+    runs.sort_by_key(|run| run.point);
     let complete = runs.len() == jobs.len();
     // Stopped before the first run was done, there is nothing to put in the place of earlier results.
     if !runs.is_empty() {
@@ -74,12 +108,11 @@ pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
             report::write(&asked, &runs, &traces, complete, files.into_iter().flatten())?;
         }
     }
-    print(&experiment, &asked, &runs, common)?;
     if !complete {
         eprintln!("farpath: interrupted: {} of {} runs are shown", runs.len(), jobs.len());
-        return Ok(Ending::Interrupted);
     }
-    Ok(Ending::Done)
+    let ending = if complete { Ending::Done } else { Ending::Interrupted };
+    Ok((experiment, asked, runs, ending))
 }
 
 /// Says so where an experiment records what is written nowhere.

@@ -127,7 +127,7 @@ fn bad_input_names_file_key_expected_and_found_and_writes_nothing() {
     if Path::new("/proc/self").exists() {
         refused(&["run", "noisy-channel", "--out", "/proc/results"], &["/proc/results", "cannot write"]);
     }
-    refused(&["run", "noisy-channel", "--engine", "emulate"], &["emulate"]);
+    refused(&["run", "noisy-channel", "--engine", "measure"], &["measure"]);
     refused(&["run", "noisy-channel", "--threads", "100000"], &["100000", "1..=1024"]);
     refused(&["stacks", "riverbed"], &["riverbed", "farpath stacks"]);
     refused(&["papers", "high-bar"], &["high-bar", "high-ber"]);
