@@ -4,7 +4,7 @@ use farpath_experiment::Output;
 use farpath_path::Direction;
 use farpath_run::{Metric, SegmentEvent, SegmentRow, SeriesRow};
 use farpath_sim::{FlowView, Observer, Packet, PacketEvent};
-use farpath_units::{Duration, Instant};
+use farpath_units::{Bytes, Duration, Instant};
 
 /// The metrics of a series, in the order in which they are looked at.
 const METRICS: [Metric; 11] = [
@@ -48,8 +48,16 @@ impl Recorder {
     }
 }
 
-impl Observer for Recorder {
-    fn packet(&mut self, now: Instant, event: PacketEvent, direction: Direction, packet: &Packet) {
+impl Recorder {
+    /// Notes what happened to a packet of `size` bytes.
+    pub fn segment(
+        &mut self,
+        now: Instant,
+        event: PacketEvent,
+        direction: Direction,
+        packet: &Packet,
+        size: Bytes,
+    ) {
         if !self.output.segments {
             return;
         }
@@ -70,12 +78,18 @@ impl Observer for Recorder {
             len: segment.len.into(),
             window: segment.window,
             flags: segment.flags.0,
-            size: segment.ipv4_size().0 as u32,
+            size: size.0 as u32,
             ecn: Some(segment.ecn as u8),
             sack: segment.sack.as_slice().iter().map(|block| (block.start.0, block.end.0)).collect(),
             timestamps: segment.timestamps.map(|t| (t.value, t.echo)),
             retransmission: packet.retransmission,
         });
+    }
+}
+
+impl Observer for Recorder {
+    fn packet(&mut self, now: Instant, event: PacketEvent, direction: Direction, packet: &Packet) {
+        self.segment(now, event, direction, packet, packet.segment.ipv4_size());
     }
 
     fn state(&mut self, now: Instant, flow: FlowView<'_>) {
