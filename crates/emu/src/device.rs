@@ -9,6 +9,8 @@ pub(crate) use veth::Veth;
 use std::fs::File;
 use std::io::{self, IoSlice, Read, Write};
 
+/// How the names of our devices begin.
+pub(crate) const PREFIX: &str = "farpath";
 /// The device in each host.
 pub(crate) const NAME: &str = "farpath0";
 

@@ -3,6 +3,7 @@
 use crate::device::{NAME, Tun, Veth};
 use crate::dress::RouteMetrics;
 use crate::host_error::{BE_ROOT, HostError};
+use crate::maker::Process;
 use crate::namespace::{Namespace, has_ipv6, set_sysctl, set_sysctl_if_ipv6};
 use crate::netlink::Netlink;
 use crate::port::Port;
@@ -226,6 +227,9 @@ fn set_up(settings: &HostSettings) -> Result<(Netlink, Device, Option<String>), 
     netlink
         .configure(index, settings.mtu, settings.queue_len)
         .map_err(failed(format!("give a device an MTU of {} bytes", settings.mtu)))?;
+    Process::current()
+        .and_then(|process| netlink.set_alias(index, process.to_alias()))
+        .map_err(failed("write on a host's device who made it".to_string()))?;
     netlink.set_no_queue(index).map_err(failed("take the queue off a host's device".to_string()))?;
     netlink.set_up(index).map_err(failed("bring a host's device up".to_string()))?;
     for (address, peer) in settings.pairs() {

@@ -50,6 +50,7 @@ pub enum HostError {
     },
 }
 
+#[cfg(target_os = "linux")]
 impl HostError {
     pub(crate) fn kernel(
         what: impl Into<String>,
@@ -57,6 +58,14 @@ impl HostError {
         source: impl Into<io::Error>,
     ) -> HostError {
         HostError::Kernel { what: what.into(), help, source: source.into() }
+    }
+
+    /// For who has better help.
+    pub(crate) fn without_help(&self) -> String {
+        match self {
+            HostError::Kernel { what, source, .. } => format!("cannot {what}: {source}"),
+            other => other.to_string(),
+        }
     }
 }
 

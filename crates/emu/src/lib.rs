@@ -11,6 +11,7 @@ mod clock;
 mod coalesce;
 #[cfg(target_os = "linux")]
 mod device;
+pub mod doctor;
 mod dress;
 #[cfg(target_os = "linux")]
 mod emulator;
@@ -21,6 +22,8 @@ mod headers;
 mod host;
 mod host_error;
 mod lateness;
+#[cfg(target_os = "linux")]
+mod maker;
 mod malformed;
 #[cfg(target_os = "linux")]
 mod namespace;

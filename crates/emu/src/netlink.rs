@@ -30,6 +30,8 @@ pub(crate) struct Link {
     pub(crate) index: u32,
     /// Its link-layer address; empty where it has none.
     pub(crate) address: Vec<u8>,
+    /// What is written on it.
+    pub(crate) alias: Option<String>,
     /// What it counted.
     pub(crate) statistics: Stats64,
 }
@@ -60,6 +62,7 @@ impl Netlink {
         for attribute in link.attributes {
             match attribute {
                 LinkAttribute::Address(address) => found.address = address,
+                LinkAttribute::IfAlias(alias) => found.alias = Some(alias),
                 LinkAttribute::Stats64(statistics) => found.statistics = statistics,
                 _ => {}
             }
@@ -91,6 +94,21 @@ impl Netlink {
         change.attributes.push(LinkAttribute::Mtu(mtu));
         change.attributes.push(LinkAttribute::TxQueueLen(queue_len));
         self.tell(RouteNetlinkMessage::SetLink(change), 0)
+    }
+
+    /// Writes something on a device, for those who find it.
+    pub(crate) fn set_alias(&mut self, index: u32, alias: String) -> io::Result<()> {
+        let mut change = LinkMessage::default();
+        change.header.index = index;
+        change.attributes.push(LinkAttribute::IfAlias(alias));
+        self.tell(RouteNetlinkMessage::SetLink(change), 0)
+    }
+
+    /// Removes a device.
+    pub(crate) fn remove(&mut self, name: &str) -> io::Result<()> {
+        let mut message = LinkMessage::default();
+        message.header.index = self.link(name)?.index;
+        self.tell(RouteNetlinkMessage::DelLink(message), 0)
     }
 
     /// Brings a device up.

@@ -19,7 +19,10 @@ fn main() {
 #[cfg(target_os = "linux")]
 mod linux {
     use super::wire::{PATIENCE, backends, far_addresses, join, missing};
+    use farpath_emu::doctor::{self, Maker, State};
     use farpath_emu::{Backend, Host, HostError, HostSettings, Namespace, enter_user_namespace};
+    use nix::sys::signal::{Signal, kill};
+    use nix::unistd::Pid;
     use std::collections::BTreeSet;
     use std::fs::{self, File, Permissions};
     use std::io::{BufRead, BufReader, Read, Write};
@@ -40,13 +43,20 @@ mod linux {
             Some("hold-tun") => return hold(Backend::Tun),
             Some("hold-packet") => return hold(Backend::Packet),
             Some("unprivileged") => return unprivileged(),
+            Some("doctor") => return doctor(),
+            Some("bequeath") => return bequeath(),
+            Some("heir") => loop {
+                thread::park();
+            },
             // What test runners ask for: there are no tests to list one by one.
             Some("--list") => return,
             _ => {}
         }
         for (name, test) in [
             ("nothing_is_left_of_a_killed_process", nothing_is_left_of_a_killed_process as fn()),
+            ("what_a_dead_process_left_with_another_is_found_and_removed", leftovers_are_removed),
             ("a_user_without_privileges_has_hosts", a_user_without_privileges_has_hosts),
+            ("the_doctor_says_what_a_user_without_privileges_can_do", the_doctor_sees_a_user),
         ] {
             test();
             println!("test {name} ... ok");
@@ -147,20 +157,98 @@ mod linux {
         Command::new(env::current_exe().unwrap()).arg(what).stdout(Stdio::piped()).spawn().unwrap()
     }
 
+    /// Child: hands its host's descriptors to a program that outlives it.
+    fn bequeath() {
+        let host = Host::new(&HostSettings { backend: Backend::Tun, ..HostSettings::near() }).unwrap();
+        let port = host.port();
+        let mut heir = Command::new(env::current_exe().unwrap())
+            .arg("heir")
+            .stdin(port.fd().unwrap().try_clone_to_owned().unwrap())
+            .stdout(host.namespace().as_fd().try_clone_to_owned().unwrap())
+            .spawn()
+            .unwrap();
+        println!("{}", heir.id());
+        let _ = heir.wait();
+    }
+
+    fn leftovers_are_removed() {
+        if missing().is_some() || !backends().contains(&Backend::Tun) {
+            return;
+        }
+        let mut child = start("bequeath");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let heir = Heir(line.trim().parse().unwrap());
+        let of_the_heir = || {
+            let seen = doctor::devices().devices.into_iter();
+            let held = seen.filter(|it| it.holders.iter().any(|(holder, _)| *holder == heir.0 as u32));
+            held.map(|it| (it.device, it.maker)).collect::<Vec<_>>()
+        };
+        let device = "farpath0".to_string();
+
+        // Its maker lives: nobody's business.
+        assert_eq!(of_the_heir(), [(device.clone(), Maker::Lives(child.id()))]);
+        assert!(!doctor::clean().unwrap().iter().any(|it| it.maker == Maker::Lives(child.id())));
+        assert_eq!(of_the_heir().len(), 1);
+
+        child.kill().unwrap();
+        let dead = Maker::Dead(child.id());
+        child.wait().unwrap();
+        assert_eq!(of_the_heir(), [(device, dead)]);
+        assert!(doctor::clean().unwrap().iter().any(|it| it.maker == dead));
+        assert_eq!(of_the_heir(), []);
+    }
+
+    /// Ended with the test.
+    struct Heir(i32);
+
+    impl Drop for Heir {
+        fn drop(&mut self) {
+            let _ = kill(Pid::from_raw(self.0), Signal::SIGKILL);
+        }
+    }
+
     fn a_user_without_privileges_has_hosts() {
+        print!("{}", as_nobody("unprivileged"));
+    }
+
+    fn the_doctor_sees_a_user() {
+        print!("{}", as_nobody("doctor"));
+    }
+
+    /// What this program says as somebody without privileges.
+    fn as_nobody(what: &str) -> String {
         // Only root can become nobody; whoever else runs this has no privileges to give up.
         let root = nix::unistd::geteuid().is_root();
         let folder = tempfile::tempdir().unwrap();
         let program = if root { copy_for_everybody(folder.path()) } else { env::current_exe().unwrap() };
         let mut command = Command::new(program);
-        command.arg("unprivileged").current_dir("/");
+        command.arg(what).current_dir("/");
         if root {
             command.uid(NOBODY).gid(NOBODY);
         }
         let output = command.stderr(Stdio::inherit()).output().unwrap();
         let said = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success(), "{said}");
-        print!("{said}");
+        said
+    }
+
+    /// Child: the doctor without root.
+    fn doctor() {
+        let node = File::options().read(true).write(true).open("/dev/net/tun").is_ok();
+        let findings = doctor::probe();
+        let state = |name| findings.iter().find(|finding| finding.name == name).unwrap().state;
+        assert_eq!(state("privileges"), State::Limited);
+        let namespaces = state("user namespaces");
+        if namespaces != State::Ok {
+            eprintln!("SKIPPED: no user namespace for a user without privileges: {findings:?}");
+        }
+        assert_eq!(doctor::emulates(&findings), namespaces == State::Ok);
+        assert_eq!(state("network namespaces"), namespaces);
+        assert_eq!(state("TUN") == State::Ok, node && namespaces == State::Ok);
+        for finding in findings.iter().filter(|finding| finding.state == State::Missing) {
+            assert!(finding.remedy.is_some(), "{finding:?}");
+        }
     }
 
     fn copy_for_everybody(folder: &Path) -> PathBuf {

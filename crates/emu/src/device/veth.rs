@@ -6,6 +6,7 @@
 
 use super::{NAME, read, write};
 use crate::host_error::{BE_ROOT, HostError};
+use crate::maker::Process;
 use crate::namespace::{Namespace, set_sysctl_if_ipv6};
 use crate::netlink::Netlink;
 use crate::port::{Port, Received, VirtioHeader};
@@ -47,6 +48,9 @@ impl Veth {
             let mut there = Netlink::open().map_err(failed("speak to the kernel about devices"))?;
             let peer = there.link(PEER).map_err(failed("find the emulator's end of a veth pair"))?;
             there.configure(peer.index, mtu, queue_len).map_err(failed("configure a veth device"))?;
+            Process::current()
+                .and_then(|process| there.set_alias(peer.index, process.to_alias()))
+                .map_err(failed("write on a veth device who made it"))?;
             // A socket that is bound to a device which is down has that to say first.
             there.set_up(peer.index).map_err(failed("bring a veth device up"))?;
             let socket = sys::packet::open(peer.index).map_err(failed("open a packet socket"))?;

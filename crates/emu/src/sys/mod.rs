@@ -3,4 +3,5 @@
 pub(crate) mod ethtool;
 pub(crate) mod packet;
 pub(crate) mod sched;
+pub(crate) mod trial;
 pub(crate) mod tun;
