@@ -31,6 +31,8 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Check the claims of papers: published beside reproduced
     Papers(PapersArgs),
+    /// Say what this machine can do for emulation, and how to get what is missing
+    Doctor(DoctorArgs),
     /// List the TCP stacks that ship, or print one
     Stacks(StacksArgs),
     /// List the ready-made paths, or print one
@@ -254,6 +256,16 @@ pub struct PapersArgs {
     /// List the papers, and check nothing
     #[arg(long, conflicts_with = "json")]
     pub list: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Remove devices that a dead process left behind; nothing of a living one
+    #[arg(long)]
+    pub clean: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

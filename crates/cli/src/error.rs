@@ -30,6 +30,9 @@ pub enum CliError {
     /// A report cannot be written.
     #[error(transparent)]
     Report(#[from] farpath_report::html::ReportError),
+    /// Devices cannot be removed.
+    #[error(transparent)]
+    Host(#[from] farpath_emu::HostError),
     /// A paper cannot be checked.
     #[error(transparent)]
     Paper(#[from] farpath_report::papers::PaperError),

@@ -4,6 +4,7 @@
 //! 130 interrupted.
 
 mod args;
+mod doctor;
 mod error;
 mod explain;
 mod interrupt;
@@ -51,6 +52,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Report(args) => report::report(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Papers(args) => papers::papers(&args),
+        Command::Doctor(args) => doctor::doctor(&args),
         Command::Stacks(args) => shelf::stacks(&args),
         Command::Paths(args) => shelf::paths(&args),
         Command::Experiments(args) => shelf::experiments(&args),

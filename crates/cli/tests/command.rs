@@ -147,6 +147,25 @@ fn what_ships_is_listed_and_printed() {
 }
 
 #[test]
+fn the_doctor_looks_at_this_machine_and_changes_nothing() {
+    let (text, _, code) = run(&["doctor"]);
+    assert_eq!(code, 0);
+    assert!(text.starts_with("kernel  "), "{text}");
+    let (json, _, code) = run(&["doctor", "--clean", "--json"]);
+    assert_eq!(code, 0);
+    let said: serde_json::Value = serde_json::from_str(&json).expect("one object");
+    assert_eq!(said["emulates"], !text.contains("Emulation does not run here."));
+    for finding in said["findings"].as_array().expect("findings") {
+        assert!(
+            ["ok", "limited", "missing"].contains(&finding["state"].as_str().expect("a state")),
+            "{finding}"
+        );
+        let line = format!("{}  ", finding["name"].as_str().expect("a name"));
+        assert!(text.lines().any(|it| it.starts_with(&line)), "{line}");
+    }
+}
+
+#[test]
 fn every_claim_of_a_paper_is_listed_with_its_verdict() {
     let (out, err, code) = run(&["papers", "high-ber", "--json"]);
     let lines: Vec<Value> =
