@@ -216,4 +216,6 @@ impl Counts {
 }
 
 #[cfg(test)]
+mod kernel;
+#[cfg(test)]
 mod tests;

@@ -198,6 +198,33 @@ proptest! {
     }
 }
 
+/// Paths and stacks that a random draw seldom meets.
+fn rare(path: Vec<ElementKind>, stack: &Config, change: impl Fn(&mut Config)) {
+    let mut stack = stack.clone();
+    change(&mut stack);
+    let path =
+        (0..).zip(path).map(|(number, kind): (u32, _)| element(&format!("element {number}"), kind)).collect();
+    let horizon = Duration::from_secs(3600);
+    check(&Setup { path, flows: vec![FlowSetup::upload(&stack, Bytes(50_000))], seed: 1, horizon });
+}
+
+fn delay(ms: u64) -> ElementKind {
+    ElementKind::Delay { delay: PerDirection::both(Duration::from_millis(ms)) }
+}
+
+fn slow_reader(c: &mut Config) {
+    c.receive.buffer = Bytes(4000);
+    c.receive.read_rate = Some(500);
+}
+
+#[test]
+fn answers_to_a_probe_of_a_shut_window_are_no_duplicates() {
+    let loss_rate = PerDirection::both(probability(0.05));
+    let loss = ElementKind::Bernoulli { loss_rate, count: PacketCount::All };
+    rare(vec![delay(20)], &Config::default(), slow_reader);
+    rare(vec![delay(20), loss], &Config::default(), slow_reader);
+}
+
 /// One flow on port 1 against port 2, forward.
 fn one_flow() -> Watch {
     Watch::new([FlowPorts { direction: Direction::Forward, sender: 1, receiver: 2 }])
@@ -276,6 +303,52 @@ fn a_connection_that_is_begun_anew_has_new_numbers() {
     });
     assert!(again.is_some_and(|packet| packet.retransmission));
     assert_eq!((watch.counts(0).syns, watch.counts(0).synacks), (2, 2));
+}
+
+#[test]
+fn a_window_is_scaled_where_both_ends_said_so() {
+    for (peer_scales, spurious) in [(false, 0), (true, 1)] {
+        let mut watch = one_flow();
+        let syn = Segment { window_scale: Some(3), window: 100, ..Segment::new(Flags::SYN, Seq(0), Seq(0)) };
+        passes(&mut watch, End::Receiver, 1, &syn);
+        let window_scale = peer_scales.then_some(0);
+        let synack = Segment { window_scale, ..Segment::new(Flags::SYN | Flags::ACK, Seq(0), Seq(1)) };
+        passes(&mut watch, End::Sender, 1, &synack);
+        passes(
+            &mut watch,
+            End::Receiver,
+            2,
+            &Segment { window: 100, ..Segment::new(Flags::ACK, Seq(1), Seq(1)) },
+        );
+        // 100 bytes have room, or 800.
+        for (number, position) in [(2, 1), (3, 101), (4, 101)] {
+            passes(&mut watch, End::Sender, number, &data(Seq(position), 100));
+        }
+        assert_eq!(watch.counts(0).spurious_retransmissions, spurious, "{peer_scales}");
+    }
+}
+
+#[test]
+fn an_ack_from_before_what_has_come_since_is_not_heard() {
+    for (request, dup_acks) in [(0, 1), (100, 0)] {
+        let mut watch = one_flow();
+        let open = |segment: Segment| Segment { window: 65_535, ..segment };
+        for (from, flags) in [(End::Sender, Flags::SYN), (End::Receiver, Flags::SYN | Flags::ACK)] {
+            let syn = Segment { sack_permitted: true, ..open(Segment::new(flags, Seq(0), Seq(1))) };
+            passes(&mut watch, from, 1, &syn);
+        }
+        if request > 0 {
+            let request = Segment { len: request, ..open(Segment::new(Flags::ACK, Seq(1), Seq(1))) };
+            passes(&mut watch, End::Receiver, 2, &request);
+        }
+        for (number, position) in [(2, 1), (3, 1001)] {
+            passes(&mut watch, End::Sender, number, &data(Seq(position), 1000));
+        }
+        let mut old = open(Segment::new(Flags::ACK, Seq(1), Seq(1)));
+        old.sack.push(SackBlock { start: Seq(1001), end: Seq(2001) });
+        passes(&mut watch, End::Receiver, 3, &old);
+        assert_eq!(watch.counts(0).dup_acks, dup_acks, "request of {request}");
+    }
 }
 
 #[test]
