@@ -171,7 +171,7 @@ fn the_first_error_ends_the_batch() {
     });
     assert_eq!((full, room), (Err(Failure::Full), 0));
 
-    let unknown = jobs(&experiment, &[Engine::Emulate]);
+    let unknown = jobs(&experiment, &[Engine::Measure]);
     let error = run_all(&experiment, &unknown, &AtomicBool::new(false), |_| Ok::<(), Failure>(()));
-    assert!(matches!(&error, Err(Failure::Engine(text)) if text.contains("emulate")), "{error:?}");
+    assert!(matches!(&error, Err(Failure::Engine(text)) if text.contains("measure")), "{error:?}");
 }
