@@ -1,8 +1,8 @@
-//! A simulated run as a pcapng file, for Wireshark and all that reads its format.
+//! The packets of a run as a pcapng file, for Wireshark and all that reads its format.
 //!
 //! Three interfaces: `sender` and `receiver` see what the two ends of each flow send and receive, `path` sees what is
 //! dropped. Everything is written as it happens; what is held is one packet, and the drops that have been decided
-//! and are still to come.
+//! and are still to come. A simulated packet is encoded for it, a real one is written as it is.
 
 mod folder;
 mod pcapng;
@@ -86,6 +86,13 @@ pub enum CaptureError {
     Segment(#[from] EncodeError),
 }
 
+/// A packet that is to be dropped: as much of it as is kept, and its length.
+struct Drop {
+    cause: DropCause,
+    kept: Vec<u8>,
+    original_len: usize,
+}
+
 /// Writes what an observer is told as a capture.
 pub(crate) struct Capture<W> {
     out: Writer<W>,
@@ -93,7 +100,7 @@ pub(crate) struct Capture<W> {
     /// Initial sequence number and highest position sent, by flow and direction of the stream.
     streams: HashMap<(u32, bool), (Seq, u64)>,
     /// Drops that are known before their time, by it and in the order in which they were told.
-    drops: BTreeMap<(Instant, u64), (Direction, DropCause, Packet)>,
+    drops: BTreeMap<(Instant, u64), Drop>,
     drops_told: u64,
     bytes: Vec<u8>,
     /// The first; nothing is written after it.
@@ -110,20 +117,23 @@ impl<W: Write> Capture<W> {
         provenance: &Provenance,
     ) -> Result<Capture<W>, CaptureError> {
         let scenario = &point.scenario;
+        let kernel = &provenance.kernel;
+        let simulated = kernel.is_empty();
         let mut out = Writer::new(out);
         out.section(&Section {
-            hardware: "none: simulated",
-            os: "none: simulated",
+            hardware: if simulated { "none: simulated" } else { "none: an emulated path" },
+            os: if simulated { "none: simulated" } else { kernel },
             application: &format!("farpath {}", provenance.version),
             comment: &comment(&scenario.title, point.index, seed, &provenance.changes),
         })?;
+        let host = |stack: &str| if simulated { stack.to_owned() } else { format!("{kernel}, as {stack}") };
         let ends = [
-            ("sender", "the data sender of each flow", Some(&scenario.sender.name)),
-            ("receiver", "the data receiver of each flow", Some(&scenario.receiver.name)),
+            ("sender", "the data sender of each flow", Some(host(&scenario.sender.name))),
+            ("receiver", "the data receiver of each flow", Some(host(&scenario.receiver.name))),
             ("path", "packets that the path drops, at the time of the drop", None),
         ];
         for (name, description, os) in ends {
-            let os = os.map(String::as_str);
+            let os = os.as_deref();
             out.interface(&Interface { name, description, os, snaplen })?;
         }
         Ok(Capture {
@@ -137,6 +147,13 @@ impl<W: Write> Capture<W> {
         })
     }
 
+    /// Takes note of a real packet, which the end `from` sends.
+    pub fn real(&mut self, now: Instant, event: PacketEvent, from: End, bytes: &[u8]) {
+        if self.failed.is_none() {
+            self.failed = self.note_bytes(now, event, from, bytes).err();
+        }
+    }
+
     /// Writes what is left, and says what went wrong on the way.
     pub fn finish(mut self) -> Result<(), CaptureError> {
         if let Some(error) = self.failed.take() {
@@ -146,6 +163,7 @@ impl<W: Write> Capture<W> {
         Ok(self.out.flush()?)
     }
 
+    /// Notes a simulated packet.
     fn note(
         &mut self,
         now: Instant,
@@ -153,19 +171,45 @@ impl<W: Write> Capture<W> {
         direction: Direction,
         packet: &Packet,
     ) -> Result<(), CaptureError> {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.clear();
+        self.encode(direction, packet, &mut bytes)?;
+        self.note_bytes(now, event, packet.from, &bytes)?;
+        self.bytes = bytes;
+        Ok(())
+    }
+
+    /// Notes a packet of these bytes, which the end `from` sends.
+    fn note_bytes(
+        &mut self,
+        now: Instant,
+        event: PacketEvent,
+        from: End,
+        bytes: &[u8],
+    ) -> Result<(), CaptureError> {
+        let kept = &bytes[..bytes.len().min(self.snaplen as usize)];
+        let original_len = bytes.len();
         let at_sender = match event {
             PacketEvent::Dropped(cause) => {
                 self.drops_told += 1;
-                self.drops.insert((now, self.drops_told), (direction, cause, *packet));
+                let drop = Drop { cause, kept: kept.to_vec(), original_len };
+                self.drops.insert((now, self.drops_told), drop);
                 return Ok(());
             }
-            PacketEvent::Sent => packet.from == End::Sender,
-            PacketEvent::Received => packet.from == End::Receiver,
+            PacketEvent::Sent => from == End::Sender,
+            PacketEvent::Received => from == End::Receiver,
         };
         self.write_drops_until(Some(now))?;
         let interface = if at_sender { SENDER } else { RECEIVER };
         let way = if event == PacketEvent::Sent { Way::Outbound } else { Way::Inbound };
-        self.write(now, interface, way, None, direction, packet)
+        Ok(self.out.packet(&Record {
+            interface,
+            time_ns: now.as_nanos(),
+            kept,
+            original_len: original_len as u32,
+            way,
+            comment: None,
+        })?)
     }
 
     /// Writes the drops that happen by `now`, or all.
@@ -173,21 +217,25 @@ impl<W: Write> Capture<W> {
         while let Some(drop) = self.drops.first_entry()
             && now.is_none_or(|now| drop.key().0 <= now)
         {
-            let ((at, _), (direction, cause, packet)) = drop.remove_entry();
-            let comment = format!("dropped: {}", cause.name());
-            self.write(at, PATH, Way::Unknown, Some(&comment), direction, &packet)?;
+            let ((at, _), drop) = drop.remove_entry();
+            self.out.packet(&Record {
+                interface: PATH,
+                time_ns: at.as_nanos(),
+                kept: &drop.kept,
+                original_len: drop.original_len as u32,
+                way: Way::Unknown,
+                comment: Some(&format!("dropped: {}", drop.cause.name())),
+            })?;
         }
         Ok(())
     }
 
-    fn write(
+    /// The bytes of a simulated packet.
+    fn encode(
         &mut self,
-        at: Instant,
-        interface: u32,
-        way: Way,
-        comment: Option<&str>,
         direction: Direction,
         packet: &Packet,
+        bytes: &mut Vec<u8>,
     ) -> Result<(), CaptureError> {
         let (source, destination) = match direction {
             Direction::Forward => (NEAR, FAR),
@@ -198,24 +246,14 @@ impl<W: Write> Capture<W> {
         let offset = self.offset(packet);
         // The same at both ends, for whoever looks for a packet on the other side.
         let ip = IpFields { id: packet.number as u16, ..IpFields::default() };
-        self.bytes.clear();
         wire::encode(
             SocketAddr::new(source.into(), port),
             SocketAddr::new(destination.into(), port),
             &ip,
             &packet.segment,
             offset,
-            &mut self.bytes,
+            bytes,
         )?;
-        let kept = self.bytes.len().min(self.snaplen as usize);
-        self.out.packet(&Record {
-            interface,
-            time_ns: at.as_nanos(),
-            kept: &self.bytes[..kept],
-            original_len: self.bytes.len() as u32,
-            way,
-            comment,
-        })?;
         Ok(())
     }
 

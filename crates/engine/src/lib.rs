@@ -14,6 +14,8 @@ mod record;
 mod series;
 mod simulate;
 #[cfg_attr(not(test), expect(dead_code, reason = "for the `emulate` engine, which is to come"))]
+mod tap;
+#[cfg_attr(not(test), expect(dead_code, reason = "for the `emulate` engine, which is to come"))]
 mod watch;
 
 pub use batch::{Job, jobs, run_all, run_all_captured};

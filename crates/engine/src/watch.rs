@@ -216,6 +216,4 @@ impl Counts {
 }
 
 #[cfg(test)]
-mod kernel;
-#[cfg(test)]
 mod tests;

@@ -1,15 +1,19 @@
 //! The running kernel over a path that loses: what is seen on the path is what the kernel says of itself.
 
 use super::*;
-use farpath_emu::{Clock, Emulator, Host, HostSettings, LoopReport, Queues, Settings, Tap, WirePacket};
+use crate::provenance;
+use farpath_emu::{Clock, Emulator, Host, HostSettings, LoopReport, Settings};
 use farpath_experiment::Experiment;
+use farpath_path::PerDirection;
+use farpath_run::{SegmentEvent, SeriesRow};
 use farpath_traffic::{BulkEnd, EndReport, Opening, Prepared, Role, SocketOptions};
-use farpath_units::{Bytes, Instant};
+use farpath_units::Duration;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 const PORT: u16 = 50_000;
+const OUTPUT: Output = Output { series: true, segments: true };
 
 /// 5 ms each way, a queue that holds 30 packets, and a loss of 1.5 % both ways.
 const PATH: &str = r#"
@@ -23,64 +27,14 @@ path = [
 size = "1.5 MB"
 "#;
 
-/// Shows a watch what an emulation shows, and adds up what it makes of it.
-struct Shown {
-    watch: Watch,
-    events: PerEvent,
-    /// Retransmissions of either end that were sent.
-    again: u64,
-    options: Options,
-}
-
-/// Packets of flows.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct PerEvent {
-    sent: u64,
-    received: u64,
-    dropped: u64,
-}
-
-/// Which options were seen on any packet.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Options {
-    sack: bool,
-    timestamps: bool,
-}
-
-impl Tap for Shown {
-    fn packet(
-        &mut self,
-        _at: Instant,
-        event: farpath_emu::PacketEvent,
-        direction: Direction,
-        packet: &WirePacket,
-        _queues: Queues<'_>,
-    ) {
-        let (event, count) = match event {
-            farpath_emu::PacketEvent::Sent => (PacketEvent::Sent, &mut self.events.sent),
-            farpath_emu::PacketEvent::Received => (PacketEvent::Received, &mut self.events.received),
-            farpath_emu::PacketEvent::Dropped(cause) => {
-                (PacketEvent::Dropped(cause), &mut self.events.dropped)
-            }
-            farpath_emu::PacketEvent::Refused => panic!("the device has room"),
-        };
-        let decoded = packet.decode().expect("there is TCP alone");
-        let ports = [decoded.source.port(), decoded.destination.port()];
-        let segment = &decoded.segment;
-        let seen = Seen { event, direction, number: packet.number(), ports, segment };
-        let known = self.watch.packet(seen).expect("of the one flow");
-        *count += 1;
-        self.again += u64::from(event == PacketEvent::Sent && known.retransmission);
-        self.options.sack |= !segment.sack.is_empty();
-        self.options.timestamps |= segment.timestamps.is_some();
-    }
-}
-
 struct Emulated {
     sender: EndReport,
     receiver: EndReport,
-    shown: Shown,
+    counts: Counts,
     path: LoopReport,
+    rows: Vec<SegmentRow>,
+    queues: Vec<SeriesRow>,
+    capture: Vec<u8>,
 }
 
 /// A transfer from `data`'s near end to its far end; `None` where this machine has no hosts to give.
@@ -125,13 +79,12 @@ fn emulate(data: Direction, opener: Role, v6: bool, sysctls: &[(&str, &str)]) ->
         hosts[host].namespace().run(|| Prepared::new(end)).expect("a thread").expect("it is ready")
     };
     let ends = [prepared(Role::Sender), prepared(Role::Receiver)];
+    let mut from = provenance(&experiment, point);
+    from.kernel = "Linux".to_owned();
+    let mut capture = Vec::new();
+    let writer = Capture::new(&mut capture, 128, point, 1, &from).expect("memory takes all");
     let flow = FlowPorts { direction: data, sender: PORT, receiver: PORT };
-    let mut shown = Shown {
-        watch: Watch::new([flow]),
-        events: PerEvent::default(),
-        again: 0,
-        options: Options::default(),
-    };
+    let mut recording = Recording::new(&[flow], OUTPUT, Some(writer));
     let mut emulator = Emulator::new(
         &point.scenario.path,
         7,
@@ -142,20 +95,22 @@ fn emulate(data: Direction, opener: Role, v6: bool, sysctls: &[(&str, &str)]) ->
     )
     .expect("the path is sound");
     let over = AtomicBool::new(false);
-    let ([sender, receiver], path) = thread::scope(|scope| {
-        let path = scope.spawn(|| emulator.run(&over, &mut shown));
+    let ([sender, receiver], report) = thread::scope(|scope| {
+        let path = scope.spawn(|| emulator.run(&over, &mut recording));
         let ends = ends.map(|end| scope.spawn(|| end.run(clock.epoch(), &stop, &mut |_| {})));
         let ends = ends.map(|end| end.join().expect("no panic"));
         over.store(true, Ordering::Relaxed);
         (ends, path.join().expect("no panic").expect("the devices are there"))
     });
-    Some(Emulated { sender, receiver, shown, path })
+    let counts = recording.counts(0).clone();
+    let (rows, queues) = recording.finish().expect("memory takes all");
+    let queues = Series::merged(queues);
+    Some(Emulated { sender, receiver, counts, path: report, rows, queues, capture })
 }
 
 /// What must be so whatever the stack.
 fn agrees(run: &Emulated, opener: Role) {
-    let Emulated { sender, receiver, shown, path } = run;
-    let counts = shown.watch.counts(0);
+    let Emulated { sender, receiver, counts, path, rows, .. } = run;
     assert!(sender.end.is_completed() && receiver.end.is_completed(), "{sender:?}\n{receiver:?}");
     let (sent, got) = (sender.info.expect("known"), receiver.info.expect("known"));
     // Linux counts a SYN that is sent again among retransmissions, and so a SYN/ACK.
@@ -172,16 +127,32 @@ fn agrees(run: &Emulated, opener: Role) {
     let dropped = counts.drops.forward.total() + counts.drops.reverse.total();
     assert_eq!(dropped, path.packets.forward.dropped + path.packets.reverse.dropped);
     assert!(counts.drops.forward.total() > 0 && counts.retransmissions >= 1, "{counts:?}");
-    let PerDirection { forward, reverse } = path.packets;
-    let all = |of: fn(&farpath_emu::PacketCounts) -> u64| of(&forward) + of(&reverse);
-    let expected = PerEvent {
-        sent: all(|it| it.offered),
-        received: all(|it| it.delivered),
-        dropped: all(|it| it.dropped),
-    };
-    assert_eq!(shown.events, expected);
-    // A request that is sent again is none of the flow's retransmissions.
-    assert!(shown.again >= counts.retransmissions);
+    let events = |event| rows.iter().filter(|row| row.event == event).count() as u64;
+    assert_eq!(events(SegmentEvent::Sent), path.packets.forward.offered + path.packets.reverse.offered);
+    assert_eq!(
+        events(SegmentEvent::Received),
+        path.packets.forward.delivered + path.packets.reverse.delivered
+    );
+    assert_eq!(events(SegmentEvent::Dropped), dropped);
+    assert!(rows.is_sorted_by_key(|row| row.time));
+    let again =
+        rows.iter().filter(|row| row.event == SegmentEvent::Sent && row.retransmission && row.len > 0);
+    assert!(again.count() as u64 >= counts.retransmissions);
+    assert_eq!(packets_in(&run.capture), rows.len());
+    let longest = run.queues.iter().map(|row| row.value).max();
+    assert!(longest > Some(1500) && longest <= Some(30 * 1500), "{longest:?} B in a queue of 30 packets");
+    assert!(run.queues.iter().all(|row| row.metric == Metric::Queue));
+}
+
+/// Enhanced packet blocks of a pcapng file (draft-ietf-opsawg-pcapng §4.3).
+fn packets_in(mut capture: &[u8]) -> usize {
+    let mut packets = 0;
+    while let Some(header) = capture.first_chunk::<8>() {
+        let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
+        packets += usize::from(word(0) == 6);
+        capture = &capture[word(4) as usize..];
+    }
+    packets
 }
 
 #[test]
@@ -191,7 +162,7 @@ fn with_sack_the_path_sees_what_the_kernel_counts() {
     {
         let Some(run) = emulate(data, opener, v6, &[]) else { return };
         agrees(&run, opener);
-        assert_eq!(run.shown.options, Options { sack: true, timestamps: true });
+        assert!(run.rows.iter().any(|row| !row.sack.is_empty() && row.timestamps.is_some()));
     }
 }
 
@@ -206,6 +177,6 @@ fn without_sack_and_timestamps_likewise() {
     ];
     let Some(run) = emulate(Direction::Forward, Role::Receiver, false, &old) else { return };
     agrees(&run, Role::Receiver);
-    assert!(run.shown.watch.counts(0).dup_acks > 0, "{:?}", run.shown.watch.counts(0));
-    assert_eq!(run.shown.options, Options::default());
+    assert!(run.counts.dup_acks > 0, "{:?}", run.counts);
+    assert!(run.rows.iter().all(|row| row.sack.is_empty() && row.timestamps.is_none()));
 }

@@ -1,0 +1,96 @@
+//! What an emulation shows becomes what a simulation shows: counts, rows of segments, queues, and a capture.
+
+use crate::capture::{Capture, CaptureError};
+use crate::record::Recorder;
+use crate::series::Series;
+use crate::watch::{Counts, FlowPorts, Seen, Watch};
+use farpath_emu::{PacketEvent, Queues, Tap, WirePacket};
+use farpath_experiment::Output;
+use farpath_path::Direction;
+use farpath_run::{Metric, SegmentRow};
+use farpath_sim::End;
+use farpath_units::{Bytes, Instant};
+use std::io::Write;
+
+/// Records the packets of an emulation.
+///
+/// What a device refuses is lost outside the path: it is none of a flow's drops, and the loop's own report counts it.
+pub(crate) struct Recording<W> {
+    watch: Watch,
+    recorder: Recorder,
+    /// Of each flow, where series are asked for: what waits in the queues its data goes through.
+    queues: Vec<(Direction, Series)>,
+    capture: Option<Capture<W>>,
+}
+
+impl<W: Write> Recording<W> {
+    /// Records these flows, as far as the experiment asks for it.
+    pub fn new(flows: &[FlowPorts], output: Output, capture: Option<Capture<W>>) -> Recording<W> {
+        let queues = (0..).zip(flows).map(|(number, flow)| (flow.direction, Series::new(number)));
+        Recording {
+            watch: Watch::new(flows.iter().copied()),
+            recorder: Recorder::new(flows.len(), output),
+            queues: queues.take_while(|_| output.series).collect(),
+            capture,
+        }
+    }
+
+    /// What has been counted of a flow.
+    pub fn counts(&self, flow: u32) -> &Counts {
+        self.watch.counts(flow)
+    }
+
+    /// The rows of segments and the series of queues.
+    ///
+    /// # Errors
+    /// When the capture could not be written.
+    pub fn finish(self) -> Result<(Vec<SegmentRow>, Vec<Series>), CaptureError> {
+        if let Some(capture) = self.capture {
+            capture.finish()?;
+        }
+        let (_, segments) = self.recorder.into_rows();
+        Ok((segments, self.queues.into_iter().map(|(_, series)| series).collect()))
+    }
+}
+
+impl<W: Write> Tap for Recording<W> {
+    fn packet(
+        &mut self,
+        at: Instant,
+        event: PacketEvent,
+        direction: Direction,
+        packet: &WirePacket,
+        queues: Queues<'_>,
+    ) {
+        let event = match event {
+            PacketEvent::Sent => farpath_sim::PacketEvent::Sent,
+            PacketEvent::Received => farpath_sim::PacketEvent::Received,
+            PacketEvent::Dropped(cause) => farpath_sim::PacketEvent::Dropped(cause),
+            PacketEvent::Refused => return,
+        };
+        if event == farpath_sim::PacketEvent::Sent {
+            for (data, series) in &mut self.queues {
+                let backlog: Option<Bytes> = queues.backlog(*data);
+                series.note(at, Metric::Queue, backlog.map(|bytes| bytes.0));
+            }
+        }
+        let known = packet.decode().ok().and_then(|decoded| {
+            let ports = [decoded.source.port(), decoded.destination.port()];
+            let seen = Seen { event, direction, number: packet.number(), ports, segment: &decoded.segment };
+            self.watch.packet(seen)
+        });
+        if let Some(segment) = &known {
+            let size = Bytes(packet.bytes().len() as u64);
+            self.recorder.segment(at, event, direction, segment, size);
+        }
+        if let Some(capture) = &mut self.capture {
+            // What is no flow's is seen as if it went the way of the data, forward.
+            let forward = if direction == Direction::Forward { End::Sender } else { End::Receiver };
+            let from = known.map_or(forward, |segment| segment.from);
+            capture.real(at, event, from, &packet.finished());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
