@@ -3,11 +3,15 @@
 
 mod real_time;
 
-use crate::{CaptureDir, EngineError, emulate, predict, provenance, simulate};
+use crate::{
+    CaptureDir, EngineError, emulate, emulate_captured, predict, provenance, simulate, simulate_captured,
+};
 use farpath_experiment::{Experiment, Output};
 use farpath_run::{Engine, Run, RunKey};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufWriter;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
@@ -72,7 +76,7 @@ pub fn run_all<E: From<EngineError> + Send>(
     run_all_captured(experiment, jobs, stop, None, take)
 }
 
-/// The same, and where there are `captures` every simulated run writes its packets there.
+/// The same, and where there are `captures` every simulated or emulated run writes its packets there.
 ///
 /// # Errors
 /// As [`run_all`]; of a run also that its capture cannot be written.
@@ -194,15 +198,23 @@ fn run_one(
         Engine::Predict => predict(point, provenance).map(Some),
         Engine::Simulate => {
             let seed = job.seed.unwrap_or(point.scenario.seed);
+            let captured = |out: &File, snaplen| {
+                simulate_captured(point, seed, provenance.clone(), snaplen, BufWriter::new(out))
+            };
             match captures {
-                Some(captures) => captures.simulate(point, seed, provenance),
+                Some(folder) => folder.write(job.engine, point.index, seed, captured, |_| true),
                 None => simulate(point, seed, provenance),
             }
             .map(Some)
         }
         Engine::Emulate => {
             let seed = job.seed.unwrap_or(point.scenario.seed);
-            emulate(point, seed, provenance, stop)
+            let captured =
+                |out: &File, snaplen| emulate_captured(point, seed, provenance.clone(), stop, snaplen, out);
+            match captures {
+                Some(folder) => folder.write(job.engine, point.index, seed, captured, Option::is_some),
+                None => emulate(point, seed, provenance, stop),
+            }
         }
         Engine::Measure => Err(EngineError::NotBuilt(job.engine)),
     }

@@ -44,12 +44,10 @@ const PATH: u32 = 2;
 #[non_exhaustive]
 pub enum CaptureError {
     /// No run has packets.
-    #[error("nothing to capture: no run is simulated")]
+    #[error("nothing to capture: no run is simulated or emulated")]
     NoRuns,
     /// More files than anyone opens.
-    #[error(
-        "{0} simulated runs to capture, a file each; the most is {MAX_CAPTURES}: take fewer seeds or points"
-    )]
+    #[error("{0} runs to capture, a file each; the most is {MAX_CAPTURES}: take fewer seeds or points")]
     TooMany(usize),
     /// The folder cannot be made, or takes no files.
     #[error("{}: cannot write captures there: {source}", path.display())]

@@ -7,17 +7,25 @@ mod grade;
 mod hosts;
 mod programs;
 
+use crate::capture::{Capture, CaptureError};
+use crate::series::Series;
+use crate::tap::Recording;
 use crate::{EngineError, empty_run};
-use farpath_emu::{Clock, EmuError, Emulator, LoopReport, Settings, Unwatched};
+use farpath_emu::{Clock, EmuError, Emulator, LoopReport, Settings};
 use farpath_experiment::{Point, Scenario, lateness_budget};
 use farpath_path::{Direction, PerDirection};
 use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run};
 use grade::Before;
 use hosts::Hosts;
 use programs::Programs;
+use std::fs::File;
+use std::io::{BufWriter, Seek};
 use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+
+/// The most flows that one emulation has: each has two programs of its own.
+pub const MAX_EMULATED_FLOWS: usize = 500;
 
 /// Whether this process may emulate, and what helps where it may not. A process without privileges enters a user
 /// namespace of its own for it: call it before any thread is started.
@@ -36,11 +44,37 @@ pub fn emulate(
     provenance: Provenance,
     stop: &AtomicBool,
 ) -> Result<Option<Run>, EngineError> {
+    until_in_time(point, seed, provenance, stop, None)
+}
+
+/// The same, and writes its packets to the file `out` as pcapng: the first `snaplen` bytes of each, as they were.
+pub fn emulate_captured(
+    point: &Point,
+    seed: u64,
+    provenance: Provenance,
+    stop: &AtomicBool,
+    snaplen: u32,
+    out: &File,
+) -> Result<Option<Run>, EngineError> {
+    until_in_time(point, seed, provenance, stop, Some((out, snaplen)))
+}
+
+fn until_in_time(
+    point: &Point,
+    seed: u64,
+    provenance: Provenance,
+    stop: &AtomicBool,
+    capture: Option<(&File, u32)>,
+) -> Result<Option<Run>, EngineError> {
+    let flows = point.scenario.flows.len();
+    if flows > MAX_EMULATED_FLOWS {
+        return Err(EngineError::TooManyFlows(flows));
+    }
     let options = &point.scenario.emulate;
     let mut attempts = 0;
     loop {
         attempts += 1;
-        let mut run = once(point, seed, provenance.clone(), stop)?;
+        let mut run = once(point, seed, provenance.clone(), stop, capture)?;
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
@@ -69,7 +103,13 @@ fn withdraw(run: &mut Run, scenario: &Scenario) {
         .collect();
 }
 
-fn once(point: &Point, seed: u64, mut provenance: Provenance, stop: &AtomicBool) -> Result<Run, EngineError> {
+fn once(
+    point: &Point,
+    seed: u64,
+    mut provenance: Provenance,
+    stop: &AtomicBool,
+    capture: Option<(&File, u32)>,
+) -> Result<Run, EngineError> {
     let scenario = &point.scenario;
     let hosts = Hosts::dressed(scenario)?;
     let programs = Programs::prepare(scenario, &hosts)?;
@@ -84,13 +124,15 @@ fn once(point: &Point, seed: u64, mut provenance: Provenance, stop: &AtomicBool)
         memory: scenario.emulate.memory,
         clamp: PerDirection::from_fn(|direction| hosts.dress[direction].window_clamp),
     };
+    let capture = capture.map(|(file, snaplen)| tape(file, snaplen, point, seed, &provenance)).transpose()?;
+    let mut recording = Recording::new(&hosts.ports(&scenario.flows), scenario.output, capture);
     let clock = Clock::start();
     let [near, far] = Direction::BOTH.map(|direction| hosts.of[direction].port());
     let mut emulator = Emulator::new(&scenario.path, seed, settings, near, far, clock)?;
     let done = AtomicBool::new(false);
     let (loop_report, ends) = thread::scope(|scope| {
         let path = scope.spawn(|| {
-            let report = emulator.run(&done, &mut Unwatched);
+            let report = emulator.run(&done, &mut recording);
             // Without a path nobody gets anywhere.
             if report.is_err() {
                 done.store(true, Ordering::Relaxed);
@@ -106,9 +148,35 @@ fn once(point: &Point, seed: u64, mut provenance: Provenance, stop: &AtomicBool)
     let loop_report = loop_report?;
 
     let mut run = empty_run(Engine::Emulate, point, Some(seed), provenance);
-    run.flows =
-        (0..).zip(&scenario.flows).zip(&ends).map(|((number, spec), ends)| ends.row(number, spec)).collect();
-    let grade = before.grade(&hosts, &loop_report, lateness_budget(scenario))?;
-    run.grade = Some(grade);
+    run.grade = Some(before.grade(&hosts, &loop_report, lateness_budget(scenario))?);
+    let counted = before.counted(&hosts, scenario)?;
+    for (number, (spec, ends)) in (0..).zip(scenario.flows.iter().zip(&ends)) {
+        let mut row = ends.row(number, spec);
+        recording.counts(number).enter(&mut row);
+        ends.enter(&mut row);
+        // What the kernel counts is of all its flows: of one flow only where there is one.
+        if let (Some(counted), [_]) = (&counted, &scenario.flows[..]) {
+            counted.enter(&mut row);
+        }
+        run.flows.push(row);
+    }
+    let queues;
+    (run.segments, queues) = recording.finish()?;
+    if scenario.output.series {
+        run.series = Series::merged(ends.into_iter().flat_map(|ends| ends.series).chain(queues));
+    }
     Ok(run)
+}
+
+/// Begins a capture, anew where there is one of a run that was not in time.
+fn tape<'f>(
+    mut file: &'f File,
+    snaplen: u32,
+    point: &Point,
+    seed: u64,
+    provenance: &Provenance,
+) -> Result<Capture<BufWriter<&'f File>>, CaptureError> {
+    file.rewind()?;
+    file.set_len(0)?;
+    Capture::new(BufWriter::new(file), snaplen, point, seed, provenance)
 }

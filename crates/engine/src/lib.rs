@@ -10,17 +10,14 @@ mod emulate;
 mod path_view;
 mod predict;
 mod record;
-#[cfg_attr(not(test), expect(dead_code, reason = "for the `emulate` engine, which is to come"))]
 mod series;
 mod simulate;
-#[cfg_attr(not(test), expect(dead_code, reason = "for the `emulate` engine, which is to come"))]
 mod tap;
-#[cfg_attr(not(test), expect(dead_code, reason = "for the `emulate` engine, which is to come"))]
 mod watch;
 
 pub use batch::{Job, jobs, run_all, run_all_captured};
 pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
-pub use emulate::{emulate, may_emulate};
+pub use emulate::{MAX_EMULATED_FLOWS, emulate, emulate_captured, may_emulate};
 pub use path_view::PathView;
 pub use predict::{effective_window, predict};
 pub use simulate::{simulate, simulate_captured, simulate_watched};
@@ -53,6 +50,9 @@ pub enum EngineError {
     /// What a kernel counts cannot be read.
     #[error("cannot read what the kernel counts: {0}")]
     Counters(std::io::Error),
+    /// More programs than a machine runs side by side.
+    #[error("{0} flows; an emulation has {MAX_EMULATED_FLOWS} at most, as each has two programs of its own")]
+    TooManyFlows(usize),
     /// A host that would have to be two.
     #[error(
         "data goes both ways, and `sender` and `receiver` differ: a host of an emulation has one stack; give both the same"

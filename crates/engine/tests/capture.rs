@@ -317,7 +317,7 @@ fn what_cannot_be_captured_is_refused_before_anything_is_made() {
     let path = folder("refused");
     let many = experiment(&format!("seeds = {}\n{MIXED}", MAX_CAPTURES + 1));
     let error = CaptureDir::create(&path, WHOLE, &jobs(&many, &[Engine::Simulate])).expect_err("too many");
-    assert!(error.to_string().starts_with("1001 simulated runs"), "{error}");
+    assert!(error.to_string().starts_with("1001 runs"), "{error}");
     let error = CaptureDir::create(&path, WHOLE, &jobs(&many, &[Engine::Predict])).expect_err("no packets");
     assert!(matches!(error, CaptureError::NoRuns));
     assert!(!path.exists());

@@ -1,13 +1,12 @@
-//! A folder of captures, a file for each simulated run.
+//! A folder of captures, a file for each run that has packets.
 
 use super::CaptureError;
+use crate::EngineError;
 use crate::batch::Job;
-use crate::{EngineError, simulate_captured};
-use farpath_experiment::Point;
-use farpath_run::{Engine, Provenance, Run};
+use farpath_run::Engine;
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io::{self, BufWriter};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The most runs that are captured at once.
@@ -16,7 +15,7 @@ pub const MAX_CAPTURES: usize = 1000;
 /// Ending of a file whose run is not over.
 const PARTIAL: &str = ".partial";
 
-/// A folder that takes the captures of a batch: `point-0-seed-1.pcapng` ...
+/// A folder that takes the captures of a batch: `point-0-seed-1.pcapng`, `point-0-seed-1-emulate.pcapng` ...
 ///
 /// A file has its name when its run is over, and is whole then; a file of that name from an earlier batch is there
 /// until that moment. A folder takes one batch at a time.
@@ -32,14 +31,14 @@ impl CaptureDir {
     /// this call, before any run.
     ///
     /// # Errors
-    /// No simulated run among `jobs`, or more than [`MAX_CAPTURES`]: then nothing is made. A folder that cannot be
+    /// No run with packets among `jobs`, or more than [`MAX_CAPTURES`]: then nothing is made. A folder that cannot be
     /// written, or that holds something else.
     pub fn create(path: impl Into<PathBuf>, snaplen: u32, jobs: &[Job]) -> Result<CaptureDir, CaptureError> {
         let path = path.into();
         let names: HashSet<String> = jobs
             .iter()
-            .filter(|job| job.engine == Engine::Simulate)
-            .filter_map(|job| job.seed.map(|seed| file_name(job.point, seed)))
+            .filter(|job| job.engine != Engine::Predict)
+            .filter_map(|job| job.seed.map(|seed| file_name(job.engine, job.point, seed)))
             .collect();
         match names.len() {
             0 => return Err(CaptureError::NoRuns),
@@ -56,28 +55,36 @@ impl CaptureDir {
         Ok(CaptureDir { path, snaplen })
     }
 
-    /// Simulates one run into its file.
-    pub(crate) fn simulate(
+    /// Makes one run into its file. What `make` gives is given back; the file is kept where `is_whole` says so.
+    pub(crate) fn write<R>(
         &self,
-        point: &Point,
+        engine: Engine,
+        point: usize,
         seed: u64,
-        provenance: Provenance,
-    ) -> Result<Run, EngineError> {
-        let file = self.path.join(file_name(point.index, seed));
-        let partial = Partial(self.path.join(format!("{}{PARTIAL}", file_name(point.index, seed))));
+        make: impl FnOnce(&File, u32) -> Result<R, EngineError>,
+        is_whole: impl FnOnce(&R) -> bool,
+    ) -> Result<R, EngineError> {
+        let name = file_name(engine, point, seed);
+        let file = self.path.join(&name);
+        let partial = Partial(self.path.join(format!("{name}{PARTIAL}")));
         let write_error = |source| CaptureError::Write { path: file.clone(), source };
-        let out = BufWriter::new(File::create(&partial.0).map_err(write_error)?);
-        let run = match simulate_captured(point, seed, provenance, self.snaplen, out) {
+        let out = File::create(&partial.0).map_err(write_error)?;
+        let made = match make(&out, self.snaplen) {
             Err(EngineError::Capture(CaptureError::Output(source))) => return Err(write_error(source).into()),
             other => other?,
         };
-        fs::rename(&partial.0, &file).map_err(write_error)?;
-        Ok(run)
+        if is_whole(&made) {
+            fs::rename(&partial.0, &file).map_err(write_error)?;
+        }
+        Ok(made)
     }
 }
 
-fn file_name(point: usize, seed: u64) -> String {
-    format!("point-{point}-seed-{seed}.pcapng")
+fn file_name(engine: Engine, point: usize, seed: u64) -> String {
+    match engine {
+        Engine::Simulate => format!("point-{point}-seed-{seed}.pcapng"),
+        other => format!("point-{point}-seed-{seed}-{other}.pcapng"),
+    }
 }
 
 /// The name of something in the folder that is neither one of `ours` nor what an interrupted batch leaves.

@@ -3,15 +3,16 @@
 use super::hosts::Hosts;
 use crate::EngineError;
 use farpath_emu::LoopReport;
-use farpath_path::{Direction, DropCause, ElementCounters};
-use farpath_run::{Grade, Lateness};
+use farpath_experiment::Scenario;
+use farpath_path::{Direction, DropCause, ElementCounters, PerDirection};
+use farpath_run::{FlowRow, Grade, Lateness};
 use farpath_traffic::counters::{Counters, ProcessorTimes};
 use farpath_units::Duration;
 
 /// What is counted from here on.
 pub(super) struct Before {
     device_drops: u64,
-    retransmissions: u64,
+    counters: PerDirection<Counters>,
     processors: Option<ProcessorTimes>,
 }
 
@@ -20,13 +21,13 @@ impl Before {
     pub fn of(hosts: &Hosts) -> Result<Before, EngineError> {
         Ok(Before {
             device_drops: device_drops(hosts)?,
-            retransmissions: retransmissions(hosts)?,
+            counters: counters(hosts)?,
             processors: ProcessorTimes::read().ok(),
         })
     }
 
     /// The grade of the run that has just ended.
-    pub fn grade(self, hosts: &Hosts, report: &LoopReport, budget: Duration) -> Result<Grade, EngineError> {
+    pub fn grade(&self, hosts: &Hosts, report: &LoopReport, budget: Duration) -> Result<Grade, EngineError> {
         let [near, far] = Direction::BOTH.map(|direction| &report.lateness[direction]);
         let all = near.merged(far);
         let lateness = Lateness {
@@ -51,16 +52,59 @@ impl Before {
             offered: both(|counts| counts.offered),
             lost: dropped(DropCause::Loss) + dropped(DropCause::BitErrors),
             overflowed: dropped(DropCause::QueueOverflow),
-            kernel_retransmissions: retransmissions(hosts)? - self.retransmissions,
+            kernel_retransmissions: self.retransmissions(hosts)?,
             steal: self.steal().unwrap_or(0.0),
         };
         grade.void = why_void(&grade, budget);
         Ok(grade)
     }
 
+    /// What the kernel of the data sender has counted; `None` where data goes both ways.
+    pub fn counted(&self, hosts: &Hosts, scenario: &Scenario) -> Result<Option<Counted>, EngineError> {
+        let way = scenario.flows[0].direction;
+        if scenario.flows.iter().any(|flow| flow.direction != way) {
+            return Ok(None);
+        }
+        Ok(Some(Counted(counters(hosts)?[way].since(&self.counters[way]))))
+    }
+
+    /// Segments, SYNs included, that the kernels of both hosts have sent again.
+    fn retransmissions(&self, hosts: &Hosts) -> Result<u64, EngineError> {
+        let now = counters(hosts)?;
+        let of = |way: Direction| {
+            let again = now[way].since(&self.counters[way]).get("TcpRetransSegs");
+            again.unwrap_or(0).max(0) as u64
+        };
+        Ok(Direction::BOTH.into_iter().map(of).sum())
+    }
+
     fn steal(&self) -> Option<f64> {
         ProcessorTimes::read().ok()?.steal_share_since(self.processors.as_ref()?)
     }
+}
+
+/// What the data sender's kernel has counted of all its connections.
+pub(super) struct Counted(Counters);
+
+impl Counted {
+    /// Enters it into the row of the only flow.
+    pub fn enter(&self, row: &mut FlowRow) {
+        let sum = |names: &[&str]| {
+            let values: Vec<i64> = names.iter().filter_map(|name| self.0.get(name)).collect();
+            (!values.is_empty()).then(|| values.iter().sum::<i64>() as f64)
+        };
+        row.fast_retransmits = sum(&["TcpExtTCPSackRecovery", "TcpExtTCPRenoRecovery"]);
+        row.loss_probes = sum(&["TcpExtTCPLossProbes"]);
+        row.undos =
+            sum(&["TcpExtTCPFullUndo", "TcpExtTCPPartialUndo", "TcpExtTCPDSACKUndo", "TcpExtTCPLossUndo"]);
+    }
+}
+
+fn counters(hosts: &Hosts) -> Result<PerDirection<Counters>, EngineError> {
+    let of = |way: Direction| -> Result<Counters, EngineError> {
+        hosts.of[way].namespace().run(Counters::read)?.map_err(EngineError::Counters)
+    };
+    Ok(PerDirection { forward: of(Direction::Forward)?, reverse: of(Direction::Reverse)? })
 }
 
 /// Why a run does not count; `None` where it does.
@@ -88,14 +132,4 @@ fn device_drops(hosts: &Hosts) -> Result<u64, EngineError> {
         drops += hosts.of[direction].dropped()?.total();
     }
     Ok(drops)
-}
-
-/// Segments, SYNs included, that the kernels of both hosts have sent again.
-fn retransmissions(hosts: &Hosts) -> Result<u64, EngineError> {
-    let mut segments = 0;
-    for direction in Direction::BOTH {
-        let counters = hosts.of[direction].namespace().run(Counters::read)?.map_err(EngineError::Counters)?;
-        segments += counters.get("TcpRetransSegs").unwrap_or(0).max(0) as u64;
-    }
-    Ok(segments)
 }

@@ -1,8 +1,9 @@
 //! Two hosts in the dress of their stacks.
 
 use crate::EngineError;
+use crate::watch::FlowPorts;
 use farpath_emu::{Backend, Dress, Host, HostSettings, Sysctl};
-use farpath_experiment::{IpVersion, Scenario, Stack};
+use farpath_experiment::{FlowSpec, IpVersion, Scenario, Stack};
 use farpath_path::{Direction, PerDirection};
 use std::net::{IpAddr, SocketAddr};
 
@@ -92,6 +93,16 @@ impl Hosts {
             }
         }
         Ok(())
+    }
+
+    /// How the flows are known by their packets.
+    pub fn ports(&self, flows: &[FlowSpec]) -> Vec<FlowPorts> {
+        let of = |(port, flow): (u16, &FlowSpec)| FlowPorts {
+            direction: flow.direction,
+            sender: port,
+            receiver: port,
+        };
+        (FIRST_PORT..).zip(flows).map(of).collect()
     }
 
     /// The address of a flow at the host that sends this way.

@@ -2,13 +2,14 @@
 
 use super::hosts::Hosts;
 use crate::EngineError;
+use crate::series::Series;
 use farpath_emu::{Clock, Dress};
 use farpath_experiment::{FlowSpec, Opener, Scenario};
 use farpath_run::{FlowRow, Outcome};
 use farpath_traffic::{BulkEnd, End, EndReport, Opening, Prepared, Role, SocketOptions};
-use farpath_units::{Duration, Instant};
+use farpath_units::{Bytes, Duration, Instant};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::thread::{self, Scope, ScopedJoinHandle};
 
 /// How long after a transfer TCP may take to close in good order. What it takes longer is no part of any number.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
@@ -18,13 +19,45 @@ const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(2);
 
 /// Both ends of each flow: their sockets are there, and those that listen do.
 pub(super) struct Programs {
-    flows: Vec<[Prepared; 2]>,
+    flows: Vec<Both>,
+}
+
+/// Both ends of one flow.
+struct Both {
+    sender: Prepared,
+    receiver: Prepared,
+    spec: FlowSpec,
 }
 
 /// How a flow came out.
 pub(super) struct FlowEnds {
-    pub sender: EndReport,
-    pub receiver: EndReport,
+    sender: EndReport,
+    receiver: EndReport,
+    /// The sender's congestion window over time, and for how long: its mean.
+    cwnd: TimeMean,
+    /// What each end's kernel said over time.
+    pub series: [Series; 2],
+}
+
+/// Mean of a value that is looked at now and then, and taken to last until it is looked at again.
+#[derive(Debug, Default)]
+struct TimeMean {
+    last: Option<(Instant, f64)>,
+    sum: f64,
+    seconds: f64,
+}
+
+impl TimeMean {
+    fn note(&mut self, at: Instant, value: f64) {
+        if let Some((since, value)) = self.last.replace((at, value)) {
+            let seconds = at.saturating_since(since).as_secs_f64();
+            (self.sum, self.seconds) = (self.sum + seconds * value, self.seconds + seconds);
+        }
+    }
+
+    fn mean(&self) -> Option<f64> {
+        (self.seconds > 0.0).then(|| self.sum / self.seconds)
+    }
 }
 
 impl Programs {
@@ -44,7 +77,7 @@ impl Programs {
                 request: flow.request,
                 start: Instant::ZERO + flow.start,
                 deadline: Instant::ZERO + scenario.horizon,
-                sample_every: scenario.output.series.then_some(scenario.emulate.sample),
+                sample_every: Some(scenario.emulate.sample),
                 read_rate: hosts.dress[host].read_rate,
                 close_within: CLOSE_WITHIN,
                 socket: socket_options(&hosts.dress[host]),
@@ -52,8 +85,9 @@ impl Programs {
             // A socket belongs to the namespace in which it was made, wherever it is used.
             Ok(hosts.of[host].namespace().run(|| Prepared::new(end))??)
         };
-        let both = |(number, flow): (u16, &FlowSpec)| -> Result<[Prepared; 2], EngineError> {
-            Ok([end(number, flow, Role::Sender)?, end(number, flow, Role::Receiver)?])
+        let both = |(number, flow): (u16, &FlowSpec)| -> Result<Both, EngineError> {
+            let (sender, receiver) = (end(number, flow, Role::Sender)?, end(number, flow, Role::Receiver)?);
+            Ok(Both { sender, receiver, spec: flow.clone() })
         };
         Ok(Programs { flows: (0..).zip(&scenario.flows).map(both).collect::<Result<_, _>>()? })
     }
@@ -62,28 +96,56 @@ impl Programs {
     pub fn run(self, clock: Clock, stops: &[&AtomicBool]) -> Vec<FlowEnds> {
         let over: Vec<AtomicBool> = self.flows.iter().map(|_| AtomicBool::new(false)).collect();
         thread::scope(|scope| {
-            let program = |end: Prepared, over| scope.spawn(move || run_one(end, clock, over));
-            let flows = self.flows.into_iter().zip(&over);
-            let threads: Vec<_> = flows.map(|(ends, over)| ends.map(|end| program(end, over))).collect();
-            while threads.iter().flatten().any(|thread| !thread.is_finished()) {
+            let start = |(number, (both, over))| start(scope, clock, number, both, over);
+            let threads: Vec<_> = (0..).zip(self.flows.into_iter().zip(&over)).map(start).collect();
+            while threads.iter().any(|(sender, receiver)| !sender.is_finished() || !receiver.is_finished()) {
                 if stops.iter().any(|stop| stop.load(Ordering::Relaxed)) {
                     over.iter().for_each(|over| over.store(true, Ordering::Relaxed));
                 }
                 thread::park_timeout(LOOK_EVERY);
             }
-            let ends = threads.into_iter().map(|ends| ends.map(|thread| joined(thread.join())));
-            ends.map(|[sender, receiver]| FlowEnds { sender, receiver }).collect()
+            let ends = threads.into_iter().map(|(sender, receiver)| {
+                let (sender, cwnd, of_sender) = joined(sender.join());
+                let (receiver, of_receiver) = joined(receiver.join());
+                FlowEnds { sender, receiver, cwnd, series: [of_sender, of_receiver] }
+            });
+            ends.collect()
         })
     }
 }
 
-fn run_one(end: Prepared, clock: Clock, over: &AtomicBool) -> EndReport {
-    let report = end.run(clock.epoch(), over, &mut |_| {});
+type Sending = (EndReport, TimeMean, Series);
+type Receiving = (EndReport, Series);
+
+/// The two programs of a flow, each on a thread of its own.
+fn start<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    clock: Clock,
+    number: u32,
+    Both { sender, receiver, spec }: Both,
+    over: &'scope AtomicBool,
+) -> (ScopedJoinHandle<'scope, Sending>, ScopedJoinHandle<'scope, Receiving>) {
     // The other end of a connection that is gone would wait for nothing.
-    if !report.end.is_completed() {
-        over.store(true, Ordering::Relaxed);
-    }
-    report
+    let ended = |report: EndReport| {
+        if !report.end.is_completed() {
+            over.store(true, Ordering::Relaxed);
+        }
+        report
+    };
+    let sending = move || {
+        let (mut cwnd, mut series) = (TimeMean::default(), Series::new(number));
+        let report = sender.run(clock.epoch(), over, &mut |sample| {
+            cwnd.note(sample.at, f64::from(sample.info.snd_cwnd) * sample.info.snd_mss.0 as f64);
+            series.sender(sample, spec.size, spec.opener == Opener::Sender);
+        });
+        (ended(report), cwnd, series)
+    };
+    let receiving = move || {
+        let mut series = Series::new(number);
+        let report = receiver.run(clock.epoch(), over, &mut |sample| series.receiver(sample));
+        (ended(report), series)
+    };
+    (scope.spawn(sending), scope.spawn(receiving))
 }
 
 impl FlowEnds {
@@ -110,6 +172,19 @@ impl FlowEnds {
             goodput_bit_per_s: per_second(spec.size.0),
             ..FlowRow::new(number, spec.direction.name(), outcome, spec.size)
         }
+    }
+
+    /// Enters what the kernels know, where packets do not tell it; what packets tell is in the row already.
+    pub fn enter(&self, row: &mut FlowRow) {
+        row.mean_cwnd = self.cwnd.mean();
+        let Some(info) = &self.sender.info else { return };
+        // The kernel counts the timeouts of the handshake with them: each sent a SYN or a SYN/ACK again.
+        let handshake =
+            [row.syns, row.synacks].into_iter().flatten().fold(0.0, |sum, n| sum + (n - 1.0).max(0.0));
+        row.timeouts = info.total_rto.map(|timeouts| (f64::from(timeouts) - handshake).max(0.0));
+        row.dsacks = info.dsack_dups.map(f64::from);
+        row.final_cwnd = Some(Bytes(u64::from(info.snd_cwnd) * info.snd_mss.0));
+        (row.min_rtt, row.srtt, row.rto) = (info.min_rtt, info.srtt, Some(info.rto));
     }
 
     /// How the flow ended: as the first of its ends did that did not complete.
