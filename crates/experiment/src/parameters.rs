@@ -53,6 +53,7 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.field("fast_convergence", &mut congestion.fast_convergence)?;
         v.field("cwnd_validation", &mut congestion.cwnd_validation)?;
         v.field("avoidance_validation", &mut congestion.avoidance_validation)?;
+        v.field("validation_by_window", &mut congestion.validation_by_window)?;
         v.field("restart_after_idle", &mut congestion.restart_after_idle)?;
         v.field("ssthresh_from", &mut congestion.ssthresh_from)?;
         v.field("ssthresh_on_repeated_timeout", &mut congestion.ssthresh_on_repeated_timeout)

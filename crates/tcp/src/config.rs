@@ -80,6 +80,10 @@ pub struct CongestionConfig {
     pub cwnd_validation: bool,
     /// Reno: the same for congestion avoidance alone; slow start grows unused (ns-3's `TcpLinuxReno`).
     pub avoidance_validation: bool,
+    /// Where cwnd has to be the limit to grow, it counts as that for the whole window of data in which it was, and slow
+    /// start grows to twice the most that was in flight (Linux). A window that the peer holds down is then no part of what
+    /// a loss halves.
+    pub validation_by_window: bool,
     /// After an idle time of one RTO, go back to the initial window (RFC 5681 §4.1).
     pub restart_after_idle: bool,
     /// What half of is `ssthresh` after a loss; with CUBIC, 0.7 of it (RFC 9438 §4.6).
@@ -407,6 +411,7 @@ impl Default for Config {
                 fast_convergence: true,
                 cwnd_validation: false,
                 avoidance_validation: false,
+                validation_by_window: false,
                 restart_after_idle: true,
                 ssthresh_from: SsthreshFrom::FlightSize,
                 ssthresh_on_repeated_timeout: false,

@@ -8,6 +8,7 @@ mod recovery;
 mod tlp;
 mod transmit;
 mod undo;
+mod usage;
 
 pub(crate) use transmit::Transmission;
 
@@ -24,6 +25,7 @@ use rack::Rack;
 use recovery::Phase;
 use tlp::Tlp;
 use undo::Episode;
+use usage::Usage;
 
 /// The longest stream: positions never come near the end of a `u64`.
 const MAX_STREAM: u64 = 1 << 62;
@@ -123,6 +125,8 @@ pub struct Sender {
     /// RecoveryPoint of the recovery that has had its rescue retransmission.
     rescued: Option<u64>,
     cwnd_limited: bool,
+    /// In place of `cwnd_limited`, where it is in use.
+    usage: Option<Usage>,
     pub(crate) rtt: RttEstimator,
     /// The one segment being timed: the position whose ACK ends it, and when it left.
     timed: Option<(u64, Instant)>,
@@ -171,6 +175,7 @@ impl Sender {
             episode: None,
             rescued: None,
             cwnd_limited: false,
+            usage: config.congestion.validation_by_window.then(Usage::default),
             rtt: RttEstimator::new(&config.rto),
             timed: None,
             rto_due: None,
@@ -388,7 +393,10 @@ impl Sender {
             after.grow &= self.phase == Phase::Open;
         }
         if after.grow {
-            let limited = self.cwnd_limited || flight_size + self.smss > self.window.cwnd;
+            let limited = match &self.usage {
+                Some(usage) => usage.may_grow(&self.window),
+                None => self.cwnd_limited || flight_size + self.smss > self.window.cwnd,
+            };
             let event = AckEvent {
                 now,
                 newly_acked: after.counted,

@@ -133,6 +133,7 @@ fn of_congestion(congestion: &CongestionConfig, notes: &mut Notes) {
         fast_convergence,
         cwnd_validation,
         avoidance_validation,
+        validation_by_window,
         restart_after_idle: _, // tcp_slow_start_after_idle
         ssthresh_from,
         ssthresh_on_repeated_timeout,
@@ -193,6 +194,10 @@ fn of_congestion(congestion: &CongestionConfig, notes: &mut Notes) {
         };
         notes.unless(*cwnd_validation, key, *avoidance_validation, kernel);
     }
+    let kernel =
+        "what limits the kernel holds for a window of data; slow start grows to twice what was in flight";
+    let unused = !cubic && !cwnd_validation;
+    notes.unless(*validation_by_window || unused, "congestion.validation_by_window", false, kernel);
     let from = match ssthresh_from {
         SsthreshFrom::Cwnd => None,
         SsthreshFrom::FlightSize => Some("flight-size"),

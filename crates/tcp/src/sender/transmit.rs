@@ -101,7 +101,7 @@ impl Sender {
         }
         let want = (self.written.saturating_sub(start)).min(self.smss);
         if room < want && !network_empty {
-            self.cwnd_limited = true;
+            self.meet_cwnd();
             return None;
         }
         let peer_room = (self.una + self.rwnd).saturating_sub(start);
@@ -135,7 +135,7 @@ impl Sender {
         let pipe = self.board.pipe();
         let room = self.window.cwnd.saturating_sub(pipe);
         if room < self.smss && pipe > 0 {
-            self.cwnd_limited = true;
+            self.meet_cwnd();
             return None;
         }
         if let Some(lost) = self.board.next_lost() {
@@ -192,6 +192,14 @@ impl Sender {
         }
     }
 
+    /// cwnd forbids what would be sent else.
+    fn meet_cwnd(&mut self) {
+        self.cwnd_limited = true;
+        if let Some(usage) = &mut self.usage {
+            usage.note(true, self.una, self.max);
+        }
+    }
+
     fn send(&mut self, now: Instant, range: Range<u64>, purpose: Purpose) -> Transmission {
         let len = range.end.min(self.written) - range.start;
         let again = range.start < self.max;
@@ -222,6 +230,10 @@ impl Sender {
         }
         self.last_sent = now;
         self.cwnd_limited = false;
+        if !again && let Some(usage) = &mut self.usage {
+            let in_network = if self.sack_enabled { self.board.pipe() } else { self.max - self.una };
+            usage.note(in_network + self.smss > self.window.cwnd, self.una, self.max);
+        }
         // RFC 6298 §5.1; a recovery that restarts a running timer says so itself.
         if self.persist == Persist::Off && self.rto_due.is_none() {
             self.rto_due = Some(self.rtt.deadline(now));

@@ -64,6 +64,7 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
                 fast_convergence,
                 cwnd_validation: a,
                 avoidance_validation: e,
+                validation_by_window: c,
                 restart_after_idle: b,
                 ssthresh_from,
                 ssthresh_on_repeated_timeout: c,
