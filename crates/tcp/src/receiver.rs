@@ -277,8 +277,10 @@ impl Receiver {
         let taken = self.unread.min(max);
         self.unread -= taken;
         // A window that opened by enough is announced at once (RFC 9293 §3.8.6.2.2): two segments, or half the buffer.
-        // While everything is read as it comes, the edge only ever follows `next`, and this never triggers.
+        // While everything is read as it comes, the edge only ever follows `next`, and this never triggers. Nothing
+        // follows a FIN, so that no window behind one is of use: Linux and FreeBSD announce none either.
         if taken > 0
+            && !self.finished()
             && self.announced.saturating_sub(self.next) < self.config.buffer.0 / 2
             && self.edge().saturating_sub(self.announced) >= (2 * self.mss).min(self.config.buffer.0 / 2)
         {

@@ -73,6 +73,14 @@ fn reading_announces_the_window_once_it_is_worth_it() {
 }
 
 #[test]
+fn after_a_fin_no_window_is_announced() {
+    // A Linux kernel that has had its FIN acknowledged knows the connection no more, and answers with a reset.
+    let mut t = receiver(4000);
+    t.data(1..3001).ignore().fin().expect("ack 3002");
+    t.read(3000).expect_nothing();
+}
+
+#[test]
 fn a_silly_window_is_not_announced() {
     let mut t = receiver(4000);
     for n in 0..4 {
