@@ -354,8 +354,11 @@ impl Scoreboard {
             segment.retransmitted = true;
             segment.copy_in_network = true;
         });
-        let end = self.segments[index].end;
-        self.copies.sent(Sending { at: now, end });
+        let Sent { end, sacked, .. } = self.segments[index];
+        // What is reported has arrived: a copy of it, as a probe may be, tells nothing of time and cannot be lost.
+        if !sacked {
+            self.copies.sent(Sending { at: now, end });
+        }
         if fills_hole {
             self.high_rxt = self.high_rxt.max(end);
         }

@@ -1,6 +1,8 @@
 //! The scoreboard, rule by rule, and against a scan by the letter of RFC 6675.
 
+use super::by_time::ByTime;
 use super::*;
+use farpath_units::Duration;
 use proptest::prelude::*;
 
 const SMSS: u64 = 1000;
@@ -110,4 +112,20 @@ proptest! {
             if let Some(range) = board.next_unsacked() { prop_assert!(range.start >= board.start); }
         }
     }
+}
+
+#[test]
+fn a_copy_of_what_is_reported_is_never_found_lost() {
+    // A tail loss probe that was due before the report came repeats the last segment all the same.
+    let mut board = sent(3);
+    board.keep_times_of_copies();
+    board.sack(segment(2));
+    board.retransmitted(segment(2).start, Instant::from_nanos(1), false);
+    let later = Sending { at: Instant::from_nanos(9), end: segment(3).end };
+    let look =
+        |board: &mut Scoreboard| board.detect_losses_by_time(later, Duration::ZERO, Instant::from_nanos(9));
+    board.acknowledge(segment(1).end);
+    assert_eq!(look(&mut board.clone()), ByTime::default());
+    board.acknowledge(segment(2).end);
+    assert_eq!(look(&mut board), ByTime::default());
 }
