@@ -5,14 +5,19 @@
 //! loop, [`emulate`] asks the running kernel.
 
 mod batch;
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "captures of real packets"))]
 mod capture;
+#[cfg_attr(not(target_os = "linux"), path = "emulate/elsewhere.rs")]
 mod emulate;
 mod path_view;
 mod predict;
 mod record;
+#[cfg(target_os = "linux")]
 mod series;
 mod simulate;
+#[cfg(target_os = "linux")]
 mod tap;
+#[cfg(target_os = "linux")]
 mod watch;
 
 pub use batch::{Job, jobs, run_all, run_all_captured};
@@ -42,9 +47,11 @@ pub enum EngineError {
     #[error(transparent)]
     Host(#[from] farpath_emu::HostError),
     /// The path between hosts cannot be made or kept going.
+    #[cfg(target_os = "linux")]
     #[error(transparent)]
     Emulation(#[from] farpath_emu::EmuError),
     /// A program at one end of a flow cannot begin.
+    #[cfg(target_os = "linux")]
     #[error(transparent)]
     Traffic(#[from] farpath_traffic::PrepareError),
     /// What a kernel counts cannot be read.

@@ -1,7 +1,9 @@
 //! Real sockets: bulk transfers with verified content, and what the kernel says of them.
 //!
 //! Everything acts on the calling thread, in whatever network namespace that thread is in; nothing here knows of
-//! namespaces. Linux only: it is Linux's TCP that is asked.
+//! namespaces. Linux only, and empty elsewhere: it is Linux's TCP that is asked.
+
+#![cfg(target_os = "linux")]
 
 pub mod bulk;
 pub mod counters;

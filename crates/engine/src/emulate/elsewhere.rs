@@ -1,0 +1,23 @@
+//! The `emulate` engine where there is no Linux kernel to ask.
+
+use crate::EngineError;
+use farpath_emu::HostError;
+use farpath_experiment::Point;
+use farpath_run::{Provenance, Run};
+use std::sync::atomic::AtomicBool;
+
+/// It may not.
+///
+/// # Errors
+/// Always.
+pub fn may_emulate() -> Result<(), EngineError> {
+    Err(HostError::NotLinux.into())
+}
+
+/// It cannot.
+///
+/// # Errors
+/// Always.
+pub fn emulate(_: &Point, _: u64, _: Provenance, _: &AtomicBool) -> Result<Option<Run>, EngineError> {
+    Err(HostError::NotLinux.into())
+}
