@@ -10,7 +10,7 @@ mod programs;
 use crate::capture::{Capture, CaptureError};
 use crate::series::Series;
 use crate::tap::Recording;
-use crate::{EngineError, empty_run};
+use crate::{EngineError, MAX_EMULATED_FLOWS, empty_run};
 use farpath_emu::{Clock, EmuError, Emulator, LoopReport, Settings};
 use farpath_experiment::{Point, Scenario, lateness_budget};
 use farpath_path::{Direction, PerDirection};
@@ -23,9 +23,6 @@ use std::io::{BufWriter, Seek};
 use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-
-/// The most flows that one emulation has: each has two programs of its own.
-pub const MAX_EMULATED_FLOWS: usize = 500;
 
 /// Whether this process may emulate, and what helps where it may not. A process without privileges enters a user
 /// namespace of its own for it: call it before any thread is started.

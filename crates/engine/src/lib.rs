@@ -22,13 +22,16 @@ mod watch;
 
 pub use batch::{Job, jobs, run_all, run_all_captured};
 pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
-pub use emulate::{MAX_EMULATED_FLOWS, emulate, emulate_captured, may_emulate};
+pub use emulate::{emulate, emulate_captured, may_emulate};
 pub use path_view::PathView;
 pub use predict::{effective_window, predict};
 pub use simulate::{simulate, simulate_captured, simulate_watched};
 
 use farpath_experiment::{Experiment, Point};
 use farpath_run::{Provenance, Run};
+
+/// The most flows that one emulation has: each has two programs of its own.
+pub const MAX_EMULATED_FLOWS: usize = 500;
 
 /// Why an engine has no answer for a scenario that the experiment's checks let through.
 #[derive(Debug, thiserror::Error)]

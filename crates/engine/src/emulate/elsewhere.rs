@@ -1,9 +1,10 @@
-//! The `emulate` engine where there is no Linux kernel to ask.
+//! The `emulate` engine where there is no Linux kernel to ask: every call says so.
 
 use crate::EngineError;
 use farpath_emu::HostError;
 use farpath_experiment::Point;
 use farpath_run::{Provenance, Run};
+use std::fs::File;
 use std::sync::atomic::AtomicBool;
 
 /// It may not.
@@ -19,5 +20,20 @@ pub fn may_emulate() -> Result<(), EngineError> {
 /// # Errors
 /// Always.
 pub fn emulate(_: &Point, _: u64, _: Provenance, _: &AtomicBool) -> Result<Option<Run>, EngineError> {
+    Err(HostError::NotLinux.into())
+}
+
+/// It cannot.
+///
+/// # Errors
+/// Always.
+pub fn emulate_captured(
+    _: &Point,
+    _: u64,
+    _: Provenance,
+    _: &AtomicBool,
+    _: u32,
+    _: &File,
+) -> Result<Option<Run>, EngineError> {
     Err(HostError::NotLinux.into())
 }
