@@ -146,7 +146,9 @@ pub struct EndReport {
     pub finished_at: Option<Instant>,
     /// Bytes of the file that were read, or handed to the kernel.
     pub bytes: Bytes,
-    /// What the kernel said of the connection at the end, before it was closed. Also where it failed.
+    /// What the kernel said of the connection when it was there: what it had counted of the handshake.
+    pub info_at_connect: Option<TcpInfo>,
+    /// What it said at the end, before the connection was closed. Also where it failed.
     pub info: Option<TcpInfo>,
 }
 
@@ -209,11 +211,6 @@ impl Prepared {
     /// Address of this end.
     pub fn local(&self) -> SocketAddr {
         self.local
-    }
-
-    /// Takes another address for the other end: one that was not known before it was [`Prepared`].
-    pub fn set_peer(&mut self, peer: SocketAddr) {
-        self.end.peer = peer;
     }
 
     /// Runs to the end on the calling thread. Time counts from `epoch`; `stop` is looked at every

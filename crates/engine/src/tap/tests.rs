@@ -6,7 +6,7 @@ use farpath_emu::{Clock, Emulator, Host, HostSettings, LoopReport, Settings};
 use farpath_experiment::Experiment;
 use farpath_path::PerDirection;
 use farpath_run::{SegmentEvent, SeriesRow};
-use farpath_traffic::{BulkEnd, EndReport, Opening, Prepared, Role, SocketOptions};
+use farpath_traffic::{BulkEnd, EndReport, Opening, Prepared, Role, SocketOptions, TcpInfo};
 use farpath_units::Duration;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,8 +38,14 @@ struct Emulated {
 }
 
 /// A transfer from `data`'s near end to its far end; `None` where this machine has no hosts to give.
-fn emulate(data: Direction, opener: Role, v6: bool, sysctls: &[(&str, &str)]) -> Option<Emulated> {
-    let experiment = Experiment::parse(PATH, "test", &[]).expect("sound");
+fn emulate(
+    path: &str,
+    data: Direction,
+    opener: Role,
+    v6: bool,
+    sysctls: &[(&str, &str)],
+) -> Option<Emulated> {
+    let experiment = Experiment::parse(path, "test", &[]).expect("sound");
     let point = &experiment.points()[0];
     let settings = |plain: HostSettings| HostSettings {
         sysctls: sysctls.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
@@ -160,7 +166,7 @@ fn with_sack_the_path_sees_what_the_kernel_counts() {
     for (data, opener, v6) in
         [(Direction::Forward, Role::Sender, false), (Direction::Reverse, Role::Receiver, true)]
     {
-        let Some(run) = emulate(data, opener, v6, &[]) else { return };
+        let Some(run) = emulate(PATH, data, opener, v6, &[]) else { return };
         agrees(&run, opener);
         assert!(run.rows.iter().any(|row| !row.sack.is_empty() && row.timestamps.is_some()));
     }
@@ -175,8 +181,30 @@ fn without_sack_and_timestamps_likewise() {
         ("net.ipv4.tcp_recovery", "0"),
         ("net.ipv4.tcp_early_retrans", "0"),
     ];
-    let Some(run) = emulate(Direction::Forward, Role::Receiver, false, &old) else { return };
+    let Some(run) = emulate(PATH, Direction::Forward, Role::Receiver, false, &old) else { return };
     agrees(&run, Role::Receiver);
     assert!(run.counts.dup_acks > 0, "{:?}", run.counts);
     assert!(run.rows.iter().all(|row| row.sack.is_empty() && row.timestamps.is_none()));
+}
+
+/// Loses the first packet that goes forward: a SYN, or a SYN/ACK.
+const FIRST_LOST: &str = r#"
+title = "test"
+path = [{ element = "delay", delay = "5 ms" }, { element = "listed-loss", packets = { forward = [1], reverse = [] } }]
+[transfer]
+size = "100 kB"
+"#;
+
+#[test]
+fn timeouts_of_the_handshake_are_known_when_the_connection_is_there() {
+    for opener in [Role::Sender, Role::Receiver] {
+        let Some(run) = emulate(FIRST_LOST, Direction::Forward, opener, false, &[]) else { return };
+        let timeouts = |info: Option<TcpInfo>| info.and_then(|info| info.total_rto);
+        let [begun, ended] = [run.sender.info_at_connect, run.sender.info].map(timeouts);
+        assert_eq!(begun, ended, "{opener:?}");
+        // A SYN/ACK's timer and that of the SYN before it expire together; a SYN that comes again is answered at once.
+        let possible = if opener == Role::Sender { 1..=1 } else { 0..=1 };
+        assert!(begun.is_some_and(|begun| possible.contains(&begun)), "{opener:?}: {begun:?}");
+        assert_eq!((run.counts.syns + run.counts.synacks > 2, run.counts.retransmissions), (true, 0));
+    }
 }

@@ -32,6 +32,7 @@ pub fn run(
         sampled,
         next_sample: None,
         connected_at: None,
+        info_at_connect: None,
         first_byte_at: None,
         finished_at: None,
         bytes: 0,
@@ -58,6 +59,7 @@ struct Transfer<'a> {
     sampled: &'a mut dyn FnMut(&Sample),
     next_sample: Option<Instant>,
     connected_at: Option<Instant>,
+    info_at_connect: Option<TcpInfo>,
     first_byte_at: Option<Instant>,
     finished_at: Option<Instant>,
     bytes: u64,
@@ -71,6 +73,7 @@ impl Transfer<'_> {
         }
         let now = self.now();
         self.connected_at = Some(now);
+        self.info_at_connect = TcpInfo::of(self.socket.as_fd()).ok();
         self.next_sample = self.asked.sample_every.map(|_| now);
         let requests = match self.asked.role {
             Role::Receiver => self.asked.opening == Opening::Connect,
@@ -353,6 +356,7 @@ impl Transfer<'_> {
             first_byte_at: self.first_byte_at,
             finished_at: self.finished_at,
             bytes: Bytes(self.bytes),
+            info_at_connect: self.info_at_connect,
             info,
         }
     }
