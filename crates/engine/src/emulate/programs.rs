@@ -178,10 +178,11 @@ impl FlowEnds {
     pub fn enter(&self, row: &mut FlowRow) {
         row.mean_cwnd = self.cwnd.mean();
         let Some(info) = &self.sender.info else { return };
-        // The kernel counts the timeouts of the handshake with them: each sent a SYN or a SYN/ACK again.
-        let handshake =
-            [row.syns, row.synacks].into_iter().flatten().fold(0.0, |sum, n| sum + (n - 1.0).max(0.0));
-        row.timeouts = info.total_rto.map(|timeouts| (f64::from(timeouts) - handshake).max(0.0));
+        // What it had counted when the connection was there are the handshake's. They cannot be told from the SYNs and
+        // SYN/ACKs that were sent: one that comes again is answered again.
+        let handshake = self.sender.info_at_connect.as_ref().unwrap_or(info).total_rto;
+        row.timeouts =
+            info.total_rto.zip(handshake).map(|(all, before)| f64::from(all.saturating_sub(before)));
         row.dsacks = info.dsack_dups.map(f64::from);
         row.final_cwnd = Some(Bytes(u64::from(info.snd_cwnd) * info.snd_mss.0));
         (row.min_rtt, row.srtt, row.rto) = (info.min_rtt, info.srtt, Some(info.rto));
