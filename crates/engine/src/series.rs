@@ -150,6 +150,7 @@ mod tests {
                 deadline: Instant::ZERO + Duration::from_secs(60),
                 sample_every: Some(Duration::from_millis(1)),
                 read_rate: Some(10_000_000),
+                low_water: None,
                 close_within: Duration::from_secs(5),
                 socket: SocketOptions::default(),
             };

@@ -59,6 +59,10 @@ pub struct BulkEnd {
     /// How fast a receiver reads, in bytes per second; `None` reads at once. It takes up to an MSS at a time, which
     /// leaves the buffer when its time is over, as the simulator's receiver does.
     pub read_rate: Option<u64>,
+    /// A receiver that reads at once does so when this much of the file is there, or all that is left (`SO_RCVLOWAT`).
+    /// While a program reads, the kernel gathers the segments that arrive, and acknowledges them once: six and more with
+    /// an ACK, where nothing holds the program back.
+    pub low_water: Option<Bytes>,
     /// How long after the transfer TCP may take to close in good order; then what is left of the connection is reset,
     /// so that no socket without an owner holds its namespace.
     pub close_within: Duration,

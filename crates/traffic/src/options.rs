@@ -130,6 +130,11 @@ fn set_buffer(socket: BorrowedFd<'_>, option: Known, force: c_int, size: Bytes) 
     )))
 }
 
+/// `SO_RCVLOWAT`: a socket counts as readable when so much is there, or the end.
+pub(crate) fn set_low_water(socket: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
+    sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, &int(bytes))
+}
+
 /// An option of the kernel's, and what there is to say where it is refused.
 #[derive(Clone, Copy)]
 struct Known {

@@ -28,6 +28,7 @@ fn end(role: Role, opening: Opening, v6: bool) -> BulkEnd {
         deadline: Instant::from_nanos(60_000_000_000),
         sample_every: None,
         read_rate: None,
+        low_water: None,
         close_within: Duration::from_secs(10),
         socket: SocketOptions::default(),
     }
@@ -54,6 +55,36 @@ fn run_both(listener: BulkEnd, mut connector: BulkEnd) -> (EndReport, EndReport,
         let connected = connector.run(epoch, &stop, &mut |_| {});
         (listens.join().expect("no panic"), connected, ports)
     })
+}
+
+#[test]
+fn a_receiver_with_a_low_water_reads_the_rest_however_little_it_is() {
+    for low_water in [1, 32 << 10, 100 << 20] {
+        // The other end sends all of it and says nothing more.
+        let size = 300_001;
+        let asked = BulkEnd {
+            size: Bytes(size),
+            low_water: Some(Bytes(low_water)),
+            deadline: Instant::from_nanos(20_000_000_000),
+            ..end(Role::Receiver, Opening::Listen, false)
+        };
+        let mut ours = Prepared::new(asked).expect("it can listen");
+        let mut peer = TcpStream::connect(ours.local()).expect("it listens");
+        ours.set_peer(any_port(false));
+        let mut file = vec![0; size as usize];
+        pattern::fill(0, &mut file);
+        thread::scope(|scope| {
+            let runs = scope.spawn(|| run(ours));
+            peer.write_all(&file).expect("it is read");
+            // Until the other end, which has it all, is through.
+            let mut byte = [0];
+            assert_eq!(peer.read(&mut byte).expect("closed in order"), 0);
+            drop(peer);
+            let report = runs.join().expect("no panic");
+            assert!(report.end.is_completed(), "{low_water}: {report:?}");
+            assert_eq!(report.bytes, Bytes(size));
+        });
+    }
 }
 
 /// States of this namespace's sockets between two ports, TIME-WAIT left out: that is what a good close leaves behind.

@@ -79,6 +79,7 @@ impl Programs {
                 deadline: Instant::ZERO + scenario.horizon,
                 sample_every: Some(scenario.emulate.sample),
                 read_rate: hosts.dress[host].read_rate,
+                low_water: hosts.dress[host].receive_low_water,
                 close_within: CLOSE_WITHIN,
                 socket: socket_options(&hosts.dress[host]),
             };

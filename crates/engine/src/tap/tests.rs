@@ -79,6 +79,7 @@ fn emulate(
             deadline: Instant::ZERO + Duration::from_secs(100),
             sample_every: None,
             read_rate: None,
+            low_water: None,
             close_within: Duration::from_secs(5),
             socket: SocketOptions { congestion_control: Some("reno".to_owned()), ..SocketOptions::default() },
         };

@@ -3,6 +3,7 @@
 use super::content::{CHUNK, Source};
 use super::{BulkEnd, End, EndReport, Opening, Prepared, Role, Sample};
 use crate::info::{State, TcpInfo};
+use crate::options;
 use crate::wait::{self, PromptTimers};
 use farpath_tcp::pattern;
 use farpath_units::{Bytes, Duration, Instant, Rate};
@@ -36,6 +37,7 @@ pub fn run(
         first_byte_at: None,
         finished_at: None,
         bytes: 0,
+        reads_late: false,
     };
     let end = match transfer.transfer() {
         Ok(()) => End::Completed,
@@ -63,6 +65,8 @@ struct Transfer<'a> {
     first_byte_at: Option<Instant>,
     finished_at: Option<Instant>,
     bytes: u64,
+    /// What is there is left there until it is as much as was asked for.
+    reads_late: bool,
 }
 
 impl Transfer<'_> {
@@ -199,6 +203,8 @@ impl Transfer<'_> {
         let size = self.asked.size.0;
         let mut pace = Pace::new(self.asked.read_rate, &self.socket, self.now());
         let mut buffer = vec![0; CHUNK];
+        let low_water = self.asked.low_water.filter(|_| self.asked.read_rate.is_none());
+        let mut waits_for = 0;
         loop {
             let room = match &mut pace {
                 Pace::AtOnce => buffer.len(),
@@ -226,6 +232,13 @@ impl Transfer<'_> {
             if self.bytes == size {
                 self.finished_at = Some(now);
                 break;
+            }
+            if let Some(low_water) = low_water
+                && waits_for != low_water.0.min(size - self.bytes)
+            {
+                waits_for = low_water.0.min(size - self.bytes);
+                options::set_low_water(self.socket.as_fd(), waits_for)?;
+                self.reads_late = true;
             }
         }
         // All has been read, whatever becomes of the close.
@@ -266,7 +279,7 @@ impl Transfer<'_> {
             match (&self.socket).read(buffer) {
                 Ok(bytes) => return Ok(bytes),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.wait(PollFlags::IN, None)?;
+                    while self.wait(PollFlags::IN, None)?.is_empty() && self.reads_late {}
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(self.failed(Stage::Established, error)),
