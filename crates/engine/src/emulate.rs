@@ -5,6 +5,7 @@
 
 mod grade;
 mod hosts;
+mod memory;
 mod programs;
 
 use crate::capture::{Capture, CaptureError};
@@ -67,6 +68,7 @@ fn until_in_time(
     if flows > MAX_EMULATED_FLOWS {
         return Err(EngineError::TooManyFlows(flows));
     }
+    memory::check(&point.scenario)?;
     let options = &point.scenario.emulate;
     let mut attempts = 0;
     loop {

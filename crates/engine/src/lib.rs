@@ -63,6 +63,17 @@ pub enum EngineError {
     /// More programs than a machine runs side by side.
     #[error("{0} flows; an emulation has {MAX_EMULATED_FLOWS} at most, as each has two programs of its own")]
     TooManyFlows(usize),
+    /// More than a machine shall hold.
+    #[error(
+        "the path could come to hold {needed} of packets; emulate.memory: expected at least that, found {memory}: allow \
+         more, or lower the rate, the delay or the window"
+    )]
+    Memory {
+        /// At the most.
+        needed: farpath_units::Bytes,
+        /// Allowed.
+        memory: farpath_units::Bytes,
+    },
     /// A host that would have to be two.
     #[error(
         "data goes both ways, and `sender` and `receiver` differ: a host of an emulation has one stack; give both the same"
