@@ -41,6 +41,11 @@ impl Capture {
         of.map(|(_, _, bytes)| wire::decode(bytes).expect("only TCP is on this path").segment).collect()
     }
 
+    /// One capture behind the other, for one look at both.
+    pub fn append(&mut self, mut other: Capture) {
+        self.packets.append(&mut other.packets);
+    }
+
     /// tshark finds nothing but whole TCP packets with right checksums.
     #[track_caller]
     pub fn assert_sound(&self, name: &str) {

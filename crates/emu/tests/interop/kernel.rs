@@ -272,6 +272,14 @@ impl Outcome {
     /// Neither end, nor the loop, nor tshark found anything wrong with a packet.
     #[track_caller]
     pub fn assert_sound(&self, name: &str) {
+        self.assert_nothing_refused();
+        self.capture.assert_sound(name);
+    }
+
+    /// Neither end, nor the loop, found anything wrong with a packet. The capture is left for tshark to judge: a run of it
+    /// takes longer than most of ours.
+    #[track_caller]
+    pub fn assert_nothing_refused(&self) {
         let seen = self.ours.seen();
         assert_eq!((seen.malformed, seen.strays), (0, 0));
         let report = &self.report;
@@ -289,12 +297,22 @@ impl Outcome {
         ] {
             assert_eq!(self.counter(wrong), 0, "{wrong}");
         }
-        self.capture.assert_sound(name);
     }
 
     /// On a path that drops and reorders nothing the kernel has nothing to complain of, and neither have we.
     #[track_caller]
     pub fn assert_undisturbed(&self) {
+        // The kernel repeats the last segment after two round trips of 4 ms: a loop that is as late as that causes
+        // retransmissions itself, and says nothing of either end.
+        const IN_TIME: Duration = Duration::from_millis(5);
+        let lateness = &self.report.lateness;
+        let latest = lateness.forward.max().max(lateness.reverse.max());
+        if latest > IN_TIME {
+            let what = "whether either end retransmitted or refused without a cause";
+            let _ =
+                writeln!(io::stderr(), "SKIPPED: {what}: the loop was late by {latest}, more than {IN_TIME}");
+            return;
+        }
         for disturbed in [
             "Tcp.RetransSegs",
             "Tcp.AttemptFails",
