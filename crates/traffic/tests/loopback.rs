@@ -68,9 +68,8 @@ fn a_receiver_with_a_low_water_reads_the_rest_however_little_it_is() {
             deadline: Instant::from_nanos(20_000_000_000),
             ..end(Role::Receiver, Opening::Listen, false)
         };
-        let mut ours = Prepared::new(asked).expect("it can listen");
+        let ours = Prepared::new(asked).expect("it can listen");
         let mut peer = TcpStream::connect(ours.local()).expect("it listens");
-        ours.set_peer(any_port(false));
         let mut file = vec![0; size as usize];
         pattern::fill(0, &mut file);
         thread::scope(|scope| {
