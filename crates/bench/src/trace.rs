@@ -91,7 +91,7 @@ impl Trace {
     }
 
     /// From the segments of a run of ours with one flow.
-    pub fn from_rows(rows: &[SegmentRow]) -> Trace {
+    pub fn from_rows(rows: impl IntoIterator<Item = SegmentRow>) -> Trace {
         const SYN: u8 = 2;
         const ACK: u8 = 16;
         // Initial sequence numbers, of the data sender and of the receiver.

@@ -9,7 +9,7 @@ use farpath_experiment::{Experiment, Point};
 use farpath_report::agreement::agreements;
 use farpath_report::html::{self, ReportFile, Traces};
 use farpath_report::terminal::{agreement_text, flows_table};
-use farpath_run::{Asked, Engine, PointSummary, REPORT, ResultsDir, Run, write_flow_lines};
+use farpath_run::{Asked, Engine, PointSummary, REPORT, ResultsDir, Run, Trace, write_flow_lines};
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashSet};
 use std::io::Write;
@@ -83,8 +83,8 @@ fn answers(args: &RunArgs) -> Result<(Experiment, Asked, Vec<Run>, Ending), CliE
         }
         traces.add(&run);
         // Traces are in the files; a sweep's would not fit into memory.
-        run.series = Vec::new();
-        run.segments = Vec::new();
+        run.series = Trace::default();
+        run.segments = Trace::default();
         runs.push(run);
         bar.inc(1);
         Ok(())

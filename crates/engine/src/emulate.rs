@@ -91,7 +91,7 @@ fn until_in_time(
 
 /// Takes back what a run says: the machine did not keep up, and the numbers are the machine's.
 fn withdraw(run: &mut Run, scenario: &Scenario) {
-    (run.series, run.segments) = (Vec::new(), Vec::new());
+    (run.series, run.segments) = Default::default();
     let flows = scenario.flows.iter().zip(&run.flows);
     run.flows = flows
         .map(|(spec, row)| FlowRow {
@@ -162,7 +162,7 @@ fn once(
     let queues;
     (run.segments, queues) = recording.finish()?;
     if scenario.output.series {
-        run.series = Series::merged(ends.into_iter().flat_map(|ends| ends.series).chain(queues));
+        run.series = Series::merged(ends.into_iter().flat_map(|ends| ends.series).chain(queues)).into();
     }
     Ok(run)
 }

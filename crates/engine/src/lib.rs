@@ -28,7 +28,7 @@ pub use predict::{effective_window, predict};
 pub use simulate::{simulate, simulate_captured, simulate_watched};
 
 use farpath_experiment::{Experiment, Point};
-use farpath_run::{Provenance, Run};
+use farpath_run::{Provenance, Run, Trace};
 
 /// The most flows that one emulation has: each has two programs of its own.
 pub const MAX_EMULATED_FLOWS: usize = 500;
@@ -106,8 +106,8 @@ fn empty_run(engine: farpath_run::Engine, point: &Point, seed: Option<u64>, prov
         engine,
         seed,
         flows: Vec::new(),
-        series: Vec::new(),
-        segments: Vec::new(),
+        series: Trace::default(),
+        segments: Trace::default(),
         provenance,
         grade: None,
     }

@@ -2,9 +2,10 @@
 
 use farpath_experiment::Output;
 use farpath_path::Direction;
-use farpath_run::{Metric, SegmentEvent, SegmentRow, SeriesRow};
+use farpath_run::{Metric, SegmentEvent, SegmentRow, SeriesRow, Trace};
 use farpath_sim::{FlowView, Observer, Packet, PacketEvent};
 use farpath_units::{Bytes, Duration, Instant};
+use std::collections::BTreeMap;
 
 /// The metrics of a series, in the order in which they are looked at.
 const METRICS: [Metric; 11] = [
@@ -31,20 +32,47 @@ pub(crate) struct Recorder {
     output: Output,
     /// Per flow: the values last written, in the order of [`METRICS`], and the number of RTT samples.
     last: Vec<([Option<u64>; METRICS.len()], u64)>,
-    series: Vec<SeriesRow>,
-    segments: Vec<SegmentRow>,
+    series: Trace<SeriesRow>,
+    segments: Trace<SegmentRow>,
+    /// Drops further down the path, which are told when the packet is sent: by time, and by how many were told before.
+    drops: BTreeMap<(Instant, u64), SegmentRow>,
+    drops_told: u64,
+    /// The time of the last row, and whether one before it was of a later time: what happens in real time may be told
+    /// late.
+    latest: Instant,
+    disorder: bool,
 }
 
 impl Recorder {
     pub fn new(flows: usize, output: Output) -> Recorder {
         let last = vec![([None; METRICS.len()], 0); flows];
-        Recorder { output, last, series: Vec::new(), segments: Vec::new() }
+        Recorder {
+            output,
+            last,
+            series: Trace::default(),
+            segments: Trace::default(),
+            drops: BTreeMap::new(),
+            drops_told: 0,
+            latest: Instant::ZERO,
+            disorder: false,
+        }
     }
 
-    pub fn into_rows(mut self) -> (Vec<SeriesRow>, Vec<SegmentRow>) {
-        // A drop further down the path is known when the packet is offered: put in its place in time.
-        self.segments.sort_by_key(|row| row.time);
+    pub fn into_traces(mut self) -> (Trace<SeriesRow>, Trace<SegmentRow>) {
+        self.segments.extend(self.drops.into_values());
+        if self.disorder {
+            let mut rows = self.segments.to_vec();
+            rows.sort_by_key(|row| row.time);
+            self.segments = rows.into();
+        }
         (self.series, self.segments)
+    }
+
+    /// Puts the drops that have happened by `now` in their place in time.
+    fn take_drops(&mut self, now: Instant) {
+        while let Some(drop) = self.drops.first_entry().filter(|drop| drop.key().0 <= now) {
+            self.segments.push(drop.remove());
+        }
     }
 }
 
@@ -67,7 +95,7 @@ impl Recorder {
             PacketEvent::Received => (SegmentEvent::Received, None),
             PacketEvent::Dropped(cause) => (SegmentEvent::Dropped, Some(cause.name().into())),
         };
-        self.segments.push(SegmentRow {
+        let row = || SegmentRow {
             time: now,
             flow: packet.flow,
             event,
@@ -83,7 +111,16 @@ impl Recorder {
             sack: segment.sack.as_slice().iter().map(|block| (block.start.0, block.end.0)).collect(),
             timestamps: segment.timestamps.map(|t| (t.value, t.echo)),
             retransmission: packet.retransmission,
-        });
+        };
+        if event == SegmentEvent::Dropped {
+            self.drops.insert((now, self.drops_told), row());
+            self.drops_told += 1;
+        } else {
+            self.take_drops(now);
+            self.disorder |= now < self.latest;
+            self.latest = now;
+            self.segments.push(row());
+        }
     }
 }
 

@@ -44,7 +44,7 @@ pub fn simulate_watched(
     let results = if scenario.output.series || scenario.output.segments {
         let mut both = Both(Recorder::new(setup.flows.len(), scenario.output), watcher);
         let results = farpath_sim::simulate(&setup, &mut both)?;
-        (run.series, run.segments) = both.0.into_rows();
+        (run.series, run.segments) = both.0.into_traces();
         results
     } else {
         farpath_sim::simulate(&setup, watcher)?

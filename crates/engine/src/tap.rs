@@ -7,7 +7,7 @@ use crate::watch::{Counts, FlowPorts, Seen, Watch};
 use farpath_emu::{PacketEvent, Queues, Tap, WirePacket};
 use farpath_experiment::Output;
 use farpath_path::Direction;
-use farpath_run::{Metric, SegmentRow};
+use farpath_run::{Metric, SegmentRow, Trace};
 use farpath_sim::End;
 use farpath_units::{Bytes, Instant};
 use std::io::Write;
@@ -44,11 +44,11 @@ impl<W: Write> Recording<W> {
     ///
     /// # Errors
     /// When the capture could not be written.
-    pub fn finish(self) -> Result<(Vec<SegmentRow>, Vec<Series>), CaptureError> {
+    pub fn finish(self) -> Result<(Trace<SegmentRow>, Vec<Series>), CaptureError> {
         if let Some(capture) = self.capture {
             capture.finish()?;
         }
-        let (_, segments) = self.recorder.into_rows();
+        let (_, segments) = self.recorder.into_traces();
         Ok((segments, self.queues.into_iter().map(|(_, series)| series).collect()))
     }
 }

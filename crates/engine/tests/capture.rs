@@ -162,7 +162,7 @@ fn every_segment_is_at_its_interface_as_the_table_has_it() {
     assert!(seen.windows(2).all(|pair| pair[0].time_ns <= pair[1].time_ns), "in the order of time");
     assert_eq!(seen.len(), run.segments.len());
     let mut isn = HashMap::new();
-    let mut expected: Vec<&SegmentRow> = run.segments.iter().collect();
+    let mut expected = run.segments.to_vec();
     let (mut drops, mut marks) = (0, 0);
     for packet in &seen {
         assert_eq!(packet.kept.len(), packet.original as usize);

@@ -39,7 +39,7 @@ fn a_series_has_a_row_for_every_change_and_no_other() {
     let run = run(NOISY, 1);
     let mut last: BTreeMap<Metric, (u64, u64)> = BTreeMap::new();
     let mut previous = 0;
-    for row in &run.series {
+    for row in run.series.iter() {
         let now = row.time.as_nanos();
         assert!(now >= previous, "{row:?} after {previous}");
         previous = now;
@@ -59,7 +59,7 @@ fn a_series_has_a_row_for_every_change_and_no_other() {
 #[test]
 fn the_queue_is_the_longest_in_the_data_direction() {
     let run = run(NOISY, 1);
-    let queue = |row: &&farpath_run::SeriesRow| row.metric == Metric::Queue;
+    let queue = |row: &farpath_run::SeriesRow| row.metric == Metric::Queue;
     let longest = run.series.iter().filter(queue).map(|row| row.value).max();
     assert_eq!(longest, Some(8 * 1500), "eight full packets");
 }
@@ -67,7 +67,7 @@ fn the_queue_is_the_longest_in_the_data_direction() {
 #[test]
 fn every_segment_has_its_rows_in_the_order_of_time() {
     let run = run(NOISY, 1);
-    assert!(run.segments.windows(2).all(|pair| pair[0].time <= pair[1].time));
+    assert!(run.segments.to_vec().windows(2).all(|pair| pair[0].time <= pair[1].time));
     let of = |event| run.segments.iter().filter(move |row| row.event == event);
     let flow = &run.flows[0];
     let data = of(SegmentEvent::Sent).filter(|row| row.len > 0).count();

@@ -164,8 +164,8 @@ mod tests {
             engine,
             seed: Some(seed),
             flows: vec![flow],
-            series: Vec::new(),
-            segments: Vec::new(),
+            series: Default::default(),
+            segments: Default::default(),
             provenance: Provenance::default(),
             grade: None,
         }

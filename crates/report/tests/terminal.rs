@@ -1,7 +1,7 @@
 //! Terminal tables, as they are printed.
 
 use farpath_report::terminal::{Caveat, ComparisonRow, ComparisonTable, Published, flows_table};
-use farpath_run::{Engine, FlowRow, Outcome, PointSummary, Provenance, Run};
+use farpath_run::{Engine, FlowRow, Outcome, PointSummary, Run};
 use farpath_units::{Bytes, Duration};
 
 fn flow(time_s: Option<f64>, retransmissions: Option<f64>, timeouts: Option<f64>) -> FlowRow {
@@ -21,7 +21,7 @@ fn flow(time_s: Option<f64>, retransmissions: Option<f64>, timeouts: Option<f64>
 }
 
 fn run(point: u64, engine: Engine, seed: Option<u64>, flow: FlowRow) -> Run {
-    let (series, segments, provenance) = (Vec::new(), Vec::new(), Provenance::default());
+    let (series, segments, provenance) = Default::default();
     Run { point, engine, seed, flows: vec![flow], series, segments, provenance, grade: None }
 }
 

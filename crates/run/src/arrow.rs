@@ -1,6 +1,6 @@
 //! Tables in memory: Arrow record batches from runs, and rows back from batches.
 
-use crate::columns::{Cells, Column, KEY, LATER, Row};
+use crate::columns::{Cells, Column, KEY, LATER, Nullable, Row, gathered};
 use crate::{FlowRow, Provenance, Run, RunKey, SegmentRow, SeriesRow};
 use arrow_array::builder::{
     ArrayBuilder, ListBuilder, StringBuilder, StructBuilder, UInt32Builder, UInt64Builder,
@@ -10,7 +10,6 @@ use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use std::collections::HashMap;
-use std::iter;
 use std::sync::Arc;
 
 /// One of the tables of a run. Every row of every table begins with `point`, `engine` and `seed`.
@@ -71,10 +70,10 @@ impl Table {
     /// Its rows from a run, in batches that fit into a processor's cache.
     pub fn batches(self, run: &Run) -> Box<dyn Iterator<Item = RecordBatch> + '_> {
         match self {
-            Table::Flows => Box::new(batches_of::<FlowRow>(run)),
-            Table::Series => Box::new(batches_of::<SeriesRow>(run)),
-            Table::Segments => Box::new(batches_of::<SegmentRow>(run)),
-            Table::Provenance => Box::new(batches_of::<Provenance>(run)),
+            Table::Flows => Box::new(batches_of(run.key(), run.flows.iter().cloned())),
+            Table::Series => Box::new(batches_of(run.key(), run.series.iter())),
+            Table::Segments => Box::new(batches_of(run.key(), run.segments.iter())),
+            Table::Provenance => Box::new(batches_of(run.key(), std::iter::once(run.provenance.clone()))),
         }
     }
 }
@@ -89,16 +88,18 @@ fn infos<R: Row>() -> Vec<ColumnInfo> {
     KEY.iter().map(info).chain(R::COLUMNS.iter().map(info)).collect()
 }
 
-fn batches_of<R: Row>(run: &Run) -> impl Iterator<Item = RecordBatch> {
-    let (rows, key, schema) = (R::rows(run), run.key(), schema::<R>());
-    // The run is the same in every row: these are made once.
-    let longest = rows.len().min(BATCH);
-    let keys: Vec<ArrayRef> = KEY.iter().map(|column| array(column, iter::repeat_n(&key, longest))).collect();
-    rows.chunks(BATCH).map(move |rows| {
-        let keys = keys.iter().map(|key| key.slice(0, rows.len()));
-        let cells = R::COLUMNS.iter().map(|column| array(column, rows.iter()));
-        RecordBatch::try_new(schema.clone(), keys.chain(cells).collect())
-            .expect("schema and arrays come from the same columns")
+fn batches_of<R: Row>(key: RunKey, mut rows: impl Iterator<Item = R>) -> impl Iterator<Item = RecordBatch> {
+    let schema = schema::<R>();
+    std::iter::from_fn(move || {
+        let rows: Vec<R> = rows.by_ref().take(BATCH).collect();
+        let keys = vec![key; rows.len()];
+        let keys = KEY.iter().map(|column| array(column, &keys));
+        let cells = R::COLUMNS.iter().map(|column| array(column, &rows));
+        let batch = || {
+            RecordBatch::try_new(schema.clone(), keys.chain(cells).collect())
+                .expect("schema and arrays come from the same columns")
+        };
+        (!rows.is_empty()).then(batch)
     })
 }
 
@@ -113,7 +114,7 @@ fn field<R>(column: &Column<R>) -> Field {
         Cells::MaybeU64(..) => (DataType::UInt64, true),
         Cells::MaybeF64(..) => (DataType::Float64, true),
         Cells::Bool(..) => (DataType::Boolean, false),
-        Cells::Text(..) => (DataType::Utf8, false),
+        Cells::Word(..) | Cells::Text(..) => (DataType::Utf8, false),
         Cells::MaybeText(..) => (DataType::Utf8, true),
         Cells::Texts(..) => (list_of(DataType::Utf8), false),
         Cells::Causes(..) => (list_of(DataType::Struct(cause_fields())), false),
@@ -144,14 +145,24 @@ fn range_fields() -> Fields {
     ])
 }
 
-fn array<'a, R: 'static>(column: &Column<R>, rows: impl Iterator<Item = &'a R>) -> ArrayRef {
+fn array<R>(column: &Column<R>, rows: &[R]) -> ArrayRef {
     match column.cells {
-        Cells::U64(get, _) => Arc::new(UInt64Array::from_iter_values(rows.map(get))),
-        Cells::MaybeU64(get, _) => Arc::new(UInt64Array::from_iter(rows.map(get))),
-        Cells::MaybeF64(get, _) => Arc::new(Float64Array::from_iter(rows.map(get))),
-        Cells::Bool(get, _) => Arc::new(BooleanArray::from_iter(rows.map(|row| Some(get(row))))),
-        Cells::Text(get, _) => Arc::new(StringArray::from_iter_values(rows.map(get))),
-        Cells::MaybeText(get, _) => Arc::new(StringArray::from_iter(rows.map(get))),
+        Cells::U64(get, _) => Arc::new(UInt64Array::from(gathered(|cells: &mut Vec<u64>| get(rows, cells)))),
+        Cells::MaybeU64(get, _) => {
+            let cells = gathered(|cells: &mut Nullable| get(rows, cells));
+            Arc::new(UInt64Array::from_iter(cells.iter()))
+        }
+        Cells::MaybeF64(get, _) => Arc::new(Float64Array::from_iter(rows.iter().map(get))),
+        Cells::Bool(get, _) => {
+            let cells = gathered(|cells: &mut Vec<u8>| get(rows, cells));
+            Arc::new(BooleanArray::from_iter(cells.into_iter().map(|cell| Some(cell == 1))))
+        }
+        Cells::Word(words, get, _) => {
+            let cells = gathered(|cells: &mut Vec<u8>| get(rows, cells));
+            Arc::new(StringArray::from_iter_values(cells.into_iter().map(|cell| words[usize::from(cell)])))
+        }
+        Cells::Text(get, _) => Arc::new(StringArray::from_iter_values(rows.iter().map(get))),
+        Cells::MaybeText(get, _) => Arc::new(StringArray::from_iter(rows.iter().map(get))),
         Cells::Texts(get, _) => {
             let item = Field::new("item", DataType::Utf8, false);
             let mut lists = ListBuilder::new(StringBuilder::new()).with_field(item);
@@ -164,7 +175,7 @@ fn array<'a, R: 'static>(column: &Column<R>, rows: impl Iterator<Item = &'a R>) 
         Cells::Causes(get, _) => {
             let children: [Box<dyn ArrayBuilder>; 2] =
                 [Box::new(StringBuilder::new()), Box::new(UInt64Builder::new())];
-            struct_lists(cause_fields(), children, rows.map(get), |entry, (cause, packets)| {
+            struct_lists(cause_fields(), children, rows.iter().map(get), |entry, (cause, packets)| {
                 child::<StringBuilder>(entry, 0).append_value(cause);
                 child::<UInt64Builder>(entry, 1).append_value(*packets);
             })
@@ -172,7 +183,7 @@ fn array<'a, R: 'static>(column: &Column<R>, rows: impl Iterator<Item = &'a R>) 
         Cells::Ranges(get, _) => {
             let children: [Box<dyn ArrayBuilder>; 2] =
                 [Box::new(UInt32Builder::new()), Box::new(UInt32Builder::new())];
-            struct_lists(range_fields(), children, rows.map(get), |entry, (start, end)| {
+            struct_lists(range_fields(), children, rows.iter().map(get), |entry, (start, end)| {
                 child::<UInt32Builder>(entry, 0).append_value(*start);
                 child::<UInt32Builder>(entry, 1).append_value(*end);
             })
@@ -256,7 +267,7 @@ fn put<R>(column: &Column<R>, array: &ArrayRef, i: usize, row: &mut R) -> Result
         }
         Cells::MaybeF64(_, set) => set(row, array.as_primitive::<Float64Type>().value(i)),
         Cells::Bool(_, set) => set(row, array.as_boolean().value(i)),
-        Cells::Text(_, set) => {
+        Cells::Word(_, _, set) | Cells::Text(_, set) => {
             let text = array.as_string::<i32>().value(i);
             set(row, text).ok_or_else(|| format!("`{text}` is not a word that it knows"))?;
         }

@@ -3,12 +3,12 @@
 //! Arrow batches, Parquet files and JSON lines are all made from these lists, so that a column has one name
 //! everywhere.
 
-use crate::{Engine, Metric, Provenance, Run, RunKey, SeriesRow};
+use crate::{Engine, Metric, Provenance, RunKey, SeriesRow};
 use farpath_units::Instant;
 use std::borrow::Cow;
 
 /// One column of a table whose rows are `R`.
-pub(crate) struct Column<R> {
+pub struct Column<R: 'static> {
     pub name: &'static str,
     /// `ns`, `B`, `bit/s`; empty for counts, ratios and text.
     pub unit: &'static str,
@@ -19,13 +19,18 @@ pub(crate) struct Column<R> {
 /// A cause, and how many packets it dropped.
 type CauseCount = (Cow<'static, str>, u64);
 
-/// How the cells of a column are read from a row and put back. Putting back gives `None` where the row cannot
+/// How the cells of a column are read from rows and put back. Putting back gives `None` where the row cannot
 /// hold the value.
-pub(crate) enum Cells<R> {
-    U64(fn(&R) -> u64, fn(&mut R, u64) -> Option<()>),
-    MaybeU64(fn(&R) -> Option<u64>, fn(&mut R, u64) -> Option<()>),
+///
+/// Kinds that a trace has in every row are read from many rows at a time: a call for each cell would cost more than
+/// what it does.
+pub enum Cells<R: 'static> {
+    U64(fn(&[R], &mut Vec<u64>), fn(&mut R, u64) -> Option<()>),
+    MaybeU64(fn(&[R], &mut Nullable), fn(&mut R, u64) -> Option<()>),
     MaybeF64(fn(&R) -> Option<f64>, fn(&mut R, f64)),
-    Bool(fn(&R) -> bool, fn(&mut R, bool)),
+    Bool(fn(&[R], &mut Vec<u8>), fn(&mut R, bool)),
+    /// A word of a fixed list, by its place there.
+    Word(&'static [&'static str], fn(&[R], &mut Vec<u8>), fn(&mut R, &str) -> Option<()>),
     Text(fn(&R) -> &str, fn(&mut R, &str) -> Option<()>),
     MaybeText(fn(&R) -> Option<&str>, fn(&mut R, &str)),
     Texts(fn(&R) -> &[String], fn(&mut R, &str)),
@@ -35,20 +40,58 @@ pub(crate) enum Cells<R> {
     Ranges(fn(&R) -> &[(u32, u32)], fn(&mut R, u32, u32)),
 }
 
+/// Numbers of which some are not known.
+#[derive(Debug, Clone, Default)]
+pub struct Nullable {
+    /// 1 where there is a number.
+    pub present: Vec<u8>,
+    /// Those that there are.
+    pub values: Vec<u64>,
+}
+
+impl Nullable {
+    /// The numbers, in their places.
+    pub fn iter(&self) -> impl Iterator<Item = Option<u64>> + '_ {
+        let mut values = self.values.iter();
+        self.present.iter().map(move |&present| if present == 1 { values.next().copied() } else { None })
+    }
+}
+
+impl Extend<Option<u64>> for Nullable {
+    fn extend<T: IntoIterator<Item = Option<u64>>>(&mut self, cells: T) {
+        for cell in cells {
+            self.present.push(cell.is_some().into());
+            self.values.extend(cell);
+        }
+    }
+}
+
+/// The cells of some rows, by themselves.
+pub(crate) fn gathered<C: Default>(gather: impl FnOnce(&mut C)) -> C {
+    let mut cells = C::default();
+    gather(&mut cells);
+    cells
+}
+
 /// Columns that came after the first release of a format version. Files written before do not have them; what they
 /// would say is unknown, so that each of them can be null.
 pub(crate) const LATER: &[&str] = &["ecn", "ecn_marks", "ecn_responses", "loss_probes", "undos", "dsacks"];
 
 /// A row that a table is made of.
-pub(crate) trait Row: Sized + 'static {
+pub trait Row: Clone + 'static {
     const COLUMNS: &'static [Column<Self>];
     /// A row to put cells into.
     fn blank() -> Self;
-    /// The rows of this kind in a run.
-    fn rows(run: &Run) -> &[Self];
 }
 
-const fn column<R>(
+/// Reads a cell from each of many rows.
+macro_rules! each {
+    (|$row:ident| $cell:expr) => {
+        |rows, cells| cells.extend(rows.iter().map(|$row| $cell))
+    };
+}
+
+const fn column<R: 'static>(
     name: &'static str,
     unit: &'static str,
     about: &'static str,
@@ -76,13 +119,10 @@ macro_rules! duration_or_not {
             $name,
             "ns",
             $about,
-            Cells::MaybeU64(
-                |row| row.$field.map(Duration::as_nanos),
-                |row, ns| {
-                    row.$field = Some(Duration::from_nanos(ns));
-                    Some(())
-                },
-            ),
+            Cells::MaybeU64(each!(|row| row.$field.map(Duration::as_nanos)), |row, ns| {
+                row.$field = Some(Duration::from_nanos(ns));
+                Some(())
+            }),
         )
     };
 }
@@ -94,16 +134,19 @@ macro_rules! small {
             stringify!($field),
             $unit,
             $about,
-            Cells::U64(
-                |row| row.$field.into(),
-                |row, value| {
-                    row.$field = value.try_into().ok()?;
-                    Some(())
-                },
-            ),
+            Cells::U64(each!(|row| u64::from(row.$field)), |row, value| {
+                row.$field = value.try_into().ok()?;
+                Some(())
+            }),
         )
     };
 }
+
+/// The ways over the path.
+const DIRECTIONS: &[&str] = &["forward", "reverse"];
+
+/// The units of series.
+const UNITS: [&str; 2] = ["B", "ns"];
 
 /// The way over the path, `forward` or `reverse`.
 macro_rules! direction {
@@ -112,13 +155,10 @@ macro_rules! direction {
             "direction",
             "",
             $about,
-            Cells::Text(
-                |row| row.direction,
-                |row, name| {
-                    row.direction = ["forward", "reverse"].into_iter().find(|known| *known == name)?;
-                    Some(())
-                },
-            ),
+            Cells::Word(DIRECTIONS, each!(|row| u8::from(row.direction == DIRECTIONS[1])), |row, name| {
+                row.direction = DIRECTIONS.iter().find(|known| **known == name)?;
+                Some(())
+            }),
         )
     };
 }
@@ -130,13 +170,10 @@ macro_rules! time {
             $name,
             "ns",
             $about,
-            Cells::U64(
-                |row| row.$field.as_nanos(),
-                |row, ns| {
-                    row.$field = Instant::from_nanos(ns);
-                    Some(())
-                },
-            ),
+            Cells::U64(each!(|row| row.$field.as_nanos()), |row, ns| {
+                row.$field = Instant::from_nanos(ns);
+                Some(())
+            }),
         )
     };
 }
@@ -148,13 +185,10 @@ macro_rules! bytes {
             stringify!($field),
             "B",
             $about,
-            Cells::U64(
-                |row| row.$field.0,
-                |row, bytes| {
-                    row.$field = Bytes(bytes);
-                    Some(())
-                },
-            ),
+            Cells::U64(each!(|row| row.$field.0), |row, bytes| {
+                row.$field = Bytes(bytes);
+                Some(())
+            }),
         )
     };
 }
@@ -166,13 +200,10 @@ macro_rules! word {
             stringify!($field),
             "",
             $about,
-            Cells::Text(
-                |row| row.$field.name(),
-                |row, name| {
-                    row.$field = $kind::from_name(name)?;
-                    Some(())
-                },
-            ),
+            Cells::Word(&$kind::NAMES, each!(|row| row.$field as u8), |row, name| {
+                row.$field = $kind::from_name(name)?;
+                Some(())
+            }),
         )
     };
 }
@@ -218,19 +249,24 @@ pub(crate) const KEY: &[Column<RunKey>] = &[
         "seed",
         "",
         "seed of the random elements; null for a prediction",
-        Cells::MaybeU64(
-            |key| key.seed,
-            |key, seed| {
-                key.seed = Some(seed);
-                Some(())
-            },
-        ),
+        Cells::MaybeU64(each!(|key| key.seed), |key, seed| {
+            key.seed = Some(seed);
+            Some(())
+        }),
     ),
 ];
 
 impl RunKey {
     /// A key to put cells into.
     pub(crate) const BLANK: RunKey = RunKey { point: 0, engine: Engine::Predict, seed: None };
+}
+
+impl Row for RunKey {
+    const COLUMNS: &'static [Column<RunKey>] = KEY;
+
+    fn blank() -> RunKey {
+        RunKey::BLANK
+    }
 }
 
 impl Row for SeriesRow {
@@ -242,17 +278,13 @@ impl Row for SeriesRow {
             "unit",
             "",
             "unit of the value: B or ns",
-            Cells::Text(|row| row.metric.unit(), |_, _| Some(())),
+            Cells::Word(&UNITS, each!(|row| u8::from(row.metric.unit() == UNITS[1])), |_, _| Some(())),
         ),
         small!(value, "", "the new value, in the unit that the row names"),
     ];
 
     fn blank() -> SeriesRow {
         SeriesRow { time: Instant::ZERO, flow: 0, metric: Metric::Cwnd, value: 0 }
-    }
-
-    fn rows(run: &Run) -> &[SeriesRow] {
-        &run.series
     }
 }
 
@@ -268,9 +300,5 @@ impl Row for Provenance {
 
     fn blank() -> Provenance {
         Provenance::default()
-    }
-
-    fn rows(run: &Run) -> &[Provenance] {
-        std::slice::from_ref(&run.provenance)
     }
 }

@@ -1,6 +1,6 @@
 //! JSON lines: one object a line, keys in the order and by the names of the columns, `null` for what is not known.
 
-use crate::columns::{Cells, Column, KEY, Row};
+use crate::columns::{Cells, Column, KEY, Nullable, Row, gathered};
 use crate::{Run, RunKey};
 use serde_json::{Map, Value};
 use std::io::{self, Write};
@@ -19,11 +19,17 @@ fn object<R: Row>(key: &RunKey, row: &R) -> Value {
 }
 
 fn entry<R>(column: &Column<R>, row: &R) -> (String, Value) {
+    let rows = std::slice::from_ref(row);
     let value = match column.cells {
-        Cells::U64(get, _) => get(row).into(),
-        Cells::MaybeU64(get, _) => get(row).into(),
+        Cells::U64(get, _) => gathered(|cells: &mut Vec<u64>| get(rows, cells))[0].into(),
+        Cells::MaybeU64(get, _) => {
+            gathered(|cells: &mut Nullable| get(rows, cells)).iter().next().flatten().into()
+        }
         Cells::MaybeF64(get, _) => get(row).into(),
-        Cells::Bool(get, _) => get(row).into(),
+        Cells::Bool(get, _) => (gathered(|cells: &mut Vec<u8>| get(rows, cells))[0] == 1).into(),
+        Cells::Word(words, get, _) => {
+            words[usize::from(gathered(|cells: &mut Vec<u8>| get(rows, cells))[0])].into()
+        }
         Cells::Text(get, _) => get(row).into(),
         Cells::MaybeText(get, _) => get(row).into(),
         Cells::Texts(get, _) => get(row).into(),

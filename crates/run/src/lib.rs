@@ -12,9 +12,11 @@ mod manifest;
 mod outcome;
 mod reader;
 mod run;
+mod sink;
 mod statistic;
 mod summary;
 mod tables;
+mod trace;
 mod writer;
 
 pub use arrow::{ColumnError, ColumnInfo, Table};
@@ -28,4 +30,5 @@ pub use run::{Engine, Provenance, Run, RunKey};
 pub use statistic::Statistic;
 pub use summary::PointSummary;
 pub use tables::{FlowRow, Metric, SegmentEvent, SegmentRow, SeriesRow};
+pub use trace::Trace;
 pub use writer::{REPORT, ResultsDir};

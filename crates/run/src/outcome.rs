@@ -19,6 +19,10 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// As files and tables spell them, in the order of their declaration.
+    pub(crate) const NAMES: [&'static str; 5] =
+        ["completed", "connect_timed_out", "aborted", "horizon", "void"];
+
     /// The outcome that [`name`](Outcome::name) spells so.
     pub fn from_name(name: &str) -> Option<Outcome> {
         [Outcome::Completed, Outcome::ConnectTimedOut, Outcome::Aborted, Outcome::Horizon, Outcome::Void]
@@ -28,13 +32,7 @@ impl Outcome {
 
     /// As files and tables spell it.
     pub const fn name(self) -> &'static str {
-        match self {
-            Outcome::Completed => "completed",
-            Outcome::ConnectTimedOut => "connect_timed_out",
-            Outcome::Aborted => "aborted",
-            Outcome::Horizon => "horizon",
-            Outcome::Void => "void",
-        }
+        Self::NAMES[self as usize]
     }
 }
 

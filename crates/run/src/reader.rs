@@ -157,10 +157,10 @@ impl Results {
     }
 }
 
-fn by_run<R>(rows: Vec<(RunKey, R)>) -> BTreeMap<RunKey, Vec<R>> {
-    let mut runs: BTreeMap<RunKey, Vec<R>> = BTreeMap::new();
+fn by_run<R, C: Default + Extend<R>>(rows: Vec<(RunKey, R)>) -> BTreeMap<RunKey, C> {
+    let mut runs: BTreeMap<RunKey, C> = BTreeMap::new();
     for (key, row) in rows {
-        runs.entry(key).or_default().push(row);
+        runs.entry(key).or_default().extend([row]);
     }
     runs
 }

@@ -1,6 +1,6 @@
 //! One run: one point of an experiment, one seed, one engine.
 
-use crate::{FlowRow, Grade, SegmentRow, SeriesRow};
+use crate::{FlowRow, Grade, SegmentRow, SeriesRow, Trace};
 use core::fmt;
 use std::sync::Arc;
 
@@ -18,6 +18,9 @@ pub enum Engine {
 }
 
 impl Engine {
+    /// As files and tables spell them, in the order of their declaration.
+    pub(crate) const NAMES: [&'static str; 4] = ["predict", "simulate", "emulate", "measure"];
+
     /// The engine that [`name`](Engine::name) spells so.
     pub fn from_name(name: &str) -> Option<Engine> {
         [Engine::Predict, Engine::Simulate, Engine::Emulate, Engine::Measure]
@@ -27,12 +30,7 @@ impl Engine {
 
     /// As files, tables and flags spell it.
     pub const fn name(self) -> &'static str {
-        match self {
-            Engine::Predict => "predict",
-            Engine::Simulate => "simulate",
-            Engine::Emulate => "emulate",
-            Engine::Measure => "measure",
-        }
+        Self::NAMES[self as usize]
     }
 }
 
@@ -82,9 +80,9 @@ pub struct Run {
     /// One row per flow.
     pub flows: Vec<FlowRow>,
     /// State over time, when asked for.
-    pub series: Vec<SeriesRow>,
+    pub series: Trace<SeriesRow>,
     /// Every segment at both ends and every drop, when asked for.
-    pub segments: Vec<SegmentRow>,
+    pub segments: Trace<SegmentRow>,
     /// Where it comes from.
     pub provenance: Provenance,
     /// How well it was done, where that was in real time.

@@ -155,6 +155,22 @@ pub enum Metric {
 }
 
 impl Metric {
+    /// As files and tables spell them, in the order of their declaration.
+    pub(crate) const NAMES: [&'static str; 12] = [
+        "cwnd",
+        "ssthresh",
+        "flight_size",
+        "pipe",
+        "rtt_sample",
+        "srtt",
+        "rttvar",
+        "rto",
+        "rwnd",
+        "delivered",
+        "acked",
+        "queue",
+    ];
+
     const ALL: [Metric; 12] = [
         Metric::Cwnd,
         Metric::Ssthresh,
@@ -177,20 +193,7 @@ impl Metric {
 
     /// As files and tables spell it.
     pub const fn name(self) -> &'static str {
-        match self {
-            Metric::Cwnd => "cwnd",
-            Metric::Ssthresh => "ssthresh",
-            Metric::FlightSize => "flight_size",
-            Metric::Pipe => "pipe",
-            Metric::RttSample => "rtt_sample",
-            Metric::Srtt => "srtt",
-            Metric::Rttvar => "rttvar",
-            Metric::Rto => "rto",
-            Metric::Rwnd => "rwnd",
-            Metric::Delivered => "delivered",
-            Metric::Acked => "acked",
-            Metric::Queue => "queue",
-        }
+        Self::NAMES[self as usize]
     }
 
     /// `B` or `ns`.
@@ -233,6 +236,9 @@ pub enum SegmentEvent {
 }
 
 impl SegmentEvent {
+    /// As files and tables spell them, in the order of their declaration.
+    pub(crate) const NAMES: [&'static str; 3] = ["sent", "received", "dropped"];
+
     /// The event that [`name`](SegmentEvent::name) spells so.
     pub fn from_name(name: &str) -> Option<SegmentEvent> {
         [SegmentEvent::Sent, SegmentEvent::Received, SegmentEvent::Dropped]
@@ -242,11 +248,7 @@ impl SegmentEvent {
 
     /// As files and tables spell it.
     pub const fn name(self) -> &'static str {
-        match self {
-            SegmentEvent::Sent => "sent",
-            SegmentEvent::Received => "received",
-            SegmentEvent::Dropped => "dropped",
-        }
+        Self::NAMES[self as usize]
     }
 }
 

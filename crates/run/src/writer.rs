@@ -1,25 +1,14 @@
 //! Writes results run by run. A folder changes only when it is finished: until then every file has another name.
 
 use crate::manifest::{self, Header, Manifest};
+use crate::sink::{Partial, Sink};
 use crate::{Asked, ResultsError, Run, Table};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, Encoding};
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::schema::types::ColumnPath;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The tables that have a file; where a run comes from stands in `provenance.json`.
 pub(crate) const FILED: [Table; 3] = [Table::Flows, Table::Series, Table::Segments];
-
-/// Rows of a row group, and so the most that are held in memory.
-const ROW_GROUP: usize = 1 << 17;
-
-/// Columns of traces in which many values are new, and near an earlier one. The default, a dictionary, hashes every
-/// value and grows with the row group; differences are quicker to make, and small without compression.
-const DIFFERENCES: [&str; 6] = ["time_ns", "seq", "ack", "tsval", "tsecr", "value"];
 
 /// Ending of a file that is still being written.
 pub(crate) const PARTIAL: &str = ".partial";
@@ -184,75 +173,5 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
-    }
-}
-
-/// A file under its unfinished name, removed where it was not renamed.
-#[derive(Debug)]
-struct Partial(PathBuf);
-
-impl Drop for Partial {
-    fn drop(&mut self) {
-        // Nothing to be done about a failure here: the next writer takes the same name.
-        let _ = fs::remove_file(&self.0);
-    }
-}
-
-/// One table's file.
-#[derive(Debug)]
-struct Sink {
-    table: Table,
-    // Before `partial`: open files of some systems cannot be removed.
-    writer: ArrowWriter<File>,
-    partial: Partial,
-    rows: u64,
-}
-
-impl Sink {
-    fn create(folder: &Path, table: Table) -> Result<Sink, ResultsError> {
-        let path = folder.join(format!("{}.parquet{PARTIAL}", table.name()));
-        let file =
-            File::create(&path).map_err(|source| ResultsError::Write { path: path.clone(), source })?;
-        let mut properties = WriterProperties::builder()
-            .set_compression(Compression::SNAPPY)
-            .set_max_row_group_row_count(Some(ROW_GROUP))
-            // Statistics of pages would be most of the file where there are few flows.
-            .set_statistics_enabled(EnabledStatistics::Chunk)
-            .set_offset_index_disabled(true);
-        if table != Table::Flows {
-            for name in DIFFERENCES {
-                let column = ColumnPath::from(name);
-                properties = properties
-                    .set_column_dictionary_enabled(column.clone(), false)
-                    .set_column_compression(column.clone(), Compression::UNCOMPRESSED)
-                    .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
-            }
-        }
-        let writer = ArrowWriter::try_new(file, table.schema(), Some(properties.build()))
-            .map_err(|source| ResultsError::WriteTable { path: path.clone(), source })?;
-        Ok(Sink { table, writer, partial: Partial(path), rows: 0 })
-    }
-
-    fn append(&mut self, run: &Run, rows: usize) -> Result<(), ResultsError> {
-        for batch in self.table.batches(run) {
-            self.writer
-                .write(&batch)
-                .map_err(|source| ResultsError::WriteTable { path: self.partial.0.clone(), source })?;
-        }
-        self.rows += rows as u64;
-        Ok(())
-    }
-
-    /// Ends the file with what it needs to explain itself when it is found alone.
-    fn close(&mut self, manifest: &Manifest) -> Result<(), ResultsError> {
-        for (key, value) in [
-            ("farpath.format_version", manifest::VERSION.to_string()),
-            ("farpath.experiment", manifest.experiment.clone()),
-        ] {
-            self.writer.append_key_value_metadata(KeyValue::new(key.to_owned(), value));
-        }
-        let path = &self.partial.0;
-        self.writer.finish().map_err(|source| ResultsError::WriteTable { path: path.clone(), source })?;
-        self.writer.inner().sync_all().map_err(|source| ResultsError::Write { path: path.clone(), source })
     }
 }

@@ -42,7 +42,9 @@ fn what_came_later_is_written_and_is_unknown_in_older_results() {
     let folder = tempfile::tempdir().unwrap();
     let mut runs = small_experiment();
     (runs[1].flows[0].ecn_marks, runs[1].flows[0].ecn_responses) = (Some(12.0), Some(3.0));
-    runs[1].segments[0].ecn = Some(3);
+    let mut segments = runs[1].segments.to_vec();
+    segments[0].ecn = Some(3);
+    runs[1].segments = segments.into();
     write(folder.path(), &runs, true);
     assert_eq!(Results::read(folder.path()).unwrap().runs().unwrap(), runs);
     let old = Results::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/formats/v1")).unwrap();
@@ -54,7 +56,7 @@ fn what_came_later_is_written_and_is_unknown_in_older_results() {
 fn long_traces_are_read_back() {
     let folder = tempfile::tempdir().unwrap();
     let mut runs = small_experiment();
-    let (point, segment) = (runs[1].series[0], runs[1].segments[0].clone());
+    let (point, segment) = (runs[1].series.to_vec()[0], runs[1].segments.to_vec().remove(0));
     runs[1].series = (0..140_000)
         .map(|i| SeriesRow {
             time: Instant::from_nanos(i),

@@ -144,7 +144,7 @@ fn exact(case: &Case, ns3: &Ns3, changes: &Table, show: bool) -> Result<Finding,
         )
         .into());
     }
-    let trace = Trace::from_rows(&ours.segments);
+    let trace = Trace::from_rows(ours.segments.iter());
     let comparison = compare(&trace, &theirs.trace, until, 0);
     if let Some(difference) = comparison.first_difference.as_ref().filter(|_| show) {
         show_both(&trace, &theirs.trace, difference.time());

@@ -86,8 +86,8 @@ mod tests {
             engine: job.engine,
             seed: job.seed,
             flows: Vec::new(),
-            series: Vec::new(),
-            segments: Vec::new(),
+            series: Default::default(),
+            segments: Default::default(),
             provenance: Provenance::default(),
             grade: None,
         }

@@ -112,7 +112,7 @@ fn emulate(
     let counts = recording.counts(0).clone();
     let (rows, queues) = recording.finish().expect("memory takes all");
     let queues = Series::merged(queues);
-    Some(Emulated { sender, receiver, counts, path: report, rows, queues, capture })
+    Some(Emulated { sender, receiver, counts, path: report, rows: rows.to_vec(), queues, capture })
 }
 
 /// What must be so whatever the stack.

@@ -4,7 +4,7 @@ mod sequence;
 
 use super::data::{Columns, Figure, log_domain, seconds};
 use super::thin::{Sample, thin};
-use farpath_run::{Engine, FlowRow, Metric, Run, RunKey, SeriesRow};
+use farpath_run::{Engine, FlowRow, Metric, Run, RunKey, SegmentRow, SeriesRow};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most runs whose traces are shown: the report stays a few MB.
@@ -79,26 +79,27 @@ impl Traces {
 }
 
 fn trace(run: &Run) -> Trace {
+    let (series, segments) = (run.series.to_vec(), run.segments.to_vec());
     let mut together = Vec::new();
     if run.flows.len() > 1 {
         let numbers: Vec<u32> = run.flows.iter().take(RATES).map(|flow| flow.flow).collect();
         let start = run.flows.iter().map(|flow| flow.start.as_nanos()).min().unwrap_or(0);
-        together.extend(rates(&run.series, &numbers, run.flows.len(), start));
+        together.extend(rates(&series, &numbers, run.flows.len(), start));
     }
-    let flows = run.flows.iter().take(FLOWS).map(|flow| (flow.flow, figures(run, flow)));
+    let flows = run.flows.iter().take(FLOWS).map(|flow| (flow.flow, figures(flow, &series, &segments)));
     Trace { key: run.key(), together, flows: flows.collect(), flows_in_all: run.flows.len() }
 }
 
-fn figures(run: &Run, flow: &FlowRow) -> Vec<Figure> {
-    let series: Vec<SeriesRow> = run.series.iter().filter(|row| row.flow == flow.flow).copied().collect();
+fn figures(flow: &FlowRow, series: &[SeriesRow], segments: &[SegmentRow]) -> Vec<Figure> {
+    let series: Vec<SeriesRow> = series.iter().filter(|row| row.flow == flow.flow).copied().collect();
     let mut figures = Vec::new();
     figures.extend(windows(&series));
-    figures.extend(sequence::figures(flow, &run.segments));
+    figures.extend(sequence::figures(flow, segments));
     figures.extend(rates(&series, &[flow.flow], 1, flow.start.as_nanos()));
     figures.extend(rtt(&series));
     figures.extend(queue(&series));
     // One time for all of them, so that what stands below each other happened at once.
-    let segments = run.segments.iter().filter(|row| row.flow == flow.flow);
+    let segments = segments.iter().filter(|row| row.flow == flow.flow);
     let times = series.iter().map(|row| row.time).chain(segments.map(|row| row.time));
     let end = times.max().map_or(0, |time| time.as_nanos());
     for figure in &mut figures {

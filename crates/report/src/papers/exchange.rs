@@ -10,10 +10,10 @@ const SENDER: f64 = 0.0;
 const RECEIVER: f64 = 1.0;
 
 /// One segment on its way.
-struct Way<'a> {
-    sent: &'a SegmentRow,
+struct Way {
+    sent: SegmentRow,
     /// Where it came to: received, or dropped.
-    end: &'a SegmentRow,
+    end: SegmentRow,
     kind: &'static str,
     text: String,
     /// What the sender's variables are then, where that is the point.
@@ -90,21 +90,22 @@ pub(super) fn figure(title: &str, caption: &str, run: &Run) -> Result<Figure, St
 }
 
 /// The data segments sent from the start of the window until the recovery is over, and the ACKs of that time.
-fn ways(run: &Run) -> Result<Vec<Way<'_>>, String> {
+fn ways(run: &Run) -> Result<Vec<Way>, String> {
     let recovery = Recovery::of(run)?;
     let (start, end) = (recovery.window_start, recovery.recovered);
-    let syn = run.segments.iter().find(|row| row.direction == "forward" && row.flags & 2 != 0);
+    let (series, segments) = (run.series.to_vec(), run.segments.to_vec());
+    let syn = segments.iter().find(|row| row.direction == "forward" && row.flags & 2 != 0);
     let first = syn.map_or(0, |row| row.seq.wrapping_add(1));
     let state = |metric: Metric, at: Instant| {
-        let mut rows = run.series.iter().filter(|row| row.metric == metric && row.time <= at);
+        let mut rows = series.iter().filter(|row| row.metric == metric && row.time <= at);
         rows.next_back().map(|row| format!("{} {} B", metric.name(), row.value))
     };
-    let mut ended: Vec<&SegmentRow> =
-        run.segments.iter().filter(|row| row.event != SegmentEvent::Sent).collect();
+    let (sent, mut ended): (Vec<SegmentRow>, Vec<SegmentRow>) =
+        segments.into_iter().partition(|row| row.event == SegmentEvent::Sent);
     let mut ways = Vec::new();
     let mut acked = None;
-    for sent in run.segments.iter().filter(|row| row.event == SegmentEvent::Sent) {
-        let same = |row: &&SegmentRow| {
+    for sent in sent {
+        let same = |row: &SegmentRow| {
             row.time >= sent.time
                 && (row.direction, row.seq, row.ack, row.len)
                     == (sent.direction, sent.seq, sent.ack, sent.len)

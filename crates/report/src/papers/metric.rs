@@ -1,6 +1,6 @@
 //! What a check takes from a run: a column of its flows, or something read off its series and segments.
 
-use farpath_run::{FlowRow, Metric, Outcome, Run, SegmentEvent, SegmentRow, SeriesRow};
+use farpath_run::{FlowRow, Metric, Outcome, Run, SegmentEvent, SegmentRow, SeriesRow, Trace};
 use farpath_units::{Duration, Instant};
 
 /// Bits of the TCP header's flags.
@@ -47,7 +47,7 @@ fn of_flow(flow: &FlowRow, name: &str) -> Option<Option<f64>> {
 }
 
 /// The last value of a series up to `until`.
-fn series_at(series: &[SeriesRow], metric: Metric, until: Instant) -> Result<f64, String> {
+fn series_at(series: &Trace<SeriesRow>, metric: Metric, until: Instant) -> Result<f64, String> {
     series
         .iter()
         .filter(|row| row.flow == 0 && row.metric == metric)
@@ -61,9 +61,9 @@ fn series_at(series: &[SeriesRow], metric: Metric, until: Instant) -> Result<f64
 }
 
 /// Most bytes that the receiving application read in any interval of the sampling grid, per second.
-fn peak_rate(series: &[SeriesRow], interval: Duration) -> Result<f64, String> {
+fn peak_rate(series: &Trace<SeriesRow>, interval: Duration) -> Result<f64, String> {
     let delivered = || series.iter().filter(|row| row.flow == 0 && row.metric == Metric::Delivered);
-    let end = delivered().next_back().ok_or("nothing was recorded as delivered")?.time;
+    let end = delivered().last().ok_or("nothing was recorded as delivered")?.time;
     let mut rows = delivered().peekable();
     let (mut at, mut before, mut value, mut peak) = (Instant::ZERO, 0, 0, 0);
     while at < end {
@@ -96,13 +96,13 @@ fn of_recovery(run: &Run, name: &str) -> Result<f64, String> {
 }
 
 /// The loss of a data segment and its repair, as the data sender sees it.
-pub(super) struct Recovery<'a> {
+pub(super) struct Recovery {
     /// The data segments that the sender sent.
-    data: Vec<&'a SegmentRow>,
+    data: Vec<SegmentRow>,
     /// The ACKs that it received.
-    acks: Vec<&'a SegmentRow>,
+    acks: Vec<SegmentRow>,
     /// The segment that was dropped first.
-    lost: &'a SegmentRow,
+    lost: SegmentRow,
     /// When the window began to leave that it was in.
     pub window_start: Instant,
     /// When it was sent again.
@@ -111,14 +111,14 @@ pub(super) struct Recovery<'a> {
     pub recovered: Instant,
 }
 
-impl Recovery<'_> {
-    pub fn of(run: &Run) -> Result<Recovery<'_>, String> {
+impl Recovery {
+    pub fn of(run: &Run) -> Result<Recovery, String> {
         let rows = |event| run.segments.iter().filter(move |row| row.flow == 0 && row.event == event);
         let lost = rows(SegmentEvent::Dropped)
             .find(|row| row.len > 0)
             .ok_or("no segment was recorded as dropped: the experiment needs `output.segments = true`")?;
-        let data: Vec<&SegmentRow> = rows(SegmentEvent::Sent).filter(|row| row.len > 0).collect();
-        let acks: Vec<&SegmentRow> =
+        let data: Vec<SegmentRow> = rows(SegmentEvent::Sent).filter(|row| row.len > 0).collect();
+        let acks: Vec<SegmentRow> =
             rows(SegmentEvent::Received).filter(|row| row.len == 0 && row.flags & SYN_FIN_RST == 0).collect();
         let first =
             data.iter().position(|row| row.seq == lost.seq).ok_or("the dropped segment was never sent")?;
@@ -147,8 +147,8 @@ impl Recovery<'_> {
 }
 
 /// When the burst began that the last of these segments is part of: after the longest silence among the last six.
-fn window_start(sent: &[&SegmentRow]) -> Instant {
+fn window_start(sent: &[SegmentRow]) -> Instant {
     let recent = &sent[sent.len().saturating_sub(6)..];
-    let silence = |pair: &&[&SegmentRow]| (pair[1].time - pair[0].time, pair[1].time);
+    let silence = |pair: &&[SegmentRow]| (pair[1].time - pair[0].time, pair[1].time);
     recent.windows(2).max_by_key(silence).map_or(sent[sent.len() - 1].time, |pair| pair[1].time)
 }

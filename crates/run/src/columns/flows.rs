@@ -1,7 +1,7 @@
 //! The columns of `flows`.
 
-use super::{Cells, Column, Row, column};
-use crate::{FlowRow, Outcome, Run};
+use super::{Cells, Column, DIRECTIONS, Row, column};
+use crate::{FlowRow, Outcome};
 use farpath_units::{Bytes, Duration, Instant};
 
 impl Row for FlowRow {
@@ -15,13 +15,10 @@ impl Row for FlowRow {
             "ended_at_ns",
             "ns",
             "when it ended so, since the start of the run",
-            Cells::MaybeU64(
-                |row| row.ended_at.map(Instant::as_nanos),
-                |row, ns| {
-                    row.ended_at = Some(Instant::from_nanos(ns));
-                    Some(())
-                },
-            ),
+            Cells::MaybeU64(each!(|row| row.ended_at.map(Instant::as_nanos)), |row, ns| {
+                row.ended_at = Some(Instant::from_nanos(ns));
+                Some(())
+            }),
         ),
         duration_or_not!("connect_time_ns", connect_time, "from the start until the sender may send data"),
         duration_or_not!(
@@ -67,13 +64,10 @@ impl Row for FlowRow {
             "final_cwnd_bytes",
             "B",
             "congestion window at the end",
-            Cells::MaybeU64(
-                |row| row.final_cwnd.map(|cwnd| cwnd.0),
-                |row, bytes| {
-                    row.final_cwnd = Some(Bytes(bytes));
-                    Some(())
-                },
-            ),
+            Cells::MaybeU64(each!(|row| row.final_cwnd.map(|cwnd| cwnd.0)), |row, bytes| {
+                row.final_cwnd = Some(Bytes(bytes));
+                Some(())
+            }),
         ),
         column(
             "mean_cwnd_bytes",
@@ -88,9 +82,5 @@ impl Row for FlowRow {
 
     fn blank() -> FlowRow {
         FlowRow::new(0, "forward", Outcome::Horizon, Bytes::ZERO)
-    }
-
-    fn rows(run: &Run) -> &[FlowRow] {
-        &run.flows
     }
 }

@@ -1,7 +1,7 @@
 //! The columns of `segments`.
 
-use super::{Cells, Column, Row, column};
-use crate::{Run, SegmentEvent, SegmentRow};
+use super::{Cells, Column, DIRECTIONS, Row, column};
+use crate::{SegmentEvent, SegmentRow};
 use farpath_units::Instant;
 
 impl Row for SegmentRow {
@@ -25,13 +25,10 @@ impl Row for SegmentRow {
             "len_bytes",
             "B",
             "payload",
-            Cells::U64(
-                |row| row.len.into(),
-                |row, bytes| {
-                    row.len = bytes.try_into().ok()?;
-                    Some(())
-                },
-            ),
+            Cells::U64(each!(|row| u64::from(row.len)), |row, bytes| {
+                row.len = bytes.try_into().ok()?;
+                Some(())
+            }),
         ),
         small!(window, "", "window field of the header, unscaled"),
         small!(
@@ -43,25 +40,19 @@ impl Row for SegmentRow {
             "size_bytes",
             "B",
             "the IP packet",
-            Cells::U64(
-                |row| row.size.into(),
-                |row, bytes| {
-                    row.size = bytes.try_into().ok()?;
-                    Some(())
-                },
-            ),
+            Cells::U64(each!(|row| u64::from(row.size)), |row, bytes| {
+                row.size = bytes.try_into().ok()?;
+                Some(())
+            }),
         ),
         column(
             "ecn",
             "",
             "ECN field of the IP header: not ECN-capable 0, ECT(1) 1, ECT(0) 2, CE 3",
-            Cells::MaybeU64(
-                |row| row.ecn.map(u64::from),
-                |row, bits| {
-                    row.ecn = Some(bits.try_into().ok()?);
-                    Some(())
-                },
-            ),
+            Cells::MaybeU64(each!(|row| row.ecn.map(u64::from)), |row, bits| {
+                row.ecn = Some(bits.try_into().ok()?);
+                Some(())
+            }),
         ),
         column(
             "sack",
@@ -73,31 +64,25 @@ impl Row for SegmentRow {
             "tsval",
             "",
             "TSval of the timestamps option",
-            Cells::MaybeU64(
-                |row| row.timestamps.map(|(tsval, _)| tsval.into()),
-                |row, value| {
-                    row.timestamps.get_or_insert_default().0 = value.try_into().ok()?;
-                    Some(())
-                },
-            ),
+            Cells::MaybeU64(each!(|row| row.timestamps.map(|(tsval, _)| u64::from(tsval))), |row, value| {
+                row.timestamps.get_or_insert_default().0 = value.try_into().ok()?;
+                Some(())
+            }),
         ),
         column(
             "tsecr",
             "",
             "TSecr of the timestamps option",
-            Cells::MaybeU64(
-                |row| row.timestamps.map(|(_, tsecr)| tsecr.into()),
-                |row, value| {
-                    row.timestamps.get_or_insert_default().1 = value.try_into().ok()?;
-                    Some(())
-                },
-            ),
+            Cells::MaybeU64(each!(|row| row.timestamps.map(|(_, tsecr)| u64::from(tsecr))), |row, value| {
+                row.timestamps.get_or_insert_default().1 = value.try_into().ok()?;
+                Some(())
+            }),
         ),
         column(
             "retransmission",
             "",
             "whether the sender had sent its payload before",
-            Cells::Bool(|row| row.retransmission, |row, again| row.retransmission = again),
+            Cells::Bool(each!(|row| u8::from(row.retransmission)), |row, again| row.retransmission = again),
         ),
     ];
 
@@ -119,9 +104,5 @@ impl Row for SegmentRow {
             timestamps: None,
             retransmission: false,
         }
-    }
-
-    fn rows(run: &Run) -> &[SegmentRow] {
-        &run.segments
     }
 }

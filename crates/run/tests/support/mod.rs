@@ -1,6 +1,8 @@
 //! Runs to write and read.
 
-use farpath_run::{Engine, FlowRow, Metric, Outcome, Provenance, Run, SegmentEvent, SegmentRow, SeriesRow};
+use farpath_run::{
+    Engine, FlowRow, Metric, Outcome, Provenance, Run, SegmentEvent, SegmentRow, SeriesRow, Trace,
+};
 use farpath_units::{Bytes, Duration, Instant};
 
 /// A flow that took so long, and of which nothing else is known.
@@ -20,8 +22,8 @@ pub fn run(point: u64, engine: Engine, seed: Option<u64>, flows: Vec<FlowRow>) -
         engine,
         seed,
         flows,
-        series: Vec::new(),
-        segments: Vec::new(),
+        series: Trace::default(),
+        segments: Trace::default(),
         provenance: provenance(point),
         grade: None,
     }
@@ -79,10 +81,10 @@ pub fn small_experiment() -> Vec<Run> {
     };
     let mut simulated = run(1, Engine::Simulate, Some(7), vec![whole, lost]);
     let at = Instant::from_nanos(1_040_000_000);
-    simulated.series = vec![
+    simulated.series = Trace::from(vec![
         SeriesRow { time: Instant::ZERO, flow: 0, metric: Metric::Cwnd, value: 2920 },
         SeriesRow { time: at, flow: 1, metric: Metric::Srtt, value: 40_000_000 },
-    ];
+    ]);
     let sent = SegmentRow {
         time: at,
         flow: 0,
@@ -109,6 +111,6 @@ pub fn small_experiment() -> Vec<Run> {
         retransmission: true,
         ..sent.clone()
     };
-    simulated.segments = vec![sent, dropped];
+    simulated.segments = vec![sent, dropped].into();
     vec![predicted, simulated, run(1, Engine::Simulate, Some(u64::MAX), vec![flow(67.5)])]
 }

@@ -58,7 +58,7 @@ fn marks_are_what_the_ends_and_the_path_counted() {
     ] {
         let run = traced("noisy-channel", &[changes, &["transfer.size=2 MB"]].concat());
         let flow = &run.flows[0];
-        let sequence = Sequence::of(flow, &run.segments);
+        let sequence = Sequence::of(flow, &run.segments.to_vec());
         assert_eq!(Some(marks(&sequence, "retransmission")), flow.retransmissions, "{changes:?}");
         assert_eq!(Some(marks(&sequence, "duplicate ACK")), flow.dup_acks, "{changes:?}");
         let drops = ["data dropped", "ACK dropped", "SYN dropped"].map(|event| marks(&sequence, event));
@@ -72,33 +72,35 @@ fn marks_are_what_the_ends_and_the_path_counted() {
 fn marks_of_congestion_are_those_that_the_receiver_counted() {
     let run = traced("ecn", &["path.link.mark.forward=100 kB"]);
     let flow = &run.flows[0];
-    let drawn = marks(&Sequence::of(flow, &run.segments), "marked (CE)");
+    let drawn = marks(&Sequence::of(flow, &run.segments.to_vec()), "marked (CE)");
     assert_eq!(Some(drawn), flow.ecn_marks);
     assert!(drawn > 0.0);
 }
 
 #[test]
 fn positions_rise_where_sequence_numbers_wrap() {
-    let mut run = traced("single-drop", &[]);
-    let plain = Sequence::of(&run.flows[0], &run.segments);
+    let run = traced("single-drop", &[]);
+    let mut segments = run.segments.to_vec();
+    let plain = Sequence::of(&run.flows[0], &segments);
     // All numbers of the data, and the acknowledgments of them, as from another initial sequence number.
-    let syn = |row: &&farpath_run::SegmentRow| row.direction == "forward" && row.flags & 2 != 0;
-    let shift = (u32::MAX - 300_000).wrapping_sub(run.segments.iter().find(syn).expect("a SYN").seq);
-    for row in &mut run.segments {
+    let syn = |row: &&SegmentRow| row.direction == "forward" && row.flags & 2 != 0;
+    let shift = (u32::MAX - 300_000).wrapping_sub(segments.iter().find(syn).expect("a SYN").seq);
+    for row in &mut segments {
         match row.direction {
             "forward" => row.seq = row.seq.wrapping_add(shift),
             _ => row.ack = row.ack.wrapping_add(shift),
         }
     }
-    let wrapped = Sequence::of(&run.flows[0], &run.segments);
+    let wrapped = Sequence::of(&run.flows[0], &segments);
     assert_eq!((plain.sent, plain.acked, plain.marks), (wrapped.sent, wrapped.acked, wrapped.marks));
 }
 
 #[test]
 fn lines_hold_their_last_value_until_the_end() {
     let run = traced("noisy-channel", &["transfer.size=1 MB"]);
-    let end = run.series.last().map(|row| row.time.as_nanos());
-    let (columns, _) = lines(&run.series, &[Metric::Rto], "value_s", 1e-9).expect("recorded");
+    let series = run.series.to_vec();
+    let end = series.last().map(|row| row.time.as_nanos());
+    let (columns, _) = lines(&series, &[Metric::Rto], "value_s", 1e-9).expect("recorded");
     let json = columns.to_json();
     let times = json["time_s"].as_array().expect("numbers");
     assert_eq!(
@@ -111,7 +113,7 @@ fn lines_hold_their_last_value_until_the_end() {
 #[test]
 fn a_late_flow_has_as_many_rates_as_an_early_one() {
     let json = |run: &Run| {
-        let figures = figures(run, &run.flows[0]);
+        let figures = figures(&run.flows[0], &run.series.to_vec(), &run.segments.to_vec());
         let figure = figures.iter().find(|figure| figure.plot == "received-rate").expect("it reads");
         figure.to_json()["data"]["rates"].clone()
     };
@@ -124,14 +126,15 @@ fn a_late_flow_has_as_many_rates_as_an_early_one() {
 
 #[test]
 fn an_acknowledgment_of_the_sender_that_is_dropped_is_no_lost_data() {
-    let mut run = traced("single-drop", &[]);
-    let lost = marks(&Sequence::of(&run.flows[0], &run.segments), "data dropped");
-    let own = |row: &&mut farpath_run::SegmentRow| {
+    let run = traced("single-drop", &[]);
+    let mut segments = run.segments.to_vec();
+    let lost = marks(&Sequence::of(&run.flows[0], &segments), "data dropped");
+    let own = |row: &&mut SegmentRow| {
         let (syn, fin, ack) = (2, 1, 16);
         row.direction == "forward" && row.len == 0 && row.flags & (syn | fin | ack) == ack
     };
-    let ack = run.segments.iter_mut().find(own).expect("of the handshake, or of the receiver's FIN");
+    let ack = segments.iter_mut().find(own).expect("of the handshake, or of the receiver's FIN");
     ack.event = farpath_run::SegmentEvent::Dropped;
-    let sequence = Sequence::of(&run.flows[0], &run.segments);
+    let sequence = Sequence::of(&run.flows[0], &segments);
     assert_eq!((marks(&sequence, "ACK dropped"), marks(&sequence, "data dropped")), (1.0, lost));
 }
