@@ -75,7 +75,8 @@ pub(super) fn congestion_controls() -> Finding {
         Namespace::new().ok().and_then(|it| it.sysctl("net.ipv4.tcp_available_congestion_control"))
     else {
         let meaning = "which of them a host could have is not known without a namespace";
-        return Finding::new(name, State::Missing, format!("allowed to everybody: {everybodys}"), meaning);
+        let found = format!("not tried; allowed to everybody: {everybodys}");
+        return Finding::new(name, State::Missing, found, meaning).remedy("get network namespaces first");
     };
     // Only what is there: asking for another could make the kernel load it.
     let (mut work, mut refused) = (Vec::new(), Vec::new());

@@ -51,7 +51,7 @@ pub(super) fn user_namespaces() -> Finding {
         let meaning = if capable(&status) {
             "emulation takes root here"
         } else {
-            "emulation takes root, and this is not root"
+            "emulation takes root with its privileges, which this process does not have"
         };
         let finding = Finding::new(name, state, found, meaning);
         match what_forbids_them() {
@@ -62,7 +62,7 @@ pub(super) fn user_namespaces() -> Finding {
     if !capable(&status) {
         return match enter_user_namespace() {
             Ok(()) => Finding::new(name, State::Ok, "entered one", allowed),
-            Err(error) => refused(error.to_string()),
+            Err(error) => refused(error.without_help()),
         };
     }
     match user_namespace_of(NOBODY) {
@@ -107,13 +107,24 @@ pub(super) fn network_namespaces() -> Finding {
     let name = "network namespaces";
     match Namespace::new() {
         Ok(_) => Finding::new(name, State::Ok, "made one", "each host has one of its own"),
-        Err(error) => Finding::new(name, State::Missing, error.to_string(), "emulation does not run here")
+        Err(error) => Finding::new(name, State::Missing, error.without_help(), "emulation does not run here")
             .remedy("run as root, or get user namespaces allowed; the kernel needs CONFIG_NET_NS"),
     }
 }
 
+/// A device is tried in a namespace; where there is none, that is what is missing.
+fn not_tried(name: &'static str) -> Option<Finding> {
+    Namespace::new().err()?;
+    let found = "not tried: there is no network namespace to try it in";
+    let finding = Finding::new(name, State::Missing, found, "not known");
+    Some(finding.remedy("get network namespaces first"))
+}
+
 pub(super) fn tun() -> Finding {
     let name = "TUN";
+    if let Some(finding) = not_tried(name) {
+        return finding;
+    }
     let node = "/dev/net/tun";
     let mode = fs::metadata(node).map(|node| format!("mode {:04o}", node.permissions().mode() & 0o7777));
     let host = Host::new(&HostSettings { backend: Backend::Tun, ..HostSettings::near() });
@@ -145,6 +156,9 @@ pub(super) fn tun() -> Finding {
 
 pub(super) fn packet_sockets() -> Finding {
     let name = "packet sockets";
+    if let Some(finding) = not_tried(name) {
+        return finding;
+    }
     match Host::new(&HostSettings { backend: Backend::Packet, ..HostSettings::near() }) {
         Ok(_) => {
             Finding::new(name, State::Ok, "made a veth pair with one", "what hosts take where TUN is closed")
@@ -152,7 +166,7 @@ pub(super) fn packet_sockets() -> Finding {
         Err(error) => Finding::new(
             name,
             State::Missing,
-            error.to_string(),
+            error.without_help(),
             "nothing to fall back on where TUN is closed",
         )
         .remedy("the kernel needs CONFIG_VETH (`modprobe veth`) and CONFIG_PACKET"),
