@@ -39,7 +39,8 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.field("ack_every", &mut receive.ack_every)?;
         v.field("ack_delay", &mut receive.ack_delay)?;
         v.field("ack_clock", &mut receive.ack_clock)?;
-        v.field("quick_acks", &mut receive.quick_acks)
+        v.field("quick_acks", &mut receive.quick_acks)?;
+        v.field("quick_acks_after_gap", &mut receive.quick_acks_after_gap)
     })?;
     v.section("congestion", |v| {
         v.field("control", &mut congestion.control)?;

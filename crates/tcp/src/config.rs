@@ -42,6 +42,9 @@ pub struct ReceiveConfig {
     pub ack_clock: AckClock,
     /// Acknowledge so many segments at once when a connection begins (Linux "quick ACK").
     pub quick_acks: u32,
+    /// Acknowledge so many at once again where data in order comes after a gap longer than the RTO (Linux). What a sender
+    /// repairs by timeouts is then acknowledged segment by segment, and its timer is measured anew the sooner.
+    pub quick_acks_after_gap: u32,
 }
 
 /// When a withheld ACK is sent for lack of a second segment.
@@ -398,6 +401,7 @@ impl Default for Config {
                 ack_delay: Duration::from_millis(200),
                 ack_clock: AckClock::Segment,
                 quick_acks: 0,
+                quick_acks_after_gap: 0,
             },
             congestion: CongestionConfig {
                 control: CongestionControlKind::Reno,

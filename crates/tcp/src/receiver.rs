@@ -30,6 +30,8 @@ pub struct Receiver {
     mss: u64,
     ack: AckState,
     quick_acks_left: u32,
+    /// When data last came in order.
+    last_in_order: Option<Instant>,
     duplicate_segments: u64,
     echo: Echo,
 }
@@ -73,6 +75,7 @@ impl Receiver {
             mss,
             ack: AckState::Nothing,
             quick_acks_left: config.quick_acks,
+            last_in_order: None,
             duplicate_segments: 0,
             echo: Echo::Off,
         }
@@ -141,6 +144,17 @@ impl Receiver {
 
     fn edge_announced(&self) -> u64 {
         self.announced.max(self.next)
+    }
+
+    /// Payload from `start` on is about to be taken, at an end whose own timeout is `rto`.
+    pub fn note_gap(&mut self, now: Instant, start: u64, rto: Duration) {
+        if start > self.next {
+            return;
+        }
+        if self.last_in_order.is_some_and(|last| now.saturating_since(last) > rto) {
+            self.quick_acks_left = self.quick_acks_left.max(self.config.quick_acks_after_gap);
+        }
+        self.last_in_order = Some(now);
     }
 
     /// Takes payload at `range`, with a FIN behind it or not.

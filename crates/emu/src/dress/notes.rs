@@ -96,7 +96,15 @@ fn of_window(config: &Config, other_end: &Config, notes: &mut Notes) {
 }
 
 fn of_receive(receive: &ReceiveConfig, notes: &mut Notes) {
-    let ReceiveConfig { buffer, read_rate, ack_every, ack_delay, ack_clock, quick_acks } = receive;
+    let ReceiveConfig {
+        buffer,
+        read_rate,
+        ack_every,
+        ack_delay,
+        ack_clock,
+        quick_acks,
+        quick_acks_after_gap,
+    } = receive;
     if read_rate.is_some() {
         let kernel = "as the program leaves data unread, the kernel counts its overhead too: the window closes earlier";
         notes.unless(false, "receive.buffer", buffer, kernel);
@@ -118,6 +126,8 @@ fn of_receive(receive: &ReceiveConfig, notes: &mut Notes) {
     notes.unless(segment, "receive.ack_clock", "host", "the kernel's wait begins with the segment");
     let kernel = "the kernel acknowledges the first segments at once, 27 or so";
     notes.unless(QUICK_ACKS.contains(quick_acks), "receive.quick_acks", quick_acks, kernel);
+    let kernel = "after a gap of more than an RTO the kernel acknowledges 16 segments at once";
+    notes.unless(*quick_acks_after_gap == 16, "receive.quick_acks_after_gap", quick_acks_after_gap, kernel);
 }
 
 fn of_congestion(congestion: &CongestionConfig, notes: &mut Notes) {

@@ -70,6 +70,16 @@ fn the_first_segments_are_acknowledged_at_once_by_linux() {
     t.data(2001..3001).expect_nothing();
 }
 
+#[test]
+fn after_a_gap_of_more_than_the_rto_segments_are_acknowledged_at_once_by_linux() {
+    let mut t = delaying(|c| c.receive.quick_acks_after_gap = 2);
+    t.at("10 ms").data(1..1001).expect_nothing().data(1001..2001).expect("ack 2001");
+    // Its own timeout is 1 s.
+    t.at("900 ms").data(2001..3001).expect_nothing().data(3001..4001).expect("ack 4001");
+    t.at("2 s").data(4001..5001).expect("ack 5001").data(5001..6001).expect("ack 6001");
+    t.data(6001..7001).expect_nothing();
+}
+
 // ---- Timestamps ----
 
 fn stamped(change: impl FnOnce(&mut Config)) -> Script {
