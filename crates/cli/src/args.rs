@@ -253,6 +253,9 @@ pub struct PapersArgs {
     /// Write a paper's figures and claims into this file: HTML that needs no network
     #[arg(long, value_name = "FILE", conflicts_with = "list")]
     pub report: Option<PathBuf>,
+    /// Ask the running kernel too, in real time: some ten minutes
+    #[arg(long, conflicts_with = "list")]
+    pub emulate: bool,
     /// List the papers, and check nothing
     #[arg(long, conflicts_with = "json")]
     pub list: bool,

@@ -9,6 +9,9 @@ use std::io::Write;
 
 /// Checks the papers asked for and prints their claims; [`Ending::Failed`] where one differs.
 pub fn papers(args: &PapersArgs) -> Result<Ending, CliError> {
+    if args.emulate {
+        farpath_engine::may_emulate().map_err(CliError::Emulation)?;
+    }
     let papers: Vec<Paper> = match args.ids.as_slice() {
         [] => papers::papers()?,
         ids => ids.iter().map(|id| papers::paper(id)).collect::<Result<_, _>>()?,
@@ -30,6 +33,7 @@ pub fn papers(args: &PapersArgs) -> Result<Ending, CliError> {
     let mut ending = Ending::Done;
     for paper in &papers {
         let mut runs = Runs::default();
+        runs.emulate = args.emulate;
         let checked = check(paper, &mut runs)?;
         if let Some(report) = report.take() {
             let figures = papers::figures(paper, &mut runs, interrupt::flag());

@@ -3,7 +3,7 @@
 use super::PaperError;
 use super::claim::{Check, CheckEngine, Claim, Paper};
 use super::number::Numbers;
-use super::reproduce::{Reproduced, Runs, reproduce};
+use super::reproduce::{NoNumber, Reproduced, Runs, reproduce};
 use core::fmt;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ pub enum Verdict {
     Erratum,
     /// The rule does not hold.
     Differs,
-    /// This version cannot run it.
+    /// It was not run: this version cannot, or was not asked to.
     NotRun,
 }
 
@@ -90,24 +90,26 @@ pub fn check_paper(
 ) -> Result<bool, PaperError> {
     for claim in &paper.claims {
         for check in &claim.checks {
-            let reproduced = match &check.not_run {
-                Some(_) => Ok(None),
-                None => reproduce(paper, check, runs, stop).map(Some),
-            };
+            let reproduced = reproduce(paper, check, runs, stop);
             // What was interrupted is no answer, and no fault either.
             if stop.load(Ordering::Relaxed) {
                 return Ok(false);
             }
-            take(judge(claim, check, reproduced.map_err(|problem| paper.fault(claim, problem))?));
+            let (reproduced, not_run) = match reproduced {
+                Ok(found) => (Some(found), String::new()),
+                Err(NoNumber::NotRun(reason)) => (None, reason),
+                Err(NoNumber::Fault(problem)) => return Err(paper.fault(claim, problem)),
+            };
+            take(judge(claim, check, reproduced, not_run));
         }
     }
     Ok(true)
 }
 
-fn judge(claim: &Claim, check: &Check, reproduced: Option<Reproduced>) -> Checked {
+fn judge(claim: &Claim, check: &Check, reproduced: Option<Reproduced>, not_run: String) -> Checked {
     let expected = check.expected();
     let (verdict, reason) = match &reproduced {
-        None => (Verdict::NotRun, check.not_run.clone().unwrap_or_default()),
+        None => (Verdict::NotRun, not_run),
         Some(found) => verdict(claim, check, found, expected.as_ref()),
     };
     Checked {

@@ -174,7 +174,7 @@ impl Check {
         if self.experiment.is_some() != self.metric.is_some() {
             return Some("`experiment` and `metric` go together".to_owned());
         }
-        let runs = matches!(self.engine, CheckEngine::Predict | CheckEngine::Simulate);
+        let runs = matches!(self.engine, CheckEngine::Predict | CheckEngine::Simulate | CheckEngine::Emulate);
         if runs == self.not_run.is_some() {
             return Some(format!(
                 "`{}` {}",
@@ -214,6 +214,8 @@ pub enum OverPoints {
     Each,
     /// Every later point over the first.
     OverFirst,
+    /// How much more every later point is than the first, in per cent of it.
+    PercentMore,
     /// The mean of the later points less the first.
     MeanLessFirst,
     /// The largest less the smallest.

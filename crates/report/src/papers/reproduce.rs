@@ -15,6 +15,8 @@ use toml::Table;
 /// Runs that several checks share: made once per experiment and changes.
 #[derive(Debug, Default)]
 pub struct Runs {
+    /// Whether the running kernel is asked too, which takes real time.
+    pub emulate: bool,
     made: HashMap<String, (Vec<Run>, Vec<String>)>,
 }
 
@@ -31,30 +33,68 @@ impl From<Numbers> for Reproduced {
     }
 }
 
+/// Why there is no number.
+pub(super) enum NoNumber {
+    /// The check cannot be made as it is written.
+    Fault(String),
+    /// It is not made here, or not now.
+    NotRun(String),
+}
+
+impl From<String> for NoNumber {
+    fn from(fault: String) -> NoNumber {
+        NoNumber::Fault(fault)
+    }
+}
+
+impl From<&str> for NoNumber {
+    fn from(fault: &str) -> NoNumber {
+        NoNumber::Fault(fault.to_owned())
+    }
+}
+
 /// Computes the number of a check.
 pub(super) fn reproduce(
     paper: &Paper,
     check: &Check,
     runs: &mut Runs,
     stop: &AtomicBool,
-) -> Result<Reproduced, String> {
+) -> Result<Reproduced, NoNumber> {
+    if let Some(reason) = &check.not_run {
+        return Err(NoNumber::NotRun(reason.clone()));
+    }
     if let Some(formula) = &check.formula {
-        return of_formula(formula, check).map(Reproduced::from);
+        return Ok(of_formula(formula, check)?.into());
     }
     if let Some(stack) = &check.stack {
-        return of_stack(stack, check);
+        return Ok(of_stack(stack, check)?);
     }
     let (Some(experiment), Some(metric)) = (&check.experiment, &check.metric) else {
-        return Err("there is nothing to compute".to_owned());
+        return Err("there is nothing to compute".into());
     };
     let engine = match check.engine {
         CheckEngine::Predict => Engine::Predict,
+        CheckEngine::Emulate if runs.emulate => Engine::Emulate,
+        CheckEngine::Emulate => {
+            let reason = "it asks the running kernel, in real time: `farpath papers --emulate` does";
+            return Err(NoNumber::NotRun(reason.to_owned()));
+        }
         _ => Engine::Simulate,
     };
     let runs = runs.of(paper, experiment, &check.set, engine, stop)?.0;
     let time = check.time.as_deref().map(str::parse::<Duration>).transpose();
     let time = time.map_err(|error| format!("time: {error}"))?;
-    over_points(check, metric, time, runs).map(Reproduced::from)
+    let sound: Vec<&Run> = runs.iter().filter(|run| !is_void(run)).collect();
+    if let Some(void) = runs.iter().find(|run| sound.iter().all(|sound| sound.point != run.point)) {
+        let why = void.grade.as_ref().and_then(|grade| grade.void.as_deref()).unwrap_or_default();
+        return Err(NoNumber::NotRun(format!("no run was in time: {why}")));
+    }
+    Ok(over_points(check, metric, time, &sound)?.into())
+}
+
+/// Whether the machine was not in time for it.
+fn is_void(run: &Run) -> bool {
+    run.grade.as_ref().is_some_and(|grade| grade.void.is_some())
 }
 
 /// Asks the closed form once, or once for each entry of the lists among its arguments.
@@ -109,7 +149,12 @@ fn of_stack(name: &str, check: &Check) -> Result<Reproduced, String> {
     Ok(Reproduced { numbers: Numbers(vec![equal as f64]), remark })
 }
 
-fn over_points(check: &Check, metric: &str, time: Option<Duration>, runs: &[Run]) -> Result<Numbers, String> {
+fn over_points(
+    check: &Check,
+    metric: &str,
+    time: Option<Duration>,
+    runs: &[&Run],
+) -> Result<Numbers, String> {
     let (above, below) = match metric.split_once(" / ") {
         Some((above, below)) => (above, Some(below)),
         None => (metric, None),
@@ -126,13 +171,19 @@ fn over_points(check: &Check, metric: &str, time: Option<Duration>, runs: &[Run]
     Ok(Numbers(match check.over_points {
         OverPoints::Each => values,
         OverPoints::OverFirst => later.iter().map(|value| value / first).collect(),
+        OverPoints::PercentMore => later.iter().map(|value| (value / first - 1.0) * 100.0).collect(),
         OverPoints::MeanLessFirst => vec![mean - first],
         OverPoints::Spread => vec![spread(&values)],
     }))
 }
 
 /// One number for each point.
-fn per_point(how: OverSeeds, metric: &str, time: Option<Duration>, runs: &[Run]) -> Result<Vec<f64>, String> {
+fn per_point(
+    how: OverSeeds,
+    metric: &str,
+    time: Option<Duration>,
+    runs: &[&Run],
+) -> Result<Vec<f64>, String> {
     let mut points: Vec<Vec<f64>> = Vec::new();
     for run in runs {
         let point = run.point as usize;
