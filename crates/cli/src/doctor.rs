@@ -5,6 +5,7 @@ use crate::error::CliError;
 use crate::{Ending, output};
 use farpath_emu::doctor::{self, Finding, Maker, Sighting, Sightings, State};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// `farpath doctor`
@@ -84,20 +85,27 @@ fn text(findings: &[Finding], seen: &Sightings, removed: Option<&[Sighting]>, wi
     text
 }
 
-/// Devices of ours, a line each.
+/// Devices of ours: those of runs that go on by process, others a line each.
 fn devices_text(seen: &Sightings) -> String {
     let mut text = String::new();
     if seen.devices.is_empty() {
         text += "No run has devices now, and none are left over.\n";
     }
+    let mut running: BTreeMap<u32, usize> = BTreeMap::new();
     for Sighting { device, namespace, maker, holders } in &seen.devices {
         let whose = match maker {
-            Maker::Lives(id) => format!("of process {id}, which goes on"),
+            Maker::Lives(id) => {
+                *running.entry(*id).or_default() += 1;
+                continue;
+            }
             Maker::Dead(id) => format!("left over from process {id}: `farpath doctor --clean` removes it"),
             Maker::Unknown => "of somebody in another container: left alone".to_owned(),
         };
         let holders: Vec<_> = holders.iter().map(|(id, name)| format!("{id} ({name})")).collect();
         let _ = writeln!(text, "{device} in {namespace}, {whose}; held by {}", holders.join(", "));
+    }
+    for (process, hosts) in running {
+        let _ = writeln!(text, "Process {process} emulates now, and has {hosts} hosts.");
     }
     if seen.closed > 0 {
         let _ = writeln!(text, "Into {} network namespaces only root may look.", seen.closed);
