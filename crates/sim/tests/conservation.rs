@@ -57,10 +57,19 @@ prop_compose! {
         ack_delay in prop::sample::select(vec![0, 40, 200, 500]),
         host_clock in any::<bool>(),
         quick_acks in 0..4u32,
+        quick_acks_after_gap in 0..4u32,
     ) -> ReceiveConfig {
         let ack_clock = if host_clock { AckClock::Host } else { AckClock::Segment };
         let ack_delay = Duration::from_millis(ack_delay);
-        ReceiveConfig { buffer: Bytes(buffer), read_rate, ack_every, ack_delay, ack_clock, quick_acks }
+        ReceiveConfig {
+            buffer: Bytes(buffer),
+            read_rate,
+            ack_every,
+            ack_delay,
+            ack_clock,
+            quick_acks,
+            quick_acks_after_gap,
+        }
     }
 }
 
