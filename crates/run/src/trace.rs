@@ -2,8 +2,8 @@
 //!
 //! A trace has millions of rows. Kept as they are they would cost more than the simulation that makes them: their
 //! memory is touched for the first time, and then read once for each column. So a few rows are turned into columns
-//! while the processor still has them in its cache, and some thousands into the pages of a Parquet file, which take a
-//! tenth of the memory and are written as they are.
+//! while the processor still has them in its cache, and some thousands into the pages of a Parquet file, which take an
+//! eighth of the memory and are written as they are.
 
 mod bits;
 mod delta;
