@@ -163,6 +163,26 @@ impl Dress {
     }
 }
 
+/// As `ip route` takes them, a blank before each.
+impl fmt::Display for RouteMetrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let RouteMetrics { initcwnd, rto_min_ms, quickack, advmss } = self;
+        if let Some(segments) = initcwnd {
+            write!(f, " initcwnd {segments}")?;
+        }
+        if let Some(ms) = rto_min_ms {
+            write!(f, " rto_min {ms}ms")?;
+        }
+        if *quickack {
+            write!(f, " quickack 1")?;
+        }
+        if let Some(mss) = advmss {
+            write!(f, " advmss {mss}")?;
+        }
+        Ok(())
+    }
+}
+
 /// For people: commands and options, the reason beside each.
 impl fmt::Display for Dress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -172,20 +192,7 @@ impl fmt::Display for Dress {
         for Sysctl { name, value, why, .. } in &self.sysctls {
             writeln!(f, "{:width$}  # {why}", format!("{name} = {value}"))?;
         }
-        let RouteMetrics { initcwnd, rto_min_ms, quickack, advmss } = self.route;
-        write!(f, "\n# Route to the other end\nip route replace ADDRESS dev DEVICE")?;
-        if let Some(segments) = initcwnd {
-            write!(f, " initcwnd {segments}")?;
-        }
-        if let Some(ms) = rto_min_ms {
-            write!(f, " rto_min {ms}ms")?;
-        }
-        if quickack {
-            write!(f, " quickack 1")?;
-        }
-        if let Some(mss) = advmss {
-            write!(f, " advmss {mss}")?;
-        }
+        write!(f, "\n# Route to the other end\nip route replace ADDRESS dev DEVICE{}", self.route)?;
         let mtu = self.mtu(farpath_experiment::IpVersion::V4);
         writeln!(f, "\n\n# Device\nip link set dev DEVICE mtu {mtu}")?;
         writeln!(f, "\n# Each socket, before it is connected or listens")?;

@@ -71,7 +71,7 @@ impl Hosts {
                 }
             }
             self.settings.push(format!("{place}: TCP_CONGESTION {}", dress.congestion_control));
-            self.settings.push(format!("{place}: {:?}", dress.route));
+            self.settings.push(format!("{place}: route{}", dress.route));
             if let Some(clamp) = dress.window_clamp {
                 self.settings.push(format!("{place}: announced windows brought down to {clamp} on the path"));
             }

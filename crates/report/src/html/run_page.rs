@@ -245,9 +245,12 @@ fn provenance(asked: &Asked, runs: &[Run]) -> Vec<Block> {
     }
     if let Some(host) = runs.iter().find(|run| !run.provenance.kernel.is_empty()) {
         facts.push(("Kernel".to_owned(), vec![host.provenance.kernel.clone()]));
-        facts.push(("What its hosts were given".to_owned(), host.provenance.settings.clone()));
     }
     let mut blocks = vec![Block::Facts(facts)];
+    if let Some(host) = runs.iter().find(|run| !run.provenance.settings.is_empty()) {
+        let settings = host.provenance.settings.join("\n");
+        blocks.push(Block::Source("What the hosts of the emulation were given".to_owned(), settings));
+    }
     if let Some(first) = runs.first() {
         blocks.push(Block::Source("The experiment".to_owned(), first.provenance.experiment.to_string()));
     }
