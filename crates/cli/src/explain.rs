@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Explains one point, and writes the changed experiment where that is asked for.
 pub fn explain(args: &ExplainArgs) -> Result<Ending, CliError> {
-    let Source { experiment, file } = source::load(&args.source)?;
+    let Source { experiment, file } = source::load(&args.source, false)?;
     source::start_threads(args.threads)?;
     let out = args.apply.as_ref().map(|name| destination(args, &file, name)).transpose()?;
 

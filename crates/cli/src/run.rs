@@ -44,11 +44,12 @@ pub fn agree(args: RunArgs) -> Result<Ending, CliError> {
 /// What each engine says, with what was asked; written where that is asked for too.
 fn answers(args: &RunArgs) -> Result<(Experiment, Asked, Vec<Run>, Ending), CliError> {
     let common = &args.common;
-    if args.engine.contains(&EngineName::Emulate) {
+    let emulates = args.engine.contains(&EngineName::Emulate);
+    if emulates {
         // Before any thread is started: a process of several cannot enter a user namespace.
         farpath_engine::may_emulate().map_err(CliError::Emulation)?;
     }
-    let Source { experiment, file } = source::load(&common.source)?;
+    let Source { experiment, file } = source::load(&common.source, emulates)?;
     source::start_threads(common.threads)?;
     let mut engines: Vec<Engine> = Vec::new();
     for engine in args.engine.iter().map(|&engine| engine.into()) {

@@ -15,10 +15,14 @@ pub struct Source {
 }
 
 /// Reads what the arguments name. With `--save`, writes the file that the flags stand for.
-pub fn load(args: &SourceArgs) -> Result<Source, CliError> {
+/// `emulates`: whether the number of seeds is meant for runs in real time too.
+pub fn load(args: &SourceArgs, emulates: bool) -> Result<Source, CliError> {
     let mut overrides = args.set.clone();
     if let Some(seeds) = args.seeds {
-        overrides.push(format!("seeds={seeds}").parse::<Override>().expect("a key and a number"));
+        // A file may ask for fewer runs in real time; who says how many means every engine that is asked.
+        for key in ["seeds", "emulate.seeds"].into_iter().take(1 + usize::from(emulates)) {
+            overrides.push(format!("{key}={seeds}").parse::<Override>().expect("a key and a number"));
+        }
     }
     match &args.file {
         Some(file) => {
