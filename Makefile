@@ -3,7 +3,7 @@
 CARGO ?= cargo
 FARPATH = target/release/farpath
 
-.PHONY: demo test lint core unit bench oracle ns3 setup setup-test vendor clean
+.PHONY: demo test lint core unit bench oracle ns3 setup setup-test setup-bench vendor clean
 
 # The main job: the high-BER paper's download, predicted and simulated side by side; and its testbed's, on the TCP of
 # this machine's own kernel too, where that may be asked. That one takes the minute that its downloads take.
@@ -42,8 +42,9 @@ core:
 unit:
 	$(CARGO) test --workspace --locked
 
-# One line a figure, ns-3 on the same machine included; see docs/performance.md. Without ns-3 its rows are not measured.
-bench: setup
+# One line a figure, ns-3 on the same machine and emulation beside plain veth included; see docs/performance.md. What is
+# missing (ns-3, iperf3, privileges) leaves its rows unmeasured. Emulation alone: ... --bin bench -- --emulation
+bench: setup setup-bench
 	@$(MAKE) --no-print-directory ns3 || true
 	$(CARGO) run --release --locked --package farpath-bench --bin bench -- $(NS3) target/bench.json
 
@@ -91,6 +92,14 @@ vendor:
 	cd target/vendor && npm ci --ignore-scripts --no-audit --no-fund
 	for name in $(VENDORED); do cp target/vendor/node_modules/$$name/build/$$name.min.js $(VENDOR)/ || exit 1; done
 	cd target/vendor && node ../../$(VENDOR)/licences.mjs > ../../$(VENDOR)/LICENSES.txt
+
+# iperf3 is the load of emulated lines.
+setup-bench: setup
+	@command -v iperf3 >/dev/null || { \
+		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		{ apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends iperf3; } \
+			>/dev/null 2>&1; \
+	} || echo "setup: no iperf3 here, and none installed (Debian, as root: apt-get install iperf3); its rows are not measured"
 
 clean:
 	$(CARGO) clean

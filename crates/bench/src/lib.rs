@@ -6,6 +6,8 @@
 pub mod case;
 pub mod cause;
 pub mod clock;
+#[cfg(target_os = "linux")]
+pub mod emulation;
 pub mod figure;
 pub mod grid;
 pub mod ns3;

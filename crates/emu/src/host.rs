@@ -123,7 +123,7 @@ impl DeviceDrops {
 }
 
 /// Settings before there is a device, that keep the kernel from speaking up by itself, and TCP from remembering.
-const QUIET: [(&str, &str); 11] = [
+pub(crate) const QUIET: [(&str, &str); 11] = [
     ("net.ipv4.conf.all.rp_filter", "0"),
     ("net.ipv4.conf.default.rp_filter", "0"),
     ("net.ipv4.conf.all.accept_redirects", "0"),

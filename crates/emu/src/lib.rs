@@ -7,6 +7,8 @@
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
 mod budget;
+#[cfg(target_os = "linux")]
+mod cable;
 mod checksum;
 mod clamp;
 mod clock;
@@ -41,6 +43,8 @@ mod sys;
 mod tap;
 
 pub use budget::{Load, Unbounded, needed_memory};
+#[cfg(target_os = "linux")]
+pub use cable::Cable;
 pub use clock::Clock;
 pub use dress::{Dress, RouteMetrics, Sysctl};
 #[cfg(target_os = "linux")]

@@ -1,6 +1,6 @@
 //! `make bench`: how fast the simulator is here, beside ns-3 on the same machine in the same run. One line a figure.
 //!
-//! CPU time, not wall time: machines are shared. Of several repetitions the quickest counts, as what disturbs a
+//! CPU time, not wall time, but for emulation: machines are shared. Of several repetitions the quickest counts, as what disturbs a
 //! measurement only ever adds to it.
 
 use farpath_bench::clock::{peak_memory, timed};
@@ -30,8 +30,12 @@ fn main() -> ExitCode {
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["--memory-of", size] => memory_of(size),
         ["--tracing"] => Bench::default().tracing(),
+        ["--emulation"] => {
+            Bench::default().emulation();
+            Ok(())
+        }
         [environment, output] => Bench::default().run(Path::new(environment), Path::new(output)),
-        _ => Err("usage: bench VIRTUAL-ENVIRONMENT OUTPUT.json | --tracing".into()),
+        _ => Err("usage: bench VIRTUAL-ENVIRONMENT OUTPUT.json | --tracing | --emulation".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -48,7 +52,10 @@ struct Bench(Vec<Figure>);
 
 impl Bench {
     fn add(&mut self, name: impl Into<String>, value: Option<f64>, unit: &'static str, target: Target) {
-        let figure = Figure { name: name.into(), value, unit, target };
+        self.told(Figure { name: name.into(), value, unit, target });
+    }
+
+    fn told(&mut self, figure: Figure) {
         println!("{}", figure.line());
         self.0.push(figure);
     }
@@ -68,6 +75,7 @@ impl Bench {
         let noisy = self.noisy();
         self.tracing()?;
         self.memory()?;
+        self.emulation();
         println!("\nThe same in {BUILD}, in segments per CPU second");
         let ns3 = Ns3::set_up(environment);
         if let Err(error) = &ns3 {
@@ -145,6 +153,15 @@ impl Bench {
         self.add("file of every segment, 200 MB", Some(sizes[0]), "MB", Target::None);
         self.add("file of every series, 200 MB", Some(sizes[1]), "MB", Target::None);
         Ok(())
+    }
+
+    /// The Linux kernel's TCP over the same path elements, in real time.
+    fn emulation(&mut self) {
+        println!("\nEmulation, in real time, beside plain veth");
+        #[cfg(target_os = "linux")]
+        farpath_bench::emulation::measure(|figure| self.told(figure));
+        #[cfg(not(target_os = "linux"))]
+        eprintln!("bench: EMULATION IS NOT MEASURED: it is of the Linux kernel's TCP");
     }
 
     /// In processes of their own: what a peak is does not come down.
