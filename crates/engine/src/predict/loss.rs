@@ -254,6 +254,12 @@ fn reno_chain(flow: &Flow) -> Result<RenoChain, InputError> {
 /// Large windows, and CUBIC: timeouts are few, and the file may be over before the window has come to its mean.
 fn epochs(flow: &Flow, model: &LossEpochs, prediction: &mut Prediction) -> Result<(), InputError> {
     let loss = flow.view.data_loss;
+    if loss == Probability::ONE {
+        // A SYN may be short enough to get through where no segment is.
+        prediction.transfer_time = Duration::MAX;
+        prediction.by = "no segment arrives";
+        return Ok(());
+    }
     let estimate = model.transfer()?;
     // What losses, overflow and another slow start change of the time that was walked.
     let walked = model.as_walked(flow.ack_every()).transfer()?.value;
