@@ -63,6 +63,17 @@ impl Grade {
         Some([of(middle - half), of(middle + half)])
     }
 
+    /// Of several runs together: of those that count, with the reason of one that does not, if there is any. Of those
+    /// that do not count only where none does.
+    pub fn of_all<'a>(grades: impl IntoIterator<Item = &'a Grade>) -> Option<Grade> {
+        let (void, sound): (Vec<&Grade>, Vec<&Grade>) =
+            grades.into_iter().partition(|grade| grade.void.is_some());
+        let reason = void.first().and_then(|grade| grade.void.clone());
+        let counting = if sound.is_empty() { void } else { sound };
+        let together = counting.into_iter().cloned().reduce(|a, b| a.and(&b))?;
+        Some(Grade { void: reason, ..together })
+    }
+
     /// The worse of the two in everything, and the sums of what is counted: the grade of several runs together.
     pub fn and(&self, other: &Grade) -> Grade {
         Grade {
@@ -96,6 +107,20 @@ impl Lateness {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_does_not_count_is_in_no_figure_but_is_said() {
+        let grade = |p99_ns, offered, void: Option<&str>| Grade {
+            void: void.map(str::to_owned),
+            lateness: Lateness { p99_ns, ..Lateness::default() },
+            offered,
+            ..Grade::default()
+        };
+        let (a, b, late) = (grade(10, 5, None), grade(20, 7, None), grade(900, 50, Some("late")));
+        assert_eq!(Grade::of_all([&a, &late, &b]), Some(grade(20, 12, Some("late"))));
+        assert_eq!(Grade::of_all([&late]), Some(late));
+        assert_eq!(Grade::of_all([]), None);
+    }
 
     #[test]
     fn the_interval_holds_the_share_and_is_not_empty_without_losses() {

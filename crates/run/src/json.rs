@@ -1,21 +1,28 @@
 //! JSON lines: one object a line, keys in the order and by the names of the columns, `null` for what is not known.
 
 use crate::columns::{Cells, Column, KEY, Nullable, Row, gathered};
-use crate::{Run, RunKey};
+use crate::{Grade, Run, RunKey};
 use serde_json::{Map, Value};
 use std::io::{self, Write};
 
-/// Writes one line for each flow of a run.
+/// Writes one line for each flow of a run, with the run's grade at its end.
 pub fn write_flow_lines(run: &Run, mut out: impl Write) -> io::Result<()> {
     for flow in &run.flows {
-        writeln!(out, "{}", object(&run.key(), flow))?;
+        let mut object = object(&run.key(), flow);
+        object.insert("grade".to_owned(), grade_json(run.grade.as_ref()));
+        writeln!(out, "{}", Value::Object(object))?;
     }
     Ok(())
 }
 
-fn object<R: Row>(key: &RunKey, row: &R) -> Value {
+/// How well a run was done, with the names that provenance has; `null` where it was not in real time.
+pub(crate) fn grade_json(grade: Option<&Grade>) -> Value {
+    serde_json::to_value(grade).expect("a grade is plain data")
+}
+
+fn object<R: Row>(key: &RunKey, row: &R) -> Map<String, Value> {
     let keys = KEY.iter().map(|column| entry(column, key));
-    Value::Object(keys.chain(R::COLUMNS.iter().map(|column| entry(column, row))).collect())
+    keys.chain(R::COLUMNS.iter().map(|column| entry(column, row))).collect()
 }
 
 fn entry<R>(column: &Column<R>, row: &R) -> (String, Value) {

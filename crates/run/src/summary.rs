@@ -1,6 +1,7 @@
 //! One point and one engine over all seeds.
 
-use crate::{Engine, FlowRow, Outcome, Run, Statistic};
+use crate::json::grade_json;
+use crate::{Engine, FlowRow, Grade, Outcome, Run, Statistic};
 use farpath_units::Instant;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -41,6 +42,8 @@ pub struct PointSummary {
     pub fast_retransmits: Option<Statistic>,
     /// Packets dropped on the way, both directions.
     pub drops: Option<Statistic>,
+    /// How well the runs were done, where that was in real time: see [`Grade::of_all`].
+    pub grade: Option<Grade>,
 }
 
 impl PointSummary {
@@ -74,6 +77,7 @@ impl PointSummary {
         ]);
         object
             .extend(self.statistics().map(|(name, statistic)| (name.to_owned(), statistic_json(statistic))));
+        object.insert("grade".to_owned(), grade_json(self.grade.as_ref()));
         object.into()
     }
 
@@ -129,6 +133,7 @@ fn of_group(point: u64, engine: Engine, runs: &[&Run]) -> PointSummary {
         timeouts: over_runs(|flow| flow.timeouts),
         fast_retransmits: over_runs(|flow| flow.fast_retransmits),
         drops: over_runs(|flow| Some(flow.drops_data_direction? + flow.drops_ack_direction?)),
+        grade: Grade::of_all(runs.iter().filter_map(|run| run.grade.as_ref())),
     }
 }
 

@@ -71,7 +71,8 @@ fn flow_lines_have_the_columns_in_their_order_and_null_for_the_unknown() {
     let lines: Vec<Value> =
         String::from_utf8(lines).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 4);
-    let columns: Vec<&str> = Table::Flows.columns().iter().map(|column| column.name).collect();
+    let columns = Table::Flows.columns();
+    let columns: Vec<&str> = columns.iter().map(|column| column.name).chain(["grade"]).collect();
     for line in &lines {
         assert_eq!(line.as_object().unwrap().keys().collect::<Vec<_>>(), columns);
     }

@@ -1,14 +1,24 @@
 //! The flows of some runs, one row each.
 
-use super::layout::{Column, Sheet};
+use super::grade::grade_notes;
+use super::layout::{Column, Sheet, capitalised, notes};
 use super::numbers::Scale;
 use farpath_run::{FlowRow, Run};
 
-/// A table with a row per flow. Columns that say the same of every flow, or nothing, are left out.
+/// A table with a row per flow; below it how well runs in real time were done, and what to know before the numbers are
+/// trusted. Columns that say the same of every flow, or nothing, are left out.
 pub fn flows_table(runs: &[Run], width: Option<u16>) -> String {
     let rows: Vec<(&Run, &FlowRow)> =
         runs.iter().flat_map(|run| run.flows.iter().map(move |flow| (run, flow))).collect();
-    flows_sheet(&rows).render(width)
+    let table = flows_sheet(&rows).render(width);
+    let mut remarks = grade_notes(runs);
+    for caveat in runs.iter().flat_map(|run| &run.provenance.caveats) {
+        let remark = capitalised(caveat);
+        if !remarks.contains(&remark) {
+            remarks.push(remark);
+        }
+    }
+    if remarks.is_empty() { table } else { format!("{table}\n{}", notes(&remarks, width)) }
 }
 
 /// The same of some flows, as columns.
