@@ -4,7 +4,7 @@ use crate::args::{CommonArgs, EngineName, RunArgs};
 use crate::error::CliError;
 use crate::source::{self, Source};
 use crate::{Ending, interrupt, output, progress, report};
-use farpath_engine::{CaptureDir, EngineError, jobs, run_all_captured};
+use farpath_engine::{CaptureDir, EngineError, can_be_emulated, jobs, run_all_captured};
 use farpath_experiment::{Experiment, Point};
 use farpath_report::agreement::agreements;
 use farpath_report::html::{self, ReportFile, Traces};
@@ -58,11 +58,14 @@ fn answers(args: &RunArgs) -> Result<(Experiment, Asked, Vec<Run>, Ending), CliE
         }
     }
     warn_of_lost_traces(&experiment, common);
+    let engine_error = |source| CliError::Engine { file: file.clone(), source };
+    if engines.contains(&Engine::Emulate) {
+        experiment.points().iter().try_for_each(can_be_emulated).map_err(engine_error)?;
+    }
     let mut jobs = jobs(&experiment, &engines);
     let wants_report = common.out.is_some() || common.report.is_some();
     let traced = if wants_report { report::trace(&experiment, &mut jobs) } else { BTreeSet::new() };
     let asked = html::asked(&experiment, jobs.len() as u64);
-    let engine_error = |source| CliError::Engine { file: file.clone(), source };
     let captures = args.capture.capture.as_ref();
     let captures = captures
         .map(|folder| CaptureDir::create(folder, args.capture.snaplen, &jobs))

@@ -5,13 +5,13 @@
 
 mod grade;
 mod hosts;
-mod memory;
 mod programs;
 
+use crate::beforehand::can_be_emulated;
 use crate::capture::{Capture, CaptureError};
 use crate::series::Series;
 use crate::tap::Recording;
-use crate::{EngineError, MAX_EMULATED_FLOWS, empty_run};
+use crate::{EngineError, empty_run};
 use farpath_emu::{Clock, EmuError, Emulator, LoopReport, Settings};
 use farpath_experiment::{Point, Scenario, lateness_budget};
 use farpath_path::{Direction, PerDirection};
@@ -64,11 +64,7 @@ fn until_in_time(
     stop: &AtomicBool,
     capture: Option<(&File, u32)>,
 ) -> Result<Option<Run>, EngineError> {
-    let flows = point.scenario.flows.len();
-    if flows > MAX_EMULATED_FLOWS {
-        return Err(EngineError::TooManyFlows(flows));
-    }
-    memory::check(&point.scenario)?;
+    can_be_emulated(point)?;
     let options = &point.scenario.emulate;
     let mut attempts = 0;
     loop {

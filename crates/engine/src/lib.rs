@@ -5,6 +5,7 @@
 //! loop, [`emulate`] asks the running kernel.
 
 mod batch;
+mod beforehand;
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "captures of real packets"))]
 mod capture;
 #[cfg_attr(not(target_os = "linux"), path = "emulate/elsewhere.rs")]
@@ -20,7 +21,8 @@ mod tap;
 #[cfg(target_os = "linux")]
 mod watch;
 
-pub use batch::{Job, jobs, run_all, run_all_captured};
+pub use batch::{Extras, Job, jobs, run_all, run_all_with};
+pub use beforehand::can_be_emulated;
 pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
 pub use emulate::{emulate, emulate_captured, may_emulate};
 pub use path_view::PathView;

@@ -1,9 +1,10 @@
 //! Two hosts in the dress of their stacks.
 
 use crate::EngineError;
+use crate::beforehand::stacks;
 use crate::watch::FlowPorts;
 use farpath_emu::{Backend, Dress, Host, HostSettings, Sysctl};
-use farpath_experiment::{FlowSpec, IpVersion, Scenario, Stack};
+use farpath_experiment::{FlowSpec, IpVersion, Scenario};
 use farpath_path::{Direction, PerDirection};
 use std::net::{IpAddr, SocketAddr};
 
@@ -109,20 +110,6 @@ impl Hosts {
     pub fn address(&self, host: Direction, flow: u16) -> SocketAddr {
         SocketAddr::new(self.addresses[host], FIRST_PORT + flow)
     }
-}
-
-/// The stack of each host. A host has one: data both ways needs the same at both ends.
-fn stacks(scenario: &Scenario) -> Result<PerDirection<&Stack>, EngineError> {
-    let (sender, receiver) = (&scenario.sender, &scenario.receiver);
-    let first = scenario.flows[0].direction;
-    let one_way = scenario.flows.iter().all(|flow| flow.direction == first);
-    if !one_way && (&sender.config, &sender.linux) != (&receiver.config, &receiver.linux) {
-        return Err(EngineError::TwoStacks);
-    }
-    Ok(match first {
-        Direction::Forward => PerDirection { forward: sender, reverse: receiver },
-        Direction::Reverse => PerDirection { forward: receiver, reverse: sender },
-    })
 }
 
 /// Name and release of the running kernel.
