@@ -4,7 +4,7 @@ use crate::args::{CommonArgs, EngineName, RunArgs};
 use crate::error::CliError;
 use crate::source::{self, Source};
 use crate::{Ending, interrupt, output, progress, report};
-use farpath_engine::{CaptureDir, EngineError, can_be_emulated, jobs, run_all_captured};
+use farpath_engine::{CaptureDir, EngineError, Extras, Progress, can_be_emulated, jobs, run_all_with};
 use farpath_experiment::{Experiment, Point};
 use farpath_report::agreement::agreements;
 use farpath_report::html::{self, ReportFile, Traces};
@@ -13,6 +13,7 @@ use farpath_run::{Asked, Engine, PointSummary, REPORT, ResultsDir, Run, Trace, w
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashSet};
 use std::io::Write;
+use std::sync::Arc;
 
 /// Runs the experiment and prints what came out.
 pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
@@ -79,9 +80,14 @@ fn answers(args: &RunArgs) -> Result<(Experiment, Asked, Vec<Run>, Ending), CliE
     let report_file = common.report.as_ref().map(ReportFile::create).transpose()?;
     let mut traces = Traces::of(traced);
 
-    let bar = progress::bar(jobs.len() as u64, "runs");
+    let in_real_time = Arc::new(Progress::default());
+    let bar = match engines.contains(&Engine::Emulate) {
+        true => progress::bar_in_real_time(jobs.len() as u64, "runs", Arc::clone(&in_real_time)),
+        false => progress::bar(jobs.len() as u64, "runs"),
+    };
+    let extras = Extras { captures: captures.as_ref(), progress: Some(&in_real_time) };
     let mut runs = Vec::with_capacity(jobs.len());
-    let outcome = run_all_captured(&experiment, &jobs, interrupt::flag(), captures.as_ref(), |mut run| {
+    let outcome = run_all_with(&experiment, &jobs, interrupt::flag(), extras, |mut run| {
         if let Some(results) = &mut results {
             results.append(&run).map_err(Stop::Results)?;
         }

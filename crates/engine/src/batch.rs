@@ -3,9 +3,8 @@
 
 mod real_time;
 
-use crate::{
-    CaptureDir, EngineError, emulate, emulate_captured, predict, provenance, simulate, simulate_captured,
-};
+use crate::emulate::until_in_time;
+use crate::{CaptureDir, EngineError, Progress, predict, provenance, simulate, simulate_captured};
 use farpath_experiment::{Experiment, Output};
 use farpath_run::{Engine, Run, RunKey};
 use rayon::prelude::*;
@@ -73,22 +72,31 @@ pub fn run_all<E: From<EngineError> + Send>(
     stop: &AtomicBool,
     take: impl FnMut(Run) -> Result<(), E> + Send,
 ) -> Result<usize, E> {
-    run_all_captured(experiment, jobs, stop, None, take)
+    run_all_with(experiment, jobs, stop, Extras::default(), take)
 }
 
-/// The same, and where there are `captures` every simulated or emulated run writes its packets there.
+/// What else is wanted of a batch.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Extras<'a> {
+    /// Every simulated or emulated run writes its packets there.
+    pub captures: Option<&'a CaptureDir>,
+    /// Every emulated run says there how far it is.
+    pub progress: Option<&'a Progress>,
+}
+
+/// The same, with what else is wanted.
 ///
 /// # Errors
 /// As [`run_all`]; of a run also that its capture cannot be written.
-pub fn run_all_captured<E: From<EngineError> + Send>(
+pub fn run_all_with<E: From<EngineError> + Send>(
     experiment: &Experiment,
     jobs: &[Job],
     stop: &AtomicBool,
-    captures: Option<&CaptureDir>,
+    extras: Extras<'_>,
     mut take: impl FnMut(Run) -> Result<(), E> + Send,
 ) -> Result<usize, E> {
     let (real, virtual_time): (Vec<Job>, Vec<Job>) = jobs.iter().partition(|job| job.in_real_time());
-    let make = |job: &Job| run_one(experiment, *job, stop, captures);
+    let make = |job: &Job| run_one(experiment, *job, stop, extras);
     let mut taken = on_all_cores(&virtual_time, stop, make, &mut take)?;
     taken += real_time::run(&real, stop, |job| real_time::load(experiment, job), make, &mut take)?;
     Ok(taken)
@@ -182,7 +190,7 @@ fn run_one(
     experiment: &Experiment,
     job: Job,
     stop: &AtomicBool,
-    captures: Option<&CaptureDir>,
+    extras: Extras<'_>,
 ) -> Result<Option<Run>, EngineError> {
     let point = &experiment.points()[job.point];
     let provenance = provenance(experiment, point);
@@ -201,7 +209,7 @@ fn run_one(
             let captured = |out: &File, snaplen| {
                 simulate_captured(point, seed, provenance.clone(), snaplen, BufWriter::new(out))
             };
-            match captures {
+            match extras.captures {
                 Some(folder) => folder.write(job.engine, point.index, seed, captured, |_| true),
                 None => simulate(point, seed, provenance),
             }
@@ -209,12 +217,18 @@ fn run_one(
         }
         Engine::Emulate => {
             let seed = job.seed.unwrap_or(point.scenario.seed);
-            let captured =
-                |out: &File, snaplen| emulate_captured(point, seed, provenance.clone(), stop, snaplen, out);
-            match captures {
-                Some(folder) => folder.write(job.engine, point.index, seed, captured, Option::is_some),
-                None => emulate(point, seed, provenance, stop),
-            }
+            Progress::watch(extras.progress, &point.scenario, |going| {
+                let make = |capture: Option<(&File, u32)>| {
+                    until_in_time(point, seed, provenance.clone(), stop, going, capture)
+                };
+                match extras.captures {
+                    Some(folder) => {
+                        let captured = |out: &File, snaplen| make(Some((out, snaplen)));
+                        folder.write(job.engine, point.index, seed, captured, Option::is_some)
+                    }
+                    None => make(None),
+                }
+            })
         }
         Engine::Measure => Err(EngineError::NotBuilt(job.engine)),
     }

@@ -9,6 +9,7 @@ mod programs;
 
 use crate::beforehand::can_be_emulated;
 use crate::capture::{Capture, CaptureError};
+use crate::progress::Going;
 use crate::series::Series;
 use crate::tap::Recording;
 use crate::{EngineError, empty_run};
@@ -42,26 +43,17 @@ pub fn emulate(
     provenance: Provenance,
     stop: &AtomicBool,
 ) -> Result<Option<Run>, EngineError> {
-    until_in_time(point, seed, provenance, stop, None)
+    until_in_time(point, seed, provenance, stop, &Going::new(&point.scenario), None)
 }
 
-/// The same, and writes its packets to the file `out` as pcapng: the first `snaplen` bytes of each, as they were.
-pub fn emulate_captured(
+/// The same, seen from elsewhere while it goes on; with `capture` its packets are written to that file as pcapng: the
+/// first so many bytes of each, as they were.
+pub(crate) fn until_in_time(
     point: &Point,
     seed: u64,
     provenance: Provenance,
     stop: &AtomicBool,
-    snaplen: u32,
-    out: &File,
-) -> Result<Option<Run>, EngineError> {
-    until_in_time(point, seed, provenance, stop, Some((out, snaplen)))
-}
-
-fn until_in_time(
-    point: &Point,
-    seed: u64,
-    provenance: Provenance,
-    stop: &AtomicBool,
+    going: &Going,
     capture: Option<(&File, u32)>,
 ) -> Result<Option<Run>, EngineError> {
     can_be_emulated(point)?;
@@ -69,7 +61,7 @@ fn until_in_time(
     let mut attempts = 0;
     loop {
         attempts += 1;
-        let mut run = once(point, seed, provenance.clone(), stop, capture)?;
+        let mut run = once(point, seed, provenance.clone(), stop, going, capture)?;
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
@@ -103,8 +95,10 @@ fn once(
     seed: u64,
     mut provenance: Provenance,
     stop: &AtomicBool,
+    going: &Going,
     capture: Option<(&File, u32)>,
 ) -> Result<Run, EngineError> {
+    going.begin();
     let scenario = &point.scenario;
     let hosts = Hosts::dressed(scenario)?;
     let programs = Programs::prepare(scenario, &hosts)?;
@@ -134,7 +128,7 @@ fn once(
             }
             report
         });
-        let ends = programs.run(clock, &[stop, &done]);
+        let ends = programs.run(clock, &[stop, &done], going);
         done.store(true, Ordering::Relaxed);
         let report: Result<LoopReport, EmuError> =
             path.join().unwrap_or_else(|panic| panic::resume_unwind(panic));

@@ -12,6 +12,7 @@ mod capture;
 mod emulate;
 mod path_view;
 mod predict;
+mod progress;
 mod record;
 #[cfg(target_os = "linux")]
 mod series;
@@ -24,9 +25,10 @@ mod watch;
 pub use batch::{Extras, Job, jobs, run_all, run_all_with};
 pub use beforehand::can_be_emulated;
 pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
-pub use emulate::{emulate, emulate_captured, may_emulate};
+pub use emulate::{emulate, may_emulate};
 pub use path_view::PathView;
 pub use predict::{effective_window, predict};
+pub use progress::{Now, Progress};
 pub use simulate::{simulate, simulate_captured, simulate_watched};
 
 use farpath_experiment::{Experiment, Point};

@@ -1,8 +1,8 @@
 //! Captures: read back by hand here, and held against tshark where there is one.
 
 use farpath_engine::{
-    CaptureDir, CaptureError, DEFAULT_SNAPLEN, EngineError, MAX_CAPTURES, jobs, provenance, run_all_captured,
-    simulate, simulate_captured,
+    CaptureDir, CaptureError, DEFAULT_SNAPLEN, EngineError, Extras, MAX_CAPTURES, jobs, provenance,
+    run_all_with, simulate, simulate_captured,
 };
 use farpath_experiment::Experiment;
 use farpath_run::{Engine, Run, SegmentEvent, SegmentRow};
@@ -295,8 +295,8 @@ fn a_batch_writes_a_file_for_each_simulated_run_and_only_over_its_own() {
     };
     for _ in 0..2 {
         let captures = CaptureDir::create(&path, DEFAULT_SNAPLEN, &jobs).expect("a place to write");
-        let stop = AtomicBool::new(false);
-        let taken = run_all_captured::<EngineError>(&experiment, &jobs, &stop, Some(&captures), |_| Ok(()));
+        let (stop, extras) = (AtomicBool::new(false), Extras { captures: Some(&captures), progress: None });
+        let taken = run_all_with::<EngineError>(&experiment, &jobs, &stop, extras, |_| Ok(()));
         assert_eq!(taken.expect("all are made"), 2 * (1 + 2));
         let all = ["0-seed-1", "0-seed-2", "1-seed-1", "1-seed-2"].map(|run| format!("point-{run}.pcapng"));
         assert_eq!(files(), all);

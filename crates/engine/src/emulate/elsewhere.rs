@@ -1,6 +1,7 @@
 //! The `emulate` engine where there is no Linux kernel to ask: every call says so.
 
 use crate::EngineError;
+use crate::progress::Going;
 use farpath_emu::HostError;
 use farpath_experiment::Point;
 use farpath_run::{Provenance, Run};
@@ -24,16 +25,13 @@ pub fn emulate(_: &Point, _: u64, _: Provenance, _: &AtomicBool) -> Result<Optio
 }
 
 /// It cannot.
-///
-/// # Errors
-/// Always.
-pub fn emulate_captured(
+pub(crate) fn until_in_time(
     _: &Point,
     _: u64,
     _: Provenance,
     _: &AtomicBool,
-    _: u32,
-    _: &File,
+    _: &Going,
+    _: Option<(&File, u32)>,
 ) -> Result<Option<Run>, EngineError> {
     Err(HostError::NotLinux.into())
 }

@@ -2,6 +2,7 @@
 
 use super::hosts::Hosts;
 use crate::EngineError;
+use crate::progress::Going;
 use crate::series::Series;
 use farpath_emu::{Clock, Dress};
 use farpath_experiment::{FlowSpec, Opener, Scenario};
@@ -94,15 +95,16 @@ impl Programs {
     }
 
     /// Runs them all to their ends, or until one of `stops` is set.
-    pub fn run(self, clock: Clock, stops: &[&AtomicBool]) -> Vec<FlowEnds> {
+    pub fn run(self, clock: Clock, stops: &[&AtomicBool], going: &Going) -> Vec<FlowEnds> {
         let over: Vec<AtomicBool> = self.flows.iter().map(|_| AtomicBool::new(false)).collect();
         thread::scope(|scope| {
-            let start = |(number, (both, over))| start(scope, clock, number, both, over);
+            let start = |(number, (both, over))| start(scope, clock, number, both, over, going);
             let threads: Vec<_> = (0..).zip(self.flows.into_iter().zip(&over)).map(start).collect();
             while threads.iter().any(|(sender, receiver)| !sender.is_finished() || !receiver.is_finished()) {
                 if stops.iter().any(|stop| stop.load(Ordering::Relaxed)) {
                     over.iter().for_each(|over| over.store(true, Ordering::Relaxed));
                 }
+                going.at(clock.now());
                 thread::park_timeout(LOOK_EVERY);
             }
             let ends = threads.into_iter().map(|(sender, receiver)| {
@@ -125,6 +127,7 @@ fn start<'scope>(
     number: u32,
     Both { sender, receiver, spec }: Both,
     over: &'scope AtomicBool,
+    going: &'scope Going,
 ) -> (ScopedJoinHandle<'scope, Sending>, ScopedJoinHandle<'scope, Receiving>) {
     // The other end of a connection that is gone would wait for nothing.
     let ended = |report: EndReport| {
@@ -142,8 +145,11 @@ fn start<'scope>(
         (ended(report), cwnd, series)
     };
     let receiving = move || {
-        let mut series = Series::new(number);
-        let report = receiver.run(clock.epoch(), over, &mut |sample| series.receiver(sample));
+        let (mut series, mut read) = (Series::new(number), 0);
+        let report = receiver.run(clock.epoch(), over, &mut |sample| {
+            going.read(sample.bytes.0 - std::mem::replace(&mut read, sample.bytes.0));
+            series.receiver(sample);
+        });
         (ended(report), series)
     };
     (scope.spawn(sending), scope.spawn(receiving))
