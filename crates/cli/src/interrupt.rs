@@ -1,4 +1,5 @@
-//! Ctrl-C, or SIGTERM from a batch system: what has begun is finished, nothing more is begun.
+//! Ctrl-C, or SIGTERM from a batch system: what has begun is finished, but for runs in real time, which may take hours;
+//! nothing more is begun.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +14,7 @@ pub fn flag() -> &'static AtomicBool {
             if STOP.swap(true, Ordering::Relaxed) {
                 std::process::exit(130);
             }
-            eprintln!("farpath: interrupted; finishing what has begun (Ctrl-C again to leave at once)");
+            eprintln!("farpath: interrupted; finishing what has begun, but for emulations (Ctrl-C again to leave at once)");
         });
         // Without a handler Ctrl-C ends the program as it always does.
         if let Err(error) = installed {

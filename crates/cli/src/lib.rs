@@ -1,7 +1,7 @@
 //! The `farpath` command: parse, call, print. A library, so that the Python package can be the same command.
 //!
-//! Results go to stdout, messages to stderr. Exit codes: 0 done, 1 a comparison failed, 2 an error,
-//! 130 interrupted.
+//! Results go to stdout, messages to stderr. Exit codes: 0 done, 1 a comparison failed or an emulated run is void, 2 an
+//! error, 130 interrupted.
 
 mod args;
 mod doctor;
@@ -26,7 +26,7 @@ use std::process::ExitCode;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
     Done,
-    /// A comparison failed.
+    /// A comparison failed, or a run is void.
     Failed,
     /// Ctrl-C; what was finished has been printed.
     Interrupted,

@@ -58,11 +58,11 @@ fn answers(args: &RunArgs) -> Result<(Experiment, Asked, Vec<Run>, Ending), CliE
             engines.push(engine);
         }
     }
-    warn_of_lost_traces(&experiment, common);
     let engine_error = |source| CliError::Engine { file: file.clone(), source };
     if engines.contains(&Engine::Emulate) {
         experiment.points().iter().try_for_each(can_be_emulated).map_err(engine_error)?;
     }
+    warn_of_lost_traces(&experiment, common);
     let mut jobs = jobs(&experiment, &engines);
     let wants_report = common.out.is_some() || common.report.is_some();
     let traced = if wants_report { report::trace(&experiment, &mut jobs) } else { BTreeSet::new() };
@@ -121,8 +121,22 @@ fn answers(args: &RunArgs) -> Result<(Experiment, Asked, Vec<Run>, Ending), CliE
     if !complete {
         eprintln!("farpath: interrupted: {} of {} runs are shown", runs.len(), jobs.len());
     }
-    let ending = if complete { Ending::Done } else { Ending::Interrupted };
+    let ending = if complete { ending_of(&runs) } else { Ending::Interrupted };
     Ok((experiment, asked, runs, ending))
+}
+
+/// A transfer that fails is an answer; a run that is void is none, and whoever waits for the exit code must know.
+fn ending_of(runs: &[Run]) -> Ending {
+    let void = runs.iter().filter(|run| run.grade.as_ref().is_some_and(|grade| grade.void.is_some())).count();
+    if void == 0 {
+        return Ending::Done;
+    }
+    let of = runs.iter().filter(|run| run.grade.is_some()).count();
+    eprintln!(
+        "farpath: {void} of {of} emulated runs are void, as this machine was not in time: leave it alone while it \
+         emulates, or see `farpath doctor`"
+    );
+    Ending::Failed
 }
 
 /// Says so where an experiment records what is written nowhere.
@@ -170,12 +184,7 @@ fn print(experiment: &Experiment, asked: &Asked, runs: &[Run], args: &CommonArgs
                 }
             }
         }
-        (false, true) => {
-            output::print(&flows_table(runs, output::width()))?;
-            for text in caveats(runs.iter()) {
-                output::print(&format!("Note: {text}"))?;
-            }
-        }
+        (false, true) => output::print(&flows_table(runs, output::width()))?,
         (false, false) => output::print(&html::comparison(asked, runs).render(output::width()))?,
     }
     Ok(())
