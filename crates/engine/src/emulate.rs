@@ -128,8 +128,10 @@ fn once(
             }
             report
         });
+        // Also where a program panics: the path would wait for ever for more.
+        let over = SetWhenDropped(&done);
         let ends = programs.run(clock, &[stop, &done], going);
-        done.store(true, Ordering::Relaxed);
+        drop(over);
         let report: Result<LoopReport, EmuError> =
             path.join().unwrap_or_else(|panic| panic::resume_unwind(panic));
         (report, ends)
@@ -155,6 +157,14 @@ fn once(
         run.series = Series::merged(ends.into_iter().flat_map(|ends| ends.series).chain(queues)).into();
     }
     Ok(run)
+}
+
+struct SetWhenDropped<'a>(&'a AtomicBool);
+
+impl Drop for SetWhenDropped<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Begins a capture, anew where there is one of a run that was not in time.
