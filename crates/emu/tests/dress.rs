@@ -73,7 +73,7 @@ fn what_the_kernel_cannot_be_made_to_do_is_named_with_what_it_does() {
     let unmatched = dress("bsd-1996").unmatched;
     for line in [
         "rto.initial 6 s: the kernel starts with 1 s",
-        "rto.tick 500 ms: the kernel rounds up to jiffies, and by an eighth at the most",
+        "rto.tick 500 ms: a jiffy in the kernel, 1 to 10 ms",
         "rto.measure ticks: the kernel measures in microseconds",
         "recovery.algorithm reno: the kernel stays in recovery on partial ACKs (new-reno)",
     ] {

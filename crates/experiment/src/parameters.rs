@@ -51,13 +51,16 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.field("slow_start", &mut congestion.slow_start)?;
         v.field("hystart", &mut congestion.hystart)?;
         v.field("avoidance", &mut congestion.avoidance)?;
+        v.field("credit_survives_loss", &mut congestion.credit_survives_loss)?;
+        v.field("growth_by_delivery", &mut congestion.growth_by_delivery)?;
         v.field("fast_convergence", &mut congestion.fast_convergence)?;
         v.field("cwnd_validation", &mut congestion.cwnd_validation)?;
         v.field("avoidance_validation", &mut congestion.avoidance_validation)?;
         v.field("validation_by_window", &mut congestion.validation_by_window)?;
         v.field("restart_after_idle", &mut congestion.restart_after_idle)?;
         v.field("ssthresh_from", &mut congestion.ssthresh_from)?;
-        v.field("ssthresh_on_repeated_timeout", &mut congestion.ssthresh_on_repeated_timeout)
+        v.field("ssthresh_on_repeated_timeout", &mut congestion.ssthresh_on_repeated_timeout)?;
+        v.field("ssthresh_on_timeout_in_recovery", &mut congestion.ssthresh_on_timeout_in_recovery)
     })?;
     v.section("recovery", |v| {
         v.field("algorithm", &mut recovery.algorithm)?;
@@ -69,7 +72,10 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.field("full_ack_window", &mut recovery.full_ack_window)?;
         v.field("rescue_retransmission", &mut recovery.rescue_retransmission)?;
         v.field("rate_reduction", &mut recovery.rate_reduction)?;
+        v.field("rate_reduction_without_sack", &mut recovery.rate_reduction_without_sack)?;
         v.field("rack", &mut recovery.rack)?;
+        v.field("rack_blocks_first", &mut recovery.rack_blocks_first)?;
+        v.field("timer_slack", &mut recovery.timer_slack)?;
         v.field("tail_loss_probe", &mut recovery.tail_loss_probe)?;
         v.field("probe_ack_delay", &mut recovery.probe_ack_delay)?;
         v.field("frto", &mut recovery.frto)?;
@@ -88,6 +94,7 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.field("min", &mut rto.min)?;
         v.field("max", &mut rto.max)?;
         v.field("tick", &mut rto.tick)?;
+        v.field("timer_wheel", &mut rto.timer_wheel)?;
         v.field("srtt_divisor", &mut rto.srtt_divisor)?;
         v.field("rttvar_divisor", &mut rto.rttvar_divisor)?;
         v.field("rttvar_factor", &mut rto.rttvar_factor)?;
@@ -113,6 +120,7 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
     v.section("send", |v| {
         v.option("buffer", "unlimited", &mut send.buffer)?;
         v.field("nagle", &mut send.nagle)?;
+        v.field("minshall", &mut send.minshall)?;
         v.field("window_scaling", &mut send.window_scaling)?;
         v.field("timestamps", &mut send.timestamps)?;
         v.field("ecn", &mut send.ecn)?;
@@ -240,9 +248,10 @@ words! {
         PerAck = "per-ack", PerByte = "per-byte", PerAckRounded = "per-ack-rounded", AllAcked = "all-acked"
     }
     SsthreshFrom {
-        FlightSize = "flight-size", WindowSegments = "window-segments", Cwnd = "cwnd", Pipe = "pipe"
+        FlightSize = "flight-size", WindowSegments = "window-segments", Cwnd = "cwnd",
+        CwndSegments = "cwnd-segments", Pipe = "pipe"
     }
-    EndGrowth { AfterTimeout = "after-timeout", AfterFastRecovery = "after-fast-recovery" }
+    EndGrowth { AfterTimeout = "after-timeout", AfterFastRecovery = "after-fast-recovery", AfterBoth = "after-both" }
     RecoveryAlgorithm {
         TimeoutOnly = "timeout-only", Tahoe = "tahoe", Reno = "reno", NewReno = "new-reno"
     }

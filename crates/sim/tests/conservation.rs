@@ -80,7 +80,7 @@ prop_compose! {
         cwnd_clamp in prop::option::weighted(0.2, (1_000..100_000u64).prop_map(Bytes)),
         slow_start in prop::sample::select(vec![SlowStartGrowth::PerAck, SlowStartGrowth::PerByte, SlowStartGrowth::TwoSegments]),
         avoidance in prop::sample::select(vec![AvoidanceGrowth::PerAck, AvoidanceGrowth::PerByte]),
-        ssthresh_from in prop::sample::select(vec![SsthreshFrom::FlightSize, SsthreshFrom::WindowSegments, SsthreshFrom::Cwnd]),
+        ssthresh_from in prop::sample::select(vec![SsthreshFrom::FlightSize, SsthreshFrom::WindowSegments, SsthreshFrom::Cwnd, SsthreshFrom::CwndSegments]),
         (cwnd_validation, restart_after_idle, ssthresh_on_repeated_timeout, one_segment_after_syn_loss) in any::<(bool, bool, bool, bool)>(),
         (control, hystart) in (prop::sample::select(vec![CongestionControlKind::Reno, CongestionControlKind::Cubic]), any::<bool>()),
     ) -> CongestionConfig {
@@ -103,12 +103,14 @@ prop_compose! {
             RateReduction::AtOnce, RateReduction::Conservative, RateReduction::SlowStart, RateReduction::SafeAck,
         ]),
         [rescue_retransmission, rack, tail_loss_probe, frto, eifel, dsack, undo_by_dsack] in any::<[bool; 7]>(),
+        rate_reduction_without_sack in any::<bool>(),
     ) -> RecoveryConfig {
         let partial_ack_timer = if slow { PartialAckTimer::SlowButSteady } else { PartialAckTimer::Impatient };
         let full_ack_window = if burst { FullAckWindow::Ssthresh } else { FullAckWindow::FlightSize };
         RecoveryConfig {
             algorithm, dup_ack_threshold, limited_transmit, sack, recover_guard, partial_ack_timer, full_ack_window,
             rescue_retransmission, rate_reduction, rack, tail_loss_probe, frto, eifel, dsack, undo_by_dsack,
+            rate_reduction_without_sack,
             ..Config::default().recovery
         }
     }
@@ -120,11 +122,13 @@ prop_compose! {
         min in prop::sample::select(vec![10, 200, 1000]),
         tick in prop::sample::select(vec![0, 100, 500]),
         (linux_floor, every_ack, in_ticks, any_ack, karn_on_syn, after_syn) in any::<(bool, bool, bool, bool, bool, bool)>(),
+        timer_wheel in any::<bool>(),
     ) -> RtoConfig {
         RtoConfig {
             initial: Duration::from_millis(initial),
             min: Duration::from_millis(min),
             tick: Duration::from_millis(tick),
+            timer_wheel,
             floor: if linux_floor { RtoFloor::Variance } else { RtoFloor::Rto },
             sampling: if every_ack { RttSampling::EveryAck } else { RttSampling::OneAtATime },
             measure: if in_ticks { RttMeasure::Ticks } else { RttMeasure::Exact },
@@ -146,7 +150,7 @@ prop_compose! {
         attempts in prop::option::weighted(0.9, 1..8u32),
         data_retries in prop::option::weighted(0.9, 1..10u32),
         send_buffer in prop::option::weighted(0.3, 500..50_000u64),
-        (synack_shared_budget, reset_when_closed, nagle, window_scaling, timestamps) in any::<(bool, bool, bool, bool, bool)>(),
+        (synack_shared_budget, reset_when_closed, nagle, minshall, window_scaling, timestamps) in any::<(bool, bool, bool, bool, bool, bool)>(),
     ) -> Config {
         let mut c = Config { mss: Bytes(mss), receive, congestion, recovery, rto, ..Config::default() };
         c.handshake.syn_attempts = attempts;
@@ -156,6 +160,7 @@ prop_compose! {
         c.handshake.reset_when_closed = reset_when_closed;
         c.send.buffer = send_buffer.map(Bytes);
         c.send.nagle = nagle;
+        c.send.minshall = minshall;
         c.send.window_scaling = window_scaling;
         c.send.timestamps = timestamps;
         c

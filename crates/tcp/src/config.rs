@@ -76,6 +76,12 @@ pub struct CongestionConfig {
     pub hystart: bool,
     /// How Reno's `cwnd` grows from `ssthresh` on.
     pub avoidance: AvoidanceGrowth,
+    /// What congestion avoidance had been acknowledged towards its next segment counts on after a loss (ns-3's
+    /// `TcpLinuxReno`).
+    pub credit_survives_loss: bool,
+    /// With SACK, what an ACK covers and reports had told of before counts for no growth a second time (Linux). Off: an
+    /// ACK that fills a hole counts for all that it covers.
+    pub growth_by_delivery: bool,
     /// CUBIC: where a loss comes before the last `W_max` is reached, take less for the next one (RFC 9438 §4.7).
     pub fast_convergence: bool,
     /// Reno: grow only when `cwnd` is what limits the sender (RFC 7661 §4.1 in its simplest form, as Linux does).
@@ -93,6 +99,8 @@ pub struct CongestionConfig {
     pub ssthresh_from: SsthreshFrom,
     /// Whether a timeout of a segment that had already timed out lowers `ssthresh` again. RFC 5681 §3.1 holds it.
     pub ssthresh_on_repeated_timeout: bool,
+    /// Whether a timeout within fast recovery lowers `ssthresh` a second time (RFC 5681 §3.1). Off: Linux.
+    pub ssthresh_on_timeout_in_recovery: bool,
 }
 
 /// Names of congestion controllers.
@@ -132,8 +140,7 @@ pub enum AvoidanceGrowth {
     /// the first grows by the second (ns-3's `TcpNewReno`).
     PerAckRounded,
     // DEVIATES RFC 3465 §2.1: it grows by one SMSS per ACK at most.
-    /// SMSS for each `cwnd` that an ACK acknowledges, in whole segments, however many (Linux). What was acknowledged
-    /// before a loss counts on after it, as in ns-3's `TcpLinuxReno`; Linux begins anew.
+    /// SMSS for each `cwnd` that an ACK acknowledges, in whole segments, however many (Linux, ns-3's `TcpLinuxReno`).
     AllAcked,
 }
 
@@ -144,8 +151,10 @@ pub enum SsthreshFrom {
     FlightSize,
     /// `min(cwnd, rwnd) / 2` in whole segments, at least two (4.3BSD and its descendants).
     WindowSegments,
-    /// `max(cwnd / 2, 2·SMSS)`, used or not (Linux's and ns-3's Reno).
+    /// `max(cwnd / 2, 2·SMSS)`, used or not (ns-3's `TcpLinuxReno`).
     Cwnd,
+    /// The same in whole segments, rounded down (Linux, which counts in them).
+    CwndSegments,
     // DEVIATES RFC 5681 §3.1, RFC 6675 §5 (4.2): both halve FlightSize.
     /// `max(pipe / 2, 2·SMSS)`: what has arrived out of order counts as no longer in flight (ns-3's `TcpNewReno`).
     Pipe,
@@ -173,8 +182,17 @@ pub struct RecoveryConfig {
     pub rescue_retransmission: bool,
     /// With SACK, how fast recovery brings the flight down to `ssthresh`.
     pub rate_reduction: RateReduction,
+    /// The same without SACK, where each duplicate ACK stands for a segment that has arrived (RFC 9937 §6.2; Linux). Off:
+    /// the window is inflated and deflated (RFC 5681 §3.2, RFC 6582 §3.2).
+    pub rate_reduction_without_sack: bool,
     /// With SACK, find losses by time in place of by counting (RACK, RFC 8985 §6): lost retransmissions too.
     pub rack: bool,
+    /// RACK.rtt is of what an ACK covers, also where its SACK blocks report what was sent later (Linux, which looks at the
+    /// blocks first). Off: of what was sent last (RFC 8985 §6.2 step 2).
+    pub rack_blocks_first: bool,
+    /// What the reordering timer waits longer than RACK says, and a probe for several segments longer than two round
+    /// trips (Linux: 2 ms).
+    pub timer_slack: Duration,
     /// With SACK, probe for a lost tail before the retransmission timer does (TLP, RFC 8985 §7).
     pub tail_loss_probe: bool,
     /// The longest that the peer is taken to withhold the ACK of a lone segment (RFC 8985 §7.2, TLP.max_ack_delay).
@@ -255,6 +273,9 @@ pub enum EndGrowth {
     // DEVIATES RFC 5681 §3.2 step 6: nothing is added to `ssthresh` there.
     /// After fast recovery, from `ssthresh` on; after a timeout, only for what lies beyond (ns-3).
     AfterFastRecovery,
+    // DEVIATES RFC 5681 §3.2 step 6, as above.
+    /// After both; without SACK, after fast recovery only where the ACK lies beyond (Linux, which leaves it then).
+    AfterBoth,
 }
 
 /// The two options of RFC 6582 §3.2 step 3 for the ACK that ends recovery.
@@ -277,6 +298,9 @@ pub struct RtoConfig {
     pub max: Duration,
     /// Clock granularity G: timers expire at multiples of it, and it is the least of `4·RTTVAR`. Zero is exact.
     pub tick: Duration,
+    /// Timers are those of Linux's timer wheel, whose jiffy is `tick`: what waits 63·8ⁿ jiffies or more expires at a
+    /// multiple of 8ⁿ⁺¹ jiffies, and never before a jiffy more than it was to wait.
+    pub timer_wheel: bool,
     /// Gain of SRTT as a divisor: 8 is alpha = 1/8.
     pub srtt_divisor: u32,
     /// Gain of RTTVAR as a divisor: 4 is beta = 1/4.
@@ -367,6 +391,9 @@ pub struct SendConfig {
     pub buffer: Option<Bytes>,
     /// Nagle's rule (RFC 9293 §3.7.4): no small segment while data is unacknowledged.
     pub nagle: bool,
+    /// Nagle's rule in Minshall's form: only another small segment that is unacknowledged holds one back. And where a
+    /// burst of full segments ends at the edge of the peer's window, a small one behind them fills it (Linux).
+    pub minshall: bool,
     /// Window scaling (RFC 7323 §2).
     pub window_scaling: bool,
     /// Timestamps and PAWS (RFC 7323 §3-5).
@@ -412,6 +439,8 @@ impl Default for Config {
                 slow_start: SlowStartGrowth::PerByte,
                 hystart: false,
                 avoidance: AvoidanceGrowth::PerByte,
+                credit_survives_loss: false,
+                growth_by_delivery: false,
                 fast_convergence: true,
                 cwnd_validation: false,
                 avoidance_validation: false,
@@ -419,6 +448,7 @@ impl Default for Config {
                 restart_after_idle: true,
                 ssthresh_from: SsthreshFrom::FlightSize,
                 ssthresh_on_repeated_timeout: false,
+                ssthresh_on_timeout_in_recovery: true,
             },
             recovery: RecoveryConfig {
                 algorithm: RecoveryAlgorithm::NewReno,
@@ -430,7 +460,10 @@ impl Default for Config {
                 full_ack_window: FullAckWindow::FlightSize,
                 rescue_retransmission: false,
                 rate_reduction: RateReduction::AtOnce,
+                rate_reduction_without_sack: false,
                 rack: false,
+                rack_blocks_first: false,
+                timer_slack: Duration::ZERO,
                 tail_loss_probe: false,
                 probe_ack_delay: Duration::from_millis(200),
                 frto: false,
@@ -449,6 +482,7 @@ impl Default for Config {
                 min: Duration::from_secs(1),
                 max: Duration::from_secs(60),
                 tick: Duration::ZERO,
+                timer_wheel: false,
                 srtt_divisor: 8,
                 rttvar_divisor: 4,
                 rttvar_factor: 4,
@@ -474,6 +508,7 @@ impl Default for Config {
             send: SendConfig {
                 buffer: None,
                 nagle: true,
+                minshall: false,
                 window_scaling: false,
                 timestamps: false,
                 ecn: EcnMode::Off,

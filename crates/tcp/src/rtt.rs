@@ -36,6 +36,28 @@ impl RtoConfig {
         };
         rto.min(self.max)
     }
+
+    /// The same for a timer that is finer than the RTO's, where there are finer ones.
+    pub fn timer(&self, now: Instant, wait: Duration) -> Instant {
+        if self.timer_wheel { self.expiry(now, wait) } else { now + wait }
+    }
+
+    /// When a timer that is started at `now` to wait so long expires.
+    pub fn expiry(&self, now: Instant, wait: Duration) -> Instant {
+        let tick = self.tick;
+        if !self.timer_wheel || tick.is_zero() {
+            return (now + wait).next_multiple_of(tick);
+        }
+        // kernel/time/timer.c: 64 buckets on each level, each as long as eight of those below. A jiffy has begun already
+        // when the wait does, so that the bucket is the one after.
+        let wait = wait.as_nanos().div_ceil(tick.as_nanos());
+        let mut granule = 1;
+        while wait >= granule * 63 {
+            granule *= 8;
+        }
+        let passed = now.as_nanos() / tick.as_nanos() + wait;
+        Instant::ZERO + tick * ((passed / granule + 1) * granule)
+    }
 }
 
 impl RttEstimator {
@@ -85,7 +107,7 @@ impl RttEstimator {
 
     /// When a timer started at `now` expires: on a tick of the host's clock.
     pub fn deadline(&self, now: Instant) -> Instant {
-        (now + self.rto()).next_multiple_of(self.config.tick)
+        self.config.expiry(now, self.rto())
     }
 
     /// Doubles the timeout after it expired (RFC 6298 §5.5).

@@ -46,6 +46,8 @@ pub struct Delivery {
     pub bytes: u64,
     /// The latest segment among those that were sent once.
     pub latest: Option<Sending>,
+    /// When the last one left that the ACK covers, of those that were sent once and not reported before.
+    pub covered: Option<Instant>,
     /// Where the lowest segment ends among those that were sent once.
     pub first_original_end: Option<u64>,
     /// A segment that was sent once came after a later one.
@@ -109,8 +111,8 @@ impl Scoreboard {
 
     /// An ACK is about to be taken.
     pub fn begin_ack(&mut self) {
-        let Delivery { bytes, latest, first_original_end, reordered, copies } = &mut self.delivery;
-        (*bytes, *latest, *first_original_end, *reordered) = (0, None, None, false);
+        let Delivery { bytes, latest, covered, first_original_end, reordered, copies } = &mut self.delivery;
+        (*bytes, *latest, *covered, *first_original_end, *reordered) = (0, None, None, None, false);
         copies.clear();
     }
 
@@ -153,6 +155,9 @@ impl Scoreboard {
                     self.sacked_segments -= 1;
                 } else {
                     self.delivered(&segment);
+                    if !segment.retransmitted {
+                        self.delivery.covered = Some(segment.sent_at);
+                    }
                 }
                 self.segments.pop_front();
             }

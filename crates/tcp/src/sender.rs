@@ -57,6 +57,8 @@ struct News {
     dsack: Option<Range<u64>>,
     /// A segment was declared lost because of it.
     found_loss: bool,
+    /// Without SACK: bytes that it stands for as arrived.
+    inferred: u64,
 }
 
 /// Counts of what the sending half did.
@@ -94,6 +96,10 @@ pub struct Sender {
     pub(crate) sack_enabled: bool,
     /// `snd_una`.
     pub(crate) una: u64,
+    /// Where the last segment of new data that was not a full one ends, and whether one that leaves now follows a full one
+    /// of the same burst: for Minshall's rule.
+    small_end: u64,
+    burst: bool,
     /// Next to send; behind `max` while a timeout is repaired without SACK (4.3BSD's `snd_nxt`).
     pub(crate) nxt: u64,
     /// One past the highest position sent (RFC 9293's SND.NXT).
@@ -154,6 +160,8 @@ impl Sender {
             smss,
             sack_enabled: false,
             una: 1,
+            small_end: 1,
+            burst: false,
             nxt: 1,
             max: 1,
             written: 1,
@@ -291,6 +299,7 @@ impl Sender {
             return;
         }
         self.board.begin_ack();
+        self.burst = false;
         let mut news = News { una_moved: seg.ack > self.una, ..News::default() };
         if self.sack_enabled {
             news.dsack = self.duplicate_report(seg);
@@ -310,7 +319,7 @@ impl Sender {
             self.on_old_ack(now, seg, duplicate, &mut news);
         }
         self.undo_by_dsack(news.dsack.as_ref());
-        self.reduce_rate(news.una_moved, news.found_loss);
+        self.reduce_rate(&news);
     }
 
     /// The ACK did not move `una`.
@@ -322,6 +331,7 @@ impl Sender {
         }
         if heard && duplicate {
             self.stats.dup_acks += 1;
+            news.inferred = self.smss;
             self.advance_frto(false);
             self.on_dup_ack(now);
         }
@@ -376,6 +386,9 @@ impl Sender {
         self.advance_frto(true);
         self.undo_by_eifel(seg.echoed);
         let mut after = self.advance_recovery(newly_acked);
+        // Of what arrived beyond a hole duplicate ACKs have told already; one of it was the hole.
+        let told = u64::from(self.dup_acks) * self.smss;
+        news.inferred = newly_acked.saturating_sub(told).max(self.smss);
         if self.detect_losses_by_rack(now) {
             news.found_loss = true;
             after.grow &= !self.begin_recovery(now);
@@ -385,7 +398,7 @@ impl Sender {
             self.on_echo(now, flight_size);
             after.grow = false;
         }
-        self.dup_acks = 0;
+        self.forget_dup_acks(newly_acked, news);
         self.limited_transmit_bytes = 0;
         if news.sacked > 0 && self.phase == Phase::Open && !self.config.recovery.sacking_ack_is_duplicate {
             // RFC 6675 §5: it counts "regardless of its status as a cumulative acknowledgment".
@@ -397,9 +410,11 @@ impl Sender {
                 Some(usage) => usage.may_grow(&self.window),
                 None => self.cwnd_limited || flight_size + self.smss > self.window.cwnd,
             };
+            let by_delivery = self.sack_enabled && self.config.congestion.growth_by_delivery;
+            let counted = if by_delivery { self.board.delivery().bytes } else { after.counted };
             let event = AckEvent {
                 now,
-                newly_acked: after.counted,
+                newly_acked: counted,
                 acked_to: self.una,
                 sent_to: self.max,
                 flight_size,
@@ -444,6 +459,7 @@ impl Sender {
     /// Runs the timers due at `now`. False when the last retry had been spent: the connection is to be aborted.
     #[must_use]
     pub(crate) fn on_timer(&mut self, now: Instant) -> bool {
+        self.burst = false;
         self.ecn.on_timer(now);
         if let Persist::Waiting { due, interval } = self.persist
             && due <= now
@@ -502,7 +518,9 @@ impl Sender {
         if self.sack_enabled {
             return self.board.pipe();
         }
-        self.flight_size().saturating_sub(u64::from(self.dup_acks) * self.smss)
+        // The first one is lost where it is about to be sent again.
+        let lost = u64::from(self.reduces_rate() && self.retransmit_first);
+        self.flight_size().saturating_sub((u64::from(self.dup_acks) + lost) * self.smss)
     }
 
     /// The response to congestion that needs no repair: a window as after fast recovery, without one.

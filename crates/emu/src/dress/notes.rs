@@ -25,11 +25,10 @@ const AFTER_SYN_TIMEOUT: Duration = Duration::from_secs(3);
 const TIME_WAIT: Duration = Duration::from_secs(60);
 /// A jiffy at the coarsest (CONFIG_HZ 100).
 const JIFFY: Duration = Duration::from_millis(10);
-/// The timer wheel rounds waits of more than 63 jiffies up by an eighth of them, at the most: 32 ms for 0.25 to 2 s at
-/// CONFIG_HZ 250. What is finer is not told of.
-const WHEEL: Duration = Duration::from_millis(64);
 /// TCP_RTO_MIN, which bounds the interval of probes whatever the floor of the RTO is.
 const LEAST_PROBE: Duration = Duration::from_millis(200);
+/// TCP_TIMEOUT_MIN_US.
+const TIMER_SLACK: Duration = Duration::from_millis(2);
 /// `tcp_min_snd_mss`.
 const LEAST_MSS: Bytes = Bytes(48);
 
@@ -140,6 +139,8 @@ fn of_congestion(congestion: &CongestionConfig, notes: &mut Notes) {
         slow_start,
         hystart,
         avoidance,
+        credit_survives_loss,
+        growth_by_delivery,
         fast_convergence,
         cwnd_validation,
         avoidance_validation,
@@ -147,6 +148,7 @@ fn of_congestion(congestion: &CongestionConfig, notes: &mut Notes) {
         restart_after_idle: _, // tcp_slow_start_after_idle
         ssthresh_from,
         ssthresh_on_repeated_timeout,
+        ssthresh_on_timeout_in_recovery,
     } = congestion;
     let cubic = *control == CongestionControlKind::Cubic;
     let known = cubic || *control == CongestionControlKind::Reno;
@@ -209,15 +211,23 @@ fn of_congestion(congestion: &CongestionConfig, notes: &mut Notes) {
     let unused = !cubic && !cwnd_validation;
     notes.unless(*validation_by_window || unused, "congestion.validation_by_window", false, kernel);
     let from = match ssthresh_from {
-        SsthreshFrom::Cwnd => None,
+        SsthreshFrom::CwndSegments => None,
+        SsthreshFrom::Cwnd => Some("cwnd"),
         SsthreshFrom::FlightSize => Some("flight-size"),
         SsthreshFrom::WindowSegments => Some("window-segments"),
         SsthreshFrom::Pipe => Some("pipe"),
     };
-    let kernel = "the kernel takes its part of cwnd, used or not";
+    let kernel = "the kernel takes its part of cwnd, used or not, in whole segments (cwnd-segments)";
     notes.unless(from.is_none(), "congestion.ssthresh_from", from.unwrap_or_default(), kernel);
     let kernel = "the kernel lowers ssthresh once";
     notes.unless(!ssthresh_on_repeated_timeout, "congestion.ssthresh_on_repeated_timeout", true, kernel);
+    let kernel = "the kernel has lowered it when fast recovery began";
+    let once = !ssthresh_on_timeout_in_recovery;
+    notes.unless(once, "congestion.ssthresh_on_timeout_in_recovery", true, kernel);
+    let kernel = "the kernel counts anew after a loss";
+    notes.unless(!credit_survives_loss, "congestion.credit_survives_loss", true, kernel);
+    let kernel = "with SACK the kernel counts what an ACK delivers";
+    notes.unless(*growth_by_delivery, "congestion.growth_by_delivery", false, kernel);
 }
 
 fn of_recovery(recovery: &RecoveryConfig, config: &Config, other_end: &Config, notes: &mut Notes) {
@@ -231,7 +241,10 @@ fn of_recovery(recovery: &RecoveryConfig, config: &Config, other_end: &Config, n
         full_ack_window,
         rescue_retransmission,
         rate_reduction,
+        rate_reduction_without_sack,
         rack,
+        rack_blocks_first,
+        timer_slack,
         tail_loss_probe,
         probe_ack_delay,
         frto: _, // tcp_frto
@@ -267,13 +280,13 @@ fn of_recovery(recovery: &RecoveryConfig, config: &Config, other_end: &Config, n
     notes.unless(impatient.is_none(), "recovery.partial_ack_timer", impatient.unwrap_or_default(), kernel);
     let kernel = "the kernel starts its timer anew";
     notes.unless(*fast_retransmit_timer, "recovery.fast_retransmit_timer", fast_retransmit_timer, kernel);
-    let usual = *end_growth == EndGrowth::AfterTimeout;
-    notes.unless(
-        usual,
-        "recovery.end_growth",
-        "after-fast-recovery",
-        "the kernel's grows after a timeout alone",
-    );
+    let word = match end_growth {
+        EndGrowth::AfterBoth => None,
+        EndGrowth::AfterTimeout => Some("after-timeout"),
+        EndGrowth::AfterFastRecovery => Some("after-fast-recovery"),
+    };
+    let kernel = "the kernel's window grows with the ACK that ends either (after-both)";
+    notes.unless(word.is_none(), "recovery.end_growth", word.unwrap_or_default(), kernel);
     if config.send.timestamps && other_end.send.timestamps {
         let kernel = "with timestamps the kernel does so";
         notes.unless(*eifel, "recovery.eifel", eifel, kernel);
@@ -287,6 +300,10 @@ fn of_recovery(recovery: &RecoveryConfig, config: &Config, other_end: &Config, n
             true,
             "the kernel does not send it",
         );
+        let kernel = "the kernel takes SACK blocks first, then what the ACK covers";
+        notes.unless(*rack_blocks_first, "recovery.rack_blocks_first", rack_blocks_first, kernel);
+        let alike = *timer_slack == TIMER_SLACK;
+        notes.unless(alike, "recovery.timer_slack", timer_slack, "2 ms in the kernel (TCP_TIMEOUT_MIN_US)");
         let probes_alike = !tail_loss_probe || *probe_ack_delay == config.rto.min;
         let kernel = format!("the kernel takes the floor of its RTO for it, {}", config.rto.min);
         notes.unless(probes_alike, "recovery.probe_ack_delay", probe_ack_delay, &kernel);
@@ -302,6 +319,10 @@ fn of_recovery(recovery: &RecoveryConfig, config: &Config, other_end: &Config, n
         notes.unless(whole, "recovery.full_ack_window", "flight-size", kernel);
         let kernel = "the kernel counts segments in flight, and does not go below ssthresh by a partial ACK";
         notes.unless(!deflate_below_ssthresh, "recovery.deflate_below_ssthresh", true, kernel);
+        let kernel =
+            "the kernel brings the flight down in proportion to what arrives (PRR), without SACK too";
+        let prr = *rate_reduction_without_sack && *rate_reduction == RateReduction::SafeAck;
+        notes.unless(prr, "recovery.rate_reduction_without_sack", rate_reduction_without_sack, kernel);
         let kernel = "the kernel does not count them";
         notes.unless(!dup_acks_after_timeout, "recovery.dup_acks_after_timeout", true, kernel);
     }
@@ -327,6 +348,7 @@ fn of_rto(rto: &RtoConfig, notes: &mut Notes) {
         min,
         max,
         tick,
+        timer_wheel,
         srtt_divisor,
         rttvar_divisor,
         rttvar_factor,
@@ -343,12 +365,9 @@ fn of_rto(rto: &RtoConfig, notes: &mut Notes) {
     notes.unless(*min >= JIFFY, "rto.min", min, "in whole jiffies, 1 to 10 ms");
     notes.unless(*max <= RTO_MAX.1, "rto.max", max, "the kernel's ends at 120 s");
     notes.unless(*max >= RTO_MAX.0, "rto.max", max, "the kernel's is 1 s at the least");
-    notes.unless(
-        *tick <= WHEEL,
-        "rto.tick",
-        tick,
-        "the kernel rounds up to jiffies, and by an eighth at the most",
-    );
+    let kernel = "the kernel rounds waits up by an eighth at the most (timer_wheel)";
+    notes.unless(*timer_wheel, "rto.timer_wheel", timer_wheel, kernel);
+    notes.unless(*tick <= JIFFY, "rto.tick", tick, "a jiffy in the kernel, 1 to 10 ms");
     notes.unless(*srtt_divisor == 8, "rto.srtt_divisor", srtt_divisor, "8 in the kernel");
     notes.unless(*rttvar_divisor == 4, "rto.rttvar_divisor", rttvar_divisor, "4 in the kernel");
     notes.unless(*rttvar_factor == 4, "rto.rttvar_factor", rttvar_factor, "4 in the kernel");
@@ -417,7 +436,8 @@ fn of_handshake(handshake: &HandshakeConfig, notes: &mut Notes) {
 fn of_send(send: &SendConfig, rto: &RtoConfig, buffers: Buffers, notes: &mut Notes) {
     let SendConfig {
         buffer,
-        nagle: _,          // TCP_NODELAY
+        nagle, // TCP_NODELAY
+        minshall,
         window_scaling: _, // tcp_window_scaling
         timestamps: _,     // tcp_timestamps
         ecn: _,            // tcp_ecn
@@ -427,6 +447,8 @@ fn of_send(send: &SendConfig, rto: &RtoConfig, buffers: Buffers, notes: &mut Not
     let kernel = "the kernel's counts its overhead too, some half of it";
     let kernels_own = buffer.is_none() || buffers == Buffers::Growing;
     notes.unless_option(kernels_own, "send.buffer", *buffer, "unlimited", kernel);
+    let kernel = "in the kernel a small segment waits for another small one alone (Minshall)";
+    notes.unless(*minshall || !nagle, "send.minshall", minshall, kernel);
     // tcp_probe0_base(): the RTO, which is what it is; the floor stands for it.
     let floor = rto.min.max(LEAST_PROBE);
     notes.unless(

@@ -73,6 +73,7 @@ pub fn ns3_linux_reno() -> Config {
     let mut c = ns3_newreno();
     c.congestion.slow_start = SlowStartGrowth::AllAcked;
     c.congestion.avoidance = AvoidanceGrowth::AllAcked;
+    c.congestion.credit_survives_loss = true;
     c.congestion.ssthresh_from = SsthreshFrom::Cwnd;
     c.congestion.avoidance_validation = true;
     c

@@ -215,6 +215,7 @@ impl CongestionControl for Cubic {
         let ssthresh = match self.ssthresh_from {
             SsthreshFrom::FlightSize => times(loss.flight_size.min(cwnd), BETA),
             SsthreshFrom::Cwnd => times(cwnd, BETA),
+            SsthreshFrom::CwndSegments => times(cwnd, BETA) / self.smss * self.smss,
             SsthreshFrom::Pipe => times(loss.pipe.min(cwnd), BETA),
             SsthreshFrom::WindowSegments => times(cwnd.min(loss.rwnd), BETA) / self.smss * self.smss,
         };

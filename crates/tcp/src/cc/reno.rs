@@ -10,6 +10,7 @@ pub struct Reno {
     slow_start: SlowStart,
     avoidance: AvoidanceGrowth,
     ssthresh_from: SsthreshFrom,
+    credit_survives_loss: bool,
     clamp: u64,
     validate: bool,
     validate_avoidance: bool,
@@ -26,6 +27,7 @@ impl Reno {
             slow_start: SlowStart::new(config, smss),
             avoidance: config.avoidance,
             ssthresh_from: config.ssthresh_from,
+            credit_survives_loss: config.credit_survives_loss,
             clamp: clamp(config, smss),
             validate: config.cwnd_validation,
             validate_avoidance: config.cwnd_validation || config.avoidance_validation,
@@ -88,13 +90,14 @@ impl CongestionControl for Reno {
     }
 
     fn ssthresh_after(&mut self, window: &Window, loss: &LossEvent) -> u64 {
-        if self.avoidance != AvoidanceGrowth::AllAcked {
+        if !self.credit_survives_loss {
             self.credit = 0;
         }
         self.slow_start.on_loss();
         match self.ssthresh_from {
             SsthreshFrom::FlightSize => (loss.flight_size / 2).max(2 * self.smss),
             SsthreshFrom::Cwnd => (window.cwnd / 2).max(2 * self.smss),
+            SsthreshFrom::CwndSegments => (window.cwnd / self.smss / 2).max(2) * self.smss,
             SsthreshFrom::Pipe => (loss.pipe / 2).max(2 * self.smss),
             SsthreshFrom::WindowSegments => {
                 let segments = window.cwnd.min(loss.rwnd) / 2 / self.smss;

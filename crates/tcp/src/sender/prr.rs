@@ -1,9 +1,9 @@
 //! Proportional Rate Reduction: how fast recovery with SACK brings the flight down to `ssthresh` (RFC 6937, RFC 9937).
 //!
-//! Without SACK the window is inflated and deflated as RFC 5681 §3.2 and RFC 6582 say, whatever is configured.
+//! Without SACK the window is inflated and deflated as RFC 5681 §3.2 and RFC 6582 say, unless it is wanted there too.
 
-use super::Sender;
 use super::recovery::Phase;
+use super::{News, Sender};
 use crate::config::RateReduction;
 
 /// One recovery's account, in bytes.
@@ -52,24 +52,36 @@ impl Prr {
 
 impl Sender {
     fn reduces_in_proportion(&self) -> bool {
-        self.sack_enabled && self.config.recovery.rate_reduction != RateReduction::AtOnce
+        let recovery = &self.config.recovery;
+        recovery.rate_reduction != RateReduction::AtOnce
+            && (self.sack_enabled || recovery.rate_reduction_without_sack)
+    }
+
+    /// Whether this recovery does so.
+    pub(super) fn reduces_rate(&self) -> bool {
+        self.prr.is_some()
     }
 
     /// Fast recovery begins, with the ACK that `board.delivery()` is about.
     pub(super) fn begin_rate_reduction(&mut self) {
         // RFC 9937 §6.1: what SACK had reported before is not heard of again. RFC 6937 has flight_size here, with
         // which a flight of many reports would come down too far.
-        let news = self.board.delivery().bytes;
-        let flight = self.flight_size().saturating_sub(self.board.sacked_bytes()) + news;
+        let flight = if self.sack_enabled {
+            let news = self.board.delivery().bytes;
+            self.flight_size().saturating_sub(self.board.sacked_bytes()) + news
+        } else {
+            self.flight_size().saturating_sub(u64::from(self.dup_acks) * self.smss) + self.smss
+        };
         self.prr = self.reduces_in_proportion().then_some(Prr { flight, delivered: 0, out: 0 });
     }
 
     /// An ACK, or the reordering timer, in fast recovery: `cwnd` is `pipe`, and what may be sent now.
-    pub(super) fn reduce_rate(&mut self, una_moved: bool, found_loss: bool) {
+    pub(super) fn reduce_rate(&mut self, news: &News) {
+        let pipe = self.in_network();
         let Some(prr) = self.prr.as_mut().filter(|_| matches!(self.phase, Phase::Fast { .. })) else {
             return;
         };
-        let (pipe, delivered) = (self.board.pipe(), self.board.delivery().bytes);
+        let delivered = if self.sack_enabled { self.board.delivery().bytes } else { news.inferred };
         if delivered == 0 && prr.out > 0 {
             return;
         }
@@ -78,7 +90,7 @@ impl Sender {
             pipe,
             ssthresh: self.window.ssthresh,
             smss: self.smss,
-            safe: una_moved && !found_loss,
+            safe: news.una_moved && !news.found_loss,
         };
         self.window.cwnd = pipe + prr.send_count(self.config.recovery.rate_reduction, heard);
     }

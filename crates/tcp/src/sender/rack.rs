@@ -3,8 +3,8 @@
 //! What has not arrived is lost once something that was sent after it has, and a round trip and a reordering window
 //! have passed since it was sent. The times are the scoreboard's.
 
-use super::Sender;
 use super::recovery::Phase;
+use super::{News, Sender};
 use crate::config::RecoveryAlgorithm;
 use crate::scoreboard::Sending;
 use core::ops::Range;
@@ -79,6 +79,10 @@ impl Sender {
                 rack.on_delivered(now, copy);
             }
         }
+        // DEVIATES RFC 8985 §6.2 step 2: not of what was sent last, but of what was looked at last, as in Linux.
+        if let Some(sent) = delivery.covered.filter(|_| self.config.recovery.rack_blocks_first) {
+            rack.rtt = now.saturating_since(sent);
+        }
         rack.reordering_seen |= delivery.reordered;
         // Step 4: a round that sees D-SACKs widens the window.
         rack.dsack_round = rack.dsack_round.filter(|&round| self.una < round);
@@ -114,7 +118,8 @@ impl Sender {
         let Some(rack) = &mut self.rack else { return false };
         let Some(delivered) = rack.delivered else { return false };
         let found = self.board.detect_losses_by_time(delivered, wait, now);
-        rack.due = found.due;
+        let slack = self.config.recovery.timer_slack;
+        rack.due = found.due.map(|due| self.config.rto.timer(now, due.saturating_since(now) + slack));
         found.lost
     }
 
@@ -137,7 +142,7 @@ impl Sender {
         if lost {
             self.begin_recovery(now);
         }
-        self.reduce_rate(false, lost);
+        self.reduce_rate(&News { found_loss: lost, ..News::default() });
     }
 }
 

@@ -1,7 +1,7 @@
 //! Loss recovery: Tahoe, Reno (RFC 5681 §3.2), NewReno (RFC 6582), SACK (RFC 6675), and after a timeout.
 
-use super::Sender;
 use super::frto::Frto;
+use super::{News, Sender};
 use crate::cc::{CongestionControl, Window};
 use crate::config::{EndGrowth, FullAckWindow, PartialAckTimer, RecoveryAlgorithm, SsthreshFrom};
 use farpath_units::Instant;
@@ -37,7 +37,7 @@ impl Sender {
         }
         self.dup_acks = self.dup_acks.saturating_add(1);
         if let Phase::Fast { .. } = self.phase {
-            if !self.sack_enabled {
+            if self.prr.is_none() && !self.sack_enabled {
                 // RFC 5681 §3.2 step 4: another segment has left the network.
                 self.window.cwnd = self.window.cwnd.saturating_add(self.smss);
             }
@@ -98,11 +98,12 @@ impl Sender {
             }
             RecoveryAlgorithm::Reno | RecoveryAlgorithm::NewReno => {
                 let threshold = u64::from(self.config.recovery.dup_ack_threshold);
-                let inflation = if self.sack_enabled { 0 } else { threshold * self.smss };
-                self.window.cwnd = self.window.ssthresh.saturating_add(inflation);
                 self.phase = Phase::Fast { point: self.max, partial_acks: 0 };
                 self.retransmit_first = true;
                 self.begin_rate_reduction();
+                let inflates = !self.sack_enabled && self.prr.is_none();
+                let inflation = if inflates { threshold * self.smss } else { 0 };
+                self.window.cwnd = self.window.ssthresh.saturating_add(inflation);
             }
         }
     }
@@ -135,7 +136,11 @@ impl Sender {
             }
             Phase::Fast { point, .. } if self.una >= point || !self.repairs_partial_acks() => {
                 self.leave_fast_recovery(point);
-                let grow = self.config.recovery.end_growth == EndGrowth::AfterFastRecovery;
+                let grow = match self.config.recovery.end_growth {
+                    EndGrowth::AfterTimeout => false,
+                    EndGrowth::AfterFastRecovery => true,
+                    EndGrowth::AfterBoth => self.sack_enabled || self.una > point,
+                };
                 AfterAck { restart_timer: true, grow, counted: newly_acked }
             }
             Phase::Fast { point, partial_acks } => {
@@ -174,7 +179,9 @@ impl Sender {
 
     /// Fast recovery or the repair after a timeout is over.
     pub(super) fn end_of_recovery(&mut self) {
-        self.prr = None;
+        if self.prr.take().is_some() && !self.sack_enabled {
+            self.dup_acks = 0;
+        }
         self.frto = Frto::Off;
         self.rack_recovery_ended();
     }
@@ -186,17 +193,32 @@ impl Sender {
             return;
         }
         self.retransmit_first = true;
+        if self.prr.is_some() {
+            return;
+        }
         let given_back = if newly_acked >= self.smss { self.smss } else { 0 };
         let floor =
             if self.config.recovery.deflate_below_ssthresh { self.smss } else { self.window.ssthresh };
         self.window.cwnd = (self.window.cwnd.saturating_sub(newly_acked) + given_back).max(floor);
     }
 
+    /// An ACK of new data begins the count of duplicates anew. Where the count stands for what has arrived beyond a hole,
+    /// a partial ACK covers that, and the hole.
+    pub(super) fn forget_dup_acks(&mut self, newly_acked: u64, news: &mut News) {
+        if self.prr.is_none() || self.sack_enabled {
+            self.dup_acks = 0;
+            return;
+        }
+        news.found_loss = true;
+        let covered = (newly_acked / self.smss).saturating_sub(1);
+        self.dup_acks = self.dup_acks.saturating_sub(u32::try_from(covered).unwrap_or(u32::MAX));
+    }
+
     /// The window without what fast recovery has added for segments that have left the network (RFC 5681 §3.2 steps 3
     /// and 4): it never was that large. Systems that halve `cwnd` count what is in flight, and inflate nothing; CUBIC
     /// remembers it. 4.3BSD and its descendants halve it as it is.
     fn uninflated(&self) -> Window {
-        let inflated = matches!(self.phase, Phase::Fast { .. }) && !self.sack_enabled;
+        let inflated = matches!(self.phase, Phase::Fast { .. }) && !self.sack_enabled && self.prr.is_none();
         if inflated && self.config.congestion.ssthresh_from != SsthreshFrom::WindowSegments {
             return Window { cwnd: self.window.ssthresh, ..self.window };
         }
@@ -211,7 +233,10 @@ impl Sender {
         if fresh || !repeated && matches!(self.phase, Phase::Loss { .. }) {
             self.remember_window();
         }
-        if !repeated || self.config.congestion.ssthresh_on_repeated_timeout {
+        let congestion = &self.config.congestion;
+        // What fast recovery could not repair has lowered it already.
+        let lowered = !congestion.ssthresh_on_timeout_in_recovery && matches!(self.phase, Phase::Fast { .. });
+        if !lowered && !repeated || congestion.ssthresh_on_repeated_timeout {
             self.window.ssthresh = self.cc.ssthresh_after(&self.uninflated(), &self.loss_event(now, true));
         }
         let until_lost = self.time_until_lost();
@@ -227,6 +252,9 @@ impl Sender {
         if let Some(wait) = until_lost {
             // RFC 8985 §6.3: what was sent lately may yet arrive; the first segment goes whatever `pipe` is.
             self.board.lose_expired(wait, now);
+            // DEVIATES RFC 5681 §3.1: a loss window of one segment, beside what has just been sent: it would have to arrive
+            // first, else. Linux does so, too.
+            self.window.cwnd = self.board.pipe() + self.smss;
             self.retransmit_first = true;
             self.stop_reordering_timer();
         } else {

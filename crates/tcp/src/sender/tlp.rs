@@ -42,12 +42,12 @@ impl Sender {
             return;
         }
         let alone = self.flight_size() <= self.smss;
-        let pto = self.rtt.srtt().map_or(UNMEASURED, |srtt| {
-            srtt * 2 + if alone { self.config.recovery.probe_ack_delay } else { Duration::ZERO }
-        });
+        let recovery = &self.config.recovery;
+        let more = if alone { recovery.probe_ack_delay } else { recovery.timer_slack };
+        let pto = self.rtt.srtt().map_or(UNMEASURED, |srtt| srtt * 2 + more);
         let rto = self.rto_due.unwrap_or(Instant::MAX);
         // Not even an RTT of nothing makes a timer that expires at once.
-        self.tlp.due = Some((now + pto.max(Duration::from_nanos(1))).min(rto));
+        self.tlp.due = Some(self.config.rto.timer(now, pto.max(Duration::from_nanos(1))).min(rto));
     }
 
     /// §7.3: the probe timer expired.

@@ -73,7 +73,14 @@ impl Sender {
             return (fits || self.nxt == self.una).then_some(segment);
         }
         self.restart_after_idle(now);
-        let in_network = if self.counts_by_pipe() { self.board.pipe() } else { self.nxt - self.una };
+        let by_duplicates = !self.sack_enabled && self.reduces_rate();
+        let in_network = if by_duplicates {
+            self.in_network()
+        } else if self.counts_by_pipe() {
+            self.board.pipe()
+        } else {
+            self.nxt - self.una
+        };
         let room = (self.window.cwnd + self.limited_transmit_room()).saturating_sub(in_network);
         self.new_data(now, room, in_network == 0)
     }
@@ -108,14 +115,14 @@ impl Sender {
         let len = want.min(peer_room);
         // A FIN takes no window: a peer that reads nothing can still be told that there is no more.
         let with_fin = self.fin && start + len == self.written;
-        if len < want && !self.worth_sending(len) {
+        if len < want && !self.worth_sending(len) && !self.fills_window(len) {
             if !self.outstanding() && self.persist == Persist::Off {
                 let interval = self.config.send.persist_min;
                 self.persist = Persist::Waiting { due: now + interval, interval };
             }
             return None;
         }
-        if len < self.smss && !with_fin && self.config.send.nagle && self.outstanding() {
+        if len < self.smss && !with_fin && self.nagle_holds() {
             return None;
         }
         if self.dup_acks > 0 && self.phase == Phase::Open {
@@ -123,6 +130,20 @@ impl Sender {
             self.limited_transmit_bytes += len.min(beyond);
         }
         Some(start..start + len + u64::from(with_fin))
+    }
+
+    /// Nagle's rule (RFC 9293 §3.7.4), for a segment that is not full.
+    fn nagle_holds(&self) -> bool {
+        let send = &self.config.send;
+        send.nagle && if send.minshall { self.small_end > self.una } else { self.outstanding() }
+    }
+
+    /// Whether `len` bytes, less than a segment, leave behind full ones because they are all that the peer's window has
+    /// room for.
+    // DEVIATES RFC 9293 §3.8.6.2.1: its sender does not send them, unless they are half of the window. Linux's
+    // tcp_mss_split_point() leaves them at the end of what it hands to the device at once.
+    fn fills_window(&self, len: u64) -> bool {
+        self.config.send.minshall && self.burst && len > 0 && !self.nagle_holds()
     }
 
     /// Sender's side of the silly window syndrome (RFC 9293 §3.8.6.2.1): half the largest window ever offered.
@@ -222,6 +243,12 @@ impl Sender {
         }
         if range.start == self.nxt {
             self.nxt = range.end;
+        }
+        if !again {
+            self.burst = len == self.smss;
+            if len < self.smss {
+                self.small_end = range.end;
+            }
         }
         if len > 0 {
             self.stats.data_segments += 1;

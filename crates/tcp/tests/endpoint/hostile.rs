@@ -46,13 +46,14 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
             Just(SsthreshFrom::FlightSize),
             Just(SsthreshFrom::WindowSegments),
             Just(SsthreshFrom::Cwnd),
+            Just(SsthreshFrom::CwndSegments),
             Just(SsthreshFrom::Pipe)
         ],
     );
     let limits = (1u32..12, proptest::option::of(0u64..20_000), proptest::option::of(0u64..20_000));
-    (growth, limits, any::<[bool; 8]>()).prop_map(
+    (growth, limits, any::<[bool; 10]>()).prop_map(
         |((slow_start, avoidance, ssthresh_from), (initial_window, ssthresh, clamp), switches)| {
-            let [a, b, c, d, e, cubic, hystart, fast_convergence] = switches;
+            let [a, b, c, d, e, cubic, hystart, fast_convergence, credit, delivery] = switches;
             CongestionConfig {
                 control: if cubic { CongestionControlKind::Cubic } else { CongestionControlKind::Reno },
                 initial_window,
@@ -62,6 +63,8 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
                 slow_start,
                 hystart,
                 avoidance,
+                credit_survives_loss: credit,
+                growth_by_delivery: delivery,
                 fast_convergence,
                 cwnd_validation: a,
                 avoidance_validation: e,
@@ -69,6 +72,7 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
                 restart_after_idle: b,
                 ssthresh_from,
                 ssthresh_on_repeated_timeout: c,
+                ssthresh_on_timeout_in_recovery: credit,
             }
         },
     )
@@ -93,12 +97,13 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
         Just(PartialAckTimer::ImpatientWithSack)
     ];
     let choices = (algorithm, partial_ack_timer, reduction);
-    let switches = (any::<[bool; 4]>(), any::<[bool; 7]>(), any::<[bool; 6]>());
+    let switches = (any::<[bool; 4]>(), any::<[bool; 8]>(), any::<[bool; 6]>());
     (choices, 1u32..5, switches, ms(0..300)).prop_map(
         |(choices, dup_ack_threshold, (older, newer, ns3), probe_ack_delay)| {
             let (algorithm, partial_ack_timer, rate_reduction) = choices;
             let [limited_transmit, sack, recover_guard, burst] = older;
-            let [rescue_retransmission, rack, tail_loss_probe, frto, eifel, dsack, undo_by_dsack] = newer;
+            let [rescue_retransmission, rack, tail_loss_probe, frto, eifel, dsack, undo_by_dsack, plain] =
+                newer;
             RecoveryConfig {
                 algorithm,
                 dup_ack_threshold,
@@ -108,14 +113,21 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
                 full_ack_window: if burst { FullAckWindow::Ssthresh } else { FullAckWindow::FlightSize },
                 partial_ack_timer,
                 fast_retransmit_timer: ns3[0],
-                end_growth: if ns3[1] { EndGrowth::AfterFastRecovery } else { EndGrowth::AfterTimeout },
+                end_growth: match (ns3[1], plain) {
+                    (true, _) => EndGrowth::AfterFastRecovery,
+                    (false, false) => EndGrowth::AfterTimeout,
+                    (false, true) => EndGrowth::AfterBoth,
+                },
                 unreported_before_window: ns3[2],
                 sacking_ack_is_duplicate: ns3[3],
                 deflate_below_ssthresh: ns3[4],
                 dup_acks_after_timeout: ns3[5],
                 rescue_retransmission,
                 rate_reduction,
+                rate_reduction_without_sack: plain,
                 rack,
+                rack_blocks_first: plain,
+                timer_slack: Duration::from_millis(u64::from(plain)),
                 tail_loss_probe,
                 probe_ack_delay,
                 frto,
@@ -129,13 +141,14 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
 
 fn rto() -> impl Strategy<Value = RtoConfig> {
     let times = (ms(10..3000), ms(0..1000), ms(1000..64_000), prop_oneof![Just(0u64), 1..600u64]);
-    (times, any::<[bool; 6]>()).prop_map(|((initial, min, max, tick), switches)| {
-        let [floor, sampling, measure, backoff, karn_on_syn, after] = switches;
+    (times, any::<[bool; 7]>()).prop_map(|((initial, min, max, tick), switches)| {
+        let [floor, sampling, measure, backoff, karn_on_syn, after, timer_wheel] = switches;
         RtoConfig {
             initial,
             min,
             max,
             tick: Duration::from_millis(tick),
+            timer_wheel,
             floor: if floor { RtoFloor::Rto } else { RtoFloor::Variance },
             sampling: if sampling { RttSampling::EveryAck } else { RttSampling::OneAtATime },
             measure: if measure { RttMeasure::Exact } else { RttMeasure::Ticks },
@@ -149,7 +162,7 @@ fn rto() -> impl Strategy<Value = RtoConfig> {
 
 fn configs() -> impl Strategy<Value = Config> {
     let ecn = prop_oneof![Just(EcnMode::Off), Just(EcnMode::Accept), Just(EcnMode::Request)];
-    let send = (proptest::option::of(1u64..20_000), any::<[bool; 3]>(), ecn, ms(100..2000));
+    let send = (proptest::option::of(1u64..20_000), any::<[bool; 4]>(), ecn, ms(100..2000));
     let handshake = (any::<[bool; 4]>(), 0u32..4);
     (1u64..1500, receive(), congestion(), recovery(), rto(), send, handshake).prop_map(
         |(
@@ -158,7 +171,7 @@ fn configs() -> impl Strategy<Value = Config> {
             congestion,
             recovery,
             rto,
-            (buffer, [nagle, scaling, stamps], ecn, persist),
+            (buffer, [nagle, minshall, scaling, stamps], ecn, persist),
             (hs, linear),
         )| {
             Config {
@@ -183,6 +196,7 @@ fn configs() -> impl Strategy<Value = Config> {
                 send: SendConfig {
                     buffer: buffer.map(Bytes),
                     nagle,
+                    minshall,
                     window_scaling: scaling,
                     timestamps: stamps,
                     ecn,

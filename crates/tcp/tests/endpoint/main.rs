@@ -12,6 +12,7 @@ mod transfers;
 mod window;
 
 mod hostile;
+mod linux;
 mod pipe;
 mod rack;
 mod recovery_newreno;

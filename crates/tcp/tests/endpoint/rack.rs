@@ -112,6 +112,14 @@ fn the_reordering_timer_stops_when_the_late_segment_arrives() {
     assert_eq!(t.sender().stats().fast_retransmits, 0);
 }
 
+#[test]
+fn a_timeout_sends_one_segment_beside_what_was_sent_a_moment_ago() {
+    // §6.3: that is not lost yet, and a window of one segment would wait for it.
+    let mut t = in_flight(3, |_| {});
+    t.at("1050 ms").write(1000).expect("3001:4001").at("1.1 s").expect("1:1001");
+    assert_eq!((t.cwnd(), t.sender().pipe()), (2000, 2000), "the new one, and the copy");
+}
+
 // ---- PRR (RFC 6937, RFC 9937) ----
 
 fn reducing(bound: RateReduction) -> Script {

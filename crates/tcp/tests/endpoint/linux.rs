@@ -1,0 +1,179 @@
+//! What Linux does otherwise than the RFCs, each rule switched on by itself.
+#![allow(clippy::single_range_in_vec_init, reason = "a SACK option of one block")]
+
+use crate::script::{Script, config};
+use crate::time;
+use farpath_tcp::config::*;
+use farpath_tcp::{Config, Endpoint};
+use farpath_units::Duration;
+
+fn in_flight(segments: u64, change: impl FnOnce(&mut Config)) -> Script {
+    let mut t = Script::established(&config(change));
+    t.write(segments * 1000).ignore();
+    t
+}
+
+// ---- Small segments ----
+
+#[test]
+fn a_small_segment_waits_for_a_small_one_alone() {
+    let mut t = Script::established(&config(|c| c.send.minshall = true));
+    t.write(1500).expect("1:1001, 1001:1501").write(100).expect_nothing();
+    t.ack(1001).expect_nothing().ack(1501).expect("1501:1601");
+}
+
+#[test]
+fn a_small_segment_behind_full_ones_fills_the_peers_window() {
+    let mut t = Script::established_to(&config(|c| c.send.minshall = true), 3600);
+    t.write(20_000).expect("1:1001, 1001:2001, 2001:3001, 3001:3601");
+    // One small segment at a time; and what leaves by itself is a full one.
+    t.ack(2001).expect("3601:4601, 4601:5601").ack(3601).expect("5601:6601, 6601:7201");
+    t.ack(4601).expect("7201:8201");
+}
+
+#[test]
+fn without_minshall_what_is_left_of_the_window_stays_unused() {
+    let mut t = Script::established_to(&config(|_| {}), 3600);
+    t.write(20_000).expect("1:1001, 1001:2001, 2001:3001").ack(2001).expect("3001:4001, 4001:5001");
+}
+
+// ---- The window after a loss ----
+
+#[test]
+fn half_of_cwnd_is_taken_in_whole_segments() {
+    for (from, ssthresh) in [(SsthreshFrom::Cwnd, 4500), (SsthreshFrom::CwndSegments, 4000)] {
+        let mut t = in_flight(9, |c| {
+            (c.congestion.initial_window, c.congestion.ssthresh_from) = (9, from);
+        });
+        t.dup_acks(3).expect("1:1001");
+        assert_eq!(t.ssthresh(), ssthresh, "{from:?}");
+    }
+}
+
+#[test]
+fn a_timeout_within_fast_recovery_does_not_halve_again() {
+    for (again, ssthresh) in [(true, 2500), (false, 5000)] {
+        let mut t = in_flight(10, |c| {
+            c.congestion.ssthresh_from = SsthreshFrom::Cwnd;
+            c.congestion.ssthresh_on_timeout_in_recovery = again;
+        });
+        t.dup_acks(3).expect("1:1001").at("1 s").expect("1:1001");
+        assert_eq!((t.cwnd(), t.ssthresh()), (1000, ssthresh));
+    }
+}
+
+// ---- Growth ----
+
+fn avoiding(change: impl FnOnce(&mut Config)) -> Script {
+    in_flight(20, |c| {
+        (c.congestion.initial_window, c.congestion.avoidance) = (4, AvoidanceGrowth::AllAcked);
+        c.congestion.initial_ssthresh = Some(farpath_units::Bytes(4000));
+        change(c);
+    })
+}
+
+#[test]
+fn a_loss_takes_what_had_not_become_a_segment_yet() {
+    for (survives, cwnd) in [(false, 2000), (true, 3000)] {
+        let mut t = avoiding(|c| c.congestion.credit_survives_loss = survives);
+        // Three of the four that a segment of growth takes; then fast recovery from ssthresh 2000 on.
+        t.ack(3001).ignore().dup_acks(3).ignore().ack(7001).ignore();
+        assert_eq!(t.cwnd(), 2000);
+        t.ack(8001).ignore();
+        assert_eq!(t.cwnd(), cwnd);
+    }
+}
+
+#[test]
+fn the_ack_that_ends_fast_recovery_counts_for_growth() {
+    for (end, cwnd) in [(EndGrowth::AfterTimeout, 5000), (EndGrowth::AfterBoth, 6000)] {
+        let mut t = in_flight(10, |c| {
+            (c.recovery.sack, c.recovery.end_growth) = (true, end);
+            (c.congestion.growth_by_delivery, c.congestion.avoidance) = (true, AvoidanceGrowth::AllAcked);
+        });
+        // The hole and the last segment arrive; from 5000 on, five segments earn one.
+        t.sack(1, &[1001..9001]).ignore().ack(10_001).write(10_000).ignore();
+        t.ack(12_001).ignore().ack(13_001).ignore();
+        assert_eq!(t.cwnd(), cwnd, "2 segments, 2 and 1");
+    }
+}
+
+#[test]
+fn what_sack_had_reported_grows_the_window_once() {
+    for (by_delivery, cwnd) in [(false, 4000), (true, 2000)] {
+        let mut t = in_flight(4, |c| {
+            (c.recovery.sack, c.congestion.growth_by_delivery) = (true, by_delivery);
+            c.congestion.slow_start = SlowStartGrowth::AllAcked;
+        });
+        t.sack(1, &[1001..3001]).write(20_000).ignore().at("1 s").ignore();
+        assert_eq!(t.cwnd(), 1000);
+        t.ack(3001).ignore();
+        assert_eq!(t.cwnd(), cwnd);
+    }
+}
+
+// ---- Proportional rate reduction without SACK (RFC 9937 §6.2) ----
+
+#[test]
+fn a_duplicate_ack_stands_for_a_segment_that_has_arrived() {
+    let sent = |prr| {
+        let mut t = Script::established(&config(|c| {
+            c.congestion.initial_window = 20;
+            c.recovery.rate_reduction = RateReduction::SafeAck;
+            c.recovery.rate_reduction_without_sack = prr;
+            c.recovery.full_ack_window = FullAckWindow::Ssthresh;
+        }));
+        t.write(40_000).ignore().dup_acks(2).expect_nothing().dup_acks(1).expect("1:1001");
+        let mut sent = Vec::new();
+        for _ in 4..=19 {
+            let before = t.sender().stats().data_segments;
+            t.dup_acks(1).ignore();
+            sent.push(t.sender().stats().data_segments - before);
+        }
+        t.ack(20_001).ignore();
+        assert_eq!((t.cwnd(), t.ssthresh()), (10_000, 10_000));
+        sent
+    };
+    assert_eq!(sent(false), [0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
+    assert_eq!(sent(true), [0, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0, 0, 1, 1, 1, 1], "as with SACK");
+}
+
+#[test]
+fn a_partial_ack_takes_back_the_duplicates_that_it_explains() {
+    // 1001 and 6001 are lost of 1 to 12001. Ten duplicates, and the copy of the first acknowledges five segments: the
+    // hole and four of the ten.
+    let mut t = Script::established(&config(|c| {
+        c.congestion.initial_window = 12;
+        c.recovery.rate_reduction = RateReduction::SafeAck;
+        c.recovery.rate_reduction_without_sack = true;
+    }));
+    t.write(40_000).ignore().ack(1001).ignore();
+    let flight = t.sender().flight_size();
+    t.dup_acks(10).ignore();
+    let sent = t.sender().flight_size() - flight;
+    t.ack(6001).ignore();
+    // 6 duplicates are left, and the second hole is sent again at once.
+    let pipe = t.sender().flight_size() - 6000;
+    assert!(sent > 0 && t.cwnd() >= pipe && t.cwnd() <= pipe + 2000, "{} {pipe}", t.cwnd());
+    assert_eq!(t.sender().stats().retransmissions, 2);
+}
+
+// ---- The timer wheel ----
+
+#[test]
+fn the_wheel_is_the_coarser_the_longer_the_wait() {
+    // Jiffies of 4 ms: 252 ms and more in steps of 32 ms, 2.016 s and more of 256 ms, 16.128 s and more of 2.048 s.
+    let mut t = in_flight(1, |c| {
+        (c.rto.tick, c.rto.timer_wheel, c.rto.max) =
+            (Duration::from_millis(4), true, Duration::from_secs(64));
+    });
+    t.at("70 s").expect_timed(
+        "1.024 s 1:1001, 3.04 s 1:1001, 7.168 s 1:1001, 15.36 s 1:1001, 31.488 s 1:1001, 65.536 s 1:1001",
+    );
+    let mut t = in_flight(1, |c| {
+        (c.rto.tick, c.rto.timer_wheel) = (Duration::from_millis(4), true);
+        c.rto.min = Duration::from_millis(247);
+    });
+    assert_eq!(t.end.next_due(), Some(time("252 ms")), "62 jiffies, and one");
+    t.at("252 ms").expect("1:1001");
+}
