@@ -60,4 +60,6 @@ pub use namespace::{Namespace, enter_user_namespace};
 pub use packet::{PartialChecksum, WirePacket};
 pub use port::{Port, Received, VirtioHeader};
 pub use report::{LoopReport, PacketCounts, RealtimeGrant};
+#[cfg(target_os = "linux")]
+pub use sys::sched::RealTime;
 pub use tap::{PacketEvent, Queues, Tap, Unwatched};

@@ -1,7 +1,7 @@
 //! Many runs, handed over in a fixed order: those in virtual time on all cores, then those in real time, as many at
 //! once as the machine keeps up with.
 
-mod real_time;
+pub(crate) mod real_time;
 
 use crate::emulate::until_in_time;
 use crate::{CaptureDir, EngineError, Progress, predict, provenance, simulate, simulate_captured};

@@ -4,24 +4,40 @@ use std::io;
 use std::marker::PhantomData;
 
 /// Above every ordinary program, below the kernel's own threads (50): one packet's worth of work is some microseconds.
-const PRIORITY: libc::c_int = 20;
+const LOOP: libc::c_int = 20;
+/// Below the loop's: what packets wait for goes first.
+const PROGRAM: libc::c_int = 10;
 
 /// The calling thread runs before all ordinary ones (`SCHED_FIFO`) until this is dropped.
 #[derive(Debug)]
-pub(crate) struct RealTime {
+pub struct RealTime {
     before: (libc::c_int, libc::sched_param),
     /// It is about a thread, so it stays on it.
     _not_send: PhantomData<*const ()>,
 }
 
 impl RealTime {
-    /// Asks for it.
+    /// Asks for it, for the loop.
     ///
     /// # Errors
     /// `EPERM` without root, CAP_SYS_NICE or an RLIMIT_RTPRIO of 20.
-    pub fn enter() -> io::Result<RealTime> {
+    pub(crate) fn enter() -> io::Result<RealTime> {
+        RealTime::at(LOOP)
+    }
+
+    /// Asks for it, for a program at one end: while one that holds its socket waits for a processor, what arrives waits for
+    /// it, and is acknowledged late and at once. Not for programs that keep the processors busy: the kernel's own threads
+    /// that hand packets on are ordinary ones.
+    ///
+    /// # Errors
+    /// `EPERM` without root, CAP_SYS_NICE or an RLIMIT_RTPRIO of 10.
+    pub fn of_program() -> io::Result<RealTime> {
+        RealTime::at(PROGRAM)
+    }
+
+    fn at(priority: libc::c_int) -> io::Result<RealTime> {
         let before = current()?;
-        set(libc::SCHED_FIFO, libc::sched_param { sched_priority: PRIORITY })?;
+        set(libc::SCHED_FIFO, libc::sched_param { sched_priority: priority })?;
         Ok(RealTime { before, _not_send: PhantomData })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{InOrder, Job};
 use crate::{EngineError, PathView, effective_window};
-use farpath_experiment::{Experiment, base_rtt};
+use farpath_experiment::{Experiment, Scenario, base_rtt};
 use farpath_run::Run;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -56,12 +56,23 @@ pub(super) fn run<E: From<EngineError> + Send>(
 
 /// Packets per second that the run of a job will bring at most, both directions.
 pub(super) fn load(experiment: &Experiment, job: &Job) -> f64 {
-    let scenario = &experiment.points()[job.point].scenario;
+    packets_per_second(&experiment.points()[job.point].scenario)
+}
+
+/// Whether the machine is idle most of the time while this runs.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_light(scenario: &Scenario) -> bool {
+    packets_per_second(scenario) <= LOAD
+}
+
+fn packets_per_second(scenario: &Scenario) -> f64 {
     let (sender, receiver) = (&scenario.sender.config, &scenario.receiver.config);
     let of_flow = |flow: &farpath_experiment::FlowSpec| {
         let view = PathView::new(&scenario.path, flow.direction, sender, receiver);
         let round = base_rtt(scenario, flow.direction).as_secs_f64();
         let window = effective_window(sender, receiver).0 as f64 / view.mss.0 as f64;
+        // Twice the window that losses leave Reno in the mean (Mathis et al. 1997).
+        let window = window.min(2.0 * (1.5 / view.data_loss.fraction()).sqrt());
         // Data, and an ACK for each where they are not delayed.
         2.0 * (window / round).min(1.0 / view.spacing(1).as_secs_f64())
     };

@@ -2,9 +2,10 @@
 
 use super::hosts::Hosts;
 use crate::EngineError;
+use crate::batch::real_time::is_light;
 use crate::progress::Going;
 use crate::series::Series;
-use farpath_emu::{Clock, Dress};
+use farpath_emu::{Clock, Dress, RealTime};
 use farpath_experiment::{FlowSpec, Opener, Scenario};
 use farpath_run::{FlowRow, Outcome};
 use farpath_traffic::{BulkEnd, End, EndReport, Opening, Prepared, Role, SocketOptions};
@@ -21,6 +22,8 @@ const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(2);
 /// Both ends of each flow: their sockets are there, and those that listen do.
 pub(super) struct Programs {
     flows: Vec<Both>,
+    /// Whether they run before the machine's other programs.
+    ahead: bool,
 }
 
 /// Both ends of one flow.
@@ -91,15 +94,17 @@ impl Programs {
             let (sender, receiver) = (end(number, flow, Role::Sender)?, end(number, flow, Role::Receiver)?);
             Ok(Both { sender, receiver, spec: flow.clone() })
         };
-        Ok(Programs { flows: (0..).zip(&scenario.flows).map(both).collect::<Result<_, _>>()? })
+        let flows = (0..).zip(&scenario.flows).map(both).collect::<Result<_, _>>()?;
+        Ok(Programs { flows, ahead: is_light(scenario) })
     }
 
     /// Runs them all to their ends, or until one of `stops` is set.
     pub fn run(self, clock: Clock, stops: &[&AtomicBool], going: &Going) -> Vec<FlowEnds> {
         let over: Vec<AtomicBool> = self.flows.iter().map(|_| AtomicBool::new(false)).collect();
         thread::scope(|scope| {
-            let start = |(number, (both, over))| start(scope, clock, number, both, over, going);
-            let threads: Vec<_> = (0..).zip(self.flows.into_iter().zip(&over)).map(start).collect();
+            let Programs { flows, ahead } = self;
+            let start = |(number, (both, over))| start(scope, clock, number, both, over, going, ahead);
+            let threads: Vec<_> = (0..).zip(flows.into_iter().zip(&over)).map(start).collect();
             while threads.iter().any(|(sender, receiver)| !sender.is_finished() || !receiver.is_finished()) {
                 if stops.iter().any(|stop| stop.load(Ordering::Relaxed)) {
                     over.iter().for_each(|over| over.store(true, Ordering::Relaxed));
@@ -128,6 +133,7 @@ fn start<'scope>(
     Both { sender, receiver, spec }: Both,
     over: &'scope AtomicBool,
     going: &'scope Going,
+    ahead: bool,
 ) -> (ScopedJoinHandle<'scope, Sending>, ScopedJoinHandle<'scope, Receiving>) {
     // The other end of a connection that is gone would wait for nothing.
     let ended = |report: EndReport| {
@@ -136,7 +142,10 @@ fn start<'scope>(
         }
         report
     };
+    // Not granted, they run as others do: what that does to a run is not seen in its lateness, but seldom much.
+    let step_ahead = move || ahead.then(RealTime::of_program);
     let sending = move || {
+        let _ahead = step_ahead();
         let (mut cwnd, mut series) = (TimeMean::default(), Series::new(number));
         let report = sender.run(clock.epoch(), over, &mut |sample| {
             cwnd.note(sample.at, f64::from(sample.info.snd_cwnd) * sample.info.snd_mss.0 as f64);
@@ -145,6 +154,7 @@ fn start<'scope>(
         (ended(report), cwnd, series)
     };
     let receiving = move || {
+        let _ahead = step_ahead();
         let (mut series, mut read) = (Series::new(number), 0);
         let report = receiver.run(clock.epoch(), over, &mut |sample| {
             going.read(sample.bytes.0 - std::mem::replace(&mut read, sample.bytes.0));
