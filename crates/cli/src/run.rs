@@ -36,7 +36,10 @@ pub fn agree(args: RunArgs) -> Result<Ending, CliError> {
             writeln!(out, "{json}")?;
         }
     } else {
-        output::print(&html::comparison(&asked, &runs).render(output::width()))?;
+        let mut comparison = html::comparison(&asked, &runs);
+        // The table below says it.
+        comparison.agreement.clear();
+        output::print(&comparison.render(output::width()))?;
         output::print(&format!("\n{}", agreement_text(&asked, &agreements, output::width())))?;
     }
     Ok(ending)

@@ -2,7 +2,7 @@
 
 use farpath_run::{Engine, PointSummary, Run, Statistic};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -86,18 +86,23 @@ impl Agreement {
 /// Fewer retransmissions than this are told apart by chance alone, and a share of them says nothing.
 const LEAST_RETRANSMISSIONS: f64 = 10.0;
 
-/// Every two engines that have answered the same points, the more theoretical first; void runs are no answer.
+/// What each run of an engine says of each point.
+type Answers<'a> = BTreeMap<u64, Vec<&'a Run>>;
+
+/// Every two engines that have answered the same points, the more theoretical first; void runs are no answer. Where both
+/// have made runs with the same seeds, these alone are compared: the packet of a number has the same fate in both.
 pub fn agreements(runs: &[Run]) -> Vec<Agreement> {
-    let mut summaries: BTreeMap<Engine, BTreeMap<u64, PointSummary>> = BTreeMap::new();
-    for summary in PointSummary::of_runs(runs) {
-        summaries.entry(summary.engine).or_default().insert(summary.point, summary);
+    let mut answers: BTreeMap<Engine, Answers<'_>> = BTreeMap::new();
+    for run in runs {
+        answers.entry(run.engine).or_default().entry(run.point).or_default().push(run);
     }
-    let engines: Vec<(&Engine, &BTreeMap<u64, PointSummary>)> = summaries.iter().collect();
+    let engines: Vec<(&Engine, &Answers<'_>)> = answers.iter().collect();
     let mut agreements = Vec::new();
     for quantity in Quantity::ALL {
         for (i, (of, ones)) in engines.iter().enumerate() {
             for (against, others) in &engines[i + 1..] {
-                let errors = ones.iter().filter_map(|(point, one)| error(quantity, one, others.get(point)?));
+                let errors =
+                    ones.iter().filter_map(|(&point, one)| error(quantity, point, one, others.get(&point)?));
                 agreements.extend(agreement(quantity, **of, **against, errors.collect()));
             }
         }
@@ -121,23 +126,36 @@ fn agreement(
     Some(Agreement { quantity, of, against, median: within(0.5), p90: within(0.9), points })
 }
 
-fn error(quantity: Quantity, one: &PointSummary, other: &PointSummary) -> Option<PointError> {
-    let (a, b) = (quantity.of(one)?, quantity.of(other)?);
+fn error(quantity: Quantity, point: u64, ones: &[&Run], others: &[&Run]) -> Option<PointError> {
+    let values = |runs: &[&Run]| -> BTreeMap<Option<u64>, f64> {
+        let value = |run: &&Run| Some((run.seed, quantity.of(PointSummary::of_runs([*run]).first()?)?.mean));
+        runs.iter().filter_map(value).collect()
+    };
+    let (mut ones, mut others) = (values(ones), values(others));
+    let paired: Vec<f64> = ones.iter().filter_map(|(seed, one)| Some(one - others.get(seed)?)).collect();
+    let is_paired = !paired.is_empty() && !ones.contains_key(&None);
+    if is_paired {
+        let common: BTreeSet<Option<u64>> =
+            ones.keys().filter(|seed| others.contains_key(seed)).copied().collect();
+        ones.retain(|seed, _| common.contains(seed));
+        others.retain(|seed, _| common.contains(seed));
+    }
+    let (a, b) = (Statistic::of(ones.values().copied())?, Statistic::of(others.values().copied())?);
     if b.mean == 0.0 || (quantity == Quantity::Retransmissions && b.mean < LEAST_RETRANSMISSIONS) {
         return None;
     }
-    let relative = |statistic: &Statistic| Some(statistic.ci95()? / b.mean);
-    let noise = match (relative(&a), relative(&b)) {
+    let noise = if is_paired {
+        Statistic::of(paired).and_then(|difference| difference.ci95())
+    } else if ones.contains_key(&None) {
         // A prediction has no runs that differ.
-        (None, noise) if one.engine == Engine::Predict => noise,
-        (Some(a), Some(b)) => Some((a * a + b * b).sqrt()),
-        _ => None,
+        b.ci95()
+    } else {
+        a.ci95().zip(b.ci95()).map(|(a, b)| (a * a + b * b).sqrt())
     };
-    let noise = noise.filter(|&noise| noise > 0.0);
     Some(PointError {
-        point: one.point,
         error: a.mean / b.mean - 1.0,
-        noise,
+        noise: noise.map(|noise| noise / b.mean).filter(|&noise| noise > 0.0),
+        point,
         value: a.mean,
         reference: b.mean,
     })
@@ -197,6 +215,8 @@ mod tests {
         let runs = [
             run(0, Engine::Simulate, 1, Some(1.0)),
             run(0, Engine::Simulate, 2, Some(1.2)),
+            // Nobody else has this seed.
+            run(0, Engine::Simulate, 3, Some(7.0)),
             run(0, Engine::Emulate, 1, Some(1.0)),
             run(0, Engine::Emulate, 2, Some(1.3)),
             run(1, Engine::Simulate, 1, Some(1.0)),
@@ -205,6 +225,11 @@ mod tests {
         let agreements = agreements(&runs);
         let times = &agreements[0];
         assert_eq!(times.points.len(), 1);
-        assert!(times.worst().within_noise(), "four values that differ by 20 % say nothing of 4 %");
+        let worst = times.worst();
+        assert!(
+            (worst.value - 1.1).abs() < 1e-9 && (worst.error - 1.1 / 1.15 + 1.0).abs() < 1e-9,
+            "{worst:?}"
+        );
+        assert!(worst.within_noise(), "differences of 0 and 0.1 say nothing of 4 %");
     }
 }

@@ -76,6 +76,7 @@ fn flagship() -> ComparisonTable {
         title: "10 MB over 10 Mbit/s and 40 ms, loss in both directions".to_owned(),
         swept_keys: vec!["path.loss".to_owned()],
         rows: (0..).zip(POINTS).map(row).collect(),
+        agreement: Vec::new(),
         remarks: Vec::new(),
     }
 }
@@ -136,6 +137,7 @@ fn goodput_is_compared_where_nothing_completed() {
         title: "A stream".to_owned(),
         swept_keys: Vec::new(),
         rows: vec![row],
+        agreement: Vec::new(),
         remarks: Vec::new(),
     };
     assert_eq!(table.render(Some(80)), include_str!("golden/comparison_goodput.txt"));

@@ -80,10 +80,9 @@ impl Hosts {
                 self.caveats.push(format!("packet sockets in place of TUN: {why}"));
             }
             if !unmatched.is_empty() {
-                let (stack, n) = (stacks[direction], unmatched.len());
+                let stack = stacks[direction];
                 let caveat = format!(
-                    "{n} parameters of {stack} are otherwise in this kernel: `farpath stacks {stack} --linux` lists \
-                     them"
+                    "this kernel does some things otherwise than {stack}: `farpath stacks {stack} --linux` lists them"
                 );
                 // Both ends usually have the same stack.
                 if !self.caveats.contains(&caveat) {

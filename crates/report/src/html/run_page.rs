@@ -50,9 +50,8 @@ pub fn comparison(asked: &Asked, runs: &[Run]) -> ComparisonTable {
     }
     let first = asked.points.first().map_or(&[] as &[_], |point| &point.swept);
     let swept_keys = first.iter().map(|(key, _)| key.clone()).collect();
-    let mut remarks = agreement_notes(asked, &agreements(runs));
-    remarks.extend(grade_notes(runs));
-    ComparisonTable { title: asked.title.clone(), swept_keys, rows, remarks }
+    let agreement = agreement_notes(asked, &agreements(runs));
+    ComparisonTable { title: asked.title.clone(), swept_keys, rows, agreement, remarks: grade_notes(runs) }
 }
 
 /// What to know of a point: of the experiment, then of each engine, each once.

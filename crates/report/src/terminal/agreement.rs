@@ -6,9 +6,10 @@ use crate::agreement::{Agreement, PointError};
 use farpath_run::{Asked, Engine};
 
 /// The worst points that are named.
-const NAMED: usize = 5;
+const NAMED: usize = 3;
 
-/// A line for each pair of engines and each quantity, and below it the points that are furthest apart.
+/// A line for each pair of engines and each quantity, and below it the points that are furthest from what the most real of
+/// the engines says.
 pub fn agreement_text(asked: &Asked, agreements: &[Agreement], width: Option<u16>) -> String {
     let column = |header: &str, cell: &dyn Fn(&Agreement) -> String| {
         Column::right(header, agreements.iter().map(|agreement| Some(cell(agreement))).collect())
@@ -28,7 +29,8 @@ pub fn agreement_text(asked: &Asked, agreements: &[Agreement], width: Option<u16
         column("worst,\n%", &|a| signed(a.worst().error)),
     ];
     let mut text = tables(&heads, &[group], width);
-    for agreement in agreements {
+    let real = agreements.iter().map(|agreement| agreement.against).max();
+    for agreement in agreements.iter().filter(|agreement| Some(agreement.against) == real) {
         let worst = agreement.points.iter().take(NAMED).filter(|point| point.error != 0.0);
         let lines: Vec<String> = worst.map(|point| line(asked, point)).collect();
         if lines.is_empty() {

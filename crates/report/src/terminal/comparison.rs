@@ -50,7 +50,9 @@ pub struct ComparisonTable {
     pub swept_keys: Vec<String>,
     /// The points.
     pub rows: Vec<ComparisonRow>,
-    /// How far engines agree, and how well runs in real time were done, a sentence an entry.
+    /// How far engines agree, a sentence an entry.
+    pub agreement: Vec<String>,
+    /// How well runs in real time were done, a sentence an entry.
     pub remarks: Vec<String>,
 }
 
@@ -134,7 +136,7 @@ impl ComparisonTable {
         if main.name == TRANSFER_TIME.name && self.rows.iter().any(ComparisonRow::has_unfinished) {
             notes.push("Transfer times are of completed transfers only.".to_owned());
         }
-        notes.extend(self.remarks.iter().cloned());
+        notes.extend(self.agreement.iter().chain(&self.remarks).cloned());
         Sheet { heads, groups: groups.into(), notes, caveats: self.caveats() }
     }
 
@@ -264,8 +266,12 @@ impl ComparisonTable {
         caveats.into_iter().map(text).collect()
     }
 
-    /// Some rows by their swept values: ` at path.loss 1 %, 5 % to 20 %`.
+    /// Some rows by their swept values: ` at path.loss 1 %, 5 % to 20 %`; of more than a few, how many.
     fn points(&self, rows: &[usize]) -> String {
+        const NAMED: usize = 3;
+        if rows.chunk_by(|a, b| a + 1 == *b).count() * self.swept_keys.len() > NAMED {
+            return format!(" at {} of {} points", rows.len(), self.rows.len());
+        }
         let name = |i: usize| self.rows[i].swept.join(", ");
         let separator = if self.swept_keys.len() > 1 { "; " } else { ", " };
         let ranges: Vec<String> = rows
