@@ -54,6 +54,7 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.field("credit_survives_loss", &mut congestion.credit_survives_loss)?;
         v.field("growth_by_delivery", &mut congestion.growth_by_delivery)?;
         v.field("fast_convergence", &mut congestion.fast_convergence)?;
+        v.field("friendly_alpha_one", &mut congestion.friendly_alpha_one)?;
         v.field("cwnd_validation", &mut congestion.cwnd_validation)?;
         v.field("avoidance_validation", &mut congestion.avoidance_validation)?;
         v.field("validation_by_window", &mut congestion.validation_by_window)?;

@@ -84,6 +84,9 @@ pub struct CongestionConfig {
     pub growth_by_delivery: bool,
     /// CUBIC: where a loss comes before the last `W_max` is reached, take less for the next one (RFC 9438 §4.7).
     pub fast_convergence: bool,
+    /// CUBIC: once what Reno would have has reached the last window, it is taken to grow by a whole segment per round trip
+    /// (RFC 9438 §4.3). Off: by 9/17 of one for ever (RFC 8312 §4.2; Linux, to a hundredth).
+    pub friendly_alpha_one: bool,
     /// Reno: grow only when `cwnd` is what limits the sender (RFC 7661 §4.1 in its simplest form, as Linux does).
     /// CUBIC always does (RFC 9438 §4.6, §5.8).
     pub cwnd_validation: bool,
@@ -442,6 +445,7 @@ impl Default for Config {
                 credit_survives_loss: false,
                 growth_by_delivery: false,
                 fast_convergence: true,
+                friendly_alpha_one: true,
                 cwnd_validation: false,
                 avoidance_validation: false,
                 validation_by_window: false,

@@ -142,6 +142,7 @@ fn of_congestion(congestion: &CongestionConfig, notes: &mut Notes) {
         credit_survives_loss,
         growth_by_delivery,
         fast_convergence,
+        friendly_alpha_one,
         cwnd_validation,
         avoidance_validation,
         validation_by_window,
@@ -186,6 +187,8 @@ fn of_congestion(congestion: &CongestionConfig, notes: &mut Notes) {
     if cubic {
         let kernel = "the kernel's CUBIC does, for the whole machine";
         notes.unless(*fast_convergence, "congestion.fast_convergence", fast_convergence, kernel);
+        let kernel = "the kernel's CUBIC takes Reno to grow by 8/15 of a segment, as before RFC 9438";
+        notes.unless(!friendly_alpha_one, "congestion.friendly_alpha_one", true, kernel);
     } else {
         let growth = match avoidance {
             AvoidanceGrowth::AllAcked => None,

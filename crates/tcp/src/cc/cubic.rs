@@ -26,6 +26,7 @@ pub struct Cubic {
     slow_start: SlowStart,
     ssthresh_from: SsthreshFrom,
     fast_convergence: bool,
+    alpha_one: bool,
     clamp: u64,
     smss: u64,
     /// `W_max`. `None` where RFC 9438 §4.8 and §4.10 take the window with which the next stage begins: after a
@@ -107,8 +108,8 @@ impl Stage {
 
     /// `W_est += alpha_cubic segments_acked / cwnd`, with alpha 1 once `cwnd_prior` is reached (RFC 9438 §4.3,
     /// Figure 4).
-    fn grow_estimate(&mut self, cwnd: u64, acked: u64, cwnd_prior: u64, smss: u64) {
-        let alpha = if self.w_est >= cwnd_prior { ALPHA.1 } else { ALPHA.0 };
+    fn grow_estimate(&mut self, cwnd: u64, acked: u64, smss: u64, alpha_is_one: bool) {
+        let alpha = if alpha_is_one { ALPHA.1 } else { ALPHA.0 };
         self.est_credit += u128::from(alpha) * u128::from(acked) * u128::from(smss);
         let divisor = u128::from(ALPHA.1) * u128::from(cwnd);
         self.w_est = self.w_est.saturating_add((self.est_credit / divisor) as u64);
@@ -133,6 +134,7 @@ impl Cubic {
             slow_start: SlowStart::new(config, smss),
             ssthresh_from: config.ssthresh_from,
             fast_convergence: config.fast_convergence,
+            alpha_one: config.friendly_alpha_one,
             clamp: clamp(config, smss),
             smss,
             w_max: None,
@@ -162,7 +164,8 @@ impl Cubic {
         let t = ack.now.saturating_since(stage.began).as_secs_f64();
         // One ACK of more than a window, as after a repair, still is no more than one round trip's growth.
         let acked = ack.newly_acked.min(cwnd);
-        stage.grow_estimate(cwnd, acked, self.cwnd_prior, self.smss);
+        let alpha_is_one = self.alpha_one && stage.w_est >= self.cwnd_prior;
+        stage.grow_estimate(cwnd, acked, self.smss, alpha_is_one);
         let grown = if stage.curve.at(t) < stage.w_est as f64 {
             // DEVIATES RFC 9438 §4.3: cwnd SHOULD be set to W_est. Where it is above already, since it steps towards
             // the curve one RTT ahead, it stays there: no ACK takes window away.

@@ -66,6 +66,7 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
                 credit_survives_loss: credit,
                 growth_by_delivery: delivery,
                 fast_convergence,
+                friendly_alpha_one: credit,
                 cwnd_validation: a,
                 avoidance_validation: e,
                 validation_by_window: c,

@@ -168,7 +168,7 @@ fn the_reno_friendly_region_grows_by_alpha_and_beyond_cwnd_prior_by_one() {
     for (w_est, expected) in [(70_000, 529), (99_000, 529), (100_000, 1000), (150_000, 1000)] {
         (stage.w_est, stage.est_credit) = (w_est, 0);
         for _ in 0..70 {
-            stage.grow_estimate(70_000, SMSS, cubic.cwnd_prior, SMSS);
+            stage.grow_estimate(70_000, SMSS, SMSS, w_est >= cubic.cwnd_prior);
         }
         assert_eq!(stage.w_est - w_est, expected, "from {w_est}");
     }
@@ -182,12 +182,29 @@ fn the_reno_friendly_region_grows_by_alpha_and_beyond_cwnd_prior_by_one() {
     assert!(stage.curve.at(0.098) < window.cwnd as f64);
 }
 
+/// RFC 8312 §4.2, and Linux: Reno's part never grows by a whole segment.
+#[test]
+fn before_rfc_9438_the_reno_friendly_region_grows_by_alpha_throughout() {
+    let grown = |alpha_one| {
+        let mut cubic = cubic(|c| c.friendly_alpha_one = alpha_one);
+        let mut window = after(&mut cubic, 10_000, &loss(10_000));
+        // 7000 B, and a thousand segments at an RTT of 1 ms: far past 10 000 B.
+        for n in 0..1000 {
+            let now = at(0) + Duration::from_nanos(100_000 * n);
+            cubic.on_ack(&mut window, &AckEvent { srtt: Some(Duration::from_millis(1)), ..ack(now) });
+        }
+        window.cwnd
+    };
+    // d(cwnd)/dn = alpha SMSS^2 / cwnd: 49 + 2 * 9/17 * 1000 = 33.3^2, and 100 + 2 * 952 = 44.8^2.
+    assert_eq!((grown(false) / 1000, grown(true) / 1000), (33, 44));
+}
+
 #[test]
 fn no_increment_of_the_estimate_is_rounded_away_on_a_long_fat_path() {
     let start = 750_000_000;
     let mut stage = Stage::new(at(0), Curve::new(start, start, 1460), start);
     for _ in 0..start / 1460 {
-        stage.grow_estimate(start, 1460, start, 1460);
+        stage.grow_estimate(start, 1460, 1460, true);
     }
     assert!((1459..=1460).contains(&(stage.w_est - start)), "{}", stage.w_est - start);
 }
