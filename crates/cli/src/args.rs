@@ -22,6 +22,9 @@ pub enum Command {
     /// Run an experiment on the packet-level simulator alone
     Simulate(SimulateArgs),
     /// Run an experiment on the running Linux kernel's TCP alone, in real time
+    ///
+    /// A transfer takes as long as it takes. It needs Linux, and root or a user namespace: `farpath doctor` says what this
+    /// machine can do. A run in which the machine was not in time is void, and has no numbers; the exit code is then 1.
     Emulate(SimulateArgs),
     /// Hold the engines against each other over a sweep, and say where they differ most
     Agree(AgreeArgs),

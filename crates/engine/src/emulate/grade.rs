@@ -118,11 +118,18 @@ fn why_void(grade: &Grade, budget: Duration) -> Option<String> {
         return Some(format!("a host refused {} packets", grade.refused));
     }
     (p99 > budget).then(|| {
-        format!(
-            "one packet in a hundred was late by more than {p99}, and {budget} is allowed (`emulate.lateness`); \
-             {:.0} % of the processors' time went to other machines",
-            grade.steal * 100.0
-        )
+        // To the microsecond: a clock does not tell more.
+        let late = Duration::from_micros(p99.as_nanos() / 1000);
+        let mut why = format!(
+            "one packet in a hundred was late by more than {late}, and {budget} is allowed (`emulate.lateness`)"
+        );
+        if !grade.realtime {
+            why += "; whatever else ran went first, as there was no real-time priority: see `farpath doctor`";
+        }
+        if grade.steal >= 0.01 {
+            why += &format!("; {:.0} % of the processors' time went to other machines", grade.steal * 100.0);
+        }
+        why
     })
 }
 
