@@ -52,16 +52,34 @@ fn a_transfer_takes_as_long_as_its_simulation() {
     }
     let folder = Folder::with(SMALL);
     let in_time = ["--set", "emulate.lateness=auto", "--set", "emulate.repeats=5"];
-    let (out, _, _) = run(&[&BOTH[..], &[folder.file()], &in_time].concat());
-    let [simulated, emulated] = lines(&out).try_into().expect("a flow of each engine");
-    if emulated["outcome"] == "void" {
-        eprintln!("SKIPPED: times of an emulation, because this machine was too busy: {}", emulated["grade"]);
+    let once = || -> [Value; 2] {
+        let (out, _, _) = run(&[&BOTH[..], &[folder.file()], &in_time].concat());
+        lines(&out).try_into().expect("a flow of each engine")
+    };
+    let longer_by = |[simulated, emulated]: &[Value; 2]| match emulated["transfer_time_ns"].as_f64() {
+        Some(time) => time / number(simulated, "transfer_time_ns") - 1.0,
+        None => f64::INFINITY,
+    };
+    // 3 %: each round trip is longer by some 0.1 ms of 40, in which packets cross two devices and the loop wakes up;
+    // the kernel delays other ACKs than the simulator, once or twice, by a round trip of 23 at most in a second. Other
+    // programs only ever add to that: the two programs of the flow wait for a processor, which no grade knows of. So the
+    // shortest of a few counts.
+    let mut runs = once();
+    for _ in 0..4 {
+        if longer_by(&runs) > 0.03 {
+            let more = once();
+            runs = if longer_by(&more) < longer_by(&runs) { more } else { runs };
+        }
+    }
+    let difference = longer_by(&runs);
+    if difference > 0.03 && is_busy() {
+        eprintln!(
+            "SKIPPED: times of an emulation, because this machine is too busy: {:.1} %",
+            difference * 100.0
+        );
         return;
     }
-    let [a, b] = [&simulated, &emulated].map(|flow| number(flow, "transfer_time_ns"));
-    // 3 %: each round trip is longer by some 0.1 ms of 40, in which packets cross two devices and the loop wakes up;
-    // the kernel delays other ACKs than the simulator, once or twice, by a round trip of 23 at most in a second.
-    let difference = b / a - 1.0;
+    let [simulated, emulated] = runs;
     assert!(difference.abs() < 0.03, "{:.2} %: {emulated}", difference * 100.0);
     for key in ["data_segments", "retransmissions", "timeouts", "bytes_read", "syns"] {
         assert_eq!(simulated[key], emulated[key], "{key}");
@@ -73,6 +91,13 @@ fn a_transfer_takes_as_long_as_its_simulation() {
     assert_eq!(emulated["grade"]["void"], Value::Null);
     assert!(number(&emulated["grade"], "offered") > 137.0);
     assert!(emulated["grade"]["lateness"]["p99_ns"].as_u64().is_some_and(|late| late > 0));
+}
+
+/// Whether twice as many programs want a processor as there are.
+fn is_busy() -> bool {
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load: f64 = load.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0);
+    load > 2.0 * std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64)
 }
 
 #[test]
