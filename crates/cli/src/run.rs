@@ -18,7 +18,10 @@ use std::sync::Arc;
 /// Runs the experiment and prints what came out.
 pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
     let (experiment, asked, runs, ending) = answers(args)?;
-    print(&experiment, &asked, &runs, &args.common)?;
+    // Interrupted before the first was done: a title without a table says nothing.
+    if !runs.is_empty() {
+        print(&experiment, &asked, &runs, &args.common)?;
+    }
     Ok(ending)
 }
 
