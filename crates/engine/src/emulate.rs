@@ -142,7 +142,7 @@ fn once(
     run.grade = Some(before.grade(&hosts, &loop_report, lateness_budget(scenario))?);
     let counted = before.counted(&hosts, scenario)?;
     for (number, (spec, ends)) in (0..).zip(scenario.flows.iter().zip(&ends)) {
-        let mut row = ends.row(number, spec);
+        let mut row = ends.row(number, spec, recording.opened(number));
         recording.counts(number).enter(&mut row);
         ends.enter(&mut row);
         // What the kernel counts is of all its flows: of one flow only where there is one.

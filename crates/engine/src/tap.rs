@@ -9,6 +9,7 @@ use farpath_experiment::Output;
 use farpath_path::Direction;
 use farpath_run::{Metric, SegmentRow, Trace};
 use farpath_sim::End;
+use farpath_tcp::Flags;
 use farpath_units::{Bytes, Instant};
 use std::io::Write;
 
@@ -17,6 +18,8 @@ use std::io::Write;
 /// What a device refuses is lost outside the path: it is none of a flow's drops, and the loop's own report counts it.
 pub(crate) struct Recording<W> {
     watch: Watch,
+    /// When each flow's first SYN was sent.
+    opened: Vec<Option<Instant>>,
     recorder: Recorder,
     /// Of each flow, where series are asked for: what waits in the queues its data goes through.
     queues: Vec<(Direction, Series)>,
@@ -29,6 +32,7 @@ impl<W: Write> Recording<W> {
         let queues = (0..).zip(flows).map(|(number, flow)| (flow.direction, Series::new(number)));
         Recording {
             watch: Watch::new(flows.iter().copied()),
+            opened: vec![None; flows.len()],
             recorder: Recorder::new(flows.len(), output),
             queues: queues.take_while(|_| output.series).collect(),
             capture,
@@ -38,6 +42,11 @@ impl<W: Write> Recording<W> {
     /// What has been counted of a flow.
     pub fn counts(&self, flow: u32) -> &Counts {
         self.watch.counts(flow)
+    }
+
+    /// When the flow's first SYN was sent.
+    pub fn opened(&self, flow: u32) -> Option<Instant> {
+        self.opened[flow as usize]
     }
 
     /// The rows of segments and the series of queues.
@@ -80,6 +89,9 @@ impl<W: Write> Tap for Recording<W> {
             self.watch.packet(seen)
         });
         if let Some(segment) = &known {
+            if segment.segment.flags.contains(Flags::SYN) {
+                self.opened[segment.flow as usize].get_or_insert(at);
+            }
             let size = Bytes(packet.bytes().len() as u64);
             self.recorder.segment(at, event, direction, segment, size);
         }

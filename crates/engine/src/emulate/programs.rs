@@ -166,9 +166,10 @@ fn start<'scope>(
 }
 
 impl FlowEnds {
-    /// What the programs know: whether, when and how much.
-    pub fn row(&self, number: u32, spec: &FlowSpec) -> FlowRow {
-        let start = Instant::ZERO + spec.start;
+    /// What the programs know: whether, when and how much. It began when the first SYN was `opened`, which on a busy
+    /// machine is later than it should have been.
+    pub fn row(&self, number: u32, spec: &FlowSpec, opened: Option<Instant>) -> FlowRow {
+        let start = opened.unwrap_or(Instant::ZERO + spec.start);
         let (outcome, detail) = self.outcome();
         let ended_at = match outcome {
             Outcome::Completed => self.receiver.finished_at.unwrap_or(self.receiver.ended_at),
