@@ -1,7 +1,7 @@
 //! One-way delay of single datagrams: from the sender's clock to the receiving kernel's stamp, which are one clock.
 
 use super::Unmeasured;
-use farpath_emu::{HostSettings, Namespace};
+use farpath_emu::{HostSettings, Namespace, RealTime};
 use farpath_units::Duration;
 use nix::sys::socket::sockopt::ReceiveTimestampns;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrIn, recvmsg, setsockopt};
@@ -66,6 +66,8 @@ pub fn one_way(near: &Namespace, far: &Namespace, delay: Duration) -> Result<Err
 
 #[expect(clippy::disallowed_methods, reason = "probes of real time")]
 fn send(socket: &UdpSocket) -> io::Result<()> {
+    // Who is put aside between looking at the clock and sending measures other programs. Where it is refused, so be it.
+    let _ahead = RealTime::of_program();
     for _ in 0..PROBES {
         thread::sleep(EVERY);
         socket.send(&now()?.to_be_bytes())?;
