@@ -2,8 +2,8 @@
 
 use crate::schedule::Schedule;
 use crate::{
-    BoxedTransit, Departure, Direction, DropCounts, ElementCounters, Fate, PacketView, PathElement,
-    PathPacket, PerDirection, Verdict,
+    BoxedTransit, Departure, Direction, DropCause, DropCounts, ElementCounters, Fate, PacketView,
+    PathElement, PathPacket, PerDirection, Verdict,
 };
 use farpath_units::{Bytes, Instant};
 use std::collections::VecDeque;
@@ -17,6 +17,8 @@ use std::collections::VecDeque;
 pub struct Stage<P> {
     slots: Vec<Slot>,
     held: PerDirection<Held<P>>,
+    /// When the next one held is due: asked for several times for each packet.
+    due: PerDirection<Option<Instant>>,
 }
 
 impl<P> Stage<P> {
@@ -44,51 +46,41 @@ impl<P> Stage<P> {
                 Held::ByDue(Schedule::new())
             }
         });
-        Stage { slots, held }
+        Stage { slots, held, due: PerDirection::both(None) }
     }
 }
 
 impl<P: PathPacket + Clone> PathElement<P> for Stage<P> {
     fn offer(&mut self, now: Instant, direction: Direction, mut packet: P) -> Verdict<P> {
-        let view = PacketView::from(&packet);
-        let count = self.slots.len();
-        let mut at = now;
-        for step in 0..count {
-            let slot = match direction {
-                Direction::Forward => &mut self.slots[step],
-                Direction::Reverse => &mut self.slots[count - 1 - step],
-            };
-            match slot.transit(at, direction, view) {
-                Fate::Depart(due) => at = due,
-                Fate::Mark(due) => {
-                    slot.counts[direction].marked += u64::from(packet.mark_ce());
-                    at = due;
-                }
-                Fate::Drop(cause) => return Verdict::Dropped { at, cause, packet },
-                Fate::Duplicate(first, second) => {
-                    assert!(step + 1 == count, "an element that duplicates says that it does not keep order");
-                    self.held[direction].push(first, packet.clone());
-                    at = second;
-                }
-            }
+        let held = &mut self.held[direction];
+        let through = match direction {
+            Direction::Forward => pass(self.slots.iter_mut(), now, direction, &mut packet, held),
+            Direction::Reverse => pass(self.slots.iter_mut().rev(), now, direction, &mut packet, held),
+        };
+        match through {
+            Ok(due) => held.push(due, packet),
+            Err((at, cause)) => return Verdict::Dropped { at, cause, packet },
         }
-        self.held[direction].push(at, packet);
+        self.due[direction] = held.next_due();
         Verdict::Accepted
     }
 
     fn next_departure(&self) -> Option<Instant> {
-        Instant::earliest(self.held.forward.next_due(), self.held.reverse.next_due())
+        Instant::earliest(self.due.forward, self.due.reverse)
     }
 
     fn take(&mut self, now: Instant) -> Option<Departure<P>> {
         // Of two that are due together the forward one leaves first.
-        let direction = match (self.held.forward.next_due(), self.held.reverse.next_due()) {
+        let direction = match (self.due.forward, self.due.reverse) {
             (Some(forward), reverse) if reverse.is_none_or(|reverse| forward <= reverse) => {
                 Direction::Forward
             }
             _ => Direction::Reverse,
         };
-        let (due, packet) = self.held[direction].pop_due(now)?;
+        self.due[direction].filter(|&due| due <= now)?;
+        let held = &mut self.held[direction];
+        let (due, packet) = held.pop()?;
+        self.due[direction] = held.next_due();
         Some(Departure { due, direction, packet, dropped: None })
     }
 
@@ -103,6 +95,38 @@ impl<P: PathPacket + Clone> PathElement<P> for Stage<P> {
     fn counters(&self) -> Vec<ElementCounters> {
         self.slots.iter().flat_map(|slot| Direction::BOTH.map(|direction| slot.counters(direction))).collect()
     }
+}
+
+/// Sends a packet through `slots`, in the order in which it meets them: when it leaves the last, or when it was
+/// dropped and why. A copy that is made of it goes into `held`.
+fn pass<'a, P: PathPacket + Clone>(
+    mut slots: impl Iterator<Item = &'a mut Slot>,
+    now: Instant,
+    direction: Direction,
+    packet: &mut P,
+    held: &mut Held<P>,
+) -> Result<Instant, (Instant, DropCause)> {
+    let view = PacketView::from(&*packet);
+    let mut at = now;
+    while let Some(slot) = slots.next() {
+        match slot.transit(at, direction, view) {
+            Fate::Depart(due) => at = due,
+            Fate::Mark(due) => {
+                slot.counts[direction].marked += u64::from(packet.mark_ce());
+                at = due;
+            }
+            Fate::Drop(cause) => return Err((at, cause)),
+            Fate::Duplicate(first, second) => {
+                assert!(
+                    slots.next().is_none(),
+                    "an element that duplicates says that it does not keep order"
+                );
+                held.push(first, packet.clone());
+                at = second;
+            }
+        }
+    }
+    Ok(at)
 }
 
 /// An element of a stage and what it has counted.
@@ -192,10 +216,7 @@ impl<P> Held<P> {
         }
     }
 
-    fn pop_due(&mut self, now: Instant) -> Option<(Instant, P)> {
-        if self.next_due()? > now {
-            return None;
-        }
+    fn pop(&mut self) -> Option<(Instant, P)> {
         match self {
             Held::InOrder(queue) => queue.pop_front(),
             Held::ByDue(schedule) => schedule.pop(),

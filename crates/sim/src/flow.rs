@@ -1,7 +1,7 @@
 //! One flow: two endpoints, the programs that use them, and what became of it.
 
 use crate::{End, FlowSetup, Opener, Packet};
-use farpath_path::{DropCounts, PerDirection};
+use farpath_path::{Direction, DropCause, DropCounts, PerDirection};
 use farpath_tcp::{CloseReason, Config, Connection, Ecn, Endpoint, Seq, State};
 use farpath_units::{Bytes, Duration, Instant, Rate};
 use std::collections::BTreeSet;
@@ -63,7 +63,7 @@ pub(crate) struct Flow {
     end: Option<(FlowEnd, Instant)>,
     /// Whether the simulation has been told that it need not wait for this flow.
     reported_over: bool,
-    pub drops: PerDirection<DropCounts>,
+    drops: PerDirection<DropCounts>,
     marks: u64,
     /// Numbers of the retransmissions that arrived, to know a copy by. They are few: what is not lost is not here.
     retransmissions_received: BTreeSet<u64>,
@@ -179,6 +179,11 @@ impl Flow {
             let has = self.receiver.connection.receiver().duplicate_segments();
             self.spurious_retransmissions += u64::from(has > had);
         }
+    }
+
+    /// A packet that `from` has sent was dropped.
+    pub fn count_drop(&mut self, from: End, cause: DropCause) {
+        self.drops[from.sends(Direction::Forward)].add(cause);
     }
 
     /// The program at `end` does what it can: reads, writes, closes. Gives when it wants to be asked again.

@@ -3,7 +3,7 @@
 use crate::flow::{Flow, FlowResult};
 use crate::{End, FlowView, Observer, Packet, PacketEvent, Setup};
 use core::cmp::Reverse;
-use farpath_path::{Departure, Direction, DropCause, Path, PathElement, SpecError, Verdict};
+use farpath_path::{Departure, Path, PathElement, SpecError, Verdict};
 use farpath_tcp::{Endpoint, Seq};
 use farpath_units::Instant;
 use std::collections::BinaryHeap;
@@ -132,7 +132,8 @@ impl<'o, O: Observer> Simulation<'o, O> {
     fn arrive(&mut self, departure: Departure<Packet>) {
         let Departure { due, direction, packet, dropped } = departure;
         if let Some(cause) = dropped {
-            self.note_drop(due, direction, cause, &packet);
+            self.observer.packet(due, PacketEvent::Dropped(cause), direction, &packet);
+            self.flows[packet.flow as usize].count_drop(packet.from, cause);
             return;
         }
         self.observer.packet(due, PacketEvent::Received, direction, &packet);
@@ -163,9 +164,10 @@ impl<'o, O: Observer> Simulation<'o, O> {
     }
 
     fn send(&mut self, now: Instant, number: u32, end: End) {
-        let direction = end.sends(self.flows[number as usize].setup.direction);
+        let flow = &mut self.flows[number as usize];
+        let direction = end.sends(flow.setup.direction);
         loop {
-            let connection = &mut self.flows[number as usize].host(end).connection;
+            let connection = &mut flow.host(end).connection;
             let before = connection.sender().stats().retransmissions;
             let Some(segment) = connection.poll_segment(now) else { return };
             let retransmission = connection.sender().stats().retransmissions > before;
@@ -173,18 +175,10 @@ impl<'o, O: Observer> Simulation<'o, O> {
             let packet = Packet { flow: number, from: end, number: sent, retransmission, segment };
             self.observer.packet(now, PacketEvent::Sent, direction, &packet);
             if let Verdict::Dropped { at, cause, packet } = self.path.offer(now, direction, packet) {
-                self.note_drop(at, direction, cause, &packet);
+                self.observer.packet(at, PacketEvent::Dropped(cause), direction, &packet);
+                flow.count_drop(end, cause);
             }
         }
-    }
-
-    fn note_drop(&mut self, at: Instant, direction: Direction, cause: DropCause, packet: &Packet) {
-        self.observer.packet(at, PacketEvent::Dropped(cause), direction, packet);
-        let towards = match packet.from {
-            End::Sender => Direction::Forward,
-            End::Receiver => Direction::Reverse,
-        };
-        self.flows[packet.flow as usize].drops[towards].add(cause);
     }
 
     /// Timers are lazy: an event is queued only where none stands for an earlier time, and one that comes too early

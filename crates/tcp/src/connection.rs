@@ -413,8 +413,8 @@ impl Endpoint for Connection {
 
 impl Connection {
     fn choose_segment(&mut self, now: Instant) -> Option<Segment> {
-        if let Some(reset) = self.reset.take() {
-            return Some(reset);
+        if self.reset.is_some() {
+            return self.reset.take();
         }
         match self.state {
             State::Closed | State::Listen => None,
