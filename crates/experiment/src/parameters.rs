@@ -69,6 +69,7 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.field("limited_transmit", &mut recovery.limited_transmit)?;
         v.field("sack", &mut recovery.sack)?;
         v.field("recover_guard", &mut recovery.recover_guard)?;
+        v.field("guard_stops_limited_transmit", &mut recovery.guard_stops_limited_transmit)?;
         v.field("partial_ack_timer", &mut recovery.partial_ack_timer)?;
         v.field("full_ack_window", &mut recovery.full_ack_window)?;
         v.field("rescue_retransmission", &mut recovery.rescue_retransmission)?;

@@ -79,8 +79,8 @@ pub struct CongestionConfig {
     /// What congestion avoidance had been acknowledged towards its next segment counts on after a loss (ns-3's
     /// `TcpLinuxReno`).
     pub credit_survives_loss: bool,
-    /// With SACK, what an ACK covers and reports had told of before counts for no growth a second time (Linux). Off: an
-    /// ACK that fills a hole counts for all that it covers.
+    /// What an ACK covers and reports had told of before counts for no growth (Linux); without SACK, each duplicate ACK
+    /// told of a segment. Off: an ACK that fills a hole counts for all that it covers.
     pub growth_by_delivery: bool,
     /// CUBIC: where a loss comes before the last `W_max` is reached, take less for the next one (RFC 9438 §4.7).
     pub fast_convergence: bool,
@@ -176,6 +176,9 @@ pub struct RecoveryConfig {
     pub sack: bool,
     /// No fast retransmit for duplicate ACKs of data below `recover` (RFC 6582 §3.2 step 1). Plain Reno has no such guard.
     pub recover_guard: bool,
+    /// What the guard keeps from starting a fast retransmit sends no new data either (Linux). Off: limited transmit goes on
+    /// (RFC 3042).
+    pub guard_stops_limited_transmit: bool,
     /// Which partial ACKs restart the retransmission timer in NewReno (RFC 6582 §4).
     pub partial_ack_timer: PartialAckTimer,
     /// What NewReno without SACK leaves of the congestion window when recovery is over (RFC 6582 §3.2 step 3).
@@ -460,6 +463,7 @@ impl Default for Config {
                 limited_transmit: true,
                 sack: false,
                 recover_guard: true,
+                guard_stops_limited_transmit: false,
                 partial_ack_timer: PartialAckTimer::Impatient,
                 full_ack_window: FullAckWindow::FlightSize,
                 rescue_retransmission: false,

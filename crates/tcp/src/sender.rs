@@ -385,10 +385,10 @@ impl Sender {
         }
         self.advance_frto(true);
         self.undo_by_eifel(seg.echoed);
-        let mut after = self.advance_recovery(newly_acked);
         // Of what arrived beyond a hole duplicate ACKs have told already; one of it was the hole.
         let told = u64::from(self.dup_acks) * self.smss;
         news.inferred = newly_acked.saturating_sub(told).max(self.smss);
+        let mut after = self.advance_recovery(newly_acked);
         if self.detect_losses_by_rack(now) {
             news.found_loss = true;
             after.grow &= !self.begin_recovery(now);
@@ -410,8 +410,11 @@ impl Sender {
                 Some(usage) => usage.may_grow(&self.window),
                 None => self.cwnd_limited || flight_size + self.smss > self.window.cwnd,
             };
-            let by_delivery = self.sack_enabled && self.config.congestion.growth_by_delivery;
-            let counted = if by_delivery { self.board.delivery().bytes } else { after.counted };
+            let counted = match (self.config.congestion.growth_by_delivery, self.sack_enabled) {
+                (false, _) => after.counted,
+                (true, true) => self.board.delivery().bytes,
+                (true, false) => after.counted.min(news.inferred),
+            };
             let event = AckEvent {
                 now,
                 newly_acked: counted,

@@ -229,7 +229,7 @@ fn of_congestion(congestion: &CongestionConfig, notes: &mut Notes) {
     notes.unless(once, "congestion.ssthresh_on_timeout_in_recovery", true, kernel);
     let kernel = "the kernel counts anew after a loss";
     notes.unless(!credit_survives_loss, "congestion.credit_survives_loss", true, kernel);
-    let kernel = "with SACK the kernel counts what an ACK delivers";
+    let kernel = "the kernel counts what an ACK delivers";
     notes.unless(*growth_by_delivery, "congestion.growth_by_delivery", false, kernel);
 }
 
@@ -240,6 +240,7 @@ fn of_recovery(recovery: &RecoveryConfig, config: &Config, other_end: &Config, n
         limited_transmit,
         sack: _, // tcp_sack
         recover_guard,
+        guard_stops_limited_transmit,
         partial_ack_timer,
         full_ack_window,
         rescue_retransmission,
@@ -317,6 +318,9 @@ fn of_recovery(recovery: &RecoveryConfig, config: &Config, other_end: &Config, n
     } else {
         let kernel = "without SACK the kernel makes no second fast retransmit below what recovery began with";
         notes.unless(*recover_guard, "recovery.recover_guard", recover_guard, kernel);
+        let kernel = "what the kernel's guard holds back sends no new data";
+        let held = *guard_stops_limited_transmit;
+        notes.unless(held, "recovery.guard_stops_limited_transmit", held, kernel);
         let kernel = "the kernel leaves ssthresh";
         let whole = *full_ack_window == FullAckWindow::Ssthresh;
         notes.unless(whole, "recovery.full_ack_window", "flight-size", kernel);

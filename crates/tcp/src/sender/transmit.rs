@@ -96,7 +96,8 @@ impl Sender {
         let applies = recovery.limited_transmit
             && !self.sack_enabled
             && self.phase == Phase::Open
-            && self.dup_acks < recovery.dup_ack_threshold;
+            && self.dup_acks < recovery.dup_ack_threshold
+            && !(recovery.guard_stops_limited_transmit && recovery.recover_guard && self.una <= self.recover);
         if applies { u64::from(self.dup_acks.min(2)) * self.smss } else { 0 }
     }
 

@@ -111,6 +111,7 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
                 limited_transmit,
                 sack,
                 recover_guard,
+                guard_stops_limited_transmit: plain,
                 full_ack_window: if burst { FullAckWindow::Ssthresh } else { FullAckWindow::FlightSize },
                 partial_ack_timer,
                 fast_retransmit_timer: ns3[0],

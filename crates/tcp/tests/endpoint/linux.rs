@@ -112,6 +112,19 @@ fn what_sack_had_reported_grows_the_window_once() {
     }
 }
 
+#[test]
+fn what_duplicate_acks_told_of_does_not_grow_the_window() {
+    for (by_delivery, cwnd) in [(false, 13_000), (true, 11_000)] {
+        let mut t = in_flight(10, |c| {
+            c.congestion.growth_by_delivery = by_delivery;
+            c.congestion.slow_start = SlowStartGrowth::AllAcked;
+        });
+        // Reordered: two duplicates, then the late segment.
+        t.dup_acks(2).ack(3001);
+        assert_eq!(t.cwnd(), cwnd);
+    }
+}
+
 // ---- Proportional rate reduction without SACK (RFC 9937 §6.2) ----
 
 #[test]
@@ -156,6 +169,24 @@ fn a_partial_ack_takes_back_the_duplicates_that_it_explains() {
     let pipe = t.sender().flight_size() - 6000;
     assert!(sent > 0 && t.cwnd() >= pipe && t.cwnd() <= pipe + 2000, "{} {pipe}", t.cwnd());
     assert_eq!(t.sender().stats().retransmissions, 2);
+}
+
+#[test]
+fn below_recover_duplicates_send_no_new_data() {
+    for (stops, more) in [(false, 1000), (true, 0)] {
+        let mut t = Script::established(&config(|c| {
+            c.congestion.initial_window = 10;
+            (c.recovery.limited_transmit, c.recovery.guard_stops_limited_transmit) = (true, stops);
+            c.recovery.full_ack_window = FullAckWindow::Ssthresh;
+        }));
+        // Recovery ends with an ACK of exactly `recover`; nobody knows what duplicates of it are of.
+        t.write(30_000).ignore().dup_acks(3).ignore();
+        let recover = t.sender().flight_size() + 1;
+        t.ack(recover).ignore();
+        let sent = t.sender().flight_size();
+        t.dup_acks(1).ignore();
+        assert_eq!(t.sender().flight_size() - sent, more);
+    }
 }
 
 // ---- The timer wheel ----
