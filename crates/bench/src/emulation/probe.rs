@@ -44,8 +44,7 @@ impl Errors {
     }
 }
 
-/// What was measured before leaves namespaces, which the kernel takes apart in its own time: some milliseconds of a core,
-/// in the midst of the first probes.
+/// What was measured before leaves namespaces, which the kernel takes apart in its own time.
 const SETTLE: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Sends probes over a path of this delay. They meet nobody: each by itself, none lost.
