@@ -256,7 +256,7 @@ pub struct PapersArgs {
     /// Write a paper's figures and claims into this file: HTML that needs no network
     #[arg(long, value_name = "FILE", conflicts_with = "list")]
     pub report: Option<PathBuf>,
-    /// Ask the running kernel too, in real time: some ten minutes
+    /// Ask the running kernel too, in real time: some minutes
     #[arg(long, conflicts_with = "list")]
     pub emulate: bool,
     /// List the papers, and check nothing
