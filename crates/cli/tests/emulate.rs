@@ -12,7 +12,8 @@ use serde_json::Value;
 use std::fs;
 use support::{Folder, can_emulate, farpath, flows, lines, refused, run};
 
-/// 200 kB in a window of six segments: 23 round trips of 40 ms, a second.
+/// 195 kB in a window of six segments: 23 round trips of 40 ms, a second. The last of them has two segments of six, so
+/// that a delayed ACK or four, which come as the reading program happens to wake up, cost no further round trip.
 const SMALL: &str = r#"
 title = "Small"
 seed = 1
@@ -29,7 +30,7 @@ stack = "reno-1990"
 receive.buffer = "8760 B"
 
 [transfer]
-size = "200 kB"
+size = "195 kB"
 
 [emulate]
 lateness = "1 s"      # a machine that others use: only where times are compared are they asked for
@@ -89,7 +90,7 @@ fn a_transfer_takes_as_long_as_its_simulation() {
     assert_eq!(keys(&simulated), keys(&emulated));
     assert_eq!(simulated["grade"], Value::Null);
     assert_eq!(emulated["grade"]["void"], Value::Null);
-    assert!(number(&emulated["grade"], "offered") > 137.0);
+    assert!(number(&emulated["grade"], "offered") > 134.0);
     assert!(emulated["grade"]["lateness"]["p99_ns"].as_u64().is_some_and(|late| late > 0));
 }
 
