@@ -32,11 +32,6 @@ impl Job {
     pub fn key(&self) -> RunKey {
         RunKey { point: self.point as u64, engine: self.engine, seed: self.seed }
     }
-
-    /// Whether it takes as long as what it runs.
-    fn in_real_time(&self) -> bool {
-        matches!(self.engine, Engine::Emulate | Engine::Measure)
-    }
 }
 
 /// The runs of an experiment: point by point, engine by engine, seed by seed. A prediction is made once a point.
@@ -95,7 +90,7 @@ pub fn run_all_with<E: From<EngineError> + Send>(
     extras: Extras<'_>,
     mut take: impl FnMut(Run) -> Result<(), E> + Send,
 ) -> Result<usize, E> {
-    let (real, virtual_time): (Vec<Job>, Vec<Job>) = jobs.iter().partition(|job| job.in_real_time());
+    let (real, virtual_time): (Vec<Job>, Vec<Job>) = jobs.iter().partition(|job| job.engine.in_real_time());
     let make = |job: &Job| run_one(experiment, *job, stop, extras);
     let mut taken = on_all_cores(&virtual_time, stop, make, &mut take)?;
     taken += real_time::run(&real, stop, |job| real_time::load(experiment, job), make, &mut take)?;

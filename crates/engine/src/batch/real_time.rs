@@ -4,6 +4,7 @@ use super::{InOrder, Job};
 use crate::{EngineError, PathView, effective_window};
 use farpath_experiment::{Experiment, Scenario, base_rtt};
 use farpath_run::Run;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
@@ -39,16 +40,22 @@ pub(super) fn run<E: From<EngineError> + Send>(
                 running.push((index, load));
                 let (sender, make) = (sender.clone(), &make);
                 scope.spawn(move || {
+                    // A panic is sent too: nobody would come for whoever waits.
+                    let made = panic::catch_unwind(AssertUnwindSafe(|| make(&jobs[index])));
                     // The receiver is gone only when it has failed and nobody wants the rest.
-                    let _ = sender.send((index, make(&jobs[index])));
+                    let _ = sender.send((index, made));
                 });
                 continue;
             }
             if running.is_empty() {
                 return queue.finish();
             }
-            let (index, run) = receiver.recv().expect("a sender is here");
+            let (index, made) = receiver.recv().expect("a sender is here");
             running.retain(|&(other, _)| other != index);
+            let run = made.unwrap_or_else(|panicked| {
+                stop.store(true, Ordering::Relaxed);
+                panic::resume_unwind(panicked)
+            });
             queue.put(index, run)?;
         }
     })
@@ -131,6 +138,22 @@ mod tests {
             assert_eq!(most.into_inner(), together, "at a load of {load}");
             assert_eq!(seen.into_inner().unwrap(), (0..6).map(Some).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn a_run_that_panics_stops_the_others_and_is_a_panic_of_the_caller() {
+        let stop = AtomicBool::new(false);
+        let both_run = std::sync::Barrier::new(2);
+        let make = |job: &Job| {
+            both_run.wait();
+            assert!(job.seed != Some(0), "the first one fails");
+            while !stop.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+            Ok(None)
+        };
+        let batch = || run::<EngineError>(&jobs(2), &stop, |_| LOAD / 2.0, make, &mut |_| Ok(()));
+        assert!(panic::catch_unwind(AssertUnwindSafe(batch)).is_err());
     }
 
     #[test]
