@@ -9,9 +9,8 @@
 //! and is contiguous in sequence. All segments but the last are of one length, none is longer. A loss leaves a gap, so
 //! no super-packet spans one. The IPv4 identification is that of the first.
 
-use crate::gso::write_ipv4_checksum;
-use crate::headers::{self, Headers, ipv4, ipv6, tcp, u32_at};
-use crate::{VirtioHeader, WirePacket, checksum};
+use crate::headers::{self, Headers, ipv4, tcp, u32_at};
+use crate::{VirtioHeader, WirePacket};
 use farpath_tcp::Flags;
 use farpath_units::Instant;
 use std::io::IoSlice;
@@ -87,16 +86,8 @@ impl Run {
         let mut head = [0; headers::MAX_HEADERS];
         let head = &mut head[..payload_at];
         head.copy_from_slice(&first.bytes()[..payload_at]);
-        let tcp_len = (len - tcp_at) as u16;
-        if v6 {
-            head[ipv6::PAYLOAD_LEN].copy_from_slice(&tcp_len.to_be_bytes());
-        } else {
-            head[ipv4::TOTAL_LEN].copy_from_slice(&(len as u16).to_be_bytes());
-            write_ipv4_checksum(&mut head[..tcp_at]);
-        }
-        let addresses = checksum::sum(headers.addresses(head));
-        let pseudo_header = checksum::add(addresses, u16::from(headers::PROTOCOL_TCP));
-        head[tcp_at..][tcp::CHECKSUM].copy_from_slice(&checksum::add(pseudo_header, tcp_len).to_be_bytes());
+        let pseudo_header = headers.pseudo_header(head);
+        headers.set_len(head, len as u16, pseudo_header);
         head[tcp_at + tcp::FLAGS] |= last.bytes()[tcp_at + tcp::FLAGS] & Flags::PSH.0;
         let header = VirtioHeader {
             gso_type: if v6 { VirtioHeader::GSO_TCPV6 } else { VirtioHeader::GSO_TCPV4 },

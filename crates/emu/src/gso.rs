@@ -8,9 +8,9 @@
 //! * FIN and PSH are on the last segment only, CWR on the first only (RFC 3168 §6.1.2);
 //! * the TCP checksum stays partial: its field holds the sum of the pseudo-header with the segment's length.
 
-use crate::headers::{self, Content, Headers, ipv4, ipv6, tcp, u16_at, u32_at};
+use crate::headers::{self, Content, Headers, ipv4, tcp, u16_at, u32_at};
 use crate::packet::{OutOfRange, PartialChecksum};
-use crate::{Malformed, VirtioHeader, checksum};
+use crate::{Malformed, VirtioHeader};
 use farpath_tcp::Flags;
 
 /// What came out of a host, after it was looked at.
@@ -86,8 +86,7 @@ impl Plan {
         let Headers { v6, tcp_at, payload_at } = self.headers;
         let (head, payload) = packet.split_at(payload_at);
         let partial = PartialChecksum { start: tcp_at as u16, offset: tcp::CHECKSUM.start as u16 };
-        let addresses = checksum::sum(self.headers.addresses(packet));
-        let pseudo_header = checksum::add(addresses, u16::from(headers::PROTOCOL_TCP));
+        let pseudo_header = self.headers.pseudo_header(packet);
         let (seq, flags) = (u32_at(head, tcp_at + tcp::SEQ.start), head[tcp_at + tcp::FLAGS]);
         let id = if v6 { 0 } else { u16_at(head, ipv4::ID.start) };
         // A packet of no payload is one segment all the same.
@@ -99,16 +98,12 @@ impl Plan {
             bytes.extend_from_slice(head);
             bytes.extend_from_slice(&payload[start..end]);
 
-            // Both fit: the whole did.
-            let len = bytes.len() as u16;
-            let tcp_len = len - tcp_at as u16;
-            if v6 {
-                bytes[ipv6::PAYLOAD_LEN].copy_from_slice(&tcp_len.to_be_bytes());
-            } else {
-                bytes[ipv4::TOTAL_LEN].copy_from_slice(&len.to_be_bytes());
+            if !v6 {
                 bytes[ipv4::ID].copy_from_slice(&id.wrapping_add(number as u16).to_be_bytes());
-                write_ipv4_checksum(&mut bytes[..tcp_at]);
             }
+            // It fits: the whole did.
+            let len = bytes.len() as u16;
+            self.headers.set_len(&mut bytes, len, pseudo_header);
             let mut own = flags;
             if number > 0 {
                 own &= !Flags::CWR.0;
@@ -119,16 +114,8 @@ impl Plan {
             let tcp_header = &mut bytes[tcp_at..];
             tcp_header[tcp::SEQ].copy_from_slice(&seq.wrapping_add(start as u32).to_be_bytes());
             tcp_header[tcp::FLAGS] = own;
-            tcp_header[tcp::CHECKSUM].copy_from_slice(&checksum::add(pseudo_header, tcp_len).to_be_bytes());
             emit(bytes, Some(partial));
         }
         count
     }
-}
-
-/// Makes the checksum of an IPv4 header, options included, anew.
-pub(crate) fn write_ipv4_checksum(header: &mut [u8]) {
-    header[ipv4::CHECKSUM].fill(0);
-    let sum = !checksum::sum(header);
-    header[ipv4::CHECKSUM].copy_from_slice(&sum.to_be_bytes());
 }

@@ -1,6 +1,6 @@
 //! Where the parts of an IP packet lie, as far as it can be told.
 
-use crate::Malformed;
+use crate::{Malformed, checksum};
 
 /// Bytes of an IPv6 header, and of the IPv4 and TCP ones without options.
 pub(crate) const IPV6_LEN: usize = 40;
@@ -68,6 +68,27 @@ impl Headers {
     /// Both addresses, source first.
     pub fn addresses<'a>(&self, packet: &'a [u8]) -> &'a [u8] {
         if self.v6 { &packet[ipv6::ADDRESSES] } else { &packet[ipv4::ADDRESSES] }
+    }
+
+    /// The sum of the pseudo-header of `packet`, but for its length.
+    pub fn pseudo_header(&self, packet: &[u8]) -> u16 {
+        checksum::add(checksum::sum(self.addresses(packet)), u16::from(PROTOCOL_TCP))
+    }
+
+    /// Makes the headers at the beginning of `packet` those of one of `len` bytes: lengths, IPv4's checksum, and TCP's,
+    /// which stays partial: its field holds the sum of the pseudo-header, of which `pseudo_header` is all but the length.
+    pub fn set_len(&self, packet: &mut [u8], len: u16, pseudo_header: u16) {
+        let tcp_len = len - self.tcp_at as u16;
+        if self.v6 {
+            packet[ipv6::PAYLOAD_LEN].copy_from_slice(&tcp_len.to_be_bytes());
+        } else {
+            packet[ipv4::TOTAL_LEN].copy_from_slice(&len.to_be_bytes());
+            packet[ipv4::CHECKSUM].fill(0);
+            let sum = !checksum::sum(&packet[..self.tcp_at]);
+            packet[ipv4::CHECKSUM].copy_from_slice(&sum.to_be_bytes());
+        }
+        let sum = checksum::add(pseudo_header, tcp_len);
+        packet[self.tcp_at..][tcp::CHECKSUM].copy_from_slice(&sum.to_be_bytes());
     }
 }
 
