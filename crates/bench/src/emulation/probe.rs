@@ -44,11 +44,7 @@ impl Errors {
     }
 }
 
-/// What was measured before leaves namespaces, which the kernel takes apart in its own time.
-const SETTLE: std::time::Duration = std::time::Duration::from_secs(1);
-
 /// Sends probes over a path of this delay. They meet nobody: each by itself, none lost.
-#[expect(clippy::disallowed_methods, reason = "probes of real time")]
 pub fn one_way(near: &Namespace, far: &Namespace, delay: Duration) -> Result<Errors, Unmeasured> {
     let to = (HostSettings::far().address.0, PORT);
     let receiver = far.run(|| UdpSocket::bind(to))??;
@@ -59,7 +55,6 @@ pub fn one_way(near: &Namespace, far: &Namespace, delay: Duration) -> Result<Err
     // The first resolves addresses, where there are any to resolve, and is none of them.
     sender.send(&[])?;
     took(&receiver)?;
-    thread::sleep(SETTLE);
     let errors = thread::scope(|scope| {
         let sending = scope.spawn(|| send(&sender));
         let received: io::Result<Vec<i64>> = (0..PROBES).map(|_| took(&receiver)).collect();
