@@ -28,6 +28,11 @@ impl Engine {
             .find(|engine| engine.name() == name)
     }
 
+    /// Whether its runs take as long as what they run.
+    pub const fn in_real_time(self) -> bool {
+        matches!(self, Engine::Emulate | Engine::Measure)
+    }
+
     /// As files, tables and flags spell it.
     pub const fn name(self) -> &'static str {
         Self::NAMES[self as usize]

@@ -4,7 +4,6 @@ use super::page::{Block, Page, Panel, Section, Table};
 use super::short;
 use super::sweep::{self, slice};
 use super::trace::{Trace, Traces};
-use crate::agreement::agreements;
 use crate::terminal::agreement::agreement_notes;
 use crate::terminal::comparison::participle;
 use crate::terminal::flows::flows_sheet;
@@ -50,7 +49,7 @@ pub fn comparison(asked: &Asked, runs: &[Run]) -> ComparisonTable {
     }
     let first = asked.points.first().map_or(&[] as &[_], |point| &point.swept);
     let swept_keys = first.iter().map(|(key, _)| key.clone()).collect();
-    let agreement = agreement_notes(asked, &agreements(runs));
+    let agreement = agreement_notes(asked, runs);
     ComparisonTable { title: asked.title.clone(), swept_keys, rows, agreement, remarks: grade_notes(runs) }
 }
 

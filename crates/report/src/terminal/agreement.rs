@@ -2,8 +2,8 @@
 
 use super::comparison::participle;
 use super::layout::{Column, capitalised, notes, tables};
-use crate::agreement::{Agreement, PointError};
-use farpath_run::{Asked, Engine};
+use crate::agreement::{Agreement, PointError, agreements};
+use farpath_run::{Asked, Run};
 
 /// The worst points that are named.
 const NAMED: usize = 3;
@@ -48,7 +48,7 @@ pub fn agreement_text(asked: &Asked, agreements: &[Agreement], width: Option<u16
 }
 
 /// One sentence for each engine that is held against one in real time, for below a comparison.
-pub(crate) fn agreement_notes(asked: &Asked, agreements: &[Agreement]) -> Vec<String> {
+pub(crate) fn agreement_notes(asked: &Asked, runs: &[Run]) -> Vec<String> {
     let note = |agreement: &Agreement| {
         let worst = agreement.worst();
         format!(
@@ -63,9 +63,12 @@ pub(crate) fn agreement_notes(asked: &Asked, agreements: &[Agreement]) -> Vec<St
             name(asked, worst.point),
         )
     };
-    let real = |engine| matches!(engine, Engine::Emulate | Engine::Measure);
-    let told = |agreement: &&Agreement| real(agreement.against) && agreement.points.len() > 1;
-    agreements.iter().filter(told).map(note).collect()
+    if !runs.iter().any(|run| run.engine.in_real_time()) {
+        // Every run of a sweep would be looked at for nothing.
+        return Vec::new();
+    }
+    let told = |agreement: &&Agreement| agreement.against.in_real_time() && agreement.points.len() > 1;
+    agreements(runs).iter().filter(told).map(note).collect()
 }
 
 fn line(asked: &Asked, point: &PointError) -> String {
