@@ -3,6 +3,8 @@
 mod notes;
 mod sysctls;
 
+#[cfg(target_os = "linux")]
+use crate::namespace;
 use farpath_experiment::{LinuxSettings, Stack};
 use farpath_tcp::HEADERS;
 use farpath_tcp::config::{Config, CongestionControlKind};
@@ -151,6 +153,25 @@ impl Dress {
         if let Some(name) = &settings.congestion_control {
             self.congestion_control.clone_from(name);
         }
+    }
+
+    /// Tells a host what the dress says of its namespace. Gives what this kernel does not have.
+    ///
+    /// # Errors
+    /// The first value that the kernel refuses.
+    #[cfg(target_os = "linux")]
+    pub fn tell(&self, host: &crate::Host) -> Result<Vec<&Sysctl>, crate::HostError> {
+        host.namespace().run(|| {
+            let mut missing = Vec::new();
+            for sysctl in &self.sysctls {
+                if namespace::has_sysctl(&sysctl.name) {
+                    namespace::set_sysctl(&sysctl.name, &sysctl.value)?;
+                } else {
+                    missing.push(sysctl);
+                }
+            }
+            Ok(missing)
+        })?
     }
 
     /// What the device may carry, by the version of IP.

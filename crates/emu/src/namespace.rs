@@ -102,6 +102,11 @@ pub(crate) fn set_sysctl(name: &str, value: &str) -> Result<(), HostError> {
     )
 }
 
+/// Whether the namespace in which the calling thread is has a sysctl of this name.
+pub(crate) fn has_sysctl(name: &str) -> bool {
+    sysctl_path(name).is_some_and(|path| fs::read(path).is_ok())
+}
+
 /// As [`set_sysctl`]; a kernel without IPv6 has nothing of it to set.
 pub(crate) fn set_sysctl_if_ipv6(name: &str, value: &str) -> Result<(), HostError> {
     if name.starts_with("net.ipv6.") && !has_ipv6() { Ok(()) } else { set_sysctl(name, value) }

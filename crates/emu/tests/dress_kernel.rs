@@ -3,7 +3,7 @@
 #[path = "common/wire.rs"]
 mod wire;
 
-use farpath_emu::{Dress, Host, HostSettings};
+use farpath_emu::{Dress, Host, HostSettings, Sysctl};
 use farpath_experiment::{IpVersion, Stack, shipped_stacks};
 use std::fs;
 use std::path::PathBuf;
@@ -17,13 +17,17 @@ fn stack(name: &str) -> Stack {
     Stack::load(name).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The settings of a host that plays `stack`, and the dress, without what a kernel of some years ago may lack.
-fn dressed(stack: &Stack) -> (HostSettings, Dress) {
+/// A host that plays `stack`, and what it was told. Only what a kernel of some years ago may lack may be missing.
+fn dressed(stack: &Stack) -> (Host, Dress) {
     let mut dress = Dress::of_stack(stack, stack);
-    dress.sysctls.retain(|sysctl| sysctl.absent.is_none() || path_of(&sysctl.name).exists());
-    let sysctls = dress.sysctls.iter().map(|sysctl| (sysctl.name.clone(), sysctl.value.clone())).collect();
     let (metrics, mtu) = (dress.route, dress.mtu(IpVersion::V4));
-    (HostSettings { sysctls, metrics, mtu, ..HostSettings::near() }, dress)
+    let host = Host::new(&HostSettings { metrics, mtu, ..HostSettings::near() });
+    let host = host.unwrap_or_else(|error| panic!("{}: {error}", stack.name));
+    let missing = dress.tell(&host).unwrap_or_else(|error| panic!("{}: {error}", stack.name));
+    let missing: Vec<Sysctl> = missing.into_iter().cloned().collect();
+    assert!(missing.iter().all(|sysctl| sysctl.absent.is_some()), "{}: {missing:?}", stack.name);
+    dress.sysctls.retain(|sysctl| !missing.contains(sysctl));
+    (host, dress)
 }
 
 /// As the kernel prints several numbers.
@@ -37,8 +41,7 @@ fn every_shipped_stack_can_be_put_on_and_reads_back() {
         return;
     }
     for file in shipped_stacks() {
-        let (settings, dress) = dressed(&stack(file.name));
-        let host = Host::new(&settings).unwrap_or_else(|error| panic!("{}: {error}", file.name));
+        let (host, dress) = dressed(&stack(file.name));
         for sysctl in &dress.sysctls {
             let found = host.namespace().sysctl(&sysctl.name).unwrap_or_else(|| panic!("{}", sysctl.name));
             assert_eq!(words(&found), words(&sysctl.value), "{}: {}", file.name, sysctl.name);
@@ -59,8 +62,7 @@ fn nothing_of_the_machine_is_changed() {
     };
     let before = machine();
     for file in shipped_stacks() {
-        let host =
-            Host::new(&dressed(&stack(file.name)).0).unwrap_or_else(|error| panic!("{}: {error}", file.name));
+        let (host, _) = dressed(&stack(file.name));
         assert_eq!(machine(), before, "{}", file.name);
         drop(host);
     }
@@ -87,7 +89,7 @@ fn the_kernel_takes_what_is_computed_from_the_smallest_and_the_largest() {
         for more in ["", growing] {
             let text = format!("title = \"T\"\n{text}{more}");
             let stack = Stack::parse(&text, "s.toml").unwrap_or_else(|error| panic!("{error}"));
-            Host::new(&dressed(&stack).0).unwrap_or_else(|error| panic!("{error}\n{text}"));
+            drop(dressed(&stack));
         }
     }
 }

@@ -32,7 +32,7 @@ const FAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
 /// Flow 0 has this port at both ends, flow 1 the next ... From the dynamic ports (RFC 6335), where no dissector
 /// takes the payload for something else.
-const FIRST_PORT: u16 = 50_000;
+pub(crate) const FIRST_PORT: u16 = 50_000;
 
 /// Interfaces, in the order of their blocks.
 const SENDER: u32 = 0;

@@ -139,15 +139,15 @@ fn once(
     let loop_report = loop_report?;
 
     let mut run = empty_run(Engine::Emulate, point, Some(seed), provenance);
-    run.grade = Some(before.grade(&hosts, &loop_report, lateness_budget(scenario))?);
-    let counted = before.counted(&hosts, scenario)?;
+    let counted = before.counted(&hosts)?;
+    run.grade = Some(before.grade(&hosts, &loop_report, &counted, lateness_budget(scenario))?);
     for (number, (spec, ends)) in (0..).zip(scenario.flows.iter().zip(&ends)) {
         let mut row = ends.row(number, spec, recording.opened(number));
         recording.counts(number).enter(&mut row);
         ends.enter(&mut row);
         // What the kernel counts is of all its flows: of one flow only where there is one.
-        if let (Some(counted), [_]) = (&counted, &scenario.flows[..]) {
-            counted.enter(&mut row);
+        if scenario.flows.len() == 1 {
+            counted.enter(spec.direction, &mut row);
         }
         run.flows.push(row);
     }

@@ -3,7 +3,6 @@
 use super::hosts::Hosts;
 use crate::EngineError;
 use farpath_emu::LoopReport;
-use farpath_experiment::Scenario;
 use farpath_path::{Direction, DropCause, ElementCounters, PerDirection};
 use farpath_run::{FlowRow, Grade, Lateness};
 use farpath_traffic::counters::{Counters, ProcessorTimes};
@@ -26,8 +25,20 @@ impl Before {
         })
     }
 
+    /// What the kernels have counted since then.
+    pub fn counted(&self, hosts: &Hosts) -> Result<Counted, EngineError> {
+        let now = counters(hosts)?;
+        Ok(Counted(PerDirection::from_fn(|way| now[way].since(&self.counters[way]))))
+    }
+
     /// The grade of the run that has just ended.
-    pub fn grade(&self, hosts: &Hosts, report: &LoopReport, budget: Duration) -> Result<Grade, EngineError> {
+    pub fn grade(
+        &self,
+        hosts: &Hosts,
+        report: &LoopReport,
+        counted: &Counted,
+        budget: Duration,
+    ) -> Result<Grade, EngineError> {
         let [near, far] = Direction::BOTH.map(|direction| &report.lateness[direction]);
         let all = near.merged(far);
         let lateness = Lateness {
@@ -52,30 +63,11 @@ impl Before {
             offered: both(|counts| counts.offered),
             lost: dropped(DropCause::Loss) + dropped(DropCause::BitErrors),
             overflowed: dropped(DropCause::QueueOverflow),
-            kernel_retransmissions: self.retransmissions(hosts)?,
+            kernel_retransmissions: counted.retransmissions(),
             steal: self.steal().unwrap_or(0.0),
         };
         grade.void = why_void(&grade, budget);
         Ok(grade)
-    }
-
-    /// What the kernel of the data sender has counted; `None` where data goes both ways.
-    pub fn counted(&self, hosts: &Hosts, scenario: &Scenario) -> Result<Option<Counted>, EngineError> {
-        let way = scenario.flows[0].direction;
-        if scenario.flows.iter().any(|flow| flow.direction != way) {
-            return Ok(None);
-        }
-        Ok(Some(Counted(counters(hosts)?[way].since(&self.counters[way]))))
-    }
-
-    /// Segments, SYNs included, that the kernels of both hosts have sent again.
-    fn retransmissions(&self, hosts: &Hosts) -> Result<u64, EngineError> {
-        let now = counters(hosts)?;
-        let of = |way: Direction| {
-            let again = now[way].since(&self.counters[way]).get("TcpRetransSegs");
-            again.unwrap_or(0).max(0) as u64
-        };
-        Ok(Direction::BOTH.into_iter().map(of).sum())
     }
 
     fn steal(&self) -> Option<f64> {
@@ -83,20 +75,26 @@ impl Before {
     }
 }
 
-/// What the data sender's kernel has counted of all its connections.
-pub(super) struct Counted(Counters);
+/// What the kernel of each host has counted of all its connections during a run.
+pub(super) struct Counted(PerDirection<Counters>);
 
 impl Counted {
-    /// Enters it into the row of the only flow.
-    pub fn enter(&self, row: &mut FlowRow) {
+    /// Enters what the data sender's has counted into the row of the only flow.
+    pub fn enter(&self, data: Direction, row: &mut FlowRow) {
         let sum = |names: &[&str]| {
-            let values: Vec<i64> = names.iter().filter_map(|name| self.0.get(name)).collect();
+            let values: Vec<i64> = names.iter().filter_map(|name| self.0[data].get(name)).collect();
             (!values.is_empty()).then(|| values.iter().sum::<i64>() as f64)
         };
         row.fast_retransmits = sum(&["TcpExtTCPSackRecovery", "TcpExtTCPRenoRecovery"]);
         row.loss_probes = sum(&["TcpExtTCPLossProbes"]);
         row.undos =
             sum(&["TcpExtTCPFullUndo", "TcpExtTCPPartialUndo", "TcpExtTCPDSACKUndo", "TcpExtTCPLossUndo"]);
+    }
+
+    /// Segments, SYNs included, that both have sent again.
+    fn retransmissions(&self) -> u64 {
+        let of = |way: Direction| self.0[way].get("TcpRetransSegs").unwrap_or(0).max(0) as u64;
+        Direction::BOTH.into_iter().map(of).sum()
     }
 }
 

@@ -2,14 +2,12 @@
 
 use crate::EngineError;
 use crate::beforehand::stacks;
+use crate::capture::FIRST_PORT;
 use crate::watch::FlowPorts;
 use farpath_emu::{Backend, Dress, Host, HostSettings, Sysctl};
 use farpath_experiment::{FlowSpec, IpVersion, Scenario};
 use farpath_path::{Direction, PerDirection};
 use std::net::{IpAddr, SocketAddr};
-
-/// Flow 0 listens on this port and connects from it, flow 1 from the next ... As in a capture of a simulation.
-const FIRST_PORT: u16 = 50_000;
 
 /// The hosts at the ends of the path, by the direction of what they send: `forward` is the near one's.
 pub(super) struct Hosts {
@@ -61,14 +59,14 @@ impl Hosts {
         for direction in Direction::BOTH {
             let (host, dress) = (&self.of[direction], &self.dress[direction]);
             let place = if direction == Direction::Forward { "near" } else { "far" };
+            let missing = dress.tell(host)?;
+            let told = dress.sysctls.iter().filter(|sysctl| !missing.contains(sysctl));
+            self.settings.extend(told.map(|Sysctl { name, value, .. }| format!("{place}: {name} = {value}")));
             let mut unmatched = dress.unmatched.clone();
-            for sysctl in &dress.sysctls {
-                let Sysctl { name, value, .. } = sysctl;
-                if host.namespace().sysctl(name).is_some() {
-                    host.namespace().set_sysctl(name, value)?;
-                    self.settings.push(format!("{place}: {name} = {value}"));
-                } else if let Err(instead) = sysctl.missing() {
-                    unmatched.push(instead.unwrap_or_else(|| format!("this kernel does not have {name}")));
+            for sysctl in missing {
+                if let Err(instead) = sysctl.missing() {
+                    let lacks = || format!("this kernel does not have {}", sysctl.name);
+                    unmatched.push(instead.unwrap_or_else(lacks));
                 }
             }
             self.settings.push(format!("{place}: TCP_CONGESTION {}", dress.congestion_control));

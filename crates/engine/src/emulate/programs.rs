@@ -16,8 +16,8 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 /// How long after a transfer TCP may take to close in good order. What it takes longer is no part of any number.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 
-/// How often the programs are looked at. The end of each is timed by itself.
-const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(2);
+/// How often the programs are looked at, of many runs at once too. The end of each is timed by itself.
+const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// Both ends of each flow: their sockets are there, and those that listen do.
 pub(super) struct Programs {
