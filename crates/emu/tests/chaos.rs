@@ -214,6 +214,8 @@ fn end(host: &Host, way: Direction, clock: Clock) -> Prepared {
         peer,
         size: SIZE,
         request: Bytes::ZERO,
+        exchanges: 1,
+        token: None,
         start: clock.now(),
         deadline: clock.now() + Duration::from_secs(60),
         sample_every: None,

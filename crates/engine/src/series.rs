@@ -146,6 +146,8 @@ mod tests {
                 peer,
                 size,
                 request: Bytes::ZERO,
+                exchanges: 1,
+                token: None,
                 start: Instant::ZERO,
                 deadline: Instant::ZERO + Duration::from_secs(60),
                 sample_every: Some(Duration::from_millis(1)),

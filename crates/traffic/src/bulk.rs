@@ -9,6 +9,7 @@ mod transfer;
 
 use crate::info::TcpInfo;
 use crate::options::{OptionError, SocketOptions};
+use crate::token::Token;
 use farpath_units::{Bytes, Duration, Instant};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
@@ -50,6 +51,11 @@ pub struct BulkEnd {
     pub size: Bytes,
     /// Bytes that a receiver that connects sends first. Both ends are told.
     pub request: Bytes,
+    /// Request and answer so many times over, one after the other over the one connection; `size` is that of each
+    /// answer. 1 is a plain transfer, 0 as well. More need a request, and a receiver that connects.
+    pub exchanges: u32,
+    /// What the connecting end shows first, ahead of the stream. A listener takes no connection without it.
+    pub token: Option<Token>,
     /// When the connecting end sends its SYN.
     pub start: Instant,
     /// What is not over by then ends.
@@ -135,6 +141,15 @@ pub struct Sample {
     pub info: TcpInfo,
 }
 
+/// One request and its answer, as the end that asked saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exchange {
+    /// When the request was handed to the kernel.
+    pub asked_at: Instant,
+    /// When the last byte of the answer was read.
+    pub answered_at: Instant,
+}
+
 /// What one end knows after the transfer.
 #[derive(Debug)]
 pub struct EndReport {
@@ -154,6 +169,8 @@ pub struct EndReport {
     pub info_at_connect: Option<TcpInfo>,
     /// What it said at the end, before the connection was closed. Also where it failed.
     pub info: Option<TcpInfo>,
+    /// At the end that asks, each exchange where there are several.
+    pub exchanged: Vec<Exchange>,
 }
 
 /// Why an end cannot begin.

@@ -7,12 +7,15 @@
 
 pub mod bulk;
 pub mod counters;
+pub mod datagram;
 pub mod info;
 pub mod options;
 #[allow(unsafe_code)]
 mod sys;
+mod token;
 mod wait;
 
-pub use bulk::{BulkEnd, End, EndReport, Opening, PrepareError, Prepared, Role, Sample};
+pub use bulk::{BulkEnd, End, EndReport, Exchange, Opening, PrepareError, Prepared, Role, Sample};
 pub use info::TcpInfo;
 pub use options::{OptionError, SocketOptions};
+pub use token::{ParseTokenError, Token};

@@ -130,6 +130,12 @@ fn set_buffer(socket: BorrowedFd<'_>, option: Known, force: c_int, size: Bytes) 
     )))
 }
 
+/// `SO_RCVBUFFORCE`, or as much of it as `SO_RCVBUF` gives.
+pub(crate) fn set_receive_room(socket: BorrowedFd<'_>, size: Bytes) -> io::Result<()> {
+    sys::set_option(socket, SOL_SOCKET, libc::SO_RCVBUFFORCE, &int(size.0))
+        .or_else(|_| sys::set_option(socket, SOL_SOCKET, libc::SO_RCVBUF, &int(size.0)))
+}
+
 /// `SO_RCVLOWAT`: a socket counts as readable when so much is there, or the end.
 pub(crate) fn set_low_water(socket: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
     sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, &int(bytes))

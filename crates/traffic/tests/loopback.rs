@@ -2,7 +2,7 @@
 
 use farpath_tcp::pattern;
 use farpath_traffic::info::State;
-use farpath_traffic::{BulkEnd, End, EndReport, Opening, Prepared, Role, Sample, SocketOptions};
+use farpath_traffic::{BulkEnd, End, EndReport, Opening, Prepared, Role, Sample, SocketOptions, Token};
 use farpath_units::{Bytes, Duration, Instant};
 use socket2::{Domain, Socket, Type};
 use std::fs;
@@ -23,6 +23,8 @@ fn end(role: Role, opening: Opening, v6: bool) -> BulkEnd {
         peer: any_port(v6),
         size: Bytes(3_000_001),
         request: Bytes::ZERO,
+        exchanges: 1,
+        token: None,
         start: Instant::ZERO,
         // A transfer that hangs ends the test.
         deadline: Instant::from_nanos(60_000_000_000),
@@ -347,4 +349,55 @@ fn a_slow_reader_is_no_faster_than_it_says_and_is_sampled_meanwhile() {
     assert!(
         samples.first().is_some_and(|sample| Some(sample.at) >= report.connected_at && sample.bytes.0 == 0)
     );
+}
+
+#[test]
+fn a_connection_without_the_token_is_not_taken() {
+    for opener in [Role::Sender, Role::Receiver] {
+        let other = if opener == Role::Sender { Role::Receiver } else { Role::Sender };
+        let token = Some(Token(*b"sixteen bytes..."));
+        let asked = BulkEnd { token, ..end(other, Opening::Listen, false) };
+        let listener = Prepared::new(asked).expect("it can listen");
+        let peer = listener.local();
+        let connector = |token| {
+            let asked = BulkEnd { token, peer, ..end(opener, Opening::Connect, false) };
+            Prepared::new(asked).expect("ready")
+        };
+        thread::scope(|scope| {
+            let listens = scope.spawn(|| run(listener));
+            // One that shows another token, and one that goes away before it has shown any.
+            let stranger = run(connector(Some(Token([7; 16]))));
+            assert!(!stranger.end.is_completed(), "{stranger:?}");
+            drop(TcpStream::connect(peer).expect("it listens"));
+            let known = run(connector(token));
+            assert!(known.end.is_completed(), "{known:?}");
+            let listened = listens.join().expect("no panic");
+            assert!(listened.end.is_completed(), "{listened:?}");
+            assert_eq!(
+                [known.bytes, listened.bytes],
+                [Bytes(3_000_001); 2],
+                "the token is no part of the file"
+            );
+        });
+    }
+}
+
+#[test]
+fn exchanges_follow_each_other_over_one_connection() {
+    let both = |role, opening| BulkEnd {
+        size: Bytes(10_001),
+        request: Bytes(301),
+        exchanges: 40,
+        ..end(role, opening, false)
+    };
+    let (answers, asks, _) =
+        run_both(both(Role::Sender, Opening::Listen), both(Role::Receiver, Opening::Connect));
+    for report in [&answers, &asks] {
+        assert!(report.end.is_completed(), "{report:?}");
+        assert_eq!(report.bytes, Bytes(400_040));
+    }
+    assert_eq!((answers.exchanged.len(), asks.exchanged.len()), (0, 40));
+    for pair in asks.exchanged.windows(2) {
+        assert!(pair[0].asked_at < pair[0].answered_at && pair[0].answered_at <= pair[1].asked_at);
+    }
 }

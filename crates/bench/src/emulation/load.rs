@@ -123,6 +123,8 @@ impl Load for OwnTraffic {
             peer: SocketAddr::new(settings.peer.0.into(), PORT),
             size: Bytes(self.size),
             request: Bytes::ZERO,
+            exchanges: 1,
+            token: None,
             start: Instant::ZERO,
             deadline: Instant::ZERO + DEADLINE,
             sample_every: None,

@@ -79,6 +79,8 @@ impl Programs {
                 peer: hosts.address(host.opposite(), number),
                 size: flow.size,
                 request: flow.request,
+                exchanges: 1,
+                token: None,
                 start: Instant::ZERO + flow.start,
                 deadline: Instant::ZERO + scenario.horizon,
                 sample_every: Some(scenario.emulate.sample),

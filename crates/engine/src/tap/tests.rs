@@ -75,6 +75,8 @@ fn emulate(
             peer: addresses[host.opposite()],
             size: point.scenario.flows[0].size,
             request: if opener == Role::Receiver { Bytes(300) } else { Bytes::ZERO },
+            exchanges: 1,
+            token: None,
             start: Instant::ZERO,
             deadline: Instant::ZERO + Duration::from_secs(100),
             sample_every: None,

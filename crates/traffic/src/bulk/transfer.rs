@@ -1,7 +1,10 @@
 //! The transfer itself: a socket that never blocks, and waiting for it, for the next sample and for the deadline.
 
+mod establish;
+mod exchange;
+
 use super::content::{CHUNK, Source};
-use super::{BulkEnd, End, EndReport, Opening, Prepared, Role, Sample};
+use super::{BulkEnd, End, EndReport, Exchange, Opening, Prepared, Role, Sample};
 use crate::info::{State, TcpInfo};
 use crate::options;
 use crate::wait::{self, PromptTimers};
@@ -37,6 +40,7 @@ pub fn run(
         first_byte_at: None,
         finished_at: None,
         bytes: 0,
+        exchanged: Vec::new(),
         reads_late: false,
     };
     let end = match transfer.transfer() {
@@ -65,6 +69,7 @@ struct Transfer<'a> {
     first_byte_at: Option<Instant>,
     finished_at: Option<Instant>,
     bytes: u64,
+    exchanged: Vec<Exchange>,
     /// What is there is left there until it is as much as was asked for.
     reads_late: bool,
 }
@@ -79,11 +84,13 @@ impl Transfer<'_> {
         self.connected_at = Some(now);
         self.info_at_connect = TcpInfo::of(self.socket.as_fd()).ok();
         self.next_sample = self.asked.sample_every.map(|_| now);
-        let requests = match self.asked.role {
-            Role::Receiver => self.asked.opening == Opening::Connect,
-            Role::Sender => self.asked.opening == Opening::Listen,
-        };
-        let request = if requests { self.asked.request.0 } else { 0 };
+        if self.asked.opening == Opening::Connect {
+            self.show_token()?;
+        }
+        if self.asked.exchanges > 1 {
+            return self.exchange();
+        }
+        let request = self.request();
         match self.asked.role {
             Role::Sender => {
                 self.read_request(request)?;
@@ -96,59 +103,26 @@ impl Transfer<'_> {
         }
     }
 
+    /// What is asked for before the data come.
+    fn request(&self) -> u64 {
+        let requests = match self.asked.role {
+            Role::Receiver => self.asked.opening == Opening::Connect,
+            Role::Sender => self.asked.opening == Opening::Listen,
+        };
+        if requests { self.asked.request.0 } else { 0 }
+    }
+
     fn now(&self) -> Instant {
         wait::now(self.epoch)
     }
 
-    fn connect(&mut self) -> Result<(), End> {
-        while self.now() < self.asked.start {
-            self.wait(PollFlags::empty(), Some(self.asked.start))?;
-        }
-        let connecting = |error| self.failed(Stage::Connecting, error);
-        match self.socket.connect(&self.asked.peer.into()) {
-            Ok(()) => return Ok(()),
-            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
-            Err(error) => return Err(connecting(error)),
-        }
-        loop {
-            let found = self.wait(PollFlags::OUT, None)?;
-            if let Some(error) = self.socket.take_error()? {
-                return Err(self.failed(Stage::Connecting, error));
-            }
-            if found.contains(PollFlags::OUT) {
-                return Ok(());
-            }
-        }
-    }
-
-    fn accept(&mut self) -> Result<(), End> {
-        let peer = self.asked.peer;
-        loop {
-            match self.socket.accept() {
-                Ok((socket, from)) => {
-                    let from = from.as_socket();
-                    let known = |from: std::net::SocketAddr| {
-                        from.ip() == peer.ip() && (peer.port() == 0 || peer.port() == from.port())
-                    };
-                    if from.is_some_and(known) {
-                        socket.set_nonblocking(true)?;
-                        self.socket = socket;
-                        return Ok(());
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.wait(PollFlags::IN, None)?;
-                }
-                // The other end was gone before it was taken (accept(2)): it may come again.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-
     fn write_file(&mut self) -> Result<(), End> {
         self.write_all(self.asked.size.0)?;
+        self.close_written()
+    }
+
+    /// Says that nothing more comes, and waits until the other end has read it all.
+    fn close_written(&mut self) -> Result<(), End> {
         self.socket.shutdown(Shutdown::Write).map_err(|error| self.failed(Stage::Established, error))?;
         // The receiver closes when it has read all: until then data may have to be sent again.
         let mut byte = [0; 1];
@@ -164,13 +138,14 @@ impl Transfer<'_> {
     /// Writes the first `size` bytes of the stream.
     fn write_all(&mut self, size: u64) -> Result<(), End> {
         let mut source = Source::new(size);
+        let before = self.bytes;
         while source.written() < size {
             self.look()?;
             match self.socket.send_with_flags(source.next(), libc::MSG_NOSIGNAL) {
                 Ok(bytes) => {
                     source.wrote(bytes);
                     if self.asked.role == Role::Sender {
-                        self.bytes = source.written();
+                        self.bytes = before + source.written();
                         self.first_byte_at = self.first_byte_at.or_else(|| Some(wait::now(self.epoch)));
                     }
                 }
@@ -371,6 +346,7 @@ impl Transfer<'_> {
             bytes: Bytes(self.bytes),
             info_at_connect: self.info_at_connect,
             info,
+            exchanged: self.exchanged,
         }
     }
 
@@ -381,7 +357,7 @@ impl Transfer<'_> {
         self.next_sample = None;
         while !self.stop.load(Ordering::Relaxed) && self.now() < until {
             if matches!((&self.socket).read(&mut byte), Ok(1)) {
-                let expected = if self.asked.role == Role::Receiver { self.asked.size.0 } else { 0 };
+                let expected = if self.asked.role == Role::Receiver { self.bytes } else { 0 };
                 return Err(End::WrongLength { expected, got: expected + 1 });
             }
             match TcpInfo::of(self.socket.as_fd()) {
