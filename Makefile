@@ -32,7 +32,7 @@ lint:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 
 # The core owns no clock, socket or thread: it builds where there are none.
-CORE = units tcp path model sim
+CORE = units tcp tia1039 path model sim
 core:
 	@if rustup target add wasm32-unknown-unknown >/dev/null 2>&1; then \
 		$(CARGO) check --locked --quiet --target wasm32-unknown-unknown $(CORE:%=--package farpath-%) && \

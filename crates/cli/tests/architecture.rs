@@ -5,9 +5,10 @@ use std::fs;
 use std::process::Command;
 
 /// The rooms, in the order in which they stand: each may depend on earlier ones only.
-const ORDER: [&str; 14] = [
+const ORDER: [&str; 15] = [
     "farpath-units",
     "farpath-tcp",
+    "farpath-tia1039",
     "farpath-path",
     "farpath-model",
     "farpath-experiment",
@@ -23,7 +24,8 @@ const ORDER: [&str; 14] = [
 ];
 
 /// Crates that are told the time and do no I/O, and all that they may stand on.
-const SANS_IO: [&str; 5] = ["farpath-units", "farpath-tcp", "farpath-path", "farpath-model", "farpath-sim"];
+const SANS_IO: [&str; 6] =
+    ["farpath-units", "farpath-tcp", "farpath-tia1039", "farpath-path", "farpath-model", "farpath-sim"];
 const ARITHMETIC_AND_TYPES: [&str; 12] = [
     // Formats and arithmetic.
     "arrayvec",
