@@ -36,6 +36,8 @@ pub enum Command {
     Papers(PapersArgs),
     /// Say what this machine can do for emulation, and how to get what is missing
     Doctor(DoctorArgs),
+    /// Look into explicit-rate signalling (TIA-1039)
+    Qos(crate::qos::QosArgs),
     /// List the TCP stacks that ship, or print one
     Stacks(StacksArgs),
     /// List the ready-made paths, or print one

@@ -102,6 +102,9 @@ pub enum CliError {
     /// Threads cannot be had.
     #[error("cannot start the worker threads")]
     Threads(#[source] rayon::ThreadPoolBuildError),
+    /// Bytes that are no explicit-rate signalling.
+    #[error(transparent)]
+    Qos(#[from] crate::qos::QosError),
     /// Standard output is gone.
     #[error("cannot write the output")]
     Output(#[from] io::Error),
@@ -115,7 +118,8 @@ impl CliError {
             CliError::Experiment(_)
             | CliError::Engine { .. }
             | CliError::Explain { .. }
-            | CliError::Paper(_) => None,
+            | CliError::Paper(_)
+            | CliError::Qos(_) => None,
             other => other.source(),
         };
         let mut text = self.to_string();

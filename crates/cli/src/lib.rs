@@ -11,6 +11,7 @@ mod interrupt;
 mod output;
 mod papers;
 mod progress;
+mod qos;
 mod report;
 mod run;
 mod shelf;
@@ -53,6 +54,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Explain(args) => explain::explain(&args),
         Command::Papers(args) => papers::papers(&args),
         Command::Doctor(args) => doctor::doctor(&args),
+        Command::Qos(args) => qos::qos(&args),
         Command::Stacks(args) => shelf::stacks(&args),
         Command::Paths(args) => shelf::paths(&args),
         Command::Experiments(args) => shelf::experiments(&args),
