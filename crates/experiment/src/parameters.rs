@@ -111,6 +111,7 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
     v.section("handshake", |v| {
         v.option("syn_attempts", "unlimited", &mut handshake.syn_attempts)?;
         v.field("syn_linear_timeouts", &mut handshake.syn_linear_timeouts)?;
+        v.option("connect_timeout", "none", &mut handshake.connect_timeout)?;
         v.option("synack_attempts", "unlimited", &mut handshake.synack_attempts)?;
         v.field("synack_shared_budget", &mut handshake.synack_shared_budget)?;
         v.option("data_retries", "unlimited", &mut handshake.data_retries)?;
@@ -308,6 +309,8 @@ fn check(config: &Config, at: &Location) -> Result<(), ExperimentError> {
     positive(restart, "rto.after_syn_timeout", "a timeout")?;
 
     positive(handshake.syn_attempts != Some(0), "handshake.syn_attempts", "the number of SYNs")?;
+    let within = handshake.connect_timeout.is_none_or(|timeout| !timeout.is_zero());
+    positive(within, "handshake.connect_timeout", "a time")?;
     positive(handshake.synack_attempts != Some(0), "handshake.synack_attempts", "the number of SYN/ACKs")?;
 
     positive(send.buffer != Some(Bytes::ZERO), "send.buffer", "a buffer")?;

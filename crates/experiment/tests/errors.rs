@@ -100,9 +100,9 @@ fn unknown_names_are_refused_with_the_nearest_known_one() {
         "geo.toml: sender.stack: no stack is called `riverbed-17`; did you mean `riverbed-16`?",
     );
     says(
-        with("riverbed-16", "windows"),
-        "geo.toml: sender.stack: no stack is called `windows`; known: bsd-1996, linux-6, linux-testbed-2022, \
-         ns-2.29, ns-2.30, ns-3.44, opnet-11.5, reno-1990, reno-sack, rfc-5681, riverbed-16",
+        with("riverbed-16", "solaris"),
+        "geo.toml: sender.stack: no stack is called `solaris`; known: bsd-1996, freebsd, linux-6, linux-testbed-2022, \
+         ns-2.29, ns-2.30, ns-3.44, opnet-11.5, reno-1990, reno-sack, rfc-5681, riverbed-16, windows-2003, windows-modern",
     );
     says(
         with("\"delay\"", "\"dealy\""),

@@ -21,6 +21,7 @@ fn every_stack_loads() {
     let names: Vec<_> = shipped_stacks().iter().map(|file| file.name).collect();
     let expected = [
         "bsd-1996",
+        "freebsd",
         "linux-6",
         "linux-testbed-2022",
         "ns-2.29",
@@ -31,6 +32,8 @@ fn every_stack_loads() {
         "reno-sack",
         "rfc-5681",
         "riverbed-16",
+        "windows-2003",
+        "windows-modern",
     ];
     assert_eq!(names, expected);
     for file in shipped_stacks() {

@@ -372,6 +372,9 @@ pub struct HandshakeConfig {
     pub syn_attempts: Option<u32>,
     /// The first so many SYN timeouts do not double (Linux `tcp_syn_linear_timeouts`).
     pub syn_linear_timeouts: u32,
+    /// Ends the opening so long after its first SYN, whatever the number of SYNs; `None` has no such timer (RFC 9293
+    /// §3.9.1.1, the user timeout; 75 s in BSD, 21 s in Windows).
+    pub connect_timeout: Option<Duration>,
     /// SYN/ACKs sent before the half-open connection is forgotten; `None` never forgets.
     pub synack_attempts: Option<u32>,
     /// Count a SYN/ACK that answers a duplicate SYN too (ns-3). RFC: only the timer's.
@@ -505,6 +508,7 @@ impl Default for Config {
             handshake: HandshakeConfig {
                 syn_attempts: Some(8),
                 syn_linear_timeouts: 0,
+                connect_timeout: None,
                 synack_attempts: Some(6),
                 synack_shared_budget: false,
                 data_retries: Some(15),

@@ -276,7 +276,8 @@ impl Connection {
         } else {
             self.stats.syns += 1;
         }
-        self.syn_timer = Some(self.sender.rtt.deadline(now));
+        let deadline = self.sender.rtt.deadline(now);
+        self.syn_timer = Some(self.connect_deadline().map_or(deadline, |end| deadline.min(end)));
         segment
     }
 
@@ -330,12 +331,20 @@ impl Connection {
 
     // ---- Timers ----
 
+    /// When the opener gives up, however many SYNs it has left.
+    fn connect_deadline(&self) -> Option<Instant> {
+        let opening = self.active && self.state == State::SynSent;
+        let timeout = self.config.handshake.connect_timeout.filter(|_| opening)?;
+        self.syn_sent_at.map(|first| first + timeout)
+    }
+
     fn on_syn_timer(&mut self, now: Instant) {
         self.syn_timer = None;
         let handshake = &self.config.handshake;
         let most =
             if self.state == State::SynSent { handshake.syn_attempts } else { handshake.synack_attempts };
-        if most.is_some_and(|most| self.attempts >= most) {
+        let over = self.connect_deadline().is_some_and(|end| end <= now);
+        if over || most.is_some_and(|most| self.attempts >= most) {
             if self.active {
                 self.finish(CloseReason::ConnectTimedOut, now);
             } else {

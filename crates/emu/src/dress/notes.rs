@@ -404,6 +404,7 @@ fn of_handshake(handshake: &HandshakeConfig, notes: &mut Notes) {
     let HandshakeConfig {
         syn_attempts,
         syn_linear_timeouts,
+        connect_timeout,
         synack_attempts,
         synack_shared_budget,
         data_retries,
@@ -425,6 +426,14 @@ fn of_handshake(handshake: &HandshakeConfig, notes: &mut Notes) {
     let kernel = format!("the kernel sends {least} to {most} SYNs");
     let possible = (least..=most).contains(&attempts);
     notes.unless_option(possible, "handshake.syn_attempts", *syn_attempts, "unlimited", &kernel);
+    let kernel = "the kernel goes by the number of SYNs alone";
+    notes.unless_option(
+        connect_timeout.is_none(),
+        "handshake.connect_timeout",
+        *connect_timeout,
+        "none",
+        kernel,
+    );
     let possible = synack_attempts.is_some_and(|attempts| attempts <= MOST_RETRIES + 1);
     let kernel = "the kernel sends 256 SYN/ACKs, at the most";
     notes.unless_option(possible, "handshake.synack_attempts", *synack_attempts, "unlimited", kernel);

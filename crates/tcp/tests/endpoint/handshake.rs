@@ -88,6 +88,15 @@ fn linux_sends_four_syns_a_second_apart_before_it_doubles() {
 }
 
 #[test]
+fn a_time_for_the_whole_opening_ends_it_before_the_syns_do() {
+    let mut t = Script::connect(&config(|c| {
+        (c.handshake.syn_attempts, c.handshake.connect_timeout) = (Some(5), Some(duration("21 s")));
+    }));
+    t.expect("S").at("200 s").expect_timed("1 s S, 3 s S, 7 s S, 15 s S");
+    assert_eq!(t.end.closed(), Some((CloseReason::ConnectTimedOut, time("21 s"))));
+}
+
+#[test]
 fn syns_go_on_for_ever_where_there_is_no_limit() {
     let mut t = Script::connect(&opnet(|c| {
         (c.handshake.syn_attempts, c.rto.max) = (None, Duration::MAX);

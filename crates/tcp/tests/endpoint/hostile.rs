@@ -186,6 +186,7 @@ fn configs() -> impl Strategy<Value = Config> {
                     // Nobody gives up: what is lost often enough is still delivered.
                     syn_attempts: None,
                     syn_linear_timeouts: linear,
+                    connect_timeout: None,
                     synack_attempts: None,
                     synack_shared_budget: hs[0],
                     // Only not for ever, or a last FIN to a peer that is gone and sends no reset would be.
