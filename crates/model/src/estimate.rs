@@ -51,6 +51,26 @@ pub enum InputError {
         /// The largest value allowed.
         limit: u64,
     },
+    /// A value below what the formula can be asked for.
+    #[error("{quantity} must be at least {limit}")]
+    Below {
+        /// The input, in the words of its documentation.
+        quantity: &'static str,
+        /// The smallest value allowed.
+        limit: u64,
+    },
+    /// A time that is zero, negative, endless or not a number.
+    #[error("{quantity} must be a time above zero")]
+    NotPositive {
+        /// The input, in the words of its documentation.
+        quantity: &'static str,
+    },
+    /// A quantity below zero, or not a number.
+    #[error("{quantity} must not be negative")]
+    Negative {
+        /// The input, in the words of its documentation.
+        quantity: &'static str,
+    },
 }
 
 /// Refuses a zero by name.

@@ -17,6 +17,7 @@
 //! | [`retransmissions`] | expected drops and retransmissions | Sarkar, Ammann, Zabir 2022, Table 7, Eq. 14-15 |
 //! | [`recovery`] | what one isolated drop costs Reno | Sarkar, Ammann, Zabir 2022, Eq. 17, Table 9 |
 //! | [`slow_start`] | rounds until a window is reached | RFC 5681; Cardwell et al. 2000 |
+//! | [`radius`] | timers of the handshake as round trips and distances | Wood et al. 2007; RFC 6298 |
 //! | [`cardwell`] | latency of a finite transfer | Cardwell, Savage, Anderson 2000 |
 //! | [`registry`] | all of the above by name, for data files | |
 //!
@@ -32,6 +33,7 @@ pub mod mathis;
 pub mod overhead;
 mod path;
 pub mod pftk;
+pub mod radius;
 pub mod recovery;
 pub mod registry;
 pub mod retransmissions;

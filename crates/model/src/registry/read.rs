@@ -4,6 +4,7 @@ use super::{EvaluateError, Given};
 use crate::cardwell::Cardwell;
 use crate::lossless::{LosslessTransfer, Opener};
 use crate::pftk::Pftk;
+use crate::radius::{Listening, Opening, Timer};
 use crate::recovery::Phase;
 use crate::retransmissions::Loss;
 use crate::window_limit::DelayedAckCycle;
@@ -110,4 +111,28 @@ pub(super) fn phases(given: &Given<'_>) -> Result<[Phase; 3], EvaluateError> {
         Ok(Phase { rounds: given.not_negative(rounds)?, segments: given.not_negative(segments)? })
     };
     Ok([phase("rounds_1", "segments_1")?, phase("rounds_2", "segments_2")?, phase("rounds_3", "segments_3")?])
+}
+
+fn timer(given: &Given<'_>) -> Timer {
+    Timer {
+        initial: given.number("initial"),
+        max: given.number("max"),
+        max_backoff_exponent: u32::MAX,
+        tick: given.number("tick"),
+    }
+}
+
+pub(super) fn opening(given: &Given<'_>) -> Result<Opening, EvaluateError> {
+    // A number of SYNs that a stack cannot have is as good as none.
+    let attempts = match given.number("attempts") {
+        f64::INFINITY => None,
+        _ => u32::try_from(given.count("attempts")?).ok(),
+    };
+    let linear = u32::try_from(given.count("linear")?).unwrap_or(u32::MAX);
+    Ok(Opening { timer: timer(given), attempts, linear, within: given.number("within") })
+}
+
+pub(super) fn listening(given: &Given<'_>) -> Result<Listening, EvaluateError> {
+    let attempts = u32::try_from(given.count("synacks")?).ok();
+    Ok(Listening { timer: timer(given), attempts, shared_budget: false })
 }

@@ -1,6 +1,6 @@
 //! The formulas by name.
 
-use super::read::{cardwell, cycle, loss, lossless, path, pftk, phases};
+use super::read::{cardwell, cycle, listening, loss, lossless, opening, path, pftk, phases};
 use super::{Argument, Formula};
 use crate::mathis::Mathis;
 use crate::overhead::FullLink;
@@ -8,13 +8,14 @@ use crate::recovery::{Growth, IsolatedDrop};
 use crate::retransmissions::PacketRate;
 use crate::slow_start::SlowStart;
 use crate::window_limit::WindowLimit;
-use crate::{ber, mathis, overhead, recovery};
+use crate::{ber, mathis, overhead, radius, recovery};
 use farpath_units::Probability;
 
 const HIGH_BER: &str = "Sarkar, Ammann, Zabir, Electronics 2022, 11, 2254";
 const PADHYE: &str = "Padhye, Firoiu, Towsley, Kurose, SIGCOMM 1998";
 const CARDWELL: &str = "Cardwell, Savage, Anderson, INFOCOM 2000";
 const MATHIS: &str = "Mathis, Semke, Mahdavi, Ott, CCR 27(3), 1997";
+const RADIUS: &str = "Wood, Peoples, Parr, Scotney, Moore, IWSSC 2007";
 const ARITHMETIC: &str = "arithmetic";
 
 const fn needed(name: &'static str, unit: &'static str) -> Argument {
@@ -50,6 +51,17 @@ const LINK_ARGUMENTS: [Argument; 7] = [
     or("headers", "B of IP and TCP", 40.0),
     or("delayed_ack_timeout", "s", 0.2),
 ];
+
+/// The schedule of an end's SYNs.
+const SYN_ARGUMENTS: [Argument; 6] = [
+    needed("initial", "s, first timeout"),
+    or("attempts", "SYNs, infinity for no end", f64::INFINITY),
+    or("linear", "timeouts that do not double", 0.0),
+    or("max", "s, longest timeout", f64::INFINITY),
+    or("tick", "s", 0.0),
+    or("within", "s, ends the opening", f64::INFINITY),
+];
+const INDEX: Argument = or("refractive_index", "of the medium", 1.0);
 
 fn cost(cost: recovery::Cost) -> Vec<f64> {
     vec![cost.time.as_secs_f64(), cost.rounds_lost, cost.missing, cost.sent, cost.rounds]
@@ -438,5 +450,68 @@ pub(super) const FORMULAS: &[Formula] = &[
         ],
         &["s", "s handshake", "s slow start", "s first loss", "s congestion avoidance"],
         |g| cardwell(g)
+    ),
+    formula!(
+        "syn-times",
+        "when each SYN leaves, the first 64",
+        RADIUS,
+        &SYN_ARGUMENTS,
+        &["s, one per SYN"],
+        |g| {
+            let opening = opening(g)?;
+            opening.check().map_err(|error| g.input(error))?;
+            Ok(opening.syns(64))
+        }
+    ),
+    formula!(
+        "protocol-radius",
+        "both rules: round trip by which the last SYN has left, and by which the connection is abandoned",
+        RADIUS,
+        &SYN_ARGUMENTS,
+        &["s until the last SYN", "s until abandoned", "s one way, last SYN", "s one way, abandoned"],
+        |g| {
+            let opening = opening(g)?;
+            opening.check().map_err(|error| g.input(error))?;
+            let (last, abandoned) = (opening.last_syn().value, opening.abandoned().value);
+            Ok(vec![last, abandoned, last / 2.0, abandoned / 2.0])
+        }
+    ),
+    formula!(
+        "half-open-radius",
+        "round trip by which the listener forgets the half-open connection, its SYN/ACKs stretched by SYNs that come again",
+        RADIUS,
+        &[
+            SYN_ARGUMENTS[0],
+            SYN_ARGUMENTS[1],
+            SYN_ARGUMENTS[2],
+            SYN_ARGUMENTS[3],
+            SYN_ARGUMENTS[4],
+            SYN_ARGUMENTS[5],
+            needed("synacks", "SYN/ACKs"),
+        ],
+        &["s", "s one way"],
+        |g| {
+            let forgets = of!(g, listening(g)?.gives_up(&opening(g)?));
+            Ok(vec![forgets, forgets / 2.0])
+        }
+    ),
+    formula!(
+        "light-distance",
+        "distance that light covers one way in half a round trip",
+        RADIUS,
+        &[RTT, INDEX],
+        &["km"],
+        |g| Ok(vec![of!(g, radius::distance_km(g.number("rtt"), g.number("refractive_index")))])
+    ),
+    formula!(
+        "light-time",
+        "time of light over a distance, one way and back",
+        RADIUS,
+        &[needed("km", "km"), INDEX],
+        &["s one way", "s round trip"],
+        |g| {
+            let rtt = of!(g, radius::round_trip(g.number("km"), g.number("refractive_index")));
+            Ok(vec![rtt / 2.0, rtt])
+        }
     ),
 ];
