@@ -13,6 +13,7 @@ mod emulate;
 mod path_view;
 mod predict;
 mod progress;
+mod radius;
 mod record;
 #[cfg(target_os = "linux")]
 mod series;
@@ -26,9 +27,12 @@ pub use batch::{Extras, Job, jobs, run_all, run_all_with};
 pub use beforehand::can_be_emulated;
 pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
 pub use emulate::{emulate, may_emulate};
+pub use farpath_model::InputError as RadiusError;
+pub use farpath_model::radius::LIGHT_KM_PER_S;
 pub use path_view::PathView;
 pub use predict::{effective_window, predict};
 pub use progress::{Now, Progress};
+pub use radius::{CheckedRadius, Radius, RadiusKind, check_radius, listening, opening, radii};
 pub use simulate::{simulate, simulate_captured, simulate_watched};
 
 use farpath_experiment::{Experiment, Point};

@@ -36,6 +36,7 @@
 //! | `rewrite` | a file with changes written into it, its comments kept |
 //! | `reader` | the checked walk: every key is read or refused |
 //! | `library` | shipped stacks, paths and experiments |
+//! | `places` | bodies and media, for radii |
 //! | `sketch` | an experiment from a few numbers |
 //! | `warnings` | what is allowed and probably not meant |
 
@@ -47,6 +48,7 @@ mod experiment;
 mod library;
 mod linux;
 mod parameters;
+mod places;
 mod published;
 mod reader;
 mod rewrite;
@@ -63,6 +65,7 @@ pub use experiment::{Experiment, MAX_RUNS, Point};
 pub use library::{ShippedFile, shipped_experiments, shipped_paths, shipped_stacks};
 pub use linux::LinuxSettings;
 pub use parameters::to_toml;
+pub use places::{Body, Medium, bodies, body, media, medium};
 pub use published::{Published, PublishedColumn, PublishedValue};
 pub use scenario::{FlowSpec, MAX_FLOWS, Opener, Output, Scenario};
 pub use sketch::{SKETCH_STACK, Sketch};

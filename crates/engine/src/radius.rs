@@ -1,0 +1,217 @@
+//! How far a stack reaches: its timers as radii, in closed form and by simulation.
+
+mod check;
+
+pub use check::{CheckedRadius, check_radius};
+
+use farpath_model::InputError;
+use farpath_model::radius::{Listening, Opening, Timer};
+use farpath_tcp::Config;
+use farpath_units::{Duration, Rate};
+
+/// SYNs that leave again, of which each is a radius of its own; later ones change nothing that is not said by then.
+const MOST_SYNS: usize = 16;
+
+/// A tail loss probe without a measured round trip.
+const PROBE: Duration = Duration::from_secs(1);
+
+/// What changes, or ends, beyond a radius.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RadiusKind {
+    /// The SYN numbered so, from 1, leaves again though the first was not lost.
+    SynAgain(u32),
+    /// The first data segment leaves again though it was not lost.
+    DataAgain,
+    /// No timeout is longer than the round trip: every segment leaves again.
+    EverySegmentAgain,
+    /// A full window no longer fills the link.
+    Window,
+    /// Segments may outlive TIME-WAIT.
+    TimeWait,
+    /// The rule "last SYN leaves".
+    LastSyn,
+    /// The end that listens forgets the half-open connection.
+    HalfOpen,
+    /// A segment of data has been sent as often as it may be.
+    DataGivenUp,
+    /// The rule "connection abandoned": the opener gives up.
+    Abandoned,
+    /// The least of what ends a connection: data can be exchanged within it and not beyond.
+    Usable,
+}
+
+impl RadiusKind {
+    /// What a table calls it.
+    pub fn name(self) -> String {
+        match self {
+            RadiusKind::SynAgain(1) => "high-performance: SYN sent again".to_owned(),
+            RadiusKind::SynAgain(number) => format!("SYN sent again {number} times"),
+            RadiusKind::DataAgain => "first data sent again".to_owned(),
+            RadiusKind::EverySegmentAgain => "every segment sent again".to_owned(),
+            RadiusKind::Window => "window no longer fills the link".to_owned(),
+            RadiusKind::TimeWait => "segments outlive TIME-WAIT".to_owned(),
+            RadiusKind::LastSyn => "protocol: last SYN leaves".to_owned(),
+            RadiusKind::HalfOpen => "server gives up (half-open)".to_owned(),
+            RadiusKind::DataGivenUp => "data given up".to_owned(),
+            RadiusKind::Abandoned => "protocol: connection abandoned".to_owned(),
+            RadiusKind::Usable => "usable: data can be exchanged".to_owned(),
+        }
+    }
+
+    /// Whether it says something of data that are exchanged.
+    fn is_of_data(self) -> bool {
+        use RadiusKind::{DataAgain, EverySegmentAgain, TimeWait, Window};
+        matches!(self, DataAgain | EverySegmentAgain | TimeWait | Window)
+    }
+
+    /// A stable name for machines.
+    pub fn id(self) -> &'static str {
+        match self {
+            RadiusKind::SynAgain(1) => "high-performance",
+            RadiusKind::SynAgain(_) => "syn-again",
+            RadiusKind::DataAgain => "data-again",
+            RadiusKind::EverySegmentAgain => "every-segment-again",
+            RadiusKind::Window => "window",
+            RadiusKind::TimeWait => "time-wait",
+            RadiusKind::LastSyn => "last-syn",
+            RadiusKind::HalfOpen => "half-open",
+            RadiusKind::DataGivenUp => "data-given-up",
+            RadiusKind::Abandoned => "abandoned",
+            RadiusKind::Usable => "usable",
+        }
+    }
+}
+
+/// One radius of a stack.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Radius {
+    /// What changes beyond it.
+    pub kind: RadiusKind,
+    /// As a round trip, in s; infinite where nothing changes.
+    pub rtt: f64,
+    /// The parameters that set it.
+    pub timer: String,
+}
+
+/// Every radius of `stack`, with the same stack at both ends; that of the window where a link rate is given. What lies
+/// beyond the usable radius and is about data is left out.
+///
+/// In the order of their kinds, not of their size: two stacks are compared line by line.
+///
+/// # Errors
+/// Parameters that are no schedule, such as no SYN at all.
+pub fn radii(stack: &Config, rate: Option<Rate>) -> Result<Vec<Radius>, InputError> {
+    let (opening, listening) = (opening(stack), listening(stack));
+    opening.check()?;
+    let (rto, handshake) = (&stack.rto, &stack.handshake);
+    let mut list = Vec::new();
+    let mut add = |kind, rtt: f64, timer: &str| list.push(Radius { kind, rtt, timer: timer.to_owned() });
+
+    let syns = opening.syns(MOST_SYNS);
+    let shown = if opening.last_syn().value.is_finite() { syns.len() } else { syns.len().min(6) };
+    for (number, at) in (1..).zip(syns.iter().skip(1)).take(shown.saturating_sub(1)) {
+        add(RadiusKind::SynAgain(number), *at, "rto.initial, doubled");
+    }
+    add(RadiusKind::DataAgain, data_again(stack), data_timer(stack));
+    add(RadiusKind::EverySegmentAgain, rto.max.as_secs_f64(), "rto.max");
+    if let Some(rate) = rate {
+        let window = if stack.send.window_scaling {
+            stack.receive.buffer.0
+        } else {
+            stack.receive.buffer.0.min(u64::from(u16::MAX))
+        };
+        add(RadiusKind::Window, window as f64 * 8.0 / rate.bit_per_s() as f64, "receive.buffer");
+    }
+    add(RadiusKind::TimeWait, handshake.time_wait.as_secs_f64(), "handshake.time_wait");
+
+    let forgets = listening.gives_up(&opening)?.value;
+    let abandons = opening.abandoned().value;
+    let data = data_given_up(stack);
+    let by_time = abandons == opening.within;
+    let opener = if by_time { "handshake.connect_timeout" } else { "handshake.syn_attempts" };
+    add(RadiusKind::LastSyn, opening.last_syn().value, opener);
+    add(RadiusKind::HalfOpen, forgets, "handshake.synack_attempts");
+    add(RadiusKind::DataGivenUp, data, "handshake.data_retries");
+    add(RadiusKind::Abandoned, abandons, opener);
+    let (usable, timer) =
+        [(forgets, "handshake.synack_attempts"), (data, "handshake.data_retries"), (abandons, opener)]
+            .into_iter()
+            .min_by(|a, b| a.0.total_cmp(&b.0))
+            .expect("three of them");
+    add(RadiusKind::Usable, usable, timer);
+    // Where no data can be exchanged, nothing becomes of them that would be slow.
+    list.retain(|radius| radius.rtt < usable || !radius.kind.is_of_data());
+    for radius in &mut list {
+        if radius.kind == RadiusKind::SynAgain(1) {
+            "rto.initial".clone_into(&mut radius.timer);
+        }
+        if radius.rtt == f64::INFINITY {
+            "none".clone_into(&mut radius.timer);
+        }
+    }
+    Ok(list)
+}
+
+/// The SYNs of a stack.
+pub fn opening(stack: &Config) -> Opening {
+    let handshake = &stack.handshake;
+    Opening {
+        timer: timer(stack),
+        attempts: handshake.syn_attempts,
+        linear: handshake.syn_linear_timeouts,
+        within: handshake.connect_timeout.map_or(f64::INFINITY, Duration::as_secs_f64),
+    }
+}
+
+/// The SYN/ACKs of a stack.
+pub fn listening(stack: &Config) -> Listening {
+    Listening {
+        timer: timer(stack),
+        attempts: stack.handshake.synack_attempts,
+        shared_budget: stack.handshake.synack_shared_budget,
+    }
+}
+
+fn timer(stack: &Config) -> Timer {
+    Timer {
+        initial: stack.rto.initial.as_secs_f64(),
+        max: stack.rto.max.as_secs_f64(),
+        max_backoff_exponent: stack.rto.max_backoff_exponent,
+        tick: stack.rto.tick.as_secs_f64(),
+    }
+}
+
+/// The timeout of the first data where the SYN was sent again, so that nothing has been measured (RFC 6298 §3, §5.7).
+fn unsampled(stack: &Config) -> Duration {
+    stack.rto.initial.max(stack.rto.after_syn_timeout.unwrap_or(Duration::ZERO))
+}
+
+/// Within the first radius the SYN has been measured, and the timeout is above the round trip. Beyond it the first data
+/// go by a timer that knows of no round trip, unless the stack measures SYNs that were sent again.
+///
+/// A tail loss probe comes after 1 s where there is no sample (RFC 8985 §7.2), before that timer.
+fn data_again(stack: &Config) -> f64 {
+    let rto = &stack.rto;
+    let timer = if rto.karn_on_syn { unsampled(stack) } else { rto.max };
+    let probed = stack.recovery.tail_loss_probe && rto.karn_on_syn;
+    if probed { timer.min(PROBE).max(rto.initial) } else { timer }.as_secs_f64()
+}
+
+fn data_timer(stack: &Config) -> &'static str {
+    let rto = &stack.rto;
+    match rto.after_syn_timeout {
+        _ if !rto.karn_on_syn => "rto.max",
+        Some(timeout) if stack.recovery.tail_loss_probe && timeout > PROBE => "recovery.tail_loss_probe",
+        Some(timeout) if timeout > rto.initial => "rto.after_syn_timeout",
+        _ => "rto.initial",
+    }
+}
+
+/// When the first data segment has been sent as often as it may be, and its last timeout is over.
+fn data_given_up(stack: &Config) -> f64 {
+    let Some(retries) = stack.handshake.data_retries else { return f64::INFINITY };
+    let first = if stack.rto.karn_on_syn { unsampled(stack) } else { stack.rto.max };
+    let timer = Timer { initial: first.as_secs_f64(), ..timer(stack) };
+    let attempts = Some(retries.saturating_add(1));
+    Opening { timer, attempts, linear: 0, within: f64::INFINITY }.abandoned().value
+}
