@@ -7,8 +7,10 @@ pub(crate) mod flows;
 pub(crate) mod grade;
 pub(crate) mod layout;
 pub(crate) mod numbers;
+mod radius;
 
 pub use agreement::agreement_text;
 pub use comparison::{Caveat, ComparisonRow, ComparisonTable, Published};
 pub use explanation::explanation_text;
 pub use flows::flows_table;
+pub use radius::{RadiusRow, radius_text};

@@ -49,12 +49,13 @@ fn a_check_that_could_not_fail_is_refused() {
             "one of `formula`, `experiment`, `stack`",
         ),
         ("experiment = 'geo'\npublished = 1\nrule = { decimals = 1 }".to_owned(), "`metric` go together"),
-        ("not_run = 'later'\nrule = { at_most = 1 }".to_owned(), "`predict` runs in this version"),
         (format!("{HALF}\npublished = 1\ncorrect = 0.5\nrule = {{ decimals = 1 }}"), "with an `erratum`"),
     ] {
         let message = refusal(&paper("", &check));
         assert!(message.starts_with(prefix) && message.contains(problem), "{message}");
     }
+    let elsewhere = paper("", &format!("{HALF}\npublished = 0.5\nrule = {{ decimals = 1 }}"));
+    assert!(refusal(&elsewhere.replace("'predict'", "'measure'")).contains("`measure` needs `not_run`"));
     let twice = paper("", &format!("{HALF}\npublished = 0.5\nrule = {{ decimals = 1 }}"));
     let (head, claim) = twice.split_at(twice.find("[[claim]]").unwrap());
     assert!(refusal(&format!("{head}{claim}{claim}")).contains("two claims of this name"));

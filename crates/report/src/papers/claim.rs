@@ -175,12 +175,10 @@ impl Check {
             return Some("`experiment` and `metric` go together".to_owned());
         }
         let runs = matches!(self.engine, CheckEngine::Predict | CheckEngine::Simulate | CheckEngine::Emulate);
-        if runs == self.not_run.is_some() {
-            return Some(format!(
-                "`{}` {}",
-                self.engine.name(),
-                if runs { "runs in this version" } else { "needs `not_run`: it is not part of this version" }
-            ));
+        // What runs may still lack something that the check needs: then `not_run` says what.
+        if !runs && self.not_run.is_none() {
+            let engine = self.engine.name();
+            return Some(format!("`{engine}` needs `not_run`: it is not part of this version"));
         }
         if self.correct.is_some() && self.published.is_none() {
             return Some("`correct` without `published`: there is nothing to be wrong".to_owned());
