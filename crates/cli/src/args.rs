@@ -32,6 +32,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Say what bounds a transfer, which traps it meets, and what a change gains
     Explain(ExplainArgs),
+    /// Say how far TCP reaches: each timer of a stack as round trip, distance and the last body inside
+    Radius(RadiusArgs),
     /// Check the claims of papers: published beside reproduced
     Papers(PapersArgs),
     /// Say what this machine can do for emulation, and how to get what is missing
@@ -245,6 +247,29 @@ pub struct ReportArgs {
     /// Where to write it [default: report.html in the folder]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct RadiusArgs {
+    /// Stacks by name, or files (see `farpath stacks`) [default: all that ship]
+    #[arg(value_name = "STACK")]
+    pub stacks: Vec<String>,
+    /// What the signal travels through: vacuum, air, fibre, coax
+    #[arg(long, value_name = "NAME", default_value = "vacuum")]
+    pub medium: String,
+    /// Say of each radius whether it reaches there: a body such as `mars-nearest`, or a distance such as `384400 km`,
+    /// `1.5 light-seconds`, `0.5 AU`
+    #[arg(long, value_name = "WHERE", allow_hyphen_values = true)]
+    pub to: Option<String>,
+    /// Add the round trip at which a full window no longer fills a link of this rate
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<Rate>,
+    /// Find each radius by simulation too, and print it beside
+    #[arg(long)]
+    pub check: bool,
+    /// Print JSON, one radius a line
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -36,6 +36,20 @@ pub enum CliError {
     /// A paper cannot be checked.
     #[error(transparent)]
     Paper(#[from] farpath_report::papers::PaperError),
+    /// A stack has no radii.
+    #[error("{stack}: {source}")]
+    Radius {
+        /// The stack.
+        stack: String,
+        /// Why.
+        source: farpath_engine::RadiusError,
+    },
+    /// Not a place.
+    #[error(
+        "--to: expected a body such as `moon` or a distance such as `384400 km`, `1.5 light-seconds` or `0.5 AU`, zero \
+         or more; found `{0}`"
+    )]
+    Distance(String),
     /// A report of several papers.
     #[error("a report is of one paper, and {0} are asked for: name one")]
     OnePaper(usize),
@@ -118,6 +132,7 @@ impl CliError {
             CliError::Experiment(_)
             | CliError::Engine { .. }
             | CliError::Explain { .. }
+            | CliError::Radius { .. }
             | CliError::Paper(_)
             | CliError::Qos(_) => None,
             other => other.source(),

@@ -12,6 +12,7 @@ mod output;
 mod papers;
 mod progress;
 mod qos;
+mod radius;
 mod report;
 mod run;
 mod shelf;
@@ -52,6 +53,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Agree(args) => run::agree(args.into()),
         Command::Report(args) => report::report(&args),
         Command::Explain(args) => explain::explain(&args),
+        Command::Radius(args) => radius::radius(&args),
         Command::Papers(args) => papers::papers(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Qos(args) => qos::qos(&args),

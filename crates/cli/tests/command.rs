@@ -196,3 +196,38 @@ fn a_reader_that_leaves_early_is_no_error() {
     drop(child.stdout.take());
     assert_eq!(child.wait().expect("it exits").code(), Some(0));
 }
+
+#[test]
+fn radius_prints_every_timer_as_a_distance() {
+    let (out, err, code) = run(&["radius", "opnet-11.5", "windows-2003"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert_eq!(out, include_str!("golden/radius.txt"), "{out}");
+    let (out, _, code) = run(&["radius", "--json"]);
+    assert_eq!(code, 0);
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let of = |stack: &str, radius: &str| {
+        lines.iter().find(|line| line["stack"] == stack && line["radius"] == radius).expect("it is there")
+    };
+    assert_eq!(of("linux-6", "usable")["rtt_s"], 99.0);
+    assert_eq!(of("ns-2.30", "abandoned")["rtt_s"], Value::Null);
+    assert_eq!(of("opnet-11.5", "usable")["last_inside"], "sun-earth-l2");
+}
+
+#[test]
+fn radius_is_checked_by_simulation_and_says_what_it_reaches() {
+    let (out, err, code) = run(&["radius", "windows-modern", "--check", "--to", "moon", "--json"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let simulated = lines.iter().find(|line| line["radius"] == "abandoned").expect("it is there");
+    assert!((simulated["simulated_rtt_s"].as_f64().expect("a time") - 21.0).abs() < 1e-3, "{simulated}");
+    assert_eq!((&simulated["reaches"], &lines[0]["reaches"]), (&true.into(), &false.into()));
+}
+
+#[test]
+fn radius_refuses_what_is_no_place() {
+    refused(&["radius", "linux-7"], &["linux-7", "linux-6"]);
+    refused(&["radius", "--to", "mars-nearst"], &["--to", "mars-nearest"]);
+    refused(&["radius", "--to", "-5 km"], &["--to", "-5 km", "zero or more"]);
+    refused(&["radius", "--to", "12 parsecs"], &["--to", "12 parsecs", "light-seconds"]);
+    refused(&["radius", "--medium", "fiber"], &["--medium", "fibre"]);
+}

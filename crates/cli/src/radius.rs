@@ -1,0 +1,153 @@
+//! `farpath radius`: how far TCP reaches.
+
+use crate::args::RadiusArgs;
+use crate::error::CliError;
+use crate::{Ending, interrupt, output, progress};
+use farpath_engine::{CheckedRadius, LIGHT_KM_PER_S, Radius, check_radius, radii};
+use farpath_experiment::{Body, Medium, Stack, bodies, body, medium, shipped_stacks};
+use farpath_report::terminal::{RadiusRow, radius_text};
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// What is asked for by `--to`: a name and a distance.
+struct Target {
+    title: String,
+    km: f64,
+}
+
+/// Prints the radii of the stacks asked for; [`Ending::Failed`] where a simulation has another one.
+pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
+    let names: Vec<String> = match args.stacks.as_slice() {
+        [] => shipped_stacks().iter().map(|file| file.name.to_owned()).collect(),
+        names => names.to_vec(),
+    };
+    let medium = medium(&args.medium, "--medium")?;
+    let target = args.to.as_deref().map(target).transpose()?;
+    let mut list = Vec::new();
+    for name in &names {
+        let stack = Stack::load(name)?;
+        let found = radii(&stack.config, args.rate);
+        let found = found.map_err(|source| CliError::Radius { stack: name.clone(), source })?;
+        list.extend(found.into_iter().map(|radius| (stack.clone(), radius)));
+    }
+    let mut ending = Ending::Done;
+    let mut rows = Vec::new();
+    let bar = progress::bar(if args.check { list.len() as u64 } else { 0 }, "radii simulated");
+    for (stack, radius) in list {
+        let checked = if args.check {
+            if interrupt::happened() {
+                ending = Ending::Interrupted;
+                break;
+            }
+            let file = stack.name.clone().into();
+            check_radius(&stack.config, &radius).map_err(|source| CliError::Engine { file, source })?
+        } else {
+            CheckedRadius { radius, simulated: None }
+        };
+        bar.inc(1);
+        if checked.error().is_some_and(|error| error.abs() > checked.tolerance(&stack.config)) {
+            ending = Ending::Failed;
+        }
+        rows.push((checked, stack.name));
+    }
+    bar.finish_and_clear();
+    if args.json {
+        let mut out = output::stdout();
+        for (checked, stack) in &rows {
+            writeln!(out, "{}", row_json(checked, stack, medium, target.as_ref()))?;
+        }
+        return Ok(ending);
+    }
+    let rows: Vec<_> =
+        rows.into_iter().map(|(checked, stack)| row(checked, stack, medium, target.as_ref())).collect();
+    if let Some(Target { title, km }) = &target {
+        let rtt = 2.0 * owd(*km, medium);
+        output::print(&format!("To {title}, {km} km in {}: a round trip of {rtt:.3} s\n", medium.title))?;
+    }
+    output::print(&radius_text(&rows, output::width()))?;
+    Ok(ending)
+}
+
+/// One way, in s.
+fn owd(km: f64, medium: &Medium) -> f64 {
+    km / LIGHT_KM_PER_S * medium.refractive_index
+}
+
+fn km(radius: &Radius, medium: &Medium) -> f64 {
+    radius.rtt / 2.0 * LIGHT_KM_PER_S / medium.refractive_index
+}
+
+fn inside(km: f64) -> Option<&'static Body> {
+    bodies().iter().rev().find(|body| body.km <= km)
+}
+
+fn row(checked: CheckedRadius, stack: String, medium: &Medium, target: Option<&Target>) -> RadiusRow {
+    let error = checked.error();
+    let CheckedRadius { radius, simulated } = checked;
+    let km = km(&radius, medium);
+    RadiusRow {
+        stack,
+        radius: radius.kind.name(),
+        rtt: radius.rtt,
+        km,
+        inside: inside(km).filter(|_| km.is_finite()).map(|body| body.title.clone()),
+        reaches: target.map(|target| target.km <= km),
+        simulated,
+        error,
+        timer: radius.timer,
+    }
+}
+
+/// What has no end is null: JSON has no infinity.
+fn row_json(checked: &CheckedRadius, stack: &str, medium: &Medium, target: Option<&Target>) -> Value {
+    let finite = |value: f64| value.is_finite().then_some(value);
+    let CheckedRadius { radius, simulated } = checked;
+    let km = km(radius, medium);
+    let mut value = json!({
+        "stack": stack,
+        "radius": radius.kind.id(),
+        "what": radius.kind.name(),
+        "set_by": radius.timer,
+        "rtt_s": finite(radius.rtt),
+        "owd_s": finite(radius.rtt / 2.0),
+        "km": finite(km),
+        "medium": medium.name,
+        "last_inside": inside(km).filter(|_| km.is_finite()).map(|body| &body.name),
+        "without_end": radius.rtt == f64::INFINITY,
+    });
+    if let Some(simulated) = simulated {
+        value["simulated_rtt_s"] = finite(*simulated).into();
+        value["error_s"] = checked.error().and_then(finite).into();
+    }
+    if let Some(target) = target {
+        value["reaches"] = (target.km <= km).into();
+    }
+    value
+}
+
+/// A body by name, or a distance: `384400 km`, `1.5 light-seconds`, `0.5 AU`.
+fn target(text: &str) -> Result<Target, CliError> {
+    const UNITS: [(&str, f64); 5] = [
+        ("light-seconds", LIGHT_KM_PER_S),
+        ("light-minutes", 60.0 * LIGHT_KM_PER_S),
+        ("light-hours", 3600.0 * LIGHT_KM_PER_S),
+        ("km", 1.0),
+        ("AU", 149_597_870.7),
+    ];
+    let text = text.trim();
+    let unit = UNITS.iter().find_map(|(unit, km)| Some((text.strip_suffix(unit)?.trim_end(), km)));
+    let Some((number, unit)) = unit else {
+        // What begins with a digit or a sign is meant as a distance.
+        if text.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first)) {
+            return Err(CliError::Distance(text.to_owned()));
+        }
+        let body = body(text, "--to")?;
+        return Ok(Target { title: body.title.clone(), km: body.km });
+    };
+    match number.parse::<f64>() {
+        Ok(number) if number.is_finite() && number >= 0.0 => {
+            Ok(Target { title: text.to_owned(), km: number * unit })
+        }
+        _ => Err(CliError::Distance(text.to_owned())),
+    }
+}
