@@ -9,6 +9,9 @@ use crate::sender::{Sender, Transmission};
 use crate::{Ecn, Endpoint, Flags, MAX_MSS, SackBlock, Segment, Seq, Timestamps};
 use farpath_units::Instant;
 
+/// The clock that initial sequence numbers follow (RFC 9293 §3.4.1).
+const ISN_TICK_NS: u64 = 4_000;
+
 /// RFC 9293 §3.3.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the states are the RFC's")]
@@ -225,8 +228,11 @@ impl Connection {
     }
 
     /// A half-open connection is forgotten; the listener behind it goes on, with what was written to it.
-    fn forget_half_open(&mut self) {
-        let fresh = Connection::listen(&self.config, self.isn);
+    fn forget_half_open(&mut self, now: Instant) {
+        // RFC 9293 §3.4.1: another connection has another number. With the same, a SYN that comes late would bring to life
+        // what has been given up.
+        let isn = self.isn.at((now.as_nanos() / ISN_TICK_NS).max(1));
+        let fresh = Connection::listen(&self.config, isn);
         let before = core::mem::replace(self, fresh);
         self.stats = before.stats;
         self.sender.take_over_stream(&before.sender);
@@ -348,7 +354,7 @@ impl Connection {
             if self.active {
                 self.finish(CloseReason::ConnectTimedOut, now);
             } else {
-                self.forget_half_open();
+                self.forget_half_open(now);
             }
             return;
         }

@@ -132,7 +132,7 @@ impl Connection {
             if self.state == State::SynReceived && !self.active {
                 // A peer that has begun anew (RFC 9293 §3.10.7.4, fourth step).
                 self.stats.segments_refused += 1;
-                self.forget_half_open();
+                self.forget_half_open(now);
                 return;
             }
             // RFC 5961 §4: never trust it, ask by ACK.
@@ -256,7 +256,7 @@ impl Connection {
         if start != self.receiver.next() {
             self.ask(now);
         } else if self.state == State::SynReceived && !self.active {
-            self.forget_half_open();
+            self.forget_half_open(now);
         } else if self.state == State::SynReceived {
             self.finish(CloseReason::Refused, now);
         } else {

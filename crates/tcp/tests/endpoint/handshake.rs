@@ -124,6 +124,18 @@ fn a_forgotten_peer_is_answered_with_a_reset_and_the_listener_opens_anew() {
 }
 
 #[test]
+fn a_syn_that_comes_after_its_connection_was_forgotten_does_not_bring_it_to_life() {
+    // Linux 6.18 resets it: what answers a SYN there has another initial sequence number each time.
+    let mut t = half_open(|c| c.handshake.synack_attempts = Some(1));
+    let late = t.peer_segment(Flags::ACK);
+    let syn = t.syn();
+    t.at("4 s").segment(syn).expect("S.");
+    t.segment(late).ignore();
+    assert_eq!((t.last().flags, t.last().seq), (Flags::RST, late.ack));
+    assert_eq!(t.end.established_at(), None);
+}
+
+#[test]
 fn a_forgotten_peer_is_left_without_an_answer_by_ns3() {
     let mut t =
         half_open(|c| (c.handshake.synack_attempts, c.handshake.reset_when_closed) = (Some(1), false));

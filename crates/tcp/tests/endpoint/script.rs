@@ -24,6 +24,8 @@ const WIDE: u16 = 60_000;
 pub struct Script {
     pub end: Connection,
     pub now: Instant,
+    /// The number that the end's last SYN or SYN/ACK had.
+    isn: Seq,
     /// The window field of what the peer sends.
     pub window: u16,
     /// Next position that the peer sends from, and the one it expects.
@@ -57,6 +59,7 @@ impl Script {
         let mut script = Script {
             end,
             now: Instant::ZERO,
+            isn: ISN,
             window: WIDE,
             peer_next: 0,
             peer_acks: 1,
@@ -142,6 +145,9 @@ impl Script {
 
     pub fn poll(&mut self) {
         while let Some(segment) = self.end.poll_segment(self.now) {
+            if segment.flags.contains(Flags::SYN) {
+                self.isn = segment.seq;
+            }
             self.sent.push_back((self.now, segment));
             assert!(self.sent.len() < 100_000, "an endpoint that never stops sending");
         }
@@ -180,7 +186,7 @@ impl Script {
     /// A segment from the peer's present place: its sequence number, acknowledgment, window, timestamps.
     pub fn peer_segment(&self, flags: Flags) -> Segment {
         let mut segment =
-            Segment::new(flags | Flags::ACK, PEER_ISN.at(self.peer_next), ISN.at(self.peer_acks));
+            Segment::new(flags | Flags::ACK, PEER_ISN.at(self.peer_next), self.isn.at(self.peer_acks));
         segment.window = self.window;
         segment.timestamps = self.timestamps;
         segment
@@ -253,7 +259,8 @@ impl Script {
     /// What was sent since is these segments, in one text with commas.
     #[track_caller]
     pub fn expect(&mut self, expected: &str) -> &mut Script {
-        let sent: Vec<String> = self.take().iter().map(|(_, segment)| show(segment)).collect();
+        let isn = self.isn;
+        let sent: Vec<String> = self.take().iter().map(|(_, segment)| show(segment, isn)).collect();
         assert_eq!(sent.join(", "), expected, "at {}", self.now);
         self
     }
@@ -261,8 +268,9 @@ impl Script {
     /// As `expect`, each with the time at which it was sent: `3 s S, 9 s S`.
     #[track_caller]
     pub fn expect_timed(&mut self, expected: &str) -> &mut Script {
+        let isn = self.isn;
         let sent: Vec<String> =
-            self.take().iter().map(|(at, segment)| format!("{at} {}", show(segment))).collect();
+            self.take().iter().map(|(at, segment)| format!("{at} {}", show(segment, isn))).collect();
         assert_eq!(sent.join(", "), expected);
         self
     }
@@ -311,9 +319,9 @@ pub fn sack_blocks(blocks: &[Range<u64>]) -> SackBlocks {
     sack
 }
 
-fn show(segment: &Segment) -> String {
+fn show(segment: &Segment, isn: Seq) -> String {
     let bits = [(Flags::ECE, " ece"), (Flags::CWR, " cwr")];
-    let mut text = show_plain(segment);
+    let mut text = show_plain(segment, isn);
     text.extend(bits.into_iter().filter(|&(flag, _)| segment.flags.contains(flag)).map(|(_, name)| name));
     text.push_str(match segment.ecn {
         Ecn::NotEct => "",
@@ -324,9 +332,9 @@ fn show(segment: &Segment) -> String {
     text
 }
 
-fn show_plain(segment: &Segment) -> String {
+fn show_plain(segment: &Segment, isn: Seq) -> String {
     let position = |seq: Seq, isn: Seq| seq.0.wrapping_sub(isn.0);
-    let start = position(segment.seq, ISN);
+    let start = position(segment.seq, isn);
     let ack = position(segment.ack, PEER_ISN);
     let acks = segment.flags.contains(Flags::ACK);
     if segment.flags.contains(Flags::RST) {
