@@ -3,7 +3,7 @@
 use crate::args::RadiusArgs;
 use crate::error::CliError;
 use crate::{Ending, interrupt, output, progress};
-use farpath_engine::{CheckedRadius, LIGHT_KM_PER_S, Radius, check_radius, radii};
+use farpath_engine::{CheckedRadius, LIGHT_KM_PER_S, Race, Radius, RadiusKind, Span, check_radius, radii};
 use farpath_experiment::{Body, Medium, Stack, bodies, body, medium, shipped_stacks};
 use farpath_report::terminal::{RadiusRow, radius_text};
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
             CheckedRadius { radius, simulated: None }
         };
         bar.inc(1);
-        if checked.error().is_some_and(|error| error.abs() > checked.tolerance(&stack.config)) {
+        if checked.error().is_some_and(|error| error.abs() > checked.tolerance()) {
             ending = Ending::Failed;
         }
         rows.push((checked, stack.name));
@@ -74,7 +74,7 @@ fn owd(km: f64, medium: &Medium) -> f64 {
 }
 
 fn km(radius: &Radius, medium: &Medium) -> f64 {
-    radius.rtt / 2.0 * LIGHT_KM_PER_S / medium.refractive_index
+    radius.rtt.least / 2.0 * LIGHT_KM_PER_S / medium.refractive_index
 }
 
 fn inside(km: f64) -> Option<&'static Body> {
@@ -88,14 +88,29 @@ fn row(checked: CheckedRadius, stack: String, medium: &Medium, target: Option<&T
     RadiusRow {
         stack,
         radius: radius.kind.name(),
-        rtt: radius.rtt,
+        rtt: ends(radius.rtt),
         km,
         inside: inside(km).filter(|_| km.is_finite()).map(|body| body.title.clone()),
         reaches: target.map(|target| target.km <= km),
-        simulated,
+        simulated: simulated.map(ends),
         error,
+        // The usable radius is the same race.
+        note: radius.race.filter(|_| radius.kind == RadiusKind::HalfOpen).map(race),
         timer: radius.timer,
     }
+}
+
+fn ends(Span { least, most }: Span) -> (f64, f64) {
+    (least, most)
+}
+
+fn race(Race { early, late, early_share }: Race) -> String {
+    let share = early_share
+        .map_or("either may be first".to_owned(), |share| format!("{:.1} % of connections", share * 100.0));
+    format!(
+        "the server gives up by {early:.1} s where its timer comes before the SYN that comes again ({share}), else from \
+         {late:.1} s on"
+    )
 }
 
 /// What has no end is null: JSON has no infinity.
@@ -108,16 +123,21 @@ fn row_json(checked: &CheckedRadius, stack: &str, medium: &Medium, target: Optio
         "radius": radius.kind.id(),
         "what": radius.kind.name(),
         "set_by": radius.timer,
-        "rtt_s": finite(radius.rtt),
-        "owd_s": finite(radius.rtt / 2.0),
+        "rtt_s": finite(radius.rtt.least),
+        "rtt_at_most_s": finite(radius.rtt.most),
+        "owd_s": finite(radius.rtt.least / 2.0),
         "km": finite(km),
         "medium": medium.name,
         "last_inside": inside(km).filter(|_| km.is_finite()).map(|body| &body.name),
-        "without_end": radius.rtt == f64::INFINITY,
+        "without_end": radius.rtt.least == f64::INFINITY,
     });
     if let Some(simulated) = simulated {
-        value["simulated_rtt_s"] = finite(*simulated).into();
+        value["simulated_rtt_s"] = finite(simulated.least).into();
+        value["simulated_rtt_at_most_s"] = finite(simulated.most).into();
         value["error_s"] = checked.error().and_then(finite).into();
+    }
+    if let Some(Race { early, late, early_share }) = radius.race {
+        value["race"] = json!({ "early_s": early, "late_s": late, "early_share": early_share });
     }
     if let Some(target) = target {
         value["reaches"] = (target.km <= km).into();

@@ -208,7 +208,12 @@ fn radius_prints_every_timer_as_a_distance() {
     let of = |stack: &str, radius: &str| {
         lines.iter().find(|line| line["stack"] == stack && line["radius"] == radius).expect("it is there")
     };
-    assert_eq!(of("linux-6", "usable")["rtt_s"], 99.0);
+    let usable = of("linux-6", "usable");
+    assert!(
+        usable["rtt_s"].as_f64() < Some(70.0) && usable["rtt_at_most_s"].as_f64() > Some(100.0),
+        "{usable}"
+    );
+    assert!(usable["race"]["early_share"].as_f64() > Some(0.05), "{usable}");
     assert_eq!(of("ns-2.30", "abandoned")["rtt_s"], Value::Null);
     assert_eq!(of("opnet-11.5", "usable")["last_inside"], "sun-earth-l2");
 }

@@ -28,7 +28,7 @@ pub use beforehand::can_be_emulated;
 pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
 pub use emulate::{emulate, may_emulate};
 pub use farpath_model::InputError as RadiusError;
-pub use farpath_model::radius::LIGHT_KM_PER_S;
+pub use farpath_model::radius::{LIGHT_KM_PER_S, Race, Span};
 pub use path_view::PathView;
 pub use predict::{effective_window, predict};
 pub use progress::{Now, Progress};

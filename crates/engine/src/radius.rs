@@ -5,7 +5,7 @@ mod check;
 pub use check::{CheckedRadius, check_radius};
 
 use farpath_model::InputError;
-use farpath_model::radius::{Listening, Opening, Timer};
+use farpath_model::radius::{Forgets, Listening, Opening, Race, Span, Timer};
 use farpath_tcp::Config;
 use farpath_units::{Duration, Rate};
 
@@ -44,8 +44,8 @@ impl RadiusKind {
     /// What a table calls it.
     pub fn name(self) -> String {
         match self {
-            RadiusKind::SynAgain(1) => "high-performance: SYN sent again".to_owned(),
-            RadiusKind::SynAgain(number) => format!("SYN sent again {number} times"),
+            RadiusKind::SynAgain(1) => "high-performance: SYN again".to_owned(),
+            RadiusKind::SynAgain(number) => format!("SYN again, {number} times"),
             RadiusKind::DataAgain => "first data sent again".to_owned(),
             RadiusKind::EverySegmentAgain => "every segment sent again".to_owned(),
             RadiusKind::Window => "window no longer fills the link".to_owned(),
@@ -53,7 +53,7 @@ impl RadiusKind {
             RadiusKind::LastSyn => "protocol: last SYN leaves".to_owned(),
             RadiusKind::HalfOpen => "server gives up (half-open)".to_owned(),
             RadiusKind::DataGivenUp => "data given up".to_owned(),
-            RadiusKind::Abandoned => "protocol: connection abandoned".to_owned(),
+            RadiusKind::Abandoned => "protocol: opening abandoned".to_owned(),
             RadiusKind::Usable => "usable: data can be exchanged".to_owned(),
         }
     }
@@ -87,8 +87,11 @@ impl RadiusKind {
 pub struct Radius {
     /// What changes beyond it.
     pub kind: RadiusKind,
-    /// As a round trip, in s; infinite where nothing changes.
-    pub rtt: f64,
+    /// As a round trip, in s: up to the least it is not met, beyond the most always, and between by how the connection's
+    /// start falls on the clocks of its ends. Infinite where nothing changes.
+    pub rtt: Span,
+    /// Where it hangs on which of two timers is first.
+    pub race: Option<Race>,
     /// The parameters that set it.
     pub timer: String,
 }
@@ -105,47 +108,55 @@ pub fn radii(stack: &Config, rate: Option<Rate>) -> Result<Vec<Radius>, InputErr
     opening.check()?;
     let (rto, handshake) = (&stack.rto, &stack.handshake);
     let mut list = Vec::new();
-    let mut add = |kind, rtt: f64, timer: &str| list.push(Radius { kind, rtt, timer: timer.to_owned() });
+    let mut add = |kind, rtt: Span, timer: &str| {
+        list.push(Radius { kind, rtt, race: None, timer: timer.to_owned() });
+    };
 
     let syns = opening.syns(MOST_SYNS);
-    let shown = if opening.last_syn().value.is_finite() { syns.len() } else { syns.len().min(6) };
+    let shown = if opening.last_syn().value.least.is_finite() { syns.len() } else { syns.len().min(6) };
     for (number, at) in (1..).zip(syns.iter().skip(1)).take(shown.saturating_sub(1)) {
         add(RadiusKind::SynAgain(number), *at, "rto.initial, doubled");
     }
     add(RadiusKind::DataAgain, data_again(stack), data_timer(stack));
-    add(RadiusKind::EverySegmentAgain, rto.max.as_secs_f64(), "rto.max");
+    add(RadiusKind::EverySegmentAgain, wait(stack, rto.max), "rto.max");
     if let Some(rate) = rate {
         let window = if stack.send.window_scaling {
             stack.receive.buffer.0
         } else {
             stack.receive.buffer.0.min(u64::from(u16::MAX))
         };
-        add(RadiusKind::Window, window as f64 * 8.0 / rate.bit_per_s() as f64, "receive.buffer");
+        let rtt = window as f64 * 8.0 / rate.bit_per_s() as f64;
+        add(RadiusKind::Window, Span::exactly(rtt), "receive.buffer");
     }
-    add(RadiusKind::TimeWait, handshake.time_wait.as_secs_f64(), "handshake.time_wait");
+    add(RadiusKind::TimeWait, Span::exactly(handshake.time_wait.as_secs_f64()), "handshake.time_wait");
 
-    let forgets = listening.gives_up(&opening)?.value;
+    let Forgets { span: forgets, race } = listening.gives_up(&opening)?.value;
     let abandons = opening.abandoned().value;
     let data = data_given_up(stack);
-    let by_time = abandons == opening.within;
+    let by_time = abandons.least == opening.within;
     let opener = if by_time { "handshake.connect_timeout" } else { "handshake.syn_attempts" };
     add(RadiusKind::LastSyn, opening.last_syn().value, opener);
     add(RadiusKind::HalfOpen, forgets, "handshake.synack_attempts");
     add(RadiusKind::DataGivenUp, data, "handshake.data_retries");
     add(RadiusKind::Abandoned, abandons, opener);
-    let (usable, timer) =
+    let (first, timer) =
         [(forgets, "handshake.synack_attempts"), (data, "handshake.data_retries"), (abandons, opener)]
             .into_iter()
-            .min_by(|a, b| a.0.total_cmp(&b.0))
+            .min_by(|a, b| a.0.least.total_cmp(&b.0.least).then(a.0.most.total_cmp(&b.0.most)))
             .expect("three of them");
+    let usable = forgets.min(data).min(abandons);
     add(RadiusKind::Usable, usable, timer);
     // Where no data can be exchanged, nothing becomes of them that would be slow.
-    list.retain(|radius| radius.rtt < usable || !radius.kind.is_of_data());
+    list.retain(|radius| radius.rtt.least < usable.most || !radius.kind.is_of_data());
     for radius in &mut list {
-        if radius.kind == RadiusKind::SynAgain(1) {
-            "rto.initial".clone_into(&mut radius.timer);
+        match radius.kind {
+            RadiusKind::SynAgain(1) => "rto.initial".clone_into(&mut radius.timer),
+            RadiusKind::HalfOpen => radius.race = race,
+            // A race is one here too where nothing else ends both its ways.
+            RadiusKind::Usable if first == forgets && usable == forgets => radius.race = race,
+            _ => {}
         }
-        if radius.rtt == f64::INFINITY {
+        if radius.rtt.least == f64::INFINITY {
             "none".clone_into(&mut radius.timer);
         }
     }
@@ -178,7 +189,13 @@ fn timer(stack: &Config) -> Timer {
         max: stack.rto.max.as_secs_f64(),
         max_backoff_exponent: stack.rto.max_backoff_exponent,
         tick: stack.rto.tick.as_secs_f64(),
+        wheel: stack.rto.timer_wheel,
     }
+}
+
+/// How long a wait of `timeout` takes on the clock of a stack.
+fn wait(stack: &Config, timeout: Duration) -> Span {
+    Timer { initial: timeout.as_secs_f64(), ..timer(stack) }.wait()
 }
 
 /// The timeout of the first data where the SYN was sent again, so that nothing has been measured (RFC 6298 §3, §5.7).
@@ -190,11 +207,16 @@ fn unsampled(stack: &Config) -> Duration {
 /// go by a timer that knows of no round trip, unless the stack measures SYNs that were sent again.
 ///
 /// A tail loss probe comes after 1 s where there is no sample (RFC 8985 §7.2), before that timer.
-fn data_again(stack: &Config) -> f64 {
+fn data_again(stack: &Config) -> Span {
     let rto = &stack.rto;
-    let timer = if rto.karn_on_syn { unsampled(stack) } else { rto.max };
-    let probed = stack.recovery.tail_loss_probe && rto.karn_on_syn;
-    if probed { timer.min(PROBE).max(rto.initial) } else { timer }.as_secs_f64()
+    if !rto.karn_on_syn {
+        return wait(stack, rto.max);
+    }
+    let timer = wait(stack, unsampled(stack));
+    // A probe's timer is finer than the retransmission timer, but for a wheel.
+    let probe = if rto.timer_wheel { wait(stack, PROBE) } else { Span::exactly(PROBE.as_secs_f64()) };
+    // Where the SYN was not sent again there is a sample.
+    if stack.recovery.tail_loss_probe { timer.min(probe).max(wait(stack, rto.initial)) } else { timer }
 }
 
 fn data_timer(stack: &Config) -> &'static str {
@@ -208,8 +230,8 @@ fn data_timer(stack: &Config) -> &'static str {
 }
 
 /// When the first data segment has been sent as often as it may be, and its last timeout is over.
-fn data_given_up(stack: &Config) -> f64 {
-    let Some(retries) = stack.handshake.data_retries else { return f64::INFINITY };
+fn data_given_up(stack: &Config) -> Span {
+    let Some(retries) = stack.handshake.data_retries else { return Span::exactly(f64::INFINITY) };
     let first = if stack.rto.karn_on_syn { unsampled(stack) } else { stack.rto.max };
     let timer = Timer { initial: first.as_secs_f64(), ..timer(stack) };
     let attempts = Some(retries.saturating_add(1));

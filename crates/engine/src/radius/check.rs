@@ -2,6 +2,7 @@
 
 use super::{Radius, RadiusKind};
 use crate::EngineError;
+use farpath_model::radius::Span;
 use farpath_path::{ElementKind, ElementSpec, PerDirection};
 use farpath_sim::{FlowEnd, FlowResult, FlowSetup, Setup, Silent};
 use farpath_tcp::Config;
@@ -21,41 +22,50 @@ const RESOLUTION: Duration = Duration::from_micros(100);
 pub struct CheckedRadius {
     /// The closed form.
     pub radius: Radius,
-    /// The longest round trip at which it still goes well, in s; infinite where no delay that was tried ends it, and
-    /// `None` for what a handshake and one byte do not show.
-    pub simulated: Option<f64>,
+    /// The longest round trip before the first at which it no longer goes well, and the longest at which it does, in s:
+    /// infinite where no delay that was tried ends it; `None` for what a handshake and one byte do not show.
+    pub simulated: Option<Span>,
 }
 
 impl CheckedRadius {
-    /// Simulated less closed form, in s; zero where both are without end.
+    /// How far the simulated one is outside of the closed form's span, in s; zero inside.
     pub fn error(&self) -> Option<f64> {
+        let Span { least, most } = self.radius.rtt;
+        let outside = |rtt: f64| if rtt < least { rtt - least } else { (rtt - most).max(0.0) };
         let simulated = self.simulated?;
-        Some(if simulated == self.radius.rtt { 0.0 } else { simulated - self.radius.rtt })
+        let ends = [simulated.least, simulated.most].map(|rtt| if rtt == most { 0.0 } else { outside(rtt) });
+        ends.into_iter().max_by(|a, b| a.abs().total_cmp(&b.abs()))
     }
 
-    /// What the two may differ by, in s: the resolution of the search both ways, and a clock's tick at each of the
-    /// timeouts, whose ends the closed form puts on ticks that begin with the first SYN. The listener's clock ticks
-    /// against the SYN's arrival as the delay has it.
-    pub fn tolerance(&self, stack: &Config) -> f64 {
-        (stack.rto.tick + RESOLUTION * 4).as_secs_f64()
+    /// What the two may differ by, in s: the resolution of the search both ways; and in a race, whose ends the closed form
+    /// finds by trying, a hundredth.
+    pub fn tolerance(&self) -> f64 {
+        let search = (RESOLUTION * 4).as_secs_f64();
+        if self.radius.race.is_some() { self.radius.rtt.most / 100.0 } else { search }
     }
 }
 
 /// Finds `radius` of `stack` by simulation: one byte from the end that opens to one that listens, over a path that only
-/// delays. Delays grow by a twentieth until the answer changes; between the last two it is halved.
+/// delays. Delays grow by a twentieth until the answer changes; between the last two it is halved. Where timers race,
+/// the answer changes to and fro: there delays grow by a thousandth.
+///
+/// The simulation's connections begin on a tick of both clocks.
 ///
 /// # Errors
 /// The path cannot be built: a defect.
 pub fn check_radius(stack: &Config, radius: &Radius) -> Result<CheckedRadius, EngineError> {
     let kind = radius.kind;
-    let simulated = match goes_well(kind, &transfer(stack, SHORTEST)?) {
-        None => None,
-        Some(_) => {
-            let holds = |owd| Ok::<_, EngineError>(goes_well(kind, &transfer(stack, owd)?) == Some(true));
-            Some(edge(holds, radius.rtt)?.map_or(f64::INFINITY, |owd| owd.as_secs_f64() * 2.0))
-        }
+    let holds = |owd| Ok::<_, EngineError>(goes_well(kind, &transfer(stack, owd)?) == Some(true));
+    let simulated = match (goes_well(kind, &transfer(stack, SHORTEST)?), radius.race) {
+        (None, _) => None,
+        (Some(_), None) => Some(Span::exactly(edge(holds, radius.rtt.least)?.map_or(f64::INFINITY, rtt_of))),
+        (Some(_), Some(_)) => Some(edges(holds, radius.rtt)?),
     };
     Ok(CheckedRadius { radius: radius.clone(), simulated })
+}
+
+fn rtt_of(owd: Duration) -> f64 {
+    owd.as_secs_f64() * 2.0
 }
 
 /// The longest delay before the first one that does not hold; `None` where all do.
@@ -71,11 +81,40 @@ fn edge(
         }
         (good, bad) = (bad, bad + bad / 20);
     }
+    Ok(Some(halved(holds, good, bad)?))
+}
+
+/// The end of the first delays that hold, and of the last, around a span in which they do not all.
+fn edges(holds: impl Fn(Duration) -> Result<bool, EngineError>, rtt: Span) -> Result<Span, EngineError> {
+    let one_way = |rtt| Duration::from_secs_f64(rtt / 2.0);
+    let (from, step) = (one_way(rtt.least * 0.9), one_way(rtt.most / 1000.0));
+    let steps = (one_way(rtt.most * 1.1) - from).as_nanos() / step.as_nanos();
+    let at = |number: u64| from + step * number;
+    let held = (0..=steps).map(|number| holds(at(number))).collect::<Result<Vec<bool>, _>>()?;
+    let first = held.iter().position(|&held| !held);
+    let last = held.iter().rposition(|&held| held);
+    Ok(match (first, last) {
+        (Some(first @ 1..), Some(last)) if last < held.len() - 1 => Span {
+            least: rtt_of(halved(&holds, at(first as u64 - 1), at(first as u64))?),
+            most: rtt_of(halved(&holds, at(last as u64), at(last as u64 + 1))?),
+        },
+        // It ends before all of them, or after.
+        (Some(0), _) => Span { least: 0.0, most: last.map_or(0.0, |last| rtt_of(at(last as u64))) },
+        _ => Span::exactly(f64::INFINITY),
+    })
+}
+
+/// The longest delay that holds, between one that does and one that does not.
+fn halved(
+    holds: impl Fn(Duration) -> Result<bool, EngineError>,
+    mut good: Duration,
+    mut bad: Duration,
+) -> Result<Duration, EngineError> {
     while bad - good > RESOLUTION {
         let middle = good + (bad - good) / 2;
         *(if holds(middle)? { &mut good } else { &mut bad }) = middle;
     }
-    Ok(Some(good))
+    Ok(good)
 }
 
 fn transfer(stack: &Config, owd: Duration) -> Result<FlowResult, EngineError> {

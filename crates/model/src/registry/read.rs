@@ -119,6 +119,7 @@ fn timer(given: &Given<'_>) -> Timer {
         max: given.number("max"),
         max_backoff_exponent: u32::MAX,
         tick: given.number("tick"),
+        wheel: given.number("wheel") != 0.0,
     }
 }
 

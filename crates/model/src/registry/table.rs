@@ -53,12 +53,13 @@ const LINK_ARGUMENTS: [Argument; 7] = [
 ];
 
 /// The schedule of an end's SYNs.
-const SYN_ARGUMENTS: [Argument; 6] = [
+const SYN_ARGUMENTS: [Argument; 7] = [
     needed("initial", "s, first timeout"),
     or("attempts", "SYNs, infinity for no end", f64::INFINITY),
     or("linear", "timeouts that do not double", 0.0),
     or("max", "s, longest timeout", f64::INFINITY),
     or("tick", "s", 0.0),
+    or("wheel", "1 if the tick is a jiffy of Linux's timer wheel", 0.0),
     or("within", "s, ends the opening", f64::INFINITY),
 ];
 const INDEX: Argument = or("refractive_index", "of the medium", 1.0);
@@ -456,11 +457,11 @@ pub(super) const FORMULAS: &[Formula] = &[
         "when each SYN leaves, the first 64",
         RADIUS,
         &SYN_ARGUMENTS,
-        &["s, one per SYN"],
+        &["s at the least, one per SYN"],
         |g| {
             let opening = opening(g)?;
             opening.check().map_err(|error| g.input(error))?;
-            Ok(opening.syns(64))
+            Ok(opening.syns(64).into_iter().map(|at| at.least).collect())
         }
     ),
     formula!(
@@ -468,12 +469,26 @@ pub(super) const FORMULAS: &[Formula] = &[
         "both rules: round trip by which the last SYN has left, and by which the connection is abandoned",
         RADIUS,
         &SYN_ARGUMENTS,
-        &["s until the last SYN", "s until abandoned", "s one way, last SYN", "s one way, abandoned"],
+        &[
+            "s until the last SYN",
+            "s until abandoned",
+            "s one way, last SYN",
+            "s one way, abandoned",
+            "s until the last SYN at the most",
+            "s until abandoned at the most",
+        ],
         |g| {
             let opening = opening(g)?;
             opening.check().map_err(|error| g.input(error))?;
             let (last, abandoned) = (opening.last_syn().value, opening.abandoned().value);
-            Ok(vec![last, abandoned, last / 2.0, abandoned / 2.0])
+            Ok(vec![
+                last.least,
+                abandoned.least,
+                last.least / 2.0,
+                abandoned.least / 2.0,
+                last.most,
+                abandoned.most,
+            ])
         }
     ),
     formula!(
@@ -487,12 +502,14 @@ pub(super) const FORMULAS: &[Formula] = &[
             SYN_ARGUMENTS[3],
             SYN_ARGUMENTS[4],
             SYN_ARGUMENTS[5],
+            SYN_ARGUMENTS[6],
             needed("synacks", "SYN/ACKs"),
         ],
-        &["s", "s one way"],
+        &["s", "s one way", "s at the most", "share that loses a race"],
         |g| {
             let forgets = of!(g, listening(g)?.gives_up(&opening(g)?));
-            Ok(vec![forgets, forgets / 2.0])
+            let lost = forgets.race.map_or(Some(0.0), |race| race.early_share).unwrap_or(f64::NAN);
+            Ok(vec![forgets.span.least, forgets.span.least / 2.0, forgets.span.most, lost])
         }
     ),
     formula!(

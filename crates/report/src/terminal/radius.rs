@@ -11,18 +11,20 @@ pub struct RadiusRow {
     pub radius: String,
     /// The parameters that set it.
     pub timer: String,
-    /// Round trip, in s; infinite for none.
-    pub rtt: f64,
-    /// One way in the medium, in km.
+    /// Round trip, in s, from its least to its most; infinite for none.
+    pub rtt: (f64, f64),
+    /// One way in the medium, in km, at the least.
     pub km: f64,
     /// The last body inside.
     pub inside: Option<String>,
     /// Whether what was asked for is inside.
     pub reaches: Option<bool>,
-    /// The round trip at which simulation has it, in s.
-    pub simulated: Option<f64>,
-    /// Simulated less closed form, in s.
+    /// The round trip at which simulation has it, in s, from its least to its most.
+    pub simulated: Option<(f64, f64)>,
+    /// How far that is outside of the closed form's, in s.
     pub error: Option<f64>,
+    /// What to know of it, below the table.
+    pub note: Option<String>,
 }
 
 /// A table of them, at most `width` columns wide.
@@ -38,20 +40,26 @@ pub fn radius_text(rows: &[RadiusRow], width: Option<u16>) -> String {
         Column::left("radius", column(rows, |row| Some(row.radius.clone()))),
     ];
     let measures = vec![
-        Column::right("RTT, s", column(rows, |row| Some(number(row.rtt)))),
-        Column::right("one way, s", column(rows, |row| Some(number(row.rtt / 2.0)))),
+        Column::right("RTT, s", column(rows, |row| Some(span(row.rtt)))),
+        Column::right("one way, s", column(rows, |row| Some(number(row.rtt.0 / 2.0)))),
         Column::right("km", column(rows, |row| Some(number(row.km)))),
         Column::left("last body inside", column(rows, |row| row.inside.clone())),
     ];
     let reaches = Column::left("reached", column(rows, |row| row.reaches.map(yes_or_no)));
     let checks = [
-        Column::right("simulated\nRTT, s", column(rows, |row| row.simulated.map(number))),
+        Column::right("simulated\nRTT, s", column(rows, |row| row.simulated.map(span))),
         Column::right("error, s", column(rows, |row| row.error.map(|error| format!("{error:+.4}")))),
     ];
     let timer = Column::left("set by", column(rows, |row| Some(row.timer.clone())));
     let known = |columns: Vec<Column>| columns.into_iter().filter(Column::is_known).collect::<Vec<_>>();
     let groups = [known(measures), known(vec![reaches]), known(checks.into()), vec![timer]];
-    layout::tables(&heads, &groups, width)
+    let mut text = layout::tables(&heads, &groups, width);
+    for row in rows {
+        if let Some(note) = &row.note {
+            text.push_str(&format!("{}: {note}\n", row.stack));
+        }
+    }
+    text
 }
 
 fn column(rows: &[RadiusRow], cell: impl Fn(&RadiusRow) -> Option<String>) -> Vec<Option<String>> {
@@ -60,6 +68,26 @@ fn column(rows: &[RadiusRow], cell: impl Fn(&RadiusRow) -> Option<String>) -> Ve
 
 fn yes_or_no(yes: bool) -> String {
     if yes { "yes" } else { "no" }.to_owned()
+}
+
+/// From the least to the most, to four digits, where the two do not look the same.
+fn span((least, most): (f64, f64)) -> String {
+    let (from, to) = (number(least), number(most));
+    if from == to {
+        return from;
+    }
+    let short = |value: f64| {
+        let decimals = if value < 10.0 {
+            3
+        } else if value < 100.0 {
+            2
+        } else {
+            1
+        };
+        let text = format!("{value:.decimals$}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    };
+    if most < 1000.0 { format!("{}–{}", short(least), short(most)) } else { format!("{from}–{to}") }
 }
 
 /// Four digits; from a million on with an exponent.
@@ -83,5 +111,7 @@ mod tests {
     fn numbers_are_short_at_every_size() {
         let texts = [0.0, 0.5, 22.5, 0.238_741, 149_896.229, 6.745e6, 1.737e77, f64::INFINITY].map(number);
         assert_eq!(texts, ["0", "0.5", "22.5", "0.239", "149896", "6.745e6", "1.737e77", "no end"]);
+        let texts = [(1.0, 1.032), (3.0, 3.0), (67.713, 103.709), (1399.0, 1401.2)].map(span);
+        assert_eq!(texts, ["1–1.032", "3", "67.71–103.7", "1399–1401"]);
     }
 }
