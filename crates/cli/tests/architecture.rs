@@ -26,11 +26,13 @@ const ORDER: [&str; 15] = [
 /// Crates that are told the time and do no I/O, and all that they may stand on.
 const SANS_IO: [&str; 6] =
     ["farpath-units", "farpath-tcp", "farpath-tia1039", "farpath-path", "farpath-model", "farpath-sim"];
-const ARITHMETIC_AND_TYPES: [&str; 12] = [
+const ARITHMETIC_AND_TYPES: [&str; 13] = [
     // Formats and arithmetic.
     "arrayvec",
     "etherparse",
     "libm",
+    // Tables.
+    "hashbrown",
     // Generators and hashes that are told their seed.
     "rand_core",
     "rand_xoshiro",

@@ -24,6 +24,7 @@
 //! | `structure`, `structures` | a QoS Structure, and the one or two that an IPv4 payload is |
 //! | `hop_by_hop` | the same as IPv6 hop-by-hop options |
 //! | `packet` | a whole IP packet: its flow, and what it carries |
+//! | `router` | what a flow router grants, polices and forgets |
 //! | `describe` | each field of a structure in words |
 //! | `advice` | the SCONE TCP option: a ceiling for applications, which is no grant |
 
@@ -34,6 +35,7 @@ mod field;
 mod hop_by_hop;
 mod packet;
 mod rate;
+pub mod router;
 mod structure;
 mod structures;
 

@@ -1,0 +1,131 @@
+//! What a router knows of one flow.
+
+use crate::{BurstTolerance, Priority, RateType, RateWord};
+use farpath_units::Instant;
+
+/// Whose a packet is, the same both ways. Addresses, ports and protocol of IPv4 fit in as they are; of IPv6 it is a
+/// keyed hash of them, of which two are the same once in 2^64 flows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowKey(pub [u8; 16]);
+
+impl From<u128> for FlowKey {
+    fn from(number: u128) -> FlowKey {
+        FlowKey(number.to_be_bytes())
+    }
+}
+
+/// No flow, in a list.
+pub(super) const NOBODY: u32 = u32::MAX;
+
+/// The state of a flow in one direction. It is what limits how many there can be: 88 bytes, and 5 to 10 more in the index.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Flow {
+    pub key: FlowKey,
+    /// Its last packet.
+    pub last_seen: Instant,
+    /// Policing: when a sender that always sent at its rate would be done with what it has sent.
+    pub sent_until: Instant,
+    /// When it was last told to have less.
+    pub lowered_at: Instant,
+    /// Since when `measured_bytes` counts.
+    pub measured_since: Instant,
+    pub measured_bytes: u32,
+    /// Neighbours in the list of its priority, if it has a guarantee.
+    pub older: u32,
+    pub newer: u32,
+    /// The next one in a bucket of the timers.
+    pub timer_next: u32,
+    /// Tells a slot's flow from the one that was there before.
+    pub generation: u32,
+    /// AR as it was asked for.
+    pub requested: RateWord,
+    /// AR as it was last told.
+    pub granted: RateWord,
+    /// AR that is kept for it: more than it was granted until it is known to have slowed down.
+    pub reserved: RateWord,
+    /// AR at which it is policed: for a while what it had before a cut.
+    pub policed: RateWord,
+    /// What it can use, where another router or its own program limits it; zero where nothing does.
+    pub elsewhere: RateWord,
+    /// GR that is kept for it.
+    pub guaranteed: RateWord,
+    pub preemption: Priority,
+    pub delay: Priority,
+    pub rate_type: RateType,
+    pub burst: BurstTolerance,
+    pub weight: u8,
+    /// Intervals in a row in which it used less than 0.8 of its grant.
+    pub low_intervals: u8,
+    /// How often it was told of its last cut.
+    pub told: u8,
+    pub flags: u8,
+}
+
+/// It has lost its guarantee and was not told yet.
+pub(super) const PREEMPTED: u8 = 1;
+/// A FIN went this way.
+pub(super) const FIN_SENT: u8 = 1 << 1;
+/// A FIN came back.
+pub(super) const FIN_SEEN: u8 = 1 << 2;
+/// It was cut, and neither has its answer passed for long enough nor was it waited for long enough.
+pub(super) const LOWERED: u8 = 1 << 3;
+/// `elsewhere` is by what it was seen to use.
+pub(super) const MEASURED: u8 = 1 << 4;
+/// The receiver pays: kept and reported, nothing else.
+pub(super) const REVERSE_CHARGING: u8 = 1 << 5;
+/// It is forgotten; its slot waits for its timer.
+pub(super) const GONE: u8 = 1 << 6;
+
+const _: () = assert!(size_of::<Flow>() <= 96, "a million flows fit in 128 bytes each, their index included");
+
+impl Flow {
+    /// One that has just been heard of, and has nothing.
+    pub fn new(key: FlowKey, now: Instant) -> Flow {
+        Flow {
+            key,
+            last_seen: now,
+            sent_until: Instant::ZERO,
+            lowered_at: Instant::ZERO,
+            measured_since: now,
+            measured_bytes: 0,
+            older: NOBODY,
+            newer: NOBODY,
+            timer_next: NOBODY,
+            generation: 0,
+            requested: RateWord::ZERO,
+            granted: RateWord::ZERO,
+            reserved: RateWord::ZERO,
+            policed: RateWord::ZERO,
+            elsewhere: RateWord::ZERO,
+            guaranteed: RateWord::ZERO,
+            preemption: Priority::LOWEST,
+            delay: Priority::LOWEST,
+            rate_type: RateType::Available,
+            burst: BurstTolerance::default(),
+            weight: 1,
+            low_intervals: 0,
+            told: 0,
+            flags: 0,
+        }
+    }
+
+    pub fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    pub fn set(&mut self, flag: u8) {
+        self.flags |= flag;
+    }
+
+    pub fn clear(&mut self, flag: u8) {
+        self.flags &= !flag;
+    }
+
+    /// What it wants of the shared capacity, in units: no more than it can use.
+    pub fn demand(&self) -> u64 {
+        match (self.requested.units(), self.elsewhere.units()) {
+            (requested, 0) => requested,
+            (requested, elsewhere) => requested.min(elsewhere),
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! A flow router: what it grants to whom, and in which order packets leave it. It owns no clock and no line.
+
+mod counters;
+mod flow;
+mod guarantees;
+mod passing;
+mod port;
+mod settings;
+mod shares;
+mod table;
+#[cfg(test)]
+mod tests;
+mod timers;
+
+pub use counters::RouterCounters;
+pub use flow::FlowKey;
+pub use passing::{Class, Decision};
+pub use port::{FlowReport, Port};
+pub use settings::RouterSettings;

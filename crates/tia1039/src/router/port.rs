@@ -1,0 +1,390 @@
+//! One output port of a flow router: what each flow that leaves by it may send.
+
+use super::counters::RouterCounters;
+use super::flow::{FIN_SEEN, FIN_SENT, Flow, FlowKey, LOWERED, MEASURED, PREEMPTED, REVERSE_CHARGING};
+use super::guarantees::Guarantees;
+use super::settings::{Capacity, RouterSettings};
+use super::shares::{Level, Shares};
+use super::table::Table;
+use super::timers::Timers;
+use crate::{Charging, RateType, RateWord, Rounding, Structure};
+use farpath_units::{Instant, Rate};
+use std::collections::VecDeque;
+
+/// Flows that were asked for a missed request lately, by hash.
+pub(super) const MISSED: usize = 256;
+
+/// Grants rates on one output line and remembers them.
+///
+/// Available Rates are shared by weighted max-min fairness of what the flows ask for and can use. A grant is given out
+/// of what is free *now*: a newcomer gets its share as far as there is room, flows above theirs are told to sink, and
+/// what they give up is granted again once they are known to have slowed down. So the sum of what may be sent stays
+/// within the capacity at each moment, and no queue is built to find a rate.
+///
+/// Work for one packet does not grow with the number of flows.
+#[derive(Debug, Clone)]
+pub struct Port {
+    pub(super) settings: RouterSettings,
+    pub(super) capacity: Capacity,
+    pub(super) table: Table,
+    pub(super) timers: Timers,
+    pub(super) shares: Shares,
+    pub(super) level: Level,
+    pub(super) guarantees: Guarantees,
+    /// What is kept for Available Rates, in units.
+    pub(super) reserved: u64,
+    /// Cuts that are waited for, in the order in which the wait is over: when, whose, and its generation.
+    pub(super) holds: VecDeque<(Instant, u32, u32)>,
+    pub(super) missed: Box<[Instant; MISSED]>,
+    pub(super) counters: RouterCounters,
+}
+
+/// What a port knows of a flow, for who looks in from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowReport {
+    /// AR as it was last told, bit/s.
+    pub available: u64,
+    /// AR that is kept for it, bit/s: more than that while a cut has not been answered.
+    pub reserved: u64,
+    /// GR that is kept for it, bit/s.
+    pub guaranteed: u64,
+    /// Its type of rate.
+    pub rate_type: RateType,
+    /// Who pays.
+    pub charging: Charging,
+}
+
+impl Port {
+    /// A port of this line rate, IP packets with their framing. `seed` keys the index.
+    pub fn new(settings: &RouterSettings, line: Rate, seed: u64) -> Port {
+        Port {
+            settings: settings.clone(),
+            capacity: Capacity::new(settings, line),
+            table: Table::new(seed),
+            timers: Timers::new(),
+            shares: Shares::new(),
+            level: Level::Unlimited,
+            guarantees: Guarantees::new(),
+            reserved: 0,
+            holds: VecDeque::new(),
+            missed: Box::new([Instant::ZERO; MISSED]),
+            counters: RouterCounters::default(),
+        }
+    }
+
+    /// The line has another rate from now on. Guarantees that no longer fit are preempted, lowest priority first, there
+    /// the newest; Available Rates sink as their flows are told.
+    pub fn set_line(&mut self, line: Rate) {
+        self.capacity = Capacity::new(&self.settings, line);
+        while self.guarantees.sum() > self.capacity.guaranteed
+            && let Some(victim) = self.guarantees.first_of_all()
+        {
+            self.preempt(victim);
+        }
+        self.refresh_level();
+    }
+
+    /// A request, renegotiation or resent request on its way to the line: lowers what it asks for to what it gets.
+    ///
+    /// `before_move` is the flow that it was before its requester moved.
+    pub fn ask(
+        &mut self,
+        now: Instant,
+        key: FlowKey,
+        before_move: Option<FlowKey>,
+        structure: &mut Structure,
+    ) {
+        self.upkeep(now);
+        if let Some(slot) =
+            before_move.filter(|before| *before != key).and_then(|before| self.table.find(&before))
+        {
+            self.forget(slot);
+            self.counters.moved += 1;
+        }
+        let slot = match self.table.find(&key) {
+            Some(slot) => slot,
+            None if self.table.has_room(self.settings.flows) => self.welcome(now, key),
+            None => {
+                self.counters.full += 1;
+                return;
+            }
+        };
+        self.counters.requests += 1;
+        let (guaranteed, available) = self.describe_anew(now, slot, structure);
+        let had = self.table.get(slot).guaranteed;
+        let got = self.admit(slot, guaranteed);
+        if structure.rate_type.has_guaranteed() {
+            structure.guaranteed = got;
+        }
+        // Whether a guarantee came or went, what is left to the others has changed.
+        let demand_before = (self.table.get(slot).demand(), self.table.get(slot).weight);
+        let weight = self.settings.weights[usize::from(structure.preemption.level())].max(1);
+        let flow = self.table.get_mut(slot);
+        (flow.requested, flow.weight) = (available, weight);
+        let demand = (flow.demand(), flow.weight);
+        if demand != demand_before {
+            self.shares.remove(demand_before.0, demand_before.1);
+            self.shares.add(demand.0, demand.1);
+        }
+        if demand != demand_before || had != got {
+            self.refresh_level();
+        }
+        let granted = self.share_of(slot, available);
+        self.grant(now, slot, granted);
+        if structure.rate_type.has_available() {
+            self.counters.lowered += u64::from(granted.units() < available.units());
+            structure.available = granted;
+        }
+        *structure = structure.marked();
+    }
+
+    /// A response on its way back from the line. It can only tell that a flow has less than was granted here.
+    pub fn answered(&mut self, now: Instant, key: FlowKey, structure: &Structure) {
+        self.upkeep(now);
+        let Some(slot) = self.table.find(&key) else {
+            self.counters.unknown += 1;
+            return;
+        };
+        self.counters.responses += 1;
+        if structure.guaranteed.units() < self.table.get(slot).guaranteed.units() {
+            self.guarantees.set(&mut self.table, slot, structure.guaranteed);
+            self.refresh_level();
+        }
+        let flow = self.table.get_mut(slot);
+        if !flow.rate_type.has_available() {
+            return;
+        }
+        let (told, granted) = (structure.available.units(), flow.granted.units());
+        if told > granted {
+            // The answer to something that was asked before the last cut, or made up. The cut stands either way.
+            self.counters.above_grant += 1;
+        } else if told == granted {
+            self.limit(slot, RateWord::ZERO, false);
+            let flow = self.table.get_mut(slot);
+            self.reserved = self.reserved - flow.reserved.units() + granted;
+            flow.reserved = flow.granted;
+        } else {
+            // Another router gives less. What is left over is granted to others when the wait is over, because this may
+            // also be the answer to an older request.
+            let elsewhere =
+                if told == 0 { RateWord::from_units(1, Rounding::Up) } else { structure.available };
+            self.limit(slot, elsewhere, false);
+            if !self.table.get(slot).has(LOWERED) {
+                self.await_cut(now, slot);
+            }
+        }
+    }
+
+    /// A confirmation on its way to the line: releases what another router did not grant.
+    pub fn confirmed(&mut self, now: Instant, key: FlowKey, structure: &Structure) {
+        self.upkeep(now);
+        let Some(slot) = self.table.find(&key) else {
+            self.counters.unknown += 1;
+            return;
+        };
+        if structure.guaranteed.units() < self.table.get(slot).guaranteed.units() {
+            self.guarantees.set(&mut self.table, slot, structure.guaranteed);
+            self.refresh_level();
+        }
+    }
+
+    /// The flow is over: a close, or a reset.
+    pub fn closed(&mut self, key: FlowKey) {
+        match self.table.find(&key) {
+            Some(slot) => {
+                self.forget(slot);
+                self.counters.closed += 1;
+            }
+            None => self.counters.unknown += 1,
+        }
+    }
+
+    /// A FIN, of the flow's sender or come back from its receiver. With both it is over.
+    pub fn fin(&mut self, key: FlowKey, sent: bool) {
+        let Some(slot) = self.table.find(&key) else { return };
+        let flow = self.table.get_mut(slot);
+        flow.set(if sent { FIN_SENT } else { FIN_SEEN });
+        if flow.has(FIN_SENT) && flow.has(FIN_SEEN) {
+            self.forget(slot);
+            self.counters.closed += 1;
+        }
+    }
+
+    /// What is known of a flow.
+    pub fn flow(&self, key: &FlowKey) -> Option<FlowReport> {
+        let flow = self.table.get(self.table.find(key)?);
+        let rate = |word| self.settings.unit.decode(word);
+        Some(FlowReport {
+            available: rate(flow.granted),
+            reserved: rate(flow.reserved),
+            guaranteed: rate(flow.guaranteed),
+            rate_type: flow.rate_type,
+            charging: if flow.has(REVERSE_CHARGING) { Charging::Reverse } else { Charging::Forward },
+        })
+    }
+
+    /// Flows that are known.
+    pub fn flows(&self) -> usize {
+        self.table.len()
+    }
+
+    /// What may be sent by all flows together at this moment, bit/s: what is kept for them.
+    pub fn committed(&self) -> u64 {
+        (self.reserved + self.guarantees.sum()) * self.settings.unit.bits()
+    }
+
+    /// What may be granted at most, bit/s.
+    pub fn capacity(&self) -> u64 {
+        self.capacity.granted * self.settings.unit.bits()
+    }
+
+    /// What has been decided.
+    pub fn counters(&self) -> RouterCounters {
+        self.counters
+    }
+
+    /// Memory of the flows' state and its index, as allocated.
+    pub fn state_bytes(&self) -> usize {
+        self.table.bytes() + self.holds.capacity() * size_of::<(Instant, u32, u32)>()
+    }
+
+    fn welcome(&mut self, now: Instant, key: FlowKey) -> u32 {
+        let slot = self.table.insert(Flow::new(key, now));
+        // By the shortest silence, whatever it asks for now: its next request may ask for something else.
+        let due = now + self.settings.maximum_timeout.min(self.settings.available_timeout);
+        self.timers.set(slot, self.table.get_mut(slot), due);
+        slot
+    }
+
+    /// Takes over what a request says of its flow; gives the two rates that it asks for.
+    fn describe_anew(&mut self, now: Instant, slot: u32, structure: &Structure) -> (RateWord, RateWord) {
+        // A guarantee stands in the list of its priority: with another priority it is a new one.
+        if self.table.get(slot).preemption != structure.preemption {
+            self.guarantees.set(&mut self.table, slot, RateWord::ZERO);
+        }
+        let flow = self.table.get_mut(slot);
+        flow.last_seen = now;
+        (flow.preemption, flow.delay, flow.burst) = (structure.preemption, structure.delay, structure.burst);
+        flow.rate_type = structure.rate_type;
+        flow.clear(PREEMPTED | FIN_SENT | FIN_SEEN | REVERSE_CHARGING);
+        if structure.charging == Charging::Reverse {
+            flow.set(REVERSE_CHARGING);
+        }
+        let of = |has: bool, word: RateWord| if has { word } else { RateWord::ZERO };
+        (
+            of(structure.rate_type.has_guaranteed(), structure.guaranteed),
+            of(structure.rate_type.has_available(), structure.available),
+        )
+    }
+
+    /// Admission control: all of a guarantee or none of it. What is there stays where more is refused.
+    fn admit(&mut self, slot: u32, wanted: RateWord) -> RateWord {
+        let flow = self.table.get(slot);
+        let (has, priority) = (flow.guaranteed, flow.preemption);
+        let more = wanted.units().saturating_sub(has.units());
+        if more == 0 {
+            self.guarantees.set(&mut self.table, slot, wanted);
+            self.counters.admitted += u64::from(wanted.units() > 0);
+            return wanted;
+        }
+        let limit = self.capacity.guaranteed;
+        if self.guarantees.sum() + more > limit + self.guarantees.below(priority) {
+            self.counters.refused += 1;
+            return has;
+        }
+        // Strictly lower priorities only, the lowest first, and of one priority the newest: who came first stays.
+        while self.guarantees.sum() + more > limit
+            && let Some(victim) = self.guarantees.first_to_go(usize::from(priority.level()))
+        {
+            self.preempt(victim);
+        }
+        self.guarantees.set(&mut self.table, slot, wanted);
+        self.counters.admitted += 1;
+        wanted
+    }
+
+    fn preempt(&mut self, victim: u32) {
+        self.guarantees.set(&mut self.table, victim, RateWord::ZERO);
+        self.table.get_mut(victim).set(PREEMPTED);
+        self.counters.preempted += 1;
+    }
+
+    /// The Available Rate that a flow gets that asks for `wanted`: its share, as far as there is room now.
+    fn share_of(&self, slot: u32, wanted: RateWord) -> RateWord {
+        let flow = self.table.get(slot);
+        let has = flow.reserved.units();
+        // One that was limited elsewhere is let try for a quarter more: what limited it may be gone.
+        let tried = match flow.elsewhere.units() {
+            0 => wanted.units(),
+            elsewhere => wanted.units().min(elsewhere + elsewhere.div_ceil(4)),
+        };
+        let share = self.level.share(tried, flow.weight);
+        let guaranteed = self.guarantees.sum();
+        let free = self.capacity.available(guaranteed).saturating_sub(self.reserved);
+        let steady = self.capacity.steady(guaranteed).saturating_sub(self.reserved);
+        let got = match has {
+            // A newcomer to a full router has half of what is kept for newcomers: there may be more of them.
+            0 => share.min(steady.max(free / 2)),
+            _ => share.min(has + steady),
+        };
+        if got == wanted.units() { wanted } else { RateWord::from_units(got, Rounding::Down) }
+    }
+
+    /// Tells a flow its Available Rate, and keeps what it may still be sending at.
+    pub(super) fn grant(&mut self, now: Instant, slot: u32, granted: RateWord) {
+        let flow = self.table.get_mut(slot);
+        let (had, gets) = (flow.reserved.units(), granted.units());
+        if gets >= had {
+            self.reserved += gets - had;
+            flow.reserved = granted;
+            if !flow.has(LOWERED) || gets >= flow.policed.units() {
+                flow.policed = granted;
+                flow.clear(LOWERED);
+            }
+            flow.granted = granted;
+        } else if gets != flow.granted.units() {
+            flow.granted = granted;
+            flow.told = 0;
+            self.await_cut(now, slot);
+        }
+    }
+
+    /// Waits for a flow to slow down.
+    fn await_cut(&mut self, now: Instant, slot: u32) {
+        let flow = self.table.get_mut(slot);
+        flow.lowered_at = now;
+        flow.set(LOWERED);
+        self.holds.push_back((now + self.settings.hold, slot, flow.generation));
+    }
+
+    /// A flow can use no more than `elsewhere`; zero lifts that.
+    pub(super) fn limit(&mut self, slot: u32, elsewhere: RateWord, measured: bool) {
+        let flow = self.table.get_mut(slot);
+        let before = flow.demand();
+        flow.elsewhere = elsewhere;
+        flow.clear(MEASURED);
+        if measured {
+            flow.set(MEASURED);
+        }
+        let (after, weight) = (flow.demand(), flow.weight);
+        if after != before {
+            self.shares.remove(before, weight);
+            self.shares.add(after, weight);
+            self.refresh_level();
+        }
+    }
+
+    /// Forgets a flow, and what was kept for it is free.
+    pub(super) fn forget(&mut self, slot: u32) {
+        self.guarantees.set(&mut self.table, slot, RateWord::ZERO);
+        let flow = self.table.get(slot);
+        self.reserved -= flow.reserved.units();
+        self.shares.remove(flow.demand(), flow.weight);
+        self.table.remove(slot);
+        self.refresh_level();
+    }
+
+    pub(super) fn refresh_level(&mut self) {
+        self.level = self.shares.level(self.capacity.steady(self.guarantees.sum()));
+    }
+}

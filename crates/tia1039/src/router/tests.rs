@@ -1,0 +1,319 @@
+//! What flows are granted, told and held to.
+
+mod hostile;
+
+use super::{Class, Decision, FlowKey, Port, RouterSettings};
+use crate::{Charging, Message, Priority, QosMark, RateType, RateUnit, RateWord, Rounding, Structure};
+use farpath_units::{Bytes, Duration, Instant, Probability, Rate};
+
+const LINE: u64 = 100_000_000;
+
+fn rate(bit_per_s: u64) -> Rate {
+    Rate::from_bit_per_s(bit_per_s).expect("not zero")
+}
+
+fn share(fraction: f64) -> Probability {
+    Probability::new(fraction).expect("a share")
+}
+
+fn word(mbit: u64) -> RateWord {
+    RateUnit::KbitPerS.encode(mbit * 1_000_000, Rounding::Up)
+}
+
+fn key(flow: u8) -> FlowKey {
+    FlowKey::from(u128::from(flow))
+}
+
+fn ms(ms: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(ms)
+}
+
+/// All of the line can be granted, and nothing is kept for newcomers.
+fn exact() -> RouterSettings {
+    RouterSettings { utilization: share(1.0), newcomers: share(0.0), ..RouterSettings::default() }
+}
+
+struct Bench {
+    port: Port,
+    now: Instant,
+}
+
+impl Bench {
+    fn new(settings: &RouterSettings) -> Bench {
+        Bench { port: Port::new(settings, rate(LINE), 7), now: ms(0) }
+    }
+
+    fn ask_as(&mut self, flow: u8, structure: Structure) -> Structure {
+        let mut structure = structure;
+        self.port.ask(self.now, key(flow), None, &mut structure);
+        structure
+    }
+
+    /// Asks for an Available Rate; the answer comes back at once. Gives the grant in bit/s.
+    fn ask(&mut self, flow: u8, mbit: u64) -> u64 {
+        let granted = self.ask_as(flow, Structure::request(word(mbit)));
+        self.port.answered(self.now, key(flow), &granted);
+        RateUnit::KbitPerS.decode(granted.available)
+    }
+
+    fn guarantee(&mut self, flow: u8, mbit: u64, preemption: u8, rate_type: RateType) -> Structure {
+        let preemption = Priority::new(preemption).expect("a level");
+        self.ask_as(
+            flow,
+            Structure { rate_type, guaranteed: word(mbit), preemption, ..Structure::request(word(mbit)) },
+        )
+    }
+
+    fn data(&mut self, flow: u8) -> Decision {
+        self.port.pass(self.now, key(flow), QosMark::Flow, Bytes(1500))
+    }
+
+    fn at(&mut self, now: u64) -> &mut Bench {
+        self.now = ms(now);
+        self
+    }
+}
+
+#[test]
+fn a_lone_flow_gets_what_it_asks_for_and_no_more_than_there_is() {
+    let mut bench = Bench::new(&exact());
+    assert_eq!(bench.ask(1, 30), 30_016_000, "asked for by a word that is rounded up");
+    let answer = bench.ask_as(1, Structure::request(word(500)));
+    assert_eq!((RateUnit::KbitPerS.decode(answer.available), answer.mark), (99_968_000, 1));
+    assert!(bench.port.committed() <= LINE);
+}
+
+#[test]
+fn what_is_not_lowered_is_marked_all_the_same() {
+    let mut bench = Bench::new(&exact());
+    let asked = Structure::request(word(10));
+    let answer = bench.ask_as(1, asked);
+    assert_eq!(answer, Structure { mark: 1, ..asked });
+}
+
+#[test]
+fn a_newcomer_waits_for_the_others_to_slow_down() {
+    let mut bench = Bench::new(&exact());
+    bench.ask(1, 100);
+    assert!(bench.ask(2, 100) < 100_000, "nothing is free but what rounding left");
+    // The next packet of the first one carries the cut.
+    bench.at(300);
+    let Decision::Pass { signal: Some(cut), class: Class::Available } = bench.data(1) else {
+        panic!("the flow above its share is told");
+    };
+    assert_eq!((cut.message, cut.mark, cut.available.units()), (Message::Renegotiate, 1, 49_984));
+    assert!(bench.ask(2, 100) < 100_000, "it may still be sending at its old rate");
+    bench.port.answered(bench.now, key(1), &Structure { message: Message::Response, ..cut });
+    assert_eq!(bench.ask(2, 100), 49_984_000);
+    assert!(bench.port.committed() <= bench.port.capacity());
+}
+
+#[test]
+fn newcomers_to_a_full_router_have_something_to_begin_with() {
+    let mut bench = Bench::new(&RouterSettings::default());
+    assert_eq!(bench.ask(1, 100), 96_000_000, "0.98 of the line, less 2 % of it for newcomers");
+    let begun: Vec<u64> = (2..6).map(|flow| bench.ask(flow, 100)).collect();
+    assert!(begun.iter().all(|&rate| rate > 100_000), "{begun:?}");
+    assert!(bench.port.committed() <= bench.port.capacity());
+}
+
+#[test]
+fn a_flow_that_never_answers_is_policed_when_the_wait_is_over() {
+    let mut bench = Bench::new(&exact());
+    bench.ask(1, 100);
+    bench.ask(2, 100);
+    let passes = |bench: &mut Bench, from: u64, for_ms: u64| {
+        // 100 Mbit/s are a packet each 120 us.
+        (0..for_ms * 1000 / 120)
+            .filter(|packet| {
+                bench.now = ms(from) + Duration::from_micros(120 * packet);
+                matches!(bench.data(1), Decision::Pass { .. })
+            })
+            .count() as f64
+            * 12.0
+            / for_ms as f64
+    };
+    let before = passes(&mut bench, 300, 500);
+    assert!((before - 100.0).abs() < 1.0, "{before} Mbit/s while it is told again and again");
+    assert!(bench.port.counters().pushed >= 3);
+    let after = passes(&mut bench, 3000, 500);
+    assert!((48.0..53.0).contains(&after), "{after} Mbit/s");
+    assert_eq!(bench.ask(2, 100), 49_984_000, "what it did not give up is granted to the other");
+}
+
+#[test]
+fn a_flow_limited_elsewhere_leaves_the_rest_to_others() {
+    let mut bench = Bench::new(&exact());
+    let asked = bench.ask_as(1, Structure::request(word(100)));
+    bench.port.answered(bench.now, key(1), &Structure { available: word(10), ..asked });
+    bench.at(2500);
+    let granted = bench.ask(2, 100);
+    assert!((89_000_000..90_000_000).contains(&granted), "{granted}");
+    assert!(bench.port.committed() <= LINE);
+}
+
+#[test]
+fn a_flow_that_sends_less_than_it_may_leaves_the_rest_to_others() {
+    let mut bench = Bench::new(&exact());
+    bench.ask(1, 100);
+    bench.ask(2, 100);
+    let mut cut = None;
+    for packet in 0..1000 {
+        // 12 Mbit/s.
+        bench.now = ms(300 + packet);
+        if let Decision::Pass { signal: Some(signal), .. } = bench.data(1) {
+            bench.port.answered(bench.now, key(1), &signal);
+            cut = Some(signal.available.units());
+        }
+    }
+    assert!((14_900..15_200).contains(&cut.expect("it was told")), "12 Mbit/s and a quarter: {cut:?}");
+    assert!(bench.ask(2, 100) > 84_000_000);
+}
+
+#[test]
+fn weights_share_by_priority() {
+    let mut settings = exact();
+    settings.weights[48..].fill(3);
+    let mut bench = Bench::new(&settings);
+    let high = Structure { preemption: Priority::new(50).expect("a level"), ..Structure::request(word(100)) };
+    for round in 0..8 {
+        bench.at(300 * round);
+        for (flow, structure) in [(1, high), (2, Structure::request(word(100)))] {
+            let granted = bench.ask_as(flow, structure);
+            bench.port.answered(bench.now, key(flow), &granted);
+        }
+    }
+    let rate = |flow| bench.port.flow(&key(flow)).expect("known").available;
+    assert_eq!((rate(1), rate(2)), (74_880_000, 24_992_000));
+}
+
+#[test]
+fn guarantees_are_admitted_to_their_share_and_then_refused() {
+    let mut bench = Bench::new(&exact());
+    for flow in 1..=9 {
+        let granted = bench.guarantee(flow, 9, 32, RateType::Guaranteed);
+        assert_eq!((granted.guaranteed, granted.mark), (word(9), 1));
+    }
+    let refused = bench.guarantee(10, 20, 32, RateType::Guaranteed);
+    assert_eq!((refused.guaranteed, refused.mark), (RateWord::ZERO, 1));
+    assert_eq!((bench.port.counters().admitted, bench.port.counters().refused), (9, 1));
+    // With an Available Rate beside it a refused guarantee leaves that.
+    let composite = bench.guarantee(11, 20, 32, RateType::Composite);
+    assert_eq!(composite.guaranteed, RateWord::ZERO);
+    assert!(composite.available.units() >= 18_000);
+}
+
+#[test]
+fn a_higher_priority_takes_from_the_lowest_first_and_there_from_the_newest() {
+    let mut bench = Bench::new(&exact());
+    for (flow, preemption) in [(1, 10), (2, 5), (3, 5), (4, 20)] {
+        bench.guarantee(flow, 20, preemption, RateType::Guaranteed);
+    }
+    let granted = bench.guarantee(5, 25, 20, RateType::Maximum);
+    assert_eq!(granted.guaranteed, word(25));
+    let has = |bench: &Bench, flow| bench.port.flow(&key(flow)).expect("known").guaranteed > 0;
+    assert_eq!([1, 2, 3, 4, 5].map(|flow| has(&bench, flow)), [true, true, false, true, true]);
+    // Its next packet tells it.
+    let Decision::Pass { class: Class::BestEffort, signal: Some(signal) } = bench.data(3) else {
+        panic!("it is told");
+    };
+    assert_eq!((signal.message, signal.guaranteed), (Message::Renegotiate, RateWord::ZERO));
+    // Of the same priority nobody is preempted: who came first stays.
+    assert_eq!(bench.guarantee(6, 40, 10, RateType::Guaranteed).guaranteed, RateWord::ZERO);
+    assert_eq!(bench.port.counters().preempted, 1);
+}
+
+#[test]
+fn a_line_that_loses_capacity_preempts() {
+    let mut bench = Bench::new(&exact());
+    for (flow, preemption) in [(1, 10), (2, 30), (3, 20)] {
+        bench.guarantee(flow, 30, preemption, RateType::Guaranteed);
+    }
+    bench.port.set_line(rate(70_000_000));
+    let has = |flow| bench.port.flow(&key(flow)).expect("known").guaranteed > 0;
+    assert_eq!([1, 2, 3].map(has), [false, true, true]);
+    assert!(bench.port.committed() <= bench.port.capacity());
+}
+
+#[test]
+fn an_idle_maximum_rate_is_given_up_and_a_guaranteed_one_is_kept() {
+    let mut bench = Bench::new(&exact());
+    bench.guarantee(1, 20, 32, RateType::Maximum);
+    bench.guarantee(2, 20, 32, RateType::Guaranteed);
+    bench.at(2900).port.upkeep(ms(2900));
+    assert_eq!(bench.port.flows(), 2);
+    bench.port.upkeep(ms(3600));
+    assert_eq!((bench.port.flow(&key(1)), bench.port.flows()), (None, 1));
+    bench.port.upkeep(ms(299_000));
+    assert_eq!(bench.port.flows(), 1);
+    for late in 0..1000 {
+        bench.port.upkeep(ms(301_000 + late));
+    }
+    assert_eq!((bench.port.flows(), bench.port.committed()), (0, 0));
+}
+
+#[test]
+fn what_was_missed_is_asked_for_seldom() {
+    let mut bench = Bench::new(&exact());
+    let asked = |bench: &mut Bench| match bench.data(9) {
+        Decision::Pass { class: Class::BestEffort, signal } => signal.map(|signal| signal.message),
+        _ => panic!("an unknown flow is served as any other packet"),
+    };
+    assert_eq!(asked(bench.at(1)), Some(Message::MissedStart));
+    assert_eq!(asked(bench.at(100)), None);
+    assert_eq!(asked(bench.at(101)), Some(Message::MissedStart));
+    bench.ask_as(9, Structure { message: Message::ResendStart, ..Structure::request(word(5)) });
+    assert_eq!(bench.data(9), Decision::Pass { class: Class::Available, signal: None });
+}
+
+#[test]
+fn a_flow_that_moved_gives_up_what_it_had() {
+    let mut bench = Bench::new(&exact());
+    bench.ask(1, 80);
+    let mut again = Structure::request(word(80));
+    bench.port.ask(bench.now, key(2), Some(key(1)), &mut again);
+    assert_eq!((again.available, bench.port.flows(), bench.port.counters().moved), (word(80), 1, 1));
+}
+
+#[test]
+fn both_fins_or_a_close_end_a_flow() {
+    let mut bench = Bench::new(&exact());
+    bench.ask(1, 10);
+    bench.port.fin(key(1), true);
+    assert_eq!(bench.port.flows(), 1);
+    bench.port.fin(key(1), false);
+    bench.ask(2, 10);
+    bench.port.closed(key(2));
+    bench.port.closed(key(2));
+    assert_eq!((bench.port.flows(), bench.port.committed()), (0, 0));
+    assert_eq!((bench.port.counters().closed, bench.port.counters().unknown), (2, 1));
+}
+
+#[test]
+fn who_pays_is_kept_and_reported() {
+    let mut bench = Bench::new(&exact());
+    bench.ask_as(1, Structure { charging: Charging::Reverse, ..Structure::request(word(5)) });
+    assert_eq!(bench.port.flow(&key(1)).expect("known").charging, Charging::Reverse);
+}
+
+#[test]
+fn bursts_pass_for_the_time_that_they_are_tolerated() {
+    let mut bench = Bench::new(&exact());
+    // 12 Mbit/s: a packet each millisecond; BT 5 is 15.6 of them.
+    let granted = bench.ask(1, 12);
+    let at_once = (0..100).filter(|_| matches!(bench.data(1), Decision::Pass { .. })).count();
+    assert_eq!((granted, at_once), (12_000_000, 15));
+    // At 64 kbit/s that time is less than a packet takes: two pass all the same.
+    bench.ask_as(2, Structure::request(RateWord::from_units(64, Rounding::Down)));
+    let at_once = (0..100).filter(|_| matches!(bench.data(2), Decision::Pass { .. })).count();
+    assert_eq!(at_once, 2);
+}
+
+#[test]
+fn a_full_table_lets_requests_pass_as_they_came() {
+    let mut bench = Bench::new(&RouterSettings { flows: 2, ..exact() });
+    bench.ask(1, 10);
+    bench.ask(2, 10);
+    let asked = Structure::request(word(10));
+    assert_eq!((bench.ask_as(3, asked), bench.port.counters().full), (asked, 1));
+}
