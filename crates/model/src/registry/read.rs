@@ -7,6 +7,7 @@ use crate::pftk::Pftk;
 use crate::radius::{Listening, Opening, Timer};
 use crate::recovery::Phase;
 use crate::retransmissions::Loss;
+use crate::stream::{IsolatedLoss, Window};
 use crate::window_limit::DelayedAckCycle;
 use crate::{Hop, Path};
 use farpath_units::{Bytes, Duration, Probability};
@@ -33,6 +34,15 @@ pub(super) fn cycle<'a>(given: &Given<'_>, path: &'a Path) -> Result<DelayedAckC
         ack_every: given.count("ack_every")?,
         delayed_ack_timeout: given.seconds("delayed_ack_timeout")?,
     })
+}
+
+pub(super) fn isolated_loss(given: &Given<'_>) -> Result<IsolatedLoss, EvaluateError> {
+    let ack_factor = given.not_negative("ack_factor")?;
+    let window =
+        if ack_factor == 0.0 { Window::Cubic { alpha_beyond: 1.0 } } else { Window::Reno { ack_factor } };
+    let limit = given.window("limit")?.unwrap_or(Bytes::MAX);
+    let (rate, rtt, mss) = (given.rate("rate")?, given.seconds("rtt")?, given.bytes("mss")?);
+    Ok(IsolatedLoss { rate, rtt, mss, window, limit })
 }
 
 pub(super) fn lossless(given: &Given<'_>) -> Result<Vec<f64>, EvaluateError> {

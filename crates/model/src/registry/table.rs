@@ -1,6 +1,6 @@
 //! The formulas by name.
 
-use super::read::{cardwell, cycle, listening, loss, lossless, opening, path, pftk, phases};
+use super::read::{cardwell, cycle, isolated_loss, listening, loss, lossless, opening, path, pftk, phases};
 use super::{Argument, Formula};
 use crate::mathis::Mathis;
 use crate::overhead::FullLink;
@@ -8,7 +8,7 @@ use crate::recovery::{Growth, IsolatedDrop};
 use crate::retransmissions::PacketRate;
 use crate::slow_start::SlowStart;
 use crate::window_limit::WindowLimit;
-use crate::{ber, mathis, overhead, radius, recovery};
+use crate::{ber, mathis, overhead, radius, recovery, stream};
 use farpath_units::Probability;
 
 const HIGH_BER: &str = "Sarkar, Ammann, Zabir, Electronics 2022, 11, 2254";
@@ -16,6 +16,7 @@ const PADHYE: &str = "Padhye, Firoiu, Towsley, Kurose, SIGCOMM 1998";
 const CARDWELL: &str = "Cardwell, Savage, Anderson, INFOCOM 2000";
 const MATHIS: &str = "Mathis, Semke, Mahdavi, Ott, CCR 27(3), 1997";
 const RADIUS: &str = "Wood, Peoples, Parr, Scotney, Moore, IWSSC 2007";
+const KERSHAW: &str = "Kershaw, Hughes-Jones 2007";
 const ARITHMETIC: &str = "arithmetic";
 
 const fn needed(name: &'static str, unit: &'static str) -> Argument {
@@ -408,6 +409,33 @@ pub(super) const FORMULAS: &[Formula] = &[
             let growth = Growth::PerRound(g.count("growth")?);
             let drop = IsolatedDrop { window: g.count("window")?, round: g.seconds("rtt")?, growth };
             Ok(cost(of!(g, drop.cost())))
+        }
+    ),
+    formula!(
+        "stream-loss",
+        "what one loss costs a constant-rate stream (Eq. 2.1-2.3); an ack_factor of 0 stands for CUBIC",
+        KERSHAW,
+        &[
+            RATE,
+            RTT,
+            or("mss", "B", 1448.0),
+            or("ack_factor", "segments per step of the window", 2.0),
+            or("limit", "B under way, infinity for none", f64::INFINITY),
+        ],
+        &[
+            "s until recovered",
+            "s late",
+            "B delayed",
+            "s until timely",
+            "bit/s at the most",
+            "B of send buffer",
+            "B of bandwidth-delay product",
+        ],
+        |g| {
+            let cost = of!(g, isolated_loss(g)?.cost());
+            let stream::Cost { bdp, recovery, delayed, lateness, timely_again, peak_rate, send_buffer } =
+                cost;
+            Ok(vec![recovery, lateness, delayed, timely_again, peak_rate, send_buffer, bdp])
         }
     ),
     formula!(

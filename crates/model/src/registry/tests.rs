@@ -48,6 +48,18 @@ fn the_high_ber_paper_by_name() {
 }
 
 #[test]
+fn streams_by_name() {
+    let vlbi = [("rate", 512e6), ("rtt", 0.015)];
+    close("stream-loss", &vlbi, 9.944, 1e-3);
+    let results = value("stream-loss", &vlbi);
+    assert!((results[2] / 159.1e6 - 1.0).abs() < 1e-3 && (results[6] - 960e3).abs() < 1.0, "{results:?}");
+    close("stream-loss", &[&vlbi[..], &[("ack_factor", 1.0)]].concat(), 4.972, 1e-3);
+    close("stream-loss", &[&vlbi[..], &[("ack_factor", 0.0)]].concat(), 5.635, 1e-3);
+    let held = value("stream-loss", &[&vlbi[..], &[("limit", 960e3)]].concat());
+    assert_eq!(held[3], f64::INFINITY);
+}
+
+#[test]
 fn paths_by_name() {
     let lan = [("rwnd", 8760.0), ("rate", 1e7), ("links", 2.0), ("owd", 0.02)];
     close("delayed-ack-cycle", &lan, 0.043_825_6, 1e-12);
