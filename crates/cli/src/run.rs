@@ -101,6 +101,7 @@ fn answers(args: &RunArgs) -> Result<(Experiment, Asked, Vec<Run>, Ending), CliE
         // Traces are in the files; a sweep's would not fit into memory.
         run.series = Trace::default();
         run.segments = Trace::default();
+        run.messages = Trace::default();
         runs.push(run);
         bar.inc(1);
         Ok(())
@@ -147,10 +148,13 @@ fn ending_of(runs: &[Run]) -> Ending {
 
 /// Says so where an experiment records what is written nowhere.
 fn warn_of_lost_traces(experiment: &Experiment, args: &CommonArgs) {
-    let records = |point: &Point| point.scenario.output.series || point.scenario.output.segments;
+    let records = |point: &Point| {
+        let output = point.scenario.output;
+        output.series || output.segments || output.messages
+    };
     if args.out.is_none() && args.report.is_none() && experiment.points().iter().any(records) {
         eprintln!(
-            "farpath: the experiment records series or segments; they are kept only with --out DIR, and shown with --report FILE"
+            "farpath: the experiment records series, segments or messages; they are kept only with --out DIR, and shown with --report FILE"
         );
     }
 }

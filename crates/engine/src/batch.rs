@@ -23,7 +23,7 @@ pub struct Job {
     pub engine: Engine,
     /// Seed, for an engine that draws.
     pub seed: Option<u64>,
-    /// Record series and segments, also where the experiment does not ask for them.
+    /// Record series, segments and messages, also where the experiment does not ask for them.
     pub trace: bool,
 }
 
@@ -192,7 +192,7 @@ fn run_one(
     let mut traced;
     let point = if job.trace {
         traced = point.clone();
-        traced.scenario.output = Output { series: true, segments: true };
+        traced.scenario.output = Output { series: true, segments: true, messages: true };
         &traced
     } else {
         point

@@ -79,7 +79,7 @@ pub(crate) fn until_in_time(
 
 /// Takes back what a run says: the machine did not keep up, and the numbers are the machine's.
 fn withdraw(run: &mut Run, scenario: &Scenario) {
-    (run.series, run.segments) = Default::default();
+    (run.series, run.segments, run.messages) = Default::default();
     let flows = scenario.flows.iter().zip(&run.flows);
     run.flows = flows
         .map(|(spec, row)| FlowRow {

@@ -82,6 +82,9 @@ pub enum EngineError {
         /// Allowed.
         memory: farpath_units::Bytes,
     },
+    /// A transfer that the programs of an emulation do not know.
+    #[error("a stream is predicted and simulated; on the kernel there are files only, so far")]
+    StreamEmulated,
     /// A host that would have to be two.
     #[error(
         "data goes both ways, and `sender` and `receiver` differ: a host of an emulation has one stack; give both the same"
@@ -116,6 +119,7 @@ fn empty_run(engine: farpath_run::Engine, point: &Point, seed: Option<u64>, prov
         flows: Vec::new(),
         series: Trace::default(),
         segments: Trace::default(),
+        messages: Trace::default(),
         provenance,
         grade: None,
     }

@@ -7,7 +7,7 @@ use farpath_tcp::{Config, HEADERS, TIMESTAMPS};
 use farpath_units::{Bytes, Duration, Probability, Rate};
 
 /// What of a path enters the formulas, for data that goes one way over it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct PathView {
     /// The hops, `forward` in the data direction.
     pub path: Path,

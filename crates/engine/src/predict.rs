@@ -1,14 +1,15 @@
 //! The `predict` engine: which model says how long a transfer takes, and how far it can be trusted.
 
 mod loss;
+mod stream;
 
 use crate::path_view::PathView;
 use crate::{EngineError, empty_run};
-use farpath_experiment::{FlowSpec, Opener, Point, Scenario};
+use farpath_experiment::{FlowSpec, Opener, Point, Scenario, base_rtt};
 use farpath_model::lossless::{self, LosslessTimes, LosslessTransfer};
 use farpath_model::window_limit::{DelayedAckCycle, SteadyCycle};
 use farpath_model::{Estimate, InputError};
-use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run};
+use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run, StreamFigures};
 use farpath_tcp::Config;
 use farpath_tcp::config::{EcnMode, RttMeasure};
 use farpath_units::{Bytes, Duration, Instant, Probability};
@@ -21,7 +22,7 @@ pub fn predict(point: &Point, mut provenance: Provenance) -> Result<Run, EngineE
     }
     let mut run = empty_run(Engine::Predict, point, None, provenance);
     for (number, flow) in (0..).zip(&scenario.flows) {
-        let prediction = Flow::new(scenario, flow).predict()?;
+        let prediction = Flow::new(scenario, flow).predict(scenario)?;
         for caveat in &prediction.caveats {
             if !run.provenance.caveats.contains(caveat) {
                 run.provenance.caveats.push(caveat.clone());
@@ -45,6 +46,8 @@ struct Prediction {
     fast_retransmits: Option<f64>,
     /// The model that decided.
     by: &'static str,
+    /// What it says of a stream.
+    stream: StreamFigures,
     caveats: Vec<String>,
 }
 
@@ -149,8 +152,18 @@ impl<'a> Flow<'a> {
         }))
     }
 
-    fn predict(&self) -> Result<Prediction, InputError> {
-        let lossless = self.lossless(self.spec.size)?;
+    fn predict(&self, scenario: &Scenario) -> Result<Prediction, InputError> {
+        if let Some(stream) = &self.spec.stream {
+            return stream::predict(self, stream, &scenario.path, base_rtt(scenario, self.spec.direction));
+        }
+        let mut prediction = self.predict_file(self.spec.size)?;
+        loss::add(self, &mut prediction)?;
+        Ok(prediction)
+    }
+
+    /// The first `size` bytes, without any loss.
+    fn predict_file(&self, size: Bytes) -> Result<Prediction, InputError> {
+        let lossless = self.lossless(size)?;
         let mut caveats = self.view.caveats.clone();
         caveats.extend(lossless.caveats);
         if self.spec.opener == Opener::Receiver && self.spec.request > self.view.mss {
@@ -161,7 +174,7 @@ impl<'a> Flow<'a> {
         }
         caveats.extend(self.spurious_timeout()?);
         let times = lossless.value;
-        let mut prediction = Prediction {
+        Ok(Prediction {
             opens: self.view.handshake_loss < Probability::ONE,
             established: times.established,
             transfer_time: times.last_byte_received,
@@ -170,10 +183,9 @@ impl<'a> Flow<'a> {
             timeouts: Some(0.0),
             fast_retransmits: Some(0.0),
             by: lossless.source,
+            stream: StreamFigures::default(),
             caveats,
-        };
-        loss::add(self, &mut prediction)?;
-        Ok(prediction)
+        })
     }
 }
 
@@ -215,6 +227,7 @@ fn row(number: u32, scenario: &Scenario, flow: &FlowSpec, prediction: &Predictio
         retransmissions: whole.map(|whole| whole.retransmissions),
         timeouts: whole.and_then(|whole| whole.timeouts),
         fast_retransmits: whole.and_then(|whole| whole.fast_retransmits),
+        stream: whole.map(|whole| whole.stream).unwrap_or_default(),
         ..FlowRow::new(number, flow.direction.name(), outcome, flow.size)
     }
 }

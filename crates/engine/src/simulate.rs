@@ -5,8 +5,10 @@ use crate::record::Recorder;
 use crate::{EngineError, empty_run};
 use farpath_experiment::{Opener, Point, Scenario};
 use farpath_path::{Direction, DropCause, DropCounts, PerDirection};
-use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run};
-use farpath_sim::{FlowEnd, FlowResult, FlowSetup, FlowView, Observer, Packet, PacketEvent, Setup, Silent};
+use farpath_run::{Engine, FlowRow, MessageRow, Outcome, Provenance, Run, StreamFigures};
+use farpath_sim::{
+    FlowEnd, FlowResult, FlowSetup, FlowView, MessageStamps, Observer, Packet, PacketEvent, Setup, Silent,
+};
 use farpath_tcp::CloseReason;
 use farpath_units::{Bytes, Instant};
 use std::borrow::Cow;
@@ -53,6 +55,14 @@ pub fn simulate_watched(
         .zip(setup.flows.iter().zip(&results))
         .map(|(flow, (setup, result))| row(flow, setup, result))
         .collect();
+    for (row, (spec, result)) in run.flows.iter_mut().zip(scenario.flows.iter().zip(&results)) {
+        let (Some(stream), Some(stamps)) = (spec.stream, &result.messages) else { continue };
+        let rows = messages(row.flow, stamps, result.ended_at);
+        row.stream = StreamFigures::of(&rows, &stream.messages, stream.playout);
+        if scenario.output.messages {
+            run.messages.extend(rows);
+        }
+    }
     Ok(run)
 }
 
@@ -80,11 +90,22 @@ fn setup(scenario: &Scenario, seed: u64) -> Setup {
             Opener::Receiver => farpath_sim::Opener::Receiver,
         },
         size: flow.size,
+        messages: flow.stream.map(|stream| stream.messages),
         request: flow.request,
         sender: scenario.sender.config.clone(),
         receiver: scenario.receiver.config.clone(),
     });
     Setup { path: scenario.path.clone(), flows: flows.collect(), seed, horizon: scenario.horizon }
+}
+
+/// A row for each message that was due by the end.
+fn messages(flow: u32, stamps: &MessageStamps, end: Instant) -> Vec<MessageRow> {
+    let row = |message: u64| {
+        let at = |stamps: &[Instant]| stamps.get(message as usize).copied();
+        let [written, sent, arrived] = [&stamps.written, &stamps.sent, &stamps.arrived].map(|list| at(list));
+        Some(MessageRow { flow, message, due: stamps.due(message)?, written, sent, arrived })
+    };
+    (0..stamps.due_by(end)).filter_map(row).collect()
 }
 
 fn row(number: u32, setup: &FlowSetup, result: &FlowResult) -> FlowRow {
@@ -140,6 +161,7 @@ fn row(number: u32, setup: &FlowSetup, result: &FlowResult) -> FlowRow {
         min_rtt: rtt.min_rtt(),
         srtt: rtt.srtt(),
         rto: rtt.srtt().map(|_| rtt.rto()),
+        stream: StreamFigures::default(),
     }
 }
 

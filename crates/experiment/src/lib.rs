@@ -29,6 +29,7 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `experiment`, `scenario` | the file as a whole; one point of it |
+//! | `flows`, `stream` | what is transferred: files, and streams of messages |
 //! | `element`, `stack`, `parameters` | elements of a path; stacks, and their parameters by name |
 //! | `emulate`, `linux` | how the running kernel is used; what it is told beside a stack's parameters |
 //! | `sweep`, `published` | the points; what a paper printed for them |
@@ -45,6 +46,7 @@ mod element;
 mod emulate;
 mod error;
 mod experiment;
+mod flows;
 mod library;
 mod linux;
 mod parameters;
@@ -55,6 +57,7 @@ mod rewrite;
 mod scenario;
 mod sketch;
 mod stack;
+mod stream;
 mod sweep;
 mod warnings;
 
@@ -62,13 +65,15 @@ pub use document::{Override, ParseOverrideError};
 pub use emulate::{Backend, EmulateOptions, IpVersion};
 pub use error::{ExperimentError, Location, Suggestion};
 pub use experiment::{Experiment, MAX_RUNS, Point};
+pub use flows::MAX_FLOWS;
 pub use library::{ShippedFile, shipped_experiments, shipped_paths, shipped_stacks};
 pub use linux::LinuxSettings;
 pub use parameters::to_toml;
 pub use places::{Body, Medium, bodies, body, media, medium};
 pub use published::{Published, PublishedColumn, PublishedValue};
-pub use scenario::{FlowSpec, MAX_FLOWS, Opener, Output, Scenario};
+pub use scenario::{FlowSpec, Opener, Output, Scenario};
 pub use sketch::{SKETCH_STACK, Sketch};
 pub use stack::Stack;
+pub use stream::{MAX_MESSAGES, Stream};
 pub use sweep::{Axis, MAX_POINTS};
 pub use warnings::{Warning, base_rtt, lateness_budget, warnings};

@@ -3,15 +3,14 @@
 use crate::element::{path_list, read_path};
 use crate::emulate::{EmulateOptions, read_emulate};
 use crate::error::ExperimentError;
-use crate::reader::{Parameter, Reader, as_list, as_table, word};
+use crate::flows::read_flows;
+use crate::reader::{Parameter, Reader, word};
 use crate::stack::{Stack, StackCache, read_end};
+use crate::stream::Stream;
 use crate::warnings::{self, Warning};
 use farpath_path::{Direction, ElementSpec};
 use farpath_units::{Bytes, Duration};
 use toml::{Table, Value};
-
-/// The most flows that one scenario may have.
-pub const MAX_FLOWS: usize = 10_000;
 
 /// Everything that an engine needs to run one point, except which of its seeds.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,6 +48,8 @@ pub struct FlowSpec {
     pub direction: Direction,
     /// Application bytes to transfer.
     pub size: Bytes,
+    /// The messages that they are, where they come as a stream.
+    pub stream: Option<Stream>,
     /// Who sends the SYN.
     pub opener: Opener,
     /// What the receiver sends first, where it is the opener; data follow when all of it has arrived.
@@ -71,6 +72,8 @@ pub struct Output {
     pub series: bool,
     /// Every segment at both ends, and every drop.
     pub segments: bool,
+    /// Every message of a stream.
+    pub messages: bool,
 }
 
 impl Parameter for Opener {
@@ -118,9 +121,14 @@ pub(crate) fn read_scenario(
         let path = read_path(&elements, &at)?;
         let sender = reader.section("sender", |end| read_end(end, DEFAULT_STACK, stacks))?;
         let receiver = reader.section("receiver", |end| read_end(end, &sender.name, stacks))?;
-        let flows = read_flows(reader)?;
+        let mss = sender.config.mss.min(receiver.config.mss);
+        let flows = read_flows(reader, |direction| warnings::base_rtt_over(&path, mss, direction))?;
         let output = reader.section("output", |output| {
-            Ok(Output { series: output.or("series", false)?, segments: output.or("segments", false)? })
+            Ok(Output {
+                series: output.or("series", false)?,
+                segments: output.or("segments", false)?,
+                messages: output.or("messages", false)?,
+            })
         })?;
         let emulate = reader.section("emulate", read_emulate)?;
         let mut scenario = Scenario {
@@ -143,78 +151,3 @@ pub(crate) fn read_scenario(
 
 /// The stack of a sender that names none.
 const DEFAULT_STACK: &str = "rfc-5681";
-
-fn read_flows(reader: &mut Reader<'_>) -> Result<Vec<FlowSpec>, ExperimentError> {
-    let size_at = reader.at("transfer.size");
-    let groups = match reader.value("flow") {
-        Some(groups) => as_list(groups, &reader.at("flow"))?,
-        None => &[],
-    };
-    if groups.is_empty() && reader.has("flow") {
-        return Err(reader.at("flow").refuse("an empty list: there would be nothing to transfer"));
-    }
-    let at = reader.at("flow");
-    reader.section("transfer", |transfer| {
-        let size = size_of(transfer)?;
-        let opener = transfer.or("opener", Opener::Receiver)?;
-        let request = transfer.or("request", Bytes::ZERO)?;
-        if opener == Opener::Sender && request != Bytes::ZERO {
-            let reason = "only a receiver that opens sends a request; here the sender opens";
-            return Err(transfer.at("request").refuse(reason));
-        }
-        let common = FlowSpec {
-            start: Duration::ZERO,
-            direction: Direction::Forward,
-            size: size.unwrap_or_default(),
-            opener,
-            request,
-        };
-        if groups.is_empty() {
-            return match size {
-                Some(_) => Ok(vec![common]),
-                None => Err(transfer.missing("size", Bytes::EXPECTED)),
-            };
-        }
-        let mut flows = Vec::new();
-        for (index, group) in groups.iter().enumerate() {
-            let at = at.entry(index);
-            let table = as_table(group, &at)?;
-            Reader::table(&at.origin, &at.key, table, |group| {
-                let size = size_of(group)?.or(size).ok_or_else(|| ExperimentError::Missing {
-                    at: size_at.clone(),
-                    expected: format!("{}, as `{}` has none of its own", Bytes::EXPECTED, at.key),
-                })?;
-                add_group(group, FlowSpec { size, ..common.clone() }, &mut flows)
-            })?;
-        }
-        Ok(flows)
-    })
-}
-
-fn size_of(reader: &mut Reader<'_>) -> Result<Option<Bytes>, ExperimentError> {
-    match reader.optional("size")? {
-        Some(Bytes::ZERO) => Err(reader.at("size").refuse("there would be nothing to transfer")),
-        size => Ok(size),
-    }
-}
-
-/// Adds the flows of one `[[flow]]`.
-fn add_group(
-    reader: &mut Reader<'_>,
-    common: FlowSpec,
-    flows: &mut Vec<FlowSpec>,
-) -> Result<(), ExperimentError> {
-    let count: u32 = reader.or("count", 1)?;
-    let start = reader.or("start", Duration::ZERO)?;
-    let spacing = reader.or("spacing", Duration::ZERO)?;
-    let direction = reader.or("direction", Direction::Forward)?;
-    if count == 0 {
-        return Err(reader.at("count").refuse("a group has at least one flow"));
-    }
-    if flows.len() + count as usize > MAX_FLOWS {
-        return Err(reader.at("count").refuse(format!("more than {MAX_FLOWS} flows in all")));
-    }
-    let flow = |number| FlowSpec { start: start + spacing * number, direction, ..common.clone() };
-    flows.extend((0..u64::from(count)).map(flow));
-    Ok(())
-}

@@ -2,7 +2,7 @@
 
 use crate::Scenario;
 use core::fmt;
-use farpath_path::{Direction, base_delay};
+use farpath_path::{Direction, ElementSpec, base_delay};
 use farpath_tcp::HEADERS;
 use farpath_units::{Bytes, Duration};
 
@@ -36,8 +36,11 @@ const SCALED_WINDOW: Bytes = Bytes(65_535 << 14);
 
 /// Time from sending a full segment on an empty path to its ACK: propagation and serialization.
 pub fn base_rtt(scenario: &Scenario, data: Direction) -> Duration {
-    let segment = scenario.sender.config.mss.min(scenario.receiver.config.mss) + HEADERS;
-    base_delay(&scenario.path, data, segment) + base_delay(&scenario.path, data.opposite(), HEADERS)
+    base_rtt_over(&scenario.path, scenario.sender.config.mss.min(scenario.receiver.config.mss), data)
+}
+
+pub(crate) fn base_rtt_over(path: &[ElementSpec], mss: Bytes, data: Direction) -> Duration {
+    base_delay(path, data, mss + HEADERS) + base_delay(path, data.opposite(), HEADERS)
 }
 
 /// By how much the 99th percentile of the packets of a run on the running kernel may be late before the run is void.

@@ -119,7 +119,7 @@ fn every_shipped_experiment_can_be_rewritten_at_its_last_point() {
         let last = experiment.points().len() - 1;
         // An element of a ready-made path is changed too, where the path is one: its elements take its place.
         for element in &experiment.points()[last].scenario.path {
-            let changes = overrides(&["sender.rto.initial=2 s", "transfer.size=2 MB"]);
+            let changes = overrides(&["sender.rto.initial=2 s", "horizon=3 h"]);
             let name = format!("path.{}.name={}", element.name, element.name);
             let changes = [changes, overrides(&[&name])].concat();
             let text = experiment.rewritten(last, &changes, &[]).unwrap_or_else(|error| {

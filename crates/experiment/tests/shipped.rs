@@ -22,6 +22,7 @@ fn every_stack_loads() {
     let expected = [
         "bsd-1996",
         "freebsd",
+        "linux-2.6-reno",
         "linux-6",
         "linux-testbed-2022",
         "ns-2.29",

@@ -184,6 +184,7 @@ mod tests {
             flows: vec![flow],
             series: Default::default(),
             segments: Default::default(),
+            messages: Default::default(),
             provenance: Provenance::default(),
             grade: None,
         }

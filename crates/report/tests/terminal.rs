@@ -21,8 +21,8 @@ fn flow(time_s: Option<f64>, retransmissions: Option<f64>, timeouts: Option<f64>
 }
 
 fn run(point: u64, engine: Engine, seed: Option<u64>, flow: FlowRow) -> Run {
-    let (series, segments, provenance) = Default::default();
-    Run { point, engine, seed, flows: vec![flow], series, segments, provenance, grade: None }
+    let (series, segments, messages, provenance) = Default::default();
+    Run { point, engine, seed, flows: vec![flow], series, segments, messages, provenance, grade: None }
 }
 
 /// One point: loss, published time and retransmissions, predicted time, simulated middle, step and counts.

@@ -1,7 +1,7 @@
 //! Tables in memory: Arrow record batches from runs, and rows back from batches.
 
 use crate::columns::{Cells, Column, KEY, LATER, Nullable, Row, gathered};
-use crate::{FlowRow, Provenance, Run, RunKey, SegmentRow, SeriesRow};
+use crate::{FlowRow, MessageRow, Provenance, Run, RunKey, SegmentRow, SeriesRow};
 use arrow_array::builder::{
     ArrayBuilder, ListBuilder, StringBuilder, StructBuilder, UInt32Builder, UInt64Builder,
 };
@@ -21,6 +21,8 @@ pub enum Table {
     Series,
     /// One row per segment at one end, or per drop.
     Segments,
+    /// One row per message of a stream.
+    Messages,
     /// One row per run.
     Provenance,
 }
@@ -43,6 +45,7 @@ impl Table {
             Table::Flows => "flows",
             Table::Series => "series",
             Table::Segments => "segments",
+            Table::Messages => "messages",
             Table::Provenance => "provenance",
         }
     }
@@ -53,6 +56,7 @@ impl Table {
             Table::Flows => infos::<FlowRow>(),
             Table::Series => infos::<SeriesRow>(),
             Table::Segments => infos::<SegmentRow>(),
+            Table::Messages => infos::<MessageRow>(),
             Table::Provenance => infos::<Provenance>(),
         }
     }
@@ -63,6 +67,7 @@ impl Table {
             Table::Flows => schema::<FlowRow>(),
             Table::Series => schema::<SeriesRow>(),
             Table::Segments => schema::<SegmentRow>(),
+            Table::Messages => schema::<MessageRow>(),
             Table::Provenance => schema::<Provenance>(),
         }
     }
@@ -73,6 +78,7 @@ impl Table {
             Table::Flows => Box::new(batches_of(run.key(), run.flows.iter().cloned())),
             Table::Series => Box::new(batches_of(run.key(), run.series.iter())),
             Table::Segments => Box::new(batches_of(run.key(), run.segments.iter())),
+            Table::Messages => Box::new(batches_of(run.key(), run.messages.iter())),
             Table::Provenance => Box::new(batches_of(run.key(), std::iter::once(run.provenance.clone()))),
         }
     }

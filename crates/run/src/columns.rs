@@ -3,7 +3,7 @@
 //! Arrow batches, Parquet files and JSON lines are all made from these lists, so that a column has one name
 //! everywhere.
 
-use crate::{Engine, Metric, Provenance, RunKey, SeriesRow};
+use crate::{Engine, MessageRow, Metric, Provenance, RunKey, SeriesRow};
 use farpath_units::Instant;
 use std::borrow::Cow;
 
@@ -75,7 +75,24 @@ pub(crate) fn gathered<C: Default>(gather: impl FnOnce(&mut C)) -> C {
 
 /// Columns that came after the first release of a format version. Files written before do not have them; what they
 /// would say is unknown, so that each of them can be null.
-pub(crate) const LATER: &[&str] = &["ecn", "ecn_marks", "ecn_responses", "loss_probes", "undos", "dsacks"];
+pub(crate) const LATER: &[&str] = &[
+    "ecn",
+    "ecn_marks",
+    "ecn_responses",
+    "loss_probes",
+    "undos",
+    "dsacks",
+    "messages",
+    "late_messages",
+    "max_lateness_ns",
+    "final_lateness_ns",
+    "max_write_lag_ns",
+    "peak_backlog_bytes",
+    "delayed_bytes",
+    "time_to_timely_ns",
+    "stall_time_ns",
+    "discarded_messages",
+];
 
 /// A row that a table is made of.
 pub trait Row: Clone + 'static {
@@ -121,6 +138,21 @@ macro_rules! duration_or_not {
             $about,
             Cells::MaybeU64(each!(|row| row.$field.map(Duration::as_nanos)), |row, ns| {
                 row.$field = Some(Duration::from_nanos(ns));
+                Some(())
+            }),
+        )
+    };
+}
+
+/// A time since the start of the run that an engine may not know.
+macro_rules! time_or_not {
+    ($name:literal, $field:ident, $about:literal) => {
+        column(
+            $name,
+            "ns",
+            $about,
+            Cells::MaybeU64(each!(|row| row.$field.map(Instant::as_nanos)), |row, ns| {
+                row.$field = Some(Instant::from_nanos(ns));
                 Some(())
             }),
         )
@@ -285,6 +317,21 @@ impl Row for SeriesRow {
 
     fn blank() -> SeriesRow {
         SeriesRow { time: Instant::ZERO, flow: 0, metric: Metric::Cwnd, value: 0 }
+    }
+}
+
+impl Row for MessageRow {
+    const COLUMNS: &'static [Column<MessageRow>] = &[
+        small!(flow, "", "number of the flow within the run"),
+        small!(message, "", "number of the message within the flow, from 0"),
+        time!("due_ns", due, "when the sending application had it, since the start of the run"),
+        time_or_not!("written_ns", written, "when TCP had taken the last byte of it"),
+        time_or_not!("sent_ns", sent, "when its first byte left TCP for the first time"),
+        time_or_not!("arrived_ns", arrived, "when the receiving application had read the last byte of it"),
+    ];
+
+    fn blank() -> MessageRow {
+        MessageRow { flow: 0, message: 0, due: Instant::ZERO, written: None, sent: None, arrived: None }
     }
 }
 

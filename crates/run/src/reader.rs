@@ -3,7 +3,9 @@
 use crate::columns::Row;
 use crate::manifest::{self, Header, Manifest};
 use crate::writer::{is_ours, table_file};
-use crate::{Asked, FlowRow, Provenance, ResultsError, Run, RunKey, SegmentRow, SeriesRow, Table, arrow};
+use crate::{
+    Asked, FlowRow, MessageRow, Provenance, ResultsError, Run, RunKey, SegmentRow, SeriesRow, Table, arrow,
+};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -98,18 +100,24 @@ impl Results {
         self.table(Table::Segments)
     }
 
+    /// The messages of all runs.
+    pub fn messages(&self) -> Result<Vec<(RunKey, MessageRow)>, ResultsError> {
+        self.table(Table::Messages)
+    }
+
     /// Everything, in the order of point, engine and seed.
     pub fn runs(&self) -> Result<Vec<Run>, ResultsError> {
         self.runs_traced(|_| true)
     }
 
-    /// The same, with the series and segments of those runs only for which `traced` holds: those of a whole sweep may
+    /// The same, with the series, segments and messages of those runs only for which `traced` holds: those of a whole sweep may
     /// be more than fits into memory.
     pub fn runs_traced(&self, traced: impl Fn(&RunKey) -> bool) -> Result<Vec<Run>, ResultsError> {
         let mut flows = by_run(self.flows()?);
         let mut grades = self.manifest.grades();
         let mut series = by_run(self.table_of(Table::Series, &traced)?);
         let mut segments = by_run(self.table_of(Table::Segments, &traced)?);
+        let mut messages = by_run(self.table_of(Table::Messages, &traced)?);
         let run = |(key, provenance): (&RunKey, &Provenance)| Run {
             point: key.point,
             engine: key.engine,
@@ -117,6 +125,7 @@ impl Results {
             flows: flows.remove(key).unwrap_or_default(),
             series: series.remove(key).unwrap_or_default(),
             segments: segments.remove(key).unwrap_or_default(),
+            messages: messages.remove(key).unwrap_or_default(),
             provenance: provenance.clone(),
             grade: grades.remove(key),
         };

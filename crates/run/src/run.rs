@@ -1,6 +1,6 @@
 //! One run: one point of an experiment, one seed, one engine.
 
-use crate::{FlowRow, Grade, SegmentRow, SeriesRow, Trace};
+use crate::{FlowRow, Grade, MessageRow, SegmentRow, SeriesRow, Trace};
 use core::fmt;
 use std::sync::Arc;
 
@@ -88,6 +88,8 @@ pub struct Run {
     pub series: Trace<SeriesRow>,
     /// Every segment at both ends and every drop, when asked for.
     pub segments: Trace<SegmentRow>,
+    /// The messages of streams, flow by flow, when asked for.
+    pub messages: Trace<MessageRow>,
     /// Where it comes from.
     pub provenance: Provenance,
     /// How well it was done, where that was in real time.

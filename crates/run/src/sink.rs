@@ -3,7 +3,7 @@
 use crate::manifest::{self, Manifest};
 use crate::trace::TraceFile;
 use crate::writer::PARTIAL;
-use crate::{ResultsError, Run, SegmentRow, SeriesRow, Table};
+use crate::{MessageRow, ResultsError, Run, SegmentRow, SeriesRow, Table};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::errors::Result as ParquetResult;
@@ -77,6 +77,7 @@ impl Writer {
         Ok(match table {
             Table::Series => Writer::Trace(Box::new(TraceFile::create::<SeriesRow>(file)?)),
             Table::Segments => Writer::Trace(Box::new(TraceFile::create::<SegmentRow>(file)?)),
+            Table::Messages => Writer::Trace(Box::new(TraceFile::create::<MessageRow>(file)?)),
             Table::Flows | Table::Provenance => {
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::SNAPPY)
@@ -93,6 +94,7 @@ impl Writer {
         match self {
             Writer::Rows(writer) => table.batches(run).try_for_each(|batch| writer.write(&batch)),
             Writer::Trace(file) if table == Table::Series => file.append(run.key(), &run.series),
+            Writer::Trace(file) if table == Table::Messages => file.append(run.key(), &run.messages),
             Writer::Trace(file) => file.append(run.key(), &run.segments),
         }
     }

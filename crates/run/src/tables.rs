@@ -1,6 +1,6 @@
 //! The rows of a run's tables. Times are nanoseconds from the run's start, sizes bytes.
 
-use crate::Outcome;
+use crate::{Outcome, StreamFigures};
 use core::fmt;
 use farpath_units::{Bytes, Duration, Instant};
 use std::borrow::Cow;
@@ -80,6 +80,8 @@ pub struct FlowRow {
     pub srtt: Option<Duration>,
     /// Retransmission timeout at the end.
     pub rto: Option<Duration>,
+    /// How its messages came, where it is a stream of them.
+    pub stream: StreamFigures,
 }
 
 impl FlowRow {
@@ -121,6 +123,7 @@ impl FlowRow {
             min_rtt: None,
             srtt: None,
             rto: None,
+            stream: StreamFigures::default(),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The tables that have a file; where a run comes from stands in `provenance.json`.
-pub(crate) const FILED: [Table; 3] = [Table::Flows, Table::Series, Table::Segments];
+pub(crate) const FILED: [Table; 4] = [Table::Flows, Table::Series, Table::Segments, Table::Messages];
 
 /// Ending of a file that is still being written.
 pub(crate) const PARTIAL: &str = ".partial";
@@ -62,6 +62,7 @@ impl ResultsDir {
             (Table::Flows, run.flows.len()),
             (Table::Series, run.series.len()),
             (Table::Segments, run.segments.len()),
+            (Table::Messages, run.messages.len()),
         ] {
             if rows > 0 {
                 self.table(table)?.append(run, rows)?;

@@ -7,7 +7,7 @@ use farpath_units::Instant;
 use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
-use support::{flow, run, small_experiment};
+use support::{flow, run, small_experiment, with_a_stream};
 
 fn write(folder: &Path, runs: &[Run], complete: bool) {
     let mut results = ResultsDir::create(folder).unwrap();
@@ -69,6 +69,18 @@ fn long_traces_are_read_back() {
         .collect();
     write(folder.path(), &runs, true);
     assert!(Results::read(folder.path()).unwrap().runs().unwrap() == runs, "a trace is not what was written");
+}
+
+#[test]
+fn streams_and_their_messages_are_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &with_a_stream(), true);
+    assert!(names(folder.path()).contains(&"messages.parquet".to_owned()));
+    let results = Results::read(folder.path()).unwrap();
+    assert_eq!(results.runs().unwrap(), with_a_stream());
+    assert_eq!(results.messages().unwrap().len(), 3);
+    let elsewhere = results.runs_traced(|key| key.seed != Some(7)).unwrap();
+    assert!(elsewhere.iter().all(|run| run.messages.is_empty()), "those of one run were not asked for");
 }
 
 #[test]
@@ -214,8 +226,8 @@ fn runs_of_another_experiment_are_refused() {
 
 #[test]
 fn every_column_says_what_it_means_and_names_its_unit() {
-    for table in [Table::Flows, Table::Series, Table::Segments, Table::Provenance] {
-        let run = &small_experiment()[1];
+    for table in [Table::Flows, Table::Series, Table::Segments, Table::Messages, Table::Provenance] {
+        let run = &with_a_stream()[1];
         let batch = table.batches(run).next().expect("it has rows");
         assert_eq!(batch.num_columns(), table.columns().len());
         for (column, field) in table.columns().iter().zip(batch.schema().fields()) {
@@ -236,7 +248,7 @@ fn every_column_says_what_it_means_and_names_its_unit() {
 #[test]
 fn the_guide_has_every_column() {
     let guide = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results.md")).unwrap();
-    for table in [Table::Flows, Table::Series, Table::Segments] {
+    for table in [Table::Flows, Table::Series, Table::Segments, Table::Messages] {
         for column in table.columns() {
             let row =
                 format!("| `{}` | {} | {} |", column.name, column.unit, column.about).replace("|  |", "| |");

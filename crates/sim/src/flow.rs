@@ -1,6 +1,7 @@
 //! One flow: two endpoints, the programs that use them, and what became of it.
 
-use crate::{End, FlowSetup, Opener, Packet};
+use crate::stream::Streaming;
+use crate::{End, FlowSetup, MessageStamps, Opener, Packet};
 use farpath_path::{Direction, DropCause, DropCounts, PerDirection};
 use farpath_tcp::{CloseReason, Config, Connection, Ecn, Endpoint, Seq, State};
 use farpath_units::{Bytes, Duration, Instant, Rate};
@@ -39,6 +40,8 @@ pub struct FlowResult {
     pub spurious_retransmissions: u64,
     /// Congestion window averaged over the time from establishment to `ended_at`, bytes.
     pub mean_cwnd: f64,
+    /// The stamps of its messages, where it is a stream.
+    pub messages: Option<MessageStamps>,
 }
 
 /// An endpoint with its place in the event queue.
@@ -59,6 +62,7 @@ pub(crate) struct Flow {
     request_unwritten: u64,
     request_unread: u64,
     bytes_read: u64,
+    streaming: Option<Streaming>,
     reader: Reader,
     end: Option<(FlowEnd, Instant)>,
     /// Whether the simulation has been told that it need not wait for this flow.
@@ -151,6 +155,7 @@ impl Flow {
             request_unwritten: request,
             request_unread: request,
             bytes_read: 0,
+            streaming: setup.messages.map(Streaming::new),
             reader: Reader::new(setup),
             end: None,
             reported_over: false,
@@ -189,30 +194,41 @@ impl Flow {
     /// The program at `end` does what it can: reads, writes, closes. Gives when it wants to be asked again.
     pub fn run_program(&mut self, now: Instant, end: End) -> Option<Instant> {
         match end {
-            End::Sender => {
-                self.run_sender();
-                None
-            }
+            End::Sender => self.run_sender(now),
             End::Receiver => self.run_receiver(now),
         }
     }
 
-    fn run_sender(&mut self) {
+    fn run_sender(&mut self, now: Instant) -> Option<Instant> {
         let connection = &mut self.sender.connection;
         if self.request_unread > 0 {
             self.request_unread -= connection.read(self.request_unread);
         }
-        // Who opened may write before the handshake is over; who was opened answers a request.
+        // Who opened may write before the handshake is over, but for a stream, whose messages would be late before the
+        // first one left; who was opened answers a request.
         let ready = match self.setup.opener {
-            Opener::Sender => true,
+            Opener::Sender => self.streaming.is_none() || connection.established_at().is_some(),
             Opener::Receiver => connection.established_at().is_some() && self.request_unread == 0,
         };
-        if ready {
-            self.unwritten -= connection.write(self.unwritten);
-            if self.unwritten == 0 {
-                connection.close();
+        if !ready {
+            return None;
+        }
+        let mut ask_again = None;
+        match &mut self.streaming {
+            None => self.unwritten -= connection.write(self.unwritten),
+            // The program is never held up: what finds no room in the send buffer is written when there is some.
+            Some(stream) => {
+                let written = self.setup.size.0 - self.unwritten;
+                let taken = connection.write(stream.ready(now) - written);
+                self.unwritten -= taken;
+                stream.note_written(now, written + taken);
+                ask_again = stream.next_due(now);
             }
         }
+        if self.unwritten == 0 {
+            connection.close();
+        }
+        ask_again
     }
 
     fn run_receiver(&mut self, now: Instant) -> Option<Instant> {
@@ -236,6 +252,9 @@ impl Flow {
                 }
             }
         }
+        if let Some(stream) = &mut self.streaming {
+            stream.note_read(now, self.bytes_read);
+        }
         let all_read = self.bytes_read == self.setup.size.0;
         if all_read && self.end.is_none() && (self.bytes_read > 0 || connection.receiver().finished()) {
             self.end = Some((FlowEnd::Completed, now));
@@ -250,6 +269,9 @@ impl Flow {
             return;
         }
         if end == End::Sender {
+            if let Some(stream) = &mut self.streaming {
+                stream.note_sent(now, self.sender.connection.sender().sent());
+            }
             self.cwnd.update(now, &self.sender.connection);
         }
         if let Some((reason, at)) = self.host(end).connection.closed()
@@ -292,6 +314,7 @@ impl Flow {
             bytes_read: Bytes(self.bytes_read),
             spurious_retransmissions: self.spurious_retransmissions,
             mean_cwnd: self.cwnd.mean_until(ended_at),
+            messages: self.streaming.map(Streaming::into_stamps),
             sender: self.sender.connection,
             receiver: self.receiver.connection,
             drops: self.drops,

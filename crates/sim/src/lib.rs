@@ -17,6 +17,7 @@
 //!     direction: Direction::Forward,
 //!     opener: Opener::Sender,
 //!     size: Bytes(100_000),
+//!     messages: None,
 //!     request: Bytes::ZERO,
 //!     sender: Config::default(),
 //!     receiver: Config::default(),
@@ -39,9 +40,11 @@ mod network;
 mod observer;
 mod packet;
 mod setup;
+mod stream;
 
 pub use flow::{FlowEnd, FlowResult};
 pub use network::{Simulation, simulate};
 pub use observer::{FlowView, Observer, PacketEvent, Silent};
 pub use packet::{End, Packet};
 pub use setup::{FlowSetup, Opener, Setup};
+pub use stream::MessageStamps;

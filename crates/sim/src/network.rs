@@ -17,6 +17,8 @@ enum Wake {
     SenderTimer,
     /// The data receiver's connection has a timer.
     ReceiverTimer,
+    /// The sending program has its next message.
+    Message,
     /// The receiving program has read what it was reading.
     Program,
 }
@@ -109,6 +111,7 @@ impl<'o, O: Observer> Simulation<'o, O> {
                 self.serve(now, number, End::Receiver);
                 End::Sender
             }
+            Wake::Message => End::Sender,
             Wake::Program => End::Receiver,
             Wake::SenderTimer | Wake::ReceiverTimer => {
                 let end = if wake == Wake::SenderTimer { End::Sender } else { End::Receiver };
@@ -158,7 +161,8 @@ impl<'o, O: Observer> Simulation<'o, O> {
         };
         self.observer.state(now, view);
         if let Some(at) = program_at {
-            self.wake_at(at, number, Wake::Program);
+            let wake = if end == End::Sender { Wake::Message } else { Wake::Program };
+            self.wake_at(at, number, wake);
         }
         self.set_timer(number, end);
     }

@@ -2,7 +2,7 @@
 
 use farpath_path::{Direction, ElementSpec};
 use farpath_tcp::Config;
-use farpath_units::{Bytes, Duration, Instant};
+use farpath_units::{Bytes, Duration, Instant, Messages};
 
 /// Which end opens a flow's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub enum Opener {
     Receiver,
 }
 
-/// One flow: a file from one end to the other.
+/// One flow: a file, or a stream of messages, from one end to the other.
 #[derive(Debug, Clone)]
 pub struct FlowSetup {
     /// When its opener sends the first SYN.
@@ -22,8 +22,10 @@ pub struct FlowSetup {
     pub direction: Direction,
     /// Who opens.
     pub opener: Opener,
-    /// Bytes of the file.
+    /// Bytes of the file; of a stream, of all its messages.
     pub size: Bytes,
+    /// When the program has what: without it the whole file at once.
+    pub messages: Option<Messages>,
     /// Bytes that the opener of a download sends first, and that the other end reads before it answers.
     pub request: Bytes,
     /// The stack of the data sender.
@@ -40,6 +42,7 @@ impl FlowSetup {
             direction: Direction::Forward,
             opener: Opener::Sender,
             size,
+            messages: None,
             request: Bytes::ZERO,
             sender: stack.clone(),
             receiver: stack.clone(),

@@ -567,6 +567,11 @@ impl Sender {
         self.una.min(self.written) - 1
     }
 
+    /// Bytes of the stream that have been sent, acknowledged or not.
+    pub fn sent(&self) -> u64 {
+        self.max.min(self.written) - 1
+    }
+
     /// The timer's estimator.
     pub fn rtt(&self) -> &RttEstimator {
         &self.rtt

@@ -11,15 +11,19 @@
 //! | [`Rate`] | `10 Mbit/s` | bit/s, never zero |
 //! | [`Probability`] | `1 %`, `0.01` | fraction, 0 to 1 |
 //! | [`Ber`] | `1e-7` | bit errors per bit, 0 to 1 |
+//!
+//! [`Messages`] says when each message of a constant-rate stream is due.
 
 mod decimal;
 mod error_rate;
+mod messages;
 mod rate;
 mod size;
 mod time;
 
 pub use decimal::ParseQuantityError;
 pub use error_rate::{Ber, Probability};
+pub use messages::{Late, Messages, Pace, Playout};
 pub use rate::Rate;
 pub use size::Bytes;
 pub use time::{Duration, Instant};

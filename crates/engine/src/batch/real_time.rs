@@ -106,6 +106,7 @@ mod tests {
             flows: Vec::new(),
             series: Default::default(),
             segments: Default::default(),
+            messages: Default::default(),
             provenance: Provenance::default(),
             grade: None,
         }

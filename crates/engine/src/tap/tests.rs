@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 const PORT: u16 = 50_000;
-const OUTPUT: Output = Output { series: true, segments: true };
+const OUTPUT: Output = Output { series: true, segments: true, messages: true };
 
 /// 5 ms each way, a queue that holds 30 packets, and a loss of 1.5 % both ways.
 const PATH: &str = r#"

@@ -142,6 +142,7 @@ prop_compose! {
             direction: if backwards { Direction::Reverse } else { Direction::Forward },
             opener: if download { Opener::Receiver } else { Opener::Sender },
             size: Bytes(size),
+            messages: None,
             request: Bytes(request),
             sender,
             receiver,

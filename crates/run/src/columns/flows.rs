@@ -4,6 +4,48 @@ use super::{Cells, Column, DIRECTIONS, Row, column};
 use crate::{FlowRow, Outcome};
 use farpath_units::{Bytes, Duration, Instant};
 
+/// A count of messages, of a flow that may be no stream.
+macro_rules! messages_or_not {
+    ($name:literal, $field:ident, $about:literal) => {
+        column(
+            $name,
+            "",
+            $about,
+            Cells::MaybeF64(|row| row.stream.$field, |row, count| row.stream.$field = Some(count)),
+        )
+    };
+}
+
+/// A duration, of a flow that may be no stream.
+macro_rules! stream_time_or_not {
+    ($name:literal, $field:ident, $about:literal) => {
+        column(
+            $name,
+            "ns",
+            $about,
+            Cells::MaybeU64(each!(|row| row.stream.$field.map(Duration::as_nanos)), |row, ns| {
+                row.stream.$field = Some(Duration::from_nanos(ns));
+                Some(())
+            }),
+        )
+    };
+}
+
+/// Bytes, of a flow that may be no stream.
+macro_rules! stream_bytes_or_not {
+    ($name:literal, $field:ident, $about:literal) => {
+        column(
+            $name,
+            "B",
+            $about,
+            Cells::MaybeU64(each!(|row| row.stream.$field.map(|bytes| bytes.0)), |row, bytes| {
+                row.stream.$field = Some(Bytes(bytes));
+                Some(())
+            }),
+        )
+    };
+}
+
 impl Row for FlowRow {
     const COLUMNS: &'static [Column<FlowRow>] = &[
         small!(flow, "", "number of the flow within the run, from 0"),
@@ -11,15 +53,7 @@ impl Row for FlowRow {
         word!(outcome, Outcome, "how it ended: completed, connect_timed_out, aborted, horizon or void"),
         text!(detail, "what happened, where the outcome alone does not say; else empty"),
         time!("start_ns", start, "when the opener sent the first SYN, since the start of the run"),
-        column(
-            "ended_at_ns",
-            "ns",
-            "when it ended so, since the start of the run",
-            Cells::MaybeU64(each!(|row| row.ended_at.map(Instant::as_nanos)), |row, ns| {
-                row.ended_at = Some(Instant::from_nanos(ns));
-                Some(())
-            }),
-        ),
+        time_or_not!("ended_at_ns", ended_at, "when it ended so, since the start of the run"),
         duration_or_not!("connect_time_ns", connect_time, "from the start until the sender may send data"),
         duration_or_not!(
             "transfer_time_ns",
@@ -78,6 +112,48 @@ impl Row for FlowRow {
         duration_or_not!("min_rtt_ns", min_rtt, "smallest RTT sample"),
         duration_or_not!("srtt_ns", srtt, "smoothed RTT at the end"),
         duration_or_not!("rto_ns", rto, "retransmission timeout at the end"),
+        messages_or_not!("messages", messages, "messages of a stream that have arrived in full"),
+        messages_or_not!(
+            "late_messages",
+            late_messages,
+            "of these, those that came after they were to be played"
+        ),
+        stream_time_or_not!(
+            "max_lateness_ns",
+            max_lateness,
+            "from when a message was due to its arrival, at the most"
+        ),
+        stream_time_or_not!("final_lateness_ns", final_lateness, "the same of the last message that arrived"),
+        stream_time_or_not!(
+            "max_write_lag_ns",
+            max_write_lag,
+            "from when a message was due until TCP had taken all of it, at the most"
+        ),
+        stream_bytes_or_not!(
+            "peak_backlog_bytes",
+            peak_backlog,
+            "most bytes of a stream that were due and had never left TCP"
+        ),
+        stream_bytes_or_not!(
+            "delayed_bytes",
+            delayed,
+            "by how much a stream fell behind its rate, at the most"
+        ),
+        stream_time_or_not!(
+            "time_to_timely_ns",
+            time_to_timely,
+            "the longest time of messages too late to be played; null where the last one is"
+        ),
+        stream_time_or_not!(
+            "stall_time_ns",
+            stall_time,
+            "how long a player that waits for late messages stood still"
+        ),
+        messages_or_not!(
+            "discarded_messages",
+            discarded_messages,
+            "messages that a player which does not wait left out"
+        ),
     ];
 
     fn blank() -> FlowRow {

@@ -1,7 +1,8 @@
 //! Runs to write and read.
 
 use farpath_run::{
-    Engine, FlowRow, Metric, Outcome, Provenance, Run, SegmentEvent, SegmentRow, SeriesRow, Trace,
+    Engine, FlowRow, MessageRow, Metric, Outcome, Provenance, Run, SegmentEvent, SegmentRow, SeriesRow,
+    StreamFigures, Trace,
 };
 use farpath_units::{Bytes, Duration, Instant};
 
@@ -24,6 +25,7 @@ pub fn run(point: u64, engine: Engine, seed: Option<u64>, flows: Vec<FlowRow>) -
         flows,
         series: Trace::default(),
         segments: Trace::default(),
+        messages: Trace::default(),
         provenance: provenance(point),
         grade: None,
     }
@@ -37,6 +39,40 @@ fn provenance(point: u64) -> Provenance {
         caveats: Vec::new(),
         ..Provenance::default()
     }
+}
+
+/// A stream of which everything is known; of its two players only one can have been there.
+fn stream() -> StreamFigures {
+    StreamFigures {
+        messages: Some(480_000.0),
+        late_messages: Some(79_000.0),
+        max_lateness: Some(Duration::from_millis(2497)),
+        final_lateness: Some(Duration::from_millis(8)),
+        max_write_lag: Some(Duration::ZERO),
+        peak_backlog: Some(Bytes(159_000_000)),
+        delayed: Some(Bytes(159_100_000)),
+        time_to_timely: Some(Duration::from_millis(19_900)),
+        stall_time: Some(Duration::from_millis(2480)),
+        discarded_messages: Some(0.0),
+    }
+}
+
+/// One that arrived, one that was written and no more, one that was due.
+fn messages() -> Trace<MessageRow> {
+    let due = Instant::from_nanos(1_040_000_000);
+    let none = MessageRow { flow: 0, message: 2, due, written: None, sent: None, arrived: None };
+    let written = MessageRow { message: 1, written: Some(due), ..none };
+    let arrived =
+        MessageRow { message: 0, sent: Some(due), arrived: Some(Instant::from_nanos(u64::MAX)), ..written };
+    vec![arrived, written, none].into()
+}
+
+#[allow(dead_code, reason = "each test file uses its part")]
+/// The same, and its simulated run has a stream: version 1 of the format began without any.
+pub fn with_a_stream() -> Vec<Run> {
+    let mut runs = small_experiment();
+    (runs[1].flows[0].stream, runs[1].messages) = (stream(), messages());
+    runs
 }
 
 /// A prediction and two simulated runs of one point, the first of them with everything that a run can hold.

@@ -1,0 +1,202 @@
+//! A constant-rate stream: the stamps of its messages, and what they say of it.
+
+use farpath_units::{Bytes, Duration, Instant, Late, Messages, Playout};
+
+/// One message of a stream. Stamps of the sender are in its clock, `arrived` is in the receiver's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessageRow {
+    /// Which flow.
+    pub flow: u32,
+    /// Number within the flow, from 0.
+    pub message: u64,
+    /// When the application had it.
+    pub due: Instant,
+    /// When TCP had taken the last byte of it; later than `due` where the send buffer was full.
+    pub written: Option<Instant>,
+    /// When its first byte left TCP for the first time.
+    pub sent: Option<Instant>,
+    /// When the receiving application had read the last byte of it.
+    pub arrived: Option<Instant>,
+}
+
+/// What the messages of a flow say of it; nothing of a flow that is no stream.
+///
+/// The first message that arrives sets the receiver's clock: a later one is late by as much as it comes after its own
+/// place behind the first.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct StreamFigures {
+    /// Messages that have arrived in full.
+    pub messages: Option<f64>,
+    /// Of these, those that came after they were to be played.
+    pub late_messages: Option<f64>,
+    /// From when a message was due to its arrival, at the most.
+    pub max_lateness: Option<Duration>,
+    /// The same of the last message that arrived.
+    pub final_lateness: Option<Duration>,
+    /// From when a message was due until TCP had taken all of it, at the most.
+    pub max_write_lag: Option<Duration>,
+    /// Most bytes that were due and had never left TCP: in the send buffer, and before it.
+    pub peak_backlog: Option<Bytes>,
+    /// Bytes by which the stream fell behind its rate, at the most.
+    pub delayed: Option<Bytes>,
+    /// The longest time during which messages came late, from when the first of them should have been played to the next
+    /// one that was in time. Unknown where the last message that arrived was late: it is not over.
+    pub time_to_timely: Option<Duration>,
+    /// How long a player that waits stood still.
+    pub stall_time: Option<Duration>,
+    /// Messages that a player who does not wait left out.
+    pub discarded_messages: Option<f64>,
+}
+
+impl StreamFigures {
+    /// What these messages of one flow, in their order, say.
+    pub fn of(rows: &[MessageRow], messages: &Messages, playout: Playout) -> StreamFigures {
+        let arrived = || rows.iter().filter_map(|row| Some((row, row.arrived?)));
+        let lag = |row: &MessageRow| Some(row.written?.saturating_since(row.due));
+        let mut figures = StreamFigures {
+            messages: Some(arrived().count() as f64),
+            max_write_lag: rows.iter().filter_map(lag).max(),
+            peak_backlog: peak_backlog(rows, messages.size),
+            ..StreamFigures::default()
+        };
+        let Some((first, at)) = arrived().next() else { return figures };
+        let base = at.saturating_since(first.due);
+        let in_time = base + playout.buffer;
+        let mut lateness = arrived().map(|(row, at)| at.saturating_since(row.due));
+        let max = lateness.clone().max().unwrap_or_default();
+        figures.max_lateness = Some(max);
+        figures.final_lateness = lateness.by_ref().last();
+        figures.delayed = Some(behind(messages, max.saturating_sub(base)));
+        let late = arrived().filter(|(row, at)| at.saturating_since(row.due) > in_time).count() as f64;
+        figures.late_messages = Some(late);
+        match playout.late {
+            Late::Stall => figures.stall_time = Some(max.saturating_sub(in_time)),
+            Late::Discard => figures.discarded_messages = Some(late),
+        }
+        figures.time_to_timely = longest_late_time(arrived(), in_time);
+        figures
+    }
+}
+
+/// Bytes of a stream in so much time.
+fn behind(messages: &Messages, time: Duration) -> Bytes {
+    let bits = messages.bit_per_s() * time.as_secs_f64();
+    Bytes((bits / 8.0) as u64).min(messages.total())
+}
+
+/// `None` where the last message is late.
+fn longest_late_time<'a>(
+    arrived: impl Iterator<Item = (&'a MessageRow, Instant)>,
+    in_time: Duration,
+) -> Option<Duration> {
+    let (mut since, mut longest) = (None, Duration::ZERO);
+    for (row, at) in arrived {
+        if at.saturating_since(row.due) > in_time {
+            since.get_or_insert(row.due + in_time);
+        } else if let Some(since) = since.take() {
+            longest = longest.max(at.saturating_since(since));
+        }
+    }
+    since.is_none().then_some(longest)
+}
+
+/// Just before a message leaves, all from it on that are due by then wait.
+fn peak_backlog(rows: &[MessageRow], size: Bytes) -> Option<Bytes> {
+    let mut due = 0;
+    let waiting = (0..).zip(rows).filter_map(|(number, row)| {
+        let sent = row.sent?;
+        due += rows[due as usize..].iter().take_while(|row| row.due <= sent).count() as u64;
+        Some(due.saturating_sub(number) * size.0)
+    });
+    waiting.max().map(Bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farpath_units::Pace;
+
+    const MESSAGES: Messages =
+        Messages { size: Bytes(1000), pace: Pace::Every(Duration::from_millis(10)), count: 10 };
+
+    fn ms(time: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(time)
+    }
+
+    /// Messages due every 10 ms from 100 ms on that leave at once and take so many milliseconds.
+    fn taking(times: [u64; 10]) -> Vec<MessageRow> {
+        let row = |(message, time): (u64, u64)| {
+            let due = ms(100 + 10 * message);
+            let at = due + Duration::from_millis(time);
+            MessageRow { flow: 0, message, due, written: Some(due), sent: Some(due), arrived: Some(at) }
+        };
+        (0..).zip(times).map(row).collect()
+    }
+
+    fn stalling(rows: &[MessageRow]) -> StreamFigures {
+        let playout = Playout { buffer: Duration::from_millis(15), late: Late::Stall };
+        StreamFigures::of(rows, &MESSAGES, playout)
+    }
+
+    #[test]
+    fn a_timely_stream_is_never_late() {
+        let figures = stalling(&taking([5; 10]));
+        assert_eq!((figures.messages, figures.late_messages), (Some(10.0), Some(0.0)));
+        assert_eq!(figures.max_lateness, Some(Duration::from_millis(5)));
+        assert_eq!((figures.delayed, figures.stall_time), (Some(Bytes::ZERO), Some(Duration::ZERO)));
+        assert_eq!(
+            (figures.time_to_timely, figures.max_write_lag),
+            (Some(Duration::ZERO), Some(Duration::ZERO))
+        );
+        assert_eq!(figures.peak_backlog, Some(Bytes(1000)), "the message that leaves");
+        assert_eq!(figures.discarded_messages, None, "this player waits");
+    }
+
+    #[test]
+    fn lateness_is_held_against_the_first_message_and_the_buffer() {
+        // In time up to 5 + 15 ms; the third message (due at 120 ms) to the fifth come after that.
+        let rows = taking([5, 5, 45, 40, 30, 20, 10, 5, 5, 5]);
+        let figures = stalling(&rows);
+        assert_eq!(
+            (figures.late_messages, figures.max_lateness),
+            (Some(3.0), Some(Duration::from_millis(45)))
+        );
+        assert_eq!(figures.stall_time, Some(Duration::from_millis(25)));
+        // It fell 40 ms behind, which are four messages.
+        assert_eq!(figures.delayed, Some(Bytes(4000)));
+        // To be played at 140 ms; the sixth, due at 150, came at 170 ms in time.
+        assert_eq!(figures.time_to_timely, Some(Duration::from_millis(30)));
+        let playout = Playout { buffer: Duration::from_millis(15), late: Late::Discard };
+        let figures = StreamFigures::of(&rows, &MESSAGES, playout);
+        assert_eq!((figures.discarded_messages, figures.stall_time), (Some(3.0), None));
+    }
+
+    #[test]
+    fn what_ends_late_has_no_time_to_be_timely_again() {
+        let figures = stalling(&taking([5, 5, 45, 45, 45, 5, 5, 5, 30, 30]));
+        assert_eq!(figures.time_to_timely, None);
+        assert_eq!(figures.final_lateness, Some(Duration::from_millis(30)));
+    }
+
+    #[test]
+    fn what_waits_in_the_send_buffer_and_before_it_is_backlog() {
+        // The first four leave at 130 ms, when they are all due; of the next two the first is blocked.
+        let mut rows = taking([50; 10]);
+        rows[..4].iter_mut().for_each(|row| row.sent = Some(ms(130)));
+        rows[4].written = Some(ms(147));
+        (rows[4].sent, rows[5].sent) = (Some(ms(150)), Some(ms(150)));
+        let figures = stalling(&rows);
+        assert_eq!(figures.peak_backlog, Some(Bytes(4000)));
+        assert_eq!(figures.max_write_lag, Some(Duration::from_millis(7)));
+    }
+
+    #[test]
+    fn of_what_never_arrived_only_the_sender_knows() {
+        let mut rows = taking([5; 10]);
+        rows.iter_mut().for_each(|row| row.arrived = None);
+        let figures = stalling(&rows);
+        assert_eq!((figures.messages, figures.max_lateness, figures.stall_time), (Some(0.0), None, None));
+        assert_eq!(figures.peak_backlog, Some(Bytes(1000)));
+        assert_eq!(stalling(&[]).messages, Some(0.0));
+    }
+}

@@ -1,0 +1,103 @@
+//! The programs at the ends of a constant-rate stream: what is due when, and the stamps of each message.
+
+use farpath_units::{Duration, Instant, Messages};
+
+/// When the messages of a stream were due, written, sent and read; of each list as many as were.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageStamps {
+    /// The stream.
+    pub messages: Messages,
+    /// When the first message was due: the sender might write. `None` where it never might.
+    pub began: Option<Instant>,
+    /// When TCP had taken the last byte of each.
+    pub written: Vec<Instant>,
+    /// When the first byte of each left TCP.
+    pub sent: Vec<Instant>,
+    /// When the receiving program had read the last byte of each.
+    pub arrived: Vec<Instant>,
+}
+
+impl MessageStamps {
+    /// When a message was due.
+    pub fn due(&self, number: u64) -> Option<Instant> {
+        Some(self.began? + self.messages.due_after(number))
+    }
+
+    /// How many were due by then.
+    pub fn due_by(&self, now: Instant) -> u64 {
+        self.began.map_or(0, |began| match now < began {
+            true => 0,
+            false => self.messages.due_by(now - began),
+        })
+    }
+}
+
+/// A stream while it runs.
+#[derive(Debug)]
+pub(crate) struct Streaming {
+    stamps: MessageStamps,
+    /// The next message for which the program has asked to be woken.
+    woken_for: u64,
+}
+
+impl Streaming {
+    pub fn new(messages: Messages) -> Streaming {
+        let stamps = MessageStamps {
+            messages,
+            began: None,
+            written: Vec::new(),
+            sent: Vec::new(),
+            arrived: Vec::new(),
+        };
+        Streaming { stamps, woken_for: 0 }
+    }
+
+    /// The program may write at `now`: how many bytes of the stream there are by then.
+    pub fn ready(&mut self, now: Instant) -> u64 {
+        self.stamps.began.get_or_insert(now);
+        self.stamps.due_by(now) * self.stamps.messages.size.0
+    }
+
+    /// When the next message comes, where nobody has been told yet.
+    pub fn next_due(&mut self, now: Instant) -> Option<Instant> {
+        let next = self.stamps.due_by(now);
+        let new = next < self.stamps.messages.count && next > self.woken_for;
+        self.woken_for = self.woken_for.max(next);
+        if new { self.stamps.due(next) } else { None }
+    }
+
+    /// TCP has taken so many bytes of the stream.
+    pub fn note_written(&mut self, now: Instant, bytes: u64) {
+        let whole = bytes / self.stamps.messages.size.0;
+        stamp(&mut self.stamps.written, now, whole);
+    }
+
+    /// So many bytes of the stream have left TCP.
+    pub fn note_sent(&mut self, now: Instant, bytes: u64) {
+        let begun = bytes.div_ceil(self.stamps.messages.size.0);
+        stamp(&mut self.stamps.sent, now, begun);
+    }
+
+    /// The receiving program has read so many bytes of the stream.
+    pub fn note_read(&mut self, now: Instant, bytes: u64) {
+        let whole = bytes / self.stamps.messages.size.0;
+        stamp(&mut self.stamps.arrived, now, whole);
+    }
+
+    pub fn into_stamps(self) -> MessageStamps {
+        self.stamps
+    }
+}
+
+fn stamp(stamps: &mut Vec<Instant>, now: Instant, count: u64) {
+    if stamps.len() as u64 != count {
+        stamps.resize(count as usize, now);
+    }
+}
+
+impl MessageStamps {
+    /// From when a message was due until the receiving program had read it.
+    pub fn lateness(&self, number: u64) -> Option<Duration> {
+        Some(self.arrived.get(number as usize)?.saturating_since(self.due(number)?))
+    }
+}
