@@ -32,7 +32,7 @@
 //! | `flows`, `stream` | what is transferred: files, and streams of messages |
 //! | `element`, `stack`, `parameters` | elements of a path; stacks, and their parameters by name |
 //! | `emulate`, `linux` | how the running kernel is used; what it is told beside a stack's parameters |
-//! | `sweep`, `published` | the points; what a paper printed for them |
+//! | `sweep`, `range`, `published` | the points, listed or by steps; what a paper printed for them |
 //! | `document` | values put into a document by key, before it is read |
 //! | `rewrite` | a file with changes written into it, its comments kept |
 //! | `reader` | the checked walk: every key is read or refused |
@@ -52,6 +52,7 @@ mod linux;
 mod parameters;
 mod places;
 mod published;
+mod range;
 mod reader;
 mod rewrite;
 mod scenario;

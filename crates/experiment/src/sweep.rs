@@ -177,7 +177,10 @@ impl Series {
         if key.split('.').any(str::is_empty) {
             return Err(at.refuse("not a dotted key such as `path.loss.rate`"));
         }
-        let values = as_list(value, &at)?.to_vec();
+        let values = match value {
+            Value::String(text) => crate::range::values(text).map_err(|reason| at.refuse(reason))?,
+            value => as_list(value, &at)?.to_vec(),
+        };
         if values.is_empty() {
             return Err(at.refuse("the list is empty: there would be nothing to run"));
         }

@@ -1,0 +1,140 @@
+//! A range in a sweep, in place of a list: `"0.01 s to 30 s by 0.01 s"`, `"1 kB to 1000 kB times 10"`.
+
+use crate::sweep::MAX_POINTS;
+use toml::Value;
+
+/// Digits that a multiplied value keeps: `12.35 ms`, and not `12.345678 ms`.
+const DIGITS: usize = 4;
+
+/// The values of a range, its first end included, its last where a step meets it. They have the unit of its ends, and
+/// what they mean is for the key to say. The error says why it is no range.
+pub(crate) fn values(text: &str) -> Result<Vec<Value>, String> {
+    let Some((from, to, step)) = split(text) else {
+        return Err(format!(
+            "expected a list, or a range such as `0.01 s to 30 s by 0.01 s` or `1 kB to 1000 kB times 10`, found `{text}`"
+        ));
+    };
+    let (from, unit) = number(from)?;
+    let (to, last_unit) = number(to)?;
+    if unit != last_unit {
+        return Err(format!("a range has one unit, found `{unit}` and `{last_unit}`"));
+    }
+    let values = match step {
+        Step::By(step) => {
+            let (step, step_unit) = number(step)?;
+            if unit != step_unit {
+                return Err(format!("a range has one unit, found `{unit}` and `{step_unit}`"));
+            }
+            added(from, to, step)?
+        }
+        Step::Times(factor) => multiplied(from, to, number(factor)?.0)?,
+    };
+    // Numbers without a unit stay numbers: a count, a seed.
+    let value = |number: f64| match unit {
+        "" if number.fract() == 0.0 => Value::Integer(number as i64),
+        "" => Value::Float(number),
+        "%" => Value::String(format!("{number} %")),
+        unit => Value::String(format!("{number} {unit}")),
+    };
+    Ok(values.into_iter().map(value).collect())
+}
+
+/// How one value follows from the one before it.
+enum Step<'a> {
+    By(&'a str),
+    Times(&'a str),
+}
+
+fn split(text: &str) -> Option<(&str, &str, Step<'_>)> {
+    let (from, rest) = text.split_once(" to ")?;
+    let (to, step) = match (rest.split_once(" by "), rest.split_once(" times ")) {
+        (Some((to, step)), None) => (to, Step::By(step)),
+        (None, Some((to, factor))) => (to, Step::Times(factor)),
+        _ => return None,
+    };
+    Some((from, to, step))
+}
+
+/// A number of at most 15 digits, and its unit.
+fn number(text: &str) -> Result<(f64, &str), String> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && !"+-.".contains(c)).unwrap_or(text.len());
+    let (number, unit) = (&text[..end], text[end..].trim_start());
+    match number.parse::<f64>() {
+        Ok(value) if value.is_finite() && number.len() <= 15 => Ok((value, unit)),
+        _ => Err(format!("expected a number with its unit, found `{text}`")),
+    }
+}
+
+/// `from`, `from + step` ... Rounded to twelve digits: 0.1 + 0.2 is 0.3.
+fn added(from: f64, to: f64, step: f64) -> Result<Vec<f64>, String> {
+    let steps = (to - from) / step;
+    if !(steps >= 0.0 && steps.is_finite()) {
+        return Err("no step of the range leads from its first end to its last".to_owned());
+    }
+    // A part in 10^9 is the decimals' own rounding.
+    let count = fits((steps * (1.0 + 1e-9)).floor())?;
+    Ok((0..=count).map(|index| rounded(from + step * index as f64, 12)).collect())
+}
+
+/// `from`, `from * factor` ... with four digits each.
+fn multiplied(from: f64, to: f64, factor: f64) -> Result<Vec<f64>, String> {
+    let steps = (to / from).ln() / factor.ln();
+    if !(from > 0.0 && factor > 0.0 && steps >= 0.0 && steps.is_finite()) {
+        return Err("no factor of the range leads from its first end to its last".to_owned());
+    }
+    let count = fits((steps * (1.0 + 1e-9)).floor())?;
+    let value = |index: u32| rounded(from * factor.powi(index as i32), DIGITS);
+    Ok((0..=count).map(value).collect())
+}
+
+fn fits(steps: f64) -> Result<u32, String> {
+    match steps < MAX_POINTS as f64 {
+        true => Ok(steps as u32),
+        false => Err(format!("more than {MAX_POINTS} points")),
+    }
+}
+
+fn rounded(value: f64, digits: usize) -> f64 {
+    format!("{value:.*e}", digits - 1).parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(range: &str) -> Vec<String> {
+        values(range).unwrap().iter().map(crate::sweep::label).collect()
+    }
+
+    #[test]
+    fn steps_are_added_or_multiplied() {
+        assert_eq!(texts("0.1 s to 0.4 s by 0.1 s"), ["0.1 s", "0.2 s", "0.3 s", "0.4 s"]);
+        assert_eq!(texts("3 to 1 by -1"), ["3", "2", "1"]);
+        assert_eq!(texts("0 % to 1 % by 0.4 %"), ["0 %", "0.4 %", "0.8 %"]);
+        assert_eq!(texts("1 kB to 1000 kB times 10"), ["1 kB", "10 kB", "100 kB", "1000 kB"]);
+        assert_eq!(texts("10 ms to 20 ms times 1.4"), ["10 ms", "14 ms", "19.6 ms"]);
+        assert_eq!(values("1 to 2 by 1").unwrap(), [Value::Integer(1), Value::Integer(2)]);
+        assert_eq!(texts("0.01 s to 30 s by 0.01 s").len(), 3000);
+        assert_eq!(texts("5 s to 5 s by 1 s"), ["5 s"]);
+    }
+
+    #[test]
+    fn what_is_no_range_says_why() {
+        for (text, word) in [
+            ("20 ms", "expected a list, or a range"),
+            ("1 s to 2 s", "expected a list"),
+            ("1 ms to 2 s by 1 ms", "one unit, found `ms` and `s`"),
+            ("1 s to 2 s by 1 ms", "one unit, found `s` and `ms`"),
+            ("1 s to 2 s by 0 s", "no step"),
+            ("2 s to 1 s by 1 s", "no step"),
+            ("0 s to 1 s times 2", "no factor"),
+            ("1 s to 2 s times 1", "no factor"),
+            ("a to b by c", "expected a number"),
+            ("0 to 1 by 0.0000001", "more than 100000 points"),
+        ] {
+            let error = values(text).unwrap_err();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+    }
+}
