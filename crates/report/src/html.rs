@@ -4,6 +4,7 @@
 //! brings the data for it; [`Page::render`] puts the plots that are used, and what draws them, into the file.
 
 mod asked;
+pub(crate) mod curves;
 mod data;
 mod file;
 mod page;

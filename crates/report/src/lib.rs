@@ -1,6 +1,7 @@
 //! Results for people: terminal tables, HTML reports, agreement between engines, claims of papers.
 
 pub mod agreement;
+pub mod curve;
 pub mod html;
 pub mod papers;
 pub mod terminal;

@@ -21,6 +21,19 @@ pub struct Asked {
     pub published_source: Option<String>,
     /// By the number of the point.
     pub points: Vec<AskedPoint>,
+    /// What a round trip can meet, for each kind of sender among the points; nothing where there is one point.
+    pub timers: Vec<Vec<AskedTimer>>,
+}
+
+/// A timer of a stack, as the round trip that it is equal to.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct AskedTimer {
+    /// What happens beyond it.
+    pub name: String,
+    /// The parameters that set it.
+    pub set_by: String,
+    /// In s.
+    pub rtt_s: f64,
 }
 
 /// One point of a sweep.
@@ -33,4 +46,8 @@ pub struct AskedPoint {
     pub published: BTreeMap<String, f64>,
     /// What is allowed there and probably not meant.
     pub warnings: Vec<String>,
+    /// Round trip of its first flow over an empty path, in s.
+    pub rtt_s: Option<f64>,
+    /// Its sender's timers, by their place in [`Asked::timers`].
+    pub timers: Option<usize>,
 }

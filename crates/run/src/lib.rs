@@ -21,7 +21,7 @@ mod trace;
 mod writer;
 
 pub use arrow::{ColumnError, ColumnInfo, Table};
-pub use asked::{Asked, AskedPoint};
+pub use asked::{Asked, AskedPoint, AskedTimer};
 pub use error::ResultsError;
 pub use grade::{Grade, Lateness};
 pub use json::write_flow_lines;

@@ -1,10 +1,11 @@
 //! What an experiment asks, in words.
 
-use farpath_experiment::{Experiment, FlowSpec, Opener, Scenario, Stack};
+use crate::curve;
+use farpath_experiment::{Experiment, FlowSpec, Opener, Scenario, Stack, base_rtt};
 use farpath_path::{
     Direction, ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit,
 };
-use farpath_run::{Asked, AskedPoint, Results};
+use farpath_run::{Asked, AskedPoint, AskedTimer, Results};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
@@ -17,11 +18,23 @@ pub fn asked(experiment: &Experiment, runs: u64) -> Asked {
         });
         known.collect()
     };
+    let is_sweep = experiment.points().len() > 1;
+    let mut timers: Vec<Vec<AskedTimer>> = Vec::new();
+    let mut timers_of = |scenario: &Scenario| {
+        let of = curve::timers(scenario);
+        timers.iter().position(|other| *other == of).unwrap_or_else(|| {
+            timers.push(of);
+            timers.len() - 1
+        })
+    };
     let points = experiment.points().iter().map(|point| AskedPoint {
         swept: point.swept.clone(),
         published: published(point.index),
         warnings: point.scenario.warnings.clone(),
+        rtt_s: Some(base_rtt(&point.scenario, point.scenario.flows[0].direction).as_secs_f64()),
+        timers: is_sweep.then(|| timers_of(&point.scenario)),
     });
+    let points = points.collect();
     let first = &experiment.points()[0].scenario;
     Asked {
         title: experiment.title.clone(),
@@ -30,7 +43,8 @@ pub fn asked(experiment: &Experiment, runs: u64) -> Asked {
         ends: ends(first),
         axes: experiment.axes.iter().map(|axis| axis.keys.clone()).collect(),
         published_source: experiment.published.as_ref().map(|published| published.source.clone()),
-        points: points.collect(),
+        points,
+        timers,
     }
 }
 

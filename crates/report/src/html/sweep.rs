@@ -1,10 +1,12 @@
 //! The figures of a sweep: response times, and how far they are from each other.
 
+use super::curves::{self, Quantity};
 use super::data::{Columns, Figure, log_domain};
 use super::thin::spread;
+use crate::curve::Grid;
 use crate::terminal::comparison::{ENGINES, participle};
 use crate::terminal::{ComparisonRow, ComparisonTable};
-use farpath_run::{Asked, AskedPoint, Engine, Statistic};
+use farpath_run::{Asked, AskedPoint, Engine, PointSummary, Statistic};
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -23,6 +25,9 @@ pub(super) fn slice(point: &AskedPoint, of: impl Fn(&String) -> bool) -> String 
 /// Transfer times against the last parameter of a sweep, for each combination of the others.
 pub(super) fn figures(asked: &Asked, comparison: &ComparisonTable) -> Vec<Figure> {
     let Some(keys) = asked.axes.last().filter(|_| comparison.rows.len() > 1) else { return Vec::new() };
+    if let Some(grid) = Grid::of(asked) {
+        return curves(asked, comparison, &grid);
+    }
     let is_last = |key: &String| keys.contains(key);
     let mut slices: Vec<Slice> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
@@ -53,6 +58,46 @@ pub(super) fn figures(asked: &Asked, comparison: &ComparisonTable) -> Vec<Figure
         last.caption += &format!(" {SLICES} of {all} such figures are shown; the table has all points.");
     }
     figures
+}
+
+/// Transfer time and efficiency over the many numbers of a sweep.
+fn curves(asked: &Asked, comparison: &ComparisonTable, grid: &Grid) -> Vec<Figure> {
+    let rows = &comparison.rows;
+    let engines: Vec<Engine> = ENGINES
+        .into_iter()
+        .filter(|&engine| rows.iter().any(|row| row.summaries.iter().any(|summary| summary.engine == engine)))
+        .collect();
+    let of = |value: &dyn Fn(&PointSummary) -> Option<Statistic>| {
+        let values = engines.iter().map(|&engine| {
+            let mut values = vec![None; asked.points.len()];
+            for row in rows {
+                let summary = row.summaries.iter().find(|summary| summary.engine == engine);
+                let value = summary.and_then(|summary| Some((summary.point, value(summary)?.mean)));
+                if let Some((point, value)) = value {
+                    values[point as usize] = Some(value);
+                }
+            }
+            (if engines.len() > 1 { participle(engine) } else { "" }, values)
+        });
+        values.collect::<Vec<_>>()
+    };
+    let times = Quantity {
+        title: format!("Response time over {}", grid.key),
+        caption: "Transfer time of completed transfers: mean over the seeds.".to_owned(),
+        axis: "Transfer time, s",
+    };
+    let efficiency = Quantity {
+        title: format!("Efficiency over {}", grid.key),
+        caption: "Goodput over throughput: what arrived for the first time, of all that was sent.".to_owned(),
+        axis: "Efficiency",
+    };
+    [
+        curves::figure(times, asked, grid, &of(&|summary| summary.transfer_time_s)),
+        curves::figure(efficiency, asked, grid, &of(&|summary| summary.efficiency)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// The rows that differ in the last parameter alone, with its values.

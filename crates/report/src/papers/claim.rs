@@ -218,4 +218,14 @@ pub enum OverPoints {
     MeanLessFirst,
     /// The largest less the smallest.
     Spread,
+    /// Of a sweep over many numbers, for each combination of its other parameters: the sum ...
+    Sums,
+    /// ... the numbers at which the curve jumps ...
+    Steps,
+    /// ... what it is before the first of those, and behind each ...
+    Levels,
+    /// ... its slope behind the last of them over that before the first ...
+    Slopes,
+    /// ... how far its points are from the line between their neighbours, in the mean.
+    Roughness,
 }

@@ -1,9 +1,24 @@
-//! A loss and its repair as a diagram of the exchange: two ends, and every segment between them.
+//! An exchange as a diagram: two ends, and every segment between them.
 
 use super::metric::Recovery;
 use crate::html::{Columns, Figure};
 use farpath_run::{Metric, Run, SegmentEvent, SegmentRow};
 use farpath_units::Instant;
+use serde::Deserialize;
+
+/// Bits of the TCP header's flags.
+const FIN: u8 = 0x01;
+const SYN: u8 = 0x02;
+
+/// The part of a run that is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Exchange {
+    /// From the first SYN until the first data arrive.
+    Opening,
+    /// From the start of the window with the first lost segment until the ACK that ends its recovery.
+    Recovery,
+}
 
 /// Where the ends stand.
 const SENDER: f64 = 0.0;
@@ -20,9 +35,12 @@ struct Way {
     state: Option<String>,
 }
 
-/// The exchange from the start of the window with the first lost segment until the ACK that ends its recovery.
-pub(super) fn figure(title: &str, caption: &str, run: &Run) -> Result<Figure, String> {
-    let ways = ways(run)?;
+/// Draws a part of a run, a row for each event.
+pub(super) fn figure(part: Exchange, title: &str, caption: &str, run: &Run) -> Result<Figure, String> {
+    let ways = match part {
+        Exchange::Opening => opening(run)?,
+        Exchange::Recovery => recovery(run)?,
+    };
     // A row for each event, in the order of time; what is sent together is sent one below the other.
     let mut events: Vec<(Instant, usize, bool)> = Vec::new();
     for (number, way) in ways.iter().enumerate() {
@@ -61,7 +79,11 @@ pub(super) fn figure(title: &str, caption: &str, run: &Run) -> Result<Figure, St
         .numbers("side", lost().map(|_| 0.5))
         .numbers("row", lost().map(|(number, _)| row(number, true)))
         .texts("kind", lost().map(|_| "lost"));
-    let after = |time: Instant| format!("{:.1} ms", (time - start).as_secs_f64() * 1e3);
+    let long = events.last().is_some_and(|last| (last.0 - start).as_secs_f64() >= 10.0);
+    let after = |time: Instant| match (time - start).as_secs_f64() {
+        seconds if long => format!("{seconds:.1} s"),
+        seconds => format!("{:.1} ms", seconds * 1e3),
+    };
     // At the sender every event is named, at the receiver what it sends.
     let labels: Vec<(f64, f64, String, &str)> = numbered()
         .flat_map(|(number, way)| {
@@ -90,29 +112,18 @@ pub(super) fn figure(title: &str, caption: &str, run: &Run) -> Result<Figure, St
 }
 
 /// The data segments sent from the start of the window until the recovery is over, and the ACKs of that time.
-fn ways(run: &Run) -> Result<Vec<Way>, String> {
+fn recovery(run: &Run) -> Result<Vec<Way>, String> {
     let recovery = Recovery::of(run)?;
     let (start, end) = (recovery.window_start, recovery.recovered);
-    let (series, segments) = (run.series.to_vec(), run.segments.to_vec());
-    let syn = segments.iter().find(|row| row.direction == "forward" && row.flags & 2 != 0);
-    let first = syn.map_or(0, |row| row.seq.wrapping_add(1));
+    let series = run.series.to_vec();
     let state = |metric: Metric, at: Instant| {
         let mut rows = series.iter().filter(|row| row.metric == metric && row.time <= at);
         rows.next_back().map(|row| format!("{} {} B", metric.name(), row.value))
     };
-    let (sent, mut ended): (Vec<SegmentRow>, Vec<SegmentRow>) =
-        segments.into_iter().partition(|row| row.event == SegmentEvent::Sent);
+    let (first, journeys) = journeys(run);
     let mut ways = Vec::new();
     let mut acked = None;
-    for sent in sent {
-        let same = |row: &SegmentRow| {
-            row.time >= sent.time
-                && (row.direction, row.seq, row.ack, row.len)
-                    == (sent.direction, sent.seq, sent.ack, sent.len)
-        };
-        let Some(place) = ended.iter().position(same) else { continue };
-        // Of equal segments, such as duplicate ACKs, the first that was sent came first.
-        let arrived = ended.remove(place);
+    for (sent, arrived) in journeys {
         let data = sent.direction == "forward";
         let inside =
             if data { (start..=end).contains(&sent.time) } else { sent.time >= start && arrived.time <= end };
@@ -141,6 +152,56 @@ fn ways(run: &Run) -> Result<Vec<Way>, String> {
     Ok(ways)
 }
 
+/// Every segment until the first data have arrived.
+fn opening(run: &Run) -> Result<Vec<Way>, String> {
+    let (first, journeys) = journeys(run);
+    let data = journeys.iter().find(|(sent, end)| sent.len > 0 && end.event == SegmentEvent::Received);
+    let over = data.ok_or("no data arrived, or no segments were recorded: `output.segments = true`")?.1.time;
+    let mut seen: Vec<(&str, u8)> = Vec::new();
+    let mut ways = Vec::new();
+    for (sent, end) in journeys.into_iter().filter(|(sent, _)| sent.time <= over) {
+        let is_syn = sent.flags & SYN != 0;
+        let again = seen.contains(&(sent.direction, sent.flags)) && is_syn || sent.retransmission;
+        seen.push((sent.direction, sent.flags));
+        let what = match (is_syn, sent.flags & 0x10 != 0, sent.len) {
+            (true, false, _) => "SYN".to_owned(),
+            (true, true, _) => "SYN/ACK".to_owned(),
+            (false, _, 0) if sent.flags & FIN != 0 => "FIN".to_owned(),
+            (false, _, 0) => "ACK".to_owned(),
+            (false, ..) if sent.direction == "forward" => format!("data {}", sent.seq.wrapping_sub(first)),
+            (false, ..) => "request".to_owned(),
+        };
+        let kind = match (again, sent.len > 0 || is_syn) {
+            (true, _) => "retransmission",
+            (false, true) => "data",
+            (false, false) => "ACK",
+        };
+        let text = if again { format!("{what} again") } else { what };
+        ways.push(Way { sent, end, kind, text, state: None });
+    }
+    Ok(ways)
+}
+
+/// The sequence number of the first data, and every segment with where it came to.
+fn journeys(run: &Run) -> (u32, Vec<(SegmentRow, SegmentRow)>) {
+    let segments = run.segments.to_vec();
+    let syn = segments.iter().find(|row| row.direction == "forward" && row.flags & SYN != 0);
+    let first = syn.map_or(0, |row| row.seq.wrapping_add(1));
+    let (sent, mut ended): (Vec<SegmentRow>, Vec<SegmentRow>) =
+        segments.into_iter().partition(|row| row.event == SegmentEvent::Sent);
+    let journey = |sent: SegmentRow| {
+        let same = |row: &SegmentRow| {
+            row.time >= sent.time
+                && (row.direction, row.seq, row.ack, row.len)
+                    == (sent.direction, sent.seq, sent.ack, sent.len)
+        };
+        // Of equal segments, such as duplicate ACKs, the first that was sent came first.
+        let end = ended.remove(ended.iter().position(same)?);
+        Some((sent, end))
+    };
+    (first, sent.into_iter().filter_map(journey).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,7 +215,7 @@ mod tests {
         let experiment = Experiment::parse(file.text, file.name, &[]).expect("good");
         let run = simulate(&experiment.points()[0], 1, provenance(&experiment, &experiment.points()[0]));
         let run = run.expect("simulated");
-        let ways = ways(&run).expect("there is a loss");
+        let ways = recovery(&run).expect("there is a loss");
         let first_window: Vec<SegmentEvent> = ways.iter().take(6).map(|way| way.end.event).collect();
         let [received, dropped] = [SegmentEvent::Received, SegmentEvent::Dropped];
         assert_eq!(first_window, [received, received, received, received, dropped, received]);

@@ -1,11 +1,14 @@
 //! The figures of a paper, as data, drawn from simulated runs with what was printed beside them.
 
 use super::claim::Paper;
+use super::exchange::{self, Exchange};
 use super::number::Numbers;
-use super::reproduce::Runs;
-use super::{PaperError, exchange, file_of, metric};
+use super::reproduce::{Made, Runs};
+use super::{PaperError, file_of, metric};
+use crate::curve::Grid;
+use crate::html::curves::{self, Quantity};
 use crate::html::{Columns, Figure, thin};
-use farpath_run::{Engine, Metric, Run, Statistic};
+use farpath_run::{Engine, Metric, Outcome, Run, Statistic};
 use farpath_units::Duration;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -40,9 +43,10 @@ struct Description {
     over_time: Option<String>,
     /// A metric of the checks, for each point.
     over_points: Option<String>,
-    /// The first loss and its repair, segment by segment.
-    #[serde(default)]
-    exchange: bool,
+    /// A metric of the checks, as a curve over the many numbers of the sweep.
+    over_numbers: Option<String>,
+    /// A part of the run, segment by segment.
+    exchange: Option<Exchange>,
     /// The moment or span that the metric is about.
     time: Option<Span>,
     /// What the vertical axis is.
@@ -90,7 +94,7 @@ pub fn figures(paper: &Paper, runs: &mut Runs, stop: &AtomicBool) -> Result<Vec<
     for about in &file.figures {
         let drawn = runs
             .of(paper, &about.experiment, &about.set, Engine::Simulate, stop)
-            .and_then(|(runs, points)| about.draw(runs, points));
+            .and_then(|made| about.draw(made));
         figures.extend(drawn.map_err(|problem| PaperError::Figures {
             paper: paper.id.clone(),
             problem: format!("{}: {problem}", about.title),
@@ -100,18 +104,39 @@ pub fn figures(paper: &Paper, runs: &mut Runs, stop: &AtomicBool) -> Result<Vec<
 }
 
 impl Description {
-    fn draw(&self, runs: &[Run], points: &[String]) -> Result<Vec<Figure>, String> {
-        match (&self.over_time, &self.over_points, self.exchange) {
-            (Some(what), None, false) => {
+    fn draw(&self, made: &Made) -> Result<Vec<Figure>, String> {
+        let (runs, points) = (&made.runs, &made.points());
+        match (&self.over_time, &self.over_points, &self.over_numbers, self.exchange) {
+            (Some(what), None, None, None) => {
                 self.until.iter().map(|until| self.lines(what, until.0, runs, points)).collect()
             }
-            (None, Some(metric), false) => Ok(vec![self.values(metric, runs, points)?]),
-            (None, None, true) => {
+            (None, Some(metric), None, None) => Ok(vec![self.values(metric, runs, points)?]),
+            (None, None, Some(metric), None) => Ok(vec![self.curves(metric, made)?]),
+            (None, None, None, Some(part)) => {
                 let run = runs.first().ok_or("no run was made")?;
-                Ok(vec![exchange::figure(&self.title, &self.caption, run)?])
+                Ok(vec![exchange::figure(part, &self.title, &self.caption, run)?])
             }
-            _ => Err("a figure has one of `over_time`, `over_points` and `exchange`".to_owned()),
+            _ => {
+                let which = "`over_time`, `over_points`, `over_numbers` and `exchange`";
+                Err(format!("a figure has one of {which}"))
+            }
         }
+    }
+
+    /// A curve for each combination of the other parameters; of the first run of a point, where it has an answer.
+    fn curves(&self, name: &str, made: &Made) -> Result<Figure, String> {
+        let grid =
+            Grid::of(&made.asked).ok_or("the sweep has no parameter with numbers enough for a curve")?;
+        let mut values = vec![None; made.asked.points.len()];
+        for run in first_runs(&made.runs) {
+            if run.flows.iter().all(|flow| flow.outcome == Outcome::Completed) {
+                values[run.point as usize] = Some(metric::value(run, name, self.time.map(|time| time.0))?);
+            }
+        }
+        let quantity =
+            Quantity { title: self.title.clone(), caption: self.caption.clone(), axis: &self.axis };
+        curves::figure(quantity, &made.asked, &grid, &[("", values)])
+            .ok_or_else(|| "no transfer was completed".to_owned())
     }
 
     /// A line for the first run of each point.

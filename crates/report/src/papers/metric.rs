@@ -41,6 +41,10 @@ fn of_flow(flow: &FlowRow, name: &str) -> Option<Option<f64>> {
             flow.data_segments.zip(flow.retransmissions).map(|(sent, again)| sent - again)
         }
         "retransmissions" => flow.retransmissions,
+        "spurious_retransmissions" => flow.spurious_retransmissions,
+        "efficiency" => flow.efficiency,
+        "goodput_bit_per_s" => flow.goodput_bit_per_s,
+        "throughput_bit_per_s" => flow.throughput_bit_per_s,
         "timeouts" => flow.timeouts,
         "final_cwnd" => flow.final_cwnd.map(|bytes| bytes.0 as f64),
         "mean_cwnd" => flow.mean_cwnd,

@@ -3,10 +3,12 @@
 use super::claim::{Check, CheckEngine, OverPoints, OverSeeds, Paper};
 use super::number::Numbers;
 use super::{file_of, metric};
+use crate::curve::{Grid, steps};
+use crate::html::asked;
 use farpath_engine::{EngineError, jobs, run_all};
-use farpath_experiment::{Experiment, Override, Point, Stack, shipped_experiments, to_toml};
+use farpath_experiment::{Experiment, Override, Stack, shipped_experiments, to_toml};
 use farpath_model::{Args, evaluate, formulas};
-use farpath_run::{Engine, Run};
+use farpath_run::{Asked, AskedPoint, Engine, Run};
 use farpath_units::Duration;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +19,25 @@ use toml::Table;
 pub struct Runs {
     /// Whether the running kernel is asked too, which takes real time.
     pub emulate: bool,
-    made: HashMap<String, (Vec<Run>, Vec<String>)>,
+    made: HashMap<String, Made>,
+}
+
+/// The runs of one experiment, and what it asked.
+#[derive(Debug)]
+pub(super) struct Made {
+    pub runs: Vec<Run>,
+    pub asked: Asked,
+}
+
+impl Made {
+    /// How its points are called.
+    pub fn points(&self) -> Vec<String> {
+        let name = |point: &AskedPoint| {
+            let values: Vec<&str> = point.swept.iter().map(|(_, value)| value.as_str()).collect();
+            values.join(" / ")
+        };
+        self.asked.points.iter().map(name).collect()
+    }
 }
 
 /// What came out of a check.
@@ -81,15 +101,15 @@ pub(super) fn reproduce(
         }
         _ => Engine::Simulate,
     };
-    let runs = runs.of(paper, experiment, &check.set, engine, stop)?.0;
+    let made = runs.of(paper, experiment, &check.set, engine, stop)?;
     let time = check.time.as_deref().map(str::parse::<Duration>).transpose();
     let time = time.map_err(|error| format!("time: {error}"))?;
-    let sound: Vec<&Run> = runs.iter().filter(|run| !is_void(run)).collect();
-    if let Some(void) = runs.iter().find(|run| sound.iter().all(|sound| sound.point != run.point)) {
+    let sound: Vec<&Run> = made.runs.iter().filter(|run| !is_void(run)).collect();
+    if let Some(void) = made.runs.iter().find(|run| sound.iter().all(|sound| sound.point != run.point)) {
         let why = void.grade.as_ref().and_then(|grade| grade.void.as_deref()).unwrap_or_default();
         return Err(NoNumber::NotRun(format!("no run was in time: {why}")));
     }
-    Ok(over_points(check, metric, time, &sound)?.into())
+    Ok(over_points(check, metric, time, &sound, &made.asked)?.into())
 }
 
 /// Whether the machine was not in time for it.
@@ -154,6 +174,7 @@ fn over_points(
     metric: &str,
     time: Option<Duration>,
     runs: &[&Run],
+    asked: &Asked,
 ) -> Result<Numbers, String> {
     let (above, below) = match metric.split_once(" / ") {
         Some((above, below)) => (above, Some(below)),
@@ -174,7 +195,48 @@ fn over_points(
         OverPoints::PercentMore => later.iter().map(|value| (value / first - 1.0) * 100.0).collect(),
         OverPoints::MeanLessFirst => vec![mean - first],
         OverPoints::Spread => vec![spread(&values)],
+        OverPoints::Sums
+        | OverPoints::Steps
+        | OverPoints::Levels
+        | OverPoints::Slopes
+        | OverPoints::Roughness => over_lines(check.over_points, asked, &values)?,
     }))
+}
+
+/// What is taken of each line of a sweep over many numbers, line by line.
+fn over_lines(what: OverPoints, asked: &Asked, values: &[f64]) -> Result<Vec<f64>, String> {
+    let grid = Grid::of(asked).ok_or("the sweep has no parameter with numbers enough for a curve")?;
+    let mut numbers = Vec::new();
+    for line in &grid.lines {
+        let curve = line.curve(|index| values.get(index).copied());
+        let steps = steps(&curve);
+        match what {
+            OverPoints::Steps => numbers.extend(steps.iter().map(|step| step.at)),
+            OverPoints::Levels => {
+                numbers.extend(steps.first().map(|step| step.change.0));
+                numbers.extend(steps.iter().map(|step| step.change.1));
+            }
+            OverPoints::Slopes => {
+                let (Some(first), Some(last)) = (steps.first(), steps.last()) else {
+                    return Err(format!("the curve {} has no step", line.label));
+                };
+                let slope =
+                    |from: usize, to: usize| (curve[to].1 - curve[from].1) / (curve[to].0 - curve[from].0);
+                numbers.push(slope(last.between.1, curve.len() - 1) / slope(0, first.between.0));
+            }
+            OverPoints::Roughness => numbers.push(roughness(&curve)),
+            _ => numbers.push(curve.iter().map(|point| point.1).sum()),
+        }
+    }
+    Ok(numbers)
+}
+
+/// How far a curve is from the straight line between the points before and behind, in the mean.
+fn roughness(curve: &[(f64, f64)]) -> f64 {
+    let off = |points: &[(f64, f64)]| (points[1].1 - (points[0].1 + points[2].1) / 2.0).abs();
+    let triples = curve.windows(3);
+    let count = triples.len().max(1) as f64;
+    triples.map(off).sum::<f64>() / count
 }
 
 /// One number for each point.
@@ -203,7 +265,7 @@ fn spread(values: &[f64]) -> f64 {
 }
 
 impl Runs {
-    /// The runs of an experiment with some changes, and how its points are called.
+    /// The runs of an experiment with some changes.
     pub(super) fn of(
         &mut self,
         paper: &Paper,
@@ -211,7 +273,7 @@ impl Runs {
         set: &BTreeMap<String, toml::Value>,
         engine: Engine,
         stop: &AtomicBool,
-    ) -> Result<(&[Run], &[String]), String> {
+    ) -> Result<&Made, String> {
         let overrides = set
             .iter()
             .map(|(key, value)| format!("{key}={}", plain(value)).parse::<Override>())
@@ -232,15 +294,10 @@ impl Runs {
             if stop.load(Ordering::Relaxed) {
                 return Err("interrupted".to_owned());
             }
-            let name = |point: &Point| {
-                let values: Vec<&str> = point.swept.iter().map(|(_, value)| value.as_str()).collect();
-                values.join(" / ")
-            };
-            let points = experiment.points().iter().map(name).collect();
-            self.made.insert(key.clone(), (made, points));
+            let asked = asked(&experiment, made.len() as u64);
+            self.made.insert(key.clone(), Made { runs: made, asked });
         }
-        let (runs, points) = &self.made[&key];
-        Ok((runs, points))
+        Ok(&self.made[&key])
     }
 }
 
