@@ -270,6 +270,9 @@ pub struct RadiusArgs {
     /// Print JSON, one radius a line
     #[arg(long)]
     pub json: bool,
+    /// Write a picture of the stacks around the Earth, and their radii, into this file: HTML that needs no network
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

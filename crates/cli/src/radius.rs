@@ -5,6 +5,7 @@ use crate::error::CliError;
 use crate::{Ending, interrupt, output, progress};
 use farpath_engine::{CheckedRadius, LIGHT_KM_PER_S, Race, Radius, RadiusKind, Span, check_radius, radii};
 use farpath_experiment::{Body, Medium, Stack, bodies, body, medium, shipped_stacks};
+use farpath_report::html::{Reach, ReportFile, reach_page};
 use farpath_report::terminal::{RadiusRow, radius_text};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -30,6 +31,7 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
         let found = found.map_err(|source| CliError::Radius { stack: name.clone(), source })?;
         list.extend(found.into_iter().map(|radius| (stack.clone(), radius)));
     }
+    let report = args.report.as_ref().map(ReportFile::create).transpose()?;
     let mut ending = Ending::Done;
     let mut rows = Vec::new();
     let bar = progress::bar(if args.check { list.len() as u64 } else { 0 }, "radii simulated");
@@ -51,21 +53,43 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
         rows.push((checked, stack.name));
     }
     bar.finish_and_clear();
+    let reaches: Vec<Reach> = reaches(&rows, medium);
     if args.json {
         let mut out = output::stdout();
         for (checked, stack) in &rows {
             writeln!(out, "{}", row_json(checked, stack, medium, target.as_ref()))?;
         }
-        return Ok(ending);
     }
     let rows: Vec<_> =
         rows.into_iter().map(|(checked, stack)| row(checked, stack, medium, target.as_ref())).collect();
+    if let Some(report) = report {
+        report.finish(&reach_page(&reaches, bodies(), &medium.title, &rows).render())?;
+    }
+    if args.json {
+        return Ok(ending);
+    }
     if let Some(Target { title, km }) = &target {
         let rtt = 2.0 * owd(*km, medium);
         output::print(&format!("To {title}, {km} km in {}: a round trip of {rtt:.3} s\n", medium.title))?;
     }
     output::print(&radius_text(&rows, output::width()))?;
     Ok(ending)
+}
+
+/// What the picture shows of each stack.
+fn reaches(rows: &[(CheckedRadius, String)], medium: &Medium) -> Vec<Reach> {
+    let of = |rows: &[(CheckedRadius, String)]| {
+        let km_of = |kind| {
+            let radius = rows.iter().map(|(checked, _)| &checked.radius).find(|radius| radius.kind == kind);
+            radius.map(|radius| km(radius, medium))
+        };
+        let usable = km_of(RadiusKind::Usable)?;
+        let abandoned = km_of(RadiusKind::Abandoned)?;
+        let stack = rows[0].1.clone();
+        Some(Reach { stack, km: [km_of(RadiusKind::SynAgain(1)).unwrap_or(usable), usable, abandoned] })
+    };
+    // An interrupt leaves the last stack without its end.
+    rows.chunk_by(|one, other| one.1 == other.1).filter_map(of).collect()
 }
 
 /// One way, in s.

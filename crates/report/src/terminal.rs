@@ -7,7 +7,7 @@ pub(crate) mod flows;
 pub(crate) mod grade;
 pub(crate) mod layout;
 pub(crate) mod numbers;
-mod radius;
+pub(crate) mod radius;
 
 pub use agreement::agreement_text;
 pub use comparison::{Caveat, ComparisonRow, ComparisonTable, Published};

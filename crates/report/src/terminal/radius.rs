@@ -1,6 +1,6 @@
 //! The radii of stacks, for people.
 
-use super::layout::{self, Column};
+use super::layout::{self, Column, Sheet};
 
 /// One line: a radius of a stack.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,10 +35,30 @@ pub fn radius_text(rows: &[RadiusRow], width: Option<u16>) -> String {
         before = &row.stack;
         Some(if new { row.stack.clone() } else { String::new() })
     });
-    let heads = vec![
-        Column::left("stack", stacks.collect()),
-        Column::left("radius", column(rows, |row| Some(row.radius.clone()))),
-    ];
+    let (stack, what, groups) = (Column::left("stack", stacks.collect()), what(rows), groups(rows));
+    let mut text = layout::tables(&[stack, what], &groups, width);
+    for note in notes(rows) {
+        text.push_str(&format!("{note}\n"));
+    }
+    text
+}
+
+/// The same for a page.
+pub(crate) fn radius_sheet(rows: &[RadiusRow]) -> Sheet {
+    let stack = Column::left("stack", column(rows, |row| Some(row.stack.clone())));
+    Sheet {
+        heads: vec![stack, what(rows)],
+        groups: groups(rows).into(),
+        notes: notes(rows),
+        caveats: Vec::new(),
+    }
+}
+
+fn what(rows: &[RadiusRow]) -> Column {
+    Column::left("radius", column(rows, |row| Some(row.radius.clone())))
+}
+
+fn groups(rows: &[RadiusRow]) -> [Vec<Column>; 4] {
     let measures = vec![
         Column::right("RTT, s", column(rows, |row| Some(span(row.rtt)))),
         Column::right("one way, s", column(rows, |row| Some(number(row.rtt.0 / 2.0)))),
@@ -52,14 +72,11 @@ pub fn radius_text(rows: &[RadiusRow], width: Option<u16>) -> String {
     ];
     let timer = Column::left("set by", column(rows, |row| Some(row.timer.clone())));
     let known = |columns: Vec<Column>| columns.into_iter().filter(Column::is_known).collect::<Vec<_>>();
-    let groups = [known(measures), known(vec![reaches]), known(checks.into()), vec![timer]];
-    let mut text = layout::tables(&heads, &groups, width);
-    for row in rows {
-        if let Some(note) = &row.note {
-            text.push_str(&format!("{}: {note}\n", row.stack));
-        }
-    }
-    text
+    [known(measures), known(vec![reaches]), known(checks.into()), vec![timer]]
+}
+
+fn notes(rows: &[RadiusRow]) -> Vec<String> {
+    rows.iter().filter_map(|row| Some(format!("{}: {}", row.stack, row.note.as_ref()?))).collect()
 }
 
 fn column(rows: &[RadiusRow], cell: impl Fn(&RadiusRow) -> Option<String>) -> Vec<Option<String>> {
