@@ -199,6 +199,21 @@ fn the_figures_of_a_paper_are_drawn() {
 }
 
 #[test]
+fn a_sweep_over_many_numbers_is_drawn_as_curves() {
+    let few = "sweep.path.delay=0.1 s to 4 s by 0.1 s";
+    let drawn = look_at(&["simulate", "single-drop", "--set", few, "--set", "output.series=false"]);
+    assert!(drawn.iter().all(|figures| *figures >= 2), "transfer time and efficiency: {drawn:?}");
+}
+
+#[test]
+fn how_far_stacks_reach_is_a_picture_and_so_are_the_figures_of_the_paper() {
+    let drawn = look_at(&["radius"]);
+    assert!(drawn.iter().all(|figures| *figures == 1), "{drawn:?}");
+    let drawn = look_at(&["papers", "radius"]);
+    assert!(drawn.iter().all(|figures| *figures == 4), "2 to 5: {drawn:?}");
+}
+
+#[test]
 fn a_hostile_title_is_text() {
     let Some(browser) = browser() else { return };
     let folder = tempfile::tempdir().expect("a folder");

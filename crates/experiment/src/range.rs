@@ -16,15 +16,11 @@ pub(crate) fn values(text: &str) -> Result<Vec<Value>, String> {
     };
     let (from, unit) = number(from)?;
     let (to, last_unit) = number(to)?;
-    if unit != last_unit {
-        return Err(format!("a range has one unit, found `{unit}` and `{last_unit}`"));
-    }
+    one_unit(unit, last_unit)?;
     let values = match step {
         Step::By(step) => {
             let (step, step_unit) = number(step)?;
-            if unit != step_unit {
-                return Err(format!("a range has one unit, found `{unit}` and `{step_unit}`"));
-            }
+            one_unit(unit, step_unit)?;
             added(from, to, step)?
         }
         Step::Times(factor) => multiplied(from, to, number(factor)?.0)?,
@@ -33,7 +29,6 @@ pub(crate) fn values(text: &str) -> Result<Vec<Value>, String> {
     let value = |number: f64| match unit {
         "" if number.fract() == 0.0 => Value::Integer(number as i64),
         "" => Value::Float(number),
-        "%" => Value::String(format!("{number} %")),
         unit => Value::String(format!("{number} {unit}")),
     };
     Ok(values.into_iter().map(value).collect())
@@ -53,6 +48,14 @@ fn split(text: &str) -> Option<(&str, &str, Step<'_>)> {
         _ => return None,
     };
     Some((from, to, step))
+}
+
+fn one_unit(unit: &str, other: &str) -> Result<(), String> {
+    let shown = |unit: &str| if unit.is_empty() { "none".to_owned() } else { format!("`{unit}`") };
+    match unit == other {
+        true => Ok(()),
+        false => Err(format!("a range has one unit, found {} and {}", shown(unit), shown(other))),
+    }
 }
 
 /// A number of at most 15 digits, and its unit.

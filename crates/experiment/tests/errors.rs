@@ -285,7 +285,15 @@ fn sweeps_are_checked() {
     );
     says(
         and("[sweep]\n\"path.loss\" = \"1 %\""),
-        "geo.toml: sweep.\"path.loss\": expected a list, found `1 %`",
+        "geo.toml: sweep.\"path.loss\": expected a list, or a range such as `0.01 s to 30 s by 0.01 s` or `1 kB to 1000 kB times 10`, found `1 %`",
+    );
+    says(
+        and("[sweep]\n\"path.loss\" = \"0 % to 1 by 0.1 %\""),
+        "geo.toml: sweep.\"path.loss\": a range has one unit, found `%` and none",
+    );
+    says(
+        and("[sweep]\n\"path.loss\" = \"99 % to 101 % by 1 %\""),
+        "geo.toml: sweep.\"path.loss\"[2]: expected a fraction or a percentage such as `1 %`, found `101 %`: it is above 100 %",
     );
     says(
         and("[sweep.zip]\n\"path.loss\" = [\"0 %\", \"1 %\"]\n\"seed\" = [1]"),

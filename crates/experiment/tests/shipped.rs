@@ -172,7 +172,7 @@ fn the_examples_of_the_guide_are_accepted() {
     assert_eq!(example.points().len(), 6);
     let sweep = format!("title = \"T\"\npath = \"geo\"\ntransfer.size = \"1 MB\"\n{}", pages[1]);
     let sweep = Experiment::parse(&sweep, "sweep.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(sweep.points().len(), 4);
+    assert_eq!(sweep.points().len(), 2 * 3 * 2);
     for stack in blocks("stacks.md", "toml") {
         Stack::parse(&stack, "mine.toml").unwrap_or_else(|error| panic!("{error}"));
     }

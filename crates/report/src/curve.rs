@@ -179,15 +179,21 @@ pub(crate) fn timers(scenario: &Scenario) -> Vec<AskedTimer> {
     let stack = &scenario.sender.config;
     let mut timers: Vec<AskedTimer> = Vec::new();
     for radius in radii(stack, None).unwrap_or_default() {
-        if radius.rtt.is_finite() && !matches!(radius.kind, RadiusKind::TimeWait | RadiusKind::Usable) {
-            timers.push(AskedTimer { name: radius.kind.name(), set_by: radius.timer, rtt_s: radius.rtt });
+        let rtt_s = radius.rtt.least;
+        if rtt_s.is_finite() && !matches!(radius.kind, RadiusKind::TimeWait | RadiusKind::Usable) {
+            timers.push(AskedTimer { name: radius.kind.name(), set_by: radius.timer, rtt_s });
         }
     }
     let initial = stack.rto.initial.as_secs_f64();
     for backoff in 1..BACKOFFS {
         let rtt_s = initial * f64::from(2_u32.pow(backoff));
         if rtt_s <= stack.rto.max.as_secs_f64() {
-            let name = format!("data sent again after {backoff} backed-off SYNs");
+            let times = match backoff {
+                1 => "once".to_owned(),
+                2 => "twice".to_owned(),
+                more => format!("{more} times"),
+            };
+            let name = format!("data sent again, its timeout doubled {times} by SYNs");
             timers.push(AskedTimer { name, set_by: "rto.initial, doubled".to_owned(), rtt_s });
         }
     }

@@ -103,8 +103,12 @@ pub(crate) fn figure(
         ("/layer/2/encoding/y/axis/title", quantity.axis.into()),
         ("/layer/2/encoding/y/scale/type", scale(&ys).into()),
     ];
-    if scale(&ys) == "log" {
-        set.push(("/layer/2/encoding/y/scale/domain", log_domain(ys.iter().copied())));
+    match scale(&ys) {
+        "log" => set.push(("/layer/2/encoding/y/scale/domain", log_domain(ys.iter().copied()))),
+        _ => set.push(("/layer/2/encoding/y/scale/zero", false.into())),
+    }
+    if marks.is_empty() {
+        set.extend([("/layer/0", Value::Null), ("/layer/1", Value::Null)]);
     }
     let lines = Columns::default().numbers("x", xs).numbers("y", ys).texts("line", names);
     let steps = Columns::default()

@@ -106,7 +106,7 @@ pub(super) fn figure(part: Exchange, title: &str, caption: &str, run: &Run) -> R
         plot: "exchange",
         title: title.to_owned(),
         caption: caption.to_owned(),
-        set: Vec::new(),
+        set: if lost_marks.is_empty() { vec![("/layer/2", serde_json::Value::Null)] } else { Vec::new() },
         data: vec![("segments", segments), ("lost", lost_marks), ("labels", labels)],
     })
 }
