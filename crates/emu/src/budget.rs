@@ -62,13 +62,11 @@ fn needed_one_way<'a>(
                 Some(Bytes::ZERO)
             }
             ElementKind::Link { rate, queue, .. } => {
-                let rate = rate[direction].bit_per_s();
-                bit_per_s = Some(bit_per_s.map_or(rate, |before| before.min(rate)));
-                match queue[direction] {
-                    QueueLimit::Bytes(limit) => Some(limit),
-                    QueueLimit::Packets(limit) => Some(Bytes(limit.saturating_mul(FULL_PACKET))),
-                    QueueLimit::Unlimited => None,
-                }
+                queued(&mut bit_per_s, rate[direction].bit_per_s(), queue[direction])
+            }
+            // Nobody asks it for a rate here: all packets stand in its one queue for best effort.
+            ElementKind::FlowRouter(lines) => {
+                queued(&mut bit_per_s, lines.rate[direction].bit_per_s(), lines.queue[direction])
             }
             _ => Some(Bytes::ZERO),
         };
@@ -79,6 +77,16 @@ fn needed_one_way<'a>(
         }
     }
     Ok(load.window[direction].map_or(needed, |window| window.min(needed)))
+}
+
+/// What waits at most before a line of this rate, which is also the most that goes on from there.
+fn queued(bit_per_s: &mut Option<u64>, rate: u64, queue: QueueLimit) -> Option<Bytes> {
+    *bit_per_s = Some(bit_per_s.map_or(rate, |before| before.min(rate)));
+    match queue {
+        QueueLimit::Bytes(limit) => Some(limit),
+        QueueLimit::Packets(limit) => Some(Bytes(limit.saturating_mul(FULL_PACKET))),
+        QueueLimit::Unlimited => None,
+    }
 }
 
 /// What arrives at a rate in so long; `None` where the rate is not known.

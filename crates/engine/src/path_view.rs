@@ -110,6 +110,12 @@ fn hops(elements: &[ElementSpec], direction: Direction) -> Vec<Hop> {
                 overhead: *overhead,
                 min_payload: *min_packet,
             }),
+            ElementKind::FlowRouter(lines) => hops.push(Hop {
+                rate: lines.rate[direction],
+                propagation: Duration::ZERO,
+                overhead: lines.overhead,
+                min_payload: lines.min_packet,
+            }),
             _ => {}
         }
     }
@@ -139,6 +145,7 @@ fn either(a: f64, b: f64) -> f64 {
 fn queue(elements: &[ElementSpec], direction: Direction, packet: Bytes) -> Option<Bytes> {
     let links = elements.iter().filter_map(|element| match &element.kind {
         ElementKind::Link { rate, queue, .. } => Some((rate[direction], queue[direction])),
+        ElementKind::FlowRouter(lines) => Some((lines.rate[direction], lines.queue[direction])),
         _ => None,
     });
     match links.min_by_key(|(rate, _)| *rate)?.1 {
@@ -152,6 +159,7 @@ fn queue(elements: &[ElementSpec], direction: Direction, packet: Bytes) -> Optio
 fn mark(elements: &[ElementSpec], direction: Direction, packet: Bytes) -> Option<Bytes> {
     let links = elements.iter().filter_map(|element| match &element.kind {
         ElementKind::Link { rate, mark, .. } => Some((rate[direction], mark[direction])),
+        ElementKind::FlowRouter(lines) => Some((lines.rate[direction], MarkThreshold::Never)),
         _ => None,
     });
     let (rate, mark) = links.min_by_key(|(rate, _)| *rate)?;
@@ -171,6 +179,11 @@ fn left_out(element: &ElementSpec, data: Direction) -> Option<String> {
         ElementKind::Listed { .. } => Some(format!("{name}: listed drops are left out of the prediction")),
         ElementKind::Reorder { .. } => Some(format!("{name}: reordering is left out of the prediction")),
         ElementKind::Duplicate { .. } => Some(format!("{name}: duplicates are left out of the prediction")),
+        ElementKind::FlowRouter(lines) => {
+            let changes = !lines.changes[data].is_empty() || !lines.changes[data.opposite()].is_empty();
+            let later = if changes { "; rates after the first are left out of the prediction" } else { "" };
+            Some(format!("{name}: a flow router, predicted as the link that it is to ordinary TCP{later}"))
+        }
         ElementKind::GilbertElliott { active, .. } if active[data] || active[data.opposite()] => {
             Some(format!("{name}: losses come in bursts; predicted as if they were independent"))
         }

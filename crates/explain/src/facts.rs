@@ -34,6 +34,7 @@ impl<'a> Facts<'a> {
         let packet = view.mss + view.path.headers;
         let links = scenario.path.iter().filter_map(|element| match &element.kind {
             ElementKind::Link { rate, .. } => Some((rate[data], &element.name)),
+            ElementKind::FlowRouter(lines) => Some((lines.rate[data], &element.name)),
             _ => None,
         });
         let bottleneck = links.min_by_key(|(rate, _)| *rate).map(|(_, name)| name.clone());
@@ -161,7 +162,10 @@ impl<'a> Facts<'a> {
             ElementKind::EvenlySpaced { every, phase, .. } => {
                 phase.is_none() && Direction::BOTH.iter().any(|&way| every[way].is_some())
             }
-            ElementKind::Delay { .. } | ElementKind::Link { .. } | ElementKind::Listed { .. } => false,
+            ElementKind::Delay { .. }
+            | ElementKind::Link { .. }
+            | ElementKind::FlowRouter(_)
+            | ElementKind::Listed { .. } => false,
             // Bursts, reordering, duplicates, and kinds that are newer than this list.
             _ => true,
         })

@@ -44,9 +44,13 @@ fn lift(scenario: &mut Scenario, bound: BoundId, was: &Scenario) {
         }
         BoundId::Queue => {
             for element in &mut scenario.path {
-                if let ElementKind::Link { queue, mark, .. } = &mut element.kind {
-                    *queue = PerDirection::both(QueueLimit::Unlimited);
-                    *mark = PerDirection::both(MarkThreshold::Never);
+                match &mut element.kind {
+                    ElementKind::Link { queue, mark, .. } => {
+                        *queue = PerDirection::both(QueueLimit::Unlimited);
+                        *mark = PerDirection::both(MarkThreshold::Never);
+                    }
+                    ElementKind::FlowRouter(lines) => lines.queue = PerDirection::both(QueueLimit::Unlimited),
+                    _ => {}
                 }
             }
         }
@@ -67,7 +71,12 @@ fn lift(scenario: &mut Scenario, bound: BoundId, was: &Scenario) {
 
 fn speed_up(scenario: &mut Scenario, way: Direction) {
     for element in &mut scenario.path {
-        if let ElementKind::Link { rate, .. } = &mut element.kind {
+        let rate = match &mut element.kind {
+            ElementKind::Link { rate, .. } => Some(rate),
+            ElementKind::FlowRouter(lines) => Some(&mut lines.rate),
+            _ => None,
+        };
+        if let Some(rate) = rate {
             let faster = Rate::from_bit_per_s(rate[way].bit_per_s().saturating_mul(FASTER));
             rate[way] = faster.unwrap_or(rate[way]);
         }
@@ -112,12 +121,19 @@ pub(crate) fn with_room_for_a_full_burst(scenario: &Scenario) -> Scenario {
     let data = facts.data;
     let mut roomy = scenario.clone();
     for element in &mut roomy.path {
-        if let ElementKind::Link { queue, mark, .. } = &mut element.kind {
-            queue[data] = match queue[data] {
+        let queue = match &mut element.kind {
+            ElementKind::Link { queue, .. } => Some(&mut queue[data]),
+            ElementKind::FlowRouter(lines) => Some(&mut lines.queue[data]),
+            _ => None,
+        };
+        if let Some(queue) = queue {
+            *queue = match *queue {
                 QueueLimit::Unlimited => QueueLimit::Unlimited,
                 QueueLimit::Bytes(limit) => QueueLimit::Bytes(limit.max(bytes)),
                 QueueLimit::Packets(limit) => QueueLimit::Packets(limit.max(packets)),
             };
+        }
+        if let ElementKind::Link { mark, .. } = &mut element.kind {
             mark[data] = match mark[data] {
                 MarkThreshold::Bytes(threshold) => MarkThreshold::Bytes(threshold.max(bytes)),
                 MarkThreshold::Packets(threshold) => MarkThreshold::Packets(threshold.max(packets)),

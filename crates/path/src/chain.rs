@@ -2,8 +2,8 @@
 
 use crate::schedule::Schedule;
 use crate::{
-    BoxedElement, Departure, Direction, DropCause, ElementCounters, ElementSpec, PathElement, PathPacket,
-    SpecError, Stage, Verdict,
+    BoxedElement, Departure, Direction, DropCause, ElementCounters, ElementKind, ElementSpec, FlowRouter,
+    PathElement, PathPacket, SpecError, Stage, Verdict,
 };
 use core::fmt;
 use farpath_units::{Bytes, Instant};
@@ -35,15 +35,23 @@ impl<P> Path<P> {
         P: PathPacket + Clone + Send + 'static,
     {
         let mut names = BTreeSet::new();
-        let mut transits = Vec::with_capacity(specs.len());
+        let mut elements: Vec<BoxedElement<P>> = Vec::new();
+        let mut transits = Vec::new();
+        let fused = |transits: &mut Vec<_>| Stage::fuse(core::mem::take(transits)).into_iter().map(boxed);
         for spec in specs {
             if !names.insert(spec.name.as_str()) {
                 return Err(SpecError::DuplicateName { element: spec.name.clone() });
             }
-            transits.push((spec.name.clone(), spec.transit(seed)?));
+            if let ElementKind::FlowRouter(lines) = &spec.kind {
+                spec.validate()?;
+                elements.extend(fused(&mut transits));
+                elements.push(Box::new(FlowRouter::new(spec.name.clone(), lines, seed)));
+            } else {
+                transits.push((spec.name.clone(), spec.transit(seed)?));
+            }
         }
-        let stages = Stage::fuse(transits).into_iter();
-        Ok(Path::from_elements(stages.map(|stage| Box::new(stage) as BoxedElement<P>).collect()))
+        elements.extend(fused(&mut transits));
+        Ok(Path::from_elements(elements))
     }
 
     /// The element that moves next, and when.
@@ -71,6 +79,10 @@ impl<P> Path<P> {
             _ => self.left.push(due, (direction, packet, dropped)),
         }
     }
+}
+
+fn boxed<P: PathPacket + Clone + Send + 'static>(stage: Stage<P>) -> BoxedElement<P> {
+    Box::new(stage)
 }
 
 impl<P> PathElement<P> for Path<P> {

@@ -5,8 +5,10 @@ use crate::duplicate::Duplicate;
 use crate::link::Link;
 use crate::loss::{Bernoulli, BitErrors, EvenlySpaced, GilbertElliott, Listed};
 use crate::reorder::Reorder;
-use crate::{BoxedTransit, Direction, ElementKind, ElementSpec, Generator, MarkThreshold, QueueLimit};
-use farpath_units::{Ber, Bytes, Probability};
+use crate::{
+    BoxedTransit, Direction, ElementKind, ElementSpec, Generator, MarkThreshold, QueueLimit, RateChange,
+};
+use farpath_units::{Ber, Bytes, Instant, Probability};
 
 /// A full packet on most paths, for warnings.
 const FULL_PACKET: Bytes = Bytes(1500);
@@ -43,6 +45,24 @@ pub enum SpecError {
         /// The one before it; 0 where it is the first.
         previous: u64,
     },
+    /// Rates of a line that do not come one after the other.
+    #[error("{element}: {direction}.changes: expected rising times, found {found} after {previous}")]
+    ChangesDoNotRise {
+        /// Of the element.
+        element: String,
+        /// Where.
+        direction: Direction,
+        /// The time that is out of place.
+        found: Instant,
+        /// The one before it.
+        previous: Instant,
+    },
+    /// It holds packets, and is no run of arithmetic.
+    #[error("{element}: a flow router holds packets; it is built into a path, not alone")]
+    HoldsPackets {
+        /// Of the element.
+        element: String,
+    },
 }
 
 impl ElementSpec {
@@ -56,7 +76,16 @@ impl ElementSpec {
                 Err(SpecError::EveryIsZero { element: self.name.clone(), direction })
             }
             ElementKind::Listed { packets, .. } => self.check_list(direction, &packets[direction]),
+            ElementKind::FlowRouter(lines) => self.check_changes(direction, &lines.changes[direction]),
             _ => Ok(()),
+        })
+    }
+
+    fn check_changes(&self, direction: Direction, changes: &[RateChange]) -> Result<(), SpecError> {
+        let falls = changes.windows(2).find(|pair| pair[1].at <= pair[0].at);
+        falls.map_or(Ok(()), |pair| {
+            let (found, previous) = (pair[1].at, pair[0].at);
+            Err(SpecError::ChangesDoNotRise { element: self.name.clone(), direction, found, previous })
         })
     }
 
@@ -85,6 +114,7 @@ impl ElementSpec {
                     warnings.extend(mark_warning(mark[direction], queue[direction]).map(named(direction)));
                     queue_warning(queue[direction])
                 }
+                ElementKind::FlowRouter(lines) => queue_warning(lines.queue[direction]),
                 ElementKind::Reorder { share, extra_delay } => (share[direction] > Probability::ZERO
                     && extra_delay.is_zero())
                 .then(|| "an extra delay of zero reorders nothing".to_owned()),
@@ -98,7 +128,7 @@ impl ElementSpec {
     /// The element, with the random numbers that belong to its name in the run of this seed.
     ///
     /// # Errors
-    /// Those of [`ElementSpec::validate`].
+    /// Those of [`ElementSpec::validate`], and a kind that holds packets.
     pub fn transit(&self, seed: u64) -> Result<BoxedTransit, SpecError> {
         self.validate()?;
         let draws = Generator::per_direction(seed, &self.name);
@@ -120,6 +150,9 @@ impl ElementSpec {
             }
             ElementKind::Reorder { share, extra_delay } => Box::new(Reorder::new(share, extra_delay, draws)),
             ElementKind::Duplicate { share } => Box::new(Duplicate::new(share, draws)),
+            ElementKind::FlowRouter(_) => {
+                return Err(SpecError::HoldsPackets { element: self.name.clone() });
+            }
         })
     }
 }

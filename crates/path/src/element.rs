@@ -3,6 +3,8 @@
 use crate::{ElementCounters, LinkCounters};
 use core::fmt;
 use core::ops::{Index, IndexMut};
+use farpath_tia1039::Structure;
+use farpath_tia1039::router::QosPacket;
 use farpath_units::{Bytes, Instant};
 
 /// Which way a packet goes. `Forward` is from the data sender to the data receiver.
@@ -99,6 +101,18 @@ pub trait PathPacket {
     fn mark_ce(&mut self) -> bool {
         false
     }
+    /// What it shows to a flow router; `None` for one that is of no flow.
+    fn qos(&mut self) -> Option<&mut dyn QosPacket> {
+        None
+    }
+    /// A packet of the same flow that carries this structure and nothing else, as a router sends it behind this one.
+    /// `None` where such packets cannot be made.
+    fn signal(&self, _structure: &Structure) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// What a one-way element needs to know of a packet.
@@ -126,11 +140,14 @@ pub enum DropCause {
     BitErrors,
     /// The queue was full.
     QueueOverflow,
+    /// Its flow has sent more than a flow router granted it.
+    Policing,
 }
 
 impl DropCause {
     /// All of them, in the order of their declaration.
-    pub const ALL: [DropCause; 3] = [DropCause::Loss, DropCause::BitErrors, DropCause::QueueOverflow];
+    pub const ALL: [DropCause; 4] =
+        [DropCause::Loss, DropCause::BitErrors, DropCause::QueueOverflow, DropCause::Policing];
 
     /// As files and tables spell it.
     pub const fn name(self) -> &'static str {
@@ -138,6 +155,7 @@ impl DropCause {
             DropCause::Loss => "loss",
             DropCause::BitErrors => "bit-errors",
             DropCause::QueueOverflow => "queue-overflow",
+            DropCause::Policing => "policing",
         }
     }
 }

@@ -31,7 +31,7 @@
 //! | --- | --- |
 //! | `element` | the two shapes, [`Transit`] (arithmetic) and [`PathElement`] (holds packets) |
 //! | `spec`, `check` | a path as data, what is refused, how it becomes elements |
-//! | `delay`, `link`, `loss`, `reorder`, `duplicate` | one kind of element each |
+//! | `delay`, `link`, `loss`, `reorder`, `duplicate`, `flow_router` | one kind of element each |
 //! | `stage`, `chain` | elements one behind the other |
 //! | `rng` | random numbers that belong to one element and direction |
 
@@ -41,6 +41,7 @@ mod counters;
 mod delay;
 mod duplicate;
 mod element;
+mod flow_router;
 mod link;
 mod loss;
 mod reorder;
@@ -48,6 +49,7 @@ mod rng;
 mod schedule;
 mod spec;
 mod stage;
+mod transmitter;
 
 pub use chain::Path;
 pub use check::SpecError;
@@ -56,6 +58,9 @@ pub use element::{
     BoxedElement, BoxedTransit, Departure, Direction, DropCause, Fate, PacketView, PathElement, PathPacket,
     PerDirection, Transit, Verdict,
 };
+pub use flow_router::FlowRouter;
 pub use rng::{Chance, Generator};
-pub use spec::{ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit, base_delay};
+pub use spec::{
+    ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit, RateChange, RouterLines, base_delay,
+};
 pub use stage::Stage;

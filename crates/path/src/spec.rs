@@ -3,7 +3,8 @@
 use crate::link::framed;
 use crate::loss::{packet_error_rate, stationary_bad};
 use crate::{Direction, PacketView, PerDirection};
-use farpath_units::{Ber, Bytes, Duration, Probability, Rate};
+use farpath_tia1039::router::RouterSettings;
+use farpath_units::{Ber, Bytes, Duration, Instant, Probability, Rate};
 
 /// How long a drop-tail queue may get. What is being sent does not count, only what waits.
 ///
@@ -81,6 +82,9 @@ pub enum ElementKind {
         /// Shortest IP packet that is sent without padding. Ethernet: 46 B.
         min_packet: Bytes,
     },
+    /// A link behind an explicit-rate flow router (TIA-1039), one for each direction: it grants rates on the line,
+    /// polices them, and sends guarantees first and flows in turn. See [`farpath_tia1039::router`].
+    FlowRouter(Box<RouterLines>),
     /// Independent loss: each packet is dropped with this probability.
     Bernoulli {
         /// Per packet.
@@ -152,9 +156,38 @@ pub fn base_delay(specs: &[ElementSpec], direction: Direction, size: Bytes) -> D
         ElementKind::Link { rate, overhead, min_packet, .. } => {
             rate[direction].time_to_send(framed(size, *overhead, *min_packet))
         }
+        ElementKind::FlowRouter(lines) => {
+            lines.rate[direction].time_to_send(framed(size, lines.overhead, lines.min_packet))
+        }
         _ => Duration::ZERO,
     };
     specs.iter().map(of).sum()
+}
+
+/// The lines of a flow router, and what it is told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RouterLines {
+    /// Bits on the wire, framing included.
+    pub rate: PerDirection<Rate>,
+    /// Other rates from later moments on, in the order of their times.
+    pub changes: PerDirection<Vec<RateChange>>,
+    /// Drop-tail: what each flow's queue may hold, and that of best effort. Guarantees are bounded by policing.
+    pub queue: PerDirection<QueueLimit>,
+    /// Framing per packet, on top of the IP packet.
+    pub overhead: Bytes,
+    /// Shortest IP packet that is sent without padding.
+    pub min_packet: Bytes,
+    /// How the line is shared. Grants count IP packets without framing: a line's capacity for them is that for full packets.
+    pub settings: RouterSettings,
+}
+
+/// From some moment on a line has another rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateChange {
+    /// When.
+    pub at: Instant,
+    /// Bits on the wire.
+    pub rate: Rate,
 }
 
 impl ElementSpec {

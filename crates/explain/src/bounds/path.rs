@@ -119,6 +119,9 @@ pub(super) fn queue(facts: &Facts<'_>) -> Option<Reason> {
         ElementKind::Link { queue, mark, .. } => Direction::BOTH
             .iter()
             .any(|&way| queue[way] != QueueLimit::Unlimited || mark[way] != MarkThreshold::Never),
+        ElementKind::FlowRouter(lines) => {
+            Direction::BOTH.iter().any(|&way| lines.queue[way] != QueueLimit::Unlimited)
+        }
         _ => false,
     });
     let (queue, bdp) = (facts.view.queue, facts.bdp_packets);

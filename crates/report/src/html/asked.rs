@@ -157,6 +157,10 @@ fn words(kind: &ElementKind) -> String {
             "bursts (Gilbert-Elliott): {good_to_bad} good to bad, {bad_to_good} back; loss of {loss_good} and {loss_bad}"
         ),
         ElementKind::BitErrors { ber, .. } => format!("bit errors: BER {}", each_way(ber)),
+        ElementKind::FlowRouter(lines) => {
+            let granted = lines.settings.utilization;
+            format!("flow router of {}, of which {granted} is granted", each_way(&lines.rate))
+        }
         ElementKind::Reorder { share, extra_delay } => {
             format!("reordering: {} held back by {extra_delay}", each_way(share))
         }

@@ -3,8 +3,10 @@
 mod counters;
 mod flow;
 mod guarantees;
+mod packet;
 mod passing;
 mod port;
+mod queues;
 mod settings;
 mod shares;
 mod table;
@@ -14,6 +16,8 @@ mod timers;
 
 pub use counters::RouterCounters;
 pub use flow::FlowKey;
+pub use packet::{Ending, QosPacket};
 pub use passing::{Class, Decision};
 pub use port::{FlowReport, Port};
+pub use queues::Queues;
 pub use settings::RouterSettings;

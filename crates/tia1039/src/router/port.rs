@@ -188,7 +188,7 @@ impl Port {
         }
     }
 
-    /// The flow is over: a close, or a reset.
+    /// The flow's sender says that it is over.
     pub fn closed(&mut self, key: FlowKey) {
         match self.table.find(&key) {
             Some(slot) => {
@@ -196,6 +196,14 @@ impl Port {
                 self.counters.closed += 1;
             }
             None => self.counters.unknown += 1,
+        }
+    }
+
+    /// A reset, of either end: the flow is over, if it is known.
+    pub fn reset(&mut self, key: FlowKey) {
+        if let Some(slot) = self.table.find(&key) {
+            self.forget(slot);
+            self.counters.closed += 1;
         }
     }
 

@@ -1,0 +1,261 @@
+//! A flow router with its two lines, as an element of a path.
+
+use crate::link::framed;
+use crate::transmitter::Transmitter;
+use crate::{
+    Departure, Direction, DropCause, DropCounts, ElementCounters, LinkCounters, PathElement, PathPacket,
+    PerDirection, QueueLimit, RateChange, RouterLines, Verdict,
+};
+use farpath_tia1039::router::{Class, Decision, Ending, FlowKey, Port, QosPacket, Queues};
+use farpath_tia1039::{Message, Structure};
+use farpath_units::{Bytes, Instant, Rate};
+use std::collections::VecDeque;
+
+/// Lowers what passing packets ask for to what its lines can give, and sends packets in the order of what was granted.
+///
+/// A packet that the router itself says something with counts as a copy of the packet behind which it goes.
+#[derive(Debug)]
+pub struct FlowRouter<P> {
+    name: String,
+    lanes: PerDirection<Lane<P>>,
+}
+
+impl<P: PathPacket> FlowRouter<P> {
+    /// With these lines. `seed` keys the index of its flows.
+    pub fn new(name: String, lines: &RouterLines, seed: u64) -> FlowRouter<P> {
+        FlowRouter { name, lanes: PerDirection::from_fn(|direction| Lane::new(lines, direction, seed)) }
+    }
+
+    /// What it grants in this direction.
+    pub fn port(&self, direction: Direction) -> &Port {
+        &self.lanes[direction].port
+    }
+
+    /// Lets the ports see what a packet says; gives its flow, and what becomes of it.
+    fn look_at(&mut self, now: Instant, direction: Direction, packet: &mut P) -> (FlowKey, Decision) {
+        let size = packet.wire_size();
+        let Some(qos) = packet.qos() else {
+            return (FlowKey::from(0), Decision::Pass { class: Class::BestEffort, signal: None });
+        };
+        let key = qos.flow();
+        if let Some(mut structures) = qos.structures() {
+            for structure in structures.iter_mut() {
+                self.hear(now, direction, key, qos, structure);
+            }
+            qos.set_structures(&structures);
+            return (key, Decision::Pass { class: Class::Available, signal: None });
+        }
+        let decision = self.lanes[direction].port.pass(now, key, qos.mark(), size);
+        match qos.ending() {
+            Ending::No => {}
+            Ending::Fin => {
+                self.lanes[direction].port.fin(key, true);
+                self.lanes[direction.opposite()].port.fin(key, false);
+            }
+            Ending::Reset => Direction::BOTH.into_iter().for_each(|way| self.lanes[way].port.reset(key)),
+        }
+        (key, decision)
+    }
+
+    /// What asks for a rate asks for the line that it goes to. A response is of the line that it comes from.
+    fn hear(
+        &mut self,
+        now: Instant,
+        direction: Direction,
+        key: FlowKey,
+        qos: &dyn QosPacket,
+        structure: &mut Structure,
+    ) {
+        let port = &mut self.lanes[direction].port;
+        match structure.message {
+            Message::Request | Message::Renegotiate | Message::ResendStart => {
+                port.ask(now, key, qos.before_move(structure), structure);
+            }
+            Message::Confirmation => port.confirmed(now, key, structure),
+            Message::Close => port.closed(key),
+            Message::Response => self.lanes[direction.opposite()].port.answered(now, key, structure),
+            // What another router asks for, and what asks for nothing.
+            Message::MissedStart | Message::Forward => {}
+        }
+    }
+}
+
+impl<P: PathPacket> PathElement<P> for FlowRouter<P> {
+    fn offer(&mut self, now: Instant, direction: Direction, mut packet: P) -> Verdict<P> {
+        Direction::BOTH.into_iter().for_each(|way| self.lanes[way].advance(now));
+        self.lanes[direction].counts.offered += 1;
+        let (key, decision) = self.look_at(now, direction, &mut packet);
+        let lane = &mut self.lanes[direction];
+        let Decision::Pass { class, signal } = decision else {
+            return lane.refuse(now, DropCause::Policing, packet);
+        };
+        let signal = signal.and_then(|structure| packet.signal(&structure));
+        if let Err(packet) = lane.accept(now, class, key, packet) {
+            return lane.refuse(now, DropCause::QueueOverflow, packet);
+        }
+        // What the router says is no more than a header, and is not worth a drop of the packet that it goes behind.
+        if signal.is_some_and(|signal| lane.accept(now, class, key, signal).is_ok()) {
+            lane.counts.said += 1;
+        }
+        Verdict::Accepted
+    }
+
+    fn next_departure(&self) -> Option<Instant> {
+        Instant::earliest(self.lanes.forward.next_due(), self.lanes.reverse.next_due())
+    }
+
+    fn take(&mut self, now: Instant) -> Option<Departure<P>> {
+        // Of two that are due together the forward one leaves first.
+        let due = |way: Direction| self.lanes[way].next_due().map(|due| (due, way));
+        let (due, direction) = Direction::BOTH.into_iter().filter_map(due).min()?;
+        if due > now {
+            return None;
+        }
+        let lane = &mut self.lanes[direction];
+        lane.advance(due);
+        let (due, packet) = lane.sent.pop_front()?;
+        Some(Departure { due, direction, packet, dropped: None })
+    }
+
+    fn held(&self) -> usize {
+        self.lanes.forward.held() + self.lanes.reverse.held()
+    }
+
+    fn backlog(&self, direction: Direction) -> Option<Bytes> {
+        Some(self.lanes[direction].queues.waiting())
+    }
+
+    fn counters(&self) -> Vec<ElementCounters> {
+        let counters = |direction| self.lanes[direction].counters(self.name.clone(), direction);
+        Direction::BOTH.map(counters).into()
+    }
+}
+
+/// One direction: what is granted, who waits, and the line.
+#[derive(Debug)]
+struct Lane<P> {
+    port: Port,
+    queues: Queues<P>,
+    line: Transmitter,
+    /// On the line until that is free.
+    sending: Option<P>,
+    /// Sent, and not taken yet, by when it was.
+    sent: VecDeque<(Instant, P)>,
+    /// Rates that are still to come.
+    changes: VecDeque<RateChange>,
+    overhead: Bytes,
+    min_packet: Bytes,
+    /// A full packet.
+    packet: Bytes,
+    counts: Counts,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    offered: u64,
+    /// Packets of the router's own.
+    said: u64,
+    dropped: DropCounts,
+    bytes_sent: Bytes,
+    max_backlog: Bytes,
+}
+
+impl<P: PathPacket> Lane<P> {
+    fn new(lines: &RouterLines, direction: Direction, seed: u64) -> Lane<P> {
+        let RouterLines { rate, changes, queue, overhead, min_packet, settings } = lines;
+        let packet = settings.packet;
+        let limit = match queue[direction] {
+            QueueLimit::Unlimited => Bytes::MAX,
+            QueueLimit::Bytes(limit) => limit,
+            QueueLimit::Packets(packets) => Bytes(packets.saturating_mul(packet.0)),
+        };
+        let capacity = granted_capacity(rate[direction], packet, framed(packet, *overhead, *min_packet));
+        Lane {
+            port: Port::new(settings, capacity, seed),
+            queues: Queues::new(packet, limit),
+            line: Transmitter::new(rate[direction]),
+            sending: None,
+            sent: VecDeque::new(),
+            changes: changes[direction].iter().copied().collect(),
+            overhead: *overhead,
+            min_packet: *min_packet,
+            packet,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Puts a packet on the line, or into its queue.
+    fn accept(&mut self, now: Instant, class: Class, key: FlowKey, packet: P) -> Result<(), P> {
+        if self.sending.is_none() && self.queues.is_empty() {
+            self.line.rest_until(now);
+            self.send(packet);
+            return Ok(());
+        }
+        let size = packet.wire_size();
+        self.queues.push(class, key, packet, size)?;
+        self.counts.max_backlog = self.counts.max_backlog.max(self.queues.waiting());
+        Ok(())
+    }
+
+    fn refuse(&mut self, at: Instant, cause: DropCause, packet: P) -> Verdict<P> {
+        self.counts.dropped.add(cause);
+        Verdict::Dropped { at, cause, packet }
+    }
+
+    fn send(&mut self, packet: P) {
+        let on_wire = framed(packet.wire_size(), self.overhead, self.min_packet);
+        self.line.serialize(on_wire);
+        self.counts.bytes_sent += on_wire;
+        self.sending = Some(packet);
+    }
+
+    /// Whatever the line has done by `now`. Which packet is next is decided when the line is free, not when it came.
+    fn advance(&mut self, now: Instant) {
+        loop {
+            let free = self.sending.is_some().then(|| self.line.busy_until()).filter(|&free| free <= now);
+            let until = free.unwrap_or(now);
+            while let Some(&RateChange { at, rate }) = self.changes.front()
+                && at <= until
+            {
+                self.changes.pop_front();
+                self.line.set_rate(rate);
+                let full = framed(self.packet, self.overhead, self.min_packet);
+                self.port.set_line(granted_capacity(rate, self.packet, full));
+            }
+            let (Some(free), Some(packet)) = (free, self.sending.take_if(|_| free.is_some())) else { return };
+            self.sent.push_back((free, packet));
+            if let Some((packet, _)) = self.queues.pop() {
+                self.send(packet);
+            }
+        }
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        let sent = self.sent.front().map(|&(due, _)| due);
+        sent.or_else(|| self.sending.is_some().then(|| self.line.busy_until()))
+    }
+
+    fn held(&self) -> usize {
+        self.sent.len() + usize::from(self.sending.is_some()) + self.queues.len()
+    }
+
+    fn counters(&self, name: String, direction: Direction) -> ElementCounters {
+        let Counts { offered, said, dropped, bytes_sent, max_backlog } = self.counts;
+        ElementCounters {
+            name,
+            direction,
+            offered,
+            delivered: offered + said - dropped.total(),
+            duplicated: said,
+            marked: 0,
+            dropped,
+            link: Some(LinkCounters { bytes_sent, max_backlog }),
+        }
+    }
+}
+
+/// The rate of IP packets that fill a line, its framing taken off.
+fn granted_capacity(rate: Rate, packet: Bytes, on_wire: Bytes) -> Rate {
+    let bits = u128::from(rate.bit_per_s()) * u128::from(packet.0) / u128::from(on_wire.0.max(1));
+    u64::try_from(bits).ok().and_then(Rate::from_bit_per_s).unwrap_or(rate)
+}

@@ -1,0 +1,33 @@
+//! A packet as a flow router sees it.
+
+use super::flow::FlowKey;
+use crate::{QosMark, Structure, Structures};
+
+/// What a packet says of the end of its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// Nothing.
+    No,
+    /// FIN: its sender is done.
+    Fin,
+    /// RST: it is over both ways.
+    Reset,
+}
+
+/// A packet that can show QoS Structures: a simulated segment, or the bytes of an IP packet.
+pub trait QosPacket {
+    /// Whose it is, the same both ways.
+    fn flow(&self) -> FlowKey;
+    /// What its codepoint says.
+    fn mark(&self) -> QosMark;
+    /// What it carries. What is malformed is not shown, and passes as it came.
+    fn structures(&self) -> Option<Structures>;
+    /// Writes back what it carries, as many as it had.
+    fn set_structures(&mut self, structures: &Structures);
+    /// Whether it ends its connection.
+    fn ending(&self) -> Ending;
+    /// The flow that it was before its requester moved, by the source that this request of it names.
+    fn before_move(&self, _request: &Structure) -> Option<FlowKey> {
+        None
+    }
+}

@@ -1,0 +1,184 @@
+//! In which order packets leave a line.
+
+use super::flow::FlowKey;
+use super::passing::Class;
+use farpath_units::Bytes;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Delay priorities in four steps.
+const STEPS: usize = 4;
+
+/// The queues of one line.
+///
+/// Guarantees come first, by delay priority: what is waiting elsewhere waits on, so that capacity that a guarantee does not
+/// use is lent to the others, and is given back within the time of one packet. The others share what is left by
+/// deficit round robin (Shreedhar, Varghese 1995), each flow with a queue of its own and all best effort together
+/// one more: a queue that a flow builds is its own.
+#[derive(Debug, Clone)]
+pub struct Queues<T> {
+    guaranteed: [VecDeque<(T, Bytes)>; STEPS],
+    /// Queues of those that wait; nobody stands here without a packet.
+    shared: BTreeMap<Option<FlowKey>, Shared<T>>,
+    /// Their turns.
+    turns: VecDeque<Option<FlowKey>>,
+    /// What a turn adds to what a queue may send.
+    quantum: Bytes,
+    /// Bytes that each of the shared queues may hold.
+    limit: Bytes,
+    waiting: Bytes,
+}
+
+#[derive(Debug, Clone)]
+struct Shared<T> {
+    packets: VecDeque<(T, Bytes)>,
+    bytes: Bytes,
+    /// What it may still send in this turn.
+    deficit: Bytes,
+}
+
+impl<T> Queues<T> {
+    /// Queues that hold so many bytes each; a turn is a full packet.
+    pub fn new(quantum: Bytes, limit: Bytes) -> Queues<T> {
+        Queues {
+            guaranteed: [const { VecDeque::new() }; STEPS],
+            shared: BTreeMap::new(),
+            turns: VecDeque::new(),
+            quantum: quantum.max(Bytes(1)),
+            limit,
+            waiting: Bytes::ZERO,
+        }
+    }
+
+    /// Puts a packet into its queue, or gives it back where that is full. Guarantees are policed before they come here,
+    /// which is what bounds their queues.
+    pub fn push(&mut self, class: Class, flow: FlowKey, item: T, size: Bytes) -> Result<(), T> {
+        match class {
+            Class::Guaranteed(step) => {
+                self.guaranteed[usize::from(step).min(STEPS - 1)].push_back((item, size));
+            }
+            Class::Available | Class::BestEffort => {
+                let whose = (class == Class::Available).then_some(flow);
+                if self.shared.get(&whose).map_or(Bytes::ZERO, |queue| queue.bytes) + size > self.limit {
+                    return Err(item);
+                }
+                let turns = &mut self.turns;
+                let queue = self.shared.entry(whose).or_insert_with(|| {
+                    turns.push_back(whose);
+                    Shared { packets: VecDeque::new(), bytes: Bytes::ZERO, deficit: Bytes::ZERO }
+                });
+                queue.packets.push_back((item, size));
+                queue.bytes += size;
+            }
+        }
+        self.waiting += size;
+        Ok(())
+    }
+
+    /// The packet that leaves next.
+    pub fn pop(&mut self) -> Option<(T, Bytes)> {
+        let next =
+            self.guaranteed.iter_mut().rev().find_map(VecDeque::pop_front).or_else(|| self.pop_shared())?;
+        self.waiting -= next.1;
+        Some(next)
+    }
+
+    fn pop_shared(&mut self) -> Option<(T, Bytes)> {
+        loop {
+            let whose = *self.turns.front()?;
+            let queue = self.shared.get_mut(&whose).expect("whoever has a turn has a queue");
+            let &(_, size) = queue.packets.front().expect("whoever has a queue has a packet");
+            if queue.deficit < size {
+                queue.deficit += self.quantum;
+                self.turns.rotate_left(1);
+                continue;
+            }
+            queue.deficit -= size;
+            queue.bytes -= size;
+            let next = queue.packets.pop_front();
+            if queue.packets.is_empty() {
+                self.shared.remove(&whose);
+                self.turns.pop_front();
+            }
+            return next;
+        }
+    }
+
+    /// IP bytes that wait.
+    pub fn waiting(&self) -> Bytes {
+        self.waiting
+    }
+
+    /// Packets that wait.
+    pub fn len(&self) -> usize {
+        let shared = self.shared.values().map(|queue| queue.packets.len()).sum::<usize>();
+        self.guaranteed.iter().map(VecDeque::len).sum::<usize>() + shared
+    }
+
+    /// Whether none does.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Queues;
+    use crate::router::{Class, FlowKey};
+    use farpath_units::Bytes;
+
+    const PACKET: Bytes = Bytes(1500);
+
+    fn queues() -> Queues<u32> {
+        Queues::new(PACKET, Bytes(30_000))
+    }
+
+    fn flow(number: u32) -> FlowKey {
+        FlowKey::from(u128::from(number))
+    }
+
+    fn order(queues: &mut Queues<u32>) -> Vec<u32> {
+        core::iter::from_fn(|| queues.pop().map(|(item, _)| item)).collect()
+    }
+
+    #[test]
+    fn guarantees_leave_first_by_delay_priority() {
+        let mut queues = queues();
+        let classes = [
+            Class::BestEffort,
+            Class::Guaranteed(0),
+            Class::Available,
+            Class::Guaranteed(3),
+            Class::Guaranteed(0),
+        ];
+        for (number, class) in (0..).zip(classes) {
+            assert_eq!(queues.push(class, flow(number), number, PACKET), Ok(()));
+        }
+        assert_eq!(order(&mut queues), [3, 1, 4, 0, 2]);
+        assert!(queues.is_empty());
+    }
+
+    #[test]
+    fn flows_share_by_bytes_whatever_the_size_of_their_packets() {
+        let mut queues = queues();
+        for _ in 0..20 {
+            queues.push(Class::Available, flow(1), 1, Bytes(1500)).expect("room");
+        }
+        for _ in 0..60 {
+            queues.push(Class::Available, flow(2), 2, Bytes(500)).expect("room");
+        }
+        let first: Vec<u32> = core::iter::from_fn(|| queues.pop().map(|(item, _)| item)).take(40).collect();
+        let large = first.iter().filter(|&&item| item == 1).count();
+        assert!((9..=11).contains(&large), "10 of 1500 B beside 30 of 500 B: {large}");
+    }
+
+    #[test]
+    fn a_full_queue_is_its_own_flows() {
+        let mut queues = queues();
+        let accepted =
+            (0..100).filter(|_| queues.push(Class::BestEffort, flow(1), 1, PACKET).is_ok()).count();
+        assert_eq!((accepted, queues.waiting()), (20, Bytes(30_000)));
+        assert_eq!(queues.push(Class::Available, flow(2), 2, PACKET), Ok(()));
+        // One packet of the flood is in front of it, not twenty.
+        assert_eq!(order(&mut queues)[..2], [1, 2]);
+    }
+}
