@@ -12,5 +12,6 @@ pub mod figure;
 pub mod grid;
 pub mod ns3;
 pub mod report;
+pub mod router;
 pub mod scenarios;
 pub mod trace;

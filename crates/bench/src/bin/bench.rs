@@ -34,8 +34,12 @@ fn main() -> ExitCode {
             Bench::default().emulation();
             Ok(())
         }
+        ["--router"] => {
+            Bench::default().router();
+            Ok(())
+        }
         [environment, output] => Bench::default().run(Path::new(environment), Path::new(output)),
-        _ => Err("usage: bench VIRTUAL-ENVIRONMENT OUTPUT.json | --tracing | --emulation".into()),
+        _ => Err("usage: bench VIRTUAL-ENVIRONMENT OUTPUT.json | --tracing | --router | --emulation".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -75,6 +79,7 @@ impl Bench {
         let noisy = self.noisy();
         self.tracing()?;
         self.memory()?;
+        self.router();
         self.emulation();
         println!("\nThe same in {BUILD}, in segments per CPU second");
         let ns3 = Ns3::set_up(environment);
@@ -153,6 +158,11 @@ impl Bench {
         self.add("file of every segment, 200 MB", Some(sizes[0]), "MB", Target::None);
         self.add("file of every series, 200 MB", Some(sizes[1]), "MB", Target::None);
         Ok(())
+    }
+
+    /// Explicit rate: one port of a flow router.
+    fn router(&mut self) {
+        farpath_bench::router::measure(|figure| self.told(figure));
     }
 
     /// The Linux kernel's TCP over the same path elements, in real time.

@@ -251,9 +251,12 @@ impl Port {
         self.counters
     }
 
-    /// Memory of the flows' state and its index, as allocated.
+    /// Memory of the flows' state with all that finds, shares and forgets them, as allocated.
     pub fn state_bytes(&self) -> usize {
-        self.table.bytes() + self.holds.capacity() * size_of::<(Instant, u32, u32)>()
+        self.table.bytes()
+            + self.shares.bytes()
+            + self.timers.bytes()
+            + self.holds.capacity() * size_of::<(Instant, u32, u32)>()
     }
 
     fn welcome(&mut self, now: Instant, key: FlowKey) -> u32 {

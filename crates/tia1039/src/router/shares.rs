@@ -98,6 +98,11 @@ impl Shares {
         *total = Sum { demand: by(total.demand, demand), weight: by(total.weight, u64::from(weight)) };
     }
 
+    /// Memory that is allocated.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.tree)
+    }
+
     /// What all flows want together.
     #[cfg(test)]
     pub fn demand(&self) -> u64 {

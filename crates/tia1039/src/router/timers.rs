@@ -25,6 +25,11 @@ impl Timers {
         Timers { heads: vec![NOBODY; BUCKETS as usize].into_boxed_slice(), tick: 0 }
     }
 
+    /// Memory that is allocated.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.heads)
+    }
+
     /// Looks at a flow no earlier than `due`.
     pub fn set(&mut self, slot: u32, flow: &mut Flow, due: Instant) {
         let tick = (due.as_nanos() / TICK + 1).clamp(self.tick + 1, self.tick + BUCKETS - 1);
