@@ -11,7 +11,7 @@ use crate::simulate::drops_by_cause;
 use acks::Acks;
 use farpath_path::{Direction, DropCounts, PerDirection};
 use farpath_run::FlowRow;
-use farpath_sim::{End, Packet, PacketEvent};
+use farpath_sim::{End, Packet, PacketEvent, Qos};
 use farpath_tcp::{Ecn, Flags, Segment};
 use farpath_units::Duration;
 use std::collections::HashMap;
@@ -104,7 +104,8 @@ impl Watch {
                 flow.stream(from).is_retransmission(seen.number)
             }
         };
-        Some(Packet { flow: number, from, number: seen.number, retransmission, segment: *seen.segment })
+        let qos = Qos::default();
+        Some(Packet { flow: number, from, number: seen.number, retransmission, segment: *seen.segment, qos })
     }
 
     /// What has been counted of a flow.

@@ -1,6 +1,7 @@
 //! The elements of a path.
 
 use crate::error::{ExperimentError, Location, Suggestion, parse_toml};
+use crate::flow_router::read_flow_router;
 use crate::library::Shelf;
 use crate::reader::{Parameter, Reader, as_list, as_table, unless, word, wrong_type};
 use farpath_path::{ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit};
@@ -18,6 +19,7 @@ const KINDS: &[(&str, Option<&str>)] = &[
     ("bit-errors", Some("ber")),
     ("reorder", Some("share")),
     ("duplicate", Some("share")),
+    ("flow-router", Some("rate")),
 ];
 
 /// The parameter that is meant by the name of this element alone, if there is one.
@@ -140,6 +142,7 @@ fn read_kind(kind: &str, reader: &mut Reader<'_>) -> Result<ElementKind, Experim
             extra_delay: reader.required("extra_delay")?,
         },
         "duplicate" => ElementKind::Duplicate { share: each_way(reader, "share", Some(none))? },
+        "flow-router" => read_flow_router(reader)?,
         _ => {
             return Err(ExperimentError::UnknownName {
                 at: reader.at("element"),
@@ -153,7 +156,7 @@ fn read_kind(kind: &str, reader: &mut Reader<'_>) -> Result<ElementKind, Experim
 
 /// A parameter that may differ by direction: one value, or `{ forward = .., reverse = .. }`, where a
 /// direction that is not named gets `rest`.
-fn each_way<T: Parameter + Clone>(
+pub(crate) fn each_way<T: Parameter + Clone>(
     reader: &mut Reader<'_>,
     key: &'static str,
     rest: Option<T>,

@@ -46,6 +46,7 @@ mod element;
 mod emulate;
 mod error;
 mod experiment;
+mod flow_router;
 mod flows;
 mod library;
 mod linux;

@@ -374,3 +374,41 @@ fn an_override_is_a_key_and_a_value() {
         assert_eq!(error, format!("expected `key=value` such as `path.loss=1%`, found `{text}`"));
     }
 }
+
+#[test]
+fn a_flow_router_says_what_it_cannot_do() {
+    let router = |keys: &str| {
+        with(
+            "element = \"link\"\nrate = \"10 Mbit/s\"",
+            &format!("element = \"flow-router\"\nrate = \"10 Mbit/s\"\n{keys}"),
+        )
+    };
+    says(
+        router("guaranteed = \"99 %\""),
+        "geo.toml: path[0].guaranteed: 99 % of the line for guarantees is more than `utilization`, 98 %, allows for all grants",
+    );
+    says(
+        router("classes = [{ from = 0, weight = 2 }, { from = 0, weight = 3 }]"),
+        "geo.toml: path[0].classes[1].from: classes are listed in rising order of priority",
+    );
+    says(
+        router("classes = [{ from = 64, weight = 2 }]"),
+        "geo.toml: path[0].classes[0].from: expected a whole number from 0 to 63, found 64",
+    );
+    says(
+        router("changes = [{ at = \"2 s\", rate = \"5 Mbit/s\" }, { at = \"1 s\", rate = \"5 Mbit/s\" }]"),
+        "geo.toml: path[0].changes[1].at: changes are listed in rising order of time",
+    );
+    says(
+        router("unit = \"Mbit/s\""),
+        "geo.toml: path[0].unit: expected one of `kbit/s`, `bit/s`, `cells/s`, found `Mbit/s`",
+    );
+    says(
+        router("blind = true\nchanges = [{ at = \"2 s\", rate = \"5 Mbit/s\" }]"),
+        "geo.toml: path[0].blind: a blind router is a plain link, whose rate does not change",
+    );
+    says(
+        router("utilisation = \"90 %\""),
+        "geo.toml: path[0].utilisation: unknown key; did you mean `utilization`?",
+    );
+}

@@ -45,6 +45,6 @@ mod stream;
 pub use flow::{FlowEnd, FlowResult};
 pub use network::{Simulation, simulate};
 pub use observer::{FlowView, Observer, PacketEvent, Silent};
-pub use packet::{End, Packet};
+pub use packet::{End, Packet, Qos};
 pub use setup::{FlowSetup, Opener, Setup};
 pub use stream::MessageStamps;

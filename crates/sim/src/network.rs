@@ -1,7 +1,7 @@
 //! The event loop.
 
 use crate::flow::{Flow, FlowResult};
-use crate::{End, FlowView, Observer, Packet, PacketEvent, Setup};
+use crate::{End, FlowView, Observer, Packet, PacketEvent, Qos, Setup};
 use core::cmp::Reverse;
 use farpath_path::{Departure, Path, PathElement, SpecError, Verdict};
 use farpath_tcp::{Endpoint, Seq};
@@ -176,7 +176,8 @@ impl<'o, O: Observer> Simulation<'o, O> {
             let Some(segment) = connection.poll_segment(now) else { return };
             let retransmission = connection.sender().stats().retransmissions > before;
             let sent = connection.stats().segments_sent;
-            let packet = Packet { flow: number, from: end, number: sent, retransmission, segment };
+            let qos = Qos::default();
+            let packet = Packet { flow: number, from: end, number: sent, retransmission, segment, qos };
             self.observer.packet(now, PacketEvent::Sent, direction, &packet);
             if let Verdict::Dropped { at, cause, packet } = self.path.offer(now, direction, packet) {
                 self.observer.packet(at, PacketEvent::Dropped(cause), direction, &packet);

@@ -1,7 +1,9 @@
 //! A simulated IP packet: a segment and whose it is.
 
 use farpath_path::{Direction, PathPacket};
-use farpath_tcp::Segment;
+use farpath_tcp::{Flags, Segment};
+use farpath_tia1039::router::{Ending, FlowKey, QosPacket};
+use farpath_tia1039::{QosMark, Structure, Structures};
 use farpath_units::Bytes;
 
 /// One of the two ends of a flow.
@@ -44,11 +46,23 @@ pub struct Packet {
     pub retransmission: bool,
     /// The segment itself, in an IPv4 packet without options.
     pub segment: Segment,
+    /// What it says to flow routers.
+    pub qos: Qos,
+}
+
+/// What a packet says to flow routers: its codepoint, and the structures that stand behind the segment as its payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Qos {
+    /// The codepoint.
+    pub mark: QosMark,
+    /// The structures, which count in no sequence space.
+    pub structures: Option<Structures>,
 }
 
 impl PathPacket for Packet {
     fn wire_size(&self) -> Bytes {
-        self.segment.ipv4_size()
+        let structures = self.qos.structures.map_or(0, |structures| structures.encoded_len() as u64);
+        self.segment.ipv4_size() + Bytes(structures)
     }
 
     fn carries_data(&self) -> bool {
@@ -57,5 +71,43 @@ impl PathPacket for Packet {
 
     fn mark_ce(&mut self) -> bool {
         self.segment.ecn.mark()
+    }
+
+    fn qos(&mut self) -> Option<&mut dyn QosPacket> {
+        Some(self)
+    }
+
+    /// The headers of a data packet and a structure behind them: it is no segment that TCP would see.
+    fn signal(&self, structure: &Structure) -> Option<Packet> {
+        let qos = Qos { mark: QosMark::Signal, structures: Some(Structures::one(*structure)) };
+        let mut segment = Segment { len: 0, ..self.segment };
+        segment.flags = Flags::ACK;
+        Some(Packet { segment, qos, retransmission: false, ..*self })
+    }
+}
+
+impl QosPacket for Packet {
+    fn flow(&self) -> FlowKey {
+        FlowKey::from(u128::from(self.flow))
+    }
+
+    fn mark(&self) -> QosMark {
+        self.qos.mark
+    }
+
+    fn structures(&self) -> Option<Structures> {
+        self.qos.structures
+    }
+
+    fn set_structures(&mut self, structures: &Structures) {
+        self.qos.structures = Some(*structures);
+    }
+
+    fn ending(&self) -> Ending {
+        match self.segment.flags {
+            flags if flags.contains(Flags::RST) => Ending::Reset,
+            flags if flags.contains(Flags::FIN) => Ending::Fin,
+            _ => Ending::No,
+        }
     }
 }

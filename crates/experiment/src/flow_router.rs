@@ -1,0 +1,148 @@
+//! `element = "flow-router"`: the keys of an explicit-rate router.
+
+use crate::element::each_way;
+use crate::error::{ExperimentError, Location};
+use crate::reader::{Parameter, Reader, as_list, as_table, word, wrong_type};
+use farpath_path::{ElementKind, MarkThreshold, PerDirection, QueueLimit, RateChange, RouterLines};
+use farpath_tia1039::RateUnit;
+use farpath_tia1039::router::RouterSettings;
+use farpath_units::{Bytes, Duration, Instant, Probability, Rate};
+use toml::Value;
+
+/// Reads a flow router. One that is blind is a link: it does not know the protocol, and its signals pass unread.
+pub(crate) fn read_flow_router(reader: &mut Reader<'_>) -> Result<ElementKind, ExperimentError> {
+    let rate: PerDirection<Rate> = each_way(reader, "rate", None)?;
+    let queue = if reader.has("queue") {
+        each_way(reader, "queue", Some(QueueLimit::Unlimited))?
+    } else {
+        PerDirection::both(QueueLimit::Unlimited)
+    };
+    let overhead = reader.or("overhead", Bytes::ZERO)?;
+    let min_packet = reader.or("min_packet", Bytes::ZERO)?;
+    let changes = if reader.has("changes") {
+        each_way(reader, "changes", Some(Changes(Vec::new())))?.map(|changes| changes.0)
+    } else {
+        PerDirection::default()
+    };
+    let settings = read_settings(reader)?;
+    if reader.or("blind", false)? {
+        if !changes.forward.is_empty() || !changes.reverse.is_empty() {
+            return Err(reader
+                .at("blind")
+                .refuse("a blind router is a plain link, whose rate does not change"));
+        }
+        let mark = PerDirection::both(MarkThreshold::Never);
+        return Ok(ElementKind::Link { rate, queue, mark, overhead, min_packet });
+    }
+    Ok(ElementKind::FlowRouter(Box::new(RouterLines {
+        rate,
+        changes,
+        queue,
+        overhead,
+        min_packet,
+        settings,
+    })))
+}
+
+fn read_settings(reader: &mut Reader<'_>) -> Result<RouterSettings, ExperimentError> {
+    let rest = RouterSettings::default();
+    let settings = RouterSettings {
+        utilization: reader.or("utilization", rest.utilization)?,
+        newcomers: reader.or("newcomers", rest.newcomers)?,
+        guaranteed: reader.or("guaranteed", rest.guaranteed)?,
+        unit: reader.or("unit", rest.unit)?,
+        weights: read_classes(reader)?,
+        police: reader.or("police", rest.police)?,
+        hold: reader.or("hold", rest.hold)?,
+        push_interval: reader.or("push_interval", rest.push_interval)?,
+        available_timeout: reader.or("available_timeout", rest.available_timeout)?,
+        maximum_timeout: reader.or("maximum_timeout", rest.maximum_timeout)?,
+        guaranteed_timeout: reader.or("guaranteed_timeout", rest.guaranteed_timeout)?,
+        flows: reader.or("flows", rest.flows)?,
+        packet: rest.packet,
+    };
+    if settings.utilization == Probability::ZERO {
+        return Err(reader.at("utilization").refuse("none of the line leaves nothing to grant"));
+    }
+    if settings.newcomers == Probability::ONE {
+        return Err(reader
+            .at("newcomers")
+            .refuse("all of the line for newcomers leaves nothing to grant to others"));
+    }
+    if settings.guaranteed.fraction() > settings.utilization.fraction() {
+        let (guaranteed, utilization) = (settings.guaranteed, settings.utilization);
+        return Err(reader.at("guaranteed").refuse(format!(
+            "{guaranteed} of the line for guarantees is more than `utilization`, {utilization}, allows for all grants"
+        )));
+    }
+    for (key, time) in [("hold", settings.hold), ("push_interval", settings.push_interval)] {
+        if time.is_zero() {
+            return Err(reader.at(key).refuse("expected more than no time at all"));
+        }
+    }
+    Ok(settings)
+}
+
+/// `classes`: from which preemption priority on which weight holds.
+fn read_classes(reader: &mut Reader<'_>) -> Result<[u8; 64], ExperimentError> {
+    let mut weights = RouterSettings::default().weights;
+    let at = reader.at("classes");
+    let Some(value) = reader.value("classes") else { return Ok(weights) };
+    let mut last = None;
+    for (index, class) in as_list(value, &at)?.iter().enumerate() {
+        let at = at.entry(index);
+        let (from, weight) = Reader::table(&at.origin, &at.key, as_table(class, &at)?, |reader| {
+            Ok((in_range(reader, "from", 0, 63)?, in_range(reader, "weight", 1, 255)?))
+        })?;
+        if last.is_some_and(|last| from <= last) {
+            return Err(at.child("from").refuse("classes are listed in rising order of priority"));
+        }
+        last = Some(from);
+        weights[from as usize..].fill(u8::try_from(weight).expect("at most 255"));
+    }
+    Ok(weights)
+}
+
+fn in_range(
+    reader: &mut Reader<'_>,
+    key: &'static str,
+    least: u32,
+    most: u32,
+) -> Result<u32, ExperimentError> {
+    let number: u32 = reader.required(key)?;
+    if (least..=most).contains(&number) {
+        return Ok(number);
+    }
+    Err(reader.at(key).refuse(format!("expected a whole number from {least} to {most}, found {number}")))
+}
+
+/// Rates from later moments on.
+#[derive(Clone)]
+struct Changes(Vec<RateChange>);
+
+impl Parameter for Changes {
+    const EXPECTED: &'static str = "a list such as `[{ at = \"5 s\", rate = \"10 Mbit/s\" }]`";
+    fn read(value: &Value, at: &Location) -> Result<Changes, ExperimentError> {
+        let list = value.as_array().ok_or_else(|| wrong_type(value, at, Self::EXPECTED))?;
+        let mut changes: Vec<RateChange> = Vec::with_capacity(list.len());
+        for (index, change) in list.iter().enumerate() {
+            let at = at.entry(index);
+            let (when, rate) = Reader::table(&at.origin, &at.key, as_table(change, &at)?, |reader| {
+                Ok((reader.required::<Duration>("at")?, reader.required::<Rate>("rate")?))
+            })?;
+            let change = RateChange { at: Instant::ZERO + when, rate };
+            if changes.last().is_some_and(|last| change.at <= last.at) {
+                return Err(at.child("at").refuse("changes are listed in rising order of time"));
+            }
+            changes.push(change);
+        }
+        Ok(Changes(changes))
+    }
+}
+
+impl Parameter for RateUnit {
+    const EXPECTED: &'static str = "one of `kbit/s`, `bit/s`, `cells/s`";
+    fn read(value: &Value, at: &Location) -> Result<RateUnit, ExperimentError> {
+        word(value, at, &RateUnit::ALL.map(|unit| (unit.name(), unit)))
+    }
+}
