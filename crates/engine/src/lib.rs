@@ -33,6 +33,8 @@ pub use path_view::PathView;
 pub use predict::{effective_window, predict};
 pub use progress::{Now, Progress};
 pub use radius::{CheckedRadius, Radius, RadiusKind, check_radius, listening, opening, radii};
+#[cfg(target_os = "linux")]
+pub use series::Series;
 pub use simulate::{simulate, simulate_captured, simulate_watched};
 
 use farpath_experiment::{Experiment, Point};

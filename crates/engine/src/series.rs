@@ -10,13 +10,14 @@ use std::collections::BTreeMap;
 
 /// Rows of one flow, as one of those who look at it sees them: a value when it has changed.
 #[derive(Debug)]
-pub(crate) struct Series {
+pub struct Series {
     flow: u32,
     last: BTreeMap<Metric, u64>,
     rows: Vec<SeriesRow>,
 }
 
 impl Series {
+    /// Of nothing yet.
     pub fn new(flow: u32) -> Series {
         Series { flow, last: BTreeMap::new(), rows: Vec::new() }
     }
@@ -58,6 +59,11 @@ impl Series {
     /// A sample of the data receiver.
     pub fn receiver(&mut self, sample: &Sample) {
         self.note(sample.at, Metric::Delivered, Some(sample.bytes.0));
+    }
+
+    /// What there is so far, in the order of time.
+    pub fn rows(&self) -> &[SeriesRow] {
+        &self.rows
     }
 
     /// All in one table, in the order of time.

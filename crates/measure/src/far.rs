@@ -1,0 +1,413 @@
+//! The near host's side of the control connection: finding the far host, being let in, and asking.
+
+mod clock;
+mod host;
+
+pub use clock::{Offset, Offsets};
+
+use crate::control::{self, Reader, Writer};
+use crate::kernel;
+use crate::key::{self, Challenge, Key, Who};
+use crate::protocol::{
+    Datagrams, Ended, FlowNumber, FrameError, FromFar, FromNear, Greeting, PROTOCOL, Ping, Pong, Ready, Rows,
+    Welcome, Why,
+};
+use farpath_emu::Clock;
+use farpath_units::{Bytes, Duration, Rate};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::AtomicBool;
+
+/// How long an answer may take, beside the round trip: a far host is there or it is not.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+
+/// Why a path is not measured. Each message names the far host as it was asked for.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MeasureError {
+    /// The text is no host.
+    #[error("{host}: expected HOST, HOST:PORT or [ADDRESS]:PORT")]
+    NotAHost {
+        /// As asked for.
+        host: String,
+    },
+    /// No address is known for the name.
+    #[error("{host}: no address is known for it: {source}")]
+    Unknown {
+        /// As asked for.
+        host: String,
+        /// What the resolver says.
+        source: io::Error,
+    },
+    /// It has no address of that version.
+    #[error("{host}: it has no {family} address")]
+    NoSuchFamily {
+        /// As asked for.
+        host: String,
+        /// `IPv4` or `IPv6`.
+        family: &'static str,
+    },
+    /// Nobody waits there.
+    #[error(
+        "{address}: the connection was refused: nobody waits there; run `farpath serve --bind {}` on that host",
+        address.ip()
+    )]
+    Refused {
+        /// Which was tried last.
+        address: SocketAddr,
+    },
+    /// Nothing comes back.
+    #[error(
+        "{address}: it cannot be reached: {source}; is the host up, and does every firewall on the way let TCP port {} \
+         through?", address.port()
+    )]
+    Unreachable {
+        /// Which was tried last.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// Something else waits there.
+    #[error("{address}: what waits there is not `farpath serve`: {what}")]
+    NotFarpath {
+        /// Where.
+        address: SocketAddr,
+        /// What it said, or did not.
+        what: String,
+    },
+    /// Another version.
+    #[error(
+        "{address}: it is farpath {theirs}, which speaks version {protocol} of the protocol; this is farpath {}, which \
+         speaks version {PROTOCOL}: both hosts need the same", env!("CARGO_PKG_VERSION")
+    )]
+    Version {
+        /// Where.
+        address: SocketAddr,
+        /// Of the program.
+        theirs: String,
+        /// Of the protocol.
+        protocol: u32,
+    },
+    /// It wants a key.
+    #[error("{address}: it wants a key: name the file with --key")]
+    KeyMissing {
+        /// Where.
+        address: SocketAddr,
+    },
+    /// The keys differ.
+    #[error("{address}: it does not have the key of --key, or has another one")]
+    KeyWrong {
+        /// Where.
+        address: SocketAddr,
+    },
+    /// It will not.
+    #[error("{address}: it refuses: {message}")]
+    Denied {
+        /// Where.
+        address: SocketAddr,
+        /// Why, in its words.
+        message: String,
+    },
+    /// The control connection is over.
+    #[error("{address}: the control connection was lost: {why}")]
+    Lost {
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        why: String,
+    },
+    /// This host cannot.
+    #[error("this host: {0}")]
+    Here(String),
+    /// Told to stop.
+    #[error("interrupted")]
+    Stopped,
+}
+
+/// Which version of IP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Family {
+    /// Whatever the name has.
+    #[default]
+    Any,
+    /// IPv4 alone.
+    V4,
+    /// IPv6 alone.
+    V6,
+}
+
+/// A far host that has let this one in.
+#[derive(Debug)]
+pub struct Far {
+    address: SocketAddr,
+    local: SocketAddr,
+    reader: Reader,
+    writer: Writer,
+    clock: Clock,
+    far_kernel: String,
+    far_version: String,
+    welcome: Welcome,
+    pings: u32,
+    flows: u32,
+}
+
+/// What comes for flows that go on.
+#[derive(Debug)]
+pub(crate) enum News {
+    Rows(Rows),
+    Ended(Ended),
+    Datagrams(Datagrams),
+    /// A flow is not done, or no longer.
+    Failed(Option<u32>, String),
+}
+
+impl Far {
+    /// Connects to `HOST[:PORT]`.
+    ///
+    /// # Errors
+    /// There is no such host, nobody waits there, or this one is not let in.
+    pub fn connect(
+        host: &str,
+        family: Family,
+        key: Option<&Key>,
+        stop: &AtomicBool,
+    ) -> Result<Far, MeasureError> {
+        let (stream, address) = host::reach(&host::addresses(host, family)?)?;
+        let clock = Clock::start();
+        let here = |error: io::Error| MeasureError::Here(error.to_string());
+        let local = stream.local_addr().map_err(here)?;
+        let (mut reader, writer) = control::both(stream, clock).map_err(here)?;
+        let not_farpath = |what: &str| MeasureError::NotFarpath { address, what: what.to_owned() };
+        let ended = |error: FrameError| match error {
+            FrameError::Stopped => MeasureError::Stopped,
+            FrameError::TimedOut => not_farpath("it says nothing"),
+            FrameError::Closed => not_farpath("it closed the connection; is it busy?"),
+            FrameError::Syntax(_) | FrameError::TooLong => not_farpath("it says something else"),
+            error => MeasureError::Lost { address, why: error.to_string() },
+        };
+        let greeting = match reader.next(clock.now() + ANSWER_WITHIN, &[stop]).map_err(ended)? {
+            FromFar::Greeting(greeting) => greeting,
+            _ => return Err(not_farpath("it did not greet")),
+        };
+        if greeting.farpath != PROTOCOL {
+            let (theirs, protocol) = (greeting.version, greeting.farpath);
+            return Err(MeasureError::Version { address, theirs, protocol });
+        }
+        let ours = Challenge(key::random().map_err(here)?);
+        let proof = match (greeting.key, key) {
+            (true, None) => return Err(MeasureError::KeyMissing { address }),
+            // Who asks for a key wants to know whom it speaks to.
+            (false, Some(_)) => return Err(MeasureError::KeyWrong { address }),
+            (true, Some(key)) => Some(key.prove(Who::Near, &ours, &greeting.challenge)),
+            (false, None) => None,
+        };
+        let hello = Greeting {
+            farpath: PROTOCOL,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            kernel: kernel::name(),
+            challenge: ours,
+            key: false,
+            proof,
+        };
+        let lost = |error: &dyn std::fmt::Display| MeasureError::Lost { address, why: error.to_string() };
+        writer.send(&FromNear::Greeting(hello)).map_err(|error| lost(&error))?;
+        let welcome = match reader.next(clock.now() + ANSWER_WITHIN, &[stop]).map_err(|error| lost(&error))? {
+            FromFar::Welcome(welcome) => welcome,
+            FromFar::Refused(refused) if refused.why == Why::Key => {
+                return Err(MeasureError::KeyWrong { address });
+            }
+            FromFar::Refused(refused) => {
+                return Err(MeasureError::Denied { address, message: refused.message });
+            }
+            _ => return Err(not_farpath("it did not answer the greeting")),
+        };
+        if let Some(key) = key {
+            let proven = welcome.proof.as_ref();
+            if !proven.is_some_and(|proof| key.accepts(proof, Who::Far, &ours, &greeting.challenge)) {
+                return Err(MeasureError::KeyWrong { address });
+            }
+        }
+        Ok(Far {
+            address,
+            local,
+            reader,
+            writer,
+            clock,
+            far_kernel: greeting.kernel,
+            far_version: greeting.version,
+            welcome,
+            pings: 0,
+            flows: 0,
+        })
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// This host's own address towards it.
+    pub fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// This host's address as the far one sees it: another one behind a translation of addresses.
+    pub fn seen_as(&self) -> &str {
+        &self.welcome.seen_as
+    }
+
+    /// Name and release of its kernel.
+    pub fn kernel(&self) -> &str {
+        &self.far_kernel
+    }
+
+    /// Version of its program.
+    pub fn version(&self) -> &str {
+        &self.far_version
+    }
+
+    /// How fast this host may send and is sent to, where that is limited.
+    pub fn max_rate(&self) -> Option<Rate> {
+        self.welcome.max_rate.and_then(Rate::from_bit_per_s)
+    }
+
+    /// How much there was to be had when it let this host in.
+    pub fn max_bytes(&self) -> Bytes {
+        Bytes(self.welcome.max_bytes)
+    }
+
+    /// What all of this counts from.
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// A number that no other flow of this connection has.
+    pub(crate) fn next_flow(&mut self) -> u32 {
+        self.flows += 1;
+        self.flows - 1
+    }
+
+    fn lost(&self, why: impl std::fmt::Display) -> MeasureError {
+        MeasureError::Lost { address: self.address, why: why.to_string() }
+    }
+
+    /// What it said makes no sense.
+    pub(crate) fn malformed(&self, why: &dyn std::fmt::Display) -> MeasureError {
+        self.lost(why)
+    }
+
+    pub(crate) fn send(&self, message: &FromNear) -> Result<(), MeasureError> {
+        self.writer.send(message).map_err(|error| self.lost(error))
+    }
+
+    fn next(&mut self, within: Duration, stops: &[&AtomicBool]) -> Result<FromFar, MeasureError> {
+        let deadline = self.clock.now() + within;
+        self.reader.next(deadline, stops).map_err(|error| match error {
+            FrameError::Stopped => MeasureError::Stopped,
+            error => self.lost(error),
+        })
+    }
+
+    /// Asks for the far end of a flow, and gives where it waits. What comes for other flows is given to `news`.
+    pub(crate) fn ask(
+        &mut self,
+        message: &FromNear,
+        stop: &AtomicBool,
+        mut news: impl FnMut(News),
+    ) -> Result<Ready, MeasureError> {
+        self.send(message)?;
+        loop {
+            match self.next(ANSWER_WITHIN, &[stop])? {
+                FromFar::Ready(ready) => return Ok(ready),
+                FromFar::Refused(refused) => return Err(self.denied(refused.message)),
+                other => news(self.news(other)?),
+            }
+        }
+    }
+
+    fn denied(&self, message: String) -> MeasureError {
+        MeasureError::Denied { address: self.address, message }
+    }
+
+    fn news(&self, message: FromFar) -> Result<News, MeasureError> {
+        match message {
+            FromFar::Rows(rows) => Ok(News::Rows(rows)),
+            FromFar::Ended(ended) => Ok(News::Ended(ended)),
+            FromFar::Datagrams(datagrams) => Ok(News::Datagrams(datagrams)),
+            FromFar::Refused(refused) if refused.flow.is_some() => {
+                Ok(News::Failed(refused.flow, refused.message))
+            }
+            FromFar::Refused(refused) => Err(self.denied(refused.message)),
+            _ => Err(self.lost("it said something that nobody had asked for")),
+        }
+    }
+
+    /// What comes next for flows that go on; `None` where nothing does within the time or before a stop.
+    pub(crate) fn wait(
+        &mut self,
+        within: Duration,
+        stops: &[&AtomicBool],
+    ) -> Result<Option<News>, MeasureError> {
+        let deadline = self.clock.now() + within;
+        match self.reader.next(deadline, stops) {
+            Ok(message) => self.news(message).map(Some),
+            Err(FrameError::TimedOut | FrameError::Stopped) => Ok(None),
+            Err(error) => Err(self.lost(error)),
+        }
+    }
+
+    pub(crate) fn done(&self, flow: u32) -> Result<(), MeasureError> {
+        self.send(&FromNear::Done(FlowNumber { flow }))
+    }
+
+    pub(crate) fn stop(&self, flow: u32) -> Result<(), MeasureError> {
+        self.send(&FromNear::Stop(FlowNumber { flow }))
+    }
+
+    /// Values of its kernel.
+    pub(crate) fn kernel_values(
+        &mut self,
+        names: Vec<String>,
+        stop: &AtomicBool,
+    ) -> Result<Vec<(String, Option<String>)>, MeasureError> {
+        self.send(&FromNear::Kernel(names))?;
+        match self.next(ANSWER_WITHIN, &[stop])? {
+            FromFar::Kernel(values) => Ok(values),
+            FromFar::Refused(refused) => Err(self.denied(refused.message)),
+            _ => Err(self.lost("it said something that nobody had asked for")),
+        }
+    }
+
+    /// One exchange of times: when it was asked here, received and answered there, and heard here.
+    fn ping(&mut self, stop: &AtomicBool) -> Result<clock::Exchange, MeasureError> {
+        let number = self.pings;
+        self.pings += 1;
+        let asked = self.clock.now();
+        self.send(&FromNear::Ping(Ping { number }))?;
+        match self.next(ANSWER_WITHIN, &[stop])? {
+            FromFar::Pong(Pong { number: same, received_ns, sent_ns }) if same == number => {
+                Ok(clock::Exchange { asked, received_ns, sent_ns, heard: self.clock.now() })
+            }
+            FromFar::Refused(refused) => Err(self.denied(refused.message)),
+            _ => Err(self.lost("it said something that nobody had asked for")),
+        }
+    }
+
+    /// How far the clocks are apart now.
+    pub(crate) fn offset(&mut self, stop: &AtomicBool) -> Result<Offset, MeasureError> {
+        let mut exchanges = Vec::new();
+        let begun = self.clock.now();
+        // On a path of minutes once must do.
+        while exchanges.len() < clock::EXCHANGES
+            && (exchanges.is_empty() || self.clock.now().saturating_since(begun) < clock::WITHIN)
+        {
+            exchanges.push(self.ping(stop)?);
+        }
+        Offset::of(&exchanges).ok_or_else(|| self.lost("its clock goes backwards"))
+    }
+}
+
+/// Whether nobody but this host reaches an address.
+pub fn is_local(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}

@@ -1,0 +1,20 @@
+//! Measuring over a real network: a responder on the far host ([`serve`]), and the near host that asks it ([`Far`]).
+//!
+//! One control connection says what is to be done; each flow has a connection, or datagrams, of its own. What both ends
+//! know becomes one [`farpath_run::Run`].
+
+#![cfg(target_os = "linux")]
+
+mod control;
+mod end;
+mod far;
+mod fit;
+mod kernel;
+mod key;
+mod protocol;
+mod run;
+pub mod serve;
+
+pub use far::{Family, Far, MeasureError, Offset, Offsets, is_local};
+pub use key::{Key, KeyError};
+pub use run::{Exchanges, Seen, exchange, measure};

@@ -1,0 +1,289 @@
+//! What near and far host say to each other over the control connection.
+//!
+//! Lines of JSON, each an object with one key, which says what it is. The far host speaks first; the near host answers
+//! with its own greeting, and is then let in or refused. Until then nothing else is listened to. Times are nanoseconds of
+//! the far host's clock since the session began, and nobody but [`crate::Offset`] compares them with the near host's.
+
+mod line;
+
+#[cfg(test)]
+use line::MOST_BYTES;
+pub use line::{FrameError, Lines, line};
+
+use crate::end::EndFacts;
+use crate::key::{Challenge, Proof};
+use serde::{Deserialize, Serialize};
+
+/// Version of all this. Hosts of different versions do not measure.
+pub const PROTOCOL: u32 = 1;
+
+/// What the far host says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FromFar {
+    /// First.
+    Greeting(Greeting),
+    /// The near host is let in.
+    Welcome(Welcome),
+    /// It is not, or what it asked for is not done.
+    Refused(Refused),
+    /// To a ping.
+    Pong(Pong),
+    /// What the kernel was asked for.
+    Kernel(Vec<(String, Option<String>)>),
+    /// A flow's other end waits there.
+    Ready(Ready),
+    /// Some of what was seen over time at the far end of a flow: nanoseconds, metric, value.
+    Rows(Rows),
+    /// A transfer is over there.
+    Ended(Ended),
+    /// A flow of datagrams is over there.
+    Datagrams(Datagrams),
+}
+
+/// What the near host says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FromNear {
+    /// First.
+    Greeting(Greeting),
+    /// To know how far apart the clocks are.
+    Ping(Ping),
+    /// Values of the kernel that this program names for a stack: names as `sysctl` has them.
+    Kernel(Vec<String>),
+    /// A transfer, or requests and answers.
+    Transfer(Transfer),
+    /// Datagrams that are sent back.
+    Echo(EchoAsked),
+    /// Datagrams as fast as they go.
+    Burst(BurstAsked),
+    /// All datagrams of a burst have been sent, or no more echoes are: the far end is done when it is quiet.
+    Done(FlowNumber),
+    /// A flow is given up.
+    Stop(FlowNumber),
+}
+
+/// Who speaks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Greeting {
+    /// [`PROTOCOL`], under a name that says whose it is.
+    pub farpath: u32,
+    /// Version of the program.
+    pub version: String,
+    /// Name and release.
+    pub kernel: String,
+    /// What the other is to prove its key with.
+    pub challenge: Challenge,
+    /// From the far host: whether it wants a key.
+    #[serde(default)]
+    pub key: bool,
+    /// From the near host, where the far one has a key.
+    #[serde(default)]
+    pub proof: Option<Proof>,
+}
+
+/// What is allowed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// That the far host has the same key.
+    #[serde(default)]
+    pub proof: Option<Proof>,
+    /// The near host's address as it is seen there.
+    pub seen_as: String,
+    /// In bit/s.
+    #[serde(default)]
+    pub max_rate: Option<u64>,
+    /// Bytes in all, both ways.
+    pub max_bytes: u64,
+    /// From now on.
+    pub max_time_ns: u64,
+}
+
+/// Why not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Why {
+    /// Another protocol.
+    Version,
+    /// A key is wanted, and none or a wrong one was shown.
+    Key,
+    /// As many measure as may, or were let in.
+    Busy,
+    /// More than is allowed.
+    Limit,
+    /// It cannot be done there.
+    Cannot,
+    /// It was not understood.
+    Malformed,
+}
+
+/// Why not, and in words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// For programs.
+    pub why: Why,
+    /// For people.
+    pub message: String,
+    /// Of a flow.
+    #[serde(default)]
+    pub flow: Option<u32>,
+}
+
+/// Asks for the far host's time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ping {
+    /// Comes back.
+    pub number: u32,
+}
+
+/// The far host's time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pong {
+    /// Of the ping.
+    pub number: u32,
+    /// When the ping was read.
+    pub received_ns: u64,
+    /// When this was written.
+    pub sent_ns: u64,
+}
+
+/// Which flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowNumber {
+    /// As the near host counts them.
+    pub flow: u32,
+}
+
+/// One end of a transfer over TCP.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transfer {
+    /// As the near host counts them.
+    pub flow: u32,
+    /// Whether the far end sends the data.
+    pub sends: bool,
+    /// Bytes of the file, or of each answer.
+    pub size: u64,
+    /// Bytes that the near end sends first, where it receives.
+    #[serde(default)]
+    pub request: u64,
+    /// Requests and answers over the one connection.
+    #[serde(default)]
+    pub exchanges: u32,
+    /// What is not over after that ends.
+    pub within_ns: u64,
+    /// How often the connection is looked at.
+    #[serde(default)]
+    pub sample_every_ns: Option<u64>,
+    /// How fast the far end reads, in bytes per second.
+    #[serde(default)]
+    pub read_rate: Option<u64>,
+    /// When it is woken to read.
+    #[serde(default)]
+    pub low_water: Option<u64>,
+    /// What is set on its socket.
+    #[serde(default)]
+    pub socket: SocketAsked,
+}
+
+/// Options of a socket, those that a stack asks for; as [`farpath_traffic::SocketOptions`] has them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SocketAsked {
+    pub congestion_control: Option<String>,
+    pub receive_buffer: Option<u64>,
+    pub send_buffer: Option<u64>,
+    pub nodelay: bool,
+    pub mss: Option<u64>,
+    pub rto_min_ns: Option<u64>,
+    pub rto_max_ns: Option<u64>,
+    pub delack_max_ns: Option<u64>,
+}
+
+/// Datagrams that the near host sends and wants back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EchoAsked {
+    /// As the near host counts them.
+    pub flow: u32,
+    /// The most that will be sent.
+    pub count: u32,
+    /// Bytes of each, without IP and UDP headers.
+    pub size: u32,
+    /// What is not over after that ends.
+    pub within_ns: u64,
+}
+
+/// Datagrams one behind the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BurstAsked {
+    /// As the near host counts them.
+    pub flow: u32,
+    /// Whether the far end sends them.
+    pub sends: bool,
+    /// How many.
+    pub count: u32,
+    /// Bytes of each, without IP and UDP headers.
+    pub size: u32,
+    /// After that nothing more is waited for, once all has been sent.
+    pub quiet_ns: u64,
+    /// What is not over after that ends.
+    pub within_ns: u64,
+}
+
+/// Where the far end of a flow waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ready {
+    /// Which.
+    pub flow: u32,
+    /// Of the address that the control connection has.
+    pub port: u16,
+    /// What to show there.
+    pub token: String,
+    /// What could not be set on the far socket, and why.
+    #[serde(default)]
+    pub unmatched: Vec<String>,
+}
+
+/// What a far end saw over time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rows {
+    /// Of which flow.
+    pub flow: u32,
+    /// Nanoseconds, metric, value.
+    pub rows: Vec<(u64, String, u64)>,
+}
+
+/// How a far end came out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// Of which flow.
+    pub flow: u32,
+    /// What it knows.
+    pub end: EndFacts,
+    /// Whether rows were left out, there being too many.
+    #[serde(default)]
+    pub rows_cut: bool,
+}
+
+/// What became of datagrams at the far end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Datagrams {
+    /// Of which flow.
+    pub flow: u32,
+    /// Different ones that were sent from there, or had come in as echoes.
+    pub count: u32,
+    /// How long sending a burst took.
+    #[serde(default)]
+    pub within_ns: u64,
+    /// Of a burst, what came in: number, nanoseconds when it was sent, and when it arrived.
+    #[serde(default)]
+    pub arrivals: Vec<(u32, u64, u64)>,
+    /// Datagrams that found no room there.
+    #[serde(default)]
+    pub dropped_here: u32,
+    /// Whether more arrivals of the same burst follow.
+    #[serde(default)]
+    pub more: bool,
+}
+
+#[cfg(test)]
+mod tests;

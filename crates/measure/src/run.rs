@@ -1,0 +1,481 @@
+//! The `measure` engine: an experiment's transfers between this host and the far one, over whatever network there is.
+//!
+//! This host opens every connection: nothing may connect to a host that measures, which is often behind a firewall or a
+//! translation of addresses. It takes the place of the end that opens the first flow.
+
+mod row;
+mod stack;
+
+use crate::end::{EndFacts, Watched};
+use crate::far::{Far, MeasureError, News, Offsets};
+use crate::fit::fit;
+use crate::kernel;
+use crate::protocol::{self, FromNear};
+use farpath_engine::Series;
+use farpath_experiment::{FlowSpec, Opener, Point, Scenario};
+use farpath_path::Direction;
+use farpath_run::{Engine, Metric, Provenance, Run, SeriesRow, Trace};
+use farpath_traffic::{BulkEnd, EndReport, Opening, Prepared, Role};
+use farpath_units::{Bytes, Duration, Instant};
+use stack::Ends;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+/// From when the flows' far ends wait to the first SYN: threads have begun by then.
+const LEAD: Duration = Duration::from_millis(20);
+/// How long after this host's deadline the far end waits.
+const LONGER: Duration = Duration::from_secs(30);
+/// How long the far end may take to say how it came out, when this one is done.
+const ENDED_WITHIN: Duration = Duration::from_secs(60);
+/// How long a connection may take to close in good order.
+const CLOSE_WITHIN: Duration = Duration::from_secs(2);
+/// How often is looked what has come of the flows.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Rows of one flow that are kept.
+const MOST_ROWS: usize = 5_000_000;
+
+/// How far a measurement has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// Bytes that have been read or written here.
+    pub bytes: Bytes,
+    /// Of so many.
+    pub of: Bytes,
+    /// Since it began.
+    pub elapsed: Duration,
+}
+
+/// One flow, as this host has a part in it.
+struct Near {
+    spec: FlowSpec,
+    number: u32,
+    /// As the control connection knows it.
+    id: u32,
+    role: Role,
+    prepared: Prepared,
+    size: Bytes,
+}
+
+/// One end of a flow that is over.
+struct NearEnd {
+    facts: EndFacts,
+    series: Series,
+    cut: bool,
+}
+
+/// What the far host has said of a flow.
+#[derive(Default)]
+struct FarEnd {
+    facts: Option<EndFacts>,
+    rows: Vec<SeriesRow>,
+    cut: bool,
+    failed: Option<String>,
+}
+
+/// Requests and their answers in place of one transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exchanges {
+    /// How many, one after the other.
+    pub count: u32,
+    /// Bytes of each request.
+    pub request: Bytes,
+    /// Bytes of each answer.
+    pub answer: Bytes,
+}
+
+/// Measures one point; `None` where `stop` was set before it was over. `seen` is told how far it is.
+///
+/// # Errors
+/// The far host refuses, or is lost; this one cannot.
+pub fn measure(
+    far: &mut Far,
+    point: &Point,
+    seed: u64,
+    provenance: Provenance,
+    stop: &AtomicBool,
+    seen: &mut dyn FnMut(Seen),
+) -> Result<Option<Run>, MeasureError> {
+    made(Measurement { far, point, seed, exchanges: None, stop }.run(provenance, seen).map(|(run, _)| run))
+}
+
+/// Measures requests and answers between the stacks of a point; gives how long each took, too.
+///
+/// # Errors
+/// As [`measure`].
+pub fn exchange(
+    far: &mut Far,
+    point: &Point,
+    exchanges: Exchanges,
+    provenance: Provenance,
+    stop: &AtomicBool,
+    seen: &mut dyn FnMut(Seen),
+) -> Result<Option<(Run, Vec<Duration>)>, MeasureError> {
+    let seed = point.scenario.seed;
+    made(Measurement { far, point, seed, exchanges: Some(exchanges), stop }.run(provenance, seen))
+}
+
+/// To be stopped is no error.
+fn made<T>(result: Result<T, MeasureError>) -> Result<Option<T>, MeasureError> {
+    match result {
+        Ok(made) => Ok(Some(made)),
+        Err(MeasureError::Stopped) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+struct Measurement<'a> {
+    far: &'a mut Far,
+    point: &'a Point,
+    seed: u64,
+    exchanges: Option<Exchanges>,
+    stop: &'a AtomicBool,
+}
+
+impl Measurement<'_> {
+    fn run(
+        mut self,
+        mut provenance: Provenance,
+        seen: &mut dyn FnMut(Seen),
+    ) -> Result<(Run, Vec<Duration>), MeasureError> {
+        let scenario = &self.point.scenario;
+        let ends = Ends::of(scenario, place(scenario));
+        let before = self.far.offset(self.stop)?;
+        self.describe(&ends, &mut provenance)?;
+        let mut news = Vec::new();
+        let flows = self.prepare(&ends, &mut provenance, &mut news)?;
+        let clock = self.far.clock();
+        let zero = clock.now() + LEAD;
+        let near = flows.into_iter().map(|flow| flow.starting(zero)).collect::<Result<_, _>>()?;
+        let (near_ends, far_ends, specs) = self.flow(near, zero, news, seen)?;
+        let after = self.far.offset(self.stop)?;
+        let offsets = Offsets { before, after };
+        provenance.settings.push(clocks(&offsets));
+
+        let mut run = Run {
+            point: self.point.index as u64,
+            engine: Engine::Measure,
+            seed: Some(self.seed),
+            flows: Vec::new(),
+            series: Trace::default(),
+            segments: Trace::default(),
+            messages: Trace::default(),
+            provenance,
+            grade: None,
+        };
+        let (mut rows, mut took, mut cut) = (Vec::new(), Vec::new(), false);
+        for ((flow, near), far) in specs.into_iter().zip(near_ends).zip(far_ends) {
+            let facts = far.facts.as_ref();
+            run.flows.push(row::row(&flow, &near.facts, facts, far.failed, &offsets, zero));
+            took.extend(
+                near.facts
+                    .exchanges_ns
+                    .iter()
+                    .map(|(asked, answered)| Duration::from_nanos(answered.saturating_sub(*asked))),
+            );
+            cut |= near.cut || far.cut;
+            let ours = near.series.rows().iter().map(|row| SeriesRow { time: since(zero, row.time), ..*row });
+            let theirs = far
+                .rows
+                .into_iter()
+                .map(|row| SeriesRow { time: since(zero, offsets.here(row.time.as_nanos())), ..row });
+            rows.extend(ours.chain(theirs));
+        }
+        if cut {
+            run.provenance.caveats.push("the series end early: there was more than is kept".to_owned());
+        }
+        if scenario.output.series {
+            rows.sort_by_key(|row| row.time);
+            run.series = rows.into();
+        }
+        Ok((run, took))
+    }
+
+    /// Who the hosts are, and what their kernels do otherwise than the stacks.
+    fn describe(&mut self, ends: &Ends, provenance: &mut Provenance) -> Result<(), MeasureError> {
+        let far = &mut *self.far;
+        provenance.kernel = kernel::name();
+        provenance.settings.push(format!("near: {}, {}", far.local().ip(), kernel::name()));
+        provenance.settings.push(format!(
+            "far: {}, {}, farpath {}",
+            far.address().ip(),
+            far.kernel(),
+            far.version()
+        ));
+        if far.seen_as() != far.local().ip().to_string() {
+            provenance.settings.push(format!("near: seen by the far host as {}", far.seen_as()));
+        }
+        let values = far.kernel_values(ends.sysctls(), self.stop)?;
+        let (near, far) = (ends.near(&kernel::values(&ends.sysctls())), ends.far(&values));
+        for (place, unmatched) in [("near", near), ("far", far)] {
+            if !unmatched.is_empty() {
+                let who = if place == "near" { "this host's kernel" } else { "the far host's kernel" };
+                provenance.caveats.push(format!(
+                    "{who} does {} things otherwise than {}: provenance.json lists them",
+                    unmatched.len(),
+                    ends.name(place == "near"),
+                ));
+            }
+            let lines = unmatched.into_iter().map(|text| format!("{place}: not matched: {text}"));
+            provenance.settings.extend(lines);
+        }
+        if let Some(rate) = self.far.max_rate() {
+            provenance
+                .caveats
+                .push(format!("the far host allows {rate}, to which this one paces what it sends"));
+        }
+        Ok(())
+    }
+
+    /// Has the far ends wait, and makes the near ones.
+    fn prepare(
+        &mut self,
+        ends: &Ends,
+        provenance: &mut Provenance,
+        news: &mut Vec<News>,
+    ) -> Result<Vec<Waiting>, MeasureError> {
+        let scenario = &self.point.scenario;
+        let here = |error: std::io::Error| MeasureError::Here(error.to_string());
+        let mut flows = Vec::new();
+        for (number, spec) in (0..).zip(&scenario.flows) {
+            let role = ends.role(spec);
+            let opens = (spec.opener == Opener::Sender) == (role == Role::Sender);
+            if !opens {
+                let caveat =
+                    "this host opened every connection, also where the experiment has the other end open";
+                if !provenance.caveats.iter().any(|there| there == caveat) {
+                    provenance.caveats.push(caveat.to_owned());
+                }
+            }
+            let (size, request, exchanges) = match self.exchanges {
+                Some(asked) => (asked.answer, asked.request, asked.count),
+                None if role == Role::Receiver => (spec.size, spec.request, 1),
+                None => (spec.size, Bytes::ZERO, 1),
+            };
+            let sample = scenario.emulate.sample;
+            let (near, far) = (ends.socket(role), ends.socket(other(role)));
+            let id = self.far.next_flow();
+            let asked = protocol::Transfer {
+                flow: id,
+                sends: role == Role::Receiver,
+                size: size.0,
+                request: request.0,
+                exchanges,
+                within_ns: (scenario.horizon + LONGER).as_nanos(),
+                sample_every_ns: Some(sample.as_nanos()),
+                read_rate: far.read_rate,
+                low_water: far.low_water,
+                socket: far.options,
+            };
+            let ready = self.far.ask(&FromNear::Transfer(asked), self.stop, |one| news.push(one))?;
+            let token = ready.token.parse().map_err(|error| self.far.malformed(&error))?;
+            let (mut socket, unmatched) = fit(&near.options, self.far.local().ip()).map_err(here)?;
+            if role == Role::Sender {
+                socket.max_pacing_rate = self.far.max_rate();
+            }
+            for (place, unmatched) in [("near", unmatched), ("far", ready.unmatched)] {
+                for text in unmatched {
+                    let line = format!("{place}: not matched: {text}");
+                    if !provenance.settings.contains(&line) {
+                        provenance.caveats.push(format!("{place} host: not set: {text}"));
+                        provenance.settings.push(line);
+                    }
+                }
+            }
+            let end = BulkEnd {
+                role,
+                opening: Opening::Connect,
+                local: SocketAddr::new(self.far.local().ip(), 0),
+                peer: with_port(self.far.address(), ready.port),
+                size,
+                request,
+                exchanges,
+                token: Some(token),
+                start: Instant::ZERO,
+                deadline: Instant::ZERO,
+                sample_every: Some(sample),
+                read_rate: near.read_rate,
+                low_water: near.low_water.map(Bytes),
+                close_within: CLOSE_WITHIN,
+                socket,
+            };
+            let size = Bytes(size.0.saturating_mul(exchanges.into()));
+            let spec = FlowSpec { size, ..spec.clone() };
+            flows.push(Waiting { spec, number, id, role, end, horizon: scenario.horizon });
+        }
+        Ok(flows)
+    }
+
+    /// Runs the near ends, and hears what the far ones say, until all is over.
+    #[expect(clippy::type_complexity, reason = "three lists, flow by flow")]
+    fn flow(
+        &mut self,
+        flows: Vec<Near>,
+        zero: Instant,
+        mut early: Vec<News>,
+        seen: &mut dyn FnMut(Seen),
+    ) -> Result<(Vec<NearEnd>, Vec<FarEnd>, Vec<(u32, Role, FlowSpec)>), MeasureError> {
+        let clock = self.far.clock();
+        let ids: Vec<u32> = flows.iter().map(|flow| flow.id).collect();
+        let specs = flows.iter().map(|flow| (flow.number, flow.role, flow.spec.clone())).collect();
+        let of = flows.iter().map(|flow| flow.spec.size).fold(Bytes::ZERO, |sum, size| sum + size);
+        let over: Vec<AtomicBool> = flows.iter().map(|_| AtomicBool::new(false)).collect();
+        let moved = AtomicU64::new(0);
+        let mut far_ends: Vec<FarEnd> = flows.iter().map(|_| FarEnd::default()).collect();
+        let near_ends = thread::scope(|scope| {
+            let threads: Vec<_> = flows
+                .into_iter()
+                .zip(&over)
+                .map(|(flow, over)| scope.spawn(|| flow.run(clock, over, &moved)))
+                .collect();
+            let mut hear = |far: &mut Far, early: &mut Vec<News>| -> Result<(), MeasureError> {
+                for news in early.drain(..).chain(far.wait(LOOK_EVERY, &[self.stop])?) {
+                    far_ends_hear(&ids, &mut far_ends, &over, news);
+                }
+                Ok(())
+            };
+            let mut result = Ok(());
+            while result.is_ok() && !threads.iter().all(|thread| thread.is_finished()) {
+                result = hear(self.far, &mut early);
+                let bytes = Bytes(moved.load(Ordering::Relaxed));
+                seen(Seen { bytes, of, elapsed: clock.now().saturating_since(zero) });
+                if self.stop.load(Ordering::Relaxed) {
+                    result = Err(MeasureError::Stopped);
+                }
+            }
+            if result.is_err() {
+                over.iter().for_each(|over| over.store(true, Ordering::Relaxed));
+            }
+            let near_ends: Vec<NearEnd> = threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect();
+            result.map(|()| near_ends)
+        })?;
+        // What is not over there when it is over here is given up.
+        for (id, near) in ids.iter().zip(&near_ends) {
+            if near.facts.outcome != crate::end::Outcome::Completed {
+                self.far.stop(*id)?;
+            }
+        }
+        let deadline = clock.now() + ENDED_WITHIN;
+        while far_ends.iter().any(|far| far.facts.is_none() && far.failed.is_none()) {
+            if clock.now() >= deadline {
+                return Err(self.far.malformed(&"it does not say how its end of a transfer came out"));
+            }
+            let heard = self.far.wait(LOOK_EVERY, &[self.stop])?;
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(MeasureError::Stopped);
+            }
+            if let Some(news) = heard {
+                far_ends_hear(&ids, &mut far_ends, &over, news);
+            }
+        }
+        Ok((near_ends, far_ends, specs))
+    }
+}
+
+fn far_ends_hear(ids: &[u32], ends: &mut [FarEnd], over: &[AtomicBool], news: News) {
+    let place = |flow: u32| ids.iter().position(|id| *id == flow);
+    match news {
+        News::Rows(rows) => {
+            let Some(place) = place(rows.flow) else { return };
+            let end = &mut ends[place];
+            for (ns, metric, value) in rows.rows {
+                // One that this version does not know of is not for it.
+                let Some(metric) = Metric::from_name(&metric) else { continue };
+                if end.rows.len() < MOST_ROWS {
+                    let time = Instant::from_nanos(ns);
+                    end.rows.push(SeriesRow { time, flow: place as u32, metric, value });
+                }
+            }
+        }
+        News::Ended(ended) => {
+            let Some(place) = place(ended.flow) else { return };
+            if ended.end.outcome != crate::end::Outcome::Completed {
+                over[place].store(true, Ordering::Relaxed);
+            }
+            (ends[place].cut, ends[place].facts) = (ended.rows_cut, Some(ended.end));
+        }
+        News::Failed(Some(flow), why) => {
+            let Some(place) = place(flow) else { return };
+            over[place].store(true, Ordering::Relaxed);
+            ends[place].failed = Some(why);
+        }
+        News::Failed(None, _) | News::Datagrams(_) => {}
+    }
+}
+
+/// A flow whose far end waits.
+struct Waiting {
+    spec: FlowSpec,
+    number: u32,
+    id: u32,
+    role: Role,
+    end: BulkEnd,
+    horizon: Duration,
+}
+
+impl Waiting {
+    /// Its near end, for a run that begins at `zero`.
+    fn starting(self, zero: Instant) -> Result<Near, MeasureError> {
+        let Waiting { spec, number, id, role, mut end, horizon } = self;
+        (end.start, end.deadline) = (zero + spec.start, zero + horizon);
+        let prepared = Prepared::new(end).map_err(|error| MeasureError::Here(error.to_string()))?;
+        Ok(Near { size: spec.size, spec, number, id, role, prepared })
+    }
+}
+
+impl Near {
+    fn run(self, clock: farpath_emu::Clock, over: &AtomicBool, moved: &AtomicU64) -> NearEnd {
+        let mut watched = Watched::new(self.number, self.role, self.size, true, true, MOST_ROWS);
+        let mut before = 0;
+        let report: EndReport = self.prepared.run(clock.epoch(), over, &mut |sample| {
+            moved.fetch_add(
+                sample.bytes.0 - std::mem::replace(&mut before, sample.bytes.0),
+                Ordering::Relaxed,
+            );
+            watched.note(sample);
+        });
+        let cut = watched.cut;
+        let (facts, series) = watched.finish(&report);
+        NearEnd { facts, series, cut }
+    }
+}
+
+/// The place that this host takes: `Forward` where it sends what goes the path's forward way.
+fn place(scenario: &Scenario) -> Direction {
+    let first = &scenario.flows[0];
+    match first.opener {
+        Opener::Sender => first.direction,
+        Opener::Receiver => first.direction.opposite(),
+    }
+}
+
+fn other(role: Role) -> Role {
+    match role {
+        Role::Sender => Role::Receiver,
+        Role::Receiver => Role::Sender,
+    }
+}
+
+fn with_port(mut address: SocketAddr, port: u16) -> SocketAddr {
+    address.set_port(port);
+    address
+}
+
+/// On the run's clock.
+fn since(zero: Instant, at: Instant) -> Instant {
+    Instant::ZERO + at.saturating_since(zero)
+}
+
+/// How far the clocks are apart, for the record.
+fn clocks(offsets: &Offsets) -> String {
+    let drift = offsets.drift();
+    let drifted =
+        if drift.is_zero() { String::new() } else { format!("; they drifted by {drift} meanwhile") };
+    format!(
+        "clocks: times of the far host are moved by an estimate that is off by {:.3} at the most{drifted}",
+        offsets.error()
+    )
+}

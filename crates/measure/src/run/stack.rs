@@ -1,0 +1,232 @@
+//! What a stack asks of sockets and kernels on both hosts, and what of it they do not do.
+
+use crate::protocol::SocketAsked;
+use farpath_emu::Dress;
+use farpath_experiment::{FlowSpec, Scenario, Stack};
+use farpath_path::Direction;
+use farpath_traffic::Role;
+use farpath_units::{Bytes, Duration};
+use std::collections::BTreeMap;
+
+/// What TCP_MAXSEG takes.
+const MSS: std::ops::RangeInclusive<u64> = 88..=32_767;
+/// TCP_RTO_MIN_US only lowers this.
+const RTO_MIN: Duration = Duration::from_millis(200);
+/// What TCP_RTO_MAX_MS takes, the kernel's own value being the largest.
+const RTO_MAX: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(120));
+/// TCP_INIT_CWND.
+const INITIAL_WINDOW: u32 = 10;
+
+/// Both ends of the flows, each with its stack.
+pub struct Ends {
+    place: Direction,
+    sender: End,
+    receiver: End,
+    /// What this host does in the flows: send, receive, or both.
+    near: Vec<Role>,
+}
+
+struct End {
+    name: String,
+    dress: Dress,
+    asked: Asked,
+    unmatched: Vec<String>,
+    /// Sysctls that a socket option stands for.
+    covered: Vec<&'static str>,
+}
+
+/// What is asked of one end.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    pub options: SocketAsked,
+    pub read_rate: Option<u64>,
+    pub low_water: Option<u64>,
+}
+
+impl Ends {
+    pub fn of(scenario: &Scenario, place: Direction) -> Ends {
+        let (sender, receiver) = (&scenario.sender, &scenario.receiver);
+        let mut ends = Ends {
+            place,
+            sender: End::of(sender, receiver),
+            receiver: End::of(receiver, sender),
+            near: Vec::new(),
+        };
+        for spec in &scenario.flows {
+            let role = ends.role(spec);
+            if !ends.near.contains(&role) {
+                ends.near.push(role);
+            }
+        }
+        ends
+    }
+
+    /// What this host does in a flow.
+    pub fn role(&self, spec: &FlowSpec) -> Role {
+        if spec.direction == self.place { Role::Sender } else { Role::Receiver }
+    }
+
+    fn end(&self, role: Role) -> &End {
+        match role {
+            Role::Sender => &self.sender,
+            Role::Receiver => &self.receiver,
+        }
+    }
+
+    /// What is asked of the end with that role.
+    pub fn socket(&self, role: Role) -> Asked {
+        self.end(role).asked.clone()
+    }
+
+    /// The stack of this host, or of the far one.
+    pub fn name(&self, near: bool) -> &str {
+        let role = self.near[0];
+        &self.end(if near { role } else { super::other(role) }).name
+    }
+
+    /// The sysctls that either stack asks for.
+    pub fn sysctls(&self) -> Vec<String> {
+        let both = self.sender.dress.sysctls.iter().chain(&self.receiver.dress.sysctls);
+        let mut names: Vec<String> = both.map(|sysctl| sysctl.name.clone()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// What this host's kernel, whose sysctls have these values, does otherwise.
+    pub fn near(&self, values: &[(String, Option<String>)]) -> Vec<String> {
+        self.near.iter().flat_map(|role| self.end(*role).unmatched(values)).collect()
+    }
+
+    /// The same of the far host's.
+    pub fn far(&self, values: &[(String, Option<String>)]) -> Vec<String> {
+        self.near.iter().flat_map(|role| self.end(super::other(*role)).unmatched(values)).collect()
+    }
+}
+
+impl End {
+    fn of(stack: &Stack, other: &Stack) -> End {
+        let (config, dress) = (&stack.config, Dress::of_stack(stack, other));
+        let mut unmatched = dress.unmatched.clone();
+        let mut covered = Vec::new();
+        let growing = stack.linux.autotuning;
+        let ns = |time: Duration| time.as_nanos();
+        let options = SocketAsked {
+            congestion_control: Some(dress.congestion_control.clone()),
+            receive_buffer: (!growing).then_some(config.receive.buffer.0),
+            send_buffer: config.send.buffer.filter(|_| !growing).map(|buffer| buffer.0),
+            nodelay: dress.nodelay,
+            mss: Some(dress.mss.0).filter(|mss| MSS.contains(mss)),
+            rto_min_ns: Some(config.rto.min).filter(|min| *min < RTO_MIN).map(ns),
+            rto_max_ns: Some(config.rto.max).filter(|max| *max >= RTO_MAX.0 && *max < RTO_MAX.1).map(ns),
+            delack_max_ns: dress.delayed_ack_max.map(ns),
+        };
+        if options.receive_buffer.is_some() {
+            // SO_RCVBUF ends autotuning.
+            covered.extend(["net.ipv4.tcp_rmem", "net.ipv4.tcp_moderate_rcvbuf"]);
+            if dress.window_clamp.is_some() {
+                unmatched.push(format!(
+                    "receive.buffer: SO_RCVBUF of {} stands for it: the kernel announces about as much, not just that",
+                    config.receive.buffer
+                ));
+            }
+        }
+        if options.send_buffer.is_some() {
+            covered.push("net.ipv4.tcp_wmem");
+        }
+        if options.rto_max_ns.is_some() {
+            covered.push("net.ipv4.tcp_rto_max_ms");
+        }
+        let route = &dress.route;
+        if let Some(segments) = route.initcwnd.filter(|segments| *segments != INITIAL_WINDOW) {
+            unmatched.push(format!(
+                "congestion.initial_window: {segments} is a route's to say (ip route ... initcwnd {segments})"
+            ));
+        }
+        let floor = route.rto_min_ms.map(u64::from).map(Duration::from_millis);
+        if let Some(floor) = floor.filter(|floor| *floor > RTO_MIN) {
+            unmatched.push(format!("rto.min: {floor} is a route's to say (ip route ... rto_min {floor})"));
+        }
+        if route.quickack {
+            unmatched.push("receive.ack_every: 1 is a route's to say (ip route ... quickack 1)".to_owned());
+        }
+        if options.mss.is_none() {
+            unmatched.push(format!("mss: the kernel's TCP_MAXSEG does not take {}", Bytes(dress.mss.0)));
+        }
+        let read_rate = dress.read_rate;
+        let low_water = dress.receive_low_water.map(|bytes| bytes.0);
+        let asked = Asked { options, read_rate, low_water };
+        End { name: stack.name.clone(), dress, asked, unmatched, covered }
+    }
+
+    fn unmatched(&self, values: &[(String, Option<String>)]) -> Vec<String> {
+        let values: BTreeMap<&str, Option<&str>> =
+            values.iter().map(|(name, value)| (name.as_str(), value.as_deref())).collect();
+        let mut unmatched = self.unmatched.clone();
+        for sysctl in &self.dress.sysctls {
+            let name = sysctl.name.as_str();
+            if self.covered.contains(&name) {
+                continue;
+            }
+            match values.get(name).copied().flatten() {
+                Some(value) if value == sysctl.value => {}
+                Some(value) => unmatched
+                    .push(format!("{}: {name} is {value} there, and would be {}", sysctl.why, sysctl.value)),
+                None => match sysctl.missing() {
+                    Ok(()) => {}
+                    Err(instead) => {
+                        unmatched.push(instead.unwrap_or_else(|| format!("{}: it has no {name}", sysctl.why)))
+                    }
+                },
+            }
+        }
+        unmatched
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farpath_experiment::Experiment;
+
+    fn ends(stack: &str, more: &str) -> Ends {
+        let text = format!(
+            "title = \"t\"\npath = \"noisy-channel\"\n[sender]\nstack = \"{stack}\"\n{more}\n[transfer]\nsize = \"1 MB\"\n"
+        );
+        let experiment = Experiment::parse(&text, "t", &[]).expect("good");
+        Ends::of(&experiment.points()[0].scenario, Direction::Forward)
+    }
+
+    #[test]
+    fn a_stack_that_sets_its_buffers_sets_them_on_the_socket() {
+        let old = ends("reno-1990", "");
+        let asked = old.socket(Role::Receiver).options;
+        assert_eq!(asked.congestion_control.as_deref(), Some("reno"));
+        assert!(asked.receive_buffer.is_some() && asked.mss.is_some());
+        let today = ends("linux-6", "").socket(Role::Receiver).options;
+        assert_eq!((today.receive_buffer, today.send_buffer), (None, None), "they grow");
+        assert_eq!(today.congestion_control.as_deref(), Some("cubic"));
+    }
+
+    #[test]
+    fn what_a_socket_cannot_be_told_is_listed_and_what_is_so_already_is_not() {
+        let ends = ends("linux-6", "congestion.initial_window = 3");
+        let all_as_asked: Vec<(String, Option<String>)> =
+            ends.sender.dress.sysctls.iter().map(|one| (one.name.clone(), Some(one.value.clone()))).collect();
+        let unmatched = ends.near(&all_as_asked);
+        assert!(
+            unmatched.iter().any(|text| text.starts_with("congestion.initial_window: 3")),
+            "{unmatched:?}"
+        );
+        assert!(!unmatched.iter().any(|text| text.contains("is 1 there")), "{unmatched:?}");
+        let mut other = all_as_asked.clone();
+        for (name, value) in &mut other {
+            if name == "net.ipv4.tcp_sack" {
+                *value = Some("0".to_owned());
+            }
+        }
+        let more = ends.near(&other);
+        assert_eq!(more.len(), unmatched.len() + 1);
+        assert!(more.iter().any(|text| text.contains("tcp_sack is 0 there, and would be 1")), "{more:?}");
+    }
+}

@@ -1,0 +1,223 @@
+//! One client: who it is, and what it asks for, until it has gone.
+
+use super::Server;
+use super::flow::Flows;
+use super::ledger::{Caller, Client};
+use crate::control::{self, Reader, Writer};
+use crate::kernel;
+use crate::key::{self, Challenge, Who};
+use crate::protocol::{FrameError, FromFar, FromNear, Greeting, PROTOCOL, Pong, Refused, Welcome, Why};
+use farpath_emu::Clock;
+use farpath_units::{Bytes, Duration, Instant};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+/// In which a client has to say who it is, however slowly it speaks.
+const GREETING_WITHIN: Duration = Duration::from_secs(10);
+/// A client that does nothing for so long is told to go.
+const IDLE: Duration = Duration::from_secs(120);
+
+/// Serves one connection until it ends.
+pub fn serve(
+    server: &Server,
+    stream: TcpStream,
+    from: SocketAddr,
+    caller: Caller<'_>,
+    stop: &AtomicBool,
+    told: &(dyn Fn(&str) + Sync),
+) {
+    let clock = Clock::start();
+    let Ok(at) = stream.local_addr() else { return };
+    let Ok((mut reader, writer)) = control::both(stream, clock) else { return };
+    let (client, version) = match let_in(server, &mut reader, &writer, from, caller, stop) {
+        Ok(let_in) => let_in,
+        Err(Some(refused)) => {
+            told(&format!("{from}: not let in: {}", refused.message));
+            // Whether it is still there to hear it does not matter.
+            let _ = writer.send(&FromFar::Refused(refused));
+            return;
+        }
+        Err(None) => return,
+    };
+    told(&format!("{from}: measures, with farpath {version}"));
+    let mut session = Session {
+        server,
+        reader,
+        writer: &writer,
+        clock,
+        client: &client,
+        at,
+        from,
+        stop,
+        deadline: clock.now() + server.limits.time,
+    };
+    let (moved, why) = session.run();
+    told(&format!("{from}: {why} after {:.1}, {moved} asked for", clock.now().since_start()));
+}
+
+/// Why somebody is not let in; `None` where it has gone, or has said nothing that deserves an answer.
+type NotLetIn = Option<Refused>;
+
+fn refused(why: Why, message: impl Into<String>) -> Refused {
+    Refused { why, message: message.into(), flow: None }
+}
+
+fn let_in<'a>(
+    server: &Server,
+    reader: &mut Reader,
+    writer: &Writer,
+    from: SocketAddr,
+    caller: Caller<'a>,
+    stop: &AtomicBool,
+) -> Result<(Client<'a>, String), NotLetIn> {
+    let ours = Challenge(key::random().map_err(|_| None)?);
+    let greeting = Greeting {
+        farpath: PROTOCOL,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        kernel: kernel::name(),
+        challenge: ours,
+        key: server.key.is_some(),
+        proof: None,
+    };
+    writer.send(&FromFar::Greeting(greeting)).map_err(|_| None)?;
+    let deadline = Instant::ZERO + GREETING_WITHIN;
+    let near = match reader.next(deadline, &[stop]) {
+        Ok(FromNear::Greeting(near)) => near,
+        Ok(_) => return Err(Some(refused(Why::Malformed, "expected a greeting first"))),
+        Err(FrameError::Syntax(_) | FrameError::TooLong) => {
+            return Err(Some(refused(Why::Malformed, "it does not speak farpath's protocol")));
+        }
+        Err(_) => return Err(None),
+    };
+    if near.farpath != PROTOCOL {
+        let message = format!(
+            "it speaks version {} of the protocol (farpath {}), and this host version {PROTOCOL}",
+            near.farpath,
+            printable(&near.version)
+        );
+        return Err(Some(refused(Why::Version, message)));
+    }
+    let proof = match &server.key {
+        None => None,
+        Some(key) => match &near.proof {
+            None => return Err(Some(refused(Why::Key, "it shows no key, and one is wanted"))),
+            Some(proof) if !key.accepts(proof, Who::Near, &ours, &near.challenge) => {
+                return Err(Some(refused(Why::Key, "its key is another one")));
+            }
+            Some(_) => Some(key.prove(Who::Far, &ours, &near.challenge)),
+        },
+    };
+    let client = caller.admit().map_err(|full| Some(refused(Why::Busy, full.to_string())))?;
+    let limits = server.limits;
+    let welcome = Welcome {
+        proof,
+        seen_as: from.ip().to_string(),
+        max_rate: limits.rate.map(|rate| rate.bit_per_s()),
+        max_bytes: client.left().0,
+        max_time_ns: limits.time.as_nanos(),
+    };
+    writer.send(&FromFar::Welcome(welcome)).map_err(|_| None)?;
+    Ok((client, printable(&near.version)))
+}
+
+/// What somebody else wrote, for a terminal.
+fn printable(text: &str) -> String {
+    text.chars().filter(|c| c.is_ascii_graphic()).take(40).collect()
+}
+
+struct Session<'a> {
+    server: &'a Server,
+    reader: Reader,
+    writer: &'a Writer,
+    clock: Clock,
+    client: &'a Client<'a>,
+    at: SocketAddr,
+    from: SocketAddr,
+    stop: &'a AtomicBool,
+    deadline: Instant,
+}
+
+impl Session<'_> {
+    /// Gives how much was asked for, and how it ended.
+    fn run(&mut self) -> (Bytes, String) {
+        thread::scope(|scope| {
+            let mut flows = Flows::new(
+                scope,
+                self.writer,
+                self.clock,
+                [self.at, self.from],
+                self.client,
+                self.server.limits,
+                self.deadline,
+            );
+            let why = loop {
+                let idle = self.clock.now() + IDLE;
+                let message = match self.reader.next(idle.min(self.deadline), &[self.stop]) {
+                    Ok(message) => message,
+                    Err(FrameError::TimedOut) if self.clock.now() >= self.deadline => {
+                        let message = format!("its time of {} is over (--max-time)", self.server.limits.time);
+                        break self.tell(refused(Why::Limit, message));
+                    }
+                    Err(FrameError::TimedOut) if flows.any() => continue,
+                    Err(FrameError::TimedOut) => {
+                        break self.tell(refused(Why::Limit, format!("nothing was asked for in {IDLE}")));
+                    }
+                    Err(FrameError::Closed) => break "done".to_owned(),
+                    Err(FrameError::Stopped) => {
+                        break self.tell(refused(Why::Busy, "the far host's responder is being stopped"));
+                    }
+                    Err(error @ (FrameError::Syntax(_) | FrameError::TooLong)) => {
+                        break self.tell(refused(Why::Malformed, error.to_string()));
+                    }
+                    Err(error) => break format!("lost: {error}"),
+                };
+                if let Err(why) = self.answer(message, &mut flows) {
+                    break why;
+                }
+            };
+            flows.end();
+            (flows.asked_for(), why)
+        })
+    }
+
+    /// Says why it ends.
+    fn tell(&self, refused: Refused) -> String {
+        let why = refused.message.clone();
+        let _ = self.writer.send(&FromFar::Refused(refused));
+        why
+    }
+
+    /// Does what is asked for; an error ends the session.
+    fn answer(&self, message: FromNear, flows: &mut Flows<'_, '_>) -> Result<(), String> {
+        let answer = match message {
+            FromNear::Ping(ping) => {
+                let received_ns = self.clock.now().as_nanos();
+                Some(FromFar::Pong(Pong {
+                    number: ping.number,
+                    received_ns,
+                    sent_ns: self.clock.now().as_nanos(),
+                }))
+            }
+            FromNear::Kernel(names) => Some(FromFar::Kernel(kernel::values(&names))),
+            FromNear::Transfer(asked) => flows.transfer(asked).map_err(|error| error.to_string())?,
+            FromNear::Echo(asked) => flows.echo(asked).map_err(|error| error.to_string())?,
+            FromNear::Burst(asked) => flows.burst(asked).map_err(|error| error.to_string())?,
+            FromNear::Done(flow) => {
+                flows.done(flow.flow);
+                None
+            }
+            FromNear::Stop(flow) => {
+                flows.stop(flow.flow);
+                None
+            }
+            FromNear::Greeting(_) => {
+                return Err(self.tell(refused(Why::Malformed, "a second greeting")));
+            }
+        };
+        match answer {
+            Some(answer) => self.writer.send(&answer).map_err(|error| format!("lost: {error}")),
+            None => Ok(()),
+        }
+    }
+}
