@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use farpath_experiment::{Override, ParseOverrideError};
 use farpath_units::{Bytes, Duration, ParseQuantityError, Probability, Rate};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 /// Will TCP work over this path, how well, why not better, and what would fix it?
@@ -26,6 +27,18 @@ pub enum Command {
     /// A transfer takes as long as it takes. It needs Linux, and root or a user namespace: `farpath doctor` says what this
     /// machine can do. A run in which the machine was not in time is void, and has no numbers; the exit code is then 1.
     Emulate(SimulateArgs),
+    /// Measure a real network: an experiment's transfers, or what there is to know of the path
+    ///
+    /// `farpath measure FILE --to HOST` does an experiment's transfers between this host and another one, with what the
+    /// kernels can be told of its stacks. `farpath measure HOST` needs no file: it measures round trips and their
+    /// variation, loss, the rate and the queue of the narrowest link, a transfer each way, and requests with their answers.
+    /// On the other host runs `farpath serve`.
+    Measure(MeasureArgs),
+    /// Wait for others that measure: the far end of `farpath measure`
+    ///
+    /// It does what it is asked within its limits, for the address that asks and nobody else. It needs no privileges, and
+    /// ends with Ctrl-C or SIGTERM.
+    Serve(ServeArgs),
     /// Hold the engines against each other over a sweep, and say where they differ most
     Agree(AgreeArgs),
     /// Make the report of a results folder: one HTML file that needs no network
@@ -161,7 +174,7 @@ pub struct SourceArgs {
 }
 
 /// One's own path without a file.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "In place of FILE")]
 pub struct PathArgs {
     /// Propagation each way, such as `300 ms` or `1.5 light-seconds`
@@ -238,6 +251,73 @@ pub struct CommonArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
 }
+
+#[derive(Debug, Args)]
+pub struct MeasureArgs {
+    /// The far host, as HOST, HOST:PORT or [ADDRESS]:PORT; with --to, the experiment file, or the name of one that ships
+    #[arg(value_name = "HOST|FILE")]
+    pub what: String,
+    /// The far host of an experiment
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub to: Option<String>,
+    /// The key that both hosts have (see `farpath serve --key`)
+    #[arg(long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
+    /// Use IPv4 alone
+    #[arg(short = '4', conflicts_with = "v6")]
+    pub v4: bool,
+    /// Use IPv6 alone
+    #[arg(short = '6')]
+    pub v6: bool,
+    /// Runs per point, one after the other [default: as the file says]
+    #[arg(long, value_name = "N", requires = "to")]
+    pub seeds: Option<u64>,
+    /// Change a value of the file; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_override, requires = "to")]
+    pub set: Vec<Override>,
+    /// Write the result tables into this folder, as Parquet, with traces, and a report of them as HTML
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Write a report with figures into this file: HTML that needs no network
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Print one row for each flow, in place of one for each point
+    #[arg(long)]
+    pub flows: bool,
+    /// Print JSON, one object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// Where to wait; may be repeated. `0.0.0.0` is every IPv4 address, `::` every IPv6 address [default: this host alone,
+    /// 127.0.0.1 and ::1]
+    #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = parse_bind)]
+    pub bind: Vec<(IpAddr, Option<u16>)>,
+    /// Port, where --bind names none
+    #[arg(long, value_name = "PORT", default_value_t = DEFAULT_PORT)]
+    pub port: u16,
+    /// Let in only who has the key in this file: 16 bytes at least
+    #[arg(long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
+    /// Clients at once; two from one address
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub max_clients: u32,
+    /// How fast a client may send and is sent to, such as `100 Mbit/s` [default: as fast as it goes]
+    #[arg(long, value_name = "RATE")]
+    pub max_rate: Option<Rate>,
+    /// What an address may send and be sent in an hour
+    #[arg(long, value_name = "SIZE", default_value = "20 GB")]
+    pub max_bytes: Bytes,
+    /// How long a client may stay
+    #[arg(long, value_name = "TIME", default_value = "1 h")]
+    pub max_time: Duration,
+}
+
+/// Where `farpath serve` waits.
+pub const DEFAULT_PORT: u16 = 5277;
 
 #[derive(Debug, Args)]
 pub struct ReportArgs {
@@ -322,6 +402,21 @@ pub struct StacksArgs {
     /// kernel does otherwise
     #[arg(long, requires = "name", conflicts_with = "resolved")]
     pub linux: bool,
+}
+
+/// An address, with a port or without.
+fn parse_bind(text: &str) -> Result<(IpAddr, Option<u16>), String> {
+    let bare = text.trim_start_matches('[').trim_end_matches(']');
+    if let Ok(address) = bare.parse() {
+        return Ok((address, None));
+    }
+    match text.parse::<SocketAddr>() {
+        Ok(address) => Ok((address.ip(), Some(address.port()))),
+        Err(_) => {
+            Err("expected an address of this host, such as `192.0.2.1`, `0.0.0.0:5277` or `[::]:5277`"
+                .to_owned())
+        }
+    }
 }
 
 fn parse_override(text: &str) -> Result<Override, ParseOverrideError> {

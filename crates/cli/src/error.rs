@@ -113,6 +113,25 @@ pub enum CliError {
         /// Why.
         source: io::Error,
     },
+    /// A path is not measured.
+    #[cfg(target_os = "linux")]
+    #[error(transparent)]
+    Measure(#[from] farpath_measure::MeasureError),
+    /// Nobody can be served.
+    #[cfg(target_os = "linux")]
+    #[error(transparent)]
+    Serve(#[from] farpath_measure::serve::ServeError),
+    /// There is no key.
+    #[cfg(target_os = "linux")]
+    #[error(transparent)]
+    Key(#[from] farpath_measure::KeyError),
+    /// An experiment, and nobody to measure it with.
+    #[error("{0}: it is an experiment; name the far host too: --to HOST")]
+    NoFarHost(String),
+    /// It asks Linux.
+    #[cfg(not(target_os = "linux"))]
+    #[error("`farpath {0}` is of the Linux kernel's TCP, and this is another system")]
+    NotLinux(&'static str),
     /// Threads cannot be had.
     #[error("cannot start the worker threads")]
     Threads(#[source] rayon::ThreadPoolBuildError),

@@ -14,10 +14,21 @@ pub fn flag() -> &'static AtomicBool {
             if STOP.swap(true, Ordering::Relaxed) {
                 std::process::exit(130);
             }
-            eprintln!("farpath: interrupted; finishing what has begun, but for emulations (Ctrl-C again to leave at once)");
+            eprintln!("farpath: interrupted; finishing what has begun, but for runs in real time (Ctrl-C again to leave at once)");
         });
         // Without a handler Ctrl-C ends the program as it always does.
         if let Err(error) = installed {
+            eprintln!("farpath: cannot catch Ctrl-C: {error}");
+        }
+    });
+    &STOP
+}
+
+/// The same, where it is the usual way to end: nothing is said, and the first one is enough.
+#[cfg(target_os = "linux")]
+pub fn quiet_flag() -> &'static AtomicBool {
+    HANDLER.get_or_init(|| {
+        if let Err(error) = ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed)) {
             eprintln!("farpath: cannot catch Ctrl-C: {error}");
         }
     });

@@ -8,6 +8,8 @@ mod doctor;
 mod error;
 mod explain;
 mod interrupt;
+mod kept;
+mod measure;
 mod output;
 mod papers;
 mod progress;
@@ -15,6 +17,7 @@ mod qos;
 mod radius;
 mod report;
 mod run;
+mod serve;
 mod shelf;
 mod source;
 
@@ -50,6 +53,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Predict(args) => run::run(&args.with(EngineName::Predict)),
         Command::Simulate(args) => run::run(&args.with(EngineName::Simulate)),
         Command::Emulate(args) => run::run(&args.with(EngineName::Emulate)),
+        Command::Measure(args) => measure::measure(&args),
+        Command::Serve(args) => serve::serve(&args),
         Command::Agree(args) => run::agree(args.into()),
         Command::Report(args) => report::report(&args),
         Command::Explain(args) => explain::explain(&args),

@@ -2,14 +2,15 @@
 
 use crate::args::{CommonArgs, EngineName, RunArgs};
 use crate::error::CliError;
+use crate::kept::Kept;
 use crate::source::{self, Source};
 use crate::{Ending, interrupt, output, progress, report};
 use farpath_engine::{CaptureDir, EngineError, Extras, Progress, can_be_emulated, jobs, run_all_with};
 use farpath_experiment::{Experiment, Point};
 use farpath_report::agreement::agreements;
-use farpath_report::html::{self, ReportFile, Traces};
+use farpath_report::html;
 use farpath_report::terminal::{agreement_text, flows_table};
-use farpath_run::{Asked, Engine, PointSummary, REPORT, ResultsDir, Run, Trace, write_flow_lines};
+use farpath_run::{Asked, Engine, PointSummary, Run, write_flow_lines};
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashSet};
 use std::io::Write;
@@ -20,7 +21,7 @@ pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
     let (experiment, asked, runs, ending) = answers(args)?;
     // Interrupted before the first was done: a title without a table says nothing.
     if !runs.is_empty() {
-        print(&experiment, &asked, &runs, &args.common)?;
+        print(&experiment, &asked, &runs, args.common.json, args.common.flows)?;
     }
     Ok(ending)
 }
@@ -78,13 +79,7 @@ fn answers(args: &RunArgs) -> Result<(Experiment, Asked, Vec<Run>, Ending), CliE
         .map(|folder| CaptureDir::create(folder, args.capture.snaplen, &jobs))
         .transpose()
         .map_err(|error| engine_error(error.into()))?;
-    common.out.as_deref().map(report::may_write_in).transpose()?;
-    let mut results = common.out.as_ref().map(ResultsDir::create).transpose()?;
-    if let Some(results) = &mut results {
-        results.describe(asked.clone());
-    }
-    let report_file = common.report.as_ref().map(ReportFile::create).transpose()?;
-    let mut traces = Traces::of(traced);
+    let mut kept = Kept::new(common.out.as_deref(), common.report.as_deref(), asked, traced)?;
 
     let in_real_time = Arc::new(Progress::default());
     let bar = match engines.contains(&Engine::Emulate) {
@@ -92,17 +87,8 @@ fn answers(args: &RunArgs) -> Result<(Experiment, Asked, Vec<Run>, Ending), CliE
         false => progress::bar(jobs.len() as u64, "runs"),
     };
     let extras = Extras { captures: captures.as_ref(), progress: Some(&in_real_time) };
-    let mut runs = Vec::with_capacity(jobs.len());
-    let outcome = run_all_with(&experiment, &jobs, interrupt::flag(), extras, |mut run| {
-        if let Some(results) = &mut results {
-            results.append(&run).map_err(Stop::Results)?;
-        }
-        traces.add(&run);
-        // Traces are in the files; a sweep's would not fit into memory.
-        run.series = Trace::default();
-        run.segments = Trace::default();
-        run.messages = Trace::default();
-        runs.push(run);
+    let outcome = run_all_with(&experiment, &jobs, interrupt::flag(), extras, |run| {
+        kept.take(run).map_err(Stop::Results)?;
         bar.inc(1);
         Ok(())
     });
@@ -111,24 +97,8 @@ fn answers(args: &RunArgs) -> Result<(Experiment, Asked, Vec<Run>, Ending), CliE
         Stop::Engine(source) => engine_error(source),
         Stop::Results(error) => CliError::Results(error),
     })?;
-    // Those in real time have come last.
-    runs.sort_by_key(|run| run.point);
-    let complete = runs.len() == jobs.len();
-    // Stopped before the first run was done, there is nothing to put in the place of earlier results.
-    if !runs.is_empty() {
-        if let Some(results) = results {
-            results.finish(complete)?;
-        }
-        if wants_report {
-            let folder = common.out.as_deref().filter(|out| common.report != Some(out.join(REPORT)));
-            let files = [report_file, folder.map(report::create_in).transpose()?];
-            report::write(&asked, &runs, &traces, complete, files.into_iter().flatten())?;
-        }
-    }
-    if !complete {
-        eprintln!("farpath: interrupted: {} of {} runs are shown", runs.len(), jobs.len());
-    }
-    let ending = if complete { ending_of(&runs) } else { Ending::Interrupted };
+    let (asked, runs) = kept.finish(jobs.len())?;
+    let ending = if runs.len() == jobs.len() { ending_of(&runs) } else { Ending::Interrupted };
     Ok((experiment, asked, runs, ending))
 }
 
@@ -177,8 +147,15 @@ impl From<EngineError> for Stop {
     }
 }
 
-fn print(experiment: &Experiment, asked: &Asked, runs: &[Run], args: &CommonArgs) -> Result<(), CliError> {
-    match (args.json, args.flows) {
+/// Prints a table, or lines of JSON; of points, or of flows.
+pub fn print(
+    experiment: &Experiment,
+    asked: &Asked,
+    runs: &[Run],
+    json: bool,
+    flows: bool,
+) -> Result<(), CliError> {
+    match (json, flows) {
         (true, true) => {
             let mut out = output::stdout();
             for run in runs {

@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 /// The rooms, in the order in which they stand: each may depend on earlier ones only.
-const ORDER: [&str; 15] = [
+const ORDER: [&str; 16] = [
     "farpath-units",
     "farpath-tcp",
     "farpath-tia1039",
@@ -17,6 +17,7 @@ const ORDER: [&str; 15] = [
     "farpath-traffic",
     "farpath-emu",
     "farpath-engine",
+    "farpath-measure",
     "farpath-explain",
     "farpath-report",
     "farpath-cli",

@@ -43,7 +43,7 @@ pub fn jobs(experiment: &Experiment, engines: &[Engine]) -> Vec<Job> {
             let seeds = match engine {
                 Engine::Predict => vec![None],
                 // Real time costs what it takes: as many as the experiment wants of these.
-                Engine::Emulate => {
+                Engine::Emulate | Engine::Measure => {
                     let seeds = scenario.emulate.seeds.min(scenario.seeds);
                     (scenario.seed..scenario.seed + seeds).map(Some).collect()
                 }

@@ -5,6 +5,7 @@
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::Sha256;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
@@ -82,6 +83,13 @@ impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(..)")
     }
+}
+
+/// What is wrong with who may read the file of a key; `None` where nothing is.
+pub fn key_is_open(file: &Path) -> Option<String> {
+    let mode = fs::metadata(file).ok()?.permissions().mode();
+    (mode & 0o077 != 0)
+        .then(|| format!("--key: {}: others on this host may read it: `chmod 600` keeps it", file.display()))
 }
 
 /// Which of the two hosts.

@@ -16,5 +16,5 @@ mod run;
 pub mod serve;
 
 pub use far::{Family, Far, MeasureError, Offset, Offsets, is_local};
-pub use key::{Key, KeyError};
+pub use key::{Key, KeyError, key_is_open};
 pub use run::{Exchanges, Seen, exchange, measure};

@@ -1,0 +1,64 @@
+//! An experiment's transfers, between this host and the far one.
+
+use crate::args::{MeasureArgs, PathArgs, SourceArgs};
+use crate::error::CliError;
+use crate::kept::Kept;
+use crate::source::{self, Source};
+use crate::{Ending, interrupt, progress, report, run};
+use farpath_engine::{jobs, provenance};
+use farpath_measure::{Key, measure as measure_point};
+use farpath_report::html;
+use farpath_run::Engine;
+use std::collections::BTreeSet;
+
+/// Measures each point, run by run.
+pub fn measure(args: &MeasureArgs, host: &str, key: Option<&Key>) -> Result<Ending, CliError> {
+    let asked = SourceArgs {
+        file: Some(args.what.clone().into()),
+        path: PathArgs::default(),
+        seeds: args.seeds,
+        set: args.set.clone(),
+    };
+    let Source { experiment, .. } = source::load(&asked, true)?;
+    let mut jobs = jobs(&experiment, &[Engine::Measure]);
+    let wants_report = args.out.is_some() || args.report.is_some();
+    let traced = if wants_report { report::trace(&experiment, &mut jobs) } else { BTreeSet::new() };
+    let mut far = super::far(args, host, key)?;
+    let asked = html::asked(&experiment, jobs.len() as u64);
+    let mut kept = Kept::new(args.out.as_deref(), args.report.as_deref(), asked, traced)?;
+    let bar = progress::bar(jobs.len() as u64, "runs");
+    let mut failed = None;
+    for job in &jobs {
+        let mut point = experiment.points()[job.point].clone();
+        point.scenario.output.series |= job.trace;
+        let mut seen = |seen: farpath_measure::Seen| bar.set_message(progress::measured(seen));
+        let provenance = provenance(&experiment, &point);
+        match measure_point(
+            &mut far,
+            &point,
+            job.seed.unwrap_or_default(),
+            provenance,
+            interrupt::flag(),
+            &mut seen,
+        ) {
+            Ok(Some(run)) => kept.take(run)?,
+            Ok(None) => break,
+            // What is finished is kept; then the reason is given.
+            Err(error) => {
+                failed = Some(error);
+                break;
+            }
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    let (asked, runs) = kept.finish(jobs.len())?;
+    if !runs.is_empty() {
+        run::print(&experiment, &asked, &runs, args.json, args.flows)?;
+    }
+    match failed {
+        Some(error) => Err(error.into()),
+        None if runs.len() < jobs.len() => Ok(Ending::Interrupted),
+        None => Ok(Ending::Done),
+    }
+}

@@ -1,0 +1,54 @@
+//! `farpath serve`: the far end of `farpath measure`.
+
+use crate::Ending;
+use crate::args::ServeArgs;
+use crate::error::CliError;
+
+/// Serves until Ctrl-C or SIGTERM.
+#[cfg(target_os = "linux")]
+pub fn serve(args: &ServeArgs) -> Result<Ending, CliError> {
+    use crate::{interrupt, output};
+    use farpath_measure::serve::{Limits, Serve, Server, loopback};
+    use farpath_measure::{Key, is_local};
+    use std::net::SocketAddr;
+
+    let key = args.key.as_deref().map(Key::read).transpose()?;
+    if let Some(warning) = args.key.as_deref().and_then(farpath_measure::key_is_open) {
+        eprintln!("farpath: warning: {warning}");
+    }
+    let bind = match args.bind.as_slice() {
+        [] => loopback(args.port),
+        some => some.iter().map(|(ip, port)| SocketAddr::new(*ip, port.unwrap_or(args.port))).collect(),
+    };
+    let limits =
+        Limits { clients: args.max_clients, rate: args.max_rate, bytes: args.max_bytes, time: args.max_time };
+    // A host without IPv6 has no ::1 to wait at; nobody has asked for it.
+    let without_v6 = || Serve {
+        bind: bind.iter().copied().filter(SocketAddr::is_ipv4).collect(),
+        key: key.clone(),
+        limits,
+    };
+    let server = match Server::bind(&Serve { bind: bind.clone(), key: key.clone(), limits }) {
+        Err(_) if args.bind.is_empty() => Server::bind(&without_v6())?,
+        server => server?,
+    };
+    let stop = interrupt::quiet_flag();
+    let open = server.addresses().into_iter().find(|address| !is_local(address.ip()));
+    if let (Some(address), None) = (open, &key) {
+        eprintln!(
+            "farpath: warning: whoever reaches {address} may measure with this host: --key FILE lets in those alone who \
+             have the key"
+        );
+    }
+    for address in server.addresses() {
+        output::print(&format!("farpath: waits at {address}"))?;
+    }
+    server.run(stop, &|line| eprintln!("farpath: {line}"))?;
+    Ok(Ending::Done)
+}
+
+/// It cannot.
+#[cfg(not(target_os = "linux"))]
+pub fn serve(_: &ServeArgs) -> Result<Ending, CliError> {
+    Err(CliError::NotLinux("serve"))
+}
