@@ -1,9 +1,12 @@
 //! The command line.
 
+mod measure;
+
+pub use measure::{MeasureArgs, ServeArgs};
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use farpath_experiment::{Override, ParseOverrideError};
 use farpath_units::{Bytes, Duration, ParseQuantityError, Probability, Rate};
-use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 /// Will TCP work over this path, how well, why not better, and what would fix it?
@@ -253,73 +256,6 @@ pub struct CommonArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct MeasureArgs {
-    /// The far host, as HOST, HOST:PORT or [ADDRESS]:PORT; with --to, the experiment file, or the name of one that ships
-    #[arg(value_name = "HOST|FILE")]
-    pub what: String,
-    /// The far host of an experiment
-    #[arg(long, value_name = "HOST[:PORT]")]
-    pub to: Option<String>,
-    /// The key that both hosts have (see `farpath serve --key`)
-    #[arg(long, value_name = "FILE")]
-    pub key: Option<PathBuf>,
-    /// Use IPv4 alone
-    #[arg(short = '4', conflicts_with = "v6")]
-    pub v4: bool,
-    /// Use IPv6 alone
-    #[arg(short = '6')]
-    pub v6: bool,
-    /// Runs per point, one after the other [default: as the file says]
-    #[arg(long, value_name = "N", requires = "to")]
-    pub seeds: Option<u64>,
-    /// Change a value of the file; may be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_override, requires = "to")]
-    pub set: Vec<Override>,
-    /// Write the result tables into this folder, as Parquet, with traces, and a report of them as HTML
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Write a report with figures into this file: HTML that needs no network
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
-    /// Print one row for each flow, in place of one for each point
-    #[arg(long)]
-    pub flows: bool,
-    /// Print JSON, one object a line
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct ServeArgs {
-    /// Where to wait; may be repeated. `0.0.0.0` is every IPv4 address, `::` every IPv6 address [default: this host alone,
-    /// 127.0.0.1 and ::1]
-    #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = parse_bind)]
-    pub bind: Vec<(IpAddr, Option<u16>)>,
-    /// Port, where --bind names none
-    #[arg(long, value_name = "PORT", default_value_t = DEFAULT_PORT)]
-    pub port: u16,
-    /// Let in only who has the key in this file: 16 bytes at least
-    #[arg(long, value_name = "FILE")]
-    pub key: Option<PathBuf>,
-    /// Clients at once; two from one address
-    #[arg(long, value_name = "N", default_value_t = 4)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub max_clients: u32,
-    /// How fast a client may send and is sent to, such as `100 Mbit/s` [default: as fast as it goes]
-    #[arg(long, value_name = "RATE")]
-    pub max_rate: Option<Rate>,
-    /// What an address may send and be sent in an hour
-    #[arg(long, value_name = "SIZE", default_value = "20 GB")]
-    pub max_bytes: Bytes,
-    /// How long a client may stay
-    #[arg(long, value_name = "TIME", default_value = "1 h")]
-    pub max_time: Duration,
-}
-
-/// Where `farpath serve` waits.
-pub const DEFAULT_PORT: u16 = 5277;
-
-#[derive(Debug, Args)]
 pub struct ReportArgs {
     /// Folder that `--out` wrote
     #[arg(value_name = "DIR")]
@@ -402,21 +338,6 @@ pub struct StacksArgs {
     /// kernel does otherwise
     #[arg(long, requires = "name", conflicts_with = "resolved")]
     pub linux: bool,
-}
-
-/// An address, with a port or without.
-fn parse_bind(text: &str) -> Result<(IpAddr, Option<u16>), String> {
-    let bare = text.trim_start_matches('[').trim_end_matches(']');
-    if let Ok(address) = bare.parse() {
-        return Ok((address, None));
-    }
-    match text.parse::<SocketAddr>() {
-        Ok(address) => Ok((address.ip(), Some(address.port()))),
-        Err(_) => {
-            Err("expected an address of this host, such as `192.0.2.1`, `0.0.0.0:5277` or `[::]:5277`"
-                .to_owned())
-        }
-    }
 }
 
 fn parse_override(text: &str) -> Result<Override, ParseOverrideError> {

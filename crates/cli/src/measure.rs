@@ -6,6 +6,10 @@ use crate::error::CliError;
 
 #[cfg(target_os = "linux")]
 mod file;
+#[cfg(target_os = "linux")]
+mod path;
+#[cfg(target_os = "linux")]
+mod words;
 
 /// Measures an experiment, or a path.
 #[cfg(target_os = "linux")]
@@ -15,8 +19,16 @@ pub fn measure(args: &MeasureArgs) -> Result<Ending, CliError> {
     let key = args.key.as_deref().map(Key::read).transpose()?;
     match &args.to {
         Some(host) => file::measure(args, host, key.as_ref()),
-        None => Err(CliError::NoFarHost(args.what.clone())),
+        None if is_experiment(&args.what) => Err(CliError::NoFarHost(args.what.clone())),
+        None => path::measure(args, key.as_ref()),
     }
+}
+
+/// Whether it is no host: a file that is there, or what ships by that name.
+#[cfg(target_os = "linux")]
+fn is_experiment(what: &str) -> bool {
+    let ships = || farpath_experiment::shipped_experiments().iter().any(|shipped| shipped.name == what);
+    what.ends_with(".toml") || std::path::Path::new(what).is_file() || ships()
 }
 
 /// It cannot.

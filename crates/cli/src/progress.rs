@@ -37,11 +37,11 @@ fn styled(
     bar
 }
 
-/// `runs; 42 % of 20 MB, 12 s`
+/// `42 % of 20 MB, 12 s`
 #[cfg(target_os = "linux")]
 pub fn measured(seen: farpath_measure::Seen) -> String {
     let percent = u128::from(seen.bytes.0) * 100 / u128::from(seen.of.0.max(1));
-    format!("runs; {percent} % of {}, {} s", seen.of, seen.elapsed.as_nanos() / 1_000_000_000)
+    format!("{percent} % of {}, {} s", seen.of, seen.elapsed.as_nanos() / 1_000_000_000)
 }
 
 /// `2 in real time: 42 % of 20 MB, 12 s of 600 s at most`

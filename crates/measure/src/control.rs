@@ -2,12 +2,14 @@
 
 use crate::protocol::{FrameError, Lines, line};
 use farpath_emu::Clock;
+use farpath_traffic::TcpInfo;
 use farpath_units::{Duration, Instant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use socket2::{SockRef, TcpKeepalive};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -49,6 +51,11 @@ pub fn both(stream: TcpStream, clock: Clock) -> io::Result<(Reader, Writer)> {
 }
 
 impl Reader {
+    /// What the kernel says of the connection.
+    pub fn info(&self) -> Option<TcpInfo> {
+        TcpInfo::of(self.stream.as_fd()).ok()
+    }
+
     /// The next message.
     ///
     /// # Errors

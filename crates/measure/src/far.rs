@@ -1,9 +1,11 @@
 //! The near host's side of the control connection: finding the far host, being let in, and asking.
 
 mod clock;
+mod error;
 mod host;
 
 pub use clock::{Offset, Offsets};
+pub use error::MeasureError;
 
 use crate::control::{self, Reader, Writer};
 use crate::kernel;
@@ -20,109 +22,6 @@ use std::sync::atomic::AtomicBool;
 
 /// How long an answer may take, beside the round trip: a far host is there or it is not.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
-
-/// Why a path is not measured. Each message names the far host as it was asked for.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum MeasureError {
-    /// The text is no host.
-    #[error("{host}: expected HOST, HOST:PORT or [ADDRESS]:PORT")]
-    NotAHost {
-        /// As asked for.
-        host: String,
-    },
-    /// No address is known for the name.
-    #[error("{host}: no address is known for it: {source}")]
-    Unknown {
-        /// As asked for.
-        host: String,
-        /// What the resolver says.
-        source: io::Error,
-    },
-    /// It has no address of that version.
-    #[error("{host}: it has no {family} address")]
-    NoSuchFamily {
-        /// As asked for.
-        host: String,
-        /// `IPv4` or `IPv6`.
-        family: &'static str,
-    },
-    /// Nobody waits there.
-    #[error(
-        "{address}: the connection was refused: nobody waits there; run `farpath serve --bind {}` on that host",
-        address.ip()
-    )]
-    Refused {
-        /// Which was tried last.
-        address: SocketAddr,
-    },
-    /// Nothing comes back.
-    #[error(
-        "{address}: it cannot be reached: {source}; is the host up, and does every firewall on the way let TCP port {} \
-         through?", address.port()
-    )]
-    Unreachable {
-        /// Which was tried last.
-        address: SocketAddr,
-        /// Why.
-        source: io::Error,
-    },
-    /// Something else waits there.
-    #[error("{address}: what waits there is not `farpath serve`: {what}")]
-    NotFarpath {
-        /// Where.
-        address: SocketAddr,
-        /// What it said, or did not.
-        what: String,
-    },
-    /// Another version.
-    #[error(
-        "{address}: it is farpath {theirs}, which speaks version {protocol} of the protocol; this is farpath {}, which \
-         speaks version {PROTOCOL}: both hosts need the same", env!("CARGO_PKG_VERSION")
-    )]
-    Version {
-        /// Where.
-        address: SocketAddr,
-        /// Of the program.
-        theirs: String,
-        /// Of the protocol.
-        protocol: u32,
-    },
-    /// It wants a key.
-    #[error("{address}: it wants a key: name the file with --key")]
-    KeyMissing {
-        /// Where.
-        address: SocketAddr,
-    },
-    /// The keys differ.
-    #[error("{address}: it does not have the key of --key, or has another one")]
-    KeyWrong {
-        /// Where.
-        address: SocketAddr,
-    },
-    /// It will not.
-    #[error("{address}: it refuses: {message}")]
-    Denied {
-        /// Where.
-        address: SocketAddr,
-        /// Why, in its words.
-        message: String,
-    },
-    /// The control connection is over.
-    #[error("{address}: the control connection was lost: {why}")]
-    Lost {
-        /// Where.
-        address: SocketAddr,
-        /// Why.
-        why: String,
-    },
-    /// This host cannot.
-    #[error("this host: {0}")]
-    Here(String),
-    /// Told to stop.
-    #[error("interrupted")]
-    Stopped,
-}
 
 /// Which version of IP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -155,7 +54,7 @@ pub struct Far {
 #[derive(Debug)]
 pub(crate) enum News {
     Rows(Rows),
-    Ended(Ended),
+    Ended(Box<Ended>),
     Datagrams(Datagrams),
     /// A flow is not done, or no longer.
     Failed(Option<u32>, String),
@@ -279,6 +178,11 @@ impl Far {
     /// What all of this counts from.
     pub(crate) fn clock(&self) -> Clock {
         self.clock
+    }
+
+    /// Longest IP packet that the kernel sends to the far host.
+    pub(crate) fn path_mtu(&self) -> Option<Bytes> {
+        self.reader.info().map(|info| info.pmtu).filter(|mtu| mtu.0 > 0)
     }
 
     /// A number that no other flow of this connection has.

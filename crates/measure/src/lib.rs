@@ -6,7 +6,9 @@
 #![cfg(target_os = "linux")]
 
 mod control;
+mod datagrams;
 mod end;
+mod estimate;
 mod far;
 mod fit;
 mod kernel;
@@ -15,6 +17,8 @@ mod protocol;
 mod run;
 pub mod serve;
 
+pub use datagrams::{Burst, Echoes, burst, echo};
+pub use estimate::{PathEstimate, Probing, Queue, Way, estimate, share};
 pub use far::{Family, Far, MeasureError, Offset, Offsets, is_local};
 pub use key::{Key, KeyError, key_is_open};
 pub use run::{Exchanges, Seen, exchange, measure};

@@ -36,7 +36,7 @@ pub enum FromFar {
     /// Some of what was seen over time at the far end of a flow: nanoseconds, metric, value.
     Rows(Rows),
     /// A transfer is over there.
-    Ended(Ended),
+    Ended(Box<Ended>),
     /// A flow of datagrams is over there.
     Datagrams(Datagrams),
 }

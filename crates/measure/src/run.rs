@@ -3,19 +3,19 @@
 //! This host opens every connection: nothing may connect to a host that measures, which is often behind a firewall or a
 //! translation of addresses. It takes the place of the end that opens the first flow.
 
+mod ends;
 mod row;
 mod stack;
 
-use crate::end::{EndFacts, Watched};
 use crate::far::{Far, MeasureError, News, Offsets};
 use crate::fit::fit;
 use crate::kernel;
 use crate::protocol::{self, FromNear};
-use farpath_engine::Series;
+use ends::{FarEnd, Near, NearEnd, Waiting, hear};
 use farpath_experiment::{FlowSpec, Opener, Point, Scenario};
 use farpath_path::Direction;
-use farpath_run::{Engine, Metric, Provenance, Run, SeriesRow, Trace};
-use farpath_traffic::{BulkEnd, EndReport, Opening, Prepared, Role};
+use farpath_run::{Engine, Provenance, Run, SeriesRow, Trace};
+use farpath_traffic::{BulkEnd, Opening, Role};
 use farpath_units::{Bytes, Duration, Instant};
 use stack::Ends;
 use std::net::SocketAddr;
@@ -32,8 +32,6 @@ const ENDED_WITHIN: Duration = Duration::from_secs(60);
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 /// How often is looked what has come of the flows.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Rows of one flow that are kept.
-const MOST_ROWS: usize = 5_000_000;
 
 /// How far a measurement has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,33 +42,6 @@ pub struct Seen {
     pub of: Bytes,
     /// Since it began.
     pub elapsed: Duration,
-}
-
-/// One flow, as this host has a part in it.
-struct Near {
-    spec: FlowSpec,
-    number: u32,
-    /// As the control connection knows it.
-    id: u32,
-    role: Role,
-    prepared: Prepared,
-    size: Bytes,
-}
-
-/// One end of a flow that is over.
-struct NearEnd {
-    facts: EndFacts,
-    series: Series,
-    cut: bool,
-}
-
-/// What the far host has said of a flow.
-#[derive(Default)]
-struct FarEnd {
-    facts: Option<EndFacts>,
-    rows: Vec<SeriesRow>,
-    cut: bool,
-    failed: Option<String>,
 }
 
 /// Requests and their answers in place of one transfer.
@@ -139,6 +110,9 @@ impl Measurement<'_> {
         seen: &mut dyn FnMut(Seen),
     ) -> Result<(Run, Vec<Duration>), MeasureError> {
         let scenario = &self.point.scenario;
+        if scenario.flows.iter().any(|flow| flow.stream.is_some()) {
+            return Err(MeasureError::Stream);
+        }
         let ends = Ends::of(scenario, place(scenario));
         let before = self.far.offset(self.stop)?;
         self.describe(&ends, &mut provenance)?;
@@ -328,15 +302,15 @@ impl Measurement<'_> {
                 .zip(&over)
                 .map(|(flow, over)| scope.spawn(|| flow.run(clock, over, &moved)))
                 .collect();
-            let mut hear = |far: &mut Far, early: &mut Vec<News>| -> Result<(), MeasureError> {
+            let mut listen = |far: &mut Far, early: &mut Vec<News>| -> Result<(), MeasureError> {
                 for news in early.drain(..).chain(far.wait(LOOK_EVERY, &[self.stop])?) {
-                    far_ends_hear(&ids, &mut far_ends, &over, news);
+                    hear(&ids, &mut far_ends, &over, news);
                 }
                 Ok(())
             };
             let mut result = Ok(());
             while result.is_ok() && !threads.iter().all(|thread| thread.is_finished()) {
-                result = hear(self.far, &mut early);
+                result = listen(self.far, &mut early);
                 let bytes = Bytes(moved.load(Ordering::Relaxed));
                 seen(Seen { bytes, of, elapsed: clock.now().saturating_since(zero) });
                 if self.stop.load(Ordering::Relaxed) {
@@ -368,78 +342,10 @@ impl Measurement<'_> {
                 return Err(MeasureError::Stopped);
             }
             if let Some(news) = heard {
-                far_ends_hear(&ids, &mut far_ends, &over, news);
+                hear(&ids, &mut far_ends, &over, news);
             }
         }
         Ok((near_ends, far_ends, specs))
-    }
-}
-
-fn far_ends_hear(ids: &[u32], ends: &mut [FarEnd], over: &[AtomicBool], news: News) {
-    let place = |flow: u32| ids.iter().position(|id| *id == flow);
-    match news {
-        News::Rows(rows) => {
-            let Some(place) = place(rows.flow) else { return };
-            let end = &mut ends[place];
-            for (ns, metric, value) in rows.rows {
-                // One that this version does not know of is not for it.
-                let Some(metric) = Metric::from_name(&metric) else { continue };
-                if end.rows.len() < MOST_ROWS {
-                    let time = Instant::from_nanos(ns);
-                    end.rows.push(SeriesRow { time, flow: place as u32, metric, value });
-                }
-            }
-        }
-        News::Ended(ended) => {
-            let Some(place) = place(ended.flow) else { return };
-            if ended.end.outcome != crate::end::Outcome::Completed {
-                over[place].store(true, Ordering::Relaxed);
-            }
-            (ends[place].cut, ends[place].facts) = (ended.rows_cut, Some(ended.end));
-        }
-        News::Failed(Some(flow), why) => {
-            let Some(place) = place(flow) else { return };
-            over[place].store(true, Ordering::Relaxed);
-            ends[place].failed = Some(why);
-        }
-        News::Failed(None, _) | News::Datagrams(_) => {}
-    }
-}
-
-/// A flow whose far end waits.
-struct Waiting {
-    spec: FlowSpec,
-    number: u32,
-    id: u32,
-    role: Role,
-    end: BulkEnd,
-    horizon: Duration,
-}
-
-impl Waiting {
-    /// Its near end, for a run that begins at `zero`.
-    fn starting(self, zero: Instant) -> Result<Near, MeasureError> {
-        let Waiting { spec, number, id, role, mut end, horizon } = self;
-        (end.start, end.deadline) = (zero + spec.start, zero + horizon);
-        let prepared = Prepared::new(end).map_err(|error| MeasureError::Here(error.to_string()))?;
-        Ok(Near { size: spec.size, spec, number, id, role, prepared })
-    }
-}
-
-impl Near {
-    fn run(self, clock: farpath_emu::Clock, over: &AtomicBool, moved: &AtomicU64) -> NearEnd {
-        let mut watched = Watched::new(self.number, self.role, self.size, true, true, MOST_ROWS);
-        let mut before = 0;
-        let report: EndReport = self.prepared.run(clock.epoch(), over, &mut |sample| {
-            moved.fetch_add(
-                sample.bytes.0 - std::mem::replace(&mut before, sample.bytes.0),
-                Ordering::Relaxed,
-            );
-            watched.note(sample);
-        });
-        let cut = watched.cut;
-        let (facts, series) = watched.finish(&report);
-        NearEnd { facts, series, cut }
     }
 }
 

@@ -31,7 +31,8 @@ pub fn measure(args: &MeasureArgs, host: &str, key: Option<&Key>) -> Result<Endi
     for job in &jobs {
         let mut point = experiment.points()[job.point].clone();
         point.scenario.output.series |= job.trace;
-        let mut seen = |seen: farpath_measure::Seen| bar.set_message(progress::measured(seen));
+        let mut seen =
+            |seen: farpath_measure::Seen| bar.set_message(format!("runs; {}", progress::measured(seen)));
         let provenance = provenance(&experiment, &point);
         match measure_point(
             &mut far,

@@ -178,7 +178,7 @@ impl<'scope, 'env> Flows<'scope, 'env> {
                     return;
                 }
             }
-            let _ = writer.send(&FromFar::Ended(Ended { flow, end, rows_cut }));
+            let _ = writer.send(&FromFar::Ended(Box::new(Ended { flow, end, rows_cut })));
         });
         Ok(Some(FromFar::Ready(ready)))
     }

@@ -53,7 +53,11 @@ pub fn serve(
         deadline: clock.now() + server.limits.time,
     };
     let (moved, why) = session.run();
-    told(&format!("{from}: {why} after {:.1}, {moved} asked for", clock.now().since_start()));
+    told(&format!(
+        "{from}: {why} after {:.1}, {:.1} MB asked for",
+        clock.now().since_start(),
+        moved.0 as f64 / 1e6
+    ));
 }
 
 /// Why somebody is not let in; `None` where it has gone, or has said nothing that deserves an answer.

@@ -1,0 +1,176 @@
+//! `farpath serve` and `farpath measure`, as a user runs them.
+
+#![cfg(target_os = "linux")]
+
+use assert_cmd::Command;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Stdio};
+use tempfile::tempdir;
+
+/// A responder of its own, that ends with the test.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(args: &[&str]) -> Server {
+        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_farpath"))
+            .args(["serve", "--port", "0"])
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("it speaks");
+        let address = line.trim().strip_prefix("farpath: waits at ").expect("where it waits").to_owned();
+        Server { child, address }
+    }
+
+    /// As a service manager does. Gives the exit code, and what it has said of clients.
+    fn end(mut self) -> (Option<i32>, String) {
+        kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM).expect("it runs");
+        let mut told = String::new();
+        self.child.stderr.take().expect("piped").read_to_string(&mut told).expect("text");
+        (self.child.wait().expect("it ends").code(), told)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Gone already where the test has ended it.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn farpath() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_farpath"))
+}
+
+fn stderr(command: &mut Command, code: i32) -> String {
+    let output = command.assert().code(code).get_output().clone();
+    assert!(output.stdout.is_empty(), "nothing is written");
+    String::from_utf8(output.stderr).expect("text")
+}
+
+#[test]
+fn an_experiment_is_measured_and_its_results_are_read() {
+    let (server, folder) = (Server::start(&[]), tempdir().expect("a folder"));
+    let out = folder.path().join("out");
+    let out = out.to_str().expect("text");
+    let set = [
+        "--set",
+        "transfer.size=2 MB",
+        "--set",
+        "seeds=2",
+        "--set",
+        "emulate.seeds=2",
+        "--set",
+        "horizon=60 s",
+    ];
+    let run = farpath()
+        .args(["measure", "noisy-channel", "--to", &server.address, "--set", "sweep.path.loss=['0 %']"])
+        .args(set)
+        .args(["--json", "--flows", "--out", out])
+        .assert()
+        .success();
+    let text = String::from_utf8(run.get_output().stdout.clone()).expect("text");
+    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(rows.len(), 2);
+    for row in &rows {
+        assert_eq!((&row["engine"], &row["outcome"]), (&"measure".into(), &"completed".into()));
+        assert_eq!(row["bytes_read"], 2_000_000);
+    }
+    farpath().args(["report", out]).assert().success();
+    assert!(fs::read_to_string(folder.path().join("out/report.html")).expect("written").contains("easured"));
+    let provenance = fs::read_to_string(folder.path().join("out/provenance.json")).expect("written");
+    for said in ["near: not matched:", "far: not matched:", "clocks: times of the far host"] {
+        assert!(provenance.contains(said), "{said}");
+    }
+    let (code, told) = server.end();
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("measures, with farpath") && told.contains(": done after"), "{told}");
+}
+
+#[test]
+fn a_path_is_looked_at_and_kept_as_an_experiment() {
+    let (server, folder) = (Server::start(&[]), tempdir().expect("a folder"));
+    let quick = ["--echoes", "50", "--interval", "1 ms"];
+    let run = farpath()
+        .args(["measure", &server.address, "--size", "1 MB", "--json"])
+        .args(quick)
+        .assert()
+        .success();
+    let text = String::from_utf8(run.get_output().stdout.clone()).expect("text");
+    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(rows.len(), 5, "the path, and four runs");
+    assert!(rows[0]["path"]["round_trip"]["min_ns"].as_u64().is_some_and(|ns| ns > 0), "{}", rows[0]);
+    assert!(rows[0]["path"]["forward"]["rate_bit_per_s"].as_u64().is_some());
+    assert!(rows[1..].iter().all(|row| row["outcome"] == "completed"), "{text}");
+    let directions: Vec<&Value> = rows[1..].iter().map(|row| &row["direction"]).collect();
+    assert_eq!(directions, ["forward", "forward", "reverse", "reverse"]);
+
+    let file = folder.path().join("my-path.toml");
+    let file = file.to_str().expect("text");
+    farpath().args(["measure", &server.address, "--as-path", file]).args(quick).assert().success();
+    let run = [
+        "run",
+        file,
+        "--engine",
+        "predict,simulate,emulate",
+        "--set",
+        "transfer.size=100 kB",
+        "--seeds",
+        "1",
+    ];
+    farpath().args(run).args(["--set", "emulate.lateness=1 s"]).assert().success();
+    let again = stderr(farpath().args(["measure", &server.address, "--as-path", file]), 2);
+    assert!(again.contains("is there already"), "{again}");
+}
+
+#[test]
+fn each_refusal_is_a_sentence_and_exit_code_2() {
+    let folder = tempdir().expect("a folder");
+    let key = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        fs::write(&file, text).expect("written");
+        file.to_str().expect("text").to_owned()
+    };
+    let (ours, other) =
+        (key("ours", "a key that both hosts have\n"), key("other", "another one, quite long\n"));
+    let server = Server::start(&["--key", &ours, "--max-bytes", "1 MB"]);
+    let to = |more: &[&str]| {
+        let mut command = farpath();
+        command
+            .args(["measure", "single-drop", "--set", "transfer.size=2 MB", "--to", &server.address])
+            .args(more);
+        command
+    };
+    assert!(stderr(&mut to(&[]), 2).contains("it wants a key: name the file with --key"));
+    assert!(stderr(&mut to(&["--key", &other]), 2).contains("does not have the key of --key"));
+    assert!(stderr(&mut to(&["--key", &ours]), 2).contains("2 MB are asked for"));
+    assert!(stderr(&mut to(&["--key", "none"]), 2).contains("--key: cannot read none"));
+    let told = |args: &[&str]| stderr(farpath().args(args), 2);
+    assert!(told(&["measure", "127.0.0.1:1"]).contains("the connection was refused"));
+    assert!(told(&["measure", "no.such.host.invalid"]).contains("no address is known for it"));
+    assert!(told(&["measure", "host:port"]).contains("expected HOST, HOST:PORT"));
+    assert!(told(&["measure", "noisy-channel"]).contains("name the far host too: --to HOST"));
+    assert!(told(&["measure", "no-such", "--to", "localhost"]).contains("no file or experiment is called"));
+    assert!(told(&["serve", "--bind", "192.0.2.1"]).contains("this host does not have that address"));
+    assert!(told(&["serve", "--bind", "far.example"]).contains("expected an address of this host"));
+    assert_eq!(server.end().0, Some(0));
+}
+
+#[test]
+fn a_responder_that_everybody_reaches_without_a_key_warns() {
+    let (code, told) = Server::start(&["--bind", "0.0.0.0"]).end();
+    assert_eq!(code, Some(0));
+    assert!(told.contains("warning: whoever reaches 0.0.0.0") && told.contains("--key FILE"), "{told}");
+    assert!(!Server::start(&[]).end().1.contains("warning"));
+}

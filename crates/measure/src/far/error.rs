@@ -1,0 +1,113 @@
+//! Why a path is not measured.
+
+use crate::protocol::PROTOCOL;
+use std::io;
+use std::net::SocketAddr;
+
+/// Why a path is not measured. Each message names the far host as it was asked for.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MeasureError {
+    /// The text is no host.
+    #[error("{host}: expected HOST, HOST:PORT or [ADDRESS]:PORT")]
+    NotAHost {
+        /// As asked for.
+        host: String,
+    },
+    /// No address is known for the name.
+    #[error("{host}: no address is known for it: {source}")]
+    Unknown {
+        /// As asked for.
+        host: String,
+        /// What the resolver says.
+        source: io::Error,
+    },
+    /// It has no address of that version.
+    #[error("{host}: it has no {family} address")]
+    NoSuchFamily {
+        /// As asked for.
+        host: String,
+        /// `IPv4` or `IPv6`.
+        family: &'static str,
+    },
+    /// Nobody waits there.
+    #[error(
+        "{address}: the connection was refused: nobody waits there; run `farpath serve --bind {}` on that host",
+        address.ip()
+    )]
+    Refused {
+        /// Which was tried last.
+        address: SocketAddr,
+    },
+    /// Nothing comes back.
+    #[error(
+        "{address}: it cannot be reached: {source}; is the host up, and does every firewall on the way let TCP port {} \
+         through?", address.port()
+    )]
+    Unreachable {
+        /// Which was tried last.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// Something else waits there.
+    #[error("{address}: what waits there is not `farpath serve`: {what}")]
+    NotFarpath {
+        /// Where.
+        address: SocketAddr,
+        /// What it said, or did not.
+        what: String,
+    },
+    /// Another version.
+    #[error(
+        "{address}: it is farpath {theirs}, which speaks version {protocol} of the protocol; this is farpath {}, which \
+         speaks version {PROTOCOL}: both hosts need the same", env!("CARGO_PKG_VERSION")
+    )]
+    Version {
+        /// Where.
+        address: SocketAddr,
+        /// Of the program.
+        theirs: String,
+        /// Of the protocol.
+        protocol: u32,
+    },
+    /// It wants a key.
+    #[error("{address}: it wants a key: name the file with --key")]
+    KeyMissing {
+        /// Where.
+        address: SocketAddr,
+    },
+    /// The keys differ.
+    #[error("{address}: it does not have the key of --key, or has another one")]
+    KeyWrong {
+        /// Where.
+        address: SocketAddr,
+    },
+    /// It will not.
+    #[error("{address}: it refuses: {message}")]
+    Denied {
+        /// Where.
+        address: SocketAddr,
+        /// Why, in its words.
+        message: String,
+    },
+    /// The control connection is over.
+    #[error("{address}: the control connection was lost: {why}")]
+    Lost {
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        why: String,
+    },
+    /// A constant-rate stream.
+    #[error(
+        "a stream is not measured by this version: only files are; give `transfer` a `size` in place of its messages"
+    )]
+    Stream,
+    /// This host cannot.
+    #[error("this host: {0}")]
+    Here(String),
+    /// Told to stop.
+    #[error("interrupted")]
+    Stopped,
+}

@@ -1,0 +1,72 @@
+//! Two hosts of our own with a path of our own between them, and a responder on the far one.
+
+use farpath_emu::{Clock, Emulator, Host, HostSettings, Settings, Unwatched};
+use farpath_experiment::Experiment;
+use farpath_measure::serve::{Limits, Serve, Server};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+/// Why there are no hosts here; `None` where there are.
+fn missing() -> Option<String> {
+    farpath_emu::enter_user_namespace().err().map(|error| error.to_string())
+}
+
+/// Sets its flag when it goes, also where a test panics.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Does `work` in the near host, with the address of a responder in the far one, over the path of an experiment.
+pub fn over<T: Send>(
+    path: &Experiment,
+    v6: bool,
+    seed: u64,
+    work: impl FnOnce(SocketAddr) -> T + Send,
+) -> Option<T> {
+    let hosts = match missing() {
+        None => {
+            Host::new(&HostSettings::near()).and_then(|near| Ok((near, Host::new(&HostSettings::far())?)))
+        }
+        Some(why) => {
+            eprintln!("SKIPPED: measuring over an emulated path, because {why}");
+            return None;
+        }
+    };
+    let (near, far) = match hosts {
+        Ok(hosts) => hosts,
+        Err(error) => {
+            eprintln!("SKIPPED: measuring over an emulated path, because {error}");
+            return None;
+        }
+    };
+    let address = if v6 {
+        SocketAddr::new(HostSettings::far().address.1.into(), 0)
+    } else {
+        SocketAddr::new(HostSettings::far().address.0.into(), 0)
+    };
+    let elements = &path.points()[0].scenario.path;
+    let mut emulator =
+        Emulator::new(elements, seed, Settings::default(), near.port(), far.port(), Clock::start())
+            .expect("a path");
+    let serve = Serve { bind: vec![address], key: None, limits: Limits::default() };
+    let server = far.namespace().run(|| Server::bind(&serve)).expect("a namespace").expect("it can wait");
+    let address = server.addresses()[0];
+    let (over, stop) = (AtomicBool::new(false), AtomicBool::new(false));
+    let done = thread::scope(|scope| {
+        let path = scope.spawn(|| emulator.run(&over, &mut Unwatched));
+        let serves = scope.spawn(|| far.namespace().run(|| server.run(&stop, &|_| {})));
+        let done = {
+            let (_over, _stop) = (Stop(&over), Stop(&stop));
+            near.namespace().run(|| work(address)).expect("a namespace")
+        };
+        path.join().expect("no panic").expect("packets are moved");
+        serves.join().expect("no panic").expect("a namespace").expect("it serves");
+        done
+    });
+    Some(done)
+}
