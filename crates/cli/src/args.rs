@@ -283,6 +283,13 @@ pub struct RadiusArgs {
     /// Find each radius by simulation too, and print it beside
     #[arg(long)]
     pub check: bool,
+    /// Ask the running kernel too, in the dress of the stack [default then: linux-6]: its timers before a silent peer, and
+    /// connections over ways as long as the radii. It takes two round trips of the longest: minutes of real time
+    #[arg(long)]
+    pub emulate: bool,
+    /// Connections over each way, with `--emulate`
+    #[arg(long, value_name = "N", default_value_t = 32, requires = "emulate", value_parser = clap::value_parser!(u16).range(1..=200))]
+    pub connections: u16,
     /// Print JSON, one radius a line
     #[arg(long)]
     pub json: bool,

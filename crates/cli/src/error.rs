@@ -44,6 +44,9 @@ pub enum CliError {
         /// Why.
         source: farpath_engine::RadiusError,
     },
+    /// A stack has no end that could be measured.
+    #[error("{0}: it never gives up, so that there is no end to measure with --emulate")]
+    NoEnd(String),
     /// Not a place.
     #[error(
         "--to: expected a body such as `moon` or a distance such as `384400 km`, `1.5 light-seconds` or `0.5 AU`, zero \

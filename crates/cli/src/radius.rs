@@ -1,10 +1,12 @@
 //! `farpath radius`: how far TCP reaches.
 
+mod kernel;
+
 use crate::args::RadiusArgs;
 use crate::error::CliError;
 use crate::{Ending, interrupt, output, progress};
 use farpath_engine::{CheckedRadius, LIGHT_KM_PER_S, Race, Radius, RadiusKind, Span, check_radius, radii};
-use farpath_experiment::{Body, Medium, Stack, bodies, body, medium, shipped_stacks};
+use farpath_experiment::{Body, Medium, SKETCH_STACK, Stack, bodies, body, medium, shipped_stacks};
 use farpath_report::html::{Reach, ReportFile, reach_page};
 use farpath_report::terminal::{RadiusRow, radius_text};
 use serde_json::{Value, json};
@@ -18,7 +20,12 @@ struct Target {
 
 /// Prints the radii of the stacks asked for; [`Ending::Failed`] where a simulation has another one.
 pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
+    if args.emulate {
+        // Before there are other threads.
+        farpath_engine::may_emulate().map_err(CliError::Emulation)?;
+    }
     let names: Vec<String> = match args.stacks.as_slice() {
+        [] if args.emulate => vec![SKETCH_STACK.to_owned()],
         [] => shipped_stacks().iter().map(|file| file.name.to_owned()).collect(),
         names => names.to_vec(),
     };
@@ -50,18 +57,31 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
         if checked.error().is_some_and(|error| error.abs() > checked.tolerance()) {
             ending = Ending::Failed;
         }
-        rows.push((checked, stack.name));
+        rows.push((checked, stack));
     }
     bar.finish_and_clear();
     let reaches: Vec<Reach> = reaches(&rows, medium);
+    let asked = if args.emulate { kernel::asked(&rows, args.connections)? } else { Some(Vec::new()) };
+    let Some(asked) = asked else { return Ok(Ending::Interrupted) };
+    if asked.iter().any(kernel::Asked::disagrees) {
+        ending = Ending::Failed;
+    }
     if args.json {
         let mut out = output::stdout();
         for (checked, stack) in &rows {
-            writeln!(out, "{}", row_json(checked, stack, medium, target.as_ref()))?;
+            let mut value = row_json(checked, &stack.name, medium, target.as_ref());
+            kernel::enter(&mut value, checked.radius.kind, &stack.name, &asked);
+            writeln!(out, "{value}")?;
+        }
+        for asked in &asked {
+            asked.lines().into_iter().try_for_each(|line| writeln!(out, "{line}"))?;
         }
     }
-    let rows: Vec<_> =
-        rows.into_iter().map(|(checked, stack)| row(checked, stack, medium, target.as_ref())).collect();
+    let row = |(checked, stack): (CheckedRadius, Stack)| {
+        let measured = kernel::measured(&stack.name, checked.radius.kind, &asked);
+        RadiusRow { kernel: measured.map(ends), ..row(checked, stack.name, medium, target.as_ref()) }
+    };
+    let rows: Vec<_> = rows.into_iter().map(row).collect();
     if let Some(report) = report {
         report.finish(&reach_page(&reaches, bodies(), &medium.title, &rows).render())?;
     }
@@ -73,23 +93,26 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
         output::print(&format!("To {title}, {km} km in {}: a round trip of {rtt:.3} s\n", medium.title))?;
     }
     output::print(&radius_text(&rows, output::width()))?;
+    for asked in &asked {
+        output::print(&asked.text())?;
+    }
     Ok(ending)
 }
 
 /// What the picture shows of each stack.
-fn reaches(rows: &[(CheckedRadius, String)], medium: &Medium) -> Vec<Reach> {
-    let of = |rows: &[(CheckedRadius, String)]| {
+fn reaches(rows: &[(CheckedRadius, Stack)], medium: &Medium) -> Vec<Reach> {
+    let of = |rows: &[(CheckedRadius, Stack)]| {
         let km_of = |kind| {
             let radius = rows.iter().map(|(checked, _)| &checked.radius).find(|radius| radius.kind == kind);
             radius.map(|radius| km(radius, medium))
         };
         let usable = km_of(RadiusKind::Usable)?;
         let abandoned = km_of(RadiusKind::Abandoned)?;
-        let stack = rows[0].1.clone();
+        let stack = rows[0].1.name.clone();
         Some(Reach { stack, km: [km_of(RadiusKind::SynAgain(1)).unwrap_or(usable), usable, abandoned] })
     };
     // An interrupt leaves the last stack without its end.
-    rows.chunk_by(|one, other| one.1 == other.1).filter_map(of).collect()
+    rows.chunk_by(|one, other| one.1.name == other.1.name).filter_map(of).collect()
 }
 
 /// One way, in s.
@@ -118,6 +141,7 @@ fn row(checked: CheckedRadius, stack: String, medium: &Medium, target: Option<&T
         reaches: target.map(|target| target.km <= km),
         simulated: simulated.map(ends),
         error,
+        kernel: None,
         // The usable radius is the same race.
         note: radius.race.filter(|_| radius.kind == RadiusKind::HalfOpen).map(race),
         timer: radius.timer,

@@ -32,7 +32,10 @@ pub use farpath_model::radius::{LIGHT_KM_PER_S, Race, Span};
 pub use path_view::PathView;
 pub use predict::{effective_window, predict};
 pub use progress::{Now, Progress};
-pub use radius::{CheckedRadius, Radius, RadiusKind, check_radius, listening, opening, radii};
+pub use radius::{
+    CheckedRadius, Counts, KernelRadii, Measurement, Radius, RadiusKind, Reach, Silence, Way, check_radius,
+    listening, measure_radii, opening, radii,
+};
 #[cfg(target_os = "linux")]
 pub use series::Series;
 pub use simulate::{simulate, simulate_captured, simulate_watched};

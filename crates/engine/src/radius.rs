@@ -1,8 +1,10 @@
 //! How far a stack reaches: its timers as radii, in closed form and by simulation.
 
 mod check;
+mod kernel;
 
 pub use check::{CheckedRadius, check_radius};
+pub use kernel::{Counts, KernelRadii, Measurement, Reach, Silence, Way, measure_radii};
 
 use farpath_model::InputError;
 use farpath_model::radius::{Forgets, Listening, Opening, Race, Span, Timer};

@@ -110,7 +110,7 @@ impl Hosts {
 }
 
 /// Name and release of the running kernel.
-fn kernel() -> String {
+pub(crate) fn kernel() -> String {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     format!("Linux {}", release.trim())
 }

@@ -226,7 +226,7 @@ impl FlowEnds {
 }
 
 /// What the dress says of sockets.
-fn socket_options(dress: &Dress) -> SocketOptions {
+pub(crate) fn socket_options(dress: &Dress) -> SocketOptions {
     SocketOptions {
         congestion_control: Some(dress.congestion_control.clone()),
         nodelay: dress.nodelay,

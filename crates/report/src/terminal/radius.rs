@@ -23,6 +23,8 @@ pub struct RadiusRow {
     pub simulated: Option<(f64, f64)>,
     /// How far that is outside of the closed form's, in s.
     pub error: Option<f64>,
+    /// The round trip at which the running kernel has it, in s, from its least to its most.
+    pub kernel: Option<(f64, f64)>,
     /// What to know of it, below the table.
     pub note: Option<String>,
 }
@@ -69,6 +71,7 @@ fn groups(rows: &[RadiusRow]) -> [Vec<Column>; 4] {
     let checks = [
         Column::right("simulated\nRTT, s", column(rows, |row| row.simulated.map(span))),
         Column::right("error, s", column(rows, |row| row.error.map(|error| format!("{error:+.4}")))),
+        Column::right("kernel\nRTT, s", column(rows, |row| row.kernel.map(span))),
     ];
     let timer = Column::left("set by", column(rows, |row| Some(row.timer.clone())));
     let known = |columns: Vec<Column>| columns.into_iter().filter(Column::is_known).collect::<Vec<_>>();
@@ -77,6 +80,37 @@ fn groups(rows: &[RadiusRow]) -> [Vec<Column>; 4] {
 
 fn notes(rows: &[RadiusRow]) -> Vec<String> {
     rows.iter().filter_map(|row| Some(format!("{}: {}", row.stack, row.note.as_ref()?))).collect()
+}
+
+/// One line: connections over one length of way. Counts are of those that opened and those that were of use.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WayRow {
+    /// Round trip, in s.
+    pub rtt: f64,
+    /// What the closed form says, in words.
+    pub predicted: &'static str,
+    /// In the simulator.
+    pub simulated: (usize, usize),
+    /// Of the running kernel; `None` where the machine was not in time.
+    pub kernel: Option<(usize, usize)>,
+}
+
+/// A table of them.
+pub fn ways_text(rows: &[WayRow], width: Option<u16>) -> String {
+    let cells = |cell: fn(&WayRow) -> Option<String>| rows.iter().map(cell).collect::<Vec<_>>();
+    let columns = vec![
+        Column::left("predicted", cells(|row| Some(row.predicted.to_owned()))),
+        Column::right("simulated\nopened", cells(|row| Some(row.simulated.0.to_string()))),
+        Column::right("simulated\nusable", cells(|row| Some(row.simulated.1.to_string()))),
+        Column::right("kernel\nopened", cells(|row| row.kernel.map(|kernel| kernel.0.to_string()))),
+        Column::right("kernel\nusable", cells(|row| row.kernel.map(|kernel| kernel.1.to_string()))),
+    ];
+    layout::tables(&[Column::right("RTT, s", cells(|row| Some(number(row.rtt))))], &[columns], width)
+}
+
+/// From a least to a most, as the tables have it: `1–1.032`.
+pub fn span_text(least: f64, most: f64) -> String {
+    span((least, most))
 }
 
 fn column(rows: &[RadiusRow], cell: impl Fn(&RadiusRow) -> Option<String>) -> Vec<Option<String>> {

@@ -1,0 +1,157 @@
+//! `farpath radius --emulate`: the running kernel beside closed form and simulation.
+
+use crate::error::CliError;
+use crate::{interrupt, output, progress};
+use farpath_engine::{
+    CheckedRadius, Counts, KernelRadii, Measurement, Radius, RadiusKind, Reach, Span, Way, measure_radii,
+};
+use farpath_experiment::Stack;
+use farpath_report::terminal::{WayRow, span_text, ways_text};
+use farpath_units::Duration;
+use serde_json::{Value, json};
+
+/// What a time of the kernel may be outside of the closed form's span, in s: several jiffies, by which a busy machine runs
+/// its timers late, or sees late that they ran.
+const TOLERANCE: f64 = 0.05;
+
+/// What the kernel says of a stack.
+pub struct Asked {
+    stack: String,
+    connections: u16,
+    radii: Vec<Radius>,
+    kernel: KernelRadii,
+}
+
+/// Asks the kernel for each stack, one after another; `None` where that was interrupted.
+pub fn asked(rows: &[(CheckedRadius, Stack)], connections: u16) -> Result<Option<Vec<Asked>>, CliError> {
+    let plan = |group: &[(CheckedRadius, Stack)]| {
+        let stack = &group[0].1;
+        let radii: Vec<_> = group.iter().map(|(checked, _)| checked.radius.clone()).collect();
+        let what = Measurement::of(stack, &radii, connections);
+        Ok((stack.name.clone(), radii, what.ok_or_else(|| CliError::NoEnd(stack.name.clone()))?))
+    };
+    // All of them before the first one takes its minutes.
+    let plans: Vec<_> =
+        rows.chunk_by(|a, b| a.1.name == b.1.name).map(plan).collect::<Result<_, CliError>>()?;
+    let mut list = Vec::new();
+    for (stack, radii, what) in plans {
+        let seconds = |time: Duration| time.as_nanos() / 1_000_000_000;
+        let bar = progress::bar(seconds(what.takes()), "s of real time at most");
+        let found = measure_radii(&what, interrupt::flag(), |elapsed| bar.set_position(seconds(elapsed)));
+        bar.finish_and_clear();
+        let file = stack.clone().into();
+        let Some(kernel) = found.map_err(|source| CliError::Engine { file, source })? else {
+            return Ok(None);
+        };
+        list.push(Asked { stack, connections, radii, kernel });
+    }
+    Ok(Some(list))
+}
+
+/// What was measured of a radius, in s.
+pub fn measured(stack: &str, kind: RadiusKind, asked: &[Asked]) -> Option<Span> {
+    asked.iter().find(|asked| asked.stack == stack)?.kernel.of(kind)
+}
+
+/// Adds it to the radius' line.
+pub fn enter(line: &mut Value, kind: RadiusKind, stack: &str, asked: &[Asked]) {
+    if let Some(Span { least, most }) = measured(stack, kind, asked) {
+        (line["kernel_rtt_s"], line["kernel_rtt_at_most_s"]) = (least.into(), most.into());
+    }
+}
+
+impl Asked {
+    /// Whether the kernel does otherwise than the closed form says.
+    pub fn disagrees(&self) -> bool {
+        let outside = self.radii.iter().any(|radius| {
+            self.kernel.of(radius.kind).is_some_and(|Span { least, most }| {
+                least < radius.rtt.least - TOLERANCE || most > radius.rtt.most + TOLERANCE
+            })
+        });
+        outside || self.kernel.ways.iter().any(otherwise)
+    }
+
+    /// The connections, in words and a table.
+    pub fn text(&self) -> String {
+        let KernelRadii { kernel, silence, ways, caveats } = &self.kernel;
+        let counts = |counts: Counts| (counts.opened, counts.usable);
+        let rows: Vec<_> = ways
+            .iter()
+            .map(|way| WayRow {
+                rtt: way.rtt.as_secs_f64(),
+                predicted: words(way.predicted),
+                simulated: counts(way.simulated),
+                kernel: way.kernel.map(counts),
+            })
+            .collect();
+        let mut text = format!(
+            "\n{}: {} connections over each way, {kernel}\n\n{}\nA SYN that nobody goes on with: {kernel} sends SYN/ACKs \
+             again after {} s, and forgets it after {} s.\n",
+            self.stack,
+            self.connections,
+            ways_text(&rows, output::width()),
+            silence
+                .synacks
+                .iter()
+                .map(|span| span_text(span.least, span.most))
+                .collect::<Vec<_>>()
+                .join(", "),
+            span_text(silence.forgotten.least, silence.forgotten.most),
+        );
+        if !caveats.is_empty() {
+            let stack = &self.stack;
+            text += &format!(
+                "This kernel does some things otherwise than {stack}: `farpath stacks {stack} --linux` lists them.\n"
+            );
+        }
+        text
+    }
+
+    /// The same for machines: one line a way, and one of the listener.
+    pub fn lines(&self) -> Vec<Value> {
+        let KernelRadii { kernel, silence, ways, .. } = &self.kernel;
+        let counts = |counts: Counts| json!({ "opened": counts.opened, "usable": counts.usable });
+        let span = |span: &Span| json!([span.least, span.most]);
+        let way = |way: &Way| {
+            json!({
+                "stack": self.stack,
+                "kernel": kernel,
+                "way_rtt_s": way.rtt.as_secs_f64(),
+                "connections": self.connections,
+                "predicted": words(way.predicted),
+                "simulated": counts(way.simulated),
+                "measured": way.kernel.map(counts),
+            })
+        };
+        let listener = json!({
+            "stack": self.stack,
+            "kernel": kernel,
+            "synacks_s": silence.synacks.iter().map(span).collect::<Vec<_>>(),
+            "forgotten_s": span(&silence.forgotten),
+        });
+        ways.iter().map(way).chain([listener]).collect()
+    }
+}
+
+/// Whether connections over a way came out otherwise than the closed form says. A way on which nobody was in time says
+/// nothing.
+fn otherwise(way: &Way) -> bool {
+    let Some(Counts { connections, opened, usable }) = way.kernel else { return false };
+    match way.predicted {
+        Reach::Usable => usable < connections,
+        Reach::Some => opened < connections,
+        Reach::HalfOpen => opened < connections || usable > 0,
+        Reach::SomeHalfOpen => usable > 0,
+        Reach::Nothing => opened > 0,
+    }
+}
+
+fn words(reach: Reach) -> &'static str {
+    match reach {
+        Reach::Usable => "usable",
+        Reach::Some => "usable or half-open",
+        Reach::HalfOpen => "half-open",
+        Reach::SomeHalfOpen => "half-open or not open",
+        Reach::Nothing => "not open",
+    }
+}
