@@ -3,7 +3,7 @@
 CARGO ?= cargo
 FARPATH = target/release/farpath
 
-.PHONY: demo test lint core unit bench oracle ns3 setup setup-test setup-bench vendor clean
+.PHONY: demo test lint core unit bench bench-long oracle ns3 setup setup-test setup-bench vendor clean
 
 # The main job: the high-BER paper's download, predicted and simulated side by side; and its testbed's, on the TCP of
 # this machine's own kernel too, where that may be asked. That one takes the minute that its downloads take. It ends with
@@ -49,6 +49,11 @@ unit:
 bench: setup setup-bench
 	@$(MAKE) --no-print-directory ns3 || true
 	$(CARGO) run --release --locked --package farpath-bench --bin bench -- $(NS3) target/bench.json
+
+# The radii of the running kernel, full-length: some five minutes of real time. `make test` has them of a Linux that gives
+# up within seconds.
+bench-long: setup
+	$(CARGO) run --release --locked --package farpath-bench --bin bench -- --long
 
 # The same transfers in ns-3 3.44 and here, segment by segment and in the mean; each difference with its cause.
 oracle: setup ns3

@@ -11,6 +11,8 @@ pub mod emulation;
 pub mod figure;
 pub mod grid;
 pub mod ns3;
+#[cfg(target_os = "linux")]
+pub mod radius;
 pub mod report;
 pub mod router;
 pub mod scenarios;

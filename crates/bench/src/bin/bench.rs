@@ -38,8 +38,12 @@ fn main() -> ExitCode {
             Bench::default().router();
             Ok(())
         }
+        ["--long"] => Bench::default().long(),
         [environment, output] => Bench::default().run(Path::new(environment), Path::new(output)),
-        _ => Err("usage: bench VIRTUAL-ENVIRONMENT OUTPUT.json | --tracing | --router | --emulation".into()),
+        _ => {
+            Err("usage: bench VIRTUAL-ENVIRONMENT OUTPUT.json | --tracing | --router | --emulation | --long"
+                .into())
+        }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -172,6 +176,17 @@ impl Bench {
         farpath_bench::emulation::measure(|figure| self.told(figure));
         #[cfg(not(target_os = "linux"))]
         eprintln!("bench: EMULATION IS NOT MEASURED: it is of the Linux kernel's TCP");
+    }
+
+    /// Radii of the running kernel, which take minutes.
+    fn long(mut self) -> Result<(), Box<dyn Error>> {
+        #[cfg(target_os = "linux")]
+        farpath_bench::radius::measure(|figure| self.told(figure))?;
+        #[cfg(not(target_os = "linux"))]
+        return Err("the radii are those of the Linux kernel's TCP".into());
+        let missed = self.0.iter().filter(|figure| figure.holds() == Some(false)).count();
+        println!("\n{} figures, {missed} targets missed", self.0.len());
+        Ok(())
     }
 
     /// In processes of their own: what a peak is does not come down.

@@ -32,6 +32,8 @@ fn of_flow(flow: &FlowRow, name: &str) -> Option<Option<f64>> {
     Some(match name {
         "completed" => Some(f64::from(u8::from(flow.outcome == Outcome::Completed))),
         "transfer_time_s" => flow.transfer_time.map(Duration::as_secs_f64),
+        // However it ended.
+        "end_time_s" => flow.ended_at.map(|end| end.saturating_since(flow.start).as_secs_f64()),
         "connect_time_s" => flow.connect_time.map(Duration::as_secs_f64),
         "syns" => flow.syns,
         "bytes_read" => Some(flow.bytes_read.0 as f64),
