@@ -36,6 +36,7 @@ mod namespace;
 mod netlink;
 mod packet;
 mod port;
+mod qos;
 mod report;
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]

@@ -4,6 +4,8 @@ use crate::headers::{self, Content, Headers, ipv4, u16_at};
 use crate::{VirtioHeader, checksum};
 use farpath_path::PathPacket;
 use farpath_tcp::wire::{self, DecodeError};
+use farpath_tia1039::Structure;
+use farpath_tia1039::router::QosPacket;
 use farpath_units::Bytes;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -135,6 +137,24 @@ impl WirePacket {
         }
     }
 
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    /// The control bits of TCP; none of another packet.
+    pub(crate) fn tcp_flags(&self) -> u8 {
+        self.tcp.map_or(0, |headers| self.bytes[headers.tcp_at + headers::tcp::FLAGS])
+    }
+
+    /// A packet of these bytes, checksums finished, that goes where this one goes.
+    pub(crate) fn sibling(&self, bytes: Vec<u8>) -> WirePacket {
+        let sibling = WirePacket::new(bytes, None, self.number);
+        match &self.meter {
+            Some(meter) => sibling.metered(meter),
+            None => sibling,
+        }
+    }
+
     pub(crate) fn tcp(&self) -> Option<Headers> {
         self.tcp
     }
@@ -184,6 +204,14 @@ impl PathPacket for WirePacket {
             }
             _ => false,
         }
+    }
+
+    fn qos(&mut self) -> Option<&mut dyn QosPacket> {
+        if self.is_of_a_flow() { Some(self) } else { None }
+    }
+
+    fn signal(&self, structure: &Structure) -> Option<WirePacket> {
+        self.with_structure(structure)
     }
 }
 

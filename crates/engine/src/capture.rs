@@ -15,6 +15,7 @@ use farpath_run::Provenance;
 use farpath_sim::{End, Observer, Packet, PacketEvent};
 use farpath_tcp::wire::{self, EncodeError, IpFields};
 use farpath_tcp::{Flags, Seq};
+use farpath_tia1039::insert_v4;
 use farpath_units::Instant;
 use pcapng::{Interface, Record, Section, Way, Writer};
 use std::collections::{BTreeMap, HashMap};
@@ -243,7 +244,8 @@ impl<W: Write> Capture<W> {
         let port = FIRST_PORT.wrapping_add(packet.flow as u16);
         let offset = self.offset(packet);
         // The same at both ends, for whoever looks for a packet on the other side.
-        let ip = IpFields { id: packet.number as u16, ..IpFields::default() };
+        let dscp = packet.qos.mark.dscp().unwrap_or(0);
+        let ip = IpFields { id: packet.number as u16, dscp, ..IpFields::default() };
         wire::encode(
             SocketAddr::new(source.into(), port),
             SocketAddr::new(destination.into(), port),
@@ -252,6 +254,9 @@ impl<W: Write> Capture<W> {
             offset,
             bytes,
         )?;
+        if let Some(structures) = &packet.qos.structures {
+            insert_v4(bytes, structures).expect("it was encoded as a TCP packet of IPv4");
+        }
         Ok(())
     }
 

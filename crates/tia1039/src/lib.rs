@@ -23,27 +23,32 @@
 //! | `rate`, `field`, `dscp` | the 16-bit rate and its unit; the small fields; the codepoints |
 //! | `structure`, `structures` | a QoS Structure, and the one or two that an IPv4 payload is |
 //! | `hop_by_hop` | the same as IPv6 hop-by-hop options |
-//! | `packet` | a whole IP packet: its flow, and what it carries |
+//! | `packet`, `carry` | a whole IP packet: its flow, and what it carries; structures put in and taken out |
+//! | `rewrite` | what a router does to a packet's bytes |
 //! | `router` | what a flow router grants, polices and forgets |
 //! | `describe` | each field of a structure in words |
 //! | `advice` | the SCONE TCP option: a ceiling for applications, which is no grant |
 
 pub mod advice;
+mod carry;
 mod describe;
 mod dscp;
 mod field;
 mod hop_by_hop;
 mod packet;
 mod rate;
+mod rewrite;
 pub mod router;
 mod structure;
 mod structures;
 
+pub use carry::{insert_v4, strip_v4};
 pub use describe::{FieldDescription, describe_hop_by_hop, describe_v4};
 pub use dscp::QosMark;
 pub use field::{BurstTolerance, Charging, Message, Priority, QosVersion, RateType};
 pub use hop_by_hop::{HopByHop, OptionType};
 pub use packet::{Carrier, PacketError, QosPacket};
 pub use rate::{RateUnit, RateWord, Rounding};
+pub use rewrite::signal;
 pub use structure::{DecodeError, STRUCTURE_LEN, Source, Structure};
 pub use structures::Structures;

@@ -3,7 +3,7 @@
 use core::net::Ipv4Addr;
 use farpath_tia1039::{
     BurstTolerance, Carrier, DecodeError, HopByHop, Message, OptionType, PacketError, Priority, QosMark,
-    QosPacket, RateUnit, RateWord, Source, Structure, Structures,
+    QosPacket, RateUnit, RateWord, Source, Structure, Structures, insert_v4, strip_v4,
 };
 
 fn bytes(hex: &str) -> Vec<u8> {
@@ -84,6 +84,36 @@ fn whole_ipv4_packets_show_their_flow_and_their_structures() {
     let syn_ack =
         QosPacket::decode(&bytes(SYN_ACK_PACKET)).expect("a packet").structures.expect("structures");
     assert_eq!(syn_ack.first.source, v4([10, 8, 0, 1], 59286), "the requester as the responder sees it");
+}
+
+#[test]
+fn structures_taken_out_and_put_in_again_leave_the_captured_packet() {
+    for (hex, with, without) in [(SYN_PACKET, 76, 60), (SYN_ACK_PACKET, 92, 60), (ACK_PACKET, 68, 52)] {
+        let captured = bytes(hex);
+        let mut packet = captured.clone();
+        let structures = strip_v4(&mut packet).expect("a captured packet").expect("structures");
+        assert_eq!((packet.len(), packet[1], captured.len()), (without, 0, with));
+        // What is left is right by its own checksums: their sums are all ones.
+        let tcp = &packet[20..];
+        let pseudo = [&packet[12..20], &[0, 6], &(tcp.len() as u16).to_be_bytes(), tcp].concat();
+        assert_eq!((ones_sum(&packet[..20]), ones_sum(&pseudo)), (0xffff, 0xffff));
+        assert_eq!(strip_v4(&mut packet), Ok(None));
+        insert_v4(&mut packet, &structures).expect("a packet");
+        assert_eq!(packet, captured);
+    }
+    let mut udp = bytes(SYN_PACKET);
+    udp[9] = 17;
+    let before = udp.clone();
+    let refused = insert_v4(&mut udp, &structures(ACK)).expect_err("refused");
+    assert_eq!((refused, udp), (PacketError::Protocol(17), before));
+}
+
+/// The sum of RFC 1071, folded.
+fn ones_sum(bytes: &[u8]) -> u32 {
+    let word = |pair: &[u8]| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |&low| u32::from(low));
+    let sum: u32 = bytes.chunks(2).map(word).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    (folded & 0xffff) + (folded >> 16)
 }
 
 #[test]

@@ -1,0 +1,57 @@
+//! A real packet as a flow router sees it.
+
+use crate::WirePacket;
+use farpath_tia1039::router::{Ending, FlowKey, QosPacket};
+use farpath_tia1039::{QosMark, QosPacket as Read, Structure, Structures};
+
+/// Keys the hash that IPv6 flows go by. It is no secret: whose packets an emulator carries is the user's own doing.
+const SEED: u64 = 0;
+const FIN: u8 = 0x01;
+const RST: u8 = 0x04;
+
+impl WirePacket {
+    /// What it says to those who know the protocol; `None` of what is malformed, or neither TCP nor UDP.
+    fn read(&self) -> Option<Read> {
+        Read::decode(self.bytes()).ok()
+    }
+
+    /// Whether a flow router can tell whose it is.
+    pub(crate) fn is_of_a_flow(&self) -> bool {
+        self.read().is_some()
+    }
+
+    /// The headers of this packet and a structure behind them, or before TCP's in IPv6.
+    pub(crate) fn with_structure(&self, structure: &Structure) -> Option<WirePacket> {
+        let bytes = farpath_tia1039::signal(self.bytes(), structure)?;
+        Some(self.sibling(bytes))
+    }
+}
+
+impl QosPacket for WirePacket {
+    fn flow(&self) -> FlowKey {
+        self.read().map_or(FlowKey::from(0), |read| read.flow_key(SEED))
+    }
+
+    fn mark(&self) -> QosMark {
+        self.read().map_or(QosMark::None, |read| read.mark)
+    }
+
+    fn structures(&self) -> Option<Structures> {
+        self.read()?.structures
+    }
+
+    fn set_structures(&mut self, structures: &Structures) {
+        let finished = self.partial_checksum().is_none();
+        if let Some(read) = self.read() {
+            read.rewrite(self.bytes_mut(), structures, finished);
+        }
+    }
+
+    fn ending(&self) -> Ending {
+        match self.tcp_flags() {
+            flags if flags & RST != 0 => Ending::Reset,
+            flags if flags & FIN != 0 => Ending::Fin,
+            _ => Ending::No,
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Bytes of real packets through a flow router.
+
+use farpath_emu::{PartialChecksum, WirePacket};
+use farpath_path::{
+    Direction, ElementKind, ElementSpec, Path, PathElement, PerDirection, QueueLimit, RouterLines, Verdict,
+};
+use farpath_tcp::wire;
+use farpath_tia1039::router::RouterSettings;
+use farpath_tia1039::{Carrier, Message, QosPacket, strip_v4};
+use farpath_units::{Bytes, Duration, Instant, Probability, Rate};
+
+/// As captured: a SYN that asks for 100 Mbit/s, and the ACK of the same flow.
+const SYN: &str = "450c004c5d8040004006c90d0a0800010a080002e7961b582648880600000000a002faf07e5a0000\
+                   020405b40402080af4562358000000000103030a00000000610d00008080100500100000";
+
+fn bytes(hex: &str) -> Vec<u8> {
+    let byte = |at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hex");
+    (0..hex.len()).step_by(2).map(byte).collect()
+}
+
+/// Both lines of 30 Mbit/s, all of which can be granted.
+fn router() -> Path<WirePacket> {
+    let share = |fraction| Probability::new(fraction).expect("a share");
+    let lines = RouterLines {
+        rate: PerDirection::both(Rate::from_bit_per_s(30_000_000).expect("not zero")),
+        changes: PerDirection::default(),
+        queue: PerDirection::both(QueueLimit::Unlimited),
+        overhead: Bytes::ZERO,
+        min_packet: Bytes::ZERO,
+        settings: RouterSettings {
+            utilization: share(1.0),
+            newcomers: share(0.0),
+            ..RouterSettings::default()
+        },
+    };
+    let kind = ElementKind::FlowRouter(Box::new(lines));
+    Path::build(&[ElementSpec { name: "router".to_owned(), kind }], 1).expect("sound")
+}
+
+fn through(path: &mut Path<WirePacket>, ms: u64, packet: WirePacket) -> Vec<WirePacket> {
+    let now = Instant::ZERO + Duration::from_millis(ms);
+    assert!(matches!(path.offer(now, Direction::Forward, packet), Verdict::Accepted));
+    let mut out = Vec::new();
+    while let Some(due) = path.next_departure() {
+        out.extend(path.take(due).map(|departure| departure.packet));
+    }
+    out
+}
+
+#[test]
+fn the_bytes_of_a_captured_syn_are_lowered_and_their_checksum_is_right() {
+    let mut out = through(&mut router(), 0, WirePacket::new(bytes(SYN), None, 1));
+    let packet = out.remove(0);
+    let read = QosPacket::decode(packet.bytes()).expect("a packet");
+    assert_eq!((read.carrier, read.place.clone()), (Carrier::Payload, 60..76));
+    // As the capture behind a router of 30 Mbit/s has it.
+    assert_eq!(packet.bytes()[read.place], bytes("000000005da900008080100500110000"));
+    let segment = wire::decode(packet.bytes()).expect("right checksums").segment;
+    assert_eq!((segment.len, segment.mss), (16, Some(1460)));
+    assert_eq!(out.len(), 0);
+}
+
+#[test]
+fn a_checksum_that_a_device_will_finish_is_left_to_it() {
+    let mut packet = bytes(SYN);
+    packet[36..38].copy_from_slice(&[0x14, 0x43]);
+    let partial = PartialChecksum { start: 20, offset: 16 };
+    let out = through(&mut router(), 0, WirePacket::new(packet, Some(partial), 1));
+    assert_eq!(out[0].bytes()[36..38], [0x14, 0x43]);
+    assert_eq!(out[0].bytes()[64..66], [0x5d, 0xa9]);
+}
+
+#[test]
+fn a_router_says_a_cut_in_a_packet_of_the_flow() {
+    let mut path = router();
+    through(&mut path, 0, WirePacket::new(bytes(SYN), None, 1));
+    // A second flow, from another port: its share has to come from the first.
+    let mut other = bytes(SYN);
+    strip_v4(&mut other).expect("a packet");
+    other[21] = 0x97;
+    let structures = QosPacket::decode(&bytes(SYN)).expect("a packet").structures.expect("structures");
+    farpath_tia1039::insert_v4(&mut other, &structures).expect("a packet");
+    through(&mut path, 1, WirePacket::new(other, None, 1));
+    // Data of the first one, marked QoSFlow.
+    let mut data = bytes(SYN);
+    strip_v4(&mut data).expect("a packet");
+    data[1] = 0x1c;
+    let out = through(&mut path, 300, WirePacket::new(data, None, 2));
+    assert_eq!(out.len(), 2, "the packet, and behind it what the router says");
+    let said = QosPacket::decode(out[1].bytes()).expect("a packet");
+    let cut = said.structures.expect("structures").first;
+    assert_eq!((cut.message, cut.available.units(), cut.mark), (Message::Renegotiate, 14_992, 1));
+    assert_eq!((said.source.port(), said.destination.port()), (0xe796, 7000));
+    let segment = wire::decode(out[1].bytes()).expect("right checksums").segment;
+    assert_eq!((segment.flags, segment.len), (farpath_tcp::Flags::ACK, 16));
+}
+
+#[test]
+fn in_ipv6_it_is_an_option_before_the_tcp_header() {
+    let mut packet = Vec::new();
+    let ends = ["[fd00::1]:50000", "[fd00::2]:7000"].map(|end| end.parse().expect("an address"));
+    let segment =
+        farpath_tcp::Segment::new(farpath_tcp::Flags::ACK, farpath_tcp::Seq(7), farpath_tcp::Seq(9));
+    let segment = farpath_tcp::Segment { len: 100, ..segment };
+    wire::encode(ends[0], ends[1], &wire::IpFields::default(), &segment, 0, &mut packet).expect("it fits");
+    let structure = farpath_tia1039::Structure::request(farpath_tia1039::RateWord::from_bits(0x5da9));
+    let said = farpath_tia1039::signal(&packet, &structure).expect("a TCP packet");
+    let read = QosPacket::decode(&said).expect("a packet");
+    assert_eq!((read.carrier, read.dscp, read.place), (Carrier::HopByHop, 3, 40..56));
+    assert_eq!(read.structures.expect("structures").first.available.bits(), 0x5da9);
+    let decoded = wire::decode(&said).expect("right checksums");
+    assert_eq!((decoded.source, decoded.segment.len, decoded.segment.seq), (ends[0], 0, farpath_tcp::Seq(7)));
+}

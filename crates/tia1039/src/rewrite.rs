@@ -1,0 +1,140 @@
+//! What a router does to the bytes of a packet: it writes structures where they stand, and makes packets of its own.
+
+use crate::carry::insert_v4;
+use crate::router::FlowKey;
+use crate::{
+    Carrier, HopByHop, OptionType, QosMark, QosPacket, STRUCTURE_LEN, Source, Structure, Structures,
+};
+use core::hash::Hasher;
+use core::net::{IpAddr, SocketAddr};
+use etherparse::checksum::Sum16BitWords;
+use etherparse::{Ipv6Header, ip_number};
+use siphasher::sip128::{Hasher128, SipHasher13};
+
+/// Where in a TCP header its length, its control bits and its checksum are.
+const DATA_OFFSET: usize = 12;
+const FLAGS: usize = 13;
+const CHECKSUM: usize = 16;
+const ACK: u8 = 0x10;
+
+impl QosPacket {
+    /// Whose it is, the same both ways. IPv4 fits in as it is; of IPv6 it is a hash, which `seed` keys: who chooses
+    /// addresses cannot choose to be somebody else.
+    pub fn flow_key(&self, seed: u64) -> FlowKey {
+        let (low, high) = (self.source.min(self.destination), self.source.max(self.destination));
+        match (low.ip(), high.ip()) {
+            (IpAddr::V4(one), IpAddr::V4(other)) => {
+                let ([a, b, c, d], [e, f, g, h]) = (one.octets(), other.octets());
+                let ([i, j], [k, l]) = (low.port().to_be_bytes(), high.port().to_be_bytes());
+                FlowKey([a, b, c, d, i, j, e, f, g, h, k, l, self.protocol, 0, 0, 0])
+            }
+            _ => {
+                let mut hasher = SipHasher13::new_with_keys(seed, 0x7131_3033_3976_3600);
+                for end in [low, high] {
+                    write_end(&mut hasher, end);
+                }
+                hasher.write(&[self.protocol]);
+                FlowKey(hasher.finish128().as_bytes())
+            }
+        }
+    }
+
+    /// Writes other structures, as many as it carries, over those that stand in `packet`, from which it was read. A TCP
+    /// checksum that is finished is made right; one that a device will finish is left to it.
+    pub fn rewrite(&self, packet: &mut [u8], structures: &Structures, finished: bool) {
+        let mut written = [0; 2 * STRUCTURE_LEN];
+        let place = self.place.clone();
+        match self.carrier {
+            Carrier::HopByHop => {
+                let Ok(header) = HopByHop::decode(&packet[place.clone()]) else { return };
+                HopByHop { structures: *structures, ..header }.encode(&mut written);
+                // No checksum covers it (RFC 8200 §8.1).
+                packet[place.clone()].copy_from_slice(&written[..place.len()]);
+            }
+            Carrier::Payload => {
+                structures.encode_v4(&mut written);
+                let tcp_at = usize::from(packet[0] & 0xf) * 4;
+                if finished && self.protocol == ip_number::TCP.0 {
+                    let at = tcp_at + CHECKSUM;
+                    let mut sum = !u16::from_be_bytes([packet[at], packet[at + 1]]);
+                    for (old, new) in
+                        packet[place.clone()].as_chunks::<2>().0.iter().zip(written.as_chunks::<2>().0)
+                    {
+                        sum = add(add(sum, !u16::from_be_bytes(*old)), u16::from_be_bytes(*new));
+                    }
+                    packet[at..at + 2].copy_from_slice(&(!sum).to_be_bytes());
+                }
+                packet[place.clone()].copy_from_slice(&written[..place.len()]);
+            }
+        }
+    }
+}
+
+/// One's complement addition (RFC 1624).
+fn add(one: u16, other: u16) -> u16 {
+    let (sum, carry) = one.overflowing_add(other);
+    sum + u16::from(carry)
+}
+
+fn write_end(hasher: &mut SipHasher13, end: SocketAddr) {
+    match end.ip() {
+        IpAddr::V4(address) => hasher.write(&address.octets()),
+        IpAddr::V6(address) => hasher.write(&address.octets()),
+    }
+    hasher.write(&end.port().to_be_bytes());
+}
+
+/// The headers of a TCP packet, with this structure and nothing else behind them: what a router says to a flow's receiver.
+/// `None` of anything else, and of IPv6 with extension headers of its own.
+pub fn signal(packet: &[u8], structure: &Structure) -> Option<Vec<u8>> {
+    let structures = Structures::one(*structure);
+    match packet.first()? >> 4 {
+        4 if *packet.get(9)? == ip_number::TCP.0 => {
+            let mut headers = headers(packet, usize::from(packet[0] & 0xf) * 4)?;
+            insert_v4(&mut headers, &structures).ok()?;
+            Some(headers)
+        }
+        6 if *packet.get(6)? == ip_number::TCP.0 => {
+            let mut headers = headers(packet, Ipv6Header::LEN)?;
+            insert_v6(&mut headers, &structures);
+            Some(headers)
+        }
+        _ => None,
+    }
+}
+
+/// IP and TCP headers with no other control bit than ACK: a SYN or FIN would be one more of it.
+fn headers(packet: &[u8], tcp_at: usize) -> Option<Vec<u8>> {
+    let tcp_len = usize::from(packet.get(tcp_at + DATA_OFFSET)? >> 4) * 4;
+    let mut headers = packet.get(..tcp_at + tcp_len.max(CHECKSUM + 4))?.to_vec();
+    headers[tcp_at + FLAGS] = ACK;
+    Some(headers)
+}
+
+/// Puts structures before the TCP header of a packet without other extension headers and without payload.
+fn insert_v6(packet: &mut Vec<u8>, structures: &Structures) {
+    let unnamed = |structure: &Structure| Structure { source: Source::NONE_V6, ..*structure };
+    let structures =
+        Structures { first: unnamed(&structures.first), second: structures.second.as_ref().map(unnamed) };
+    let header = HopByHop { next_header: ip_number::TCP.0, option_type: OptionType::Tia1039, structures };
+    let mut options = [0; 2 * STRUCTURE_LEN];
+    let len = header.encode(&mut options);
+    let tcp = &mut packet[Ipv6Header::LEN..];
+    tcp[CHECKSUM..CHECKSUM + 2].fill(0);
+    let tcp_len = tcp.len();
+    let sum = Sum16BitWords::new()
+        .add_slice(&packet[8..Ipv6Header::LEN])
+        .add_2bytes([0, ip_number::TCP.0])
+        .add_2bytes((tcp_len as u16).to_be_bytes())
+        .add_slice(&packet[Ipv6Header::LEN..]);
+    let at = Ipv6Header::LEN + CHECKSUM;
+    packet[at..at + 2].copy_from_slice(&sum.ones_complement().to_be().to_be_bytes());
+    packet.splice(Ipv6Header::LEN..Ipv6Header::LEN, options[..len].iter().copied());
+    let payload = packet.len() - Ipv6Header::LEN;
+    packet[4..6].copy_from_slice(&(payload as u16).to_be_bytes());
+    packet[6] = ip_number::IPV6_HOP_BY_HOP.0;
+    // The codepoint lies across the first two bytes; the two bits of ECN stay.
+    let dscp = QosMark::Signal.dscp().expect("it has one");
+    packet[0] = packet[0] & 0xf0 | dscp >> 2;
+    packet[1] = packet[1] & 0x3f | dscp << 6;
+}
