@@ -8,6 +8,7 @@ use farpath_tcp::wire;
 use farpath_tia1039::router::RouterSettings;
 use farpath_tia1039::{Carrier, Message, QosPacket, strip_v4};
 use farpath_units::{Bytes, Duration, Instant, Probability, Rate};
+use proptest::prelude::*;
 
 /// As captured: a SYN that asks for 100 Mbit/s, and the ACK of the same flow.
 const SYN: &str = "450c004c5d8040004006c90d0a0800010a080002e7961b582648880600000000a002faf07e5a0000\
@@ -110,4 +111,71 @@ fn in_ipv6_it_is_an_option_before_the_tcp_header() {
     assert_eq!(read.structures.expect("structures").first.available.bits(), 0x5da9);
     let decoded = wire::decode(&said).expect("right checksums");
     assert_eq!((decoded.source, decoded.segment.len, decoded.segment.seq), (ends[0], 0, farpath_tcp::Seq(7)));
+}
+
+/// Bytes that are a captured packet but for some of them, or none at all.
+fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
+    let change = (any::<prop::sample::Index>(), any::<u8>());
+    let changed =
+        (any::<bool>(), prop::collection::vec(change, 0..6), 0..100_usize).prop_map(|(v6, changes, cut)| {
+            let mut packet = bytes(SYN);
+            if v6 {
+                // Its TCP header behind IPv6 and the structure as an option.
+                let options = "0601200c610d00008080100500100000";
+                let tail = packet.split_off(20);
+                packet = bytes("600000000038004000000000000000000000000000000001");
+                packet.extend(bytes("00000000000000000000000000000002"));
+                packet.extend(bytes(options));
+                packet.extend(&tail[..40]);
+            }
+            for (at, byte) in changes {
+                let at = at.index(packet.len());
+                packet[at] = byte;
+            }
+            let len = packet.len();
+            packet.truncate(len - if cut < 10 { cut } else { 0 });
+            packet
+        });
+    prop_oneof![3 => changed, 1 => prop::collection::vec(any::<u8>(), 0..100)]
+}
+
+proptest! {
+    /// Whatever comes: a router changes nothing but structures that it understands, and what it changes it can be held to.
+    #[test]
+    fn no_bytes_are_a_surprise_to_a_router(packets in prop::collection::vec(any_bytes(), 1..30)) {
+        let mut path = router();
+        let mut now = Instant::ZERO;
+        for bytes in packets {
+            now += Duration::from_millis(1);
+            let before = QosPacket::decode(&bytes);
+            let checksums = wire::decode(&bytes).is_ok();
+            let packet = WirePacket::new(bytes.clone(), None, 1);
+            // What is dropped by policing was marked as data of a flow.
+            if matches!(path.offer(now, Direction::Forward, packet), Verdict::Dropped { .. }) {
+                continue;
+            }
+            let due = path.next_departure().expect("it was accepted");
+            let after = path.take(due).expect("it is due").packet;
+            match before.map(|read| (read.structures, read)) {
+                Ok((Some(asked), read)) => {
+                    let outside = |bytes: &[u8]| [&bytes[..read.place.start], &bytes[read.place.end..]].concat();
+                    let checksum = read.carrier == Carrier::Payload;
+                    prop_assert!(checksum || outside(after.bytes()) == outside(&bytes));
+                    let told = QosPacket::decode(after.bytes()).expect("still a packet").structures.expect("structures");
+                    for (told, asked) in told.iter().zip(asked.iter()) {
+                        prop_assert!(told.available.units() <= asked.available.units());
+                        prop_assert_eq!(told.message, asked.message);
+                    }
+                    prop_assert!(!checksums || wire::decode(after.bytes()).is_ok(), "a right checksum stays right");
+                }
+                _ => prop_assert_eq!(after.bytes(), &bytes[..]),
+            }
+            while let Some(due) = path.next_departure() {
+                path.take(due);
+            }
+            // The other tools meet the same bytes.
+            let _ = strip_v4(&mut bytes.clone());
+            let _ = farpath_tia1039::signal(&bytes, &farpath_tia1039::Structure::default());
+        }
+    }
 }
