@@ -129,6 +129,10 @@ fn figure_1_of_the_paper_in_structures() {
         router("far-edge", lines(30, QueueLimit::Unlimited)),
     ]);
     let syn = Structure::request(word(100));
+    assert_eq!(syn.available.units(), 100_096);
+    let mut edge = build(&[router("edge", lines(35, QueueLimit::Unlimited))]);
+    let lowered = first(&through(&mut edge, at_ms(0), Forward, signal(1, Structures::one(syn)))).first;
+    assert_eq!((lowered.available.units(), lowered.mark), (34_944, 1));
     let arrived = first(&through(&mut path, at_ms(0), Forward, signal(1, Structures::one(syn)))).first;
     assert_eq!((arrived.available.units(), arrived.mark), (29_984, 1));
     // The SYN/ACK brings the answer back unchanged, and a request of its own that is lowered in the other order.

@@ -7,7 +7,7 @@ use super::settings::{Capacity, RouterSettings};
 use super::shares::{Level, Shares};
 use super::table::Table;
 use super::timers::Timers;
-use crate::{Charging, RateType, RateWord, Rounding, Structure};
+use crate::{Charging, RateWord, Rounding, Structure};
 use farpath_units::{Instant, Rate};
 use std::collections::VecDeque;
 
@@ -37,21 +37,6 @@ pub struct Port {
     pub(super) holds: VecDeque<(Instant, u32, u32)>,
     pub(super) missed: Box<[Instant; MISSED]>,
     pub(super) counters: RouterCounters,
-}
-
-/// What a port knows of a flow, for who looks in from outside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FlowReport {
-    /// AR as it was last told, bit/s.
-    pub available: u64,
-    /// AR that is kept for it, bit/s: more than that while a cut has not been answered.
-    pub reserved: u64,
-    /// GR that is kept for it, bit/s.
-    pub guaranteed: u64,
-    /// Its type of rate.
-    pub rate_type: RateType,
-    /// Who pays.
-    pub charging: Charging,
 }
 
 impl Port {
@@ -216,47 +201,6 @@ impl Port {
             self.forget(slot);
             self.counters.closed += 1;
         }
-    }
-
-    /// What is known of a flow.
-    pub fn flow(&self, key: &FlowKey) -> Option<FlowReport> {
-        let flow = self.table.get(self.table.find(key)?);
-        let rate = |word| self.settings.unit.decode(word);
-        Some(FlowReport {
-            available: rate(flow.granted),
-            reserved: rate(flow.reserved),
-            guaranteed: rate(flow.guaranteed),
-            rate_type: flow.rate_type,
-            charging: if flow.has(REVERSE_CHARGING) { Charging::Reverse } else { Charging::Forward },
-        })
-    }
-
-    /// Flows that are known.
-    pub fn flows(&self) -> usize {
-        self.table.len()
-    }
-
-    /// What may be sent by all flows together at this moment, bit/s: what is kept for them.
-    pub fn committed(&self) -> u64 {
-        (self.reserved + self.guarantees.sum()) * self.settings.unit.bits()
-    }
-
-    /// What may be granted at most, bit/s.
-    pub fn capacity(&self) -> u64 {
-        self.capacity.granted * self.settings.unit.bits()
-    }
-
-    /// What has been decided.
-    pub fn counters(&self) -> RouterCounters {
-        self.counters
-    }
-
-    /// Memory of the flows' state with all that finds, shares and forgets them, as allocated.
-    pub fn state_bytes(&self) -> usize {
-        self.table.bytes()
-            + self.shares.bytes()
-            + self.timers.bytes()
-            + self.holds.capacity() * size_of::<(Instant, u32, u32)>()
     }
 
     fn welcome(&mut self, now: Instant, key: FlowKey) -> u32 {
