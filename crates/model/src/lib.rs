@@ -20,14 +20,18 @@
 //! | [`slow_start`] | rounds until a window is reached | RFC 5681; Cardwell et al. 2000 |
 //! | [`radius`] | timers of the handshake as round trips and distances | Wood et al. 2007; RFC 6298 |
 //! | [`cardwell`] | latency of a finite transfer | Cardwell, Savage, Anderson 2000 |
+//! | [`explicit_rate`] | fits of normal and explicit-rate TCP | Roberts, MILCOM 2006 |
+//! | [`arq`] | a file at a constant rate, repaired until it has arrived | derived here |
 //! | [`registry`] | all of the above by name, for data files | |
 //!
 //! Sarkar, Ammann, Zabir is Electronics 2022, 11, 2254, called "the high-BER paper" below.
 
+pub mod arq;
 pub mod ber;
 pub mod cardwell;
 pub mod epochs;
 mod estimate;
+pub mod explicit_rate;
 pub mod lossless;
 pub mod markov;
 pub mod mathis;

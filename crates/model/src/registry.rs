@@ -3,6 +3,7 @@
 //! A data file can then say `formula = "maximum-throughput", args = { mss = 1460, overhead = 78, rate = 10e6 }`.
 //! Arguments and results are SI: seconds, bytes, bytes per second, bit/s for link rates, fractions.
 
+mod explicit_rate;
 mod read;
 mod table;
 #[cfg(test)]

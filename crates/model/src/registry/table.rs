@@ -1,7 +1,7 @@
 //! The formulas by name.
 
 use super::read::{cardwell, cycle, isolated_loss, listening, loss, lossless, opening, path, pftk, phases};
-use super::{Argument, Formula};
+use super::{Argument, Formula, explicit_rate};
 use crate::mathis::Mathis;
 use crate::overhead::FullLink;
 use crate::recovery::{Growth, IsolatedDrop};
@@ -559,4 +559,10 @@ pub(super) const FORMULAS: &[Formula] = &[
             Ok(vec![rtt / 2.0, rtt])
         }
     ),
+    explicit_rate::NORMAL,
+    explicit_rate::EXPLICIT,
+    explicit_rate::GAIN,
+    explicit_rate::IDEAL,
+    explicit_rate::SIGNALLING,
+    explicit_rate::FINITE_FILE,
 ];
