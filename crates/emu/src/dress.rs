@@ -104,6 +104,7 @@ impl Dress {
     fn with(config: &Config, other_end: &Config, buffers: Buffers) -> Dress {
         let control = match config.congestion.control {
             CongestionControlKind::Cubic => "cubic",
+            CongestionControlKind::Bbr => "bbr",
             // A controller that the kernel lacks is told of in the notes.
             _ => "reno",
         };

@@ -85,6 +85,7 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.field("dsack", &mut recovery.dsack)?;
         v.field("undo_by_dsack", &mut recovery.undo_by_dsack)?;
         v.field("fast_retransmit_timer", &mut recovery.fast_retransmit_timer)?;
+        v.field("timer_follows_repair", &mut recovery.timer_follows_repair)?;
         v.field("end_growth", &mut recovery.end_growth)?;
         v.field("unreported_before_window", &mut recovery.unreported_before_window)?;
         v.field("sacking_ack_is_duplicate", &mut recovery.sacking_ack_is_duplicate)?;
@@ -127,6 +128,7 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.field("window_scaling", &mut send.window_scaling)?;
         v.field("timestamps", &mut send.timestamps)?;
         v.field("ecn", &mut send.ecn)?;
+        v.field("pacing", &mut send.pacing)?;
         v.field("persist_min", &mut send.persist_min)?;
         v.field("persist_max", &mut send.persist_max)
     })
@@ -245,7 +247,7 @@ macro_rules! words {
 
 words! {
     AckClock { Segment = "segment", Host = "host" }
-    CongestionControlKind { Reno = "reno", Cubic = "cubic"; "a controller without a name here" }
+    CongestionControlKind { Reno = "reno", Cubic = "cubic", Bbr = "bbr"; "a controller without a name here" }
     SlowStartGrowth { PerAck = "per-ack", PerByte = "per-byte", TwoSegments = "two-segments", AllAcked = "all-acked" }
     AvoidanceGrowth {
         PerAck = "per-ack", PerByte = "per-byte", PerAckRounded = "per-ack-rounded", AllAcked = "all-acked"

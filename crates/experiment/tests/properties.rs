@@ -113,7 +113,11 @@ impl Draw<'_> {
         receive.ack_clock = self.one(&[AckClock::Segment, AckClock::Host]);
         receive.quick_acks = self.count();
         let congestion = &mut config.congestion;
-        congestion.control = self.one(&[CongestionControlKind::Reno, CongestionControlKind::Cubic]);
+        congestion.control = self.one(&[
+            CongestionControlKind::Reno,
+            CongestionControlKind::Cubic,
+            CongestionControlKind::Bbr,
+        ]);
         congestion.initial_window = self.count();
         congestion.initial_ssthresh = self.maybe(Draw::size);
         congestion.cwnd_clamp = self.maybe(Draw::size);

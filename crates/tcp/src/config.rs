@@ -114,6 +114,8 @@ pub enum CongestionControlKind {
     Reno,
     /// RFC 9438: a cubic function of the time since the last loss, 0.7 of the window after one.
     Cubic,
+    /// Version 1, as in Linux: a model of the bottleneck's rate and of the round trip without queue, and no loss.
+    Bbr,
 }
 
 /// Slow start's increase for an ACK of N new bytes.
@@ -215,6 +217,11 @@ pub struct RecoveryConfig {
     pub undo_by_dsack: bool,
     /// Fast retransmit starts the retransmission timer anew. Off: it runs on from the last ACK of new data (ns-3).
     pub fast_retransmit_timer: bool,
+    // DEVIATES RFC 6298 §5: the timer there is that of the oldest data, however often it was sent.
+    /// With RACK, the retransmission timer starts anew whenever the first segment in flight is sent again, and with reports
+    /// of what was sent before that (Linux's `tcp_xmit_retransmit_queue()`, `tcp_clean_rtx_queue()`): while losses are being
+    /// repaired one by one, it does not expire.
+    pub timer_follows_repair: bool,
     /// After which kind of recovery the ACK that ends it grows the congestion window.
     pub end_growth: EndGrowth,
     /// With SACK, what is merely unreported is sent again also where new data waits for the peer's window (RFC 6675 §4,
@@ -409,6 +416,9 @@ pub struct SendConfig {
     pub timestamps: bool,
     /// Explicit congestion notification (RFC 3168), for both halves of the connection.
     pub ecn: EcnMode,
+    /// Segments leave at the pace of the window: twice `cwnd` per SRTT in slow start, 1.2 times after it (Linux under the
+    /// `fq` scheduler). A controller that has a pace of its own, as BBR, is paced in any case.
+    pub pacing: bool,
     /// First zero-window probe interval; doubles up to `persist_max` (RFC 9293 §3.8.6.1).
     pub persist_min: Duration,
     /// Longest zero-window probe interval.
@@ -482,6 +492,7 @@ impl Default for Config {
                 dsack: false,
                 undo_by_dsack: false,
                 fast_retransmit_timer: true,
+                timer_follows_repair: false,
                 end_growth: EndGrowth::AfterTimeout,
                 unreported_before_window: true,
                 sacking_ack_is_duplicate: false,
@@ -524,6 +535,7 @@ impl Default for Config {
                 window_scaling: false,
                 timestamps: false,
                 ecn: EcnMode::Off,
+                pacing: false,
                 persist_min: Duration::from_secs(1),
                 persist_max: Duration::from_secs(60),
             },

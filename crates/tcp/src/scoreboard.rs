@@ -5,6 +5,8 @@
 
 mod by_time;
 mod copies;
+mod loss;
+mod rate;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +17,7 @@ use farpath_units::Instant;
 use std::collections::VecDeque;
 
 pub use by_time::Sending;
+pub use rate::{Measured, RateMeter};
 
 /// A segment in flight. It begins where the one before it ends.
 #[derive(Debug, Clone, Copy)]
@@ -76,6 +79,8 @@ pub struct Scoreboard {
     fack: u64,
     delivery: Delivery,
     copies: Copies,
+    /// Present where somebody asks for the rate of delivery: without, nothing is kept for it.
+    meter: Option<Box<RateMeter>>,
 }
 
 impl Scoreboard {
@@ -114,6 +119,19 @@ impl Scoreboard {
         let Delivery { bytes, latest, covered, first_original_end, reordered, copies } = &mut self.delivery;
         (*bytes, *latest, *covered, *first_original_end, *reordered) = (0, None, None, None, false);
         copies.clear();
+        if let Some(meter) = &mut self.meter {
+            meter.begin_ack();
+        }
+    }
+
+    /// The rate of delivery is asked for from now on. Nothing is in flight yet.
+    pub fn keep_rate(&mut self) {
+        self.meter = Some(Box::default());
+    }
+
+    /// What is known of the rate of delivery.
+    pub fn meter(&mut self) -> Option<&mut RateMeter> {
+        self.meter.as_deref_mut()
     }
 
     /// One past the last byte sent.
@@ -123,6 +141,9 @@ impl Scoreboard {
 
     /// A segment of new data, up to `end`, was sent.
     pub fn push(&mut self, end: u64, now: Instant) {
+        if let Some(meter) = &mut self.meter {
+            meter.sent(now, self.segments.is_empty());
+        }
         self.pipe += end - self.end();
         self.segments.push_back(Sent {
             end,
@@ -154,12 +175,15 @@ impl Scoreboard {
                 if segment.sacked {
                     self.sacked_segments -= 1;
                 } else {
-                    self.delivered(&segment);
+                    self.delivered(0, &segment);
                     if !segment.retransmitted {
                         self.delivery.covered = Some(segment.sent_at);
                     }
                 }
                 self.segments.pop_front();
+                if let Some(meter) = &mut self.meter {
+                    meter.forget_first();
+                }
             }
         }
         self.start = self.start.max(ack);
@@ -170,8 +194,11 @@ impl Scoreboard {
     }
 
     /// A segment that no report knew of has been delivered.
-    fn delivered(&mut self, segment: &Sent) {
+    fn delivered(&mut self, index: usize, segment: &Sent) {
         let end = segment.end;
+        if let Some(meter) = &mut self.meter {
+            meter.delivered(index, end);
+        }
         if segment.retransmitted {
             self.delivery.copies.extend(self.copies.delivered(end));
         } else {
@@ -207,88 +234,11 @@ impl Scoreboard {
                     self.sacked_bytes += bounds.end - bounds.start;
                     self.delivery.bytes += bounds.end - bounds.start;
                     let segment = self.segments[index];
-                    self.delivered(&segment);
+                    self.delivered(index, &segment);
                 }
             }
         }
         fresh.iter().map(|range| range.end - range.start).sum()
-    }
-
-    /// Declares lost what RFC 6675's IsLost() says is lost: below `dup_thresh` separate SACKed intervals, or below
-    /// more than `(dup_thresh - 1) * smss` SACKed bytes. Whether the first segment in flight is.
-    pub fn detect_losses(&mut self, dup_thresh: u32, smss: u64) -> bool {
-        let mut bytes = 0;
-        let mut below = None;
-        for (count, range) in (1..).zip(self.sacked.descending()) {
-            bytes += range.end - range.start;
-            if count >= dup_thresh || bytes > u64::from(dup_thresh - 1) * smss {
-                below = Some(range.start);
-                break;
-            }
-        }
-        if let Some(below) = below.filter(|&below| below > self.lost_below) {
-            self.declare_lost(below);
-        }
-        self.first_is_lost()
-    }
-
-    /// Whether the first segment in flight has been declared lost.
-    pub fn first_is_lost(&self) -> bool {
-        self.segments.front().is_some_and(|first| first.lost && !first.sacked)
-    }
-
-    /// After a timeout everything not SACKed is lost, copies included, and may be sent again.
-    ///
-    /// A SACKed first segment means that the receiver has dropped what it had reported (RFC 2018 §8): then no
-    /// report counts.
-    pub fn lose_all(&mut self) {
-        self.forget_reports_taken_back();
-        for segment in &mut self.segments {
-            segment.lost = true;
-            segment.copy_in_network = false;
-        }
-        self.copies.lose_all();
-        self.pipe = 0;
-        self.lost_below = self.end();
-        self.high_rxt = self.start;
-    }
-
-    fn forget_reports_taken_back(&mut self) {
-        if self.segments.front().is_some_and(|first| first.sacked) {
-            self.sacked.clear();
-            (self.sacked_segments, self.sacked_bytes) = (0, 0);
-            for index in 0..self.segments.len() {
-                self.update(index, |segment| segment.sacked = false);
-            }
-        }
-    }
-
-    /// What was declared lost was not: it is in the network, as if no loss had been found.
-    pub fn lose_nothing(&mut self) {
-        for index in 0..self.segments.len() {
-            self.update(index, |segment| segment.lost = false);
-        }
-        self.copies.lose_nothing();
-        self.lost_below = self.start;
-        self.high_rxt = self.start;
-    }
-
-    /// Fast retransmit without SACK knows one thing: the first segment is lost.
-    pub fn lose_first(&mut self) {
-        if let Some(end) = self.segments.front().map(|first| first.end) {
-            self.declare_lost(end);
-        }
-    }
-
-    fn declare_lost(&mut self, below: u64) {
-        let first = self.index_of(self.lost_below);
-        for index in first..self.segments.len() {
-            if self.bounds(index).start >= below {
-                break;
-            }
-            self.update(index, |segment| segment.lost = true);
-        }
-        self.lost_below = self.lost_below.max(below);
     }
 
     /// A recovery begins: nothing has been retransmitted in it yet.
@@ -335,6 +285,17 @@ impl Scoreboard {
         (index < self.segments.len() && position >= self.start).then(|| self.bounds(index))
     }
 
+    /// Whether a segment was sent again that has not arrived yet, nor was its copy declared lost. Where the times of copies
+    /// are not kept, it is the first segment that tells.
+    pub fn retransmission_outstanding(&self) -> bool {
+        self.copies.any_in_network() || self.segments.front().is_some_and(|first| first.retransmitted)
+    }
+
+    /// When the first segment in flight was last sent. Where the times of copies are not kept: when it first was.
+    pub fn first_last_sent(&self) -> Option<Instant> {
+        self.segments.front().map(|first| self.copies.of(first.end).unwrap_or(first.sent_at))
+    }
+
     /// The last segment in flight.
     pub fn last(&self) -> Option<Range<u64>> {
         self.segments.len().checked_sub(1).map(|index| self.bounds(index))
@@ -359,6 +320,9 @@ impl Scoreboard {
             segment.retransmitted = true;
             segment.copy_in_network = true;
         });
+        if let Some(meter) = &mut self.meter {
+            meter.sent_again(index, now);
+        }
         let Sent { end, sacked, .. } = self.segments[index];
         // What is reported has arrived: a copy of it, as a probe may be, tells nothing of time and cannot be lost.
         if !sacked {
@@ -375,7 +339,14 @@ impl Scoreboard {
         let segment = &mut self.segments[index];
         let before = segment.copies_in_network();
         change(segment);
-        self.pipe = self.pipe + len * segment.copies_in_network() - len * before;
+        let after = segment.copies_in_network();
+        if let Some(meter) = &mut self.meter
+            && segment.lost
+            && !segment.sacked
+        {
+            meter.lose(len * before.saturating_sub(after));
+        }
+        self.pipe = self.pipe + len * after - len * before;
     }
 
     /// Index of the segment that holds `position`; past the end where there is none.

@@ -2,9 +2,11 @@
 
 mod ecn;
 mod frto;
+mod pacing;
 mod prr;
 mod rack;
 mod recovery;
+mod steering;
 mod tlp;
 mod transmit;
 mod undo;
@@ -20,6 +22,7 @@ use core::ops::Range;
 use ecn::EcnSender;
 use farpath_units::{Duration, Instant};
 use frto::Frto;
+use pacing::Pacer;
 use prr::Prr;
 use rack::Rack;
 use recovery::Phase;
@@ -128,6 +131,8 @@ pub struct Sender {
     frto: Frto,
     /// The last loss that was acted upon, as long as it may be undone.
     episode: Option<Episode>,
+    /// When the first of the retransmissions left that are, or may still be, under way (Linux's `retrans_stamp`).
+    repair_began: Option<Instant>,
     /// RecoveryPoint of the recovery that has had its rescue retransmission.
     rescued: Option<u64>,
     cwnd_limited: bool,
@@ -140,6 +145,9 @@ pub struct Sender {
     pub(crate) retries: u32,
     persist: Persist,
     last_sent: Instant,
+    /// Whether anything is paced, or steered by the rate of delivery: where not, neither costs anything.
+    steered: bool,
+    pacer: Pacer,
     pub(crate) ecn: EcnSender,
     pub(crate) stats: SendStats,
 }
@@ -181,6 +189,7 @@ impl Sender {
             tlp: Tlp::default(),
             frto: Frto::Off,
             episode: None,
+            repair_began: None,
             rescued: None,
             cwnd_limited: false,
             usage: config.congestion.validation_by_window.then(Usage::default),
@@ -190,6 +199,8 @@ impl Sender {
             retries: 0,
             persist: Persist::Off,
             last_sent: Instant::ZERO,
+            steered: false,
+            pacer: Pacer::default(),
             ecn: EcnSender::default(),
             stats: SendStats::default(),
         }
@@ -211,6 +222,7 @@ impl Sender {
         };
         self.rtt.on_established(syn_timed_out);
         self.start_rack();
+        self.start_steering(now);
         self.last_sent = now;
         self.rto_due = None;
         self.retries = 0;
@@ -300,6 +312,7 @@ impl Sender {
         }
         self.board.begin_ack();
         self.burst = false;
+        let pipe_before = if self.steered { self.pipe() } else { 0 };
         let mut news = News { una_moved: seg.ack > self.una, ..News::default() };
         if self.sack_enabled {
             news.dsack = self.duplicate_report(seg);
@@ -320,6 +333,9 @@ impl Sender {
         }
         self.undo_by_dsack(news.dsack.as_ref());
         self.reduce_rate(&news);
+        if self.steered {
+            self.steer(now, pipe_before);
+        }
     }
 
     /// The ACK did not move `una`.
@@ -343,6 +359,7 @@ impl Sender {
         self.process_probe_ack(now, bare, self.flight_size(), news.dsack.as_ref());
         if news.sacked > 0 {
             self.schedule_probe(now);
+            self.follow_reports(now);
         }
     }
 
@@ -530,7 +547,9 @@ impl Sender {
     fn reduce_window(&mut self, now: Instant, flight_size: u64) {
         let loss = LossEvent { now, flight_size, pipe: self.in_network(), rwnd: self.rwnd, timeout: false };
         self.window.ssthresh = self.cc.ssthresh_after(&self.window, &loss);
-        self.window.cwnd = self.window.ssthresh;
+        if !self.cc.steers_by_rate() {
+            self.window.cwnd = self.window.ssthresh;
+        }
     }
 
     pub(crate) fn next_due(&self) -> Option<Instant> {
@@ -542,6 +561,7 @@ impl Sender {
                 Instant::earliest(Instant::earliest(self.rto_due, self.tlp.due), reordering)
             }
         };
+        let due = if self.steered { Instant::earliest(due, self.paced_release()) } else { due };
         Instant::earliest(due, self.ecn.next_due())
     }
 

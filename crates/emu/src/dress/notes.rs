@@ -152,7 +152,8 @@ fn of_congestion(congestion: &CongestionConfig, notes: &mut Notes) {
         ssthresh_on_timeout_in_recovery,
     } = congestion;
     let cubic = *control == CongestionControlKind::Cubic;
-    let known = cubic || *control == CongestionControlKind::Reno;
+    let bbr = *control == CongestionControlKind::Bbr;
+    let known = cubic || bbr || *control == CongestionControlKind::Reno;
     notes.unless(known, "congestion.control", "another than these", "the kernel is told to use Reno");
     let kernel = "the kernel does so where the SYN was sent three times, not two";
     notes.unless(!one_segment_after_syn_loss, "congestion.one_segment_after_syn_loss", true, kernel);
@@ -166,6 +167,10 @@ fn of_congestion(congestion: &CongestionConfig, notes: &mut Notes) {
     );
     let kernel = "the kernel has no such bound; the window that it is shown is brought down to it";
     notes.unless_option(cwnd_clamp.is_none(), "congestion.cwnd_clamp", *cwnd_clamp, "none", kernel);
+    if bbr {
+        // It sets cwnd by itself, here as there: what follows says nothing to it.
+        return;
+    }
 
     let growth = match slow_start {
         SlowStartGrowth::AllAcked => None,
@@ -256,6 +261,7 @@ fn of_recovery(recovery: &RecoveryConfig, config: &Config, other_end: &Config, n
         dsack: _, // tcp_dsack
         undo_by_dsack,
         fast_retransmit_timer,
+        timer_follows_repair,
         end_growth,
         unreported_before_window: _, // part of what RACK replaces, which is told of
         sacking_ack_is_duplicate,
@@ -304,6 +310,8 @@ fn of_recovery(recovery: &RecoveryConfig, config: &Config, other_end: &Config, n
             true,
             "the kernel does not send it",
         );
+        let kernel = "the kernel's timer starts anew while losses are being repaired";
+        notes.unless(*timer_follows_repair, "recovery.timer_follows_repair", false, kernel);
         let kernel = "the kernel takes SACK blocks first, then what the ACK covers";
         notes.unless(*rack_blocks_first, "recovery.rack_blocks_first", rack_blocks_first, kernel);
         let alike = *timer_slack == TIMER_SLACK;
@@ -457,12 +465,15 @@ fn of_send(send: &SendConfig, rto: &RtoConfig, buffers: Buffers, notes: &mut Not
         window_scaling: _, // tcp_window_scaling
         timestamps: _,     // tcp_timestamps
         ecn: _,            // tcp_ecn
+        pacing,
         persist_min,
         persist_max,
     } = send;
     let kernel = "the kernel's counts its overhead too, some half of it";
     let kernels_own = buffer.is_none() || buffers == Buffers::Growing;
     notes.unless_option(kernels_own, "send.buffer", *buffer, "unlimited", kernel);
+    let kernel = "the kernel paces where the fq scheduler is the device's, and here it is not";
+    notes.unless(!pacing, "send.pacing", true, kernel);
     let kernel = "in the kernel a small segment waits for another small one alone (Minshall)";
     notes.unless(*minshall || !nagle, "send.minshall", minshall, kernel);
     // tcp_probe0_base(): the RTO, which is what it is; the floor stands for it.

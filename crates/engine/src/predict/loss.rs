@@ -19,6 +19,18 @@ const FEW_LOSSES: f64 = 20.0;
 /// Adds loss to a prediction that has none.
 pub(super) fn add(flow: &Flow, prediction: &mut Prediction) -> Result<(), InputError> {
     let view = &flow.view;
+    if flow.sender.congestion.control == CongestionControlKind::Bbr {
+        let caveat = "no closed form has BBR: predicted without its pace, and as if losses took no time";
+        prediction.caveats.push(caveat.to_owned());
+        let lost = view.data_loss.fraction();
+        if lost < 1.0 {
+            prediction.retransmissions = prediction.segments * lost / (1.0 - lost);
+        }
+        let waits = handshake_waits(flow, prediction);
+        prediction.established += waits;
+        prediction.transfer_time += waits;
+        return Ok(());
+    }
     let large = loss_epochs(flow)?;
     if view.data_loss == Probability::ZERO && view.ack_loss == Probability::ZERO {
         let walked = large.slow_start == large.as_walked(flow.ack_every()).slow_start;

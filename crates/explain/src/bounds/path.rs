@@ -16,7 +16,9 @@ pub(super) fn loss(facts: &Facts<'_>) -> Option<Reason> {
         ElementKind::Listed { packets, .. } => Direction::BOTH.iter().any(|&way| !packets[way].is_empty()),
         _ => false,
     });
-    if data == 0.0 && acks == 0.0 && !listed {
+    // BBR's window is not a matter of losses, as long as they are not a fifth of what is sent.
+    let bbr = facts.sender().congestion.control == CongestionControlKind::Bbr;
+    if bbr || data == 0.0 && acks == 0.0 && !listed {
         return None;
     }
     // Growth that counts bytes does not slow down with delayed ACKs.

@@ -97,3 +97,43 @@ pub fn long_fat(buffer: u64) -> Config {
     c.send.timestamps = true;
     c
 }
+
+/// The shipped stack `linux-6` with buffers of so many bytes, as far as transfers in bulk meet it.
+pub fn linux(buffer: u64) -> Config {
+    let mut c = Config::default();
+    c.receive.buffer = Bytes(buffer);
+    c.receive.ack_delay = Duration::from_millis(40);
+    c.receive.quick_acks = 16;
+    c.congestion.control = CongestionControlKind::Cubic;
+    c.congestion.initial_window = 10;
+    c.congestion.one_segment_after_syn_loss = false;
+    c.congestion.slow_start = SlowStartGrowth::AllAcked;
+    c.congestion.hystart = true;
+    c.congestion.growth_by_delivery = true;
+    c.congestion.cwnd_validation = true;
+    c.congestion.validation_by_window = true;
+    c.congestion.ssthresh_from = SsthreshFrom::CwndSegments;
+    c.congestion.ssthresh_on_timeout_in_recovery = false;
+    c.recovery.sack = true;
+    c.recovery.rate_reduction = RateReduction::SafeAck;
+    c.recovery.rack = true;
+    c.recovery.rack_blocks_first = true;
+    c.recovery.timer_slack = Duration::from_millis(2);
+    c.recovery.tail_loss_probe = true;
+    c.recovery.timer_follows_repair = true;
+    c.recovery.frto = true;
+    c.recovery.eifel = true;
+    c.recovery.dsack = true;
+    c.recovery.undo_by_dsack = true;
+    c.rto.min = Duration::from_millis(200);
+    c.rto.max = Duration::from_secs(120);
+    c.rto.floor = RtoFloor::Variance;
+    c.rto.sampling = RttSampling::EveryAck;
+    c.handshake.syn_linear_timeouts = 4;
+    c.handshake.ack_alone = true;
+    c.send.minshall = true;
+    c.send.buffer = Some(Bytes(buffer));
+    c.send.window_scaling = true;
+    c.send.timestamps = true;
+    c
+}

@@ -1,11 +1,15 @@
 //! Congestion control: controllers see events and hold bytes; they do not reach into the connection.
 
+mod bbr;
 mod cubic;
 mod hystart;
+mod rate;
 mod reno;
 mod slow_start;
 
+pub use bbr::Bbr;
 pub use cubic::Cubic;
+pub use rate::{Pace, RateSample, Repair};
 pub use reno::Reno;
 
 use crate::config::{CongestionConfig, CongestionControlKind};
@@ -63,6 +67,30 @@ pub trait CongestionControl {
     fn on_ack(&mut self, window: &mut Window, ack: &AckEvent);
     /// The `ssthresh` that a loss leaves.
     fn ssthresh_after(&mut self, window: &Window, loss: &LossEvent) -> u64;
+
+    // What follows is for controllers that steer by the rate of delivery; the others have none of it.
+
+    /// Whether the controller sets `cwnd` by itself at every ACK, through losses and their repair: then nobody else does.
+    fn steers_by_rate(&self) -> bool {
+        false
+    }
+    /// The handshake is over; it took `rtt`, where it could be measured.
+    fn on_established(&mut self, _window: &Window, _now: Instant, _rtt: Option<Duration>) {}
+    /// An ACK was taken, whatever it said. Whether the controller itself keeps the rate below the path's for now: what
+    /// leaves is then marked as limited by the application.
+    fn on_rate_sample(&mut self, _window: &mut Window, _sample: &RateSample) -> bool {
+        false
+    }
+    /// Data is sent after silence, for which the application was the reason; `delivered` bytes have been so far.
+    fn on_restart(&mut self, _window: &mut Window, _now: Instant, _delivered: u64) {}
+    /// The retransmission timer has expired.
+    fn on_timeout(&mut self) {}
+    /// A loss was found to be none.
+    fn on_undo(&mut self) {}
+    /// The pace at which segments are to leave; `None` leaves that to the window.
+    fn pace(&self) -> Option<Pace> {
+        None
+    }
 }
 
 /// The controller that a configuration names. An enum, not a trait object: it is asked at every ACK.
@@ -72,6 +100,19 @@ pub enum Controller {
     Reno(Reno),
     /// RFC 9438.
     Cubic(Cubic),
+    /// Bottleneck bandwidth and round-trip propagation time, version 1 as in Linux. It is the largest by far.
+    Bbr(Box<Bbr>),
+}
+
+/// The same of whichever it is.
+macro_rules! each {
+    ($controller:expr, $one:ident => $what:expr) => {
+        match $controller {
+            Controller::Reno($one) => $what,
+            Controller::Cubic($one) => $what,
+            Controller::Bbr($one) => $what,
+        }
+    };
 }
 
 impl Controller {
@@ -80,6 +121,7 @@ impl Controller {
         match config.control {
             CongestionControlKind::Reno => Controller::Reno(Reno::new(config, smss)),
             CongestionControlKind::Cubic => Controller::Cubic(Cubic::new(config, smss)),
+            CongestionControlKind::Bbr => Controller::Bbr(Box::new(Bbr::new(config, smss))),
         }
     }
 }
@@ -87,16 +129,39 @@ impl Controller {
 impl CongestionControl for Controller {
     #[inline]
     fn on_ack(&mut self, window: &mut Window, ack: &AckEvent) {
-        match self {
-            Controller::Reno(reno) => reno.on_ack(window, ack),
-            Controller::Cubic(cubic) => cubic.on_ack(window, ack),
-        }
+        each!(self, one => one.on_ack(window, ack));
     }
 
     fn ssthresh_after(&mut self, window: &Window, loss: &LossEvent) -> u64 {
-        match self {
-            Controller::Reno(reno) => reno.ssthresh_after(window, loss),
-            Controller::Cubic(cubic) => cubic.ssthresh_after(window, loss),
-        }
+        each!(self, one => one.ssthresh_after(window, loss))
+    }
+
+    #[inline]
+    fn steers_by_rate(&self) -> bool {
+        each!(self, one => one.steers_by_rate())
+    }
+
+    fn on_established(&mut self, window: &Window, now: Instant, rtt: Option<Duration>) {
+        each!(self, one => one.on_established(window, now, rtt));
+    }
+
+    fn on_rate_sample(&mut self, window: &mut Window, sample: &RateSample) -> bool {
+        each!(self, one => one.on_rate_sample(window, sample))
+    }
+
+    fn on_restart(&mut self, window: &mut Window, now: Instant, delivered: u64) {
+        each!(self, one => one.on_restart(window, now, delivered));
+    }
+
+    fn on_timeout(&mut self) {
+        each!(self, one => one.on_timeout());
+    }
+
+    fn on_undo(&mut self) {
+        each!(self, one => one.on_undo());
+    }
+
+    fn pace(&self) -> Option<Pace> {
+        each!(self, one => one.pace())
     }
 }

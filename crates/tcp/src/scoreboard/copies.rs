@@ -45,6 +45,11 @@ impl Copies {
         Some(copy)
     }
 
+    /// Whether a copy may still arrive.
+    pub fn any_in_network(&self) -> bool {
+        !self.in_network.is_empty()
+    }
+
     /// The copy that has been in the network for longest.
     pub fn oldest(&self) -> Option<Sending> {
         self.in_network.first().copied()

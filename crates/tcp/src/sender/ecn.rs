@@ -77,6 +77,11 @@ impl Sender {
         let flight_size = flight_size.saturating_sub(self.limited_transmit_bytes);
         let event = LossEvent { now, flight_size, pipe: flight_size, rwnd: self.rwnd, timeout: false };
         let cwnd = self.window.cwnd;
+        if self.cc.steers_by_rate() {
+            // BBR does not look at marks: the peer is told that they were seen, and that is all.
+            self.note_reduction(true);
+            return;
+        }
         self.window.ssthresh = self.cc.ssthresh_after(&self.window, &event);
         self.window.cwnd = self.window.ssthresh.min(cwnd);
         if self.window.ssthresh <= 2 * self.smss {

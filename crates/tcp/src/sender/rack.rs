@@ -128,6 +128,22 @@ impl Sender {
         self.rack.as_ref().map(|rack| rack.rtt + self.reordering_window(rack))
     }
 
+    /// The first segment in flight is sent again: where the timer follows the repair, it starts anew.
+    pub(super) fn follow_repair(&mut self, now: Instant) {
+        if self.config.recovery.timer_follows_repair && self.rack.is_some() && self.rto_due.is_some() {
+            self.rto_due = Some(self.rtt.deadline(now));
+        }
+    }
+
+    /// The same with a report of what left before the first segment in flight last did: of that one there can be no news.
+    pub(super) fn follow_reports(&mut self, now: Instant) {
+        let first = self.board.first_last_sent();
+        let reported = self.board.delivery().latest;
+        if reported.is_some_and(|reported| first.is_some_and(|first| reported.at < first)) {
+            self.follow_repair(now);
+        }
+    }
+
     /// The retransmission timer has expired before it.
     pub(super) fn stop_reordering_timer(&mut self) {
         if let Some(rack) = &mut self.rack {

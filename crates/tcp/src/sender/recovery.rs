@@ -37,7 +37,7 @@ impl Sender {
         }
         self.dup_acks = self.dup_acks.saturating_add(1);
         if let Phase::Fast { .. } = self.phase {
-            if self.prr.is_none() && !self.sack_enabled {
+            if self.prr.is_none() && !self.sack_enabled && !self.cc.steers_by_rate() {
                 // RFC 5681 §3.2 step 4: another segment has left the network.
                 self.window.cwnd = self.window.cwnd.saturating_add(self.smss);
             }
@@ -100,6 +100,9 @@ impl Sender {
                 let threshold = u64::from(self.config.recovery.dup_ack_threshold);
                 self.phase = Phase::Fast { point: self.max, partial_acks: 0 };
                 self.retransmit_first = true;
+                if self.cc.steers_by_rate() {
+                    return;
+                }
                 self.begin_rate_reduction();
                 let inflates = !self.sack_enabled && self.prr.is_none();
                 let inflation = if inflates { threshold * self.smss } else { 0 };
@@ -167,11 +170,13 @@ impl Sender {
             && recovery.full_ack_window == FullAckWindow::FlightSize
             && !self.sack_enabled
             && self.una >= point;
-        self.window.cwnd = if bursts_are_avoided {
-            self.window.ssthresh.min(self.flight_size().max(self.smss) + self.smss)
-        } else {
-            self.window.ssthresh
-        };
+        if !self.cc.steers_by_rate() {
+            self.window.cwnd = if bursts_are_avoided {
+                self.window.ssthresh.min(self.flight_size().max(self.smss) + self.smss)
+            } else {
+                self.window.ssthresh
+            };
+        }
         self.phase = Phase::Open;
         self.retransmit_first = false;
         self.end_of_recovery();
@@ -193,7 +198,7 @@ impl Sender {
             return;
         }
         self.retransmit_first = true;
-        if self.prr.is_some() {
+        if self.prr.is_some() || self.cc.steers_by_rate() {
             return;
         }
         let given_back = if newly_acked >= self.smss { self.smss } else { 0 };
@@ -218,7 +223,8 @@ impl Sender {
     /// and 4): it never was that large. Systems that halve `cwnd` count what is in flight, and inflate nothing; CUBIC
     /// remembers it. 4.3BSD and its descendants halve it as it is.
     fn uninflated(&self) -> Window {
-        let inflated = matches!(self.phase, Phase::Fast { .. }) && !self.sack_enabled && self.prr.is_none();
+        let inflates = !self.sack_enabled && self.prr.is_none() && !self.cc.steers_by_rate();
+        let inflated = matches!(self.phase, Phase::Fast { .. }) && inflates;
         if inflated && self.config.congestion.ssthresh_from != SsthreshFrom::WindowSegments {
             return Window { cwnd: self.window.ssthresh, ..self.window };
         }
@@ -239,6 +245,7 @@ impl Sender {
         if !lowered && !repeated || congestion.ssthresh_on_repeated_timeout {
             self.window.ssthresh = self.cc.ssthresh_after(&self.uninflated(), &self.loss_event(now, true));
         }
+        self.cc.on_timeout();
         let until_lost = self.time_until_lost();
         self.window.cwnd = self.smss;
         self.note_reduction(false);

@@ -3,6 +3,7 @@
 use super::frto::Frto;
 use super::recovery::Phase;
 use super::{Persist, Sender};
+use crate::cc::CongestionControl;
 use core::ops::Range;
 use farpath_units::{Duration, Instant};
 
@@ -36,10 +37,17 @@ impl Sender {
         {
             return Some(self.send(now, range, Purpose::Probe));
         }
+        if self.steered && self.pacing_holds(now) {
+            return None;
+        }
         if let Some(range) = self.choose(now) {
             return Some(self.send(now, range, Purpose::Stream));
         }
-        self.choose_rescue().map(|range| self.send(now, range, Purpose::Rescue))
+        let rescue = self.choose_rescue();
+        if self.steered && rescue.is_none() && self.nothing_more() {
+            self.note_app_limit();
+        }
+        rescue.map(|range| self.send(now, range, Purpose::Rescue))
     }
 
     fn choose(&mut self, now: Instant) -> Option<Range<u64>> {
@@ -207,7 +215,8 @@ impl Sender {
 
     fn restart_after_idle(&mut self, now: Instant) {
         let idle = now.saturating_since(self.last_sent);
-        if self.config.congestion.restart_after_idle && !self.outstanding() && idle > self.rtt.rto() {
+        let applies = self.config.congestion.restart_after_idle && !self.cc.steers_by_rate();
+        if applies && !self.outstanding() && idle > self.rtt.rto() {
             let initial = u64::from(self.config.congestion.initial_window) * self.smss;
             self.window.cwnd = self.window.cwnd.min(initial);
             self.last_sent = now;
@@ -225,6 +234,10 @@ impl Sender {
     fn send(&mut self, now: Instant, range: Range<u64>, purpose: Purpose) -> Transmission {
         let len = range.end.min(self.written) - range.start;
         let again = range.start < self.max;
+        if self.steered {
+            self.note_restart(now);
+            self.pace_sent(now, len);
+        }
         let (ect, cwr) = self.ecn.marks(self.is_ecn_data(&range));
         if again {
             self.board.retransmitted(range.start, now, purpose == Purpose::Stream);
@@ -265,6 +278,9 @@ impl Sender {
         // RFC 6298 §5.1; a recovery that restarts a running timer says so itself.
         if self.persist == Persist::Off && self.rto_due.is_none() {
             self.rto_due = Some(self.rtt.deadline(now));
+        }
+        if again && range.start == self.una && purpose == Purpose::Stream {
+            self.follow_repair(now);
         }
         self.count_for_rate_reduction(len);
         if !again && purpose == Purpose::Stream {

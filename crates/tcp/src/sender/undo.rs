@@ -4,7 +4,7 @@ use super::Sender;
 use super::ecn::EcnSender;
 use super::rack::milliseconds;
 use super::recovery::Phase;
-use crate::cc::{Controller, Window};
+use crate::cc::{CongestionControl, Controller, Window};
 use core::ops::Range;
 use farpath_units::Instant;
 
@@ -31,12 +31,17 @@ impl Sender {
 
     /// A loss is about to be acted upon; called before anything is reduced.
     pub(super) fn remember_window(&mut self) {
+        // What an earlier repair sent again and has had no answer for may be answered in this one: an echo of it is older
+        // than this one's first retransmission, and tells nothing of that.
+        if !self.board.retransmission_outstanding() {
+            self.repair_began = None;
+        }
         self.episode = self.can_undo().then(|| Episode {
             window: self.window,
             cc: self.cc.clone(),
             ecn: self.ecn,
             flight: self.una..self.max,
-            first_again: None,
+            first_again: self.repair_began,
             again: 0,
             reported: 0,
         });
@@ -44,6 +49,7 @@ impl Sender {
 
     /// A segment of the flight under repair is sent again.
     pub(super) fn count_for_undo(&mut self, now: Instant, start: u64) {
+        self.repair_began.get_or_insert(now);
         if let Some(episode) = self.episode.as_mut().filter(|episode| episode.flight.contains(&start)) {
             episode.first_again.get_or_insert(now);
             episode.again += 1;
@@ -86,9 +92,14 @@ impl Sender {
     pub(super) fn undo(&mut self) {
         let Some(episode) = self.episode.take() else { return };
         self.stats.undos += 1;
-        self.window.cwnd = self.window.cwnd.max(episode.window.cwnd);
-        self.window.ssthresh = self.window.ssthresh.max(episode.window.ssthresh);
-        self.cc = episode.cc;
+        if self.cc.steers_by_rate() {
+            // Its model has gone on, and it remembers the window by itself.
+            self.cc.on_undo();
+        } else {
+            self.window.cwnd = self.window.cwnd.max(episode.window.cwnd);
+            self.window.ssthresh = self.window.ssthresh.max(episode.window.ssthresh);
+            self.cc = episode.cc;
+        }
         // Nothing to tell the peer, and an echo that comes now is answered.
         self.ecn.take_back(&episode.ecn);
         if self.phase != Phase::Open {

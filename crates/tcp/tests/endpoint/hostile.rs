@@ -51,11 +51,15 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
         ],
     );
     let limits = (1u32..12, proptest::option::of(0u64..20_000), proptest::option::of(0u64..20_000));
-    (growth, limits, any::<[bool; 10]>()).prop_map(
+    (growth, limits, any::<[bool; 11]>()).prop_map(
         |((slow_start, avoidance, ssthresh_from), (initial_window, ssthresh, clamp), switches)| {
-            let [a, b, c, d, e, cubic, hystart, fast_convergence, credit, delivery] = switches;
+            let [a, b, c, d, e, cubic, bbr, hystart, fast_convergence, credit, delivery] = switches;
             CongestionConfig {
-                control: if cubic { CongestionControlKind::Cubic } else { CongestionControlKind::Reno },
+                control: match (cubic, bbr) {
+                    (_, true) => CongestionControlKind::Bbr,
+                    (true, false) => CongestionControlKind::Cubic,
+                    (false, false) => CongestionControlKind::Reno,
+                },
                 initial_window,
                 one_segment_after_syn_loss: d,
                 initial_ssthresh: ssthresh.map(Bytes),
@@ -115,6 +119,7 @@ fn recovery() -> impl Strategy<Value = RecoveryConfig> {
                 full_ack_window: if burst { FullAckWindow::Ssthresh } else { FullAckWindow::FlightSize },
                 partial_ack_timer,
                 fast_retransmit_timer: ns3[0],
+                timer_follows_repair: ns3[1],
                 end_growth: match (ns3[1], plain) {
                     (true, _) => EndGrowth::AfterFastRecovery,
                     (false, false) => EndGrowth::AfterTimeout,
@@ -164,7 +169,7 @@ fn rto() -> impl Strategy<Value = RtoConfig> {
 
 fn configs() -> impl Strategy<Value = Config> {
     let ecn = prop_oneof![Just(EcnMode::Off), Just(EcnMode::Accept), Just(EcnMode::Request)];
-    let send = (proptest::option::of(1u64..20_000), any::<[bool; 4]>(), ecn, ms(100..2000));
+    let send = (proptest::option::of(1u64..20_000), any::<[bool; 5]>(), ecn, ms(100..2000));
     let handshake = (any::<[bool; 4]>(), 0u32..4);
     (1u64..1500, receive(), congestion(), recovery(), rto(), send, handshake).prop_map(
         |(
@@ -173,7 +178,7 @@ fn configs() -> impl Strategy<Value = Config> {
             congestion,
             recovery,
             rto,
-            (buffer, [nagle, minshall, scaling, stamps], ecn, persist),
+            (buffer, [nagle, minshall, scaling, stamps, pacing], ecn, persist),
             (hs, linear),
         )| {
             Config {
@@ -203,6 +208,7 @@ fn configs() -> impl Strategy<Value = Config> {
                     window_scaling: scaling,
                     timestamps: stamps,
                     ecn,
+                    pacing,
                     persist_min: persist,
                     persist_max: Duration::from_secs(20),
                 },

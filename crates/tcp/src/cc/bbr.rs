@@ -1,0 +1,397 @@
+//! BBR, version 1, as Linux has it: `cwnd` and pace from a model of the path, not from losses.
+//!
+//! The model is the largest rate of delivery of the last ten round trips and the smallest RTT of the last ten seconds
+//! (Cardwell et al. 2016, "BBR: Congestion-Based Congestion Control"; draft-cardwell-iccrg-bbr-congestion-control-00). The
+//! constants and the order of steps at an ACK are those of Linux's `tcp_bbr.c`. Linux counts packets, this counts bytes; a
+//! bandwidth-delay product is whole segments, as there.
+
+mod aggregation;
+mod model;
+mod policer;
+#[cfg(test)]
+mod tests;
+
+use super::slow_start::clamp;
+use super::{AckEvent, CongestionControl, LossEvent, Pace, RateSample, Repair, Window};
+use crate::config::CongestionConfig;
+use aggregation::Aggregation;
+use farpath_units::{Duration, Instant};
+use model::Model;
+use policer::Policer;
+
+/// Gains are in 256ths (`BBR_UNIT`).
+const UNIT: u64 = 256;
+/// `2 / ln 2`: the least gain with which the rate can double in each round trip.
+const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
+/// Its inverse: the queue that startup has built is gone in a round trip.
+const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
+/// Of the bandwidth-delay product in ProbeBW: room for ACKs that are delayed and stretched.
+const CWND_GAIN: u64 = 2 * UNIT;
+/// One probe for more, one round trip to drain what it queued, six to cruise.
+const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
+/// The cycle begins at a random phase, but never with the one that drains.
+const RANDOM_PHASES: u64 = 7;
+/// `cwnd` in ProbeRTT, and the least at any time: segments.
+const LEAST_WINDOW: u64 = 4;
+/// So long ProbeRTT holds.
+const PROBE_RTT: Duration = Duration::from_millis(200);
+/// What the pace leaves of the rate, in percent: a queue that exists shrinks.
+const PACING_PERCENT: u64 = 99;
+/// Below this rate a burst is one segment, bytes per second (1.2 Mbit/s).
+const SLOW: u64 = 1_200_000 / 8;
+/// Segments of the window before there is an RTT, and until which startup never holds growth back (`TCP_INIT_CWND`).
+const INITIAL_WINDOW: u64 = 10;
+/// The longest burst that the window has room for thrice: segments, and bytes (`GSO_MAX_SIZE`).
+const LONGEST_BURST: (u64, u64) = (0x7f, 65_535 - 320);
+
+/// What is being done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// The rate doubles in each round trip, until the pipe is full.
+    Startup,
+    /// The queue that startup built is drained.
+    Drain,
+    /// The rate is probed in cycles.
+    ProbeBw,
+    /// The window is four segments, so that the round trip without queue is seen.
+    ProbeRtt { until: Option<Instant>, round_done: bool },
+}
+
+/// BBR's state. Rates are bytes per second.
+#[derive(Debug, Clone)]
+pub struct Bbr {
+    smss: u64,
+    clamp: u64,
+    mode: Mode,
+    model: Model,
+    aggregation: Aggregation,
+    policer: Policer,
+    /// `bbr->cycle_idx`, and since when.
+    phase: usize,
+    phase_began: Instant,
+    pacing_gain: u64,
+    cwnd_gain: u64,
+    /// `sk_pacing_rate`: zero before the first RTT.
+    pacing_rate: u64,
+    has_rtt: bool,
+    /// `cwnd` to come back to when recovery or ProbeRTT is over.
+    prior_cwnd: u64,
+    repair: Repair,
+    /// The first round of recovery: what leaves is what arrives.
+    conserves: bool,
+    idle_restart: bool,
+}
+
+impl Bbr {
+    /// For segments of `smss` bytes.
+    pub fn new(config: &CongestionConfig, smss: u64) -> Bbr {
+        Bbr {
+            smss,
+            clamp: clamp(config, smss),
+            mode: Mode::Startup,
+            model: Model::default(),
+            aggregation: Aggregation::default(),
+            policer: Policer::default(),
+            phase: 0,
+            phase_began: Instant::ZERO,
+            pacing_gain: HIGH_GAIN,
+            cwnd_gain: HIGH_GAIN,
+            pacing_rate: 0,
+            has_rtt: false,
+            prior_cwnd: 0,
+            repair: Repair::None,
+            conserves: false,
+            idle_restart: false,
+        }
+    }
+
+    /// The rate that the model has: of the policer, where one was found.
+    fn bandwidth(&self) -> u64 {
+        self.policer.in_use().unwrap_or(self.model.max_bandwidth())
+    }
+
+    // ---- Pace ----
+
+    fn paced(bandwidth: u64, gain: u64) -> u64 {
+        let rate = u128::from(bandwidth) * u128::from(gain) / u128::from(UNIT);
+        u64::try_from(rate * u128::from(PACING_PERCENT) / 100).unwrap_or(u64::MAX)
+    }
+
+    /// Before the first sample: the window in a round trip of the handshake; without one, in a millisecond.
+    fn pace_by_window(&mut self, window: &Window, srtt: Option<Duration>) {
+        self.has_rtt |= srtt.is_some();
+        let rtt = srtt.unwrap_or(Duration::from_millis(1)).as_nanos().max(1000);
+        let rate = u128::from(window.cwnd) * 1_000_000_000 / u128::from(rtt);
+        self.pacing_rate = Bbr::paced(u64::try_from(rate).unwrap_or(u64::MAX), HIGH_GAIN);
+    }
+
+    fn set_pace(&mut self, window: &Window, srtt: Option<Duration>, bandwidth: u64, gain: u64) {
+        let rate = Bbr::paced(bandwidth, gain);
+        if !self.has_rtt && srtt.is_some() {
+            self.pace_by_window(window, srtt);
+        }
+        // Before the pipe is full the pace only rises: a first sample of a short burst says little.
+        if self.model.pipe_is_full() || rate > self.pacing_rate {
+            self.pacing_rate = rate;
+        }
+    }
+
+    fn least_burst(&self) -> u64 {
+        if self.pacing_rate < SLOW { 1 } else { 2 }
+    }
+
+    /// What leaves together (`bbr_tso_segs_goal()`), segments.
+    fn burst(&self) -> u64 {
+        let millisecond = (self.pacing_rate >> 10).min(LONGEST_BURST.1);
+        (millisecond / self.smss).max(self.least_burst()).min(LONGEST_BURST.0)
+    }
+
+    // ---- Windows ----
+
+    /// `bandwidth` for a round trip without queue, times `gain`: whole segments.
+    fn bdp(&self, bandwidth: u64, gain: u64) -> u64 {
+        let Some(min_rtt) = self.model.min_rtt() else { return INITIAL_WINDOW * self.smss };
+        let product = u128::from(bandwidth) * u128::from(min_rtt.as_nanos()) * u128::from(gain);
+        let bytes = product / (u128::from(UNIT) * 1_000_000_000);
+        // What is almost a segment too many is none: the division above has rounded.
+        u64::try_from(bytes).unwrap_or(u64::MAX / 4).div_ceil(self.smss) * self.smss
+    }
+
+    /// Room for what the sender, the receiver and the device gather, and for an even number of segments, so that a
+    /// delayed ACK does not wait.
+    fn quantized(&self, window: u64) -> u64 {
+        let segments = window.div_ceil(self.smss) + 3 * self.burst();
+        let probes = self.mode == Mode::ProbeBw && self.phase == 0;
+        (segments.next_multiple_of(2) + if probes { 2 } else { 0 }) * self.smss
+    }
+
+    fn inflight(&self, bandwidth: u64, gain: u64) -> u64 {
+        self.quantized(self.bdp(bandwidth, gain))
+    }
+
+    /// What will be in the network when the next segment may leave: meanwhile the bottleneck delivers.
+    fn in_network_at_departure(&self, sample: &RateSample, now_in_network: u64) -> u64 {
+        let wait = sample.next_departure.saturating_since(sample.now);
+        let delivered = u128::from(self.bandwidth()) * u128::from(wait.as_nanos()) / 1_000_000_000;
+        let burst = if self.pacing_gain > UNIT { self.burst() * self.smss } else { 0 };
+        (now_in_network + burst).saturating_sub(u64::try_from(delivered).unwrap_or(u64::MAX))
+    }
+
+    fn save_cwnd(&mut self, window: &Window) {
+        let normal = self.repair < Repair::Fast && !matches!(self.mode, Mode::ProbeRtt { .. });
+        self.prior_cwnd = if normal { window.cwnd } else { self.prior_cwnd.max(window.cwnd) };
+    }
+
+    /// Into and out of recovery: a round of packet conservation, and the window of before when it is over. Whether the
+    /// window is conserved.
+    fn follow_repair(&mut self, window: &mut Window, sample: &RateSample) -> bool {
+        let mut cwnd = window.cwnd;
+        if sample.lost > 0 {
+            cwnd = cwnd.saturating_sub(sample.lost).max(self.smss);
+        }
+        let before = core::mem::replace(&mut self.repair, sample.repair);
+        if sample.repair == Repair::Fast && before != Repair::Fast {
+            self.conserves = true;
+            self.model.begin_round(sample.delivered);
+            cwnd = sample.pipe + sample.acked;
+        } else if before >= Repair::Fast && sample.repair == Repair::None {
+            cwnd = cwnd.max(self.prior_cwnd);
+            self.conserves = false;
+        }
+        window.cwnd = if self.conserves { cwnd.max(sample.pipe + sample.acked) } else { cwnd };
+        self.conserves
+    }
+
+    fn set_cwnd(&mut self, window: &mut Window, sample: &RateSample, bandwidth: u64) {
+        if sample.acked > 0 && !self.follow_repair(window, sample) {
+            let extra = self.aggregation.extra_window(&self.model, bandwidth);
+            let target = self.quantized(self.bdp(bandwidth, self.cwnd_gain) + extra);
+            let grown = window.cwnd.saturating_add(sample.acked);
+            if self.model.pipe_is_full() {
+                window.cwnd = grown.min(target);
+            } else if window.cwnd < target || sample.delivered < INITIAL_WINDOW * self.smss {
+                window.cwnd = grown;
+            }
+            window.cwnd = window.cwnd.max(LEAST_WINDOW * self.smss);
+        }
+        window.cwnd = window.cwnd.min(self.clamp);
+        if matches!(self.mode, Mode::ProbeRtt { .. }) {
+            window.cwnd = window.cwnd.min(LEAST_WINDOW * self.smss);
+        }
+    }
+
+    // ---- Modes ----
+
+    fn probe_bandwidth(&mut self, delivered: u64, delivered_at: Instant) {
+        self.mode = Mode::ProbeBw;
+        let random = mixed(delivered_at.as_nanos() ^ delivered) % RANDOM_PHASES;
+        self.phase = CYCLE.len() - 1 - random as usize;
+        self.next_phase(delivered_at);
+    }
+
+    fn next_phase(&mut self, now: Instant) {
+        self.phase = (self.phase + 1) % CYCLE.len();
+        self.phase_began = now;
+    }
+
+    fn update_phase(&mut self, sample: &RateSample) {
+        if self.mode == Mode::ProbeBw && self.phase_is_over(sample) {
+            self.next_phase(sample.delivered_at);
+        }
+    }
+
+    fn phase_is_over(&self, sample: &RateSample) -> bool {
+        let min_rtt = self.model.min_rtt().unwrap_or(Duration::MAX);
+        let whole = sample.delivered_at.saturating_since(self.phase_began) > min_rtt;
+        let in_network = self.in_network_at_departure(sample, sample.pipe_before);
+        let bandwidth = self.model.max_bandwidth();
+        match self.pacing_gain.cmp(&UNIT) {
+            core::cmp::Ordering::Equal => whole,
+            // Until the probe has filled what it is to fill, or met a loss.
+            core::cmp::Ordering::Greater => {
+                whole && (sample.lost > 0 || in_network >= self.inflight(bandwidth, self.pacing_gain))
+            }
+            // Until the queue is gone.
+            core::cmp::Ordering::Less => whole || in_network <= self.inflight(bandwidth, UNIT),
+        }
+    }
+
+    fn check_drain(&mut self, window: &mut Window, sample: &RateSample) {
+        if self.mode == Mode::Startup && self.model.pipe_is_full() {
+            self.mode = Mode::Drain;
+            window.ssthresh = self.inflight(self.model.max_bandwidth(), UNIT);
+        }
+        if self.mode == Mode::Drain {
+            let in_network = self.in_network_at_departure(sample, sample.pipe);
+            if in_network <= self.inflight(self.model.max_bandwidth(), UNIT) {
+                self.probe_bandwidth(sample.delivered, sample.delivered_at);
+            }
+        }
+    }
+
+    fn update_min_rtt(&mut self, window: &mut Window, sample: &RateSample) {
+        let expired = self.model.update_min_rtt(sample.now, sample.rtt);
+        let probing = matches!(self.mode, Mode::ProbeRtt { .. });
+        if expired && !self.idle_restart && !probing {
+            self.save_cwnd(window);
+            self.mode = Mode::ProbeRtt { until: None, round_done: false };
+        }
+        if let Mode::ProbeRtt { until, round_done } = self.mode {
+            match until {
+                None if sample.pipe <= LEAST_WINDOW * self.smss => {
+                    self.mode = Mode::ProbeRtt { until: Some(sample.now + PROBE_RTT), round_done: false };
+                    self.model.begin_round(sample.delivered);
+                }
+                None => {}
+                Some(_) => {
+                    let round_done = round_done || self.model.round_starts();
+                    self.mode = Mode::ProbeRtt { until, round_done };
+                    if round_done {
+                        self.check_probe_rtt_done(window, sample.now, sample.delivered);
+                    }
+                }
+            }
+        }
+        if sample.measured.is_some() {
+            self.idle_restart = false;
+        }
+    }
+
+    fn check_probe_rtt_done(&mut self, window: &mut Window, now: Instant, delivered: u64) {
+        let Mode::ProbeRtt { until: Some(until), .. } = self.mode else { return };
+        if now < until {
+            return;
+        }
+        self.model.min_rtt_is_fresh(now);
+        window.cwnd = window.cwnd.max(self.prior_cwnd);
+        if self.model.pipe_is_full() {
+            self.probe_bandwidth(delivered, now);
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+
+    fn update_gains(&mut self) {
+        (self.pacing_gain, self.cwnd_gain) = match self.mode {
+            Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
+            Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
+            Mode::ProbeBw if self.policer.in_use().is_some() => (UNIT, CWND_GAIN),
+            Mode::ProbeBw => (CYCLE[self.phase], CWND_GAIN),
+            Mode::ProbeRtt { .. } => (UNIT, UNIT),
+        };
+    }
+}
+
+impl CongestionControl for Bbr {
+    fn on_ack(&mut self, _window: &mut Window, _ack: &AckEvent) {}
+
+    fn ssthresh_after(&mut self, window: &Window, _loss: &LossEvent) -> u64 {
+        self.save_cwnd(window);
+        window.ssthresh
+    }
+
+    fn steers_by_rate(&self) -> bool {
+        true
+    }
+
+    fn on_established(&mut self, window: &Window, now: Instant, rtt: Option<Duration>) {
+        self.model.update_min_rtt(now, rtt);
+        self.aggregation.restart(now);
+        self.pace_by_window(window, rtt);
+    }
+
+    fn on_rate_sample(&mut self, window: &mut Window, sample: &RateSample) -> bool {
+        if self.model.update_bandwidth(sample) {
+            self.conserves &= !self.model.round_starts();
+            if self.policer.update(sample, self.model.round_starts(), self.mode == Mode::ProbeBw) {
+                self.probe_bandwidth(sample.delivered, sample.delivered_at);
+            }
+        }
+        self.aggregation.update(sample, &self.model, self.bandwidth(), window.cwnd);
+        self.update_phase(sample);
+        self.model.check_pipe(sample);
+        self.check_drain(window, sample);
+        let probed = matches!(self.mode, Mode::ProbeRtt { .. });
+        self.update_min_rtt(window, sample);
+        let probes = matches!(self.mode, Mode::ProbeRtt { .. });
+        self.update_gains();
+        let bandwidth = self.bandwidth();
+        self.set_pace(window, sample.srtt, bandwidth, self.pacing_gain);
+        self.set_cwnd(window, sample, bandwidth);
+        probed || probes
+    }
+
+    fn on_restart(&mut self, window: &mut Window, now: Instant, delivered: u64) {
+        self.idle_restart = true;
+        self.aggregation.restart(now);
+        match self.mode {
+            // The pipe is empty: a gain above one would only build a queue.
+            Mode::ProbeBw => self.set_pace(window, None, self.bandwidth(), UNIT),
+            Mode::ProbeRtt { .. } => self.check_probe_rtt_done(window, now, delivered),
+            Mode::Startup | Mode::Drain => {}
+        }
+    }
+
+    // DEVIATES Linux, bbr_set_state(): the interval of the policer's model does not end with a timeout.
+    fn on_timeout(&mut self) {
+        self.repair = Repair::Timeout;
+        self.model.forget_growth(false);
+        self.model.start_round();
+    }
+
+    fn on_undo(&mut self) {
+        self.model.forget_growth(true);
+        self.policer.reset();
+    }
+
+    fn pace(&self) -> Option<Pace> {
+        Some(Pace { least_burst: self.least_burst(), ..Pace::at(self.pacing_rate) })
+    }
+}
+
+/// Well-mixed bits (SplitMix64's finalizer): flows that enter ProbeBW at different times begin in different phases.
+fn mixed(bits: u64) -> u64 {
+    let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}

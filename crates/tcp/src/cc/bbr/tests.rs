@@ -1,0 +1,164 @@
+use super::*;
+use crate::Config;
+use crate::scoreboard::Measured;
+
+const SMSS: u64 = 1000;
+const RTT: Duration = Duration::from_millis(100);
+
+/// A sender on a path that delivers `rate` bytes per second, one sample a round trip.
+struct Rounds {
+    bbr: Bbr,
+    window: Window,
+    now: Instant,
+    delivered: u64,
+}
+
+impl Rounds {
+    fn new() -> Rounds {
+        let mut bbr = Bbr::new(&Config::default().congestion, SMSS);
+        let window = Window { cwnd: 10 * SMSS, ssthresh: u64::MAX };
+        bbr.on_established(&window, Instant::ZERO, Some(RTT));
+        Rounds { bbr, window, now: Instant::ZERO, delivered: 0 }
+    }
+
+    fn sample(&mut self, rate: u64, change: impl FnOnce(&mut RateSample)) {
+        let prior_delivered = self.delivered;
+        let bytes = rate * RTT.as_nanos() / 1_000_000_000;
+        self.now += RTT;
+        self.delivered += bytes;
+        let mut sample = RateSample {
+            now: self.now,
+            measured: Some(Measured { prior_delivered, app_limited: false, rate: Some((bytes, RTT)) }),
+            delivered: self.delivered,
+            delivered_at: self.now,
+            acked: bytes,
+            lost: 0,
+            lost_ever: 0,
+            rtt: Some(RTT),
+            srtt: Some(RTT),
+            pipe_before: bytes,
+            pipe: bytes,
+            repair: Repair::None,
+            next_departure: self.now,
+        };
+        change(&mut sample);
+        self.bbr.on_rate_sample(&mut self.window, &sample);
+    }
+
+    /// A pipe that was filled at `rate`, and the queue of startup drained.
+    fn steady(rate: u64) -> Rounds {
+        let mut rounds = Rounds::new();
+        for _ in 0..6 {
+            rounds.sample(rate, |_| {});
+        }
+        assert_eq!(rounds.bbr.mode, Mode::ProbeBw);
+        rounds
+    }
+}
+
+#[test]
+fn the_first_window_is_paced_at_twice_over_ln_2_of_itself_per_round_trip() {
+    // 10 kB in 100 ms, times 739/256, less 1 %.
+    assert_eq!(Rounds::new().bbr.pacing_rate, 100_000 * 739 / 256 * 99 / 100);
+}
+
+#[test]
+fn startup_goes_on_while_the_rate_grows_by_a_quarter() {
+    let mut rounds = Rounds::new();
+    for n in 0..8 {
+        rounds.sample(100_000 << n, |_| {});
+        assert_eq!(rounds.bbr.mode, Mode::Startup);
+    }
+    // Three rounds that do not: the pipe is full.
+    for _ in 0..2 {
+        rounds.sample(100_000 << 7, |_| {});
+        assert_eq!(rounds.bbr.mode, Mode::Startup);
+    }
+    rounds.sample(100_000 << 7, |sample| sample.pipe *= 3);
+    assert_eq!((rounds.bbr.mode, rounds.bbr.pacing_gain), (Mode::Drain, DRAIN_GAIN));
+    // When no more is in flight than the path holds, the rate is probed.
+    rounds.sample(100_000 << 7, |_| {});
+    assert_eq!(rounds.bbr.mode, Mode::ProbeBw);
+}
+
+#[test]
+fn what_the_application_holds_down_does_not_end_startup_nor_lower_the_rate() {
+    let mut rounds = Rounds::new();
+    rounds.sample(1_000_000, |_| {});
+    for _ in 0..10 {
+        rounds.sample(100_000, |sample| sample.measured.as_mut().expect("measured").app_limited = true);
+        assert_eq!((rounds.bbr.mode, rounds.bbr.model.max_bandwidth()), (Mode::Startup, 1_000_000));
+    }
+}
+
+#[test]
+fn the_rate_is_the_largest_of_ten_rounds() {
+    let mut rounds = Rounds::steady(1_000_000);
+    rounds.sample(2_000_000, |_| {});
+    for _ in 0..10 {
+        rounds.sample(1_000_000, |_| {});
+        assert_eq!(rounds.bbr.model.max_bandwidth(), 2_000_000);
+    }
+    rounds.sample(1_000_000, |_| {});
+    assert_eq!(rounds.bbr.model.max_bandwidth(), 1_000_000);
+}
+
+#[test]
+fn the_window_is_two_products_and_room_for_bursts() {
+    let mut rounds = Rounds::steady(1_000_000);
+    for _ in 0..6 {
+        rounds.sample(1_000_000, |_| {});
+    }
+    let product = 100 * SMSS;
+    assert!((2 * product..2 * product + 120 * SMSS).contains(&rounds.window.cwnd), "{}", rounds.window.cwnd);
+}
+
+#[test]
+fn recovery_begins_with_what_is_in_flight_and_ends_with_the_window_of_before() {
+    let mut rounds = Rounds::steady(1_000_000);
+    let before = rounds.window.cwnd;
+    let loss = LossEvent { now: rounds.now, flight_size: 0, pipe: 0, rwnd: 0, timeout: false };
+    rounds.window.ssthresh = rounds.bbr.ssthresh_after(&rounds.window.clone(), &loss);
+    rounds.sample(10_000, |sample| {
+        (sample.repair, sample.lost, sample.pipe) = (Repair::Fast, 3000, 50_000);
+    });
+    assert_eq!(rounds.window.cwnd, 50_000 + 1000, "a segment for each that arrives");
+    rounds.sample(10_000, |sample| sample.repair = Repair::None);
+    assert!(rounds.window.cwnd >= before);
+}
+
+#[test]
+fn the_round_trip_is_probed_with_four_segments_every_ten_seconds() {
+    let mut rounds = Rounds::steady(1_000_000);
+    while !matches!(rounds.bbr.mode, Mode::ProbeRtt { .. }) {
+        rounds.sample(1_000_000, |_| {});
+        assert!(rounds.now <= Instant::ZERO + Duration::from_millis(10_200));
+    }
+    assert_eq!(rounds.window.cwnd, 4 * SMSS);
+    // 200 ms from when no more is in flight, and a round.
+    for _ in 0..2 {
+        rounds.sample(40_000, |sample| sample.pipe = 4 * SMSS);
+        assert!(matches!(rounds.bbr.mode, Mode::ProbeRtt { .. }));
+    }
+    rounds.sample(40_000, |sample| sample.pipe = 4 * SMSS);
+    assert_eq!(rounds.bbr.mode, Mode::ProbeBw);
+    assert!(rounds.window.cwnd > 100 * SMSS, "the window of before");
+}
+
+#[test]
+fn a_policed_rate_is_believed_after_two_intervals_and_for_48_rounds() {
+    let mut rounds = Rounds::steady(1_000_000);
+    let mut lost_ever = 0;
+    for _ in 0..10 {
+        lost_ever += 50_000;
+        rounds.sample(200_000, |sample| (sample.lost, sample.lost_ever) = (50_000, lost_ever));
+    }
+    assert_eq!(rounds.bbr.policer.in_use(), Some(200_000));
+    assert_eq!(rounds.bbr.pacing_gain, UNIT);
+    let mut held = 0;
+    while rounds.bbr.policer.in_use().is_some() {
+        rounds.sample(200_000, |sample| sample.pipe = 4 * SMSS);
+        held += 1;
+    }
+    assert!((46..=60).contains(&held), "{held}");
+}

@@ -1,0 +1,74 @@
+//! What controllers that steer by the rate of delivery are told at each ACK, and what they ask for.
+
+use crate::scoreboard::Measured;
+use farpath_units::{Duration, Instant};
+
+/// Where loss recovery stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Repair {
+    /// Nothing is being repaired.
+    #[default]
+    None,
+    /// Fast recovery.
+    Fast,
+    /// The repair after a timeout.
+    Timeout,
+}
+
+/// An ACK, as a controller that steers by the rate sees it. Amounts are in bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct RateSample {
+    /// When.
+    pub now: Instant,
+    /// The rate that it measures, where it delivers something.
+    pub measured: Option<Measured>,
+    /// All that has been delivered.
+    pub delivered: u64,
+    /// When something was last delivered.
+    pub delivered_at: Instant,
+    /// What this ACK delivers, cumulatively or by SACK.
+    pub acked: u64,
+    /// What was declared lost with it, and since the connection began.
+    pub lost: u64,
+    /// See [`RateSample::lost`].
+    pub lost_ever: u64,
+    /// The RTT of the segment that was sent last, of those delivered that were sent once.
+    pub rtt: Option<Duration>,
+    /// Smoothed RTT.
+    pub srtt: Option<Duration>,
+    /// In the network: before this ACK, and now.
+    pub pipe_before: u64,
+    /// See [`RateSample::pipe_before`].
+    pub pipe: u64,
+    /// Where recovery stands once the ACK has been taken.
+    pub repair: Repair,
+    /// Pacing lets nothing go before.
+    pub next_departure: Instant,
+}
+
+/// How segments are to leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// Bytes of payload per second, as Linux's internal pacing counts.
+    pub bytes_per_s: u64,
+    /// Segments that leave together, at least and at most, whatever a millisecond's worth is.
+    pub least_burst: u64,
+    /// See [`Pace::least_burst`].
+    pub most_burst: u64,
+    /// So many segments of a connection are not paced: the one with this number is the first that is.
+    pub unpaced: u64,
+}
+
+impl Pace {
+    /// As Linux's internal pacing has it: two segments together at least (`tcp_min_tso_segs`), the first nine of a
+    /// connection at once.
+    pub const fn at(bytes_per_s: u64) -> Pace {
+        Pace { bytes_per_s, least_burst: 2, most_burst: u64::MAX, unpaced: 10 }
+    }
+
+    /// How long the pace takes for `len` bytes.
+    pub fn time_to_send(self, len: u64) -> Duration {
+        let ns = u128::from(len) * 1_000_000_000 / u128::from(self.bytes_per_s.max(1));
+        Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
+    }
+}

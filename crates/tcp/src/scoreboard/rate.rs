@@ -1,0 +1,230 @@
+//! How fast data is delivered (draft-cheng-iccrg-delivery-rate-estimation-02; Linux's `tcp_rate.c`).
+//!
+//! Each transmission remembers what had been delivered when it left. The ACK that reports it gives a rate: what has been
+//! delivered since, over the time in which it was sent or the time in which it was acknowledged, whichever is longer.
+
+use super::Sending;
+use core::cmp::Ordering;
+use farpath_units::{Duration, Instant};
+use std::collections::VecDeque;
+
+/// What had been delivered when a segment was last sent (§3.2, the state of a packet).
+#[derive(Debug, Clone, Copy)]
+struct Snapshot {
+    /// When this transmission left.
+    sent_at: Instant,
+    /// `P.first_sent_time`: when the flight that it belongs to began to be sent.
+    flight_began: Instant,
+    /// `P.delivered_time`.
+    delivered_at: Instant,
+    /// `P.delivered`, bytes.
+    delivered: u64,
+    /// `P.is_app_limited`.
+    app_limited: bool,
+}
+
+/// What an ACK tells of the rate at which data is delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Measured {
+    /// Bytes that had been delivered when the segment that is measured left.
+    pub prior_delivered: u64,
+    /// Whether the application, not the network, was what kept the rate down.
+    pub app_limited: bool,
+    /// Bytes, and the time in which they were delivered; `None` where it is shorter than any round trip, which no network
+    /// can be (§3.3: segments that were sent again, and their originals acknowledged).
+    pub rate: Option<(u64, Duration)>,
+}
+
+/// The state of the connection (§3.2), and of each segment in flight. What is done for each segment stays out of the way of
+/// those who ask for no rate: it is not inlined.
+#[derive(Debug, Clone, Default)]
+pub struct RateMeter {
+    /// In the order of the scoreboard's segments.
+    snapshots: VecDeque<Snapshot>,
+    /// `C.delivered`, bytes.
+    delivered: u64,
+    /// `C.delivered_time`.
+    delivered_at: Instant,
+    /// `C.first_sent_time`.
+    flight_began: Instant,
+    /// `C.app_limited`: until so much has been delivered; zero where the application is no limit.
+    app_limited_until: u64,
+    /// The segment that was sent last of those that this ACK delivers.
+    newest: Option<(Sending, Snapshot)>,
+    /// Bytes declared lost: since this ACK came, and ever. A copy that is lost too counts again.
+    lost_now: u64,
+    lost: u64,
+}
+
+impl RateMeter {
+    /// A segment of new data was sent. `alone` where nothing else is in flight: the measurement begins anew.
+    #[inline(never)]
+    pub fn sent(&mut self, now: Instant, alone: bool) {
+        if alone {
+            (self.flight_began, self.delivered_at) = (now, now);
+        }
+        let snapshot = self.snapshot(now);
+        self.snapshots.push_back(snapshot);
+    }
+
+    /// The segment at `index` was sent again.
+    #[inline(never)]
+    pub fn sent_again(&mut self, index: usize, now: Instant) {
+        self.snapshots[index] = self.snapshot(now);
+    }
+
+    fn snapshot(&self, now: Instant) -> Snapshot {
+        Snapshot {
+            sent_at: now,
+            flight_began: self.flight_began,
+            delivered_at: self.delivered_at,
+            delivered: self.delivered,
+            app_limited: self.app_limited_until > 0,
+        }
+    }
+
+    /// The segment at `index`, which ends at `end`, has been delivered.
+    #[inline(never)]
+    pub fn delivered(&mut self, index: usize, end: u64) {
+        let snapshot = self.snapshots[index];
+        let sending = Sending { at: snapshot.sent_at, end };
+        let later = self.newest.as_ref().is_none_or(|(newest, _)| sending.cmp(newest) == Ordering::Greater);
+        if later {
+            self.newest = Some((sending, snapshot));
+        }
+    }
+
+    /// The first segment is acknowledged, and forgotten.
+    #[inline(never)]
+    pub fn forget_first(&mut self) {
+        self.snapshots.pop_front();
+    }
+
+    /// So many bytes are lost.
+    #[inline(never)]
+    pub fn lose(&mut self, bytes: u64) {
+        self.lost_now += bytes;
+        self.lost += bytes;
+    }
+
+    /// An ACK is about to be taken.
+    pub fn begin_ack(&mut self) {
+        (self.newest, self.lost_now) = (None, 0);
+    }
+
+    /// All of an ACK has been taken; it delivered `bytes` (§3.3).
+    pub fn measure(&mut self, now: Instant, bytes: u64, min_rtt: Duration) -> Option<Measured> {
+        self.delivered += bytes;
+        if self.delivered > self.app_limited_until {
+            self.app_limited_until = 0;
+        }
+        if bytes > 0 {
+            self.delivered_at = now;
+        }
+        let (sending, snapshot) = self.newest.take()?;
+        self.flight_began = sending.at;
+        let send_elapsed = sending.at.saturating_since(snapshot.flight_began);
+        let ack_elapsed = now.saturating_since(snapshot.delivered_at);
+        let interval = send_elapsed.max(ack_elapsed);
+        let sound = interval >= min_rtt && !interval.is_zero();
+        Some(Measured {
+            prior_delivered: snapshot.delivered,
+            app_limited: snapshot.app_limited,
+            rate: sound.then_some((self.delivered - snapshot.delivered, interval)),
+        })
+    }
+
+    /// All has been sent that was written, and the window has room for more (§3.4): `pipe` bytes are in flight.
+    pub fn app_limited(&mut self, pipe: u64) {
+        self.app_limited_until = (self.delivered + pipe).max(1);
+    }
+
+    /// The same, for a controller that holds the rate down itself: BBR in ProbeRTT.
+    pub fn is_app_limited(&self) -> bool {
+        self.app_limited_until > 0
+    }
+
+    /// Bytes delivered so far.
+    pub fn total(&self) -> u64 {
+        self.delivered
+    }
+
+    /// When something was last delivered.
+    pub fn delivered_at(&self) -> Instant {
+        self.delivered_at
+    }
+
+    /// Bytes declared lost since the ACK came, and ever.
+    pub fn lost(&self) -> (u64, u64) {
+        (self.lost_now, self.lost)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    const MIN_RTT: Duration = Duration::from_millis(10);
+
+    fn flight(segments: u64) -> RateMeter {
+        let mut meter = RateMeter::default();
+        for n in 0..segments {
+            meter.sent(at(n), n == 0);
+        }
+        meter
+    }
+
+    fn ack(meter: &mut RateMeter, now: u64, end: u64) -> Measured {
+        meter.begin_ack();
+        meter.delivered(0, end);
+        meter.forget_first();
+        meter.measure(at(now), 1000, MIN_RTT).expect("a segment was delivered")
+    }
+
+    #[test]
+    fn the_longer_of_sending_and_acknowledging_is_the_interval() {
+        let mut meter = flight(3);
+        // The first is measured from when it was sent alone.
+        assert_eq!(ack(&mut meter, 20, 1000).rate, Some((1000, Duration::from_millis(20))));
+        // ACKs come compressed, one upon the other; the interval still begins with the flight.
+        assert_eq!(ack(&mut meter, 20, 2000).rate, Some((2000, Duration::from_millis(20))));
+        // A later segment, sent when 2000 B had been delivered.
+        meter.sent(at(21), false);
+        assert_eq!(ack(&mut meter, 22, 3000).rate, Some((3000, Duration::from_millis(22))));
+        let last = ack(&mut meter, 41, 4000);
+        assert_eq!((last.prior_delivered, last.rate), (2000, Some((2000, Duration::from_millis(21)))));
+    }
+
+    #[test]
+    fn a_rate_over_less_than_a_round_trip_is_none() {
+        let mut meter = flight(2);
+        meter.sent_again(0, at(19));
+        ack(&mut meter, 20, 1000);
+        meter.sent_again(0, at(21));
+        assert_eq!(ack(&mut meter, 22, 2000).rate, None, "the original arrived, not the copy");
+    }
+
+    #[test]
+    fn what_leaves_while_the_application_is_the_limit_is_marked_until_it_is_delivered() {
+        let mut meter = flight(1);
+        meter.app_limited(1000);
+        meter.sent(at(5), false);
+        assert!(!ack(&mut meter, 20, 1000).app_limited, "it left before");
+        assert!(meter.is_app_limited());
+        assert!(ack(&mut meter, 25, 2000).app_limited);
+        assert!(!meter.is_app_limited());
+    }
+
+    #[test]
+    fn losses_are_told_by_ack_and_in_sum() {
+        let mut meter = flight(1);
+        meter.lose(1000);
+        meter.begin_ack();
+        meter.lose(500);
+        assert_eq!(meter.lost(), (500, 1500));
+    }
+}
