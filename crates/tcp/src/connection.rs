@@ -3,11 +3,12 @@
 mod arrival;
 mod ecn;
 
+use crate::cc::Pace;
 use crate::config::Config;
 use crate::receiver::Receiver;
 use crate::sender::{Sender, Transmission};
 use crate::{Ecn, Endpoint, Flags, MAX_MSS, SackBlock, Segment, Seq, Timestamps};
-use farpath_units::Instant;
+use farpath_units::{Bytes, Instant};
 
 /// The clock that initial sequence numbers follow (RFC 9293 §3.4.1).
 const ISN_TICK_NS: u64 = 4_000;
@@ -200,6 +201,26 @@ impl Connection {
     /// How and when the connection ended.
     pub fn closed(&self) -> Option<(CloseReason, Instant)> {
         self.closed
+    }
+
+    /// Deliveries and losses are counted from the handshake on: to be called before it.
+    pub fn measure_delivery(&mut self) {
+        self.sender.measures = true;
+    }
+
+    /// Sends at `pace` from the next segment on, whatever is lost: a rate that somebody has granted.
+    pub fn send_at(&mut self, now: Instant, pace: Pace) {
+        self.sender.send_at(now, pace);
+    }
+
+    /// Sends as the configured congestion control says, which begins with what `bytes_per_s` sends in a round trip.
+    pub fn send_as_ever(&mut self, now: Instant, bytes_per_s: u64) {
+        self.sender.send_as_ever(now, bytes_per_s);
+    }
+
+    /// The peer takes `window`, though it cannot have said so yet: the window of a SYN/ACK is not scaled.
+    pub fn assume_peer_window(&mut self, window: Bytes) {
+        self.sender.rwnd = self.sender.rwnd.max(window.0);
     }
 
     /// Gives the connection up: the peer is told with a reset.

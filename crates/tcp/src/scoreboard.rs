@@ -129,6 +129,11 @@ impl Scoreboard {
         self.meter = Some(Box::default());
     }
 
+    /// Bytes delivered, and bytes declared lost; zero where the rate of delivery is not kept.
+    pub fn delivered_and_lost(&self) -> (u64, u64) {
+        self.meter.as_ref().map_or((0, 0), |meter| (meter.total(), meter.lost().1))
+    }
+
     /// What is known of the rate of delivery.
     pub fn meter(&mut self) -> Option<&mut RateMeter> {
         self.meter.as_deref_mut()

@@ -147,6 +147,8 @@ pub struct Sender {
     last_sent: Instant,
     /// Whether anything is paced, or steered by the rate of delivery: where not, neither costs anything.
     steered: bool,
+    /// Whether deliveries and losses are counted, whoever steers.
+    pub(crate) measures: bool,
     pacer: Pacer,
     pub(crate) ecn: EcnSender,
     pub(crate) stats: SendStats,
@@ -200,6 +202,7 @@ impl Sender {
             persist: Persist::Off,
             last_sent: Instant::ZERO,
             steered: false,
+            measures: false,
             pacer: Pacer::default(),
             ecn: EcnSender::default(),
             stats: SendStats::default(),
@@ -245,6 +248,7 @@ impl Sender {
     /// The stream that was handed to a connection which has been forgotten before any of it was sent.
     pub(crate) fn take_over_stream(&mut self, before: &Sender) {
         (self.written, self.fin) = (before.written, before.fin);
+        self.measures = before.measures;
     }
 
     /// The stream ends here.
@@ -590,6 +594,17 @@ impl Sender {
     /// Bytes of the stream that have been sent, acknowledged or not.
     pub fn sent(&self) -> u64 {
         self.max.min(self.written) - 1
+    }
+
+    /// Bytes that have been delivered, and bytes that were declared lost, of every copy; zero where nobody asked for it before
+    /// the handshake.
+    pub fn delivered_and_lost(&self) -> (u64, u64) {
+        self.board.delivered_and_lost()
+    }
+
+    /// Whether there is something to send, or to be acknowledged.
+    pub fn has_data(&self) -> bool {
+        self.una < self.end()
     }
 
     /// The timer's estimator.

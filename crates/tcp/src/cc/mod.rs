@@ -2,6 +2,7 @@
 
 mod bbr;
 mod cubic;
+mod explicit_rate;
 mod hystart;
 mod rate;
 mod reno;
@@ -9,6 +10,7 @@ mod slow_start;
 
 pub use bbr::Bbr;
 pub use cubic::Cubic;
+pub use explicit_rate::ExplicitRate;
 pub use rate::{Pace, RateSample, Repair};
 pub use reno::Reno;
 
@@ -102,6 +104,8 @@ pub enum Controller {
     Cubic(Cubic),
     /// Bottleneck bandwidth and round-trip propagation time, version 1 as in Linux. It is the largest by far.
     Bbr(Box<Bbr>),
+    /// A granted rate: nothing that a configuration names, a connection is told it.
+    ExplicitRate(ExplicitRate),
 }
 
 /// The same of whichever it is.
@@ -111,6 +115,7 @@ macro_rules! each {
             Controller::Reno($one) => $what,
             Controller::Cubic($one) => $what,
             Controller::Bbr($one) => $what,
+            Controller::ExplicitRate($one) => $what,
         }
     };
 }

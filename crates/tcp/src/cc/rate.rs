@@ -49,8 +49,10 @@ pub struct RateSample {
 /// How segments are to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
-    /// Bytes of payload per second, as Linux's internal pacing counts.
+    /// Bytes per second: of payload, as Linux's internal pacing counts, and of `overhead`.
     pub bytes_per_s: u64,
+    /// Bytes that count for each segment beside its payload.
+    pub overhead: u64,
     /// Segments that leave together, at least and at most, whatever a millisecond's worth is.
     pub least_burst: u64,
     /// See [`Pace::least_burst`].
@@ -63,12 +65,12 @@ impl Pace {
     /// As Linux's internal pacing has it: two segments together at least (`tcp_min_tso_segs`), the first nine of a
     /// connection at once.
     pub const fn at(bytes_per_s: u64) -> Pace {
-        Pace { bytes_per_s, least_burst: 2, most_burst: u64::MAX, unpaced: 10 }
+        Pace { bytes_per_s, overhead: 0, least_burst: 2, most_burst: u64::MAX, unpaced: 10 }
     }
 
-    /// How long the pace takes for `len` bytes.
+    /// How long the pace takes for a segment of `len` bytes.
     pub fn time_to_send(self, len: u64) -> Duration {
-        let ns = u128::from(len) * 1_000_000_000 / u128::from(self.bytes_per_s.max(1));
+        let ns = u128::from(len + self.overhead) * 1_000_000_000 / u128::from(self.bytes_per_s.max(1));
         Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
     }
 }

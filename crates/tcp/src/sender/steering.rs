@@ -3,17 +3,18 @@
 
 use super::Sender;
 use super::recovery::Phase;
-use crate::cc::{CongestionControl, RateSample, Repair};
+use crate::cc::{CongestionControl, Controller, ExplicitRate, Pace, RateSample, Repair};
 use farpath_units::{Duration, Instant};
 
 impl Sender {
     /// The connection is established: what the controller has to know, and whether rates are measured for it.
     pub(super) fn start_steering(&mut self, now: Instant) {
-        self.steered = self.cc.steers_by_rate() || self.config.send.pacing;
+        let measures = self.measures || self.cc.steers_by_rate();
+        self.steered = measures || self.config.send.pacing;
         if !self.steered {
             return;
         }
-        if self.cc.steers_by_rate() {
+        if measures {
             self.board.keep_rate();
         }
         self.cc.on_established(&self.window, now, self.rtt.last_sample().0);
@@ -23,10 +24,45 @@ impl Sender {
     /// An ACK has been taken; before it, `pipe_before` was in the network.
     #[inline(never)]
     pub(super) fn steer(&mut self, now: Instant, pipe_before: u64) {
-        if self.cc.steers_by_rate() {
-            self.steer_by_rate(now, pipe_before);
-        }
+        self.steer_by_rate(now, pipe_before);
         self.set_pace();
+    }
+
+    /// Sends at `pace` from now on, whatever is lost.
+    pub(crate) fn send_at(&mut self, now: Instant, pace: Pace) {
+        let granted = ExplicitRate::new(&self.config.congestion, self.smss, pace);
+        self.window.cwnd = granted.window(self.rtt.srtt());
+        self.take_controller(Controller::ExplicitRate(granted));
+        self.note_sending(now);
+    }
+
+    /// The configured controller takes over, with what `bytes_per_s` sends in a round trip as its window.
+    pub(crate) fn send_as_ever(&mut self, now: Instant, bytes_per_s: u64) {
+        let congestion = &self.config.congestion;
+        let controller = Controller::new(congestion, self.smss);
+        let initial = u64::from(congestion.initial_window) * self.smss;
+        let rtt = self.rtt.min_rtt().unwrap_or(Duration::ZERO);
+        let product = u128::from(bytes_per_s) * u128::from(rtt.as_nanos()) / 1_000_000_000;
+        let clamp = congestion.cwnd_clamp.map_or(u64::MAX, |clamp| clamp.0).max(self.smss);
+        self.window.cwnd = u64::try_from(product).unwrap_or(u64::MAX / 2).max(initial).min(clamp);
+        self.window.ssthresh = self.window.cwnd;
+        self.take_controller(controller);
+        self.cc.on_established(&self.window, now, self.rtt.min_rtt());
+        self.set_pace();
+        self.note_sending(now);
+    }
+
+    fn take_controller(&mut self, controller: Controller) {
+        self.cc = controller;
+        // What one controller did, another cannot undo; nor does it end a reduction that it did not begin.
+        (self.episode, self.prr) = (None, None);
+        self.steered = self.measures || self.cc.steers_by_rate() || self.config.send.pacing;
+        self.set_pace();
+    }
+
+    fn note_sending(&mut self, now: Instant) {
+        // Silence before is no idle time of what comes.
+        self.last_sent = self.last_sent.max(now);
     }
 
     fn steer_by_rate(&mut self, now: Instant, pipe_before: u64) {

@@ -1,0 +1,85 @@
+//! What a driver is told, and the buffers that go with a rate.
+
+use super::SOMEBODY;
+use crate::{BurstTolerance, Priority, QosVersion, RateUnit, Source};
+use farpath_tcp::cc::Pace;
+use farpath_units::{Bytes, Duration, Rate};
+
+/// IPv4, TCP and timestamps, bytes.
+const HEADERS: u64 = 52;
+
+/// How an end asks, and when it no longer believes in its grant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DriverSettings {
+    /// The most that is asked for: what the interface or the application can take. Bits of IP packets.
+    pub wanted: Rate,
+    /// What the rate code counts.
+    pub unit: RateUnit,
+    /// Who is preempted last.
+    pub preemption: Priority,
+    /// Who waits least.
+    pub delay: Priority,
+    /// For how long the rate may be exceeded: bursts are kept below it.
+    pub burst: BurstTolerance,
+    /// What M is.
+    pub version: QosVersion,
+    /// So many routers must have marked a grant for it to be one; version 1 tells one from none.
+    pub min_routers: u8,
+    /// Data packets after which the rate is asked for again; a round trip must have passed as well.
+    pub packets_between: u32,
+    /// Loss, in packets of a thousand, above which the grant is given up.
+    pub loss_per_mille: u32,
+    /// A queue of so much, or of a quarter of the RTT, for three round trips with losses gives it up as well.
+    pub queue_delay: Duration,
+    /// The window that the peer is known to have before it can say so: a SYN/ACK's is not scaled. Both ends have to be set up
+    /// for it.
+    pub early_window: Option<Bytes>,
+    /// The peer as this end sees it: answers name it.
+    pub peer: Source,
+}
+
+impl DriverSettings {
+    /// Asks for `wanted`, else as the standard and its paper say.
+    pub fn new(wanted: Rate) -> DriverSettings {
+        DriverSettings {
+            wanted,
+            unit: RateUnit::default(),
+            preemption: Priority::MIDDLE,
+            delay: Priority::MIDDLE,
+            burst: BurstTolerance::default(),
+            version: QosVersion::Marking,
+            min_routers: 1,
+            packets_between: 128,
+            loss_per_mille: 100,
+            queue_delay: Duration::from_millis(25),
+            early_window: None,
+            peer: SOMEBODY,
+        }
+    }
+
+    /// How segments leave at a rate of IP packets: headers count, bursts stay within the tolerance, and nothing is unpaced.
+    pub(super) fn pace(&self, rate: Rate) -> Pace {
+        let bytes_per_s = (rate.bit_per_s() / 8).max(1);
+        let tolerated = u128::from(bytes_per_s) * u128::from(self.burst.time().as_nanos()) / 1_000_000_000;
+        // A router's bucket is two full packets deep at the least; half of it is for what queues before it gather.
+        let most_burst = u64::try_from(tolerated).unwrap_or(u64::MAX) / 2 / 1500;
+        Pace { bytes_per_s, overhead: HEADERS, least_burst: 1, most_burst: most_burst.max(1), unpaced: 0 }
+    }
+}
+
+/// Receive and send buffer that keep `rate` over `rtt` while losses of `per_mille` packets in a thousand are repaired:
+/// `rate * RTT (1 + ln N / ln (1/p))`, `N` packets in flight.
+pub fn window_for(rate: Rate, rtt: Duration, per_mille: u32) -> Bytes {
+    let product = u128::from(rate.bit_per_s()) * u128::from(rtt.as_nanos()) / 8_000_000_000;
+    let packets = u64::try_from(product / 1448).unwrap_or(u64::MAX).max(1);
+    // Rounds of repair: how often a share of p of the packets has to be taken until less than one is left.
+    let mut rounds = 0;
+    let mut left = packets.saturating_mul(1000);
+    let share = u64::from(per_mille.min(900));
+    while share > 0 && left > 1000 {
+        left = u64::try_from(u128::from(left) * u128::from(share) / 1000).unwrap_or(u64::MAX);
+        rounds += 1;
+    }
+    let window = product.saturating_mul(1 + rounds);
+    Bytes(u64::try_from(window).unwrap_or(u64::MAX))
+}
