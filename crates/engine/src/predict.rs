@@ -173,6 +173,9 @@ impl<'a> Flow<'a> {
             caveats.push("the receiving application is taken to read at once".to_owned());
         }
         caveats.extend(self.spurious_timeout()?);
+        if self.sender.explicit_rate.wanted.is_some() {
+            caveats.push("explicit rate is left out: predicted as if no router granted any".to_owned());
+        }
         let times = lossless.value;
         Ok(Prediction {
             opens: self.view.handshake_loss < Probability::ONE,

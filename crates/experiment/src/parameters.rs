@@ -29,7 +29,7 @@ trait Visitor: Sized {
 }
 
 fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentError> {
-    let Config { mss, receive, congestion, recovery, rto, handshake, send } = config;
+    let Config { mss, receive, congestion, recovery, rto, handshake, send, explicit_rate } = config;
     v.field("mss", mss)?;
     v.section("receive", |v| {
         v.field("buffer", &mut receive.buffer)?;
@@ -131,6 +131,11 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.field("pacing", &mut send.pacing)?;
         v.field("persist_min", &mut send.persist_min)?;
         v.field("persist_max", &mut send.persist_max)
+    })?;
+    v.section("explicit_rate", |v| {
+        v.option("wanted", "none", &mut explicit_rate.wanted)?;
+        v.field("loss_limit_per_mille", &mut explicit_rate.loss_limit_per_mille)?;
+        v.field("early_window", &mut explicit_rate.early_window)
     })
 }
 
@@ -276,7 +281,7 @@ words! {
 
 /// Refuses values with which a stack cannot work.
 fn check(config: &Config, at: &Location) -> Result<(), ExperimentError> {
-    let Config { mss, receive, congestion, recovery, rto, handshake, send } = config;
+    let Config { mss, receive, congestion, recovery, rto, handshake, send, explicit_rate } = config;
     let rule = |holds: bool, key: &str, reason: String| {
         if holds { Ok(()) } else { Err(at.child(key).refuse(reason)) }
     };
@@ -318,5 +323,9 @@ fn check(config: &Config, at: &Location) -> Result<(), ExperimentError> {
     positive(send.buffer != Some(Bytes::ZERO), "send.buffer", "a buffer")?;
     positive(!send.persist_min.is_zero(), "send.persist_min", "an interval")?;
     let reason = format!("{} is above `send.persist_max`, {}", send.persist_min, send.persist_max);
-    rule(send.persist_min <= send.persist_max, "send.persist_min", reason)
+    rule(send.persist_min <= send.persist_max, "send.persist_min", reason)?;
+
+    let limit = explicit_rate.loss_limit_per_mille;
+    let reason = format!("{limit} packets of a thousand are more than all of them");
+    rule(limit <= 1000, "explicit_rate.loss_limit_per_mille", reason)
 }

@@ -1,9 +1,11 @@
 //! One flow: two endpoints, the programs that use them, and what became of it.
 
+use crate::host::Host;
 use crate::stream::Streaming;
 use crate::{End, FlowSetup, MessageStamps, Opener, Packet};
 use farpath_path::{Direction, DropCause, DropCounts, PerDirection};
 use farpath_tcp::{CloseReason, Config, Connection, Ecn, Endpoint, Seq, State};
+use farpath_tia1039::driver::Driver;
 use farpath_units::{Bytes, Duration, Instant, Rate};
 use std::collections::BTreeSet;
 
@@ -31,6 +33,8 @@ pub struct FlowResult {
     pub sender: Connection,
     /// The data receiver, as the simulation left it.
     pub receiver: Connection,
+    /// The data sender's explicit-rate driver, as the simulation left it, where it has one.
+    pub driver: Option<Box<Driver>>,
     /// Drops of the flow's packets by cause, `forward` in the data direction.
     pub drops: PerDirection<DropCounts>,
     /// Packets of the flow that reached the data receiver with a mark of congestion (CE).
@@ -42,14 +46,6 @@ pub struct FlowResult {
     pub mean_cwnd: f64,
     /// The stamps of its messages, where it is a stream.
     pub messages: Option<MessageStamps>,
-}
-
-/// An endpoint with its place in the event queue.
-#[derive(Debug)]
-pub(crate) struct Host {
-    pub connection: Connection,
-    /// The timer event that stands for it in the queue; earlier ones are stale.
-    pub timer_at: Option<Instant>,
 }
 
 /// The state of a flow while it runs.
@@ -146,11 +142,10 @@ impl Flow {
             }
         };
         let request = if setup.opener == Opener::Receiver { setup.request.0 } else { 0 };
-        let host = |connection| Host { connection, timer_at: None };
         Flow {
             setup: setup.clone(),
-            sender: host(sender),
-            receiver: host(receiver),
+            sender: Host::new(sender, &setup.sender, &setup.receiver),
+            receiver: Host::new(receiver, &setup.receiver, &setup.sender),
             unwritten: setup.size.0,
             request_unwritten: request,
             request_unread: request,
@@ -177,7 +172,7 @@ impl Flow {
     /// A packet arrives at the other end.
     pub fn arrive(&mut self, now: Instant, packet: &Packet) {
         let had = self.receiver.connection.receiver().duplicate_segments();
-        self.host(packet.from.peer()).connection.on_segment(now, &packet.segment);
+        self.host(packet.from.peer()).receive(now, packet);
         self.marks += u64::from(packet.from == End::Sender && packet.segment.ecn == Ecn::Ce);
         let retransmission = packet.retransmission && packet.from == End::Sender;
         if retransmission && self.retransmissions_received.insert(packet.number) {
@@ -317,6 +312,7 @@ impl Flow {
             messages: self.streaming.map(Streaming::into_stamps),
             sender: self.sender.connection,
             receiver: self.receiver.connection,
+            driver: self.sender.driver,
             drops: self.drops,
             marks: self.marks,
         }

@@ -36,6 +36,7 @@
 //! between drives a [`Simulation`] step by step.
 
 mod flow;
+mod host;
 mod network;
 mod observer;
 mod packet;

@@ -1,7 +1,7 @@
 //! The event loop.
 
 use crate::flow::{Flow, FlowResult};
-use crate::{End, FlowView, Observer, Packet, PacketEvent, Qos, Setup};
+use crate::{End, FlowView, Observer, Packet, PacketEvent, Setup};
 use core::cmp::Reverse;
 use farpath_path::{Departure, Path, PathElement, SpecError, Verdict};
 use farpath_tcp::{Endpoint, Seq};
@@ -121,7 +121,7 @@ impl<'o, O: Observer> Simulation<'o, O> {
                 }
                 host.timer_at = None;
                 if host.connection.next_due().is_some_and(|due| due <= now) {
-                    host.connection.on_timer(now);
+                    host.on_timer(now);
                 } else {
                     self.set_timer(number, end);
                     return;
@@ -171,13 +171,7 @@ impl<'o, O: Observer> Simulation<'o, O> {
         let flow = &mut self.flows[number as usize];
         let direction = end.sends(flow.setup.direction);
         loop {
-            let connection = &mut flow.host(end).connection;
-            let before = connection.sender().stats().retransmissions;
-            let Some(segment) = connection.poll_segment(now) else { return };
-            let retransmission = connection.sender().stats().retransmissions > before;
-            let sent = connection.stats().segments_sent;
-            let qos = Qos::default();
-            let packet = Packet { flow: number, from: end, number: sent, retransmission, segment, qos };
+            let Some(packet) = flow.host(end).poll(now, number, end) else { return };
             self.observer.packet(now, PacketEvent::Sent, direction, &packet);
             if let Verdict::Dropped { at, cause, packet } = self.path.offer(now, direction, packet) {
                 self.observer.packet(at, PacketEvent::Dropped(cause), direction, &packet);

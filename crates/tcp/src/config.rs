@@ -4,7 +4,7 @@
 //! 1122 (delayed ACK). Switches that reproduce a deviation found in some stack or simulator say so
 //! and are off by default.
 
-use farpath_units::{Bytes, Duration};
+use farpath_units::{Bytes, Duration, Rate};
 
 /// The parameters of one end of a connection.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +23,8 @@ pub struct Config {
     pub handshake: HandshakeConfig,
     /// Options and the small rules of sending.
     pub send: SendConfig,
+    /// A rate that flow routers grant, for what this end sends.
+    pub explicit_rate: ExplicitRateConfig,
 }
 
 /// RFC 9293 §3.8, RFC 1122 §4.2.3.2, RFC 5681 §4.2.
@@ -425,6 +427,17 @@ pub struct SendConfig {
     pub persist_max: Duration,
 }
 
+/// Explicit rate (TIA-1039), for a driver between this end and IP. TCP itself does not look at it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExplicitRateConfig {
+    /// The most that is asked for, bits of IP packets; `None` has no driver.
+    pub wanted: Option<Rate>,
+    /// Loss above which a grant is given up, in packets of a thousand.
+    pub loss_limit_per_mille: u32,
+    /// The receive buffer of the peer counts as its window from the first segment on: a SYN/ACK cannot say more than 64 kB.
+    pub early_window: bool,
+}
+
 /// When a connection uses ECN; Linux calls them `tcp_ecn` 0, 2 and 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EcnMode {
@@ -538,6 +551,11 @@ impl Default for Config {
                 pacing: false,
                 persist_min: Duration::from_secs(1),
                 persist_max: Duration::from_secs(60),
+            },
+            explicit_rate: ExplicitRateConfig {
+                wanted: None,
+                loss_limit_per_mille: 100,
+                early_window: false,
             },
         }
     }

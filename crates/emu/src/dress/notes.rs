@@ -60,7 +60,7 @@ impl Notes {
 }
 
 pub(super) fn of(config: &Config, other_end: &Config, buffers: Buffers) -> Vec<String> {
-    let Config { mss, receive, congestion, recovery, rto, handshake, send } = config;
+    let Config { mss, receive, congestion, recovery, rto, handshake, send, explicit_rate } = config;
     let mut notes = Notes(Vec::new());
     notes.unless(*mss >= LEAST_MSS, "mss", mss, "the kernel sends 48 B at the least (tcp_min_snd_mss)");
     of_window(config, other_end, &mut notes);
@@ -70,6 +70,9 @@ pub(super) fn of(config: &Config, other_end: &Config, buffers: Buffers) -> Vec<S
     of_rto(rto, &mut notes);
     of_handshake(handshake, &mut notes);
     of_send(send, rto, buffers, &mut notes);
+    if let Some(wanted) = explicit_rate.wanted {
+        notes.unless(false, "explicit_rate.wanted", wanted, "the kernel asks nobody for a rate");
+    }
     notes.0
 }
 

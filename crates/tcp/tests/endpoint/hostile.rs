@@ -182,6 +182,7 @@ fn configs() -> impl Strategy<Value = Config> {
             (hs, linear),
         )| {
             Config {
+                explicit_rate: Config::default().explicit_rate,
                 mss: Bytes(mss),
                 receive,
                 congestion,

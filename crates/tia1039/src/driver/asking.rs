@@ -4,6 +4,9 @@ use super::{DriverSettings, Trip};
 use crate::{Message, RateWord, Rounding, Structure};
 use farpath_units::{Duration, Instant, Rate};
 
+/// With less than was asked for, more is asked for after so long, or eight round trips, however few packets it was.
+const SLOW: Duration = Duration::from_millis(500);
+
 /// What has come of asking for a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
@@ -120,8 +123,11 @@ impl Asking {
 
     /// A renegotiation, where one is due.
     pub fn renegotiate(&mut self, now: Instant, rtt: Duration, after_idle: bool) -> Option<Structure> {
-        let rested = self.asked_at.is_none_or(|at| now.saturating_since(at) >= rtt);
-        let due = (self.packets >= self.packets_between || after_idle) && rested;
+        let waited = self.asked_at.map_or(Duration::MAX, |at| now.saturating_since(at));
+        // A newcomer's first grant may be a trickle: 128 packets of it take seconds, in which there has long been room.
+        let slow = self.granted.units() < self.template.available.units() && waited >= SLOW.max(rtt * 8);
+        let due =
+            (self.packets >= self.packets_between || slow && self.packets > 0 || after_idle) && waited >= rtt;
         (self.outcome == Outcome::Granted && due).then(|| self.ask(now, Message::Renegotiate))
     }
 

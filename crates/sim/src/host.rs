@@ -1,0 +1,74 @@
+//! One end of a flow: a connection, the driver between it and IP where it has one, and its place in the event queue.
+
+use crate::{End, Packet, Qos};
+use farpath_tcp::{Config, Connection, Endpoint};
+use farpath_tia1039::driver::{Datagram, Driver, DriverSettings};
+use farpath_units::Instant;
+
+/// An endpoint with its place in the event queue.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub connection: Connection,
+    /// Asks flow routers for a rate.
+    pub driver: Option<Box<Driver>>,
+    /// The timer event that stands for it in the queue; earlier ones are stale.
+    pub timer_at: Option<Instant>,
+    /// Packets that the driver has sent, its own included.
+    sent: u64,
+}
+
+impl Host {
+    /// The end with `config`, opposite of one with `peer`.
+    pub fn new(mut connection: Connection, config: &Config, peer: &Config) -> Host {
+        let explicit = &config.explicit_rate;
+        let driver = explicit.wanted.map(|wanted| {
+            let settings = DriverSettings {
+                loss_per_mille: explicit.loss_limit_per_mille,
+                early_window: explicit.early_window.then_some(peer.receive.buffer),
+                ..DriverSettings::new(wanted)
+            };
+            Box::new(Driver::new(&settings, &mut connection))
+        });
+        Host { connection, driver, timer_at: None, sent: 0 }
+    }
+
+    /// A packet has come.
+    pub fn receive(&mut self, now: Instant, packet: &Packet) {
+        let Packet { segment, qos, .. } = packet;
+        match &mut self.driver {
+            Some(driver) => {
+                let datagram = Datagram { segment: *segment, mark: qos.mark, structures: qos.structures };
+                driver.on_datagram(&mut self.connection, now, &datagram);
+            }
+            // What stands behind a SYN's header is not for an end without a driver, and its sequence space knows nothing of it.
+            None => self.connection.on_segment(now, segment),
+        }
+    }
+
+    /// Runs what is due.
+    pub fn on_timer(&mut self, now: Instant) {
+        match &mut self.driver {
+            Some(driver) => driver.on_timer(&mut self.connection, now),
+            None => self.connection.on_timer(now),
+        }
+    }
+
+    /// The next packet that leaves.
+    #[inline]
+    pub fn poll(&mut self, now: Instant, flow: u32, from: End) -> Option<Packet> {
+        let before = self.connection.sender().stats().retransmissions;
+        let (segment, qos, number) = match &mut self.driver {
+            None => {
+                let segment = self.connection.poll_segment(now)?;
+                (segment, Qos::default(), self.connection.stats().segments_sent)
+            }
+            Some(driver) => {
+                let Datagram { segment, mark, structures } = driver.poll(&mut self.connection, now)?;
+                self.sent += 1;
+                (segment, Qos { mark, structures }, self.sent)
+            }
+        };
+        let retransmission = self.connection.sender().stats().retransmissions > before;
+        Some(Packet { flow, from, number, retransmission, segment, qos })
+    }
+}
