@@ -23,7 +23,8 @@ pub fn measure(mut told: impl FnMut(Figure)) -> Result<(), EngineError> {
     let stack = Stack::load(STACK).expect("it ships");
     let radii = radii(&stack.config, None)?;
     let what = Measurement::of(&stack, &radii, CONNECTIONS).expect("Linux gives up");
-    eprintln!("bench: {CONNECTIONS} connections over each way, {} of real time at most", what.takes());
+    let seconds = what.takes().as_secs_f64().ceil();
+    eprintln!("bench: {CONNECTIONS} connections over each way, {seconds} s of real time at most");
     let never = AtomicBool::new(false);
     let Some(found) = measure_radii(&what, &never, |_| {})? else { return Ok(()) };
     println!("{}, as {STACK}", found.kernel);
@@ -32,8 +33,8 @@ pub fn measure(mut told: impl FnMut(Figure)) -> Result<(), EngineError> {
             span(&radius.kind.name(), measured, Some(radius.rtt), &mut told);
         }
     }
-    for (number, measured) in (1..).zip(&found.silence.synacks) {
-        span(&format!("SYN/ACK again, {number} times, no SYN comes again"), *measured, None, &mut told);
+    for (number, measured) in (1_usize..).zip(&found.silence.synacks) {
+        span(&format!("SYN/ACK number {}, after a lone SYN", number + 1), *measured, None, &mut told);
     }
     span("lone SYN forgotten", found.silence.forgotten, None, &mut told);
     for way in &found.ways {
@@ -44,11 +45,16 @@ pub fn measure(mut told: impl FnMut(Figure)) -> Result<(), EngineError> {
 
 /// The least and the most of a time.
 fn span(name: &str, measured: Span, radius: Option<Span>, told: &mut impl FnMut(Figure)) {
-    let at_least = radius.map_or(Target::None, |radius| Target::AtLeast(radius.least - TOLERANCE));
-    let at_most = radius.map_or(Target::None, |radius| Target::AtMost(radius.most + TOLERANCE));
+    let at_least = radius.map_or(Target::None, |radius| Target::AtLeast(in_ms(radius.least - TOLERANCE)));
+    let at_most = radius.map_or(Target::None, |radius| Target::AtMost(in_ms(radius.most + TOLERANCE)));
     for (end, value, target) in [("least", measured.least, at_least), ("most", measured.most, at_most)] {
         told(Figure { name: format!("{name}, at the {end}"), value: Some(value), unit: "s", target });
     }
+}
+
+/// Rounded to whole milliseconds.
+fn in_ms(seconds: f64) -> f64 {
+    (seconds * 1000.0).round() / 1000.0
 }
 
 /// How many of a hundred connections over a way opened, and were of use.

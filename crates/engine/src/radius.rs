@@ -188,7 +188,8 @@ pub fn listening(stack: &Config) -> Listening {
 fn timer(stack: &Config) -> Timer {
     Timer {
         initial: stack.rto.initial.as_secs_f64(),
-        max: stack.rto.max.as_secs_f64(),
+        // The longest time that there is stands for none.
+        max: if stack.rto.max == Duration::MAX { f64::INFINITY } else { stack.rto.max.as_secs_f64() },
         max_backoff_exponent: stack.rto.max_backoff_exponent,
         tick: stack.rto.tick.as_secs_f64(),
         wheel: stack.rto.timer_wheel,

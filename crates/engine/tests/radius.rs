@@ -2,6 +2,7 @@
 
 use farpath_engine::{Radius, RadiusKind, Span, check_radius, radii};
 use farpath_experiment::{Stack, shipped_stacks};
+use farpath_units::Duration;
 
 fn rtt(stack: &str, kind: RadiusKind) -> Span {
     radius(stack, kind).rtt
@@ -45,6 +46,18 @@ fn times_beside_counts_end_the_opening_of_bsd_and_windows() {
     assert_eq!(rtt("freebsd", RadiusKind::Abandoned), Span::exactly(75.0));
     assert_eq!(rtt("windows-modern", RadiusKind::Abandoned), Span::exactly(21.0));
     assert_eq!(rtt("windows-modern", RadiusKind::LastSyn), Span::exactly(15.0));
+}
+
+#[test]
+fn what_takes_longer_than_the_simulators_time_is_not_simulated() {
+    // 1.7e77 s: TcpMaxConnectRetransmissions of 255, without a ceiling.
+    let mut config = Stack::load("windows-2003").expect("it ships").config;
+    (config.handshake.syn_attempts, config.rto.max) = (Some(256), Duration::MAX);
+    config.rto.max_backoff_exponent = u32::MAX;
+    let radii = radii(&config, None).expect("a schedule");
+    let abandoned = radii.iter().find(|radius| radius.kind == RadiusKind::Abandoned).expect("it is there");
+    assert!((abandoned.rtt.least / 3.474e77 - 1.0).abs() < 1e-3, "{abandoned:?}");
+    assert_eq!(check_radius(&config, abandoned).expect("the path is sound").simulated, None);
 }
 
 #[test]

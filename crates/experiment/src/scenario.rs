@@ -122,6 +122,10 @@ pub(crate) fn read_scenario(
         let sender = reader.section("sender", |end| read_end(end, DEFAULT_STACK, stacks))?;
         let receiver = reader.section("receiver", |end| read_end(end, &sender.name, stacks))?;
         let mss = sender.config.mss.min(receiver.config.mss);
+        let round = |direction| warnings::base_rtt_over(&path, mss, direction);
+        if Direction::BOTH.into_iter().any(|direction| round(direction) + horizon == Duration::MAX) {
+            return Err(at.refuse("a round trip and the horizon go beyond all time, which is 584 years here"));
+        }
         let flows = read_flows(reader, |direction| warnings::base_rtt_over(&path, mss, direction))?;
         let output = reader.section("output", |output| {
             Ok(Output {

@@ -147,6 +147,10 @@ fn values_out_of_range_are_refused() {
         ("seed=9223372036854775807", "seeds: the last seed is out of range"),
         ("seeds=10000001", "seeds: 10000001 runs in all; the most is 10000000"),
         ("horizon=0 s", "horizon (--set): no time to run"),
+        (
+            "path.delay=150000 d",
+            "path: a round trip and the horizon go beyond all time, which is 584 years here",
+        ),
         ("transfer.size=0 B", "transfer.size (--set): there would be nothing to transfer"),
         ("path=[]", "path (--set): a path has at least one element"),
         (

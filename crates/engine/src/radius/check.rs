@@ -14,6 +14,10 @@ const SHORTEST: Duration = Duration::from_millis(10);
 /// Up to where at least, one way: beyond the 1000 s that the paper goes to.
 const LONGEST: Duration = Duration::from_secs(4_000);
 
+/// Longest round trip of a radius that is looked for, in s: of longer ones a simulation does not have the time, which ends
+/// after 584 years, to go on for as long as it may take.
+const FARTHEST: f64 = 3e7;
+
 /// How far apart the bisection ends.
 const RESOLUTION: Duration = Duration::from_micros(100);
 
@@ -23,7 +27,8 @@ pub struct CheckedRadius {
     /// The closed form.
     pub radius: Radius,
     /// The longest round trip before the first at which it no longer goes well, and the longest at which it does, in s:
-    /// infinite where no delay that was tried ends it; `None` for what a handshake and one byte do not show.
+    /// infinite where no delay that was tried ends it; `None` for what a handshake and one byte do not show, and for a year
+    /// and more.
     pub simulated: Option<Span>,
 }
 
@@ -56,6 +61,9 @@ impl CheckedRadius {
 pub fn check_radius(stack: &Config, radius: &Radius) -> Result<CheckedRadius, EngineError> {
     let kind = radius.kind;
     let holds = |owd| Ok::<_, EngineError>(goes_well(kind, &transfer(stack, owd)?) == Some(true));
+    if radius.rtt.most.is_finite() && radius.rtt.most > FARTHEST {
+        return Ok(CheckedRadius { radius: radius.clone(), simulated: None });
+    }
     let simulated = match (goes_well(kind, &transfer(stack, SHORTEST)?), radius.race) {
         (None, _) => None,
         (Some(_), None) => Some(Span::exactly(edge(holds, radius.rtt.least)?.map_or(f64::INFINITY, rtt_of))),
