@@ -5,6 +5,7 @@
 //! figures without a value.
 
 mod load;
+mod measured;
 mod probe;
 mod rig;
 mod user;
@@ -12,7 +13,8 @@ mod user;
 use crate::figure::{Figure, Target};
 use farpath_emu::Backend;
 use farpath_units::Duration;
-use load::{Iperf3, Load, OwnTraffic};
+use load::{Iperf3, Load, Moved, OwnTraffic};
+use measured::{Measured, lateness};
 use probe::{Errors, one_way};
 use rig::{Line, Rig, cable};
 
@@ -49,8 +51,17 @@ pub fn measure(add: impl FnMut(Figure)) {
     bench.equality();
     bench.delay();
     bench.as_a_user();
+    bench.measured();
     let outside = Some(bench.outside as f64);
     bench.add("emulation: packets dropped outside the path", outside, "packets", Target::AtMost(0.0));
+}
+
+/// What `farpath measure` sends, alone.
+pub fn measured(add: impl FnMut(Figure)) {
+    if let Err(error) = farpath_emu::enter_user_namespace() {
+        eprintln!("bench: {error}");
+    }
+    Bench { add, outside: 0 }.measured();
 }
 
 struct Bench<F> {
@@ -182,6 +193,50 @@ impl<F: FnMut(Figure)> Bench<F> {
             self.add(format!("{name}: lateness p99"), late, "us", Target::None);
             self.outside += flow.map_or(0, |flow| flow.outside);
         }
+    }
+}
+
+impl<F: FnMut(Figure)> Bench<F> {
+    /// What `farpath measure` sends, as fast as it goes and on time.
+    fn measured(&mut self) {
+        for per_second in [1_000, 10_000] {
+            let name = format!("farpath measure: {per_second} messages a second");
+            let late = said(&name, lateness(per_second));
+            for (what, percent) in [("median", 50), ("p99", 99), ("most", 100)] {
+                let value = late.as_ref().map(|late| us(late[(late.len() * percent).div_ceil(100) - 1]));
+                self.add(format!("{name}: written after due, {what}"), value, "us", Target::None);
+            }
+        }
+        let iperf3 = Iperf3 { control: "cubic", seconds: 5 };
+        let name = "farpath measure: loopback";
+        // Both ends in one namespace: what goes to its own address goes over loopback.
+        let theirs = said(name, cable().and_then(|cable| iperf3.run(cable.far(), cable.far())));
+        let ours = theirs.and_then(|theirs| {
+            let load = Measured { size: theirs.bytes() };
+            said(name, cable().and_then(|cable| load.run(cable.far(), cable.far())))
+        });
+        self.beside_iperf3(name, theirs, ours);
+
+        let name = "farpath measure: emulated, 7 ms";
+        let line = Line { delay: Duration::from_millis(7), ..Line::default() };
+        let theirs = said(name, Rig::new(line).and_then(|rig| rig.run(|near, far| iperf3.run(near, far))));
+        let ours = theirs.as_ref().and_then(|theirs| {
+            let load = Measured { size: theirs.result.bytes() };
+            said(name, Rig::new(line).and_then(|rig| rig.run(|near, far| load.run(near, far))))
+        });
+        for done in [&theirs, &ours].into_iter().flatten() {
+            self.outside += done.outside;
+        }
+        self.beside_iperf3(name, theirs.map(|done| done.result), ours.map(|done| done.result));
+    }
+
+    /// The same bytes by both.
+    fn beside_iperf3(&mut self, name: &str, theirs: Option<Moved>, ours: Option<Moved>) {
+        let [theirs, ours] = [theirs, ours].map(|moved| moved.map(|moved| moved.gbit_per_s()));
+        self.add(format!("{name}: iperf3"), theirs, "Gbit/s", Target::None);
+        self.add(format!("{name}: goodput"), ours, "Gbit/s", Target::None);
+        let share = ours.zip(theirs).map(|(ours, theirs)| ours / theirs);
+        self.add(format!("{name}: goodput over iperf3's"), share, "times", Target::AtLeast(0.9));
     }
 }
 

@@ -174,3 +174,23 @@ fn a_responder_that_everybody_reaches_without_a_key_warns() {
     assert!(told.contains("warning: whoever reaches 0.0.0.0") && told.contains("--key FILE"), "{told}");
     assert!(!Server::start(&[]).end().1.contains("warning"));
 }
+
+#[test]
+fn ctrl_c_gives_up_what_goes_on_and_says_so() {
+    let server = Server::start(&[]);
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_farpath"))
+        .args(["measure", "single-drop", "--to", &server.address, "--set", "transfer.size=100 MB"])
+        .args(["--set", "receiver.receive.read_rate=80 kbit/s", "--set", "horizon=1 h"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    // Long enough to be under way; whenever it comes, the ending is the same.
+    std::thread::park_timeout(std::time::Duration::from_secs(2));
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("it runs");
+    let mut said = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut said).expect("text");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130), "{said}");
+    assert!(said.contains("interrupted: 0 of 1 runs are shown"), "{said}");
+    assert_eq!(server.end().0, Some(0));
+}

@@ -39,9 +39,15 @@ fn main() -> ExitCode {
             Ok(())
         }
         ["--long"] => Bench::default().long(),
+        #[cfg(target_os = "linux")]
+        ["--measured"] => {
+            let mut bench = Bench::default();
+            farpath_bench::emulation::measured(|figure| bench.told(figure));
+            Ok(())
+        }
         [environment, output] => Bench::default().run(Path::new(environment), Path::new(output)),
         _ => {
-            Err("usage: bench VIRTUAL-ENVIRONMENT OUTPUT.json | --tracing | --router | --emulation | --long"
+            Err("usage: bench VIRTUAL-ENVIRONMENT OUTPUT.json | --tracing | --router | --emulation | --long | --measured"
                 .into())
         }
     };

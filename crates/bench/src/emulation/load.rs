@@ -18,11 +18,15 @@ const DEADLINE: Duration = Duration::from_secs(120);
 /// What was moved.
 #[derive(Debug, Clone, Copy)]
 pub struct Moved {
-    bytes: u64,
-    seconds: f64,
+    pub(super) bytes: u64,
+    pub(super) seconds: f64,
 }
 
 impl Moved {
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     pub fn gbit(&self) -> f64 {
         self.bytes as f64 * 8.0 / 1e9
     }

@@ -46,8 +46,8 @@ pub struct Echoed {
     pub arrived: u32,
     /// Answers that came again.
     pub duplicates: u32,
-    /// How much later than due each was sent, at the most.
-    pub late: Duration,
+    /// How much later than due each was sent.
+    pub late: Vec<Duration>,
 }
 
 /// Sends them on time, whatever comes back.
@@ -75,7 +75,7 @@ pub fn echo(socket: &mut DatagramSocket, echo: Echo, until: Until<'_>) -> io::Re
             format::put_head(&mut datagram, head);
             if socket.send(&datagram)? {
                 echoed.sent += 1;
-                echoed.late = echoed.late.max(now.saturating_since(due));
+                echoed.late.push(until.now().saturating_since(due));
             }
         }
         while let Some(len) = socket.receive(&mut buffer)? {
