@@ -214,6 +214,7 @@ fn end(host: &Host, way: Direction, clock: Clock) -> Prepared {
         peer,
         size: SIZE,
         request: Bytes::ZERO,
+        messages: None,
         exchanges: 1,
         token: None,
         start: clock.now(),

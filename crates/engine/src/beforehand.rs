@@ -15,9 +15,6 @@ pub fn can_be_emulated(point: &Point) -> Result<(), EngineError> {
     if scenario.flows.len() > MAX_EMULATED_FLOWS {
         return Err(EngineError::TooManyFlows(scenario.flows.len()));
     }
-    if scenario.flows.iter().any(|flow| flow.stream.is_some()) {
-        return Err(EngineError::StreamEmulated);
-    }
     stacks(scenario)?;
     memory::check(scenario)
 }

@@ -16,7 +16,7 @@ use crate::{EngineError, empty_run};
 use farpath_emu::{Clock, EmuError, Emulator, LoopReport, Settings};
 use farpath_experiment::{Point, Scenario, lateness_budget};
 use farpath_path::{Direction, PerDirection};
-use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run};
+use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run, StreamFigures};
 use grade::Before;
 use hosts::Hosts;
 pub(crate) use hosts::kernel as kernel_release;
@@ -117,6 +117,11 @@ fn once(
     };
     let capture = capture.map(|(file, snaplen)| tape(file, snaplen, point, seed, &provenance)).transpose()?;
     let mut recording = Recording::new(&hosts.ports(&scenario.flows), scenario.output, capture);
+    for (number, flow) in (0..).zip(&scenario.flows) {
+        if let Some(stream) = flow.stream {
+            recording.stamp(number, stream.messages);
+        }
+    }
     let clock = Clock::start();
     let [near, far] = Direction::BOTH.map(|direction| hosts.of[direction].port());
     let mut emulator = Emulator::new(&scenario.path, seed, settings, near, far, clock)?;
@@ -147,6 +152,13 @@ fn once(
         let mut row = ends.row(number, spec, recording.opened(number));
         recording.counts(number).enter(&mut row);
         ends.enter(&mut row);
+        if let Some(stream) = spec.stream {
+            let rows = ends.messages(number, &stream.messages, recording.sent(number));
+            row.stream = StreamFigures::of(&rows, &stream.messages, stream.playout);
+            if scenario.output.messages {
+                run.messages.extend(rows);
+            }
+        }
         // What the kernel counts is of all its flows: of one flow only where there is one.
         if scenario.flows.len() == 1 {
             counted.enter(spec.direction, &mut row);

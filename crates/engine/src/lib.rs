@@ -87,9 +87,6 @@ pub enum EngineError {
         /// Allowed.
         memory: farpath_units::Bytes,
     },
-    /// A transfer that the programs of an emulation do not know.
-    #[error("a stream is predicted and simulated; on the kernel there are files only, so far")]
-    StreamEmulated,
     /// A host that would have to be two.
     #[error(
         "data goes both ways, and `sender` and `receiver` differ: a host of an emulation has one stack; give both the same"

@@ -8,7 +8,7 @@ use farpath_units::{Bytes, Duration, Instant};
 use std::collections::BTreeMap;
 
 /// The metrics of a series, in the order in which they are looked at.
-const METRICS: [Metric; 11] = [
+const METRICS: [Metric; 12] = [
     Metric::Cwnd,
     Metric::Ssthresh,
     Metric::FlightSize,
@@ -20,6 +20,7 @@ const METRICS: [Metric; 11] = [
     Metric::Delivered,
     Metric::Acked,
     Metric::Queue,
+    Metric::Retransmissions,
 ];
 
 /// Records what the experiment asks for: a series' value when it changes, and every segment.
@@ -149,6 +150,7 @@ impl Observer for Recorder {
             Some(flow.bytes_read),
             Some(half.acked()),
             flow.backlog().map(|bytes| bytes.0),
+            Some(half.stats().retransmissions).filter(|&again| again > 0),
         ];
         let (sample, samples) = half.rtt().last_sample();
         let (last, sampled) = core::mem::replace(&mut self.last[flow.number as usize], (values, samples));

@@ -50,6 +50,7 @@ impl Series {
             (Metric::Rto, Some(ns(info.rto))),
             (Metric::Rwnd, info.snd_wnd.map(|window| window.0)),
             (Metric::Acked, acked),
+            (Metric::Retransmissions, Some(info.total_retrans.into()).filter(|&again| again > 0)),
         ];
         for (metric, value) in values {
             self.note(sample.at, metric, value);
@@ -152,6 +153,7 @@ mod tests {
                 peer,
                 size,
                 request: Bytes::ZERO,
+                messages: None,
                 exchanges: 1,
                 token: None,
                 start: Instant::ZERO,

@@ -10,7 +10,7 @@ use farpath_path::Direction;
 use farpath_run::{Metric, SegmentRow, Trace};
 use farpath_sim::End;
 use farpath_tcp::Flags;
-use farpath_units::{Bytes, Instant};
+use farpath_units::{Bytes, Instant, Messages};
 use std::io::Write;
 
 /// Records the packets of an emulation.
@@ -23,6 +23,8 @@ pub(crate) struct Recording<W> {
     recorder: Recorder,
     /// Of each flow, where series are asked for: what waits in the queues its data goes through.
     queues: Vec<(Direction, Series)>,
+    /// Of each flow that is a stream, when the first byte of each message left its host.
+    messages: Vec<Option<(Messages, Vec<Instant>)>>,
     capture: Option<Capture<W>>,
 }
 
@@ -35,8 +37,19 @@ impl<W: Write> Recording<W> {
             opened: vec![None; flows.len()],
             recorder: Recorder::new(flows.len(), output),
             queues: queues.take_while(|_| output.series).collect(),
+            messages: vec![None; flows.len()],
             capture,
         }
+    }
+
+    /// Stamps the messages of a flow that is a stream.
+    pub fn stamp(&mut self, flow: u32, messages: Messages) {
+        self.messages[flow as usize] = Some((messages, Vec::new()));
+    }
+
+    /// When the first byte of each message of a stream left its host.
+    pub fn sent(&self, flow: u32) -> &[Instant] {
+        self.messages[flow as usize].as_ref().map_or(&[], |(_, sent)| sent)
     }
 
     /// What has been counted of a flow.
@@ -91,6 +104,15 @@ impl<W: Write> Tap for Recording<W> {
         if let Some(segment) = &known {
             if segment.segment.flags.contains(Flags::SYN) {
                 self.opened[segment.flow as usize].get_or_insert(at);
+            }
+            let number = segment.flow;
+            if event == farpath_sim::PacketEvent::Sent
+                && let Some((messages, sent)) = &mut self.messages[number as usize]
+            {
+                let begun = self.watch.sent(number).div_ceil(messages.size.0).min(messages.count);
+                if sent.len() < begun as usize {
+                    sent.resize(begun as usize, at);
+                }
             }
             let size = Bytes(packet.bytes().len() as u64);
             self.recorder.segment(at, event, direction, segment, size);

@@ -108,6 +108,11 @@ impl Watch {
         Some(Packet { flow: number, from, number: seen.number, retransmission, segment: *seen.segment, qos })
     }
 
+    /// Bytes of the flow's data that have left their host, the FIN counted as one.
+    pub fn sent(&self, flow: u32) -> u64 {
+        self.flows[flow as usize].data.end().saturating_sub(1)
+    }
+
     /// What has been counted of a flow.
     pub fn counts(&self, flow: u32) -> &Counts {
         &self.flows[flow as usize].counts

@@ -257,6 +257,7 @@ impl Measurement<'_> {
                 }
             }
             let end = BulkEnd {
+                messages: None,
                 role,
                 opening: Opening::Connect,
                 local: SocketAddr::new(self.far.local().ip(), 0),

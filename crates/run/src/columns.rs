@@ -178,7 +178,7 @@ macro_rules! small {
 const DIRECTIONS: &[&str] = &["forward", "reverse"];
 
 /// The units of series.
-const UNITS: [&str; 2] = ["B", "ns"];
+const UNITS: [&str; 3] = ["B", "ns", ""];
 
 /// The way over the path, `forward` or `reverse`.
 macro_rules! direction {
@@ -309,8 +309,16 @@ impl Row for SeriesRow {
         column(
             "unit",
             "",
-            "unit of the value: B or ns",
-            Cells::Word(&UNITS, each!(|row| u8::from(row.metric.unit() == UNITS[1])), |_, _| Some(())),
+            "unit of the value: B or ns; empty for counts",
+            Cells::Word(
+                &UNITS,
+                each!(|row| match row.metric.unit() {
+                    "B" => 0,
+                    "ns" => 1,
+                    _ => 2,
+                }),
+                |_, _| Some(()),
+            ),
         ),
         small!(value, "", "the new value, in the unit that the row names"),
     ];

@@ -2,7 +2,7 @@
 
 use crate::json::grade_json;
 use crate::{Engine, FlowRow, Grade, Outcome, Run, Statistic};
-use farpath_units::Instant;
+use farpath_units::{Duration, Instant};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -42,6 +42,16 @@ pub struct PointSummary {
     pub fast_retransmits: Option<Statistic>,
     /// Packets dropped on the way, both directions.
     pub drops: Option<Statistic>,
+    /// Of streams: from when a message was due to its arrival, at the most, in s.
+    pub max_lateness_s: Option<Statistic>,
+    /// Of streams: the same of the last message, in s.
+    pub final_lateness_s: Option<Statistic>,
+    /// Of streams: by how much they fell behind their rate, at the most, in bytes.
+    pub delayed_bytes: Option<Statistic>,
+    /// Of streams: the longest time of messages too late to be played, in s; of those runs in which it came to an end.
+    pub time_to_timely_s: Option<Statistic>,
+    /// Of streams: from when a message was due until TCP had taken it, at the most, in s.
+    pub max_write_lag_s: Option<Statistic>,
     /// How well the runs were done, where that was in real time: see [`Grade::of_all`].
     pub grade: Option<Grade>,
 }
@@ -81,7 +91,7 @@ impl PointSummary {
         object.into()
     }
 
-    fn statistics(&self) -> [(&'static str, Option<Statistic>); 11] {
+    fn statistics(&self) -> [(&'static str, Option<Statistic>); 16] {
         [
             ("transfer_time_s", self.transfer_time_s),
             ("goodput_bit_per_s", self.goodput_bit_per_s),
@@ -94,6 +104,11 @@ impl PointSummary {
             ("timeouts", self.timeouts),
             ("fast_retransmits", self.fast_retransmits),
             ("drops", self.drops),
+            ("max_lateness_s", self.max_lateness_s),
+            ("final_lateness_s", self.final_lateness_s),
+            ("delayed_bytes", self.delayed_bytes),
+            ("time_to_timely_s", self.time_to_timely_s),
+            ("max_write_lag_s", self.max_write_lag_s),
         ]
     }
 }
@@ -133,6 +148,11 @@ fn of_group(point: u64, engine: Engine, runs: &[&Run]) -> PointSummary {
         timeouts: over_runs(|flow| flow.timeouts),
         fast_retransmits: over_runs(|flow| flow.fast_retransmits),
         drops: over_runs(|flow| Some(flow.drops_data_direction? + flow.drops_ack_direction?)),
+        max_lateness_s: over_runs(|flow| flow.stream.max_lateness.map(Duration::as_secs_f64)),
+        final_lateness_s: over_runs(|flow| flow.stream.final_lateness.map(Duration::as_secs_f64)),
+        delayed_bytes: over_runs(|flow| flow.stream.delayed.map(|bytes| bytes.0 as f64)),
+        time_to_timely_s: over_runs(|flow| flow.stream.time_to_timely.map(Duration::as_secs_f64)),
+        max_write_lag_s: over_runs(|flow| flow.stream.max_write_lag.map(Duration::as_secs_f64)),
         grade: Grade::of_all(runs.iter().filter_map(|run| run.grade.as_ref())),
     }
 }

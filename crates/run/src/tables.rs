@@ -155,11 +155,13 @@ pub enum Metric {
     Acked,
     /// Longest queue on the path in the data direction, bytes.
     Queue,
+    /// Segments that the data sender has sent again by then, from the first one on.
+    Retransmissions,
 }
 
 impl Metric {
     /// As files and tables spell them, in the order of their declaration.
-    pub(crate) const NAMES: [&'static str; 12] = [
+    pub(crate) const NAMES: [&'static str; 13] = [
         "cwnd",
         "ssthresh",
         "flight_size",
@@ -172,9 +174,10 @@ impl Metric {
         "delivered",
         "acked",
         "queue",
+        "retransmissions",
     ];
 
-    const ALL: [Metric; 12] = [
+    const ALL: [Metric; 13] = [
         Metric::Cwnd,
         Metric::Ssthresh,
         Metric::FlightSize,
@@ -187,6 +190,7 @@ impl Metric {
         Metric::Delivered,
         Metric::Acked,
         Metric::Queue,
+        Metric::Retransmissions,
     ];
 
     /// The metric that [`name`](Metric::name) spells so.
@@ -199,10 +203,11 @@ impl Metric {
         Self::NAMES[self as usize]
     }
 
-    /// `B` or `ns`.
+    /// `B` or `ns`; nothing for counts.
     pub const fn unit(self) -> &'static str {
         match self {
             Metric::RttSample | Metric::Srtt | Metric::Rttvar | Metric::Rto => "ns",
+            Metric::Retransmissions => "",
             _ => "B",
         }
     }

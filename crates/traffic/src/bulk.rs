@@ -10,7 +10,7 @@ mod transfer;
 use crate::info::TcpInfo;
 use crate::options::{OptionError, SocketOptions};
 use crate::token::Token;
-use farpath_units::{Bytes, Duration, Instant};
+use farpath_units::{Bytes, Duration, Instant, Messages};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::SocketAddr;
@@ -47,8 +47,11 @@ pub struct BulkEnd {
     /// Address of the other. A listener takes no connection from another host, nor, unless this is zero, from another
     /// port.
     pub peer: SocketAddr,
-    /// Bytes of the file.
+    /// Bytes of the file; of a stream, of all its messages.
     pub size: Bytes,
+    /// When the sender has what of it: without it the whole file at once. Both ends are told; the first message is due when
+    /// the sender may write.
+    pub messages: Option<Messages>,
     /// Bytes that a receiver that connects sends first. Both ends are told.
     pub request: Bytes,
     /// Request and answer so many times over, one after the other over the one connection; `size` is that of each
@@ -171,6 +174,18 @@ pub struct EndReport {
     pub info: Option<TcpInfo>,
     /// At the end that asks, each exchange where there are several.
     pub exchanged: Vec<Exchange>,
+    /// The messages of a stream, as this end saw them.
+    pub messages: Option<MessageStamps>,
+}
+
+/// When each message of a stream was whole: at its sender when the kernel had taken its last byte, at its receiver when it
+/// had been read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MessageStamps {
+    /// At the sender, when the first message was due; each other one is due by [`Messages::due_after`] from then.
+    pub began: Option<Instant>,
+    /// As many as were whole, in their order.
+    pub at: Vec<Instant>,
 }
 
 /// Why an end cannot begin.

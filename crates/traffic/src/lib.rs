@@ -15,7 +15,9 @@ mod sys;
 mod token;
 mod wait;
 
-pub use bulk::{BulkEnd, End, EndReport, Exchange, Opening, PrepareError, Prepared, Role, Sample};
+pub use bulk::{
+    BulkEnd, End, EndReport, Exchange, MessageStamps, Opening, PrepareError, Prepared, Role, Sample,
+};
 pub use info::TcpInfo;
 pub use options::{OptionError, SocketOptions};
 pub use token::{ParseTokenError, Token};

@@ -3,7 +3,7 @@
 use farpath_tcp::pattern;
 use farpath_traffic::info::State;
 use farpath_traffic::{BulkEnd, End, EndReport, Opening, Prepared, Role, Sample, SocketOptions, Token};
-use farpath_units::{Bytes, Duration, Instant};
+use farpath_units::{Bytes, Duration, Instant, Messages, Pace};
 use socket2::{Domain, Socket, Type};
 use std::fs;
 use std::io::{Read, Write};
@@ -23,6 +23,7 @@ fn end(role: Role, opening: Opening, v6: bool) -> BulkEnd {
         peer: any_port(v6),
         size: Bytes(3_000_001),
         request: Bytes::ZERO,
+        messages: None,
         exchanges: 1,
         token: None,
         start: Instant::ZERO,
@@ -400,4 +401,32 @@ fn exchanges_follow_each_other_over_one_connection() {
     for pair in asks.exchanged.windows(2) {
         assert!(pair[0].asked_at < pair[0].answered_at && pair[0].answered_at <= pair[1].asked_at);
     }
+}
+
+/// The stamps of a stream at both ends: written when due, read soon after, in order.
+#[test]
+fn messages_are_written_when_they_are_due_and_stamped_at_both_ends() {
+    let messages = Messages { size: Bytes(1000), pace: Pace::Every(Duration::from_millis(2)), count: 100 };
+    let of = |role, opening| BulkEnd {
+        size: messages.total(),
+        messages: Some(messages),
+        low_water: Some(Bytes(32 << 10)),
+        ..end(role, opening, false)
+    };
+    let (receiver, sender, _) =
+        run_both(of(Role::Receiver, Opening::Listen), of(Role::Sender, Opening::Connect));
+    assert!(receiver.end.is_completed() && sender.end.is_completed(), "{} {}", receiver.end, sender.end);
+    let (written, arrived) = (sender.messages.expect("a stream"), receiver.messages.expect("a stream"));
+    let began = written.began.expect("it began");
+    assert_eq!((written.at.len(), arrived.at.len(), arrived.began), (100, 100, None));
+    for (number, (written, arrived)) in (0..).zip(written.at.iter().zip(&arrived.at)) {
+        let due = began + messages.due_after(number);
+        // A stamp is taken when the call has returned, which the other end may do first.
+        assert!(*written >= due && *arrived >= due, "{number}: {due} {written} {arrived}");
+    }
+    assert!(written.at.is_sorted() && arrived.at.is_sorted());
+    // The last is due after 198 ms, and nobody waited for 32 kB of messages: each was read before the next but a few.
+    assert!(sender.ended_at >= began + Duration::from_millis(198));
+    let alone = arrived.at.windows(2).filter(|pair| pair[0] < pair[1]).count();
+    assert!(alone > 50, "{alone} of 99 were read by themselves");
 }

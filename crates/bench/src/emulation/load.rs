@@ -127,6 +127,7 @@ impl Load for OwnTraffic {
             peer: SocketAddr::new(settings.peer.0.into(), PORT),
             size: Bytes(self.size),
             request: Bytes::ZERO,
+            messages: None,
             exchanges: 1,
             token: None,
             start: Instant::ZERO,

@@ -7,9 +7,9 @@ use crate::progress::Going;
 use crate::series::Series;
 use farpath_emu::{Clock, Dress, RealTime};
 use farpath_experiment::{FlowSpec, Opener, Scenario};
-use farpath_run::{FlowRow, Outcome};
+use farpath_run::{FlowRow, MessageRow, Outcome};
 use farpath_traffic::{BulkEnd, End, EndReport, Opening, Prepared, Role, SocketOptions};
-use farpath_units::{Bytes, Duration, Instant};
+use farpath_units::{Bytes, Duration, Instant, Messages};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
@@ -78,6 +78,7 @@ impl Programs {
                 local: hosts.address(host, number),
                 peer: hosts.address(host.opposite(), number),
                 size: flow.size,
+                messages: flow.stream.map(|stream| stream.messages),
                 request: flow.request,
                 exchanges: 1,
                 token: None,
@@ -206,6 +207,23 @@ impl FlowEnds {
         row.dsacks = info.dsack_dups.map(f64::from);
         row.final_cwnd = Some(Bytes(u64::from(info.snd_cwnd) * info.snd_mss.0));
         (row.min_rtt, row.srtt, row.rto) = (info.min_rtt, info.srtt, Some(info.rto));
+    }
+
+    /// A row for each message that was due by the end; what the path saw leave its host is `sent`.
+    pub fn messages(&self, flow: u32, messages: &Messages, sent: &[Instant]) -> Vec<MessageRow> {
+        let Some((began, written)) =
+            self.sender.messages.as_ref().and_then(|stamps| Some((stamps.began?, &stamps.at)))
+        else {
+            return Vec::new();
+        };
+        let arrived = self.receiver.messages.as_ref().map_or(&[][..], |stamps| &stamps.at);
+        let due = messages.due_by(self.receiver.ended_at.saturating_since(began));
+        let row = |message: u64| {
+            let at = |stamps: &[Instant]| stamps.get(message as usize).copied();
+            let due = began + messages.due_after(message);
+            MessageRow { flow, message, due, written: at(written), sent: at(sent), arrived: at(arrived) }
+        };
+        (0..due).map(row).collect()
     }
 
     /// How the flow ended: as the first of its ends did that did not complete.

@@ -75,6 +75,7 @@ fn emulate(
             peer: addresses[host.opposite()],
             size: point.scenario.flows[0].size,
             request: if opener == Role::Receiver { Bytes(300) } else { Bytes::ZERO },
+            messages: None,
             exchanges: 1,
             token: None,
             start: Instant::ZERO,

@@ -129,6 +129,7 @@ impl<'scope, 'env> Flows<'scope, 'env> {
             peer: any_port(from),
             size: Bytes(asked.size),
             request: Bytes(asked.request),
+            messages: None,
             exchanges: asked.exchanges,
             token: Some(token),
             start: Instant::ZERO,

@@ -2,9 +2,10 @@
 
 mod establish;
 mod exchange;
+mod messages;
 
 use super::content::{CHUNK, Source};
-use super::{BulkEnd, End, EndReport, Exchange, Opening, Prepared, Role, Sample};
+use super::{BulkEnd, End, EndReport, Exchange, MessageStamps, Opening, Prepared, Role, Sample};
 use crate::info::{State, TcpInfo};
 use crate::options;
 use crate::wait::{self, PromptTimers};
@@ -41,6 +42,7 @@ pub fn run(
         finished_at: None,
         bytes: 0,
         exchanged: Vec::new(),
+        stamps: None,
         reads_late: false,
     };
     let end = match transfer.transfer() {
@@ -70,6 +72,8 @@ struct Transfer<'a> {
     finished_at: Option<Instant>,
     bytes: u64,
     exchanged: Vec<Exchange>,
+    /// Of a stream, what this end has seen of its messages.
+    stamps: Option<MessageStamps>,
     /// What is there is left there until it is as much as was asked for.
     reads_late: bool,
 }
@@ -117,7 +121,10 @@ impl Transfer<'_> {
     }
 
     fn write_file(&mut self) -> Result<(), End> {
-        self.write_all(self.asked.size.0)?;
+        match self.asked.messages {
+            Some(_) => self.write_messages()?,
+            None => self.write_all(self.asked.size.0)?,
+        }
         self.close_written()
     }
 
@@ -201,6 +208,7 @@ impl Transfer<'_> {
             self.first_byte_at = self.first_byte_at.or(Some(now));
             verify(self.bytes, &buffer[..bytes])?;
             self.bytes += bytes as u64;
+            self.stamp(now);
             if self.bytes > size {
                 return Err(End::WrongLength { expected: size, got: self.bytes });
             }
@@ -209,9 +217,9 @@ impl Transfer<'_> {
                 break;
             }
             if let Some(low_water) = low_water
-                && waits_for != low_water.0.min(size - self.bytes)
+                && waits_for != self.low_water(low_water.0)
             {
-                waits_for = low_water.0.min(size - self.bytes);
+                waits_for = self.low_water(low_water.0);
                 options::set_low_water(self.socket.as_fd(), waits_for)?;
                 self.reads_late = true;
             }
@@ -347,6 +355,7 @@ impl Transfer<'_> {
             info_at_connect: self.info_at_connect,
             info,
             exchanged: self.exchanged,
+            messages: self.stamps,
         }
     }
 

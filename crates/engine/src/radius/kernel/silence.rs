@@ -46,6 +46,7 @@ pub(super) fn silence(what: &Measurement, stop: &AtomicBool) -> Result<Option<Si
     let _listener = listener.map_err(|source| failed("listen in a host", source))?;
     let opener = |number: u16| -> Result<Prepared, EngineError> {
         let end = BulkEnd {
+            messages: None,
             role: Role::Sender,
             opening: Opening::Connect,
             local: own(OPENERS + number),
