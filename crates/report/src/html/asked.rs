@@ -6,6 +6,7 @@ use farpath_path::{
     Direction, ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit,
 };
 use farpath_run::{Asked, AskedPoint, AskedTimer, Results};
+use farpath_units::{Messages, Pace};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
@@ -92,8 +93,15 @@ fn transfer(flows: &[FlowSpec]) -> String {
         Opener::Sender => "opened by the sender",
         Opener::Receiver => "opened by the receiver",
     };
-    let same = flows.iter().all(|flow| flow.size == first.size);
-    let size = if same { first.size.to_string() } else { "different sizes".to_owned() };
+    let same = flows.iter().all(|flow| (flow.size, flow.stream) == (first.size, first.stream));
+    let size = match first.stream.map(|stream| stream.messages) {
+        _ if !same => "different sizes".to_owned(),
+        None => first.size.to_string(),
+        Some(Messages { size, pace, count }) => match pace {
+            Pace::At(rate) => format!("a stream of {rate}, {count} messages of {size}"),
+            Pace::Every(interval) => format!("a stream of {count} messages of {size}, one every {interval}"),
+        },
+    };
     let reverse = flows.iter().filter(|flow| flow.direction == Direction::Reverse).count();
     let ways = match reverse {
         0 => String::new(),

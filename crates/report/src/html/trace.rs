@@ -1,10 +1,11 @@
 //! What happened in some runs, flow by flow: windows, time-sequence graph, rates, round-trip times, queue.
 
 mod sequence;
+mod stream;
 
 use super::data::{Columns, Figure, log_domain, seconds};
 use super::thin::{Sample, thin};
-use farpath_run::{Engine, FlowRow, Metric, Run, RunKey, SegmentRow, SeriesRow};
+use farpath_run::{Engine, FlowRow, MessageRow, Metric, Run, RunKey, SegmentRow, SeriesRow};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most runs whose traces are shown: the report stays a few MB.
@@ -71,7 +72,7 @@ impl Traces {
 
     /// Takes what a run recorded, if it is one of those shown and recorded anything.
     pub fn add(&mut self, run: &Run) {
-        let recorded = !run.series.is_empty() || !run.segments.is_empty();
+        let recorded = !run.series.is_empty() || !run.segments.is_empty() || !run.messages.is_empty();
         if recorded && self.wanted.contains(&run.key()) {
             self.traces.push(trace(run));
         }
@@ -79,28 +80,44 @@ impl Traces {
 }
 
 fn trace(run: &Run) -> Trace {
-    let (series, segments) = (run.series.to_vec(), run.segments.to_vec());
+    let (series, segments, messages) = (run.series.to_vec(), run.segments.to_vec(), run.messages.to_vec());
     let mut together = Vec::new();
     if run.flows.len() > 1 {
         let numbers: Vec<u32> = run.flows.iter().take(RATES).map(|flow| flow.flow).collect();
         let start = run.flows.iter().map(|flow| flow.start.as_nanos()).min().unwrap_or(0);
         together.extend(rates(&series, &numbers, run.flows.len(), start));
     }
-    let flows = run.flows.iter().take(FLOWS).map(|flow| (flow.flow, figures(flow, &series, &segments)));
+    let flows =
+        run.flows.iter().take(FLOWS).map(|flow| (flow.flow, figures(flow, &series, &segments, &messages)));
     Trace { key: run.key(), together, flows: flows.collect(), flows_in_all: run.flows.len() }
 }
 
-fn figures(flow: &FlowRow, series: &[SeriesRow], segments: &[SegmentRow]) -> Vec<Figure> {
+fn figures(
+    flow: &FlowRow,
+    series: &[SeriesRow],
+    segments: &[SegmentRow],
+    messages: &[MessageRow],
+) -> Vec<Figure> {
     let series: Vec<SeriesRow> = series.iter().filter(|row| row.flow == flow.flow).copied().collect();
     let mut figures = Vec::new();
     figures.extend(windows(&series));
-    figures.extend(sequence::figures(flow, segments));
-    figures.extend(rates(&series, &[flow.flow], 1, flow.start.as_nanos()));
+    let messages: Vec<MessageRow> = messages.iter().filter(|row| row.flow == flow.flow).copied().collect();
+    if messages.is_empty() {
+        figures.extend(sequence::figures(flow, segments));
+        figures.extend(rates(&series, &[flow.flow], 1, flow.start.as_nanos()));
+    } else {
+        // As the e-VLBI paper shows them: window, rate and retransmissions below each other, and the messages' arrival.
+        figures.extend(rates(&series, &[flow.flow], 1, flow.start.as_nanos()));
+        figures.extend(stream::retransmissions(&series));
+        figures.extend(stream::figures(&messages));
+        figures.extend(sequence::figures(flow, segments));
+    }
     figures.extend(rtt(&series));
     figures.extend(queue(&series));
     // One time for all of them, so that what stands below each other happened at once.
     let segments = segments.iter().filter(|row| row.flow == flow.flow);
-    let times = series.iter().map(|row| row.time).chain(segments.map(|row| row.time));
+    let read = messages.iter().filter_map(|row| row.arrived);
+    let times = series.iter().map(|row| row.time).chain(segments.map(|row| row.time)).chain(read);
     let end = times.max().map_or(0, |time| time.as_nanos());
     for figure in &mut figures {
         let own = figure.set.iter().any(|(pointer, _)| *pointer == TIME);

@@ -90,6 +90,39 @@ const GOODPUT: Quantity = Quantity {
     statistic: |summary| summary.goodput_bit_per_s,
     scale: Scale::of_bit_per_s,
 };
+const MAX_LATENESS: Quantity = Quantity {
+    name: "late at the\nmost, {unit}",
+    published: |_| None,
+    statistic: |summary| summary.max_lateness_s,
+    scale: Scale::of_seconds,
+};
+/// What else is said of streams.
+const OF_STREAMS: [Quantity; 4] = [
+    Quantity {
+        name: "late at the\nend, {unit}",
+        published: |_| None,
+        statistic: |summary| summary.final_lateness_s,
+        scale: Scale::of_seconds,
+    },
+    Quantity {
+        name: "timely again\nafter, {unit}",
+        published: |_| None,
+        statistic: |summary| summary.time_to_timely_s,
+        scale: Scale::of_seconds,
+    },
+    Quantity {
+        name: "behind at the\nmost, {unit}",
+        published: |_| None,
+        statistic: |summary| summary.delayed_bytes,
+        scale: Scale::of_bytes,
+    },
+    Quantity {
+        name: "sender held\nup, {unit}",
+        published: |_| None,
+        statistic: |summary| summary.max_write_lag_s,
+        scale: Scale::of_seconds,
+    },
+];
 const RETRANSMISSIONS: Quantity = Quantity {
     name: "retrans-\nmissions",
     published: |published| published.retransmissions,
@@ -120,24 +153,32 @@ impl ComparisonTable {
     pub(crate) fn sheet(&self) -> Sheet {
         let heads: Vec<Column> =
             self.swept_keys.iter().enumerate().map(|(i, key)| self.swept(i, key)).collect();
-        let main = if self.values(&TRANSFER_TIME).is_empty() { GOODPUT } else { TRANSFER_TIME };
+        let streams = !self.values(&MAX_LATENESS).is_empty();
+        let main = match streams {
+            true => MAX_LATENESS,
+            false if self.values(&TRANSFER_TIME).is_empty() => GOODPUT,
+            false => TRANSFER_TIME,
+        };
         let mut compared = self.columns(&main, true);
         let differences = self.differences(&main);
         compared.extend(differences.iter().map(|(_, column)| column.clone()));
         let all_completed = self.all_completed();
-        let groups = [
-            compared,
+        let mut groups = vec![compared];
+        if streams {
+            groups.extend(OF_STREAMS.iter().map(|quantity| self.columns(quantity, false)));
+        }
+        groups.extend([
             self.columns(&RETRANSMISSIONS, false),
             self.columns(&TIMEOUTS, false),
             if all_completed.is_some() { Vec::new() } else { self.outcomes() },
-        ];
+        ]);
         let mut notes: Vec<String> = differences.into_iter().map(|(note, _)| note).collect();
         notes.extend(all_completed);
         if main.name == TRANSFER_TIME.name && self.rows.iter().any(ComparisonRow::has_unfinished) {
             notes.push("Transfer times are of completed transfers only.".to_owned());
         }
         notes.extend(self.agreement.iter().chain(&self.remarks).cloned());
-        Sheet { heads, groups: groups.into(), notes, caveats: self.caveats() }
+        Sheet { heads, groups, notes, caveats: self.caveats() }
     }
 
     fn swept(&self, i: usize, key: &str) -> Column {

@@ -60,7 +60,23 @@ pub(crate) fn flows_sheet(rows: &[(&Run, &FlowRow)]) -> Sheet {
         number("mean\ncwnd, {unit}", Scale::of_bytes, |flow| flow.mean_cwnd),
         number("smallest\nRTT, {unit}", Scale::of_seconds, |flow| flow.min_rtt.map(|t| t.as_secs_f64())),
     ];
-    let groups = [ended, cost, state].map(|group| group.into_iter().filter(Column::is_known).collect());
+    let stream = vec![
+        number("late at the\nmost, {unit}", Scale::of_seconds, |flow| {
+            flow.stream.max_lateness.map(|late| late.as_secs_f64())
+        }),
+        number("late at the\nend, {unit}", Scale::of_seconds, |flow| {
+            flow.stream.final_lateness.map(|late| late.as_secs_f64())
+        }),
+        number("timely again\nafter, {unit}", Scale::of_seconds, |flow| {
+            flow.stream.time_to_timely.map(|time| time.as_secs_f64())
+        }),
+        number("late\nmessages", Scale::of_counts, |flow| flow.stream.late_messages),
+        number("player\nstalls, {unit}", Scale::of_seconds, |flow| {
+            flow.stream.stall_time.map(|time| time.as_secs_f64())
+        }),
+    ];
+    let groups =
+        [ended, stream, cost, state].map(|group| group.into_iter().filter(Column::is_known).collect());
     Sheet { heads, groups: groups.into(), notes: Vec::new(), caveats: Vec::new() }
 }
 

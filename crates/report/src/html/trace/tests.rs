@@ -113,7 +113,7 @@ fn lines_hold_their_last_value_until_the_end() {
 #[test]
 fn a_late_flow_has_as_many_rates_as_an_early_one() {
     let json = |run: &Run| {
-        let figures = figures(&run.flows[0], &run.series.to_vec(), &run.segments.to_vec());
+        let figures = figures(&run.flows[0], &run.series.to_vec(), &run.segments.to_vec(), &[]);
         let figure = figures.iter().find(|figure| figure.plot == "received-rate").expect("it reads");
         figure.to_json()["data"]["rates"].clone()
     };
