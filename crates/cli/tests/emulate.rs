@@ -304,3 +304,27 @@ fn engines_are_held_against_each_other() {
     assert!(!lines(&out).is_empty(), "{out}");
     assert!(farpath(&["emulate", "--help"]).output().expect("it starts").status.success());
 }
+
+/// A second of a stream without a loss: each message is there, after half a round trip at the least, and the player that waits
+/// for a second is never late on a machine that others use.
+#[test]
+fn messages_of_a_stream_arrive_as_in_its_simulation() {
+    if !can_emulate() {
+        return;
+    }
+    let stream = "message = \"8 kB\"\nrate = \"2 Mbit/s\"\nduration = \"1 s\"\nplayout = \"1 s\"";
+    let text = SMALL.replace("size = \"195 kB\"", stream).replace("8760 B", "60 kB");
+    let folder = Folder::with(&text);
+    let [simulated, emulated]: [Value; 2] =
+        flows(&[&BOTH[..], &[folder.file()]].concat()).try_into().expect("a flow of each engine");
+    for flow in [&simulated, &emulated] {
+        assert_eq!((number(flow, "messages"), number(flow, "late_messages")), (32.0, 0.0), "{flow}");
+        assert_eq!((number(flow, "bytes_read"), number(flow, "stall_time_ns")), (256_000.0, 0.0), "{flow}");
+        assert!(number(flow, "final_lateness_ns") >= 20e6, "{flow}");
+        // The last message is due 0.992 s after the first.
+        assert!(number(flow, "transfer_time_ns") > 1.0e9, "{flow}");
+    }
+    // What nothing holds up is written when it is due; a program that waits for a processor is late by as much.
+    assert_eq!(number(&simulated, "max_write_lag_ns"), 0.0);
+    assert!(number(&emulated, "max_write_lag_ns") < 1e9, "{emulated}");
+}

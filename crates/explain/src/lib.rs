@@ -239,6 +239,11 @@ pub(crate) fn cap(scenario: &Scenario, size: Option<Bytes>) -> Scenario {
     if let Some(size) = size {
         for flow in &mut capped.flows {
             flow.size = flow.size.min(size);
+            if let Some(stream) = &mut flow.stream {
+                let messages = &mut stream.messages;
+                messages.count = (flow.size.0 / messages.size.0).max(1);
+                flow.size = messages.total();
+            }
         }
     }
     capped

@@ -20,7 +20,9 @@ pub(super) fn value(run: &Run, name: &str, time: Option<Duration>) -> Result<f64
             let transfer = flow.transfer_time.ok_or("the transfer was not completed")?;
             Ok(flow.bytes.0 as f64 / (transfer + time()?).as_secs_f64())
         }
-        "peak_receive_rate_byte_per_s" => peak_rate(&run.series, time()?),
+        "peak_receive_rate_byte_per_s" => Ok(rates(&run.series, time()?)?.into_iter().fold(0.0, f64::max)),
+        "least_receive_rate_byte_per_s" => least_rate(&rates(&run.series, time()?)?),
+        "time_to_latest_s" => time_to_latest(run),
         "data_packets_sent" => Ok(data(SegmentEvent::Sent)),
         "data_packets_lost" => Ok(data(SegmentEvent::Dropped)),
         _ => of_recovery(run, name),
@@ -48,6 +50,15 @@ fn of_flow(flow: &FlowRow, name: &str) -> Option<Option<f64>> {
         "goodput_bit_per_s" => flow.goodput_bit_per_s,
         "throughput_bit_per_s" => flow.throughput_bit_per_s,
         "timeouts" => flow.timeouts,
+        "drops_data_direction" => flow.drops_data_direction,
+        "max_lateness_s" => flow.stream.max_lateness.map(Duration::as_secs_f64),
+        "final_lateness_s" => flow.stream.final_lateness.map(Duration::as_secs_f64),
+        "lateness_regained_s" => {
+            let both = flow.stream.max_lateness.zip(flow.stream.final_lateness);
+            both.map(|(most, end)| most.saturating_sub(end).as_secs_f64())
+        }
+        "delayed_bytes" => flow.stream.delayed.map(|bytes| bytes.0 as f64),
+        "time_to_timely_s" => flow.stream.time_to_timely.map(Duration::as_secs_f64),
         "final_cwnd" => flow.final_cwnd.map(|bytes| bytes.0 as f64),
         "mean_cwnd" => flow.mean_cwnd,
         _ => return None,
@@ -68,21 +79,44 @@ fn series_at(series: &Trace<SeriesRow>, metric: Metric, until: Instant) -> Resul
         })
 }
 
-/// Most bytes that the receiving application read in any interval of the sampling grid, per second.
-fn peak_rate(series: &Trace<SeriesRow>, interval: Duration) -> Result<f64, String> {
+/// What the receiving application read in each interval of the sampling grid, bytes per second.
+fn rates(series: &Trace<SeriesRow>, interval: Duration) -> Result<Vec<f64>, String> {
     let delivered = || series.iter().filter(|row| row.flow == 0 && row.metric == Metric::Delivered);
     let end = delivered().last().ok_or("nothing was recorded as delivered")?.time;
     let mut rows = delivered().peekable();
-    let (mut at, mut before, mut value, mut peak) = (Instant::ZERO, 0, 0, 0);
+    let (mut at, mut before, mut value, mut rates) = (Instant::ZERO, 0, 0, Vec::new());
     while at < end {
         at += interval;
         while let Some(row) = rows.next_if(|row| row.time <= at) {
             value = row.value;
         }
-        peak = peak.max(value - before);
+        rates.push((value - before) as f64 / interval.as_secs_f64());
         before = value;
     }
-    Ok(peak as f64 / interval.as_secs_f64())
+    Ok(rates)
+}
+
+/// The lowest between the interval in which it begins and the one in which it ends, which are not full.
+fn least_rate(rates: &[f64]) -> Result<f64, String> {
+    let inner = rates.get(1..rates.len().saturating_sub(1)).unwrap_or_default();
+    inner
+        .iter()
+        .copied()
+        .reduce(f64::min)
+        .ok_or_else(|| "the transfer is over within two intervals".to_owned())
+}
+
+/// From the arrival of the first message to that of the one that was late the most.
+fn time_to_latest(run: &Run) -> Result<f64, String> {
+    let known =
+        run.messages.iter().filter(|row| row.flow == 0).filter_map(|row| Some((row.due, row.arrived?)));
+    let all: Vec<(Instant, Instant)> = known.collect();
+    let latest = all.iter().max_by_key(|(due, arrived)| arrived.saturating_since(*due));
+    let (first, latest) = all
+        .first()
+        .zip(latest)
+        .ok_or("no message was recorded: the experiment needs `output.messages = true`")?;
+    Ok(latest.1.saturating_since(first.1).as_secs_f64())
 }
 
 /// What is read off the segments around the first drop of a data segment, at the data sender's end.
