@@ -2,7 +2,7 @@
 
 use super::Unmeasured;
 use super::load::{Load, Moved};
-use farpath_emu::{Clock, HostSettings, Namespace};
+use farpath_emu::{Clock, HostSettings, Namespace, RealTime};
 use farpath_engine::provenance;
 use farpath_experiment::Experiment;
 use farpath_measure::serve::{Limits, Serve, Server};
@@ -76,6 +76,8 @@ pub fn lateness(per_second: u32) -> Result<Vec<Duration>, Unmeasured> {
     let until = |stop| Until { epoch: Clock::start().epoch(), deadline, stop };
     let echoed = thread::scope(|scope| {
         scope.spawn(|| answer(&mut answers, count, until(&over)));
+        // As `farpath measure` does.
+        let _ahead = RealTime::of_program();
         let echoed = echo(&mut sends, asked, until(&stop));
         over.store(true, Ordering::Relaxed);
         echoed

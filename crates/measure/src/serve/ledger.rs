@@ -120,18 +120,23 @@ impl Client<'_> {
     /// # Errors
     /// It is more than is left, which is given.
     pub fn spend(&self, bytes: Bytes) -> Result<(), Bytes> {
-        let now = self.ledger.clock.now();
         let mut page = self.ledger.page();
-        let account = page.accounts.entry(self.who).or_default();
-        if now.saturating_since(account.since) >= HOUR {
-            (account.since, account.spent) = (now, Bytes::ZERO);
-        }
-        let left = Bytes(self.ledger.limits.bytes.0.saturating_sub(account.spent.0));
+        let (left, account) = self.account(&mut page);
         if bytes > left {
             return Err(left);
         }
         account.spent += bytes;
         Ok(())
+    }
+
+    /// Its account, with what is left on it now.
+    fn account<'p>(&self, page: &'p mut Page) -> (Bytes, &'p mut Account) {
+        let now = self.ledger.clock.now();
+        let account = page.accounts.entry(self.who).or_default();
+        if now.saturating_since(account.since) >= HOUR {
+            (account.since, account.spent) = (now, Bytes::ZERO);
+        }
+        (Bytes(self.ledger.limits.bytes.0.saturating_sub(account.spent.0)), account)
     }
 
     /// Gives back what was asked for and has not been moved.
@@ -144,7 +149,7 @@ impl Client<'_> {
 
     /// What is left of it.
     pub fn left(&self) -> Bytes {
-        self.spend(Bytes::MAX).err().unwrap_or_default()
+        self.account(&mut self.ledger.page()).0
     }
 }
 
@@ -239,6 +244,9 @@ mod tests {
         admit(address(1)).give_back(Bytes(300));
         assert_eq!(admit(address(1)).left(), Bytes(400));
         assert_eq!(admit(address(2)).left(), Bytes(1000));
+        let unlimited = Ledger::new(Limits { bytes: Bytes::MAX, ..Limits::default() });
+        let client = unlimited.call(address(1)).expect("room").admit().expect("room");
+        assert_eq!((client.left(), client.left()), (Bytes::MAX, Bytes::MAX), "to look costs nothing");
         let v6 = |text: &str| text.parse::<IpAddr>().expect("an address");
         assert_eq!(admit(v6("2001:db8::1")).spend(Bytes(1000)), Ok(()));
         assert_eq!(admit(v6("2001:db8::ffff:1")).left(), Bytes::ZERO);
