@@ -53,7 +53,9 @@ fn needed_one_way<'a>(
     let mut needed = Bytes::ZERO;
     for element in path {
         let holds = match &element.kind {
-            ElementKind::Delay { delay } => bytes_in(bit_per_s, delay[direction]),
+            ElementKind::Delay { delay } | ElementKind::Wait { delay, .. } => {
+                bytes_in(bit_per_s, delay[direction])
+            }
             ElementKind::Reorder { share, extra_delay } if share[direction] > Probability::ZERO => {
                 bytes_in(bit_per_s, *extra_delay)
             }

@@ -214,7 +214,7 @@ impl Host {
         };
         let position = segment.seq.position(self.isn, self.sent_up_to).unwrap_or(0);
         self.sent_up_to = self.sent_up_to.max(position + segment.seq_len());
-        let ip = IpFields { id: self.next_id, ..IpFields::default() };
+        let ip = IpFields { id: self.next_id, ttl: self.connection.ttl(), ..IpFields::default() };
         self.next_id = self.next_id.wrapping_add(1);
         self.packet.clear();
         // Position 0 is the SYN's.

@@ -206,6 +206,26 @@ impl PathPacket for WirePacket {
         }
     }
 
+    /// As a router that decrements the field, and IPv4's header checksum with it (RFC 1624).
+    fn pass_routers(&mut self, routers: u32) -> bool {
+        let routers = u8::try_from(routers).unwrap_or(u8::MAX);
+        match self.bytes.first().map(|first| first >> 4) {
+            Some(4) if self.bytes.len() >= headers::IPV4_LEN => {
+                let before = u16_at(&self.bytes, TTL_AT);
+                self.bytes[TTL_AT] = self.bytes[TTL_AT].saturating_sub(routers);
+                let after = u16_at(&self.bytes, TTL_AT);
+                let checksum = checksum::update(u16_at(&self.bytes, ipv4::CHECKSUM.start), before, after);
+                self.bytes[ipv4::CHECKSUM].copy_from_slice(&checksum.to_be_bytes());
+                self.bytes[TTL_AT] > 0
+            }
+            Some(6) if self.bytes.len() > HOP_LIMIT_AT => {
+                self.bytes[HOP_LIMIT_AT] = self.bytes[HOP_LIMIT_AT].saturating_sub(routers);
+                self.bytes[HOP_LIMIT_AT] > 0
+            }
+            _ => true,
+        }
+    }
+
     fn qos(&mut self) -> Option<&mut dyn QosPacket> {
         if self.is_of_a_flow() { Some(self) } else { None }
     }
@@ -214,6 +234,11 @@ impl PathPacket for WirePacket {
         self.with_structure(structure)
     }
 }
+
+/// Where IPv4 has its TTL; its protocol is the other byte of the word that a checksum counts.
+const TTL_AT: usize = 8;
+/// Where IPv6 has its hop limit.
+const HOP_LIMIT_AT: usize = 7;
 
 impl Clone for WirePacket {
     fn clone(&self) -> WirePacket {

@@ -144,6 +144,7 @@ fn is_accepted(name: &str, value: &str) -> bool {
         "tcp_reordering" | "tcp_max_reordering" => 1..=i32::MAX as u64,
         "tcp_ecn" | "tcp_frto" => 0..=2,
         "tcp_early_retrans" => 0..=4,
+        "ip_default_ttl" => 1..=255,
         _ => 0..=1,
     };
     numbers.is_some_and(|numbers| numbers.len() == 1 && range.contains(&numbers[0]))

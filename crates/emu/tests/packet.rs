@@ -77,3 +77,18 @@ fn ones_sub(from: u16, what: u16) -> u16 {
     let sum = u32::from(from) + u32::from(!what);
     ((sum & 0xffff) + (sum >> 16)) as u16
 }
+
+#[test]
+fn routers_take_one_off_the_ttl_each_and_checksums_stay_right() {
+    for ends in [V4, V6] {
+        for (routers, left) in [(0, 64), (1, 63), (63, 1), (64, 0), (300, 0)] {
+            let mut packet = WirePacket::new(packet(ends, &data(0, 10), 0), None, 1);
+            assert_eq!(packet.pass_routers(routers), left > 0, "{routers}");
+            assert_eq!(packet.decode().expect("right checksums").ip.ttl, left, "{routers}");
+        }
+    }
+    // What has no such field passes.
+    for other in [&[][..], &[0x45], &[0x60, 0, 0], &[0xff; 100]] {
+        assert!(WirePacket::new(other.to_vec(), None, 1).pass_routers(255));
+    }
+}

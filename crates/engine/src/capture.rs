@@ -245,7 +245,7 @@ impl<W: Write> Capture<W> {
         let offset = self.offset(packet);
         // The same at both ends, for whoever looks for a packet on the other side.
         let dscp = packet.qos.mark.dscp().unwrap_or(0);
-        let ip = IpFields { id: packet.number as u16, dscp, ..IpFields::default() };
+        let ip = IpFields { id: packet.number as u16, ttl: packet.ttl, dscp };
         wire::encode(
             SocketAddr::new(source.into(), port),
             SocketAddr::new(destination.into(), port),

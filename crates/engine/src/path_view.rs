@@ -2,7 +2,9 @@
 
 use core::slice;
 use farpath_model::{Hop, Path};
-use farpath_path::{Direction, ElementKind, ElementSpec, MarkThreshold, PacketView, QueueLimit, base_delay};
+use farpath_path::{
+    Direction, ElementKind, ElementSpec, MarkThreshold, PacketView, QueueLimit, base_delay, routers,
+};
 use farpath_tcp::{Config, HEADERS, TIMESTAMPS};
 use farpath_units::{Bytes, Duration, Probability, Rate};
 
@@ -39,9 +41,12 @@ impl PathView {
         let mss = sender.mss.min(receiver.mss).saturating_sub(options).max(Bytes(1));
         let headers = HEADERS + options;
         let path = Path { forward: hops(elements, data), reverse: hops(elements, data.opposite()), headers };
-        let data_loss = loss(elements, data, mss + headers, true);
-        let ack_loss = loss(elements, data.opposite(), headers, false);
-        let bare_loss = loss(elements, data, headers, false);
+        // Where the routers are as many as the TTL, nothing gets through.
+        let dies = |way, end: &Config| f64::from(u8::from(routers(elements, way) >= end.send.ttl.into()));
+        let (far, near) = (dies(data, sender), dies(data.opposite(), receiver));
+        let data_loss = either(loss(elements, data, mss + headers, true), far);
+        let ack_loss = either(loss(elements, data.opposite(), headers, false), near);
+        let bare_loss = either(loss(elements, data, headers, false), far);
         PathView {
             path,
             mss,
@@ -97,13 +102,13 @@ fn probability(fraction: f64) -> Probability {
     Probability::new(fraction).unwrap_or(Probability::ZERO)
 }
 
-/// The links, with all propagation on the first: where along a FIFO path it lies changes nothing.
+/// The links, with all propagation and fixed waits on the first: where along a FIFO path they lie changes nothing.
 fn hops(elements: &[ElementSpec], direction: Direction) -> Vec<Hop> {
     let mut propagation = Duration::ZERO;
     let mut hops = Vec::new();
     for element in elements {
         match &element.kind {
-            ElementKind::Delay { delay } => propagation += delay[direction],
+            ElementKind::Delay { delay } | ElementKind::Wait { delay, .. } => propagation += delay[direction],
             ElementKind::Link { rate, overhead, min_packet, .. } => hops.push(Hop {
                 rate: rate[direction],
                 propagation: Duration::ZERO,

@@ -98,7 +98,8 @@ impl<W: Write> Tap for Recording<W> {
         }
         let known = packet.decode().ok().and_then(|decoded| {
             let ports = [decoded.source.port(), decoded.destination.port()];
-            let seen = Seen { event, direction, number: packet.number(), ports, segment: &decoded.segment };
+            let (number, ttl) = (packet.number(), decoded.ip.ttl);
+            let seen = Seen { event, direction, number, ports, ttl, segment: &decoded.segment };
             self.watch.packet(seen)
         });
         if let Some(segment) = &known {

@@ -39,6 +39,8 @@ pub(crate) struct Seen<'a> {
     pub number: u64,
     /// Source and destination port.
     pub ports: [u16; 2],
+    /// Its TTL, or hop limit.
+    pub ttl: u8,
     /// What it carries.
     pub segment: &'a Segment,
 }
@@ -104,8 +106,9 @@ impl Watch {
                 flow.stream(from).is_retransmission(seen.number)
             }
         };
+        let Seen { number: place, ttl, segment, .. } = seen;
         let qos = Qos::default();
-        Some(Packet { flow: number, from, number: seen.number, retransmission, segment: *seen.segment, qos })
+        Some(Packet { flow: number, from, number: place, retransmission, ttl, segment: *segment, qos })
     }
 
     /// Bytes of the flow's data that have left their host, the FIN counted as one.

@@ -130,7 +130,8 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.field("ecn", &mut send.ecn)?;
         v.field("pacing", &mut send.pacing)?;
         v.field("persist_min", &mut send.persist_min)?;
-        v.field("persist_max", &mut send.persist_max)
+        v.field("persist_max", &mut send.persist_max)?;
+        v.field("ttl", &mut send.ttl)
     })?;
     v.section("explicit_rate", |v| {
         v.option("wanted", "none", &mut explicit_rate.wanted)?;
@@ -324,6 +325,7 @@ fn check(config: &Config, at: &Location) -> Result<(), ExperimentError> {
     positive(!send.persist_min.is_zero(), "send.persist_min", "an interval")?;
     let reason = format!("{} is above `send.persist_max`, {}", send.persist_min, send.persist_max);
     rule(send.persist_min <= send.persist_max, "send.persist_min", reason)?;
+    rule(send.ttl > 0, "send.ttl", "a packet with a TTL of zero never leaves its host".to_owned())?;
 
     let limit = explicit_rate.loss_limit_per_mille;
     let reason = format!("{limit} packets of a thousand are more than all of them");

@@ -212,7 +212,13 @@ macro_rules! whole_numbers {
     )*};
 }
 
-whole_numbers!(u32, u64);
+whole_numbers!(u8, u32, u64);
+
+impl Written for u8 {
+    fn write(&self) -> Value {
+        Value::Integer(i64::from(*self))
+    }
+}
 
 impl Written for u32 {
     fn write(&self) -> Value {

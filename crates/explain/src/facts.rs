@@ -163,6 +163,8 @@ impl<'a> Facts<'a> {
                 phase.is_none() && Direction::BOTH.iter().any(|&way| every[way].is_some())
             }
             ElementKind::Delay { .. }
+            | ElementKind::Wait { .. }
+            | ElementKind::Hops { .. }
             | ElementKind::Link { .. }
             | ElementKind::FlowRouter(_)
             | ElementKind::Listed { .. } => false,

@@ -2,6 +2,7 @@
 
 use crate::delay::Delay;
 use crate::duplicate::Duplicate;
+use crate::hops::Hops;
 use crate::link::Link;
 use crate::loss::{Bernoulli, BitErrors, EvenlySpaced, GilbertElliott, Listed};
 use crate::reorder::Reorder;
@@ -133,7 +134,8 @@ impl ElementSpec {
         self.validate()?;
         let draws = Generator::per_direction(seed, &self.name);
         Ok(match self.kind.clone() {
-            ElementKind::Delay { delay } => Box::new(Delay::new(delay)),
+            ElementKind::Delay { delay } | ElementKind::Wait { delay, .. } => Box::new(Delay::new(delay)),
+            ElementKind::Hops { routers } => Box::new(Hops::new(routers)),
             ElementKind::Link { rate, queue, mark, overhead, min_packet } => {
                 Box::new(Link::new(rate, queue, mark, overhead, min_packet))
             }

@@ -113,6 +113,11 @@ pub trait PathPacket {
     {
         None
     }
+    /// Takes one off the TTL for each of so many routers; whether the packet is alive behind the last of them. A router
+    /// discards what it brings to zero (RFC 791 §3.2, RFC 1812 §5.3.1). What has no TTL passes.
+    fn pass_routers(&mut self, _routers: u32) -> bool {
+        true
+    }
 }
 
 /// What a one-way element needs to know of a packet.
@@ -142,12 +147,19 @@ pub enum DropCause {
     QueueOverflow,
     /// Its flow has sent more than a flow router granted it.
     Policing,
+    /// A router brought its TTL to zero.
+    Ttl,
 }
 
 impl DropCause {
     /// All of them, in the order of their declaration.
-    pub const ALL: [DropCause; 4] =
-        [DropCause::Loss, DropCause::BitErrors, DropCause::QueueOverflow, DropCause::Policing];
+    pub const ALL: [DropCause; 5] = [
+        DropCause::Loss,
+        DropCause::BitErrors,
+        DropCause::QueueOverflow,
+        DropCause::Policing,
+        DropCause::Ttl,
+    ];
 
     /// As files and tables spell it.
     pub const fn name(self) -> &'static str {
@@ -156,6 +168,7 @@ impl DropCause {
             DropCause::BitErrors => "bit-errors",
             DropCause::QueueOverflow => "queue-overflow",
             DropCause::Policing => "policing",
+            DropCause::Ttl => "ttl",
         }
     }
 }
@@ -173,6 +186,8 @@ pub enum Fate {
     Depart(Instant),
     /// It leaves at this time with a mark of congestion, where it can carry one; else it just leaves.
     Mark(Instant),
+    /// It passes so many routers at this time, which not every packet survives.
+    Route(Instant, u32),
     /// It leaves twice.
     Duplicate(Instant, Instant),
     /// It is gone.

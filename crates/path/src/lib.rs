@@ -31,7 +31,7 @@
 //! | --- | --- |
 //! | `element` | the two shapes, [`Transit`] (arithmetic) and [`PathElement`] (holds packets) |
 //! | `spec`, `check` | a path as data, what is refused, how it becomes elements |
-//! | `delay`, `link`, `loss`, `reorder`, `duplicate`, `flow_router` | one kind of element each |
+//! | `delay`, `hops`, `link`, `loss`, `reorder`, `duplicate`, `flow_router` | one kind of element each |
 //! | `stage`, `chain` | elements one behind the other |
 //! | `rng` | random numbers that belong to one element and direction |
 
@@ -42,6 +42,7 @@ mod delay;
 mod duplicate;
 mod element;
 mod flow_router;
+mod hops;
 mod link;
 mod loss;
 mod reorder;
@@ -61,6 +62,7 @@ pub use element::{
 pub use flow_router::FlowRouter;
 pub use rng::{Chance, Generator};
 pub use spec::{
-    ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit, RateChange, RouterLines, base_delay,
+    ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit, RateChange, RouterLines, WaitKind,
+    base_delay, routers,
 };
 pub use stage::Stage;

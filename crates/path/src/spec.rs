@@ -48,6 +48,31 @@ pub enum PacketCount {
     Data,
 }
 
+/// What a packet waits for where neither distance nor a queue keeps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WaitKind {
+    /// Its turn on a shared medium: a slot, a grant, a poll.
+    MediumAccess,
+    /// Routers, gateways, ciphers.
+    Processing,
+    /// Interleaver, forward error correction, frames of speech or video.
+    Codec,
+}
+
+impl WaitKind {
+    /// All of them, in the order of their declaration.
+    pub const ALL: [WaitKind; 3] = [WaitKind::MediumAccess, WaitKind::Processing, WaitKind::Codec];
+
+    /// As files and tables spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            WaitKind::MediumAccess => "medium-access",
+            WaitKind::Processing => "processing",
+            WaitKind::Codec => "codec",
+        }
+    }
+}
+
 /// One element of a path: a name that seeds its generators and its keys, and what it is.
 ///
 /// A list of them is a place-by-place picture of the path from the data sender on: reverse packets meet
@@ -68,6 +93,18 @@ pub enum ElementKind {
     Delay {
         /// One-way.
         delay: PerDirection<Duration>,
+    },
+    /// A wait that is not propagation: every packet leaves so much later.
+    Wait {
+        /// For what.
+        what: WaitKind,
+        /// One-way.
+        delay: PerDirection<Duration>,
+    },
+    /// Routers, each of which takes one off the TTL. They take no time: a wait beside them does.
+    Hops {
+        /// How many.
+        routers: PerDirection<u32>,
     },
     /// A serial link: serialization at its rate behind a drop-tail queue.
     Link {
@@ -152,7 +189,7 @@ pub enum ElementKind {
 /// held back by reordering. Saturates at [`Duration::MAX`].
 pub fn base_delay(specs: &[ElementSpec], direction: Direction, size: Bytes) -> Duration {
     let of = |spec: &ElementSpec| match &spec.kind {
-        ElementKind::Delay { delay } => delay[direction],
+        ElementKind::Delay { delay } | ElementKind::Wait { delay, .. } => delay[direction],
         ElementKind::Link { rate, overhead, min_packet, .. } => {
             rate[direction].time_to_send(framed(size, *overhead, *min_packet))
         }
@@ -188,6 +225,15 @@ pub struct RateChange {
     pub at: Instant,
     /// Bits on the wire.
     pub rate: Rate,
+}
+
+/// Routers that a packet passes one way.
+pub fn routers(specs: &[ElementSpec], direction: Direction) -> u32 {
+    let of = |spec: &ElementSpec| match &spec.kind {
+        ElementKind::Hops { routers } => routers[direction],
+        _ => 0,
+    };
+    specs.iter().map(of).fold(0, u32::saturating_add)
 }
 
 impl ElementSpec {

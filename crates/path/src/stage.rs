@@ -115,6 +115,15 @@ fn pass<'a, P: PathPacket + Clone>(
                 slot.counts[direction].marked += u64::from(packet.mark_ce());
                 at = due;
             }
+            Fate::Route(due, routers) => {
+                at = due;
+                if !packet.pass_routers(routers) {
+                    let counts = &mut slot.counts[direction];
+                    counts.delivered -= 1;
+                    counts.dropped.add(DropCause::Ttl);
+                    return Err((at, DropCause::Ttl));
+                }
+            }
             Fate::Drop(cause) => return Err((at, cause)),
             Fate::Duplicate(first, second) => {
                 assert!(
@@ -160,7 +169,7 @@ impl Slot {
         let counts = &mut self.counts[direction];
         counts.offered += 1;
         match fate {
-            Fate::Depart(_) | Fate::Mark(_) => counts.delivered += 1,
+            Fate::Depart(_) | Fate::Mark(_) | Fate::Route(..) => counts.delivered += 1,
             Fate::Drop(cause) => counts.dropped.add(cause),
             Fate::Duplicate(..) => {
                 counts.delivered += 2;

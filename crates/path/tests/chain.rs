@@ -178,7 +178,7 @@ fn an_element_that_sees_both_directions_sees_time_go_forward() {
     offer(&mut path, at_ms(0), Forward, packet(1));
     offer(&mut path, at_ms(4), Reverse, packet(2));
     offer(&mut path, at_ms(20), Reverse, packet(3));
-    let grown = |id| Packet { id, size: 1501, data: true, ecn: Ecn::NotEct };
+    let grown = |id| Packet { id, size: 1501, data: true, ecn: Ecn::NotEct, ttl: 64 };
     assert_eq!(
         take_all(&mut path, Instant::MAX),
         [

@@ -134,7 +134,7 @@ fn rounding_to_nanoseconds_never_adds_up() {
 fn a_small_packet_on_a_fast_link_gets_the_whole_rate() {
     // 100 Gbit/s, 78 B: 6.24 ns each.
     let mut path = build(&[spec("link", bare_link(100_000_000_000, QueueLimit::Unlimited))], 0);
-    let ack = |id| Packet { id, size: 78, data: false, ecn: Ecn::NotEct };
+    let ack = |id| Packet { id, size: 78, data: false, ecn: Ecn::NotEct, ttl: 64 };
     let offers: Vec<_> = (0..100).map(|id| (Instant::ZERO, FORWARD, ack(id))).collect();
     assert_eq!(run(&mut path, &offers).last().map(|out| out.0), Some(at_ns(624)));
 }
@@ -154,8 +154,10 @@ fn framing_and_padding_cost_time() {
     let specs = [ethernet];
     for (size, wire) in [(1500, 1538), (47, 85), (46, 84), (40, 84)] {
         let mut path = build(&specs, 0);
-        let out =
-            run(&mut path, &[(Instant::ZERO, FORWARD, Packet { id: 0, size, data: true, ecn: Ecn::NotEct })]);
+        let out = run(
+            &mut path,
+            &[(Instant::ZERO, FORWARD, Packet { id: 0, size, data: true, ecn: Ecn::NotEct, ttl: 64 })],
+        );
         assert_eq!(out[0].0, at_ns(wire * 8), "{size} B");
         assert_eq!(base_delay(&specs, FORWARD, Bytes(size)).as_nanos(), wire * 8);
         let link = counters_of(&path, "ethernet", FORWARD).link.expect("it is a link");

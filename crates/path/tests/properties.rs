@@ -186,7 +186,7 @@ proptest! {
         for direction in Direction::BOTH {
             let start = at_ms(3);
             let mut path = build(&specs, seed);
-            let out = run(&mut path, &[(start, direction, Packet { id: 0, size, data: true, ecn: Ecn::NotEct })]);
+            let out = run(&mut path, &[(start, direction, Packet { id: 0, size, data: true, ecn: Ecn::NotEct, ttl: 64 })]);
             let (due, _, _, dropped) = &out[0];
             if dropped.is_none() {
                 prop_assert_eq!(*due - start, base_delay(&specs, direction, Bytes(size)));

@@ -69,6 +69,7 @@ impl Host {
             }
         };
         let retransmission = self.connection.sender().stats().retransmissions > before;
-        Some(Packet { flow, from, number, retransmission, segment, qos })
+        let ttl = self.connection.ttl();
+        Some(Packet { flow, from, number, retransmission, ttl, segment, qos })
     }
 }

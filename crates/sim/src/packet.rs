@@ -44,6 +44,8 @@ pub struct Packet {
     pub number: u64,
     /// Whether its payload had been sent before.
     pub retransmission: bool,
+    /// What its TTL is here and now.
+    pub ttl: u8,
     /// The segment itself, in an IPv4 packet without options.
     pub segment: Segment,
     /// What it says to flow routers.
@@ -71,6 +73,11 @@ impl PathPacket for Packet {
 
     fn mark_ce(&mut self) -> bool {
         self.segment.ecn.mark()
+    }
+
+    fn pass_routers(&mut self, routers: u32) -> bool {
+        self.ttl = self.ttl.saturating_sub(u8::try_from(routers).unwrap_or(u8::MAX));
+        self.ttl > 0
     }
 
     fn qos(&mut self) -> Option<&mut dyn QosPacket> {

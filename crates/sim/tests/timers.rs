@@ -3,7 +3,7 @@
 mod common;
 
 use common::{delay, download, drops, duration, loss, observed, run, setup, time, upload};
-use farpath_path::{Direction, ElementSpec};
+use farpath_path::{Direction, DropCause, ElementKind, ElementSpec, PerDirection};
 use farpath_sim::{End, FlowEnd, FlowResult, FlowSetup, Observer, Packet, PacketEvent};
 use farpath_tcp::{CloseReason, Config, Flags, State};
 use farpath_units::{Bytes, Duration, Instant};
@@ -167,4 +167,22 @@ fn a_horizon_ends_what_is_under_way() {
     assert_eq!((result.end, result.ended_at), (FlowEnd::Horizon, time("1 s")));
     assert!(result.bytes_read > Bytes(100_000) && result.bytes_read < Bytes(10_000_000));
     assert_eq!(result.transfer_time(Instant::ZERO), None);
+}
+
+/// IP's TTL is an octet: 254 routers may stand between two hosts, and nothing passes 255 (the protocol-radius paper, R000-04).
+#[test]
+fn a_connection_opens_over_as_many_routers_as_its_ttl_allows() {
+    let over = |routers: u32, ttl: u8| {
+        let mut stack = Config::default();
+        stack.send.ttl = ttl;
+        let kind = ElementKind::Hops { routers: PerDirection::both(routers) };
+        let path = vec![delay("10 ms"), ElementSpec { name: "hops".to_owned(), kind }];
+        let flow = run(&setup(path, vec![upload(&stack, 20_000)], 1)).remove(0);
+        (flow.end, flow.drops.forward.of(DropCause::Ttl))
+    };
+    for ttl in [1, 32, 64, 128, 255] {
+        assert_eq!(over(u32::from(ttl) - 1, ttl), (FlowEnd::Completed, 0), "{ttl}");
+        let (end, died) = over(ttl.into(), ttl);
+        assert_eq!((end, died), (FlowEnd::Failed(CloseReason::ConnectTimedOut), 8), "{ttl}");
+    }
 }

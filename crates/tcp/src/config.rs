@@ -425,6 +425,8 @@ pub struct SendConfig {
     pub persist_min: Duration,
     /// Longest zero-window probe interval.
     pub persist_max: Duration,
+    /// TTL, or hop limit, that packets leave with (RFC 791 §3.1; RFC 1700 recommends 64).
+    pub ttl: u8,
 }
 
 /// Explicit rate (TIA-1039), for a driver between this end and IP. TCP itself does not look at it.
@@ -551,6 +553,7 @@ impl Default for Config {
                 pacing: false,
                 persist_min: Duration::from_secs(1),
                 persist_max: Duration::from_secs(60),
+                ttl: 64,
             },
             explicit_rate: ExplicitRateConfig {
                 wanted: None,

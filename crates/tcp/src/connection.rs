@@ -188,6 +188,11 @@ impl Connection {
         &self.receiver
     }
 
+    /// TTL, or hop limit, that its packets leave with.
+    pub fn ttl(&self) -> u8 {
+        self.config.send.ttl
+    }
+
     /// Counters of the connection as a whole.
     pub fn stats(&self) -> &Stats {
         &self.stats

@@ -471,6 +471,7 @@ fn of_send(send: &SendConfig, rto: &RtoConfig, buffers: Buffers, notes: &mut Not
         pacing,
         persist_min,
         persist_max,
+        ttl: _, // ip_default_ttl
     } = send;
     let kernel = "the kernel's counts its overhead too, some half of it";
     let kernels_own = buffer.is_none() || buffers == Buffers::Growing;

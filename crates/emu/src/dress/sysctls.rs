@@ -56,6 +56,11 @@ pub(super) fn of(config: &Config, other_end: &Config, buffers: Buffers) -> Vec<S
     };
     list.set("tcp_ecn", ecn, "send.ecn");
 
+    // A namespace begins with 64, whatever the machine has.
+    if send.ttl != 64 {
+        list.set("ip_default_ttl", send.ttl, "send.ttl");
+    }
+
     let idle = u8::from(config.congestion.restart_after_idle);
     list.set("tcp_slow_start_after_idle", idle, "congestion.restart_after_idle");
 

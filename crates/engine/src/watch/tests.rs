@@ -35,7 +35,14 @@ impl Observer for Wire {
     fn packet(&mut self, now: Instant, event: PacketEvent, direction: Direction, packet: &Packet) {
         let FlowPorts { sender, receiver, .. } = self.flows[packet.flow as usize];
         let ports = if packet.from == End::Sender { [sender, receiver] } else { [receiver, sender] };
-        let seen = Seen { event, direction, number: packet.number, ports, segment: &packet.segment };
+        let seen = Seen {
+            event,
+            direction,
+            number: packet.number,
+            ports,
+            ttl: packet.ttl,
+            segment: &packet.segment,
+        };
         let before = self.watch.counts(packet.flow).spurious_retransmissions;
         assert_eq!(self.watch.packet(seen), Some(*packet), "{event:?} at {now}");
         let (closed, uncounted) = &mut self.closed[packet.flow as usize];
@@ -238,7 +245,7 @@ fn passes(watch: &mut Watch, from: End, number: u64, segment: &Segment) {
         End::Receiver => (Direction::Reverse, [2, 1]),
     };
     for event in [PacketEvent::Sent, PacketEvent::Received] {
-        let packet = watch.packet(Seen { event, direction, number, ports, segment });
+        let packet = watch.packet(Seen { event, direction, number, ports, ttl: 64, segment });
         assert_eq!(packet.map(|packet| (packet.flow, packet.from)), Some((0, from)));
     }
 }
@@ -280,6 +287,7 @@ fn a_copy_that_the_network_makes_is_no_retransmission() {
             direction: Direction::Forward,
             number,
             ports: [1, 2],
+            ttl: 64,
             segment: &copy,
         };
         assert_eq!(watch.packet(seen).map(|packet| packet.retransmission), Some(number == 3));
@@ -300,6 +308,7 @@ fn a_connection_that_is_begun_anew_has_new_numbers() {
         direction: Direction::Reverse,
         number: 4,
         ports: [2, 1],
+        ttl: 64,
         segment: &request,
     });
     assert!(again.is_some_and(|packet| packet.retransmission));
@@ -359,7 +368,7 @@ fn a_stranger_is_no_flow() {
     for (direction, ports) in
         [(Direction::Forward, [2, 1]), (Direction::Reverse, [1, 2]), (Direction::Forward, [1, 3])]
     {
-        let seen = Seen { event: PacketEvent::Sent, direction, number: 1, ports, segment: &segment };
+        let seen = Seen { event: PacketEvent::Sent, direction, number: 1, ports, ttl: 64, segment: &segment };
         assert_eq!(watch.packet(seen), None);
     }
     assert_eq!(*watch.counts(0), Counts::default());
@@ -397,7 +406,7 @@ proptest! {
             segment.sack.push(SackBlock { start: Seq(start), end: Seq(end) });
             let (direction, ports) = if forward { (Direction::Forward, [1, 2]) } else { (Direction::Reverse, [2, 1]) };
             let event = if sent { PacketEvent::Sent } else { PacketEvent::Received };
-            let packet = watch.packet(Seen { event, direction, number, ports, segment: &segment });
+            let packet = watch.packet(Seen { event, direction, number, ports, ttl: 64, segment: &segment });
             prop_assert!(packet.is_some());
         }
         let counts = watch.counts(0);

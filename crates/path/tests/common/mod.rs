@@ -4,7 +4,7 @@
 
 use farpath_path::{
     Departure, Direction, DropCause, ElementCounters, ElementKind, ElementSpec, MarkThreshold, PacketCount,
-    Path, PathElement, PathPacket, PerDirection, QueueLimit, Verdict,
+    Path, PathElement, PathPacket, PerDirection, QueueLimit, Verdict, WaitKind,
 };
 use farpath_units::{Ber, Bytes, Duration, Instant, Probability, Rate};
 use proptest::prelude::*;
@@ -15,6 +15,7 @@ pub struct Packet {
     pub size: u64,
     pub data: bool,
     pub ecn: Ecn,
+    pub ttl: u8,
 }
 
 /// The ECN field, as far as a queue cares.
@@ -39,11 +40,15 @@ impl PathPacket for Packet {
         }
         marks
     }
+    fn pass_routers(&mut self, routers: u32) -> bool {
+        self.ttl = self.ttl.saturating_sub(u8::try_from(routers).unwrap_or(u8::MAX));
+        self.ttl > 0
+    }
 }
 
 /// A data packet of 1500 B.
 pub fn packet(id: u64) -> Packet {
-    Packet { id, size: 1500, data: true, ecn: Ecn::NotEct }
+    Packet { id, size: 1500, data: true, ecn: Ecn::NotEct, ttl: 64 }
 }
 
 pub fn at_ns(ns: u64) -> Instant {
@@ -215,6 +220,9 @@ pub fn any_kind() -> impl Strategy<Value = ElementKind> {
         (per_direction(any_probability()), any_duration())
             .prop_map(|(share, extra_delay)| ElementKind::Reorder { share, extra_delay }),
         per_direction(any_probability()).prop_map(|share| ElementKind::Duplicate { share }),
+        per_direction(prop_oneof![0u32..40, 60u32..300]).prop_map(|routers| ElementKind::Hops { routers }),
+        per_direction(any_duration())
+            .prop_map(|delay| ElementKind::Wait { what: WaitKind::Processing, delay }),
     ]
 }
 
@@ -249,7 +257,7 @@ pub fn any_offers(most: usize) -> impl Strategy<Value = Vec<(Instant, Direction,
         let offers = offers.into_iter().enumerate().map(|(id, (gap, forward, size, data, ecn))| {
             now += gap;
             let direction = if forward { Direction::Forward } else { Direction::Reverse };
-            (at_ns(now), direction, Packet { id: id as u64, size, data, ecn })
+            (at_ns(now), direction, Packet { id: id as u64, size, data, ecn, ttl: 64 })
         });
         offers.collect()
     })

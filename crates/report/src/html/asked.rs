@@ -123,6 +123,8 @@ fn element(spec: &ElementSpec) -> String {
 fn words(kind: &ElementKind) -> String {
     match kind {
         ElementKind::Delay { delay } => format!("delay of {}", each_way(delay)),
+        ElementKind::Wait { what, delay } => format!("{} of {}", what.name(), each_way(delay)),
+        ElementKind::Hops { routers } => format!("routers: {}", each_way(routers)),
         ElementKind::Link { rate, queue, mark, overhead, .. } => {
             let queue = queue.map(|queue| match queue {
                 QueueLimit::Unlimited => "without limit".to_owned(),

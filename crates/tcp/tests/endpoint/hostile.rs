@@ -212,6 +212,7 @@ fn configs() -> impl Strategy<Value = Config> {
                     pacing,
                     persist_min: persist,
                     persist_max: Duration::from_secs(20),
+                    ttl: 64,
                 },
             }
         },
