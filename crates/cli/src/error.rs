@@ -47,12 +47,6 @@ pub enum CliError {
     /// A stack has no end that could be measured.
     #[error("{0}: it never gives up, so that there is no end to measure with --emulate")]
     NoEnd(String),
-    /// Not a place.
-    #[error(
-        "--to: expected a body such as `moon` or a distance such as `384400 km`, `1.5 light-seconds` or `0.5 AU`, zero \
-         or more; found `{0}`"
-    )]
-    Distance(String),
     /// A report of several papers.
     #[error("a report is of one paper, and {0} are asked for: name one")]
     OnePaper(usize),

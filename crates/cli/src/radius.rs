@@ -6,17 +6,11 @@ use crate::args::RadiusArgs;
 use crate::error::CliError;
 use crate::{Ending, interrupt, output, progress};
 use farpath_engine::{CheckedRadius, LIGHT_KM_PER_S, Race, Radius, RadiusKind, Span, check_radius, radii};
-use farpath_experiment::{Body, Medium, SKETCH_STACK, Stack, bodies, body, medium, shipped_stacks};
+use farpath_experiment::{Body, Distance, Location, Medium, SKETCH_STACK, Stack, bodies, medium, shipped_stacks};
 use farpath_report::html::{Reach, ReportFile, reach_page};
 use farpath_report::terminal::{RadiusRow, radius_text};
 use serde_json::{Value, json};
 use std::io::Write;
-
-/// What is asked for by `--to`: a name and a distance.
-struct Target {
-    title: String,
-    km: f64,
-}
 
 /// Prints the radii of the stacks asked for; [`Ending::Failed`] where a simulation has another one.
 pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
@@ -30,7 +24,8 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
         names => names.to_vec(),
     };
     let medium = medium(&args.medium, "--medium")?;
-    let target = args.to.as_deref().map(target).transpose()?;
+    let at = Location::option("--to");
+    let target = args.to.as_deref().map(|text| Distance::parse(text, &at)).transpose()?;
     let mut list = Vec::new();
     for name in &names {
         let stack = Stack::load(name)?;
@@ -88,7 +83,7 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
     if args.json {
         return Ok(ending);
     }
-    if let Some(Target { title, km }) = &target {
+    if let Some(Distance { title, km }) = &target {
         let rtt = 2.0 * owd(*km, medium);
         output::print(&format!("To {title}, {km} km in {}: a round trip of {rtt:.3} s\n", medium.title))?;
     }
@@ -128,7 +123,7 @@ fn inside(km: f64) -> Option<&'static Body> {
     bodies().iter().rev().find(|body| body.km <= km)
 }
 
-fn row(checked: CheckedRadius, stack: String, medium: &Medium, target: Option<&Target>) -> RadiusRow {
+fn row(checked: CheckedRadius, stack: String, medium: &Medium, target: Option<&Distance>) -> RadiusRow {
     let error = checked.error();
     let CheckedRadius { radius, simulated } = checked;
     let km = km(&radius, medium);
@@ -162,7 +157,7 @@ fn race(Race { early, late, early_share }: Race) -> String {
 }
 
 /// What has no end is null: JSON has no infinity.
-fn row_json(checked: &CheckedRadius, stack: &str, medium: &Medium, target: Option<&Target>) -> Value {
+fn row_json(checked: &CheckedRadius, stack: &str, medium: &Medium, target: Option<&Distance>) -> Value {
     let finite = |value: f64| value.is_finite().then_some(value);
     let CheckedRadius { radius, simulated } = checked;
     let km = km(radius, medium);
@@ -191,31 +186,4 @@ fn row_json(checked: &CheckedRadius, stack: &str, medium: &Medium, target: Optio
         value["reaches"] = (target.km <= km).into();
     }
     value
-}
-
-/// A body by name, or a distance: `384400 km`, `1.5 light-seconds`, `0.5 AU`.
-fn target(text: &str) -> Result<Target, CliError> {
-    const UNITS: [(&str, f64); 5] = [
-        ("light-seconds", LIGHT_KM_PER_S),
-        ("light-minutes", 60.0 * LIGHT_KM_PER_S),
-        ("light-hours", 3600.0 * LIGHT_KM_PER_S),
-        ("km", 1.0),
-        ("AU", 149_597_870.7),
-    ];
-    let text = text.trim();
-    let unit = UNITS.iter().find_map(|(unit, km)| Some((text.strip_suffix(unit)?.trim_end(), km)));
-    let Some((number, unit)) = unit else {
-        // What begins with a digit or a sign is meant as a distance.
-        if text.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first)) {
-            return Err(CliError::Distance(text.to_owned()));
-        }
-        let body = body(text, "--to")?;
-        return Ok(Target { title: body.title.clone(), km: body.km });
-    };
-    match number.parse::<f64>() {
-        Ok(number) if number.is_finite() && number >= 0.0 => {
-            Ok(Target { title: text.to_owned(), km: number * unit })
-        }
-        _ => Err(CliError::Distance(text.to_owned())),
-    }
 }

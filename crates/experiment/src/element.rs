@@ -3,15 +3,23 @@
 use crate::error::{ExperimentError, Location, Suggestion, parse_toml};
 use crate::flow_router::read_flow_router;
 use crate::library::Shelf;
+use crate::places::{Distance, medium_of};
 use crate::reader::{Parameter, Reader, as_list, as_table, unless, word, wrong_type};
-use farpath_path::{ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit};
-use farpath_units::{Ber, Bytes, Probability};
+use farpath_path::{
+    Direction, ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit, WaitKind,
+    base_delay,
+};
+use farpath_units::{Ber, Bytes, Duration, Probability};
 use toml::{Table, Value};
 
 /// What an element is called in a file, and the parameter that its name alone stands for.
 const KINDS: &[(&str, Option<&str>)] = &[
     ("link", Some("rate")),
     ("delay", Some("delay")),
+    ("medium-access", Some("delay")),
+    ("processing", Some("delay")),
+    ("codec", Some("delay")),
+    ("hops", Some("routers")),
     ("loss", Some("rate")),
     ("evenly-spaced-loss", Some("every")),
     ("listed-loss", Some("packets")),
@@ -75,6 +83,11 @@ pub(crate) fn read_path(elements: &[Value], at: &Location) -> Result<Vec<Element
         }
         specs.push(spec);
     }
+    // Durations stop at 584 years; a round trip that does has lost what it is.
+    let round_trip: Duration = Direction::BOTH.iter().map(|&way| base_delay(&specs, way, Bytes::ZERO)).sum();
+    if round_trip == Duration::MAX {
+        return Err(at.refuse("a round trip is beyond the 584 years that simulated time has"));
+    }
     Ok(specs)
 }
 
@@ -92,7 +105,11 @@ fn read_element(reader: &mut Reader<'_>) -> Result<ElementSpec, ExperimentError>
 fn read_kind(kind: &str, reader: &mut Reader<'_>) -> Result<ElementKind, ExperimentError> {
     let none = Probability::ZERO;
     Ok(match kind {
-        "delay" => ElementKind::Delay { delay: each_way(reader, "delay", None)? },
+        "delay" => ElementKind::Delay { delay: propagation(reader)? },
+        "medium-access" => wait(WaitKind::MediumAccess, reader)?,
+        "processing" => wait(WaitKind::Processing, reader)?,
+        "codec" => wait(WaitKind::Codec, reader)?,
+        "hops" => ElementKind::Hops { routers: each_way(reader, "routers", Some(0))? },
         "link" => ElementKind::Link {
             rate: each_way(reader, "rate", None)?,
             queue: if reader.has("queue") {
@@ -152,6 +169,41 @@ fn read_kind(kind: &str, reader: &mut Reader<'_>) -> Result<ElementKind, Experim
             });
         }
     })
+}
+
+fn wait(what: WaitKind, reader: &mut Reader<'_>) -> Result<ElementKind, ExperimentError> {
+    Ok(ElementKind::Wait { what, delay: each_way(reader, "delay", None)? })
+}
+
+/// A delay, or what light takes over a distance in a medium.
+fn propagation(reader: &mut Reader<'_>) -> Result<PerDirection<Duration>, ExperimentError> {
+    let (at, medium_at) = (reader.at("distance"), reader.at("medium"));
+    let medium: Option<String> = reader.optional("medium")?;
+    if reader.has("distance") {
+        if reader.has("delay") {
+            return Err(at.refuse("`delay` is there too: a delay is given, or follows from a distance"));
+        }
+        let distance = each_way::<Distance>(reader, "distance", None)?;
+        let medium = medium_of(medium.as_deref().unwrap_or("vacuum"), &medium_at)?;
+        let delay = |way: &Distance| way.delay(medium).map_err(|reason| at.refuse(reason));
+        return Ok(PerDirection { forward: delay(&distance.forward)?, reverse: delay(&distance.reverse)? });
+    }
+    if medium.is_some() {
+        return Err(medium_at.refuse("a medium makes a delay of a `distance`, and there is none"));
+    }
+    if !reader.has("delay") {
+        let expected = format!("{}, or a `distance` such as `384400 km` or `moon`", Duration::EXPECTED);
+        return Err(reader.missing("delay", &expected));
+    }
+    each_way(reader, "delay", None)
+}
+
+impl Parameter for Distance {
+    const EXPECTED: &'static str = "a distance such as `384400 km`, `1.5 light-seconds` or `moon`";
+    fn read(value: &Value, at: &Location) -> Result<Distance, ExperimentError> {
+        let text = value.as_str().ok_or_else(|| wrong_type(value, at, Self::EXPECTED))?;
+        Distance::parse(text, at)
+    }
 }
 
 /// A parameter that may differ by direction: one value, or `{ forward = .., reverse = .. }`, where a

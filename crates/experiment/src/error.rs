@@ -24,6 +24,16 @@ impl Location {
         Location { origin: self.origin.clone(), key: format!("{}[{index}]", self.key) }
     }
 
+    /// An option of the command.
+    pub fn option(name: &str) -> Location {
+        Location { origin: name.to_owned(), key: String::new() }
+    }
+
+    /// Something else was expected here.
+    pub(crate) fn expected(&self, expected: &str, found: &str) -> ExperimentError {
+        ExperimentError::Type { at: self.clone(), expected: expected.to_owned(), found: found.to_owned() }
+    }
+
     /// `reason` said about the value that stands here.
     pub(crate) fn refuse(&self, reason: impl Into<String>) -> ExperimentError {
         ExperimentError::Value { at: self.clone(), reason: reason.into() }

@@ -71,7 +71,7 @@ pub use flows::MAX_FLOWS;
 pub use library::{ShippedFile, shipped_experiments, shipped_paths, shipped_stacks};
 pub use linux::LinuxSettings;
 pub use parameters::to_toml;
-pub use places::{Body, Medium, bodies, body, media, medium};
+pub use places::{Body, Distance, Medium, bodies, body, media, medium};
 pub use published::{Published, PublishedColumn, PublishedValue};
 pub use scenario::{FlowSpec, Opener, Output, Scenario};
 pub use sketch::{SKETCH_STACK, Sketch};

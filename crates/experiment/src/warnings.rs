@@ -2,7 +2,7 @@
 
 use crate::Scenario;
 use core::fmt;
-use farpath_path::{Direction, ElementSpec, base_delay};
+use farpath_path::{Direction, ElementSpec, base_delay, routers};
 use farpath_tcp::HEADERS;
 use farpath_units::{Bytes, Duration};
 
@@ -10,7 +10,7 @@ use farpath_units::{Bytes, Duration};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     /// What it is, in one word for programs: `rto-floor`, `rto-max`, `window-scaling`, `window-field`,
-    /// `window-below-segment`, `late-flows`, `path`.
+    /// `window-below-segment`, `late-flows`, `path`, `ttl`.
     pub id: &'static str,
     /// The key that it is about.
     pub key: String,
@@ -61,6 +61,7 @@ pub fn warnings(scenario: &Scenario) -> Vec<Warning> {
         let (name, text) = text.split_once(": ").unwrap_or(("", &text));
         warnings.push(Warning::new("path", &format!("path.{name}"), text.to_owned()));
     }
+    hops(scenario, &mut warnings);
     timers(scenario, &mut warnings);
     windows(scenario, &mut warnings);
     let late = scenario.flows.iter().filter(|flow| flow.start >= scenario.horizon).count();
@@ -70,6 +71,23 @@ pub fn warnings(scenario: &Scenario) -> Vec<Warning> {
         warnings.push(Warning::new("late-flows", "horizon", text));
     }
     warnings
+}
+
+fn hops(scenario: &Scenario, warnings: &mut Vec<Warning>) {
+    for flow in Direction::BOTH {
+        if scenario.flows.iter().all(|spec| spec.direction != flow) {
+            continue;
+        }
+        let ends = [("sender", &scenario.sender, flow), ("receiver", &scenario.receiver, flow.opposite())];
+        for (end, stack, way) in ends {
+            let (routers, ttl) = (routers(&scenario.path, way), stack.config.send.ttl);
+            if routers >= u32::from(ttl) {
+                let text =
+                    format!("{ttl} is not above the {routers} routers {way}: every packet dies on its way");
+                warnings.push(Warning::new("ttl", &format!("{end}.send.ttl"), text));
+            }
+        }
+    }
 }
 
 fn timers(scenario: &Scenario, warnings: &mut Vec<Warning>) {

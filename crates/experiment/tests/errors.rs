@@ -253,6 +253,10 @@ fn elements_check_their_own_parameters() {
         "geo.toml: path[1].ber: expected a bit error rate such as `1e-7`, found `2`: it is above 1",
     );
     says(
+        element("element = \"hops\"\nrouters = -1"),
+        "geo.toml: path[1].routers: expected a whole number from 0 to 4294967295, found `-1`",
+    );
+    says(
         element("element = \"delay\"\ndelay = \"1 ms\""),
         "geo.toml: path[2].name: two elements are called `delay`",
     );
@@ -414,5 +418,82 @@ fn a_flow_router_says_what_it_cannot_do() {
     says(
         router("utilisation = \"90 %\""),
         "geo.toml: path[0].utilisation: unknown key; did you mean `utilization`?",
+    );
+}
+
+#[test]
+fn a_delay_by_distance_says_what_is_wrong_with_it() {
+    let delay = |text: &str| with("delay = \"20 ms\"", text);
+    says(
+        delay("distance = \"-3 km\""),
+        "geo.toml: path[2].distance: expected a body such as `moon` or a distance such as `384400 km`, \
+         `1.5 light-seconds` or `0.5 AU`, zero or more, found `-3 km`",
+    );
+    says(
+        delay("distance = \"moom\""),
+        "geo.toml: path[2].distance: no body is called `moom`; did you mean `moon`?",
+    );
+    says(
+        delay("distance = \"6000 km\"\nmedium = \"fiber\""),
+        "geo.toml: path[2].medium: no medium is called `fiber`; did you mean `fibre`?",
+    );
+    says(
+        delay("distance = \"moon\"\ndelay = \"1 s\""),
+        "geo.toml: path[2].distance: `delay` is there too: a delay is given, or follows from a distance",
+    );
+    says(
+        delay("delay = \"1 s\"\nmedium = \"fibre\""),
+        "geo.toml: path[2].medium: a medium makes a delay of a `distance`, and there is none",
+    );
+    says(
+        delay("distance = \"visible-universe\""),
+        "geo.toml: path[2].distance: what light takes over the edge of the visible universe is beyond the 584 years that \
+         simulated time has",
+    );
+    says(
+        delay("distance = { forward = \"moon\" }"),
+        "geo.toml: path[2].distance.reverse: missing; expected a distance such as `384400 km`, `1.5 light-seconds` or \
+         `moon`",
+    );
+    says(
+        delay(""),
+        "geo.toml: path[2].delay: missing; expected a duration such as `20 ms`, or a `distance` such as `384400 km` or \
+         `moon`",
+    );
+    // Each way is in range, the round trip is not.
+    says(
+        delay("delay = \"10000000000 s\""),
+        "geo.toml: path: a round trip is beyond the 584 years that simulated time has",
+    );
+    says(
+        set("sender.send.ttl=0"),
+        "geo.toml: sender.send.ttl (--set): a packet with a TTL of zero never leaves its host",
+    );
+    says(
+        set("sender.send.ttl=256"),
+        "geo.toml: sender.send.ttl (--set): expected a whole number from 0 to 255, found `256`",
+    );
+}
+
+#[test]
+fn a_delay_follows_from_distance_and_medium() {
+    use farpath_path::{ElementKind, PerDirection};
+    let delay = |text: &str| {
+        let text = FILE.replacen("delay = \"20 ms\"", text, 1);
+        let experiment = Experiment::parse(&text, "geo.toml", &[]).expect("it is sound");
+        match experiment.points()[0].scenario.path[2].kind {
+            ElementKind::Delay { delay: PerDirection { forward, reverse } } => {
+                (forward.as_nanos(), reverse.as_nanos())
+            }
+            ref other => panic!("{other:?}"),
+        }
+    };
+    // 384 400 km / 299 792.458 km/s.
+    assert_eq!(delay("distance = \"moon\""), (1_282_220_382, 1_282_220_382));
+    // Times 1.468.
+    assert_eq!(delay("distance = \"6000 km\"\nmedium = \"fibre\""), (29_380_326, 29_380_326));
+    assert_eq!(
+        delay("distance = { forward = \"0 km\", reverse = \"1.5 light-seconds\" }"),
+        (0, 1_500_000_000)
     );
 }

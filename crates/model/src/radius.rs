@@ -24,8 +24,7 @@ pub use timer::{Span, Timer};
 
 use crate::{Estimate, InputError};
 
-/// Speed of light in vacuum, in km/s (exact by definition of the metre).
-pub const LIGHT_KM_PER_S: f64 = 299_792.458;
+pub use farpath_units::LIGHT_KM_PER_S;
 
 const NS: f64 = 1e9;
 

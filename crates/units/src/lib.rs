@@ -26,4 +26,4 @@ pub use error_rate::{Ber, Probability};
 pub use messages::{Late, Messages, Pace, Playout};
 pub use rate::Rate;
 pub use size::Bytes;
-pub use time::{Duration, Instant};
+pub use time::{Duration, Instant, LIGHT_KM_PER_S};

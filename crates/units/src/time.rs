@@ -31,6 +31,9 @@ const DURATION: Kind = Kind {
 /// Units that a duration prints in; minutes and hours are for input, seconds compare better.
 const SHOWN: &[(&str, u64)] = &[("s", SECOND), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
 
+/// Speed of light in vacuum, in km/s (exact by definition of the metre).
+pub const LIGHT_KM_PER_S: f64 = 299_792.458;
+
 /// A length of time, in nanoseconds. Reads `20 ms`, `0.5 s`, `2 h`, `1.5 light-seconds`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Duration(u64);
