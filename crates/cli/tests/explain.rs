@@ -39,8 +39,17 @@ fn an_explanation_says_what_bounds_what_is_trapped_and_what_to_change() {
     let args = with("explain", &PATH, &["--set", "receiver.rto.initial=150 ms"]);
     let (out, err, code) = run_in(folder.path(), &args);
     assert_eq!(code, 0, "{err}");
-    for word in ["As it is", "What bounds it", "receive-window", "initial-rto", "What to change", "simulated"]
-    {
+    for word in [
+        "Delay budget",
+        "Timers against it",
+        "synack-schedule",
+        "As it is",
+        "What bounds it",
+        "receive-window",
+        "initial-rto",
+        "What to change",
+        "simulated",
+    ] {
         assert!(out.contains(word), "{word}:\n{out}");
     }
     // What was not given is said.
@@ -59,9 +68,18 @@ fn json_is_one_object_with_the_same_answer() {
     let (out, _, code) = run_in(folder.path(), &with("explain", &PATH, &["--json"]));
     let json: Value = serde_json::from_str(&out).expect("one object");
     assert_eq!((code, out.trim_end().lines().count()), (0, 1));
-    for key in
-        ["title", "observed", "predicted_s", "bounds", "traps", "remedies", "all", "endings", "caveats"]
-    {
+    for key in [
+        "title",
+        "budget",
+        "observed",
+        "predicted_s",
+        "bounds",
+        "traps",
+        "remedies",
+        "all",
+        "endings",
+        "caveats",
+    ] {
         assert!(json.get(key).is_some(), "{key}");
     }
     let bounds = json["bounds"].as_array().expect("a list");

@@ -6,6 +6,7 @@
 //! in `docs/explain.md`.
 
 mod bounds;
+mod budget;
 mod ending;
 mod facts;
 mod lift;
@@ -14,6 +15,7 @@ mod remedies;
 mod traps;
 
 pub use bounds::{Bound, BoundId, reno_utilization};
+pub use budget::{Budget, Delay, Part, PartKind, TimerFit, TimerVerdict, budget};
 pub use ending::Ending;
 pub use measure::{Observed, Spread};
 pub use remedies::{Remedy, Verdict};
@@ -84,6 +86,8 @@ pub struct Explanation {
     pub simulated_size: Option<u64>,
     /// The path and its windows.
     pub numbers: Vec<Number>,
+    /// What a round trip is made of, and the timers that wait for it.
+    pub budget: Budget,
     /// As it is, simulated.
     pub observed: Observed,
     /// As it is, by the closed forms, in s.
@@ -202,6 +206,7 @@ pub fn explain(
         size: file.0,
         simulated_size: size.map(|_| facts.size().0),
         numbers: numbers(&facts),
+        budget: budget::budget(whole),
         endings: ending::endings(&facts, &base),
         predicted_s,
         caveats: caveats(whole, size, seeds, random, predicted_s.is_some(), &base),

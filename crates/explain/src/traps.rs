@@ -8,6 +8,7 @@ mod windows;
 
 use crate::facts::{Facts, rounded_up};
 use farpath_experiment::{Scenario, warnings};
+use farpath_path::{Direction, routers};
 use farpath_units::Duration;
 use serde::Serialize;
 
@@ -55,6 +56,7 @@ pub(crate) fn of(facts: &Facts<'_>) -> Vec<Trap> {
                 "rto-max" => timers::ceiling(facts),
                 "window-scaling" => windows::scaling(),
                 "window-below-segment" => windows::one_segment(facts),
+                "ttl" => ("RFC 791 section 3.2; RFC 1812 section 5.3.1", enough_ttl(facts)),
                 "window-field" => ("RFC 7323 section 2.3", Vec::new()),
                 _ => ("docs/experiment-files.md", Vec::new()),
             };
@@ -74,6 +76,14 @@ pub(crate) fn of(facts: &Facts<'_>) -> Vec<Trap> {
     traps.extend(queue::ack_link(facts));
     traps.extend(sequence::wrap(facts));
     traps
+}
+
+/// The largest TTL at both ends, where that is enough.
+fn enough_ttl(facts: &Facts<'_>) -> Vec<String> {
+    let most = Direction::BOTH.map(|way| routers(&facts.scenario.path, way)).into_iter().max();
+    let enough = most.is_some_and(|most| most < u32::from(u8::MAX));
+    let ends = ["sender", "receiver"].iter().filter(|_| enough);
+    ends.map(|end| format!("{end}.send.ttl={}", u8::MAX)).collect()
 }
 
 /// Changes that give both ends timers for a round trip of `rtt`: the first timeout one and a half, the longest eight.

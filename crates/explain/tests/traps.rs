@@ -77,6 +77,24 @@ fn initial_rto_below_the_round_trip() {
 }
 
 #[test]
+fn more_routers_than_the_ttl_allows() {
+    use farpath_experiment::Experiment;
+    let with = |routers: u32, changes: &[&str]| {
+        let hops = format!("[[path]]\nelement = \"hops\"\nrouters = {routers}\n[transfer]");
+        let text = common::PLAIN.replace("[transfer]", &hops);
+        traps(&Experiment::parse(&text, "plain.toml", &overrides(changes)).unwrap().points()[0].scenario)
+    };
+    assert!(with(63, &[]).iter().all(|trap| trap.id != "ttl"));
+    let met = with(64, &[]);
+    let trap = met.iter().find(|trap| trap.id == "ttl").expect("64 routers and a TTL of 64");
+    assert!(trap.text.contains("64 is not above the 64 routers"), "{}", trap.text);
+    let out: Vec<&str> = trap.set.iter().map(String::as_str).collect();
+    assert!(with(64, &out).iter().all(|trap| trap.id != "ttl"), "{out:?}");
+    // An octet has no more.
+    assert!(with(255, &[]).iter().any(|trap| trap.id == "ttl" && trap.set.is_empty()));
+}
+
+#[test]
 fn retries_that_end_before_an_ack_can_come() {
     let once = "sender.handshake.data_retries=0";
     meets("data-retries", &["path.delay=600 ms", once], &["first ACK"], &["path.delay=400 ms", once]);

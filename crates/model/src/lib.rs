@@ -19,6 +19,8 @@
 //! | [`stream`] | what one loss costs a constant-rate stream, and the buffers that it takes | Kershaw, Hughes-Jones 2007, Eq. 2.1-2.3; RFC 9438 |
 //! | [`slow_start`] | rounds until a window is reached | RFC 5681; Cardwell et al. 2000 |
 //! | [`radius`] | timers of the handshake as round trips and distances | Wood et al. 2007; RFC 6298 |
+//! | [`relay`] | where a relay may stand, what lies beyond it | Wood et al. 2007 |
+//! | [`budget`] | timers against delays; how long a queue stands | derived here, after Villamizar, Song 1994 |
 //! | [`cardwell`] | latency of a finite transfer | Cardwell, Savage, Anderson 2000 |
 //! | [`explicit_rate`] | fits of normal and explicit-rate TCP | Roberts, MILCOM 2006 |
 //! | [`arq`] | a file at a constant rate, repaired until it has arrived | derived here |
@@ -28,6 +30,7 @@
 
 pub mod arq;
 pub mod ber;
+pub mod budget;
 pub mod cardwell;
 pub mod epochs;
 mod estimate;
@@ -41,6 +44,7 @@ pub mod pftk;
 pub mod radius;
 pub mod recovery;
 pub mod registry;
+pub mod relay;
 pub mod retransmissions;
 pub mod slow_start;
 pub mod stream;

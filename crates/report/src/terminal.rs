@@ -1,6 +1,7 @@
 //! Tables for a terminal: engines side by side, and the flows of a run. Plain text, no colour, no trailing blanks.
 
 pub(crate) mod agreement;
+mod budget;
 pub(crate) mod comparison;
 mod explanation;
 pub(crate) mod flows;

@@ -1,5 +1,6 @@
 //! An explanation for people: what bounds the transfer, the traps, and what to change.
 
+use super::budget::budget_text;
 use super::layout::{self, Column};
 use super::numbers::Scale;
 use farpath_explain::{Bound, Explanation, Number, Observed, Remedy, Spread, Unit, Verdict};
@@ -9,6 +10,7 @@ pub fn explanation_text(explanation: &Explanation, width: Option<u16>) -> String
     let parts = [
         head(explanation, width),
         endings(explanation, width),
+        budget_text(&explanation.budget, width),
         bounds(explanation, width),
         traps(explanation, width),
         remedies(explanation, width),

@@ -1,0 +1,252 @@
+//! The delay budget: what a round trip is made of, and which timers of the two stacks allow for it.
+
+mod timers;
+
+use crate::facts::Facts;
+use farpath_experiment::Scenario;
+use farpath_model::budget::{Sawtooth, standing_queue};
+use farpath_path::{Direction, ElementKind, ElementSpec, PerDirection, QueueLimit};
+use farpath_tcp::HEADERS;
+use farpath_tcp::config::CongestionControlKind;
+use farpath_units::{Bytes, Duration};
+use serde::Serialize;
+
+pub use timers::{TimerFit, TimerVerdict};
+
+/// What a packet waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartKind {
+    /// Distance over the speed of the signal.
+    Propagation,
+    /// Its bits at a link's rate.
+    Serialization,
+    /// Packets before it.
+    Queue,
+    /// Its turn on a shared medium.
+    MediumAccess,
+    /// Routers, gateways, ciphers.
+    Processing,
+    /// Interleaver, error correction, frames of speech or video.
+    Codec,
+    /// Being held back, so that others overtake it.
+    Reordering,
+}
+
+impl PartKind {
+    /// As tables spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PartKind::Propagation => "propagation",
+            PartKind::Serialization => "serialization",
+            PartKind::Queue => "queue",
+            PartKind::MediumAccess => "medium access",
+            PartKind::Processing => "processing",
+            PartKind::Codec => "codec",
+            PartKind::Reordering => "held back",
+        }
+    }
+}
+
+/// A delay one way, in s.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Delay {
+    /// On an idle path.
+    pub idle_s: f64,
+    /// On average in the long run, with this transfer alone on the path; `None` where nothing says.
+    pub expected_s: Option<f64>,
+    /// Where every queue is full, whoever filled it; `None` where nothing limits it.
+    pub full_s: Option<f64>,
+}
+
+impl Delay {
+    fn fixed(seconds: f64) -> Delay {
+        Delay { idle_s: seconds, expected_s: Some(seconds), full_s: Some(seconds) }
+    }
+
+    fn plus(self, other: Delay) -> Delay {
+        let add = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
+        Delay {
+            idle_s: self.idle_s + other.idle_s,
+            expected_s: add(self.expected_s, other.expected_s),
+            full_s: add(self.full_s, other.full_s),
+        }
+    }
+
+    fn is_nothing(self) -> bool {
+        self.idle_s == 0.0 && self.expected_s == Some(0.0) && self.full_s == Some(0.0)
+    }
+
+    fn full(self) -> f64 {
+        self.full_s.unwrap_or(f64::INFINITY)
+    }
+}
+
+/// One part of a round trip.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Part {
+    /// The element of the path that it is of.
+    pub element: String,
+    /// What it is.
+    pub kind: PartKind,
+    /// Of a full segment, in the direction of the data.
+    pub data: Delay,
+    /// Of an ACK, in the other one.
+    pub acks: Delay,
+}
+
+/// What a round trip is made of, and the timers that wait for it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Budget {
+    /// In the order of the path.
+    pub parts: Vec<Part>,
+    /// Their sum for a full segment.
+    pub data: Delay,
+    /// Their sum for an ACK.
+    pub acks: Delay,
+    /// Both.
+    pub round_trip: Delay,
+    /// A SYN and its answer.
+    pub handshake: Delay,
+    /// Routers that a packet passes, in the direction of the data and back.
+    pub routers: [u32; 2],
+    /// Every timer of the two stacks that waits for an answer.
+    pub timers: Vec<TimerFit>,
+}
+
+/// The budget of the scenario's first flow.
+pub fn budget(scenario: &Scenario) -> Budget {
+    of(&Facts::new(scenario))
+}
+
+fn of(facts: &Facts<'_>) -> Budget {
+    let segment = facts.segment() + facts.view.path.headers;
+    let bare = facts.view.path.headers;
+    let [data_way, ack_way] = [facts.data, facts.data.opposite()];
+    let parts: Vec<Part> = facts
+        .scenario
+        .path
+        .iter()
+        .flat_map(|element| {
+            let (data, acks) =
+                (parts_of(facts, element, data_way, segment), parts_of(facts, element, ack_way, bare));
+            data.into_iter().zip(acks).map(|((kind, data), (_, acks))| Part {
+                element: element.name.clone(),
+                kind,
+                data,
+                acks,
+            })
+        })
+        .filter(|part| !(part.data.is_nothing() && part.acks.is_nothing()))
+        .collect();
+    let sum = |of: fn(&Part) -> Delay| parts.iter().map(of).fold(Delay::fixed(0.0), Delay::plus);
+    let (data, acks) = (sum(|part| part.data), sum(|part| part.acks));
+    // A SYN meets the same queues as a segment, and takes less time on the links.
+    let lighter = facts.rtt.saturating_sub(facts.view.handshake_rtt).as_secs_f64();
+    let round_trip = data.plus(acks);
+    let handshake = Delay {
+        idle_s: facts.view.handshake_rtt.as_secs_f64(),
+        expected_s: Some(facts.view.handshake_rtt.as_secs_f64()),
+        full_s: round_trip.full_s.map(|full| full - lighter),
+    };
+    let routers = PerDirection::from_fn(|way| farpath_path::routers(&facts.scenario.path, way));
+    let timers = timers::timers(facts, round_trip, handshake);
+    let routers = [routers[data_way], routers[ack_way]];
+    Budget { parts, data, acks, round_trip, handshake, routers, timers }
+}
+
+/// What `element` makes a packet of `size` wait for one way: always the same kinds.
+fn parts_of(facts: &Facts<'_>, element: &ElementSpec, way: Direction, size: Bytes) -> Vec<(PartKind, Delay)> {
+    use farpath_path::WaitKind;
+    let fixed = |kind, delay: Duration| vec![(kind, Delay::fixed(delay.as_secs_f64()))];
+    match &element.kind {
+        ElementKind::Delay { delay } => fixed(PartKind::Propagation, delay[way]),
+        ElementKind::Wait { what, delay } => {
+            let kind = match what {
+                WaitKind::MediumAccess => PartKind::MediumAccess,
+                WaitKind::Processing => PartKind::Processing,
+                WaitKind::Codec => PartKind::Codec,
+            };
+            fixed(kind, delay[way])
+        }
+        ElementKind::Link { .. } => {
+            let serialization = farpath_path::base_delay(std::slice::from_ref(element), way, size);
+            vec![
+                (PartKind::Serialization, Delay::fixed(serialization.as_secs_f64())),
+                (PartKind::Queue, queueing(facts, element, way)),
+            ]
+        }
+        ElementKind::Reorder { share, extra_delay } => {
+            let (share, extra) = (share[way].fraction(), extra_delay.as_secs_f64());
+            let most = if share > 0.0 { extra } else { 0.0 };
+            let delay = Delay { idle_s: 0.0, expected_s: Some(share * extra), full_s: Some(most) };
+            vec![(PartKind::Reordering, delay)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The wait before a link.
+fn queueing(facts: &Facts<'_>, element: &ElementSpec, way: Direction) -> Delay {
+    let ElementKind::Link { rate, queue, overhead, min_packet, .. } = &element.kind else {
+        return Delay::fixed(0.0);
+    };
+    let full_packet = facts.segment() + facts.view.path.headers;
+    let frame = |packet: Bytes| rate[way].time_to_send(packet.max(*min_packet) + *overhead).as_secs_f64();
+    let packets = match queue[way] {
+        QueueLimit::Packets(packets) => Some(packets as f64),
+        QueueLimit::Bytes(bytes) => Some(bytes.0 as f64 / full_packet.0 as f64),
+        QueueLimit::Unlimited => None,
+    };
+    // What the windows of all flows can put there, and the ACKs for that the other way.
+    let segments = (facts.window.0 as f64 / facts.segment().0 as f64) * facts.scenario.flows.len() as f64;
+    let own = if way == facts.data {
+        segments * frame(full_packet)
+    } else {
+        segments / facts.ack_every() as f64 * frame(facts.view.path.headers)
+    };
+    // Behind those that wait there is one on the link.
+    let full = packets.map_or(own, |packets| (packets + 1.0) * frame(full_packet));
+    let slowest = way == facts.data && facts.bottleneck.as_ref() == Some(&element.name);
+    let expected = if slowest { standing(facts) } else { elsewhere(facts, way) };
+    let full = if full.is_finite() { Some(full) } else { None };
+    Delay { idle_s: 0.0, expected_s: expected.map(|packets| packets * frame(full_packet)), full_s: full }
+}
+
+/// Segments that wait before the slowest link on average.
+fn standing(facts: &Facts<'_>) -> Option<f64> {
+    let segment = facts.segment().0 as f64;
+    let pipe = facts.bdp?.0 as f64 / segment;
+    let window = facts.window.0 as f64 / segment;
+    let queue = facts.view.queue_segments().unwrap_or(f64::INFINITY);
+    // Random losses and marks bring the window down where no formula here says how often; so do other flows.
+    let alone = facts.scenario.flows.len() == 1;
+    let undisturbed = facts.view.data_loss.fraction() == 0.0 && facts.view.mark_segments().is_none();
+    if !alone || (!undisturbed && window > pipe) {
+        return None;
+    }
+    let congestion = &facts.sender().congestion;
+    let sawtooth = match congestion.control {
+        CongestionControlKind::Reno => Sawtooth::Linear { keeps: 0.5 },
+        CongestionControlKind::Cubic => {
+            // RFC 9438 section 4.2, C = 0.4: so many seconds back to the window; section 4.3: in so many rounds as Reno.
+            let top = pipe + queue;
+            let by_time = (0.3 * top / 0.4).cbrt();
+            let as_reno = 0.3 * top / (9.0 / 17.0) * facts.rtt.as_secs_f64();
+            if as_reno < by_time { Sawtooth::Linear { keeps: 0.7 } } else { Sawtooth::Cubic }
+        }
+        _ => return None,
+    };
+    standing_queue(pipe, queue, window, sawtooth).ok().map(|mean| mean.value)
+}
+
+/// Before any other link than the slowest nothing stands in the long run, unless the ACKs do not fit onto theirs.
+fn elsewhere(facts: &Facts<'_>, way: Direction) -> Option<f64> {
+    if way == facts.data {
+        return Some(0.0);
+    }
+    let data = facts.view.spacing(u64::MAX);
+    let acks = facts.view.path.reverse.iter().map(|hop| hop.rate.time_to_send(hop.frame(HEADERS))).max();
+    let fits = acks.is_none_or(|ack| ack <= data * facts.ack_every());
+    (fits && facts.scenario.flows.len() == 1).then_some(0.0)
+}
