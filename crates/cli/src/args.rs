@@ -277,6 +277,12 @@ pub struct RadiusArgs {
     /// `1.5 light-seconds`, `0.5 AU`
     #[arg(long, value_name = "WHERE", allow_hyphen_values = true)]
     pub to: Option<String>,
+    /// Say how far beyond a relay the far end may be; with --to, where a relay between the two may be at all
+    #[arg(long, value_name = "WHERE", allow_hyphen_values = true)]
+    pub via: Option<String>,
+    /// Timers of other protocols on the same scale: names (dns, quic ...) or files of your own [default: all that ship]
+    #[arg(long, value_name = "NAME", num_args = 0.., conflicts_with_all = ["check", "report", "emulate"])]
+    pub protocol: Option<Vec<String>>,
     /// Add the round trip at which a full window no longer fills a link of this rate
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Rate>,

@@ -1,12 +1,18 @@
 //! `farpath radius`: how far TCP reaches.
 
 mod kernel;
+mod protocols;
 
 use crate::args::RadiusArgs;
 use crate::error::CliError;
 use crate::{Ending, interrupt, output, progress};
-use farpath_engine::{CheckedRadius, LIGHT_KM_PER_S, Race, Radius, RadiusKind, Span, check_radius, radii};
-use farpath_experiment::{Body, Distance, Location, Medium, SKETCH_STACK, Stack, bodies, medium, shipped_stacks};
+use farpath_engine::{
+    CheckedRadius, LIGHT_KM_PER_S, Race, Radius, RadiusKind, Span, beyond_relay, check_radius, radii,
+    relay_region,
+};
+use farpath_experiment::{
+    Body, Distance, Location, Medium, SKETCH_STACK, Stack, bodies, medium, shipped_stacks,
+};
 use farpath_report::html::{Reach, ReportFile, reach_page};
 use farpath_report::terminal::{RadiusRow, radius_text};
 use serde_json::{Value, json};
@@ -14,6 +20,19 @@ use std::io::Write;
 
 /// Prints the radii of the stacks asked for; [`Ending::Failed`] where a simulation has another one.
 pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
+    let medium = medium(&args.medium, "--medium")?;
+    let place = |text: &Option<String>, option: &str| {
+        text.as_deref().map(|text| Distance::parse(text, &Location::option(option))).transpose()
+    };
+    let (to, via) = (place(&args.to, "--to")?, place(&args.via, "--via")?);
+    let ask = Ask { medium, to: to.as_ref(), via: via.as_ref() };
+    if let Some(names) = &args.protocol {
+        protocols::protocols(names, &ask, args.json)?;
+        // Stacks beside them only where they are named.
+        if args.stacks.is_empty() {
+            return Ok(Ending::Done);
+        }
+    }
     if args.emulate {
         // Before there are other threads.
         farpath_engine::may_emulate().map_err(CliError::Emulation)?;
@@ -23,9 +42,6 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
         [] => shipped_stacks().iter().map(|file| file.name.to_owned()).collect(),
         names => names.to_vec(),
     };
-    let medium = medium(&args.medium, "--medium")?;
-    let at = Location::option("--to");
-    let target = args.to.as_deref().map(|text| Distance::parse(text, &at)).transpose()?;
     let mut list = Vec::new();
     for name in &names {
         let stack = Stack::load(name)?;
@@ -64,7 +80,7 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
     if args.json {
         let mut out = output::stdout();
         for (checked, stack) in &rows {
-            let mut value = row_json(checked, &stack.name, medium, target.as_ref());
+            let mut value = row_json(checked, &stack.name, &ask);
             kernel::enter(&mut value, checked.radius.kind, &stack.name, &asked);
             writeln!(out, "{value}")?;
         }
@@ -74,7 +90,7 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
     }
     let row = |(checked, stack): (CheckedRadius, Stack)| {
         let measured = kernel::measured(&stack.name, checked.radius.kind, &asked);
-        RadiusRow { kernel: measured.map(ends), ..row(checked, stack.name, medium, target.as_ref()) }
+        RadiusRow { kernel: measured.map(ends), ..row(checked, stack.name, &ask) }
     };
     let rows: Vec<_> = rows.into_iter().map(row).collect();
     if let Some(report) = report {
@@ -83,9 +99,12 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
     if args.json {
         return Ok(ending);
     }
-    if let Some(Distance { title, km }) = &target {
+    if let Some(Distance { title, km }) = &to {
         let rtt = 2.0 * owd(*km, medium);
         output::print(&format!("To {title}, {km} km in {}: a round trip of {rtt:.3} s\n", medium.title))?;
+    }
+    if let Some(text) = ask.relays(&rows) {
+        output::print(&format!("{text}\n"))?;
     }
     output::print(&radius_text(&rows, output::width()))?;
     for asked in &asked {
@@ -110,30 +129,82 @@ fn reaches(rows: &[(CheckedRadius, Stack)], medium: &Medium) -> Vec<Reach> {
     rows.chunk_by(|one, other| one.1.name == other.1.name).filter_map(of).collect()
 }
 
+/// What is asked of every radius.
+struct Ask<'a> {
+    medium: &'a Medium,
+    /// Whether it reaches there.
+    to: Option<&'a Distance>,
+    /// Over a relay that stands there.
+    via: Option<&'a Distance>,
+}
+
+impl Ask<'_> {
+    /// How far beyond the relay the far end may be, in km.
+    fn beyond_relay(&self, km: f64) -> Option<f64> {
+        beyond_relay(km, self.via?.km).ok()?.value
+    }
+
+    /// With both ends known, where the relay may be for the widest of the usable radii: an ellipsoid with the ends as foci.
+    fn relays(&self, rows: &[RadiusRow]) -> Option<String> {
+        let (to, _) = (self.to?, self.via?);
+        let usable = rows.iter().filter(|row| row.radius == RadiusKind::Usable.name() && row.km.is_finite());
+        let farthest = usable.max_by(|a, b| a.km.total_cmp(&b.km))?;
+        let region = relay_region(farthest.km, to.km).ok()?.value?;
+        Some(format!(
+            "Any relay between the Earth and {}, for {}: no more than {:.4e} km beyond either of them, nor {:.4e} km aside of \
+             the middle (an ellipsoid with both as foci)",
+            to.title, farthest.stack, region.beyond, region.semi_minor
+        ))
+    }
+
+    fn add_to(&self, value: &mut Value, km: f64) {
+        let finite = |value: f64| value.is_finite().then_some(value);
+        if let Some(target) = self.to {
+            value["reaches"] = (target.km <= km).into();
+            let region = relay_region(km, target.km).ok().and_then(|region| region.value);
+            value["relay_at_most"] = match region {
+                Some(region) => {
+                    json!({ "beyond_km": finite(region.beyond), "aside_km": finite(region.semi_minor) })
+                }
+                None => Value::Null,
+            };
+        }
+        if self.via.is_some() {
+            value["beyond_relay_km"] = self.beyond_relay(km).and_then(finite).into();
+        }
+    }
+}
+
+/// One way, in km, of a round trip in s.
+fn owd_km(rtt: f64, medium: &Medium) -> f64 {
+    rtt / 2.0 * LIGHT_KM_PER_S / medium.refractive_index
+}
+
 /// One way, in s.
 fn owd(km: f64, medium: &Medium) -> f64 {
     km / LIGHT_KM_PER_S * medium.refractive_index
 }
 
 fn km(radius: &Radius, medium: &Medium) -> f64 {
-    radius.rtt.least / 2.0 * LIGHT_KM_PER_S / medium.refractive_index
+    owd_km(radius.rtt.least, medium)
 }
 
 fn inside(km: f64) -> Option<&'static Body> {
     bodies().iter().rev().find(|body| body.km <= km)
 }
 
-fn row(checked: CheckedRadius, stack: String, medium: &Medium, target: Option<&Distance>) -> RadiusRow {
+fn row(checked: CheckedRadius, stack: String, ask: &Ask<'_>) -> RadiusRow {
     let error = checked.error();
     let CheckedRadius { radius, simulated } = checked;
-    let km = km(&radius, medium);
+    let km = km(&radius, ask.medium);
     RadiusRow {
         stack,
         radius: radius.kind.name(),
         rtt: ends(radius.rtt),
         km,
         inside: inside(km).filter(|_| km.is_finite()).map(|body| body.title.clone()),
-        reaches: target.map(|target| target.km <= km),
+        beyond_relay: ask.beyond_relay(km),
+        reaches: ask.to.map(|target| target.km <= km),
         simulated: simulated.map(ends),
         error,
         kernel: None,
@@ -157,10 +228,10 @@ fn race(Race { early, late, early_share }: Race) -> String {
 }
 
 /// What has no end is null: JSON has no infinity.
-fn row_json(checked: &CheckedRadius, stack: &str, medium: &Medium, target: Option<&Distance>) -> Value {
+fn row_json(checked: &CheckedRadius, stack: &str, ask: &Ask<'_>) -> Value {
     let finite = |value: f64| value.is_finite().then_some(value);
     let CheckedRadius { radius, simulated } = checked;
-    let km = km(radius, medium);
+    let km = km(radius, ask.medium);
     let mut value = json!({
         "stack": stack,
         "radius": radius.kind.id(),
@@ -170,7 +241,7 @@ fn row_json(checked: &CheckedRadius, stack: &str, medium: &Medium, target: Optio
         "rtt_at_most_s": finite(radius.rtt.most),
         "owd_s": finite(radius.rtt.least / 2.0),
         "km": finite(km),
-        "medium": medium.name,
+        "medium": ask.medium.name,
         "last_inside": inside(km).filter(|_| km.is_finite()).map(|body| &body.name),
         "without_end": radius.rtt.least == f64::INFINITY,
     });
@@ -182,8 +253,6 @@ fn row_json(checked: &CheckedRadius, stack: &str, medium: &Medium, target: Optio
     if let Some(Race { early, late, early_share }) = radius.race {
         value["race"] = json!({ "early_s": early, "late_s": late, "early_share": early_share });
     }
-    if let Some(target) = target {
-        value["reaches"] = (target.km <= km).into();
-    }
+    ask.add_to(&mut value, km);
     value
 }

@@ -229,6 +229,49 @@ fn radius_is_checked_by_simulation_and_says_what_it_reaches() {
 }
 
 #[test]
+fn timers_of_protocols_are_radii_on_the_same_scale() {
+    let (out, err, code) = run(&["radius", "--protocol", "dns", "dtn", "--to", "moon"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    for word in [
+        "a query is sent again [1]",
+        "2.5",
+        "749481",
+        "Earth-Moon L2",
+        "no end",
+        "resolv.conf(5)",
+        "RFC 5326",
+    ] {
+        assert!(out.contains(word), "{word}:\n{out}");
+    }
+    assert!(!out.contains("linux-6"), "{out}");
+    let (out, _, code) = run(&["radius", "linux-6", "--json", "--via", "moon", "--protocol", "ppp"]);
+    assert_eq!(code, 0);
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let lcp = lines.iter().find(|line| line["timer"] == "lcp").expect("it is listed");
+    assert_eq!((lcp["rtt_s"].as_f64(), lcp["beyond"].as_str()), (Some(30.0), Some("ends")));
+    // 15 light-seconds, less the way to the Moon.
+    let left = lcp["beyond_relay_km"].as_f64().expect("within");
+    assert!((left - (15.0 * 299_792.458 - 384_400.0)).abs() < 1e-6);
+    assert!(lines.iter().any(|line| line["stack"] == "linux-6" && line["radius"] == "usable"), "{out}");
+    refused(&["radius", "--protocol", "dnss"], &["--protocol", "dnss", "dns"]);
+    refused(&["radius", "--protocol", "./no.toml"], &["--protocol", "./no.toml"]);
+    refused(&["radius", "--via", "mooon"], &["--via", "mooon", "moon"]);
+}
+
+#[test]
+fn a_relay_between_two_ends_stands_in_an_ellipsoid() {
+    let (out, _, code) = run(&["radius", "opnet-11.5", "--to", "sun-earth-l2", "--via", "moon", "--json"]);
+    assert_eq!(code, 0);
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let usable = lines.iter().find(|line| line["radius"] == "usable").expect("it is listed");
+    let (reach, apart) = (usable["km"].as_f64().expect("ends"), 1_501_500.0);
+    let (beyond, aside) = (&usable["relay_at_most"]["beyond_km"], &usable["relay_at_most"]["aside_km"]);
+    assert!((beyond.as_f64().expect("there") - (reach - apart) / 2.0).abs() < 1e-3);
+    let across = (reach * reach - apart * apart).sqrt() / 2.0;
+    assert!((aside.as_f64().expect("there") / across - 1.0).abs() < 1e-12);
+}
+
+#[test]
 fn radius_refuses_what_is_no_place() {
     refused(&["radius", "linux-7"], &["linux-7", "linux-6"]);
     refused(&["radius", "--to", "mars-nearst"], &["--to", "mars-nearest"]);

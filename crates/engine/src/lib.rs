@@ -29,6 +29,7 @@ pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
 pub use emulate::{emulate, may_emulate};
 pub use farpath_model::InputError as RadiusError;
 pub use farpath_model::radius::{LIGHT_KM_PER_S, Race, Span};
+pub use farpath_model::relay::{RelayRegion, beyond_relay, relay_region};
 pub use path_view::PathView;
 pub use predict::{effective_window, predict};
 pub use progress::{Now, Progress};

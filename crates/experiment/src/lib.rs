@@ -37,7 +37,7 @@
 //! | `rewrite` | a file with changes written into it, its comments kept |
 //! | `reader` | the checked walk: every key is read or refused |
 //! | `library` | shipped stacks, paths and experiments |
-//! | `places` | bodies and media, for radii |
+//! | `places`, `protocols` | bodies and media; timers of protocols, for radii |
 //! | `sketch` | an experiment from a few numbers |
 //! | `warnings` | what is allowed and probably not meant |
 
@@ -52,6 +52,7 @@ mod library;
 mod linux;
 mod parameters;
 mod places;
+mod protocols;
 mod published;
 mod range;
 mod reader;
@@ -72,6 +73,7 @@ pub use library::{ShippedFile, shipped_experiments, shipped_paths, shipped_stack
 pub use linux::LinuxSettings;
 pub use parameters::to_toml;
 pub use places::{Body, Distance, Medium, bodies, body, media, medium};
+pub use protocols::{Beyond, Protocol, ProtocolTimer, shipped_protocols};
 pub use published::{Published, PublishedColumn, PublishedValue};
 pub use scenario::{FlowSpec, Opener, Output, Scenario};
 pub use sketch::{SKETCH_STACK, Sketch};

@@ -7,6 +7,7 @@ use std::path::Path;
 
 static STACKS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../stacks");
 static PATHS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../paths");
+static PROTOCOLS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../protocols");
 static EXPERIMENTS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../experiments");
 
 /// A file that is part of the program.
@@ -35,6 +36,11 @@ pub fn shipped_experiments() -> Vec<ShippedFile> {
     files(&EXPERIMENTS)
 }
 
+/// What ships on this shelf, by name.
+pub(crate) fn shipped(shelf: Shelf) -> Vec<ShippedFile> {
+    files(shelf.folder())
+}
+
 fn files(folder: &'static Dir<'_>) -> Vec<ShippedFile> {
     let mut files: Vec<_> = texts(folder)
         .map(|(name, text)| {
@@ -59,6 +65,7 @@ fn texts(folder: &'static Dir<'_>) -> impl Iterator<Item = (&'static str, &'stat
 pub(crate) enum Shelf {
     Stacks,
     Paths,
+    Protocols,
 }
 
 impl Shelf {
@@ -66,6 +73,7 @@ impl Shelf {
         match self {
             Shelf::Stacks => &STACKS,
             Shelf::Paths => &PATHS,
+            Shelf::Protocols => &PROTOCOLS,
         }
     }
 
@@ -73,6 +81,7 @@ impl Shelf {
         match self {
             Shelf::Stacks => "stack",
             Shelf::Paths => "ready-made path",
+            Shelf::Protocols => "protocol",
         }
     }
 

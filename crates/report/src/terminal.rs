@@ -14,4 +14,4 @@ pub use agreement::agreement_text;
 pub use comparison::{Caveat, ComparisonRow, ComparisonTable, Published};
 pub use explanation::explanation_text;
 pub use flows::flows_table;
-pub use radius::{RadiusRow, WayRow, radius_text, span_text, ways_text};
+pub use radius::{RadiusRow, WayRow, protocol_text, radius_text, span_text, ways_text};

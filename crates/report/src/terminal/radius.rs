@@ -17,6 +17,8 @@ pub struct RadiusRow {
     pub km: f64,
     /// The last body inside.
     pub inside: Option<String>,
+    /// How far beyond a relay the far end may be, in km; nothing where no relay is asked for or it is itself too far.
+    pub beyond_relay: Option<f64>,
     /// Whether what was asked for is inside.
     pub reaches: Option<bool>,
     /// The round trip at which simulation has it, in s, from its least to its most.
@@ -31,51 +33,65 @@ pub struct RadiusRow {
 
 /// A table of them, at most `width` columns wide.
 pub fn radius_text(rows: &[RadiusRow], width: Option<u16>) -> String {
+    text(rows, OF_STACKS, width)
+}
+
+/// The same for timers of protocols, whose sources follow.
+pub fn protocol_text(rows: &[RadiusRow], sources: &[String], width: Option<u16>) -> String {
+    format!("{}\n{}", text(rows, ["protocol", "beyond it", ""], width), layout::notes(sources, width))
+}
+
+fn text(rows: &[RadiusRow], names: [&str; 3], width: Option<u16>) -> String {
     let mut before = "";
     let stacks = rows.iter().map(|row| {
         let new = row.stack != before;
         before = &row.stack;
         Some(if new { row.stack.clone() } else { String::new() })
     });
-    let (stack, what, groups) = (Column::left("stack", stacks.collect()), what(rows), groups(rows));
-    let mut text = layout::tables(&[stack, what], &groups, width);
+    let (stack, what) = (Column::left(names[0], stacks.collect()), what(rows, names[1]));
+    let mut text = layout::tables(&[stack, what], &groups(rows, names[2]), width);
     for note in notes(rows) {
         text.push_str(&format!("{note}\n"));
     }
     text
 }
 
+/// What the columns of stacks are called.
+const OF_STACKS: [&str; 3] = ["stack", "radius", "set by"];
+
 /// The same for a page.
 pub(crate) fn radius_sheet(rows: &[RadiusRow]) -> Sheet {
-    let stack = Column::left("stack", column(rows, |row| Some(row.stack.clone())));
+    let stack = Column::left(OF_STACKS[0], column(rows, |row| Some(row.stack.clone())));
     Sheet {
-        heads: vec![stack, what(rows)],
-        groups: groups(rows).into(),
+        heads: vec![stack, what(rows, OF_STACKS[1])],
+        groups: groups(rows, OF_STACKS[2]).into(),
         notes: notes(rows),
         caveats: Vec::new(),
     }
 }
 
-fn what(rows: &[RadiusRow]) -> Column {
-    Column::left("radius", column(rows, |row| Some(row.radius.clone())))
+fn what(rows: &[RadiusRow], name: &str) -> Column {
+    Column::left(name, column(rows, |row| Some(row.radius.clone())))
 }
 
-fn groups(rows: &[RadiusRow]) -> [Vec<Column>; 4] {
+fn groups(rows: &[RadiusRow], set_by: &str) -> [Vec<Column>; 4] {
     let measures = vec![
         Column::right("RTT, s", column(rows, |row| Some(span(row.rtt)))),
         Column::right("one way, s", column(rows, |row| Some(number(row.rtt.0 / 2.0)))),
         Column::right("km", column(rows, |row| Some(number(row.km)))),
         Column::left("last body inside", column(rows, |row| row.inside.clone())),
     ];
+    let beyond = Column::right("beyond the\nrelay, km", column(rows, |row| row.beyond_relay.map(number)));
     let reaches = Column::left("reached", column(rows, |row| row.reaches.map(yes_or_no)));
     let checks = [
         Column::right("simulated\nRTT, s", column(rows, |row| row.simulated.map(span))),
         Column::right("error, s", column(rows, |row| row.error.map(|error| format!("{error:+.4}")))),
         Column::right("kernel\nRTT, s", column(rows, |row| row.kernel.map(span))),
     ];
-    let timer = Column::left("set by", column(rows, |row| Some(row.timer.clone())));
+    let timer = Column::left(set_by, column(rows, |row| Some(row.timer.clone())));
     let known = |columns: Vec<Column>| columns.into_iter().filter(Column::is_known).collect::<Vec<_>>();
-    [known(measures), known(vec![reaches]), known(checks.into()), vec![timer]]
+    let timer = if set_by.is_empty() { Vec::new() } else { vec![timer] };
+    [known(measures), known(vec![beyond, reaches]), known(checks.into()), timer]
 }
 
 fn notes(rows: &[RadiusRow]) -> Vec<String> {
