@@ -1,7 +1,7 @@
 //! What a router knows of one flow.
 
 use crate::{BurstTolerance, Priority, RateType, RateWord};
-use farpath_units::Instant;
+use farpath_units::{Duration, Instant};
 
 /// Whose a packet is, the same both ways. Addresses, ports and protocol of IPv4 fit in as they are; of IPv6 it is a
 /// keyed hash of them, of which two are the same once in 2^64 flows.
@@ -119,6 +119,19 @@ impl Flow {
 
     pub fn clear(&mut self, flag: u8) {
         self.flags &= !flag;
+    }
+
+    /// Polices it at a higher rate. What it has sent ahead of its rate is a number of bytes: at the new one they take less
+    /// time. Without this a newcomer that was raised from a trickle would be held to the trickle for a while.
+    pub fn police_faster(&mut self, now: Instant, rate: RateWord) {
+        let (before, after) =
+            (self.policed.units() + self.guaranteed.units(), rate.units() + self.guaranteed.units());
+        let ahead = self.sent_until.saturating_since(now).as_nanos();
+        if after > before {
+            let ahead = u128::from(ahead) * u128::from(before) / u128::from(after);
+            self.sent_until = self.sent_until.min(now + Duration::from_nanos(ahead as u64));
+        }
+        self.policed = rate;
     }
 
     /// What it wants of the shared capacity, in units: no more than it can use.

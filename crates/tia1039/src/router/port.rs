@@ -293,7 +293,7 @@ impl Port {
             self.reserved += gets - had;
             flow.reserved = granted;
             if !flow.has(LOWERED) || gets >= flow.policed.units() {
-                flow.policed = granted;
+                flow.police_faster(now, granted);
                 flow.clear(LOWERED);
             }
             flow.granted = granted;

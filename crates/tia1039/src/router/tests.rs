@@ -310,6 +310,18 @@ fn bursts_pass_for_the_time_that_they_are_tolerated() {
 }
 
 #[test]
+fn what_was_sent_at_a_trickle_does_not_count_against_a_higher_rate() {
+    let mut bench = Bench::new(&exact());
+    bench.ask_as(1, Structure::request(RateWord::from_units(64, Rounding::Down)));
+    assert!(matches!(bench.data(1), Decision::Pass { .. }));
+    assert!(matches!(bench.data(1), Decision::Pass { .. }));
+    // Two packets are 375 ms of 64 kbit/s, and 2 ms of 12 Mbit/s.
+    bench.ask(1, 12);
+    let at_once = (0..100).filter(|_| matches!(bench.data(1), Decision::Pass { .. })).count();
+    assert_eq!(at_once, 13);
+}
+
+#[test]
 fn a_full_table_lets_requests_pass_as_they_came() {
     let mut bench = Bench::new(&RouterSettings { flows: 2, ..exact() });
     bench.ask(1, 10);
