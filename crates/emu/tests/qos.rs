@@ -83,9 +83,13 @@ fn a_router_says_a_cut_in_a_packet_of_the_flow() {
     farpath_tia1039::insert_v4(&mut other, &structures).expect("a packet");
     through(&mut path, 1, WirePacket::new(other, None, 1));
     // Data of the first one, marked QoSFlow.
-    let mut data = bytes(SYN);
-    strip_v4(&mut data).expect("a packet");
-    data[1] = 0x1c;
+    let mut data = Vec::new();
+    let ends = ["10.8.0.1:59286", "10.8.0.2:7000"].map(|end| end.parse().expect("an address"));
+    let segment =
+        farpath_tcp::Segment::new(farpath_tcp::Flags::ACK, farpath_tcp::Seq(7), farpath_tcp::Seq(9));
+    let segment = farpath_tcp::Segment { len: 100, ..segment };
+    let marked = wire::IpFields { dscp: 7, ..wire::IpFields::default() };
+    wire::encode(ends[0], ends[1], &marked, &segment, 0, &mut data).expect("it fits");
     let out = through(&mut path, 300, WirePacket::new(data, None, 2));
     assert_eq!(out.len(), 2, "the packet, and behind it what the router says");
     let said = QosPacket::decode(out[1].bytes()).expect("a packet");

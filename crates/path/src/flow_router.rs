@@ -33,7 +33,7 @@ impl<P: PathPacket> FlowRouter<P> {
 
     /// Lets the ports see what a packet says; gives its flow, and what becomes of it.
     fn look_at(&mut self, now: Instant, direction: Direction, packet: &mut P) -> (FlowKey, Decision) {
-        let size = packet.wire_size();
+        let (size, carries_data) = (packet.wire_size(), packet.carries_data());
         let Some(qos) = packet.qos() else {
             return (FlowKey::from(0), Decision::Pass { class: Class::BestEffort, signal: None });
         };
@@ -45,7 +45,12 @@ impl<P: PathPacket> FlowRouter<P> {
             qos.set_structures(&structures);
             return (key, Decision::Pass { class: Class::Available, signal: None });
         }
-        let decision = self.lanes[direction].port.pass(now, key, qos.mark(), size);
+        let port = &mut self.lanes[direction].port;
+        let decision = if carries_data {
+            port.pass(now, key, qos.mark(), size)
+        } else {
+            port.pass_without_data(now, key)
+        };
         match qos.ending() {
             Ending::No => {}
             Ending::Fin => {

@@ -69,11 +69,16 @@ impl Shares {
     }
 }
 
-/// Flows of 60 MB, one more each second; what they had while all of them were there for some time.
-fn shared(wanted: Option<Rate>) -> (Shares, u64) {
-    let mut stack: Config = stacks::linux(64 << 20);
+fn stack(wanted: Option<Rate>) -> Config {
+    let mut stack = stacks::linux(64 << 20);
     stack.explicit_rate.wanted = wanted;
     stack.explicit_rate.early_window = true;
+    stack
+}
+
+/// Flows of 60 MB, one more each second; what they had while all of them were there for some time.
+fn shared(wanted: Option<Rate>) -> (Shares, u64) {
+    let stack = stack(wanted);
     let start = |number: u32| Instant::ZERO + farpath_units::Duration::from_secs(u64::from(number));
     let flows = (0..FLOWS).map(|number| FlowSetup { start: start(number), ..upload(&stack, 60_000_000) });
     let mut seen =
@@ -94,4 +99,18 @@ fn flows_that_come_one_after_the_other_share_equally_without_a_queue() {
     let (cubic, _) = shared(None);
     let (smooth, rough) = (asking.deviation(), cubic.deviation());
     assert!(3.0 * smooth < rough, "the queue's standard deviation: {smooth} B beside CUBIC's {rough} B");
+}
+
+#[test]
+fn what_a_flow_had_that_ends_is_the_others_at_once() {
+    let stack = stack(Some(rate(LINE)));
+    let flows = [5_000_000, 40_000_000].map(|size| upload(&stack, size));
+    // The short one has half of the line, and is over in 2.1 s or a little more.
+    let mut seen = Shares { from: time("3 s"), to: time("6 s"), bytes: vec![0; 2], waiting: Vec::new() };
+    let path = vec![router(), delay("20 ms")];
+    let ended = simulate(&setup(path, flows.to_vec(), 1), &mut seen).expect("a sound path");
+    assert!(ended[0].ended_at < time("2.8 s"), "{}", ended[0].ended_at);
+    assert_eq!(seen.bytes[0], 0);
+    // 0.98 of the line, and 0.98 of that.
+    assert!(seen.utilization() > 0.95, "{}", seen.utilization());
 }

@@ -42,7 +42,22 @@ const LONG: Duration = Duration::from_secs(2);
 const MISSED_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Port {
-    /// A packet without structures on its way to the line.
+    /// A packet without data or structures: an ACK, a FIN. It is held to no rate, because what it acknowledges is: the end
+    /// of a download asks for a rate of its own that it never uses, and may have been given a trickle. Nor does it ask for a
+    /// missed request: the last ACK of a flow comes when it is over, and still has its mark.
+    pub fn pass_without_data(&mut self, now: Instant, key: FlowKey) -> Decision {
+        self.upkeep(now);
+        let class = match self.table.find(&key) {
+            Some(slot) => {
+                self.table.get_mut(slot).last_seen = now;
+                Class::Available
+            }
+            None => Class::BestEffort,
+        };
+        Decision::Pass { class, signal: None }
+    }
+
+    /// A packet of data on its way to the line.
     pub fn pass(&mut self, now: Instant, key: FlowKey, mark: QosMark, size: Bytes) -> Decision {
         self.upkeep(now);
         let Some(slot) = self.table.find(&key) else {

@@ -7,7 +7,7 @@ use super::settings::{Capacity, RouterSettings};
 use super::shares::{Level, Shares};
 use super::table::Table;
 use super::timers::Timers;
-use crate::{Charging, RateWord, Rounding, Structure};
+use crate::{Charging, Message, RateWord, Rounding, Structure};
 use farpath_units::{Instant, Rate};
 use std::collections::VecDeque;
 
@@ -221,7 +221,11 @@ impl Port {
         flow.last_seen = now;
         (flow.preemption, flow.delay, flow.burst) = (structure.preemption, structure.delay, structure.burst);
         flow.rate_type = structure.rate_type;
-        flow.clear(PREEMPTED | FIN_SENT | FIN_SEEN | REVERSE_CHARGING);
+        flow.clear(PREEMPTED | REVERSE_CHARGING);
+        // A sender may ask once more behind its FIN, which is not repeated. Only a SYN begins anew.
+        if structure.message == Message::Request {
+            flow.clear(FIN_SENT | FIN_SEEN);
+        }
         if structure.charging == Charging::Reverse {
             flow.set(REVERSE_CHARGING);
         }

@@ -267,6 +267,18 @@ fn what_was_missed_is_asked_for_seldom() {
 }
 
 #[test]
+fn acks_are_held_to_no_rate_and_ask_for_nothing() {
+    let mut bench = Bench::new(&exact());
+    let ack = |bench: &mut Bench, flow| bench.port.pass_without_data(bench.now, key(flow));
+    assert_eq!(ack(&mut bench, 1), Decision::Pass { class: Class::BestEffort, signal: None });
+    bench.ask_as(1, Structure::request(RateWord::from_units(1, Rounding::Down)));
+    for _ in 0..100 {
+        assert_eq!(ack(&mut bench, 1), Decision::Pass { class: Class::Available, signal: None });
+    }
+    assert_eq!((bench.port.counters().missed, bench.port.counters().policed), (0, 0));
+}
+
+#[test]
 fn a_flow_that_moved_gives_up_what_it_had() {
     let mut bench = Bench::new(&exact());
     bench.ask(1, 80);
@@ -280,7 +292,8 @@ fn both_fins_or_a_close_end_a_flow() {
     let mut bench = Bench::new(&exact());
     bench.ask(1, 10);
     bench.port.fin(key(1), true);
-    assert_eq!(bench.port.flows(), 1);
+    bench.ask_as(1, Structure { message: Message::Renegotiate, ..Structure::request(word(20)) });
+    assert_eq!(bench.port.flows(), 1, "it has asked behind its FIN");
     bench.port.fin(key(1), false);
     bench.ask(2, 10);
     bench.port.closed(key(2));
