@@ -31,7 +31,7 @@ pub use farpath_model::InputError as RadiusError;
 pub use farpath_model::radius::{LIGHT_KM_PER_S, Race, Span};
 pub use farpath_model::relay::{RelayRegion, beyond_relay, relay_region};
 pub use path_view::PathView;
-pub use predict::{effective_window, predict};
+pub use predict::{effective_window, predict, stream_loss};
 pub use progress::{Now, Progress};
 pub use radius::{
     CheckedRadius, Counts, KernelRadii, Measurement, Radius, RadiusKind, Reach, Silence, Way, check_radius,

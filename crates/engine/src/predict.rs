@@ -3,6 +3,8 @@
 mod loss;
 mod stream;
 
+pub use stream::stream_loss;
+
 use crate::path_view::PathView;
 use crate::{EngineError, empty_run};
 use farpath_experiment::{FlowSpec, Opener, Point, Scenario, base_rtt};

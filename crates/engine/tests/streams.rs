@@ -1,6 +1,6 @@
 //! Constant-rate streams, predicted and simulated.
 
-use farpath_engine::{predict, provenance, simulate};
+use farpath_engine::{predict, provenance, simulate, stream_loss};
 use farpath_experiment::{Experiment, Override};
 use farpath_run::{Outcome, Run, StreamFigures};
 
@@ -139,4 +139,21 @@ fn messages_are_recorded_where_they_are_asked_for() {
     let rows = with.messages.to_vec();
     assert_eq!(rows.len(), 1727, "20 Mbit/s for a second in messages of 1448 B");
     assert!(rows.iter().all(|row| row.arrived.is_some_and(|at| at > row.due)));
+}
+
+/// The buffers that are named are those with which the simulated stream catches up and its application is never held up.
+#[test]
+fn the_buffers_that_are_named_do_what_is_said_of_them() {
+    let experiment_of = |changes: &[&str]| experiment(changes).points()[0].scenario.clone();
+    let cost = stream_loss(&experiment_of(&["sender.send.buffer=126 kB"])).expect("it is a stream");
+    let buffer = format!("sender.send.buffer={} B", (cost.send_buffer * (1.0 + REPAIR)) as u64);
+    let [_, simulated] = figures(&[&buffer]);
+    assert!(seconds(simulated.max_write_lag) < 1e-3, "{simulated:?}");
+    near(cost.timely_again, seconds(simulated.time_to_timely), REPAIR);
+    let hidden = format!("transfer.playout={} ms", ((cost.lateness * (1.0 + REPAIR) + 0.05) * 1e3) as u64);
+    let [_, played] = figures(&[&buffer, &hidden]);
+    assert_eq!((played.late_messages, played.stall_time.map(|stall| stall.as_nanos())), (Some(0.0), Some(0)));
+    let mut file = experiment_of(&[]);
+    file.flows[0].stream = None;
+    assert!(stream_loss(&file).is_none());
 }

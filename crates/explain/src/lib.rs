@@ -254,6 +254,22 @@ pub(crate) fn cap(scenario: &Scenario, size: Option<Bytes>) -> Scenario {
     capped
 }
 
+/// Which buffers a stream takes, and what a loss costs it with them.
+fn of_stream(facts: &Facts<'_>) -> Vec<Number> {
+    let Some(cost) = farpath_engine::stream_loss(facts.scenario) else { return Vec::new() };
+    let rtt = facts.rtt.as_secs_f64();
+    let mut numbers = vec![
+        Number::new("one loss makes the stream late by", cost.lateness, Unit::Seconds),
+        Number::new("a play-out buffer that hides it", cost.lateness + rtt, Unit::Seconds),
+    ];
+    if cost.timely_again.is_finite() {
+        numbers.push(Number::new("a send buffer that lets it catch up", cost.send_buffer, Unit::Bytes));
+        numbers.push(Number::new("with a window of", cost.peak_rate * rtt / 8.0, Unit::Bytes));
+        numbers.push(Number::new("timely again after", cost.timely_again, Unit::Seconds));
+    }
+    numbers
+}
+
 fn numbers(facts: &Facts<'_>) -> Vec<Number> {
     let mut numbers = vec![Number::new("round-trip time", facts.rtt.as_secs_f64(), Unit::Seconds)];
     if let Some(rate) = facts.rate_of_link() {
@@ -270,6 +286,7 @@ fn numbers(facts: &Facts<'_>) -> Vec<Number> {
     numbers.push(Number::new("window", facts.window.0 as f64, Unit::Bytes));
     numbers.push(Number::new("loss of data", facts.view.data_loss.fraction(), Unit::Share));
     numbers.push(Number::new("loss of ACKs", facts.view.ack_loss.fraction(), Unit::Share));
+    numbers.extend(of_stream(facts));
     numbers
 }
 

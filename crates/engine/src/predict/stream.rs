@@ -4,7 +4,7 @@
 //! before the last one is made good, the stream is no faster than a file would be, and the models of files speak.
 
 use super::{Flow, Prediction, loss};
-use farpath_experiment::Stream;
+use farpath_experiment::{Scenario, Stream, base_rtt};
 use farpath_model::InputError;
 use farpath_model::stream::{Cost, IsolatedLoss, Window};
 use farpath_path::{ElementKind, ElementSpec};
@@ -28,7 +28,7 @@ struct Lateness {
 }
 
 /// What one loss costs the stream of a flow, with the window that it has here.
-pub(crate) fn isolated_loss(flow: &Flow, stream: &Stream, rtt: Duration) -> IsolatedLoss {
+fn isolated_loss(flow: &Flow, stream: &Stream, rtt: Duration) -> IsolatedLoss {
     let on_the_path = flow.view.mss.0 as f64 * rtt.as_secs_f64()
         / flow.view.spacing(u64::MAX).as_secs_f64().max(f64::MIN_POSITIVE);
     IsolatedLoss {
@@ -39,6 +39,15 @@ pub(crate) fn isolated_loss(flow: &Flow, stream: &Stream, rtt: Duration) -> Isol
         window: window(flow.sender, flow.ack_every()),
         limit: flow.window.min(Bytes(on_the_path as u64)),
     }
+}
+
+/// What one loss costs the first stream of a scenario where neither its send buffer nor the receiver's window holds it back: the
+/// buffers that it takes, and what is suffered with them. `None` where there is no stream, or no form for it.
+pub fn stream_loss(scenario: &Scenario) -> Option<Cost> {
+    let spec = scenario.flows.iter().find(|flow| flow.stream.is_some())?;
+    let flow = Flow { window: Bytes::MAX, ..Flow::new(scenario, spec) };
+    let form = isolated_loss(&flow, spec.stream.as_ref()?, base_rtt(scenario, spec.direction));
+    Some(form.cost().ok()?.value)
 }
 
 /// How the sender's window falls and grows. "The factor of two for delayed ACKs" is where a step is an ACK, not a segment.
