@@ -140,7 +140,7 @@ fn a_sweep_of_thousands_of_points_is_a_report_of_some_mb() {
     assert_eq!(run(&[&args[..], &[report.to_str().expect("UTF-8")]].concat()).2, 0);
     let html = fs::read_to_string(&report).expect("written");
     assert!(html.len() < 3_000_000, "{} B", html.len());
-    assert!(html.contains("200 of 3000 points are drawn") && html.contains("2500 more points"));
+    assert!(html.contains("Response time over path.client-link.rate") && html.contains("2500 more points"));
 }
 
 #[test]

@@ -166,6 +166,8 @@ prop_compose! {
         linear in 0..6u32,
         within in prop_oneof![Just(f64::INFINITY), 1.0..200.0f64],
     ) -> Opening {
+        // No timeout of Linux is longer than 120 s (TCP_RTO_MAX); up to 129 s every place on the wheel is tried.
+        let max = if wheel { max.min(120.0) } else { max };
         let timer = Timer { initial, max, max_backoff_exponent: exponent, tick, wheel };
         Opening { timer, attempts: Some(attempts), linear, within }
     }

@@ -44,12 +44,13 @@ fn mischief() -> impl Strategy<Value = (u16, Mischief)> {
 
 fn router(plan: Vec<(u16, Mischief)>) -> Router {
     let mut number = 0;
-    let mut heard: Vec<Datagram> = Vec::new();
-    Box::new(move |_, _, datagram| {
+    // Of each end: its own SYN come back would be another end that opens (RFC 9293 §3.5), and nothing of ours.
+    let mut heard: [Option<Datagram>; 2] = [None; 2];
+    Box::new(move |_, from, datagram| {
         let mut datagram = lowered(datagram, 30);
         number += 1;
         if datagram.structures.is_some() {
-            heard.push(datagram);
+            heard[from].get_or_insert(datagram);
         }
         let mut out = Vec::new();
         for (_, mischief) in plan.iter().filter(|(place, _)| *place == number) {
@@ -64,7 +65,7 @@ fn router(plan: Vec<(u16, Mischief)>) -> Router {
                     let segment = Segment { len: 0, flags: Flags::ACK, ..datagram.segment };
                     out.push(Datagram { segment, mark: QosMark::Signal, structures: Some(*structures) });
                 }
-                Mischief::Replay => out.extend(heard.first().copied()),
+                Mischief::Replay => out.extend(heard[from]),
                 Mischief::Drop => return out,
                 Mischief::Replace(_) => {}
             }
