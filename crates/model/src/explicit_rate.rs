@@ -76,6 +76,16 @@ impl Fit {
         of(Driver::ExplicitRate) / of(Driver::Normal)
     }
 
+    /// How many times as fast the ideal driver is, as printed: without a term of delay, and with that of the explicit-rate driver.
+    pub fn ideal_gain(&self) -> [f64; 2] {
+        let normal = self.throughput(Driver::Normal).value.bytes_per_s();
+        let without = ideal(self.rate, self.loss_rate, true).value.bytes_per_s() / normal;
+        let lossless = Fit { loss_rate: Probability::ZERO, ..*self };
+        let delay = lossless.throughput(Driver::ExplicitRate).value.bytes_per_s() * 8.0
+            / self.rate.bit_per_s() as f64;
+        [without, without * delay]
+    }
+
     fn delay_ms(&self) -> f64 {
         let rtt_ms = self.rtt.as_secs_f64() * 1e3;
         match self.reading {
@@ -161,6 +171,15 @@ mod tests {
         let tenth = Probability::new(0.1).expect("a probability");
         assert!((ideal(rate, tenth, false).value.bytes_per_s() - 900_000.0).abs() < 1e-6);
         assert!((ideal(rate, tenth, true).value.bytes_per_s() - 909_090.9).abs() < 0.1);
+    }
+
+    #[test]
+    fn four_hundred_to_one_needs_the_term_of_delay() {
+        let [without, with] = fit(1000, 0.1, Reading::RoundTrip).ideal_gain();
+        assert!(
+            (without / 6962.0 - 1.0).abs() < 1e-3 && (with / 394.0 - 1.0).abs() < 2e-3,
+            "{without} {with}"
+        );
     }
 
     #[test]

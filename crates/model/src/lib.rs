@@ -16,6 +16,7 @@
 //! | [`ber`] | bit error rate to packet error rate and back | Sarkar, Ammann, Zabir 2022, Table 1 |
 //! | [`retransmissions`] | expected drops and retransmissions | Sarkar, Ammann, Zabir 2022, Table 7, Eq. 14-15 |
 //! | [`recovery`] | what one isolated drop costs Reno | Sarkar, Ammann, Zabir 2022, Eq. 17, Table 9 |
+//! | [`radio`] | throughput of a packet radio's poll cycle | derived |
 //! | [`stream`] | what one loss costs a constant-rate stream, and the buffers that it takes | Kershaw, Hughes-Jones 2007, Eq. 2.1-2.3; RFC 9438 |
 //! | [`slow_start`] | rounds until a window is reached | RFC 5681; Cardwell et al. 2000 |
 //! | [`radius`] | timers of the handshake as round trips and distances | Wood et al. 2007; RFC 6298 |
@@ -41,6 +42,7 @@ pub mod mathis;
 pub mod overhead;
 mod path;
 pub mod pftk;
+pub mod radio;
 pub mod radius;
 pub mod recovery;
 pub mod registry;

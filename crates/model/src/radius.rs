@@ -13,12 +13,14 @@
 //! computed in nanoseconds, which are whole numbers that `f64` has exactly up to 104 days.
 
 mod listening;
+mod lossy;
 mod opening;
 #[cfg(test)]
 mod tests;
 mod timer;
 
 pub use listening::{Forgets, Listening, Race};
+pub use lossy::{Connects, FirstData, LoneSegment, LossyOpening, LossyWay, MOST_SYNS_FOLLOWED, Opened};
 pub use opening::Opening;
 pub use timer::{Span, Timer};
 

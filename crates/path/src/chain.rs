@@ -2,8 +2,8 @@
 
 use crate::schedule::Schedule;
 use crate::{
-    BoxedElement, Departure, Direction, DropCause, ElementCounters, ElementKind, ElementSpec, FlowRouter,
-    PathElement, PathPacket, SpecError, Stage, Verdict,
+    BoxedElement, ChannelTime, Departure, Direction, DropCause, ElementCounters, ElementKind, ElementSpec,
+    FlowRouter, PathElement, PathPacket, Radio, Signal, SpecError, Stage, Verdict,
 };
 use core::fmt;
 use farpath_units::{Bytes, Instant};
@@ -42,13 +42,18 @@ impl<P> Path<P> {
             if !names.insert(spec.name.as_str()) {
                 return Err(SpecError::DuplicateName { element: spec.name.clone() });
             }
-            if let ElementKind::FlowRouter(lines) = &spec.kind {
-                spec.validate()?;
-                elements.extend(fused(&mut transits));
-                elements.push(Box::new(FlowRouter::new(spec.name.clone(), lines, seed)));
-            } else {
-                transits.push((spec.name.clone(), spec.transit(seed)?));
-            }
+            let name = spec.name.clone();
+            let holding: BoxedElement<P> = match &spec.kind {
+                ElementKind::FlowRouter(lines) => Box::new(FlowRouter::new(name, lines, seed)),
+                ElementKind::Radio(radio) => Box::new(Radio::new(name, radio, seed)),
+                _ => {
+                    transits.push((name, spec.transit(seed)?));
+                    continue;
+                }
+            };
+            spec.validate()?;
+            elements.extend(fused(&mut transits));
+            elements.push(holding);
         }
         elements.extend(fused(&mut transits));
         Ok(Path::from_elements(elements))
@@ -141,6 +146,21 @@ impl<P> PathElement<P> for Path<P> {
 
     fn counters(&self) -> Vec<ElementCounters> {
         self.elements.iter().flat_map(|element| element.counters()).collect()
+    }
+
+    fn air(&self, now: Instant) -> Vec<ChannelTime> {
+        self.elements.iter().flat_map(|element| element.air(now)).collect()
+    }
+
+    fn keep_signals(&mut self) {
+        self.elements.iter_mut().for_each(|element| element.keep_signals());
+    }
+
+    fn take_signals(&mut self) -> Vec<Signal<P>> {
+        let mut signals: Vec<_> =
+            self.elements.iter_mut().flat_map(|element| element.take_signals()).collect();
+        signals.sort_by_key(|signal| signal.at);
+        signals
     }
 }
 

@@ -7,7 +7,8 @@ use crate::link::Link;
 use crate::loss::{Bernoulli, BitErrors, EvenlySpaced, GilbertElliott, Listed};
 use crate::reorder::Reorder;
 use crate::{
-    BoxedTransit, Direction, ElementKind, ElementSpec, Generator, MarkThreshold, QueueLimit, RateChange,
+    BoxedTransit, Direction, ElementKind, ElementSpec, Generator, MarkThreshold, QueueLimit, RadioFault,
+    RateChange,
 };
 use farpath_units::{Ber, Bytes, Instant, Probability};
 
@@ -58,8 +59,16 @@ pub enum SpecError {
         /// The one before it.
         previous: Instant,
     },
+    /// Radios that could never send a packet, or never stop trying.
+    #[error("{element}: {}: {fault}", fault.key())]
+    Radio {
+        /// Of the element.
+        element: String,
+        /// What is wrong.
+        fault: RadioFault,
+    },
     /// It holds packets, and is no run of arithmetic.
-    #[error("{element}: a flow router holds packets; it is built into a path, not alone")]
+    #[error("{element}: it holds packets, and is built into a path, not alone")]
     HoldsPackets {
         /// Of the element.
         element: String,
@@ -78,6 +87,9 @@ impl ElementSpec {
             }
             ElementKind::Listed { packets, .. } => self.check_list(direction, &packets[direction]),
             ElementKind::FlowRouter(lines) => self.check_changes(direction, &lines.changes[direction]),
+            ElementKind::Radio(radio) => {
+                radio.validate().map_err(|fault| SpecError::Radio { element: self.name.clone(), fault })
+            }
             _ => Ok(()),
         })
     }
@@ -152,7 +164,7 @@ impl ElementSpec {
             }
             ElementKind::Reorder { share, extra_delay } => Box::new(Reorder::new(share, extra_delay, draws)),
             ElementKind::Duplicate { share } => Box::new(Duplicate::new(share, draws)),
-            ElementKind::FlowRouter(_) => {
+            ElementKind::FlowRouter(_) | ElementKind::Radio(_) => {
                 return Err(SpecError::HoldsPackets { element: self.name.clone() });
             }
         })

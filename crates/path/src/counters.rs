@@ -1,6 +1,7 @@
 //! What elements count.
 
-use crate::{Direction, DropCause};
+use crate::{AirTime, Direction, DropCause};
+use farpath_tia1039::router::RouterCounters;
 use farpath_units::Bytes;
 
 /// Packets dropped, by cause.
@@ -28,7 +29,7 @@ impl DropCounts {
 ///
 /// A packet counts when its fate is decided, which is when it is offered to the stage of the path that
 /// the element belongs to; it may still be on its way then.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ElementCounters {
     /// Of the element.
     pub name: String,
@@ -46,6 +47,19 @@ pub struct ElementCounters {
     pub dropped: DropCounts,
     /// For a link.
     pub link: Option<LinkCounters>,
+    /// For a flow router.
+    pub router: Option<Box<RouterFigures>>,
+}
+
+/// What a flow router has decided in one direction, and how long its queues were.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RouterFigures {
+    /// What it has decided.
+    pub decided: RouterCounters,
+    /// IP bytes that waited, averaged over the time from the first packet to the last.
+    pub mean_backlog: f64,
+    /// Their standard deviation over that time.
+    pub backlog_deviation: f64,
 }
 
 /// What a link has counted in one direction.
@@ -55,4 +69,17 @@ pub struct LinkCounters {
     pub bytes_sent: Bytes,
     /// Most IP bytes that ever waited, without the packet being sent.
     pub max_backlog: Bytes,
+}
+
+/// What a channel of a radio has been used for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChannelTime {
+    /// Of the radios.
+    pub name: String,
+    /// Which of their hops, from 0 at the data sender's end.
+    pub hop: usize,
+    /// Which way, where each has a channel of its own.
+    pub direction: Option<Direction>,
+    /// The account.
+    pub time: AirTime,
 }

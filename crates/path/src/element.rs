@@ -1,6 +1,6 @@
 //! The two shapes of a path element, and what passes between it and its caller.
 
-use crate::{ElementCounters, LinkCounters};
+use crate::{ChannelTime, ElementCounters, LinkCounters};
 use core::fmt;
 use core::ops::{Index, IndexMut};
 use farpath_tia1039::Structure;
@@ -149,16 +149,25 @@ pub enum DropCause {
     Policing,
     /// A router brought its TTL to zero.
     Ttl,
+    /// It was longer than what a link takes.
+    Mtu,
+    /// A link sent it as often as it may, and it arrived damaged each time.
+    LinkRetries,
+    /// A radio that could get rid of nothing gave up.
+    Stalled,
 }
 
 impl DropCause {
     /// All of them, in the order of their declaration.
-    pub const ALL: [DropCause; 5] = [
+    pub const ALL: [DropCause; 8] = [
         DropCause::Loss,
         DropCause::BitErrors,
         DropCause::QueueOverflow,
         DropCause::Policing,
         DropCause::Ttl,
+        DropCause::Mtu,
+        DropCause::LinkRetries,
+        DropCause::Stalled,
     ];
 
     /// As files and tables spell it.
@@ -169,6 +178,9 @@ impl DropCause {
             DropCause::QueueOverflow => "queue-overflow",
             DropCause::Policing => "policing",
             DropCause::Ttl => "ttl",
+            DropCause::Mtu => "mtu",
+            DropCause::LinkRetries => "link-retries",
+            DropCause::Stalled => "stalled",
         }
     }
 }
@@ -252,6 +264,19 @@ pub struct Departure<P> {
     pub dropped: Option<DropCause>,
 }
 
+/// A packet with QoS Structures as a flow router lets it on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signal<P> {
+    /// When the router looked at it; that it leaves can be later.
+    pub at: Instant,
+    /// Which way it goes.
+    pub direction: Direction,
+    /// Name of the router.
+    pub element: String,
+    /// The packet, its structures as the router leaves them.
+    pub packet: P,
+}
+
 /// One piece of a path, both directions. It cannot tell virtual time from real time.
 ///
 /// Every packet that is offered, and every copy that is made of one, comes out once: as a
@@ -280,6 +305,19 @@ pub trait PathElement<P> {
 
     /// What it has counted, by element and direction.
     fn counters(&self) -> Vec<ElementCounters> {
+        Vec::new()
+    }
+
+    /// What the channels of its radios have been used for until `now`, without exchanges that are under way.
+    fn air(&self, _now: Instant) -> Vec<ChannelTime> {
+        Vec::new()
+    }
+
+    /// Has every [`Signal`] kept from now on, to be taken. Changes nothing else.
+    fn keep_signals(&mut self) {}
+
+    /// What is kept of signals, in the order of time, and is so no more.
+    fn take_signals(&mut self) -> Vec<Signal<P>> {
         Vec::new()
     }
 }

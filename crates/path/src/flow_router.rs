@@ -4,7 +4,7 @@ use crate::link::framed;
 use crate::transmitter::Transmitter;
 use crate::{
     Departure, Direction, DropCause, DropCounts, ElementCounters, LinkCounters, PathElement, PathPacket,
-    PerDirection, QueueLimit, RateChange, RouterLines, Verdict,
+    PerDirection, QueueLimit, RateChange, RouterFigures, RouterLines, Signal, Verdict,
 };
 use farpath_tia1039::router::{Class, Decision, Ending, FlowKey, Port, QosPacket, Queues};
 use farpath_tia1039::{Message, Structure};
@@ -18,12 +18,15 @@ use std::collections::VecDeque;
 pub struct FlowRouter<P> {
     name: String,
     lanes: PerDirection<Lane<P>>,
+    /// What it let on that carries structures, where that is kept.
+    signals: Option<Vec<Signal<P>>>,
 }
 
-impl<P: PathPacket> FlowRouter<P> {
+impl<P: PathPacket + Clone> FlowRouter<P> {
     /// With these lines. `seed` keys the index of its flows.
     pub fn new(name: String, lines: &RouterLines, seed: u64) -> FlowRouter<P> {
-        FlowRouter { name, lanes: PerDirection::from_fn(|direction| Lane::new(lines, direction, seed)) }
+        let lanes = PerDirection::from_fn(|direction| Lane::new(lines, direction, seed));
+        FlowRouter { name, lanes, signals: None }
     }
 
     /// What it grants in this direction.
@@ -85,7 +88,7 @@ impl<P: PathPacket> FlowRouter<P> {
     }
 }
 
-impl<P: PathPacket> PathElement<P> for FlowRouter<P> {
+impl<P: PathPacket + Clone> PathElement<P> for FlowRouter<P> {
     fn offer(&mut self, now: Instant, direction: Direction, mut packet: P) -> Verdict<P> {
         Direction::BOTH.into_iter().for_each(|way| self.lanes[way].advance(now));
         self.lanes[direction].counts.offered += 1;
@@ -95,6 +98,13 @@ impl<P: PathPacket> PathElement<P> for FlowRouter<P> {
             return lane.refuse(now, DropCause::Policing, packet);
         };
         let signal = signal.and_then(|structure| packet.signal(&structure));
+        if let Some(signals) = &mut self.signals {
+            let own = signal.clone();
+            let said = packet.qos().is_some_and(|qos| qos.structures().is_some());
+            for packet in said.then(|| packet.clone()).into_iter().chain(own) {
+                signals.push(Signal { at: now, direction, element: self.name.clone(), packet });
+            }
+        }
         if let Err(packet) = lane.accept(now, class, key, packet) {
             return lane.refuse(now, DropCause::QueueOverflow, packet);
         }
@@ -134,6 +144,14 @@ impl<P: PathPacket> PathElement<P> for FlowRouter<P> {
         let counters = |direction| self.lanes[direction].counters(self.name.clone(), direction);
         Direction::BOTH.map(counters).into()
     }
+
+    fn keep_signals(&mut self) {
+        self.signals.get_or_insert_default();
+    }
+
+    fn take_signals(&mut self) -> Vec<Signal<P>> {
+        self.signals.as_mut().map(core::mem::take).unwrap_or_default()
+    }
 }
 
 /// One direction: what is granted, who waits, and the line.
@@ -153,6 +171,42 @@ struct Lane<P> {
     /// A full packet.
     packet: Bytes,
     counts: Counts,
+    backlog: Backlog,
+}
+
+/// What waits, over time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Backlog {
+    began: Option<Instant>,
+    last: Instant,
+    byte_ns: u128,
+    square_byte_ns: u128,
+}
+
+impl Backlog {
+    /// So much has waited until now.
+    fn until(&mut self, now: Instant, waited: Bytes) {
+        if self.began.is_none() {
+            (self.began, self.last) = (Some(now), now);
+        }
+        let (ns, bytes) = (u128::from(now.saturating_since(self.last).as_nanos()), u128::from(waited.0));
+        self.byte_ns += bytes * ns;
+        self.square_byte_ns += bytes * bytes * ns;
+        self.last = now;
+    }
+
+    fn over_time(&self, sum: u128) -> f64 {
+        let time = self.began.map_or(0, |began| (self.last - began).as_nanos());
+        if time == 0 { 0.0 } else { sum as f64 / time as f64 }
+    }
+
+    fn mean(&self) -> f64 {
+        self.over_time(self.byte_ns)
+    }
+
+    fn deviation(&self) -> f64 {
+        (self.over_time(self.square_byte_ns) - self.mean() * self.mean()).max(0.0).sqrt()
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -186,11 +240,13 @@ impl<P: PathPacket> Lane<P> {
             min_packet: *min_packet,
             packet,
             counts: Counts::default(),
+            backlog: Backlog::default(),
         }
     }
 
     /// Puts a packet on the line, or into its queue.
     fn accept(&mut self, now: Instant, class: Class, key: FlowKey, packet: P) -> Result<(), P> {
+        self.backlog.until(now, self.queues.waiting());
         if self.sending.is_none() && self.queues.is_empty() {
             self.line.rest_until(now);
             self.send(packet);
@@ -229,6 +285,7 @@ impl<P: PathPacket> Lane<P> {
             }
             let (Some(free), Some(packet)) = (free, self.sending.take_if(|_| free.is_some())) else { return };
             self.sent.push_back((free, packet));
+            self.backlog.until(free, self.queues.waiting());
             if let Some((packet, _)) = self.queues.pop() {
                 self.send(packet);
             }
@@ -255,6 +312,11 @@ impl<P: PathPacket> Lane<P> {
             marked: 0,
             dropped,
             link: Some(LinkCounters { bytes_sent, max_backlog }),
+            router: Some(Box::new(RouterFigures {
+                decided: self.port.counters(),
+                mean_backlog: self.backlog.mean(),
+                backlog_deviation: self.backlog.deviation(),
+            })),
         }
     }
 }

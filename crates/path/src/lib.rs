@@ -31,7 +31,7 @@
 //! | --- | --- |
 //! | `element` | the two shapes, [`Transit`] (arithmetic) and [`PathElement`] (holds packets) |
 //! | `spec`, `check` | a path as data, what is refused, how it becomes elements |
-//! | `delay`, `hops`, `link`, `loss`, `reorder`, `duplicate`, `flow_router` | one kind of element each |
+//! | `delay`, `hops`, `link`, `loss`, `reorder`, `duplicate`, `flow_router`, `radio` | one kind of element each |
 //! | `stage`, `chain` | elements one behind the other |
 //! | `rng` | random numbers that belong to one element and direction |
 
@@ -45,6 +45,7 @@ mod flow_router;
 mod hops;
 mod link;
 mod loss;
+mod radio;
 mod reorder;
 mod rng;
 mod schedule;
@@ -54,12 +55,13 @@ mod transmitter;
 
 pub use chain::Path;
 pub use check::SpecError;
-pub use counters::{DropCounts, ElementCounters, LinkCounters};
+pub use counters::{ChannelTime, DropCounts, ElementCounters, LinkCounters, RouterFigures};
 pub use element::{
     BoxedElement, BoxedTransit, Departure, Direction, DropCause, Fate, PacketView, PathElement, PathPacket,
-    PerDirection, Transit, Verdict,
+    PerDirection, Signal, Transit, Verdict,
 };
 pub use flow_router::FlowRouter;
+pub use radio::{AirTime, AirUse, Backoff, Duplex, Oversize, Radio, RadioFault, RadioSpec, Turnaround};
 pub use rng::{Chance, Generator};
 pub use spec::{
     ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit, RateChange, RouterLines, WaitKind,

@@ -2,7 +2,7 @@
 
 use crate::link::framed;
 use crate::loss::{packet_error_rate, stationary_bad};
-use crate::{Direction, PacketView, PerDirection};
+use crate::{Direction, PacketView, PerDirection, RadioSpec};
 use farpath_tia1039::router::RouterSettings;
 use farpath_units::{Ber, Bytes, Duration, Instant, Probability, Rate};
 
@@ -122,6 +122,8 @@ pub enum ElementKind {
     /// A link behind an explicit-rate flow router (TIA-1039), one for each direction: it grants rates on the line,
     /// polices them, and sends guarantees first and flows in turn. See [`farpath_tia1039::router`].
     FlowRouter(Box<RouterLines>),
+    /// Packet radios, one behind the other, that take turns on one channel for both directions.
+    Radio(Box<RadioSpec>),
     /// Independent loss: each packet is dropped with this probability.
     Bernoulli {
         /// Per packet.
@@ -185,8 +187,8 @@ pub enum ElementKind {
     },
 }
 
-/// One-way delay of a lone packet of `size` (IP length): propagation and serialization, no queueing, not
-/// held back by reordering. Saturates at [`Duration::MAX`].
+/// One-way delay of a lone packet of `size` (IP length): propagation, serialization and access to a free channel, no
+/// queueing, not held back by reordering. Saturates at [`Duration::MAX`].
 pub fn base_delay(specs: &[ElementSpec], direction: Direction, size: Bytes) -> Duration {
     let of = |spec: &ElementSpec| match &spec.kind {
         ElementKind::Delay { delay } | ElementKind::Wait { delay, .. } => delay[direction],
@@ -196,6 +198,7 @@ pub fn base_delay(specs: &[ElementSpec], direction: Direction, size: Bytes) -> D
         ElementKind::FlowRouter(lines) => {
             lines.rate[direction].time_to_send(framed(size, lines.overhead, lines.min_packet))
         }
+        ElementKind::Radio(radio) => radio.lone_delay(size),
         _ => Duration::ZERO,
     };
     specs.iter().map(of).sum()

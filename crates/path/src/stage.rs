@@ -190,6 +190,7 @@ impl Slot {
             marked,
             dropped,
             link: self.transit.link_counters(direction),
+            router: None,
         }
     }
 }

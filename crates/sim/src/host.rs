@@ -1,8 +1,10 @@
 //! One end of a flow: a connection, the driver between it and IP where it has one, and its place in the event queue.
 
 use crate::{End, Packet, Qos};
+use farpath_tcp::config::RateKind;
 use farpath_tcp::{Config, Connection, Endpoint};
 use farpath_tia1039::driver::{Datagram, Driver, DriverSettings};
+use farpath_tia1039::{Priority, RateType};
 use farpath_units::Instant;
 
 /// An endpoint with its place in the event queue.
@@ -22,7 +24,17 @@ impl Host {
     pub fn new(mut connection: Connection, config: &Config, peer: &Config) -> Host {
         let explicit = &config.explicit_rate;
         let driver = explicit.wanted.map(|wanted| {
+            let level = |level| Priority::new(level).unwrap_or(Priority::HIGHEST);
             let settings = DriverSettings {
+                rate_type: match explicit.kind {
+                    RateKind::Available => RateType::Available,
+                    RateKind::Composite => RateType::Composite,
+                    RateKind::Maximum => RateType::Maximum,
+                    RateKind::Guaranteed => RateType::Guaranteed,
+                },
+                guaranteed: explicit.guaranteed,
+                preemption: level(explicit.preemption),
+                delay: level(explicit.delay),
                 loss_per_mille: explicit.loss_limit_per_mille,
                 early_window: explicit.early_window.then_some(peer.receive.buffer),
                 ..DriverSettings::new(wanted)

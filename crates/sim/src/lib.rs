@@ -21,6 +21,7 @@
 //!     request: Bytes::ZERO,
 //!     sender: Config::default(),
 //!     receiver: Config::default(),
+//!     access: Duration::ZERO,
 //! };
 //! let horizon = Duration::from_secs(3600);
 //! let setup = Setup { path: vec![hop], flows: vec![upload], seed: 1, horizon };
@@ -35,6 +36,7 @@
 //! Who wants to see more than the end gives an [`Observer`] in place of [`Silent`]; who wants to stop in
 //! between drives a [`Simulation`] step by step.
 
+mod datagrams;
 mod flow;
 mod host;
 mod network;
@@ -43,6 +45,8 @@ mod packet;
 mod setup;
 mod stream;
 
+pub use datagrams::{DATAGRAM_HEADERS, DatagramResult, DatagramSetup, simulate_datagrams};
+pub use farpath_tia1039::driver::{Outcome as RateOutcome, Plain, Trip, window_for};
 pub use flow::{FlowEnd, FlowResult};
 pub use network::{Simulation, simulate};
 pub use observer::{FlowView, Observer, PacketEvent, Silent};

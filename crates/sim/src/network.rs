@@ -3,10 +3,10 @@
 use crate::flow::{Flow, FlowResult};
 use crate::{End, FlowView, Observer, Packet, PacketEvent, Setup};
 use core::cmp::Reverse;
-use farpath_path::{Departure, Path, PathElement, SpecError, Verdict};
+use farpath_path::{Departure, Direction, Path, PathElement, Signal, SpecError, Verdict};
 use farpath_tcp::{Endpoint, Seq};
-use farpath_units::Instant;
-use std::collections::BinaryHeap;
+use farpath_units::{Duration, Instant};
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// Something that happens at a host by itself; arrivals are the path's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,8 +30,14 @@ pub struct Simulation<'o, O> {
     /// Earliest first; ties in the order in which they were scheduled.
     wakes: BinaryHeap<Reverse<(Instant, u64, u32, Wake)>>,
     scheduled: u64,
+    /// Packets between the path and a host that is not at its beginning, by when they are there.
+    on_access: BTreeMap<(Instant, u64), (Direction, Packet)>,
     running: usize,
     horizon: Instant,
+    /// Of the last thing that happened.
+    now: Instant,
+    /// Whether the observer is told what flow routers let on.
+    signals: bool,
     observer: &'o mut O,
 }
 
@@ -39,6 +45,7 @@ pub struct Simulation<'o, O> {
 pub fn simulate<O: Observer>(setup: &Setup, observer: &mut O) -> Result<Vec<FlowResult>, SpecError> {
     let mut simulation = Simulation::new(setup, observer)?;
     while simulation.step() {}
+    simulation.observer.end(simulation.now, &simulation.path);
     Ok(simulation.finish())
 }
 
@@ -50,10 +57,16 @@ impl<'o, O: Observer> Simulation<'o, O> {
             path: Path::build(&setup.path, setup.seed)?,
             wakes: BinaryHeap::new(),
             scheduled: 0,
+            on_access: BTreeMap::new(),
             running: setup.flows.len(),
             horizon: Instant::ZERO + setup.horizon,
+            now: Instant::ZERO,
+            signals: observer.wants_signals(),
             observer,
         };
+        if simulation.signals {
+            simulation.path.keep_signals();
+        }
         for (number, flow) in (0..).zip(&setup.flows) {
             simulation.flows.push(Flow::new(flow, initial_sequence_numbers(setup.seed, number)));
             simulation.wake_at(flow.start, number, Wake::Start);
@@ -66,12 +79,17 @@ impl<'o, O: Observer> Simulation<'o, O> {
         if self.running == 0 {
             return false;
         }
-        let arrival = self.path.next_departure();
+        let arrival = Instant::earliest(self.path.next_departure(), self.next_on_access());
         let wake = self.wakes.peek().map(|Reverse((at, ..))| *at);
         // What is on the wire comes before what a host does by itself at the same instant.
         match (arrival, wake) {
             (Some(at), wake) if wake.is_none_or(|wake| at <= wake) && at <= self.horizon => {
+                self.now = at;
+                while self.next_on_access() == Some(at) {
+                    self.leave_access();
+                }
                 while let Some(departure) = self.path.take(at) {
+                    self.tell_signals();
                     self.arrive(departure);
                     if self.path.next_departure() != Some(at) {
                         break;
@@ -80,6 +98,7 @@ impl<'o, O: Observer> Simulation<'o, O> {
                 true
             }
             (_, Some(at)) if at <= self.horizon && arrival.is_none_or(|arrival| at < arrival) => {
+                self.now = at;
                 self.wake();
                 true
             }
@@ -87,9 +106,32 @@ impl<'o, O: Observer> Simulation<'o, O> {
         }
     }
 
+    fn next_on_access(&self) -> Option<Instant> {
+        self.on_access.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// The next packet leaves its flow's access: for the path, or for the host.
+    fn leave_access(&mut self) {
+        let Some(((now, _), (direction, packet))) = self.on_access.pop_first() else { return };
+        match direction {
+            Direction::Forward => self.offer(now, direction, packet),
+            Direction::Reverse => self.deliver(now, direction, &packet),
+        }
+    }
+
+    fn enter_access(&mut self, at: Instant, direction: Direction, packet: Packet) {
+        self.scheduled += 1;
+        self.on_access.insert((at, self.scheduled), (direction, packet));
+    }
+
     /// The path as it is now: what is under way on it, and what its elements have counted.
     pub fn path(&self) -> &Path<Packet> {
         &self.path
+    }
+
+    /// Packets on the path, or between it and a host.
+    pub fn under_way(&self) -> usize {
+        self.path.held() + self.on_access.len()
     }
 
     /// What became of each flow.
@@ -132,6 +174,14 @@ impl<'o, O: Observer> Simulation<'o, O> {
         self.serve(now, number, end);
     }
 
+    fn tell_signals(&mut self) {
+        if self.signals {
+            for Signal { at, element, direction, packet } in self.path.take_signals() {
+                self.observer.signal(at, &element, direction, &packet);
+            }
+        }
+    }
+
     fn arrive(&mut self, departure: Departure<Packet>) {
         let Departure { due, direction, packet, dropped } = departure;
         if let Some(cause) = dropped {
@@ -139,9 +189,25 @@ impl<'o, O: Observer> Simulation<'o, O> {
             self.flows[packet.flow as usize].count_drop(packet.from, cause);
             return;
         }
-        self.observer.packet(due, PacketEvent::Received, direction, &packet);
-        self.flows[packet.flow as usize].arrive(due, &packet);
-        self.serve(due, packet.flow, packet.from.peer());
+        let access = self.flows[packet.flow as usize].setup.access;
+        if direction == Direction::Reverse && !access.is_zero() {
+            self.enter_access(due + access, direction, packet);
+        } else {
+            self.deliver(due, direction, &packet);
+        }
+    }
+
+    fn deliver(&mut self, now: Instant, direction: Direction, packet: &Packet) {
+        self.observer.packet(now, PacketEvent::Received, direction, packet);
+        self.flows[packet.flow as usize].arrive(now, packet);
+        self.serve(now, packet.flow, packet.from.peer());
+    }
+
+    fn offer(&mut self, now: Instant, direction: Direction, packet: Packet) {
+        if let Verdict::Dropped { at, cause, packet } = self.path.offer(now, direction, packet) {
+            self.observer.packet(at, PacketEvent::Dropped(cause), direction, &packet);
+            self.flows[packet.flow as usize].count_drop(packet.from, cause);
+        }
     }
 
     /// Lets the program at one end act, sends what may be sent, and sees to the timer.
@@ -168,14 +234,15 @@ impl<'o, O: Observer> Simulation<'o, O> {
     }
 
     fn send(&mut self, now: Instant, number: u32, end: End) {
-        let flow = &mut self.flows[number as usize];
-        let direction = end.sends(flow.setup.direction);
-        loop {
-            let Some(packet) = flow.host(end).poll(now, number, end) else { return };
+        let setup = &self.flows[number as usize].setup;
+        let direction = end.sends(setup.direction);
+        let access = if direction == Direction::Forward { setup.access } else { Duration::ZERO };
+        while let Some(packet) = self.flows[number as usize].host(end).poll(now, number, end) {
             self.observer.packet(now, PacketEvent::Sent, direction, &packet);
-            if let Verdict::Dropped { at, cause, packet } = self.path.offer(now, direction, packet) {
-                self.observer.packet(at, PacketEvent::Dropped(cause), direction, &packet);
-                flow.count_drop(end, cause);
+            if access.is_zero() {
+                self.offer(now, direction, packet);
+            } else {
+                self.enter_access(now + access, direction, packet);
             }
         }
     }

@@ -63,8 +63,17 @@ impl FlowView<'_> {
 pub trait Observer {
     /// Something happened to a packet that goes `direction` way over the path.
     fn packet(&mut self, _now: Instant, _event: PacketEvent, _direction: Direction, _packet: &Packet) {}
+    /// Whether it is to be told of [`signal`](Observer::signal)s; asked once, before anything happens.
+    fn wants_signals(&self) -> bool {
+        false
+    }
+    /// The flow router `element` has let on a packet with QoS Structures at `now`, and this is how. It is told when the
+    /// path is looked at next.
+    fn signal(&mut self, _now: Instant, _element: &str, _direction: Direction, _packet: &Packet) {}
     /// One end of a flow has been told something, and has sent what it could.
     fn state(&mut self, _now: Instant, _flow: FlowView<'_>) {}
+    /// It is over: the path as it was left.
+    fn end(&mut self, _now: Instant, _path: &Path<Packet>) {}
 }
 
 /// Watches nothing; costs nothing.

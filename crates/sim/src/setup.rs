@@ -32,6 +32,8 @@ pub struct FlowSetup {
     pub sender: Config,
     /// The stack of the data receiver.
     pub receiver: Config,
+    /// Propagation each way between its host at the beginning of the path and the path.
+    pub access: Duration,
 }
 
 impl FlowSetup {
@@ -46,6 +48,7 @@ impl FlowSetup {
             request: Bytes::ZERO,
             sender: stack.clone(),
             receiver: stack.clone(),
+            access: Duration::ZERO,
         }
     }
 }

@@ -173,6 +173,7 @@ prop_compose! {
         (backwards, download) in any::<(bool, bool)>(),
         size in 0..100_000u64,
         request in 0..5_000u64,
+        access in prop_oneof![Just(0), 0..50u64],
         sender in stack(),
         receiver in stack(),
     ) -> FlowSetup {
@@ -185,6 +186,7 @@ prop_compose! {
             request: Bytes(request),
             sender,
             receiver,
+            access: Duration::from_millis(access),
         }
     }
 }
@@ -241,7 +243,7 @@ fn check(setup: &Setup) {
         steps += 1;
         assert!(steps < MOST_STEPS, "it does not come to an end");
     }
-    let under_way = simulation.path().held() as u64;
+    let under_way = simulation.under_way() as u64;
     let duplicated: u64 = simulation.path().counters().iter().map(|counter| counter.duplicated).sum();
     let results = simulation.finish();
     assert_eq!(accounts.sent + duplicated, accounts.received + accounts.dropped + under_way);

@@ -5,7 +5,9 @@ mod common;
 use common::{delay, element, rate, setup, stacks, time, upload};
 use farpath_path::{Direction, ElementKind, ElementSpec, PerDirection, QueueLimit, RouterLines};
 use farpath_sim::{End, FlowSetup, FlowView, Observer, Packet, PacketEvent, simulate};
+use farpath_sim::{Plain, RateOutcome};
 use farpath_tcp::Config;
+use farpath_tcp::config::RateKind;
 use farpath_tia1039::router::RouterSettings;
 use farpath_units::{Bytes, Instant, Rate};
 
@@ -113,4 +115,87 @@ fn what_a_flow_had_that_ends_is_the_others_at_once() {
     assert_eq!(seen.bytes[0], 0);
     // 0.98 of the line, and 0.98 of that.
     assert!(seen.utilization() > 0.95, "{}", seen.utilization());
+}
+
+#[test]
+fn who_is_far_gets_as_much_as_who_is_near() {
+    let shares = |wanted: Option<Rate>| {
+        let stack = stack(wanted);
+        let flow = |access: &str| FlowSetup {
+            access: farpath_units::Duration::from_millis(access.parse().expect("a number")),
+            ..upload(&stack, 100_000_000)
+        };
+        let mut seen = Shares { from: time("5 s"), to: time("15 s"), bytes: vec![0; 3], waiting: Vec::new() };
+        let setup = setup(vec![router()], ["5", "20", "80"].map(flow).to_vec(), 1);
+        let flows = simulate(&setup, &mut seen).expect("a sound path");
+        let rtts: Vec<_> = flows.iter().filter_map(|flow| flow.sender.sender().rtt().min_rtt()).collect();
+        assert!(rtts.windows(2).all(|pair| pair[0] * 3 < pair[1]), "10, 40 and 160 ms: {rtts:?}");
+        seen
+    };
+    let asking = shares(Some(rate(LINE)));
+    assert!(asking.fairness() > 0.999, "{:?}", asking.bytes);
+    assert!(asking.utilization() > 0.92, "{}", asking.utilization());
+    let cubic = shares(None);
+    assert!(cubic.fairness() < 0.97, "{:?}", cubic.bytes);
+}
+
+/// An end that asks for a guarantee.
+fn guaranteed(wanted: &str, preemption: u8) -> Config {
+    let mut stack = stack(Some(rate(wanted)));
+    (stack.explicit_rate.kind, stack.explicit_rate.preemption) = (RateKind::Guaranteed, preemption);
+    stack
+}
+
+#[test]
+fn guarantees_are_admitted_while_they_fit_and_preempted_by_priority() {
+    // 36 of the 40 Mbit/s can be guaranteed. The third one preempts the second: of lower priority, and of the two the newer.
+    // The fourth has nobody below it, and the fifth shares what is left.
+    let flow =
+        |start: &str, size: u64, stack: &Config| FlowSetup { start: time(start), ..upload(stack, size) };
+    let flows = vec![
+        flow("0 s", 10_000_000, &guaranteed("15 Mbit/s", 32)),
+        flow("0.5 s", 10_000_000, &guaranteed("15 Mbit/s", 32)),
+        flow("1 s", 10_000_000, &guaranteed("15 Mbit/s", 40)),
+        flow("1.5 s", 5_000_000, &guaranteed("15 Mbit/s", 20)),
+        flow("2 s", 2_000_000, &stack(Some(rate(LINE)))),
+    ];
+    let setup = setup(vec![router(), delay("20 ms")], flows, 1);
+    let flows = simulate(&setup, &mut farpath_sim::Silent).expect("a sound path");
+    let outcomes: Vec<RateOutcome> =
+        flows.iter().map(|flow| flow.driver.as_ref().expect("it asks").outcome()).collect();
+    assert_eq!(
+        outcomes,
+        [
+            RateOutcome::Granted,
+            RateOutcome::Plain(Plain::Withdrawn),
+            RateOutcome::Granted,
+            RateOutcome::Plain(Plain::Refused),
+            RateOutcome::Granted,
+        ]
+    );
+    let seconds: Vec<f64> = setup
+        .flows
+        .iter()
+        .zip(&flows)
+        .map(|(setup, flow)| flow.transfer_time(setup.start).expect("it completes").as_secs_f64())
+        .collect();
+    // 10 MB at 15 Mbit/s of packets take 5.5 s, whoever else there is.
+    assert!((5.4..5.8).contains(&seconds[0]) && (5.4..5.8).contains(&seconds[2]), "{seconds:?}");
+    // What lost its guarantee, or never had one, goes on behind the others.
+    assert!(seconds[1] > 6.0 && seconds[3] > 3.0, "{seconds:?}");
+    assert_eq!(flows[0].sender.sender().stats().retransmissions, 0);
+    assert_eq!(flows[2].sender.sender().stats().retransmissions, 0);
+}
+
+#[test]
+fn a_composite_rate_keeps_its_guarantee_and_shares_the_rest() {
+    let mut composite = stack(Some(rate(LINE)));
+    (composite.explicit_rate.kind, composite.explicit_rate.guaranteed) =
+        (RateKind::Composite, Some(rate("10 Mbit/s")));
+    let flows = vec![upload(&composite, 60_000_000), upload(&stack(Some(rate(LINE))), 60_000_000)];
+    let mut seen = Shares { from: time("3 s"), to: time("8 s"), bytes: vec![0; 2], waiting: Vec::new() };
+    simulate(&setup(vec![router(), delay("20 ms")], flows, 1), &mut seen).expect("a sound path");
+    // 10, and half of 29.2 less what is kept for newcomers: 24.3 and 14.3 Mbit/s.
+    let ratio = seen.bytes[0] as f64 / seen.bytes[1] as f64;
+    assert!((1.6..1.8).contains(&ratio), "{:?}", seen.bytes);
 }

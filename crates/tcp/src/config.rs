@@ -429,15 +429,40 @@ pub struct SendConfig {
     pub ttl: u8,
 }
 
-/// Explicit rate (TIA-1039), for a driver between this end and IP. TCP itself does not look at it.
+/// Explicit rate (TIA-1039), for a driver between this end and IP. TCP itself looks at the fallback only.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExplicitRateConfig {
     /// The most that is asked for, bits of IP packets; `None` has no driver.
     pub wanted: Option<Rate>,
+    /// What kind of rate `wanted` is.
+    pub kind: RateKind,
+    /// Of a composite rate, what is to be guaranteed beside `wanted`, which is shared.
+    pub guaranteed: Option<Rate>,
+    /// Who loses a guarantee last: 0 to 63.
+    pub preemption: u8,
+    /// Whose packets of a guarantee wait least: 0 to 63.
+    pub delay: u8,
     /// Loss above which a grant is given up, in packets of a thousand.
     pub loss_limit_per_mille: u32,
+    /// The controller that goes on where a grant was given up. Where there never was one it is `congestion.control`.
+    pub fallback: CongestionControlKind,
+    /// The end's buffers are as large as the rate needs over the path while what is lost is repaired; where it asks for one.
+    pub size_buffers: bool,
     /// The receive buffer of the peer counts as its window from the first segment on: a SYN/ACK cannot say more than 64 kB.
     pub early_window: bool,
+}
+
+/// What is asked for: TIA-1039's types of rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RateKind {
+    /// As much as there is, fairly shared.
+    Available,
+    /// Something guaranteed, and an Available Rate on top of it.
+    Composite,
+    /// Guaranteed while it is used.
+    Maximum,
+    /// Guaranteed until it is closed.
+    Guaranteed,
 }
 
 /// When a connection uses ECN; Linux calls them `tcp_ecn` 0, 2 and 1.
@@ -557,7 +582,13 @@ impl Default for Config {
             },
             explicit_rate: ExplicitRateConfig {
                 wanted: None,
+                kind: RateKind::Available,
+                guaranteed: None,
+                preemption: 32,
+                delay: 32,
                 loss_limit_per_mille: 100,
+                fallback: CongestionControlKind::Bbr,
+                size_buffers: true,
                 early_window: false,
             },
         }

@@ -218,9 +218,9 @@ impl Connection {
         self.sender.send_at(now, pace);
     }
 
-    /// Sends as the configured congestion control says, which begins with what `bytes_per_s` sends in a round trip.
-    pub fn send_as_ever(&mut self, now: Instant, bytes_per_s: u64) {
-        self.sender.send_as_ever(now, bytes_per_s);
+    /// Sends as the fallback of an explicit rate says, which begins with what `bytes_per_s` sends in a round trip.
+    pub fn fall_back(&mut self, now: Instant, bytes_per_s: u64) {
+        self.sender.fall_back(now, bytes_per_s);
     }
 
     /// The peer takes `window`, though it cannot have said so yet: the window of a SYN/ACK is not scaled.

@@ -27,6 +27,7 @@ pub use endpoint::Endpoint;
 pub use intervals::IntervalSet;
 pub use receiver::Receiver;
 pub use rtt::RttEstimator;
+pub use scoreboard::Tally;
 pub use segment::{Ecn, Flags, HEADERS, MAX_MSS, SackBlock, SackBlocks, Segment, TIMESTAMPS, Timestamps};
 pub use sender::{SendStats, Sender};
 pub use seq::Seq;

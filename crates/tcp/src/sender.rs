@@ -17,7 +17,7 @@ pub(crate) use transmit::Transmission;
 use crate::cc::{AckEvent, CongestionControl, Controller, LossEvent, Window};
 use crate::config::{Config, RttSampling};
 use crate::rtt::RttEstimator;
-use crate::scoreboard::Scoreboard;
+use crate::scoreboard::{Scoreboard, Tally};
 use core::ops::Range;
 use ecn::EcnSender;
 use farpath_units::{Duration, Instant};
@@ -596,10 +596,14 @@ impl Sender {
         self.max.min(self.written) - 1
     }
 
-    /// Bytes that have been delivered, and bytes that were declared lost, of every copy; zero where nobody asked for it before
-    /// the handshake.
-    pub fn delivered_and_lost(&self) -> (u64, u64) {
-        self.board.delivered_and_lost()
+    /// What became of what was sent; zeros where nobody asked for it before the handshake.
+    pub fn tally(&self) -> Tally {
+        self.board.tally()
+    }
+
+    /// Whether the stream has ended and the peer has acknowledged all of it.
+    pub fn is_done(&self) -> bool {
+        self.fin_acked()
     }
 
     /// Whether there is something to send, or to be acknowledged.

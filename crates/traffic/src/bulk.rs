@@ -176,6 +176,9 @@ pub struct EndReport {
     pub exchanged: Vec<Exchange>,
     /// The messages of a stream, as this end saw them.
     pub messages: Option<MessageStamps>,
+    /// For how much of its time, from the SYN or the wait for one to the end, this end was ready and other programs had
+    /// the processors, 0 to 1; `None` where the kernel does not say.
+    pub processor_wait: Option<f64>,
 }
 
 /// When each message of a stream was whole: at its sender when the kernel had taken its last byte, at its receiver when it
@@ -214,6 +217,18 @@ pub enum PrepareError {
         /// Why.
         source: io::Error,
     },
+}
+
+impl PrepareError {
+    /// Whether another port might do.
+    pub fn is_address_in_use(&self) -> bool {
+        match self {
+            PrepareError::Bind { source, .. } | PrepareError::Listen { source, .. } => {
+                source.kind() == io::ErrorKind::AddrInUse
+            }
+            PrepareError::Socket(_) | PrepareError::Option(_) => false,
+        }
+    }
 }
 
 /// An end that is ready: its socket has its options and its address, and listens if it is to.

@@ -1,5 +1,6 @@
 //! What the kernel counts for a whole namespace, and how much of the machine others took.
 
+use farpath_units::Duration;
 use std::collections::BTreeMap;
 use std::{fs, io};
 
@@ -106,6 +107,40 @@ impl ProcessorTimes {
     }
 }
 
+/// How long a thread has run, and how long it has waited to: it was ready, and other threads had the processors
+/// (`/proc/thread-self/schedstat`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ThreadTimes {
+    /// On a processor.
+    pub ran: Duration,
+    /// Ready, and on none.
+    pub waited: Duration,
+}
+
+impl ThreadTimes {
+    /// Of the calling thread, since it began.
+    pub fn read() -> io::Result<ThreadTimes> {
+        let text = fs::read_to_string("/proc/thread-self/schedstat")?;
+        ThreadTimes::parse(&text).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidData, "/proc/thread-self/schedstat has no times")
+        })
+    }
+
+    /// From the text of that file.
+    pub fn parse(text: &str) -> Option<ThreadTimes> {
+        let mut ns = text.split_whitespace().map(|ns| ns.parse().ok().map(Duration::from_nanos));
+        Some(ThreadTimes { ran: ns.next()??, waited: ns.next()?? })
+    }
+
+    /// What has passed since an `earlier` reading.
+    pub fn since(&self, earlier: &ThreadTimes) -> ThreadTimes {
+        ThreadTimes {
+            ran: self.ran.saturating_sub(earlier.ran),
+            waited: self.waited.saturating_sub(earlier.waited),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,6 +191,25 @@ mod tests {
         ProcessorTimes::read().expect("this machine's");
     }
 
+    #[test]
+    fn a_thread_s_times_are_its_own() {
+        let earlier = ThreadTimes::parse("1000 20 3\n").expect("whole");
+        assert_eq!(
+            earlier,
+            ThreadTimes { ran: Duration::from_nanos(1000), waited: Duration::from_nanos(20) }
+        );
+        let later = ThreadTimes::parse("1500 25 4\n").expect("whole");
+        let passed = later.since(&earlier);
+        assert_eq!((passed.ran.as_nanos(), passed.waited.as_nanos()), (500, 5));
+        assert_eq!(ThreadTimes::parse("1000\n"), None);
+        // What a thread that has just begun has run is accounted for when it gives way.
+        std::thread::yield_now();
+        match ThreadTimes::read() {
+            Ok(times) => assert!(!times.ran.is_zero()),
+            Err(error) => eprintln!("SKIPPED: this kernel does not say how long threads wait: {error}"),
+        }
+    }
+
     proptest! {
         #[test]
         fn any_text_is_read(text in "(?s).{0,200}", lines in "(Tcp:( [a-z0-9-]{0,20}){0,4}\n){0,6}") {
@@ -163,6 +217,7 @@ mod tests {
             let none = counters.since(&counters);
             prop_assert!(none.iter().all(|(_, value)| value == 0));
             ProcessorTimes::parse(&text);
+            ThreadTimes::parse(&text);
         }
     }
 }

@@ -122,7 +122,8 @@ impl Listening {
         Vec::new()
     }
 
-    fn timed_out(&self, one: HalfOpen, most: u32) -> Option<HalfOpen> {
+    /// After its timer has expired; `None` where it is forgotten.
+    pub(super) fn timed_out(&self, one: HalfOpen, most: u32) -> Option<HalfOpen> {
         let HalfOpen { sent, doublings, due } = one;
         let doublings = doublings + 1;
         (sent < most).then(|| HalfOpen {
@@ -132,9 +133,14 @@ impl Listening {
         })
     }
 
+    /// Whether a SYN that comes again has no answer.
+    pub(super) fn is_silent(&self, one: HalfOpen, most: u32) -> bool {
+        self.shared_budget && one.sent >= most
+    }
+
     /// After a SYN that comes again.
-    fn answered(&self, one: HalfOpen, most: u32, syn: f64) -> HalfOpen {
-        if self.shared_budget && one.sent >= most {
+    pub(super) fn answered(&self, one: HalfOpen, most: u32, syn: f64) -> HalfOpen {
+        if self.is_silent(one, most) {
             return one;
         }
         let sent = one.sent + u32::from(self.shared_budget);
@@ -144,13 +150,13 @@ impl Listening {
 
 /// A half-open connection.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct HalfOpen {
+pub(super) struct HalfOpen {
     /// SYN/ACKs that count.
-    sent: u32,
+    pub sent: u32,
     /// Of the timeout.
-    doublings: u32,
+    pub doublings: u32,
     /// When the timer expires, in ns.
-    due: f64,
+    pub due: f64,
 }
 
 /// The widest gap between times that are sorted, if it is wide.

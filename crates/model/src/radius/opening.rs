@@ -91,6 +91,12 @@ impl Opening {
         })
     }
 
+    /// When the attempt is over, in ns after a first SYN that leaves at `start` on the clock.
+    pub(super) fn over_from(&self, start: f64) -> f64 {
+        let by_count = self.attempts.map_or(f64::INFINITY, |attempts| self.after(attempts, start));
+        by_count.min(self.within * NS)
+    }
+
     /// The longest time on the clock that its waits can tell from another, in ns.
     pub(super) fn period(&self) -> f64 {
         self.timer.period(self.attempts.map_or(u32::MAX, |attempts| self.doublings(attempts - 1)))

@@ -1,4 +1,5 @@
 use super::*;
+use farpath_units::Probability;
 use proptest::prelude::*;
 
 const FOREVER: f64 = f64::INFINITY;
@@ -209,6 +210,28 @@ proptest! {
     }
 
     #[test]
+    fn loss_and_distance_never_make_a_connection_likelier(
+        opening in any_opening(), synacks in 1..8u32, owd in 0.0..40.0f64, loss in 0.0..1.0f64, more in 1.01..2.0f64,
+    ) {
+        // Patterns of SYNs double with each of them.
+        let opening = Opening { attempts: opening.attempts.map(|attempts| attempts.min(7)), ..opening };
+        let listens = Listening { timer: opening.timer, attempts: Some(synacks), shared_budget: false };
+        let at = |owd, loss| connects(&opening, &listens, lossy_way(owd, loss, loss));
+        let here = at(owd, loss);
+        prop_assert!(here.usable <= here.opened + 1e-12 && here.opened <= 1.0 + 1e-12, "{here:?}");
+        prop_assert!(at(owd, (loss * more).min(1.0)).opened <= here.opened + here.left_out + 1e-12);
+        // Without a tick the listener does not know how far the first SYN has come.
+        let exact = Timer { tick: 0.0, ..opening.timer };
+        let (opening, listens) = (Opening { timer: exact, ..opening }, Listening { timer: exact, ..listens });
+        let at = |owd| connects(&opening, &listens, lossy_way(owd, loss, loss));
+        let here = at(owd);
+        prop_assert!(at(owd * more).opened <= here.opened + here.left_out + 1e-12);
+        if let Some(time) = here.time_to_open {
+            prop_assert!(time >= 2.0 * owd - 2e-9, "{here:?}");
+        }
+    }
+
+    #[test]
     fn a_schedule_told_one_by_one_is_the_schedule(opening in any_opening(), at in 0.0..1.0f64) {
         let start = at * opening.period();
         for (one, span) in opening.syns_from(start).zip(opening.syns(20)) {
@@ -217,4 +240,102 @@ proptest! {
             prop_assert!(one > span.least - 2e-9 && one < span.most + 2e-9, "{one} {span:?}");
         }
     }
+}
+
+fn lossy_way(owd: f64, forward: f64, reverse: f64) -> LossyWay {
+    let [forward_loss, reverse_loss] =
+        [forward, reverse].map(|loss| Probability::new(loss).expect("a share"));
+    LossyWay { forward_delay: owd, reverse_delay: owd, forward_loss, reverse_loss, data_loss: forward_loss }
+}
+
+/// Nothing but the ACK, and its repetitions for every SYN/ACK.
+fn no_data(_: Opened) -> FirstData {
+    FirstData { ack_alone: true, segments: 0, timer: timer(1.0), probe: None, retries: None }
+}
+
+fn connects(opening: &Opening, listening: &Listening, way: LossyWay) -> Connects {
+    LossyOpening { opening, listening, way, clocks: [0.0; 2], first_data: &no_data }.connects().unwrap().value
+}
+
+#[test]
+fn without_loss_a_connection_opens_within_the_radius_and_not_beyond() {
+    let linux = Opening { timer: Timer { max: 120.0, ..timer(1.0) }, linear: 4, ..opening(1.0, 11) };
+    let listens = Listening { timer: linux.timer, attempts: Some(6), shared_budget: false };
+    let near = connects(&linux, &listens, lossy_way(33.0, 0.0, 0.0));
+    assert_eq!((near.opened, near.usable, near.time_to_open), (1.0, 1.0, Some(66.0)));
+    let half = connects(&linux, &listens, lossy_way(60.0, 0.0, 0.0));
+    assert_eq!((half.opened, half.usable, half.time_to_open), (1.0, 0.0, Some(120.0)));
+    assert_eq!(connects(&linux, &listens, lossy_way(65.51, 0.0, 0.0)), Connects::default());
+}
+
+#[test]
+fn with_one_syn_and_one_answer_it_is_three_packets_in_a_row() {
+    // Forward and backward apart: SYN and ACK go one way, the SYN/ACK the other.
+    let once = opening(3.0, 1);
+    let listens = Listening { timer: timer(3.0), attempts: Some(1), shared_budget: false };
+    let Connects { opened, usable, time_to_open, left_out, .. } =
+        connects(&once, &listens, lossy_way(0.5, 0.1, 0.3));
+    assert!((opened - 0.9 * 0.7).abs() < 1e-12 && (usable - 0.9 * 0.7 * 0.9).abs() < 1e-12);
+    assert_eq!((time_to_open, left_out), (Some(1.0), 0.0));
+}
+
+#[test]
+fn two_syns_worked_by_hand() {
+    // SYNs at 0 and 3 s, the end at 9 s; a way of 1 s; the listener says it once for each SYN, and forgets it 20 s later.
+    let twice = opening(3.0, 2);
+    let listens = Listening { timer: timer(20.0), attempts: Some(1), shared_budget: false };
+    let (p, q) = (0.2, 0.4);
+    let found = connects(&twice, &listens, lossy_way(1.0, p, q));
+    let each = (1.0 - p) * (1.0 - q);
+    assert!((found.opened - (1.0 - (1.0 - each) * (1.0 - each))).abs() < 1e-12, "{found:?}");
+    let mean = (each * 2.0 + (1.0 - each) * each * 5.0) / found.opened;
+    assert!((found.time_to_open.unwrap() - mean).abs() < 1e-12, "{found:?}");
+    // Open at 2 s: the second SYN never leaves. Open at 5 s: nothing follows either. The one ACK arrives or not.
+    assert!((found.usable - found.opened * (1.0 - p)).abs() < 1e-12, "{found:?}");
+    // An answer that comes again is answered again: the listener's own at 1 + 4 = 5 s comes at 6 s, before the end.
+    let patient = Listening { timer: timer(4.0), attempts: Some(2), ..listens };
+    let found = connects(&opening(9.0, 1), &patient, lossy_way(1.0, p, q));
+    assert!((found.opened - (1.0 - p) * (1.0 - q * q)).abs() < 1e-12, "{found:?}");
+    // Of the first that comes: its ACK, and with the second SYN/ACK another; of the second only its own.
+    let usable = (1.0 - q) * (1.0 - p * (1.0 - each)) + q * (1.0 - q) * (1.0 - p);
+    assert!((found.usable - (1.0 - p) * usable).abs() < 1e-12, "{found:?} {usable}");
+}
+
+#[test]
+fn what_is_forgotten_is_no_connection_though_a_later_syn_begins_another() {
+    // The first SYN's connection is forgotten after 1 s, its SYN/ACK is answered after 6 s, by when the second SYN's is.
+    let twice = opening(10.0, 2);
+    let listens = Listening { timer: timer(1.0), attempts: Some(1), shared_budget: false };
+    let found = connects(&twice, &listens, lossy_way(3.0, 0.0, 0.0));
+    assert_eq!((found.opened, found.usable), (1.0, 0.0));
+}
+
+#[test]
+fn schedules_without_end_say_what_is_left_out() {
+    let ns = Opening { attempts: None, ..opening(3.0, 1) };
+    let listens = Listening { timer: timer(3.0), attempts: None, shared_budget: false };
+    let way = lossy_way(0.1, 0.5, 0.5);
+    let estimate =
+        LossyOpening { opening: &ns, listening: &listens, way, clocks: [0.0; 2], first_data: &no_data }
+            .connects()
+            .unwrap();
+    let Connects { opened, left_out, .. } = estimate.value;
+    assert!((opened + left_out - 1.0).abs() < 1e-9 && left_out < 0.01 && left_out > 0.0, "{estimate:?}");
+    assert_eq!(estimate.caveats.len(), 1);
+}
+
+#[test]
+fn a_lone_segment_is_lost_as_often_as_it_may_be_sent() {
+    let data = FirstData { segments: 1, retries: Some(2), ..no_data(Opened { after: 0.0, syns: 1 }) };
+    let LoneSegment { delivered, answered } =
+        lossy_way(0.1, 0.2, 0.4).lone_segment(&data, 0.0).unwrap().value;
+    assert!((delivered - (1.0 - 0.2_f64.powi(3))).abs() < 1e-12);
+    assert!((answered - (1.0 - (1.0 - 0.8 * 0.6_f64).powi(3))).abs() < 1e-12);
+    // Copies at 0, 1 and 3 s, the end at 7 s: over a round trip of 5 s the last one's answer is too late, over 8 s all are.
+    let at = |rtt: f64| lossy_way(rtt / 2.0, 0.0, 0.5).lone_segment(&data, 0.0).unwrap().value.answered;
+    assert_eq!((at(4.0), at(5.0), at(6.5), at(7.5)), (0.875, 0.75, 0.5, 0.0));
+    // A probe after 0.5 s starts the timer anew: copies at 0, 0.5, 1.5, 3.5 s, and the end at 7.5 s.
+    let probed = FirstData { probe: Some(0.5), ..data };
+    let way = lossy_way(2.0, 0.5, 0.0);
+    assert_eq!(way.lone_segment(&probed, 0.0).unwrap().value.answered, 1.0 - 0.5_f64.powi(4));
 }

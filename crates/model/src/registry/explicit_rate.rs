@@ -80,6 +80,15 @@ pub(super) const IDEAL: Formula = Formula {
     },
 };
 
+pub(super) const IDEAL_GAIN: Formula = Formula {
+    name: "roberts-ideal-gain",
+    summary: "roberts-ideal as printed / roberts-normal, without a term of delay and with that of the explicit-rate driver",
+    source: ROBERTS,
+    arguments: &[TEST_BED_RATE, RTT, P, READING],
+    results: &["times as fast", "times as fast, 1 + delay / 60 ms kept"],
+    run: |given| Ok(fit(given)?.ideal_gain().into()),
+};
+
 pub(super) const SIGNALLING: Formula = Formula {
     name: "roberts-signalling-threshold",
     summary: "mean flow below which flow set-up, not the port, is a router's limit",

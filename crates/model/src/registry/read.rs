@@ -4,12 +4,13 @@ use super::{EvaluateError, Given};
 use crate::cardwell::Cardwell;
 use crate::lossless::{LosslessTransfer, Opener};
 use crate::pftk::Pftk;
-use crate::radius::{Listening, Opening, Timer};
+use crate::radio::PollCycle;
+use crate::radius::{Connects, FirstData, Listening, LossyOpening, LossyWay, Opening, Timer};
 use crate::recovery::Phase;
 use crate::retransmissions::Loss;
 use crate::stream::{IsolatedLoss, Window};
 use crate::window_limit::DelayedAckCycle;
-use crate::{Hop, Path};
+use crate::{Estimate, Hop, Path};
 use farpath_units::{Bytes, Duration, Probability};
 
 pub(super) fn path(given: &Given<'_>) -> Result<Path, EvaluateError> {
@@ -43,6 +44,19 @@ pub(super) fn isolated_loss(given: &Given<'_>) -> Result<IsolatedLoss, EvaluateE
     let limit = given.window("limit")?.unwrap_or(Bytes::MAX);
     let (rate, rtt, mss) = (given.rate("rate")?, given.seconds("rtt")?, given.bytes("mss")?);
     Ok(IsolatedLoss { rate, rtt, mss, window, limit })
+}
+
+pub(super) fn poll_cycle(given: &Given<'_>) -> Result<PollCycle, EvaluateError> {
+    Ok(PollCycle {
+        rate: given.rate("rate")?,
+        rx_to_tx: given.seconds("rx_to_tx")?,
+        tx_to_rx: given.seconds("tx_to_rx")?,
+        poll: given.bytes("poll")?,
+        header: given.bytes("link_header")?,
+        link_ack: given.bytes("link_ack")?,
+        burst: given.count("burst")?,
+        gap: given.seconds("gap")?,
+    })
 }
 
 pub(super) fn lossless(given: &Given<'_>) -> Result<Vec<f64>, EvaluateError> {
@@ -141,6 +155,30 @@ pub(super) fn opening(given: &Given<'_>) -> Result<Opening, EvaluateError> {
     };
     let linear = u32::try_from(given.count("linear")?).unwrap_or(u32::MAX);
     Ok(Opening { timer: timer(given), attempts, linear, within: given.number("within") })
+}
+
+/// Both ways take half of the round trip, and the clocks show zero when the first SYN leaves.
+pub(super) fn lossy_opening(given: &Given<'_>) -> Result<Estimate<Connects>, EvaluateError> {
+    let (opening, listening) = (opening(given)?, listening(given)?);
+    let delay = given.seconds("rtt")?.as_secs_f64() / 2.0;
+    let forward_loss = given.probability("p")?;
+    let way = LossyWay {
+        forward_delay: delay,
+        reverse_delay: delay,
+        forward_loss,
+        reverse_loss: given.probability("p_reverse")?,
+        data_loss: forward_loss,
+    };
+    let timer = opening.timer;
+    let first_data = |_| FirstData { ack_alone: true, segments: 0, timer, probe: None, retries: None };
+    let both = LossyOpening {
+        opening: &opening,
+        listening: &listening,
+        way,
+        clocks: [0.0; 2],
+        first_data: &first_data,
+    };
+    both.connects().map_err(|error| given.input(error))
 }
 
 pub(super) fn listening(given: &Given<'_>) -> Result<Listening, EvaluateError> {

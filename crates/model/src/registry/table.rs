@@ -1,6 +1,9 @@
 //! The formulas by name.
 
-use super::read::{cardwell, cycle, isolated_loss, listening, loss, lossless, opening, path, pftk, phases};
+use super::read::{
+    cardwell, cycle, isolated_loss, listening, loss, lossless, lossy_opening, opening, path, pftk, phases,
+    poll_cycle,
+};
 use super::{Argument, Formula, explicit_rate};
 use crate::mathis::Mathis;
 use crate::overhead::FullLink;
@@ -97,6 +100,30 @@ macro_rules! with_links {
             $($argument,)+
             LINK_ARGUMENTS[0], LINK_ARGUMENTS[1], LINK_ARGUMENTS[2], LINK_ARGUMENTS[3], LINK_ARGUMENTS[4],
             LINK_ARGUMENTS[5], LINK_ARGUMENTS[6],
+        ]
+    };
+}
+
+/// A hop of packet radio, and what is sent over it.
+const RADIO_ARGUMENTS: [Argument; 9] = [
+    RATE,
+    needed("rx_to_tx", "s"),
+    needed("tx_to_rx", "s"),
+    needed("poll", "B, and its answer"),
+    needed("link_header", "B per frame"),
+    needed("link_ack", "B"),
+    needed("burst", "frames"),
+    or("gap", "s, the longest wait after an exchange", 0.0),
+    needed("payload", "B per packet"),
+];
+
+/// The arguments of a hop of packet radio, then a formula's own.
+macro_rules! with_radio {
+    ($($argument:expr),+) => {
+        [
+            RADIO_ARGUMENTS[0], RADIO_ARGUMENTS[1], RADIO_ARGUMENTS[2], RADIO_ARGUMENTS[3], RADIO_ARGUMENTS[4],
+            RADIO_ARGUMENTS[5], RADIO_ARGUMENTS[6], RADIO_ARGUMENTS[7], RADIO_ARGUMENTS[8],
+            $($argument,)+
         ]
     };
 }
@@ -541,6 +568,61 @@ pub(super) const FORMULAS: &[Formula] = &[
         }
     ),
     formula!(
+        "poll-cycle",
+        "one hop of packet radio: payload of a saturated station, and the exchange that carries a burst of it",
+        "derived: docs/models/radio.md",
+        &with_radio!(
+            or("headers", "B of IP and UDP", 28.0),
+            or("per", "share of frames that arrive damaged", 0.0)
+        ),
+        &["bit/s", "s per exchange"],
+        |g| {
+            let (cycle, payload, headers) = (poll_cycle(g)?, g.bytes("payload")?, g.bytes("headers")?);
+            let saturated = of!(g, cycle.saturated(payload, headers, g.probability("per")?));
+            Ok(vec![saturated.bit_per_s(), cycle.exchange(payload + headers)])
+        }
+    ),
+    formula!(
+        "poll-cycle-window",
+        "one hop of packet radio: payload of a TCP whose window is one burst or less, acknowledged at once",
+        "derived: docs/models/radio.md",
+        &with_radio!(
+            or("headers", "B of IP and TCP", 40.0),
+            needed("segments", "of the window"),
+            needed("around", "s of a round trip that are not the radio's")
+        ),
+        &["bit/s"],
+        |g| {
+            let (cycle, payload, headers) = (poll_cycle(g)?, g.bytes("payload")?, g.bytes("headers")?);
+            let (segments, around) = (g.count("segments")?, g.seconds("around")?);
+            Ok(vec![of!(g, cycle.window_of_one_burst(payload, headers, segments, around)).bit_per_s()])
+        }
+    ),
+    formula!(
+        "opening-under-loss",
+        "how likely a connection opens to one end and to both, over a way that loses packets independently; without data",
+        RADIUS,
+        &[
+            SYN_ARGUMENTS[0],
+            SYN_ARGUMENTS[1],
+            SYN_ARGUMENTS[2],
+            SYN_ARGUMENTS[3],
+            SYN_ARGUMENTS[4],
+            SYN_ARGUMENTS[5],
+            SYN_ARGUMENTS[6],
+            needed("synacks", "SYN/ACKs"),
+            RTT,
+            P,
+            or("p_reverse", "fraction, SYN/ACKs only", 0.0),
+        ],
+        &["share open to the opener", "share open to both", "s until open to the opener", "share left out"],
+        |g| {
+            let connects = lossy_opening(g)?.value;
+            let time = connects.time_to_open.unwrap_or(f64::INFINITY);
+            Ok(vec![connects.opened, connects.usable, time, connects.left_out])
+        }
+    ),
+    formula!(
         "light-distance",
         "distance that light covers one way in half a round trip",
         RADIUS,
@@ -563,6 +645,7 @@ pub(super) const FORMULAS: &[Formula] = &[
     explicit_rate::EXPLICIT,
     explicit_rate::GAIN,
     explicit_rate::IDEAL,
+    explicit_rate::IDEAL_GAIN,
     explicit_rate::SIGNALLING,
     explicit_rate::FINITE_FILE,
 ];

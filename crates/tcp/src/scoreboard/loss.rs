@@ -38,7 +38,7 @@ impl Scoreboard {
         }
         self.copies.lose_all();
         if let Some(meter) = &mut self.meter {
-            meter.lose(self.pipe);
+            meter.lose_all(self.pipe);
         }
         self.pipe = 0;
         self.lost_below = self.end();

@@ -21,6 +21,21 @@ struct Snapshot {
     delivered: u64,
     /// `P.is_app_limited`.
     app_limited: bool,
+    /// Bytes that had been sent with it, every copy of them: its place in the order of sending.
+    sent_to: u64,
+}
+
+/// What became of what was sent, bytes of payload: every copy counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Delivered.
+    pub delivered: u64,
+    /// Declared lost.
+    pub lost: u64,
+    /// Sent up to the last one, in the order of sending, that was declared lost. Losses become known in that order, but later
+    /// than what was delivered around them, by RACK's reordering window and all at once where that ends: a share of what is
+    /// lost is `lost` over this, not over what has been delivered meanwhile.
+    pub lost_to: u64,
 }
 
 /// What an ACK tells of the rate at which data is delivered.
@@ -54,27 +69,32 @@ pub struct RateMeter {
     /// Bytes declared lost: since this ACK came, and ever. A copy that is lost too counts again.
     lost_now: u64,
     lost: u64,
+    /// Bytes sent, and of these up to the last that was lost.
+    sent: u64,
+    lost_to: u64,
 }
 
 impl RateMeter {
-    /// A segment of new data was sent. `alone` where nothing else is in flight: the measurement begins anew.
+    /// A segment of new data, of `len` bytes, was sent. `alone` where nothing else is in flight: the measurement begins anew.
     #[inline(never)]
-    pub fn sent(&mut self, now: Instant, alone: bool) {
+    pub fn sent(&mut self, now: Instant, len: u64, alone: bool) {
         if alone {
             (self.flight_began, self.delivered_at) = (now, now);
         }
-        let snapshot = self.snapshot(now);
+        let snapshot = self.snapshot(now, len);
         self.snapshots.push_back(snapshot);
     }
 
-    /// The segment at `index` was sent again.
+    /// The segment at `index`, of `len` bytes, was sent again.
     #[inline(never)]
-    pub fn sent_again(&mut self, index: usize, now: Instant) {
-        self.snapshots[index] = self.snapshot(now);
+    pub fn sent_again(&mut self, index: usize, now: Instant, len: u64) {
+        self.snapshots[index] = self.snapshot(now, len);
     }
 
-    fn snapshot(&self, now: Instant) -> Snapshot {
+    fn snapshot(&mut self, now: Instant, len: u64) -> Snapshot {
+        self.sent += len;
         Snapshot {
+            sent_to: self.sent,
             sent_at: now,
             flight_began: self.flight_began,
             delivered_at: self.delivered_at,
@@ -100,11 +120,29 @@ impl RateMeter {
         self.snapshots.pop_front();
     }
 
-    /// So many bytes are lost.
+    /// So many bytes of the segment at `index` are lost: it, or its last copy, or both.
     #[inline(never)]
-    pub fn lose(&mut self, bytes: u64) {
+    pub fn lose(&mut self, index: usize, bytes: u64) {
+        if bytes > 0 {
+            self.lost_to = self.lost_to.max(self.snapshots[index].sent_to);
+            self.count_lost(bytes);
+        }
+    }
+
+    /// All that is in the network, so many bytes, is lost.
+    pub fn lose_all(&mut self, bytes: u64) {
+        self.lost_to = self.sent;
+        self.count_lost(bytes);
+    }
+
+    fn count_lost(&mut self, bytes: u64) {
         self.lost_now += bytes;
         self.lost += bytes;
+    }
+
+    /// What became of what was sent.
+    pub fn tally(&self) -> Tally {
+        Tally { delivered: self.delivered, lost: self.lost, lost_to: self.lost_to }
     }
 
     /// An ACK is about to be taken.
@@ -173,7 +211,7 @@ mod tests {
     fn flight(segments: u64) -> RateMeter {
         let mut meter = RateMeter::default();
         for n in 0..segments {
-            meter.sent(at(n), n == 0);
+            meter.sent(at(n), 1000, n == 0);
         }
         meter
     }
@@ -193,7 +231,7 @@ mod tests {
         // ACKs come compressed, one upon the other; the interval still begins with the flight.
         assert_eq!(ack(&mut meter, 20, 2000).rate, Some((2000, Duration::from_millis(20))));
         // A later segment, sent when 2000 B had been delivered.
-        meter.sent(at(21), false);
+        meter.sent(at(21), 1000, false);
         assert_eq!(ack(&mut meter, 22, 3000).rate, Some((3000, Duration::from_millis(22))));
         let last = ack(&mut meter, 41, 4000);
         assert_eq!((last.prior_delivered, last.rate), (2000, Some((2000, Duration::from_millis(21)))));
@@ -202,9 +240,9 @@ mod tests {
     #[test]
     fn a_rate_over_less_than_a_round_trip_is_none() {
         let mut meter = flight(2);
-        meter.sent_again(0, at(19));
+        meter.sent_again(0, at(19), 1000);
         ack(&mut meter, 20, 1000);
-        meter.sent_again(0, at(21));
+        meter.sent_again(0, at(21), 1000);
         assert_eq!(ack(&mut meter, 22, 2000).rate, None, "the original arrived, not the copy");
     }
 
@@ -212,7 +250,7 @@ mod tests {
     fn what_leaves_while_the_application_is_the_limit_is_marked_until_it_is_delivered() {
         let mut meter = flight(1);
         meter.app_limited(1000);
-        meter.sent(at(5), false);
+        meter.sent(at(5), 1000, false);
         assert!(!ack(&mut meter, 20, 1000).app_limited, "it left before");
         assert!(meter.is_app_limited());
         assert!(ack(&mut meter, 25, 2000).app_limited);
@@ -222,9 +260,24 @@ mod tests {
     #[test]
     fn losses_are_told_by_ack_and_in_sum() {
         let mut meter = flight(1);
-        meter.lose(1000);
+        meter.lose(0, 1000);
         meter.begin_ack();
-        meter.lose(500);
+        meter.lose(0, 500);
         assert_eq!(meter.lost(), (500, 1500));
+    }
+
+    #[test]
+    fn a_loss_has_its_place_in_the_order_of_sending() {
+        let mut meter = flight(3);
+        meter.lose(1, 1000);
+        assert_eq!(meter.tally(), Tally { delivered: 0, lost: 1000, lost_to: 2000 });
+        // Its copy is the fourth that was sent. What was sent before it and is found lost later moves nothing.
+        meter.sent_again(1, at(5), 1000);
+        meter.lose(1, 1000);
+        meter.lose(2, 1000);
+        assert_eq!(meter.tally(), Tally { delivered: 0, lost: 3000, lost_to: 4000 });
+        meter.sent_again(2, at(6), 1000);
+        meter.lose_all(2000);
+        assert_eq!(meter.tally(), Tally { delivered: 0, lost: 5000, lost_to: 5000 });
     }
 }

@@ -36,8 +36,9 @@ impl Sender {
         self.note_sending(now);
     }
 
-    /// The configured controller takes over, with what `bytes_per_s` sends in a round trip as its window.
-    pub(crate) fn send_as_ever(&mut self, now: Instant, bytes_per_s: u64) {
+    /// The fallback's controller takes over, with what `bytes_per_s` sends in a round trip as its window.
+    pub(crate) fn fall_back(&mut self, now: Instant, bytes_per_s: u64) {
+        self.config.congestion.control = self.config.explicit_rate.fallback;
         let congestion = &self.config.congestion;
         let controller = Controller::new(congestion, self.smss);
         let initial = u64::from(congestion.initial_window) * self.smss;

@@ -1,7 +1,7 @@
 //! What was asked for, what was given, and which answers are believed.
 
 use super::{DriverSettings, Trip};
-use crate::{Message, RateWord, Rounding, Structure};
+use crate::{Message, Structure};
 use farpath_units::{Duration, Instant, Rate};
 
 /// With less than was asked for, more is asked for after so long, or eight round trips, however few packets it was.
@@ -27,8 +27,10 @@ pub enum Plain {
     PeerIncapable,
     /// No router, or too few, have marked the answer: nobody has reserved anything.
     NoRouter,
-    /// The grant is zero.
+    /// Nothing was granted.
     Refused,
+    /// What was granted was taken back: another flow has preempted it.
+    Withdrawn,
 }
 
 /// Counts of what was said.
@@ -58,8 +60,8 @@ pub(super) struct Asking {
     min_routers: u8,
     packets_between: u32,
     outcome: Outcome,
-    /// AR as granted.
-    granted: RateWord,
+    /// What is granted: its AR and GR.
+    granted: Structure,
     asked_at: Option<Instant>,
     /// An answer to what was asked is due: only such a one may raise the rate.
     pending: bool,
@@ -69,21 +71,13 @@ pub(super) struct Asking {
 
 impl Asking {
     pub fn new(settings: &DriverSettings) -> Asking {
-        let template = Structure {
-            available: settings.unit.encode(settings.wanted.bit_per_s(), Rounding::Up),
-            preemption: settings.preemption,
-            delay: settings.delay,
-            burst: settings.burst,
-            version: settings.version,
-            ..Structure::default()
-        };
         Asking {
-            template,
+            template: settings.request(),
             unit: settings.unit,
             min_routers: settings.min_routers.max(1),
             packets_between: settings.packets_between.max(1),
             outcome: Outcome::Waiting,
-            granted: RateWord::ZERO,
+            granted: Structure::default(),
             asked_at: None,
             pending: false,
             packets: 0,
@@ -101,7 +95,13 @@ impl Asking {
 
     pub fn granted(&self) -> Option<Rate> {
         let granted = self.outcome == Outcome::Granted;
-        Rate::from_bit_per_s(self.unit.decode(self.granted)).filter(|_| granted)
+        Rate::from_bit_per_s(units(&self.granted) * self.unit.bits()).filter(|_| granted)
+    }
+
+    /// What tells the routers that a guarantee is not needed any more. An Available Rate ends with the flow's FINs.
+    pub fn close(&self) -> Option<Structure> {
+        let guaranteed = self.outcome == Outcome::Granted && self.template.rate_type.has_guaranteed();
+        guaranteed.then_some(Structure { message: Message::Close, ..self.template })
     }
 
     fn ask(&mut self, now: Instant, message: Message) -> Structure {
@@ -125,7 +125,7 @@ impl Asking {
     pub fn renegotiate(&mut self, now: Instant, rtt: Duration, after_idle: bool) -> Option<Structure> {
         let waited = self.asked_at.map_or(Duration::MAX, |at| now.saturating_since(at));
         // A newcomer's first grant may be a trickle: 128 packets of it take seconds, in which there has long been room.
-        let slow = self.granted.units() < self.template.available.units() && waited >= SLOW.max(rtt * 8);
+        let slow = units(&self.granted) < units(&self.template) && waited >= SLOW.max(rtt * 8);
         let due =
             (self.packets >= self.packets_between || slow && self.packets > 0 || after_idle) && waited >= rtt;
         (self.outcome == Outcome::Granted && due).then(|| self.ask(now, Message::Renegotiate))
@@ -143,45 +143,63 @@ impl Asking {
         }
     }
 
-    /// The grant is not believed any more.
-    pub fn give_up(&mut self, trip: Trip) {
+    /// The grant is not believed any more. Gives what tells the routers, so that others can have it.
+    pub fn give_up(&mut self, trip: Trip) -> Structure {
         self.outcome = Outcome::GivenUp(trip);
+        Structure { message: Message::Close, ..self.template }
     }
 
     /// An answer. A lower rate is obeyed at once, whoever asked; a higher one only where it was asked for, up to what was.
-    pub fn on_response(&mut self, response: &Structure) {
+    /// Gives the confirmation of what was granted (CD 3), where less than the guarantee was: routers before the one that
+    /// refused it let go of it.
+    pub fn on_response(&mut self, told: &Structure) -> Option<Structure> {
         self.counters.responses += 1;
-        let asked = self.template.available;
+        let asked = &self.template;
         if self.asked_at.is_none() || !matches!(self.outcome, Outcome::Waiting | Outcome::Granted) {
             self.counters.unexpected += 1;
-            return;
+            return None;
         }
-        let told = response.available;
-        if told.units() > asked.units() || !response.rate_type.has_available() {
+        let above = told.available.units() > asked.available.units()
+            || told.guaranteed.units() > asked.guaranteed.units();
+        if above || told.rate_type != asked.rate_type {
             self.counters.above_request += 1;
-            return;
+            return None;
         }
+        let less_guaranteed = told.guaranteed.units() < asked.guaranteed.units();
+        let confirmation = Structure {
+            message: Message::Confirmation,
+            available: told.available,
+            guaranteed: told.guaranteed,
+            ..*asked
+        };
         // Where the word says less than was asked for, somebody on the way has lowered it, whether M can be seen or not.
-        let proven =
-            response.mark >= self.min_routers || told.units() < asked.units() && self.min_routers == 1;
+        let (had, gets) = (units(&self.granted), units(told));
+        let proven = told.mark >= self.min_routers || gets < units(asked) && self.min_routers == 1;
         let answers = core::mem::take(&mut self.pending);
         match self.outcome {
             Outcome::Waiting if !proven => self.outcome = Outcome::Plain(Plain::NoRouter),
-            _ if told.units() == 0 => self.outcome = Outcome::Plain(Plain::Refused),
-            Outcome::Waiting => (self.outcome, self.granted) = (Outcome::Granted, told),
-            _ if told.units() < self.granted.units() => {
+            Outcome::Waiting if gets == 0 => self.outcome = Outcome::Plain(Plain::Refused),
+            _ if gets == 0 => self.outcome = Outcome::Plain(Plain::Withdrawn),
+            Outcome::Waiting => (self.outcome, self.granted) = (Outcome::Granted, *told),
+            _ if gets < had => {
                 self.counters.cuts += 1;
-                self.granted = told;
+                self.granted = *told;
             }
-            _ if told.units() > self.granted.units() => {
+            _ if gets > had => {
                 if answers && proven {
                     self.counters.raises += 1;
-                    self.granted = told;
+                    self.granted = *told;
                 } else {
                     self.counters.unasked_raises += 1;
                 }
             }
             _ => {}
         }
+        (answers && less_guaranteed).then_some(confirmation)
     }
+}
+
+/// What may be sent: AR and GR together, in units.
+fn units(structure: &Structure) -> u64 {
+    structure.available.units() + structure.guaranteed.units()
 }

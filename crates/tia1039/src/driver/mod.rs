@@ -84,6 +84,8 @@ pub struct Driver {
     last_data_at: Option<Instant>,
     /// The rate that the endpoint was told.
     told: Option<Rate>,
+    /// The routers have been told that it is over, where they are to be told.
+    closed: bool,
 }
 
 impl Driver {
@@ -104,6 +106,7 @@ impl Driver {
             last_taken: None,
             last_data_at: None,
             told: None,
+            closed: false,
         }
     }
 
@@ -167,7 +170,7 @@ impl Driver {
                 true
             }
             Message::Response => {
-                self.asking.on_response(structure);
+                self.signal_now = self.asking.on_response(structure).or(self.signal_now);
                 false
             }
             Message::MissedStart if structure.source.is_none() => {
@@ -198,7 +201,10 @@ impl Driver {
         if self.told.is_some()
             && let Some(trip) = self.guard.check(now, &report)
         {
-            self.asking.give_up(trip);
+            self.signal_now = Some(self.asking.give_up(trip));
+        }
+        if report.is_done && !core::mem::replace(&mut self.closed, true) {
+            self.signal_now = self.asking.close();
         }
         let granted = self.asking.granted();
         if granted == self.told {
@@ -214,7 +220,7 @@ impl Driver {
                 }
                 endpoint.send_at(now, self.settings.pace(rate));
             }
-            None => endpoint.send_as_ever(now, self.guard.delivered_rate()),
+            None => endpoint.fall_back(now, self.guard.delivered_rate()),
         }
         self.told = granted;
     }
@@ -223,7 +229,10 @@ impl Driver {
 
     /// The next datagram to send at `now`.
     pub fn poll(&mut self, endpoint: &mut impl Paced, now: Instant) -> Option<Datagram> {
-        if let Some(signal) = self.signal_now.take().or_else(|| self.ask_again(endpoint, now)) {
+        // Before the third packet of the handshake there is nothing that a packet of the driver's own could look like.
+        if self.last_sent.is_some()
+            && let Some(signal) = self.signal_now.take().or_else(|| self.ask_again(endpoint, now))
+        {
             return self.own(signal);
         }
         let Some(mut segment) = self.held.take().or_else(|| endpoint.poll_segment(now)) else {

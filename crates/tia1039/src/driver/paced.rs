@@ -1,7 +1,7 @@
 //! What the driver asks of a TCP endpoint beyond being one.
 
 use farpath_tcp::cc::Pace;
-use farpath_tcp::{Connection, Endpoint};
+use farpath_tcp::{Connection, Endpoint, Tally};
 use farpath_units::{Bytes, Duration, Instant};
 
 /// How a connection fares, as far as its sender knows.
@@ -9,10 +9,8 @@ use farpath_units::{Bytes, Duration, Instant};
 pub struct PathReport {
     /// The handshake is over.
     pub established: bool,
-    /// Bytes of payload that have been delivered, and that were declared lost, every copy of them.
-    pub delivered: u64,
-    /// See [`PathReport::delivered`].
-    pub lost: u64,
+    /// What became of what was sent.
+    pub tally: Tally,
     /// Payload of a full segment.
     pub smss: u64,
     /// Smoothed RTT.
@@ -23,6 +21,8 @@ pub struct PathReport {
     pub marks: u64,
     /// Whether there is data to be sent, or acknowledged.
     pub has_data: bool,
+    /// Whether there never will be any more, and the peer has acknowledged that.
+    pub is_done: bool,
 }
 
 /// An endpoint that can be told the rate to send at.
@@ -32,7 +32,7 @@ pub trait Paced: Endpoint {
     /// Sends at `pace`, whatever is lost, from the next segment on.
     fn send_at(&mut self, now: Instant, pace: Pace);
     /// Sends as its own congestion control says, which begins with what `bytes_per_s` takes in a round trip.
-    fn send_as_ever(&mut self, now: Instant, bytes_per_s: u64);
+    fn fall_back(&mut self, now: Instant, bytes_per_s: u64);
     /// The peer takes so much, though it has not said so yet.
     fn assume_peer_window(&mut self, window: Bytes);
     /// How it fares.
@@ -48,8 +48,8 @@ impl Paced for Connection {
         Connection::send_at(self, now, pace);
     }
 
-    fn send_as_ever(&mut self, now: Instant, bytes_per_s: u64) {
-        Connection::send_as_ever(self, now, bytes_per_s);
+    fn fall_back(&mut self, now: Instant, bytes_per_s: u64) {
+        Connection::fall_back(self, now, bytes_per_s);
     }
 
     fn assume_peer_window(&mut self, window: Bytes) {
@@ -58,16 +58,15 @@ impl Paced for Connection {
 
     fn path(&self) -> PathReport {
         let sender = self.sender();
-        let (delivered, lost) = sender.delivered_and_lost();
         PathReport {
             established: self.established_at().is_some() && self.closed().is_none(),
-            delivered,
-            lost,
+            tally: sender.tally(),
             smss: sender.smss(),
             srtt: sender.rtt().srtt(),
             min_rtt: sender.rtt().min_rtt(),
             marks: sender.stats().ecn_responses,
             has_data: sender.has_data(),
+            is_done: sender.is_done(),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! What a driver is told, and the buffers that go with a rate.
 
 use super::SOMEBODY;
-use crate::{BurstTolerance, Priority, QosVersion, RateUnit, Source};
+use crate::{
+    BurstTolerance, Priority, QosVersion, RateType, RateUnit, RateWord, Rounding, Source, Structure,
+};
 use farpath_tcp::cc::Pace;
 use farpath_units::{Bytes, Duration, Rate};
 
@@ -13,6 +15,10 @@ const HEADERS: u64 = 52;
 pub struct DriverSettings {
     /// The most that is asked for: what the interface or the application can take. Bits of IP packets.
     pub wanted: Rate,
+    /// What kind of rate that is. Of a composite one it is the share.
+    pub rate_type: RateType,
+    /// What is to be guaranteed beside it, of a composite rate.
+    pub guaranteed: Option<Rate>,
     /// What the rate code counts.
     pub unit: RateUnit,
     /// Who is preempted last.
@@ -43,6 +49,8 @@ impl DriverSettings {
     pub fn new(wanted: Rate) -> DriverSettings {
         DriverSettings {
             wanted,
+            rate_type: RateType::Available,
+            guaranteed: None,
             unit: RateUnit::default(),
             preemption: Priority::MIDDLE,
             delay: Priority::MIDDLE,
@@ -54,6 +62,26 @@ impl DriverSettings {
             queue_delay: Duration::from_millis(25),
             early_window: None,
             peer: SOMEBODY,
+        }
+    }
+
+    /// What is asked for.
+    pub(super) fn request(&self) -> Structure {
+        let word = |rate: Rate| self.unit.encode(rate.bit_per_s(), Rounding::Up);
+        let (available, guaranteed) = match self.rate_type {
+            RateType::Available => (word(self.wanted), RateWord::ZERO),
+            RateType::Composite => (word(self.wanted), self.guaranteed.map_or(RateWord::ZERO, word)),
+            RateType::Maximum | RateType::Guaranteed => (RateWord::ZERO, word(self.wanted)),
+        };
+        Structure {
+            rate_type: self.rate_type,
+            available,
+            guaranteed,
+            preemption: self.preemption,
+            delay: self.delay,
+            burst: self.burst,
+            version: self.version,
+            ..Structure::default()
         }
     }
 

@@ -38,6 +38,8 @@ const INTERVAL: Duration = Duration::from_millis(200);
 const ENOUGH: u32 = 16_000;
 /// or after this in any case.
 const LONG: Duration = Duration::from_secs(2);
+/// A flow that uses less than its grant keeps one part in so many of an equal share.
+const KEPT: u64 = 8;
 /// A flow is asked for a missed request no more often than this.
 const MISSED_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -64,10 +66,10 @@ impl Port {
             let signal = (mark == QosMark::Flow).then(|| self.ask_for_request(now, &key)).flatten();
             return Decision::Pass { class: Class::BestEffort, signal };
         };
-        self.table.get_mut(slot).last_seen = now;
         let flow = self.table.get(slot);
         let rate = flow.policed.units() + flow.guaranteed.units();
-        // What is not marked was not sent by its grant: a handshake, an ACK, or a sender that has fallen back.
+        // What is not marked was not sent by its grant: a handshake, or a sender that has none or has fallen back. It keeps
+        // nothing alive.
         if mark != QosMark::Flow || rate == 0 && !flow.has(PREEMPTED) {
             return Decision::Pass { class: Class::BestEffort, signal: None };
         }
@@ -76,6 +78,7 @@ impl Port {
             (0, _) => Class::Available,
             _ => Class::Guaranteed(flow.delay.level() / 16),
         };
+        self.table.get_mut(slot).last_seen = now;
         if rate > 0 && self.settings.police && self.exceeds(now, slot, rate, size) {
             self.counters.policed += 1;
             return Decision::Police;
@@ -102,7 +105,8 @@ impl Port {
     }
 
     /// How much of its grant a flow uses. One that uses less than 0.8 for three intervals is limited elsewhere, and
-    /// leaves what it does not use, but for a quarter to grow into, to others.
+    /// leaves what it does not use, but for a quarter to grow into, to others. A small part of an equal share it keeps: one that waits
+    /// for the repair of its last losses uses next to nothing, and would be held to that when they come.
     fn measure(&mut self, now: Instant, slot: u32, size: Bytes) {
         let unit_bits = self.settings.unit.bits();
         let flow = self.table.get_mut(slot);
@@ -118,9 +122,12 @@ impl Port {
         // A guarantee is used up first.
         let used = used.saturating_sub(flow.guaranteed.units());
         let granted = flow.granted.units();
+        let flows = u64::try_from(self.table.len()).unwrap_or(u64::MAX).max(1);
+        let kept = self.capacity.steady(self.guarantees.sum()) / flows / KEPT;
+        let flow = self.table.get_mut(slot);
         if used * 5 < granted * 4 {
             flow.low_intervals = flow.low_intervals.saturating_add(1);
-            let can_use = RateWord::from_units((used + used / 4).max(1), Rounding::Up);
+            let can_use = RateWord::from_units((used + used / 4).max(kept).max(1), Rounding::Up);
             let known = flow.elsewhere.units();
             if flow.low_intervals >= 3 && (known == 0 || flow.has(MEASURED) && can_use != flow.elsewhere) {
                 self.limit(slot, can_use, true);

@@ -11,19 +11,22 @@ const STEPS: usize = 4;
 /// The queues of one line.
 ///
 /// Guarantees come first, by delay priority: what is waiting elsewhere waits on, so that capacity that a guarantee does not
-/// use is lent to the others, and is given back within the time of one packet. The others share what is left by
-/// deficit round robin (Shreedhar, Varghese 1995), each flow with a queue of its own and all best effort together
-/// one more: a queue that a flow builds is its own.
+/// use is lent to the others, and is given back within the time of one packet. Flows with Available Rates take turns by
+/// deficit round robin (Shreedhar, Varghese 1995), each with a queue of its own: one that a flow builds is its own. What
+/// nobody asked a rate for has what is left: a grant that ordinary packets could take turns with would not be one, and its
+/// sender would not slow down for the queue that it stands in.
 #[derive(Debug, Clone)]
 pub struct Queues<T> {
     guaranteed: [VecDeque<(T, Bytes)>; STEPS],
     /// Queues of those that wait; nobody stands here without a packet.
-    shared: BTreeMap<Option<FlowKey>, Shared<T>>,
+    shared: BTreeMap<FlowKey, Shared<T>>,
     /// Their turns.
-    turns: VecDeque<Option<FlowKey>>,
+    turns: VecDeque<FlowKey>,
+    best_effort: VecDeque<(T, Bytes)>,
+    best_effort_bytes: Bytes,
     /// What a turn adds to what a queue may send.
     quantum: Bytes,
-    /// Bytes that each of the shared queues may hold.
+    /// Bytes that each of the shared queues may hold, and that of best effort.
     limit: Bytes,
     waiting: Bytes,
 }
@@ -43,6 +46,8 @@ impl<T> Queues<T> {
             guaranteed: [const { VecDeque::new() }; STEPS],
             shared: BTreeMap::new(),
             turns: VecDeque::new(),
+            best_effort: VecDeque::new(),
+            best_effort_bytes: Bytes::ZERO,
             quantum: quantum.max(Bytes(1)),
             limit,
             waiting: Bytes::ZERO,
@@ -56,14 +61,20 @@ impl<T> Queues<T> {
             Class::Guaranteed(step) => {
                 self.guaranteed[usize::from(step).min(STEPS - 1)].push_back((item, size));
             }
-            Class::Available | Class::BestEffort => {
-                let whose = (class == Class::Available).then_some(flow);
-                if self.shared.get(&whose).map_or(Bytes::ZERO, |queue| queue.bytes) + size > self.limit {
+            Class::BestEffort => {
+                if self.best_effort_bytes + size > self.limit {
+                    return Err(item);
+                }
+                self.best_effort.push_back((item, size));
+                self.best_effort_bytes += size;
+            }
+            Class::Available => {
+                if self.shared.get(&flow).map_or(Bytes::ZERO, |queue| queue.bytes) + size > self.limit {
                     return Err(item);
                 }
                 let turns = &mut self.turns;
-                let queue = self.shared.entry(whose).or_insert_with(|| {
-                    turns.push_back(whose);
+                let queue = self.shared.entry(flow).or_insert_with(|| {
+                    turns.push_back(flow);
                     Shared { packets: VecDeque::new(), bytes: Bytes::ZERO, deficit: Bytes::ZERO }
                 });
                 queue.packets.push_back((item, size));
@@ -76,8 +87,8 @@ impl<T> Queues<T> {
 
     /// The packet that leaves next.
     pub fn pop(&mut self) -> Option<(T, Bytes)> {
-        let next =
-            self.guaranteed.iter_mut().rev().find_map(VecDeque::pop_front).or_else(|| self.pop_shared())?;
+        let guaranteed = self.guaranteed.iter_mut().rev().find_map(VecDeque::pop_front);
+        let next = guaranteed.or_else(|| self.pop_shared()).or_else(|| self.pop_best_effort())?;
         self.waiting -= next.1;
         Some(next)
     }
@@ -103,6 +114,12 @@ impl<T> Queues<T> {
         }
     }
 
+    fn pop_best_effort(&mut self) -> Option<(T, Bytes)> {
+        let next = self.best_effort.pop_front()?;
+        self.best_effort_bytes -= next.1;
+        Some(next)
+    }
+
     /// IP bytes that wait.
     pub fn waiting(&self) -> Bytes {
         self.waiting
@@ -111,7 +128,7 @@ impl<T> Queues<T> {
     /// Packets that wait.
     pub fn len(&self) -> usize {
         let shared = self.shared.values().map(|queue| queue.packets.len()).sum::<usize>();
-        self.guaranteed.iter().map(VecDeque::len).sum::<usize>() + shared
+        self.guaranteed.iter().map(VecDeque::len).sum::<usize>() + shared + self.best_effort.len()
     }
 
     /// Whether none does.
@@ -141,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn guarantees_leave_first_by_delay_priority() {
+    fn guarantees_leave_first_by_delay_priority_and_best_effort_last() {
         let mut queues = queues();
         let classes = [
             Class::BestEffort,
@@ -153,7 +170,7 @@ mod tests {
         for (number, class) in (0..).zip(classes) {
             assert_eq!(queues.push(class, flow(number), number, PACKET), Ok(()));
         }
-        assert_eq!(order(&mut queues), [3, 1, 4, 0, 2]);
+        assert_eq!(order(&mut queues), [3, 1, 4, 2, 0]);
         assert!(queues.is_empty());
     }
 
@@ -178,7 +195,6 @@ mod tests {
             (0..100).filter(|_| queues.push(Class::BestEffort, flow(1), 1, PACKET).is_ok()).count();
         assert_eq!((accepted, queues.waiting()), (20, Bytes(30_000)));
         assert_eq!(queues.push(Class::Available, flow(2), 2, PACKET), Ok(()));
-        // One packet of the flood is in front of it, not twenty.
-        assert_eq!(order(&mut queues)[..2], [1, 2]);
+        assert_eq!(order(&mut queues)[..2], [2, 1]);
     }
 }

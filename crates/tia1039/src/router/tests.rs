@@ -171,6 +171,19 @@ fn a_flow_that_sends_less_than_it_may_leaves_the_rest_to_others() {
 }
 
 #[test]
+fn a_flow_that_waits_for_repairs_is_not_held_to_a_trickle() {
+    let mut bench = Bench::new(&exact());
+    bench.ask(1, 100);
+    // Of the end of a file over a long path: a packet now and then.
+    for round in 0..20 {
+        bench.now = ms(300 + 1000 * round);
+        bench.data(1);
+    }
+    let granted = bench.ask(1, 100);
+    assert!(granted >= LINE / 8 * 98 / 100, "an eighth of the line, which is its share: {granted}");
+}
+
+#[test]
 fn weights_share_by_priority() {
     let mut settings = exact();
     settings.weights[48..].fill(3);

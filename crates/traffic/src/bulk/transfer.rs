@@ -6,6 +6,7 @@ mod messages;
 
 use super::content::{CHUNK, Source};
 use super::{BulkEnd, End, EndReport, Exchange, MessageStamps, Opening, Prepared, Role, Sample};
+use crate::counters::ThreadTimes;
 use crate::info::{State, TcpInfo};
 use crate::options;
 use crate::wait::{self, PromptTimers};
@@ -28,8 +29,11 @@ pub fn run(
     sampled: &mut dyn FnMut(&Sample),
 ) -> EndReport {
     let _prompt = PromptTimers::new();
+    let times = ThreadTimes::read().ok();
     let Prepared { end: asked, socket, .. } = prepared;
     let mut transfer = Transfer {
+        begun: wait::now(epoch).max(asked.start),
+        times,
         asked,
         socket,
         epoch,
@@ -60,6 +64,9 @@ enum Stage {
 }
 
 struct Transfer<'a> {
+    /// When it began, and what its thread had had of the processors by then.
+    begun: Instant,
+    times: Option<ThreadTimes>,
     asked: BulkEnd,
     socket: Socket,
     epoch: std::time::Instant,
@@ -334,6 +341,7 @@ impl Transfer<'_> {
     }
 
     fn report(mut self, mut end: End) -> EndReport {
+        let processor_wait = self.processor_wait();
         let ended_at = self.finished_at.filter(|_| end.is_completed()).unwrap_or_else(|| self.now());
         // A listener without a connection has nothing to say of one.
         let connection = self.asked.opening == Opening::Connect || self.connected_at.is_some();
@@ -356,7 +364,15 @@ impl Transfer<'_> {
             info,
             exchanged: self.exchanged,
             messages: self.stamps,
+            processor_wait,
         }
+    }
+
+    /// The share of its time in which it waited for a processor.
+    fn processor_wait(&self) -> Option<f64> {
+        let waited = ThreadTimes::read().ok()?.since(self.times.as_ref()?).waited;
+        let elapsed = self.now().saturating_since(self.begun);
+        (!elapsed.is_zero()).then(|| (waited.as_secs_f64() / elapsed.as_secs_f64()).min(1.0))
     }
 
     /// Waits until both FINs are acknowledged. Only data after the end is an error: the transfer was complete.

@@ -3,7 +3,8 @@
 
 use super::format::{self, Head};
 use super::{DatagramSocket, Until};
-use farpath_units::{Duration, Instant};
+use crate::wait::PromptTimers;
+use farpath_units::{Bytes, Duration, Instant, Rate};
 use rustix::event::PollFlags;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,7 +41,8 @@ pub struct Received {
 /// How often an end that receives says who it is, until the first datagram has come.
 const KNOCK_EVERY: Duration = Duration::from_millis(20);
 
-/// Sends `count` datagrams of `size` bytes. An end that waits to be told of its peer first waits for one from there.
+/// Sends `count` datagrams of `size` bytes, no faster than `rate` of IP packets. An end that waits to be told of its peer
+/// first waits for one from there.
 ///
 /// # Errors
 /// The kernel refuses to send or to receive.
@@ -48,6 +50,7 @@ pub fn send_burst(
     socket: &mut DatagramSocket,
     count: u32,
     size: usize,
+    rate: Option<Rate>,
     until: Until<'_>,
 ) -> io::Result<BurstSent> {
     let mut buffer = [0; format::MOST + 1];
@@ -59,13 +62,21 @@ pub fn send_burst(
             socket.wait(PollFlags::IN, super::STOP_EVERY)?;
         }
     }
+    let _prompt = PromptTimers::new();
     let mut datagram = format::blank(socket.token, size);
+    let packet = Bytes(size as u64) + super::headers(socket.local().ip());
     let begun = until.now();
     let mut sent = 0;
     while sent < count {
         let now = until.now();
         if until.is_over(now) {
             break;
+        }
+        let due =
+            begun + rate.map_or(Duration::ZERO, |rate| rate.time_to_send(Bytes(packet.0 * u64::from(sent))));
+        if now < due {
+            socket.wait(PollFlags::empty(), due.saturating_since(now))?;
+            continue;
         }
         format::put_head(
             &mut datagram,

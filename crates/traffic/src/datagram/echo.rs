@@ -3,7 +3,7 @@
 use super::format::{self, Head};
 use super::{DatagramSocket, Until};
 use crate::wait::PromptTimers;
-use farpath_units::{Duration, Instant};
+use farpath_units::{Bytes, Duration, Instant, Rate};
 use rustix::event::PollFlags;
 use std::collections::BTreeSet;
 use std::io;
@@ -103,22 +103,40 @@ pub fn echo(socket: &mut DatagramSocket, echo: Echo, until: Until<'_>) -> io::Re
     }
 }
 
+/// So much may be answered ahead of a rate: programs do not send evenly.
+const AHEAD: Duration = Duration::from_millis(100);
+
 /// Sends back what comes, as long as it was; gives how many different ones had come. Numbers are below `most`, and twice
-/// as many are answered at the most: the path may have doubled some, and nobody gets more than it asked for.
+/// as many are answered at the most: the path may have doubled some, and nobody gets more than it asked for. What comes
+/// faster than `rate` of IP packets, over a tenth of a second, is not answered.
 ///
 /// # Errors
 /// The kernel refuses to send or to receive.
-pub fn answer(socket: &mut DatagramSocket, most: u32, until: Until<'_>) -> io::Result<u32> {
+pub fn answer(
+    socket: &mut DatagramSocket,
+    most: u32,
+    rate: Option<Rate>,
+    until: Until<'_>,
+) -> io::Result<u32> {
     let _prompt = PromptTimers::new();
     let mut buffer = [0; format::MOST + 1];
     let mut seen = BTreeSet::new();
     let mut answers = 0;
+    let headers = super::headers(socket.local().ip());
+    // When all that was answered would have been sent at that rate.
+    let mut busy_until = Instant::ZERO;
     while !until.is_over(until.now()) {
         while let Some(len) = socket.receive(&mut buffer)? {
             let arrived_at = until.now();
             let head = format::head(&buffer[..len]);
             if head.number >= most || answers >= 2 * u64::from(most) {
                 continue;
+            }
+            if let Some(rate) = rate {
+                if busy_until > arrived_at + AHEAD {
+                    continue;
+                }
+                busy_until = busy_until.max(arrived_at) + rate.time_to_send(Bytes(len as u64) + headers);
             }
             answers += 1;
             seen.insert(head.number);

@@ -1,5 +1,6 @@
 //! Two ends and what is between them: a delay, a line, losses, and routers as functions.
 
+use crate::QosMark;
 use crate::driver::{Datagram, Driver, DriverSettings};
 use farpath_tcp::{Config, Connection, Endpoint, Seq};
 use farpath_units::{Bytes, Duration, Instant, Rate};
@@ -182,6 +183,11 @@ impl Wire {
         }
         self.number += 1;
         self.under_way.insert((at + self.delay, self.number), (from, datagram));
+    }
+
+    /// Data that left the client by a grant.
+    pub fn sent_by_grant(&self) -> impl Iterator<Item = &(Instant, From, Datagram)> {
+        self.sent.iter().filter(|(_, from, d)| *from == 0 && d.mark == QosMark::Flow && d.segment.len > 0)
     }
 
     /// IP bits of data per second that left the client between two times.
