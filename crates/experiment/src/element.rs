@@ -4,6 +4,7 @@ use crate::error::{ExperimentError, Location, Suggestion, parse_toml};
 use crate::flow_router::read_flow_router;
 use crate::library::Shelf;
 use crate::places::{Distance, medium_of};
+use crate::radio::read_radio;
 use crate::reader::{Parameter, Reader, as_list, as_table, unless, word, wrong_type};
 use farpath_path::{
     ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit, WaitKind,
@@ -27,6 +28,7 @@ const KINDS: &[(&str, Option<&str>)] = &[
     ("reorder", Some("share")),
     ("duplicate", Some("share")),
     ("flow-router", Some("rate")),
+    ("radio", Some("rate")),
 ];
 
 /// The parameter that is meant by the name of this element alone, if there is one.
@@ -154,6 +156,7 @@ fn read_kind(kind: &str, reader: &mut Reader<'_>) -> Result<ElementKind, Experim
         },
         "duplicate" => ElementKind::Duplicate { share: each_way(reader, "share", Some(none))? },
         "flow-router" => read_flow_router(reader)?,
+        "radio" => read_radio(reader)?,
         _ => {
             return Err(ExperimentError::UnknownName {
                 at: reader.at("element"),

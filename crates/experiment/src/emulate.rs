@@ -1,13 +1,17 @@
-//! `[emulate]`: how an experiment is run on the running kernel.
+//! `[emulate]`: how an experiment is run on a Linux kernel.
 
 use crate::error::ExperimentError;
 use crate::reader::{Parameter, Reader, word};
-use farpath_units::{Bytes, Duration};
+use farpath_units::{Bytes, Duration, Probability};
 use toml::Value;
 
-/// How an experiment is run on the running kernel. It changes nothing for the other engines.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How an experiment is run on a Linux kernel. It changes nothing for the other engines.
+#[derive(Debug, Clone, PartialEq)]
 pub struct EmulateOptions {
+    /// On which kernel, and in whose time.
+    pub clock: EmulationClock,
+    /// In virtual time: how long a run may take of real time. What hangs in virtual time hangs for ever.
+    pub patience: Duration,
     /// How many of the seeds are run, from the first one on: a run takes real time.
     pub seeds: u64,
     /// Hand segments that follow each other over as one. Faster by far, and the receiver answers with fewer ACKs, as
@@ -17,15 +21,27 @@ pub struct EmulateOptions {
     pub ip: IpVersion,
     /// How packets are taken from the hosts.
     pub backend: Backend,
-    /// How often cwnd, srtt ... are read from the kernel.
-    pub sample: Duration,
+    /// How often cwnd, srtt ... are read from the kernel; `None` for 10 ms, or in virtual time a quarter of a round trip
+    /// where that is longer.
+    pub sample: Option<Duration>,
     /// A run is void when more than one in a hundred of its packets is handed over later than this; see
     /// [`crate::lateness_budget`] for `None`.
     pub lateness: Option<Duration>,
+    /// A run is void when one of its programs waited longer than this share of its time for a processor.
+    pub processor_wait: Probability,
     /// How often a void run is repeated before it stays void.
     pub repeats: u32,
     /// The most that the packets on the path may take. A path that could hold more is refused before the run.
     pub memory: Bytes,
+}
+
+/// On which kernel, and in whose time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EmulationClock {
+    /// The running kernel, in real time.
+    Real,
+    /// A user-mode kernel, whose clock jumps over waits: the one of this name, or the newest that was built.
+    Virtual(Option<String>),
 }
 
 /// Version of the Internet Protocol.
@@ -48,15 +64,29 @@ pub enum Backend {
     Packet,
 }
 
+impl EmulateOptions {
+    /// How often cwnd, srtt ... are read over a round trip of so long: in virtual time waits cost nothing, and looks do.
+    pub fn sample_over(&self, round_trip: Duration) -> Duration {
+        let often = Duration::from_millis(10);
+        self.sample.unwrap_or_else(|| match self.clock {
+            EmulationClock::Real => often,
+            EmulationClock::Virtual(_) => often.max(round_trip / 4),
+        })
+    }
+}
+
 impl Default for EmulateOptions {
     fn default() -> EmulateOptions {
         EmulateOptions {
+            clock: EmulationClock::Real,
+            patience: Duration::from_secs(600),
             seeds: 1,
             coalesce: false,
             ip: IpVersion::V4,
             backend: Backend::Auto,
-            sample: Duration::from_millis(10),
+            sample: None,
             lateness: None,
+            processor_wait: Probability::new(0.1).expect("a share"),
             repeats: 2,
             memory: Bytes(1_000_000_000),
         }
@@ -81,19 +111,40 @@ impl Parameter for Backend {
     }
 }
 
+fn read_clock(reader: &mut Reader<'_>) -> Result<EmulationClock, ExperimentError> {
+    let clock = match reader.value("clock") {
+        Some(value) => word(value, &reader.at("clock"), &[("real", false), ("virtual", true)])?,
+        None => false,
+    };
+    let kernel: Option<String> = reader.optional("kernel")?;
+    match (clock, kernel) {
+        (true, kernel) => Ok(EmulationClock::Virtual(kernel)),
+        (false, None) => Ok(EmulationClock::Real),
+        (false, Some(_)) => Err(reader.at("kernel").refuse(
+            "only the running kernel is in real time; expected `emulate.clock = \"virtual\"` beside it",
+        )),
+    }
+}
+
 /// Reads `[emulate]`.
 pub(crate) fn read_emulate(reader: &mut Reader<'_>) -> Result<EmulateOptions, ExperimentError> {
     let default = EmulateOptions::default();
     let options = EmulateOptions {
+        clock: read_clock(reader)?,
+        patience: reader.or("patience", default.patience)?,
         seeds: reader.or("seeds", default.seeds)?,
         coalesce: reader.or("coalesce", default.coalesce)?,
         ip: reader.or("ip", default.ip)?,
         backend: reader.or("backend", default.backend)?,
-        sample: reader.or("sample", default.sample)?,
+        sample: match reader.value("sample") {
+            Some(value) => crate::reader::unless(value, &reader.at("sample"), "auto")?,
+            None => default.sample,
+        },
         lateness: match reader.value("lateness") {
             Some(value) => crate::reader::unless(value, &reader.at("lateness"), "auto")?,
             None => default.lateness,
         },
+        processor_wait: reader.or("processor_wait", default.processor_wait)?,
         repeats: reader.or("repeats", default.repeats)?,
         memory: reader.or("memory", default.memory)?,
     };
@@ -101,9 +152,11 @@ pub(crate) fn read_emulate(reader: &mut Reader<'_>) -> Result<EmulateOptions, Ex
         return Err(reader.at("seeds").refuse("at least one run is needed"));
     }
     // TCP_INFO is read from the kernel in a microsecond; faster than this it would disturb what it watches.
-    if options.sample < Duration::from_millis(1) {
-        let reason = format!("expected at least 1 ms, found {}", options.sample);
-        return Err(reader.at("sample").refuse(reason));
+    if let Some(sample) = options.sample.filter(|&sample| sample < Duration::from_millis(1)) {
+        return Err(reader.at("sample").refuse(format!("expected at least 1 ms, found {sample}")));
+    }
+    if options.patience == Duration::ZERO {
+        return Err(reader.at("patience").refuse("no run ends at once"));
     }
     if options.lateness == Some(Duration::ZERO) {
         return Err(reader.at("lateness").refuse("no run keeps to that; real time is never exact"));

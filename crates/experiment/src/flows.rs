@@ -1,20 +1,31 @@
 //! `[transfer]` and `[[flow]]`: what is transferred, by how many, and when.
 
-use crate::error::ExperimentError;
-use crate::reader::{Parameter, Reader, as_list, as_table};
-use crate::scenario::{FlowSpec, Opener};
+use crate::error::{ExperimentError, Location};
+use crate::reader::{Parameter, Reader, as_list, as_table, word};
+use crate::scenario::{FlowSpec, Opener, Transport};
+use crate::stack::{Stack, StackCache, read_end_over};
 use crate::stream::{Stream, WrittenStream};
 use farpath_path::Direction;
 use farpath_units::{Bytes, Duration};
+use toml::Value;
 
 /// The most flows that one scenario may have.
 pub const MAX_FLOWS: usize = 10_000;
 
+/// The stacks that flows have, unless they have their own.
+#[derive(Clone, Copy)]
+pub(crate) struct Ends<'a> {
+    pub sender: &'a Stack,
+    pub receiver: &'a Stack,
+    pub stacks: &'a StackCache,
+}
+
 /// Reads `[transfer]` and `[[flow]]`. `base_rtt` is that of a flow whose data go this way.
 pub(crate) fn read_flows(
     reader: &mut Reader<'_>,
+    ends: Ends<'_>,
     base_rtt: impl Fn(Direction) -> Duration,
-) -> Result<Vec<FlowSpec>, ExperimentError> {
+) -> Result<(Transport, Vec<FlowSpec>), ExperimentError> {
     let size_at = reader.at("transfer.size");
     let groups = match reader.value("flow") {
         Some(groups) => as_list(groups, &reader.at("flow"))?,
@@ -25,6 +36,7 @@ pub(crate) fn read_flows(
     }
     let at = reader.at("flow");
     reader.section("transfer", |transfer| {
+        let transport = read_transport(transfer)?;
         let stream = WrittenStream::read(transfer)?;
         let size = size_of(transfer)?;
         let opener = transfer.or("opener", Opener::Receiver)?;
@@ -40,14 +52,19 @@ pub(crate) fn read_flows(
             stream: None,
             opener,
             request,
+            access: Duration::ZERO,
+            sender: None,
+            receiver: None,
         };
         if groups.is_empty() {
             return match (size, stream) {
                 (None, None) => {
                     Err(transfer.missing("size", "a size such as `64 kB`, or a stream: `message`"))
                 }
-                (Some(_), _) => Ok(vec![common]),
-                (None, Some(stream)) => Ok(vec![common.streaming(stream.over(base_rtt(Direction::Forward)))]),
+                (Some(_), _) => Ok((transport, vec![common])),
+                (None, Some(stream)) => {
+                    Ok((transport, vec![common.streaming(stream.over(base_rtt(Direction::Forward)))]))
+                }
             };
         }
         let mut flows = Vec::new();
@@ -56,7 +73,22 @@ pub(crate) fn read_flows(
             let table = as_table(group, &at)?;
             Reader::table(&at.origin, &at.key, table, |group| {
                 let direction = group.or("direction", Direction::Forward)?;
-                let common = FlowSpec { direction, ..common.clone() };
+                if transport != Transport::Tcp && group.has("size") {
+                    return Err(group
+                        .at("size")
+                        .refuse("UDP carries the messages of `transfer`, and no files"));
+                }
+                let own = ["access", "sender", "receiver"].into_iter().find(|key| group.has(key));
+                if let Some(key) = own.filter(|_| transport != Transport::Tcp) {
+                    return Err(group.at(key).refuse("flows of UDP are all between the same two hosts"));
+                }
+                let common = FlowSpec {
+                    direction,
+                    access: group.or("access", Duration::ZERO)?,
+                    sender: own_end(group, "sender", ends.sender, ends.stacks)?,
+                    receiver: own_end(group, "receiver", ends.receiver, ends.stacks)?,
+                    ..common.clone()
+                };
                 let common = match (size_of(group)?.or(size), stream) {
                     (Some(size), _) => FlowSpec { size, ..common },
                     (None, Some(stream)) => common.streaming(stream.over(base_rtt(direction))),
@@ -68,11 +100,65 @@ pub(crate) fn read_flows(
                 add_group(group, common, &mut flows)
             })?;
         }
-        Ok(flows)
+        Ok((transport, flows))
     })
 }
 
+/// `protocol`, and what only one of the two has.
+fn read_transport(transfer: &mut Reader<'_>) -> Result<Transport, ExperimentError> {
+    let transport: Transport = transfer.or("protocol", Transport::Tcp)?;
+    let reply: Option<Bytes> = transfer.optional("reply")?;
+    if transport == Transport::Tcp {
+        return match reply {
+            Some(_) => Err(transfer.at("reply").refuse("only datagrams are answered: `protocol = \"udp\"`")),
+            None => Ok(transport),
+        };
+    }
+    for key in ["size", "opener", "request"] {
+        if transfer.has(key) {
+            let reason =
+                "UDP carries the messages of a stream, and opens no connection: give `message` and how fast";
+            return Err(transfer.at(key).refuse(reason));
+        }
+    }
+    let message: Option<Bytes> = transfer.optional("message")?;
+    for (key, size) in [("message", message), ("reply", reply)] {
+        if let Some(size) = size.filter(|&size| size > MAX_DATAGRAM) {
+            return Err(transfer.at(key).refuse(format!("{size} in a datagram; the most is {MAX_DATAGRAM}")));
+        }
+    }
+    Ok(Transport::Udp { reply })
+}
+
+/// RFC 768 in an IPv4 packet of 65 535 B.
+const MAX_DATAGRAM: Bytes = Bytes(65_507);
+
+impl Parameter for Transport {
+    const EXPECTED: &'static str = "`tcp` or `udp`";
+    fn read(value: &Value, at: &Location) -> Result<Transport, ExperimentError> {
+        word(value, at, &[("tcp", Transport::Tcp), ("udp", Transport::Udp { reply: None })])
+    }
+}
+
+/// An end that a group has for itself: what it says, on top of what all have.
+fn own_end(
+    group: &mut Reader<'_>,
+    key: &'static str,
+    common: &Stack,
+    stacks: &StackCache,
+) -> Result<Option<Box<Stack>>, ExperimentError> {
+    if !group.has(key) {
+        return Ok(None);
+    }
+    group.section(key, |end| read_end_over(end, common.clone(), stacks)).map(|stack| Some(Box::new(stack)))
+}
+
 impl FlowSpec {
+    /// Whether it is not between the two hosts that all flows have in common.
+    pub fn is_special(&self) -> bool {
+        !self.access.is_zero() || self.sender.is_some() || self.receiver.is_some()
+    }
+
     fn streaming(self, stream: Stream) -> FlowSpec {
         FlowSpec { size: stream.messages.total(), stream: Some(stream), ..self }
     }

@@ -30,7 +30,7 @@
 //! | --- | --- |
 //! | `experiment`, `scenario` | the file as a whole; one point of it |
 //! | `flows`, `stream` | what is transferred: files, and streams of messages |
-//! | `element`, `stack`, `parameters` | elements of a path; stacks, and their parameters by name |
+//! | `element`, `flow_router`, `radio`, `stack`, `parameters` | elements of a path; stacks, and their parameters by name |
 //! | `emulate`, `linux` | how the running kernel is used; what it is told beside a stack's parameters |
 //! | `sweep`, `range`, `published` | the points, listed or by steps; what a paper printed for them |
 //! | `document` | values put into a document by key, before it is read |
@@ -54,6 +54,7 @@ mod parameters;
 mod places;
 mod protocols;
 mod published;
+mod radio;
 mod range;
 mod reader;
 mod rewrite;
@@ -65,7 +66,7 @@ mod sweep;
 mod warnings;
 
 pub use document::{Override, ParseOverrideError};
-pub use emulate::{Backend, EmulateOptions, IpVersion};
+pub use emulate::{Backend, EmulateOptions, EmulationClock, IpVersion};
 pub use error::{ExperimentError, Location, Suggestion};
 pub use experiment::{Experiment, MAX_RUNS, Point};
 pub use flows::MAX_FLOWS;
@@ -75,9 +76,9 @@ pub use parameters::to_toml;
 pub use places::{Body, Distance, Medium, bodies, body, media, medium};
 pub use protocols::{Beyond, Protocol, ProtocolTimer, shipped_protocols};
 pub use published::{Published, PublishedColumn, PublishedValue};
-pub use scenario::{FlowSpec, Opener, Output, Scenario};
+pub use scenario::{FlowSpec, Opener, Output, Scenario, Transport};
 pub use sketch::{SKETCH_STACK, Sketch};
 pub use stack::Stack;
 pub use stream::{MAX_MESSAGES, Stream};
 pub use sweep::{Axis, MAX_POINTS};
-pub use warnings::{Warning, base_rtt, lateness_budget, warnings};
+pub use warnings::{Warning, base_rtt, base_rtt_of, lateness_budget, warnings};

@@ -4,8 +4,8 @@ use crate::error::{ExperimentError, Location};
 use crate::reader::{Parameter, Reader, Written, unless, word};
 use farpath_tcp::config::{
     AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, EcnMode, EndGrowth,
-    FullAckWindow, PartialAckTimer, RateReduction, RecoveryAlgorithm, RtoFloor, RttMeasure, RttSampling,
-    SlowStartGrowth, SsthreshFrom,
+    FullAckWindow, PartialAckTimer, RateKind, RateReduction, RecoveryAlgorithm, RtoFloor, RttMeasure,
+    RttSampling, SlowStartGrowth, SsthreshFrom,
 };
 use farpath_tcp::{MAX_MSS, TIMESTAMPS};
 use farpath_units::{Bytes, Rate};
@@ -135,7 +135,13 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
     })?;
     v.section("explicit_rate", |v| {
         v.option("wanted", "none", &mut explicit_rate.wanted)?;
+        v.field("type", &mut explicit_rate.kind)?;
+        v.option("guaranteed", "none", &mut explicit_rate.guaranteed)?;
+        v.field("preemption", &mut explicit_rate.preemption)?;
+        v.field("delay", &mut explicit_rate.delay)?;
         v.field("loss_limit_per_mille", &mut explicit_rate.loss_limit_per_mille)?;
+        v.field("fallback", &mut explicit_rate.fallback)?;
+        v.field("size_buffers", &mut explicit_rate.size_buffers)?;
         v.field("early_window", &mut explicit_rate.early_window)
     })
 }
@@ -273,6 +279,9 @@ words! {
     PartialAckTimer {
         Impatient = "impatient", SlowButSteady = "slow-but-steady", ImpatientWithSack = "impatient-with-sack"
     }
+    RateKind {
+        Available = "available", Composite = "composite", Maximum = "maximum", Guaranteed = "guaranteed"
+    }
     EcnMode { Off = "off", Accept = "accept", Request = "request" }
     RtoFloor { Rto = "rto", Variance = "variance" }
     RttSampling { OneAtATime = "one-at-a-time", EveryAck = "every-ack" }
@@ -329,5 +338,16 @@ fn check(config: &Config, at: &Location) -> Result<(), ExperimentError> {
 
     let limit = explicit_rate.loss_limit_per_mille;
     let reason = format!("{limit} packets of a thousand are more than all of them");
-    rule(limit <= 1000, "explicit_rate.loss_limit_per_mille", reason)
+    rule(limit <= 1000, "explicit_rate.loss_limit_per_mille", reason)?;
+    for (level, key) in
+        [(explicit_rate.preemption, "explicit_rate.preemption"), (explicit_rate.delay, "explicit_rate.delay")]
+    {
+        rule(level < 64, key, format!("a priority is 0 to 63, not {level}"))?;
+    }
+    let composite = explicit_rate.kind == RateKind::Composite;
+    let reason = match composite {
+        true => "a composite rate has a guaranteed one beside the one that is wanted",
+        false => "only a composite rate has it beside the one that is wanted",
+    };
+    rule(composite == explicit_rate.guaranteed.is_some(), "explicit_rate.guaranteed", reason.to_owned())
 }

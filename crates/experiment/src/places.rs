@@ -34,6 +34,13 @@ pub struct Body {
     pub source: String,
 }
 
+impl Body {
+    /// The title without what is behind its first comma, for tables.
+    pub fn short_title(&self) -> &str {
+        self.title.split_once(',').map_or(&self.title, |(title, _)| title)
+    }
+}
+
 /// What a signal travels through.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Medium {

@@ -3,13 +3,14 @@
 use crate::element::{path_list, read_path};
 use crate::emulate::{EmulateOptions, read_emulate};
 use crate::error::ExperimentError;
-use crate::flows::read_flows;
+use crate::flows::{Ends, read_flows};
 use crate::reader::{Parameter, Reader, word};
 use crate::stack::{Stack, StackCache, read_end};
 use crate::stream::Stream;
 use crate::warnings::{self, Warning};
-use farpath_path::{Direction, ElementSpec};
+use farpath_path::{Direction, ElementKind, ElementSpec, PerDirection};
 use farpath_units::{Bytes, Duration};
+use std::borrow::Cow;
 use toml::{Table, Value};
 
 /// Everything that an engine needs to run one point, except which of its seeds.
@@ -29,6 +30,8 @@ pub struct Scenario {
     pub sender: Stack,
     /// The other end.
     pub receiver: Stack,
+    /// What the flows are carried by.
+    pub transport: Transport,
     /// At least one.
     pub flows: Vec<FlowSpec>,
     /// What is recorded beside the flows.
@@ -39,8 +42,38 @@ pub struct Scenario {
     pub warnings: Vec<String>,
 }
 
+/// What carries the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Transport {
+    /// A connection for each flow.
+    #[default]
+    Tcp,
+    /// Each message of a stream is a datagram, sent once.
+    Udp {
+        /// How long the answer is that each one gets; `None` where nobody answers.
+        reply: Option<Bytes>,
+    },
+}
+
+impl Scenario {
+    /// The stacks of a flow's sender and receiver.
+    pub fn ends<'a>(&'a self, flow: &'a FlowSpec) -> (&'a Stack, &'a Stack) {
+        (flow.sender.as_deref().unwrap_or(&self.sender), flow.receiver.as_deref().unwrap_or(&self.receiver))
+    }
+
+    /// The path as a flow sees it, its own access before what all share.
+    pub fn path_of(&self, flow: &FlowSpec) -> Cow<'_, [ElementSpec]> {
+        if flow.access.is_zero() {
+            return Cow::Borrowed(&self.path);
+        }
+        let kind = ElementKind::Delay { delay: PerDirection::both(flow.access) };
+        let access = ElementSpec { name: "access".to_owned(), kind };
+        Cow::Owned(core::iter::once(access).chain(self.path.iter().cloned()).collect())
+    }
+}
+
 /// One transfer over one connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FlowSpec {
     /// When its opener sends the first SYN.
     pub start: Duration,
@@ -54,6 +87,12 @@ pub struct FlowSpec {
     pub opener: Opener,
     /// What the receiver sends first, where it is the opener; data follow when all of it has arrived.
     pub request: Bytes,
+    /// Propagation each way between the flow's host at the beginning of the path and the path: of this flow alone.
+    pub access: Duration,
+    /// The stack of its sender, where that is not the scenario's.
+    pub sender: Option<Box<Stack>>,
+    /// The same of its receiver.
+    pub receiver: Option<Box<Stack>>,
 }
 
 /// Which end opens the connection.
@@ -126,7 +165,8 @@ pub(crate) fn read_scenario(
         if Direction::BOTH.into_iter().any(|direction| round(direction) + horizon == Duration::MAX) {
             return Err(at.refuse("a round trip and the horizon go beyond all time, which is 584 years here"));
         }
-        let flows = read_flows(reader, |direction| warnings::base_rtt_over(&path, mss, direction))?;
+        let ends = Ends { sender: &sender, receiver: &receiver, stacks };
+        let (transport, flows) = read_flows(reader, ends, round)?;
         let output = reader.section("output", |output| {
             Ok(Output {
                 series: output.or("series", false)?,
@@ -143,6 +183,7 @@ pub(crate) fn read_scenario(
             path,
             sender,
             receiver,
+            transport,
             flows,
             output,
             emulate,

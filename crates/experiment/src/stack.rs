@@ -91,7 +91,19 @@ pub(crate) fn read_end(
     stacks: &StackCache,
 ) -> Result<Stack, ExperimentError> {
     let name = reader.or("stack", default.to_owned())?;
-    let mut stack = stacks.get(&name, &reader.at("stack"))?;
+    let stack = stacks.get(&name, &reader.at("stack"))?;
+    read_end_over(reader, stack, stacks)
+}
+
+/// Reads an end over `stack`, unless it names another one.
+pub(crate) fn read_end_over(
+    reader: &mut Reader<'_>,
+    mut stack: Stack,
+    stacks: &StackCache,
+) -> Result<Stack, ExperimentError> {
+    if let Some(name) = reader.optional::<String>("stack")? {
+        stack = stacks.get(&name, &reader.at("stack"))?;
+    }
     parameters::override_by(&mut stack.config, reader)?;
     reader.section("linux", |table| stack.linux.override_by(table))?;
     Ok(stack)

@@ -1,6 +1,6 @@
 //! What is allowed and probably not meant: a warning means "look before you trust this".
 
-use crate::Scenario;
+use crate::{FlowSpec, Scenario, Transport};
 use core::fmt;
 use farpath_path::{Direction, ElementSpec, base_delay, routers};
 use farpath_tcp::HEADERS;
@@ -39,6 +39,12 @@ pub fn base_rtt(scenario: &Scenario, data: Direction) -> Duration {
     base_rtt_over(&scenario.path, scenario.sender.config.mss.min(scenario.receiver.config.mss), data)
 }
 
+/// The same over the path as one flow sees it, between its own ends.
+pub fn base_rtt_of(scenario: &Scenario, flow: &FlowSpec) -> Duration {
+    let (sender, receiver) = scenario.ends(flow);
+    base_rtt_over(&scenario.path_of(flow), sender.config.mss.min(receiver.config.mss), flow.direction)
+}
+
 pub(crate) fn base_rtt_over(path: &[ElementSpec], mss: Bytes, data: Direction) -> Duration {
     base_delay(path, data, mss + HEADERS) + base_delay(path, data.opposite(), HEADERS)
 }
@@ -61,9 +67,11 @@ pub fn warnings(scenario: &Scenario) -> Vec<Warning> {
         let (name, text) = text.split_once(": ").unwrap_or(("", &text));
         warnings.push(Warning::new("path", &format!("path.{name}"), text.to_owned()));
     }
-    hops(scenario, &mut warnings);
-    timers(scenario, &mut warnings);
-    windows(scenario, &mut warnings);
+    if scenario.transport == Transport::Tcp {
+        hops(scenario, &mut warnings);
+        timers(scenario, &mut warnings);
+        windows(scenario, &mut warnings);
+    }
     let late = scenario.flows.iter().filter(|flow| flow.start >= scenario.horizon).count();
     if late > 0 {
         let all = scenario.flows.len();

@@ -206,6 +206,29 @@ fn groups_of_flows_are_spelt_out() {
 }
 
 #[test]
+fn a_group_can_have_ends_and_an_access_of_its_own() {
+    let flows = r#"
+        [[flow]]
+        access = "5 ms"
+        sender.congestion.control = "bbr"
+        [[flow]]
+        receiver.stack = "linux-6"
+    "#;
+    let scenario = scenario(&format!("{FILE}{flows}"), &["sender.mss=1000 B", "flow.0.access=7 ms"]);
+    let [first, second] = &scenario.flows[..] else { panic!("two") };
+    assert_eq!((first.access, second.access), (Duration::from_millis(7), Duration::ZERO));
+    // Its own on top of what all have.
+    let (sender, receiver) = scenario.ends(first);
+    assert_eq!(sender.config.congestion.control, CongestionControlKind::Bbr);
+    assert_eq!((sender.config.mss, receiver), (Bytes(1000), &scenario.receiver));
+    let (sender, receiver) = scenario.ends(second);
+    assert_eq!((sender, receiver.name.as_str()), (&scenario.sender, "linux-6"));
+    assert_eq!(scenario.path_of(first).len(), scenario.path.len() + 1);
+    assert_eq!(*scenario.path_of(second), scenario.path[..]);
+    assert!(first.is_special() && second.is_special());
+}
+
+#[test]
 fn values_are_toml_where_they_can_be_and_else_text() {
     let given: Override = " path.loss = 1% ".parse().expect("key=value");
     assert_eq!((given.key.as_str(), given.text()), ("path.loss", "path.loss = 1%"));

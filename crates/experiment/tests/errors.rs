@@ -274,6 +274,10 @@ fn flows_are_checked() {
         "geo.toml: flow[1].count: more than 10000 flows in all",
     );
     says(and("[[flow]]\nsize = \"0 B\""), "geo.toml: flow[0].size: there would be nothing to transfer");
+    says(
+        and("[[flow]]\nsender.congestion.contrl = \"bbr\""),
+        "geo.toml: flow[0].sender.congestion.contrl: unknown key; did you mean `control`?",
+    );
     let alone = FILE.replace("size = \"1 MB\"", "") + "[[flow]]\nsize = \"1 B\"\n[[flow]]\n";
     says(
         refusal(&alone, &[]),

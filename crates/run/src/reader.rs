@@ -4,7 +4,8 @@ use crate::columns::Row;
 use crate::manifest::{self, Header, Manifest};
 use crate::writer::{is_ours, table_file};
 use crate::{
-    Asked, FlowRow, MessageRow, Provenance, ResultsError, Run, RunKey, SegmentRow, SeriesRow, Table, arrow,
+    Asked, FlowRow, MessageRow, Provenance, ResultsError, RouterRow, Run, RunKey, SegmentRow, SeriesRow,
+    Table, arrow,
 };
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::collections::BTreeMap;
@@ -105,6 +106,11 @@ impl Results {
         self.table(Table::Messages)
     }
 
+    /// What the flow routers of all runs have decided.
+    pub fn routers(&self) -> Result<Vec<(RunKey, RouterRow)>, ResultsError> {
+        self.table(Table::Routers)
+    }
+
     /// Everything, in the order of point, engine and seed.
     pub fn runs(&self) -> Result<Vec<Run>, ResultsError> {
         self.runs_traced(|_| true)
@@ -114,20 +120,19 @@ impl Results {
     /// be more than fits into memory.
     pub fn runs_traced(&self, traced: impl Fn(&RunKey) -> bool) -> Result<Vec<Run>, ResultsError> {
         let mut flows = by_run(self.flows()?);
+        let mut routers = by_run(self.routers()?);
         let mut grades = self.manifest.grades();
         let mut series = by_run(self.table_of(Table::Series, &traced)?);
         let mut segments = by_run(self.table_of(Table::Segments, &traced)?);
         let mut messages = by_run(self.table_of(Table::Messages, &traced)?);
         let run = |(key, provenance): (&RunKey, &Provenance)| Run {
-            point: key.point,
-            engine: key.engine,
-            seed: key.seed,
             flows: flows.remove(key).unwrap_or_default(),
             series: series.remove(key).unwrap_or_default(),
             segments: segments.remove(key).unwrap_or_default(),
             messages: messages.remove(key).unwrap_or_default(),
-            provenance: provenance.clone(),
+            routers: routers.remove(key).unwrap_or_default(),
             grade: grades.remove(key),
+            ..Run::new(*key, provenance.clone())
         };
         Ok(self.provenances.iter().map(run).collect())
     }

@@ -1,6 +1,6 @@
 //! One run: one point of an experiment, one seed, one engine.
 
-use crate::{FlowRow, Grade, MessageRow, SegmentRow, SeriesRow, Trace};
+use crate::{FlowRow, Grade, MessageRow, RouterRow, SegmentRow, SeriesRow, Trace};
 use core::fmt;
 use std::sync::Arc;
 
@@ -90,6 +90,8 @@ pub struct Run {
     pub segments: Trace<SegmentRow>,
     /// The messages of streams, flow by flow, when asked for.
     pub messages: Trace<MessageRow>,
+    /// What flow routers have decided, one row per router and direction.
+    pub routers: Vec<RouterRow>,
     /// Where it comes from.
     pub provenance: Provenance,
     /// How well it was done, where that was in real time.
@@ -97,6 +99,23 @@ pub struct Run {
 }
 
 impl Run {
+    /// An answer that nothing is in yet.
+    pub fn new(key: RunKey, provenance: Provenance) -> Run {
+        let RunKey { point, engine, seed } = key;
+        Run {
+            point,
+            engine,
+            seed,
+            flows: Vec::new(),
+            series: Trace::default(),
+            segments: Trace::default(),
+            messages: Trace::default(),
+            routers: Vec::new(),
+            provenance,
+            grade: None,
+        }
+    }
+
     /// Which run it is.
     pub const fn key(&self) -> RunKey {
         RunKey { point: self.point, engine: self.engine, seed: self.seed }

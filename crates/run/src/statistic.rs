@@ -47,6 +47,39 @@ impl Statistic {
     }
 }
 
+/// How many of some independent trials came out well; of a prediction, which tries nothing, the probability.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Share {
+    /// Trials; zero for a prediction.
+    pub trials: u64,
+    /// The share of them, 0 to 1.
+    pub share: f64,
+}
+
+impl Share {
+    /// Of trials that came out as 1 or 0; `None` for no trials.
+    pub fn of(trials: impl IntoIterator<Item = f64>) -> Option<Share> {
+        Statistic::of(trials).map(|Statistic { n, mean, .. }| Share { trials: n, share: mean })
+    }
+
+    /// The 95 % confidence interval of the probability, by Wilson's score (Wilson 1927); unknown for a prediction.
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        self.interval_of(1.959_963_984_540_054)
+    }
+
+    /// The same for another quantile of the normal distribution.
+    pub fn interval_of(&self, z: f64) -> Option<(f64, f64)> {
+        if self.trials == 0 {
+            return None;
+        }
+        let (n, p) = (self.trials as f64, self.share);
+        let scale = 1.0 + z * z / n;
+        let middle = (p + z * z / (2.0 * n)) / scale;
+        let half = z / scale * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
+        Some(((middle - half).max(0.0), (middle + half).min(1.0)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,5 +131,19 @@ mod tests {
     fn equal_values_have_a_deviation_of_exactly_zero() {
         let s = Statistic::of([50.166_942_4; 20]).unwrap();
         assert_eq!((s.mean, s.sd, s.ci95()), (50.166_942_4, Some(0.0), Some(0.0)));
+    }
+
+    #[test]
+    fn shares_have_wilsons_interval() {
+        // Newcombe 1998, Table I: 81 of 263, 15 of 148, 0 of 20, 1 of 29.
+        let tables = [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611)];
+        for (good, trials, low, high) in tables.into_iter().chain([(1, 29, 0.0061, 0.1718)]) {
+            let ones = (0..trials).map(|trial| f64::from(u8::from(trial < good)));
+            let share = Share::of(ones).unwrap();
+            let found = share.interval().unwrap();
+            assert!((found.0 - low).abs() < 6e-5 && (found.1 - high).abs() < 6e-5, "{share:?} {found:?}");
+        }
+        assert_eq!(Share { trials: 0, share: 0.5 }.interval(), None);
+        assert_eq!(Share::of([]), None);
     }
 }

@@ -19,6 +19,22 @@ pub struct MessageRow {
     pub arrived: Option<Instant>,
 }
 
+impl MessageRow {
+    /// Rows of a flow's messages, for each that was `due`; the other stamps as far as there are any.
+    pub fn of_flow(
+        flow: u32,
+        due: impl Iterator<Item = Instant>,
+        [written, sent, arrived]: [&[Instant]; 3],
+    ) -> Vec<MessageRow> {
+        let row = |(number, due): (usize, Instant)| {
+            let at = |stamps: &[Instant]| stamps.get(number).copied();
+            let message = number as u64;
+            MessageRow { flow, message, due, written: at(written), sent: at(sent), arrived: at(arrived) }
+        };
+        due.enumerate().map(row).collect()
+    }
+}
+
 /// What the messages of a flow say of it; nothing of a flow that is no stream.
 ///
 /// The first message that arrives sets the receiver's clock: a later one is late by as much as it comes after its own

@@ -1,7 +1,7 @@
 //! One point and one engine over all seeds.
 
 use crate::json::grade_json;
-use crate::{Engine, FlowRow, Grade, Outcome, Run, Statistic};
+use crate::{Engine, FlowRow, Grade, Outcome, Run, Share, Statistic};
 use farpath_units::{Duration, Instant};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -20,6 +20,12 @@ pub struct PointSummary {
     pub runs: u64,
     /// How many flows ended how, over all runs; outcomes that did not occur are left out.
     pub outcomes: BTreeMap<Outcome, u64>,
+    /// Connections that their openers took as open, over all runs.
+    pub opened: Option<Share>,
+    /// Transfers that completed, over all runs.
+    pub completed: Option<Share>,
+    /// From the start until the sender may send, of those that come so far, in s.
+    pub connect_time_s: Option<Statistic>,
     /// Of completed flows, in s.
     pub transfer_time_s: Option<Statistic>,
     /// Of a flow, in bit/s.
@@ -84,6 +90,8 @@ impl PointSummary {
             ("runs".to_owned(), self.runs.into()),
             ("flows".to_owned(), self.flows().into()),
             ("outcomes".to_owned(), outcomes.into()),
+            ("opened".to_owned(), share_json(self.opened)),
+            ("completed".to_owned(), share_json(self.completed)),
         ]);
         object
             .extend(self.statistics().map(|(name, statistic)| (name.to_owned(), statistic_json(statistic))));
@@ -91,8 +99,9 @@ impl PointSummary {
         object.into()
     }
 
-    fn statistics(&self) -> [(&'static str, Option<Statistic>); 16] {
+    fn statistics(&self) -> [(&'static str, Option<Statistic>); 17] {
         [
+            ("connect_time_s", self.connect_time_s),
             ("transfer_time_s", self.transfer_time_s),
             ("goodput_bit_per_s", self.goodput_bit_per_s),
             ("aggregate_goodput_bit_per_s", self.aggregate_goodput_bit_per_s),
@@ -120,6 +129,18 @@ fn statistic_json(statistic: Option<Statistic>) -> Value {
     )
 }
 
+fn share_json(share: Option<Share>) -> Value {
+    share.map_or(Value::Null, |share| {
+        let interval = share.interval();
+        json!({
+            "trials": share.trials,
+            "share": share.share,
+            "low": interval.map(|(low, _)| low),
+            "high": interval.map(|(_, high)| high),
+        })
+    })
+}
+
 fn of_group(point: u64, engine: Engine, runs: &[&Run]) -> PointSummary {
     let mut outcomes = BTreeMap::new();
     for flow in runs.iter().flat_map(|run| &run.flows) {
@@ -128,11 +149,19 @@ fn of_group(point: u64, engine: Engine, runs: &[&Run]) -> PointSummary {
     let over_runs = |of_flow: fn(&FlowRow) -> Option<f64>| {
         Statistic::of(runs.iter().filter_map(|run| mean(&run.flows, of_flow)))
     };
+    // The flows of one run meet different losses, but for those that a queue makes.
+    let share = |of_flow: fn(&FlowRow) -> Option<f64>| {
+        let share = Share::of(runs.iter().flat_map(|run| &run.flows).filter_map(of_flow))?;
+        Some(if engine == Engine::Predict { Share { trials: 0, ..share } } else { share })
+    };
     PointSummary {
         point,
         engine,
         runs: runs.len() as u64,
         outcomes,
+        opened: share(|flow| flow.opened),
+        completed: share(|flow| flow.completed),
+        connect_time_s: over_runs(|flow| flow.connect_time.map(Duration::as_secs_f64)),
         transfer_time_s: over_runs(|flow| {
             flow.transfer_time.filter(|_| flow.outcome == Outcome::Completed).map(|time| time.as_secs_f64())
         }),

@@ -22,6 +22,10 @@ pub struct FlowRow {
     pub detail: String,
     /// When its opener sent the first SYN.
     pub start: Instant,
+    /// Whether the end that opens took the connection as open, 1 or 0; of a prediction, how likely that is.
+    pub opened: Option<f64>,
+    /// Whether the receiving application has read every byte, 1 or 0; of a prediction, how likely that is.
+    pub completed: Option<f64>,
     /// From the start until the data sender may send data.
     pub connect_time: Option<Duration>,
     /// From the start until the receiving application has read the last byte. Published as "response time".
@@ -80,8 +84,53 @@ pub struct FlowRow {
     pub srtt: Option<Duration>,
     /// Retransmission timeout at the end.
     pub rto: Option<Duration>,
+    /// What came of asking flow routers for a rate; nothing where nobody asked.
+    pub explicit_rate: Option<Cow<'static, str>>,
+    /// The rate that was granted, at the end: IP packets, bit/s.
+    pub granted_bit_per_s: Option<f64>,
     /// How its messages came, where it is a stream of them.
     pub stream: StreamFigures,
+}
+
+/// One direction of a flow router: what it has decided, and how long its queue was.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RouterRow {
+    /// Name of the element.
+    pub element: String,
+    /// `forward` or `reverse`: the line that it grants.
+    pub direction: &'static str,
+    /// Requests, renegotiations and resent requests.
+    pub requests: u64,
+    /// Of these, how many left with a lower Available Rate than they came with.
+    pub lowered: u64,
+    /// Guaranteed and Maximum Rates admitted, renegotiations included.
+    pub admitted: u64,
+    /// The same refused.
+    pub refused: u64,
+    /// Flows that lost their guarantee.
+    pub preempted: u64,
+    /// Cuts that the router itself has told.
+    pub pushed: u64,
+    /// Flows asked for a request that was missed.
+    pub missed: u64,
+    /// Flows that closed.
+    pub closed: u64,
+    /// Flows forgotten because they were silent.
+    pub expired: u64,
+    /// Packets dropped because their flow sent more than it was granted.
+    pub policed: u64,
+    /// Structures that named a flow that was not known.
+    pub unknown: u64,
+    /// Answers that said more than was granted: old ones, or lies.
+    pub above_grant: u64,
+    /// Requests that passed as they came because there was no room for more flows.
+    pub full: u64,
+    /// IP bytes that waited, averaged over time.
+    pub mean_backlog: f64,
+    /// Their standard deviation over time.
+    pub backlog_deviation: f64,
+    /// The most that ever waited.
+    pub max_backlog: Bytes,
 }
 
 impl FlowRow {
@@ -94,6 +143,16 @@ impl FlowRow {
             ended_at: None,
             detail: String::new(),
             start: Instant::ZERO,
+            opened: match outcome {
+                Outcome::Completed => Some(1.0),
+                Outcome::ConnectTimedOut => Some(0.0),
+                Outcome::Aborted | Outcome::Horizon | Outcome::Void => None,
+            },
+            completed: match outcome {
+                Outcome::Completed => Some(1.0),
+                Outcome::ConnectTimedOut | Outcome::Aborted | Outcome::Horizon => Some(0.0),
+                Outcome::Void => None,
+            },
             connect_time: None,
             transfer_time: None,
             bytes,
@@ -123,6 +182,8 @@ impl FlowRow {
             min_rtt: None,
             srtt: None,
             rto: None,
+            explicit_rate: None,
+            granted_bit_per_s: None,
             stream: StreamFigures::default(),
         }
     }
@@ -241,15 +302,17 @@ pub enum SegmentEvent {
     Received,
     /// It was dropped on the way.
     Dropped,
+    /// A flow router has let it on, with the QoS Structures that it carries then. Others pass unseen.
+    Passed,
 }
 
 impl SegmentEvent {
     /// As files and tables spell them, in the order of their declaration.
-    pub(crate) const NAMES: [&'static str; 3] = ["sent", "received", "dropped"];
+    pub(crate) const NAMES: [&'static str; 4] = ["sent", "received", "dropped", "passed"];
 
     /// The event that [`name`](SegmentEvent::name) spells so.
     pub fn from_name(name: &str) -> Option<SegmentEvent> {
-        [SegmentEvent::Sent, SegmentEvent::Received, SegmentEvent::Dropped]
+        [SegmentEvent::Sent, SegmentEvent::Received, SegmentEvent::Dropped, SegmentEvent::Passed]
             .into_iter()
             .find(|event| event.name() == name)
     }
@@ -260,7 +323,7 @@ impl SegmentEvent {
     }
 }
 
-/// One segment at one end, or one drop.
+/// One segment at one end or at a flow router, or one drop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentRow {
     /// When.
@@ -271,6 +334,8 @@ pub struct SegmentRow {
     pub event: SegmentEvent,
     /// Why it was dropped.
     pub cause: Option<Cow<'static, str>>,
+    /// Which flow router let it on.
+    pub element: Option<String>,
     /// `forward` or `reverse`: its way over the path.
     pub direction: &'static str,
     /// Sequence number on the wire.
@@ -287,6 +352,10 @@ pub struct SegmentRow {
     pub size: u32,
     /// The ECN field of its header.
     pub ecn: Option<u8>,
+    /// The differentiated services codepoint of its header, as explicit rate sets it.
+    pub dscp: Option<u8>,
+    /// The QoS Structures that it carries, as the payload of an IPv4 packet, in hexadecimal.
+    pub qos: Option<String>,
     /// SACK blocks, start and end sequence number.
     pub sack: Vec<(u32, u32)>,
     /// TSval and TSecr.

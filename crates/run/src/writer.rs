@@ -8,7 +8,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The tables that have a file; where a run comes from stands in `provenance.json`.
-pub(crate) const FILED: [Table; 4] = [Table::Flows, Table::Series, Table::Segments, Table::Messages];
+pub(crate) const FILED: [Table; 5] =
+    [Table::Flows, Table::Series, Table::Segments, Table::Messages, Table::Routers];
 
 /// Ending of a file that is still being written.
 pub(crate) const PARTIAL: &str = ".partial";
@@ -63,6 +64,7 @@ impl ResultsDir {
             (Table::Series, run.series.len()),
             (Table::Segments, run.segments.len()),
             (Table::Messages, run.messages.len()),
+            (Table::Routers, run.routers.len()),
         ] {
             if rows > 0 {
                 self.table(table)?.append(run, rows)?;

@@ -11,20 +11,23 @@ use support::small_experiment;
 /// A row of any content; causes, SACK blocks and what is not known are in some.
 fn segment() -> impl Strategy<Value = SegmentRow> {
     let cause = prop::option::weighted(0.1, prop::sample::select(vec!["loss", "queue-overflow", "", "über"]));
-    let event = prop::sample::select(vec![SegmentEvent::Sent, SegmentEvent::Received, SegmentEvent::Dropped]);
+    let events = [SegmentEvent::Sent, SegmentEvent::Received, SegmentEvent::Dropped, SegmentEvent::Passed];
+    let event = prop::sample::select(events.to_vec());
     let sack = prop_oneof![
         9 => Just(Vec::new()),
         1 => prop::collection::vec(any::<(u32, u32)>(), 1..4),
     ];
     let numbers = (any::<u64>(), any::<(u32, u32, u32, u32)>(), any::<(u16, u8)>());
     let known = (prop::option::of(any::<u8>()), prop::option::of(any::<(u32, u32)>()));
-    (numbers, event, cause, sack, known, any::<(bool, bool)>()).prop_map(
+    let signal = prop::option::weighted(0.1, ("[a-z]{1,6}", 0..64_u8, "[0-9a-f]{32}"));
+    (numbers, event, cause, sack, known, signal, any::<(bool, bool)>()).prop_map(
         |(
             (time, (seq, ack, len, size), (window, flags)),
             event,
             cause,
             sack,
             (ecn, timestamps),
+            signal,
             (way, again),
         )| {
             SegmentRow {
@@ -32,6 +35,7 @@ fn segment() -> impl Strategy<Value = SegmentRow> {
                 flow: flags.into(),
                 event,
                 cause: cause.map(Into::into),
+                element: signal.as_ref().map(|signal| signal.0.clone()),
                 direction: if way { "forward" } else { "reverse" },
                 seq,
                 ack,
@@ -40,6 +44,8 @@ fn segment() -> impl Strategy<Value = SegmentRow> {
                 flags,
                 size,
                 ecn,
+                dscp: signal.as_ref().map(|signal| signal.1),
+                qos: signal.map(|signal| signal.2),
                 sack,
                 timestamps,
                 retransmission: again,

@@ -54,6 +54,16 @@ impl Row for FlowRow {
         text!(detail, "what happened, where the outcome alone does not say; else empty"),
         time!("start_ns", start, "when the opener sent the first SYN, since the start of the run"),
         time_or_not!("ended_at_ns", ended_at, "when it ended so, since the start of the run"),
+        known_or_not!(
+            opened,
+            "",
+            "1 where the end that opens took the connection as open, else 0; of a prediction, the probability"
+        ),
+        known_or_not!(
+            completed,
+            "",
+            "1 where the receiving application has read every byte, else 0; of a prediction, the probability"
+        ),
         duration_or_not!("connect_time_ns", connect_time, "from the start until the sender may send data"),
         duration_or_not!(
             "transfer_time_ns",
@@ -112,6 +122,16 @@ impl Row for FlowRow {
         duration_or_not!("min_rtt_ns", min_rtt, "smallest RTT sample"),
         duration_or_not!("srtt_ns", srtt, "smoothed RTT at the end"),
         duration_or_not!("rto_ns", rto, "retransmission timeout at the end"),
+        column(
+            "explicit_rate",
+            "",
+            "what came of asking flow routers for a rate; null where nobody asked",
+            Cells::MaybeText(
+                |row| row.explicit_rate.as_deref(),
+                |row, text| row.explicit_rate = Some(text.to_owned().into()),
+            ),
+        ),
+        known_or_not!(granted_bit_per_s, "bit/s", "rate of IP packets that was granted, at the end"),
         messages_or_not!("messages", messages, "messages of a stream that have arrived in full"),
         messages_or_not!(
             "late_messages",
@@ -157,6 +177,6 @@ impl Row for FlowRow {
     ];
 
     fn blank() -> FlowRow {
-        FlowRow::new(0, "forward", Outcome::Horizon, Bytes::ZERO)
+        FlowRow::new(0, "forward", Outcome::Void, Bytes::ZERO)
     }
 }

@@ -8,7 +8,11 @@ impl Row for SegmentRow {
     const COLUMNS: &'static [Column<SegmentRow>] = &[
         time!("time_ns", time, "when, since the start of the run"),
         small!(flow, "", "number of the flow within the run"),
-        word!(event, SegmentEvent, "sent by one end, received by the other, or dropped on the way"),
+        word!(
+            event,
+            SegmentEvent,
+            "sent by one end, received by the other, dropped on the way, or passed: let on by a flow router, if it carries QoS Structures"
+        ),
         column(
             "cause",
             "",
@@ -16,6 +20,15 @@ impl Row for SegmentRow {
             Cells::MaybeText(
                 |row| row.cause.as_deref(),
                 |row, cause| row.cause = Some(cause.to_owned().into()),
+            ),
+        ),
+        column(
+            "element",
+            "",
+            "the flow router that let it on",
+            Cells::MaybeText(
+                |row| row.element.as_deref(),
+                |row, element| row.element = Some(element.to_owned()),
             ),
         ),
         direction!("its way over the path: forward or reverse"),
@@ -55,6 +68,24 @@ impl Row for SegmentRow {
             }),
         ),
         column(
+            "dscp",
+            "",
+            "differentiated services codepoint, as explicit rate sets it: 3 for a signal, 7 for data by a grant, else 0",
+            Cells::MaybeU64(each!(|row| row.dscp.map(u64::from)), |row, bits| {
+                row.dscp = Some(bits.try_into().ok()?);
+                Some(())
+            }),
+        ),
+        column(
+            "qos",
+            "",
+            "the QoS Structures that it carries, in hexadecimal: see `farpath qos decode`",
+            Cells::MaybeText(
+                |row| row.qos.as_deref(),
+                |row, structures| row.qos = Some(structures.to_owned()),
+            ),
+        ),
+        column(
             "sack",
             "",
             "SACK blocks, first sequence number and the one after the last",
@@ -92,6 +123,7 @@ impl Row for SegmentRow {
             flow: 0,
             event: SegmentEvent::Sent,
             cause: None,
+            element: None,
             direction: "forward",
             seq: 0,
             ack: 0,
@@ -100,6 +132,8 @@ impl Row for SegmentRow {
             flags: 0,
             size: 0,
             ecn: None,
+            dscp: None,
+            qos: None,
             sack: Vec::new(),
             timestamps: None,
             retransmission: false,

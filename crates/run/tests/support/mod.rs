@@ -1,8 +1,8 @@
 //! Runs to write and read.
 
 use farpath_run::{
-    Engine, FlowRow, MessageRow, Metric, Outcome, Provenance, Run, SegmentEvent, SegmentRow, SeriesRow,
-    StreamFigures, Trace,
+    Engine, FlowRow, MessageRow, Metric, Outcome, Provenance, RouterRow, Run, SegmentEvent, SegmentRow,
+    SeriesRow, StreamFigures, Trace,
 };
 use farpath_units::{Bytes, Duration, Instant};
 
@@ -26,6 +26,7 @@ pub fn run(point: u64, engine: Engine, seed: Option<u64>, flows: Vec<FlowRow>) -
         series: Trace::default(),
         segments: Trace::default(),
         messages: Trace::default(),
+        routers: Vec::new(),
         provenance: provenance(point),
         grade: None,
     }
@@ -68,11 +69,39 @@ fn messages() -> Trace<MessageRow> {
 }
 
 #[allow(dead_code, reason = "each test file uses its part")]
-/// The same, and its simulated run has a stream: version 1 of the format began without any.
+/// The same, and its simulated run has a stream over a flow router: version 1 of the format began without any.
 pub fn with_a_stream() -> Vec<Run> {
     let mut runs = small_experiment();
-    (runs[1].flows[0].stream, runs[1].messages) = (stream(), messages());
+    let run = &mut runs[1];
+    (run.flows[0].stream, run.messages) = (stream(), messages());
+    (run.flows[0].explicit_rate, run.flows[0].granted_bit_per_s) =
+        (Some("granted".into()), Some(29_984_000.0));
+    run.routers = vec![router()];
     runs
+}
+
+/// One of which everything is known.
+fn router() -> RouterRow {
+    RouterRow {
+        element: "edge".to_owned(),
+        direction: "reverse",
+        requests: 223,
+        lowered: 109,
+        admitted: 5,
+        refused: 1,
+        preempted: 2,
+        pushed: 3,
+        missed: 4,
+        closed: 6,
+        expired: 7,
+        policed: 8,
+        unknown: 9,
+        above_grant: 10,
+        full: 11,
+        mean_backlog: 156_544.25,
+        backlog_deviation: 102_020.5,
+        max_backlog: Bytes(253_568),
+    }
 }
 
 /// A prediction and two simulated runs of one point, the first of them with everything that a run can hold.
@@ -126,6 +155,7 @@ pub fn small_experiment() -> Vec<Run> {
         flow: 0,
         event: SegmentEvent::Sent,
         cause: None,
+        element: None,
         direction: "forward",
         seq: u32::MAX - 10,
         ack: 1,
@@ -134,6 +164,8 @@ pub fn small_experiment() -> Vec<Run> {
         flags: 0x18,
         size: 1500,
         ecn: None,
+        dscp: None,
+        qos: None,
         sack: Vec::new(),
         timestamps: Some((10, 0)),
         retransmission: false,
