@@ -52,6 +52,9 @@ pub struct Burst {
 /// The far host refuses, or is lost; this one cannot. To be stopped is one too.
 pub fn echo(far: &mut Far, asked: Echo, stop: &AtomicBool) -> Result<Echoes, MeasureError> {
     let flow = far.next_flow();
+    let packet = Bytes(asked.size as u64) + datagram::headers(far.address().ip());
+    let least = far.max_rate().map_or(Duration::ZERO, |rate| rate.time_to_send(packet));
+    let asked = Echo { interval: asked.interval.max(least), ..asked };
     let takes = asked.interval * asked.count.into() + asked.linger + LONGER;
     let message =
         EchoAsked { flow, count: asked.count, size: asked.size as u32, within_ns: takes.as_nanos() };
@@ -70,7 +73,6 @@ pub fn echo(far: &mut Far, asked: Echo, stop: &AtomicBool) -> Result<Echoes, Mea
     far.done(flow)?;
     let (said, _) = far_end(far, flow, stop)?;
     let arrived = said.max(echoed.arrived).min(echoed.sent);
-    let packet = Bytes(asked.size as u64) + datagram::headers(far.address().ip());
     Ok(Echoes { echoed, arrived, packet })
 }
 
@@ -104,7 +106,7 @@ pub fn burst(
     let packet = Bytes(size) + headers;
     if up {
         let BurstSent { sent, within } =
-            send_burst(&mut socket, count, size as usize, until).map_err(here)?;
+            send_burst(&mut socket, count, size as usize, far.max_rate(), until).map_err(here)?;
         stopped(stop)?;
         far.done(flow)?;
         let (_, there) = far_end(far, flow, stop)?;

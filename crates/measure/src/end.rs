@@ -44,6 +44,12 @@ pub struct EndFacts {
     pub finished_at_ns: Option<u64>,
     /// Of the file, read or handed to the kernel.
     pub bytes: u64,
+    /// Of the sender of a stream: when its first message was due.
+    #[serde(default)]
+    pub stream_began_ns: Option<u64>,
+    /// Parts in a thousand of its time in which its program was ready and others had the processors.
+    #[serde(default)]
+    pub processor_wait_permille: Option<u64>,
     /// Of a sender: its congestion window in the mean, bytes.
     pub mean_cwnd: Option<u64>,
     /// Each request and when its answer was there.
@@ -143,6 +149,8 @@ impl Watched {
             connected_at_ns: report.connected_at.map(Instant::as_nanos),
             finished_at_ns: report.finished_at.map(Instant::as_nanos),
             bytes: report.bytes.0,
+            stream_began_ns: report.messages.as_ref().and_then(|stamps| stamps.began).map(Instant::as_nanos),
+            processor_wait_permille: report.processor_wait.map(|share| (share * 1000.0) as u64),
             mean_cwnd,
             exchanges_ns: report
                 .exchanged

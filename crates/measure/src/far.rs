@@ -11,8 +11,8 @@ use crate::control::{self, Reader, Writer};
 use crate::kernel;
 use crate::key::{self, Challenge, Key, Who};
 use crate::protocol::{
-    Datagrams, Ended, FlowNumber, FrameError, FromFar, FromNear, Greeting, PROTOCOL, Ping, Pong, Ready, Rows,
-    Welcome, Why,
+    Datagrams, Ended, FlowNumber, FrameError, FromFar, FromNear, Greeting, MessagesSeen, PROTOCOL, Ping,
+    Pong, Ready, Rows, Welcome, Why,
 };
 use farpath_emu::Clock;
 use farpath_units::{Bytes, Duration, Rate};
@@ -54,6 +54,7 @@ pub struct Far {
 #[derive(Debug)]
 pub(crate) enum News {
     Rows(Rows),
+    Messages(MessagesSeen),
     Ended(Box<Ended>),
     Datagrams(Datagrams),
     /// A flow is not done, or no longer.
@@ -75,7 +76,7 @@ impl Far {
         let clock = Clock::start();
         let here = |error: io::Error| MeasureError::Here(error.to_string());
         let local = stream.local_addr().map_err(here)?;
-        let (mut reader, writer) = control::both(stream, clock).map_err(here)?;
+        let (mut reader, writer) = control::both(stream, clock, control::SILENCE).map_err(here)?;
         let not_farpath = |what: &str| MeasureError::NotFarpath { address, what: what.to_owned() };
         let ended = |error: FrameError| match error {
             FrameError::Stopped => MeasureError::Stopped,
@@ -236,6 +237,7 @@ impl Far {
     fn news(&self, message: FromFar) -> Result<News, MeasureError> {
         match message {
             FromFar::Rows(rows) => Ok(News::Rows(rows)),
+            FromFar::Messages(seen) => Ok(News::Messages(seen)),
             FromFar::Ended(ended) => Ok(News::Ended(ended)),
             FromFar::Datagrams(datagrams) => Ok(News::Datagrams(datagrams)),
             FromFar::Refused(refused) if refused.flow.is_some() => {

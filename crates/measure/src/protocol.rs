@@ -12,10 +12,11 @@ pub use line::{FrameError, Lines, line};
 
 use crate::end::EndFacts;
 use crate::key::{Challenge, Proof};
+use farpath_units::{Bytes, Duration, Messages, Pace, Rate};
 use serde::{Deserialize, Serialize};
 
 /// Version of all this. Hosts of different versions do not measure.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// What the far host says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +36,8 @@ pub enum FromFar {
     Ready(Ready),
     /// Some of what was seen over time at the far end of a flow: nanoseconds, metric, value.
     Rows(Rows),
+    /// Some of the messages of a stream, as its far end saw them.
+    Messages(MessagesSeen),
     /// A transfer is over there.
     Ended(Box<Ended>),
     /// A flow of datagrams is over there.
@@ -161,8 +164,11 @@ pub struct Transfer {
     pub flow: u32,
     /// Whether the far end sends the data.
     pub sends: bool,
-    /// Bytes of the file, or of each answer.
+    /// Bytes of the file, or of each answer; of a stream, of all its messages.
     pub size: u64,
+    /// When the sender has what of it; without it, the whole file at once.
+    #[serde(default)]
+    pub messages: Option<MessagesAsked>,
     /// Bytes that the near end sends first, where it receives.
     #[serde(default)]
     pub request: u64,
@@ -183,6 +189,50 @@ pub struct Transfer {
     /// What is set on its socket.
     #[serde(default)]
     pub socket: SocketAsked,
+}
+
+/// Messages of a stream; as [`farpath_units::Messages`] has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MessagesAsked {
+    /// Bytes of each.
+    pub size: u64,
+    /// How many.
+    pub count: u64,
+    /// How fast they come.
+    pub pace: PaceAsked,
+}
+
+/// What sets the pace of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PaceAsked {
+    /// Nanoseconds between two messages.
+    EveryNs(u64),
+    /// Bits of messages per second.
+    BitPerS(u64),
+}
+
+impl From<Messages> for MessagesAsked {
+    fn from(messages: Messages) -> MessagesAsked {
+        let pace = match messages.pace {
+            Pace::Every(interval) => PaceAsked::EveryNs(interval.as_nanos()),
+            Pace::At(rate) => PaceAsked::BitPerS(rate.bit_per_s()),
+        };
+        MessagesAsked { size: messages.size.0, count: messages.count, pace }
+    }
+}
+
+impl MessagesAsked {
+    /// What that is, in `total` bytes; `None` where it is no stream of so many.
+    pub fn of(self, total: u64) -> Option<Messages> {
+        let MessagesAsked { size, count, pace } = self;
+        let pace = match pace {
+            PaceAsked::EveryNs(ns) => Pace::Every(Duration::from_nanos(ns)),
+            PaceAsked::BitPerS(rate) => Pace::At(Rate::from_bit_per_s(rate)?),
+        };
+        let whole = size > 0 && count > 0 && size.checked_mul(count) == Some(total);
+        whole.then_some(Messages { size: Bytes(size), pace, count })
+    }
 }
 
 /// Options of a socket, those that a stack asks for; as [`farpath_traffic::SocketOptions`] has them.
@@ -250,6 +300,15 @@ pub struct Rows {
     pub flow: u32,
     /// Nanoseconds, metric, value.
     pub rows: Vec<(u64, String, u64)>,
+}
+
+/// When messages of a stream were whole at the far end: taken by its kernel, or read. In their order, and nanoseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MessagesSeen {
+    /// Of which flow.
+    pub flow: u32,
+    /// Behind those that were told before.
+    pub at_ns: Vec<u64>,
 }
 
 /// How a far end came out.

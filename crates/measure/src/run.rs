@@ -6,7 +6,9 @@
 mod ends;
 mod row;
 mod stack;
+mod stream;
 
+use crate::end::EndFacts;
 use crate::far::{Far, MeasureError, News, Offsets};
 use crate::fit::fit;
 use crate::kernel;
@@ -14,7 +16,7 @@ use crate::protocol::{self, FromNear};
 use ends::{FarEnd, Near, NearEnd, Waiting, hear};
 use farpath_experiment::{FlowSpec, Opener, Point, Scenario};
 use farpath_path::Direction;
-use farpath_run::{Engine, Provenance, Run, SeriesRow, Trace};
+use farpath_run::{Engine, Provenance, Run, RunKey, SeriesRow, StreamFigures};
 use farpath_traffic::{BulkEnd, Opening, Role};
 use farpath_units::{Bytes, Duration, Instant};
 use stack::Ends;
@@ -26,7 +28,7 @@ use std::thread;
 const LEAD: Duration = Duration::from_millis(20);
 /// How long after this host's deadline the far end waits.
 const LONGER: Duration = Duration::from_secs(30);
-/// How long the far end may take to say how it came out, when this one is done.
+/// How long the far end may say nothing of how it came out, when this one is done.
 const ENDED_WITHIN: Duration = Duration::from_secs(60);
 /// How long a connection may take to close in good order.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
@@ -110,8 +112,8 @@ impl Measurement<'_> {
         seen: &mut dyn FnMut(Seen),
     ) -> Result<(Run, Vec<Duration>), MeasureError> {
         let scenario = &self.point.scenario;
-        if scenario.flows.iter().any(|flow| flow.stream.is_some()) {
-            return Err(MeasureError::Stream);
+        if let Some(flow) = scenario.flows.iter().position(FlowSpec::is_special) {
+            return Err(MeasureError::OwnEnds(flow));
         }
         let ends = Ends::of(scenario, place(scenario));
         let before = self.far.offset(self.stop)?;
@@ -125,22 +127,33 @@ impl Measurement<'_> {
         let after = self.far.offset(self.stop)?;
         let offsets = Offsets { before, after };
         provenance.settings.push(clocks(&offsets));
+        if scenario.flows.iter().any(|flow| flow.stream.is_some()) {
+            provenance.caveats.push(format!(
+                "lateness is from one host's clock to the other's, whose offset is estimated to {} or better",
+                to_one_digit(offsets.error())
+            ));
+        }
 
-        let mut run = Run {
-            point: self.point.index as u64,
-            engine: Engine::Measure,
-            seed: Some(self.seed),
-            flows: Vec::new(),
-            series: Trace::default(),
-            segments: Trace::default(),
-            messages: Trace::default(),
-            provenance,
-            grade: None,
+        let key = RunKey { point: self.point.index as u64, engine: Engine::Measure, seed: Some(self.seed) };
+        let mut run = Run::new(key, provenance);
+        let waited = |facts: &mut dyn Iterator<Item = Option<&EndFacts>>| {
+            facts.filter_map(|facts| facts?.processor_wait_permille).max()
         };
+        let ours = waited(&mut near_ends.iter().map(|end| Some(&end.facts)));
+        let theirs = waited(&mut far_ends.iter().map(|end| end.facts.as_ref()));
+        run.provenance.caveats.extend([("this", ours), ("the far", theirs)].into_iter().filter_map(busy));
         let (mut rows, mut took, mut cut) = (Vec::new(), Vec::new(), false);
         for ((flow, near), far) in specs.into_iter().zip(near_ends).zip(far_ends) {
             let facts = far.facts.as_ref();
-            run.flows.push(row::row(&flow, &near.facts, facts, far.failed, &offsets, zero));
+            let mut row = row::row(&flow, &near.facts, facts, far.failed.clone(), &offsets, zero);
+            if let (number, role, FlowSpec { stream: Some(stream), .. }) = &flow {
+                let rows = stream::rows((*number, *role), &stream.messages, &near, &far, &offsets, zero);
+                row.stream = StreamFigures::of(&rows, &stream.messages, stream.playout);
+                if scenario.output.messages {
+                    run.messages.extend(rows);
+                }
+            }
+            run.flows.push(row);
             took.extend(
                 near.facts
                     .exchanges_ns
@@ -226,13 +239,16 @@ impl Measurement<'_> {
                 None if role == Role::Receiver => (spec.size, spec.request, 1),
                 None => (spec.size, Bytes::ZERO, 1),
             };
-            let sample = scenario.emulate.sample;
+            let messages = spec.stream.filter(|_| self.exchanges.is_none()).map(|stream| stream.messages);
+            // How long a round trip is, the network knows.
+            let sample = scenario.emulate.sample_over(Duration::ZERO);
             let (near, far) = (ends.socket(role), ends.socket(other(role)));
             let id = self.far.next_flow();
             let asked = protocol::Transfer {
                 flow: id,
                 sends: role == Role::Receiver,
                 size: size.0,
+                messages: messages.map(Into::into),
                 request: request.0,
                 exchanges,
                 within_ns: (scenario.horizon + LONGER).as_nanos(),
@@ -257,7 +273,7 @@ impl Measurement<'_> {
                 }
             }
             let end = BulkEnd {
-                messages: None,
+                messages,
                 role,
                 opening: Opening::Connect,
                 local: SocketAddr::new(self.far.local().ip(), 0),
@@ -333,7 +349,7 @@ impl Measurement<'_> {
                 self.far.stop(*id)?;
             }
         }
-        let deadline = clock.now() + ENDED_WITHIN;
+        let mut deadline = clock.now() + ENDED_WITHIN;
         while far_ends.iter().any(|far| far.facts.is_none() && far.failed.is_none()) {
             if clock.now() >= deadline {
                 return Err(self.far.malformed(&"it does not say how its end of a transfer came out"));
@@ -344,6 +360,8 @@ impl Measurement<'_> {
             }
             if let Some(news) = heard {
                 hear(&ids, &mut far_ends, &over, news);
+                // A long stream has much to tell, and a slow path takes its time over that.
+                deadline = clock.now() + ENDED_WITHIN;
             }
         }
         Ok((near_ends, far_ends, specs))
@@ -376,6 +394,22 @@ fn since(zero: Instant, at: Instant) -> Instant {
     Instant::ZERO + at.saturating_since(zero)
 }
 
+/// Of a host whose program waited for more than a tenth of its time: the numbers are its own as much as the path's. An
+/// emulated run is void then.
+fn busy((host, waited): (&str, Option<u64>)) -> Option<String> {
+    let percent = waited? / 10;
+    (percent > 10).then(|| {
+        format!("a program of {host} host waited {percent} % of its time for a processor: it was not only the path that was slow")
+    })
+}
+
+/// Not less, and with one digit: runs of a sweep then say the same.
+fn to_one_digit(time: Duration) -> Duration {
+    let ns = time.as_nanos().max(1);
+    let step = 10_u64.pow(ns.ilog10());
+    Duration::from_nanos(ns.div_ceil(step).saturating_mul(step))
+}
+
 /// How far the clocks are apart, for the record.
 fn clocks(offsets: &Offsets) -> String {
     let drift = offsets.drift();
@@ -385,4 +419,26 @@ fn clocks(offsets: &Offsets) -> String {
         "clocks: times of the far host are moved by an estimate that is off by {:.3} at the most{drifted}",
         offsets.error()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_that_others_use_is_named() {
+        assert_eq!([busy(("this", None)), busy(("this", Some(100)))], [None, None]);
+        let said = busy(("the far", Some(234))).expect("more than a tenth");
+        assert!(said.starts_with("a program of the far host waited 23 % of its time"), "{said}");
+    }
+
+    #[test]
+    fn a_bound_is_rounded_up() {
+        for (ns, rounded) in
+            [(0, 1), (1, 1), (10, 10), (10_488, 20_000), (999, 1000), (u64::MAX - 1, u64::MAX)]
+        {
+            let bound = to_one_digit(Duration::from_nanos(ns));
+            assert_eq!(bound, Duration::from_nanos(rounded), "{ns}");
+        }
+    }
 }

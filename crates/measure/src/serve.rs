@@ -7,6 +7,7 @@ mod flow;
 mod ledger;
 mod session;
 
+use crate::control::SILENCE;
 use crate::key::Key;
 use farpath_units::{Bytes, Duration, Rate};
 use ledger::Ledger;
@@ -45,11 +46,22 @@ pub struct Limits {
     pub bytes: Bytes,
     /// How long a client may stay.
     pub time: Duration,
+    /// After which a client that cannot be reached is gone, whatever it has asked for.
+    pub silence: Duration,
+    /// Which ports data may take, the first and the last; any that the kernel chooses.
+    pub data_ports: Option<(u16, u16)>,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { clients: 4, rate: None, bytes: Bytes(20_000_000_000), time: Duration::from_secs(3600) }
+        Limits {
+            clients: 4,
+            rate: None,
+            bytes: Bytes(20_000_000_000),
+            time: Duration::from_secs(3600),
+            silence: SILENCE,
+            data_ports: None,
+        }
     }
 }
 

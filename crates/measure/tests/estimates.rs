@@ -7,7 +7,7 @@ mod path;
 use common::{NEVER, run};
 use farpath_experiment::Experiment;
 use farpath_measure::{Family, Far, PathEstimate, Probing, Queue, estimate};
-use farpath_run::Outcome;
+use farpath_run::{Metric, Outcome};
 use farpath_units::{Bytes, Duration};
 use std::net::SocketAddr;
 
@@ -113,4 +113,37 @@ fn what_was_found_is_measured_and_simulated_alike() {
         }
     }
     panic!("simulated less measured, %: {differ:?}");
+}
+
+#[test]
+fn how_late_a_stream_is_on_its_way_is_told_by_two_clocks() {
+    let text = "title = \"t\"\npath = [{ element = \"link\", rate = \"20 Mbit/s\" }, \
+                { element = \"listed-loss\", packets = { forward = [300] }, count = \"data\" }, \
+                { element = \"delay\", delay = \"20 ms\" }]\nsender.stack = \"linux-6\"\n\
+                output = { series = true, messages = true }\n\
+                transfer = { message = \"1 kB\", rate = \"4 Mbit/s\", duration = \"1 s\", playout = \"20 ms\", \
+                opener = \"sender\" }";
+    let asked = Experiment::parse(text, "stream", &[]).unwrap_or_else(|error| panic!("{error}"));
+    for v6 in [false, true] {
+        let Some(run) = path::over(&asked, v6, 1, |address| run(&mut connect(address), &asked)) else {
+            return;
+        };
+        let run = run.expect("measured");
+        let flow = &run.flows[0];
+        assert_eq!(flow.outcome, Outcome::Completed, "{flow:?}");
+        let lateness = run.messages.iter().map(|row| row.arrived.expect("read").saturating_since(row.due));
+        let lateness: Vec<Duration> = lateness.collect();
+        assert_eq!(lateness.len(), 500);
+        // 20 ms and half a millisecond of sending; the offset is within half a round trip, and much nearer where both
+        // ways are alike.
+        let least = lateness.iter().min().expect("some").as_nanos() as f64 / 1e6;
+        assert!((19.0..25.0).contains(&least), "{least} ms");
+        // What was lost comes a round trip later, at the least, and what came behind it with it.
+        let most = flow.stream.max_lateness.expect("known").as_nanos() as f64 / 1e6;
+        assert!(most > 55.0, "{most} ms");
+        assert!(flow.stream.stall_time.is_some_and(|time| !time.is_zero()), "{:?}", flow.stream);
+        let again =
+            run.series.iter().filter(|row| row.metric == Metric::Retransmissions).map(|row| row.value);
+        assert!(again.max().is_some_and(|again| again >= 1), "the loss is seen at the sender");
+    }
 }

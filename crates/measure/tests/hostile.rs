@@ -1,8 +1,11 @@
 //! Clients that misbehave, and hosts that are not what they seem. After each of them, others are served.
 
 mod common;
+#[path = "common/path.rs"]
+mod path;
 
 use common::{NEVER, experiment, far, run, served, v4, with};
+use farpath_experiment::Experiment;
 use farpath_measure::serve::{Limits, Server};
 use farpath_measure::{Family, Far, Key, MeasureError};
 use farpath_run::Outcome;
@@ -11,7 +14,7 @@ use socket2::{Domain, Socket, Type};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration as Std;
 
@@ -48,13 +51,42 @@ fn key(text: &str) -> Key {
     Key::read(&file).expect("a key")
 }
 
+/// The version of the protocol that both hosts speak.
+const OURS: u32 = 2;
+
+/// Asks for a long transfer, and connects to its far end.
+fn transfer(client: &mut BufReader<TcpStream>, address: SocketAddr, sends: bool) -> TcpStream {
+    let within = u64::MAX;
+    say(
+        client,
+        &format!(
+            "{{\"transfer\":{{\"flow\":0,\"sends\":{sends},\"size\":10000000000,\"within_ns\":{within},\
+             \"sample_every_ns\":0}}}}\n"
+        ),
+    );
+    let ready = said(client);
+    assert!(ready.starts_with("{\"ready\""), "{ready}");
+    let field = |name: &str| {
+        let at = ready.find(name).expect("it is there") + name.len() + 2;
+        ready[at..].trim_start_matches('"').split(['"', ',']).next().expect("a value").to_owned()
+    };
+    let port: u16 = field("port").parse().expect("a port");
+    let token = field("token");
+    let token: Vec<u8> =
+        (0..16).map(|at| u8::from_str_radix(&token[2 * at..2 * at + 2], 16).expect("digits")).collect();
+    let mut data = TcpStream::connect((address.ip(), port)).expect("it waits");
+    data.write_all(&token).expect("sent");
+    data
+}
+
 /// A connection without our client behind it, which has been greeted.
 fn raw(address: SocketAddr) -> BufReader<TcpStream> {
     let stream = TcpStream::connect(address).expect("it waits");
     stream.set_read_timeout(Some(Std::from_secs(60))).expect("a socket");
     let mut reader = BufReader::new(stream);
     let greeting = said(&mut reader);
-    assert!(greeting.starts_with("{\"greeting\":{\"farpath\":1,"), "{greeting}");
+    let ours = format!("{{\"greeting\":{{\"farpath\":{OURS},");
+    assert!(greeting.starts_with(&ours), "{greeting}");
     reader
 }
 
@@ -113,7 +145,7 @@ fn garbage_is_refused_in_words() {
         }
         // And from one who was let in.
         let mut client = raw(address);
-        say(&mut client, &greeting(1));
+        say(&mut client, &greeting(OURS));
         assert!(said(&mut client).starts_with("{\"welcome\""));
         say(&mut client, "{\"transfer\":{\"flow\":-1}}\n");
         assert!(said(&mut client).contains("malformed"));
@@ -138,7 +170,7 @@ fn a_caller_that_drips_is_cut_off_and_keeps_nobody_else_out() {
         other.connect(&address.into()).expect("it waits");
         let mut other = BufReader::new(TcpStream::from(other));
         assert!(said(&mut other).starts_with("{\"greeting\""));
-        say(&mut other, &greeting(1));
+        say(&mut other, &greeting(OURS));
         assert!(said(&mut other).starts_with("{\"welcome\""));
         // And those who drip are gone after their ten seconds, whatever they say.
         thread::scope(|scope| {
@@ -170,40 +202,20 @@ fn a_client_that_dies_in_the_middle_gives_its_place_back() {
     with(&server, |address| {
         for sends in [true, false] {
             let mut client = raw(address);
-            say(&mut client, &greeting(1));
+            say(&mut client, &greeting(OURS));
             if !said(&mut client).starts_with("{\"welcome\"") {
                 // The one before is not quite gone.
                 drop((client, soon(address)));
                 client = loop {
                     let mut client = raw(address);
-                    say(&mut client, &greeting(1));
+                    say(&mut client, &greeting(OURS));
                     if said(&mut client).starts_with("{\"welcome\"") {
                         break client;
                     }
                 };
             }
             assert!(matches!(connect(address, None), Err(MeasureError::Denied { .. })), "one at a time");
-            let within = u64::MAX;
-            say(
-                &mut client,
-                &format!(
-                    "{{\"transfer\":{{\"flow\":0,\"sends\":{sends},\"size\":10000000000,\"within_ns\":{within},\
-                     \"sample_every_ns\":0}}}}\n"
-                ),
-            );
-            let ready = said(&mut client);
-            assert!(ready.starts_with("{\"ready\""), "{ready}");
-            let field = |name: &str| {
-                let at = ready.find(name).expect("it is there") + name.len() + 2;
-                ready[at..].trim_start_matches('"').split(['"', ',']).next().expect("a value").to_owned()
-            };
-            let port: u16 = field("port").parse().expect("a port");
-            let token = field("token");
-            let token: Vec<u8> = (0..16)
-                .map(|at| u8::from_str_radix(&token[2 * at..2 * at + 2], 16).expect("digits"))
-                .collect();
-            let mut data = TcpStream::connect((address.ip(), port)).expect("it waits");
-            data.write_all(&token).expect("sent");
+            let mut data = transfer(&mut client, address, sends);
             if sends {
                 data.read_exact(&mut [0; 100_000]).expect("data come");
             } else {
@@ -218,6 +230,96 @@ fn a_client_that_dies_in_the_middle_gives_its_place_back() {
     });
 }
 
+/// No FIN and no reset: the path is gone, with data under way, and what the client has it keeps.
+#[test]
+fn a_client_that_is_out_of_reach_gives_its_place_back() {
+    let text = "path = [{ element = \"link\", rate = \"20 Mbit/s\" }, { element = \"delay\", delay = \"5 ms\" }]\n\
+                title = \"t\"\nsender.stack = \"linux-6\"\ntransfer = { size = \"1 MB\", opener = \"sender\" }";
+    let path = Experiment::parse(text, "t", &[]).expect("good");
+    let silence = Duration::from_secs(2);
+    for sends in [true, false] {
+        let limits = Limits { clients: 1, silence, ..Limits::default() };
+        let went = path::between(&path, false, 1, limits, |hosts| {
+            let address = hosts.address;
+            let mut client = raw(address);
+            say(&mut client, &greeting(OURS));
+            assert!(said(&mut client).starts_with("{\"welcome\""));
+            let mut data = transfer(&mut client, address, sends);
+            if sends {
+                data.read_exact(&mut [0; 100_000]).expect("data come");
+            } else {
+                let _ = data.write_all(&[0; 1000]);
+            }
+            // From the far host itself, which everybody else has lost too.
+            let there = || hosts.far.run(|| connect(address, None).map(drop)).expect("a namespace");
+            assert!(matches!(there(), Err(MeasureError::Denied { .. })), "one at a time");
+            hosts.dark.store(true, Ordering::Relaxed);
+            let mut looks = 0;
+            while there().is_err() {
+                looks += 1;
+                assert!(looks < 100, "it is still there after 20 s");
+                // Not parked: who has just joined another thread is woken at once.
+                #[expect(clippy::disallowed_methods, reason = "a look now and then, in real time")]
+                thread::sleep(Std::from_millis(200));
+            }
+            looks
+        });
+        let Some(looks) = went else { return };
+        assert!(looks > 0, "it is not given up at once");
+    }
+}
+
+#[test]
+fn data_take_the_ports_that_they_may() {
+    // Some that nobody has now.
+    let free = TcpListener::bind(v4()).and_then(|listener| listener.local_addr()).expect("an address").port();
+    let limits = Limits { data_ports: Some((free, free)), ..Limits::default() };
+    let server = served(v4(), None, limits);
+    with(&server, |address| {
+        let asked = experiment("transfer = { size = \"100 kB\", opener = \"sender\" }");
+        for _ in 0..2 {
+            let run = run(&mut far(address), &asked).expect("measured");
+            assert_eq!(run.flows[0].outcome, Outcome::Completed, "{:?}", run.flows[0]);
+        }
+        let two = experiment("transfer = { size = \"100 kB\", opener = \"sender\" }\nflow = [{ count = 2 }]");
+        let error = run(&mut far(address), &two).expect_err("one port is too few");
+        assert!(error.to_string().contains("(--data-ports)"), "{error}");
+        let mut client = raw(address);
+        say(&mut client, &greeting(OURS));
+        assert!(said(&mut client).starts_with("{\"welcome\""));
+        say(&mut client, "{\"echo\":{\"flow\":0,\"count\":5,\"size\":100,\"within_ns\":1000000000}}\n");
+        let ready = said(&mut client);
+        assert!(ready.contains(&format!("\"port\":{free},")), "{ready}");
+    });
+}
+
+#[test]
+fn a_stream_that_is_none_is_refused_and_one_that_is_too_long() {
+    let server = served(v4(), None, Limits::default());
+    with(&server, |address| {
+        let mut client = raw(address);
+        say(&mut client, &greeting(OURS));
+        assert!(said(&mut client).starts_with("{\"welcome\""));
+        let mut asked = |flow: u32, total: u64, count: u64| {
+            let messages = format!("{{\"size\":10,\"count\":{count},\"pace\":{{\"every-ns\":0}}}}");
+            let within = 1_000_000_000;
+            say(
+                &mut client,
+                &format!(
+                    "{{\"transfer\":{{\"flow\":{flow},\"sends\":true,\"size\":{total},\"within_ns\":{within},\
+                     \"messages\":{messages}}}}}\n"
+                ),
+            );
+            said(&mut client)
+        };
+        assert!(asked(0, 999, 100).starts_with("{\"refused\":{\"why\":\"malformed\""));
+        assert!(asked(0, u64::MAX, u64::MAX).starts_with("{\"refused\":{\"why\":\"malformed\""));
+        assert!(asked(0, 60_000_000, 6_000_000).starts_with("{\"ready\""));
+        let more = asked(1, 60_000_000, 6_000_000);
+        assert!(more.starts_with("{\"refused\":{\"why\":\"limit\""), "{more}");
+    });
+}
+
 #[test]
 fn only_who_has_the_key_is_let_in_and_only_by_who_has_it() {
     let (ours, other) = (key("a key that both hosts have"), key("a key that one of them has"));
@@ -228,12 +330,12 @@ fn only_who_has_the_key_is_let_in_and_only_by_who_has_it() {
         assert!(matches!(connect(address, None), Err(MeasureError::KeyMissing { .. })));
         // One that pretends that no key was wanted.
         let mut client = raw(address);
-        say(&mut client, &greeting(1));
+        say(&mut client, &greeting(OURS));
         assert!(said(&mut client).starts_with("{\"refused\":{\"why\":\"key\""));
         // A proof of the right length.
         let mut client = raw(address);
         let proof = "0".repeat(64);
-        let with_proof = greeting(1).replace("\"kernel\"", &format!("\"proof\":\"{proof}\",\"kernel\""));
+        let with_proof = greeting(OURS).replace("\"kernel\"", &format!("\"proof\":\"{proof}\",\"kernel\""));
         say(&mut client, &with_proof);
         assert!(said(&mut client).starts_with("{\"refused\":{\"why\":\"key\""));
     });
@@ -264,14 +366,14 @@ fn another_version_is_told_by_both() {
     let server = served(v4(), None, Limits::default());
     with(&server, |address| {
         let mut client = raw(address);
-        say(&mut client, &greeting(2));
+        say(&mut client, &greeting(OURS + 1));
         let answer = said(&mut client);
         assert!(answer.starts_with("{\"refused\":{\"why\":\"version\""), "{answer}");
-        assert!(answer.contains("version 2 of the protocol (farpath 9.9)"), "{answer}");
+        assert!(answer.contains("version 3 of the protocol (farpath 9.9)"), "{answer}");
     });
-    says(&greeting(2), |address| {
+    says(&greeting(OURS + 1), |address| {
         let error = connect(address, None).expect_err("another version");
-        assert!(matches!(error, MeasureError::Version { protocol: 2, .. }), "{error}");
+        assert!(matches!(error, MeasureError::Version { protocol: 3, .. }), "{error}");
         assert!(error.to_string().contains("both hosts need the same"), "{error}");
     });
 }
@@ -353,7 +455,7 @@ fn a_responder_that_is_stopped_says_so() {
     let server: Server = served(v4(), None, Limits::default());
     let (client, _) = with(&server, |address| {
         let mut client = raw(address);
-        say(&mut client, &greeting(1));
+        say(&mut client, &greeting(OURS));
         assert!(said(&mut client).starts_with("{\"welcome\""));
         client
     });

@@ -51,6 +51,73 @@ fn both_ways_and_both_ip_versions_give_one_run_of_both_ends() {
 }
 
 #[test]
+fn each_message_of_a_stream_has_its_times_on_both_hosts() {
+    for bind in [v4(), SocketAddr::from((Ipv6Addr::LOCALHOST, 0))] {
+        let server = served(bind, None, Limits::default());
+        with(&server, |address| {
+            let mut far = far(address);
+            for opener in ["sender", "receiver"] {
+                let asked = experiment(&format!(
+                    "output = {{ series = true, messages = true }}\n\
+                     transfer = {{ message = \"1 kB\", interval = \"500 us\", count = 2100, opener = \"{opener}\" }}"
+                ));
+                let run = run(&mut far, &asked).expect("measured");
+                let [flow] = run.flows.as_slice() else { panic!("one flow: {:?}", run.flows) };
+                assert_eq!(
+                    (flow.outcome, flow.bytes_read),
+                    (Outcome::Completed, Bytes(2_100_000)),
+                    "{flow:?}"
+                );
+                let rows: Vec<_> = run.messages.iter().collect();
+                assert_eq!(rows.len(), 2100);
+                let caveat = run.provenance.caveats.iter().find(|caveat| caveat.starts_with("lateness"));
+                assert!(
+                    caveat.is_some_and(|caveat| caveat.contains("estimated to ")),
+                    "{:?}",
+                    run.provenance.caveats
+                );
+                for (number, row) in (0..).zip(&rows) {
+                    assert_eq!((row.flow, row.message, row.sent), (0, number, None));
+                    let after = row.due.saturating_since(rows[0].due);
+                    // Two clocks that are one, by an estimate of how far they are apart at either end.
+                    let interval = Duration::from_micros(500 * number);
+                    assert!(after.max(interval) - after.min(interval) < Duration::from_millis(1), "{row:?}");
+                    let (written, arrived) = (row.written.expect("sent"), row.arrived.expect("read"));
+                    // A writer that is put aside stamps what has arrived long ago.
+                    assert!(written >= row.due && arrived + Duration::from_millis(5) > row.due, "{row:?}");
+                }
+                assert!(rows.is_sorted_by_key(|row| (row.written, row.arrived)));
+                let stream = &flow.stream;
+                assert_eq!((stream.messages, stream.peak_backlog), (Some(2100.0), None));
+                let late = stream.max_lateness.expect("all have arrived");
+                assert!(late < Duration::from_secs(2), "{late}");
+                assert!(stream.final_lateness.is_some() && stream.max_write_lag.is_some());
+                assert!(stream.stall_time.is_some() && stream.delayed.is_some());
+            }
+        });
+    }
+}
+
+#[test]
+fn a_stream_that_is_not_over_in_time_has_the_messages_that_were_due() {
+    let server = served(v4(), None, Limits::default());
+    with(&server, |address| {
+        let text = "output.messages = true\n\
+                    transfer = { message = \"1 kB\", interval = \"10 ms\", count = 6000, opener = \"OPENER\" }";
+        for opener in ["sender", "receiver"] {
+            let asked = experiment(&text.replace("OPENER", opener));
+            let changes = ["horizon=500 ms".parse().expect("a change")];
+            let asked = farpath_experiment::Experiment::parse(&asked.text, "t", &changes).expect("good");
+            let run = run(&mut far(address), &asked).expect("measured");
+            assert_eq!(run.flows[0].outcome, Outcome::Horizon, "{:?}", run.flows[0]);
+            let due = run.messages.iter().count();
+            assert!((20..=55).contains(&due), "{opener}: {due}");
+            assert!(run.messages.iter().take(5).all(|row| row.arrived.is_some()));
+        }
+    });
+}
+
+#[test]
 fn flows_run_side_by_side_and_each_has_its_row() {
     let server = served(v4(), None, Limits::default());
     with(&server, |address| {

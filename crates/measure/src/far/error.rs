@@ -99,11 +99,11 @@ pub enum MeasureError {
         /// Why.
         why: String,
     },
-    /// A constant-rate stream.
+    /// A flow with a host of its own.
     #[error(
-        "a stream is not measured by this version: only files are; give `transfer` a `size` in place of its messages"
+        "flow {0} has an `access`, a `sender` or a `receiver` of its own: all flows of a measurement are between the same two hosts"
     )]
-    Stream,
+    OwnEnds(usize),
     /// This host cannot.
     #[error("this host: {0}")]
     Here(String),

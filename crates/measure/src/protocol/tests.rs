@@ -15,6 +15,8 @@ fn facts() -> impl Strategy<Value = EndFacts> {
             connected_at_ns: some[0],
             finished_at_ns: some[1],
             bytes: all[1],
+            stream_began_ns: some[1],
+            processor_wait_permille: some[2],
             mean_cwnd: some[2],
             exchanges_ns: vec![(all[2], all[3])],
             kernel: some[3].map(|value| KernelFacts {
@@ -60,6 +62,8 @@ fn from_far() -> impl Strategy<Value = FromFar> {
             .prop_map(|(number, at)| { FromFar::Pong(Pong { number, received_ns: at[0], sent_ns: at[1] }) }),
         (any::<u32>(), prop::collection::vec((any::<u64>(), name(), any::<u64>()), 0..9))
             .prop_map(|(flow, rows)| FromFar::Rows(Rows { flow, rows })),
+        (any::<u32>(), prop::collection::vec(any::<u64>(), 0..9))
+            .prop_map(|(flow, at_ns)| FromFar::Messages(MessagesSeen { flow, at_ns })),
         (any::<u32>(), facts(), any::<bool>())
             .prop_map(|(flow, end, rows_cut)| FromFar::Ended(Box::new(Ended { flow, end, rows_cut }))),
     ]
@@ -139,4 +143,19 @@ fn a_line_is_what_one_reads_with_a_terminal() {
     let mut lines = Lines::default();
     lines.push(&deep);
     assert!(matches!(lines.next::<FromNear>(), Err(FrameError::Syntax(_))), "not the stack's end");
+}
+
+#[test]
+fn messages_are_those_of_the_stream_or_none() {
+    let every = Messages { size: Bytes(1000), pace: Pace::Every(Duration::from_micros(7)), count: 30 };
+    let rate = Rate::from_bit_per_s(3_000_000).expect("not zero");
+    for messages in [every, Messages { pace: Pace::At(rate), ..every }] {
+        let asked = MessagesAsked::from(messages);
+        assert_eq!(asked.of(30_000), Some(messages));
+        assert_eq!(asked.of(30_001), None);
+        assert_eq!(MessagesAsked { size: 0, ..asked }.of(0), None);
+        assert_eq!(MessagesAsked { count: 0, ..asked }.of(0), None);
+        assert_eq!(MessagesAsked { size: u64::MAX, count: 2, ..asked }.of(u64::MAX - 1), None);
+        assert_eq!(MessagesAsked { pace: PaceAsked::BitPerS(0), ..asked }.of(30_000), None);
+    }
 }

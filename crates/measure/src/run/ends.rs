@@ -2,7 +2,7 @@
 
 use crate::end::{EndFacts, Outcome, Watched};
 use crate::far::{MeasureError, News};
-use farpath_emu::Clock;
+use farpath_emu::{Clock, RealTime};
 use farpath_engine::Series;
 use farpath_experiment::FlowSpec;
 use farpath_run::{Metric, SeriesRow};
@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Rows of one flow that are kept.
 const MOST_ROWS: usize = 5_000_000;
+/// Messages of one flow that are kept: as many as an experiment's stream may have.
+const MOST_MESSAGES: usize = 10_000_000;
 
 /// One flow, as this host has a part in it.
 pub struct Near {
@@ -29,6 +31,8 @@ pub struct NearEnd {
     pub facts: EndFacts,
     pub series: Series,
     pub cut: bool,
+    /// Of a stream, when each message was whole.
+    pub messages: Vec<Instant>,
 }
 
 /// What the far host has said of a flow.
@@ -37,6 +41,8 @@ pub struct FarEnd {
     pub facts: Option<EndFacts>,
     pub rows: Vec<SeriesRow>,
     pub cut: bool,
+    /// Of a stream, when each message was whole; by the far host's clock.
+    pub messages: Vec<Instant>,
     pub failed: Option<String>,
 }
 
@@ -55,6 +61,12 @@ pub fn hear(ids: &[u32], ends: &mut [FarEnd], over: &[AtomicBool], news: News) {
                     end.rows.push(SeriesRow { time, flow: place as u32, metric, value });
                 }
             }
+        }
+        News::Messages(seen) => {
+            let Some(place) = place(seen.flow) else { return };
+            let messages = &mut ends[place].messages;
+            let room = MOST_MESSAGES.saturating_sub(messages.len());
+            messages.extend(seen.at_ns.into_iter().take(room).map(Instant::from_nanos));
         }
         News::Ended(ended) => {
             let Some(place) = place(ended.flow) else { return };
@@ -95,6 +107,9 @@ impl Waiting {
 impl Near {
     /// Runs it on the calling thread.
     pub fn run(self, clock: Clock, over: &AtomicBool, moved: &AtomicU64) -> NearEnd {
+        // Messages are written when they are due, whatever else runs. Not granted, they are as late as other programs
+        // make them.
+        let _ahead = self.spec.stream.map(|_| RealTime::of_program());
         let mut watched = Watched::new(self.number, self.role, self.size, true, true, MOST_ROWS);
         let mut before = 0;
         let report: EndReport = self.prepared.run(clock.epoch(), over, &mut |sample| {
@@ -106,6 +121,7 @@ impl Near {
         });
         let cut = watched.cut;
         let (facts, series) = watched.finish(&report);
-        NearEnd { facts, series, cut }
+        let messages = report.messages.map(|stamps| stamps.at).unwrap_or_default();
+        NearEnd { facts, series, cut, messages }
     }
 }

@@ -7,12 +7,12 @@ use crate::end::Watched;
 use crate::fit::fit;
 use crate::key;
 use crate::protocol::{
-    BurstAsked, Datagrams, EchoAsked, Ended, FromFar, Ready, Refused, Rows, Transfer, Why,
+    BurstAsked, Datagrams, EchoAsked, Ended, FromFar, MessagesSeen, Ready, Refused, Rows, Transfer, Why,
 };
 use farpath_emu::Clock;
 use farpath_traffic::datagram::{self, DatagramSocket, Until, answer, receive_burst, send_burst};
-use farpath_traffic::{BulkEnd, Opening, Prepared, Role, Token};
-use farpath_units::{Bytes, Duration, Instant};
+use farpath_traffic::{BulkEnd, Opening, PrepareError, Prepared, Role, Token};
+use farpath_units::{Bytes, Duration, Instant, Messages};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
@@ -26,7 +26,9 @@ const MOST_FLOWS: usize = 64;
 const MOST_DATAGRAMS: u32 = 100_000;
 /// Rows of one flow that are kept until it is over: some 25 MB.
 const MOST_ROWS: usize = 500_000;
-/// Rows and arrivals in one message.
+/// Messages of the streams of one client at once, each of which is stamped: 80 MB.
+const MOST_MESSAGES: u64 = 10_000_000;
+/// Rows, messages and arrivals in one message.
 const IN_ONE: usize = 1000;
 /// How long a transfer may take to close in good order.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
@@ -50,6 +52,8 @@ pub struct Flows<'scope, 'env> {
 /// One that goes on.
 #[derive(Default)]
 struct Going {
+    /// Of a stream, how many.
+    messages: u64,
     stop: AtomicBool,
     done: AtomicBool,
     over: AtomicBool,
@@ -79,8 +83,12 @@ impl<'scope, 'env> Flows<'scope, 'env> {
 
     /// Whether any goes on.
     pub fn any(&mut self) -> bool {
-        self.going.retain(|_, going| !going.over.load(Ordering::Relaxed));
+        self.forget_what_is_over();
         !self.going.is_empty()
+    }
+
+    fn forget_what_is_over(&mut self) {
+        self.going.retain(|_, going| !going.over.load(Ordering::Relaxed));
     }
 
     /// Ends all.
@@ -110,6 +118,10 @@ impl<'scope, 'env> Flows<'scope, 'env> {
     /// The far end of a transfer.
     pub fn transfer(&mut self, asked: Transfer) -> io::Result<Option<FromFar>> {
         let flow = asked.flow;
+        let messages = match self.messages(&asked) {
+            Ok(messages) => messages,
+            Err(refused) => return Ok(Some(FromFar::Refused(refused))),
+        };
         let times = u64::from(asked.exchanges.max(1));
         let bytes = asked.size.saturating_add(asked.request).saturating_mul(times);
         if let Err(refused) = self.take(flow, Bytes(bytes)) {
@@ -129,7 +141,7 @@ impl<'scope, 'env> Flows<'scope, 'env> {
             peer: any_port(from),
             size: Bytes(asked.size),
             request: Bytes(asked.request),
-            messages: None,
+            messages,
             exchanges: asked.exchanges,
             token: Some(token),
             start: Instant::ZERO,
@@ -144,12 +156,13 @@ impl<'scope, 'env> Flows<'scope, 'env> {
             close_within: CLOSE_WITHIN,
             socket,
         };
-        let prepared = match Prepared::new(end) {
+        let make = |local| Prepared::new(BulkEnd { local, ..end.clone() });
+        let prepared = match self.at_a_port(make, PrepareError::is_address_in_use) {
             Ok(prepared) => prepared,
             Err(error) => return Ok(Some(cannot(flow, error))),
         };
         let ready = Ready { flow, port: prepared.local().port(), token: token.to_string(), unmatched };
-        let going = self.begin(flow);
+        let going = self.begin(flow, messages.map_or(0, |messages| messages.count));
         let (writer, clock, limits, client) = (self.writer, self.clock, self.limits, self.client);
         let size = Bytes(asked.size.saturating_mul(times));
         let wanted = asked.sample_every_ns.is_some();
@@ -179,6 +192,13 @@ impl<'scope, 'env> Flows<'scope, 'env> {
                     return;
                 }
             }
+            let messages = report.messages.map(|stamps| stamps.at).unwrap_or_default();
+            for at in messages.chunks(IN_ONE) {
+                let at_ns = at.iter().map(|at| at.as_nanos()).collect();
+                if writer.send(&FromFar::Messages(MessagesSeen { flow, at_ns })).is_err() {
+                    return;
+                }
+            }
             let _ = writer.send(&FromFar::Ended(Box::new(Ended { flow, end, rows_cut })));
         });
         Ok(Some(FromFar::Ready(ready)))
@@ -191,11 +211,11 @@ impl<'scope, 'env> Flows<'scope, 'env> {
         if let Err(refused) = self.take_datagrams(flow, asked.count, asked.size, Bytes(bytes)) {
             return Ok(Some(FromFar::Refused(refused)));
         }
-        let deadline = self.until(asked.within_ns);
+        let (deadline, rate) = (self.until(asked.within_ns), self.limits.rate);
         self.datagrams(flow, move |socket, going, clock| {
             // `done` is the end: nothing more will come.
             let until = Until { epoch: clock.epoch(), deadline, stop: &going.done };
-            let count = answer(socket, asked.count, until)?;
+            let count = answer(socket, asked.count, rate, until)?;
             Ok(Datagrams { count, ..nothing(flow) })
         })
     }
@@ -207,11 +227,11 @@ impl<'scope, 'env> Flows<'scope, 'env> {
         if let Err(refused) = self.take_datagrams(flow, asked.count, asked.size, Bytes(bytes)) {
             return Ok(Some(FromFar::Refused(refused)));
         }
-        let deadline = self.until(asked.within_ns);
+        let (deadline, rate) = (self.until(asked.within_ns), self.limits.rate);
         self.datagrams(flow, move |socket, going, clock| {
             let until = Until { epoch: clock.epoch(), deadline, stop: &going.stop };
             if asked.sends {
-                let done = send_burst(socket, asked.count, asked.size as usize, until)?;
+                let done = send_burst(socket, asked.count, asked.size as usize, rate, until)?;
                 let within_ns = done.within.as_nanos();
                 return Ok(Datagrams { count: done.sent, within_ns, ..nothing(flow) });
             }
@@ -235,14 +255,16 @@ impl<'scope, 'env> Flows<'scope, 'env> {
         flow: u32,
         work: impl FnOnce(&mut DatagramSocket, &Going, Clock) -> io::Result<Datagrams> + Send + 'scope,
     ) -> io::Result<Option<FromFar>> {
-        let [at, from] = self.addresses;
+        let from = self.addresses[1];
         let token = Token(key::random()?);
-        let mut socket = match DatagramSocket::from(any_port(at), from.ip(), token) {
+        let make = |local| DatagramSocket::from(local, from.ip(), token);
+        let in_use = |error: &io::Error| error.kind() == io::ErrorKind::AddrInUse;
+        let mut socket = match self.at_a_port(make, in_use) {
             Ok(socket) => socket,
             Err(error) => return Ok(Some(cannot(flow, error))),
         };
         let port = socket.local().port();
-        let going = self.begin(flow);
+        let going = self.begin(flow, 0);
         let (writer, clock) = (self.writer, self.clock);
         self.scope.spawn(move || {
             let done = work(&mut socket, &going, clock);
@@ -256,8 +278,27 @@ impl<'scope, 'env> Flows<'scope, 'env> {
         Ok(Some(FromFar::Ready(Ready { flow, port, token: token.to_string(), unmatched: Vec::new() })))
     }
 
-    fn begin(&mut self, flow: u32) -> Arc<Going> {
-        let going = Arc::new(Going::default());
+    /// What is made at this host's address and a port: of those that data may take the first that is free.
+    fn at_a_port<T, E: std::fmt::Display>(
+        &self,
+        make: impl Fn(SocketAddr) -> Result<T, E>,
+        is_taken: impl Fn(&E) -> bool,
+    ) -> Result<T, String> {
+        let at = self.addresses[0];
+        let Some((first, last)) = self.limits.data_ports else {
+            return make(any_port(at)).map_err(|error| error.to_string());
+        };
+        for port in first..=last {
+            match make(SocketAddr::new(at.ip(), port)) {
+                Err(error) if is_taken(&error) => {}
+                made => return made.map_err(|error| error.to_string()),
+            }
+        }
+        Err(format!("none of the far host's ports {first} to {last} is free (--data-ports)"))
+    }
+
+    fn begin(&mut self, flow: u32, messages: u64) -> Arc<Going> {
+        let going = Arc::new(Going { messages, ..Going::default() });
         self.going.insert(flow, Arc::clone(&going));
         going
     }
@@ -278,6 +319,22 @@ impl<'scope, 'env> Flows<'scope, 'env> {
         })?;
         self.asked_for += bytes;
         Ok(())
+    }
+
+    /// The messages of a stream, where it is one.
+    fn messages(&mut self, asked: &Transfer) -> Result<Option<Messages>, Refused> {
+        let Some(messages) = asked.messages else { return Ok(None) };
+        let refused = |why, message| Refused { why, message, flow: Some(asked.flow) };
+        let messages = messages.of(asked.size).filter(|_| asked.exchanges <= 1);
+        let messages = messages
+            .ok_or_else(|| refused(Why::Malformed, "messages that are not what is sent".to_owned()))?;
+        self.forget_what_is_over();
+        let going: u64 = self.going.values().map(|going| going.messages).sum();
+        if going.saturating_add(messages.count) > MOST_MESSAGES {
+            let most = format!("the far host does streams of {MOST_MESSAGES} messages at once, and no more");
+            return Err(refused(Why::Limit, most));
+        }
+        Ok(Some(messages))
     }
 
     fn take_datagrams(&mut self, flow: u32, count: u32, size: u32, bytes: Bytes) -> Result<(), Refused> {

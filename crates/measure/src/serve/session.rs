@@ -29,7 +29,7 @@ pub fn serve(
 ) {
     let clock = Clock::start();
     let Ok(at) = stream.local_addr() else { return };
-    let Ok((mut reader, writer)) = control::both(stream, clock) else { return };
+    let Ok((mut reader, writer)) = control::both(stream, clock, server.limits.silence) else { return };
     let (client, version) = match let_in(server, &mut reader, &writer, from, caller, stop) {
         Ok(let_in) => let_in,
         Err(Some(refused)) => {

@@ -1,6 +1,8 @@
 //! Two hosts of our own with a path of our own between them, and a responder on the far one.
 
-use farpath_emu::{Clock, Emulator, Host, HostSettings, Settings, Unwatched};
+#![allow(dead_code)]
+
+use farpath_emu::{Clock, Emulator, Host, HostSettings, Namespace, Settings, Unwatched};
 use farpath_experiment::Experiment;
 use farpath_measure::serve::{Limits, Serve, Server};
 use std::net::SocketAddr;
@@ -28,6 +30,27 @@ pub fn over<T: Send>(
     seed: u64,
     work: impl FnOnce(SocketAddr) -> T + Send,
 ) -> Option<T> {
+    between(path, v6, seed, Limits::default(), |hosts| work(hosts.address))
+}
+
+/// The far host, and the path to it.
+pub struct Hosts<'a> {
+    /// Where the responder waits.
+    pub address: SocketAddr,
+    /// In which network.
+    pub far: &'a Namespace,
+    /// Set, it lets nothing through any more.
+    pub dark: &'a AtomicBool,
+}
+
+/// The same with both hosts in hand.
+pub fn between<T: Send>(
+    path: &Experiment,
+    v6: bool,
+    seed: u64,
+    limits: Limits,
+    work: impl FnOnce(Hosts<'_>) -> T + Send,
+) -> Option<T> {
     let hosts = match missing() {
         None => {
             Host::new(&HostSettings::near()).and_then(|near| Ok((near, Host::new(&HostSettings::far())?)))
@@ -53,7 +76,7 @@ pub fn over<T: Send>(
     let mut emulator =
         Emulator::new(elements, seed, Settings::default(), near.port(), far.port(), Clock::start())
             .expect("a path");
-    let serve = Serve { bind: vec![address], key: None, limits: Limits::default() };
+    let serve = Serve { bind: vec![address], key: None, limits };
     let server = far.namespace().run(|| Server::bind(&serve)).expect("a namespace").expect("it can wait");
     let address = server.addresses()[0];
     let (over, stop) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -62,7 +85,9 @@ pub fn over<T: Send>(
         let serves = scope.spawn(|| far.namespace().run(|| server.run(&stop, &|_| {})));
         let done = {
             let (_over, _stop) = (Stop(&over), Stop(&stop));
-            near.namespace().run(|| work(address)).expect("a namespace")
+            near.namespace()
+                .run(|| work(Hosts { address, far: far.namespace(), dark: &over }))
+                .expect("a namespace")
         };
         path.join().expect("no panic").expect("packets are moved");
         serves.join().expect("no panic").expect("a namespace").expect("it serves");
