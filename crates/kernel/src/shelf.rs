@@ -1,0 +1,178 @@
+//! Where kernels are kept: a folder each.
+
+use crate::KernelError;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The file that says what a kernel is.
+const ABOUT: &str = "about.json";
+
+/// What is known of a kernel that is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// By which experiments name it.
+    pub name: String,
+    /// As `uname -r` will say.
+    pub release: String,
+    /// Ticks per second.
+    pub hz: u32,
+    /// Where the sources came from.
+    pub source: String,
+    /// The compiler, as it calls itself.
+    pub compiler: String,
+    /// SHA-256 of sources' name, configuration, seed shim and ticks: what the same recipe would make again.
+    pub recipe: String,
+}
+
+/// A kernel that is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kernel {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// What it is.
+    pub about: About,
+}
+
+/// The folder of all kernels of a user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shelf(PathBuf);
+
+impl Shelf {
+    /// `FARPATH_KERNELS`, else `farpath/kernels` in the user's cache (`XDG_CACHE_HOME`, else `~/.cache`).
+    pub fn of_user() -> Shelf {
+        let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let folder = set("FARPATH_KERNELS").unwrap_or_else(|| {
+            let cache = set("XDG_CACHE_HOME")
+                .or_else(|| set("HOME").map(|home| home.join(".cache")))
+                .unwrap_or_else(env::temp_dir);
+            cache.join("farpath/kernels")
+        });
+        Shelf(folder)
+    }
+
+    /// This folder.
+    pub fn at(folder: impl Into<PathBuf>) -> Shelf {
+        Shelf(folder.into())
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.0
+    }
+
+    /// All kernels, the newest release first, and of one release those with more ticks first.
+    ///
+    /// # Errors
+    /// The folder cannot be read, or what lies in it cannot be understood.
+    pub fn kernels(&self) -> Result<Vec<Kernel>, KernelError> {
+        if !self.0.exists() {
+            return Ok(Vec::new());
+        }
+        let mut kernels = Vec::new();
+        for entry in fs::read_dir(&self.0).map_err(KernelError::at(&self.0))? {
+            let folder = entry.map_err(KernelError::at(&self.0))?.path();
+            // Without it, it is still being made, or something else.
+            if folder.join(ABOUT).exists() {
+                kernels.push(Kernel::open(folder)?);
+            }
+        }
+        kernels.sort_by_key(|kernel| {
+            let About { release, hz, name, .. } = &kernel.about;
+            (Reverse(numbers(release)), Reverse(*hz), name.clone())
+        });
+        Ok(kernels)
+    }
+
+    /// The kernel of that name; the first one for `None`.
+    ///
+    /// # Errors
+    /// There is none, and what [`kernels`](Shelf::kernels) says.
+    pub fn find(&self, name: Option<&str>) -> Result<Kernel, KernelError> {
+        let kernels = self.kernels()?;
+        let Some(name) = name else { return kernels.into_iter().next().ok_or(KernelError::None) };
+        let known: Vec<_> = kernels.iter().map(|kernel| kernel.about.name.clone()).collect();
+        kernels.into_iter().find(|kernel| kernel.about.name == name).ok_or_else(|| match known.is_empty() {
+            true => KernelError::None,
+            false => KernelError::NoSuch { name: name.to_owned(), known: known.join(", ") },
+        })
+    }
+}
+
+impl Kernel {
+    pub(crate) fn open(folder: PathBuf) -> Result<Kernel, KernelError> {
+        let path = folder.join(ABOUT);
+        let text = fs::read(&path).map_err(KernelError::at(&path))?;
+        let about = serde_json::from_slice(&text).map_err(|source| KernelError::About { path, source })?;
+        Ok(Kernel { folder, about })
+    }
+
+    /// Says in its folder what it is: from then on it is one.
+    pub(crate) fn describe(&self) -> Result<(), KernelError> {
+        let path = self.folder.join(ABOUT);
+        let text = serde_json::to_vec_pretty(&self.about).expect("plain data");
+        fs::write(&path, text).map_err(KernelError::at(path))
+    }
+
+    /// The program.
+    pub fn program(&self) -> PathBuf {
+        self.folder.join("linux")
+    }
+
+    /// What stands between it and the host.
+    pub(crate) fn shim(&self) -> PathBuf {
+        self.folder.join("shim.so")
+    }
+
+    /// How it was configured.
+    pub fn config(&self) -> PathBuf {
+        self.folder.join("config")
+    }
+}
+
+/// The numbers in a release, to put releases in order: 6.12.9 before 6.12.10.
+fn numbers(release: &str) -> Vec<u64> {
+    release.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keep(shelf: &Shelf, name: &str, release: &str, hz: u32) {
+        let folder = shelf.folder().join(name);
+        fs::create_dir_all(&folder).unwrap();
+        let about = About {
+            name: name.to_owned(),
+            release: release.to_owned(),
+            hz,
+            source: String::new(),
+            compiler: String::new(),
+            recipe: String::new(),
+        };
+        Kernel { folder, about }.describe().unwrap();
+    }
+
+    #[test]
+    fn the_newest_release_is_meant_where_none_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let shelf = Shelf::at(folder.path().join("kernels"));
+        assert!(matches!(shelf.find(None), Err(KernelError::None)));
+        keep(&shelf, "nine", "6.12.9", 1000);
+        keep(&shelf, "ten", "6.12.10", 100);
+        keep(&shelf, "ten-250", "6.12.10", 250);
+        // One that is being made.
+        fs::create_dir(shelf.folder().join("half")).unwrap();
+        let names: Vec<_> = shelf.kernels().unwrap().into_iter().map(|kernel| kernel.about.name).collect();
+        assert_eq!(names, ["ten-250", "ten", "nine"]);
+        assert_eq!(shelf.find(None).unwrap().about.name, "ten-250");
+        assert_eq!(shelf.find(Some("nine")).unwrap().about.hz, 1000);
+        let error = shelf.find(Some("eleven")).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "no kernel is called `eleven`; there are: ten-250, ten, nine; `farpath kernel build` makes one"
+        );
+    }
+}
