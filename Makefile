@@ -3,14 +3,20 @@
 CARGO ?= cargo
 FARPATH = target/release/farpath
 
-.PHONY: demo test lint core unit bench bench-long oracle ns3 setup setup-test setup-bench vendor clean
+.PHONY: demo test lint core unit bpf bench bench-long oracle ns3 setup setup-test setup-bench vendor clean
+
+# The explicit-rate driver links libelf and zlib. Where their headers are not, and are not installed by `make setup`, the
+# command is built without it; `farpath driver` then says so.
+DRIVER = $(shell pkg-config --exists libelf zlib 2>/dev/null && echo yes)
+CLI = $(if $(DRIVER),,--no-default-features)
+ALL = --workspace $(if $(DRIVER),,--exclude farpath-driver --no-default-features)
 
 # The main job: the high-BER paper's download, predicted and simulated side by side; and its testbed's, on the TCP of
 # this machine's own kernel too, where that may be asked. That one takes the minute that its downloads take. It ends with
 # 1 where the machine was too busy to be in time, and says so.
 LOSSES = sweep.path.loss.rate.forward=['0 %', '0.01 %', '0.1 %', '1 %']
 demo: setup
-	$(CARGO) build --release --locked --package farpath-cli
+	$(CARGO) build --release --locked --package farpath-cli $(CLI)
 	$(FARPATH) run experiments/noisy-channel.toml
 	@echo
 	@if $(FARPATH) doctor --json | grep -q '"emulates":true'; then \
@@ -28,8 +34,8 @@ test: setup setup-test lint core unit
 
 lint:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
+	$(CARGO) clippy $(ALL) --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(ALL) --no-deps --locked --quiet
 
 # The core owns no clock, socket or thread: it builds where there are none.
 CORE = units tcp tia1039 path model sim
@@ -42,7 +48,7 @@ core:
 	fi
 
 unit:
-	$(CARGO) test --workspace --locked
+	$(CARGO) test $(ALL) --locked
 
 # One line a figure, ns-3 on the same machine and emulation beside plain veth included; see docs/performance.md. What is
 # missing (ns-3, iperf3, privileges) leaves its rows unmeasured. Emulation alone: ... --bin bench -- --emulation
@@ -68,11 +74,26 @@ $(NS3)/installed:
 	@$(NS3)/bin/pip install --quiet --disable-pip-version-check ns3==3.44.post0
 	@touch $@
 
+# The BPF objects of the driver. They are in the repository, so that nothing else needs clang; a test says whether they are
+# what the sources give, and needs this clang.
+BPF = crates/driver/bpf
+BPF_CLANG = clang-14
+bpf:
+	@command -v $(BPF_CLANG) >/dev/null || { echo "make bpf needs $(BPF_CLANG) (Debian 12: apt-get install clang)"; exit 1; }
+	@[ -e /usr/include/bpf/bpf_helpers.h ] || { echo "make bpf needs libbpf's headers (Debian: apt-get install libbpf-dev)"; exit 1; }
+	BPF_CLANG=$(BPF_CLANG) $(BPF)/build.sh $(BPF)
+
 setup:
 	@command -v $(CARGO) >/dev/null || { echo "farpath needs Rust: https://rustup.rs"; exit 1; }
 	@command -v cc >/dev/null || { echo "farpath needs a C compiler named cc (Debian: apt-get install gcc)"; exit 1; }
 	@$(CARGO) fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 	@$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy
+	@pkg-config --exists libelf zlib 2>/dev/null || { \
+		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		{ apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+			libelf-dev zlib1g-dev pkg-config; } >/dev/null 2>&1; \
+	} || echo "setup: no libelf and zlib to build with here, and none installed (Debian, as root: apt-get install libelf-dev" \
+		"zlib1g-dev pkg-config); farpath is built without \`farpath driver\`"
 
 # tshark reads captures as somebody else would, chromium shows reports. Where one of them cannot be had, the tests that
 # ask it say that they are skipped.
@@ -87,6 +108,13 @@ setup-test: setup
 		{ apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends tshark; } \
 			>/dev/null 2>&1; \
 	} || echo "setup: no tshark here, and none installed (Debian, as root: apt-get install tshark); its tests will be SKIPPED"
+
+	@command -v $(BPF_CLANG) >/dev/null && [ -e /usr/include/bpf/bpf_helpers.h ] || { \
+		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		{ apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+			$(BPF_CLANG) llvm-14 libbpf-dev; } >/dev/null 2>&1; \
+	} || echo "setup: no $(BPF_CLANG) and libbpf-dev here, and none installed; whether the BPF objects are what their sources" \
+		"give is SKIPPED"
 
 # What draws the figures of a report, again from npm: exact versions, checked against the hashes of package-lock.json.
 # The files are in the repository, so that nothing else needs npm; `git diff` shows whether anything moved.

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* The congestion control of explicit rate: data leaves at the rate that was granted, whatever is lost, and a socket without a
+ * grant goes on with the system's own. */
+#include "driver.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* The window is no limit: 16 rounds of repair fit in. */
+#define WINDOW_ROUNDS 16
+#define LEAST_WINDOW 1000
+#define MOST_WINDOW (1U << 20)
+#define UNLIMITED 0x7fffffff
+/* Before a server knows whether its client has a grant for it: the initial window of RFC 6928, and so many packets that it has
+ * delivered without an answer mean that there will be none. */
+#define WAITING_WINDOW 10
+#define WAITING_PACKETS 16
+
+/* As the signalling has it, of packets. */
+static __always_inline void key_of(struct sock *sk, struct key *key)
+{
+	struct sock_common *common = &sk->__sk_common;
+
+	__builtin_memset(key, 0, sizeof(*key));
+	key->netns = common->skc_net.net->net_cookie;
+	key->local_port = bpf_htons(common->skc_num);
+	key->remote_port = common->skc_dport;
+	if (common->skc_family == AF_INET) {
+		key->local[2] = key->remote[2] = bpf_htonl(0xffff);
+		key->local[3] = common->skc_rcv_saddr;
+		key->remote[3] = common->skc_daddr;
+		return;
+	}
+	for (int i = 0; i < 4; i++) {
+		key->local[i] = common->skc_v6_rcv_saddr.in6_u.u6_addr32[i];
+		key->remote[i] = common->skc_v6_daddr.in6_u.u6_addr32[i];
+	}
+}
+
+static __always_inline int is_ipv4(const struct key *key)
+{
+	return !key->remote[0] && !key->remote[1] && key->remote[2] == bpf_htonl(0xffff);
+}
+
+/* For good: the socket forgets this congestion control. Where there was a grant, the routers are told, and what was delivered in a
+ * round trip is the window that the next one begins with. */
+static __always_inline void fall_back(struct sock *sk, const struct key *key, const struct flow *flow, enum outcome why)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct config *config = configured();
+	char name[TCP_CA_NAME_LEN] = "reno";
+
+	count(PLAIN + why);
+	if (config)
+		__builtin_memcpy(name, config->plain, sizeof(name));
+	if (flow && flow->round_began) {
+		/* srtt_us is in eighths. */
+		__u64 window = flow->delivered_rate * (tp->srtt_us >> 3) / (1000 * 1000000ULL);
+		struct talk *talk = bpf_map_lookup_elem(&talks, key);
+
+		if (window < 2)
+			window = 2;
+		if (window > MOST_WINDOW)
+			window = MOST_WINDOW;
+		tp->snd_cwnd = window;
+		tp->snd_ssthresh = window;
+		sk->sk_pacing_status = flow->paced;
+		if (talk) {
+			talk->now = request(CLOSE, flow->asked);
+			talk->has_now = 1;
+		}
+		if (config)
+			__builtin_memcpy(name, config->fallback, sizeof(name));
+	}
+	if (bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, name, sizeof(name))) {
+		char reno[TCP_CA_NAME_LEN] = "reno";
+
+		bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, reno, sizeof(reno));
+	}
+}
+
+/* At the rate of the grant, which counts IP packets. Where TCP paces by itself it counts payload; where fq does, it counts
+ * headers. */
+static __always_inline void send_at_grant(struct sock *sk, const struct flow *flow, int ipv4)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	__u64 rate = kbit_of(flow->granted) * 125, srtt_us = tp->srtt_us >> 3, window;
+	__u32 mss = tp->mss_cache ?: 536, headers = (ipv4 ? 20 : 40) + tp->tcp_header_len;
+
+	if (sk->sk_pacing_status != SK_PACING_FQ)
+		rate = rate * mss / (mss + headers);
+	if (rate > sk->sk_max_pacing_rate)
+		rate = sk->sk_max_pacing_rate;
+	sk->sk_pacing_rate = rate;
+	window = WINDOW_ROUNDS * (rate * (srtt_us ?: 1000000) / 1000000) / mss;
+	tp->snd_cwnd = window < LEAST_WINDOW ? LEAST_WINDOW : window > MOST_WINDOW ? MOST_WINDOW : window;
+}
+
+static __always_inline void restart_guard(struct flow *flow, const struct tcp_sock *tp, __u64 now)
+{
+	flow->last_lost = flow->round_lost = tp->lost;
+	flow->last_delivered = flow->round_delivered = tp->delivered;
+	flow->last_ce = tp->delivered_ce;
+	flow->round_began = now;
+	flow->excess = 0;
+	flow->queued_rounds = 0;
+	flow->delivered_rate = 0;
+}
+
+/* Whether the grant is still believed: GRANTED, or why not. As `Guard::check` of the crate farpath-tia1039. */
+static __always_inline enum outcome guard(struct flow *flow, const struct tcp_sock *tp, const struct config *config, __u64 now)
+{
+	__u32 lost = tp->lost - flow->last_lost, delivered = tp->delivered - flow->last_delivered;
+	__u32 marked = tp->delivered_ce - flow->last_ce;
+	__s64 credit = (__s64)((__u64)tp->packets_out * config->allowed);
+	__u64 srtt_us = tp->srtt_us >> 3, min_rtt_us = tp->rtt_min.s[0].v, round = now - flow->round_began;
+
+	flow->last_lost = tp->lost;
+	flow->last_delivered = tp->delivered;
+	flow->last_ce = tp->delivered_ce;
+	/* Page's test, in packets. A loss is known later than what was sent around it, by no more than what is under way: so much may
+	 * stand to the flow's credit. */
+	flow->excess += (__s64)((__u64)lost * 1000000) - (__s64)(((__u64)lost + delivered) * config->allowed);
+	if (flow->excess < -credit)
+		flow->excess = -credit;
+	if (marked)
+		return TRIPPED_MARK;
+	if (flow->excess > (__s64)((__u64)config->excess * 1000000))
+		return TRIPPED_LOSS;
+	if (srtt_us && round / 1000 >= srtt_us) {
+		__u64 least = min_rtt_us / 4 > config->queue_us ? min_rtt_us / 4 : config->queue_us;
+		int queued = srtt_us > min_rtt_us + least;
+
+		lost = tp->lost - flow->round_lost;
+		delivered = tp->delivered - flow->round_delivered;
+		flow->delivered_rate = (__u64)delivered * 1000000000ULL / (round / 1000);
+		flow->round_lost = tp->lost;
+		flow->round_delivered = tp->delivered;
+		flow->round_began = now;
+		if (queued && (__u64)lost * 1000 > ((__u64)lost + delivered) * config->queue_loss_per_mille)
+			flow->queued_rounds++;
+		else
+			flow->queued_rounds = 0;
+		if (flow->queued_rounds >= config->queue_rounds)
+			return TRIPPED_QUEUE;
+	}
+	return GRANTED;
+}
+
+/* What a socket with a grant is told once. */
+static __always_inline void begin(struct sock *sk, struct flow *flow, const struct config *config)
+{
+	int buffer = config->buffer;
+
+	restart_guard(flow, (struct tcp_sock *)sk, bpf_ktime_get_ns());
+	if (sk->sk_pacing_status == SK_PACING_NONE)
+		sk->sk_pacing_status = SK_PACING_NEEDED;
+	if (buffer) {
+		bpf_setsockopt(sk, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
+		bpf_setsockopt(sk, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
+	}
+}
+
+/* The handshake is over, and what it said is known: the signalling has seen its packets before TCP did. */
+SEC("struct_ops")
+void BPF_PROG(erate_init, struct sock *sk)
+{
+	struct config *config = configured();
+	struct flow flow = {};
+	struct talk *talk;
+	struct key key;
+
+	key_of(sk, &key);
+	talk = bpf_map_lookup_elem(&talks, &key);
+	if (!config || !config->enabled || !talk || !talk->asked) {
+		fall_back(sk, &key, NULL, config && config->enabled ? WAITING : DETACHED);
+		return;
+	}
+	flow.asked = talk->asked;
+	flow.asked_at = bpf_ktime_get_ns();
+	flow.pending = 1;
+	flow.requests = 1;
+	flow.min_routers = config->min_routers;
+	flow.paced = sk->sk_pacing_status;
+	if (talk->has_reply)
+		on_response(&flow, &talk->reply);
+	else if (talk->syns)
+		flow.outcome = PEER_INCAPABLE;
+	if (flow.outcome > GRANTED) {
+		fall_back(sk, &key, NULL, flow.outcome);
+		return;
+	}
+	if (flow.outcome == GRANTED) {
+		begin(sk, &flow, config);
+		send_at_grant(sk, &flow, is_ipv4(&key));
+	}
+	if (bpf_map_update_elem(&flows, &key, &flow, BPF_ANY))
+		fall_back(sk, &key, &flow, WAITING);
+}
+
+SEC("struct_ops")
+void BPF_PROG(erate_control, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct config *config = configured();
+	__u64 now = bpf_ktime_get_ns();
+	enum outcome outcome;
+	struct flow *flow;
+	struct key key;
+
+	/* The ACK of the handshake comes before init. */
+	if (sk->__sk_common.skc_state == TCP_SYN_SENT || sk->__sk_common.skc_state == TCP_SYN_RECV)
+		return;
+	key_of(sk, &key);
+	flow = bpf_map_lookup_elem(&flows, &key);
+	if (!flow || !config || !config->enabled) {
+		fall_back(sk, &key, flow, DETACHED);
+		return;
+	}
+	outcome = flow->outcome;
+	if (outcome == WAITING) {
+		tp->snd_cwnd = WAITING_WINDOW;
+		if (tp->delivered > WAITING_PACKETS)
+			fall_back(sk, &key, flow, PEER_INCAPABLE);
+		return;
+	}
+	if (outcome == GRANTED) {
+		if (!flow->round_began)
+			begin(sk, flow, config);
+		outcome = guard(flow, tp, config, now);
+	}
+	if (outcome == GRANTED)
+		send_at_grant(sk, flow, is_ipv4(&key));
+	else
+		fall_back(sk, &key, flow, outcome);
+}
+
+/* Loss is repaired and not taken for congestion. */
+SEC("struct_ops")
+__u32 BPF_PROG(erate_ssthresh, struct sock *sk)
+{
+	return UNLIMITED;
+}
+
+SEC("struct_ops")
+__u32 BPF_PROG(erate_undo_cwnd, struct sock *sk)
+{
+	return ((struct tcp_sock *)sk)->snd_cwnd;
+}
+
+/* A router's bucket may be no deeper than two packets. */
+SEC("struct_ops")
+__u32 BPF_PROG(erate_min_tso_segs, struct sock *sk)
+{
+	return 1;
+}
+
+SEC("struct_ops")
+void BPF_PROG(erate_release, struct sock *sk)
+{
+	struct key key;
+
+	key_of(sk, &key);
+	bpf_map_delete_elem(&flows, &key);
+}
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops erate = {
+	.init = (void *)erate_init,
+	.release = (void *)erate_release,
+	.cong_control = (void *)erate_control,
+	.ssthresh = (void *)erate_ssthresh,
+	.undo_cwnd = (void *)erate_undo_cwnd,
+	.min_tso_segs = (void *)erate_min_tso_segs,
+	.flags = TCP_CONG_NON_RESTRICTED,
+	.name = "farpath_erate",
+};
+
+/* Programs of a control group ask for it without knowing: sockets that connect, and what they listen on. */
+const volatile char CONTROL[TCP_CA_NAME_LEN] = "farpath_erate";
+
+SEC("sockops")
+int opt_in(struct bpf_sock_ops *ops)
+{
+	char name[TCP_CA_NAME_LEN];
+
+	if (ops->op == BPF_SOCK_OPS_TCP_CONNECT_CB || ops->op == BPF_SOCK_OPS_TCP_LISTEN_CB) {
+		for (int i = 0; i < TCP_CA_NAME_LEN; i++)
+			name[i] = CONTROL[i];
+		bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, name, sizeof(name));
+	}
+	return 1;
+}

@@ -1,0 +1,87 @@
+//! What the driver is told.
+
+use farpath_tia1039::{BurstTolerance, Priority, QosVersion};
+use farpath_units::{Bytes, Duration};
+
+/// How requests are made, when a grant is no longer believed, and what comes then. Of all devices alike.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Who is preempted last.
+    pub preemption: Priority,
+    /// Who waits least.
+    pub delay: Priority,
+    /// For how long the rate may be exceeded.
+    pub burst: BurstTolerance,
+    /// What M is.
+    pub version: QosVersion,
+    /// So many routers must have marked a grant for it to be one; version 1 tells one from none.
+    pub min_routers: u8,
+    /// Data packets after which the rate is asked for again; a round trip must have passed as well.
+    pub packets_between: u32,
+    /// When a grant is given up.
+    pub guard: Guard,
+    /// Congestion control of sockets that never had a grant.
+    pub plain: String,
+    /// Congestion control of those that have given one up.
+    pub fallback: String,
+    /// `SO_SNDBUF` and `SO_RCVBUF` of sockets with a grant; `None` leaves them to the kernel.
+    pub buffer: Option<Bytes>,
+}
+
+/// When a grant is no longer believed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Guard {
+    /// Packets lost of a thousand that a sound grant may meet.
+    pub loss_per_mille: u32,
+    /// So many lost too many trip it.
+    pub excess: u32,
+    /// A queue of so much, or of a quarter of the smallest RTT where that is more,
+    pub queue: Duration,
+    /// with more than so many packets lost of a thousand,
+    pub queue_loss_per_mille: u32,
+    /// for so many round trips, trips it too.
+    pub queue_rounds: u32,
+}
+
+impl Default for Guard {
+    fn default() -> Guard {
+        Guard {
+            loss_per_mille: 100,
+            excess: 104,
+            queue: Duration::from_millis(25),
+            queue_loss_per_mille: 20,
+            queue_rounds: 3,
+        }
+    }
+}
+
+impl Guard {
+    /// Odds of a loss, at the threshold and above, that are told apart.
+    const ODDS: f64 = 1.25;
+
+    /// Of a million packets, so many may be lost: where losses of a share p are as likely as losses at [`Guard::ODDS`] times p's
+    /// odds. As in `farpath_tia1039::driver`, whose documentation derives it.
+    pub(crate) fn allowed_per_million(&self) -> u32 {
+        let share = f64::from(self.loss_per_mille.min(1000)) / 1000.0;
+        (((Guard::ODDS - 1.0) * share).ln_1p() / Guard::ODDS.ln() * 1e6) as u32
+    }
+}
+
+impl Settings {
+    /// As the standard and its paper say, with one congestion control where there is no grant, or none any more.
+    pub fn new(plain: impl Into<String>) -> Settings {
+        let plain = plain.into();
+        Settings {
+            preemption: Priority::MIDDLE,
+            delay: Priority::MIDDLE,
+            burst: BurstTolerance::default(),
+            version: QosVersion::Marking,
+            min_routers: 1,
+            packets_between: 128,
+            guard: Guard::default(),
+            fallback: plain.clone(),
+            plain,
+            buffer: None,
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! The running kernel asks, a flow router grants, and TCP sends at it.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::{
+    Bench, Signal, Transfer, V6, WAYS, delay, element, link, losing, rate, router, router_lines, skipped,
+};
+use farpath_driver::{Counter, Outcome, Settings};
+use farpath_emu::{Backend, PacketEvent};
+use farpath_path::Direction::{Forward, Reverse};
+use farpath_path::{ElementKind, RateChange};
+use farpath_tcp::wire;
+use farpath_tia1039::{Carrier, Message};
+use farpath_units::{Duration, Instant};
+
+const TUN: common::Way = (Backend::Tun, true);
+
+fn payload(signal: &Signal) -> String {
+    signal.bytes[signal.read.place.clone()].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn messages(signals: &[Signal]) -> Vec<Message> {
+    signals
+        .iter()
+        .flat_map(|signal| signal.read.structures.unwrap().iter().map(|one| one.message).collect::<Vec<_>>())
+        .collect()
+}
+
+/// Of payload, in bit/s, where so many bits/s of IP packets of 1500 bytes are granted.
+fn paced(granted: u64) -> u64 {
+    granted / 8 * 1448 / 1500 * 8
+}
+
+fn settings() -> Settings {
+    Settings::new("cubic")
+}
+
+#[test]
+fn the_handshake_carries_the_bytes_of_the_trials() {
+    if skipped() {
+        return;
+    }
+    let path = vec![delay(5), router(30_000_000, 12_000_000)];
+    for way in WAYS {
+        let bench = Bench::new(path.clone(), way, &settings(), 99_968_000);
+        let done = bench.transfer(&Transfer::of(20_000));
+        assert_eq!(done.control, bench.control);
+        // As a kernel's exchange was captured once, over a router of 30 Mbit/s and 12 Mbit/s back.
+        let sent = bench.signals(PacketEvent::Sent, Forward);
+        assert_eq!(payload(&sent[0]), "00000000610d00008080100500100000");
+        let arrived = bench.signals(PacketEvent::Received, Forward);
+        assert_eq!(payload(&arrived[0]), "000000005da900008080100500110000");
+        let back = bench.signals(PacketEvent::Sent, Reverse);
+        assert_eq!(payload(&back[0]), "0a0900015da90000808020050011a05200000000610d00008080100500100000");
+        let arrived = bench.signals(PacketEvent::Received, Reverse);
+        assert_eq!(payload(&arrived[0]), "0a0900015da90000808020050011a052000000005aee00008080100500110000");
+        assert_eq!(payload(&sent[1]), "0a0900025aee00008080200500111389");
+        for signal in bench.signals(PacketEvent::Received, Forward) {
+            wire::decode(&signal.bytes).expect("its checksums are right");
+        }
+        assert_eq!(*bench.watch.malformed.lock().unwrap(), [""; 0]);
+        // All data is marked, and paced at 29.984 Mbit/s of IP packets.
+        let (data, marked) = *bench.watch.data.lock().unwrap();
+        assert!(data > 0 && data == marked, "{marked} of {data} marked");
+        assert_eq!(done.info.pacing_rate.map(|rate| rate.bit_per_s()), Some(paced(29_984_000)));
+    }
+}
+
+#[test]
+fn ipv6_says_the_same_in_hop_by_hop_options() {
+    if skipped() {
+        return;
+    }
+    let path = vec![delay(5), router(30_000_000, 12_000_000)];
+    for way in WAYS {
+        let bench = Bench::new(path.clone(), way, &settings(), 99_968_000);
+        let done = bench.transfer(&Transfer { ends: V6, ..Transfer::of(1_000_000) });
+        let sent = bench.signals(PacketEvent::Sent, Forward);
+        assert_eq!(payload(&sent[0]), "0601200c610d00008080100500100000");
+        assert!(sent.iter().all(|signal| signal.read.carrier == Carrier::HopByHop));
+        let arrived = bench.signals(PacketEvent::Received, Reverse);
+        let label = sent[0].read.flow_label;
+        let answer =
+            format!("0603200c5da9000080802005{:08x}0100200c5aee00008080100500110000", 0x0010_0000 | label);
+        assert_eq!(payload(&arrived[0]), answer, "with the flow label over M");
+        for signal in sent.iter().chain(&arrived) {
+            wire::decode(&signal.bytes).expect("its checksums are right");
+        }
+        // 700 packets: asked for again, and answered.
+        assert!(messages(&sent).contains(&Message::Renegotiate), "{:?}", messages(&sent));
+        assert_eq!(*bench.watch.malformed.lock().unwrap(), [""; 0]);
+        assert_eq!((bench.count(Counter::Malformed), bench.count(Counter::Failed)), (0, 0));
+        // Headers take 20 bytes more.
+        let paced = 29_984_000_u64 / 8 * 1428 / 1500 * 8;
+        assert_eq!(done.info.pacing_rate.map(|rate| rate.bit_per_s()), Some(paced));
+        assert_eq!(done.last_flow().cuts + done.last_flow().raises, 0);
+    }
+}
+
+#[test]
+fn a_line_that_shrinks_is_followed_and_one_that_grows_too() {
+    if skipped() {
+        return;
+    }
+    let at =
+        |ms, bit_per_s| RateChange { at: Instant::ZERO + Duration::from_millis(ms), rate: rate(bit_per_s) };
+    let mut lines = router_lines(30_000_000, 12_000_000);
+    lines.changes.forward = vec![at(600, 10_000_000), at(1200, 20_000_000)];
+    // Beside the sender, nothing is on its way to the router when the answer passes.
+    let path = vec![element("router", ElementKind::FlowRouter(Box::new(lines))), delay(10)];
+    let bench = Bench::new(path, TUN, &settings(), 100_000_000);
+    let done = bench.transfer(&Transfer::of(4_000_000));
+    let rates: Vec<u64> =
+        done.watched.iter().filter_map(|(_, info, _)| Some(info.pacing_rate?.bit_per_s())).collect();
+    for granted in [29_984_000, 10_000_000, 20_000_000] {
+        assert!(rates.contains(&paced(granted)), "never paced for a grant of {granted}: {rates:?}");
+    }
+    let flow = done.last_flow();
+    assert!(flow.cuts >= 1 && flow.raises >= 1, "{flow:?}");
+    // The router polices a cut as soon as its answer has passed. What a busy machine is late by until TCP has its next ACK leaves at
+    // the old rate: in 40 ms 20 Mbit/s too much are 67 packets. No queue drops anything.
+    let dropped = bench.watch.dropped.lock().unwrap().clone();
+    assert!(flow.lost <= 67 && dropped.iter().all(|cause| cause == "Policing"), "{flow:?} {dropped:?}");
+    // Every 128 packets, of 2800; and it was obeyed, so that nobody had to say it twice.
+    assert!((10..40).contains(&flow.requests), "{flow:?}");
+    assert_eq!(bench.count(Counter::UnaskedRaises) + bench.count(Counter::AboveRequest), 0);
+    // Were the peer's driver gone, TCP would take a signal for data, but for a sequence number that it has acknowledged.
+    let signals = bench.signals(PacketEvent::Sent, Forward);
+    let seq = |signal: &Signal| u32::from_be_bytes(signal.bytes[24..28].try_into().unwrap());
+    let first_data = seq(&signals[0]).wrapping_add(1);
+    let mut acknowledged = first_data;
+    for signal in &signals[2..] {
+        wire::decode(&signal.bytes).expect("its checksums are right");
+        // 16 bytes of it end where what is acknowledged ends; that never goes back.
+        let end = seq(signal).wrapping_add(16);
+        assert!(end.wrapping_sub(acknowledged) < 1 << 31, "{end} before {acknowledged}");
+        acknowledged = end;
+    }
+    assert!(acknowledged != first_data);
+}
+
+#[test]
+fn a_lost_third_packet_is_made_good_by_the_next_ones() {
+    if skipped() {
+        return;
+    }
+    // Forward: the SYN is packet 1, the ACK packet 2.
+    let bench = Bench::new(
+        vec![delay(5), losing(&[2]), router(30_000_000, 12_000_000)],
+        TUN,
+        &settings(),
+        99_968_000,
+    );
+    bench.transfer_back(&Transfer::of(300_000));
+    let answers: Vec<_> = bench.signals(PacketEvent::Received, Forward);
+    assert_eq!(messages(&answers)[..2], [Message::Request, Message::Response], "again");
+    let (data, marked) = *bench.watch.data_back.lock().unwrap();
+    assert!(
+        marked > 0 && data > marked,
+        "{marked} of {data}: what left before the answer came is not marked"
+    );
+    assert_eq!(bench.plain(Outcome::PeerIncapable), 0);
+}
+
+#[test]
+fn without_a_router_or_a_peer_that_knows_it_is_plain_tcp() {
+    if skipped() {
+        return;
+    }
+    // Nobody marks the request.
+    let bench = Bench::new(vec![delay(2)], TUN, &settings(), 100_000_000);
+    let done = bench.transfer(&Transfer::of(100_000));
+    assert_eq!((done.control.as_str(), bench.plain(Outcome::NoRouter)), ("cubic", 2));
+    let (data, marked) = *bench.watch.data.lock().unwrap();
+    assert!(data > 0 && marked == 0);
+
+    // The far host has no driver: its TCP ignores what is in the SYN, and gets nothing else.
+    for ends in [common::V4, V6] {
+        let mut bench = Bench::bare(vec![delay(2), router(30_000_000, 12_000_000)], TUN, &settings());
+        bench.attach(true, 100_000_000);
+        let done = bench.transfer(&Transfer { far_explicit: false, ends, ..Transfer::of(100_000) });
+        assert_eq!((done.control.as_str(), bench.plain(Outcome::PeerIncapable)), ("cubic", 1));
+        assert_eq!(bench.signals(PacketEvent::Sent, Forward).len(), 1);
+        assert_eq!(bench.signals(PacketEvent::Sent, Reverse).len(), 0);
+    }
+
+    // A program that does not ask, over devices that could.
+    let bench = Bench::new(vec![delay(2), router(30_000_000, 12_000_000)], TUN, &settings(), 100_000_000);
+    bench.transfer(&Transfer { near_explicit: false, ..Transfer::of(100_000) });
+    assert_eq!(bench.watch.signals.lock().unwrap().len(), 0);
+}
+
+#[test]
+fn a_host_that_asks_for_nothing_answers_those_who_do() {
+    if skipped() {
+        return;
+    }
+    let bench = Bench::new(vec![delay(2), router(30_000_000, 12_000_000)], TUN, &settings(), 100_000_000);
+    let done = bench.transfer(&Transfer { far_explicit: false, ..Transfer::of(1_000_000) });
+    assert_eq!(done.control, bench.control);
+    let back = bench.signals(PacketEvent::Sent, Reverse);
+    assert_eq!(back[0].read.structures.unwrap().count(), 1, "the answer alone");
+    assert!(back.len() > 2, "renegotiations are answered too");
+}
+
+#[test]
+fn a_program_asks_for_no_more_than_it_allows_itself() {
+    if skipped() {
+        return;
+    }
+    let bench = Bench::new(vec![delay(2), router(30_000_000, 12_000_000)], TUN, &settings(), 100_000_000);
+    // 10 Mbit/s.
+    let done = bench.transfer(&Transfer { program_limit: Some(1_250_000), ..Transfer::of(100_000) });
+    assert_eq!(payload(&bench.signals(PacketEvent::Sent, Forward)[0])[8..12], *"5a71");
+    assert!(done.info.pacing_rate.unwrap().bit_per_s() <= 10_000_000);
+}
+
+#[test]
+fn a_grant_above_what_a_blind_line_has_is_given_up_and_the_router_is_told() {
+    if skipped() {
+        return;
+    }
+    let path = vec![delay(5), router(40_000_000, 12_000_000), link(20_000_000, 30_000)];
+    let bench = Bench::new(path, TUN, &Settings { fallback: "bbr".to_owned(), ..settings() }, 100_000_000);
+    let done = bench.transfer(&Transfer::of(4_000_000));
+    let given_up = bench.plain(Outcome::Loss) + bench.plain(Outcome::Queue);
+    assert_eq!(given_up, 1, "{:?}", bench.driver.counters());
+    assert_eq!(done.last_control, "bbr");
+    let sent = messages(&bench.signals(PacketEvent::Sent, Forward));
+    assert!(sent.contains(&Message::Close), "{sent:?}");
+}
+
+#[test]
+fn when_the_driver_goes_connections_go_on() {
+    if skipped() {
+        return;
+    }
+    let bench = Bench::new(vec![delay(5), router(30_000_000, 12_000_000)], TUN, &settings(), 100_000_000);
+    let done = bench.transfer(&Transfer { detach_after: Some(500_000), ..Transfer::of(2_000_000) });
+    assert_eq!(done.control, bench.control);
+    assert_eq!(done.last_control, "cubic");
+}
