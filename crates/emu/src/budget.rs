@@ -70,6 +70,10 @@ fn needed_one_way<'a>(
             ElementKind::FlowRouter(lines) => {
                 queued(&mut bit_per_s, lines.rate[direction].bit_per_s(), lines.queue[direction])
             }
+            ElementKind::Radio(radio) => {
+                let stations = Bytes(radio.queue.0.saturating_mul(u64::from(radio.hops) + 1));
+                queued(&mut bit_per_s, radio.rate.bit_per_s(), QueueLimit::Bytes(stations))
+            }
             _ => Some(Bytes::ZERO),
         };
         match (holds, load.window[direction]) {

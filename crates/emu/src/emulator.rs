@@ -18,8 +18,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Packets and super-packets that are taken from a host before the other one has its turn. A batch of 32 super-packets
 /// made a loop at 3.5 Gbit/s late by 1.5 ms in the mean: it takes as long to split them.
 const BATCH: usize = 8;
-/// Longest that the loop sleeps before it looks whether it shall stop.
-const NAP: Duration = Duration::from_millis(20);
 /// The shortest timer slack that there is. With the usual 50 us each wait would end up to so much late.
 const TIMER_SLACK_NS: libc::c_ulong = 1;
 /// What a port may ask for, see [`Port::receive`].
@@ -28,6 +26,8 @@ const BUFFER: usize = 64 * 1024 + 256;
 /// How the loop is to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
+    /// Longest that the loop sleeps before it looks whether it shall stop.
+    pub look_every: Duration,
     /// Hand over contiguous segments that are due together as one super-packet. It is what makes several Gbit/s
     /// possible, and it makes receivers send fewer ACKs, as receive offload of a network card does: one for a
     /// super-packet in place of one for every second segment.
@@ -44,6 +44,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
+            look_every: Duration::from_millis(20),
             coalesce: false,
             realtime: true,
             memory: Bytes(2_000_000_000),
@@ -267,13 +268,14 @@ impl Emulator {
             .iter()
             .fold(self.path.next_departure(), |due, port| Instant::earliest(due, port.next_due()));
         let now = self.clock.now();
-        let nap = due.map_or(NAP, |due| due.saturating_since(now).min(NAP));
+        let longest = self.settings.look_every;
+        let nap = due.map_or(longest, |due| due.saturating_since(now).min(longest));
         if nap.is_zero() {
             return Ok(());
         }
         let fds = ports.iter().filter_map(|port| port.fd());
         let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
-        let timeout = TimeSpec::new(0, nap.as_nanos() as i64);
+        let timeout = TimeSpec::from(std::time::Duration::from_nanos(nap.as_nanos()));
         match ppoll(&mut fds, Some(timeout), None) {
             Ok(_) | Err(Errno::EINTR) => Ok(()),
             Err(error) => Err(EmuError::Wait(error.into())),

@@ -4,8 +4,9 @@
 pub(crate) mod real_time;
 
 use crate::emulate::until_in_time;
+use crate::virtual_time::{in_guest, kernel_of};
 use crate::{CaptureDir, EngineError, Progress, predict, provenance, simulate, simulate_captured};
-use farpath_experiment::{Experiment, Output};
+use farpath_experiment::{EmulationClock, Experiment, Output};
 use farpath_run::{Engine, Run, RunKey};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -90,7 +91,10 @@ pub fn run_all_with<E: From<EngineError> + Send>(
     extras: Extras<'_>,
     mut take: impl FnMut(Run) -> Result<(), E> + Send,
 ) -> Result<usize, E> {
-    let (real, virtual_time): (Vec<Job>, Vec<Job>) = jobs.iter().partition(|job| job.engine.in_real_time());
+    let scenario = |job: &Job| &experiment.points()[job.point].scenario;
+    let is_real =
+        |job: &Job| job.engine.in_real_time() && scenario(job).emulate.clock == EmulationClock::Real;
+    let (real, virtual_time): (Vec<Job>, Vec<Job>) = jobs.iter().partition(|job| is_real(job));
     let make = |job: &Job| run_one(experiment, *job, stop, extras);
     let mut taken = on_all_cores(&virtual_time, stop, make, &mut take)?;
     taken += real_time::run(&real, stop, |job| real_time::load(experiment, job), make, &mut take)?;
@@ -212,6 +216,9 @@ fn run_one(
         }
         Engine::Emulate => {
             let seed = job.seed.unwrap_or(point.scenario.seed);
+            if let Some(kernel) = kernel_of(&point.scenario)? {
+                return in_guest(experiment, job, seed, &kernel, stop, extras);
+            }
             Progress::watch(extras.progress, &point.scenario, |going| {
                 let make = |capture: Option<(&File, u32)>| {
                     until_in_time(point, seed, provenance.clone(), stop, going, capture)

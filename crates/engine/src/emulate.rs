@@ -7,16 +7,17 @@ mod grade;
 mod hosts;
 mod programs;
 
+use crate::EngineError;
 use crate::beforehand::can_be_emulated;
 use crate::capture::{Capture, CaptureError};
 use crate::progress::Going;
 use crate::series::Series;
 use crate::tap::Recording;
-use crate::{EngineError, empty_run};
 use farpath_emu::{Clock, EmuError, Emulator, LoopReport, Settings};
-use farpath_experiment::{Point, Scenario, lateness_budget};
+use farpath_experiment::{EmulationClock, Point, Scenario};
 use farpath_path::{Direction, PerDirection};
-use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run, StreamFigures};
+use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run, RunKey, StreamFigures};
+use farpath_units::Duration;
 use grade::Before;
 use hosts::Hosts;
 pub(crate) use hosts::kernel as kernel_release;
@@ -109,7 +110,9 @@ fn once(
     provenance.settings.clone_from(&hosts.settings);
     provenance.caveats.extend(hosts.caveats.iter().cloned());
 
+    let look_every = look_every(scenario);
     let settings = Settings {
+        look_every,
         coalesce: scenario.emulate.coalesce,
         realtime: true,
         memory: scenario.emulate.memory,
@@ -137,7 +140,8 @@ fn once(
         });
         // Also where a program panics: the path would wait for ever for more.
         let over = SetWhenDropped(&done);
-        let ends = programs.run(clock, &[stop, &done], going);
+        let look_every = std::time::Duration::from_nanos(look_every.as_nanos());
+        let ends = programs.run(clock, &[stop, &done], look_every, going);
         drop(over);
         let report: Result<LoopReport, EmuError> =
             path.join().unwrap_or_else(|panic| panic::resume_unwind(panic));
@@ -145,9 +149,11 @@ fn once(
     });
     let loop_report = loop_report?;
 
-    let mut run = empty_run(Engine::Emulate, point, Some(seed), provenance);
+    let key = RunKey { point: point.index as u64, engine: Engine::Emulate, seed: Some(seed) };
+    let mut run = Run::new(key, provenance);
     let counted = before.counted(&hosts)?;
-    run.grade = Some(before.grade(&hosts, &loop_report, &counted, lateness_budget(scenario))?);
+    let waited = ends.iter().filter_map(|ends| ends.processor_wait()).reduce(f64::max);
+    run.grade = Some(before.grade(&hosts, &loop_report, &counted, waited, scenario)?);
     for (number, (spec, ends)) in (0..).zip(scenario.flows.iter().zip(&ends)) {
         let mut row = ends.row(number, spec, recording.opened(number));
         recording.counts(number).enter(&mut row);
@@ -171,6 +177,14 @@ fn once(
         run.series = Series::merged(ends.into_iter().flat_map(|ends| ends.series).chain(queues)).into();
     }
     Ok(run)
+}
+
+/// How often it is looked whether to stop. A guest is stopped from outside, and each look costs as much as in real time.
+fn look_every(scenario: &Scenario) -> Duration {
+    match scenario.emulate.clock {
+        EmulationClock::Real => Duration::from_millis(20),
+        EmulationClock::Virtual(_) => Duration::from_secs(10),
+    }
 }
 
 struct SetWhenDropped<'a>(&'a AtomicBool);

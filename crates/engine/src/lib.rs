@@ -1,4 +1,4 @@
-//! Engines: a scenario in, a [`Run`] out.
+//! Engines: a scenario in, a [`Run`](farpath_run::Run) out.
 //!
 //! Every engine returns the same tables, so that what comes after (a table, a plot, a claim check)
 //! never knows which one made them. [`predict`] asks the closed forms, [`simulate`] runs the event
@@ -8,6 +8,7 @@ mod batch;
 mod beforehand;
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "captures of real packets"))]
 mod capture;
+mod datagrams;
 #[cfg_attr(not(target_os = "linux"), path = "emulate/elsewhere.rs")]
 mod emulate;
 mod path_view;
@@ -21,28 +22,33 @@ mod simulate;
 #[cfg(target_os = "linux")]
 mod tap;
 #[cfg(target_os = "linux")]
+mod virtual_time;
+#[cfg(target_os = "linux")]
 mod watch;
 
 pub use batch::{Extras, Job, jobs, run_all, run_all_with};
-pub use beforehand::can_be_emulated;
+pub use beforehand::{can_be_emulated, can_be_measured};
 pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
 pub use emulate::{emulate, may_emulate};
 pub use farpath_model::InputError as RadiusError;
-pub use farpath_model::radius::{LIGHT_KM_PER_S, Race, Span};
+pub use farpath_model::radius::{Connects, LIGHT_KM_PER_S, LossyWay, Race, Span};
 pub use farpath_model::relay::{RelayRegion, beyond_relay, relay_region};
 pub use path_view::PathView;
 pub use predict::{effective_window, predict, stream_loss};
 pub use progress::{Now, Progress};
 pub use radius::{
-    CheckedRadius, Counts, KernelRadii, Measurement, Radius, RadiusKind, Reach, Silence, Way, check_radius,
-    listening, measure_radii, opening, radii,
+    CheckedRadius, CheckedShare, Counts, KernelRadii, Measurement, Radius, RadiusKind, Reach, Silence,
+    UnderLoss, Way, check_radius, check_under_loss, connects, file_arrives, listening, measure_radii,
+    opening, radii, radii_under_loss,
 };
 #[cfg(target_os = "linux")]
 pub use series::Series;
 pub use simulate::{simulate, simulate_captured, simulate_watched};
+#[cfg(target_os = "linux")]
+pub use virtual_time::{GUEST_COMMAND, guest};
 
-use farpath_experiment::{Experiment, Point};
-use farpath_run::{Provenance, Run, Trace};
+use farpath_experiment::{Experiment, Point, Scenario, Transport};
+use farpath_run::Provenance;
 
 /// The most flows that one emulation has: each has two programs of its own.
 pub const MAX_EMULATED_FLOWS: usize = 500;
@@ -60,6 +66,9 @@ pub enum EngineError {
     /// The packets of a run cannot be written.
     #[error(transparent)]
     Capture(#[from] CaptureError),
+    /// It knows no datagrams.
+    #[error("{0} knows TCP alone; streams over UDP are simulated: `farpath simulate`")]
+    TcpOnly(&'static str),
     /// A host cannot be made.
     #[error(transparent)]
     Host(#[from] farpath_emu::HostError),
@@ -71,6 +80,19 @@ pub enum EngineError {
     #[cfg(target_os = "linux")]
     #[error(transparent)]
     Traffic(#[from] farpath_traffic::PrepareError),
+    /// There is no kernel for virtual time, or none that runs.
+    #[cfg(target_os = "linux")]
+    #[error(transparent)]
+    Kernel(#[from] farpath_kernel::KernelError),
+    /// What a guest is told and leaves cannot be written or read.
+    #[error("what a guest is told and leaves: {0}")]
+    GuestFiles(std::io::Error),
+    /// A guest cannot make a run.
+    #[error("in virtual time: {0}")]
+    InGuest(String),
+    /// What a guest left is no result.
+    #[error(transparent)]
+    Results(#[from] farpath_run::ResultsError),
     /// What a kernel counts cannot be read.
     #[error("cannot read what the kernel counts: {0}")]
     Counters(std::io::Error),
@@ -93,6 +115,12 @@ pub enum EngineError {
         "data goes both ways, and `sender` and `receiver` differ: a host of an emulation has one stack; give both the same"
     )]
     TwoStacks,
+    /// A flow of an emulation that has a host of its own.
+    #[error(
+        "flow {0} has an `access`, a `sender` or a `receiver` of its own: all flows of an emulation are between the same two \
+         hosts; such flows are simulated"
+    )]
+    OwnEnds(usize),
     /// An engine that this version names and does not have.
     #[error("the `{0}` engine is not part of this version; there are `predict`, `simulate` and `emulate`")]
     NotBuilt(farpath_run::Engine),
@@ -112,18 +140,10 @@ pub fn provenance(experiment: &Experiment, point: &Point) -> Provenance {
     }
 }
 
-/// An answer without its place in an experiment: what [`predict`] and [`simulate`] fill in.
-fn empty_run(engine: farpath_run::Engine, point: &Point, seed: Option<u64>, provenance: Provenance) -> Run {
-    let point = point.index as u64;
-    Run {
-        point,
-        engine,
-        seed,
-        flows: Vec::new(),
-        series: Trace::default(),
-        segments: Trace::default(),
-        messages: Trace::default(),
-        provenance,
-        grade: None,
+/// Refuses what this engine has no datagrams for.
+fn tcp_only(scenario: &Scenario, what: &'static str) -> Result<(), EngineError> {
+    match scenario.transport {
+        Transport::Tcp => Ok(()),
+        Transport::Udp { .. } => Err(EngineError::TcpOnly(what)),
     }
 }

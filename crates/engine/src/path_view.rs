@@ -1,9 +1,11 @@
 //! A path as the closed forms see it: hops, and a loss rate each way.
 
 use core::slice;
+use farpath_model::radius::LossyWay;
 use farpath_model::{Hop, Path};
 use farpath_path::{
-    Direction, ElementKind, ElementSpec, MarkThreshold, PacketView, QueueLimit, base_delay, routers,
+    Direction, ElementKind, ElementSpec, MarkThreshold, PacketView, QueueLimit, RadioSpec, base_delay,
+    routers,
 };
 use farpath_tcp::{Config, HEADERS, TIMESTAMPS};
 use farpath_units::{Bytes, Duration, Probability, Rate};
@@ -19,10 +21,14 @@ pub struct PathView {
     pub data_loss: Probability,
     /// Loss rate of pure ACKs.
     pub ack_loss: Probability,
+    /// Loss rate of packets without data in the data direction.
+    pub bare_loss: Probability,
     /// A SYN and its answer, and what else takes both ways without data, is lost.
     pub handshake_loss: Probability,
     /// Round trip of packets without data on an idle path.
     pub handshake_rtt: Duration,
+    /// Of that, the way of the data.
+    pub handshake_owd: Duration,
     /// All losses are evenly spaced.
     pub evenly_spaced: bool,
     /// What the formulas leave out of this path.
@@ -47,14 +53,16 @@ impl PathView {
         let data_loss = either(loss(elements, data, mss + headers, true), far);
         let ack_loss = either(loss(elements, data.opposite(), headers, false), near);
         let bare_loss = either(loss(elements, data, headers, false), far);
+        let handshake_owd = base_delay(elements, data, headers);
         PathView {
             path,
             mss,
             data_loss: probability(data_loss),
             ack_loss: probability(ack_loss),
+            bare_loss: probability(bare_loss),
             handshake_loss: probability(either(bare_loss, ack_loss)),
-            handshake_rtt: base_delay(elements, data, headers)
-                + base_delay(elements, data.opposite(), headers),
+            handshake_rtt: handshake_owd + base_delay(elements, data.opposite(), headers),
+            handshake_owd,
             evenly_spaced: elements.iter().all(|element| {
                 let even = matches!(element.kind, ElementKind::EvenlySpaced { .. });
                 even || Direction::BOTH
@@ -64,6 +72,17 @@ impl PathView {
             caveats: elements.iter().filter_map(|element| left_out(element, data)).collect(),
             queue: queue(elements, data, mss + headers),
             mark: mark(elements, data, mss + headers),
+        }
+    }
+
+    /// The way as handshake and single segments see it, `forward` that of the data.
+    pub fn lossy_way(&self) -> LossyWay {
+        LossyWay {
+            forward_delay: self.handshake_owd.as_secs_f64(),
+            reverse_delay: (self.handshake_rtt - self.handshake_owd).as_secs_f64(),
+            forward_loss: self.bare_loss,
+            reverse_loss: self.ack_loss,
+            data_loss: self.data_loss,
         }
     }
 
@@ -121,6 +140,12 @@ fn hops(elements: &[ElementSpec], direction: Direction) -> Vec<Hop> {
                 overhead: lines.overhead,
                 min_payload: lines.min_packet,
             }),
+            ElementKind::Radio(radio) => {
+                let hop = polled(radio);
+                propagation +=
+                    radio.lone_delay(HEADERS).saturating_sub(hop.rate.time_to_send(hop.frame(HEADERS)));
+                hops.push(hop);
+            }
             _ => {}
         }
     }
@@ -133,6 +158,20 @@ fn hops(elements: &[ElementSpec], direction: Direction) -> Vec<Hop> {
     }
     hops[0].propagation = propagation;
     hops
+}
+
+/// Radios as the link that full bursts one way make of them: each frame takes its share of the exchange.
+fn polled(radio: &RadioSpec) -> Hop {
+    let share = radio.exchange_overhead() / u64::from(radio.burst.max(1));
+    let bits = u128::from(radio.rate.bit_per_s()) * u128::from(share.as_nanos()) / 1_000_000_000;
+    // A relay receives a frame before it sends it: half of the time is left for either.
+    let rate = radio.rate.bit_per_s() / u64::from(radio.hops.min(2));
+    Hop {
+        rate: Rate::from_bit_per_s(rate).unwrap_or(radio.rate),
+        propagation: Duration::ZERO,
+        overhead: radio.header + Bytes(u64::try_from(bits / 8).unwrap_or(u64::MAX)),
+        min_payload: Bytes::ZERO,
+    }
 }
 
 /// Loss rate of packets of `size` over all elements of one direction.
@@ -151,6 +190,7 @@ fn queue(elements: &[ElementSpec], direction: Direction, packet: Bytes) -> Optio
     let links = elements.iter().filter_map(|element| match &element.kind {
         ElementKind::Link { rate, queue, .. } => Some((rate[direction], queue[direction])),
         ElementKind::FlowRouter(lines) => Some((lines.rate[direction], lines.queue[direction])),
+        ElementKind::Radio(radio) => Some((radio.rate, QueueLimit::Bytes(radio.queue))),
         _ => None,
     });
     match links.min_by_key(|(rate, _)| *rate)?.1 {
@@ -165,6 +205,7 @@ fn mark(elements: &[ElementSpec], direction: Direction, packet: Bytes) -> Option
     let links = elements.iter().filter_map(|element| match &element.kind {
         ElementKind::Link { rate, mark, .. } => Some((rate[direction], mark[direction])),
         ElementKind::FlowRouter(lines) => Some((lines.rate[direction], MarkThreshold::Never)),
+        ElementKind::Radio(radio) => Some((radio.rate, MarkThreshold::Never)),
         _ => None,
     });
     let (rate, mark) = links.min_by_key(|(rate, _)| *rate)?;
@@ -189,6 +230,10 @@ fn left_out(element: &ElementSpec, data: Direction) -> Option<String> {
             let later = if changes { "; rates after the first are left out of the prediction" } else { "" };
             Some(format!("{name}: a flow router, predicted as the link that it is to ordinary TCP{later}"))
         }
+        ElementKind::Radio(_) => Some(format!(
+            "{name}: radios, predicted as a link that carries full bursts one way; data and ACKs that meet on the air, and \
+             frames sent again, are left out of the prediction"
+        )),
         ElementKind::GilbertElliott { active, .. } if active[data] || active[data.opposite()] => {
             Some(format!("{name}: losses come in bursts; predicted as if they were independent"))
         }

@@ -6,23 +6,30 @@ mod stream;
 pub use stream::stream_loss;
 
 use crate::path_view::PathView;
-use crate::{EngineError, empty_run};
+use crate::{EngineError, connects, file_arrives, tcp_only};
 use farpath_experiment::{FlowSpec, Opener, Point, Scenario, base_rtt};
 use farpath_model::lossless::{self, LosslessTimes, LosslessTransfer};
+use farpath_model::radius::{Connects, LossyWay};
 use farpath_model::window_limit::{DelayedAckCycle, SteadyCycle};
 use farpath_model::{Estimate, InputError};
-use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run, StreamFigures};
+use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run, RunKey, StreamFigures};
 use farpath_tcp::Config;
 use farpath_tcp::config::{EcnMode, RttMeasure};
-use farpath_units::{Bytes, Duration, Instant, Probability};
+use farpath_units::{Bytes, Duration, Instant};
+
+/// Of timeouts that are shorter than a round trip.
+const SPURIOUS: &str =
+    "a round trip takes longer than a timeout: what is sent again without a loss is left out";
 
 /// Predicts one point. A prediction has no seed: it is an expectation.
 pub fn predict(point: &Point, mut provenance: Provenance) -> Result<Run, EngineError> {
     let scenario = &point.scenario;
+    tcp_only(scenario, "a prediction")?;
     if scenario.flows.len() > 1 {
         provenance.caveats.push("predicted as if each flow had the path to itself".to_owned());
     }
-    let mut run = empty_run(Engine::Predict, point, None, provenance);
+    let key = RunKey { point: point.index as u64, engine: Engine::Predict, seed: None };
+    let mut run = Run::new(key, provenance);
     for (number, flow) in (0..).zip(&scenario.flows) {
         let prediction = Flow::new(scenario, flow).predict(scenario)?;
         for caveat in &prediction.caveats {
@@ -37,8 +44,10 @@ pub fn predict(point: &Point, mut provenance: Provenance) -> Result<Run, EngineE
 
 /// What the models say of one flow.
 struct Prediction {
-    /// Whether a connection opens at all.
-    opens: bool,
+    /// How likely a connection opens, and when.
+    connects: Connects,
+    /// How likely the transfer completes.
+    completes: f64,
     established: Duration,
     transfer_time: Duration,
     /// First transmissions of data.
@@ -74,8 +83,9 @@ fn uses_ecn(spec: &FlowSpec, sender: &Config, receiver: &Config) -> bool {
 
 impl<'a> Flow<'a> {
     fn new(scenario: &'a Scenario, spec: &'a FlowSpec) -> Flow<'a> {
-        let (sender, receiver) = (&scenario.sender.config, &scenario.receiver.config);
-        let view = PathView::new(&scenario.path, spec.direction, sender, receiver);
+        let (sender, receiver) = scenario.ends(spec);
+        let (sender, receiver) = (&sender.config, &receiver.config);
+        let view = PathView::new(&scenario.path_of(spec), spec.direction, sender, receiver);
         Flow { view, spec, sender, receiver, window: effective_window(sender, receiver) }
     }
 
@@ -146,12 +156,9 @@ impl<'a> Flow<'a> {
             Bytes(self.view.mss.0.saturating_mul(self.sender.congestion.initial_window.into()));
         let data = self.cycle(first_window.min(self.window))?.value.time;
         let measured = self.timeout(handshake, handshake / 2);
-        let late = [(handshake, self.opener().rto.initial), (data, measured)]
-            .into_iter()
-            .find(|(rtt, rto)| rtt > rto);
-        Ok(late.map(|(rtt, rto)| {
-            format!("a round trip takes {rtt:.3} and the timeout is {rto:.3}: what is sent again without a loss is left out")
-        }))
+        let late =
+            [(handshake, self.opener().rto.initial), (data, measured)].iter().any(|(rtt, rto)| rtt > rto);
+        Ok(late.then(|| SPURIOUS.to_owned()))
     }
 
     fn predict(&self, scenario: &Scenario) -> Result<Prediction, InputError> {
@@ -163,11 +170,53 @@ impl<'a> Flow<'a> {
         Ok(prediction)
     }
 
+    /// How likely a connection opens, and the transfer completes.
+    fn connection(&self) -> Result<(Estimate<Connects>, f64), InputError> {
+        // The hosts of a simulation and of an emulation have one clock.
+        let clocks = [self.spec.start.as_secs_f64(); 2];
+        let way = self.view.lossy_way();
+        let segments = self.spec.size.0.div_ceil(self.view.mss.0).max(1);
+        let file = file_arrives(self.sender, &way, segments)?.value;
+        match self.spec.opener {
+            Opener::Sender => {
+                let connects = connects(self.sender, self.receiver, way, clocks, segments)?;
+                let Connects { usable, delivered, .. } = connects.value;
+                Ok((connects, if segments == 1 { delivered } else { usable * file }))
+            }
+            Opener::Receiver => {
+                let back = LossyWay {
+                    forward_delay: way.reverse_delay,
+                    reverse_delay: way.forward_delay,
+                    forward_loss: way.reverse_loss,
+                    reverse_loss: way.forward_loss,
+                    data_loss: way.reverse_loss,
+                };
+                let requests = self.spec.request.0.div_ceil(self.view.mss.0);
+                let connects = connects(self.receiver, self.sender, back, clocks, requests)?;
+                let Connects { usable, delivered, .. } = connects.value;
+                Ok((connects, file * if requests == 1 { delivered } else { usable }))
+            }
+        }
+    }
+
     /// The first `size` bytes, without any loss.
     fn predict_file(&self, size: Bytes) -> Result<Prediction, InputError> {
         let lossless = self.lossless(size)?;
         let mut caveats = self.view.caveats.clone();
         caveats.extend(lossless.caveats);
+        let (connects, completes) = self.connection()?;
+        let Connects { opened, usable, .. } = connects.value;
+        if opened < 0.99 {
+            caveats.push("some connections do not open: times are of those that do".to_owned());
+        }
+        if opened - usable > 0.01 {
+            caveats.push("some connections open to one end only: the other has given up by then".to_owned());
+        }
+        if self.spec.size > self.view.mss && completes < 0.99 * usable {
+            let caveat = "more transfers may complete: they are counted as if each segment had only the timer to repair it";
+            caveats.push(caveat.to_owned());
+        }
+        caveats.extend(connects.caveats);
         if self.spec.opener == Opener::Receiver && self.spec.request > self.view.mss {
             caveats.push("the request takes more than one segment; its time is left out".to_owned());
         }
@@ -180,7 +229,8 @@ impl<'a> Flow<'a> {
         }
         let times = lossless.value;
         Ok(Prediction {
-            opens: self.view.handshake_loss < Probability::ONE,
+            connects: connects.value,
+            completes,
             established: times.established,
             transfer_time: times.last_byte_received,
             segments: self.segments(),
@@ -206,23 +256,27 @@ pub fn effective_window(sender: &Config, receiver: &Config) -> Bytes {
 
 fn row(number: u32, scenario: &Scenario, flow: &FlowSpec, prediction: &Prediction) -> FlowRow {
     let start = Instant::ZERO + flow.start;
-    let in_time = prediction.opens && start + prediction.transfer_time <= Instant::ZERO + scenario.horizon;
+    let Prediction { connects: Connects { opened, .. }, completes, .. } = *prediction;
+    let in_time = completes > 0.0 && start + prediction.transfer_time <= Instant::ZERO + scenario.horizon;
     let seconds = prediction.transfer_time.as_secs_f64();
     let goodput = (in_time && seconds > 0.0).then(|| flow.size.0 as f64 * 8.0 / seconds);
     // The counts are those of a whole transfer: of one cut short the models say nothing.
     let whole = in_time.then_some(prediction);
     let data_segments = whole.map(|whole| whole.segments + whole.retransmissions);
     let share_new = data_segments.map(|sent| prediction.segments / sent);
-    let outcome = match prediction.opens {
-        false => Outcome::ConnectTimedOut,
-        true if in_time => Outcome::Completed,
-        true => Outcome::Horizon,
+    let outcome = match in_time {
+        true => Outcome::Completed,
+        false if opened == 0.0 => Outcome::ConnectTimedOut,
+        false if completes == 0.0 => Outcome::Aborted,
+        false => Outcome::Horizon,
     };
     FlowRow {
         ended_at: in_time.then(|| start + prediction.transfer_time),
         detail: prediction.by.to_owned(),
         start,
-        connect_time: prediction.opens.then_some(prediction.established),
+        opened: Some(opened),
+        completed: (in_time || completes == 0.0).then_some(completes),
+        connect_time: (opened > 0.0).then_some(prediction.established),
         transfer_time: in_time.then_some(prediction.transfer_time),
         bytes_read: if in_time { flow.size } else { Bytes::ZERO },
         goodput_bit_per_s: goodput,

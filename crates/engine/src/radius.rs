@@ -2,9 +2,13 @@
 
 mod check;
 mod kernel;
+mod lossy;
+mod under_loss;
 
 pub use check::{CheckedRadius, check_radius};
 pub use kernel::{Counts, KernelRadii, Measurement, Reach, Silence, Way, measure_radii};
+pub use lossy::{connects, file_arrives};
+pub use under_loss::{CheckedShare, UnderLoss, check_under_loss, radii_under_loss};
 
 use farpath_model::InputError;
 use farpath_model::radius::{Forgets, Listening, Opening, Race, Span, Timer};
@@ -18,7 +22,7 @@ const MOST_SYNS: usize = 16;
 const PROBE: Duration = Duration::from_secs(1);
 
 /// What changes, or ends, beyond a radius.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RadiusKind {
     /// The SYN numbered so, from 1, leaves again though the first was not lost.
     SynAgain(u32),
@@ -40,6 +44,8 @@ pub enum RadiusKind {
     Abandoned,
     /// The least of what ends a connection: data can be exchanged within it and not beyond.
     Usable,
+    /// With packets lost, so many of all connections come so far.
+    UnderLoss(UnderLoss),
 }
 
 impl RadiusKind {
@@ -57,6 +63,7 @@ impl RadiusKind {
             RadiusKind::DataGivenUp => "data given up".to_owned(),
             RadiusKind::Abandoned => "protocol: opening abandoned".to_owned(),
             RadiusKind::Usable => "usable: data can be exchanged".to_owned(),
+            RadiusKind::UnderLoss(under) => under.to_string(),
         }
     }
 
@@ -80,6 +87,8 @@ impl RadiusKind {
             RadiusKind::DataGivenUp => "data-given-up",
             RadiusKind::Abandoned => "abandoned",
             RadiusKind::Usable => "usable",
+            RadiusKind::UnderLoss(UnderLoss { completes: false, .. }) => "opens-under-loss",
+            RadiusKind::UnderLoss(UnderLoss { completes: true, .. }) => "completes-under-loss",
         }
     }
 }

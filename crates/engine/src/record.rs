@@ -1,9 +1,10 @@
 //! Turns what a simulation shows into rows.
 
 use farpath_experiment::Output;
-use farpath_path::Direction;
+use farpath_path::{Direction, PathPacket};
 use farpath_run::{Metric, SegmentEvent, SegmentRow, SeriesRow, Trace};
 use farpath_sim::{FlowView, Observer, Packet, PacketEvent};
+use farpath_tia1039::{STRUCTURE_LEN, Structures};
 use farpath_units::{Bytes, Duration, Instant};
 use std::collections::BTreeMap;
 
@@ -90,44 +91,74 @@ impl Recorder {
         if !self.output.segments {
             return;
         }
-        let segment = &packet.segment;
         let (event, cause) = match event {
             PacketEvent::Sent => (SegmentEvent::Sent, None),
             PacketEvent::Received => (SegmentEvent::Received, None),
             PacketEvent::Dropped(cause) => (SegmentEvent::Dropped, Some(cause.name().into())),
         };
-        let row = || SegmentRow {
-            time: now,
-            flow: packet.flow,
-            event,
-            cause,
-            direction: direction.name(),
-            seq: segment.seq.0,
-            ack: segment.ack.0,
-            len: segment.len.into(),
-            window: segment.window,
-            flags: segment.flags.0,
-            size: size.0 as u32,
-            ecn: Some(segment.ecn as u8),
-            sack: segment.sack.as_slice().iter().map(|block| (block.start.0, block.end.0)).collect(),
-            timestamps: segment.timestamps.map(|t| (t.value, t.echo)),
-            retransmission: packet.retransmission,
-        };
+        let row = SegmentRow { event, cause, ..row(now, direction, packet, size) };
         if event == SegmentEvent::Dropped {
-            self.drops.insert((now, self.drops_told), row());
+            self.drops.insert((now, self.drops_told), row);
             self.drops_told += 1;
         } else {
-            self.take_drops(now);
-            self.disorder |= now < self.latest;
-            self.latest = now;
-            self.segments.push(row());
+            self.push(row);
         }
     }
+
+    /// Puts a row behind those of its time.
+    fn push(&mut self, row: SegmentRow) {
+        self.take_drops(row.time);
+        self.disorder |= row.time < self.latest;
+        self.latest = row.time;
+        self.segments.push(row);
+    }
+}
+
+/// A packet as a row; what happened to it is to be said.
+fn row(now: Instant, direction: Direction, packet: &Packet, size: Bytes) -> SegmentRow {
+    let Packet { segment, qos, .. } = packet;
+    SegmentRow {
+        time: now,
+        flow: packet.flow,
+        event: SegmentEvent::Sent,
+        cause: None,
+        element: None,
+        direction: direction.name(),
+        seq: segment.seq.0,
+        ack: segment.ack.0,
+        len: segment.len.into(),
+        window: segment.window,
+        flags: segment.flags.0,
+        size: size.0 as u32,
+        ecn: Some(segment.ecn as u8),
+        dscp: Some(qos.mark.dscp().unwrap_or(0)),
+        qos: qos.structures.map(|structures| hexadecimal(&structures)),
+        sack: segment.sack.as_slice().iter().map(|block| (block.start.0, block.end.0)).collect(),
+        timestamps: segment.timestamps.map(|t| (t.value, t.echo)),
+        retransmission: packet.retransmission,
+    }
+}
+
+/// As the payload of an IPv4 packet.
+fn hexadecimal(structures: &Structures) -> String {
+    let mut bytes = [0; 2 * STRUCTURE_LEN];
+    let len = structures.encode_v4(&mut bytes);
+    bytes[..len].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl Observer for Recorder {
     fn packet(&mut self, now: Instant, event: PacketEvent, direction: Direction, packet: &Packet) {
-        self.segment(now, event, direction, packet, packet.segment.ipv4_size());
+        self.segment(now, event, direction, packet, packet.wire_size());
+    }
+
+    fn wants_signals(&self) -> bool {
+        self.output.segments
+    }
+
+    fn signal(&mut self, now: Instant, element: &str, direction: Direction, packet: &Packet) {
+        let event = SegmentEvent::Passed;
+        let row = row(now, direction, packet, packet.wire_size());
+        self.push(SegmentRow { event, element: Some(element.to_owned()), ..row });
     }
 
     fn state(&mut self, now: Instant, flow: FlowView<'_>) {

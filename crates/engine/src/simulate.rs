@@ -2,15 +2,16 @@
 
 use crate::capture::Capture;
 use crate::record::Recorder;
-use crate::{EngineError, empty_run};
-use farpath_experiment::{Opener, Point, Scenario};
-use farpath_path::{Direction, DropCause, DropCounts, PerDirection};
-use farpath_run::{Engine, FlowRow, MessageRow, Outcome, Provenance, Run, StreamFigures};
+use crate::{EngineError, datagrams, tcp_only};
+use farpath_experiment::{FlowSpec, Opener, Point, Scenario, Transport, base_rtt_of};
+use farpath_path::{Direction, DropCause, DropCounts, ElementCounters, Path, PathElement, PerDirection};
+use farpath_run::{Engine, FlowRow, MessageRow, Outcome, Provenance, RouterRow, Run, RunKey, StreamFigures};
 use farpath_sim::{
-    FlowEnd, FlowResult, FlowSetup, FlowView, MessageStamps, Observer, Packet, PacketEvent, Setup, Silent,
+    FlowEnd, FlowResult, FlowSetup, FlowView, MessageStamps, Observer, Packet, PacketEvent, Plain,
+    RateOutcome, Setup, Silent, Simulation, Trip, window_for,
 };
-use farpath_tcp::CloseReason;
-use farpath_units::{Bytes, Instant};
+use farpath_tcp::{CloseReason, Config};
+use farpath_units::{Bytes, Instant, Rate};
 use std::borrow::Cow;
 use std::io::Write;
 
@@ -27,6 +28,7 @@ pub fn simulate_captured(
     snaplen: u32,
     out: impl Write,
 ) -> Result<Run, EngineError> {
+    tcp_only(&point.scenario, "a capture")?;
     let mut capture = Capture::new(out, snaplen, point, seed, &provenance)?;
     let run = simulate_watched(point, seed, provenance, &mut capture)?;
     capture.finish()?;
@@ -41,15 +43,20 @@ pub fn simulate_watched(
     watcher: &mut impl Observer,
 ) -> Result<Run, EngineError> {
     let scenario = &point.scenario;
+    let key = RunKey { point: point.index as u64, engine: Engine::Simulate, seed: Some(seed) };
+    let mut run = Run::new(key, provenance);
+    if let Transport::Udp { reply } = scenario.transport {
+        datagrams::simulate(scenario, reply, seed, &mut run)?;
+        return Ok(run);
+    }
     let setup = setup(scenario, seed);
-    let mut run = empty_run(Engine::Simulate, point, Some(seed), provenance);
     let results = if scenario.output.series || scenario.output.segments {
         let mut both = Both(Recorder::new(setup.flows.len(), scenario.output), watcher);
-        let results = farpath_sim::simulate(&setup, &mut both)?;
+        let results = simulate_to_the_end(&setup, &mut both, &mut run)?;
         (run.series, run.segments) = both.0.into_traces();
         results
     } else {
-        farpath_sim::simulate(&setup, watcher)?
+        simulate_to_the_end(&setup, watcher, &mut run)?
     };
     run.flows = (0..)
         .zip(setup.flows.iter().zip(&results))
@@ -66,6 +73,59 @@ pub fn simulate_watched(
     Ok(run)
 }
 
+/// What became of each flow; what flow routers have decided goes into `run`.
+fn simulate_to_the_end<O: Observer>(
+    setup: &Setup,
+    watcher: &mut O,
+    run: &mut Run,
+) -> Result<Vec<FlowResult>, EngineError> {
+    let mut simulation = Simulation::new(setup, watcher)?;
+    while simulation.step() {}
+    run.routers = simulation.path().counters().into_iter().filter_map(router_row).collect();
+    Ok(simulation.finish())
+}
+
+/// Nothing of what is no flow router, or has seen no packet.
+fn router_row(counters: ElementCounters) -> Option<RouterRow> {
+    let figures = counters.router.filter(|_| counters.offered > 0)?;
+    let decided = figures.decided;
+    Some(RouterRow {
+        element: counters.name,
+        direction: counters.direction.name(),
+        requests: decided.requests,
+        lowered: decided.lowered,
+        admitted: decided.admitted,
+        refused: decided.refused,
+        preempted: decided.preempted,
+        pushed: decided.pushed,
+        missed: decided.missed,
+        closed: decided.closed,
+        expired: decided.expired,
+        policed: decided.policed,
+        unknown: decided.unknown,
+        above_grant: decided.above_grant,
+        full: decided.full,
+        mean_backlog: figures.mean_backlog,
+        backlog_deviation: figures.backlog_deviation,
+        max_backlog: counters.link.map_or(Bytes::ZERO, |link| link.max_backlog),
+    })
+}
+
+/// What came of asking for a rate, in a few words.
+const fn described(outcome: RateOutcome) -> &'static str {
+    match outcome {
+        RateOutcome::Waiting => "no answer yet",
+        RateOutcome::Granted => "granted",
+        RateOutcome::Plain(Plain::PeerIncapable) => "peer does not answer",
+        RateOutcome::Plain(Plain::NoRouter) => "no router",
+        RateOutcome::Plain(Plain::Refused) => "refused",
+        RateOutcome::Plain(Plain::Withdrawn) => "preempted",
+        RateOutcome::GivenUp(Trip::Loss) => "given up: losses",
+        RateOutcome::GivenUp(Trip::Queue) => "given up: a queue",
+        RateOutcome::GivenUp(Trip::Mark) => "given up: marks",
+    }
+}
+
 /// Two that watch one simulation.
 struct Both<'a, A, B>(A, &'a mut B);
 
@@ -75,14 +135,28 @@ impl<A: Observer, B: Observer> Observer for Both<'_, A, B> {
         self.1.packet(now, event, direction, packet);
     }
 
+    fn wants_signals(&self) -> bool {
+        self.0.wants_signals() || self.1.wants_signals()
+    }
+
+    fn signal(&mut self, now: Instant, element: &str, direction: Direction, packet: &Packet) {
+        self.0.signal(now, element, direction, packet);
+        self.1.signal(now, element, direction, packet);
+    }
+
     fn state(&mut self, now: Instant, flow: FlowView<'_>) {
         self.0.state(now, flow);
         self.1.state(now, flow);
     }
+
+    fn end(&mut self, now: Instant, path: &Path<Packet>) {
+        self.0.end(now, path);
+        self.1.end(now, path);
+    }
 }
 
 fn setup(scenario: &Scenario, seed: u64) -> Setup {
-    let flows = scenario.flows.iter().map(|flow| FlowSetup {
+    let flow = |flow: &FlowSpec| FlowSetup {
         start: Instant::ZERO + flow.start,
         direction: flow.direction,
         opener: match flow.opener {
@@ -92,10 +166,35 @@ fn setup(scenario: &Scenario, seed: u64) -> Setup {
         size: flow.size,
         messages: flow.stream.map(|stream| stream.messages),
         request: flow.request,
-        sender: scenario.sender.config.clone(),
-        receiver: scenario.receiver.config.clone(),
-    });
-    Setup { path: scenario.path.clone(), flows: flows.collect(), seed, horizon: scenario.horizon }
+        sender: configs(scenario, flow).0,
+        receiver: configs(scenario, flow).1,
+        access: flow.access,
+    };
+    let flows = scenario.flows.iter().map(flow).collect();
+    Setup { path: scenario.path.clone(), flows, seed, horizon: scenario.horizon }
+}
+
+/// The parameters of both ends of a flow. Where they ask for a rate, their buffers are what it needs over the path while losses up to
+/// the limit are repaired.
+fn configs(scenario: &Scenario, flow: &FlowSpec) -> (Config, Config) {
+    let (sender, receiver) = scenario.ends(flow);
+    let (mut sender, mut receiver) = (sender.config.clone(), receiver.config.clone());
+    if let Some(wanted) = sender.explicit_rate.wanted.filter(|_| receiver.explicit_rate.wanted.is_some()) {
+        let rate = sender.explicit_rate.guaranteed.map_or(wanted, |guaranteed| {
+            Rate::from_bit_per_s(wanted.bit_per_s() + guaranteed.bit_per_s()).unwrap_or(wanted)
+        });
+        let rtt = base_rtt_of(scenario, flow);
+        let needs = |limit: u32| window_for(rate, rtt, limit);
+        if sender.explicit_rate.size_buffers {
+            let needed = needs(sender.explicit_rate.loss_limit_per_mille);
+            sender.send.buffer = sender.send.buffer.map(|buffer| buffer.max(needed));
+        }
+        if receiver.explicit_rate.size_buffers {
+            let needed = needs(receiver.explicit_rate.loss_limit_per_mille);
+            receiver.receive.buffer = receiver.receive.buffer.max(needed);
+        }
+    }
+    (sender, receiver)
 }
 
 /// A row for each message that was due by the end.
@@ -125,6 +224,7 @@ fn row(number: u32, setup: &FlowSetup, result: &FlowResult) -> FlowRow {
         FlowEnd::Horizon => (Outcome::Horizon, ""),
     };
     let rtt = result.sender.sender().rtt();
+    let driver = result.driver.as_deref();
     FlowRow {
         flow: number,
         direction: setup.direction.name(),
@@ -132,6 +232,8 @@ fn row(number: u32, setup: &FlowSetup, result: &FlowResult) -> FlowRow {
         ended_at: Some(result.ended_at),
         detail: detail.to_owned(),
         start: setup.start,
+        opened: Some(f64::from(u8::from(opener.established_at().is_some()))),
+        completed: Some(f64::from(u8::from(outcome == Outcome::Completed))),
         connect_time: result.sender.established_at().map(|at| at - setup.start),
         transfer_time,
         bytes: setup.size,
@@ -161,6 +263,8 @@ fn row(number: u32, setup: &FlowSetup, result: &FlowResult) -> FlowRow {
         min_rtt: rtt.min_rtt(),
         srtt: rtt.srtt(),
         rto: rtt.srtt().map(|_| rtt.rto()),
+        explicit_rate: driver.map(|driver| described(driver.outcome()).into()),
+        granted_bit_per_s: driver.and_then(|driver| Some(driver.granted()?.bit_per_s() as f64)),
         stream: StreamFigures::default(),
     }
 }

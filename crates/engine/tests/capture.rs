@@ -152,6 +152,7 @@ fn interface(row: &SegmentRow, data: &str) -> u32 {
         SegmentEvent::Dropped => 2,
         SegmentEvent::Sent => u32::from(!by_sender),
         SegmentEvent::Received => u32::from(by_sender),
+        SegmentEvent::Passed => unreachable!("nobody asks for a rate here"),
     }
 }
 

@@ -5,7 +5,8 @@ use farpath_engine::{
     Counts, KernelRadii, Measurement, Radius, RadiusKind, Reach, Span, may_emulate, measure_radii, radii,
 };
 use farpath_experiment::Stack;
-use std::sync::atomic::AtomicBool;
+use farpath_units::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a busy machine may make of a time, in s: its timers run late, and are seen late.
 const BUSY: f64 = 0.25;
@@ -43,16 +44,21 @@ fn the_kernel_opens_and_gives_up_where_the_closed_form_says() {
     let radii = radii(&stack.config, None).expect("a schedule");
     let what = Measurement::of(&stack, &radii, 12).expect("it ends");
     let stop = AtomicBool::new(false);
-    let found = measure_radii(&what, &stop, |_| {}).expect("hosts").expect("nobody stops it");
+    let found = measure_radii(&what, &stop, |_| {}).expect("hosts");
+    assert!(found.complete, "nobody stops it");
     let KernelRadii { silence, ways, .. } = &found;
 
     assert_eq!(silence.syns.len(), 2, "{silence:?}");
     for (number, measured) in (1..).zip(&silence.syns) {
         assert_within(*measured, rtt(&radii, RadiusKind::SynAgain(number)), "SYN");
     }
-    assert_within(silence.abandoned, rtt(&radii, RadiusKind::Abandoned), "abandoned");
+    assert_within(silence.abandoned.expect("it gives up"), rtt(&radii, RadiusKind::Abandoned), "abandoned");
     assert_eq!(silence.synacks, [], "tcp_synack_retries 0");
-    assert_within(silence.forgotten, rtt(&radii, RadiusKind::SynAgain(1)), "a lone SYN, one timeout");
+    assert_within(
+        silence.forgotten.expect("it forgets"),
+        rtt(&radii, RadiusKind::SynAgain(1)),
+        "a lone SYN, one timeout",
+    );
 
     let reaches = |reach| ways.iter().filter(move |way| way.predicted == reach);
     assert!(
@@ -70,6 +76,31 @@ fn the_kernel_opens_and_gives_up_where_the_closed_form_says() {
         }
     }
     assert!(ways.iter().any(|way| way.kernel.is_some()), "no way was in time: {ways:?}");
+}
+
+#[test]
+fn what_was_seen_before_it_was_stopped_is_there() {
+    if let Err(error) = may_emulate() {
+        eprintln!(
+            "SKIPPED: an interrupted measurement of the kernel's radii, because it may not be asked here: {error}"
+        );
+        return;
+    }
+    let stack = hasty();
+    let radii = radii(&stack.config, None).expect("a schedule");
+    let what = Measurement::of(&stack, &radii, 4).expect("it ends");
+    let stop = AtomicBool::new(false);
+    // Connections begin over two seconds: by then the first ones have sent a SYN again, and none has given up.
+    let stopping = |elapsed| stop.store(elapsed > Duration::from_millis(2_600), Ordering::Relaxed);
+    let found = measure_radii(&what, &stop, stopping).expect("hosts");
+    assert!(!found.complete);
+    assert_eq!(found.silence.abandoned, None);
+    assert_eq!((found.of(RadiusKind::LastSyn), found.of(RadiusKind::Abandoned)), (None, None));
+    assert_within(
+        found.of(RadiusKind::SynAgain(1)).expect("a SYN left again"),
+        rtt(&radii, RadiusKind::SynAgain(1)),
+        "SYN",
+    );
 }
 
 #[test]

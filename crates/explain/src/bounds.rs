@@ -164,11 +164,13 @@ fn bound(reason: Reason, base: &Observed, seen: &[Observed]) -> Bound {
     let [from, to, alone] = [&seen[0], &seen[1], &seen[2]];
     let measured = reason.id == BoundId::Handshake;
     let lost_s = if measured {
-        base.connect_time_s.filter(|_| base.completed == 1.0).map(|mean| Spread { mean, ci95: None })
+        // A stream begins when the connection is there.
+        let counts = base.completed == 1.0 && base.lateness_s.is_none();
+        base.connect_time_s.filter(|_| counts).map(|mean| Spread { mean, ci95: None })
     } else {
         from.gain_of(to)
     };
-    let time = base.transfer_time_s.filter(|_| base.completed == 1.0);
+    let time = base.judged_s().filter(|_| base.completed == 1.0);
     Bound {
         id: reason.id,
         lost_share: lost_s.zip(time).map(|(lost, time)| lost.mean / time.mean),

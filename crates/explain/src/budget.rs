@@ -176,6 +176,22 @@ fn parts_of(facts: &Facts<'_>, element: &ElementSpec, way: Direction, size: Byte
                 (PartKind::Queue, queueing(facts, element, way)),
             ]
         }
+        ElementKind::Radio(radio) => {
+            let lone = radio.lone_delay(size);
+            let processing = radio.processing * u64::from(radio.hops);
+            let on_air = radio.frame_time(size) * u64::from(radio.hops);
+            let access = lone.saturating_sub(processing).saturating_sub(on_air);
+            let seconds = |delay: Duration| Delay::fixed(delay.as_secs_f64());
+            // What stands before radios goes by who wins the air, and no formula here says how often.
+            let share = radio.exchange_overhead() / u64::from(radio.burst.max(1)) + radio.frame_time(size);
+            let full = radio.queue.0 as f64 / size.0.max(1) as f64 * share.as_secs_f64();
+            vec![
+                (PartKind::MediumAccess, seconds(access)),
+                (PartKind::Serialization, seconds(on_air)),
+                (PartKind::Processing, seconds(processing)),
+                (PartKind::Queue, Delay { idle_s: 0.0, expected_s: None, full_s: Some(full) }),
+            ]
+        }
         ElementKind::Reorder { share, extra_delay } => {
             let (share, extra) = (share[way].fraction(), extra_delay.as_secs_f64());
             let most = if share > 0.0 { extra } else { 0.0 };

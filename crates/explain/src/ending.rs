@@ -1,7 +1,8 @@
 //! Transfers that did not complete: which timer or budget ended them, and what would have been needed.
 
-use crate::facts::{Facts, patience, rounded_up};
+use crate::facts::{Facts, rounded_up};
 use crate::measure::{Observed, Unfinished};
+use crate::patience::{self, first_timeout};
 use farpath_run::Outcome;
 use farpath_units::Duration;
 use serde::Serialize;
@@ -36,7 +37,7 @@ pub(crate) fn endings(facts: &Facts<'_>, base: &Observed) -> Vec<Ending> {
 fn connect_timed_out(facts: &Facts<'_>) -> (String, String) {
     let (end, opener) = facts.opener();
     let attempts = opener.handshake.syn_attempts.unwrap_or(u32::MAX);
-    let budget = patience(opener.rto.initial, opener.rto.max, attempts, opener.handshake.syn_linear_timeouts);
+    let budget = patience::of_opener(facts);
     let rtt = facts.view.handshake_rtt;
     let linear = match opener.handshake.syn_linear_timeouts {
         0 => String::new(),
@@ -64,10 +65,10 @@ fn connect_timed_out(facts: &Facts<'_>) -> (String, String) {
 fn aborted(facts: &Facts<'_>, base: &Observed) -> (String, String) {
     let sender = facts.sender();
     let what = base.details.join(", ");
-    let rto = sender.rto.timeout(facts.rtt, Duration::ZERO);
+    let rto = first_timeout(facts).timeout;
     match sender.handshake.data_retries {
         Some(retries) if what.contains("retries") => {
-            let budget = patience(rto, sender.rto.max, retries.saturating_add(1), 0);
+            let budget = patience::of_sender(facts);
             let because = format!(
                 "{what}: one segment was sent again {retries} times without an answer, which takes {budget:.3} from a \
                  timeout of {rto:.3}"
@@ -95,7 +96,7 @@ fn horizon(facts: &Facts<'_>, base: &Observed) -> (String, String) {
     let unfinished = &base.unfinished;
     let (end, listener) = facts.listener();
     let attempts = listener.handshake.synack_attempts.unwrap_or(u32::MAX);
-    let patience = patience(listener.rto.initial, listener.rto.max, attempts.min(LONG), 0);
+    let patience = patience::of_listener(facts);
     if unfinished.iter().all(|flow| !flow.open) && attempts < LONG && patience < horizon {
         return (
             format!(

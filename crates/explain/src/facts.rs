@@ -35,6 +35,7 @@ impl<'a> Facts<'a> {
         let links = scenario.path.iter().filter_map(|element| match &element.kind {
             ElementKind::Link { rate, .. } => Some((rate[data], &element.name)),
             ElementKind::FlowRouter(lines) => Some((lines.rate[data], &element.name)),
+            ElementKind::Radio(radio) => Some((radio.rate, &element.name)),
             _ => None,
         });
         let bottleneck = links.min_by_key(|(rate, _)| *rate).map(|(_, name)| name.clone());
@@ -180,20 +181,6 @@ pub(crate) const LARGEST_WINDOW: Bytes = Bytes(65_535 << 14);
 /// RFC 9293 §3.1: the largest without scaling.
 pub(crate) const UNSCALED_WINDOW: Bytes = Bytes(65_535);
 
-/// From the first of so many transmissions until the wait after the last one ends, the timeout doubling up to `max`
-/// (RFC 6298 §5.5), the first `linear` of them without doubling.
-pub(crate) fn patience(initial: Duration, max: Duration, transmissions: u32, linear: u32) -> Duration {
-    let mut total = Duration::ZERO;
-    let mut wait = initial;
-    for number in 0..transmissions {
-        total += wait;
-        if number >= linear {
-            wait = wait.doubled(1).min(max.max(initial));
-        }
-    }
-    total
-}
-
 /// Rounded up to two digits: nobody configures 1.3046 s.
 pub(crate) fn rounded_up(duration: Duration) -> Duration {
     let mut step = 1_u64;
@@ -206,16 +193,6 @@ pub(crate) fn rounded_up(duration: Duration) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn patience_is_the_sum_of_the_waits() {
-        let s = Duration::from_secs;
-        assert_eq!(patience(s(1), s(60), 1, 0), s(1));
-        // 1 + 2 + 4 + 8 + 16 + 32 + 60 + 60
-        assert_eq!(patience(s(1), s(60), 8, 0), s(183));
-        assert_eq!(patience(s(1), s(60), 4, 2), s(1 + 1 + 1 + 2));
-        assert_eq!(patience(s(3), s(2), 2, 0), s(6));
-    }
 
     #[test]
     fn rounding_up_keeps_two_digits() {

@@ -11,13 +11,14 @@ mod ending;
 mod facts;
 mod lift;
 mod measure;
+mod patience;
 mod remedies;
 mod traps;
 
 pub use bounds::{Bound, BoundId, reno_utilization};
 pub use budget::{Budget, Delay, Part, PartKind, TimerFit, TimerVerdict, budget};
 pub use ending::Ending;
-pub use measure::{Observed, Spread};
+pub use measure::{Air, Observed, Spread};
 pub use remedies::{Remedy, Verdict};
 pub use traps::{Trap, traps};
 
@@ -301,8 +302,8 @@ fn caveats(
     let mut caveats = Vec::new();
     if predicted && base.completed < 1.0 {
         caveats.push(
-            "the closed forms take every transfer to complete, and simulated it does not: they know no budget of \
-             retries, so read their times as if there were none"
+            "the closed forms give the time of transfers that complete, and simulated not all of them do: of the data's \
+             retries they know no budget"
                 .to_owned(),
         );
     }

@@ -3,7 +3,7 @@
 use crate::bounds::BoundId;
 use crate::facts::{Facts, LARGEST_WINDOW};
 use farpath_experiment::Scenario;
-use farpath_path::{Direction, ElementKind, MarkThreshold, PerDirection, QueueLimit};
+use farpath_path::{Direction, ElementKind, MarkThreshold, PerDirection, QueueLimit, Turnaround};
 use farpath_tcp::config::{Config, RtoFloor, RttSampling};
 use farpath_units::{Ber, Bytes, Duration, Probability, Rate};
 
@@ -50,6 +50,7 @@ fn lift(scenario: &mut Scenario, bound: BoundId, was: &Scenario) {
                         *mark = PerDirection::both(MarkThreshold::Never);
                     }
                     ElementKind::FlowRouter(lines) => lines.queue = PerDirection::both(QueueLimit::Unlimited),
+                    ElementKind::Radio(radio) => radio.queue = Bytes::MAX,
                     _ => {}
                 }
             }
@@ -70,15 +71,19 @@ fn lift(scenario: &mut Scenario, bound: BoundId, was: &Scenario) {
 }
 
 fn speed_up(scenario: &mut Scenario, way: Direction) {
+    let faster = |rate: Rate| Rate::from_bit_per_s(rate.bit_per_s().saturating_mul(FASTER)).unwrap_or(rate);
     for element in &mut scenario.path {
-        let rate = match &mut element.kind {
-            ElementKind::Link { rate, .. } => Some(rate),
-            ElementKind::FlowRouter(lines) => Some(&mut lines.rate),
-            _ => None,
-        };
-        if let Some(rate) = rate {
-            let faster = Rate::from_bit_per_s(rate[way].bit_per_s().saturating_mul(FASTER));
-            rate[way] = faster.unwrap_or(rate[way]);
+        match &mut element.kind {
+            ElementKind::Link { rate, .. } => rate[way] = faster(rate[way]),
+            ElementKind::FlowRouter(lines) => lines.rate[way] = faster(lines.rate[way]),
+            // One air for both ways, and what it takes to use it.
+            ElementKind::Radio(radio) => {
+                radio.rate = faster(radio.rate);
+                radio.turnaround = Turnaround::default();
+                radio.gap = radio.gap / FASTER;
+                radio.backoff.base = (radio.backoff.base / FASTER).max(Duration::from_nanos(1));
+            }
+            _ => {}
         }
     }
 }
@@ -90,6 +95,7 @@ fn no_loss(kind: &mut ElementKind) {
         ElementKind::Listed { packets, .. } => *packets = PerDirection::both(Vec::new()),
         ElementKind::GilbertElliott { active, .. } => *active = PerDirection::both(false),
         ElementKind::BitErrors { ber, .. } => *ber = PerDirection::both(Ber::ZERO),
+        ElementKind::Radio(radio) => radio.ber = Ber::ZERO,
         _ => {}
     }
 }

@@ -3,8 +3,8 @@
 use crate::{ExplainError, Watch};
 use farpath_engine::{predict, simulate_watched};
 use farpath_experiment::{Point, Scenario};
-use farpath_path::Direction;
-use farpath_run::{Outcome, Provenance, Run, Statistic};
+use farpath_path::{AirUse, ChannelTime, Direction, Path, PathElement};
+use farpath_run::{Outcome, Provenance, Run, Statistic, Trace};
 use farpath_sim::{End, FlowView, Observer, Packet, PacketEvent};
 use farpath_units::Instant;
 use rayon::prelude::*;
@@ -33,6 +33,42 @@ impl Spread {
     }
 }
 
+/// A channel of a radio, and for how many seconds a run it was used for what.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Air {
+    /// The path element.
+    pub element: String,
+    /// Which of its hops, from 0 at the data sender's end.
+    pub hop: usize,
+    /// `forward` or `reverse`, where each has a channel of its own.
+    pub direction: Option<&'static str>,
+    /// All uses, and their seconds.
+    pub uses: Vec<(&'static str, f64)>,
+}
+
+impl Air {
+    /// The mean over runs of the same path.
+    fn mean(runs: &[&[ChannelTime]]) -> Vec<Air> {
+        let Some(first) = runs.first() else { return Vec::new() };
+        let seconds = |channel: usize, what| {
+            let all = runs.iter().filter_map(|run| Some(run.get(channel)?.time.of(what).as_secs_f64()));
+            all.sum::<f64>() / runs.len() as f64
+        };
+        let mean = |(number, channel): (usize, &ChannelTime)| Air {
+            element: channel.name.clone(),
+            hop: channel.hop,
+            direction: channel.direction.map(Direction::name),
+            uses: AirUse::ALL.into_iter().map(|what| (what.name(), seconds(number, what))).collect(),
+        };
+        first.iter().enumerate().map(mean).collect()
+    }
+
+    /// Seconds of all uses together.
+    pub fn total_s(&self) -> f64 {
+        self.uses.iter().map(|(_, seconds)| seconds).sum()
+    }
+}
+
 /// A flow that was not over when the horizon came.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Unfinished {
@@ -55,6 +91,8 @@ pub struct Observed {
     pub completed: f64,
     /// Of completed flows: from the first SYN until the last byte was read, in s.
     pub transfer_time_s: Option<Spread>,
+    /// Of streams: how late a message was read, in the mean over all; one that was not, until the end. In s.
+    pub lateness_s: Option<Spread>,
     /// Bytes read per second until the flow ended, however it did, in bit/s.
     pub rate_bit_per_s: f64,
     /// From the first SYN until data may be sent, in s.
@@ -65,9 +103,11 @@ pub struct Observed {
     pub waited_for_timer_s: f64,
     /// Data sent again, segments per flow.
     pub retransmissions: f64,
+    /// Of each channel of its radios: what it was used for until the end.
+    pub air: Vec<Air>,
     /// Packets dropped by a full queue, per flow.
     pub overflow_drops: f64,
-    /// The transfer time of each run, for paired differences.
+    /// What each run is judged by, for paired differences: see [`Observed::judged_s`].
     #[serde(skip)]
     pub(crate) times: Vec<Option<f64>>,
     /// Share of the flows that completed in each run.
@@ -88,19 +128,25 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// How much less time than this one `other` takes, seed by seed; only where every run of both completed.
+    /// What it is judged by, in s: the transfer time, or of streams, which take as long as they take, the mean lateness.
+    pub fn judged_s(&self) -> Option<Spread> {
+        self.lateness_s.or(self.transfer_time_s)
+    }
+
+    /// How much less time than this one `other` takes, or how much less late it is, seed by seed; only where every run of
+    /// both completed.
     pub(crate) fn gain_of(&self, other: &Observed) -> Option<Spread> {
         let pairs = self.times.iter().zip(&other.times);
         let differences: Option<Vec<f64>> = pairs.map(|(here, there)| Some((*here)? - (*there)?)).collect();
         Spread::of(differences?)
     }
 
-    /// How many times as fast `other` is: by transfer times where all completed, else by bytes read per second, nothing
+    /// How many times as fast, or as timely, `other` is: by what they are judged by where all completed, else by bytes read per second, nothing
     /// for a connection that was given up.
     pub(crate) fn speed_up_of(&self, other: &Observed) -> Option<f64> {
         if self.completed == 1.0
             && other.completed == 1.0
-            && let (Some(here), Some(there)) = (self.transfer_time_s, other.transfer_time_s)
+            && let (Some(here), Some(there)) = (self.judged_s(), other.judged_s())
         {
             return (there.mean > 0.0).then(|| here.mean / there.mean);
         }
@@ -119,7 +165,7 @@ impl Observed {
         if let Some(rescued) = more(&self.completions, &other.completions) {
             return rescued.mean > 0.0;
         }
-        if let (Some(gain), Some(time)) = (self.gain_of(other), self.transfer_time_s) {
+        if let (Some(gain), Some(time)) = (self.gain_of(other), self.judged_s()) {
             return gain.mean > share * time.mean && gain.is_certain();
         }
         let before = Spread::of(self.paces.iter().copied());
@@ -183,8 +229,9 @@ impl<'a> Bench<'a> {
 
 fn point(scenario: &Scenario) -> Point {
     let mut scenario = scenario.clone();
-    // Nobody reads the traces.
-    scenario.output = farpath_experiment::Output::default();
+    // Nobody reads the traces, but for when messages came.
+    let messages = scenario.flows.iter().any(|flow| flow.stream.is_some());
+    scenario.output = farpath_experiment::Output { messages, ..farpath_experiment::Output::default() };
     Point { index: 0, swept: Vec::new(), scenario }
 }
 
@@ -207,13 +254,31 @@ pub(crate) fn predicted(scenario: &Scenario) -> Result<Predicted, ExplainError> 
 /// One run, and what its flows spent waiting.
 struct Sample {
     run: Run,
+    lateness_s: Option<f64>,
     waited_s: Vec<f64>,
+    air: Vec<ChannelTime>,
 }
 
 fn sample(scenario: &Scenario, seed: u64) -> Result<Sample, ExplainError> {
-    let mut waits = Waits { flows: vec![Wait::default(); scenario.flows.len()] };
-    let run = simulate_watched(&point(scenario), seed, Provenance::default(), &mut waits)?;
-    Ok(Sample { run, waited_s: waits.flows.iter().map(|flow| flow.waited_s).collect() })
+    let mut waits = Waits { flows: vec![Wait::default(); scenario.flows.len()], air: Vec::new() };
+    let mut run = simulate_watched(&point(scenario), seed, Provenance::default(), &mut waits)?;
+    let lateness_s = lateness_s(&run);
+    // Many, of many runs at once.
+    run.messages = Trace::default();
+    let Waits { flows, air } = waits;
+    Ok(Sample { run, lateness_s, waited_s: flows.iter().map(|flow| flow.waited_s).collect(), air })
+}
+
+/// How late its messages were in the mean, in s; nothing where it has none.
+fn lateness_s(run: &Run) -> Option<f64> {
+    let (mut sum, mut count) = (0.0, 0.0);
+    for row in run.messages.iter() {
+        let flow = run.flows.iter().find(|flow| flow.flow == row.flow)?;
+        let read = row.arrived.or(flow.ended_at)?;
+        sum += read.saturating_since(row.due).as_secs_f64();
+        count += 1.0;
+    }
+    (count > 0.0).then(|| sum / count)
 }
 
 fn summary(samples: &[Sample]) -> Observed {
@@ -221,7 +286,7 @@ fn summary(samples: &[Sample]) -> Observed {
     let count = flows.len().max(1) as f64;
     let mean =
         |values: Vec<Option<f64>>| Spread::of(values.into_iter().flatten()).map_or(0.0, |values| values.mean);
-    let times: Vec<Option<f64>> = samples
+    let transfer_times: Vec<Option<f64>> = samples
         .iter()
         .map(|sample| {
             let all: Option<Vec<f64>> =
@@ -277,7 +342,8 @@ fn summary(samples: &[Sample]) -> Observed {
         runs: samples.len() as u64,
         completed: flows.iter().filter(completed).count() as f64 / count,
         outcomes,
-        transfer_time_s: Spread::of(times.iter().flatten().copied()),
+        transfer_time_s: Spread::of(transfer_times.iter().flatten().copied()),
+        lateness_s: Spread::of(samples.iter().filter_map(|sample| sample.lateness_s)),
         rate_bit_per_s: mean(flows.iter().map(|flow| rate(flow)).collect()),
         connect_time_s: Spread::of(
             flows.iter().filter_map(|flow| flow.connect_time).map(|time| time.as_secs_f64()),
@@ -286,9 +352,14 @@ fn summary(samples: &[Sample]) -> Observed {
         timeouts: mean(flows.iter().map(|flow| flow.timeouts).collect()),
         waited_for_timer_s: mean(samples.iter().flat_map(|s| s.waited_s.iter().map(|s| Some(*s))).collect()),
         retransmissions: mean(flows.iter().map(|flow| flow.retransmissions).collect()),
+        air: Air::mean(&samples.iter().map(|sample| &sample.air[..]).collect::<Vec<_>>()),
         overflow_drops: mean(flows.iter().map(|flow| overflow(flow)).collect()),
         syns: mean(flows.iter().map(|flow| flow.syns).collect()),
-        times,
+        times: samples
+            .iter()
+            .zip(transfer_times)
+            .map(|(sample, time)| sample.lateness_s.filter(|_| time.is_some()).or(time))
+            .collect(),
         unfinished,
         paces,
         completions,
@@ -296,9 +367,10 @@ fn summary(samples: &[Sample]) -> Observed {
     }
 }
 
-/// How long each flow's sender stood still before its retransmission timer expired.
+/// How long each flow's sender stood still before its retransmission timer expired, and what the air was used for.
 struct Waits {
     flows: Vec<Wait>,
+    air: Vec<ChannelTime>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -330,6 +402,10 @@ impl Observer for Waits {
             flow.waited_s += now.saturating_since(since).as_secs_f64();
         }
     }
+
+    fn end(&mut self, now: Instant, path: &Path<Packet>) {
+        self.air = path.air(now);
+    }
 }
 
 #[cfg(test)]
@@ -344,11 +420,13 @@ mod tests {
             outcomes: BTreeMap::new(),
             completed: times.iter().filter(|time| done(time)).count() as f64 / times.len() as f64,
             transfer_time_s: Spread::of(times.iter().copied().filter(done)),
+            lateness_s: None,
             rate_bit_per_s: 1.0,
             connect_time_s: None,
             timeouts: 0.0,
             waited_for_timer_s: 0.0,
             retransmissions: 0.0,
+            air: Vec::new(),
             overflow_drops: 0.0,
             times: times.iter().map(|time| done(time).then_some(*time)).collect(),
             paces: times.iter().map(|time| if done(time) { 1.0 / time } else { 0.0 }).collect(),
@@ -368,6 +446,20 @@ mod tests {
         // One run of four ends otherwise: chance too, and so is the pace that comes of it.
         let most = runs(&[10.0, 10.0, 10.0, 0.0]);
         assert!(!most.is_beaten_by(&steady, 0.01) && !steady.is_beaten_by(&most, 0.01));
+    }
+
+    /// Both take as long: what counts is how late their messages are.
+    #[test]
+    fn streams_are_judged_by_lateness() {
+        let stream = |late: f64| {
+            let times = vec![Some(late); 4];
+            let lateness_s = Spread::of([late; 4]);
+            Observed { times, lateness_s, ..runs(&[40.0; 4]) }
+        };
+        let (late, timely) = (stream(2.0), stream(0.5));
+        assert!(late.is_beaten_by(&timely, 0.01) && !timely.is_beaten_by(&late, 0.01));
+        assert_eq!(late.speed_up_of(&timely), Some(4.0));
+        assert_eq!(late.gain_of(&timely).map(|gain| gain.mean), Some(1.5));
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub(crate) use candidates::{Candidate, candidates};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Faster by more than 1 % and by more than chance, or more flows complete.
+    /// Faster, or less late, by more than 1 % and by more than chance, or more flows complete.
     Helps,
     /// Neither.
     NoEffect,
@@ -39,9 +39,10 @@ pub struct Remedy {
     pub predicted_speed_up: Option<f64>,
     /// What is simulated with it.
     pub simulated: Observed,
-    /// How many times as fast it is when simulated: transfer times where all complete, else bytes read per second.
+    /// How many times as fast it is when simulated: transfer times where all complete, else bytes read per second. Of a
+    /// stream: how many times less late, in the mean over its messages.
     pub simulated_speed_up: Option<f64>,
-    /// Seconds that it saves, seed by seed; only where every run completed before and after.
+    /// Seconds that it saves, or by which it is less late, seed by seed; only where every run completed before and after.
     pub gain_s: Option<Spread>,
     /// What came out.
     pub verdict: Verdict,
@@ -160,7 +161,9 @@ impl Patient<'_> {
         simulated: Observed,
     ) -> Result<Remedy, ExplainError> {
         let prediction = predicted(scenario)?;
-        let predicted_s = prediction.time_s;
+        // How long a stream takes says nothing of how late it is.
+        let stream = simulated.lateness_s.is_some();
+        let predicted_s = prediction.time_s.filter(|_| !stream);
         let predicted_speed_up = self
             .predicted_s
             .zip(predicted_s)
@@ -174,7 +177,8 @@ impl Patient<'_> {
         } else {
             Verdict::NoEffect
         };
-        let disagreement = self.disagreement(&prediction, predicted_speed_up, &simulated);
+        let disagreement =
+            if stream { None } else { self.disagreement(&prediction, predicted_speed_up, &simulated) };
         Ok(Remedy {
             set: candidate.changes.iter().map(|change| change.text().to_owned()).collect(),
             id: candidate.id,

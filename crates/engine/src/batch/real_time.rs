@@ -99,17 +99,7 @@ mod tests {
     }
 
     fn made(job: &Job) -> Run {
-        Run {
-            point: 0,
-            engine: job.engine,
-            seed: job.seed,
-            flows: Vec::new(),
-            series: Default::default(),
-            segments: Default::default(),
-            messages: Default::default(),
-            provenance: Provenance::default(),
-            grade: None,
-        }
+        Run::new(job.key(), Provenance::default())
     }
 
     /// Those that are too much for the machine go one after the other, and all come in order.

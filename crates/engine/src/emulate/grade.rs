@@ -3,6 +3,7 @@
 use super::hosts::Hosts;
 use crate::EngineError;
 use farpath_emu::LoopReport;
+use farpath_experiment::{Scenario, lateness_budget};
 use farpath_path::{Direction, DropCause, ElementCounters, PerDirection};
 use farpath_run::{FlowRow, Grade, Lateness};
 use farpath_traffic::counters::{Counters, ProcessorTimes};
@@ -37,7 +38,8 @@ impl Before {
         hosts: &Hosts,
         report: &LoopReport,
         counted: &Counted,
-        budget: Duration,
+        processor_wait: Option<f64>,
+        scenario: &Scenario,
     ) -> Result<Grade, EngineError> {
         let [near, far] = Direction::BOTH.map(|direction| &report.lateness[direction]);
         let all = near.merged(far);
@@ -61,12 +63,13 @@ impl Before {
             refused: both(|counts| counts.refused),
             malformed: report.malformed.forward.total() + report.malformed.reverse.total(),
             offered: both(|counts| counts.offered),
-            lost: dropped(DropCause::Loss) + dropped(DropCause::BitErrors),
+            lost: LOST.into_iter().map(dropped).sum(),
             overflowed: dropped(DropCause::QueueOverflow),
             kernel_retransmissions: counted.retransmissions(),
             steal: self.steal().unwrap_or(0.0),
+            processor_wait,
         };
-        grade.void = why_void(&grade, budget);
+        grade.void = why_void(&grade, scenario);
         Ok(grade)
     }
 
@@ -98,6 +101,10 @@ impl Counted {
     }
 }
 
+/// Drops that no queue's length is the reason of.
+const LOST: [DropCause; 5] =
+    [DropCause::Loss, DropCause::BitErrors, DropCause::LinkRetries, DropCause::Mtu, DropCause::Stalled];
+
 fn counters(hosts: &Hosts) -> Result<PerDirection<Counters>, EngineError> {
     let of = |way: Direction| -> Result<Counters, EngineError> {
         hosts.of[way].namespace().run(Counters::read)?.map_err(EngineError::Counters)
@@ -106,7 +113,8 @@ fn counters(hosts: &Hosts) -> Result<PerDirection<Counters>, EngineError> {
 }
 
 /// Why a run does not count; `None` where it does.
-fn why_void(grade: &Grade, budget: Duration) -> Option<String> {
+fn why_void(grade: &Grade, scenario: &Scenario) -> Option<String> {
+    let budget = lateness_budget(scenario);
     let p99 = Duration::from_nanos(grade.lateness.p99_ns);
     if grade.device_drops > 0 {
         // What the path does not know of is a loss that nobody asked for.
@@ -115,7 +123,7 @@ fn why_void(grade: &Grade, budget: Duration) -> Option<String> {
     if grade.refused > 0 {
         return Some(format!("a host refused {} packets", grade.refused));
     }
-    (p99 > budget).then(|| {
+    if p99 > budget {
         // To the microsecond: a clock does not tell more.
         let late = Duration::from_micros(p99.as_nanos() / 1000);
         let mut why = format!(
@@ -127,8 +135,17 @@ fn why_void(grade: &Grade, budget: Duration) -> Option<String> {
         if grade.steal >= 0.01 {
             why += &format!("; {:.0} % of the processors' time went to other machines", grade.steal * 100.0);
         }
-        why
-    })
+        return Some(why);
+    }
+    let most = scenario.emulate.processor_wait;
+    if let Some(wait) = grade.processor_wait.filter(|wait| *wait > most.fraction()) {
+        // The path was in time; what it was given to carry was not.
+        return Some(format!(
+            "a program waited {:.0} % of its time for a processor, and {most} is allowed (`emulate.processor_wait`)",
+            wait * 100.0
+        ));
+    }
+    None
 }
 
 fn device_drops(hosts: &Hosts) -> Result<u64, EngineError> {

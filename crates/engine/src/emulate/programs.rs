@@ -6,7 +6,7 @@ use crate::batch::real_time::is_light;
 use crate::progress::Going;
 use crate::series::Series;
 use farpath_emu::{Clock, Dress, RealTime};
-use farpath_experiment::{FlowSpec, Opener, Scenario};
+use farpath_experiment::{FlowSpec, Opener, Scenario, base_rtt};
 use farpath_run::{FlowRow, MessageRow, Outcome};
 use farpath_traffic::{BulkEnd, End, EndReport, Opening, Prepared, Role, SocketOptions};
 use farpath_units::{Bytes, Duration, Instant, Messages};
@@ -15,9 +15,6 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 
 /// How long after a transfer TCP may take to close in good order. What it takes longer is no part of any number.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
-
-/// How often the programs are looked at, of many runs at once too. The end of each is timed by itself.
-const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// Both ends of each flow: their sockets are there, and those that listen do.
 pub(super) struct Programs {
@@ -84,7 +81,7 @@ impl Programs {
                 token: None,
                 start: Instant::ZERO + flow.start,
                 deadline: Instant::ZERO + scenario.horizon,
-                sample_every: Some(scenario.emulate.sample),
+                sample_every: Some(scenario.emulate.sample_over(base_rtt(scenario, flow.direction))),
                 read_rate: hosts.dress[host].read_rate,
                 low_water: hosts.dress[host].receive_low_water,
                 close_within: CLOSE_WITHIN,
@@ -101,8 +98,15 @@ impl Programs {
         Ok(Programs { flows, ahead: is_light(scenario) })
     }
 
-    /// Runs them all to their ends, or until one of `stops` is set.
-    pub fn run(self, clock: Clock, stops: &[&AtomicBool], going: &Going) -> Vec<FlowEnds> {
+    /// Runs them all to their ends, or until one of `stops` is set, for which it looks `look_every` so long. The end of each
+    /// program is timed by itself.
+    pub fn run(
+        self,
+        clock: Clock,
+        stops: &[&AtomicBool],
+        look_every: std::time::Duration,
+        going: &Going,
+    ) -> Vec<FlowEnds> {
         let over: Vec<AtomicBool> = self.flows.iter().map(|_| AtomicBool::new(false)).collect();
         thread::scope(|scope| {
             let Programs { flows, ahead } = self;
@@ -113,7 +117,7 @@ impl Programs {
                     over.iter().for_each(|over| over.store(true, Ordering::Relaxed));
                 }
                 going.at(clock.now());
-                thread::park_timeout(LOOK_EVERY);
+                thread::park_timeout(look_every);
             }
             let ends = threads.into_iter().map(|(sender, receiver)| {
                 let (sender, cwnd, of_sender) = joined(sender.join());
@@ -145,7 +149,7 @@ fn start<'scope>(
         }
         report
     };
-    // Not granted, they run as others do: what that does to a run is not seen in its lateness, but seldom much.
+    // Not granted, they run as others do, and the grade has what they waited.
     let step_ahead = move || ahead.then(RealTime::of_program);
     let sending = move || {
         let _ahead = step_ahead();
@@ -183,10 +187,15 @@ impl FlowEnds {
             let time = transfer_time.filter(|time| !time.is_zero())?;
             Some(bytes as f64 * 8.0 / time.as_secs_f64())
         };
+        let opener = match spec.opener {
+            Opener::Sender => &self.sender,
+            Opener::Receiver => &self.receiver,
+        };
         FlowRow {
             ended_at: Some(ended_at),
             detail,
             start,
+            opened: Some(f64::from(u8::from(opener.connected_at.is_some()))),
             connect_time: self.sender.connected_at.map(|at| at.saturating_since(start)),
             transfer_time,
             bytes_read: self.receiver.bytes,
@@ -217,13 +226,14 @@ impl FlowEnds {
             return Vec::new();
         };
         let arrived = self.receiver.messages.as_ref().map_or(&[][..], |stamps| &stamps.at);
-        let due = messages.due_by(self.receiver.ended_at.saturating_since(began));
-        let row = |message: u64| {
-            let at = |stamps: &[Instant]| stamps.get(message as usize).copied();
-            let due = began + messages.due_after(message);
-            MessageRow { flow, message, due, written: at(written), sent: at(sent), arrived: at(arrived) }
-        };
-        (0..due).map(row).collect()
+        let count = messages.due_by(self.receiver.ended_at.saturating_since(began));
+        let due = (0..count).map(|number| began + messages.due_after(number));
+        MessageRow::of_flow(flow, due, [written, sent, arrived])
+    }
+
+    /// For how much of its time the end that waited more waited for a processor.
+    pub fn processor_wait(&self) -> Option<f64> {
+        [&self.sender, &self.receiver].into_iter().filter_map(|end| end.processor_wait).reduce(f64::max)
     }
 
     /// How the flow ended: as the first of its ends did that did not complete.

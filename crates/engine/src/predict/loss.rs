@@ -1,11 +1,13 @@
 //! What loss adds to a transfer: which model speaks, by what is lost and by how large the window may get.
 
 use super::{Flow, Prediction, uses_ecn};
+use farpath_experiment::Opener;
 use farpath_model::InputError;
 use farpath_model::cardwell::{self, Cardwell, FirstLoss};
 use farpath_model::epochs::{self, Avoidance, LossEpochs};
 use farpath_model::markov::{self, Congestion, Recovery, RenoChain, Repair, Timer};
 use farpath_model::mathis;
+use farpath_model::radius::Connects;
 use farpath_model::recovery::{Growth, IsolatedDrop};
 use farpath_tcp::config::{
     AvoidanceGrowth, BackoffReset, CongestionControlKind, FullAckWindow, RecoveryAlgorithm, SlowStartGrowth,
@@ -15,6 +17,9 @@ use farpath_units::{Bytes, Duration, Probability};
 
 /// Losses in a file, below which it is over before its window has come down to the mean of a long flow.
 const FEW_LOSSES: f64 = 20.0;
+
+/// Where the time of a file of one segment comes from.
+const LONE_SEGMENT: &str = "every pattern of lost SYNs, SYN/ACKs and copies of the segment (derived)";
 
 /// Adds loss to a prediction that has none.
 pub(super) fn add(flow: &Flow, prediction: &mut Prediction) -> Result<(), InputError> {
@@ -38,6 +43,9 @@ pub(super) fn add(flow: &Flow, prediction: &mut Prediction) -> Result<(), InputE
     }
     let waits = handshake_waits(flow, prediction);
     prediction.established += waits;
+    if lone_segment(flow, prediction) {
+        return Ok(());
+    }
     prediction.transfer_time += waits;
     if view.evenly_spaced && isolated(flow, prediction)? {
         return Ok(());
@@ -102,24 +110,32 @@ fn overflow(flow: &Flow, mean_window: f64, prediction: &mut Prediction) -> Resul
     Ok(())
 }
 
-/// Mean wait for a handshake whose packets are lost, the opener's timeout doubling. The other end's timer for its
-/// SYN/ACK is taken to be no shorter.
-fn handshake_waits(flow: &Flow, prediction: &mut Prediction) -> Duration {
-    let rto = &flow.opener().rto;
-    let fails = flow.view.handshake_loss.fraction();
-    let attempts = flow.opener().handshake.syn_attempts.unwrap_or(u32::MAX).min(64);
-    let (mut seconds, mut reached) = (0.0, 1.0);
-    let mut timeout = rto.initial.as_secs_f64();
-    for _ in 1..attempts {
-        reached *= fails;
-        seconds += reached * timeout;
-        timeout = (2.0 * timeout).min(rto.max.max(rto.initial).as_secs_f64());
+/// Mean wait until the sender may send where packets of the handshake are lost, and it ends well.
+fn handshake_waits(flow: &Flow, prediction: &Prediction) -> Duration {
+    let Connects { time_to_open, time_to_use, .. } = prediction.connects;
+    let (time, lossless) = match flow.spec.opener {
+        Opener::Sender => (time_to_open, flow.view.handshake_rtt),
+        Opener::Receiver => {
+            (time_to_use, flow.view.handshake_rtt + flow.view.handshake_rtt - flow.view.handshake_owd)
+        }
+    };
+    time.map_or(Duration::ZERO, Duration::from_secs_f64).saturating_sub(lossless)
+}
+
+/// A file of one segment from the end that opens: its copies are followed as the handshake is. Whether it is one.
+fn lone_segment(flow: &Flow, prediction: &mut Prediction) -> bool {
+    if flow.spec.opener != Opener::Sender || flow.segments() != 1.0 {
+        return false;
     }
-    let never = reached * fails;
-    if never > 0.01 {
-        prediction.caveats.push(format!("{:.0} % of connections do not open", never * 100.0));
+    if let Some(time) = prediction.connects.time_to_deliver {
+        let lossless = flow.view.handshake_rtt + flow.view.handshake_owd;
+        prediction.transfer_time += Duration::from_secs_f64(time).saturating_sub(lossless);
     }
-    Duration::from_secs_f64(seconds)
+    prediction.by = LONE_SEGMENT;
+    (prediction.timeouts, prediction.fast_retransmits) = (None, Some(0.0));
+    let answered = (1.0 - flow.view.data_loss.fraction()) * (1.0 - flow.view.ack_loss.fraction());
+    prediction.retransmissions = if answered > 0.0 { 1.0 / answered - 1.0 } else { 0.0 };
+    true
 }
 
 /// So many isolated recoveries, if each is over before the next drop. Whether it was.

@@ -149,6 +149,7 @@ fn goes_well(kind: RadiusKind, flow: &FlowResult) -> Option<bool> {
         | RadiusKind::TimeWait
         | RadiusKind::LastSyn
         | RadiusKind::HalfOpen
-        | RadiusKind::DataGivenUp => None,
+        | RadiusKind::DataGivenUp
+        | RadiusKind::UnderLoss(_) => None,
     }
 }

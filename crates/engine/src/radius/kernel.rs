@@ -9,7 +9,7 @@ mod silence;
 pub use measure::measure_radii;
 
 use super::{Radius, RadiusKind};
-use farpath_experiment::{EmulateOptions, FlowSpec, Opener, Output, Point, Scenario, Stack};
+use farpath_experiment::{EmulateOptions, FlowSpec, Opener, Output, Point, Scenario, Stack, Transport};
 use farpath_model::radius::Span;
 use farpath_path::{Direction, ElementKind, ElementSpec, PerDirection};
 use farpath_units::{Bytes, Duration};
@@ -29,6 +29,8 @@ pub struct KernelRadii {
     pub ways: Vec<Way>,
     /// What it does otherwise than the stack.
     pub caveats: Vec<String>,
+    /// It was not stopped before it was over.
+    pub complete: bool,
 }
 
 impl KernelRadii {
@@ -37,8 +39,9 @@ impl KernelRadii {
     pub fn of(&self, kind: RadiusKind) -> Option<Span> {
         match kind {
             RadiusKind::SynAgain(number) => self.silence.syns.get(number as usize - 1).copied(),
-            RadiusKind::LastSyn => self.silence.syns.last().copied(),
-            RadiusKind::Abandoned => Some(self.silence.abandoned),
+            // Which of them is the last is known at the end.
+            RadiusKind::LastSyn => self.silence.syns.last().copied().filter(|_| self.complete),
+            RadiusKind::Abandoned => self.silence.abandoned,
             _ => None,
         }
     }
@@ -49,12 +52,12 @@ impl KernelRadii {
 pub struct Silence {
     /// Each SYN after the first, from that.
     pub syns: Vec<Span>,
-    /// `connect()` gives up, from the first SYN.
-    pub abandoned: Span,
+    /// `connect()` gives up, from the first SYN; `None` where none has by the end of the measurement.
+    pub abandoned: Option<Span>,
     /// Each SYN/ACK after the first, from the one SYN that came.
     pub synacks: Vec<Span>,
-    /// The half-open connection is gone, from that SYN.
-    pub forgotten: Span,
+    /// The half-open connection is gone, from that SYN; likewise.
+    pub forgotten: Option<Span>,
 }
 
 /// Connections over one length of way.
@@ -158,10 +161,13 @@ impl Measurement {
             opener: Opener::Sender,
             request: Bytes::ZERO,
             stream: None,
+            access: Duration::ZERO,
+            sender: None,
+            receiver: None,
         };
         let kind = ElementKind::Delay { delay: PerDirection::both(rtt / 2) };
         let emulate = EmulateOptions {
-            sample: Duration::from_secs(1),
+            sample: Some(Duration::from_secs(1)),
             // A jiffy: later than that, and another bucket of a timer may be met.
             lateness: Some(Duration::from_millis(4)),
             // It would take minutes again.
@@ -176,6 +182,7 @@ impl Measurement {
             path: vec![ElementSpec { name: "delay".to_owned(), kind }],
             sender: self.stack.clone(),
             receiver: self.stack.clone(),
+            transport: Transport::Tcp,
             flows: (0..self.connections).map(flow).collect(),
             output: Output::default(),
             emulate,

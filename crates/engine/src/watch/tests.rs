@@ -141,6 +141,7 @@ prop_compose! {
         (backwards, download) in any::<(bool, bool)>(),
         size in 0..200_000u64,
         request in 0..5_000u64,
+        access in prop_oneof![Just(0), 0..50u64],
         sender in stack(),
         receiver in stack(),
     ) -> FlowSetup {
@@ -153,6 +154,7 @@ prop_compose! {
             request: Bytes(request),
             sender,
             receiver,
+            access: Duration::from_millis(access),
         }
     }
 }

@@ -35,10 +35,15 @@ fn run(experiment: &Experiment, engines: &[Engine]) -> Vec<Run> {
     runs
 }
 
+/// The runs of these engines over all points.
+pub fn runs(text: &str, engines: &[Engine]) -> Vec<Run> {
+    let experiment = Experiment::parse(text, "test", &[]).unwrap_or_else(|error| panic!("{error}: {text}"));
+    run(&experiment, engines)
+}
+
 /// The predictions of all points.
 pub fn predict(text: &str) -> Vec<Run> {
-    let experiment = Experiment::parse(text, "test", &[]).unwrap_or_else(|error| panic!("{error}: {text}"));
-    run(&experiment, &[Engine::Predict])
+    runs(text, &[Engine::Predict])
 }
 
 /// Runs both engines over all points.

@@ -2,9 +2,9 @@
 
 use super::Delay;
 use crate::facts::Facts;
+use crate::patience::{self, FirstTimeout, first_timeout};
 use farpath_engine::{listening, opening};
 use farpath_model::budget::{Fit, fit};
-use farpath_model::radius::{Opening, Timer};
 use farpath_tcp::Config;
 use farpath_units::Duration;
 use serde::Serialize;
@@ -172,7 +172,8 @@ pub(super) fn timers(facts: &Facts<'_>, round_trip: Delay, handshake: Delay) -> 
         ),
         "RFC 9293 section 3.8.3",
     ));
-    let (first, first_key, measured) = first_timeout(facts, opener, listener);
+    let FirstTimeout { timeout: first, key, measured } = first_timeout(facts);
+    let first_key = format!("sender.rto.{key}");
     let probed = sender.recovery.tail_loss_probe && !measured && PROBE.max(sender.rto.initial) < first;
     let (again, again_key) = if probed {
         (PROBE.max(sender.rto.initial), "sender.recovery.tail_loss_probe".to_owned())
@@ -227,22 +228,10 @@ pub(super) fn timers(facts: &Facts<'_>, round_trip: Delay, handshake: Delay) -> 
     ));
     list.extend(delayed_ack(facts, receiver));
     let retries = sender.handshake.data_retries;
-    let given_up = Opening {
-        timer: Timer {
-            initial: first.as_secs_f64(),
-            max: sender.rto.max.as_secs_f64(),
-            max_backoff_exponent: sender.rto.max_backoff_exponent,
-            tick: sender.rto.tick.as_secs_f64(),
-            wheel: sender.rto.timer_wheel,
-        },
-        attempts: retries.map(|retries| retries.saturating_add(1)),
-        linear: 0,
-        within: f64::INFINITY,
-    };
     list.push(laid(
         "data-retries",
         "sender.handshake.data_retries".to_owned(),
-        given_up.abandoned().value.least,
+        retries.map_or(f64::INFINITY, |_| patience::of_sender(facts).as_secs_f64()),
         answered,
         Does::GivesUp,
         match retries {
@@ -254,21 +243,6 @@ pub(super) fn timers(facts: &Facts<'_>, round_trip: Delay, handshake: Delay) -> 
         "RFC 9293 section 3.8.3 (R2: at least 100 s)",
     ));
     list
-}
-
-/// The timeout of the first data, the key that sets it, and whether a round trip has been measured.
-fn first_timeout(facts: &Facts<'_>, opener: &Config, listener: &Config) -> (Duration, String, bool) {
-    let rto = &facts.sender().rto;
-    let syn = facts.view.handshake_rtt;
-    // The end that sends the data has timed its own SYN or SYN/ACK, unless that was sent again (RFC 6298 section 3).
-    let again = if facts.opener().0 == "sender" { opener } else { listener }.rto.initial < syn;
-    if again && rto.karn_on_syn {
-        let fallback = rto.after_syn_timeout.unwrap_or(Duration::ZERO);
-        let key = if fallback > rto.initial { "after_syn_timeout" } else { "initial" };
-        return (rto.initial.max(fallback), format!("sender.rto.{key}"), false);
-    }
-    let timeout = rto.timeout(syn, syn / 2);
-    (timeout, "sender.rto.min".to_owned(), true)
 }
 
 /// A withheld ACK waits for the next segment: at the pace of the slowest link it has to come in time.

@@ -1,10 +1,10 @@
 //! Opening: budgets of SYNs and SYN/ACKs that do not reach over the path.
 
 use super::Trap;
-use crate::facts::{Facts, patience};
+use crate::facts::Facts;
+use crate::patience;
 use farpath_experiment::Opener;
-use farpath_tcp::Config;
-use farpath_units::{Bytes, Duration};
+use farpath_units::Bytes;
 
 /// Failures of more than one connection in so many are a trap.
 const SELDOM: f64 = 0.01;
@@ -13,14 +13,13 @@ const SELDOM: f64 = 0.01;
 pub(super) fn syn_budget(facts: &Facts<'_>) -> Option<Trap> {
     let (end, opener) = facts.opener();
     let attempts = opener.handshake.syn_attempts?;
-    let linear = opener.handshake.syn_linear_timeouts;
     let rtt = facts.view.handshake_rtt;
-    let budget = patience(opener.rto.initial, opener.rto.max, attempts, linear);
+    let budget = patience::of_opener(facts);
     (budget < rtt).then(|| {
         let text = format!(
             "{attempts} SYNs are given up after {budget:.3}, and a round trip takes {rtt:.3}: no connection can open"
         );
-        let needed = attempts_for(opener, rtt + rtt / 4, linear);
+        let needed = patience::syns_for(opener, rtt + rtt / 4);
         Trap::new("syn-budget", format!("{end}.handshake.syn_attempts"), text, "RFC 9293 section 3.8.3")
             .set([format!("{end}.handshake.syn_attempts={needed}")])
     })
@@ -31,13 +30,13 @@ pub(super) fn synack_budget(facts: &Facts<'_>) -> Option<Trap> {
     let (end, listener) = facts.listener();
     let attempts = listener.handshake.synack_attempts?;
     let rtt = facts.view.handshake_rtt;
-    let budget = patience(listener.rto.initial, listener.rto.max, attempts, 0);
+    let budget = patience::of_listener(facts);
     (budget < rtt).then(|| {
         let text = format!(
             "{attempts} SYN/ACKs are given up after {budget:.3}, and a round trip takes {rtt:.3}: the half-open \
              connection is forgotten before its ACK can come"
         );
-        let needed = attempts_for(listener, rtt + rtt / 4, 0);
+        let needed = patience::synacks_for(listener, rtt + rtt / 4);
         Trap::new("synack-budget", format!("{end}.handshake.synack_attempts"), text, "RFC 9293 section 3.8.3")
             .set([format!("{end}.handshake.synack_attempts={needed}")])
     })
@@ -92,10 +91,4 @@ pub(super) fn synack_loss(facts: &Facts<'_>) -> Option<Trap> {
 fn attempts_against(loss: f64) -> Option<u64> {
     let needed = (0.001_f64.ln() / loss.ln()).ceil();
     (loss < 1.0 && needed < 10_000.0).then_some(needed as u64)
-}
-
-/// The least number of attempts with a patience above `time`.
-fn attempts_for(config: &Config, time: Duration, linear: u32) -> u32 {
-    let enough = |&attempts: &u32| patience(config.rto.initial, config.rto.max, attempts, linear) > time;
-    (1..10_000).find(enough).unwrap_or(10_000)
 }

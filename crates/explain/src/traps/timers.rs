@@ -1,9 +1,9 @@
 //! Timers that do not fit the round trip.
 
 use super::{Trap, fit_timers};
-use crate::facts::{Facts, patience, rounded_up};
+use crate::facts::{Facts, rounded_up};
+use crate::patience;
 use farpath_tcp::config::RtoFloor;
-use farpath_units::Duration;
 
 /// `rto-floor`: a floor that lets a lone segment's ACK come in time.
 pub(super) fn floor(facts: &Facts<'_>) -> (&'static str, Vec<String>) {
@@ -44,12 +44,11 @@ pub(super) fn initial(facts: &Facts<'_>) -> Option<Trap> {
 /// `data-retries`: the budget of retransmissions ends before an ACK can come, or before loss lets one through.
 pub(super) fn data_retries(facts: &Facts<'_>) -> Option<Trap> {
     let retries = facts.sender().handshake.data_retries?;
-    let rto = &facts.sender().rto;
-    let budget = patience(rto.timeout(facts.rtt, Duration::ZERO), rto.max, retries.saturating_add(1), 0);
+    let budget = patience::of_sender(facts);
     let source = "RFC 9293 section 3.8.3 (R2: at least 100 s)";
     let trap = |text| Trap::new("data-retries", "sender.handshake.data_retries", text, source);
     let set = ["sender.handshake.data_retries=unlimited".to_owned()];
-    if budget <= facts.rtt {
+    if budget < facts.rtt + facts.ack_delay() {
         let text = format!(
             "{retries} retransmissions take {budget:.3}, a round trip {:.3}: the connection is given up before the \
              first ACK can come",

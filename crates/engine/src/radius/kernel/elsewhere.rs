@@ -14,6 +14,6 @@ pub fn measure_radii(
     _: &Measurement,
     _: &AtomicBool,
     _: impl Fn(Duration),
-) -> Result<Option<KernelRadii>, EngineError> {
+) -> Result<KernelRadii, EngineError> {
     Err(HostError::NotLinux.into())
 }

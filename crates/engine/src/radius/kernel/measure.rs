@@ -15,7 +15,7 @@ use std::thread;
 const TELL_EVERY: std::time::Duration = std::time::Duration::from_millis(200);
 
 /// Asks the running kernel: everything at once, each in namespaces of its own. `watch` is told for how long it has been
-/// going on. `None` where `stop` was set before it was over.
+/// going on. Where `stop` is set before it is over, there is what was seen by then.
 ///
 /// # Errors
 /// Hosts or their paths cannot be made.
@@ -23,7 +23,7 @@ pub fn measure_radii(
     what: &Measurement,
     stop: &AtomicBool,
     watch: impl Fn(Duration),
-) -> Result<Option<KernelRadii>, EngineError> {
+) -> Result<KernelRadii, EngineError> {
     let clock = Clock::start();
     let (silence, runs) = thread::scope(|scope| {
         let silence = scope.spawn(|| silence(what, stop));
@@ -37,20 +37,18 @@ pub fn measure_radii(
         let runs: Vec<_> = runs.into_iter().map(|run| joined(run.join())).collect();
         (joined(silence.join()), runs)
     });
-    let runs = runs.into_iter().collect::<Result<Option<Vec<Run>>, _>>()?;
-    let (Some(silence), Some(runs)) = (silence?, runs) else { return Ok(None) };
-    if stop.load(Ordering::Relaxed) {
-        return Ok(None);
-    }
     let mut ways = Vec::new();
-    for (index, run) in runs.iter().enumerate() {
+    for (index, run) in runs.into_iter().enumerate() {
+        // One that was stopped tells nothing.
+        let Some(run) = run? else { continue };
         let (rtt, predicted) = what.ways[index];
         let simulated = counts(&simulate(&what.point(index), 1, Provenance::default())?);
-        let kernel = run.grade.as_ref().is_none_or(|grade| grade.void.is_none()).then(|| counts(run));
+        let kernel = run.grade.as_ref().is_none_or(|grade| grade.void.is_none()).then(|| counts(&run));
         ways.push(Way { rtt, predicted, simulated, kernel });
     }
     let caveats = Dress::of_stack(&what.stack, &what.stack).unmatched;
-    Ok(Some(KernelRadii { kernel: kernel_release(), silence, ways, caveats }))
+    let complete = !stop.load(Ordering::Relaxed);
+    Ok(KernelRadii { kernel: kernel_release(), silence: silence?, ways, caveats, complete })
 }
 
 fn counts(run: &Run) -> Counts {

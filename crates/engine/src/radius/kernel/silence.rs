@@ -7,7 +7,7 @@ use farpath_emu::{Clock, Dress, Host, HostError, HostSettings, Port, RealTime, V
 use farpath_model::radius::Span;
 use farpath_tcp::wire::{IpFields, decode_unverified, encode};
 use farpath_tcp::{Flags, Segment, Seq};
-use farpath_traffic::{BulkEnd, EndReport, Opening, Prepared, Role};
+use farpath_traffic::{BulkEnd, End, EndReport, Opening, Prepared, Role};
 use farpath_units::{Bytes, Duration, Instant};
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
@@ -33,9 +33,9 @@ const SYN_RECEIVED: &str = "03";
 /// When what happened to connections, by their numbers.
 type Times = BTreeMap<u16, Vec<Instant>>;
 
-/// Opens as many connections as are asked for to nobody, and sends as many SYNs that nobody goes on with; `None` where
-/// `stop` was set before all was over.
-pub(super) fn silence(what: &Measurement, stop: &AtomicBool) -> Result<Option<Silence>, EngineError> {
+/// Opens as many connections as are asked for to nobody, and sends as many SYNs that nobody goes on with, until all is
+/// over or `stop` is set.
+pub(super) fn silence(what: &Measurement, stop: &AtomicBool) -> Result<Silence, EngineError> {
     let dress = Dress::of_stack(&what.stack, &what.stack);
     let settings = HostSettings { metrics: dress.route, ..HostSettings::near() };
     let host = Host::new(&settings)?;
@@ -89,7 +89,7 @@ pub(super) fn silence(what: &Measurement, stop: &AtomicBool) -> Result<Option<Si
         joined(watching.join())?;
         Ok::<_, EngineError>((ends, gone??))
     })?;
-    Ok((!stop.load(Ordering::Relaxed)).then(|| peer.seen.silence(&ends, &gone)))
+    Ok(peer.seen.silence(&ends, &gone))
 }
 
 fn joined<T>(result: thread::Result<T>) -> T {
@@ -176,15 +176,14 @@ impl Seen {
     /// Over all connections.
     fn silence(&self, ends: &[EndReport], gone: &BTreeMap<u16, Instant>) -> Silence {
         let abandoned = self.opened.iter().filter_map(|(number, times)| {
-            let end = ends.get(usize::from(*number))?;
+            let end = ends.get(usize::from(*number)).filter(|end| matches!(end.end, End::ConnectTimedOut))?;
             Some(since(end.ended_at, times[0]))
         });
         let forgotten =
             self.asked.iter().filter_map(|(number, times)| Some(since(*gone.get(number)?, times[0])));
-        let never = Span::exactly(f64::INFINITY);
         Silence {
-            abandoned: span(abandoned).unwrap_or(never),
-            forgotten: span(forgotten).unwrap_or(never),
+            abandoned: span(abandoned),
+            forgotten: span(forgotten),
             syns: schedule(&self.opened),
             // The first is the answer at once.
             synacks: schedule(&self.asked).into_iter().skip(1).collect(),

@@ -1,0 +1,95 @@
+//! Streams over UDP, simulated.
+
+use farpath_experiment::{Output, Scenario};
+use farpath_path::SpecError;
+use farpath_run::{FlowRow, MessageRow, Metric, Outcome, Run, SeriesRow, StreamFigures};
+use farpath_sim::{DatagramResult, DatagramSetup, simulate_datagrams};
+use farpath_units::{Bytes, Instant};
+
+use crate::simulate::drops_by_cause;
+
+/// Fills `run` with what becomes of the scenario's streams, each message of which is a datagram.
+pub(crate) fn simulate(
+    scenario: &Scenario,
+    reply: Option<Bytes>,
+    seed: u64,
+    run: &mut Run,
+) -> Result<(), SpecError> {
+    let streams = || scenario.flows.iter().filter_map(|flow| Some((flow, flow.stream?)));
+    let setups: Vec<DatagramSetup> = streams()
+        .map(|(flow, stream)| DatagramSetup {
+            start: Instant::ZERO + flow.start,
+            direction: flow.direction,
+            messages: stream.messages,
+            reply,
+        })
+        .collect();
+    let results = simulate_datagrams(&scenario.path, &setups, seed, scenario.horizon)?;
+    let ends = Instant::ZERO + scenario.horizon;
+    for ((number, (_, stream)), (setup, result)) in (0..).zip(streams()).zip(setups.iter().zip(&results)) {
+        let messages = messages(number, setup, result);
+        let mut row = row(number, setup, result, ends);
+        row.stream = StreamFigures::of(&messages, &stream.messages, stream.playout);
+        run.flows.push(row);
+        record(scenario.output, number, result, messages, run);
+    }
+    Ok(())
+}
+
+fn row(number: u32, setup: &DatagramSetup, result: &DatagramResult, horizon: Instant) -> FlowRow {
+    // Complete is what was sent and is no longer on its way, lost or not.
+    let outcome = if result.over { Outcome::Completed } else { Outcome::Horizon };
+    let mut row = FlowRow::new(number, setup.direction.name(), outcome, setup.messages.total());
+    let arrived = || result.arrived.iter().flatten();
+    let last = arrived().max().copied();
+    let time = last.map(|last| last.saturating_since(setup.start));
+    row.bytes_read = Bytes(arrived().count() as u64 * setup.messages.size.0);
+    row.start = setup.start;
+    row.ended_at = Some(if result.over { last.unwrap_or(setup.start) } else { horizon });
+    row.transfer_time = time.filter(|_| result.over);
+    let rate =
+        |bytes: u64| time.filter(|time| !time.is_zero()).map(|time| bytes as f64 * 8.0 / time.as_secs_f64());
+    let sent = result.sent.len() as u64;
+    row.goodput_bit_per_s = rate(row.bytes_read.0);
+    row.throughput_bit_per_s = rate(sent * setup.messages.size.0);
+    row.efficiency = (sent > 0).then(|| arrived().count() as f64 / sent as f64);
+    row.data_segments = Some(sent as f64);
+    row.retransmissions = Some(0.0);
+    row.timeouts = Some(0.0);
+    row.drops_data_direction = Some(result.drops.forward.total() as f64);
+    row.drops_ack_direction = Some(result.drops.reverse.total() as f64);
+    row.drops_by_cause = drops_by_cause(&result.drops);
+    row.min_rtt = round_trips(result).map(|(sent, answered)| answered - sent).min();
+    row
+}
+
+/// When each datagram that was answered left, and when its answer was back.
+fn round_trips(result: &DatagramResult) -> impl Iterator<Item = (Instant, Instant)> {
+    result.sent.iter().zip(&result.answered).filter_map(|(&sent, &answered)| Some((sent, answered?)))
+}
+
+fn messages(flow: u32, setup: &DatagramSetup, result: &DatagramResult) -> Vec<MessageRow> {
+    let stamps = result.sent.iter().zip(&result.arrived);
+    let row = |(message, (&sent, &arrived)): (u64, (&Instant, &Option<Instant>))| {
+        let due = setup.start + setup.messages.due_after(message);
+        MessageRow { flow, message, due, written: Some(sent), sent: Some(sent), arrived }
+    };
+    (0..).zip(stamps).map(row).collect()
+}
+
+fn record(output: Output, flow: u32, result: &DatagramResult, messages: Vec<MessageRow>, run: &mut Run) {
+    if output.messages {
+        run.messages.extend(messages);
+    }
+    if output.series {
+        let sample = |(sent, answered): (Instant, Instant)| SeriesRow {
+            time: answered,
+            flow,
+            metric: Metric::RttSample,
+            value: (answered - sent).as_nanos(),
+        };
+        let mut samples: Vec<SeriesRow> = round_trips(result).map(sample).collect();
+        samples.sort_by_key(|row| row.time);
+        run.series.extend(samples);
+    }
+}

@@ -1,0 +1,81 @@
+//! Connections of two stacks over a way that loses packets.
+
+use super::{PROBE, listening, opening, timer, unsampled};
+use farpath_model::radius::{Connects, FirstData, LossyOpening, LossyWay, Opened, Timer};
+use farpath_model::{Estimate, InputError};
+use farpath_tcp::Config;
+use farpath_tcp::config::RttMeasure;
+use farpath_units::Duration;
+
+/// How likely a connection of `opener` to `listener` opens over `way`, where the opener has so many full segments to send, and
+/// both clocks show `clocks` s when the first SYN leaves.
+///
+/// # Errors
+/// Parameters that are no schedule, such as no SYN at all.
+pub fn connects(
+    opener: &Config,
+    listener: &Config,
+    way: LossyWay,
+    clocks: [f64; 2],
+    segments: u64,
+) -> Result<Estimate<Connects>, InputError> {
+    let sack = opener.recovery.sack && listener.recovery.sack;
+    LossyOpening {
+        opening: &opening(opener),
+        listening: &listening(listener),
+        way,
+        clocks,
+        first_data: &|opened| first_data(opener, sack, segments, opened),
+    }
+    .connects()
+}
+
+/// Probability that a file of so many segments arrives, at the least, over a connection that both ends take as open: as if no
+/// segment helped another, each is sent again by the timer alone. The way's `forward` is that of the data.
+pub fn file_arrives(sender: &Config, way: &LossyWay, segments: u64) -> Result<Estimate<f64>, InputError> {
+    let rtt = Duration::from_secs_f64(way.forward_delay + way.reverse_delay);
+    let data = FirstData {
+        ack_alone: false,
+        segments: 1,
+        timer: waits(sender, sender.rto.timeout(rtt, Duration::ZERO)),
+        probe: None,
+        retries: sender.handshake.data_retries,
+    };
+    let lone = way.lone_segment(&data, 0.0)?;
+    Ok(lone.map(|lone| {
+        let before = lone.answered.powf(segments.saturating_sub(1) as f64);
+        if segments == 0 { 1.0 } else { before * lone.delivered }
+    }))
+}
+
+fn first_data(stack: &Config, sack: bool, segments: u64, opened: Opened) -> FirstData {
+    let Opened { after, syns } = opened;
+    let (rto, congestion) = (&stack.rto, &stack.congestion);
+    let measured = (syns == 1 || !rto.karn_on_syn).then(|| {
+        let rtt = Duration::from_secs_f64(after);
+        if rto.measure == RttMeasure::Ticks { rtt.max(rto.tick) } else { rtt }
+    });
+    let timeout = match measured {
+        Some(rtt) => rto.timeout(rtt, rtt / 2),
+        None => unsampled(stack),
+    };
+    let cautious = syns > 1 && congestion.one_segment_after_syn_loss;
+    let window = if cautious { 1 } else { congestion.initial_window };
+    let at_once = u32::try_from(segments).unwrap_or(u32::MAX).min(window);
+    let recovery = &stack.recovery;
+    let probe = measured.map_or(PROBE, |rtt| {
+        rtt * 2 + if at_once == 1 { recovery.probe_ack_delay } else { recovery.timer_slack }
+    });
+    FirstData {
+        ack_alone: stack.handshake.ack_alone,
+        segments: at_once,
+        timer: waits(stack, timeout),
+        probe: (recovery.tail_loss_probe && sack).then(|| probe.as_secs_f64()),
+        retries: stack.handshake.data_retries,
+    }
+}
+
+/// The timer of a stack, from this timeout on.
+fn waits(stack: &Config, timeout: Duration) -> Timer {
+    Timer { initial: timeout.max(Duration::from_nanos(1)).as_secs_f64(), ..timer(stack) }
+}
