@@ -168,7 +168,7 @@ fn engine<S: serde::Serializer>(engine: &Engine, serializer: S) -> Result<S::Ok,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farpath_run::{FlowRow, Outcome, Provenance};
+    use farpath_run::{FlowRow, Outcome, Provenance, RunKey};
     use farpath_units::{Bytes, Duration};
 
     fn run(point: u64, engine: Engine, seed: u64, seconds: Option<f64>) -> Run {
@@ -177,17 +177,8 @@ mod tests {
             retransmissions: seconds.map(|seconds| seconds * 10.0),
             ..FlowRow::new(0, "forward", Outcome::Completed, Bytes(1))
         };
-        Run {
-            point,
-            engine,
-            seed: Some(seed),
-            flows: vec![flow],
-            series: Default::default(),
-            segments: Default::default(),
-            messages: Default::default(),
-            provenance: Provenance::default(),
-            grade: None,
-        }
+        let key = RunKey { point, engine, seed: Some(seed) };
+        Run { flows: vec![flow], ..Run::new(key, Provenance::default()) }
     }
 
     #[test]

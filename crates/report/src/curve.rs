@@ -207,12 +207,12 @@ pub(crate) fn timers(scenario: &Scenario) -> Vec<AskedTimer> {
     distinct
 }
 
-fn value_of<'a>(swept: &'a [(String, String)], key: &str) -> Option<&'a str> {
+pub(crate) fn value_of<'a>(swept: &'a [(String, String)], key: &str) -> Option<&'a str> {
     swept.iter().find(|(other, _)| other == key).map(|(_, value)| value.as_str())
 }
 
 /// Values as numbers of one unit.
-fn numbers(values: &[&str]) -> Option<(Vec<f64>, String)> {
+pub(crate) fn numbers(values: &[&str]) -> Option<(Vec<f64>, String)> {
     let split = |text: &str| -> Option<(f64, String)> {
         let end = text.find(|c: char| !c.is_ascii_digit() && !"+-.".contains(c)).unwrap_or(text.len());
         Some((text[..end].parse().ok()?, text[end..].trim().to_owned()))

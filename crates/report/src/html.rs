@@ -8,6 +8,7 @@ pub(crate) mod curves;
 mod data;
 mod file;
 mod page;
+mod plane;
 mod plots;
 mod reach;
 mod run_page;

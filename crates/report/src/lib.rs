@@ -3,5 +3,7 @@
 pub mod agreement;
 pub mod curve;
 pub mod html;
+pub mod ladder;
 pub mod papers;
+mod signals;
 pub mod terminal;

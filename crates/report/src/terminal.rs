@@ -1,6 +1,7 @@
 //! Tables for a terminal: engines side by side, and the flows of a run. Plain text, no colour, no trailing blanks.
 
 pub(crate) mod agreement;
+mod air;
 mod budget;
 pub(crate) mod comparison;
 mod explanation;
@@ -9,9 +10,13 @@ pub(crate) mod grade;
 pub(crate) mod layout;
 pub(crate) mod numbers;
 pub(crate) mod radius;
+mod routers;
 
 pub use agreement::agreement_text;
 pub use comparison::{Caveat, ComparisonRow, ComparisonTable, Published};
 pub use explanation::explanation_text;
 pub use flows::flows_table;
-pub use radius::{RadiusRow, WayRow, protocol_text, radius_text, span_text, ways_text};
+pub use radius::{
+    RadiusRow, ShareRow, WayRow, protocol_text, radius_text, shares_text, span_text, ways_text,
+};
+pub use routers::routers_table;

@@ -1,7 +1,7 @@
 //! Terminal tables, as they are printed.
 
 use farpath_report::terminal::{Caveat, ComparisonRow, ComparisonTable, Published, flows_table};
-use farpath_run::{Engine, FlowRow, Outcome, PointSummary, Run};
+use farpath_run::{Engine, FlowRow, Outcome, PointSummary, Provenance, Run, RunKey};
 use farpath_units::{Bytes, Duration};
 
 fn flow(time_s: Option<f64>, retransmissions: Option<f64>, timeouts: Option<f64>) -> FlowRow {
@@ -21,8 +21,7 @@ fn flow(time_s: Option<f64>, retransmissions: Option<f64>, timeouts: Option<f64>
 }
 
 fn run(point: u64, engine: Engine, seed: Option<u64>, flow: FlowRow) -> Run {
-    let (series, segments, messages, provenance) = Default::default();
-    Run { point, engine, seed, flows: vec![flow], series, segments, messages, provenance, grade: None }
+    Run { flows: vec![flow], ..Run::new(RunKey { point, engine, seed }, Provenance::default()) }
 }
 
 /// One point: loss, published time and retransmissions, predicted time, simulated middle, step and counts.

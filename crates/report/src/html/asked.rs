@@ -3,10 +3,11 @@
 use crate::curve;
 use farpath_experiment::{Experiment, FlowSpec, Opener, Scenario, Stack, base_rtt};
 use farpath_path::{
-    Direction, ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit,
+    Direction, Duplex, ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit,
+    RadioSpec,
 };
 use farpath_run::{Asked, AskedPoint, AskedTimer, Results};
-use farpath_units::{Messages, Pace};
+use farpath_units::{Ber, Messages, Pace};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
@@ -171,12 +172,27 @@ fn words(kind: &ElementKind) -> String {
             let granted = lines.settings.utilization;
             format!("flow router of {}, of which {granted} is granted", each_way(&lines.rate))
         }
+        ElementKind::Radio(radio) => words_of_radio(radio),
         ElementKind::Reorder { share, extra_delay } => {
             format!("reordering: {} held back by {extra_delay}", each_way(share))
         }
         ElementKind::Duplicate { share } => format!("duplication of {}", each_way(share)),
         _ => "element of another kind".to_owned(),
     }
+}
+
+fn words_of_radio(radio: &RadioSpec) -> String {
+    let RadioSpec { hops, rate, burst, queue, .. } = radio;
+    let duplex = match radio.duplex {
+        Duplex::Half => "half-duplex",
+        Duplex::Full => "full-duplex",
+    };
+    let polls = radio.poll.map_or("without polls".to_owned(), |poll| format!("polls of {poll}"));
+    let turn = radio.hand_over();
+    let noise = if radio.ber == Ber::ZERO { String::new() } else { format!(", BER {}", radio.ber) };
+    format!(
+        "{duplex} radio of {rate}, hops: {hops}, {polls}, turnaround {turn}, bursts of {burst}, queues of {queue}{noise}"
+    )
 }
 
 fn of(count: PacketCount) -> &'static str {

@@ -123,7 +123,7 @@ pub(crate) fn figure(
     })
 }
 
-fn title(key: &str, unit: &str) -> String {
+pub(super) fn title(key: &str, unit: &str) -> String {
     if unit.is_empty() { key.to_owned() } else { format!("{key}, {unit}") }
 }
 

@@ -6,7 +6,7 @@ use crate::terminal::numbers::Scale;
 use crate::terminal::{ComparisonRow, ComparisonTable};
 use farpath_run::{Engine, Outcome, PointSummary, Statistic};
 
-/// How the transfers ended, how long they took, and how far the engines agree.
+/// How the transfers ended, how long they took or how late they were, and how far the engines agree.
 pub(super) fn lines(comparison: &ComparisonTable) -> Vec<String> {
     let mut lines = Vec::new();
     let engines: Vec<Engine> =
@@ -14,7 +14,7 @@ pub(super) fn lines(comparison: &ComparisonTable) -> Vec<String> {
     for &engine in engines.iter().filter(|&&engine| engine != Engine::Predict || engines.len() == 1) {
         lines.push(ended(comparison, engine));
     }
-    lines.extend(engines.iter().filter_map(|&engine| times(comparison, engine)));
+    lines.extend(engines.iter().filter_map(|&engine| values(comparison, engine)));
     lines.extend(engines.last().and_then(|&engine| together(comparison, engine)));
     for pair in engines.windows(2) {
         lines.extend(difference(comparison, pair[0], pair[1]));
@@ -69,9 +69,10 @@ fn in_words(outcome: Outcome) -> &'static str {
     }
 }
 
-fn times(comparison: &ComparisonTable, engine: Engine) -> Option<String> {
+fn values(comparison: &ComparisonTable, engine: Engine) -> Option<String> {
+    let by = comparison.compared();
     let known: Vec<(&ComparisonRow, &PointSummary, Statistic)> = summaries(comparison, engine)
-        .filter_map(|(row, summary)| Some((row, summary, summary.transfer_time_s?)))
+        .filter_map(|(row, summary)| Some((row, summary, (by.statistic)(summary)?)))
         .collect();
     let scale = Scale::of_seconds(&known.iter().map(|(.., time)| time.mean).collect::<Vec<_>>());
     let text = |time: &Statistic| {
@@ -87,13 +88,14 @@ fn times(comparison: &ComparisonTable, engine: Engine) -> Option<String> {
                 format!(", {} {} of goodput", scale.text(goodput.mean), scale.unit)
             });
             let of_flows = if summary.flows() > summary.runs { ", in the mean of a run's flows" } else { "" };
-            Some(format!("{who}: transfer time {}{}{of_flows}.", text(time), rate.unwrap_or_default()))
+            Some(format!("{who}: {} {}{}{of_flows}.", by.name, text(time), rate.unwrap_or_default()))
         }
         many => {
             let by_time = |a: &&(_, _, Statistic), b: &&(_, _, Statistic)| a.2.mean.total_cmp(&b.2.mean);
             let (shortest, longest) = (many.iter().min_by(by_time)?, many.iter().max_by(by_time)?);
             Some(format!(
-                "{who}: transfer time from {}{} to {}{}.",
+                "{who}: {} from {}{} to {}{}.",
+                by.name,
                 text(&shortest.2),
                 at(comparison, shortest.0),
                 text(&longest.2),
@@ -124,15 +126,16 @@ fn at(comparison: &ComparisonTable, row: &ComparisonRow) -> String {
     if values.is_empty() { String::new() } else { format!(" ({})", values.join(", ")) }
 }
 
-/// How far one engine's transfer times are from another's.
+/// How far one engine's values are from another's.
 fn difference(comparison: &ComparisonTable, one: Engine, other: Engine) -> Option<String> {
-    let time = |row: &ComparisonRow, engine| {
-        row.summaries.iter().find(|summary| summary.engine == engine)?.transfer_time_s
+    let statistic = comparison.compared().statistic;
+    let value = |row: &ComparisonRow, engine| {
+        row.summaries.iter().find(|summary| summary.engine == engine).and_then(statistic)
     };
     let pairs: Vec<(f64, Statistic)> = comparison
         .rows
         .iter()
-        .filter_map(|row| Some((time(row, one)?.mean, time(row, other)?)))
+        .filter_map(|row| Some((value(row, one)?.mean, value(row, other)?)))
         .filter(|(_, other)| other.mean > 0.0)
         .collect();
     let differences: Vec<f64> =
@@ -158,10 +161,11 @@ fn difference(comparison: &ComparisonTable, one: Engine, other: Engine) -> Optio
 }
 
 fn from_published(comparison: &ComparisonTable, engine: Engine) -> Option<String> {
+    let by = comparison.compared();
     let differences: Vec<f64> = summaries(comparison, engine)
         .filter_map(|(row, summary)| {
-            let published = row.published.transfer_time_s.filter(|time| *time > 0.0)?;
-            Some((summary.transfer_time_s?.mean - published) / published * 100.0)
+            let published = (by.published)(&row.published).filter(|value| *value > 0.0)?;
+            Some(((by.statistic)(summary)?.mean - published) / published * 100.0)
         })
         .collect();
     Some(format!("{} differs from published by {}.", capitalised(participle(engine)), range(&differences)?))

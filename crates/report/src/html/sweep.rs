@@ -2,9 +2,10 @@
 
 use super::curves::{self, Quantity};
 use super::data::{Columns, Figure, log_domain};
+use super::plane;
 use super::thin::spread;
 use crate::curve::Grid;
-use crate::terminal::comparison::{ENGINES, participle};
+use crate::terminal::comparison::{Compared, ENGINES, participle};
 use crate::terminal::{ComparisonRow, ComparisonTable};
 use farpath_run::{Asked, AskedPoint, Engine, PointSummary, Statistic};
 use serde_json::Value;
@@ -22,9 +23,13 @@ pub(super) fn slice(point: &AskedPoint, of: impl Fn(&String) -> bool) -> String 
     values.collect::<Vec<_>>().join(" / ")
 }
 
-/// Transfer times against the last parameter of a sweep, for each combination of the others.
+/// What engines are compared by against the last parameter of a sweep, for each combination of the others.
 pub(super) fn figures(asked: &Asked, comparison: &ComparisonTable) -> Vec<Figure> {
     let Some(keys) = asked.axes.last().filter(|_| comparison.rows.len() > 1) else { return Vec::new() };
+    let planes = plane::figures(asked, comparison);
+    if !planes.is_empty() {
+        return planes;
+    }
     if let Some(grid) = Grid::of(asked) {
         return curves(asked, comparison, &grid);
     }
@@ -37,7 +42,8 @@ pub(super) fn figures(asked: &Asked, comparison: &ComparisonTable) -> Vec<Figure
         let others = point.swept.iter().filter(|(key, _)| !is_last(key));
         let others = others.map(|(key, value)| format!(", {key} {value}")).collect::<String>();
         let place = *known.entry(others.clone()).or_insert_with(|| {
-            slices.push(Slice { swept: keys.join(" with "), others, rows: Vec::new(), points: 0 });
+            let (swept, by) = (keys.join(" with "), comparison.compared());
+            slices.push(Slice { by, swept, others, rows: Vec::new(), points: 0 });
             slices.len() - 1
         });
         slices[place].rows.push((slice(&point, is_last), row));
@@ -49,18 +55,15 @@ pub(super) fn figures(asked: &Asked, comparison: &ComparisonTable) -> Vec<Figure
     slices.retain(|slice| !slice.marks().is_empty());
     let all = slices.len();
     slices.truncate(SLICES);
-    let mut figures: Vec<Figure> = slices
-        .iter()
-        .flat_map(|slice| [Some(slice.response_times()), slice.differences()])
-        .flatten()
-        .collect();
+    let mut figures: Vec<Figure> =
+        slices.iter().flat_map(|slice| [Some(slice.values()), slice.differences()]).flatten().collect();
     if let Some(last) = figures.last_mut().filter(|_| all > SLICES) {
         last.caption += &format!(" {SLICES} of {all} such figures are shown; the table has all points.");
     }
     figures
 }
 
-/// Transfer time and efficiency over the many numbers of a sweep.
+/// What engines are compared by, and efficiency, over the many numbers of a sweep.
 fn curves(asked: &Asked, comparison: &ComparisonTable, grid: &Grid) -> Vec<Figure> {
     let rows = &comparison.rows;
     let engines: Vec<Engine> = ENGINES
@@ -81,10 +84,11 @@ fn curves(asked: &Asked, comparison: &ComparisonTable, grid: &Grid) -> Vec<Figur
         });
         values.collect::<Vec<_>>()
     };
-    let times = Quantity {
-        title: format!("Response time over {}", grid.key),
-        caption: "Transfer time of completed transfers: mean over the seeds.".to_owned(),
-        axis: "Transfer time, s",
+    let by = comparison.compared();
+    let values = Quantity {
+        title: format!("{} over {}", by.title, grid.key),
+        caption: format!("{}: mean over the seeds.", by.caption),
+        axis: &format!("{}, s", by.axis),
     };
     let efficiency = Quantity {
         title: format!("Efficiency over {}", grid.key),
@@ -92,7 +96,7 @@ fn curves(asked: &Asked, comparison: &ComparisonTable, grid: &Grid) -> Vec<Figur
         axis: "Efficiency",
     };
     [
-        curves::figure(times, asked, grid, &of(&|summary| summary.transfer_time_s)),
+        curves::figure(values, asked, grid, &of(&by.statistic)),
         curves::figure(efficiency, asked, grid, &of(&|summary| summary.efficiency)),
     ]
     .into_iter()
@@ -102,6 +106,7 @@ fn curves(asked: &Asked, comparison: &ComparisonTable, grid: &Grid) -> Vec<Figur
 
 /// The rows that differ in the last parameter alone, with its values.
 struct Slice<'a> {
+    by: Compared,
     swept: String,
     /// The values of the others, each behind a comma.
     others: String,
@@ -123,11 +128,11 @@ impl Slice<'_> {
     fn marks(&self) -> Vec<Mark<'_>> {
         let mut marks = Vec::new();
         for (point, row) in &self.rows {
-            let published = row.published.transfer_time_s;
+            let published = (self.by.published)(&row.published);
             marks.extend(published.map(|value| Mark { point, who: "published", value, interval: None }));
             marks.extend(ENGINES.into_iter().filter_map(|engine| {
-                let time = transfer_time(row, engine)?;
-                Some(Mark { point, who: participle(engine), value: time.mean, interval: time.ci95() })
+                let value = self.of(row, engine)?;
+                Some(Mark { point, who: participle(engine), value: value.mean, interval: value.ci95() })
             }));
         }
         marks.retain(|mark| mark.value > 0.0);
@@ -143,13 +148,15 @@ impl Slice<'_> {
         ]
     }
 
-    fn response_times(&self) -> Figure {
+    fn values(&self) -> Figure {
         let marks = self.marks();
         // A logarithmic axis has no place for zero: an interval that reaches it stops short.
         let low = |mark: &Mark| mark.interval.map(|half| (mark.value - half).max(mark.value * 0.1));
         let high = |mark: &Mark| mark.interval.map(|half| mark.value + half);
         let mut set = self.axis();
         set.push(("/encoding/color/legend/values", who(&marks)));
+        set.push(("/layer/1/encoding/y/axis/title", format!("{} (logarithmic)", self.by.axis).into()));
+        set.push(("/layer/1/encoding/tooltip/2/title", format!("{}, s", self.by.name).into()));
         let values = marks.iter().flat_map(|mark| [low(mark), Some(mark.value), high(mark)]).flatten();
         set.push(("/layer/1/encoding/y/scale/domain", log_domain(values)));
         if marks.iter().all(|mark| mark.interval.is_none()) {
@@ -168,15 +175,19 @@ impl Slice<'_> {
         };
         Figure {
             plot: "response-time",
-            title: format!("Response time against {}{}", self.swept, self.others),
+            title: format!("{} against {}{}", self.by.title, self.swept, self.others),
             caption: format!(
-                "Transfer time of completed transfers: mean over the seeds, and its 95 % confidence interval where \
-                 that is wider than the mark.{cut}{}",
+                "{}: mean over the seeds, and its 95 % confidence interval where that is wider than the mark.{cut}{}",
+                self.by.caption,
                 self.left_out()
             ),
             set,
             data: vec![("points", points)],
         }
+    }
+
+    fn of(&self, row: &ComparisonRow, engine: Engine) -> Option<Statistic> {
+        row.summaries.iter().find(|summary| summary.engine == engine).and_then(self.by.statistic)
     }
 
     fn left_out(&self) -> String {
@@ -190,11 +201,11 @@ impl Slice<'_> {
     fn differences(&self) -> Option<Figure> {
         let base = ENGINES
             .into_iter()
-            .rfind(|&engine| self.rows.iter().any(|(_, row)| transfer_time(row, engine).is_some()))?;
+            .rfind(|&engine| self.rows.iter().any(|(_, row)| self.of(row, engine).is_some()))?;
         let bases: Vec<(&str, Statistic)> = self
             .rows
             .iter()
-            .filter_map(|(point, row)| Some((point.as_str(), transfer_time(row, base)?)))
+            .filter_map(|(point, row)| Some((point.as_str(), self.of(row, base)?)))
             .filter(|(_, time)| time.mean > 0.0)
             .collect();
         let others = self.marks().into_iter().filter(|mark| mark.who != participle(base));
@@ -219,7 +230,8 @@ impl Slice<'_> {
             plot: "difference",
             title: format!("How far that is from what was {}{}", participle(base), self.others),
             caption: format!(
-                "Difference of transfer times in percent of those {}{shaded}.{}",
+                "Difference of {} in percent of what was {}{shaded}.{}",
+                self.by.names,
                 participle(base),
                 self.left_out()
             ),
@@ -242,10 +254,6 @@ impl Slice<'_> {
             ],
         })
     }
-}
-
-fn transfer_time(row: &ComparisonRow, engine: Engine) -> Option<Statistic> {
-    row.summaries.iter().find(|summary| summary.engine == engine)?.transfer_time_s
 }
 
 /// Who is in a figure, for its legend: in one order, whoever has the first mark.

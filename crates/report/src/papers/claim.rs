@@ -1,5 +1,6 @@
 //! What a claim file says: a paper, its claims, and how each is checked.
 
+use super::codec::{Bytes, Codec};
 use super::number::Numbers;
 use super::{PaperError, Rule};
 use farpath_units::Duration;
@@ -144,6 +145,13 @@ pub struct Check {
     /// of them hold; what is expected is their number.
     #[serde(default)]
     pub attributes: BTreeMap<String, toml::Table>,
+    /// Something of the codec of explicit rate ...
+    pub codec: Option<Codec>,
+    /// ... by what it makes of these bytes ...
+    pub bytes: Option<Bytes>,
+    /// ... and of which of their fields; of all without.
+    #[serde(default)]
+    pub fields: Vec<String>,
     /// What was printed.
     pub published: Option<Numbers>,
     /// What should have been printed, where the paper is wrong; the rule is held against this.
@@ -168,15 +176,18 @@ impl Check {
     /// Why it cannot be made, or could not fail.
     fn fault(&self) -> Option<String> {
         let given = [&self.formula, &self.experiment, &self.stack, &self.not_run];
-        if given.into_iter().flatten().count() != 1 {
-            return Some("a check has one of `formula`, `experiment`, `stack` and `not_run`".to_owned());
+        if given.into_iter().flatten().count() + usize::from(self.codec.is_some()) != 1 {
+            let which = "`formula`, `experiment`, `stack`, `codec` and `not_run`";
+            return Some(format!("a check has one of {which}"));
+        }
+        if self.codec.is_some() && self.engine != CheckEngine::Codec {
+            return Some("`codec` is for the engine `codec`".to_owned());
         }
         if self.experiment.is_some() != self.metric.is_some() {
             return Some("`experiment` and `metric` go together".to_owned());
         }
-        let runs = matches!(self.engine, CheckEngine::Predict | CheckEngine::Simulate | CheckEngine::Emulate);
         // What runs may still lack something that the check needs: then `not_run` says what.
-        if !runs && self.not_run.is_none() {
+        if self.engine == CheckEngine::Measure && self.not_run.is_none() {
             let engine = self.engine.name();
             return Some(format!("`{engine}` needs `not_run`: it is not part of this version"));
         }
@@ -199,6 +210,8 @@ pub enum OverSeeds {
     /// Their mean; of a quotient, the quotient of the means.
     #[default]
     Mean,
+    /// The middle one.
+    Median,
     /// The largest less the smallest.
     Spread,
 }
@@ -212,6 +225,10 @@ pub enum OverPoints {
     Each,
     /// Every later point over the first.
     OverFirst,
+    /// Every point over the largest.
+    OverLargest,
+    /// The largest.
+    Largest,
     /// How much more every later point is than the first, in per cent of it.
     PercentMore,
     /// The mean of the later points less the first.

@@ -2,6 +2,7 @@
 
 use super::metric::Recovery;
 use crate::html::{Columns, Figure};
+use crate::ladder::Ladder;
 use farpath_run::{Metric, Run, SegmentEvent, SegmentRow};
 use farpath_units::Instant;
 use serde::Deserialize;
@@ -18,6 +19,8 @@ pub(super) enum Exchange {
     Opening,
     /// From the start of the window with the first lost segment until the ACK that ends its recovery.
     Recovery,
+    /// From the first SYN until the first data arrive, past each router: what explicit rate says.
+    Signalling,
 }
 
 /// Where the ends stand.
@@ -36,8 +39,15 @@ struct Way {
 }
 
 /// Draws a part of a run, a row for each event.
-pub(super) fn figure(part: Exchange, title: &str, caption: &str, run: &Run) -> Result<Figure, String> {
+pub(super) fn figure(
+    part: Exchange,
+    title: &str,
+    caption: &str,
+    run: &Run,
+    lanes: &[String],
+) -> Result<Figure, String> {
     let ways = match part {
+        Exchange::Signalling => return Ok(Ladder::opening(run, lanes)?.figure(title, caption)),
         Exchange::Opening => opening(run)?,
         Exchange::Recovery => recovery(run)?,
     };
@@ -187,8 +197,9 @@ fn journeys(run: &Run) -> (u32, Vec<(SegmentRow, SegmentRow)>) {
     let segments = run.segments.to_vec();
     let syn = segments.iter().find(|row| row.direction == "forward" && row.flags & SYN != 0);
     let first = syn.map_or(0, |row| row.seq.wrapping_add(1));
+    let at_ends = segments.into_iter().filter(|row| row.event != SegmentEvent::Passed);
     let (sent, mut ended): (Vec<SegmentRow>, Vec<SegmentRow>) =
-        segments.into_iter().partition(|row| row.event == SegmentEvent::Sent);
+        at_ends.partition(|row| row.event == SegmentEvent::Sent);
     let journey = |sent: SegmentRow| {
         let same = |row: &SegmentRow| {
             row.time >= sent.time

@@ -17,6 +17,9 @@ use std::sync::atomic::AtomicBool;
 /// Intervals that a line is thinned to, four points each.
 const INTERVALS: usize = 300;
 
+/// A value in bytes on an axis.
+const BYTES: &str = "datum.value >= 1e6 ? format(datum.value / 1e6, '~r') + ' MB' : datum.value >= 1e3 ? format(datum.value / 1e3, '~r') + ' kB' : datum.value + ' B'";
+
 /// Over what a received rate is averaged.
 const RATE_INTERVAL: u64 = 1_000_000_000;
 
@@ -52,6 +55,12 @@ struct Description {
     /// What the vertical axis is.
     #[serde(default)]
     axis: String,
+    /// What the points are.
+    #[serde(default)]
+    points: String,
+    /// How points or lines are called, in their order, where their parameters say too much.
+    #[serde(default)]
+    names: Vec<String>,
     /// Until when time is drawn: a figure for each.
     #[serde(default)]
     until: Vec<Span>,
@@ -105,16 +114,17 @@ pub fn figures(paper: &Paper, runs: &mut Runs, stop: &AtomicBool) -> Result<Vec<
 
 impl Description {
     fn draw(&self, made: &Made) -> Result<Vec<Figure>, String> {
-        let (runs, points) = (&made.runs, &made.points());
+        let (runs, points) = (&made.runs, || named(made.points(), &self.names));
         match (&self.over_time, &self.over_points, &self.over_numbers, self.exchange) {
             (Some(what), None, None, None) => {
-                self.until.iter().map(|until| self.lines(what, until.0, runs, points)).collect()
+                let points = points()?;
+                self.until.iter().map(|until| self.lines(what, until.0, runs, &points)).collect()
             }
-            (None, Some(metric), None, None) => Ok(vec![self.values(metric, runs, points)?]),
+            (None, Some(metric), None, None) => Ok(vec![self.values(metric, runs, &points()?)?]),
             (None, None, Some(metric), None) => Ok(vec![self.curves(metric, made)?]),
             (None, None, None, Some(part)) => {
                 let run = runs.first().ok_or("no run was made")?;
-                Ok(vec![exchange::figure(part, &self.title, &self.caption, run)?])
+                Ok(vec![exchange::figure(part, &self.title, &self.caption, run, &made.lanes)?])
             }
             _ => {
                 let which = "`over_time`, `over_points`, `over_numbers` and `exchange`";
@@ -123,14 +133,22 @@ impl Description {
         }
     }
 
-    /// A curve for each combination of the other parameters; of the first run of a point, where it has an answer.
+    /// A curve for each combination of the other parameters; the mean of a point's runs, where they have an answer.
     fn curves(&self, name: &str, made: &Made) -> Result<Figure, String> {
-        let grid =
+        let mut grid =
             Grid::of(&made.asked).ok_or("the sweep has no parameter with numbers enough for a curve")?;
+        let labels = grid.lines.iter().map(|line| line.label.clone()).collect();
+        for (line, name) in grid.lines.iter_mut().zip(named(labels, &self.names)?) {
+            line.label = name;
+        }
         let mut values = vec![None; made.asked.points.len()];
-        for run in first_runs(&made.runs) {
-            if run.flows.iter().all(|flow| flow.outcome == Outcome::Completed) {
-                values[run.point as usize] = Some(metric::value(run, name, self.time.map(|time| time.0))?);
+        let completed = |run: &&Run| run.flows.iter().all(|flow| flow.outcome == Outcome::Completed);
+        for runs in made.runs.chunk_by(|a, b| a.point == b.point) {
+            let runs: Vec<&Run> = runs.iter().filter(completed).collect();
+            let of = runs.iter().map(|run| metric::value(run, name, self.time.map(|time| time.0)));
+            let sum = of.sum::<Result<f64, _>>()?;
+            if let Some(first) = runs.first() {
+                values[first.point as usize] = Some(sum / runs.len() as f64);
             }
         }
         let quantity =
@@ -203,6 +221,7 @@ impl Description {
             bytes.push(statistic.mean);
             half.push(statistic.ci95());
         }
+        let units = if name.ends_with("_s") { "datum.value + ' s'" } else { BYTES };
         let bound = |sign: f64| {
             let of = move |(half, mean): (&Option<f64>, &f64)| half.map(|half| mean + sign * half);
             half.iter().zip(&bytes).map(of).collect::<Vec<_>>()
@@ -219,10 +238,20 @@ impl Description {
             caption: format!("{} Means over the seeds, with their 95 % confidence intervals.", self.caption),
             set: vec![
                 ("/layer/0/encoding/y/axis/title", self.axis.as_str().into()),
-                ("/encoding/x/axis/title", "Packets dropped".into()),
+                ("/layer/0/encoding/y/axis/labelExpr", units.into()),
+                ("/encoding/x/axis/title", self.points.as_str().into()),
             ],
             data: vec![("points", points)],
         })
+    }
+}
+
+/// These names in place of those that parameters make, where there are any.
+fn named(parameters: Vec<String>, names: &[String]) -> Result<Vec<String>, String> {
+    match names.len() {
+        0 => Ok(parameters),
+        count if count == parameters.len() => Ok(names.to_vec()),
+        count => Err(format!("{count} `names` for {}", parameters.len())),
     }
 }
 

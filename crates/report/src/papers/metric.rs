@@ -1,5 +1,6 @@
 //! What a check takes from a run: a column of its flows, or something read off its series and segments.
 
+use super::{granted, timing};
 use farpath_run::{FlowRow, Metric, Outcome, Run, SegmentEvent, SegmentRow, SeriesRow, Trace};
 use farpath_units::{Duration, Instant};
 
@@ -11,6 +12,9 @@ pub(super) fn value(run: &Run, name: &str, time: Option<Duration>) -> Result<f64
     let flow = run.flows.first().ok_or("the run has no flow")?;
     if let Some(value) = of_flow(flow, name) {
         return value.ok_or_else(|| format!("`{name}` is not known: the flow ended as `{}`", flow.outcome));
+    }
+    if let Some(value) = granted::value(run, name, time) {
+        return value;
     }
     let time = || time.ok_or_else(|| format!("`{name}` needs `time`"));
     let data =
@@ -25,7 +29,10 @@ pub(super) fn value(run: &Run, name: &str, time: Option<Duration>) -> Result<f64
         "time_to_latest_s" => time_to_latest(run),
         "data_packets_sent" => Ok(data(SegmentEvent::Sent)),
         "data_packets_lost" => Ok(data(SegmentEvent::Dropped)),
-        _ => of_recovery(run, name),
+        "goodput_of_all_bit_per_s" => {
+            Ok(run.flows.iter().filter_map(|flow| flow.goodput_bit_per_s).sum::<f64>())
+        }
+        _ => timing::value(run, name, time).unwrap_or_else(|| of_recovery(run, name)),
     }
 }
 
@@ -50,6 +57,12 @@ fn of_flow(flow: &FlowRow, name: &str) -> Option<Option<f64>> {
         "goodput_bit_per_s" => flow.goodput_bit_per_s,
         "throughput_bit_per_s" => flow.throughput_bit_per_s,
         "timeouts" => flow.timeouts,
+        "fast_retransmits" => flow.fast_retransmits,
+        // 1 where the sender still has its grant at the end.
+        "grant_kept" => {
+            flow.explicit_rate.as_deref().map(|outcome| f64::from(u8::from(outcome == "granted")))
+        }
+        "granted_bit_per_s" => flow.granted_bit_per_s,
         "drops_data_direction" => flow.drops_data_direction,
         "max_lateness_s" => flow.stream.max_lateness.map(Duration::as_secs_f64),
         "final_lateness_s" => flow.stream.final_lateness.map(Duration::as_secs_f64),

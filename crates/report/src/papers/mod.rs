@@ -7,14 +7,17 @@
 
 mod check;
 mod claim;
+mod codec;
 mod exchange;
 mod figures;
+mod granted;
 mod metric;
 mod number;
 mod page;
 mod render;
 mod reproduce;
 mod rule;
+mod timing;
 
 pub use check::{Checked, Verdict, check_paper};
 pub use claim::{Check, CheckEngine, Claim, OverPoints, OverSeeds, Paper};

@@ -2,9 +2,10 @@
 
 use super::claim::{Check, CheckEngine, OverPoints, OverSeeds, Paper};
 use super::number::Numbers;
-use super::{file_of, metric};
+use super::{codec, file_of, metric};
 use crate::curve::{Grid, steps};
 use crate::html::asked;
+use crate::ladder::lanes;
 use farpath_engine::{EngineError, jobs, run_all};
 use farpath_experiment::{Experiment, Override, Stack, shipped_experiments, to_toml};
 use farpath_model::{Args, evaluate, formulas};
@@ -27,6 +28,8 @@ pub struct Runs {
 pub(super) struct Made {
     pub runs: Vec<Run>,
     pub asked: Asked,
+    /// What passes packets on, on the path of the first point.
+    pub lanes: Vec<String>,
 }
 
 impl Made {
@@ -88,6 +91,9 @@ pub(super) fn reproduce(
     }
     if let Some(stack) = &check.stack {
         return Ok(of_stack(stack, check)?);
+    }
+    if let Some(codec) = check.codec {
+        return Ok(codec::ask(codec, check.bytes.as_ref(), &check.fields)?.into());
     }
     let (Some(experiment), Some(metric)) = (&check.experiment, &check.metric) else {
         return Err("there is nothing to compute".into());
@@ -192,6 +198,8 @@ fn over_points(
     Ok(Numbers(match check.over_points {
         OverPoints::Each => values,
         OverPoints::OverFirst => later.iter().map(|value| value / first).collect(),
+        OverPoints::OverLargest => values.iter().map(|value| value / largest(&values)).collect(),
+        OverPoints::Largest => vec![largest(&values)],
         OverPoints::PercentMore => later.iter().map(|value| (value / first - 1.0) * 100.0).collect(),
         OverPoints::MeanLessFirst => vec![mean - first],
         OverPoints::Spread => vec![spread(&values)],
@@ -231,6 +239,18 @@ fn over_lines(what: OverPoints, asked: &Asked, values: &[f64]) -> Result<Vec<f64
     Ok(numbers)
 }
 
+fn largest(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// The middle one, or the mean of the two in the middle.
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let half = sorted.len() / 2;
+    if sorted.len().is_multiple_of(2) { (sorted[half - 1] + sorted[half]) / 2.0 } else { sorted[half] }
+}
+
 /// How far a curve is from the straight line between the points before and behind, in the mean.
 fn roughness(curve: &[(f64, f64)]) -> f64 {
     let off = |points: &[(f64, f64)]| (points[1].1 - (points[0].1 + points[2].1) / 2.0).abs();
@@ -254,6 +274,7 @@ fn per_point(
     }
     let over_seeds = |seeds: &Vec<f64>| match how {
         OverSeeds::Mean => seeds.iter().sum::<f64>() / seeds.len() as f64,
+        OverSeeds::Median => median(seeds),
         OverSeeds::Spread => spread(seeds),
     };
     Ok(points.iter().map(over_seeds).collect())
@@ -295,7 +316,8 @@ impl Runs {
                 return Err("interrupted".to_owned());
             }
             let asked = asked(&experiment, made.len() as u64);
-            self.made.insert(key.clone(), Made { runs: made, asked });
+            let lanes = experiment.points().first().map(|point| lanes(&point.scenario)).unwrap_or_default();
+            self.made.insert(key.clone(), Made { runs: made, asked, lanes });
         }
         Ok(&self.made[&key])
     }

@@ -2,7 +2,7 @@
 
 use super::layout::{self, Column, Sheet};
 use super::numbers::Scale;
-use farpath_run::{Engine, Outcome, PointSummary, Statistic};
+use farpath_run::{Engine, Outcome, PointSummary, Share, Statistic};
 
 /// What a paper printed for one point.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -69,6 +69,42 @@ pub(crate) const fn participle(engine: Engine) -> &'static str {
     }
 }
 
+/// What engines are compared by in figures, and what it is called there.
+#[derive(Clone, Copy)]
+pub(crate) struct Compared {
+    pub statistic: fn(&PointSummary) -> Option<Statistic>,
+    pub published: fn(&Published) -> Option<f64>,
+    /// Above a figure.
+    pub title: &'static str,
+    /// Below it.
+    pub caption: &'static str,
+    /// At its axis, in a sentence, and of many.
+    pub axis: &'static str,
+    pub name: &'static str,
+    pub names: &'static str,
+}
+
+const BY_TIME: Compared = Compared {
+    statistic: TRANSFER_TIME.statistic,
+    published: TRANSFER_TIME.published,
+    title: "Response time",
+    caption: "Transfer time of completed transfers",
+    axis: "Transfer time",
+    name: "transfer time",
+    names: "transfer times",
+};
+
+/// A stream ends when its last message is read: how long that takes says nothing of it.
+const BY_LATENESS: Compared = Compared {
+    statistic: MAX_LATENESS.statistic,
+    published: MAX_LATENESS.published,
+    title: "Lateness",
+    caption: "From when a message was due until it had been read, at the most",
+    axis: "Late at the most",
+    name: "greatest lateness",
+    names: "the greatest lateness",
+};
+
 /// A quantity of a summary, and of a paper.
 struct Quantity {
     /// Lines of the header; `{unit}` is filled in.
@@ -129,6 +165,22 @@ const RETRANSMISSIONS: Quantity = Quantity {
     statistic: |summary| summary.retransmissions,
     scale: Scale::of_counts,
 };
+/// What is said where flows share a path.
+const OF_SHARES: [Quantity; 2] = [
+    Quantity {
+        name: "all flows'\ngoodput, {unit}",
+        published: |_| None,
+        // Of one flow it is the goodput.
+        statistic: |summary| summary.jain_index.and(summary.aggregate_goodput_bit_per_s),
+        scale: Scale::of_bit_per_s,
+    },
+    Quantity {
+        name: "Jain's\nindex",
+        published: |_| None,
+        statistic: |summary| summary.jain_index,
+        scale: Scale::of_shares,
+    },
+];
 const TIMEOUTS: Quantity = Quantity {
     name: "timeouts",
     published: |published| published.timeouts,
@@ -153,7 +205,7 @@ impl ComparisonTable {
     pub(crate) fn sheet(&self) -> Sheet {
         let heads: Vec<Column> =
             self.swept_keys.iter().enumerate().map(|(i, key)| self.swept(i, key)).collect();
-        let streams = !self.values(&MAX_LATENESS).is_empty();
+        let streams = self.is_of_streams();
         let main = match streams {
             true => MAX_LATENESS,
             false if self.values(&TRANSFER_TIME).is_empty() => GOODPUT,
@@ -167,9 +219,12 @@ impl ComparisonTable {
         if streams {
             groups.extend(OF_STREAMS.iter().map(|quantity| self.columns(quantity, false)));
         }
+        groups.extend(OF_SHARES.iter().map(|quantity| self.columns(quantity, false)));
         groups.extend([
             self.columns(&RETRANSMISSIONS, false),
             self.columns(&TIMEOUTS, false),
+            self.shares("opened, %", |summary| summary.opened),
+            self.shares("completed, %", |summary| summary.completed),
             if all_completed.is_some() { Vec::new() } else { self.outcomes() },
         ]);
         let mut notes: Vec<String> = differences.into_iter().map(|(note, _)| note).collect();
@@ -179,6 +234,15 @@ impl ComparisonTable {
         }
         notes.extend(self.agreement.iter().chain(&self.remarks).cloned());
         Sheet { heads, groups, notes, caveats: self.caveats() }
+    }
+
+    fn is_of_streams(&self) -> bool {
+        !self.values(&MAX_LATENESS).is_empty()
+    }
+
+    /// What its engines are compared by in figures.
+    pub(crate) fn compared(&self) -> Compared {
+        if self.is_of_streams() { BY_LATENESS } else { BY_TIME }
     }
 
     fn swept(&self, i: usize, key: &str) -> Column {
@@ -273,6 +337,21 @@ impl ComparisonTable {
         (completed && self.rows.len() > 1).then(|| format!("Outcome: all {flows} {who} transfers completed."))
     }
 
+    /// How many came so far, in percent, with the 95 % confidence interval, one column per engine; none where all did, in
+    /// a sweep at least: of a single point the outcomes say it.
+    fn shares(&self, name: &str, of: fn(&PointSummary) -> Option<Share>) -> Vec<Column> {
+        let known = |engine: Engine| self.rows.iter().map(move |row| of(row.summary(engine)?));
+        let all = ENGINES.into_iter().flat_map(known).flatten().all(|share| share.share > 0.999);
+        if all || self.rows.len() < 2 {
+            return Vec::new();
+        }
+        let column = |engine| {
+            let cells = known(engine).map(|share| share.map(share_text)).collect();
+            Column::right(format!("{name}\n{}", participle(engine)), cells)
+        };
+        ENGINES.into_iter().map(column).filter(Column::is_known).collect()
+    }
+
     /// How the flows ended.
     fn outcomes(&self) -> Vec<Column> {
         let engines = self.tellers();
@@ -341,6 +420,20 @@ impl ComparisonRow {
     fn statistic(&self, engine: Engine, quantity: &Quantity) -> Option<Statistic> {
         self.summary(engine).and_then(quantity.statistic)
     }
+}
+
+/// A share in percent, and its 95 % confidence interval.
+pub(crate) fn share_text(share: Share) -> String {
+    match share.interval() {
+        Some((low, high)) => format!("{} ({}–{})", percent(share.share), percent(low), percent(high)),
+        None => percent(share.share),
+    }
+}
+
+/// A share in percent, with tenths where they say something.
+pub(crate) fn percent(share: f64) -> String {
+    let text = format!("{:.1}", share * 100.0);
+    text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }
 
 /// `completed 20/20`, or `completed 18, horizon 2`; of one flow, `completed`.

@@ -1,5 +1,6 @@
 //! An explanation for people: what bounds the transfer, the traps, and what to change.
 
+use super::air::air_text;
 use super::budget::budget_text;
 use super::layout::{self, Column};
 use super::numbers::Scale;
@@ -11,6 +12,7 @@ pub fn explanation_text(explanation: &Explanation, width: Option<u16>) -> String
         head(explanation, width),
         endings(explanation, width),
         budget_text(&explanation.budget, width),
+        air_text(&explanation.observed.air, width),
         bounds(explanation, width),
         traps(explanation, width),
         remedies(explanation, width),
@@ -73,7 +75,10 @@ fn observed(observed: &Observed) -> String {
     };
     match observed.transfer_time_s {
         Some(time) if observed.completed == 1.0 => {
-            format!("in {}, {pace} (simulated, {runs})", spread(time))
+            let late = observed
+                .lateness_s
+                .map_or(String::new(), |late| format!(", late by {} in the mean", spread(late)));
+            format!("in {}, {pace}{late} (simulated, {runs})", spread(time))
         }
         _ => {
             let ended: Vec<String> =
@@ -145,6 +150,7 @@ const TELLING: f64 = 0.005;
 
 fn bounds(explanation: &Explanation, width: Option<u16>) -> String {
     let bounds = &explanation.bounds;
+    let judged = judged(&explanation.observed);
     // What costs next to nothing and would not hold the rate down by itself either needs no words here.
     let time = time_of(Some(&explanation.observed));
     let tells = |bound: &&Bound| {
@@ -177,26 +183,26 @@ fn bounds(explanation: &Explanation, width: Option<u16>) -> String {
     let rates = Scale::of_bit_per_s(&allows.iter().flatten().copied().collect::<Vec<_>>());
     let groups = [
         vec![
-            Column::right(format!("time\nlost, {unit}"), times(lost)),
+            Column::right(format!("{judged}\nlost, {unit}"), times(lost)),
             Column::right(
                 "± 95 %",
                 times(bounds.iter().map(|bound| bound.lost_s.and_then(|lost| lost.ci95)).collect()),
             ),
             Column::right(
-                "of the\ntime, %",
+                format!("of the\n{judged}, %"),
                 bounds
                     .iter()
                     .map(|bound| bound.lost_share.map(|share| format!("{:.1}", share * 100.0 + 0.0)))
                     .collect(),
             ),
             Column::right(
-                format!("time without\nit, {unit}"),
+                format!("{judged} without\nit, {unit}"),
                 filled(times(without), bounds.iter().map(|bound| bound.without.as_ref())),
             ),
         ],
         vec![
             Column::right(
-                format!("time by it\nalone, {unit}"),
+                format!("{judged} by it\nalone, {unit}"),
                 filled(times(alone), bounds.iter().map(|bound| bound.alone.as_ref())),
             ),
             Column::right(
@@ -214,7 +220,7 @@ fn bounds(explanation: &Explanation, width: Option<u16>) -> String {
     } else {
         let share = TELLING * 100.0;
         paragraphs(
-            &[format!("Below {share} % of the time, and not in the way: {}.", names.join(", "))],
+            &[format!("Below {share} % of the {judged}, and not in the way: {}.", names.join(", "))],
             width,
         )
     };
@@ -225,9 +231,14 @@ fn bounds(explanation: &Explanation, width: Option<u16>) -> String {
     )
 }
 
+/// What it is judged by is called.
+fn judged(observed: &Observed) -> &'static str {
+    if observed.lateness_s.is_some() { "lateness" } else { "time" }
+}
+
 fn time_of(observed: Option<&Observed>) -> Option<f64> {
     let observed = observed.filter(|observed| observed.completed == 1.0)?;
-    observed.transfer_time_s.map(|time| time.mean)
+    observed.judged_s().map(|time| time.mean)
 }
 
 /// How it ended in place of a time that is not known.
@@ -274,6 +285,8 @@ fn remedies(explanation: &Explanation, width: Option<u16>) -> String {
         "change",
         (1..).zip(&rows).map(|(i, remedy): (u32, &&Remedy)| Some(format!("{} [{i}]", remedy.id))).collect(),
     )];
+    let judged = judged(&explanation.observed);
+    let is_stream = explanation.observed.lateness_s.is_some();
     let predicted: Vec<Option<f64>> = rows.iter().map(|remedy| remedy.predicted_s).collect();
     let simulated: Vec<Option<f64>> = rows.iter().map(|remedy| time_of(Some(&remedy.simulated))).collect();
     let scale = Scale::of_seconds(&predicted.iter().chain(&simulated).flatten().copied().collect::<Vec<_>>());
@@ -286,7 +299,7 @@ fn remedies(explanation: &Explanation, width: Option<u16>) -> String {
     };
     let intervals = rows
         .iter()
-        .map(|remedy| time_of(Some(&remedy.simulated)).and(remedy.simulated.transfer_time_s?.ci95))
+        .map(|remedy| time_of(Some(&remedy.simulated)).and(remedy.simulated.judged_s()?.ci95))
         .collect();
     let groups = [
         vec![
@@ -295,11 +308,14 @@ fn remedies(explanation: &Explanation, width: Option<u16>) -> String {
         ],
         vec![
             Column::right(
-                format!("simulated\ntime, {unit}"),
+                format!("simulated\n{judged}, {unit}"),
                 filled(times(simulated), rows.iter().map(|remedy| Some(&remedy.simulated))),
             ),
             Column::right("± 95 %", times(intervals)),
-            Column::right("times\nas fast", factor(|remedy| remedy.simulated_speed_up)),
+            Column::right(
+                if is_stream { "times\nless late" } else { "times\nas fast" },
+                factor(|remedy| remedy.simulated_speed_up),
+            ),
             Column::left("verdict", rows.iter().map(|remedy| Some(verdict(remedy).to_owned())).collect()),
         ],
     ]

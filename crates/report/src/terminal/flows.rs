@@ -48,6 +48,10 @@ pub(crate) fn flows_sheet(rows: &[(&Run, &FlowRow)]) -> Sheet {
         number("goodput,\n{unit}", Scale::of_bit_per_s, |flow| flow.goodput_bit_per_s),
         number("connect\ntime, {unit}", Scale::of_seconds, |flow| flow.connect_time.map(|t| t.as_secs_f64())),
     ];
+    let granted = vec![
+        text("explicit\nrate", |_, flow| Some(flow.explicit_rate.clone()?.into_owned())),
+        number("granted,\n{unit}", Scale::of_bit_per_s, |flow| flow.granted_bit_per_s),
+    ];
     let cost = vec![
         number("data\nsegments", Scale::of_counts, |flow| flow.data_segments),
         number("retrans-\nmissions", Scale::of_counts, |flow| flow.retransmissions),
@@ -75,8 +79,8 @@ pub(crate) fn flows_sheet(rows: &[(&Run, &FlowRow)]) -> Sheet {
             flow.stream.stall_time.map(|time| time.as_secs_f64())
         }),
     ];
-    let groups =
-        [ended, stream, cost, state].map(|group| group.into_iter().filter(Column::is_known).collect());
+    let groups = [ended, granted, stream, cost, state]
+        .map(|group| group.into_iter().filter(Column::is_known).collect());
     Sheet { heads, groups: groups.into(), notes: Vec::new(), caveats: Vec::new() }
 }
 

@@ -19,6 +19,9 @@ pub(crate) fn grade_notes(runs: &[Run]) -> Vec<String> {
             if !all.realtime {
                 note += ", without real-time priority";
             }
+            if let Some(wait) = all.processor_wait.filter(|wait| *wait >= 0.01) {
+                note += &format!("; programs waited {:.0} % of their time for a processor", wait * 100.0);
+            }
             note += &format!("; {} outside of the path", dropped(all.device_drops + all.refused));
             if let (1, Some([low, high])) = (sound.len(), all.loss_interval()) {
                 let percent = |share: f64| format!("{:.3} %", share * 100.0);

@@ -109,6 +109,14 @@ pub(super) fn notes(texts: &[String], width: Option<u16>) -> String {
     finish(&mut table)
 }
 
+/// A paragraph, wrapped to `width`.
+pub(super) fn paragraph(text: &str, width: Option<u16>) -> String {
+    let mut table = bare(width);
+    table.load_style(TableStyle::new());
+    table.add_row([text]);
+    finish(&mut table)
+}
+
 /// A table without lines, wrapped to `width` where there is one.
 pub(crate) fn bare(width: Option<u16>) -> Table {
     let mut table = Table::new();

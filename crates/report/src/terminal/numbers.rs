@@ -28,6 +28,11 @@ impl Scale {
         Scale::of(values, &BYTES)
     }
 
+    /// For shares of one: thousandths.
+    pub fn of_shares(_values: &[f64]) -> Scale {
+        Scale { unit: "", per_unit: 1.0, decimals: 3 }
+    }
+
     /// For counts: whole where all are whole, else tenths.
     pub fn of_counts(values: &[f64]) -> Scale {
         let whole = values.iter().all(|value| value.fract() == 0.0);

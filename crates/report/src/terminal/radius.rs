@@ -1,6 +1,8 @@
 //! The radii of stacks, for people.
 
+use super::comparison::{percent, share_text};
 use super::layout::{self, Column, Sheet};
+use farpath_run::Share;
 
 /// One line: a radius of a stack.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +53,7 @@ fn text(rows: &[RadiusRow], names: [&str; 3], width: Option<u16>) -> String {
     let (stack, what) = (Column::left(names[0], stacks.collect()), what(rows, names[1]));
     let mut text = layout::tables(&[stack, what], &groups(rows, names[2]), width);
     for note in notes(rows) {
-        text.push_str(&format!("{note}\n"));
+        text.push_str(&layout::paragraph(&note, width));
     }
     text
 }
@@ -124,6 +126,39 @@ pub fn ways_text(rows: &[WayRow], width: Option<u16>) -> String {
     layout::tables(&[Column::right("RTT, s", cells(|row| Some(number(row.rtt))))], &[columns], width)
 }
 
+/// One line: how many connections came so far, by the closed form and in the simulator.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShareRow {
+    /// The stack.
+    pub stack: String,
+    /// What they came to.
+    pub what: String,
+    /// Round trip, in s.
+    pub rtt: f64,
+    /// By the closed form, 0 to 1.
+    pub predicted: f64,
+    /// In the simulator.
+    pub simulated: Share,
+    /// Whether the two are as far apart as chance allows.
+    pub agrees: bool,
+}
+
+/// A table of them.
+pub fn shares_text(rows: &[ShareRow], width: Option<u16>) -> String {
+    let cells = |cell: fn(&ShareRow) -> String| rows.iter().map(|row| Some(cell(row))).collect::<Vec<_>>();
+    let heads = [
+        Column::left("stack", cells(|row| row.stack.clone())),
+        Column::left("connections that", cells(|row| row.what.clone())),
+    ];
+    let columns = vec![
+        Column::right("RTT, s", cells(|row| number(row.rtt))),
+        Column::right("closed\nform, %", cells(|row| percent(row.predicted))),
+        Column::right("simulated, %", cells(|row| share_text(row.simulated))),
+        Column::left("agree", cells(|row| yes_or_no(row.agrees))),
+    ];
+    layout::tables(&heads, &[columns], width)
+}
+
 /// From a least to a most, as the tables have it: `1–1.032`.
 pub fn span_text(least: f64, most: f64) -> String {
     span((least, most))
@@ -173,6 +208,27 @@ fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stack_with_the_longest_names_fits_into_120_columns() {
+        let row = RadiusRow {
+            stack: "linux-6".to_owned(),
+            radius: "usable: data can be exchanged".to_owned(),
+            timer: "handshake.synack_attempts".to_owned(),
+            rtt: (67.712, 103.808),
+            km: 1.015e7,
+            inside: Some("geostationary orbit".to_owned()),
+            beyond_relay: None,
+            reaches: None,
+            simulated: None,
+            error: None,
+            kernel: None,
+            note: Some("the server gives up by then ".repeat(8)),
+        };
+        let text = radius_text(&[row], Some(120));
+        assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
+        assert_eq!(text.lines().filter(|line| line.contains("linux-6  ")).count(), 1, "one table: {text}");
+    }
 
     #[test]
     fn numbers_are_short_at_every_size() {
