@@ -108,7 +108,7 @@ impl Trace {
                 (SegmentEvent::Received, 0) => Place::ReceivedByReceiver,
                 (SegmentEvent::Sent, _) => Place::SentByReceiver,
                 (SegmentEvent::Received, _) => Place::ReceivedBySender,
-                (SegmentEvent::Dropped, _) => continue,
+                (SegmentEvent::Dropped | SegmentEvent::Passed, _) => continue,
             };
             let relative = |number: u32, of: usize| number.wrapping_sub(isn[of].unwrap_or(0));
             let ack = (row.flags & ACK != 0).then(|| relative(row.ack, 1 - from));

@@ -1,7 +1,10 @@
 //! The command line.
 
+mod driver;
 mod measure;
 
+#[cfg_attr(not(all(target_os = "linux", feature = "driver")), allow(unused_imports))]
+pub use driver::{AttachArgs, DriverArgs, DriverCommand};
 pub use measure::{MeasureArgs, ServeArgs};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -25,11 +28,13 @@ pub enum Command {
     Predict(OneEngineArgs),
     /// Run an experiment on the packet-level simulator alone
     Simulate(SimulateArgs),
-    /// Run an experiment on the running Linux kernel's TCP alone, in real time
+    /// Run an experiment on a Linux kernel's TCP alone: the running one's in real time, or another's in virtual time
     ///
-    /// A transfer takes as long as it takes. It needs Linux, and root or a user namespace: `farpath doctor` says what this
-    /// machine can do. A run in which the machine was not in time is void, and has no numbers; the exit code is then 1.
-    Emulate(SimulateArgs),
+    /// In real time a transfer takes as long as it takes. It needs Linux, and root or a user namespace: `farpath doctor`
+    /// says what this machine can do. A run in which the machine was not in time is void, and has no numbers; the exit code
+    /// is then 1. In virtual time (`--clock virtual`) waits cost nothing, nothing is late, no privileges are needed, and a
+    /// seed repeats byte by byte: `farpath kernel build` makes the kernel.
+    Emulate(EmulateArgs),
     /// Measure a real network: an experiment's transfers, or what there is to know of the path
     ///
     /// `farpath measure FILE --to HOST` does an experiment's transfers between this host and another one, with what the
@@ -54,6 +59,15 @@ pub enum Command {
     Papers(PapersArgs),
     /// Say what this machine can do for emulation, and how to get what is missing
     Doctor(DoctorArgs),
+    /// Attach explicit rate (TIA-1039) to this host's TCP, look at it, take it off
+    Driver(DriverArgs),
+    /// Make and list Linux kernels for emulation in virtual time
+    #[cfg(target_os = "linux")]
+    Kernel(crate::kernel::KernelArgs),
+    /// What user-mode kernels run; of no use elsewhere
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    Guest,
     /// Look into explicit-rate signalling (TIA-1039)
     Qos(crate::qos::QosArgs),
     /// List the TCP stacks that ship, or print one
@@ -93,6 +107,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "ENGINES", value_delimiter = ',', default_value = "predict,simulate")]
     pub engine: Vec<EngineName>,
     #[command(flatten)]
+    pub clock: ClockArgs,
+    #[command(flatten)]
     pub capture: CaptureArgs,
 }
 
@@ -104,6 +120,8 @@ pub struct AgreeArgs {
     #[arg(long, value_name = "ENGINES", value_delimiter = ',', default_value = "predict,simulate,emulate")]
     pub engine: Vec<EngineName>,
     #[command(flatten)]
+    pub clock: ClockArgs,
+    #[command(flatten)]
     pub capture: CaptureArgs,
 }
 
@@ -112,12 +130,63 @@ const AGREEMENT: &str = "agreement";
 
 impl From<AgreeArgs> for RunArgs {
     fn from(args: AgreeArgs) -> RunArgs {
-        let AgreeArgs { mut common, engine, capture } = args;
+        let AgreeArgs { mut common, engine, clock, capture } = args;
         let source = &mut common.source;
         if source.file.is_none() && !source.path.is_given() {
             source.file = Some(AGREEMENT.into());
         }
-        RunArgs { common, engine, capture }
+        RunArgs { common, engine, clock, capture }
+    }
+}
+
+/// On which kernel `emulate` is, and in whose time.
+#[derive(Debug, Default, Args)]
+pub struct ClockArgs {
+    /// Emulate on the running kernel in real time, or on a user-mode kernel whose clock jumps over waits [default: as the
+    /// file says, else real]
+    #[arg(long, value_name = "CLOCK")]
+    pub clock: Option<ClockName>,
+    /// The user-mode kernel, as `farpath kernel list` names it [default: the first one]
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+}
+
+/// Clocks of emulation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ClockName {
+    /// The running kernel's
+    Real,
+    /// A user-mode kernel's
+    Virtual,
+}
+
+impl ClockArgs {
+    /// The same as changes of the file.
+    pub fn changes(&self) -> Vec<Override> {
+        let clock = self.clock.map(|clock| match clock {
+            ClockName::Real => "real",
+            ClockName::Virtual => "virtual",
+        });
+        // Whoever names a kernel means its clock.
+        let clock = clock.or(self.kernel.as_ref().map(|_| "virtual"));
+        let said = [("emulate.clock", clock), ("emulate.kernel", self.kernel.as_deref())];
+        said.into_iter().filter_map(|(key, value)| Some(Override::new(key, value?.into()))).collect()
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct EmulateArgs {
+    #[command(flatten)]
+    pub common: CommonArgs,
+    #[command(flatten)]
+    pub clock: ClockArgs,
+    #[command(flatten)]
+    pub capture: CaptureArgs,
+}
+
+impl From<EmulateArgs> for RunArgs {
+    fn from(EmulateArgs { common, clock, capture }: EmulateArgs) -> RunArgs {
+        RunArgs { common, engine: vec![EngineName::Emulate], clock, capture }
     }
 }
 
@@ -156,7 +225,8 @@ pub struct OneEngineArgs {
 impl OneEngineArgs {
     /// The same as `run` with this engine.
     pub fn with(self, engine: EngineName) -> RunArgs {
-        RunArgs { common: self.common, engine: vec![engine], capture: CaptureArgs::default() }
+        let (clock, capture) = Default::default();
+        RunArgs { common: self.common, engine: vec![engine], clock, capture }
     }
 }
 
@@ -245,8 +315,11 @@ pub struct CommonArgs {
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Print one row for each flow, in place of one for each point
-    #[arg(long)]
+    #[arg(long, conflicts_with = "routers")]
     pub flows: bool,
+    /// Print what each flow router of a simulation has granted and refused, and how long its queue was
+    #[arg(long)]
+    pub routers: bool,
     /// Print JSON, one object a line
     #[arg(long)]
     pub json: bool,
@@ -286,6 +359,13 @@ pub struct RadiusArgs {
     /// Add the round trip at which a full window no longer fills a link of this rate
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Rate>,
+    /// Add the round trips up to which 99 and 50 % of connections open, and complete, where each packet is lost with this
+    /// probability, both ways alike: one or several, separated by commas
+    #[arg(long, value_name = "P", value_delimiter = ',', value_parser = parse_loss)]
+    pub loss: Vec<Probability>,
+    /// What is sent there
+    #[arg(long, value_name = "SIZE", default_value = "1 B", requires = "loss")]
+    pub size: Bytes,
     /// Find each radius by simulation too, and print it beside
     #[arg(long)]
     pub check: bool,
@@ -353,7 +433,7 @@ pub struct StacksArgs {
     pub linux: bool,
 }
 
-fn parse_override(text: &str) -> Result<Override, ParseOverrideError> {
+pub fn parse_override(text: &str) -> Result<Override, ParseOverrideError> {
     text.parse()
 }
 

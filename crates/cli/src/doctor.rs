@@ -11,7 +11,8 @@ use std::fmt::Write;
 /// `farpath doctor`
 pub fn doctor(args: &DoctorArgs) -> Result<Ending, CliError> {
     // First: it may enter a user namespace, in which a process without privileges sees more.
-    let findings = doctor::probe();
+    let mut findings = doctor::probe();
+    findings.push(crate::driver::finding());
     let removed = if args.clean { Some(doctor::clean()?) } else { None };
     let seen = doctor::devices();
     let text = if args.json {

@@ -125,10 +125,25 @@ pub enum CliError {
     /// An experiment, and nobody to measure it with.
     #[error("{0}: it is an experiment; name the far host too: --to HOST")]
     NoFarHost(String),
+    /// The driver cannot be attached, looked at or detached.
+    #[cfg(all(target_os = "linux", feature = "driver"))]
+    #[error(transparent)]
+    Driver(#[from] farpath_driver::DriverError),
+    /// It was built without.
+    #[cfg(not(all(target_os = "linux", feature = "driver")))]
+    #[error(
+        "this build has no driver: it is for Linux, and needs the headers of libelf and zlib where it is built (Debian: apt-get \
+             install libelf-dev zlib1g-dev pkg-config), and then `make demo` anew"
+    )]
+    WithoutDriver,
     /// It asks Linux.
     #[cfg(not(target_os = "linux"))]
     #[error("`farpath {0}` is of the Linux kernel's TCP, and this is another system")]
     NotLinux(&'static str),
+    /// There is no kernel for virtual time.
+    #[cfg(target_os = "linux")]
+    #[error(transparent)]
+    Kernel(#[from] farpath_kernel::KernelError),
     /// Threads cannot be had.
     #[error("cannot start the worker threads")]
     Threads(#[source] rayon::ThreadPoolBuildError),
@@ -151,6 +166,8 @@ impl CliError {
             | CliError::Radius { .. }
             | CliError::Paper(_)
             | CliError::Qos(_) => None,
+            #[cfg(all(target_os = "linux", feature = "driver"))]
+            CliError::Driver(_) => None,
             other => other.source(),
         };
         let mut text = self.to_string();

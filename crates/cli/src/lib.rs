@@ -5,10 +5,13 @@
 
 mod args;
 mod doctor;
+mod driver;
 mod error;
 mod explain;
 mod interrupt;
 mod kept;
+#[cfg(target_os = "linux")]
+mod kernel;
 mod measure;
 mod output;
 mod papers;
@@ -52,7 +55,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Predict(args) => run::run(&args.with(EngineName::Predict)),
         Command::Simulate(args) => run::run(&args.with(EngineName::Simulate)),
-        Command::Emulate(args) => run::run(&args.with(EngineName::Emulate)),
+        Command::Emulate(args) => run::run(&args.into()),
         Command::Measure(args) => measure::measure(&args),
         Command::Serve(args) => serve::serve(&args),
         Command::Agree(args) => run::agree(args.into()),
@@ -61,6 +64,11 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Radius(args) => radius::radius(&args),
         Command::Papers(args) => papers::papers(&args),
         Command::Doctor(args) => doctor::doctor(&args),
+        Command::Driver(args) => driver::driver(&args),
+        #[cfg(target_os = "linux")]
+        Command::Kernel(args) => kernel::kernel(&args),
+        #[cfg(target_os = "linux")]
+        Command::Guest => run::guest(),
         Command::Qos(args) => qos::qos(&args),
         Command::Stacks(args) => shelf::stacks(&args),
         Command::Paths(args) => shelf::paths(&args),

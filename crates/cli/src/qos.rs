@@ -1,8 +1,14 @@
-//! `farpath qos decode`: what explicit-rate signalling says, field by field.
+//! `farpath qos`: what explicit-rate signalling says, field by field and from end to end, and the bytes that say it.
 
+mod encode;
+
+use crate::args::parse_override;
 use crate::error::CliError;
-use crate::{Ending, output};
+use crate::{Ending, output, source};
 use clap::{Args, Subcommand, ValueEnum};
+use farpath_engine::{provenance, simulate};
+use farpath_experiment::Override;
+use farpath_report::ladder::{Ladder, lanes};
 use farpath_tia1039::advice::{AdviceError, ScopedOption};
 use farpath_tia1039::{
     Carrier, DecodeError, FieldDescription, HopByHop, Message, PacketError, QosPacket, RateUnit,
@@ -10,6 +16,7 @@ use farpath_tia1039::{
 };
 use farpath_units::Rate;
 use serde_json::{Value, json};
+use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub struct QosArgs {
@@ -24,6 +31,25 @@ pub enum QosCommand {
     /// HEX is one structure (16 bytes) or two as the payload of an IPv4 packet, an IPv6 hop-by-hop header with them, a whole
     /// IP packet from its IP header on, or a SCONE TCP option. Which of these it is is seen by its bytes.
     Decode(QosDecodeArgs),
+    /// Print the bytes of a QoS Structure, in hexadecimal, that `decode` reads
+    Encode(encode::QosEncodeArgs),
+    /// Draw what the ends and the routers of an experiment say until the first data arrive
+    ///
+    /// One run is simulated: the first seed of one point, the first flow.
+    Exchange(QosExchangeArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct QosExchangeArgs {
+    /// An experiment file, or the name of one that ships
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Change a value of the file, such as `path.edge.rate=10 Mbit/s`; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_override)]
+    pub set: Vec<Override>,
+    /// Which point of a sweep, from 0
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub point: usize,
 }
 
 #[derive(Debug, Args)]
@@ -92,6 +118,9 @@ pub enum QosError {
         "an IP packet without QoS Structures, DSCP {0}; expected DSCP 3 (QoSSignal) or an IPv6 option of type 0x20"
     )]
     Nothing(u8),
+    /// A run without signalling.
+    #[error("{0}")]
+    Exchange(String),
     /// By its first byte it is a TCP option.
     #[error("no SCONE option: {0}")]
     Advice(AdviceError),
@@ -99,9 +128,26 @@ pub enum QosError {
 
 /// `farpath qos`
 pub fn qos(args: &QosArgs) -> Result<Ending, CliError> {
-    let QosCommand::Decode(args) = &args.command;
-    let shown = decode(&bytes(&args.hex.join(" "))?, args)?;
-    output::print(&if args.json { shown.json().to_string() } else { shown.text() })?;
+    match &args.command {
+        QosCommand::Decode(args) => {
+            let shown = decode(&bytes(&args.hex.join(" "))?, args)?;
+            output::print(&if args.json { shown.json().to_string() } else { shown.text() })?;
+        }
+        QosCommand::Encode(args) => output::print(&encode::encode(args))?,
+        QosCommand::Exchange(args) => return exchange(args),
+    }
+    Ok(Ending::Done)
+}
+
+/// Simulates one run, and draws its opening.
+fn exchange(args: &QosExchangeArgs) -> Result<Ending, CliError> {
+    let recorded = "output.segments=true".parse::<Override>().expect("a key and a value");
+    let experiment = source::of_file(&args.file, &args.set)?.only(args.point, &[recorded])?;
+    let point = &experiment.points()[0];
+    let run = simulate(point, experiment.seed, provenance(&experiment, point))
+        .map_err(|source| CliError::Engine { file: args.file.clone(), source })?;
+    let ladder = Ladder::opening(&run, &lanes(&point.scenario));
+    output::print(&ladder.map_err(QosError::Exchange)?.text())?;
     Ok(Ending::Done)
 }
 

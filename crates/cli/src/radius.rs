@@ -7,14 +7,14 @@ use crate::args::RadiusArgs;
 use crate::error::CliError;
 use crate::{Ending, interrupt, output, progress};
 use farpath_engine::{
-    CheckedRadius, LIGHT_KM_PER_S, Race, Radius, RadiusKind, Span, beyond_relay, check_radius, radii,
-    relay_region,
+    CheckedRadius, CheckedShare, LIGHT_KM_PER_S, Race, Radius, RadiusKind, Span, UnderLoss, beyond_relay,
+    check_radius, check_under_loss, radii, radii_under_loss, relay_region,
 };
 use farpath_experiment::{
     Body, Distance, Location, Medium, SKETCH_STACK, Stack, bodies, medium, shipped_stacks,
 };
 use farpath_report::html::{Reach, ReportFile, reach_page};
-use farpath_report::terminal::{RadiusRow, radius_text};
+use farpath_report::terminal::{RadiusRow, ShareRow, radius_text, shares_text};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -43,15 +43,24 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
         names => names.to_vec(),
     };
     let mut list = Vec::new();
+    let bar = progress::bar((names.len() * args.loss.len()) as u64, "radii under loss");
     for name in &names {
         let stack = Stack::load(name)?;
-        let found = radii(&stack.config, args.rate);
-        let found = found.map_err(|source| CliError::Radius { stack: name.clone(), source })?;
+        let refused = |source| CliError::Radius { stack: name.clone(), source };
+        let mut found = radii(&stack.config, args.rate).map_err(refused)?;
+        for &loss in &args.loss {
+            if interrupt::happened() {
+                return Ok(Ending::Interrupted);
+            }
+            found.extend(radii_under_loss(&stack.config, loss, args.size).map_err(refused)?);
+            bar.inc(1);
+        }
         list.extend(found.into_iter().map(|radius| (stack.clone(), radius)));
     }
+    bar.finish_and_clear();
     let report = args.report.as_ref().map(ReportFile::create).transpose()?;
     let mut ending = Ending::Done;
-    let mut rows = Vec::new();
+    let (mut rows, mut shares) = (Vec::new(), Vec::new());
     let bar = progress::bar(if args.check { list.len() as u64 } else { 0 }, "radii simulated");
     for (stack, radius) in list {
         let checked = if args.check {
@@ -59,8 +68,10 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
                 ending = Ending::Interrupted;
                 break;
             }
-            let file = stack.name.clone().into();
-            check_radius(&stack.config, &radius).map_err(|source| CliError::Engine { file, source })?
+            let failed = |source| CliError::Engine { file: stack.name.clone().into(), source };
+            let under_loss = check_under_loss(&stack.config, &radius).map_err(failed)?;
+            shares.extend(under_loss.into_iter().map(|share| (stack.name.clone(), share)));
+            check_radius(&stack.config, &radius).map_err(failed)?
         } else {
             CheckedRadius { radius, simulated: None }
         };
@@ -71,10 +82,14 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
         rows.push((checked, stack));
     }
     bar.finish_and_clear();
+    if shares.iter().any(|(_, share)| !share.agrees()) {
+        ending = Ending::Failed;
+    }
     let reaches: Vec<Reach> = reaches(&rows, medium);
-    let asked = if args.emulate { kernel::asked(&rows, args.connections)? } else { Some(Vec::new()) };
-    let Some(asked) = asked else { return Ok(Ending::Interrupted) };
-    if asked.iter().any(kernel::Asked::disagrees) {
+    let asked = if args.emulate { kernel::asked(&rows, args.connections)? } else { Vec::new() };
+    if asked.iter().any(|asked| !asked.is_complete()) {
+        ending = Ending::Interrupted;
+    } else if asked.iter().any(kernel::Asked::disagrees) {
         ending = Ending::Failed;
     }
     if args.json {
@@ -83,6 +98,9 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
             let mut value = row_json(checked, &stack.name, &ask);
             kernel::enter(&mut value, checked.radius.kind, &stack.name, &asked);
             writeln!(out, "{value}")?;
+        }
+        for (stack, share) in &shares {
+            writeln!(out, "{}", share_json(stack, share))?;
         }
         for asked in &asked {
             asked.lines().into_iter().try_for_each(|line| writeln!(out, "{line}"))?;
@@ -107,10 +125,40 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
         output::print(&format!("{text}\n"))?;
     }
     output::print(&radius_text(&rows, output::width()))?;
+    if !shares.is_empty() {
+        let rows: Vec<_> = shares.into_iter().map(|(stack, share)| share_row(stack, &share)).collect();
+        output::print(&format!("\n{}", shares_text(&rows, output::width())))?;
+    }
     for asked in &asked {
         output::print(&asked.text())?;
     }
     Ok(ending)
+}
+
+fn share_row(stack: String, share: &CheckedShare) -> ShareRow {
+    let CheckedShare { under, rtt, predicted, simulated } = *share;
+    let UnderLoss { completes, size, loss, .. } = under;
+    let what = if completes { format!("send {size}") } else { "open".to_owned() };
+    let what = format!("{what}, {loss} lost");
+    ShareRow { stack, what, rtt, predicted, simulated, agrees: share.agrees() }
+}
+
+fn share_json(stack: &str, share: &CheckedShare) -> Value {
+    let CheckedShare { under: UnderLoss { completes, size, loss, .. }, rtt, predicted, simulated } = share;
+    let interval = simulated.interval();
+    json!({
+        "stack": stack,
+        "share_of": if *completes { "completed" } else { "opened" },
+        "loss_rate": loss.fraction(),
+        "size_bytes": size.0,
+        "rtt_s": rtt,
+        "predicted": predicted,
+        "simulated": simulated.share,
+        "simulated_low": interval.map(|(low, _)| low),
+        "simulated_high": interval.map(|(_, high)| high),
+        "trials": simulated.trials,
+        "agrees": share.agrees(),
+    })
 }
 
 /// What the picture shows of each stack.
@@ -202,7 +250,7 @@ fn row(checked: CheckedRadius, stack: String, ask: &Ask<'_>) -> RadiusRow {
         radius: radius.kind.name(),
         rtt: ends(radius.rtt),
         km,
-        inside: inside(km).filter(|_| km.is_finite()).map(|body| body.title.clone()),
+        inside: inside(km).filter(|_| km.is_finite()).map(|body| body.short_title().to_owned()),
         beyond_relay: ask.beyond_relay(km),
         reaches: ask.to.map(|target| target.km <= km),
         simulated: simulated.map(ends),
@@ -249,6 +297,11 @@ fn row_json(checked: &CheckedRadius, stack: &str, ask: &Ask<'_>) -> Value {
         value["simulated_rtt_s"] = finite(simulated.least).into();
         value["simulated_rtt_at_most_s"] = finite(simulated.most).into();
         value["error_s"] = checked.error().and_then(finite).into();
+    }
+    if let RadiusKind::UnderLoss(UnderLoss { size, loss, percent, .. }) = radius.kind {
+        value["loss_rate"] = loss.fraction().into();
+        value["percent"] = percent.into();
+        value["size_bytes"] = size.0.into();
     }
     if let Some(Race { early, late, early_share }) = radius.race {
         value["race"] = json!({ "early_s": early, "late_s": late, "early_share": early_share });

@@ -6,11 +6,11 @@ use crate::kept::Kept;
 use crate::source::{self, Source};
 use crate::{Ending, interrupt, output, progress, report};
 use farpath_engine::{CaptureDir, EngineError, Extras, Progress, can_be_emulated, jobs, run_all_with};
-use farpath_experiment::{Experiment, Point};
+use farpath_experiment::{EmulationClock, Experiment, Point};
 use farpath_report::agreement::agreements;
 use farpath_report::html;
-use farpath_report::terminal::{agreement_text, flows_table};
-use farpath_run::{Asked, Engine, PointSummary, Run, write_flow_lines};
+use farpath_report::terminal::{agreement_text, flows_table, routers_table};
+use farpath_run::{Asked, Engine, Outcome, PointSummary, Run, write_flow_lines, write_router_lines};
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashSet};
 use std::io::Write;
@@ -21,7 +21,12 @@ pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
     let (experiment, asked, runs, ending) = answers(args)?;
     // Interrupted before the first was done: a title without a table says nothing.
     if !runs.is_empty() {
-        print(&experiment, &asked, &runs, args.common.json, args.common.flows)?;
+        let rows = match (args.common.flows, args.common.routers) {
+            (true, _) => Rows::Flows,
+            (_, true) => Rows::Routers,
+            _ => Rows::Points,
+        };
+        print(&experiment, &asked, &runs, args.common.json, rows)?;
     }
     Ok(ending)
 }
@@ -53,11 +58,13 @@ pub fn agree(args: RunArgs) -> Result<Ending, CliError> {
 fn answers(args: &RunArgs) -> Result<(Experiment, Asked, Vec<Run>, Ending), CliError> {
     let common = &args.common;
     let emulates = args.engine.contains(&EngineName::Emulate);
-    if emulates {
+    let Source { experiment, file } = source::load_with(&common.source, emulates, args.clock.changes())?;
+    let in_real_time = |point: &Point| point.scenario.emulate.clock == EmulationClock::Real;
+    let needs_privileges = emulates && experiment.points().iter().any(in_real_time);
+    if needs_privileges {
         // Before any thread is started: a process of several cannot enter a user namespace.
         farpath_engine::may_emulate().map_err(CliError::Emulation)?;
     }
-    let Source { experiment, file } = source::load(&common.source, emulates)?;
     source::start_threads(common.threads)?;
     let mut engines: Vec<Engine> = Vec::new();
     for engine in args.engine.iter().map(|&engine| engine.into()) {
@@ -82,7 +89,7 @@ fn answers(args: &RunArgs) -> Result<(Experiment, Asked, Vec<Run>, Ending), CliE
     let mut kept = Kept::new(common.out.as_deref(), common.report.as_deref(), asked, traced)?;
 
     let in_real_time = Arc::new(Progress::default());
-    let bar = match engines.contains(&Engine::Emulate) {
+    let bar = match needs_privileges {
         true => progress::bar_in_real_time(jobs.len() as u64, "runs", Arc::clone(&in_real_time)),
         false => progress::bar(jobs.len() as u64, "runs"),
     };
@@ -104,9 +111,16 @@ fn answers(args: &RunArgs) -> Result<(Experiment, Asked, Vec<Run>, Ending), CliE
 
 /// A transfer that fails is an answer; a run that is void is none, and whoever waits for the exit code must know.
 fn ending_of(runs: &[Run]) -> Ending {
-    let void = runs.iter().filter(|run| run.grade.as_ref().is_some_and(|grade| grade.void.is_some())).count();
+    // A run without a grade is void where its guest died: nothing is late in virtual time.
+    let (late, died): (Vec<&Run>, Vec<&Run>) =
+        runs.iter().filter(|run| is_void(run)).partition(|run| run.grade.is_some());
+    if let Some(first) = died.first() {
+        let (died, why) = (died.len(), first.flows.first().map_or("", |flow| &flow.detail));
+        eprintln!("farpath: {died} runs in virtual time are void; the first one: {why}");
+    }
+    let void = late.len();
     if void == 0 {
-        return Ending::Done;
+        return if died.is_empty() { Ending::Done } else { Ending::Failed };
     }
     let of = runs.iter().filter(|run| run.grade.is_some()).count();
     eprintln!(
@@ -114,6 +128,10 @@ fn ending_of(runs: &[Run]) -> Ending {
          emulates, or see `farpath doctor`"
     );
     Ending::Failed
+}
+
+fn is_void(run: &Run) -> bool {
+    run.flows.iter().any(|flow| flow.outcome == Outcome::Void)
 }
 
 /// Says so where an experiment records what is written nowhere.
@@ -147,22 +165,39 @@ impl From<EngineError> for Stop {
     }
 }
 
-/// Prints a table, or lines of JSON; of points, or of flows.
+/// What a table has a row for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rows {
+    /// Each point of the sweep.
+    Points,
+    /// Each flow.
+    Flows,
+    /// Each flow router and direction.
+    Routers,
+}
+
+/// Prints a table, or lines of JSON.
 pub fn print(
     experiment: &Experiment,
     asked: &Asked,
     runs: &[Run],
     json: bool,
-    flows: bool,
+    rows: Rows,
 ) -> Result<(), CliError> {
-    match (json, flows) {
-        (true, true) => {
+    match (json, rows) {
+        (true, Rows::Flows) => {
             let mut out = output::stdout();
             for run in runs {
                 write_flow_lines(run, &mut out)?;
             }
         }
-        (true, false) => {
+        (true, Rows::Routers) => {
+            let mut out = output::stdout();
+            for run in runs {
+                write_router_lines(run, &mut out)?;
+            }
+        }
+        (true, Rows::Points) => {
             let mut out = output::stdout();
             // Runs come point by point and engine by engine.
             for runs in runs.chunk_by(|a, b| (a.point, a.engine) == (b.point, b.engine)) {
@@ -171,8 +206,9 @@ pub fn print(
                 }
             }
         }
-        (false, true) => output::print(&flows_table(runs, output::width()))?,
-        (false, false) => output::print(&html::comparison(asked, runs).render(output::width()))?,
+        (false, Rows::Routers) => output::print(&routers_table(runs, output::width()))?,
+        (false, Rows::Flows) => output::print(&flows_table(runs, output::width()))?,
+        (false, Rows::Points) => output::print(&html::comparison(asked, runs).render(output::width()))?,
     }
     Ok(())
 }
@@ -198,4 +234,13 @@ fn summary_json(experiment: &Experiment, summary: &PointSummary, runs: &[Run]) -
         object.insert("caveats".to_owned(), caveats.into());
     }
     json
+}
+
+/// What a guest's first process does; the machine is off before it returns.
+#[cfg(target_os = "linux")]
+pub fn guest() -> Result<Ending, CliError> {
+    match farpath_engine::guest() {
+        Ok(never) => match never {},
+        Err(error) => Err(CliError::Emulation(error)),
+    }
 }

@@ -20,8 +20,14 @@ pub fn serve(args: &ServeArgs) -> Result<Ending, CliError> {
         [] => loopback(args.port),
         some => some.iter().map(|(ip, port)| SocketAddr::new(*ip, port.unwrap_or(args.port))).collect(),
     };
-    let limits =
-        Limits { clients: args.max_clients, rate: args.max_rate, bytes: args.max_bytes, time: args.max_time };
+    let limits = Limits {
+        clients: args.max_clients,
+        rate: args.max_rate,
+        bytes: args.max_bytes,
+        time: args.max_time,
+        data_ports: args.data_ports,
+        ..Limits::default()
+    };
     // A host without IPv6 has no ::1 to wait at; nobody has asked for it.
     let without_v6 = || Serve {
         bind: bind.iter().copied().filter(SocketAddr::is_ipv4).collect(),

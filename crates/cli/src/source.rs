@@ -17,7 +17,13 @@ pub struct Source {
 /// Reads what the arguments name. With `--save`, writes the file that the flags stand for.
 /// `emulates`: whether the number of seeds is meant for runs in real time too.
 pub fn load(args: &SourceArgs, emulates: bool) -> Result<Source, CliError> {
+    load_with(args, emulates, Vec::new())
+}
+
+/// The same with changes for which there are flags, which count more than those of `--set`.
+pub fn load_with(args: &SourceArgs, emulates: bool, changes: Vec<Override>) -> Result<Source, CliError> {
     let mut overrides = args.set.clone();
+    overrides.extend(changes);
     if let Some(seeds) = args.seeds {
         // A file may ask for fewer runs in real time; who says how many means every engine that is asked.
         for key in ["seeds", "emulate.seeds"].into_iter().take(1 + usize::from(emulates)) {
@@ -52,7 +58,7 @@ pub fn write_new(flag: &'static str, file: &Path, text: &str) -> Result<(), CliE
 }
 
 /// The file, or what ships by that name.
-fn of_file(file: &Path, overrides: &[Override]) -> Result<Experiment, CliError> {
+pub fn of_file(file: &Path, overrides: &[Override]) -> Result<Experiment, CliError> {
     let shipped = shipped_experiments().into_iter().find(|shipped| file.as_os_str() == shipped.name);
     // A bare word that is no file is meant as a name.
     let bare = file.extension().is_none() && file.components().count() == 1;

@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 /// The rooms, in the order in which they stand: each may depend on earlier ones only.
-const ORDER: [&str; 16] = [
+const ORDER: [&str; 18] = [
     "farpath-units",
     "farpath-tcp",
     "farpath-tia1039",
@@ -15,7 +15,9 @@ const ORDER: [&str; 16] = [
     "farpath-run",
     "farpath-sim",
     "farpath-traffic",
+    "farpath-driver",
     "farpath-emu",
+    "farpath-kernel",
     "farpath-engine",
     "farpath-measure",
     "farpath-explain",

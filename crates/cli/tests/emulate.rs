@@ -34,6 +34,7 @@ size = "195 kB"
 
 [emulate]
 lateness = "1 s"      # a machine that others use: only where times are compared are they asked for
+processor_wait = "100 %"
 "#;
 
 /// Shorter, where nothing depends on how long it is.

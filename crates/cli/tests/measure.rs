@@ -99,6 +99,38 @@ fn an_experiment_is_measured_and_its_results_are_read() {
 }
 
 #[test]
+fn a_stream_is_measured_message_by_message() {
+    let (server, folder) = (Server::start(&[]), tempdir().expect("a folder"));
+    let report = folder.path().join("report.html");
+    let run = farpath()
+        .args(["measure", "e-vlbi", "--to", &server.address, "--set", "transfer.rate=8 Mbit/s"])
+        .args(["--set", "transfer.duration=500 ms", "--flows", "--json"])
+        .arg("--report")
+        .arg(&report)
+        .assert()
+        .success();
+    let text = String::from_utf8(run.get_output().stdout.clone()).expect("text");
+    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(rows.len(), 2);
+    for row in &rows {
+        assert_eq!((&row["outcome"], &row["messages"]), (&"completed".into(), &63.0.into()), "{row}");
+        assert!(row["max_lateness_ns"].as_u64().is_some() && row["peak_backlog_bytes"].is_null(), "{row}");
+    }
+    let html = fs::read_to_string(&report).expect("written");
+    for figure in ["Congestion window", "Received rate", "Arrival of messages", "Lateness of messages"] {
+        assert!(html.contains(figure), "{figure}");
+    }
+}
+
+#[test]
+fn ports_are_a_range() {
+    for ports in ["1", "9-8", "0-7", "1-70000"] {
+        let told = stderr(farpath().args(["serve", "--data-ports", ports]), 2);
+        assert!(told.contains("such as `40000-40099`"), "{told}");
+    }
+}
+
+#[test]
 fn a_path_is_looked_at_and_kept_as_an_experiment() {
     let (server, folder) = (Server::start(&[]), tempdir().expect("a folder"));
     let quick = ["--echoes", "50", "--interval", "1 ms"];
@@ -129,7 +161,9 @@ fn a_path_is_looked_at_and_kept_as_an_experiment() {
         "--seeds",
         "1",
     ];
-    farpath().args(run).args(["--set", "emulate.lateness=1 s"]).assert().success();
+    // Ten milliseconds on a machine that others use: none of them may be the program's own.
+    let whenever = ["--set", "emulate.lateness=1 s", "--set", "emulate.processor_wait=100 %"];
+    farpath().args(run).args(whenever).assert().success();
     let again = stderr(farpath().args(["measure", &server.address, "--as-path", file]), 2);
     assert!(again.contains("is there already"), "{again}");
 }

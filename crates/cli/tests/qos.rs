@@ -1,4 +1,4 @@
-//! `farpath qos decode` from outside.
+//! `farpath qos` from outside.
 
 use assert_cmd::Command;
 use serde_json::Value;
@@ -86,5 +86,41 @@ fn what_is_no_structure_is_refused_with_a_reason() {
         let (output, error, code) = decode(&[hex]);
         assert_eq!((code, output.as_str()), (2, ""), "{hex}");
         assert!(error.starts_with("farpath: ") && error.contains(message), "{error}");
+    }
+}
+
+#[test]
+fn what_is_encoded_is_decoded_to_the_same() {
+    let encode = |args: &[&str]| {
+        let mut command = Command::cargo_bin("farpath").expect("built with this test");
+        let output = command.args(["qos", "encode"]).args(args).output().expect("it runs");
+        String::from_utf8(output.stdout).expect("hexadecimal").trim().to_owned()
+    };
+    // As captured from a kernel's SYN, and from its peer's ACK behind a router.
+    assert_eq!(encode(&["--available", "100 Mbit/s"]), "00000000 610e 0000 80 80 10 05 0010 0000");
+    let response =
+        ["--message", "response", "--available", "30 Mbit/s", "--marked", "--source", "10.9.0.1:41042"];
+    assert_eq!(encode(&response), "0a090001 5da9 0000 80 80 20 05 0011 a052");
+    let guarantee = [
+        "--type=composite",
+        "--available=40 Mbit/s",
+        "--guaranteed=5 Mbit/s",
+        "--preemption=63",
+        "--delay=1",
+        "--burst=8",
+        "--reverse-charging",
+    ];
+    for ipv6 in [&[][..], &["--ipv6"]] {
+        let hex = encode(&[&guarantee[..], ipv6].concat());
+        let (output, _, code) = decode(&["--json", &hex]);
+        assert_eq!(code, 0, "{hex}");
+        let json: Value = serde_json::from_str(&output).expect("JSON");
+        let one = &json["structures"][0];
+        assert_eq!((&one["message"], &one["rate_type"]), (&"request".into(), &"composite".into()));
+        assert_eq!((&one["preemption_priority"], &one["delay_priority"]), (&63.into(), &1.into()));
+        assert_eq!((&one["charging"], &one["burst_tolerance_ns"]), (&"reverse".into(), &1_953_125.into()));
+        // Rounded up to a word of the rate code.
+        assert_eq!(one["available_bit_per_s"], 40_000_000);
+        assert_eq!(one["guaranteed_bit_per_s"], 5_000_000);
     }
 }

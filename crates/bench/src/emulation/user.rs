@@ -22,7 +22,7 @@ pub fn emulate(coalesce: bool, loss: f64, megabytes: u64) -> Result<Flow, Unmeas
          sender = {{ stack = \"linux-6\", send = {{ buffer = \"32 MB\" }} }}\n\
          receiver = {{ stack = \"linux-6\", receive = {{ buffer = \"16 MB\" }} }}\n\
          path = [{{ element = \"loss\", rate = {{ forward = \"{percent} %\" }} }}, {{ element = \"delay\", delay = \"7 ms\" }}]\n\
-         emulate = {{ coalesce = {coalesce}, lateness = \"1 s\", repeats = 0 }}\n"
+         emulate = {{ coalesce = {coalesce}, lateness = \"1 s\", processor_wait = \"100 %\", repeats = 0 }}\n"
     );
     let experiment = Experiment::parse(&text, "fast", &[])?;
     let never = AtomicBool::new(false);

@@ -69,11 +69,15 @@ pub struct ServeArgs {
     /// Let in only who has the key in this file: 16 bytes at least
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
+    /// Ports that data may take, TCP and UDP, where a firewall lets only some through: one for each flow at once
+    /// [default: any that the kernel chooses]
+    #[arg(long, value_name = "FIRST-LAST", value_parser = parse_ports)]
+    pub data_ports: Option<(u16, u16)>,
     /// Clients at once; two from one address
     #[arg(long, value_name = "N", default_value_t = 4)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub max_clients: u32,
-    /// How fast a client may send and is sent to, such as `100 Mbit/s` [default: as fast as it goes]
+    /// How fast each flow of a client may send and is sent to, such as `100 Mbit/s` [default: as fast as it goes]
     #[arg(long, value_name = "RATE")]
     pub max_rate: Option<Rate>,
     /// What an address may send and be sent in an hour
@@ -86,6 +90,15 @@ pub struct ServeArgs {
 
 /// Where `farpath serve` waits.
 pub const DEFAULT_PORT: u16 = 5277;
+
+/// The first of some ports and the last.
+fn parse_ports(text: &str) -> Result<(u16, u16), String> {
+    let ports =
+        text.split_once('-').and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
+    ports
+        .filter(|(first, last)| 0 < *first && first <= last)
+        .ok_or_else(|| "expected the first port and the last, such as `40000-40099`".to_owned())
+}
 
 /// An address, with a port or without.
 fn parse_bind(text: &str) -> Result<(IpAddr, Option<u16>), String> {

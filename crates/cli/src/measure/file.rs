@@ -5,7 +5,7 @@ use crate::error::CliError;
 use crate::kept::Kept;
 use crate::source::{self, Source};
 use crate::{Ending, interrupt, progress, report, run};
-use farpath_engine::{jobs, provenance};
+use farpath_engine::{can_be_measured, jobs, provenance};
 use farpath_measure::{Key, measure as measure_point};
 use farpath_report::html;
 use farpath_run::Engine;
@@ -19,7 +19,10 @@ pub fn measure(args: &MeasureArgs, host: &str, key: Option<&Key>) -> Result<Endi
         seeds: args.seeds,
         set: args.set.clone(),
     };
-    let Source { experiment, .. } = source::load(&asked, true)?;
+    let Source { experiment, file } = source::load(&asked, true)?;
+    for point in experiment.points() {
+        can_be_measured(point).map_err(|source| CliError::Engine { file: file.clone(), source })?;
+    }
     let mut jobs = jobs(&experiment, &[Engine::Measure]);
     let wants_report = args.out.is_some() || args.report.is_some();
     let traced = if wants_report { report::trace(&experiment, &mut jobs) } else { BTreeSet::new() };
@@ -31,6 +34,7 @@ pub fn measure(args: &MeasureArgs, host: &str, key: Option<&Key>) -> Result<Endi
     for job in &jobs {
         let mut point = experiment.points()[job.point].clone();
         point.scenario.output.series |= job.trace;
+        point.scenario.output.messages |= job.trace;
         let mut seen =
             |seen: farpath_measure::Seen| bar.set_message(format!("runs; {}", progress::measured(seen)));
         let provenance = provenance(&experiment, &point);
@@ -55,7 +59,8 @@ pub fn measure(args: &MeasureArgs, host: &str, key: Option<&Key>) -> Result<Endi
     bar.finish_and_clear();
     let (asked, runs) = kept.finish(jobs.len())?;
     if !runs.is_empty() {
-        run::print(&experiment, &asked, &runs, args.json, args.flows)?;
+        let rows = if args.flows { run::Rows::Flows } else { run::Rows::Points };
+        run::print(&experiment, &asked, &runs, args.json, rows)?;
     }
     match failed {
         Some(error) => Err(error.into()),

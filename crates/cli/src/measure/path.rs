@@ -14,7 +14,7 @@ use farpath_measure::{
 };
 use farpath_report::html;
 use farpath_report::terminal::flows_table;
-use farpath_run::{Asked, AskedPoint, Engine, Run, RunKey, Trace, write_flow_lines};
+use farpath_run::{Asked, AskedPoint, Engine, Run, RunKey, write_flow_lines};
 use farpath_units::{Bytes, Duration, Rate};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -142,17 +142,8 @@ fn echoes(found: &PathEstimate, experiment: &Experiment) -> Run {
     provenance.kernel.clone_from(&found.kernels[0]);
     provenance.changes.push(format!("measured={}", MEASURED[0]));
     provenance.settings.extend(words::lines(found));
-    Run {
-        point: 0,
-        engine: Engine::Measure,
-        seed: Some(1),
-        flows: vec![row],
-        series: rows.into(),
-        segments: Trace::default(),
-        messages: Trace::default(),
-        provenance,
-        grade: None,
-    }
+    let key = RunKey { point: 0, engine: Engine::Measure, seed: Some(1) };
+    Run { flows: vec![row], series: rows.into(), ..Run::new(key, provenance) }
 }
 
 fn print(

@@ -22,8 +22,8 @@ pub struct Asked {
     kernel: KernelRadii,
 }
 
-/// Asks the kernel for each stack, one after another; `None` where that was interrupted.
-pub fn asked(rows: &[(CheckedRadius, Stack)], connections: u16) -> Result<Option<Vec<Asked>>, CliError> {
+/// Asks the kernel for each stack, one after another, until an interrupt: the last one is not complete then.
+pub fn asked(rows: &[(CheckedRadius, Stack)], connections: u16) -> Result<Vec<Asked>, CliError> {
     let plan = |group: &[(CheckedRadius, Stack)]| {
         let stack = &group[0].1;
         let radii: Vec<_> = group.iter().map(|(checked, _)| checked.radius.clone()).collect();
@@ -40,12 +40,14 @@ pub fn asked(rows: &[(CheckedRadius, Stack)], connections: u16) -> Result<Option
         let found = measure_radii(&what, interrupt::flag(), |elapsed| bar.set_position(seconds(elapsed)));
         bar.finish_and_clear();
         let file = stack.clone().into();
-        let Some(kernel) = found.map_err(|source| CliError::Engine { file, source })? else {
-            return Ok(None);
-        };
+        let kernel = found.map_err(|source| CliError::Engine { file, source })?;
+        let complete = kernel.complete;
         list.push(Asked { stack, connections, radii, kernel });
+        if !complete {
+            break;
+        }
     }
-    Ok(Some(list))
+    Ok(list)
 }
 
 /// What was measured of a radius, in s.
@@ -61,6 +63,11 @@ pub fn enter(line: &mut Value, kind: RadiusKind, stack: &str, asked: &[Asked]) {
 }
 
 impl Asked {
+    /// Whether nobody interrupted it.
+    pub fn is_complete(&self) -> bool {
+        self.kernel.complete
+    }
+
     /// Whether the kernel does otherwise than the closed form says.
     pub fn disagrees(&self) -> bool {
         let outside = self.radii.iter().any(|radius| {
@@ -73,7 +80,7 @@ impl Asked {
 
     /// The connections, in words and a table.
     pub fn text(&self) -> String {
-        let KernelRadii { kernel, silence, ways, caveats } = &self.kernel;
+        let KernelRadii { kernel, silence, ways, caveats, complete } = &self.kernel;
         let counts = |counts: Counts| (counts.opened, counts.usable);
         let rows: Vec<_> = ways
             .iter()
@@ -84,20 +91,26 @@ impl Asked {
                 kernel: way.kernel.map(counts),
             })
             .collect();
-        let mut text = format!(
-            "\n{}: {} connections over each way, {kernel}\n\n{}\nA SYN that nobody goes on with: {kernel} sends SYN/ACKs \
-             again after {} s, and forgets it after {} s.\n",
-            self.stack,
-            self.connections,
-            ways_text(&rows, output::width()),
-            silence
-                .synacks
-                .iter()
-                .map(|span| span_text(span.least, span.most))
-                .collect::<Vec<_>>()
-                .join(", "),
-            span_text(silence.forgotten.least, silence.forgotten.most),
-        );
+        let mut text = String::new();
+        if !complete {
+            text += &format!("\n{}: interrupted; this is what {kernel} had done by then.\n", self.stack);
+        }
+        if !rows.is_empty() {
+            text +=
+                &format!("\n{}: {} connections over each way, {kernel}\n\n", self.stack, self.connections);
+            text += &ways_text(&rows, output::width());
+        }
+        let again = silence.synacks.iter().map(|span| span_text(span.least, span.most)).collect::<Vec<_>>();
+        if !again.is_empty() || silence.forgotten.is_some() {
+            let forgets = silence.forgotten.map_or("has not forgotten it by then".to_owned(), |span| {
+                format!("forgets it after {} s", span_text(span.least, span.most))
+            });
+            let again = match again.is_empty() {
+                true => "sends no SYN/ACK again".to_owned(),
+                false => format!("sends SYN/ACKs again after {} s", again.join(", ")),
+            };
+            text += &format!("\nA SYN that nobody goes on with: {kernel} {again}, and {forgets}.\n");
+        }
         if !caveats.is_empty() {
             let stack = &self.stack;
             text += &format!(
@@ -127,7 +140,8 @@ impl Asked {
             "stack": self.stack,
             "kernel": kernel,
             "synacks_s": silence.synacks.iter().map(span).collect::<Vec<_>>(),
-            "forgotten_s": span(&silence.forgotten),
+            "forgotten_s": silence.forgotten.as_ref().map(span),
+            "complete": self.kernel.complete,
         });
         ways.iter().map(way).chain([listener]).collect()
     }

@@ -46,7 +46,7 @@ fn row(number: u32, protocol: &Protocol, timer: &ProtocolTimer, ask: &Ask<'_>) -
         timer: timer.beyond.name().to_owned(),
         rtt: (rtt, rtt),
         km,
-        inside: inside(km).filter(|_| km.is_finite()).map(|body| body.title.clone()),
+        inside: inside(km).filter(|_| km.is_finite()).map(|body| body.short_title().to_owned()),
         beyond_relay: ask.beyond_relay(km),
         reaches: ask.to.map(|target| target.km <= km),
         simulated: None,

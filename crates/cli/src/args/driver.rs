@@ -1,0 +1,61 @@
+//! What `farpath driver` is told.
+
+use clap::{Args, Subcommand};
+use farpath_units::{Bytes, Duration, Probability, Rate};
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub struct DriverArgs {
+    #[command(subcommand)]
+    pub command: DriverCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum DriverCommand {
+    /// Attach it to devices: sockets can ask for a rate
+    ///
+    /// A socket asks that has the congestion control `farpath_erate` (the socket option TCP_CONGESTION), or whose program is
+    /// in a control group of --cgroup. Where nobody on the path grants a rate, it goes on with the system's. Nothing changes for any
+    /// other socket. It stays until `farpath driver detach`, which undoes all of it.
+    Attach(AttachArgs),
+    /// Take it off all devices, and leave nothing of it
+    ///
+    /// Connections that have a grant go on with plain TCP.
+    Detach,
+    /// Say where it is attached, what was granted and what was counted
+    Status(StatusArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct AttachArgs {
+    /// Network devices, by name
+    #[arg(value_name = "DEVICE", required = true)]
+    pub devices: Vec<String>,
+    /// The most that is asked for, of IP packets [default: what the device says that it is capable of]
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<Rate>,
+    /// Have all programs of this control group (version 2) ask, which do not know of it: what connects or listens from now
+    /// on; may be repeated. /sys/fs/cgroup, where that is of version 2, is every program
+    #[arg(long, value_name = "DIR")]
+    pub cgroup: Vec<PathBuf>,
+    /// Congestion control of sockets that have given a grant up [default: bbr where there is one, else the system's]
+    #[arg(long, value_name = "NAME")]
+    pub fallback: Option<String>,
+    /// Loss above which a grant is given up [default: 10 %]
+    #[arg(long, value_name = "SHARE")]
+    pub loss_limit: Option<Probability>,
+    /// A queue above which a grant is given up, where packets are lost too [default: 25 ms]
+    #[arg(long, value_name = "TIME")]
+    pub queue_limit: Option<Duration>,
+    /// Send and receive buffers of sockets with a grant; they are not more than net.core.wmem_max and rmem_max [default: as
+    /// the kernel has it]
+    #[arg(long, value_name = "SIZE")]
+    pub buffer: Option<Bytes>,
+}
+
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}

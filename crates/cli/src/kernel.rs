@@ -1,0 +1,162 @@
+//! `farpath kernel`: kernels for emulation in virtual time.
+
+use crate::error::CliError;
+use crate::{Ending, interrupt, output, progress};
+use clap::{Args, Subcommand};
+use farpath_kernel::{About, DEBIAN_SOURCE, Kernel, Recipe, Shelf, Source, Step};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub struct KernelArgs {
+    #[command(subcommand)]
+    pub command: KernelCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum KernelCommand {
+    /// Make a kernel from Linux's sources, some five minutes on one core
+    ///
+    /// It is a user-mode kernel: a program without privileges, whose clock jumps over waits. The sources come from Debian's
+    /// package, fetched and not installed, or from a folder. It takes make, a C compiler, bc, and flex and bison, which
+    /// are fetched too where they are not installed. What is there already is not made again.
+    Build(BuildArgs),
+    /// List the kernels that were built; the first one is meant where an experiment names none
+    List(ListArgs),
+    /// Say where a kernel came from and how it is configured
+    Info(InfoArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct BuildArgs {
+    /// Ticks per second: 100, 250 or 1000. Timers of TCP go by them
+    #[arg(long, value_name = "N", default_value_t = 250)]
+    pub hz: u32,
+    /// Folder with the sources of a Linux kernel, 5.4 or later; it is only read [default: Debian's linux-source-6.12]
+    #[arg(long, value_name = "DIR")]
+    pub source: Option<PathBuf>,
+    /// How it is called [default: its version and ticks, such as 6.12.117-hz250]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Compilers at once [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
+    /// Make it also where it is there already
+    #[arg(long)]
+    pub again: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Print JSON, one kernel a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct InfoArgs {
+    /// As `farpath kernel list` names it [default: the first one]
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Files that a kernel of this configuration compiles, about: for a bar.
+const FILES: u64 = 1_400;
+
+/// `farpath kernel`
+pub fn kernel(args: &KernelArgs) -> Result<Ending, CliError> {
+    match &args.command {
+        KernelCommand::Build(args) => build(args),
+        KernelCommand::List(args) => list(args),
+        KernelCommand::Info(args) => info(args),
+    }
+}
+
+fn build(args: &BuildArgs) -> Result<Ending, CliError> {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let recipe = Recipe {
+        source: match &args.source {
+            Some(folder) => Source::Tree(folder.clone()),
+            None => Source::Debian(DEBIAN_SOURCE.to_owned()),
+        },
+        hz: args.hz,
+        name: args.name.clone(),
+        shelf: Shelf::of_user(),
+        jobs: args.jobs.map_or_else(cores, usize::from),
+    };
+    let bar = progress::bar(FILES, "files");
+    let mut last = None;
+    let made = recipe.make(args.again, interrupt::flag(), &mut |step, files| {
+        if last.replace(step) != Some(step) {
+            bar.println(format!("farpath: {step}"));
+        }
+        if step == Step::Compile {
+            bar.set_position((files as u64).min(FILES));
+        }
+    });
+    bar.finish_and_clear();
+    let kernel = made?;
+    output::print(&format!(
+        "{}, in {}; `farpath emulate FILE --clock virtual --kernel {}` runs on it",
+        kernel.about.name,
+        kernel.folder.display(),
+        kernel.about.name
+    ))?;
+    Ok(Ending::Done)
+}
+
+fn list(args: &ListArgs) -> Result<Ending, CliError> {
+    let shelf = Shelf::of_user();
+    let kernels = shelf.kernels()?;
+    let text = if args.json {
+        kernels.iter().map(|kernel| describe(kernel).to_string()).collect::<Vec<_>>().join("\n")
+    } else if kernels.is_empty() {
+        format!("No kernel is in {}: `farpath kernel build` makes one.", shelf.folder().display())
+    } else {
+        let widest = kernels.iter().map(|kernel| kernel.about.name.len()).max().unwrap_or(0);
+        let line = |kernel: &Kernel| {
+            let About { name, release, hz, source, .. } = &kernel.about;
+            format!("{name:widest$}  Linux {release}, {hz} ticks a second, from {source}")
+        };
+        kernels.iter().map(line).collect::<Vec<_>>().join("\n")
+    };
+    if !text.is_empty() {
+        output::print(&text)?;
+    }
+    Ok(Ending::Done)
+}
+
+fn info(args: &InfoArgs) -> Result<Ending, CliError> {
+    let kernel = Shelf::of_user().find(args.name.as_deref())?;
+    if args.json {
+        output::print(&describe(&kernel).to_string())?;
+        return Ok(Ending::Done);
+    }
+    let About { name, release, hz, source, compiler, recipe } = &kernel.about;
+    let mut text = String::new();
+    for (what, value) in [
+        ("name", name.clone()),
+        ("release", release.clone()),
+        ("ticks a second", hz.to_string()),
+        ("sources", source.clone()),
+        ("compiler", compiler.clone()),
+        ("recipe, SHA-256", recipe.clone()),
+        ("program", kernel.program().display().to_string()),
+        ("configuration", kernel.config().display().to_string()),
+    ] {
+        let _ = writeln!(text, "{what:15}  {value}");
+    }
+    output::print(&text)?;
+    Ok(Ending::Done)
+}
+
+fn describe(kernel: &Kernel) -> Value {
+    let mut json = serde_json::to_value(&kernel.about).expect("plain data");
+    json["program"] = json!(kernel.program());
+    json["configuration"] = json!(kernel.config());
+    json
+}

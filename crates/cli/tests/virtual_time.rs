@@ -1,0 +1,188 @@
+//! `farpath emulate --clock virtual` as a user meets it: without a kernel, with one that dies or hangs, and with a real one
+//! where one was built.
+#![cfg(target_os = "linux")]
+
+use assert_cmd::Command;
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Output;
+
+/// 200 kB over a tenth of a light-second each way, with a loss.
+const FAR: &str = r#"
+title = "Far"
+horizon = "1000 s"
+
+[[path]]
+element = "link"
+rate = "10 Mbit/s"
+queue = "1 MB"
+
+[[path]]
+element = "delay"
+delay = "0.1 light-seconds"
+
+[[path]]
+element = "loss"
+rate = { forward = "1 %", reverse = "0 %" }
+
+[sender]
+stack = "reno-sack"
+
+[receiver]
+stack = "reno-sack"
+
+[transfer]
+size = "200 kB"
+"#;
+
+struct Room(tempfile::TempDir);
+
+impl Room {
+    /// A folder with the experiment, and no kernels.
+    fn new() -> Room {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("far.toml"), FAR).unwrap();
+        Room(folder)
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Puts a program in the place of a kernel.
+    fn with_kernel(self, script: &str) -> Room {
+        let kernel = self.path().join("kernels/fake");
+        fs::create_dir_all(&kernel).unwrap();
+        let about = r#"{"name":"fake","release":"6.0.0","hz":250,"source":"-","compiler":"-","recipe":"-"}"#;
+        fs::write(kernel.join("about.json"), about).unwrap();
+        fs::write(kernel.join("linux"), format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(kernel.join("linux"), fs::Permissions::from_mode(0o755)).unwrap();
+        self
+    }
+
+    fn farpath(&self, args: &[&str]) -> Output {
+        let mut command = Command::cargo_bin("farpath").unwrap();
+        command.current_dir(self.path()).env("FARPATH_KERNELS", self.path().join("kernels"));
+        command.args(args).output().unwrap()
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn flow(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", stderr(output)))
+}
+
+#[test]
+fn without_a_kernel_the_one_command_is_named() {
+    let room = Room::new();
+    let output = room.farpath(&["emulate", "far.toml", "--clock", "virtual"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        stderr(&output),
+        "farpath: far.toml: no kernel is built; `farpath kernel build` makes one, in some minutes\n"
+    );
+    let list = room.farpath(&["kernel", "list"]);
+    assert!(String::from_utf8_lossy(&list.stdout).contains("`farpath kernel build` makes one"));
+}
+
+#[test]
+fn a_kernel_is_of_virtual_time_only() {
+    let output = Room::new().farpath(&["emulate", "far.toml", "--clock", "real", "--kernel", "fake"]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = stderr(&output);
+    assert!(error.contains("emulate.kernel"), "{error}");
+    assert!(error.contains("expected `emulate.clock = \"virtual\"`"), "{error}");
+}
+
+#[test]
+fn another_name_is_answered_with_those_that_are_there() {
+    let output =
+        Room::new().with_kernel("exit 0").farpath(&["emulate", "far.toml", "--kernel", "6.12.1-hz250"]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = stderr(&output);
+    assert!(error.contains("no kernel is called `6.12.1-hz250`; there are: fake"), "{error}");
+}
+
+#[test]
+fn a_kernel_that_panics_makes_a_void_run_with_its_last_words() {
+    let room = Room::new().with_kernel("echo 'Kernel panic - not syncing: on purpose'; kill -ABRT $$");
+    let output = room.farpath(&["emulate", "far.toml", "--clock", "virtual", "--flows", "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let flow = flow(&output);
+    assert_eq!(flow["outcome"], "void");
+    let detail = flow["detail"].as_str().unwrap();
+    assert!(detail.starts_with("the guest was ended by signal 6; the end of its console:\n"), "{detail}");
+    assert!(detail.contains("\nKernel panic - not syncing: on purpose"), "{detail}");
+    assert!(stderr(&output).contains("1 runs in virtual time are void"));
+}
+
+#[test]
+fn a_kernel_that_hangs_is_given_up_with_all_that_it_started() {
+    let room = Room::new().with_kernel("echo hanging; sleep 1000 & echo $! > pid; wait");
+    let late = ["--set", "emulate.patience=1 s", "--flows", "--json"];
+    let output = room.farpath(&[&["emulate", "far.toml", "--clock", "virtual"], &late[..]].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let flow = flow(&output);
+    let detail = flow["detail"].as_str().unwrap();
+    let hung = "the guest did not come to its end in time; the end of its console:\n";
+    assert!(detail.starts_with(hung) && detail.contains("\nhanging"), "{detail}");
+}
+
+#[test]
+fn bad_recipes_are_refused_before_anything_is_fetched() {
+    let room = Room::new();
+    for (args, expected) in [
+        (["--hz", "42"], "--hz: expected 100, 250 or 1000, found 42"),
+        (["--source", "far.toml"], "expected a folder with the sources of a Linux kernel: it is no folder"),
+        (["--source", "."], "there is no arch/um/Kconfig"),
+    ] {
+        let output = room.farpath(&[&["kernel", "build"], &args[..]].concat());
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+        assert!(!room.path().join("kernels").exists());
+    }
+}
+
+/// The kernels that this user has built; says loudly where there are none.
+fn kernel() -> Option<&'static str> {
+    let list = Command::cargo_bin("farpath").unwrap().args(["kernel", "list", "--json"]).output().unwrap();
+    if list.stdout.is_empty() || !list.stdout.starts_with(b"{") {
+        eprintln!("SKIPPED: no kernel is built here for virtual time; `farpath kernel build` makes one");
+        return None;
+    }
+    Some("there")
+}
+
+#[test]
+fn a_run_repeats_byte_by_byte_and_agrees_with_its_simulation() {
+    if kernel().is_none() {
+        return;
+    }
+    let room = Room::new();
+    let run = |args: &[&str]| {
+        let mut command = Command::cargo_bin("farpath").unwrap();
+        let output = command.current_dir(room.path()).args(args).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        flow(&output)
+    };
+    let captured = |folder: &str| {
+        let flow =
+            run(&["emulate", "far.toml", "--clock", "virtual", "--capture", folder, "--flows", "--json"]);
+        let capture = room.path().join(folder).join("point-0-seed-1-emulate.pcapng");
+        (flow, fs::read(capture).unwrap())
+    };
+    let (flow, capture) = captured("once");
+    assert_eq!(flow["outcome"], "completed");
+    assert!(captured("again") == (flow.clone(), capture), "a seed repeats");
+    // The same loss, and nothing late. What is left is how they repair it: 52 ms of some nine round trips of 0.2 s, seen.
+    let simulated = run(&["simulate", "far.toml", "--seeds", "1", "--flows", "--json"]);
+    let seconds = |flow: &Value| flow["transfer_time_ns"].as_f64().unwrap() / 1e9;
+    let (of_kernel, of_simulator) = (seconds(&flow), seconds(&simulated));
+    assert!((of_kernel - of_simulator).abs() < 0.1, "{of_kernel} s, simulated {of_simulator} s");
+    assert_eq!(flow["retransmissions"], simulated["retransmissions"]);
+}
