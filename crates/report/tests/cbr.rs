@@ -1,21 +1,16 @@
 //! The paper on constant bit-rate data over TCP, claim by claim.
 
-use farpath_report::papers::{self, Runs, Verdict, check_paper};
-use std::sync::atomic::AtomicBool;
+mod common;
+
+use common::{assert_claims, checked, of, paper};
+use farpath_report::papers::Verdict;
 
 #[test]
 fn every_claim_is_reproduced_but_for_an_erratum_and_what_needs_kernels() {
-    let paper = papers::paper("cbr").unwrap_or_else(|error| panic!("{error}"));
-    let claims: Vec<&str> = paper.claims.iter().map(|claim| claim.id.as_str()).collect();
-    let expected: Vec<String> = (1..=14).map(|number| format!("R003-{number:02}")).collect();
-    assert_eq!(claims, expected);
-    let mut checked = Vec::new();
-    let done =
-        check_paper(&paper, &mut Runs::default(), &AtomicBool::new(false), |check| checked.push(check));
-    assert!(done.unwrap_or_else(|error| panic!("{error}")));
-    let of = |verdict: Verdict| -> Vec<&str> {
-        checked.iter().filter(|check| check.verdict == verdict).map(|check| check.claim.as_str()).collect()
-    };
+    let paper = paper("cbr");
+    assert_claims(&paper, "R003", 14);
+    let checked = checked(&paper);
+    let of = |verdict| of(&checked, verdict);
     assert_eq!(of(Verdict::Differs), [""; 0]);
     assert_eq!(of(Verdict::Erratum), ["R003-01"]);
     // Two kernels that are not at hand; of the others the running one is asked with `--emulate`.

@@ -1,39 +1,29 @@
 //! The explicit-rate paper: what comes out, what does not, and its figures.
 
+mod common;
+
+use common::{assert_claims, checked, of, paper};
 use farpath_engine::{provenance, simulate};
 use farpath_experiment::{Experiment, Override, shipped_experiments};
 use farpath_report::ladder::{Ladder, lanes};
-use farpath_report::papers::{self, Checked, Paper, Runs, Verdict, check_paper, figures};
+use farpath_report::papers::{Runs, Verdict, figures};
 use std::sync::atomic::AtomicBool;
-
-fn paper() -> Paper {
-    papers::paper("explicit-rate").unwrap_or_else(|error| panic!("{error}"))
-}
 
 /// Those whose runs take seconds: many flows, or transfers of half an hour over and over.
 const SLOW: [&str; 5] = ["R001-32", "R001-33", "R001-41", "R001-42", "R001-43"];
 
 #[test]
 fn what_differs_and_what_is_wrong_is_what_is_documented() {
-    let mut paper = paper();
-    let claims: Vec<&str> = paper.claims.iter().map(|claim| claim.id.as_str()).collect();
-    let expected: Vec<String> = (1..=48).map(|number| format!("R001-{number:02}")).collect();
-    assert_eq!(claims, expected);
+    let mut paper = paper("explicit-rate");
+    assert_claims(&paper, "R001", 48);
     paper.claims.retain(|claim| !SLOW.contains(&claim.id.as_str()));
-    let mut checked: Vec<Checked> = Vec::new();
-    let made =
-        check_paper(&paper, &mut Runs::default(), &AtomicBool::new(false), |check| checked.push(check));
-    assert!(made.unwrap_or_else(|error| panic!("{error}")));
-    let of = |verdict| -> Vec<&str> {
-        let found = checked.iter().filter(|check| check.verdict == verdict);
-        found.map(|check| check.claim.as_str()).collect()
-    };
+    let checked = checked(&paper);
+    let of = |verdict| of(&checked, verdict);
     // M where nothing was changed; a guard that is not as quick as that; one blind edge of two; the fit's own delay.
     assert_eq!(of(Verdict::Differs), ["R001-08", "R001-23", "R001-25", "R001-38"]);
     let errata =
         ["29", "30", "31", "35", "37", "39", "40", "40", "40"].map(|number| format!("R001-{number}"));
     assert_eq!(of(Verdict::Erratum), errata);
-    assert!(checked.iter().filter(|c| c.verdict != Verdict::Reproduced).all(|c| !c.reason.is_empty()));
 }
 
 #[test]
@@ -70,9 +60,8 @@ fn the_exchange_of_figure_1_is_drawn_from_a_run() {
 }
 
 #[test]
-#[ignore = "some ten seconds: drawn by `farpath papers explicit-rate --report`"]
 fn its_figures_are_drawn() {
-    let drawn = figures(&paper(), &mut Runs::default(), &AtomicBool::new(false));
+    let drawn = figures(&paper("explicit-rate"), &mut Runs::default(), &AtomicBool::new(false));
     let plots: Vec<&str> = drawn.unwrap_or_else(|error| panic!("{error}")).iter().map(|f| f.plot).collect();
     assert_eq!(plots, ["ladder", "value-by-point", "by-point", "by-point", "curve"]);
 }

@@ -1,23 +1,19 @@
 //! The paper on TCP at high bit error rates, claim by claim.
 
-use farpath_report::papers::{self, CheckEngine, Checked, Paper, Runs, Verdict, check_paper, render};
+mod common;
+
+use farpath_report::papers::{CheckEngine, Checked, Paper, Verdict, render};
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicBool;
 
 fn paper() -> Paper {
-    papers::paper("high-ber").unwrap_or_else(|error| panic!("{error}"))
+    common::paper("high-ber")
 }
 
 /// The whole paper, checked once for all tests.
 fn checked() -> &'static [Checked] {
     static CHECKED: OnceLock<Vec<Checked>> = OnceLock::new();
-    CHECKED.get_or_init(|| {
-        let mut checked = Vec::new();
-        let done = check_paper(&paper(), &mut Runs::default(), &AtomicBool::new(false), |c| checked.push(c));
-        assert!(done.unwrap_or_else(|error| panic!("{error}")));
-        checked
-    })
+    CHECKED.get_or_init(|| common::checked(&paper()))
 }
 
 fn of(verdict: Verdict) -> Vec<(&'static str, &'static str)> {
@@ -110,7 +106,6 @@ fn errata_and_what_needs_a_kernel_are_those_that_are_documented() {
     ];
     assert_eq!(ids(Verdict::Erratum), BTreeSet::from(errata));
     assert_eq!(ids(Verdict::NotRun), BTreeSet::from(["R004-23", "R004-24"]));
-    assert!(checked().iter().filter(|c| c.verdict != Verdict::Reproduced).all(|c| !c.reason.is_empty()));
 }
 
 #[test]
