@@ -13,7 +13,7 @@ use farpath_units::{Bytes, Duration, Rate};
 use socket2::{Domain, Socket, Type};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration as Std;
@@ -290,6 +290,24 @@ fn data_take_the_ports_that_they_may() {
         say(&mut client, "{\"echo\":{\"flow\":0,\"count\":5,\"size\":100,\"within_ns\":1000000000}}\n");
         let ready = said(&mut client);
         assert!(ready.contains(&format!("\"port\":{free},")), "{ready}");
+    });
+}
+
+#[test]
+fn what_cannot_begin_costs_nothing() {
+    let taken = UdpSocket::bind(v4()).expect("a socket");
+    let port = taken.local_addr().expect("an address").port();
+    let limits = Limits { bytes: Bytes(1000), data_ports: Some((port, port)), ..Limits::default() };
+    let server = served(v4(), None, limits);
+    with(&server, |address| {
+        let mut client = raw(address);
+        say(&mut client, &greeting(OURS));
+        assert!(said(&mut client).starts_with("{\"welcome\""));
+        for _ in 0..2 {
+            say(&mut client, "{\"echo\":{\"flow\":0,\"count\":5,\"size\":100,\"within_ns\":1000000000}}\n");
+            let refused = said(&mut client);
+            assert!(refused.contains("(--data-ports)"), "{refused}");
+        }
     });
 }
 

@@ -159,7 +159,7 @@ impl<'scope, 'env> Flows<'scope, 'env> {
         let make = |local| Prepared::new(BulkEnd { local, ..end.clone() });
         let prepared = match self.at_a_port(make, PrepareError::is_address_in_use) {
             Ok(prepared) => prepared,
-            Err(error) => return Ok(Some(cannot(flow, error))),
+            Err(error) => return Ok(Some(self.cannot_begin(flow, Bytes(bytes), error))),
         };
         let ready = Ready { flow, port: prepared.local().port(), token: token.to_string(), unmatched };
         let going = self.begin(flow, messages.map_or(0, |messages| messages.count));
@@ -212,7 +212,7 @@ impl<'scope, 'env> Flows<'scope, 'env> {
             return Ok(Some(FromFar::Refused(refused)));
         }
         let (deadline, rate) = (self.until(asked.within_ns), self.limits.rate);
-        self.datagrams(flow, move |socket, going, clock| {
+        self.datagrams(flow, Bytes(bytes), move |socket, going, clock| {
             // `done` is the end: nothing more will come.
             let until = Until { epoch: clock.epoch(), deadline, stop: &going.done };
             let count = answer(socket, asked.count, rate, until)?;
@@ -228,7 +228,7 @@ impl<'scope, 'env> Flows<'scope, 'env> {
             return Ok(Some(FromFar::Refused(refused)));
         }
         let (deadline, rate) = (self.until(asked.within_ns), self.limits.rate);
-        self.datagrams(flow, move |socket, going, clock| {
+        self.datagrams(flow, Bytes(bytes), move |socket, going, clock| {
             let until = Until { epoch: clock.epoch(), deadline, stop: &going.stop };
             if asked.sends {
                 let done = send_burst(socket, asked.count, asked.size as usize, rate, until)?;
@@ -253,6 +253,7 @@ impl<'scope, 'env> Flows<'scope, 'env> {
     fn datagrams(
         &mut self,
         flow: u32,
+        taken: Bytes,
         work: impl FnOnce(&mut DatagramSocket, &Going, Clock) -> io::Result<Datagrams> + Send + 'scope,
     ) -> io::Result<Option<FromFar>> {
         let from = self.addresses[1];
@@ -261,7 +262,7 @@ impl<'scope, 'env> Flows<'scope, 'env> {
         let in_use = |error: &io::Error| error.kind() == io::ErrorKind::AddrInUse;
         let mut socket = match self.at_a_port(make, in_use) {
             Ok(socket) => socket,
-            Err(error) => return Ok(Some(cannot(flow, error))),
+            Err(error) => return Ok(Some(self.cannot_begin(flow, taken, error))),
         };
         let port = socket.local().port();
         let going = self.begin(flow, 0);
@@ -319,6 +320,13 @@ impl<'scope, 'env> Flows<'scope, 'env> {
         })?;
         self.asked_for += bytes;
         Ok(())
+    }
+
+    /// What was taken for it is there again.
+    fn cannot_begin(&mut self, flow: u32, taken: Bytes, error: impl std::fmt::Display) -> FromFar {
+        self.client.give_back(taken);
+        self.asked_for -= taken;
+        cannot(flow, error)
     }
 
     /// The messages of a stream, where it is one.
