@@ -1,6 +1,7 @@
 //! What the programs and the loader share, byte for byte: `bpf/driver.h`.
 
 use crate::Settings;
+use farpath_tia1039::driver::allowed_per_million;
 use farpath_tia1039::{OptionType, RateUnit, RateWord};
 use farpath_units::Rate;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -30,7 +31,7 @@ pub(crate) fn config(
     let words = [
         1,
         settings.packets_between.max(1),
-        guard.allowed_per_million(),
+        allowed_per_million(guard.loss_per_mille),
         guard.excess,
         u32::try_from(guard.queue.as_nanos() / 1000).unwrap_or(u32::MAX),
         guard.queue_loss_per_mille,

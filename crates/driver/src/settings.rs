@@ -1,5 +1,6 @@
 //! What the driver is told.
 
+use farpath_tia1039::driver::{EXCESS, QUEUE_LOSS_PER_MILLE, QUEUE_ROUNDS};
 use farpath_tia1039::{BurstTolerance, Priority, QosVersion};
 use farpath_units::{Bytes, Duration};
 
@@ -47,23 +48,11 @@ impl Default for Guard {
     fn default() -> Guard {
         Guard {
             loss_per_mille: 100,
-            excess: 104,
+            excess: EXCESS,
             queue: Duration::from_millis(25),
-            queue_loss_per_mille: 20,
-            queue_rounds: 3,
+            queue_loss_per_mille: QUEUE_LOSS_PER_MILLE,
+            queue_rounds: QUEUE_ROUNDS,
         }
-    }
-}
-
-impl Guard {
-    /// Odds of a loss, at the threshold and above, that are told apart.
-    const ODDS: f64 = 1.25;
-
-    /// Of a million packets, so many may be lost: where losses of a share p are as likely as losses at [`Guard::ODDS`] times p's
-    /// odds. As in `farpath_tia1039::driver`, whose documentation derives it.
-    pub(crate) fn allowed_per_million(&self) -> u32 {
-        let share = f64::from(self.loss_per_mille.min(1000)) / 1000.0;
-        (((Guard::ODDS - 1.0) * share).ln_1p() / Guard::ODDS.ln() * 1e6) as u32
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{control_of, rate, skipped};
+use common::{control_of, rate, skip, skipped};
 use farpath_driver::{CONTROL, Counter, Device, DriverError, Pinned, Settings};
 use farpath_emu::{Host, HostSettings};
 use nix::mount::{MsFlags, mount};
@@ -151,11 +151,11 @@ fn a_program_of_a_control_group_asks_without_knowing() {
         return;
     }
     let Some(group) = groups().map(|root| root.join(format!("farpath-test-{}", std::process::id()))) else {
-        eprintln!("SKIPPED: no control groups of version 2 are mounted here");
+        skip("no control groups of version 2 are mounted here");
         return;
     };
     if let Err(error) = fs::create_dir(&group) {
-        eprintln!("SKIPPED: no control group can be made here: {error}");
+        skip(format!("no control group can be made here: {error}"));
         return;
     }
     let asked = std::panic::catch_unwind(|| {

@@ -23,12 +23,12 @@ const ODDS: f64 = 1.25;
 /// much likelier the latter makes what became of it, and the sum never goes below zero. While packets are lost independently at the threshold or
 /// less, the chance that a sum that begins at some packet ever comes to `ln 10^10` is at most 10^-10 (Ville 1939), so
 /// that a transfer of N packets gives a sound grant up with a probability of at most N / 10^10. In units of a loss, the sum counts losses
-/// less a share of what is sent (`allowed`).
-const EXCESS: u64 = 104;
+/// less a share of what is sent ([`allowed_per_million`]).
+pub const EXCESS: u32 = 104;
 /// Of a round trip with a queue: so much loss makes it count, in packets of a thousand.
-const QUEUE_LOSS_PER_MILLE: u64 = 20;
+pub const QUEUE_LOSS_PER_MILLE: u32 = 20;
 /// So many such round trips.
-const QUEUE_ROUNDS: u32 = 3;
+pub const QUEUE_ROUNDS: u32 = 3;
 
 /// What has been delivered and lost, since when.
 #[derive(Debug, Clone)]
@@ -49,7 +49,7 @@ pub(super) struct Guard {
 impl Guard {
     pub fn new(settings: &DriverSettings) -> Guard {
         Guard {
-            allowed: allowed(settings.loss_per_mille),
+            allowed: allowed_per_million(settings.loss_per_mille).into(),
             queue_delay: settings.queue_delay,
             last: PathReport::default(),
             excess: 0,
@@ -82,7 +82,7 @@ impl Guard {
         let queued = self.end_of_round(now, report);
         if marked {
             Some(Trip::Mark)
-        } else if self.excess > u128::from(EXCESS * report.smss) * 1_000_000 {
+        } else if self.excess > u128::from(u64::from(EXCESS) * report.smss) * 1_000_000 {
             Some(Trip::Loss)
         } else {
             queued.then_some(Trip::Queue)
@@ -101,17 +101,18 @@ impl Guard {
         self.delivered_rate = u64::try_from(rate).unwrap_or(u64::MAX);
         (self.round, self.round_began) = (*report, now);
         let queue = srtt.saturating_sub(min_rtt) > self.queue_delay.max(min_rtt / 4);
-        let lossy = lost.saturating_mul(1000) > (lost + delivered).saturating_mul(QUEUE_LOSS_PER_MILLE);
+        let lossy =
+            lost.saturating_mul(1000) > (lost + delivered).saturating_mul(QUEUE_LOSS_PER_MILLE.into());
         self.queued_rounds = if queue && lossy { self.queued_rounds + 1 } else { 0 };
         self.queued_rounds >= QUEUE_ROUNDS
     }
 }
 
-/// Where losses of a share p are as likely as losses at [`ODDS`] times p's odds: `ln(1 + (ODDS - 1) p) / ln ODDS`, in millionths. None
-/// of p = 0, all of p = 1, and in between a little above p.
-fn allowed(loss_per_mille: u32) -> u64 {
+/// Of a million packets, so many may be lost: where losses of a share p are as likely as losses at odds a quarter above p's,
+/// `ln(1 + p/4) / ln 1.25`. None of p = 0, all of p = 1, and in between a little above p.
+pub fn allowed_per_million(loss_per_mille: u32) -> u32 {
     let share = f64::from(loss_per_mille.min(1000)) / 1000.0;
-    (libm::log1p((ODDS - 1.0) * share) / libm::log(ODDS) * 1e6) as u64
+    (libm::log1p((ODDS - 1.0) * share) / libm::log(ODDS) * 1e6) as u32
 }
 
 #[cfg(test)]

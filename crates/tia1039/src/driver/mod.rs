@@ -26,7 +26,7 @@ mod settings;
 mod tests;
 
 pub use asking::{Counters, Outcome, Plain};
-pub use guard::Trip;
+pub use guard::{EXCESS, QUEUE_LOSS_PER_MILLE, QUEUE_ROUNDS, Trip, allowed_per_million};
 pub use paced::{Paced, PathReport};
 pub use settings::{DriverSettings, window_for};
 
