@@ -344,7 +344,9 @@ impl Sender {
 
     /// The ACK did not move `una`.
     fn on_old_ack(&mut self, now: Instant, seg: &Acknowledgment, duplicate: bool, news: &mut News) {
-        self.update_rack(now, seg.echoed, news.dsack.as_ref());
+        // RFC 7323 §4.3: what lies beyond a gap does not become TS.Recent. Its echo is that of an older segment, by which
+        // RFC 8985 §6.2 step 2 would take each copy that is reported for its original; min_rtt judges, as in Linux.
+        self.update_rack(now, None, news.dsack.as_ref());
         let heard = self.outstanding() && self.persist == Persist::Off;
         if heard && seg.echo && self.ecn.capable {
             self.on_echo(now, self.flight_size());

@@ -4,7 +4,8 @@
 use crate::script::{Script, config};
 use crate::time;
 use farpath_tcp::config::RateReduction;
-use farpath_tcp::{Config, Endpoint};
+use farpath_tcp::{Config, Endpoint, Timestamps};
+use farpath_units::Bytes;
 
 fn rack(change: impl FnOnce(&mut Config)) -> Config {
     config(|c| {
@@ -76,6 +77,41 @@ fn a_retransmission_that_is_answered_too_soon_proves_nothing() {
     // Within less than min_rtt of the copy; 4001:5001 and on were sent with the original.
     t.at("201 ms").ack(4001).at("299 ms").expect_nothing();
     assert_eq!(t.sender().pipe(), 6000);
+}
+
+/// Over a round trip of 100 ms, at 200 ms: four copies leave, of 1:1001, 1001:2001, 2001:3001 and 4001:5001.
+fn four_copies_in_flight() -> Script {
+    let mut t = Script::connect(&rack(|c| {
+        (c.mss, c.send.timestamps, c.congestion.initial_window) = (Bytes(1012), true, 20);
+    }));
+    let mut synack = t.syn_ack();
+    synack.timestamps = Some(Timestamps { value: 1000, echo: 1 });
+    t.expect("S").at("100 ms").segment(synack).expect("ack 1");
+    t.timestamps = Some(Timestamps { value: 1000, echo: 101 });
+    t.write(20_000).ignore();
+    t.at("200 ms").sack(1, &[3001..4001, 5001..20_001]);
+    t.expect("1:1001, 1001:2001, 2001:3001, 4001:5001");
+    t
+}
+
+#[test]
+fn beyond_a_gap_the_echo_tells_nothing_of_a_copy() {
+    // RFC 7323 §4.3: it is the last segment's in sequence, older than any copy.
+    let mut t = four_copies_in_flight();
+    t.at("300 ms").sack(1, &[2001..4001, 5001..20_001]).expect("1:1001, 1001:2001");
+    // Sooner than any segment has arrived: the copy of before, late. 1:1001 is not lost for that.
+    t.at("350 ms").sack(1, &[1001..4001, 5001..20_001]).expect_nothing();
+}
+
+#[test]
+fn where_the_gap_ends_the_echo_tells_which_transmission_ended_it() {
+    // §6.2 step 2: the copy of 300 ms, and then what left at 200 ms is lost; or an earlier one.
+    for (echo, expected) in [(301, "4001:5001"), (201, "")] {
+        let mut t = four_copies_in_flight();
+        t.at("300 ms").sack(1, &[2001..4001, 5001..20_001]).ignore();
+        t.timestamps = Some(Timestamps { value: 1001, echo });
+        t.at("400 ms").sack(1001, &[2001..4001, 5001..20_001]).expect(expected);
+    }
 }
 
 #[test]
