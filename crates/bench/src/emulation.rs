@@ -14,7 +14,7 @@ use crate::figure::{Figure, Target};
 use farpath_emu::Backend;
 use farpath_units::Duration;
 use load::{Iperf3, Load, Moved, OwnTraffic};
-use measured::{Measured, lateness};
+use measured::{Measured, lateness, stream_lateness};
 use probe::{Errors, one_way};
 use rig::{Line, Rig, cable};
 
@@ -200,12 +200,11 @@ impl<F: FnMut(Figure)> Bench<F> {
     /// What `farpath measure` sends, as fast as it goes and on time.
     fn measured(&mut self) {
         for per_second in [1_000, 10_000] {
-            let name = format!("farpath measure: {per_second} messages a second");
-            let late = said(&name, lateness(per_second));
-            for (what, percent) in [("median", 50), ("p99", 99), ("most", 100)] {
-                let value = late.as_ref().map(|late| us(late[(late.len() * percent).div_ceil(100) - 1]));
-                self.add(format!("{name}: written after due, {what}"), value, "us", Target::None);
-            }
+            let name = format!("farpath measure: {per_second} datagrams a second");
+            self.late(&name, said(&name, lateness(per_second)));
+            let name = format!("farpath measure: a stream of {per_second} messages a second");
+            let stream = cable().and_then(|cable| stream_lateness(per_second, cable.far(), cable.far()));
+            self.late(&name, said(&name, stream));
         }
         let iperf3 = Iperf3 { control: "cubic", seconds: 5 };
         let name = "farpath measure: loopback";
@@ -228,6 +227,13 @@ impl<F: FnMut(Figure)> Bench<F> {
             self.outside += done.outside;
         }
         self.beside_iperf3(name, theirs.map(|done| done.result), ours.map(|done| done.result));
+    }
+
+    fn late(&mut self, name: &str, late: Option<Vec<Duration>>) {
+        for (what, percent) in [("median", 50), ("p99", 99), ("most", 100)] {
+            let value = late.as_ref().map(|late| us(late[(late.len() * percent).div_ceil(100) - 1]));
+            self.add(format!("{name}: written after due, {what}"), value, "us", Target::None);
+        }
     }
 
     /// The same bytes by both.
