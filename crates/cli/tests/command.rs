@@ -18,6 +18,11 @@ fn run(args: &[&str]) -> (String, String, i32) {
     (text(output.stdout), text(output.stderr), output.status.code().expect("it exits"))
 }
 
+/// What was printed with `--json`: an object a line.
+fn objects(out: &str) -> Vec<Value> {
+    out.lines().map(|line| serde_json::from_str(line).expect("one object a line")).collect()
+}
+
 /// Asserts that the arguments are refused with every one of these words, and that nothing goes to stdout.
 fn refused(args: &[&str], words: &[&str]) {
     let (out, err, code) = run(args);
@@ -168,8 +173,7 @@ fn the_doctor_looks_at_this_machine_and_changes_nothing() {
 #[test]
 fn every_claim_of_a_paper_is_listed_with_its_verdict() {
     let (out, err, code) = run(&["papers", "high-ber", "--json"]);
-    let lines: Vec<Value> =
-        out.lines().map(|line| serde_json::from_str(line).expect("one object a line")).collect();
+    let lines = objects(&out);
     for number in 1..=37 {
         let claim = format!("R004-{number:02}");
         assert!(lines.iter().any(|line| line["claim"] == claim.as_str()), "{claim}: {err}");
@@ -204,7 +208,7 @@ fn radius_prints_every_timer_as_a_distance() {
     assert_eq!(out, include_str!("golden/radius.txt"), "{out}");
     let (out, _, code) = run(&["radius", "--json"]);
     assert_eq!(code, 0);
-    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let lines = objects(&out);
     let of = |stack: &str, radius: &str| {
         lines.iter().find(|line| line["stack"] == stack && line["radius"] == radius).expect("it is there")
     };
@@ -222,7 +226,7 @@ fn radius_prints_every_timer_as_a_distance() {
 fn radius_is_checked_by_simulation_and_says_what_it_reaches() {
     let (out, err, code) = run(&["radius", "windows-modern", "--check", "--to", "moon", "--json"]);
     assert_eq!((code, err.as_str()), (0, ""));
-    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let lines = objects(&out);
     let simulated = lines.iter().find(|line| line["radius"] == "abandoned").expect("it is there");
     assert!((simulated["simulated_rtt_s"].as_f64().expect("a time") - 21.0).abs() < 1e-3, "{simulated}");
     assert_eq!((&simulated["reaches"], &lines[0]["reaches"]), (&true.into(), &false.into()));
@@ -246,7 +250,7 @@ fn timers_of_protocols_are_radii_on_the_same_scale() {
     assert!(!out.contains("linux-6"), "{out}");
     let (out, _, code) = run(&["radius", "linux-6", "--json", "--via", "moon", "--protocol", "ppp"]);
     assert_eq!(code, 0);
-    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let lines = objects(&out);
     let lcp = lines.iter().find(|line| line["timer"] == "lcp").expect("it is listed");
     assert_eq!((lcp["rtt_s"].as_f64(), lcp["beyond"].as_str()), (Some(30.0), Some("ends")));
     // 15 light-seconds, less the way to the Moon.
@@ -262,7 +266,7 @@ fn timers_of_protocols_are_radii_on_the_same_scale() {
 fn a_relay_between_two_ends_stands_in_an_ellipsoid() {
     let (out, _, code) = run(&["radius", "opnet-11.5", "--to", "sun-earth-l2", "--via", "moon", "--json"]);
     assert_eq!(code, 0);
-    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let lines = objects(&out);
     let usable = lines.iter().find(|line| line["radius"] == "usable").expect("it is listed");
     let (reach, apart) = (usable["km"].as_f64().expect("ends"), 1_501_500.0);
     let (beyond, aside) = (&usable["relay_at_most"]["beyond_km"], &usable["relay_at_most"]["aside_km"]);

@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use assert_cmd::Command;
+use assert_cmd::assert::Assert;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -53,6 +54,12 @@ fn farpath() -> Command {
     Command::new(env!("CARGO_BIN_EXE_farpath"))
 }
 
+/// The objects that it has printed, one a line.
+fn rows(run: &Assert) -> Vec<Value> {
+    let text = String::from_utf8(run.get_output().stdout.clone()).expect("text");
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
 fn stderr(command: &mut Command, code: i32) -> String {
     let output = command.assert().code(code).get_output().clone();
     assert!(output.stdout.is_empty(), "nothing is written");
@@ -80,8 +87,7 @@ fn an_experiment_is_measured_and_its_results_are_read() {
         .args(["--json", "--flows", "--out", out])
         .assert()
         .success();
-    let text = String::from_utf8(run.get_output().stdout.clone()).expect("text");
-    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let rows = rows(&run);
     assert_eq!(rows.len(), 2);
     for row in &rows {
         assert_eq!((&row["engine"], &row["outcome"]), (&"measure".into(), &"completed".into()));
@@ -109,8 +115,7 @@ fn a_stream_is_measured_message_by_message() {
         .arg(&report)
         .assert()
         .success();
-    let text = String::from_utf8(run.get_output().stdout.clone()).expect("text");
-    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let rows = rows(&run);
     assert_eq!(rows.len(), 2);
     for row in &rows {
         assert_eq!((&row["outcome"], &row["messages"]), (&"completed".into(), &63.0.into()), "{row}");
@@ -139,12 +144,11 @@ fn a_path_is_looked_at_and_kept_as_an_experiment() {
         .args(quick)
         .assert()
         .success();
-    let text = String::from_utf8(run.get_output().stdout.clone()).expect("text");
-    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let rows = rows(&run);
     assert_eq!(rows.len(), 5, "the path, and four runs");
     assert!(rows[0]["path"]["round_trip"]["min_ns"].as_u64().is_some_and(|ns| ns > 0), "{}", rows[0]);
     assert!(rows[0]["path"]["forward"]["rate_bit_per_s"].as_u64().is_some());
-    assert!(rows[1..].iter().all(|row| row["outcome"] == "completed"), "{text}");
+    assert!(rows[1..].iter().all(|row| row["outcome"] == "completed"), "{rows:?}");
     let directions: Vec<&Value> = rows[1..].iter().map(|row| &row["direction"]).collect();
     assert_eq!(directions, ["forward", "forward", "reverse", "reverse"]);
 

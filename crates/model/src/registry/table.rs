@@ -117,6 +117,17 @@ const RADIO_ARGUMENTS: [Argument; 9] = [
     needed("payload", "B per packet"),
 ];
 
+/// The arguments of a schedule of SYNs, then a formula's own.
+macro_rules! with_syns {
+    ($($argument:expr),+) => {
+        [
+            SYN_ARGUMENTS[0], SYN_ARGUMENTS[1], SYN_ARGUMENTS[2], SYN_ARGUMENTS[3], SYN_ARGUMENTS[4],
+            SYN_ARGUMENTS[5], SYN_ARGUMENTS[6],
+            $($argument,)+
+        ]
+    };
+}
+
 /// The arguments of a hop of packet radio, then a formula's own.
 macro_rules! with_radio {
     ($($argument:expr),+) => {
@@ -550,16 +561,7 @@ pub(super) const FORMULAS: &[Formula] = &[
         "half-open-radius",
         "round trip by which the listener forgets the half-open connection, its SYN/ACKs stretched by SYNs that come again",
         RADIUS,
-        &[
-            SYN_ARGUMENTS[0],
-            SYN_ARGUMENTS[1],
-            SYN_ARGUMENTS[2],
-            SYN_ARGUMENTS[3],
-            SYN_ARGUMENTS[4],
-            SYN_ARGUMENTS[5],
-            SYN_ARGUMENTS[6],
-            needed("synacks", "SYN/ACKs"),
-        ],
+        &with_syns!(needed("synacks", "SYN/ACKs")),
         &["s", "s one way", "s at the most", "share that loses a race"],
         |g| {
             let forgets = of!(g, listening(g)?.gives_up(&opening(g)?));
@@ -602,19 +604,7 @@ pub(super) const FORMULAS: &[Formula] = &[
         "opening-under-loss",
         "how likely a connection opens to one end and to both, over a way that loses packets independently; without data",
         RADIUS,
-        &[
-            SYN_ARGUMENTS[0],
-            SYN_ARGUMENTS[1],
-            SYN_ARGUMENTS[2],
-            SYN_ARGUMENTS[3],
-            SYN_ARGUMENTS[4],
-            SYN_ARGUMENTS[5],
-            SYN_ARGUMENTS[6],
-            needed("synacks", "SYN/ACKs"),
-            RTT,
-            P,
-            or("p_reverse", "fraction, SYN/ACKs only", 0.0),
-        ],
+        &with_syns!(needed("synacks", "SYN/ACKs"), RTT, P, or("p_reverse", "fraction, SYN/ACKs only", 0.0)),
         &["share open to the opener", "share open to both", "s until open to the opener", "share left out"],
         |g| {
             let connects = lossy_opening(g)?.value;
