@@ -33,6 +33,56 @@ fn wide(changes: &[&str]) -> Experiment {
     plain(&[&SCALED[..], &["receiver.receive.buffer=4 MB"], changes].concat())
 }
 
+/// The e-VLBI case by similarity, rate x RTT^2 kept: with buffers of one bandwidth-delay product a loss makes a stream late
+/// for ever, and neither of the two buffers helps without the other.
+#[test]
+fn a_stream_catches_up_where_both_buffers_let_it() {
+    let stream = r#"
+title = "A stream"
+[[path]]
+element = "link"
+rate = "62.5 Mbit/s"
+[[path]]
+element = "listed-loss"
+packets = { forward = [10] }
+count = "data"
+[[path]]
+element = "delay"
+delay = "30 ms"
+[sender]
+stack = "linux-2.6-reno"
+send.buffer = "240 kB"
+congestion.initial_window = 166
+[receiver]
+stack = "linux-2.6-reno"
+receive.buffer = "240 kB"
+[transfer]
+opener = "receiver"
+message = "2 kB"
+rate = "32 Mbit/s"
+duration = "25 s"
+"#;
+    let experiment = Experiment::parse(stream, "stream.toml", &[]).expect("it fits");
+    let explanation = explained(&experiment, ONE);
+    let both = remedy(&explanation, "catch-up");
+    assert_eq!(both.verdict, Verdict::Helps);
+    for alone in ["send-buffer", "receive-window"] {
+        assert_eq!(remedy(&explanation, alone).verdict, Verdict::NoEffect, "{alone}");
+    }
+    let changes: Vec<&str> = both.set.iter().map(String::as_str).collect();
+    let changed = experiment.only(0, &overrides(&changes)).expect("the changes fit");
+    let timely = |experiment: &Experiment| {
+        let run = simulate(&experiment.points()[0], 1, Provenance::default()).expect("it can be simulated");
+        run.flows[0].stream.final_lateness.expect("read").as_secs_f64()
+    };
+    assert!(
+        timely(&experiment) > 2.0 && timely(&changed) < 0.05,
+        "{} {}",
+        timely(&experiment),
+        timely(&changed)
+    );
+}
+
 /// 64 KB over a geostationary satellite: window / RTT, and nothing else matters.
 #[test]
 fn a_geostationary_hop_with_64_kb_is_bound_by_the_receive_window() {

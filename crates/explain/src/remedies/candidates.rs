@@ -5,6 +5,7 @@ use crate::bounds::short;
 use crate::facts::{Facts, UNSCALED_WINDOW, rounded_up};
 use crate::measure::Observed;
 use crate::traps::{Trap, mark_of, queue_of, receive_buffer, scale};
+use farpath_engine::stream_loss;
 use farpath_experiment::Override;
 use farpath_tcp::config::{CongestionControlKind, RateReduction, RecoveryAlgorithm};
 use farpath_units::Bytes;
@@ -49,6 +50,7 @@ pub(crate) fn candidates(
 ) -> Result<Vec<Candidate>, ExplainError> {
     let mut list = List { candidates: Vec::new(), error: None };
     windows(facts, base, &mut list);
+    catch_up(facts, base, &mut list);
     queue(facts, base, &mut list);
     congestion(facts, base, &mut list);
     recovery(facts, base, &mut list);
@@ -99,6 +101,27 @@ fn windows(facts: &Facts<'_>, base: &Observed, list: &mut List) {
         let set = vec![format!("receiver.receive.buffer={fits}")];
         list.add("fit-window", "a receive window that path and queue hold", why, set);
     }
+}
+
+/// A stream sends faster than its rate for a while, from what its application could write meanwhile.
+fn catch_up(facts: &Facts<'_>, base: &Observed, list: &mut List) {
+    let cost = stream_loss(facts.scenario).filter(|cost| cost.timely_again.is_finite());
+    let Some(cost) = cost.filter(|_| base.retransmissions > 0.0) else { return };
+    let backlog = Bytes(cost.send_buffer.ceil() as u64);
+    let window = Bytes((cost.peak_rate * facts.rtt.as_secs_f64() / 8.0).ceil() as u64);
+    let mut set = Vec::new();
+    if facts.sender().send.buffer.is_some_and(|buffer| buffer < backlog) {
+        set.push(format!("sender.send.buffer={backlog}"));
+    }
+    if facts.receiver().receive.buffer < window {
+        set.extend(receive_buffer(window));
+    }
+    let why = format!(
+        "{} are written before a loss is repaired, and leave faster than the stream's rate by a window of {}",
+        short(backlog),
+        short(window)
+    );
+    list.add("catch-up", "buffers that let the stream catch up", why, set);
 }
 
 fn queue(facts: &Facts<'_>, base: &Observed, list: &mut List) {
