@@ -41,6 +41,18 @@ static __always_inline int is_ipv4(const struct key *key)
 	return !key->remote[0] && !key->remote[1] && key->remote[2] == bpf_htonl(0xffff);
 }
 
+/* For those who look when the socket is gone. */
+static __noinline void remember(const struct key *key, const struct flow *flow, enum outcome outcome)
+{
+	struct flow past_flow = {};
+
+	if (flow)
+		past_flow = *flow;
+	past_flow.outcome = outcome;
+	bpf_map_update_elem(&past, key, &past_flow, BPF_ANY);
+	bpf_map_delete_elem(&flows, key);
+}
+
 /* For good: the socket forgets this congestion control. Where there was a grant, the routers are told, and what was delivered in a
  * round trip is the window that the next one begins with. */
 static __always_inline void fall_back(struct sock *sk, const struct key *key, const struct flow *flow, enum outcome why)
@@ -50,6 +62,7 @@ static __always_inline void fall_back(struct sock *sk, const struct key *key, co
 	char name[TCP_CA_NAME_LEN] = "reno";
 
 	count(PLAIN + why);
+	remember(key, flow, why);
 	if (config)
 		__builtin_memcpy(name, config->plain, sizeof(name));
 	if (flow && flow->round_began) {
@@ -186,7 +199,7 @@ void BPF_PROG(erate_init, struct sock *sk)
 	else if (talk->syns)
 		flow.outcome = PEER_INCAPABLE;
 	if (flow.outcome > GRANTED) {
-		fall_back(sk, &key, NULL, flow.outcome);
+		fall_back(sk, &key, &flow, flow.outcome);
 		return;
 	}
 	if (flow.outcome == GRANTED) {
@@ -257,10 +270,13 @@ __u32 BPF_PROG(erate_min_tso_segs, struct sock *sk)
 SEC("struct_ops")
 void BPF_PROG(erate_release, struct sock *sk)
 {
+	struct flow *flow;
 	struct key key;
 
 	key_of(sk, &key);
-	bpf_map_delete_elem(&flows, &key);
+	flow = bpf_map_lookup_elem(&flows, &key);
+	if (flow)
+		remember(&key, flow, flow->outcome);
 }
 
 SEC(".struct_ops.link")

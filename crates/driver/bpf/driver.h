@@ -191,6 +191,14 @@ struct {
 	__type(value, struct flow);
 } flows SEC(".maps");
 
+/* Of sockets that are gone or went on with plain TCP, what `flows` had last: bounded, the oldest forgotten. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct key);
+	__type(value, struct flow);
+} past SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

@@ -22,16 +22,18 @@ const SIGNALLING_OBJECT: &[u8] = include_bytes!("../bpf/tc.bpf.o");
 pub(crate) struct Maps {
     pub(crate) talks: MapHandle,
     pub(crate) flows: MapHandle,
+    pub(crate) past: MapHandle,
     pub(crate) config: MapHandle,
     pub(crate) counters: MapHandle,
 }
 
 impl Maps {
     /// By the names that they have in the objects.
-    pub(crate) fn each(&self) -> [(&'static str, &MapHandle); 4] {
+    pub(crate) fn each(&self) -> [(&'static str, &MapHandle); 5] {
         [
             ("talks", &self.talks),
             ("flows", &self.flows),
+            ("past", &self.past),
             ("config", &self.config),
             ("counters", &self.counters),
         ]
@@ -50,6 +52,7 @@ impl Maps {
         Ok(Maps {
             talks: handle("talks", abi::TALK_LEN)?,
             flows: handle("flows", abi::FLOW_LEN)?,
+            past: handle("past", abi::FLOW_LEN)?,
             config: handle("config", abi::CONFIG_LEN)?,
             counters: handle("counters", 8)?,
         })
@@ -57,11 +60,14 @@ impl Maps {
 
     /// The sockets that have asked, in the order of their addresses.
     pub(crate) fn read_flows(&self) -> Result<Vec<Flow>, DriverError> {
+        Maps::read(&self.flows)
+    }
+
+    fn read(map: &MapHandle) -> Result<Vec<Flow>, DriverError> {
         let mut flows = Vec::new();
-        for key in self.flows.keys() {
+        for key in map.keys() {
             // It may be gone by now.
-            let value =
-                self.flows.lookup(&key, MapFlags::ANY).map_err(DriverError::bpf("read what was granted"))?;
+            let value = map.lookup(&key, MapFlags::ANY).map_err(DriverError::bpf("read what was granted"))?;
             flows.extend(value.and_then(|value| Flow::read(&key, &value)));
         }
         flows.sort_by_key(|flow| (flow.local, flow.remote));
@@ -200,6 +206,15 @@ impl Driver {
     /// What the kernel refuses.
     pub fn flows(&self) -> Result<Vec<Flow>, DriverError> {
         self.maps.read_flows()
+    }
+
+    /// Sockets that are gone or went on with plain TCP, as they were then, in the order of their addresses: of many the last
+    /// 16384.
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub fn past_flows(&self) -> Result<Vec<Flow>, DriverError> {
+        Maps::read(&self.maps.past)
     }
 
     /// Everything that was counted.

@@ -191,6 +191,7 @@ impl Pinned {
         Ok(Maps {
             talks: open("talks")?,
             flows: open("flows")?,
+            past: open("past")?,
             config: open("config")?,
             counters: open("counters")?,
         })
