@@ -26,8 +26,7 @@ pub fn driver(_: &DriverArgs) -> Result<Ending, CliError> {
 pub fn finding() -> farpath_emu::doctor::Finding {
     use farpath_emu::doctor::{Finding, State};
     let (state, found, remedy) = possible();
-    let meaning =
-        "emulation runs without it; `farpath driver` does not: TCP of this host asks no router for a rate";
+    let meaning = "without it TCP of this host asks no router for a rate: neither by `farpath driver`, nor in an emulation with `explicit_rate`";
     let state = if state { State::Ok } else { State::Limited };
     Finding { name: "explicit rate", state, found, meaning: meaning.to_owned(), remedy }
 }

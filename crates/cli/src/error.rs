@@ -131,10 +131,7 @@ pub enum CliError {
     Driver(#[from] farpath_driver::DriverError),
     /// It was built without.
     #[cfg(not(all(target_os = "linux", feature = "driver")))]
-    #[error(
-        "this build has no driver: it is for Linux, and needs the headers of libelf and zlib where it is built (Debian: apt-get \
-             install libelf-dev zlib1g-dev pkg-config), and then `make demo` anew"
-    )]
+    #[error("{}", farpath_engine::WITHOUT_DRIVER)]
     WithoutDriver,
     /// It asks Linux.
     #[cfg(not(target_os = "linux"))]

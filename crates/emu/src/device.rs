@@ -11,8 +11,8 @@ use std::io::{self, IoSlice, Read, Write};
 
 /// How the names of our devices begin.
 pub(crate) const PREFIX: &str = "farpath";
-/// The device in each host.
-pub(crate) const NAME: &str = "farpath0";
+/// The name of the device in each host.
+pub const NAME: &str = "farpath0";
 
 /// Pieces of a packet that are sent without asking for memory: all segments of a super-packet of 64 KB in segments of
 /// 1 kB, and what comes before them.

@@ -102,12 +102,6 @@ impl Dress {
     }
 
     fn with(config: &Config, other_end: &Config, buffers: Buffers) -> Dress {
-        let control = match config.congestion.control {
-            CongestionControlKind::Cubic => "cubic",
-            CongestionControlKind::Bbr => "bbr",
-            // A controller that the kernel lacks is told of in the notes.
-            _ => "reno",
-        };
         let mut dress = Dress {
             sysctls: sysctls::of(config, other_end, buffers),
             route: RouteMetrics {
@@ -119,7 +113,7 @@ impl Dress {
                 advmss: (config.mss < Bytes(1220)).then(|| narrow(config.mss.0)),
             },
             mss: config.mss,
-            congestion_control: control.to_owned(),
+            congestion_control: kernel_control(config.congestion.control).to_owned(),
             nodelay: !config.send.nagle,
             delayed_ack_max: delayed_ack_max(config),
             window_clamp: window_clamp(config, other_end),
@@ -133,7 +127,10 @@ impl Dress {
 
     /// The dress of `stack`, its own `[linux]` settings included.
     pub fn of_stack(stack: &Stack, other_end: &Stack) -> Dress {
-        let buffers = if stack.linux.autotuning { Buffers::Growing } else { Buffers::Given };
+        // A window that grows is behind a rate that is there at once, and cannot be seen to grow behind holes.
+        let explicit = &stack.config.explicit_rate;
+        let rate = explicit.wanted.is_some() && explicit.size_buffers;
+        let buffers = if stack.linux.autotuning && !rate { Buffers::Growing } else { Buffers::Given };
         let mut dress = Dress::with(&stack.config, &other_end.config, buffers);
         dress.put_on(&stack.linux);
         dress
@@ -182,6 +179,16 @@ impl Dress {
             farpath_experiment::IpVersion::V6 => (HEADERS.0 + 20, 1280),
         };
         narrow(self.mss.0 + headers).clamp(least, 65_535)
+    }
+}
+
+/// The kernel's name of a congestion controller.
+pub const fn kernel_control(kind: CongestionControlKind) -> &'static str {
+    match kind {
+        CongestionControlKind::Cubic => "cubic",
+        CongestionControlKind::Bbr => "bbr",
+        // A controller that the kernel lacks is told of in the notes.
+        _ => "reno",
     }
 }
 

@@ -1,14 +1,15 @@
 //! Where the parts of an IP packet lie, as far as it can be told.
 
 use crate::{Malformed, checksum};
+use farpath_tia1039::{QosPacket, STRUCTURE_LEN};
 
 /// Bytes of an IPv6 header, and of the IPv4 and TCP ones without options.
 pub(crate) const IPV6_LEN: usize = 40;
 pub(crate) const IPV4_LEN: usize = 20;
 pub(crate) const TCP_LEN: usize = 20;
 
-/// Most bytes that the headers of a packet without extension headers take up: IPv4 and TCP with all options.
-pub(crate) const MAX_HEADERS: usize = 60 + 60;
+/// Most bytes that the headers of a TCP packet take up: IPv6 with two QoS Structures, and TCP with all options.
+pub(crate) const MAX_HEADERS: usize = IPV6_LEN + 2 * STRUCTURE_LEN + 60;
 
 /// Places of fields in an IPv4 header, from its beginning.
 pub(crate) mod ipv4 {
@@ -45,6 +46,7 @@ pub(crate) const PROTOCOL_TCP: u8 = 6;
 /// Hop-by-hop, routing, fragment, ESP, authentication, destination options, mobility, HIP, shim6 (IANA, IPv6 extension
 /// header types).
 const EXTENSION_HEADERS: [u8; 9] = [0, 43, 44, 50, 51, 60, 135, 139, 140];
+const HOP_BY_HOP: u8 = 0;
 const FRAGMENT_HEADER: u8 = 44;
 /// More fragments, and the fragment's offset.
 const IPV4_FRAGMENT_BITS: u16 = 0x3fff;
@@ -80,7 +82,7 @@ impl Headers {
     pub fn set_len(&self, packet: &mut [u8], len: u16, pseudo_header: u16) {
         let tcp_len = len - self.tcp_at as u16;
         if self.v6 {
-            packet[ipv6::PAYLOAD_LEN].copy_from_slice(&tcp_len.to_be_bytes());
+            packet[ipv6::PAYLOAD_LEN].copy_from_slice(&(len - IPV6_LEN as u16).to_be_bytes());
         } else {
             packet[ipv4::TOTAL_LEN].copy_from_slice(&len.to_be_bytes());
             packet[ipv4::CHECKSUM].fill(0);
@@ -135,6 +137,11 @@ fn inspect_ipv6(packet: &[u8]) -> Result<(bool, usize, u8), Malformed> {
     }
     match packet[ipv6::NEXT_HEADER] {
         FRAGMENT_HEADER => Err(Malformed::Fragment),
+        HOP_BY_HOP => match QosPacket::decode(packet) {
+            // Its place ends where the transport header begins.
+            Ok(read) if read.structures.is_some() => Ok((true, read.place.end, read.protocol)),
+            _ => Err(Malformed::ExtensionHeader),
+        },
         next if EXTENSION_HEADERS.contains(&next) => Err(Malformed::ExtensionHeader),
         next => Ok((true, IPV6_LEN, next)),
     }

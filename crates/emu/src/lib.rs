@@ -47,7 +47,9 @@ pub use budget::{Load, Unbounded, needed_memory};
 #[cfg(target_os = "linux")]
 pub use cable::Cable;
 pub use clock::Clock;
-pub use dress::{Dress, RouteMetrics, Sysctl};
+#[cfg(target_os = "linux")]
+pub use device::NAME as DEVICE;
+pub use dress::{Dress, RouteMetrics, Sysctl, kernel_control};
 #[cfg(target_os = "linux")]
 pub use emulator::{EmuError, Emulator, Settings};
 pub use endpoint::{Application, CloseWhen, EndpointPort, Seen};

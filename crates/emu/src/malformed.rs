@@ -15,7 +15,7 @@ pub enum Malformed {
     Length,
     /// A fragment.
     Fragment,
-    /// An IPv6 extension header, behind which nothing is looked for.
+    /// An IPv6 extension header, behind which nothing is looked for, unless it carries QoS Structures.
     ExtensionHeader,
     /// A TCP header cut short.
     TcpHeader,

@@ -4,8 +4,8 @@ use crate::headers::{self, Content, Headers, ipv4, u16_at};
 use crate::{VirtioHeader, checksum};
 use farpath_path::PathPacket;
 use farpath_tcp::wire::{self, DecodeError};
-use farpath_tia1039::Structure;
 use farpath_tia1039::router::QosPacket;
+use farpath_tia1039::{STRUCTURE_LEN, Structure};
 use farpath_units::Bytes;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -180,8 +180,10 @@ impl PathPacket for WirePacket {
         Bytes(self.bytes.len() as u64)
     }
 
+    /// QoS Structures behind the header are none.
     fn carries_data(&self) -> bool {
-        self.tcp.is_some_and(|headers| headers.payload_at < self.bytes.len())
+        let payload = self.tcp.map_or(0, |headers| self.bytes.len() - headers.payload_at);
+        payload > 2 * STRUCTURE_LEN || payload > 0 && self.structures().is_none()
     }
 
     /// The two low bits of the second byte, or of IPv6's traffic class, which lies across the first two. In IPv4 the

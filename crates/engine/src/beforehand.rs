@@ -3,8 +3,9 @@
 mod memory;
 
 use crate::{EngineError, MAX_EMULATED_FLOWS, tcp_only};
-use farpath_experiment::{FlowSpec, Point, Scenario, Stack};
+use farpath_experiment::{EmulationClock, FlowSpec, Point, Scenario, Stack};
 use farpath_path::{Direction, PerDirection};
+use farpath_tcp::config::RateKind;
 
 /// Whether [`emulate`](crate::emulate()) has an answer for this point at all, on a machine that emulates.
 ///
@@ -17,11 +18,41 @@ pub fn can_be_emulated(point: &Point) -> Result<(), EngineError> {
     if scenario.flows.len() > MAX_EMULATED_FLOWS {
         return Err(EngineError::TooManyFlows(scenario.flows.len()));
     }
-    if let Some(flow) = scenario.flows.iter().position(FlowSpec::is_special) {
+    if let Some(flow) = scenario.flows.iter().position(|flow| !is_between_the_hosts(scenario, flow)) {
         return Err(EngineError::OwnEnds(flow));
     }
+    explicit_rate(scenario)?;
     stacks(scenario)?;
     memory::check(scenario)
+}
+
+/// Whether a flow's own ends, if it has any, differ in what sockets are told by themselves alone.
+fn is_between_the_hosts(scenario: &Scenario, flow: &FlowSpec) -> bool {
+    let fits = |own: &Option<Box<Stack>>, common: &Stack| {
+        own.as_deref().is_none_or(|own| {
+            let mut told = common.clone();
+            told.name.clone_from(&own.name);
+            told.config.congestion.control = own.config.congestion.control;
+            told.config.explicit_rate.wanted = own.config.explicit_rate.wanted;
+            told == *own
+        })
+    };
+    flow.access.is_zero() && fits(&flow.sender, &scenario.sender) && fits(&flow.receiver, &scenario.receiver)
+}
+
+/// Whether the driver can ask for what the ends want.
+fn explicit_rate(scenario: &Scenario) -> Result<(), EngineError> {
+    let mut ends = scenario.flows.iter().flat_map(|flow| <[&Stack; 2]>::from(scenario.ends(flow)));
+    if !ends.clone().any(|end| end.config.explicit_rate.wanted.is_some()) {
+        return Ok(());
+    }
+    if ends.any(|end| end.config.explicit_rate.kind != RateKind::Available) {
+        return Err(EngineError::OnlyAvailable);
+    }
+    match scenario.emulate.clock {
+        EmulationClock::Real => crate::emulate::can_ask_for_rates(),
+        EmulationClock::Virtual(_) => Err(EngineError::NoDriverInGuest),
+    }
 }
 
 /// Whether this point can be measured over a real network at all.
@@ -60,10 +91,15 @@ mod tests {
             size = "1 kB"
             [[flow]]
             [[flow]]
-            access = "1 ms"
         "#;
-        let experiment = Experiment::parse(text, "t.toml", &[]).expect("sound");
-        let refused = can_be_emulated(&experiment.points()[0]).expect_err("flow 1 is special");
-        assert!(matches!(refused, EngineError::OwnEnds(1)), "{refused}");
+        let emulated = |own: &str| {
+            let experiment = Experiment::parse(&format!("{text}{own}"), "t.toml", &[]).expect("sound");
+            can_be_emulated(&experiment.points()[0])
+        };
+        for own in ["access = \"1 ms\"", "sender.mss = \"536 B\""] {
+            let refused = emulated(own).expect_err("flow 1 is special");
+            assert!(matches!(refused, EngineError::OwnEnds(1)), "{own}: {refused}");
+        }
+        emulated("sender.congestion.control = \"cubic\"").expect("each socket has its own");
     }
 }

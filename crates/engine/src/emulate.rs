@@ -3,6 +3,8 @@
 //! Two hosts, each a network namespace in the dress of its stack; between them the path, told the time by a real
 //! clock; in them two programs for each flow. Nothing of it outlives the process, and nothing of the machine is changed.
 
+#[cfg_attr(not(feature = "driver"), path = "emulate/without_driver.rs")]
+mod drivers;
 mod grade;
 mod hosts;
 mod programs;
@@ -12,7 +14,10 @@ use crate::beforehand::can_be_emulated;
 use crate::capture::{Capture, CaptureError};
 use crate::progress::Going;
 use crate::series::Series;
+use crate::simulate::router_rows;
 use crate::tap::Recording;
+use drivers::Drivers;
+pub(crate) use drivers::can_ask_for_rates;
 use farpath_emu::{Clock, EmuError, Emulator, LoopReport, Settings};
 use farpath_experiment::{EmulationClock, Point, Scenario};
 use farpath_path::{Direction, PerDirection};
@@ -104,7 +109,8 @@ fn once(
     going.begin();
     let scenario = &point.scenario;
     let hosts = Hosts::dressed(scenario)?;
-    let programs = Programs::prepare(scenario, &hosts)?;
+    let drivers = Drivers::attach(scenario, &hosts)?;
+    let programs = Programs::prepare(scenario, &hosts, &drivers)?;
     let before = Before::of(&hosts)?;
     provenance.kernel = hosts.kernel.clone();
     provenance.settings.clone_from(&hosts.settings);
@@ -154,10 +160,12 @@ fn once(
     let counted = before.counted(&hosts)?;
     let waited = ends.iter().filter_map(|ends| ends.processor_wait()).reduce(f64::max);
     run.grade = Some(before.grade(&hosts, &loop_report, &counted, waited, scenario)?);
+    let granted = drivers.granted(scenario, &hosts)?;
     for (number, (spec, ends)) in (0..).zip(scenario.flows.iter().zip(&ends)) {
         let mut row = ends.row(number, spec, recording.opened(number));
         recording.counts(number).enter(&mut row);
         ends.enter(&mut row);
+        (row.explicit_rate, row.granted_bit_per_s) = granted[number as usize].clone();
         if let Some(stream) = spec.stream {
             let rows = ends.messages(number, &stream.messages, recording.sent(number));
             row.stream = StreamFigures::of(&rows, &stream.messages, stream.playout);
@@ -171,6 +179,7 @@ fn once(
         }
         run.flows.push(row);
     }
+    run.routers = router_rows(loop_report.elements);
     let queues;
     (run.segments, queues) = recording.finish()?;
     if scenario.output.series {

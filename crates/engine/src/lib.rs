@@ -50,6 +50,10 @@ pub use virtual_time::{GUEST_COMMAND, guest};
 use farpath_experiment::{Experiment, Point, Scenario, Transport};
 use farpath_run::Provenance;
 
+/// What is said where the driver is left out.
+pub const WITHOUT_DRIVER: &str = "this build has no driver: it is for Linux, and needs the headers of libelf and zlib where it is \
+     built (Debian: apt-get install libelf-dev zlib1g-dev pkg-config), and then `make demo` anew";
+
 /// The most flows that one emulation has: each has two programs of its own.
 pub const MAX_EMULATED_FLOWS: usize = 500;
 
@@ -80,6 +84,23 @@ pub enum EngineError {
     #[cfg(target_os = "linux")]
     #[error(transparent)]
     Traffic(#[from] farpath_traffic::PrepareError),
+    /// Explicit rate between hosts needs the driver.
+    #[cfg(all(target_os = "linux", feature = "driver"))]
+    #[error(
+        "explicit_rate.wanted: {0}; `farpath simulate` needs nothing of it, and docs/driver.md says what it needs"
+    )]
+    Driver(#[from] farpath_driver::DriverError),
+    /// It was built without.
+    #[error("explicit_rate.wanted: {WITHOUT_DRIVER}")]
+    WithoutDriver,
+    /// What the driver does not ask for.
+    #[error(
+        "explicit_rate.type: an emulation asks for rates of type `available` alone; `farpath simulate` knows the others"
+    )]
+    OnlyAvailable,
+    /// A guest's kernel takes no BPF.
+    #[error("explicit_rate.wanted: a kernel in virtual time takes no BPF; expected emulate.clock = \"real\"")]
+    NoDriverInGuest,
     /// There is no kernel for virtual time, or none that runs.
     #[cfg(target_os = "linux")]
     #[error(transparent)]
@@ -117,8 +138,8 @@ pub enum EngineError {
     TwoStacks,
     /// A flow of an emulation that has a host of its own.
     #[error(
-        "flow {0} has an `access`, a `sender` or a `receiver` of its own: all flows of an emulation are between the same two \
-         hosts; such flows are simulated"
+        "flow {0} has an `access`, or a `sender` or `receiver` that differs in more than `congestion.control` and \
+         `explicit_rate.wanted`: all flows of an emulation are between the same two hosts; such flows are simulated"
     )]
     OwnEnds(usize),
     /// An engine that this version names and does not have.

@@ -81,8 +81,13 @@ fn simulate_to_the_end<O: Observer>(
 ) -> Result<Vec<FlowResult>, EngineError> {
     let mut simulation = Simulation::new(setup, watcher)?;
     while simulation.step() {}
-    run.routers = simulation.path().counters().into_iter().filter_map(router_row).collect();
+    run.routers = router_rows(simulation.path().counters());
     Ok(simulation.finish())
+}
+
+/// What flow routers have decided.
+pub(crate) fn router_rows(elements: Vec<ElementCounters>) -> Vec<RouterRow> {
+    elements.into_iter().filter_map(router_row).collect()
 }
 
 /// Nothing of what is no flow router, or has seen no packet.
@@ -112,7 +117,7 @@ fn router_row(counters: ElementCounters) -> Option<RouterRow> {
 }
 
 /// What came of asking for a rate, in a few words.
-const fn described(outcome: RateOutcome) -> &'static str {
+pub(crate) const fn described(outcome: RateOutcome) -> &'static str {
     match outcome {
         RateOutcome::Waiting => "no answer yet",
         RateOutcome::Granted => "granted",
@@ -176,7 +181,7 @@ fn setup(scenario: &Scenario, seed: u64) -> Setup {
 
 /// The parameters of both ends of a flow. Where they ask for a rate, their buffers are what it needs over the path while losses up to
 /// the limit are repaired.
-fn configs(scenario: &Scenario, flow: &FlowSpec) -> (Config, Config) {
+pub(crate) fn configs(scenario: &Scenario, flow: &FlowSpec) -> (Config, Config) {
     let (sender, receiver) = scenario.ends(flow);
     let (mut sender, mut receiver) = (sender.config.clone(), receiver.config.clone());
     if let Some(wanted) = sender.explicit_rate.wanted.filter(|_| receiver.explicit_rate.wanted.is_some()) {

@@ -8,8 +8,9 @@ use farpath_emu::{PacketEvent, Queues, Tap, WirePacket};
 use farpath_experiment::Output;
 use farpath_path::Direction;
 use farpath_run::{Metric, SegmentRow, Trace};
-use farpath_sim::End;
+use farpath_sim::{End, Qos};
 use farpath_tcp::Flags;
+use farpath_tia1039::{Carrier, QosPacket};
 use farpath_units::{Bytes, Instant, Messages};
 use std::io::Write;
 
@@ -96,12 +97,20 @@ impl<W: Write> Tap for Recording<W> {
                 series.note(at, Metric::Queue, backlog.map(|bytes| bytes.0));
             }
         }
-        let known = packet.decode().ok().and_then(|decoded| {
+        let said = QosPacket::decode(packet.bytes()).ok();
+        let qos =
+            said.as_ref().map_or(Qos::default(), |said| Qos { mark: said.mark, structures: said.structures });
+        let known = packet.decode().ok().and_then(|mut decoded| {
+            // Structures behind the header count in no sequence space.
+            let behind = said.as_ref().filter(|said| said.carrier == Carrier::Payload);
+            let behind = behind.map_or(0, |said| said.place.len());
+            decoded.segment.len = decoded.segment.len.saturating_sub(u16::try_from(behind).unwrap_or(0));
             let ports = [decoded.source.port(), decoded.destination.port()];
             let (number, ttl) = (packet.number(), decoded.ip.ttl);
             let seen = Seen { event, direction, number, ports, ttl, segment: &decoded.segment };
             self.watch.packet(seen)
         });
+        let known = known.map(|known| farpath_sim::Packet { qos, ..known });
         if let Some(segment) = &known {
             if segment.segment.flags.contains(Flags::SYN) {
                 self.opened[segment.flow as usize].get_or_insert(at);

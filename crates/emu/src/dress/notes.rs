@@ -70,9 +70,13 @@ pub(super) fn of(config: &Config, other_end: &Config, buffers: Buffers) -> Vec<S
     of_rto(rto, &mut notes);
     of_handshake(handshake, &mut notes);
     of_send(send, rto, buffers, &mut notes);
-    if let Some(wanted) = explicit_rate.wanted {
-        notes.unless(false, "explicit_rate.wanted", wanted, "the kernel asks nobody for a rate");
-    }
+    let kernel = "the kernel's first flight waits for a window that is scaled: a round trip more";
+    notes.unless(
+        explicit_rate.wanted.is_none() || !explicit_rate.early_window,
+        "explicit_rate.early_window",
+        true,
+        kernel,
+    );
     notes.0
 }
 

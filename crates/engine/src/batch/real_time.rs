@@ -4,6 +4,7 @@ use super::{InOrder, Job};
 use crate::{EngineError, PathView, effective_window};
 use farpath_experiment::{Experiment, Scenario, base_rtt};
 use farpath_run::Run;
+use farpath_tcp::config::CongestionControlKind;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -77,9 +78,15 @@ fn packets_per_second(scenario: &Scenario) -> f64 {
     let of_flow = |flow: &farpath_experiment::FlowSpec| {
         let view = PathView::new(&scenario.path, flow.direction, sender, receiver);
         let round = base_rtt(scenario, flow.direction).as_secs_f64();
-        let window = effective_window(sender, receiver).0 as f64 / view.mss.0 as f64;
-        // Twice the window that losses leave Reno in the mean (Mathis et al. 1997).
-        let window = window.min(2.0 * (1.5 / view.data_loss.fraction()).sqrt());
+        let mut window = effective_window(sender, receiver).0 as f64 / view.mss.0 as f64;
+        // Neither a grant nor BBR takes loss for congestion.
+        let (own, _) = scenario.ends(flow);
+        let by_loss = own.config.congestion.control != CongestionControlKind::Bbr
+            && own.config.explicit_rate.wanted.is_none();
+        if by_loss {
+            // Twice the window that losses leave Reno in the mean (Mathis et al. 1997).
+            window = window.min(2.0 * (1.5 / view.data_loss.fraction()).sqrt());
+        }
         // Data, and an ACK for each where they are not delayed.
         2.0 * (window / round).min(1.0 / view.spacing(1).as_secs_f64())
     };

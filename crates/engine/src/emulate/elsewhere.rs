@@ -35,3 +35,8 @@ pub(crate) fn until_in_time(
 ) -> Result<Option<Run>, EngineError> {
     Err(HostError::NotLinux.into())
 }
+
+/// Nothing is emulated either.
+pub(crate) fn can_ask_for_rates() -> Result<(), EngineError> {
+    Ok(())
+}

@@ -3,9 +3,10 @@
 use crate::EngineError;
 use crate::beforehand::stacks;
 use crate::capture::FIRST_PORT;
+use crate::simulate::configs;
 use crate::watch::FlowPorts;
 use farpath_emu::{Backend, Dress, Host, HostSettings, Sysctl};
-use farpath_experiment::{FlowSpec, IpVersion, Scenario};
+use farpath_experiment::{FlowSpec, IpVersion, Scenario, Stack};
 use farpath_path::{Direction, PerDirection};
 use std::net::{IpAddr, SocketAddr};
 
@@ -24,10 +25,10 @@ pub(super) struct Hosts {
 
 impl Hosts {
     pub fn dressed(scenario: &Scenario) -> Result<Hosts, EngineError> {
-        let stacks = stacks(scenario)?;
+        let stacks = sized(scenario)?;
         let dress = PerDirection {
-            forward: Dress::of_stack(stacks.forward, stacks.reverse),
-            reverse: Dress::of_stack(stacks.reverse, stacks.forward),
+            forward: Dress::of_stack(&stacks.forward, &stacks.reverse),
+            reverse: Dress::of_stack(&stacks.reverse, &stacks.forward),
         };
         let options = &scenario.emulate;
         let backend = match options.backend {
@@ -50,12 +51,12 @@ impl Hosts {
             PerDirection { forward: address(HostSettings::near()), reverse: address(HostSettings::far()) };
         let mut hosts =
             Hosts { of, dress, addresses, kernel: kernel(), settings: Vec::new(), caveats: Vec::new() };
-        hosts.put_on(stacks.map(|stack| stack.name.as_str()))?;
+        hosts.put_on(stacks.map(|stack| stack.name))?;
         Ok(hosts)
     }
 
     /// Tells each host what its dress says, and notes what was told and what cannot be.
-    fn put_on(&mut self, stacks: PerDirection<&str>) -> Result<(), EngineError> {
+    fn put_on(&mut self, stacks: PerDirection<String>) -> Result<(), EngineError> {
         for direction in Direction::BOTH {
             let (host, dress) = (&self.of[direction], &self.dress[direction]);
             let place = if direction == Direction::Forward { "near" } else { "far" };
@@ -78,7 +79,7 @@ impl Hosts {
                 self.caveats.push(format!("packet sockets in place of TUN: {why}"));
             }
             if !unmatched.is_empty() {
-                let stack = stacks[direction];
+                let stack = &stacks[direction];
                 let caveat = format!(
                     "this kernel does some things otherwise than {stack}: `farpath stacks {stack} --linux` lists them"
                 );
@@ -107,6 +108,19 @@ impl Hosts {
     pub fn address(&self, host: Direction, flow: u16) -> SocketAddr {
         SocketAddr::new(self.addresses[host], FIRST_PORT + flow)
     }
+}
+
+/// The stack of each host, with the buffers that what its flows ask for takes.
+fn sized(scenario: &Scenario) -> Result<PerDirection<Stack>, EngineError> {
+    let mut stacks = stacks(scenario)?.map(Stack::clone);
+    for flow in &scenario.flows {
+        let (sender, receiver) = configs(scenario, flow);
+        let send = &mut stacks[flow.direction].config.send;
+        send.buffer = send.buffer.zip(sender.send.buffer).map(|(one, other)| one.max(other));
+        let receive = &mut stacks[flow.direction.opposite()].config.receive;
+        receive.buffer = receive.buffer.max(receiver.receive.buffer);
+    }
+    Ok(stacks)
 }
 
 /// Name and release of the running kernel.

@@ -1,11 +1,12 @@
 //! The two programs of each flow, and what they and their kernels say at the end.
 
+use super::drivers::Drivers;
 use super::hosts::Hosts;
 use crate::EngineError;
 use crate::batch::real_time::is_light;
 use crate::progress::Going;
 use crate::series::Series;
-use farpath_emu::{Clock, Dress, RealTime};
+use farpath_emu::{Clock, Dress, RealTime, kernel_control};
 use farpath_experiment::{FlowSpec, Opener, Scenario, base_rtt};
 use farpath_run::{FlowRow, MessageRow, Outcome};
 use farpath_traffic::{BulkEnd, End, EndReport, Opening, Prepared, Role, SocketOptions};
@@ -62,7 +63,7 @@ impl TimeMean {
 }
 
 impl Programs {
-    pub fn prepare(scenario: &Scenario, hosts: &Hosts) -> Result<Programs, EngineError> {
+    pub fn prepare(scenario: &Scenario, hosts: &Hosts, drivers: &Drivers) -> Result<Programs, EngineError> {
         let end = |number: u16, flow: &FlowSpec, role: Role| -> Result<Prepared, EngineError> {
             let host = match role {
                 Role::Sender => flow.direction,
@@ -85,7 +86,17 @@ impl Programs {
                 read_rate: hosts.dress[host].read_rate,
                 low_water: hosts.dress[host].receive_low_water,
                 close_within: CLOSE_WITHIN,
-                socket: socket_options(&hosts.dress[host]),
+                socket: {
+                    let (sender, receiver) = scenario.ends(flow);
+                    let config = &if role == Role::Sender { sender } else { receiver }.config;
+                    let mut socket = socket_options(&hosts.dress[host]);
+                    if flow.is_special() {
+                        socket.congestion_control =
+                            Some(kernel_control(config.congestion.control).to_owned());
+                    }
+                    drivers.ask(host, config, &mut socket);
+                    socket
+                },
             };
             // A socket belongs to the namespace in which it was made, wherever it is used.
             Ok(hosts.of[host].namespace().run(|| Prepared::new(end))??)

@@ -153,6 +153,12 @@ impl End {
         if options.mss.is_none() {
             unmatched.push(format!("mss: the kernel's TCP_MAXSEG does not take {}", Bytes(dress.mss.0)));
         }
+        if config.explicit_rate.wanted.is_some() {
+            unmatched.push(
+                "explicit_rate.wanted: a measurement asks nobody; `farpath driver attach --cgroup DIR` on both hosts does"
+                    .to_owned(),
+            );
+        }
         let read_rate = dress.read_rate;
         let low_water = dress.receive_low_water.map(|bytes| bytes.0);
         let asked = Asked { options, read_rate, low_water };

@@ -1,0 +1,138 @@
+//! Explicit rate on the running kernel, as a user of `farpath emulate` meets it: the driver on both hosts, and a flow router
+//! between them.
+#![cfg(all(target_os = "linux", feature = "driver"))]
+
+#[path = "emulate/support.rs"]
+#[allow(dead_code, reason = "each test uses its part")]
+mod support;
+
+use serde_json::Value;
+use std::io::Write;
+use support::{Folder, can_emulate, flows, lines, refused, run};
+
+const FILE: &str = r#"
+title = "Explicit rate"
+seed = 1
+
+[[path]]
+element = "flow-router"
+name = "router"
+rate = "20 Mbit/s"
+queue = "150 kB"
+
+[[path]]
+element = "delay"
+delay = "20 ms"
+
+[sender]
+stack = "linux-6"
+explicit_rate.wanted = "100 Mbit/s"
+
+[receiver]
+stack = "linux-6"
+explicit_rate.wanted = "100 Mbit/s"
+
+[transfer]
+size = "1 MB"
+opener = "sender"
+
+[emulate]
+lateness = "1 s"
+processor_wait = "100 %"
+"#;
+
+const BOTH: [&str; 4] = ["run", "--engine", "simulate,emulate", "--json"];
+
+fn skipped() -> bool {
+    let missing = farpath_driver::missing();
+    if missing.is_empty() {
+        return !can_emulate();
+    }
+    let why = farpath_driver::DriverError::Missing(missing);
+    writeln!(std::io::stderr(), "SKIPPED: {why}").expect("stderr is there");
+    true
+}
+
+/// The two answers, the simulated one first.
+fn both(file: &str, more: &[&str]) -> [Value; 2] {
+    flows(&[&BOTH[..], &["--flows", file], more].concat()).try_into().expect("a flow of each engine")
+}
+
+#[test]
+fn a_transfer_asks_and_is_granted_as_in_its_simulation() {
+    if skipped() {
+        return;
+    }
+    let folder = Folder::with(FILE);
+    for ip in ["emulate.ip=4", "emulate.ip=6"] {
+        let [simulated, emulated] = both(folder.file(), &["--set", ip]);
+        for key in ["outcome", "bytes_read", "explicit_rate", "granted_bit_per_s", "syns", "synacks"] {
+            assert_eq!(simulated[key], emulated[key], "{key}: {ip}");
+        }
+        assert_eq!(emulated["granted_bit_per_s"], 19_200_000.0);
+        assert_eq!(emulated["grade"]["malformed"], 0, "structures are known: {ip}");
+        // What the driver says in packets of its own is neither data nor a retransmission.
+        let again = |flow: &Value| flow["retransmissions"].as_f64().expect("counted");
+        let new = |flow: &Value| flow["data_segments"].as_f64().expect("counted") - again(flow);
+        assert_eq!(new(&simulated), new(&emulated), "{ip}");
+    }
+    let (out, _, code) = run(&[&BOTH[..], &["--routers", folder.file()]].concat());
+    assert_eq!(code, 0);
+    let rows = lines(&out);
+    let decided = |engine: &str, key: &str| {
+        let row = rows.iter().find(|row| row["engine"] == engine && row["direction"] == "forward");
+        row.expect("the router has seen it")[key].as_u64().expect("counted")
+    };
+    for key in ["refused", "missed", "closed", "unknown"] {
+        assert_eq!(decided("simulate", key), decided("emulate", key), "{key}");
+    }
+    // Every 128 packets of 691, and in the handshake.
+    assert!(decided("emulate", "requests") >= 5);
+}
+
+#[test]
+fn flows_share_a_router_with_each_other_and_with_one_that_does_not_ask() {
+    if skipped() {
+        return;
+    }
+    let folder = Folder::with(&format!(
+        "{FILE}\n[[flow]]\n[[flow]]\n[[flow]]\nsender.explicit_rate.wanted = \"none\"\nsender.congestion.control = \"reno\"\n"
+    ));
+    let (out, err, code) = run(&["emulate", "--flows", "--json", folder.file()]);
+    assert_eq!(code, 0, "{err}");
+    let rows = lines(&out);
+    let said: Vec<Option<&str>> = rows.iter().map(|row| row["explicit_rate"].as_str()).collect();
+    assert_eq!(said, [Some("granted"), Some("granted"), None]);
+    assert!(rows.iter().all(|row| row["outcome"] == "completed"), "{rows:?}");
+}
+
+#[test]
+fn without_a_router_that_knows_it_is_plain_tcp() {
+    if skipped() {
+        return;
+    }
+    let folder = Folder::with(FILE);
+    for (change, said) in [
+        ("path.router.blind=true", "no router"),
+        ("receiver.explicit_rate.wanted=none", "peer does not answer"),
+    ] {
+        let both = both(folder.file(), &["--set", change]);
+        assert!(both.iter().all(|flow| flow["explicit_rate"] == said), "{change}: {both:?}");
+    }
+}
+
+#[test]
+fn what_the_driver_cannot_do_is_refused_before_anything_is_written() {
+    if skipped() {
+        return;
+    }
+    let folder = Folder::with(FILE);
+    let results = folder.path("results");
+    for (change, words) in [
+        ("sender.explicit_rate.type=guaranteed", ["explicit_rate.type", "available"]),
+        ("emulate.clock=virtual", ["explicit_rate.wanted", "emulate.clock"]),
+    ] {
+        refused(&["emulate", folder.file(), "--out", &results, "--set", change], &words);
+    }
+    assert!(!std::path::Path::new(&results).exists());
+}

@@ -1,0 +1,135 @@
+//! Explicit rate between the hosts: the driver, on the device of each whose ends ask.
+
+use super::hosts::Hosts;
+use crate::EngineError;
+use crate::simulate::described;
+use farpath_driver::{Device, Driver, DriverError, Flow, Guard, Missing, Settings};
+use farpath_emu::{DEVICE, kernel_control};
+use farpath_experiment::{Scenario, Stack};
+use farpath_path::{Direction, PerDirection};
+use farpath_sim::{Plain, RateOutcome, Trip};
+use farpath_tcp::Config;
+use farpath_tia1039::Priority;
+use farpath_traffic::SocketOptions;
+use farpath_units::Rate;
+use std::borrow::Cow;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Whether the driver can be loaded here.
+///
+/// # Errors
+/// What the machine or the user lacks for it.
+pub(crate) fn can_ask_for_rates() -> Result<(), EngineError> {
+    // Asked for each point of a sweep; megabytes are read for it.
+    static MISSING: OnceLock<Vec<Missing>> = OnceLock::new();
+    match MISSING.get_or_init(farpath_driver::missing).as_slice() {
+        [] => Ok(()),
+        missing => Err(DriverError::Missing(missing.to_vec()).into()),
+    }
+}
+
+/// The driver of each host that asks, gone with the run.
+pub(super) struct Drivers(PerDirection<Option<HostDriver>>);
+
+struct HostDriver {
+    driver: Driver,
+    /// What sockets that ask set `TCP_CONGESTION` to.
+    control: String,
+    /// The most that a socket of this host asks for.
+    wanted: Rate,
+}
+
+/// What came of asking, in a few words, and the rate in force at the end.
+type Granted = (Option<Cow<'static, str>>, Option<f64>);
+
+impl Drivers {
+    /// Attaches it to the device of each host whose flows' ends ask.
+    pub fn attach(scenario: &Scenario, hosts: &Hosts) -> Result<Drivers, EngineError> {
+        let of = |host: Direction| -> Result<Option<HostDriver>, EngineError> {
+            let ends = scenario.flows.iter().map(|flow| end_at(scenario, flow.direction == host, flow));
+            let asking = ends.filter_map(|end| Some((end.config.explicit_rate.wanted?, end)));
+            let Some((wanted, stack)) = asking.max_by_key(|(wanted, _)| *wanted) else { return Ok(None) };
+            let settings = settings(&stack.config, &hosts.dress[host].congestion_control);
+            let (mut driver, control) = loaded(&settings)?;
+            hosts.of[host].namespace().run(|| driver.attach(&Device::named(DEVICE)?, wanted))??;
+            Ok(Some(HostDriver { driver, control, wanted }))
+        };
+        Ok(Drivers(PerDirection { forward: of(Direction::Forward)?, reverse: of(Direction::Reverse)? }))
+    }
+
+    /// Has a socket of this host ask, if its end does.
+    pub fn ask(&self, host: Direction, end: &Config, socket: &mut SocketOptions) {
+        let (Some(wanted), Some(driver)) = (end.explicit_rate.wanted, &self.0[host]) else { return };
+        socket.congestion_control = Some(driver.control.clone());
+        socket.max_pacing_rate = (wanted < driver.wanted).then_some(wanted);
+    }
+
+    /// What came of asking for each flow, at its data sender.
+    pub fn granted(&self, scenario: &Scenario, hosts: &Hosts) -> Result<Vec<Granted>, EngineError> {
+        let mut seen = PerDirection::<Vec<Flow>>::default();
+        for host in Direction::BOTH {
+            if let Some(HostDriver { driver, .. }) = &self.0[host] {
+                seen[host] = driver.past_flows()?;
+                // The address of one that is still there may have been another's before.
+                seen[host].extend(driver.flows()?);
+            }
+        }
+        let of = |(number, flow): (u16, &farpath_experiment::FlowSpec)| {
+            let local = hosts.address(flow.direction, number);
+            let found = seen[flow.direction].iter().rev().find(|flow| flow.local == local);
+            found.map_or((None, None), |flow| {
+                let rate = flow.rate().map(|rate| rate.bit_per_s() as f64);
+                (Some(outcome(flow.outcome).map_or("detached", described).into()), rate)
+            })
+        };
+        Ok((0..).zip(&scenario.flows).map(of).collect())
+    }
+}
+
+/// The end of a flow at its data sender's host, or at the other.
+fn end_at<'a>(scenario: &'a Scenario, sends: bool, flow: &'a farpath_experiment::FlowSpec) -> &'a Stack {
+    let (sender, receiver) = scenario.ends(flow);
+    if sends { sender } else { receiver }
+}
+
+fn settings(config: &Config, plain: &str) -> Settings {
+    let explicit = &config.explicit_rate;
+    let level = |level| Priority::new(level).unwrap_or(Priority::HIGHEST);
+    Settings {
+        preemption: level(explicit.preemption),
+        delay: level(explicit.delay),
+        guard: Guard { loss_per_mille: explicit.loss_limit_per_mille, ..Guard::default() },
+        fallback: kernel_control(explicit.fallback).to_owned(),
+        ..Settings::new(plain)
+    }
+}
+
+/// Under a name that nobody has: it can be registered once only on a machine, whatever the namespaces.
+fn loaded(settings: &Settings) -> Result<(Driver, String), DriverError> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed) & 0xf_ffff;
+        let control = format!("fp{:x}_{number:x}", std::process::id());
+        match Driver::load_as(&control, settings) {
+            Err(DriverError::NameTaken(_)) => {}
+            loaded => return Ok((loaded?, control)),
+        }
+    }
+}
+
+/// As a simulation has it; `None` where the driver was gone before the flow.
+fn outcome(outcome: farpath_driver::Outcome) -> Option<RateOutcome> {
+    use farpath_driver::Outcome;
+    Some(match outcome {
+        Outcome::Waiting => RateOutcome::Waiting,
+        Outcome::Granted => RateOutcome::Granted,
+        Outcome::PeerIncapable => RateOutcome::Plain(Plain::PeerIncapable),
+        Outcome::NoRouter => RateOutcome::Plain(Plain::NoRouter),
+        Outcome::Refused => RateOutcome::Plain(Plain::Refused),
+        Outcome::Loss => RateOutcome::GivenUp(Trip::Loss),
+        Outcome::Queue => RateOutcome::GivenUp(Trip::Queue),
+        Outcome::Mark => RateOutcome::GivenUp(Trip::Mark),
+        Outcome::Detached => return None,
+    })
+}

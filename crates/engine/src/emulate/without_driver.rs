@@ -1,0 +1,36 @@
+//! Explicit rate where the driver is left out of the build: nobody asks.
+
+use super::hosts::Hosts;
+use crate::EngineError;
+use farpath_experiment::Scenario;
+use farpath_path::Direction;
+use farpath_tcp::Config;
+use farpath_traffic::SocketOptions;
+use std::borrow::Cow;
+
+/// None of them.
+pub(super) struct Drivers;
+
+/// Never.
+///
+/// # Errors
+/// Always.
+pub(crate) fn can_ask_for_rates() -> Result<(), EngineError> {
+    Err(EngineError::WithoutDriver)
+}
+
+impl Drivers {
+    pub fn attach(_: &Scenario, _: &Hosts) -> Result<Drivers, EngineError> {
+        Ok(Drivers)
+    }
+
+    pub fn ask(&self, _: Direction, _: &Config, _: &mut SocketOptions) {}
+
+    pub fn granted(
+        &self,
+        scenario: &Scenario,
+        _: &Hosts,
+    ) -> Result<Vec<(Option<Cow<'static, str>>, Option<f64>)>, EngineError> {
+        Ok(vec![(None, None); scenario.flows.len()])
+    }
+}
