@@ -1,5 +1,6 @@
 //! Turns what a simulation shows into rows.
 
+use data_encoding::HEXLOWER;
 use farpath_experiment::Output;
 use farpath_path::{Direction, PathPacket};
 use farpath_run::{Metric, SegmentEvent, SegmentRow, SeriesRow, Trace};
@@ -143,7 +144,7 @@ fn row(now: Instant, direction: Direction, packet: &Packet, size: Bytes) -> Segm
 fn hexadecimal(structures: &Structures) -> String {
     let mut bytes = [0; 2 * STRUCTURE_LEN];
     let len = structures.encode_v4(&mut bytes);
-    bytes[..len].iter().map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(&bytes[..len])
 }
 
 impl Observer for Recorder {

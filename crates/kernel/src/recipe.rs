@@ -1,8 +1,8 @@
 //! What a kernel is made from.
 
 use crate::{KernelError, Shelf};
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 use std::path::PathBuf;
 
 /// Ticks per second that kernels may have.
@@ -72,10 +72,7 @@ impl Recipe {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
-        hash.finalize().iter().fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+        HEXLOWER.encode(&hash.finalize())
     }
 
     /// How a kernel of these sources is called: `6.12.117-hz250`.

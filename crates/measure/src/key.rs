@@ -2,6 +2,7 @@
 //! both have just drawn. It says who begins a measurement. It hides nothing and does not protect what follows from
 //! somebody on the path who changes it.
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::Sha256;
@@ -121,13 +122,13 @@ pub fn random<const N: usize>() -> io::Result<[u8; N]> {
 
 impl Serialize for Challenge {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&hexadecimal(&self.0))
+        serializer.serialize_str(&HEXLOWER.encode(&self.0))
     }
 }
 
 impl Serialize for Proof {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&hexadecimal(&self.0))
+        serializer.serialize_str(&HEXLOWER.encode(&self.0))
     }
 }
 
@@ -143,17 +144,11 @@ impl<'de> Deserialize<'de> for Proof {
     }
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 32], D::Error> {
     let text = String::deserialize(deserializer)?;
-    let digits: Option<Vec<u8>> =
-        text.bytes().map(|digit| char::from(digit).to_digit(16).map(|digit| digit as u8)).collect();
-    digits
-        .filter(|digits| digits.len() == 64)
-        .map(|digits| std::array::from_fn(|at| digits[2 * at] << 4 | digits[2 * at + 1]))
+    let bytes = HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok();
+    bytes
+        .and_then(|bytes| bytes.try_into().ok())
         .ok_or_else(|| de::Error::custom("expected 64 hexadecimal digits"))
 }
 
@@ -184,7 +179,7 @@ mod tests {
     fn the_code_is_that_of_rfc_4231() {
         let mut mac = Hmac::<Sha256>::new_from_slice(b"Jefe").expect("any length");
         mac.update(b"what do ya want for nothing?");
-        let code = hexadecimal(&mac.finalize().into_bytes());
+        let code = HEXLOWER.encode(&mac.finalize().into_bytes());
         assert_eq!(code, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
     }
 

@@ -1,5 +1,6 @@
 //! What a run says of explicit rate: its QoS Structures, from end to end.
 
+use data_encoding::HEXLOWER_PERMISSIVE;
 use farpath_run::{Run, SegmentEvent, SegmentRow};
 use farpath_tia1039::{Message, Structures};
 use farpath_units::Instant;
@@ -85,10 +86,6 @@ pub(crate) fn structures(hex: &str) -> Result<Structures, String> {
 
 /// The bytes that hexadecimal digits are; spaces may stand between them.
 pub(crate) fn from_hex(text: &str) -> Result<Vec<u8>, String> {
-    let digits: Vec<char> = text.chars().filter(|digit| !digit.is_whitespace()).collect();
-    let byte = |pair: &[char]| {
-        let pair: String = pair.iter().collect();
-        u8::from_str_radix(&pair, 16).map_err(|_| format!("`{pair}` is no byte"))
-    };
-    digits.chunks(2).map(byte).collect()
+    let digits: String = text.split_whitespace().collect();
+    HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).map_err(|error| format!("`{text}`: {error}"))
 }

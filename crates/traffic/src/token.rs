@@ -1,5 +1,6 @@
 //! What a connection or a datagram shows so that it is known whose it is.
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use farpath_units::Duration;
 use std::fmt;
 use std::str::FromStr;
@@ -39,7 +40,7 @@ impl fmt::Debug for Token {
 /// Hexadecimal.
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&HEXLOWER.encode(&self.0))
     }
 }
 
@@ -52,15 +53,8 @@ impl FromStr for Token {
     type Err = ParseTokenError;
 
     fn from_str(text: &str) -> Result<Token, ParseTokenError> {
-        let mut bytes = [0; Token::LEN];
-        if text.len() != 2 * Token::LEN || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(ParseTokenError);
-        }
-        for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
-            let digits = std::str::from_utf8(digits).map_err(|_| ParseTokenError)?;
-            *byte = u8::from_str_radix(digits, 16).map_err(|_| ParseTokenError)?;
-        }
-        Ok(Token(bytes))
+        let bytes = HEXLOWER_PERMISSIVE.decode(text.as_bytes()).map_err(|_| ParseTokenError)?;
+        bytes.try_into().map(Token).map_err(|_| ParseTokenError)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::QosUnit;
 use clap::{Args, ValueEnum};
+use data_encoding::HEXLOWER;
 use farpath_tia1039::{
     BurstTolerance, Charging, HopByHop, Message, OptionType, Priority, QosVersion, RateType, RateUnit,
     RateWord, Rounding, STRUCTURE_LEN, Source, Structure, Structures,
@@ -104,7 +105,7 @@ pub fn encode(args: &QosEncodeArgs) -> String {
     let mut words = Vec::new();
     for &field in fields {
         let (bytes, after) = rest.split_at(field);
-        words.push(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+        words.push(HEXLOWER.encode(bytes));
         rest = after;
     }
     words.join(" ")
