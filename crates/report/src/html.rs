@@ -23,6 +23,6 @@ pub use file::{ReportError, ReportFile, may_write};
 pub use page::{Block, Page, Panel, Section, Table};
 pub use plots::plot_names;
 pub use reach::{Reach, reach_page};
-pub use run_page::{comparison, run_page};
+pub use run_page::{comparison, comparison_of_summaries, run_page};
 pub use thin::{spread, thin};
 pub use trace::{Traces, to_trace};

@@ -90,6 +90,18 @@ impl Table {
     }
 }
 
+/// The flows of many runs in one batch, in their order.
+pub fn flow_batch(runs: &[Run]) -> RecordBatch {
+    let rows = runs.iter().flat_map(|run| run.flows.iter().map(|flow| (run.key(), flow.clone())));
+    let (keys, rows): (Vec<RunKey>, Vec<FlowRow>) = rows.unzip();
+    batch(&keys, &rows)
+}
+
+/// The flows of a batch, each with the run that it belongs to. Columns of other names are left alone.
+pub fn flow_rows(batch: &RecordBatch) -> Result<Vec<(RunKey, FlowRow)>, ColumnError> {
+    rows(batch)
+}
+
 /// Rows of a batch. A batch of segments is 1 MB of rows.
 const BATCH: usize = 1 << 13;
 
@@ -101,18 +113,17 @@ fn infos<R: Row>() -> Vec<ColumnInfo> {
 }
 
 fn batches_of<R: Row>(key: RunKey, mut rows: impl Iterator<Item = R>) -> impl Iterator<Item = RecordBatch> {
-    let schema = schema::<R>();
     std::iter::from_fn(move || {
         let rows: Vec<R> = rows.by_ref().take(BATCH).collect();
-        let keys = vec![key; rows.len()];
-        let keys = KEY.iter().map(|column| array(column, &keys));
-        let cells = R::COLUMNS.iter().map(|column| array(column, &rows));
-        let batch = || {
-            RecordBatch::try_new(schema.clone(), keys.chain(cells).collect())
-                .expect("schema and arrays come from the same columns")
-        };
-        (!rows.is_empty()).then(batch)
+        (!rows.is_empty()).then(|| batch(&vec![key; rows.len()], &rows))
     })
+}
+
+fn batch<R: Row>(keys: &[RunKey], rows: &[R]) -> RecordBatch {
+    let keys = KEY.iter().map(|column| array(column, keys));
+    let cells = R::COLUMNS.iter().map(|column| array(column, rows));
+    RecordBatch::try_new(schema::<R>(), keys.chain(cells).collect())
+        .expect("schema and arrays come from the same columns")
 }
 
 pub(crate) fn schema<R: Row>() -> SchemaRef {

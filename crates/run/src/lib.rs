@@ -20,7 +20,7 @@ mod tables;
 mod trace;
 mod writer;
 
-pub use arrow::{ColumnError, ColumnInfo, Table};
+pub use arrow::{ColumnError, ColumnInfo, Table, flow_batch, flow_rows};
 pub use asked::{Asked, AskedPoint, AskedTimer};
 pub use error::ResultsError;
 pub use grade::{Grade, Lateness};
@@ -33,4 +33,4 @@ pub use stream::{MessageRow, StreamFigures};
 pub use summary::PointSummary;
 pub use tables::{FlowRow, Metric, RouterRow, SegmentEvent, SegmentRow, SeriesRow};
 pub use trace::Trace;
-pub use writer::{REPORT, ResultsDir};
+pub use writer::{FolderLock, PARTIAL, REPORT, ResultsDir};

@@ -99,7 +99,8 @@ impl PointSummary {
         object.into()
     }
 
-    fn statistics(&self) -> [(&'static str, Option<Statistic>); 17] {
+    /// Every statistic by its name, with its unit at the end of it.
+    pub fn statistics(&self) -> [(&'static str, Option<Statistic>); 17] {
         [
             ("connect_time_s", self.connect_time_s),
             ("transfer_time_s", self.transfer_time_s),

@@ -12,7 +12,7 @@ pub(crate) const FILED: [Table; 5] =
     [Table::Flows, Table::Series, Table::Segments, Table::Messages, Table::Routers];
 
 /// Ending of a file that is still being written.
-pub(crate) const PARTIAL: &str = ".partial";
+pub const PARTIAL: &str = ".partial";
 
 /// The page that shows the results. It is made from them, and goes when they are replaced.
 pub const REPORT: &str = "report.html";
@@ -25,8 +25,7 @@ pub const REPORT: &str = "report.html";
 #[derive(Debug)]
 pub struct ResultsDir {
     path: PathBuf,
-    // Held, and given back when it is closed, also by a process that is killed.
-    _lock: Option<File>,
+    _lock: FolderLock,
     manifest: Manifest,
     tables: Vec<Sink>,
 }
@@ -41,7 +40,7 @@ impl ResultsDir {
         if let Some(found) = foreign_file(&path).map_err(not_writable)? {
             return Err(ResultsError::Occupied { path, found });
         }
-        let Ok(lock) = lock(&path) else { return Err(ResultsError::Busy { path }) };
+        let lock = FolderLock::take(&path)?;
         let flows = Sink::create(&path, Table::Flows).map_err(|error| match error {
             ResultsError::Write { source, .. } => not_writable(source),
             other => other,
@@ -119,24 +118,37 @@ impl ResultsDir {
     }
 }
 
-/// Somebody else has locked the folder.
-struct Locked;
-
-/// Locks a folder, where its file system has locks; where it has none, one writer at a time is up to the user.
-#[cfg(unix)]
-fn lock(folder: &Path) -> Result<Option<File>, Locked> {
-    use rustix::fs::{FlockOperation, flock};
-    let Ok(file) = File::open(folder) else { return Ok(None) };
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(file)),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(Locked),
-        Err(_) => Ok(None),
-    }
+/// A folder that takes one writer at a time, where its file system has locks; where it has none, that is up to the user.
+/// It is given back when this is dropped, also by a process that is killed.
+#[derive(Debug)]
+pub struct FolderLock {
+    _file: Option<File>,
 }
 
-#[cfg(not(unix))]
-fn lock(_folder: &Path) -> Result<Option<File>, Locked> {
-    Ok(None)
+impl FolderLock {
+    /// Locks a folder.
+    ///
+    /// # Errors
+    /// [`ResultsError::Busy`] where somebody else writes there.
+    #[cfg(unix)]
+    pub fn take(folder: &Path) -> Result<FolderLock, ResultsError> {
+        use rustix::fs::{FlockOperation, flock};
+        let Ok(file) = File::open(folder) else { return Ok(FolderLock { _file: None }) };
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(FolderLock { _file: Some(file) }),
+            Err(rustix::io::Errno::WOULDBLOCK) => Err(ResultsError::Busy { path: folder.to_owned() }),
+            Err(_) => Ok(FolderLock { _file: None }),
+        }
+    }
+
+    /// Locks a folder.
+    ///
+    /// # Errors
+    /// None here.
+    #[cfg(not(unix))]
+    pub fn take(_folder: &Path) -> Result<FolderLock, ResultsError> {
+        Ok(FolderLock { _file: None })
+    }
 }
 
 /// Where a table stands.

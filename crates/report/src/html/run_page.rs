@@ -10,7 +10,7 @@ use crate::terminal::flows::flows_sheet;
 use crate::terminal::grade::grade_notes;
 use crate::terminal::layout::Column;
 use crate::terminal::{Caveat, ComparisonRow, ComparisonTable, Published};
-use farpath_run::{Asked, AskedPoint, PointSummary, Run};
+use farpath_run::{Asked, Engine, PointSummary, Run};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most points that the table of results lists.
@@ -25,16 +25,43 @@ const UNRECORDED: &str = "large transfers, or many of them, are recorded only wh
 
 /// Engines side by side, a row for each point that has runs. These come point by point.
 pub fn comparison(asked: &Asked, runs: &[Run]) -> ComparisonTable {
-    let mut summaries = PointSummary::of_runs(runs).into_iter().peekable();
-    let mut of_points: BTreeMap<u64, Vec<&Run>> = BTreeMap::new();
+    let mut of_engine: BTreeMap<(u64, Engine), Vec<String>> = BTreeMap::new();
     for run in runs {
-        of_points.entry(run.point).or_default().push(run);
+        of_engine.entry((run.point, run.engine)).or_default().extend_from_slice(&run.provenance.caveats);
     }
+    let summaries = PointSummary::of_runs(runs).into_iter().map(|summary| {
+        let caveats = of_engine.remove(&(summary.point, summary.engine)).unwrap_or_default();
+        (summary, caveats)
+    });
+    ComparisonTable {
+        agreement: agreement_notes(asked, runs),
+        remarks: grade_notes(runs),
+        ..comparison_of_summaries(asked, summaries)
+    }
+}
+
+/// The same of summaries alone, each with its caveats, in the order of points: a sweep's runs are more than fit into
+/// memory. It says nothing of how far engines agree.
+pub fn comparison_of_summaries(
+    asked: &Asked,
+    summaries: impl IntoIterator<Item = (PointSummary, Vec<String>)>,
+) -> ComparisonTable {
+    let mut summaries = summaries.into_iter().peekable();
     let mut rows = Vec::new();
     for (number, point) in (0..).zip(&asked.points) {
-        let Some(runs) = of_points.get(&number) else { continue };
-        // Summaries come in the order of the points too.
-        let summaries = std::iter::from_fn(|| summaries.next_if(|summary| summary.point == number)).collect();
+        let mut of_point = Vec::new();
+        let mut caveats: Vec<Caveat> =
+            point.warnings.iter().map(|text| Caveat { engine: None, text: text.clone() }).collect();
+        while let Some((summary, texts)) = summaries.next_if(|(summary, _)| summary.point == number) {
+            let mut seen: BTreeSet<&str> = point.warnings.iter().map(String::as_str).collect();
+            for text in texts.iter().filter(|text| seen.insert(text.as_str())) {
+                caveats.push(Caveat { engine: Some(summary.engine), text: text.clone() });
+            }
+            of_point.push(summary);
+        }
+        if of_point.is_empty() {
+            continue;
+        }
         rows.push(ComparisonRow {
             swept: point.swept.iter().map(|(_, value)| value.clone()).collect(),
             published: Published {
@@ -43,29 +70,19 @@ pub fn comparison(asked: &Asked, runs: &[Run]) -> ComparisonTable {
                 retransmissions: point.published.get("retransmissions").copied(),
                 timeouts: point.published.get("timeouts").copied(),
             },
-            summaries,
-            caveats: caveats(point, runs),
+            summaries: of_point,
+            caveats,
         });
     }
     let first = asked.points.first().map_or(&[] as &[_], |point| &point.swept);
     let swept_keys = first.iter().map(|(key, _)| key.clone()).collect();
-    let agreement = agreement_notes(asked, runs);
-    ComparisonTable { title: asked.title.clone(), swept_keys, rows, agreement, remarks: grade_notes(runs) }
-}
-
-/// What to know of a point: of the experiment, then of each engine, each once.
-fn caveats(point: &AskedPoint, runs: &[&Run]) -> Vec<Caveat> {
-    let of_all = point.warnings.iter().map(|text| Caveat { engine: None, text: text.clone() });
-    let mut caveats: Vec<Caveat> = of_all.collect();
-    for runs in runs.chunk_by(|a, b| a.engine == b.engine) {
-        let mut seen: BTreeSet<&str> = point.warnings.iter().map(String::as_str).collect();
-        for text in runs.iter().flat_map(|run| &run.provenance.caveats) {
-            if seen.insert(text) {
-                caveats.push(Caveat { engine: Some(runs[0].engine), text: text.clone() });
-            }
-        }
+    ComparisonTable {
+        title: asked.title.clone(),
+        swept_keys,
+        rows,
+        agreement: Vec::new(),
+        remarks: Vec::new(),
     }
-    caveats
 }
 
 /// The page of some runs. Where they are not all that the experiment asks for, it says so before anything else.
