@@ -32,7 +32,7 @@
 //! | `flows`, `stream` | what is transferred: files, and streams of messages |
 //! | `element`, `flow_router`, `radio`, `stack`, `parameters` | elements of a path; stacks, and their parameters by name |
 //! | `emulate`, `linux` | how the running kernel is used; what it is told beside a stack's parameters |
-//! | `sweep`, `range`, `published` | the points, listed or by steps; what a paper printed for them |
+//! | `sweep`, `range`, `design`, `published` | the points, listed, by steps or drawn; what a paper printed for them |
 //! | `document` | values put into a document by key, before it is read |
 //! | `rewrite` | a file with changes written into it, its comments kept |
 //! | `reader` | the checked walk: every key is read or refused |
@@ -41,6 +41,7 @@
 //! | `sketch` | an experiment from a few numbers |
 //! | `warnings` | what is allowed and probably not meant |
 
+mod design;
 mod document;
 mod element;
 mod emulate;

@@ -25,13 +25,16 @@ pub(crate) fn values(text: &str) -> Result<Vec<Value>, String> {
         }
         Step::Times(factor) => multiplied(from, to, number(factor)?.0)?,
     };
-    // Numbers without a unit stay numbers: a count, a seed.
-    let value = |number: f64| match unit {
+    Ok(values.into_iter().map(|number| with_unit(number, unit)).collect())
+}
+
+/// Numbers without a unit stay numbers: a count, a seed.
+pub(crate) fn with_unit(number: f64, unit: &str) -> Value {
+    match unit {
         "" if number.fract() == 0.0 => Value::Integer(number as i64),
         "" => Value::Float(number),
         unit => Value::String(format!("{number} {unit}")),
-    };
-    Ok(values.into_iter().map(value).collect())
+    }
 }
 
 /// How one value follows from the one before it.
@@ -50,7 +53,7 @@ fn split(text: &str) -> Option<(&str, &str, Step<'_>)> {
     Some((from, to, step))
 }
 
-fn one_unit(unit: &str, other: &str) -> Result<(), String> {
+pub(crate) fn one_unit(unit: &str, other: &str) -> Result<(), String> {
     let shown = |unit: &str| if unit.is_empty() { "none".to_owned() } else { format!("`{unit}`") };
     match unit == other {
         true => Ok(()),
@@ -59,7 +62,7 @@ fn one_unit(unit: &str, other: &str) -> Result<(), String> {
 }
 
 /// A number of at most 15 digits, and its unit.
-fn number(text: &str) -> Result<(f64, &str), String> {
+pub(crate) fn number(text: &str) -> Result<(f64, &str), String> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && !"+-.".contains(c)).unwrap_or(text.len());
     let (number, unit) = (&text[..end], text[end..].trim_start());
@@ -98,7 +101,7 @@ fn fits(steps: f64) -> Result<u32, String> {
     }
 }
 
-fn rounded(value: f64, digits: usize) -> f64 {
+pub(crate) fn rounded(value: f64, digits: usize) -> f64 {
     format!("{value:.*e}", digits - 1).parse().unwrap_or(value)
 }
 

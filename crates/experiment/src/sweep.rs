@@ -1,5 +1,6 @@
 //! The points of a sweep.
 
+use crate::design::Design;
 use crate::error::{ExperimentError, Location};
 use crate::reader::{as_list, as_table};
 use toml::{Table, Value};
@@ -21,7 +22,7 @@ pub struct Axis {
 pub(crate) struct Series {
     pub key: String,
     pub values: Vec<Value>,
-    at: Location,
+    pub at: Location,
 }
 
 /// Series that are walked together; one alone is a dimension of the grid.
@@ -50,6 +51,9 @@ impl Sweep {
                 if !zipped.is_empty() {
                     groups.push(Group(zipped));
                 }
+            } else if let Some(design) = Design::named(key) {
+                let at = at.child(key);
+                groups.push(Group(design.series(as_table(value, &at)?, &at)?));
             } else {
                 let mut grid = Vec::new();
                 let single = Table::from_iter([(key.clone(), value.clone())]);

@@ -1,0 +1,224 @@
+//! Points that are drawn: at random, or as a Latin hypercube (McKay, Beckman and Conover 1979).
+//!
+//! A key's draws depend on the seed of the design and on the key, and on no other key.
+
+use crate::error::{ExperimentError, Location, join};
+use crate::range::{number, one_unit, rounded, with_unit};
+use crate::sweep::{MAX_POINTS, Series};
+use farpath_path::{Direction, Generator};
+use toml::{Table, Value};
+
+/// Digits that a drawn value keeps.
+const DIGITS: usize = 6;
+/// A fraction is drawn in so many steps.
+const STEPS: u64 = 1 << 53;
+
+/// How points are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Design {
+    /// Each value on its own.
+    Random,
+    /// One value from each of as many equal parts of a range as there are points.
+    Latin,
+}
+
+impl Design {
+    /// The design that has this key in `[sweep]`.
+    pub fn named(key: &str) -> Option<Design> {
+        match key {
+            "random" => Some(Design::Random),
+            "latin" => Some(Design::Latin),
+            _ => None,
+        }
+    }
+
+    /// The values of every key of `table`, which are walked together.
+    pub fn series(self, table: &Table, at: &Location) -> Result<Vec<Series>, ExperimentError> {
+        let points = whole(table, "points", MAX_POINTS as i64, at)?.ok_or_else(|| {
+            at.child("points").refuse("expected how many points are drawn, such as `points = 200`")
+        })?;
+        let seed = whole(table, "seed", i64::MAX, at)?.unwrap_or(1);
+        let mut ranges = Vec::new();
+        collect(table, "", &mut ranges);
+        ranges.retain(|(key, _)| !["points", "seed"].contains(&key.as_str()));
+        if ranges.is_empty() {
+            return Err(at.refuse(
+                "nothing to draw: expected keys with ranges, such as `\"path.delay\" = \"1 ms to 600 ms\"`",
+            ));
+        }
+        let series = |(key, value): (String, &Value)| {
+            let at = Location { origin: at.origin.clone(), key: format!("{}.\"{key}\"", at.key) };
+            let range = Range::read(value).map_err(|reason| at.refuse(reason))?;
+            let values = self.fractions(points, seed, &key).into_iter().map(|u| range.at(u)).collect();
+            Ok(Series { key, values, at })
+        };
+        ranges.into_iter().map(series).collect()
+    }
+
+    /// One for each point, in [0, 1).
+    fn fractions(self, points: u64, seed: u64, key: &str) -> Vec<f64> {
+        let mut draws = Generator::new(seed, key, Direction::Forward);
+        match self {
+            Design::Random => (0..points).map(|_| fraction(&mut draws)).collect(),
+            Design::Latin => {
+                let mut parts: Vec<f64> =
+                    (0..points).map(|part| (part as f64 + fraction(&mut draws)) / points as f64).collect();
+                // Fisher and Yates: which part goes with which of another key.
+                for last in (1..parts.len()).rev() {
+                    parts.swap(last, draws.below(last as u64 + 1) as usize);
+                }
+                parts
+            }
+        }
+    }
+}
+
+fn fraction(draws: &mut Generator) -> f64 {
+    draws.below(STEPS) as f64 / STEPS as f64
+}
+
+fn whole(table: &Table, key: &str, most: i64, at: &Location) -> Result<Option<u64>, ExperimentError> {
+    match table.get(key) {
+        Some(Value::Integer(number)) if (1..=most).contains(number) => Ok(Some(*number as u64)),
+        Some(other) => {
+            let reason = format!("expected a whole number from 1 to {most}, found `{other}`");
+            Err(at.child(key).refuse(reason))
+        }
+        None => Ok(None),
+    }
+}
+
+/// Dotted keys with their ranges. TOML reads `path.delay = ".."` without quotes as tables within tables.
+fn collect<'a>(table: &'a Table, prefix: &str, found: &mut Vec<(String, &'a Value)>) {
+    for (key, value) in table {
+        let dotted = join(prefix, key);
+        match value {
+            Value::Table(inner) => collect(inner, &dotted, found),
+            value => found.push((dotted, value)),
+        }
+    }
+}
+
+/// What is drawn from.
+enum Range<'a> {
+    Even { from: f64, to: f64, unit: &'a str },
+    Whole { from: f64, to: f64 },
+    Logarithmic { from: f64, to: f64, unit: &'a str },
+    Listed(&'a [Value]),
+}
+
+impl<'a> Range<'a> {
+    fn read(value: &'a Value) -> Result<Range<'a>, String> {
+        let text = match value {
+            Value::Array(values) if !values.is_empty() => return Ok(Range::Listed(values)),
+            Value::String(text) => text,
+            other => return Err(expected(&other.to_string())),
+        };
+        let (range, logarithmic) = match text.strip_suffix(" log") {
+            Some(range) => (range, true),
+            None => (text.as_str(), false),
+        };
+        let (from, to) = range.split_once(" to ").ok_or_else(|| expected(text))?;
+        let ((from, unit), (to, last_unit)) = (number(from)?, number(to)?);
+        one_unit(unit, last_unit)?;
+        if from >= to {
+            return Err(format!("expected a range from less to more, found `{text}`"));
+        }
+        match logarithmic {
+            true if from <= 0.0 => Err(format!("expected a range above zero before `log`, found `{text}`")),
+            true => Ok(Range::Logarithmic { from, to, unit }),
+            false if unit.is_empty() && from.fract() == 0.0 && to.fract() == 0.0 => {
+                Ok(Range::Whole { from, to })
+            }
+            false => Ok(Range::Even { from, to, unit }),
+        }
+    }
+
+    /// The value a share `u` of the way.
+    fn at(&self, u: f64) -> Value {
+        match *self {
+            Range::Even { from, to, unit } => with_unit(rounded(from + u * (to - from), DIGITS), unit),
+            Range::Whole { from, to } => with_unit((from + u * (to - from + 1.0)).floor(), ""),
+            Range::Logarithmic { from, to, unit } => {
+                with_unit(rounded(from * libm::exp(u * libm::log(to / from)), DIGITS), unit)
+            }
+            Range::Listed(values) => values[(u * values.len() as f64) as usize].clone(),
+        }
+    }
+}
+
+fn expected(found: &str) -> String {
+    format!(
+        "expected a range to draw from, such as `1 ms to 600 ms` or `0.01 % to 10 % log`, or a list, found `{found}`"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Experiment;
+
+    type Swept = Vec<(String, String)>;
+
+    fn points(sweep: &str) -> Result<Vec<Swept>, String> {
+        let text = format!("title = 'One'\npath = 'noisy-channel'\n[transfer]\nsize = '1 MB'\n{sweep}");
+        let experiment = Experiment::parse(&text, "here", &[]).map_err(|error| error.to_string())?;
+        Ok(experiment.points().iter().map(|point| point.swept.clone()).collect())
+    }
+
+    /// The values of a key, without their unit.
+    fn numbers(points: &[Swept], key: &str) -> Vec<f64> {
+        let value =
+            |swept: &Swept| swept.iter().find(|(other, _)| other == key).expect("it is swept").1.clone();
+        let number = |value: String| value.split(' ').next().and_then(|n| n.parse().ok()).expect("a number");
+        points.iter().map(|swept| number(value(swept))).collect()
+    }
+
+    #[test]
+    fn a_latin_hypercube_has_one_value_in_each_part_of_each_range() {
+        let latin =
+            "[sweep.latin]\npoints = 20\npath.loss = '0 % to 10 %'\n'path.delay' = '1 ms to 1000 ms log'";
+        let points = points(latin).expect("good");
+        let part = |share: f64| (share * 20.0) as usize;
+        let mut losses: Vec<usize> =
+            numbers(&points, "path.loss").iter().map(|loss| part(loss / 10.0)).collect();
+        let mut delays: Vec<usize> =
+            numbers(&points, "path.delay").iter().map(|ms| part(ms.log10() / 3.0)).collect();
+        assert_ne!(losses, delays, "each key in an order of its own");
+        losses.sort();
+        delays.sort();
+        assert_eq!(losses, (0..20).collect::<Vec<_>>());
+        assert_eq!(delays, losses);
+    }
+
+    #[test]
+    fn draws_depend_on_seed_and_key_alone_and_cross_with_the_grid() {
+        let one = points("[sweep.random]\npoints = 5\n'path.loss' = '0 % to 10 %'").expect("good");
+        let crossed = "[sweep]\n'transfer.size' = ['1 MB', '2 MB']\n[sweep.random]\npoints = 5\nseeds = '1 to 3'\n\
+                       path.delay = '1 ms to 9 ms'\npath.loss = '0 % to 10 %'\nsender.stack = ['linux-6']";
+        let both = points(crossed).expect("good");
+        assert_eq!(both.len(), 10);
+        assert_eq!(numbers(&both[..5], "path.loss"), numbers(&one, "path.loss"));
+        assert_eq!(numbers(&both[5..], "path.loss"), numbers(&one, "path.loss"));
+        assert!(numbers(&both, "seeds").iter().all(|seeds| [1.0, 2.0, 3.0].contains(seeds)));
+        let other =
+            points("[sweep.random]\npoints = 5\nseed = 2\n'path.loss' = '0 % to 10 %'").expect("good");
+        assert_ne!(numbers(&other, "path.loss"), numbers(&one, "path.loss"));
+    }
+
+    #[test]
+    fn what_cannot_be_drawn_says_why() {
+        for (lines, word) in [
+            ("'path.delay' = '1 ms to 2 ms'", "sweep.latin.points: expected how many"),
+            ("points = 0", "from 1 to 100000, found `0`"),
+            ("points = 3", "nothing to draw"),
+            ("points = 3\n'path.delay' = '1 ms'", "expected a range to draw from"),
+            ("points = 3\n'path.delay' = '2 ms to 1 ms'", "from less to more"),
+            ("points = 3\n'path.delay' = '0 ms to 1 ms log'", "above zero"),
+            ("points = 3\n'path.delay' = '1 ms to 1 s'", "one unit"),
+            ("points = 3\n'path.dilay' = '1 ms to 2 ms'", "path.dilay"),
+        ] {
+            let error = points(&format!("[sweep.latin]\n{lines}")).expect_err(lines);
+            assert!(error.contains(word), "{lines}: {error}");
+        }
+    }
+}
