@@ -16,4 +16,5 @@ pub mod radius;
 pub mod report;
 pub mod router;
 pub mod scenarios;
+pub mod sweep;
 pub mod trace;

@@ -2,10 +2,12 @@
 
 mod driver;
 mod measure;
+mod sweep;
 
 #[cfg_attr(not(all(target_os = "linux", feature = "driver")), allow(unused_imports))]
 pub use driver::{AttachArgs, DriverArgs, DriverCommand};
 pub use measure::{MeasureArgs, ServeArgs};
+pub use sweep::{SweepArgs, SweepCommand, SweepRunArgs};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use farpath_experiment::{Override, ParseOverrideError};
@@ -49,6 +51,14 @@ pub enum Command {
     Serve(ServeArgs),
     /// Hold the engines against each other over a sweep, and say where they differ most
     Agree(AgreeArgs),
+    /// Run a sweep that outgrows one sitting: what is finished is kept, and only what is missing is run
+    ///
+    /// Finished runs are kept in a folder, in files that appear whole or not at all, by what made them: the point as
+    /// resolved, the engine, the seed and the program. Whatever ends the command, the same command goes on where it was; a
+    /// longer sweep, or more seeds, takes what is there; and a changed experiment takes nothing that it would not have
+    /// made itself. Of each run its flows are kept, and no traces.
+    #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+    Sweep(Box<SweepArgs>),
     /// Make the report of a results folder: one HTML file that needs no network
     Report(ReportArgs),
     /// Say what bounds a transfer, which traps it meets, and what a change gains

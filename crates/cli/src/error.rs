@@ -27,6 +27,12 @@ pub enum CliError {
     /// Results cannot be written.
     #[error(transparent)]
     Results(#[from] farpath_run::ResultsError),
+    /// A sweep cannot be run or read.
+    #[error(transparent)]
+    Sweep(#[from] farpath_sweep::SweepError),
+    /// `--of` something else.
+    #[error("--of: {0}")]
+    Precision(farpath_sweep::PrecisionError),
     /// A report cannot be written.
     #[error(transparent)]
     Report(#[from] farpath_report::html::ReportError),

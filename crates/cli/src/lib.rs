@@ -23,6 +23,7 @@ mod run;
 mod serve;
 mod shelf;
 mod source;
+mod sweep;
 
 use args::{Cli, Command, EngineName};
 use clap::Parser;
@@ -59,6 +60,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Measure(args) => measure::measure(&args),
         Command::Serve(args) => serve::serve(&args),
         Command::Agree(args) => run::agree(args.into()),
+        Command::Sweep(args) => sweep::sweep(&args),
         Command::Report(args) => report::report(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Radius(args) => radius::radius(&args),

@@ -202,7 +202,7 @@ pub fn print(
             // Runs come point by point and engine by engine.
             for runs in runs.chunk_by(|a, b| (a.point, a.engine) == (b.point, b.engine)) {
                 for summary in PointSummary::of_runs(runs) {
-                    writeln!(out, "{}", summary_json(experiment, &summary, runs))?;
+                    writeln!(out, "{}", summary_json(experiment, &summary, caveats(runs.iter())))?;
                 }
             }
         }
@@ -213,8 +213,12 @@ pub fn print(
     Ok(())
 }
 
-/// The summary of some runs, with its place in the sweep, what was published for it, and what to know of it.
-fn summary_json(experiment: &Experiment, summary: &PointSummary, runs: &[Run]) -> Value {
+/// A summary with its place in the sweep, what was published for it, and what to know of it.
+pub fn summary_json<'a>(
+    experiment: &Experiment,
+    summary: &PointSummary,
+    caveats: impl Iterator<Item = &'a str>,
+) -> Value {
     let point = &experiment.points()[summary.point as usize];
     let swept: Map<String, Value> =
         point.swept.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();
@@ -230,7 +234,7 @@ fn summary_json(experiment: &Experiment, summary: &PointSummary, runs: &[Run]) -
     if let Value::Object(object) = &mut json {
         object.insert("swept".to_owned(), swept.into());
         object.insert("published".to_owned(), published.into());
-        let caveats: Vec<Value> = caveats(runs.iter()).map(Value::from).collect();
+        let caveats: Vec<Value> = caveats.map(Value::from).collect();
         object.insert("caveats".to_owned(), caveats.into());
     }
     json

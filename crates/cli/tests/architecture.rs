@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 /// The rooms, in the order in which they stand: each may depend on earlier ones only.
-const ORDER: [&str; 18] = [
+const ORDER: [&str; 19] = [
     "farpath-units",
     "farpath-tcp",
     "farpath-tia1039",
@@ -19,6 +19,7 @@ const ORDER: [&str; 18] = [
     "farpath-emu",
     "farpath-kernel",
     "farpath-engine",
+    "farpath-sweep",
     "farpath-measure",
     "farpath-explain",
     "farpath-report",

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["--memory-of", size] => memory_of(size),
         ["--tracing"] => Bench::default().tracing(),
+        ["--sweep"] => Bench::default().sweep(),
         ["--emulation"] => {
             Bench::default().emulation();
             Ok(())
@@ -47,7 +48,7 @@ fn main() -> ExitCode {
         }
         [environment, output] => Bench::default().run(Path::new(environment), Path::new(output)),
         _ => {
-            Err("usage: bench VIRTUAL-ENVIRONMENT OUTPUT.json | --tracing | --router | --emulation | --long | --measured"
+            Err("usage: bench VIRTUAL-ENVIRONMENT OUTPUT.json | --tracing | --sweep | --router | --emulation | --long | --measured"
                 .into())
         }
     };
@@ -88,6 +89,7 @@ impl Bench {
         self.add("2 flows, 1 s, burst of losses by overshoot", Some(two / 1e6), "M segments/s", Target::None);
         let noisy = self.noisy();
         self.tracing()?;
+        self.sweep()?;
         self.memory()?;
         self.router();
         self.emulation();
@@ -168,6 +170,14 @@ impl Bench {
         self.add("file of every segment, 200 MB", Some(sizes[0]), "MB", Target::None);
         self.add("file of every series, 200 MB", Some(sizes[1]), "MB", Target::None);
         Ok(())
+    }
+
+    /// `farpath sweep` over its runs alone.
+    fn sweep(&mut self) -> Result<(), Box<dyn Error>> {
+        let folder = scratch_folder();
+        let measured = farpath_bench::sweep::measure(&folder, |figure| self.told(figure));
+        std::fs::remove_dir_all(&folder)?;
+        measured
     }
 
     /// Explicit rate: one port of a flow router.

@@ -1,0 +1,159 @@
+//! `farpath sweep`: what is missing of a sweep, and how much is there.
+
+use crate::args::{SweepArgs, SweepCommand, SweepRunArgs};
+use crate::error::CliError;
+use crate::run::summary_json;
+use crate::source::{self, Source};
+use crate::{Ending, interrupt, output, progress};
+use farpath_experiment::Experiment;
+use farpath_report::html;
+use farpath_run::{Engine, FolderLock, PointSummary};
+use farpath_sweep::{
+    Cleaned, Folder, Limits, POINTS, Plan, Precision, Status, SweepError, more_seeds, program, run_missing,
+    write_points,
+};
+use serde_json::json;
+use std::io::Write;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+/// The most points that are printed as a table.
+const SHOWN: usize = 200;
+
+/// `farpath sweep`
+pub fn sweep(args: &SweepArgs) -> Result<Ending, CliError> {
+    match &args.command {
+        Some(SweepCommand::Status(args)) => status(&args.folder, args.json),
+        Some(SweepCommand::Gc(args)) => gc(&args.folder.folder, args.dry_run, args.folder.json),
+        None => run(&args.run),
+    }
+}
+
+fn run(args: &SweepRunArgs) -> Result<Ending, CliError> {
+    let out = args.out.as_deref().expect("clap asks for it");
+    let precision = precision(args)?;
+    let mut engines: Vec<Engine> = Vec::new();
+    for engine in args.engine.iter().map(|&engine| Engine::from(engine)) {
+        if engine.in_real_time() {
+            return Err(SweepError::NotSwept(engine).into());
+        }
+        if !engines.contains(&engine) {
+            engines.push(engine);
+        }
+    }
+    let Source { experiment, .. } = source::load(&args.source, false)?;
+    source::start_threads(args.threads)?;
+    let mut plan = Plan::new(&experiment, &engines);
+    let (folder, _lock) = Folder::create(out, &experiment, &engines)?;
+    let limits = Limits { runs: args.chunk as usize, ..Limits::default() };
+    let stop = interrupt::flag();
+    let mut first = true;
+    loop {
+        let there = folder.inventory()?;
+        let status = plan.status(&there);
+        if first && there.runs > 0 {
+            eprintln!("farpath: {}", going_on(status, there.runs));
+        }
+        first = false;
+        let bar = progress::bar(status.wanted, "runs");
+        bar.set_position(status.done);
+        bar.reset_eta();
+        let missing = plan.missing(&there);
+        run_missing(&experiment, plan.keys(), missing, &folder, limits, stop, |runs| bar.inc(runs))?;
+        bar.finish_and_clear();
+        let wants_more = !stop.load(Ordering::Relaxed)
+            && precision.as_ref().map_or(Ok(false), |precision| more_seeds(&mut plan, &folder, precision))?;
+        if !wants_more {
+            break;
+        }
+    }
+    let summaries = write_points(&experiment, &plan, &folder)?;
+    print(&experiment, &folder, &summaries, args.json)?;
+    let status = plan.status(&folder.inventory()?);
+    if status.done < status.wanted {
+        eprintln!(
+            "farpath: interrupted: {} of {} runs are there; the same command goes on",
+            status.done, status.wanted
+        );
+        return Ok(Ending::Interrupted);
+    }
+    Ok(Ending::Done)
+}
+
+fn precision(args: &SweepRunArgs) -> Result<Option<Precision>, CliError> {
+    let precision =
+        args.until.clone().map(|until| Precision { statistic: args.of.clone(), most: args.most, ..until });
+    precision.iter().try_for_each(Precision::check).map_err(CliError::Precision)?;
+    Ok(precision)
+}
+
+fn going_on(Status { wanted, done }: Status, there: u64) -> String {
+    let others = match there.saturating_sub(done) {
+        0 => String::new(),
+        others => format!(
+            "; {others} more are of other points, seeds or programs: `farpath sweep gc` removes what is not asked for"
+        ),
+    };
+    format!("{done} of {wanted} runs are there{others}")
+}
+
+fn print(
+    experiment: &Experiment,
+    folder: &Folder,
+    summaries: &[(PointSummary, Vec<String>)],
+    json: bool,
+) -> Result<(), CliError> {
+    if json {
+        let mut out = output::stdout();
+        for (summary, caveats) in summaries {
+            writeln!(out, "{}", summary_json(experiment, summary, caveats.iter().map(String::as_str)))?;
+        }
+        return Ok(());
+    }
+    if !summaries.is_empty() && experiment.points().len() <= SHOWN {
+        let runs = summaries.iter().map(|(summary, _)| summary.runs).sum();
+        let table = html::comparison_of_summaries(&html::asked(experiment, runs), summaries.to_vec());
+        output::print(&table.render(output::width()))?;
+        output::print("")?;
+    }
+    Ok(output::print(&format!("{}", folder.path().join(POINTS).display()))?)
+}
+
+fn status(path: &Path, json: bool) -> Result<Ending, CliError> {
+    let (folder, experiment, engines) = Folder::open(path)?;
+    let there = folder.inventory()?;
+    let Status { wanted, done } = Plan::new(&experiment, &engines).status(&there);
+    let running = FolderLock::take(path).is_err();
+    if json {
+        let json = json!({
+            "wanted": wanted, "done": done, "runs": there.runs, "files": there.files, "bytes": there.bytes,
+            "running": running, "program": program(),
+        });
+        output::print(&json.to_string())?;
+    } else {
+        let now = if running { "; it is being run" } else { "" };
+        output::print(&format!(
+            "{}\n{}{now}\n{} files, {} B",
+            experiment.title,
+            going_on(Status { wanted, done }, there.runs),
+            there.files,
+            there.bytes
+        ))?;
+    }
+    Ok(Ending::Done)
+}
+
+fn gc(path: &Path, dry_run: bool, json: bool) -> Result<Ending, CliError> {
+    let (folder, experiment, engines) = Folder::open(path)?;
+    let _lock = FolderLock::take(path)?;
+    let cleaned = folder.clean(&Plan::new(&experiment, &engines), !dry_run)?;
+    let Cleaned { runs, files, bytes } = cleaned;
+    match json {
+        true => output::print(&json!({ "runs": runs, "files": files, "bytes": bytes }).to_string())?,
+        false => {
+            let would = if dry_run { "would be removed" } else { "removed" };
+            output::print(&format!("{would}: {runs} runs that are not asked for; {files} files, {bytes} B"))?;
+        }
+    }
+    Ok(Ending::Done)
+}

@@ -1,0 +1,349 @@
+//! The folder of a sweep: `sweep.json`, and a file for each finished chunk.
+
+use crate::chunk::{self, Chunk, VERSION, read_runs};
+use crate::error::SweepError;
+use crate::key::{PointKey, program};
+use crate::plan::{Plan, Wanted};
+use crate::points::POINTS;
+use crate::seeds::Seeds;
+use farpath_experiment::{Experiment, Override};
+use farpath_run::{Engine, FolderLock, PARTIAL, Run};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// What a folder was last asked for.
+const MANIFEST: &str = "sweep.json";
+const FORMAT: &str = "farpath-sweep";
+/// Where chunks are.
+const CHUNKS: &str = "chunks";
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Manifest {
+    format: String,
+    format_version: u64,
+    program: String,
+    /// The experiment as it was named: other files that it names are looked for beside it.
+    origin: String,
+    experiment: String,
+    changes: Vec<String>,
+    engines: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    format: String,
+    format_version: u64,
+}
+
+/// The folder of a sweep.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+}
+
+/// Which runs are there.
+#[derive(Debug, Default)]
+pub struct Inventory {
+    seeds: HashMap<(PointKey, Engine), Seeds>,
+    /// How many runs.
+    pub runs: u64,
+    /// How many files.
+    pub files: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+}
+
+/// What was removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    /// Runs that nobody asks for.
+    pub runs: u64,
+    /// Files, those left unfinished included.
+    pub files: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+}
+
+impl Inventory {
+    /// The seeds for which there are runs.
+    pub fn seeds(&self, key: PointKey, engine: Engine) -> Seeds {
+        self.seeds.get(&(key, engine)).cloned().unwrap_or_default()
+    }
+}
+
+impl Folder {
+    /// Makes the folder of an experiment's sweep, or takes the one that is there, and keeps what it is asked for. The lock
+    /// is given back when it is dropped.
+    ///
+    /// # Errors
+    /// A folder that holds something else, is of a later program, cannot be written, or is in use.
+    pub fn create(
+        path: impl Into<PathBuf>,
+        experiment: &Experiment,
+        engines: &[Engine],
+    ) -> Result<(Folder, FolderLock), SweepError> {
+        let path = path.into();
+        let not_writable = |source| SweepError::NotWritable { path: path.clone(), source };
+        match fs::read_dir(&path) {
+            Ok(entries) => {
+                if path.join(MANIFEST).exists() {
+                    Folder::read_manifest(&path)?;
+                } else if let Some(found) =
+                    entries.flatten().map(|entry| entry.file_name()).find(|name| !ours(name))
+                {
+                    return Err(SweepError::Occupied { path, found: found.display().to_string() });
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(not_writable(error)),
+        }
+        fs::create_dir_all(path.join(CHUNKS)).map_err(not_writable)?;
+        let lock = FolderLock::take(&path)?;
+        let manifest = Manifest {
+            format: FORMAT.to_owned(),
+            format_version: VERSION,
+            program: program().to_owned(),
+            origin: experiment.origin.clone(),
+            experiment: experiment.text.to_string(),
+            changes: experiment.overrides.iter().map(|change| change.text().to_owned()).collect(),
+            engines: engines.iter().map(|engine| engine.name().to_owned()).collect(),
+        };
+        let text = serde_json::to_string_pretty(&manifest).expect("a manifest is plain data");
+        let folder = Folder { path };
+        folder.put(MANIFEST, format!("{text}\n").as_bytes())?;
+        Ok((folder, lock))
+    }
+
+    /// Opens one that is there, with what it was last asked for.
+    ///
+    /// # Errors
+    /// No sweep, or of a later program; an experiment whose files are gone or changed so that it is refused.
+    pub fn open(path: impl Into<PathBuf>) -> Result<(Folder, Experiment, Vec<Engine>), SweepError> {
+        let path = path.into();
+        let manifest = Folder::read_manifest(&path)?;
+        let not_sweep = |reason: String| SweepError::NotSweep { path: path.clone(), reason };
+        let changes = manifest.changes.iter().map(|text| text.parse::<Override>());
+        let changes: Vec<Override> =
+            changes.collect::<Result<_, _>>().map_err(|error| not_sweep(error.to_string()))?;
+        let engine = |name: &String| {
+            Engine::from_name(name).ok_or_else(|| not_sweep(format!("`{name}` is not an engine")))
+        };
+        let engines = manifest.engines.iter().map(engine).collect::<Result<_, _>>()?;
+        let experiment = Experiment::parse(&manifest.experiment, &manifest.origin, &changes)?;
+        Ok((Folder { path }, experiment, engines))
+    }
+
+    fn read_manifest(path: &Path) -> Result<Manifest, SweepError> {
+        let file = path.join(MANIFEST);
+        let not_sweep = |reason: String| SweepError::NotSweep { path: path.to_owned(), reason };
+        let text = match fs::read(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(not_sweep(format!("it has no {MANIFEST}")));
+            }
+            Err(source) => return Err(SweepError::Read { path: file, source }),
+        };
+        let version: Version =
+            serde_json::from_slice(&text).map_err(|error| not_sweep(format!("{MANIFEST}: {error}")))?;
+        if version.format != FORMAT {
+            return Err(not_sweep(format!("its {MANIFEST} is of the format `{}`", version.format)));
+        }
+        if version.format_version > VERSION {
+            let found = version.format_version;
+            return Err(SweepError::NewerFormat { path: path.to_owned(), found, known: VERSION });
+        }
+        serde_json::from_slice(&text).map_err(|error| not_sweep(format!("{MANIFEST}: {error}")))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Keeps a chunk.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn keep(&self, chunk: &Chunk) -> Result<(), SweepError> {
+        self.put(&format!("{CHUNKS}/{}", chunk.name), &chunk.bytes)
+    }
+
+    /// A file that is there whole, or not at all, whatever ends the program or the machine.
+    pub(crate) fn put(&self, name: &str, bytes: &[u8]) -> Result<(), SweepError> {
+        let path = self.path.join(name);
+        let partial = self.path.join(format!("{name}{PARTIAL}"));
+        let write = || {
+            let mut file = File::create(&partial)?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            fs::rename(&partial, &path)
+        };
+        write().map_err(|source| SweepError::Write { path: path.clone(), source })
+    }
+
+    /// The files of finished chunks, by name.
+    ///
+    /// # Errors
+    /// A folder that cannot be read.
+    pub fn chunks(&self) -> Result<Vec<PathBuf>, SweepError> {
+        self.files(|name| name.ends_with(".parquet"))
+    }
+
+    fn files(&self, wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, SweepError> {
+        let path = self.path.join(CHUNKS);
+        let entries = fs::read_dir(&path).map_err(|source| SweepError::Read { path, source })?;
+        let paths = entries.flatten().map(|entry| entry.path());
+        let mut paths: Vec<PathBuf> = paths
+            .filter(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(&wanted))
+            .collect();
+        paths.sort();
+        Ok(paths)
+    }
+
+    /// Which runs are there, by what the files say of themselves.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn inventory(&self) -> Result<Inventory, SweepError> {
+        let mut there = Inventory::default();
+        for path in self.chunks()? {
+            there.files += 1;
+            there.bytes += size(&path);
+            for span in chunk::header(&path)?.spans {
+                there.runs += span.count;
+                if let Some(engine) = Engine::from_name(&span.engine) {
+                    there.seeds.entry((span.key, engine)).or_default().add(span.seeds());
+                }
+            }
+        }
+        Ok(there)
+    }
+
+    /// Hands over the runs of each point and engine, as far as they are there, by seed; in no order of points. What is
+    /// held meanwhile are the points that are not whole yet.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn groups<'p>(
+        &self,
+        plan: &'p Plan,
+        mut take: impl FnMut(&'p Wanted, &[Run]),
+    ) -> Result<(), SweepError> {
+        let mut groups: HashMap<(PointKey, Engine), Group<'p>> = HashMap::new();
+        for wanted in plan.wanted() {
+            let group = groups.entry((wanted.key, wanted.engine)).or_default();
+            group.wanted.push(wanted);
+            group.missing.add(wanted.seeds.clone());
+        }
+        for group in groups.values_mut() {
+            group.left = group.missing.count();
+        }
+        for path in self.in_order(plan)? {
+            for (key, run) in read_runs(&path, plan.points())? {
+                let id = (key, run.engine);
+                let Some(group) = groups.get_mut(&id) else { continue };
+                let seed = run.seed.unwrap_or(0);
+                // A file that was being written anew when the program was ended may be there twice.
+                if !group.missing.contains(seed) || group.seen.contains(seed) {
+                    continue;
+                }
+                group.seen.add(seed..seed + 1);
+                group.runs.push(run);
+                group.left -= 1;
+                if group.left == 0 {
+                    groups.remove(&id).expect("it is here").hand_over(&mut take);
+                }
+            }
+        }
+        groups.into_values().for_each(|group| group.hand_over(&mut take));
+        Ok(())
+    }
+
+    /// Chunks in the order of the first point in each, so that few points are open at a time.
+    fn in_order(&self, plan: &Plan) -> Result<Vec<PathBuf>, SweepError> {
+        let mut paths = Vec::new();
+        for path in self.chunks()? {
+            let spans = chunk::header(&path)?.spans;
+            let first = spans.iter().filter_map(|span| plan.points().get(&span.key)?.first()).min().copied();
+            paths.extend(first.map(|first| (first, path)));
+        }
+        paths.sort();
+        Ok(paths.into_iter().map(|(_, path)| path).collect())
+    }
+
+    /// Removes what nobody asks for: runs of other points, engines and programs, and files that were never finished. Of a
+    /// point that is asked for every seed stays. A file that holds both is written anew. Without `remove` it only says what would go.
+    ///
+    /// # Errors
+    /// A file that cannot be read, written or removed.
+    pub fn clean(&self, plan: &Plan, remove: bool) -> Result<Cleaned, SweepError> {
+        let mut cleaned = Cleaned::default();
+        for path in self.chunks()? {
+            let spans = chunk::header(&path)?.spans;
+            let all: u64 = spans.iter().map(|span| span.count).sum();
+            let live = spans.iter().filter(|span| plan.wants(span.key, &span.engine));
+            let live: u64 = live.map(|span| span.count).sum();
+            if live == all {
+                continue;
+            }
+            cleaned.runs += all - live;
+            cleaned.files += u64::from(live == 0);
+            cleaned.bytes += if live == 0 { size(&path) } else { 0 };
+            if remove {
+                if live > 0 {
+                    let mut runs = read_runs(&path, plan.points())?;
+                    runs.retain(|(key, run)| plan.wants(*key, run.engine.name()));
+                    let runs: Vec<Run> = runs.into_iter().map(|(_, run)| run).collect();
+                    self.keep(&Chunk::of(&runs, |point| plan.keys()[point as usize])?)?;
+                }
+                fs::remove_file(&path).map_err(|source| SweepError::Write { path, source })?;
+            }
+        }
+        for path in self.files(|name| name.ends_with(PARTIAL))? {
+            cleaned.files += 1;
+            cleaned.bytes += size(&path);
+            if remove {
+                fs::remove_file(&path).map_err(|source| SweepError::Write { path, source })?;
+            }
+        }
+        Ok(cleaned)
+    }
+}
+
+/// Runs of points that are alike.
+#[derive(Default)]
+struct Group<'p> {
+    wanted: Vec<&'p Wanted>,
+    missing: Seeds,
+    seen: Seeds,
+    left: u64,
+    runs: Vec<Run>,
+}
+
+impl<'p> Group<'p> {
+    fn hand_over(mut self, take: &mut impl FnMut(&'p Wanted, &[Run])) {
+        self.runs.sort_by_key(|run| run.seed);
+        for wanted in self.wanted {
+            let seed = |run: &Run| run.seed.unwrap_or(0);
+            let from = self.runs.partition_point(|run| seed(run) < wanted.seeds.start);
+            let to = self.runs.partition_point(|run| seed(run) < wanted.seeds.end);
+            if from < to {
+                take(wanted, &self.runs[from..to]);
+            }
+        }
+    }
+}
+
+fn size(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
+/// Whether a name is one that a sweep which was ended early leaves before its first `sweep.json`.
+fn ours(name: &std::ffi::OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let name = name.strip_suffix(PARTIAL).unwrap_or(&name);
+    [MANIFEST, CHUNKS, POINTS].contains(&name)
+}

@@ -1,0 +1,108 @@
+//! Which run it is: what made it, and not where it stood.
+
+use farpath_experiment::{Output, Point};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fmt::{self, Write};
+
+/// The program: its version, and a digest of the sources that make the numbers.
+pub const fn program() -> &'static str {
+    concat!(env!("CARGO_PKG_VERSION"), "+", env!("FARPATH_SOURCES"))
+}
+
+/// What a point and its program are, in 128 bits. Points of one key give the same runs, whatever experiment they are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct PointKey(u128);
+
+impl fmt::Display for PointKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl From<PointKey> for String {
+    fn from(key: PointKey) -> String {
+        key.to_string()
+    }
+}
+
+impl TryFrom<String> for PointKey {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<PointKey, String> {
+        PointKey::parse(&text).ok_or_else(|| format!("`{text}` is not the key of a point"))
+    }
+}
+
+impl PointKey {
+    /// The key that is shown like this.
+    pub fn parse(text: &str) -> Option<PointKey> {
+        (text.len() == 32).then(|| u128::from_str_radix(text, 16).ok().map(PointKey))?
+    }
+}
+
+/// The key of a point: of everything that an engine is told of it, files that it names included. Left out is what makes
+/// no other run: its title, which seeds are wanted, and what is recorded beside the flows.
+pub fn point_key(point: &Point) -> PointKey {
+    let mut scenario = point.scenario.clone();
+    scenario.title = String::new();
+    (scenario.seed, scenario.seeds, scenario.emulate.seeds) = (0, 0, 0);
+    scenario.output = Output::default();
+    let mut digest = Hasher(Sha256::new());
+    // Debug shows every field, and floats so that they can be read back; it changes only with the program.
+    write!(digest, "{} {scenario:?}", program()).expect("a digest takes everything");
+    PointKey(first_128_bits(digest.0))
+}
+
+pub(crate) fn first_128_bits(digest: Sha256) -> u128 {
+    let digest = digest.finalize();
+    u128::from_be_bytes(digest[..16].try_into().expect("a SHA-256 digest has 32 bytes"))
+}
+
+struct Hasher(Sha256);
+
+impl Write for Hasher {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.update(text);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farpath_experiment::Experiment;
+
+    fn keys(changes: &[&str]) -> Vec<PointKey> {
+        let text = "title = 'One'\npath = 'noisy-channel'\n[transfer]\nsize = '1 MB'\n[sweep]\n'path.loss' = ['0 %', '1 %']";
+        let changes: Vec<_> = changes.iter().map(|text| text.parse().expect("a change")).collect();
+        Experiment::parse(text, "here", &changes).expect("good").points().iter().map(point_key).collect()
+    }
+
+    #[test]
+    fn a_point_is_the_same_wherever_it_stands() {
+        let plain = keys(&[]);
+        assert_ne!(plain[0], plain[1]);
+        let more = keys(&["sweep.path.loss=['5 %', '1 %', '0 %']"]);
+        assert_eq!([more[2], more[1]], plain[..]);
+    }
+
+    #[test]
+    fn seeds_titles_and_traces_make_no_other_point_and_all_else_does() {
+        let plain = keys(&[]);
+        assert_eq!(keys(&["seed=9", "seeds=50", "title=another", "output.series=true"]), plain);
+        for change in
+            ["transfer.size=1000001 B", "path.delay=99 ms", "sender.rto.min=201 ms", "receiver.stack=linux-6"]
+        {
+            assert!(keys(&[change]).iter().all(|key| !plain.contains(key)), "{change}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_read_as_it_is_written() {
+        let key = keys(&[])[0];
+        assert_eq!(PointKey::parse(&key.to_string()), Some(key));
+        assert_eq!(PointKey::parse("12"), None);
+    }
+}
