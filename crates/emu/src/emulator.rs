@@ -1,4 +1,4 @@
-//! The loop between two hosts, in real time.
+//! The loop between two hosts.
 
 use crate::clamp::WindowClamp;
 use crate::coalesce::Run;
@@ -35,6 +35,9 @@ pub struct Settings {
     /// Run before all ordinary programs (`SCHED_FIFO`), where it is allowed. Packets are then late by microseconds
     /// rather than, now and then, by milliseconds.
     pub realtime: bool,
+    /// Nothing takes time but waiting, as in virtual time: the clock is read once after each wait, and a host is asked
+    /// for packets only where it has some. In a user-mode kernel each call costs ten times what it costs elsewhere.
+    pub stands: bool,
     /// Most memory that packets under way may take up. Over it the run ends with an error.
     pub memory: Bytes,
     /// Largest receive window that segments of a direction may announce: `reverse` holds the far host's window down.
@@ -47,6 +50,7 @@ impl Default for Settings {
             look_every: Duration::from_millis(20),
             coalesce: false,
             realtime: true,
+            stands: false,
             memory: Bytes(2_000_000_000),
             clamp: PerDirection::default(),
         }
@@ -97,6 +101,10 @@ pub struct Emulator {
     runs: PerDirection<Run>,
     buffer: Box<[u8]>,
     report: LoopReport,
+    /// Where the clock stands still, since when.
+    stood: Instant,
+    /// Where it does, which hosts may have packets.
+    ready: PerDirection<bool>,
 }
 
 impl Emulator {
@@ -123,7 +131,13 @@ impl Emulator {
             runs: PerDirection::default(),
             buffer: vec![0; BUFFER].into(),
             report: LoopReport::default(),
+            stood: clock.now(),
+            ready: PerDirection::both(true),
         })
+    }
+
+    fn now(&self) -> Instant {
+        if self.settings.stands { self.stood } else { self.clock.now() }
     }
 
     /// Moves packets until `stop` says so, which it looks at every 20 ms at least. What is then under way stays there:
@@ -172,10 +186,16 @@ impl Emulator {
 
     /// Takes what a host sends next, if anything, and offers it to the path.
     fn take_from_host(&mut self, direction: Direction, tap: &mut impl Tap) -> Result<bool, EmuError> {
-        let now = self.clock.now();
+        if self.settings.stands && !self.ready[direction] {
+            return Ok(false);
+        }
+        let now = self.now();
         let received = match self.ports[direction].receive(now, &mut self.buffer) {
             Ok(Some(received)) => received,
-            Ok(None) => return Ok(false),
+            Ok(None) => {
+                self.ready[direction] = false;
+                return Ok(false);
+            }
             Err(source) => return Err(EmuError::Receive { direction, source }),
         };
         let bytes = &mut self.buffer[..received.len];
@@ -206,7 +226,7 @@ impl Emulator {
 
     /// Hands over what is due, and what becomes due meanwhile.
     fn hand_over_due(&mut self, tap: &mut impl Tap) {
-        let mut now = self.clock.now();
+        let mut now = self.now();
         while self.path.next_departure().is_some_and(|due| due <= now) {
             while let Some(departure) = self.path.take(now) {
                 self.depart(departure, tap);
@@ -214,7 +234,7 @@ impl Emulator {
             for direction in Direction::BOTH {
                 self.hand_over(direction, tap);
             }
-            now = self.clock.now();
+            now = self.now();
         }
     }
 
@@ -234,9 +254,9 @@ impl Emulator {
 
     /// Hands over what was gathered for a host.
     fn hand_over(&mut self, direction: Direction, tap: &mut impl Tap) {
+        let now = self.now();
         let run = &mut self.runs[direction];
         let port = &mut self.ports[direction.opposite()];
-        let now = self.clock.now();
         let Some(result) = run.hand_over(|header, pieces| port.send(now, header, pieces)) else { return };
         let counts = &mut self.report.packets[direction];
         let packets = run.packets().len() as u64;
@@ -262,24 +282,33 @@ impl Emulator {
     }
 
     /// Sleeps until a host sends, a packet is due, or it is time to look whether to stop.
-    fn wait(&self) -> Result<(), EmuError> {
+    fn wait(&mut self) -> Result<(), EmuError> {
         let ports = [&self.ports.forward, &self.ports.reverse];
         let due = ports
             .iter()
             .fold(self.path.next_departure(), |due, port| Instant::earliest(due, port.next_due()));
-        let now = self.clock.now();
+        let now = self.now();
         let longest = self.settings.look_every;
         let nap = due.map_or(longest, |due| due.saturating_since(now).min(longest));
         if nap.is_zero() {
+            self.ready = PerDirection::both(true);
             return Ok(());
         }
-        let fds = ports.iter().filter_map(|port| port.fd());
-        let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+        let polled = ports.map(|port| port.fd().map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+        let mut fds: Vec<PollFd<'_>> = polled.iter().flatten().cloned().collect();
         let timeout = TimeSpec::from(std::time::Duration::from_nanos(nap.as_nanos()));
         match ppoll(&mut fds, Some(timeout), None) {
-            Ok(_) | Err(Errno::EINTR) => Ok(()),
-            Err(error) => Err(EmuError::Wait(error.into())),
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(EmuError::Wait(error.into())),
         }
+        let mut found = fds.iter().map(|fd| fd.any() != Some(false));
+        // Only time brings packets to a port without a descriptor.
+        let [near, far] = polled.map(|polled| polled.is_none_or(|_| found.next() != Some(false)));
+        self.ready = PerDirection { forward: near, reverse: far };
+        if self.settings.stands {
+            self.stood = self.clock.now();
+        }
+        Ok(())
     }
 }
 

@@ -85,6 +85,13 @@ pub(crate) fn until_in_time(
     }
 }
 
+/// Whether the hosts and programs of a scenario can be made here: all that a run begins with.
+pub(crate) fn can_be_prepared(scenario: &Scenario) -> Result<(), EngineError> {
+    let hosts = Hosts::dressed(scenario)?;
+    let drivers = Drivers::attach(scenario, &hosts)?;
+    Programs::prepare(scenario, &hosts, &drivers, look_every(scenario)).map(drop)
+}
+
 /// Takes back what a run says: the machine did not keep up, and the numbers are the machine's.
 fn withdraw(run: &mut Run, scenario: &Scenario) {
     (run.series, run.segments, run.messages) = Default::default();
@@ -110,17 +117,18 @@ fn once(
     let scenario = &point.scenario;
     let hosts = Hosts::dressed(scenario)?;
     let drivers = Drivers::attach(scenario, &hosts)?;
-    let programs = Programs::prepare(scenario, &hosts, &drivers)?;
+    let look_every = look_every(scenario);
+    let programs = Programs::prepare(scenario, &hosts, &drivers, look_every)?;
     let before = Before::of(&hosts)?;
     provenance.kernel = hosts.kernel.clone();
     provenance.settings.clone_from(&hosts.settings);
     provenance.caveats.extend(hosts.caveats.iter().cloned());
 
-    let look_every = look_every(scenario);
     let settings = Settings {
         look_every,
         coalesce: scenario.emulate.coalesce,
         realtime: true,
+        stands: scenario.emulate.clock != EmulationClock::Real,
         memory: scenario.emulate.memory,
         clamp: PerDirection::from_fn(|direction| hosts.dress[direction].window_clamp),
     };
@@ -146,8 +154,7 @@ fn once(
         });
         // Also where a program panics: the path would wait for ever for more.
         let over = SetWhenDropped(&done);
-        let look_every = std::time::Duration::from_nanos(look_every.as_nanos());
-        let ends = programs.run(clock, &[stop, &done], look_every, going);
+        let ends = programs.run(clock, &[stop, &done], going);
         drop(over);
         let report: Result<LoopReport, EmuError> =
             path.join().unwrap_or_else(|panic| panic::resume_unwind(panic));
@@ -188,11 +195,11 @@ fn once(
     Ok(run)
 }
 
-/// How often it is looked whether to stop. A guest is stopped from outside, and each look costs as much as in real time.
+/// How often it is looked whether to stop. A guest is stopped from outside, each look takes real time, and waits do not.
 fn look_every(scenario: &Scenario) -> Duration {
     match scenario.emulate.clock {
         EmulationClock::Real => Duration::from_millis(20),
-        EmulationClock::Virtual(_) => Duration::from_secs(10),
+        EmulationClock::Virtual(_) => Duration::from_secs(3600),
     }
 }
 

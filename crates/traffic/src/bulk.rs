@@ -237,6 +237,7 @@ pub struct Prepared {
     end: BulkEnd,
     socket: Socket,
     local: SocketAddr,
+    stop_every: Duration,
 }
 
 impl Prepared {
@@ -256,7 +257,12 @@ impl Prepared {
         if end.opening == Opening::Listen {
             socket.listen(1).map_err(|source| PrepareError::Listen { address: local, source })?;
         }
-        Ok(Prepared { end, socket, local })
+        Ok(Prepared { end, socket, local, stop_every: Prepared::STOP_EVERY })
+    }
+
+    /// The same, looking at its stop flag so often: in virtual time a look costs more than the time between two.
+    pub fn stopping_within(self, stop_every: Duration) -> Prepared {
+        Prepared { stop_every, ..self }
     }
 
     /// Address of this end.
@@ -265,7 +271,7 @@ impl Prepared {
     }
 
     /// Runs to the end on the calling thread. Time counts from `epoch`; `stop` is looked at every
-    /// [`STOP_EVERY`](Self::STOP_EVERY); `sampled` is given the connection as it is established, and then every
+    /// [`STOP_EVERY`](Self::STOP_EVERY), or as [told](Self::stopping_within); `sampled` is given the connection as it is established, and then every
     /// [`BulkEnd::sample_every`].
     pub fn run(
         self,
@@ -276,6 +282,6 @@ impl Prepared {
         transfer::run(self, epoch, stop, sampled)
     }
 
-    /// The longest that a thread is not looking at its stop flag.
+    /// The longest that a thread is not looking at its stop flag, where nothing else is said.
     pub const STOP_EVERY: Duration = Duration::from_millis(10);
 }

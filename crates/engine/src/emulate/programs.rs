@@ -20,6 +20,7 @@ const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 /// Both ends of each flow: their sockets are there, and those that listen do.
 pub(super) struct Programs {
     flows: Vec<Both>,
+    look_every: Duration,
     /// Whether they run before the machine's other programs.
     ahead: bool,
 }
@@ -63,7 +64,13 @@ impl TimeMean {
 }
 
 impl Programs {
-    pub fn prepare(scenario: &Scenario, hosts: &Hosts, drivers: &Drivers) -> Result<Programs, EngineError> {
+    /// They look every `look_every` whether to stop.
+    pub fn prepare(
+        scenario: &Scenario,
+        hosts: &Hosts,
+        drivers: &Drivers,
+        look_every: Duration,
+    ) -> Result<Programs, EngineError> {
         let end = |number: u16, flow: &FlowSpec, role: Role| -> Result<Prepared, EngineError> {
             let host = match role {
                 Role::Sender => flow.direction,
@@ -99,28 +106,23 @@ impl Programs {
                 },
             };
             // A socket belongs to the namespace in which it was made, wherever it is used.
-            Ok(hosts.of[host].namespace().run(|| Prepared::new(end))??)
+            let prepared = hosts.of[host].namespace().run(|| Prepared::new(end))??;
+            Ok(prepared.stopping_within(look_every))
         };
         let both = |(number, flow): (u16, &FlowSpec)| -> Result<Both, EngineError> {
             let (sender, receiver) = (end(number, flow, Role::Sender)?, end(number, flow, Role::Receiver)?);
             Ok(Both { sender, receiver, spec: flow.clone() })
         };
         let flows = (0..).zip(&scenario.flows).map(both).collect::<Result<_, _>>()?;
-        Ok(Programs { flows, ahead: is_light(scenario) })
+        Ok(Programs { flows, look_every, ahead: is_light(scenario) })
     }
 
-    /// Runs them all to their ends, or until one of `stops` is set, for which it looks `look_every` so long. The end of each
-    /// program is timed by itself.
-    pub fn run(
-        self,
-        clock: Clock,
-        stops: &[&AtomicBool],
-        look_every: std::time::Duration,
-        going: &Going,
-    ) -> Vec<FlowEnds> {
+    /// Runs them all to their ends, or until one of `stops` is set. The end of each program is timed by itself.
+    pub fn run(self, clock: Clock, stops: &[&AtomicBool], going: &Going) -> Vec<FlowEnds> {
         let over: Vec<AtomicBool> = self.flows.iter().map(|_| AtomicBool::new(false)).collect();
         thread::scope(|scope| {
-            let Programs { flows, ahead } = self;
+            let Programs { flows, look_every, ahead } = self;
+            let look_every = std::time::Duration::from_nanos(look_every.as_nanos());
             let start = |(number, (both, over))| start(scope, clock, number, both, over, going, ahead);
             let threads: Vec<_> = (0..).zip(flows.into_iter().zip(&over)).map(start).collect();
             while threads.iter().any(|(sender, receiver)| !sender.is_finished() || !receiver.is_finished()) {

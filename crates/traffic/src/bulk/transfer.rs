@@ -30,7 +30,7 @@ pub fn run(
 ) -> EndReport {
     let _prompt = PromptTimers::new();
     let times = ThreadTimes::read().ok();
-    let Prepared { end: asked, socket, .. } = prepared;
+    let Prepared { end: asked, socket, stop_every, .. } = prepared;
     let mut transfer = Transfer {
         begun: wait::now(epoch).max(asked.start),
         times,
@@ -38,6 +38,7 @@ pub fn run(
         socket,
         epoch,
         stop,
+        stop_every,
         sampled,
         next_sample: None,
         connected_at: None,
@@ -71,6 +72,7 @@ struct Transfer<'a> {
     socket: Socket,
     epoch: std::time::Instant,
     stop: &'a AtomicBool,
+    stop_every: Duration,
     sampled: &'a mut dyn FnMut(&Sample),
     next_sample: Option<Instant>,
     connected_at: Option<Instant>,
@@ -281,7 +283,7 @@ impl Transfer<'_> {
     fn wait(&mut self, events: PollFlags, until: Option<Instant>) -> Result<PollFlags, End> {
         let now = self.look()?;
         let next = self.next_sample.unwrap_or(Instant::MAX).min(until.unwrap_or(Instant::MAX));
-        let longest = next.min(self.asked.deadline).saturating_since(now).min(Prepared::STOP_EVERY);
+        let longest = next.min(self.asked.deadline).saturating_since(now).min(self.stop_every);
         let found = wait::ready(self.socket.as_fd(), events, longest)?;
         self.look()?;
         Ok(found)

@@ -1,7 +1,7 @@
 //! How a transfer's connection comes about.
 
 use super::{Stage, Transfer};
-use crate::bulk::{End, Prepared};
+use crate::bulk::End;
 use crate::token::{TOKEN_WITHIN, Token};
 use crate::wait;
 use rustix::event::PollFlags;
@@ -88,7 +88,7 @@ impl Transfer<'_> {
                 Ok(0) => return Ok(false),
                 Ok(more) => got += more,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let left = until.saturating_since(self.look()?).min(Prepared::STOP_EVERY);
+                    let left = until.saturating_since(self.look()?).min(self.stop_every);
                     if left.is_zero() {
                         return Ok(false);
                     }
