@@ -13,6 +13,8 @@ pub fn doctor(args: &DoctorArgs) -> Result<Ending, CliError> {
     // First: it may enter a user namespace, in which a process without privileges sees more.
     let mut findings = doctor::probe();
     findings.push(crate::driver::finding());
+    #[cfg(target_os = "linux")]
+    findings.push(crate::kernel::finding());
     let removed = if args.clean { Some(doctor::clean()?) } else { None };
     let seen = doctor::devices();
     let text = if args.json {

@@ -5,7 +5,7 @@ use crate::error::CliError;
 use crate::kept::Kept;
 use crate::source::{self, Source};
 use crate::{Ending, interrupt, output, progress, report};
-use farpath_engine::{CaptureDir, EngineError, Extras, Progress, can_be_emulated, jobs, run_all_with};
+use farpath_engine::{CaptureDir, EngineError, Extras, Progress, can_all_be_emulated, jobs, run_all_with};
 use farpath_experiment::{EmulationClock, Experiment, Point};
 use farpath_report::agreement::agreements;
 use farpath_report::html;
@@ -74,7 +74,7 @@ fn answers(args: &RunArgs) -> Result<(Experiment, Asked, Vec<Run>, Ending), CliE
     }
     let engine_error = |source| CliError::Engine { file: file.clone(), source };
     if engines.contains(&Engine::Emulate) {
-        experiment.points().iter().try_for_each(can_be_emulated).map_err(engine_error)?;
+        can_all_be_emulated(&experiment).map_err(engine_error)?;
     }
     warn_of_lost_traces(&experiment, common);
     let mut jobs = jobs(&experiment, &engines);

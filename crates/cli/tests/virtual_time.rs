@@ -5,6 +5,7 @@
 use assert_cmd::Command;
 use serde_json::Value;
 use std::fs;
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Output;
@@ -84,7 +85,7 @@ fn without_a_kernel_the_one_command_is_named() {
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(
         stderr(&output),
-        "farpath: far.toml: no kernel is built; `farpath kernel build` makes one, in some minutes\n"
+        "farpath: far.toml: no kernel is built; `farpath kernel build` makes one, in some eight minutes of one core\n"
     );
     let list = room.farpath(&["kernel", "list"]);
     assert!(String::from_utf8_lossy(&list.stdout).contains("`farpath kernel build` makes one"));
@@ -148,19 +149,20 @@ fn bad_recipes_are_refused_before_anything_is_fetched() {
     }
 }
 
-/// The kernels that this user has built; says loudly where there are none.
-fn kernel() -> Option<&'static str> {
+/// Whether this user has built a kernel. Where not, it is said past the harness, which keeps what tests print.
+fn has_kernel() -> bool {
     let list = Command::cargo_bin("farpath").unwrap().args(["kernel", "list", "--json"]).output().unwrap();
-    if list.stdout.is_empty() || !list.stdout.starts_with(b"{") {
-        eprintln!("SKIPPED: no kernel is built here for virtual time; `farpath kernel build` makes one");
-        return None;
+    let has = list.stdout.starts_with(b"{");
+    if !has {
+        let why = "no kernel is built here for virtual time; `farpath kernel build` makes one";
+        let _ = writeln!(io::stderr(), "SKIPPED: {why}");
     }
-    Some("there")
+    has
 }
 
 #[test]
 fn a_run_repeats_byte_by_byte_and_agrees_with_its_simulation() {
-    if kernel().is_none() {
+    if !has_kernel() {
         return;
     }
     let room = Room::new();

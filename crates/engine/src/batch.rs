@@ -184,12 +184,32 @@ impl<'a, T> InOrder<'a, T> {
     }
 }
 
-/// One run; `None` where it was in real time and has been given up because of `stop`.
+/// One run, with its capture where captures are wanted; `None` where it has been given up because of `stop`.
 fn run_one(
     experiment: &Experiment,
     job: Job,
     stop: &AtomicBool,
     extras: Extras<'_>,
+) -> Result<Option<Run>, EngineError> {
+    let seed = job.seed.unwrap_or(experiment.points()[job.point].scenario.seed);
+    let make =
+        |capture: Option<(&File, u32)>| make_one(experiment, job, seed, stop, extras.progress, capture);
+    match extras.captures.filter(|_| job.engine != Engine::Predict) {
+        Some(folder) => {
+            let captured = |out: &File, snaplen| make(Some((out, snaplen)));
+            folder.write(job.engine, job.point, seed, captured, Option::is_some)
+        }
+        None => make(None),
+    }
+}
+
+fn make_one(
+    experiment: &Experiment,
+    job: Job,
+    seed: u64,
+    stop: &AtomicBool,
+    progress: Option<&Progress>,
+    capture: Option<(&File, u32)>,
 ) -> Result<Option<Run>, EngineError> {
     let point = &experiment.points()[job.point];
     let provenance = provenance(experiment, point);
@@ -203,35 +223,18 @@ fn run_one(
     };
     match job.engine {
         Engine::Predict => predict(point, provenance).map(Some),
-        Engine::Simulate => {
-            let seed = job.seed.unwrap_or(point.scenario.seed);
-            let captured = |out: &File, snaplen| {
-                simulate_captured(point, seed, provenance.clone(), snaplen, BufWriter::new(out))
-            };
-            match extras.captures {
-                Some(folder) => folder.write(job.engine, point.index, seed, captured, |_| true),
-                None => simulate(point, seed, provenance),
+        Engine::Simulate => match capture {
+            Some((out, snaplen)) => {
+                simulate_captured(point, seed, provenance, snaplen, BufWriter::new(out)).map(Some)
             }
-            .map(Some)
-        }
-        Engine::Emulate => {
-            let seed = job.seed.unwrap_or(point.scenario.seed);
-            if let Some(kernel) = kernel_of(&point.scenario)? {
-                return in_guest(experiment, job, seed, &kernel, stop, extras);
-            }
-            Progress::watch(extras.progress, &point.scenario, |going| {
-                let make = |capture: Option<(&File, u32)>| {
-                    until_in_time(point, seed, provenance.clone(), stop, going, capture)
-                };
-                match extras.captures {
-                    Some(folder) => {
-                        let captured = |out: &File, snaplen| make(Some((out, snaplen)));
-                        folder.write(job.engine, point.index, seed, captured, Option::is_some)
-                    }
-                    None => make(None),
-                }
-            })
-        }
+            None => simulate(point, seed, provenance).map(Some),
+        },
+        Engine::Emulate => match kernel_of(&point.scenario)? {
+            Some(kernel) => in_guest(experiment, job, seed, &kernel, stop, capture),
+            None => Progress::watch(progress, &point.scenario, |going| {
+                until_in_time(point, seed, provenance, stop, going, capture)
+            }),
+        },
         Engine::Measure => Err(EngineError::NotBuilt(job.engine)),
     }
 }

@@ -21,13 +21,13 @@ mod series;
 mod simulate;
 #[cfg(target_os = "linux")]
 mod tap;
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "virtual_time/elsewhere.rs")]
 mod virtual_time;
 #[cfg(target_os = "linux")]
 mod watch;
 
 pub use batch::{Extras, Job, jobs, run_all, run_all_with};
-pub use beforehand::{can_be_emulated, can_be_measured};
+pub use beforehand::{can_all_be_emulated, can_be_emulated, can_be_measured};
 pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
 pub use emulate::{emulate, may_emulate};
 pub use farpath_model::InputError as RadiusError;
@@ -45,7 +45,7 @@ pub use radius::{
 pub use series::Series;
 pub use simulate::{simulate, simulate_captured, simulate_watched};
 #[cfg(target_os = "linux")]
-pub use virtual_time::{GUEST_COMMAND, guest};
+pub use virtual_time::{GUEST_COMMAND, guest, kernel_runs};
 
 use farpath_experiment::{Experiment, Point, Scenario, Transport};
 use farpath_run::Provenance;

@@ -7,10 +7,10 @@ mod guest;
 
 pub use guest::guest;
 
+use crate::EngineError;
 use crate::batch::Job;
 use crate::capture::CaptureError;
-use crate::{EngineError, Extras};
-use farpath_experiment::{EmulationClock, Experiment, Scenario};
+use farpath_experiment::{EmulateOptions, EmulationClock, Experiment, Scenario};
 use farpath_kernel::{Boot, Ended, Halt, Kernel, Shelf};
 use farpath_run::{FlowRow, Outcome, Results, Run};
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+use tempfile::TempDir;
 
 /// What the program of a guest is called by: the one subcommand that is not for people.
 pub const GUEST_COMMAND: &str = "guest";
@@ -27,12 +28,15 @@ pub const GUEST_COMMAND: &str = "guest";
 /// Memory of a guest beside what the path may take, in MB. With less than 1024 Linux gives TCP smaller buffers.
 const MEMORY_MB: u64 = 1024;
 
+/// How long a kernel may take to come up, where nothing else is asked of it.
+const PATIENCE: farpath_units::Duration = farpath_units::Duration::from_secs(30);
+
 const PROGRAM: &str = "farpath";
 const ORDER: &str = "order.json";
 const CAPTURE: &str = "capture.pcapng";
 const ERROR: &str = "error.txt";
 
-/// A run, as the guest is told it.
+/// What a guest is told.
 #[derive(Debug, Serialize, Deserialize)]
 struct Order {
     /// Where files that the experiment names are looked for.
@@ -41,12 +45,25 @@ struct Order {
     text: String,
     origin: String,
     overrides: Vec<String>,
-    point: usize,
-    seed: u64,
-    /// Record everything, also where the experiment does not ask for it.
-    trace: bool,
-    /// Bytes of each packet to capture.
-    snaplen: Option<u32>,
+    task: Task,
+}
+
+/// What it shall do.
+#[derive(Debug, Serialize, Deserialize)]
+enum Task {
+    /// Make a run.
+    Run {
+        point: usize,
+        seed: u64,
+        /// Record everything, also where the experiment does not ask for it.
+        trace: bool,
+        /// Bytes of each packet to capture.
+        snaplen: Option<u32>,
+    },
+    /// Make the hosts of these points, and leave it at that.
+    Rehearse(Vec<usize>),
+    /// Nothing: it came up.
+    Nothing,
 }
 
 /// The kernel on which a scenario is emulated in virtual time; `None` for the running one.
@@ -64,60 +81,87 @@ pub(crate) fn in_guest(
     seed: u64,
     kernel: &Kernel,
     stop: &AtomicBool,
-    extras: Extras<'_>,
-) -> Result<Option<Run>, EngineError> {
-    let make = |capture: Option<(&File, u32)>| once(experiment, job, seed, kernel, stop, capture);
-    match extras.captures {
-        Some(folder) => {
-            let captured = |out: &File, snaplen| make(Some((out, snaplen)));
-            folder.write(job.engine, job.point, seed, captured, Option::is_some)
-        }
-        None => make(None),
-    }
-}
-
-fn once(
-    experiment: &Experiment,
-    job: Job,
-    seed: u64,
-    kernel: &Kernel,
-    stop: &AtomicBool,
     capture: Option<(&File, u32)>,
 ) -> Result<Option<Run>, EngineError> {
     let point = &experiment.points()[job.point];
     let scenario = &point.scenario;
+    let task =
+        Task::Run { point: job.point, seed, trace: job.trace, snaplen: capture.map(|(_, snaplen)| snaplen) };
+    let order = Order::of(experiment, task)?;
+    let (room, ended) = boot(&order, &scenario.emulate, seed, kernel, stop)?;
+    if ended.halt == Halt::Stopped {
+        return Ok(None);
+    }
+    match taken_over(room.path(), capture)? {
+        Some(run) => Ok(Some(run)),
+        None => Ok(Some(void(experiment, job, kernel, &ended))),
+    }
+}
+
+/// Whether hosts can be made on `kernel` for these points.
+pub(crate) fn rehearse(
+    experiment: &Experiment,
+    points: &[usize],
+    kernel: &Kernel,
+) -> Result<(), EngineError> {
+    let options = &experiment.points()[points[0]].scenario.emulate;
+    let order = Order::of(experiment, Task::Rehearse(points.to_vec()))?;
+    // A guest that dies or hangs is told of where it would have made a run: it is no fault of the experiment.
+    boot(&order, options, 0, kernel, &AtomicBool::new(false)).map(drop)
+}
+
+/// Whether `kernel` runs on this machine: it is started, and switches itself off again.
+///
+/// # Errors
+/// It cannot be started.
+pub fn kernel_runs(kernel: &Kernel) -> Result<Ended, EngineError> {
+    let order = Order {
+        folder: PathBuf::from("/"),
+        text: String::new(),
+        origin: String::new(),
+        overrides: Vec::new(),
+        task: Task::Nothing,
+    };
+    let options = EmulateOptions { patience: PATIENCE, ..EmulateOptions::default() };
+    Ok(boot(&order, &options, 0, kernel, &AtomicBool::new(false))?.1)
+}
+
+impl Order {
+    fn of(experiment: &Experiment, task: Task) -> Result<Order, EngineError> {
+        Ok(Order {
+            folder: std::env::current_dir().map_err(EngineError::GuestFiles)?,
+            text: experiment.text.to_string(),
+            origin: experiment.origin.clone(),
+            overrides: experiment.overrides.iter().map(|change| change.text().to_owned()).collect(),
+            task,
+        })
+    }
+}
+
+/// Has a guest do something, in a room of its own.
+fn boot(
+    order: &Order,
+    options: &EmulateOptions,
+    seed: u64,
+    kernel: &Kernel,
+    stop: &AtomicBool,
+) -> Result<(TempDir, Ended), EngineError> {
     let room =
         tempfile::Builder::new().prefix("farpath-guest-").tempdir().map_err(EngineError::GuestFiles)?;
-    let order = Order {
-        folder: std::env::current_dir().map_err(EngineError::GuestFiles)?,
-        text: experiment.text.to_string(),
-        origin: experiment.origin.clone(),
-        overrides: experiment.overrides.iter().map(|change| change.text().to_owned()).collect(),
-        point: job.point,
-        seed,
-        trace: job.trace,
-        snaplen: capture.map(|(_, snaplen)| snaplen),
-    };
-    furnish(room.path(), &order).map_err(EngineError::GuestFiles)?;
+    furnish(room.path(), order).map_err(EngineError::GuestFiles)?;
     let ended = Boot {
         kernel,
         room: room.path(),
         program: PROGRAM,
         command: GUEST_COMMAND,
         seed,
-        memory_mb: MEMORY_MB + scenario.emulate.memory.0 / 1_000_000,
-        patience: Duration::from_nanos(scenario.emulate.patience.as_nanos()),
+        memory_mb: MEMORY_MB + options.memory.0 / 1_000_000,
+        patience: Duration::from_nanos(options.patience.as_nanos()),
     }
     .run(stop, |_| false)?;
-    if ended.halt == Halt::Stopped {
-        return Ok(None);
-    }
-    if let Ok(error) = fs::read_to_string(room.path().join(ERROR)) {
-        return Err(EngineError::InGuest(error));
-    }
-    match taken_over(room.path(), capture)? {
-        Some(run) => Ok(Some(run)),
-        None => Ok(Some(void(experiment, job, kernel, &ended))),
+    match fs::read_to_string(room.path().join(ERROR)) {
+        Ok(error) => Err(EngineError::InGuest(error)),
+        Err(_) => Ok((room, ended)),
     }
 }
 

@@ -167,7 +167,7 @@ impl Recipe {
             return Ok(build);
         }
         let why = match missing.iter().any(|option| option.contains("TIME_TRAVEL")) {
-            true => "virtual time came with Linux 5.4",
+            true => "without it there is no virtual time",
             false => "Farpath's hosts need it",
         };
         Err(KernelError::Lacks { release: version.to_owned(), missing: missing.join(", "), why })

@@ -4,7 +4,7 @@
  * getrandom(): such a kernel takes its entropy from the host. It gets what FARPATH_SEED says in its place: the same number,
  * the same ports, sequence numbers and hashes. Generator: SplitMix64 (Steele, Lea, Flood 2014).
  *
- * ptrace(): kernels before 6.14 know 2696 bytes of a processor's extended state (Intel SDM volume 1, chapter 13). Where a
+ * ptrace(): Linux 6.12 knows 2696 bytes of a processor's extended state (Intel SDM volume 1, chapter 13). Where a
  * processor has more, as those with AMX do, the host refuses to set a part of it. What is missing is filled up with zeros:
  * it belongs to components that no program of a guest has in use.
  */

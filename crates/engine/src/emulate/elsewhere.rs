@@ -3,7 +3,7 @@
 use crate::EngineError;
 use crate::progress::Going;
 use farpath_emu::HostError;
-use farpath_experiment::Point;
+use farpath_experiment::{Point, Scenario};
 use farpath_run::{Provenance, Run};
 use std::fs::File;
 use std::sync::atomic::AtomicBool;
@@ -21,6 +21,11 @@ pub fn may_emulate() -> Result<(), EngineError> {
 /// # Errors
 /// Always.
 pub fn emulate(_: &Point, _: u64, _: Provenance, _: &AtomicBool) -> Result<Option<Run>, EngineError> {
+    Err(HostError::NotLinux.into())
+}
+
+/// They cannot.
+pub(crate) fn can_be_prepared(_: &Scenario) -> Result<(), EngineError> {
     Err(HostError::NotLinux.into())
 }
 

@@ -1,8 +1,8 @@
 //! The first process of a guest: one run, just as in real time.
 
-use super::{CAPTURE, ERROR, ORDER, Order};
+use super::{CAPTURE, ERROR, ORDER, Order, Task};
 use crate::capture::CaptureError;
-use crate::emulate::until_in_time;
+use crate::emulate::{can_be_prepared, until_in_time};
 use crate::progress::Going;
 use crate::{EngineError, provenance};
 use farpath_experiment::{Experiment, Output, Override};
@@ -14,7 +14,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-/// Makes the run that is ordered, leaves it where it was ordered and switches the machine off.
+/// Does what is ordered, leaves what comes of it where it was ordered and switches the machine off.
 ///
 /// # Errors
 /// This is no guest, or it cannot even say that something went wrong.
@@ -33,32 +33,54 @@ pub fn guest() -> Result<Infallible, EngineError> {
 fn ordered(room: &Path, out: &Path) -> Result<(), EngineError> {
     let text = fs::read(room.join(ORDER)).map_err(EngineError::GuestFiles)?;
     let order: Order = serde_json::from_slice(&text).expect("an order is written by the same program");
+    fs::create_dir_all(out).map_err(EngineError::GuestFiles)?;
     env::set_current_dir(&order.folder).map_err(EngineError::GuestFiles)?;
+    match order.task {
+        Task::Run { point, seed, trace, snaplen } => run(&read(&order)?, point, seed, trace, snaplen, out),
+        Task::Rehearse(ref points) => {
+            let experiment = read(&order)?;
+            points.iter().try_for_each(|&point| can_be_prepared(&experiment.points()[point].scenario))
+        }
+        Task::Nothing => Ok(()),
+    }
+}
+
+fn read(order: &Order) -> Result<Experiment, EngineError> {
     let overrides: Vec<Override> =
         order.overrides.iter().map(|text| text.parse().expect("it was parsed before")).collect();
-    let experiment = Experiment::parse(&order.text, &order.origin, &overrides)
-        .map_err(|error| EngineError::InGuest(error.to_string()))?;
-    let mut point = experiment.points()[order.point].clone();
-    let provenance = provenance(&experiment, &point);
-    if order.trace {
+    Experiment::parse(&order.text, &order.origin, &overrides)
+        .map_err(|error| EngineError::InGuest(error.to_string()))
+}
+
+fn run(
+    experiment: &Experiment,
+    point: usize,
+    seed: u64,
+    trace: bool,
+    snaplen: Option<u32>,
+    out: &Path,
+) -> Result<(), EngineError> {
+    let mut point = experiment.points()[point].clone();
+    let provenance = provenance(experiment, &point);
+    if trace {
         point.scenario.output = Output { series: true, segments: true, messages: true };
     }
     let mut results = ResultsDir::create(out)?;
-    let run = captured(&order, out, |capture| {
+    let run = captured(snaplen, out, |capture| {
         let going = Going::new(&point.scenario);
         let stop = AtomicBool::new(false);
-        until_in_time(&point, order.seed, provenance.clone(), &stop, &going, capture)
+        until_in_time(&point, seed, provenance.clone(), &stop, &going, capture)
     })?;
     results.append(&run)?;
     Ok(results.finish(true)?)
 }
 
 fn captured(
-    order: &Order,
+    snaplen: Option<u32>,
     out: &Path,
     make: impl Fn(Option<(&File, u32)>) -> Result<Option<Run>, EngineError>,
 ) -> Result<Run, EngineError> {
-    let run = match order.snaplen {
+    let run = match snaplen {
         Some(snaplen) => {
             // It is read again where it is begun anew.
             let file = File::create_new(out.join(CAPTURE)).map_err(CaptureError::from)?;

@@ -1,0 +1,37 @@
+//! Emulation in virtual time where there is no Linux to start a kernel of one's own on: every call says so.
+
+use crate::EngineError;
+use crate::batch::Job;
+use farpath_emu::HostError;
+use farpath_experiment::{EmulationClock, Experiment, Scenario};
+use farpath_run::Run;
+use std::fs::File;
+use std::sync::atomic::AtomicBool;
+
+/// There is none.
+pub(crate) enum Kernel {}
+
+/// None for virtual time.
+pub(crate) fn kernel_of(scenario: &Scenario) -> Result<Option<Kernel>, EngineError> {
+    match scenario.emulate.clock {
+        EmulationClock::Real => Ok(None),
+        EmulationClock::Virtual(_) => Err(HostError::NotLinux.into()),
+    }
+}
+
+/// It cannot.
+pub(crate) fn in_guest(
+    _: &Experiment,
+    _: Job,
+    _: u64,
+    kernel: &Kernel,
+    _: &AtomicBool,
+    _: Option<(&File, u32)>,
+) -> Result<Option<Run>, EngineError> {
+    match *kernel {}
+}
+
+/// It cannot.
+pub(crate) fn rehearse(_: &Experiment, _: &[usize], kernel: &Kernel) -> Result<(), EngineError> {
+    match *kernel {}
+}
