@@ -12,17 +12,20 @@ pub enum Quantity {
     TransferTime,
     /// Mean number of retransmissions.
     Retransmissions,
+    /// Mean number of timeouts.
+    Timeouts,
 }
 
 impl Quantity {
-    /// Both.
-    pub const ALL: [Quantity; 2] = [Quantity::TransferTime, Quantity::Retransmissions];
+    /// All of them.
+    pub const ALL: [Quantity; 3] = [Quantity::TransferTime, Quantity::Retransmissions, Quantity::Timeouts];
 
     /// In words.
     pub const fn name(self) -> &'static str {
         match self {
             Quantity::TransferTime => "transfer time",
             Quantity::Retransmissions => "retransmissions",
+            Quantity::Timeouts => "timeouts",
         }
     }
 
@@ -30,6 +33,7 @@ impl Quantity {
         match self {
             Quantity::TransferTime => summary.transfer_time_s,
             Quantity::Retransmissions => summary.retransmissions,
+            Quantity::Timeouts => summary.timeouts,
         }
     }
 }
@@ -83,8 +87,8 @@ impl Agreement {
     }
 }
 
-/// Fewer retransmissions than this are told apart by chance alone, and a share of them says nothing.
-const LEAST_RETRANSMISSIONS: f64 = 10.0;
+/// Fewer events than this are told apart by chance alone, and a share of them says nothing.
+const LEAST_EVENTS: f64 = 10.0;
 
 /// What each run of an engine says of each point.
 type Answers<'a> = BTreeMap<u64, Vec<&'a Run>>;
@@ -141,7 +145,7 @@ fn error(quantity: Quantity, point: u64, ones: &[&Run], others: &[&Run]) -> Opti
         others.retain(|seed, _| common.contains(seed));
     }
     let (a, b) = (Statistic::of(ones.values().copied())?, Statistic::of(others.values().copied())?);
-    if b.mean == 0.0 || (quantity == Quantity::Retransmissions && b.mean < LEAST_RETRANSMISSIONS) {
+    if b.mean == 0.0 || (quantity != Quantity::TransferTime && b.mean < LEAST_EVENTS) {
         return None;
     }
     let noise = if is_paired {
@@ -191,7 +195,9 @@ mod tests {
             })
             .collect();
         let agreements = agreements(&runs);
-        let [times, retransmissions] = &agreements[..] else { panic!("one pair, two quantities") };
+        let [times, retransmissions] = &agreements[..] else {
+            panic!("one pair, two quantities that it has")
+        };
         assert_eq!((times.of, times.against), (Engine::Simulate, Engine::Emulate));
         assert_eq!((times.worst().point, times.points.len()), (3, 10));
         let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
