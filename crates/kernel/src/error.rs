@@ -49,6 +49,15 @@ pub enum KernelError {
         /// What that means.
         why: &'static str,
     },
+    /// A package that is not to be had.
+    #[error(
+        "apt-get offers no package {package} here: as root, `apt-get update` where its lists are old; else name the \
+         sources of a kernel with --source DIR"
+    )]
+    Package {
+        /// Its name.
+        package: String,
+    },
     /// A step of the making failed.
     #[error("{what} failed; the end of {}:\n{tail}", log.display())]
     Step {

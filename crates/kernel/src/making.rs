@@ -92,7 +92,8 @@ impl Recipe {
                 needs(&["apt-get", "dpkg-deb"])?;
                 tell(Step::Fetch, 0);
                 // 'http://.../linux-source-6.12_6.12.117-1_all.deb' linux-source-6.12_6.12.117-1_all.deb SIZE HASH
-                let uri = workshop.printed("apt-get", ["download", "--print-uris", package])?;
+                let uri = workshop.printed("apt-get", ["download", "--print-uris", package]);
+                let uri = uri.map_err(|_| KernelError::Package { package: package.clone() })?;
                 let file = uri.split_whitespace().nth(1).unwrap_or_default();
                 let version = file.split('_').nth(1).and_then(|version| version.split('-').next());
                 (version.unwrap_or("unknown").to_owned(), file.to_owned())
