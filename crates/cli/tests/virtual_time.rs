@@ -149,6 +149,22 @@ fn bad_recipes_are_refused_before_anything_is_fetched() {
     }
 }
 
+#[test]
+fn sources_that_cannot_be_had_are_told_with_what_helps() {
+    let room = Room::new();
+    let apt = room.path().join("apt-get");
+    fs::write(&apt, "#!/bin/sh\necho 'E: No packages found' >&2; exit 100\n").unwrap();
+    fs::set_permissions(&apt, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", room.path().display(), std::env::var("PATH").unwrap());
+    let mut command = Command::cargo_bin("farpath").unwrap();
+    command.env("PATH", path).env("FARPATH_KERNELS", room.path().join("kernels"));
+    let output = command.args(["kernel", "build"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let error = stderr(&output);
+    assert!(error.contains("no package linux-source-6.12 here: as root, `apt-get update`"), "{error}");
+    assert_eq!(fs::read_dir(room.path().join("kernels")).unwrap().count(), 0, "nothing is left of it");
+}
+
 /// Whether this user has built a kernel. Where not, it is said past the harness, which keeps what tests print.
 fn has_kernel() -> bool {
     let list = Command::cargo_bin("farpath").unwrap().args(["kernel", "list", "--json"]).output().unwrap();
@@ -187,4 +203,80 @@ fn a_run_repeats_byte_by_byte_and_agrees_with_its_simulation() {
     let (of_kernel, of_simulator) = (seconds(&flow), seconds(&simulated));
     assert!((of_kernel - of_simulator).abs() < 0.1, "{of_kernel} s, simulated {of_simulator} s");
     assert_eq!(flow["retransmissions"], simulated["retransmissions"]);
+}
+
+/// Five of the points of `experiments/truth.toml`, with the dress of the 1990s and with Linux's defaults.
+const TRUTH: &str = r#"
+title = "Truth"
+horizon = "10000 s"
+
+[[path]]
+element = "link"
+rate = "10 Mbit/s"
+queue = "unlimited"
+
+[[path]]
+element = "loss"
+rate = { forward = "0 %", reverse = "0 %" }
+
+[[path]]
+element = "delay"
+delay = "1 ms"
+
+[sender]
+stack = "reno-sack"
+send.window_scaling = true
+send.buffer = "32 MiB"
+rto.max = "120 s"
+
+[receiver]
+stack = "reno-sack"
+send.window_scaling = true
+rto.max = "120 s"
+
+[transfer]
+size = "392 kB"
+opener = "receiver"
+
+[emulate]
+clock = "virtual"
+
+[sweep.zip]
+"path.delay" = ["1 ms", "20 ms", "100 ms", "1 s", "45 s"]
+"path.loss.rate.forward" = ["0.1 %", "0.1 %", "0 %", "0 %", "0.01 %"]
+"receiver.receive.buffer" = ["65408 B", "8192 B", "65408 B", "1 MiB", "65408 B"]
+"path.link.rate" = ["10 Mbit/s", "1 Mbit/s", "1 Gbit/s", "100 kbit/s", "100 Mbit/s"]
+"#;
+
+#[test]
+fn the_simulator_tells_what_the_kernel_does_from_a_millisecond_to_45_seconds() {
+    if !has_kernel() {
+        return;
+    }
+    let room = Room::new();
+    fs::write(room.path().join("truth.toml"), TRUTH).unwrap();
+    // Found: 0.0 %, but for the point at 1 s, where the kernel in that dress takes one round trip of 2 s more (-4.6 %, see
+    // docs/validation.md), and by its defaults -0.3 %.
+    for (stack, within) in [("reno-sack", 0.05), ("linux-6", 0.005)] {
+        let ends = ["sender", "receiver"].map(|end| format!("{end}.stack={stack}"));
+        let mut command = Command::cargo_bin("farpath").unwrap();
+        command.current_dir(room.path()).args([
+            "agree",
+            "truth.toml",
+            "--engine",
+            "simulate,emulate",
+            "--json",
+        ]);
+        let output = command.args(["--set", &ends[0], "--set", &ends[1]]).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        let first = String::from_utf8_lossy(&output.stdout).lines().next().unwrap().to_owned();
+        let times: Value = serde_json::from_str(&first).unwrap();
+        assert_eq!(times["quantity"], "transfer_time");
+        let points = times["points"].as_array().unwrap();
+        assert_eq!(points.len(), 5);
+        for point in points {
+            let error = point["error"].as_f64().unwrap();
+            assert!(error.abs() < within, "{stack}: {point}");
+        }
+    }
 }
