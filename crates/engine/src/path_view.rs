@@ -227,8 +227,7 @@ fn left_out(element: &ElementSpec, data: Direction) -> Option<String> {
         ElementKind::Duplicate { .. } => Some(format!("{name}: duplicates are left out of the prediction")),
         ElementKind::FlowRouter(lines) => {
             let changes = !lines.changes[data].is_empty() || !lines.changes[data.opposite()].is_empty();
-            let later = if changes { "; rates after the first are left out of the prediction" } else { "" };
-            Some(format!("{name}: a flow router, predicted as the link that it is to ordinary TCP{later}"))
+            changes.then(|| format!("{name}: rates after the first are left out of the prediction"))
         }
         ElementKind::Radio(_) => Some(format!(
             "{name}: radios, predicted as a link that carries full bursts one way; data and ACKs that meet on the air, and \

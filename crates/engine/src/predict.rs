@@ -1,5 +1,6 @@
 //! The `predict` engine: which model says how long a transfer takes, and how far it can be trusted.
 
+mod granted;
 mod loss;
 mod stream;
 
@@ -166,7 +167,9 @@ impl<'a> Flow<'a> {
             return stream::predict(self, stream, &scenario.path, base_rtt(scenario, self.spec.direction));
         }
         let mut prediction = self.predict_file(self.spec.size)?;
-        loss::add(self, &mut prediction)?;
+        if !granted::add(self, &scenario.path, &mut prediction)? {
+            loss::add(self, &mut prediction)?;
+        }
         Ok(prediction)
     }
 
@@ -224,9 +227,6 @@ impl<'a> Flow<'a> {
             caveats.push("the receiving application is taken to read at once".to_owned());
         }
         caveats.extend(self.spurious_timeout()?);
-        if self.sender.explicit_rate.wanted.is_some() {
-            caveats.push("explicit rate is left out: predicted as if no router granted any".to_owned());
-        }
         let times = lossless.value;
         Ok(Prediction {
             connects: connects.value,

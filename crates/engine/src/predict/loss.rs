@@ -111,7 +111,7 @@ fn overflow(flow: &Flow, mean_window: f64, prediction: &mut Prediction) -> Resul
 }
 
 /// Mean wait until the sender may send where packets of the handshake are lost, and it ends well.
-fn handshake_waits(flow: &Flow, prediction: &Prediction) -> Duration {
+pub(super) fn handshake_waits(flow: &Flow, prediction: &Prediction) -> Duration {
     let Connects { time_to_open, time_to_use, .. } = prediction.connects;
     let (time, lossless) = match flow.spec.opener {
         Opener::Sender => (time_to_open, flow.view.handshake_rtt),

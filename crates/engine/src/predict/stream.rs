@@ -72,6 +72,11 @@ pub(super) fn predict(
 ) -> Result<Prediction, InputError> {
     let messages = &stream.messages;
     let mut prediction = flow.predict_file(messages.size)?;
+    if flow.sender.explicit_rate.wanted.is_some() {
+        prediction
+            .caveats
+            .push("explicit rate is left out: predicted as if no router granted any".to_owned());
+    }
     let one_way = prediction.transfer_time.saturating_sub(prediction.established);
     let form = isolated_loss(flow, stream, rtt);
     let estimate = form.cost()?;

@@ -1,6 +1,6 @@
 //! What a flow router is told.
 
-use crate::RateUnit;
+use crate::{RateUnit, RateWord, Rounding};
 use farpath_units::{Bytes, Duration, Probability, Rate};
 
 /// How a flow router shares one output port.
@@ -54,6 +54,14 @@ impl Default for RouterSettings {
             flows: 1 << 22,
             packet: Bytes(1500),
         }
+    }
+}
+
+impl RouterSettings {
+    /// The Available Rate that a flow has on a line of `line` with nobody beside it; `None` where that is below the code's least.
+    pub fn granted_alone(&self, line: Rate) -> Option<Rate> {
+        let word = RateWord::from_units(Capacity::new(self, line).steady(0), Rounding::Down);
+        Rate::from_bit_per_s(word.units() * self.unit.bits())
     }
 }
 
