@@ -259,7 +259,7 @@ macro_rules! words {
 
 words! {
     AckClock { Segment = "segment", Host = "host" }
-    CongestionControlKind { Reno = "reno", Cubic = "cubic", Bbr = "bbr"; "a controller without a name here" }
+    CongestionControlKind { Reno = "reno", Cubic = "cubic", Bbr = "bbr", Bbr3 = "bbr3"; "a controller without a name here" }
     SlowStartGrowth { PerAck = "per-ack", PerByte = "per-byte", TwoSegments = "two-segments", AllAcked = "all-acked" }
     AvoidanceGrowth {
         PerAck = "per-ack", PerByte = "per-byte", PerAckRounded = "per-ack-rounded", AllAcked = "all-acked"

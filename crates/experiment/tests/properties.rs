@@ -117,6 +117,7 @@ impl Draw<'_> {
             CongestionControlKind::Reno,
             CongestionControlKind::Cubic,
             CongestionControlKind::Bbr,
+            CongestionControlKind::Bbr3,
         ]);
         congestion.initial_window = self.count();
         congestion.initial_ssthresh = self.maybe(Draw::size);

@@ -82,7 +82,7 @@ prop_compose! {
         avoidance in prop::sample::select(vec![AvoidanceGrowth::PerAck, AvoidanceGrowth::PerByte]),
         ssthresh_from in prop::sample::select(vec![SsthreshFrom::FlightSize, SsthreshFrom::WindowSegments, SsthreshFrom::Cwnd, SsthreshFrom::CwndSegments]),
         (cwnd_validation, restart_after_idle, ssthresh_on_repeated_timeout, one_segment_after_syn_loss) in any::<(bool, bool, bool, bool)>(),
-        (control, hystart) in (prop::sample::select(vec![CongestionControlKind::Reno, CongestionControlKind::Cubic, CongestionControlKind::Bbr]), any::<bool>()),
+        (control, hystart) in (prop::sample::select(vec![CongestionControlKind::Reno, CongestionControlKind::Cubic, CongestionControlKind::Bbr, CongestionControlKind::Bbr3]), any::<bool>()),
     ) -> CongestionConfig {
         CongestionConfig {
             initial_window, initial_ssthresh, cwnd_clamp, slow_start, avoidance, cwnd_validation,

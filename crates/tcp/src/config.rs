@@ -118,6 +118,8 @@ pub enum CongestionControlKind {
     Cubic,
     /// Version 1, as in Linux: a model of the bottleneck's rate and of the round trip without queue, and no loss.
     Bbr,
+    /// Version 3: the same, bounded by losses of more than 2 % (draft-ietf-ccwg-bbr).
+    Bbr3,
 }
 
 /// Slow start's increase for an ACK of N new bytes.

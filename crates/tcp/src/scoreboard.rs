@@ -17,7 +17,7 @@ use farpath_units::Instant;
 use std::collections::VecDeque;
 
 pub use by_time::Sending;
-pub use rate::{Measured, RateMeter, Tally};
+pub use rate::{Excess, Measured, RateMeter, Tally};
 
 /// A segment in flight. It begins where the one before it ends.
 #[derive(Debug, Clone, Copy)]
@@ -148,7 +148,7 @@ impl Scoreboard {
     pub fn push(&mut self, end: u64, now: Instant) {
         let len = end - self.end();
         if let Some(meter) = &mut self.meter {
-            meter.sent(now, len, self.segments.is_empty());
+            meter.sent(now, len, self.pipe, self.segments.is_empty());
         }
         self.pipe += len;
         self.segments.push_back(Sent {
@@ -329,7 +329,7 @@ impl Scoreboard {
         let bounds = self.bounds(index);
         let len = bounds.end - bounds.start;
         if let Some(meter) = &mut self.meter {
-            meter.sent_again(index, now, len);
+            meter.sent_again(index, now, len, self.pipe - len);
         }
         let Sent { end, sacked, .. } = self.segments[index];
         // What is reported has arrived: a copy of it, as a probe may be, tells nothing of time and cannot be lost.

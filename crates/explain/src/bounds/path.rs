@@ -16,8 +16,10 @@ pub(super) fn loss(facts: &Facts<'_>) -> Option<Reason> {
         ElementKind::Listed { packets, .. } => Direction::BOTH.iter().any(|&way| !packets[way].is_empty()),
         _ => false,
     });
-    // BBR's window is not a matter of losses, as long as they are not a fifth of what is sent.
-    let bbr = facts.sender().congestion.control == CongestionControlKind::Bbr;
+    // BBR's window is not a matter of losses, as long as they are not a fifth of what is sent; version 3's, a fiftieth.
+    use CongestionControlKind::{Bbr, Bbr3};
+    let control = facts.sender().congestion.control;
+    let bbr = control == Bbr || control == Bbr3 && data.max(acks) <= 0.02;
     if bbr || data == 0.0 && acks == 0.0 && !listed {
         return None;
     }

@@ -5,44 +5,38 @@
 //! constants and the order of steps at an ACK are those of Linux's `tcp_bbr.c`. Linux counts packets, this counts bytes; a
 //! bandwidth-delay product is whole segments, as there.
 
-mod aggregation;
+pub(super) mod aggregation;
 mod model;
 mod policer;
+pub(super) mod steering;
 #[cfg(test)]
 mod tests;
 
-use super::slow_start::clamp;
 use super::{AckEvent, CongestionControl, LossEvent, Pace, RateSample, Repair, Window};
 use crate::config::CongestionConfig;
 use aggregation::Aggregation;
 use farpath_units::{Duration, Instant};
 use model::Model;
 use policer::Policer;
+use steering::{
+    DRAIN_GAIN, INITIAL_WINDOW, LEAST_WINDOW, PROBE_RTT, Steering, UNIT, in_network_at_departure, mixed,
+};
 
-/// Gains are in 256ths (`BBR_UNIT`).
-const UNIT: u64 = 256;
 /// `2 / ln 2`: the least gain with which the rate can double in each round trip.
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
-/// Its inverse: the queue that startup has built is gone in a round trip.
-const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
 /// Of the bandwidth-delay product in ProbeBW: room for ACKs that are delayed and stretched.
 const CWND_GAIN: u64 = 2 * UNIT;
 /// One probe for more, one round trip to drain what it queued, six to cruise.
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
 /// The cycle begins at a random phase, but never with the one that drains.
 const RANDOM_PHASES: u64 = 7;
-/// `cwnd` in ProbeRTT, and the least at any time: segments.
-const LEAST_WINDOW: u64 = 4;
-/// So long ProbeRTT holds.
-const PROBE_RTT: Duration = Duration::from_millis(200);
-/// What the pace leaves of the rate, in percent: a queue that exists shrinks.
-const PACING_PERCENT: u64 = 99;
 /// Below this rate a burst is one segment, bytes per second (1.2 Mbit/s).
 const SLOW: u64 = 1_200_000 / 8;
-/// Segments of the window before there is an RTT, and until which startup never holds growth back (`TCP_INIT_CWND`).
-const INITIAL_WINDOW: u64 = 10;
 /// The longest burst that the window has room for thrice: segments, and bytes (`GSO_MAX_SIZE`).
 const LONGEST_BURST: (u64, u64) = (0x7f, 65_535 - 320);
+
+/// The largest bunch of ACKs of five to ten round trips counts.
+const BUNCH_ROUNDS: u32 = 5;
 
 /// What is being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,8 +54,7 @@ enum Mode {
 /// BBR's state. Rates are bytes per second.
 #[derive(Debug, Clone)]
 pub struct Bbr {
-    smss: u64,
-    clamp: u64,
+    steering: Steering,
     mode: Mode,
     model: Model,
     aggregation: Aggregation,
@@ -71,9 +64,6 @@ pub struct Bbr {
     phase_began: Instant,
     pacing_gain: u64,
     cwnd_gain: u64,
-    /// `sk_pacing_rate`: zero before the first RTT.
-    pacing_rate: u64,
-    has_rtt: bool,
     /// `cwnd` to come back to when recovery or ProbeRTT is over.
     prior_cwnd: u64,
     repair: Repair,
@@ -86,8 +76,7 @@ impl Bbr {
     /// For segments of `smss` bytes.
     pub fn new(config: &CongestionConfig, smss: u64) -> Bbr {
         Bbr {
-            smss,
-            clamp: clamp(config, smss),
+            steering: Steering::new(config, smss, HIGH_GAIN),
             mode: Mode::Startup,
             model: Model::default(),
             aggregation: Aggregation::default(),
@@ -96,8 +85,6 @@ impl Bbr {
             phase_began: Instant::ZERO,
             pacing_gain: HIGH_GAIN,
             cwnd_gain: HIGH_GAIN,
-            pacing_rate: 0,
-            has_rtt: false,
             prior_cwnd: 0,
             repair: Repair::None,
             conserves: false,
@@ -112,69 +99,41 @@ impl Bbr {
 
     // ---- Pace ----
 
-    fn paced(bandwidth: u64, gain: u64) -> u64 {
-        let rate = u128::from(bandwidth) * u128::from(gain) / u128::from(UNIT);
-        u64::try_from(rate * u128::from(PACING_PERCENT) / 100).unwrap_or(u64::MAX)
-    }
-
-    /// Before the first sample: the window in a round trip of the handshake; without one, in a millisecond.
-    fn pace_by_window(&mut self, window: &Window, srtt: Option<Duration>) {
-        self.has_rtt |= srtt.is_some();
-        let rtt = srtt.unwrap_or(Duration::from_millis(1)).as_nanos().max(1000);
-        let rate = u128::from(window.cwnd) * 1_000_000_000 / u128::from(rtt);
-        self.pacing_rate = Bbr::paced(u64::try_from(rate).unwrap_or(u64::MAX), HIGH_GAIN);
-    }
-
     fn set_pace(&mut self, window: &Window, srtt: Option<Duration>, bandwidth: u64, gain: u64) {
-        let rate = Bbr::paced(bandwidth, gain);
-        if !self.has_rtt && srtt.is_some() {
-            self.pace_by_window(window, srtt);
-        }
-        // Before the pipe is full the pace only rises: a first sample of a short burst says little.
-        if self.model.pipe_is_full() || rate > self.pacing_rate {
-            self.pacing_rate = rate;
-        }
+        self.steering.set_pace(window, srtt, bandwidth, gain, self.model.pipe_is_full());
     }
 
     fn least_burst(&self) -> u64 {
-        if self.pacing_rate < SLOW { 1 } else { 2 }
+        if self.steering.pacing_rate < SLOW { 1 } else { 2 }
     }
 
     /// What leaves together (`bbr_tso_segs_goal()`), segments.
     fn burst(&self) -> u64 {
-        let millisecond = (self.pacing_rate >> 10).min(LONGEST_BURST.1);
-        (millisecond / self.smss).max(self.least_burst()).min(LONGEST_BURST.0)
+        let millisecond = (self.steering.pacing_rate >> 10).min(LONGEST_BURST.1);
+        (millisecond / self.steering.smss).max(self.least_burst()).min(LONGEST_BURST.0)
     }
 
     // ---- Windows ----
 
-    /// `bandwidth` for a round trip without queue, times `gain`: whole segments.
-    fn bdp(&self, bandwidth: u64, gain: u64) -> u64 {
-        let Some(min_rtt) = self.model.min_rtt() else { return INITIAL_WINDOW * self.smss };
-        let product = u128::from(bandwidth) * u128::from(min_rtt.as_nanos()) * u128::from(gain);
-        let bytes = product / (u128::from(UNIT) * 1_000_000_000);
-        // What is almost a segment too many is none: the division above has rounded.
-        u64::try_from(bytes).unwrap_or(u64::MAX / 4).div_ceil(self.smss) * self.smss
+    fn product(&self, bandwidth: u64, gain: u64) -> u64 {
+        self.steering.product(bandwidth, self.model.min_rtt(), gain)
     }
 
     /// Room for what the sender, the receiver and the device gather, and for an even number of segments, so that a
     /// delayed ACK does not wait.
     fn quantized(&self, window: u64) -> u64 {
-        let segments = window.div_ceil(self.smss) + 3 * self.burst();
+        let segments = window.div_ceil(self.steering.smss) + 3 * self.burst();
         let probes = self.mode == Mode::ProbeBw && self.phase == 0;
-        (segments.next_multiple_of(2) + if probes { 2 } else { 0 }) * self.smss
+        (segments.next_multiple_of(2) + if probes { 2 } else { 0 }) * self.steering.smss
     }
 
     fn inflight(&self, bandwidth: u64, gain: u64) -> u64 {
-        self.quantized(self.bdp(bandwidth, gain))
+        self.quantized(self.product(bandwidth, gain))
     }
 
-    /// What will be in the network when the next segment may leave: meanwhile the bottleneck delivers.
-    fn in_network_at_departure(&self, sample: &RateSample, now_in_network: u64) -> u64 {
-        let wait = sample.next_departure.saturating_since(sample.now);
-        let delivered = u128::from(self.bandwidth()) * u128::from(wait.as_nanos()) / 1_000_000_000;
-        let burst = if self.pacing_gain > UNIT { self.burst() * self.smss } else { 0 };
-        (now_in_network + burst).saturating_sub(u64::try_from(delivered).unwrap_or(u64::MAX))
+    fn in_network_at_departure(&self, sample: &RateSample, in_network: u64) -> u64 {
+        let burst = if self.pacing_gain > UNIT { self.burst() * self.steering.smss } else { 0 };
+        in_network_at_departure(sample, self.bandwidth(), in_network, burst)
     }
 
     fn save_cwnd(&mut self, window: &Window) {
@@ -187,7 +146,7 @@ impl Bbr {
     fn follow_repair(&mut self, window: &mut Window, sample: &RateSample) -> bool {
         let mut cwnd = window.cwnd;
         if sample.lost > 0 {
-            cwnd = cwnd.saturating_sub(sample.lost).max(self.smss);
+            cwnd = cwnd.saturating_sub(sample.lost).max(self.steering.smss);
         }
         let before = core::mem::replace(&mut self.repair, sample.repair);
         if sample.repair == Repair::Fast && before != Repair::Fast {
@@ -204,19 +163,19 @@ impl Bbr {
 
     fn set_cwnd(&mut self, window: &mut Window, sample: &RateSample, bandwidth: u64) {
         if sample.acked > 0 && !self.follow_repair(window, sample) {
-            let extra = self.aggregation.extra_window(&self.model, bandwidth);
-            let target = self.quantized(self.bdp(bandwidth, self.cwnd_gain) + extra);
+            let extra = if self.model.pipe_is_full() { self.aggregation.extra_window(bandwidth) } else { 0 };
+            let target = self.quantized(self.product(bandwidth, self.cwnd_gain) + extra);
             let grown = window.cwnd.saturating_add(sample.acked);
             if self.model.pipe_is_full() {
                 window.cwnd = grown.min(target);
-            } else if window.cwnd < target || sample.delivered < INITIAL_WINDOW * self.smss {
+            } else if window.cwnd < target || sample.delivered < INITIAL_WINDOW * self.steering.smss {
                 window.cwnd = grown;
             }
-            window.cwnd = window.cwnd.max(LEAST_WINDOW * self.smss);
+            window.cwnd = window.cwnd.max(LEAST_WINDOW * self.steering.smss);
         }
-        window.cwnd = window.cwnd.min(self.clamp);
+        window.cwnd = window.cwnd.min(self.steering.clamp);
         if matches!(self.mode, Mode::ProbeRtt { .. }) {
-            window.cwnd = window.cwnd.min(LEAST_WINDOW * self.smss);
+            window.cwnd = window.cwnd.min(LEAST_WINDOW * self.steering.smss);
         }
     }
 
@@ -278,7 +237,7 @@ impl Bbr {
         }
         if let Mode::ProbeRtt { until, round_done } = self.mode {
             match until {
-                None if sample.pipe <= LEAST_WINDOW * self.smss => {
+                None if sample.pipe <= LEAST_WINDOW * self.steering.smss => {
                     self.mode = Mode::ProbeRtt { until: Some(sample.now + PROBE_RTT), round_done: false };
                     self.model.begin_round(sample.delivered);
                 }
@@ -337,7 +296,7 @@ impl CongestionControl for Bbr {
     fn on_established(&mut self, window: &Window, now: Instant, rtt: Option<Duration>) {
         self.model.update_min_rtt(now, rtt);
         self.aggregation.restart(now);
-        self.pace_by_window(window, rtt);
+        self.steering.pace_by_window(window, rtt);
     }
 
     fn on_rate_sample(&mut self, window: &mut Window, sample: &RateSample) -> bool {
@@ -347,7 +306,8 @@ impl CongestionControl for Bbr {
                 self.probe_bandwidth(sample.delivered, sample.delivered_at);
             }
         }
-        self.aggregation.update(sample, &self.model, self.bandwidth(), window.cwnd);
+        let round = self.model.round_starts();
+        self.aggregation.update(sample, round, BUNCH_ROUNDS, self.bandwidth(), window.cwnd);
         self.update_phase(sample);
         self.model.check_pipe(sample);
         self.check_drain(window, sample);
@@ -385,13 +345,6 @@ impl CongestionControl for Bbr {
     }
 
     fn pace(&self) -> Option<Pace> {
-        Some(Pace { least_burst: self.least_burst(), ..Pace::at(self.pacing_rate) })
+        self.steering.pace(self.least_burst())
     }
-}
-
-/// Well-mixed bits (SplitMix64's finalizer): flows that enter ProbeBW at different times begin in different phases.
-fn mixed(bits: u64) -> u64 {
-    let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
 }

@@ -1,6 +1,7 @@
 //! Congestion control: controllers see events and hold bytes; they do not reach into the connection.
 
 mod bbr;
+mod bbr3;
 mod cubic;
 mod explicit_rate;
 mod hystart;
@@ -9,6 +10,7 @@ mod reno;
 mod slow_start;
 
 pub use bbr::Bbr;
+pub use bbr3::Bbr3;
 pub use cubic::Cubic;
 pub use explicit_rate::ExplicitRate;
 pub use rate::{Pace, RateSample, Repair};
@@ -104,6 +106,8 @@ pub enum Controller {
     Cubic(Cubic),
     /// Bottleneck bandwidth and round-trip propagation time, version 1 as in Linux. It is the largest by far.
     Bbr(Box<Bbr>),
+    /// Version 3, which losses bound.
+    Bbr3(Box<Bbr3>),
     /// A granted rate: nothing that a configuration names, a connection is told it.
     ExplicitRate(ExplicitRate),
 }
@@ -115,6 +119,7 @@ macro_rules! each {
             Controller::Reno($one) => $what,
             Controller::Cubic($one) => $what,
             Controller::Bbr($one) => $what,
+            Controller::Bbr3($one) => $what,
             Controller::ExplicitRate($one) => $what,
         }
     };
@@ -127,6 +132,7 @@ impl Controller {
             CongestionControlKind::Reno => Controller::Reno(Reno::new(config, smss)),
             CongestionControlKind::Cubic => Controller::Cubic(Cubic::new(config, smss)),
             CongestionControlKind::Bbr => Controller::Bbr(Box::new(Bbr::new(config, smss))),
+            CongestionControlKind::Bbr3 => Controller::Bbr3(Box::new(Bbr3::new(config, smss))),
         }
     }
 }

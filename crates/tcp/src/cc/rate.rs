@@ -1,6 +1,6 @@
 //! What controllers that steer by the rate of delivery are told at each ACK, and what they ask for.
 
-use crate::scoreboard::Measured;
+use crate::scoreboard::{Excess, Measured};
 use farpath_units::{Duration, Instant};
 
 /// Where loss recovery stands.
@@ -32,6 +32,10 @@ pub struct RateSample {
     pub lost: u64,
     /// See [`RateSample::lost`].
     pub lost_ever: u64,
+    /// The first segment declared lost since the ACK before by which more was lost than BBR's threshold.
+    pub excess: Option<Excess>,
+    /// Whether `cwnd` has kept the sender from sending more in this window of data.
+    pub cwnd_limited: bool,
     /// The RTT of the segment that was sent last, of those delivered that were sent once.
     pub rtt: Option<Duration>,
     /// Smoothed RTT.

@@ -23,7 +23,26 @@ struct Snapshot {
     app_limited: bool,
     /// Bytes that had been sent with it, every copy of them: its place in the order of sending.
     sent_to: u64,
+    /// In flight with it (`tx_in_flight`), and declared lost until then.
+    in_flight: u64,
+    lost: u64,
 }
+
+/// A segment by whose loss more was lost than 2 % of what was in flight with it (BBR's `BBRLossThresh`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Excess {
+    /// Bytes of it that were lost.
+    pub len: u64,
+    /// In flight when it left, itself included.
+    pub in_flight: u64,
+    /// Declared lost since it left, itself included.
+    pub lost: u64,
+    /// Whether the application was the limit then.
+    pub app_limited: bool,
+}
+
+/// The threshold of [`Excess`], in 256ths.
+const EXCESS: u64 = 5;
 
 /// What became of what was sent, bytes of payload: every copy counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,6 +67,10 @@ pub struct Measured {
     /// Bytes, and the time in which they were delivered; `None` where it is shorter than any round trip, which no network
     /// can be (§3.3: segments that were sent again, and their originals acknowledged).
     pub rate: Option<(u64, Duration)>,
+    /// In flight when the segment that is measured left, itself included, and declared lost since.
+    pub in_flight: u64,
+    /// See [`Measured::in_flight`].
+    pub lost: u64,
 }
 
 /// The state of the connection (§3.2), and of each segment in flight. What is done for each segment stays out of the way of
@@ -72,26 +95,29 @@ pub struct RateMeter {
     /// Bytes sent, and of these up to the last that was lost.
     sent: u64,
     lost_to: u64,
+    /// The first since it was last asked for.
+    excess: Option<Excess>,
 }
 
 impl RateMeter {
-    /// A segment of new data, of `len` bytes, was sent. `alone` where nothing else is in flight: the measurement begins anew.
+    /// A segment of new data, of `len` bytes, was sent beside `pipe` in flight. `alone` where nothing is unacknowledged: the measurement
+    /// begins anew.
     #[inline(never)]
-    pub fn sent(&mut self, now: Instant, len: u64, alone: bool) {
+    pub fn sent(&mut self, now: Instant, len: u64, pipe: u64, alone: bool) {
         if alone {
             (self.flight_began, self.delivered_at) = (now, now);
         }
-        let snapshot = self.snapshot(now, len);
+        let snapshot = self.snapshot(now, len, pipe);
         self.snapshots.push_back(snapshot);
     }
 
-    /// The segment at `index`, of `len` bytes, was sent again.
+    /// The segment at `index`, of `len` bytes, was sent again, beside `pipe` in flight.
     #[inline(never)]
-    pub fn sent_again(&mut self, index: usize, now: Instant, len: u64) {
-        self.snapshots[index] = self.snapshot(now, len);
+    pub fn sent_again(&mut self, index: usize, now: Instant, len: u64, pipe: u64) {
+        self.snapshots[index] = self.snapshot(now, len, pipe);
     }
 
-    fn snapshot(&mut self, now: Instant, len: u64) -> Snapshot {
+    fn snapshot(&mut self, now: Instant, len: u64, pipe: u64) -> Snapshot {
         self.sent += len;
         Snapshot {
             sent_to: self.sent,
@@ -100,6 +126,8 @@ impl RateMeter {
             delivered_at: self.delivered_at,
             delivered: self.delivered,
             app_limited: self.app_limited_until > 0,
+            in_flight: pipe + len,
+            lost: self.lost,
         }
     }
 
@@ -124,8 +152,13 @@ impl RateMeter {
     #[inline(never)]
     pub fn lose(&mut self, index: usize, bytes: u64) {
         if bytes > 0 {
-            self.lost_to = self.lost_to.max(self.snapshots[index].sent_to);
+            let Snapshot { sent_to, in_flight, lost, app_limited, .. } = self.snapshots[index];
+            self.lost_to = self.lost_to.max(sent_to);
             self.count_lost(bytes);
+            let lost = self.lost - lost;
+            if lost * 256 > in_flight * EXCESS {
+                self.excess.get_or_insert(Excess { len: bytes, in_flight, lost, app_limited });
+            }
         }
     }
 
@@ -169,6 +202,8 @@ impl RateMeter {
             prior_delivered: snapshot.delivered,
             app_limited: snapshot.app_limited,
             rate: sound.then_some((self.delivered - snapshot.delivered, interval)),
+            in_flight: snapshot.in_flight,
+            lost: self.lost - snapshot.lost,
         })
     }
 
@@ -192,6 +227,11 @@ impl RateMeter {
         self.delivered_at
     }
 
+    /// The first segment since this was last asked by which too much was lost.
+    pub fn take_excess(&mut self) -> Option<Excess> {
+        self.excess.take()
+    }
+
     /// Bytes declared lost since the ACK came, and ever.
     pub fn lost(&self) -> (u64, u64) {
         (self.lost_now, self.lost)
@@ -211,7 +251,7 @@ mod tests {
     fn flight(segments: u64) -> RateMeter {
         let mut meter = RateMeter::default();
         for n in 0..segments {
-            meter.sent(at(n), 1000, n == 0);
+            meter.sent(at(n), 1000, 1000 * n, n == 0);
         }
         meter
     }
@@ -231,7 +271,7 @@ mod tests {
         // ACKs come compressed, one upon the other; the interval still begins with the flight.
         assert_eq!(ack(&mut meter, 20, 2000).rate, Some((2000, Duration::from_millis(20))));
         // A later segment, sent when 2000 B had been delivered.
-        meter.sent(at(21), 1000, false);
+        meter.sent(at(21), 1000, 0, false);
         assert_eq!(ack(&mut meter, 22, 3000).rate, Some((3000, Duration::from_millis(22))));
         let last = ack(&mut meter, 41, 4000);
         assert_eq!((last.prior_delivered, last.rate), (2000, Some((2000, Duration::from_millis(21)))));
@@ -240,9 +280,9 @@ mod tests {
     #[test]
     fn a_rate_over_less_than_a_round_trip_is_none() {
         let mut meter = flight(2);
-        meter.sent_again(0, at(19), 1000);
+        meter.sent_again(0, at(19), 1000, 0);
         ack(&mut meter, 20, 1000);
-        meter.sent_again(0, at(21), 1000);
+        meter.sent_again(0, at(21), 1000, 0);
         assert_eq!(ack(&mut meter, 22, 2000).rate, None, "the original arrived, not the copy");
     }
 
@@ -250,7 +290,7 @@ mod tests {
     fn what_leaves_while_the_application_is_the_limit_is_marked_until_it_is_delivered() {
         let mut meter = flight(1);
         meter.app_limited(1000);
-        meter.sent(at(5), 1000, false);
+        meter.sent(at(5), 1000, 0, false);
         assert!(!ack(&mut meter, 20, 1000).app_limited, "it left before");
         assert!(meter.is_app_limited());
         assert!(ack(&mut meter, 25, 2000).app_limited);
@@ -272,12 +312,24 @@ mod tests {
         meter.lose(1, 1000);
         assert_eq!(meter.tally(), Tally { delivered: 0, lost: 1000, lost_to: 2000 });
         // Its copy is the fourth that was sent. What was sent before it and is found lost later moves nothing.
-        meter.sent_again(1, at(5), 1000);
+        meter.sent_again(1, at(5), 1000, 0);
         meter.lose(1, 1000);
         meter.lose(2, 1000);
         assert_eq!(meter.tally(), Tally { delivered: 0, lost: 3000, lost_to: 4000 });
-        meter.sent_again(2, at(6), 1000);
+        meter.sent_again(2, at(6), 1000, 0);
         meter.lose_all(2000);
         assert_eq!(meter.tally(), Tally { delivered: 0, lost: 5000, lost_to: 5000 });
+    }
+
+    #[test]
+    fn the_loss_that_is_too_much_for_what_was_in_flight_is_told_once() {
+        // Two of 102 segments are more than 5/256.
+        let mut meter = flight(200);
+        meter.lose(100, 1000);
+        assert_eq!(meter.take_excess(), None);
+        meter.lose(101, 1000);
+        meter.lose(102, 1000);
+        let excess = Excess { len: 1000, in_flight: 102_000, lost: 2000, app_limited: false };
+        assert_eq!((meter.take_excess(), meter.take_excess()), (Some(excess), None));
     }
 }

@@ -3,6 +3,7 @@
 
 use super::Sender;
 use super::recovery::Phase;
+use super::usage::Usage;
 use crate::cc::{CongestionControl, Controller, ExplicitRate, Pace, RateSample, Repair};
 use farpath_units::{Duration, Instant};
 
@@ -74,6 +75,7 @@ impl Sender {
         let Some(meter) = self.board.meter() else { return };
         let measured = meter.measure(now, acked, min_rtt);
         let (lost, lost_ever) = meter.lost();
+        let excess = meter.take_excess();
         let sample = RateSample {
             now,
             measured,
@@ -82,6 +84,8 @@ impl Sender {
             acked,
             lost,
             lost_ever,
+            excess,
+            cwnd_limited: self.usage.as_ref().map_or(self.cwnd_limited, Usage::limited),
             rtt,
             srtt: self.rtt.srtt(),
             pipe_before,

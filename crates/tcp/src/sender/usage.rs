@@ -21,6 +21,11 @@ impl Usage {
         }
     }
 
+    /// Whether cwnd has been the limit in this window of data.
+    pub fn limited(&self) -> bool {
+        self.limited
+    }
+
     /// Slow start goes on to twice the most that was in flight.
     pub fn may_grow(&self, window: &Window) -> bool {
         self.limited || (window.cwnd < window.ssthresh && window.cwnd < 2 * self.most)

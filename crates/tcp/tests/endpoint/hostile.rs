@@ -56,7 +56,8 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
             let [a, b, c, d, e, cubic, bbr, hystart, fast_convergence, credit, delivery] = switches;
             CongestionConfig {
                 control: match (cubic, bbr) {
-                    (_, true) => CongestionControlKind::Bbr,
+                    (false, true) => CongestionControlKind::Bbr,
+                    (true, true) => CongestionControlKind::Bbr3,
                     (true, false) => CongestionControlKind::Cubic,
                     (false, false) => CongestionControlKind::Reno,
                 },

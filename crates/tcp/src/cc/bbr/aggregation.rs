@@ -1,11 +1,9 @@
 //! Room in the window for ACKs that come in bunches, as over Wi-Fi and cable (`bbr_update_ack_aggregation()`).
 
-use super::model::Model;
+use super::steering::at_rate;
 use crate::cc::RateSample;
 use farpath_units::{Duration, Instant};
 
-/// The largest excess of five to ten round trips counts.
-const ROUNDS: u32 = 5;
 /// The longest bunch that is made room for.
 const LONGEST: Duration = Duration::from_millis(100);
 /// An epoch begins anew at the latest after so many segments.
@@ -15,8 +13,8 @@ const SEGMENT: u64 = 1448;
 
 /// What was acknowledged beyond what the rate says.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Aggregation {
-    /// Of the current and of the last five rounds.
+pub struct Aggregation {
+    /// Of the current and of the last span of rounds.
     extra: [u64; 2],
     current: usize,
     rounds: u32,
@@ -25,15 +23,15 @@ pub(super) struct Aggregation {
 }
 
 impl Aggregation {
-    /// Takes an ACK.
-    pub fn update(&mut self, sample: &RateSample, model: &Model, bandwidth: u64, cwnd: u64) {
+    /// Takes an ACK. The largest excess of `span` to twice as many round trips counts.
+    pub fn update(&mut self, sample: &RateSample, round_starts: bool, span: u32, bandwidth: u64, cwnd: u64) {
         let measured = sample.measured.is_some_and(|measured| measured.rate.is_some());
         if sample.acked == 0 || !measured {
             return;
         }
-        if model.round_starts() {
+        if round_starts {
             self.rounds += 1;
-            if self.rounds >= ROUNDS {
+            if self.rounds >= span {
                 self.rounds = 0;
                 self.current ^= 1;
                 self.extra[self.current] = 0;
@@ -57,15 +55,7 @@ impl Aggregation {
     }
 
     /// What the window gets beyond its share of the bandwidth-delay product.
-    pub fn extra_window(&self, model: &Model, bandwidth: u64) -> u64 {
-        if !model.pipe_is_full() {
-            return 0;
-        }
+    pub fn extra_window(&self, bandwidth: u64) -> u64 {
         self.extra[0].max(self.extra[1]).min(at_rate(bandwidth, LONGEST))
     }
-}
-
-fn at_rate(bytes_per_s: u64, time: Duration) -> u64 {
-    let bytes = u128::from(bytes_per_s) * u128::from(time.as_nanos()) / 1_000_000_000;
-    u64::try_from(bytes).unwrap_or(u64::MAX)
 }

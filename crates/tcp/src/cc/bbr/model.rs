@@ -1,5 +1,6 @@
 //! The model of the path: its rate, its round trip without queue, and whether the pipe is full.
 
+use super::steering::per_second;
 use crate::cc::RateSample;
 use farpath_units::{Duration, Instant};
 
@@ -71,8 +72,7 @@ impl Model {
             self.largest[self.place()] = 0;
             self.max_bandwidth = self.largest.iter().copied().max().unwrap_or(0);
         }
-        let rate = u128::from(bytes) * 1_000_000_000 / u128::from(interval.as_nanos());
-        let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+        let rate = per_second(bytes, interval);
         // What the application held down says nothing of the path, unless it was faster all the same.
         if !measured.app_limited || rate >= self.max_bandwidth {
             let place = self.place();

@@ -1,6 +1,7 @@
 //! A rate that somebody polices: heavy loss at the same rate twice over is believed, and not probed against for a while
 //! (`bbr_lt_bw_sampling()`).
 
+use super::steering::per_second;
 use crate::cc::RateSample;
 use farpath_units::{Duration, Instant};
 
@@ -84,8 +85,7 @@ impl Policer {
         if delivered == 0 || lost * 256 < LOSS * delivered || time < Duration::from_millis(1) {
             return;
         }
-        let rate = u128::from(delivered) * 1_000_000_000 / u128::from(time.as_nanos());
-        let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+        let rate = per_second(delivered, time);
         match self.rate {
             Some(before) if rate.abs_diff(before) * NEAR <= before || rate.abs_diff(before) <= NEAR_BYTES => {
                 self.rate = Some(before.midpoint(rate));

@@ -28,7 +28,13 @@ impl Rounds {
         self.delivered += bytes;
         let mut sample = RateSample {
             now: self.now,
-            measured: Some(Measured { prior_delivered, app_limited: false, rate: Some((bytes, RTT)) }),
+            measured: Some(Measured {
+                prior_delivered,
+                app_limited: false,
+                rate: Some((bytes, RTT)),
+                in_flight: bytes,
+                lost: 0,
+            }),
             delivered: self.delivered,
             delivered_at: self.now,
             acked: bytes,
@@ -38,6 +44,8 @@ impl Rounds {
             srtt: Some(RTT),
             pipe_before: bytes,
             pipe: bytes,
+            excess: None,
+            cwnd_limited: true,
             repair: Repair::None,
             next_departure: self.now,
         };
@@ -59,7 +67,7 @@ impl Rounds {
 #[test]
 fn the_first_window_is_paced_at_twice_over_ln_2_of_itself_per_round_trip() {
     // 10 kB in 100 ms, times 739/256, less 1 %.
-    assert_eq!(Rounds::new().bbr.pacing_rate, 100_000 * 739 / 256 * 99 / 100);
+    assert_eq!(Rounds::new().bbr.steering.pacing_rate, 100_000 * 739 / 256 * 99 / 100);
 }
 
 #[test]

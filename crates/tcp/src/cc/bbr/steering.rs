@@ -1,0 +1,106 @@
+//! What the versions of BBR have in common: a pace from a rate and a gain, bursts, and windows in products of bandwidth and
+//! delay.
+
+use crate::cc::slow_start::clamp;
+use crate::cc::{Pace, RateSample, Window};
+use crate::config::CongestionConfig;
+use farpath_units::Duration;
+
+/// Gains are in 256ths (`BBR_UNIT`).
+pub const UNIT: u64 = 256;
+/// `ln 2 / 2`: the queue that startup has built is gone in a round trip.
+pub const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
+/// The least window at any time: segments.
+pub const LEAST_WINDOW: u64 = 4;
+/// So long ProbeRTT holds.
+pub const PROBE_RTT: Duration = Duration::from_millis(200);
+/// Segments of the window before there is an RTT (`TCP_INIT_CWND`).
+pub const INITIAL_WINDOW: u64 = 10;
+/// What the pace leaves of the rate, in percent: a queue that exists shrinks.
+const PACING_PERCENT: u64 = 99;
+
+/// The pace in force, and what windows and paces are made of.
+#[derive(Debug, Clone)]
+pub struct Steering {
+    pub smss: u64,
+    pub clamp: u64,
+    /// `sk_pacing_rate`, bytes per second: zero before the first RTT.
+    pub pacing_rate: u64,
+    has_rtt: bool,
+    startup_gain: u64,
+}
+
+impl Steering {
+    pub fn new(config: &CongestionConfig, smss: u64, startup_gain: u64) -> Steering {
+        Steering { smss, clamp: clamp(config, smss), pacing_rate: 0, has_rtt: false, startup_gain }
+    }
+
+    fn paced(bandwidth: u64, gain: u64) -> u64 {
+        let rate = u128::from(bandwidth) * u128::from(gain) / u128::from(UNIT);
+        u64::try_from(rate * u128::from(PACING_PERCENT) / 100).unwrap_or(u64::MAX)
+    }
+
+    /// Before the first sample: the window in a round trip of the handshake; without one, in a millisecond.
+    pub fn pace_by_window(&mut self, window: &Window, srtt: Option<Duration>) {
+        self.has_rtt |= srtt.is_some();
+        let rtt = srtt.unwrap_or(Duration::from_millis(1)).as_nanos().max(1000);
+        let rate = u128::from(window.cwnd) * 1_000_000_000 / u128::from(rtt);
+        self.pacing_rate = Steering::paced(u64::try_from(rate).unwrap_or(u64::MAX), self.startup_gain);
+    }
+
+    /// Before the pipe is full the pace only rises: a first sample of a short burst says little.
+    pub fn set_pace(
+        &mut self,
+        window: &Window,
+        srtt: Option<Duration>,
+        bandwidth: u64,
+        gain: u64,
+        pipe_is_full: bool,
+    ) {
+        let rate = Steering::paced(bandwidth, gain);
+        if !self.has_rtt && srtt.is_some() {
+            self.pace_by_window(window, srtt);
+        }
+        if pipe_is_full || rate > self.pacing_rate {
+            self.pacing_rate = rate;
+        }
+    }
+
+    /// `bandwidth` for a round trip without queue, times `gain`: whole segments.
+    pub fn product(&self, bandwidth: u64, min_rtt: Option<Duration>, gain: u64) -> u64 {
+        let Some(min_rtt) = min_rtt else { return INITIAL_WINDOW * self.smss };
+        let product = u128::from(bandwidth) * u128::from(min_rtt.as_nanos()) * u128::from(gain);
+        let bytes = product / (u128::from(UNIT) * 1_000_000_000);
+        // What is almost a segment too many is none: the division above has rounded.
+        u64::try_from(bytes).unwrap_or(u64::MAX / 4).div_ceil(self.smss) * self.smss
+    }
+
+    pub fn pace(&self, least_burst: u64) -> Option<Pace> {
+        Some(Pace { least_burst, ..Pace::at(self.pacing_rate) })
+    }
+}
+
+/// Of `in_network`, what will be left when the next segment may leave, which is `burst` with it: meanwhile the bottleneck delivers.
+pub fn in_network_at_departure(sample: &RateSample, bandwidth: u64, in_network: u64, burst: u64) -> u64 {
+    let delivered = at_rate(bandwidth, sample.next_departure.saturating_since(sample.now));
+    (in_network + burst).saturating_sub(delivered)
+}
+
+/// Bytes in a time.
+pub fn at_rate(bytes_per_s: u64, time: Duration) -> u64 {
+    let bytes = u128::from(bytes_per_s) * u128::from(time.as_nanos()) / 1_000_000_000;
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+/// Bytes per second.
+pub fn per_second(bytes: u64, time: Duration) -> u64 {
+    let rate = u128::from(bytes) * 1_000_000_000 / u128::from(time.as_nanos().max(1));
+    u64::try_from(rate).unwrap_or(u64::MAX)
+}
+
+/// Well-mixed bits (SplitMix64's finalizer): flows that come here at different times draw differently.
+pub fn mixed(bits: u64) -> u64 {
+    let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
