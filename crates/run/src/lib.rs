@@ -30,7 +30,7 @@ pub use reader::Results;
 pub use run::{Engine, Provenance, Run, RunKey};
 pub use statistic::{Share, Statistic};
 pub use stream::{MessageRow, StreamFigures};
-pub use summary::PointSummary;
+pub use summary::{PointSummary, jain_index};
 pub use tables::{FlowRow, Metric, RouterRow, SegmentEvent, SegmentRow, SeriesRow};
 pub use trace::Trace;
 pub use writer::{FolderLock, PARTIAL, REPORT, ResultsDir};

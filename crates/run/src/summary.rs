@@ -204,8 +204,8 @@ fn aggregate_goodput(flows: &[FlowRow]) -> Option<f64> {
     positive(last.saturating_since(first).as_secs_f64()).map(|s| bits as f64 / s)
 }
 
-/// Jain, Chiu, Hawe 1984: (Σx)² / (n·Σx²), of bytes read per second from each flow's start to its end.
-fn jain_index(flows: &[FlowRow]) -> Option<f64> {
+/// Jain's index (Jain, Chiu, Hawe 1984), (Σx)² / (n·Σx²), of bytes read per second from each flow's start to its end.
+pub fn jain_index(flows: &[FlowRow]) -> Option<f64> {
     if flows.len() < 2 {
         return None;
     }

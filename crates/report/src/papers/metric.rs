@@ -1,15 +1,17 @@
 //! What a check takes from a run: a column of its flows, or something read off its series and segments.
 
 use super::{granted, timing};
-use farpath_run::{FlowRow, Metric, Outcome, Run, SegmentEvent, SegmentRow, SeriesRow, Trace};
+use farpath_run::{FlowRow, Metric, Outcome, Run, SegmentEvent, SegmentRow, SeriesRow, Trace, jain_index};
 use farpath_units::{Duration, Instant};
 
 /// Bits of the TCP header's flags.
 const SYN_FIN_RST: u8 = 0x07;
 
-/// The value of `name` in one run; of its first flow. `time` is the moment or span that some are about.
+/// The value of `name` in one run; of its first flow, or of `... of flow N`, from 0. `time` is the moment or span that some are about.
 pub(super) fn value(run: &Run, name: &str, time: Option<Duration>) -> Result<f64, String> {
-    let flow = run.flows.first().ok_or("the run has no flow")?;
+    let (name, number) = name.split_once(" of flow ").unwrap_or((name, "0"));
+    let flow = number.parse().ok().and_then(|number: usize| run.flows.get(number));
+    let flow = flow.ok_or_else(|| format!("the run has no flow {number}"))?;
     if let Some(value) = of_flow(flow, name) {
         return value.ok_or_else(|| format!("`{name}` is not known: the flow ended as `{}`", flow.outcome));
     }
@@ -27,6 +29,8 @@ pub(super) fn value(run: &Run, name: &str, time: Option<Duration>) -> Result<f64
         "peak_receive_rate_byte_per_s" => Ok(rates(&run.series, time()?)?.into_iter().fold(0.0, f64::max)),
         "least_receive_rate_byte_per_s" => least_rate(&rates(&run.series, time()?)?),
         "time_to_latest_s" => time_to_latest(run),
+        "longest_wait_s" => longest_wait(run),
+        "jain_index" => jain_index(&run.flows).ok_or_else(|| "fairness takes two flows".to_owned()),
         "data_packets_sent" => Ok(data(SegmentEvent::Sent)),
         "data_packets_lost" => Ok(data(SegmentEvent::Dropped)),
         "goodput_of_all_bit_per_s" => {
@@ -130,6 +134,19 @@ fn time_to_latest(run: &Run) -> Result<f64, String> {
         .zip(latest)
         .ok_or("no message was recorded: the experiment needs `output.messages = true`")?;
     Ok(latest.1.saturating_since(first.1).as_secs_f64())
+}
+
+/// By how much a message took longer than the fastest.
+fn longest_wait(run: &Run) -> Result<f64, String> {
+    let rows = run.messages.iter().filter(|row| row.flow == 0);
+    let times: Vec<Duration> =
+        rows.filter_map(|row| Some(row.arrived?.saturating_since(row.sent?))).collect();
+    let (least, most) = times
+        .iter()
+        .min()
+        .zip(times.iter().max())
+        .ok_or("no message was recorded: the experiment needs `output.messages = true`")?;
+    Ok((*most - *least).as_secs_f64())
 }
 
 /// What is read off the segments around the first drop of a data segment, at the data sender's end.
