@@ -94,6 +94,17 @@ impl Headers {
     }
 }
 
+/// Whether an IPv6 packet shows ESP (RFC 4303) behind no header but hop-by-hop options.
+pub(crate) fn is_esp(packet: &[u8]) -> bool {
+    const ESP: u8 = 50;
+    let next = |at: usize| packet.get(at).copied();
+    match (packet.first().map(|first| first >> 4), next(6)) {
+        (Some(6), Some(0)) => next(40) == Some(ESP),
+        (Some(6), other) => other == Some(ESP),
+        _ => false,
+    }
+}
+
 /// Looks at lengths, fragmentation and protocol; at no checksum.
 pub(crate) fn inspect(packet: &[u8]) -> Result<Content, Malformed> {
     let (v6, tcp_at, protocol) = match packet.first().map(|first| first >> 4) {

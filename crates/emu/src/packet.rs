@@ -11,6 +11,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// IPv6, 32 bytes of options, TCP with SACK blocks, and some 40 of ESP.
+const LONGEST_ENCRYPTED_ACK: usize = 180;
+
 /// A checksum that is to be finished where the packet meets a real wire: so far its field holds the sum of the
 /// pseudo-header, which says all that is not in `start..` of the packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,7 +185,11 @@ impl PathPacket for WirePacket {
 
     /// QoS Structures behind the header are none.
     fn carries_data(&self) -> bool {
-        let payload = self.tcp.map_or(0, |headers| self.bytes.len() - headers.payload_at);
+        let Some(headers) = self.tcp else {
+            // What is encrypted does not show: what is longer than an ACK's headers, ESP's and a signal has data.
+            return headers::is_esp(&self.bytes) && self.bytes.len() > LONGEST_ENCRYPTED_ACK;
+        };
+        let payload = self.bytes.len() - headers.payload_at;
         payload > 2 * STRUCTURE_LEN || payload > 0 && self.structures().is_none()
     }
 

@@ -10,7 +10,7 @@ const FIN: u8 = 0x01;
 const RST: u8 = 0x04;
 
 impl WirePacket {
-    /// What it says to those who know the protocol; `None` of what is malformed, or neither TCP nor UDP.
+    /// What it says to those who know the protocol; `None` of what is malformed, or neither TCP, UDP nor ESP in IPv6.
     fn read(&self) -> Option<Read> {
         Read::decode(self.bytes()).ok()
     }
@@ -30,6 +30,10 @@ impl WirePacket {
 impl QosPacket for WirePacket {
     fn flow(&self) -> FlowKey {
         self.read().map_or(FlowKey::from(0), |read| read.flow_key(SEED))
+    }
+
+    fn answered(&self, response: &Structure) -> FlowKey {
+        self.read().map_or(FlowKey::from(0), |read| read.answered_key(SEED, response))
     }
 
     fn mark(&self) -> QosMark {

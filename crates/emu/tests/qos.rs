@@ -183,3 +183,53 @@ proptest! {
         }
     }
 }
+
+/// An IPv6 packet that ESP hides: hop-by-hop options with a structure or none, and `len` bytes of what looks like chance.
+fn encrypted(from: u8, to: u8, label: u32, structure: Option<&str>, len: usize) -> WirePacket {
+    let esp = vec![0xa5; 8 + len];
+    let options = structure.map_or(Vec::new(), |structure| bytes(&format!("3201200c{structure}")));
+    let dscp: u32 = if options.is_empty() { 0b000111 } else { 0b000011 };
+    let mut packet = (6 << 28 | dscp << 22 | label).to_be_bytes().to_vec();
+    packet.extend(((options.len() + esp.len()) as u16).to_be_bytes());
+    packet.extend([if options.is_empty() { 50 } else { 0 }, 64]);
+    for last in [from, to] {
+        packet.extend([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]);
+    }
+    packet.extend(options);
+    packet.extend(esp);
+    WirePacket::new(packet, None, 1)
+}
+
+#[test]
+fn an_encrypted_flow_is_granted_a_rate_and_held_to_it() {
+    const LABEL: u32 = 0xa_bcde;
+    let mut path = router();
+    // 100 Mbit/s are asked for outside of what is encrypted, and lowered to 30.
+    let request = "610d00008080100500100000";
+    let out = through(&mut path, 0, encrypted(1, 2, LABEL, Some(request), 60)).remove(0);
+    let read = QosPacket::decode(out.bytes()).expect("a packet");
+    assert_eq!((read.protocol, read.flow_label, read.carrier), (50, LABEL, Carrier::HopByHop));
+    let told = read.structures.expect("it carries one").first;
+    assert_eq!((told.message, told.mark), (Message::Request, 1));
+    assert_eq!(out.bytes()[44..46], bytes("5da9"));
+    // The way back has a label of its own; the response names the one that it answers.
+    let response = format!("5da90000808020050{:03x}{LABEL:05x}", 1).replacen("20050001", "2005001", 1);
+    let back = encrypted(2, 1, 0x1_2345, Some(&response), 60);
+    let now = Instant::ZERO + Duration::from_millis(20);
+    assert!(matches!(path.offer(now, Direction::Reverse, back), Verdict::Accepted));
+    // A second of 30 Mbit/s passes; what is sent at twice the rate is cut down to it, and another label is nobody's.
+    let mut passed = 0;
+    for n in 0..4000_u64 {
+        let now = Instant::ZERO + Duration::from_millis(40) + Duration::from_micros(200 * n);
+        let packet = encrypted(1, 2, LABEL, None, 1452);
+        if matches!(path.offer(now, Direction::Forward, packet), Verdict::Accepted) {
+            passed += 1500;
+        }
+        while path.next_departure().is_some_and(|due| due <= now) {
+            path.take(now);
+        }
+    }
+    // 60 Mbit/s for 0.8 s, of which half may pass, and a burst.
+    let rate = f64::from(passed) * 8.0 / 0.8;
+    assert!((29.9e6..31.0e6).contains(&rate), "{rate}");
+}

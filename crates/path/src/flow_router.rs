@@ -81,7 +81,9 @@ impl<P: PathPacket + Clone> FlowRouter<P> {
             }
             Message::Confirmation => port.confirmed(now, key, structure),
             Message::Close => port.closed(key),
-            Message::Response => self.lanes[direction.opposite()].port.answered(now, key, structure),
+            Message::Response => {
+                self.lanes[direction.opposite()].port.answered(now, qos.answered(structure), structure);
+            }
             // What another router asks for, and what asks for nothing.
             Message::MissedStart | Message::Forward => {}
         }

@@ -21,7 +21,7 @@ pub struct QosPacket {
     pub source: SocketAddr,
     /// Where it goes to.
     pub destination: SocketAddr,
-    /// 6 for TCP, 17 for UDP.
+    /// 6 for TCP, 17 for UDP, 50 for what ESP hides in IPv6, whose ports are 0 then.
     pub protocol: u8,
     /// The IPv6 flow label; 0 in IPv4.
     pub flow_label: u32,
@@ -52,8 +52,8 @@ pub enum PacketError {
         /// What there is.
         actual: usize,
     },
-    /// Neither TCP nor UDP.
-    #[error("protocol {0}; expected TCP (6) or UDP (17)")]
+    /// Neither TCP nor UDP, nor ESP in IPv6.
+    #[error("protocol {0}; expected TCP (6), UDP (17), or in IPv6 ESP (50)")]
     Protocol(u8),
     /// A part of a packet.
     #[error("a fragment of a packet, which shows no ports")]
@@ -109,6 +109,8 @@ impl QosPacket {
         let (ports, payload) = match &sliced.transport {
             Some(TransportSlice::Tcp(tcp)) => ((tcp.source_port(), tcp.destination_port()), tcp.payload()),
             Some(TransportSlice::Udp(udp)) => ((udp.source_port(), udp.destination_port()), udp.payload()),
+            // RFC 4303: what follows is encrypted. Hop-by-hop options and the flow label are not.
+            _ if protocol == ip_number::ENCAP_SEC && addresses.0.is_ipv6() => ((0, 0), &packet[..0]),
             _ => return Err(PacketError::Protocol(protocol.0)),
         };
         let mut found = QosPacket {

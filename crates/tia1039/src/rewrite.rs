@@ -19,8 +19,12 @@ const ACK: u8 = 0x10;
 
 impl QosPacket {
     /// Whose it is, the same both ways. IPv4 fits in as it is; of IPv6 it is a hash, which `seed` keys: who chooses
-    /// addresses cannot choose to be somebody else.
+    /// addresses cannot choose to be somebody else. An encrypted packet shows no ports: its flow is of one way, by both addresses and the
+    /// flow label (RFC 6437 §3).
     pub fn flow_key(&self, seed: u64) -> FlowKey {
+        if self.is_encrypted() {
+            return encrypted_key(seed, self.source, self.destination, self.flow_label);
+        }
         let (low, high) = (self.source.min(self.destination), self.source.max(self.destination));
         match (low.ip(), high.ip()) {
             (IpAddr::V4(one), IpAddr::V4(other)) => {
@@ -37,6 +41,21 @@ impl QosPacket {
                 FlowKey(hasher.finish128().as_bytes())
             }
         }
+    }
+
+    /// Whose request a response answers. An encrypted one says so by the flow label that it names.
+    pub fn answered_key(&self, seed: u64, response: &Structure) -> FlowKey {
+        match response.source {
+            Source::V6 { flow } if self.is_encrypted() => {
+                encrypted_key(seed, self.destination, self.source, flow)
+            }
+            _ => self.flow_key(seed),
+        }
+    }
+
+    /// Whether ESP hides what it is about.
+    pub fn is_encrypted(&self) -> bool {
+        self.protocol == ip_number::ENCAP_SEC.0
     }
 
     /// Writes other structures, as many as it carries, over those that stand in `packet`, from which it was read. A TCP
@@ -74,6 +93,15 @@ impl QosPacket {
 fn add(one: u16, other: u16) -> u16 {
     let (sum, carry) = one.overflowing_add(other);
     sum + u16::from(carry)
+}
+
+fn encrypted_key(seed: u64, source: SocketAddr, destination: SocketAddr, label: u32) -> FlowKey {
+    let mut hasher = SipHasher13::new_with_keys(seed, 0x7131_3033_3965_7370);
+    for end in [source, destination] {
+        write_end(&mut hasher, end);
+    }
+    hasher.write(&label.to_be_bytes());
+    FlowKey(hasher.finish128().as_bytes())
 }
 
 fn write_end(hasher: &mut SipHasher13, end: SocketAddr) {

@@ -16,7 +16,7 @@ pub enum Ending {
 
 /// A packet that can show QoS Structures: a simulated segment, or the bytes of an IP packet.
 pub trait QosPacket {
-    /// Whose it is, the same both ways.
+    /// Whose it is, the same both ways where it shows ports.
     fn flow(&self) -> FlowKey;
     /// What its codepoint says.
     fn mark(&self) -> QosMark;
@@ -26,6 +26,10 @@ pub trait QosPacket {
     fn set_structures(&mut self, structures: &Structures);
     /// Whether it ends its connection.
     fn ending(&self) -> Ending;
+    /// Whose request a response that it carries answers.
+    fn answered(&self, _response: &Structure) -> FlowKey {
+        self.flow()
+    }
     /// The flow that it was before its requester moved, by the source that this request of it names.
     fn before_move(&self, _request: &Structure) -> Option<FlowKey> {
         None
