@@ -57,6 +57,14 @@ impl Host {
         }
     }
 
+    /// When something is.
+    pub fn next_due(&self) -> Option<Instant> {
+        match &self.driver {
+            Some(driver) => driver.next_due(&self.connection),
+            None => self.connection.next_due(),
+        }
+    }
+
     /// Runs what is due.
     pub fn on_timer(&mut self, now: Instant) {
         match &mut self.driver {

@@ -4,7 +4,7 @@ use crate::flow::{Flow, FlowResult};
 use crate::{End, FlowView, Observer, Packet, PacketEvent, Setup};
 use core::cmp::Reverse;
 use farpath_path::{Departure, Direction, Path, PathElement, Signal, SpecError, Verdict};
-use farpath_tcp::{Endpoint, Seq};
+use farpath_tcp::Seq;
 use farpath_units::{Duration, Instant};
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -162,7 +162,7 @@ impl<'o, O: Observer> Simulation<'o, O> {
                     return;
                 }
                 host.timer_at = None;
-                if host.connection.next_due().is_some_and(|due| due <= now) {
+                if host.next_due().is_some_and(|due| due <= now) {
                     host.on_timer(now);
                 } else {
                     self.set_timer(number, end);
@@ -251,7 +251,7 @@ impl<'o, O: Observer> Simulation<'o, O> {
     /// for a timer that has moved on is put back. An ACK that restarts the timer costs nothing.
     fn set_timer(&mut self, number: u32, end: End) {
         let host = self.flows[number as usize].host(end);
-        let Some(due) = host.connection.next_due() else { return };
+        let Some(due) = host.next_due() else { return };
         if host.timer_at.is_none_or(|at| due < at) {
             host.timer_at = Some(due);
             let wake = if end == End::Sender { Wake::SenderTimer } else { Wake::ReceiverTimer };

@@ -42,6 +42,14 @@ impl Pacer {
         now >= self.next || (self.burst_left > 0 && self.burst_at == now)
     }
 
+    /// The pace is `pace` from now on: what it has still to wait for is sent at that.
+    pub fn hasten(&mut self, now: Instant, pace: Pace) {
+        let Some(before) = self.pace.filter(|before| before.bytes_per_s < pace.bytes_per_s) else { return };
+        let wait = u128::from(self.next.saturating_since(now).as_nanos()) * u128::from(before.bytes_per_s)
+            / u128::from(pace.bytes_per_s);
+        self.next = self.next.min(now + Duration::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX)));
+    }
+
     /// A segment of `len` bytes leaves at `now`.
     fn on_sent(&mut self, now: Instant, len: u64, burst: u64) {
         self.sent += 1;
@@ -170,6 +178,16 @@ mod tests {
         // After an idle second, by half a segment and no more.
         pacer.on_sent(at(1_002_000), 1000, 1);
         assert_eq!(pacer.next, at(1_002_500));
+    }
+
+    #[test]
+    fn what_waits_for_a_slow_pace_leaves_by_a_higher_one() {
+        let mut pacer = pacer();
+        pacer.on_sent(at(0), 1000, 1);
+        pacer.hasten(at(500), Pace::at(500_000));
+        assert_eq!(pacer.next, at(1000), "a lower one changes nothing");
+        pacer.hasten(at(500), Pace::at(5_000_000));
+        assert_eq!(pacer.next, at(600));
     }
 
     #[test]

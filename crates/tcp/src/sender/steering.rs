@@ -33,6 +33,7 @@ impl Sender {
     pub(crate) fn send_at(&mut self, now: Instant, pace: Pace) {
         let granted = ExplicitRate::new(&self.config.congestion, self.smss, pace);
         self.window.cwnd = granted.window(self.rtt.srtt());
+        self.pacer.hasten(now, pace);
         self.take_controller(Controller::ExplicitRate(granted));
         self.note_sending(now);
     }

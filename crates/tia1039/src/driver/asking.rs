@@ -124,11 +124,16 @@ impl Asking {
     /// A renegotiation, where one is due.
     pub fn renegotiate(&mut self, now: Instant, rtt: Duration, after_idle: bool) -> Option<Structure> {
         let waited = self.asked_at.map_or(Duration::MAX, |at| now.saturating_since(at));
-        // A newcomer's first grant may be a trickle: 128 packets of it take seconds, in which there has long been room.
-        let slow = units(&self.granted) < units(&self.template) && waited >= SLOW.max(rtt * 8);
-        let due =
-            (self.packets >= self.packets_between || slow && self.packets > 0 || after_idle) && waited >= rtt;
+        let slow = self.retry_at(rtt).is_some_and(|at| at <= now);
+        let due = (self.packets >= self.packets_between || slow || after_idle) && waited >= rtt;
         (self.outcome == Outcome::Granted && due).then(|| self.ask(now, Message::Renegotiate))
+    }
+
+    /// When more is asked for at the latest, with less than was asked for. A newcomer's first grant may be a trickle: 128 packets of it
+    /// take seconds, and the next one too, in which there has long been room.
+    pub fn retry_at(&self, rtt: Duration) -> Option<Instant> {
+        let less = self.outcome == Outcome::Granted && units(&self.granted) < units(&self.template);
+        self.asked_at.filter(|_| less && self.packets > 0).map(|at| at + SLOW.max(rtt * 8))
     }
 
     /// A data packet left.

@@ -186,6 +186,17 @@ impl Driver {
         }
     }
 
+    /// When to call again: for `endpoint`, or to ask for more.
+    pub fn next_due(&self, endpoint: &impl Paced) -> Option<Instant> {
+        let due = endpoint.next_due();
+        if self.told.is_none() {
+            return due;
+        }
+        let report = endpoint.path();
+        let retry = self.asking.retry_at(report.srtt.unwrap_or(IDLE)).filter(|_| report.has_data);
+        Instant::earliest(due, retry)
+    }
+
     /// Runs the timers of `endpoint` that are due.
     pub fn on_timer(&mut self, endpoint: &mut impl Paced, now: Instant) {
         endpoint.on_timer(now);

@@ -143,7 +143,10 @@ impl Wire {
     }
 
     fn due(&self, end: usize) -> Option<Instant> {
-        self.ends[end].next_due()
+        match &self.drivers[end] {
+            Some(driver) => driver.next_due(&self.ends[end]),
+            None => self.ends[end].next_due(),
+        }
     }
 
     pub fn deliver(&mut self, end: usize, datagram: &Datagram) {
