@@ -4,8 +4,12 @@ use crate::clamp::WindowClamp;
 use crate::coalesce::Run;
 use crate::packet::Meter;
 use crate::sys::sched::RealTime;
-use crate::{Clock, LoopReport, PacketEvent, Port, Queues, RealtimeGrant, Tap, WirePacket, gso};
-use farpath_path::{Departure, Direction, ElementSpec, Path, PathElement, PerDirection, SpecError, Verdict};
+use crate::{
+    Clock, LoopReport, PacketEvent, Port, Queues, RealtimeGrant, Tap, VirtioHeader, WirePacket, gso, icmp,
+};
+use farpath_path::{
+    Departure, Direction, DropCause, ElementSpec, Path, PathElement, PerDirection, SpecError, Verdict,
+};
 use farpath_units::{Bytes, Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -96,6 +100,8 @@ pub struct Emulator {
     clock: Clock,
     settings: Settings,
     clamp: WindowClamp,
+    /// What senders of longer packets are told of.
+    told_mtu: Option<u16>,
     meter: Meter,
     /// What is due and not handed over yet, by direction.
     runs: PerDirection<Run>,
@@ -127,6 +133,7 @@ impl Emulator {
             clock,
             settings,
             clamp: WindowClamp::new(settings.clamp),
+            told_mtu: icmp::told_mtu(path),
             meter: Meter::default(),
             runs: PerDirection::default(),
             buffer: vec![0; BUFFER].into(),
@@ -159,6 +166,7 @@ impl Emulator {
         self.report.elapsed += self.clock.now().saturating_since(began);
         self.report.cpu_time += thread_cpu_time().saturating_sub(cpu_before);
         self.report.elements = self.path.counters();
+        self.report.air = self.path.air(self.clock.now());
         self.report.left_under_way = self.path.held();
         result.map(|()| self.report.clone())
     }
@@ -203,6 +211,7 @@ impl Emulator {
         let counts = &mut self.report.packets[direction];
         counts.taken += 1;
         let (path, meter) = (&mut self.path, &self.meter);
+        let mut too_long = Vec::new();
         let intake = gso::split(received.header, bytes, |bytes, checksum| {
             counts.offered += 1;
             let packet = WirePacket::new(bytes, checksum, counts.offered).metered(meter);
@@ -210,8 +219,12 @@ impl Emulator {
             if let Verdict::Dropped { at, cause, packet } = path.offer(now, direction, packet) {
                 counts.dropped += 1;
                 tap.packet(at, PacketEvent::Dropped(cause), direction, &packet, Queues(path));
+                if cause == DropCause::Mtu {
+                    too_long.push(packet);
+                }
             }
         });
+        too_long.iter().for_each(|packet| self.tell_of_mtu(now, direction, packet));
         if let Some(kind) = intake.malformed {
             self.report.malformed[direction].add(kind);
         }
@@ -243,6 +256,9 @@ impl Emulator {
         if let Some(cause) = dropped {
             self.report.packets[direction].dropped += 1;
             tap.packet(due, PacketEvent::Dropped(cause), direction, &packet, Queues(&self.path));
+            if cause == DropCause::Mtu {
+                self.tell_of_mtu(self.clock.now(), direction, &packet);
+            }
             return;
         }
         let coalesce = self.settings.coalesce;
@@ -250,6 +266,14 @@ impl Emulator {
             self.hand_over(direction, tap);
             self.runs[direction].push(due, packet, coalesce).expect("an empty run takes any packet");
         }
+    }
+
+    /// Where the path says so, its host is told that a packet was too long: at once, wherever on the path that was.
+    fn tell_of_mtu(&mut self, now: Instant, direction: Direction, packet: &WirePacket) {
+        let message = self.told_mtu.and_then(|mtu| icmp::fragmentation_needed(packet.bytes(), mtu));
+        let Some(message) = message else { return };
+        // Refused, it is lost, as any ICMP message may be.
+        let _ = self.ports[direction].send(now, VirtioHeader::default(), &[io::IoSlice::new(&message)]);
     }
 
     /// Hands over what was gathered for a host.

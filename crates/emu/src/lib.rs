@@ -26,6 +26,8 @@ mod headers;
 #[cfg(target_os = "linux")]
 mod host;
 mod host_error;
+#[cfg(target_os = "linux")]
+mod icmp;
 mod lateness;
 #[cfg(target_os = "linux")]
 mod maker;

@@ -1,7 +1,7 @@
 //! What a loop can say of itself.
 
 use crate::{Lateness, MalformedCounts};
-use farpath_path::{ElementCounters, PerDirection};
+use farpath_path::{ChannelTime, ElementCounters, PerDirection};
 use farpath_units::{Bytes, Duration};
 use std::collections::BTreeMap;
 use std::io;
@@ -15,6 +15,8 @@ pub struct LoopReport {
     pub packets: PerDirection<PacketCounts>,
     /// What each element of the path has counted.
     pub elements: Vec<ElementCounters>,
+    /// What the air of radios was used for.
+    pub air: Vec<ChannelTime>,
     /// What came out of hosts and was not as it should be.
     pub malformed: PerDirection<MalformedCounts>,
     /// Packets of another protocol than TCP; they went over the path too.

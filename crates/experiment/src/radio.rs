@@ -2,7 +2,7 @@
 
 use crate::error::{ExperimentError, Location};
 use crate::reader::{Parameter, Reader, as_table, unless, word};
-use farpath_path::{Backoff, Duplex, ElementKind, Oversize, RadioSpec, Turnaround};
+use farpath_path::{Backoff, Duplex, ElementKind, Oversize, RadioPower, RadioSpec, Turnaround};
 use farpath_units::{Ber, Bytes, Duration};
 use toml::Value;
 
@@ -30,6 +30,7 @@ pub(crate) fn read_radio(reader: &mut Reader<'_>) -> Result<ElementKind, Experim
         mtu: reader.required("mtu")?,
         oversize: reader.or("oversize", Oversize::Fragment)?,
         patience: reader.or("patience", Duration::from_secs(300))?,
+        power: read_power(reader)?,
     };
     spec.validate().map_err(|fault| reader.at(fault.key()).refuse(fault.to_string()))?;
     Ok(ElementKind::Radio(Box::new(spec)))
@@ -43,6 +44,16 @@ fn or_none<T: Parameter>(
 ) -> Result<Option<T>, ExperimentError> {
     let at = reader.at(key);
     reader.value(key).map_or(Ok(None), |value| unless(value, &at, none))
+}
+
+/// What a transceiver draws, where the file says it.
+fn read_power(reader: &mut Reader<'_>) -> Result<Option<RadioPower>, ExperimentError> {
+    if !reader.has("power") {
+        return Ok(None);
+    }
+    reader.section("power", |power| {
+        Ok(Some(RadioPower { send: power.required("send")?, listen: power.required("listen")? }))
+    })
 }
 
 /// One time for both ways of turning around, or a table; without a retune it takes none.
@@ -73,8 +84,10 @@ impl Parameter for Duplex {
 }
 
 impl Parameter for Oversize {
-    const EXPECTED: &'static str = "`fragment` or `refuse`";
+    const EXPECTED: &'static str = "`fragment`, `refuse` or `icmp`";
     fn read(value: &Value, at: &Location) -> Result<Oversize, ExperimentError> {
-        word(value, at, &[("fragment", Oversize::Fragment), ("refuse", Oversize::Refuse)])
+        let words =
+            [("fragment", Oversize::Fragment), ("refuse", Oversize::Refuse), ("icmp", Oversize::Icmp)];
+        word(value, at, &words)
     }
 }

@@ -1,7 +1,7 @@
 //! A checked walk through TOML: every key that is asked for is known, every other one is refused.
 
 use crate::error::{ExperimentError, Location, Suggestion, join};
-use farpath_units::{Ber, Bytes, Duration, ParseQuantityError, Probability, Rate};
+use farpath_units::{Ber, Bytes, Duration, ParseQuantityError, Power, Probability, Rate};
 use toml::{Table, Value};
 
 /// A value that a file gives as text, number, list or switch.
@@ -173,6 +173,7 @@ quantities! {
     Duration, "a duration such as `20 ms`";
     Bytes, "a size such as `64 kB`";
     Rate, "a rate such as `8 Mbit/s`";
+    Power, "a power such as `1.5 W`";
 }
 
 impl Parameter for Ber {

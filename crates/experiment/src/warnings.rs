@@ -2,7 +2,7 @@
 
 use crate::{FlowSpec, Scenario, Transport};
 use core::fmt;
-use farpath_path::{Direction, ElementSpec, base_delay, routers};
+use farpath_path::{Direction, ElementKind, ElementSpec, Oversize, base_delay, routers};
 use farpath_tcp::HEADERS;
 use farpath_units::{Bytes, Duration};
 
@@ -10,7 +10,7 @@ use farpath_units::{Bytes, Duration};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     /// What it is, in one word for programs: `rto-floor`, `rto-max`, `window-scaling`, `window-field`,
-    /// `window-below-segment`, `late-flows`, `path`, `ttl`.
+    /// `window-below-segment`, `late-flows`, `path`, `ttl`, `mtu`.
     pub id: &'static str,
     /// The key that it is about.
     pub key: String,
@@ -69,6 +69,7 @@ pub fn warnings(scenario: &Scenario) -> Vec<Warning> {
     }
     if scenario.transport == Transport::Tcp {
         hops(scenario, &mut warnings);
+        long_packets(scenario, &mut warnings);
         timers(scenario, &mut warnings);
         windows(scenario, &mut warnings);
     }
@@ -94,6 +95,24 @@ fn hops(scenario: &Scenario, warnings: &mut Vec<Warning>) {
                     format!("{ttl} is not above the {routers} routers {way}: every packet dies on its way");
                 warnings.push(Warning::new("ttl", &format!("{end}.send.ttl"), text));
             }
+        }
+    }
+}
+
+fn long_packets(scenario: &Scenario, warnings: &mut Vec<Warning>) {
+    let longest = scenario.sender.config.mss.min(scenario.receiver.config.mss) + HEADERS;
+    for element in &scenario.path {
+        let ElementKind::Radio(radio) = &element.kind else { continue };
+        let lost = match radio.oversize {
+            Oversize::Fragment => continue,
+            Oversize::Refuse => "every full segment is dropped without a word",
+            Oversize::Icmp => {
+                "every full segment is dropped; an emulated sender is told, the simulated one knows no path MTU discovery"
+            }
+        };
+        if longest > radio.mtu {
+            let text = format!("packets of {longest} are over the MTU of {}: {lost}", radio.mtu);
+            warnings.push(Warning::new("mtu", &format!("path.{}.oversize", element.name), text));
         }
     }
 }

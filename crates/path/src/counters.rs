@@ -1,6 +1,6 @@
 //! What elements count.
 
-use crate::{AirTime, Direction, DropCause};
+use crate::{AirEnergy, AirTime, Direction, DropCause};
 use farpath_tia1039::router::RouterCounters;
 use farpath_units::Bytes;
 
@@ -72,7 +72,7 @@ pub struct LinkCounters {
 }
 
 /// What a channel of a radio has been used for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ChannelTime {
     /// Of the radios.
     pub name: String,
@@ -82,4 +82,6 @@ pub struct ChannelTime {
     pub direction: Option<Direction>,
     /// The account.
     pub time: AirTime,
+    /// What it took of the transceivers, where it is known what they draw.
+    pub energy: Option<AirEnergy>,
 }

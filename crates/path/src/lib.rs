@@ -61,7 +61,10 @@ pub use element::{
     PerDirection, Signal, Transit, Verdict,
 };
 pub use flow_router::FlowRouter;
-pub use radio::{AirTime, AirUse, Backoff, Duplex, Oversize, Radio, RadioFault, RadioSpec, Turnaround};
+pub use radio::{
+    AirEnergy, AirTime, AirUse, Backoff, Duplex, Oversize, Radio, RadioFault, RadioPower, RadioSpec,
+    Turnaround,
+};
 pub use rng::{Chance, Generator};
 pub use spec::{
     ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit, RateChange, RouterLines, WaitKind,

@@ -5,9 +5,9 @@ mod common;
 use common::{Out, Packet, any_offers, at_ms, ber, build, counters_of, packet, rate, run, spec, take_all};
 use farpath_path::{
     AirUse, Backoff, Direction, DropCause, Duplex, ElementKind, ElementSpec, Oversize, Path, PathElement,
-    RadioSpec, SpecError, Turnaround, base_delay,
+    RadioPower, RadioSpec, SpecError, Turnaround, base_delay,
 };
-use farpath_units::{Bytes, Duration, Instant};
+use farpath_units::{Bytes, Duration, Instant, Power};
 use proptest::prelude::*;
 
 use Direction::{Forward, Reverse};
@@ -37,6 +37,7 @@ fn plain() -> RadioSpec {
         mtu: Bytes(1500),
         oversize: Oversize::Fragment,
         patience: Duration::from_secs(300),
+        power: None,
     }
 }
 
@@ -213,9 +214,11 @@ fn packets_over_the_mtu_are_cut_or_refused() {
     // 572 + 572 B in the first burst, 396 B in a second: 38 access, 114.4 data, 12 answer, 38 access, 39.6 data.
     assert_eq!(arrived(&out), [(1, 242)]);
     assert_eq!(base_delay(&radio(small.clone()), Forward, Bytes(1500)), out[0].0.since_start());
-    let refuse = RadioSpec { oversize: Oversize::Refuse, ..small };
-    let out = run(&mut build(&radio(refuse), 1), &together(Forward, 1..=1, 1500));
-    assert_eq!(out[0].3, Some(DropCause::Mtu));
+    for oversize in [Oversize::Refuse, Oversize::Icmp] {
+        let refuse = RadioSpec { oversize, ..small.clone() };
+        let out = run(&mut build(&radio(refuse), 1), &together(Forward, 1..=1, 1500));
+        assert_eq!(out[0].3, Some(DropCause::Mtu));
+    }
 }
 
 #[test]
@@ -302,6 +305,7 @@ fn any_radio() -> impl Strategy<Value = RadioSpec> {
             mtu: Bytes(mtu),
             oversize: if refuse { Oversize::Refuse } else { Oversize::Fragment },
             patience: ms(30_000),
+            power: None,
         }
     })
 }
@@ -346,5 +350,21 @@ proptest! {
         out.sort();
         prompt.sort();
         prop_assert_eq!(out, prompt);
+    }
+}
+
+#[test]
+fn energy_goes_by_who_sends_and_who_only_listens() {
+    let power = Some(RadioPower { send: Power(2_000_000), listen: Power(1_000_000) });
+    let mut path = build(&radio(RadioSpec { power, ..plain() }), 1);
+    run(&mut path, &together(Forward, 1..=3, 500));
+    let end = at_ms(1000);
+    take_all(&mut path, end);
+    let energy = path.air(end).remove(0).energy.expect("it is known what they draw");
+    // 150 ms of data by one at 2 W while the other listens at 1 W; 80 ms of turning and 750 ms of nothing by both at 1 W.
+    let joules =
+        [(AirUse::Data, 0.45), (AirUse::Turnaround, 0.16), (AirUse::Poll, 0.048), (AirUse::Idle, 1.5)];
+    for (what, expected) in joules {
+        assert!((energy.joules(what) - expected).abs() < 1e-9, "{what}: {}", energy.joules(what));
     }
 }

@@ -17,6 +17,7 @@
 mod decimal;
 mod error_rate;
 mod messages;
+mod power;
 mod rate;
 mod size;
 mod time;
@@ -24,6 +25,7 @@ mod time;
 pub use decimal::ParseQuantityError;
 pub use error_rate::{Ber, Probability};
 pub use messages::{Late, Messages, Pace, Playout};
+pub use power::Power;
 pub use rate::Rate;
 pub use size::Bytes;
 pub use time::{Duration, Instant, LIGHT_KM_PER_S};

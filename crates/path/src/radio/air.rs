@@ -41,6 +41,11 @@ impl AirUse {
         AirUse::Idle,
     ];
 
+    /// Whether somebody sends all the time.
+    const fn is_sending(self) -> bool {
+        matches!(self, AirUse::Data | AirUse::Ack | AirUse::Poll | AirUse::LinkAck | AirUse::Damaged)
+    }
+
     /// As files and tables spell it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -84,10 +89,28 @@ impl AirTime {
     }
 }
 
+/// What a channel's use took, in J.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct AirEnergy([f64; AirUse::ALL.len()]);
+
+impl AirEnergy {
+    /// From the energy of each use.
+    pub(crate) fn of(energy: impl Fn(AirUse) -> f64) -> AirEnergy {
+        AirEnergy(AirUse::ALL.map(energy))
+    }
+
+    /// For this, in J.
+    pub fn joules(&self, what: AirUse) -> f64 {
+        self.0[what as usize]
+    }
+}
+
 /// The account of one channel, kept up to some moment.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Ledger {
     time: AirTime,
+    /// For how long a transmitter was on: with two at once, twice as long.
+    sent: AirTime,
     until: Instant,
 }
 
@@ -104,7 +127,21 @@ impl Ledger {
         for &(what, time) in uses {
             end += time;
             self.charge(end, what);
+            if what.is_sending() {
+                self.sent.add(what, time);
+            }
         }
+    }
+
+    /// A call that nobody answered: so much of it was on the air.
+    pub fn charge_call(&mut self, now: Instant, on_air: Duration) {
+        self.charge(now, AirUse::Collision);
+        self.sent.add(AirUse::Collision, on_air);
+    }
+
+    /// For how long transmitters were on.
+    pub fn sent(&self) -> AirTime {
+        self.sent
     }
 
     /// The account, with what has passed until `now` in silence. What is under way is in it once it is over.

@@ -14,8 +14,8 @@ mod fragments;
 mod spec;
 mod station;
 
-pub use air::{AirTime, AirUse};
-pub use spec::{Backoff, Duplex, Oversize, RadioFault, RadioSpec, Turnaround};
+pub use air::{AirEnergy, AirTime, AirUse};
+pub use spec::{Backoff, Duplex, Oversize, RadioFault, RadioPower, RadioSpec, Turnaround};
 
 use crate::schedule::Schedule;
 use crate::{
@@ -398,7 +398,11 @@ impl<P: PathPacket> Radio<P> {
         let State::Poll { direction, .. } = self.stations[station].state else { return };
         let (_, channel) = self.neighbour(station, direction);
         self.channels[channel].calls -= 1;
-        self.channels[channel].ledger.charge(now, AirUse::Collision);
+        let on_air = match self.spec.poll {
+            Some(_) => self.spec.poll_time(),
+            None => self.burst_time(station, direction),
+        };
+        self.channels[channel].ledger.charge_call(now, on_air);
         let Backoff { base, max_exponent } = self.spec.backoff;
         let radio = &mut self.stations[station];
         radio.unanswered = radio.unanswered.saturating_add(1);
@@ -427,6 +431,16 @@ impl<P: PathPacket> Radio<P> {
         }
     }
 
+    /// What a channel's use takes of its two ends, each of the stations between two hops by half.
+    fn energy(&self, power: RadioPower, time: AirTime, sent: AirTime) -> AirEnergy {
+        let (send, listen) = (power.send.as_watts_f64(), power.listen.as_watts_f64());
+        let transceivers = f64::from(self.spec.hops + 1) / f64::from(self.spec.hops);
+        AirEnergy::of(|what| {
+            let (time, sent) = (time.of(what).as_secs_f64(), sent.of(what).as_secs_f64());
+            send * sent + listen * (transceivers * time - sent).max(0.0)
+        })
+    }
+
     /// The watchdog: a station that gets rid of nothing drops what it has.
     fn give_up(&mut self, now: Instant, station: usize) {
         for direction in Direction::BOTH {
@@ -450,7 +464,7 @@ impl<P: PathPacket> PathElement<P> for Radio<P> {
         let size = packet.wire_size();
         let place = self.end(direction.opposite());
         let station = self.number(place, direction);
-        let cause = if self.spec.oversize == Oversize::Refuse && size > self.spec.mtu {
+        let cause = if self.spec.oversize != Oversize::Fragment && size > self.spec.mtu {
             Some(DropCause::Mtu)
         } else {
             (!self.has_room(station, direction, size)).then_some(DropCause::QueueOverflow)
@@ -512,11 +526,13 @@ impl<P: PathPacket> PathElement<P> for Radio<P> {
         let full = self.spec.duplex == Duplex::Full;
         let channel_time = |(number, channel): (usize, &Channel)| {
             let silent = (channel.calls == 0 && !channel.won).then(|| self.quiet_use(number));
+            let time = channel.ledger.at(now, silent);
             ChannelTime {
                 name: self.name.clone(),
                 hop: if full { number / 2 } else { number },
                 direction: full.then(|| Direction::BOTH[number % 2]),
-                time: channel.ledger.at(now, silent),
+                energy: self.spec.power.map(|power| self.energy(power, time, channel.ledger.sent())),
+                time,
             }
         };
         self.channels.iter().enumerate().map(channel_time).collect()

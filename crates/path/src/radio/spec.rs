@@ -1,7 +1,7 @@
 //! Packet radios as data, and the times that follow from it.
 
 use crate::radio::fragments::Fragments;
-use farpath_units::{Ber, Bytes, Duration, Rate};
+use farpath_units::{Ber, Bytes, Duration, Power, Rate};
 
 /// A row of packet radios that hand packets on from one to the next, over a channel that carries one station at a time.
 ///
@@ -45,6 +45,17 @@ pub struct RadioSpec {
     pub oversize: Oversize,
     /// A station that got rid of none of its packets for this long gives them up.
     pub patience: Duration,
+    /// What a transceiver draws, where that is known: its energy is accounted for.
+    pub power: Option<RadioPower>,
+}
+
+/// What a transceiver draws.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RadioPower {
+    /// While it sends.
+    pub send: Power,
+    /// While it does not: it listens, receives or turns around.
+    pub listen: Power,
 }
 
 /// Whether both directions share the air.
@@ -63,6 +74,8 @@ pub enum Oversize {
     Fragment,
     /// They are dropped.
     Refuse,
+    /// They are dropped, and who sent them is told ("fragmentation needed", RFC 1191 §3).
+    Icmp,
 }
 
 /// Times for which a radio neither sends nor listens.

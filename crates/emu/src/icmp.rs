@@ -1,0 +1,68 @@
+//! What a router says of a packet that is too long for what comes next.
+
+use crate::checksum;
+use crate::headers::{IPV4_LEN, ipv4};
+use farpath_path::{ElementKind, ElementSpec, Oversize};
+
+const PROTOCOL_ICMP: u8 = 1;
+const DESTINATION_UNREACHABLE: u8 = 3;
+const FRAGMENTATION_NEEDED: u8 = 4;
+const ICMP_LEN: usize = 8;
+/// Bytes of the packet behind its IP header that come back with it (RFC 792).
+const QUOTED: usize = 8;
+
+/// The MTU that a path tells of; `None` where it tells of none.
+pub(crate) fn told_mtu(path: &[ElementSpec]) -> Option<u16> {
+    let mtu = |element: &ElementSpec| match &element.kind {
+        ElementKind::Radio(radio) if radio.oversize == Oversize::Icmp => Some(radio.mtu.0),
+        _ => None,
+    };
+    path.iter().filter_map(mtu).min().map(|mtu| mtu.min(u16::MAX.into()) as u16)
+}
+
+/// "Fragmentation needed" with the next hop's MTU (RFC 1191 §3), to who sent this packet and as if from where it went, as the
+/// routers of a path have no address. Nothing for what is not IPv4.
+pub(crate) fn fragmentation_needed(packet: &[u8], mtu: u16) -> Option<Vec<u8>> {
+    let first = *packet.first()?;
+    let header_len = usize::from(first & 0x0f) * 4;
+    if first >> 4 != 4 || header_len < IPV4_LEN || packet.len() < header_len + QUOTED {
+        return None;
+    }
+    let mut message = vec![0; IPV4_LEN + ICMP_LEN];
+    message.extend(&packet[..header_len + QUOTED]);
+    let len = message.len() as u16;
+    let (header, icmp) = message.split_at_mut(IPV4_LEN);
+    header[0] = 0x45;
+    header[ipv4::TOTAL_LEN].copy_from_slice(&len.to_be_bytes());
+    header[8] = 64;
+    header[ipv4::PROTOCOL] = PROTOCOL_ICMP;
+    let (source, destination) = packet[ipv4::ADDRESSES].split_at(4);
+    header[ipv4::ADDRESSES].copy_from_slice(&[destination, source].concat());
+    let sum = !checksum::sum(header);
+    header[ipv4::CHECKSUM].copy_from_slice(&sum.to_be_bytes());
+    icmp[0] = DESTINATION_UNREACHABLE;
+    icmp[1] = FRAGMENTATION_NEEDED;
+    icmp[6..8].copy_from_slice(&mtu.to_be_bytes());
+    let sum = !checksum::sum(icmp);
+    icmp[2..4].copy_from_slice(&sum.to_be_bytes());
+    Some(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_sent_it_is_told_with_what_it_sent() {
+        let mut packet = vec![0x45, 0, 5, 220, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        packet.extend(0..100);
+        let message = fragmentation_needed(&packet, 576).expect("it is IPv4");
+        assert_eq!(message.len(), 56);
+        assert_eq!((&message[12..16], &message[16..20]), (&[10, 0, 0, 2][..], &[10, 0, 0, 1][..]));
+        assert_eq!((message[20], message[21], &message[26..28]), (3, 4, &576u16.to_be_bytes()[..]));
+        assert_eq!(&message[28..], &packet[..28]);
+        // Sums over what has its checksum in it (RFC 1071 §1).
+        assert_eq!((checksum::sum(&message[..20]), checksum::sum(&message[20..])), (0xffff, 0xffff));
+        assert_eq!(fragmentation_needed(&[0x60; 60], 576), None);
+    }
+}
