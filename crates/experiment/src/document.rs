@@ -5,7 +5,8 @@
 
 use crate::element::{element_name, path_list, principal_parameter};
 use crate::error::{ExperimentError, Location, Suggestion, join};
-use crate::sweep::label;
+use crate::reader::{Parameter, as_table};
+use crate::sweep::{Change, label};
 use core::fmt;
 use core::str::FromStr;
 use toml::{Table, Value};
@@ -71,13 +72,35 @@ impl fmt::Display for Override {
 pub(crate) struct Document<'a> {
     pub origin: &'a str,
     pub table: Table,
+    /// `[cases]`: changes by name.
+    cases: Table,
     /// Which keys hold a value from elsewhere, and how that place is called.
     changed: Vec<(String, String)>,
 }
 
 impl<'a> Document<'a> {
-    pub fn new(origin: &'a str, table: Table) -> Document<'a> {
-        Document { origin, table, changed: Vec::new() }
+    pub fn new(origin: &'a str, mut table: Table) -> Result<Document<'a>, ExperimentError> {
+        let at = Location { origin: origin.to_owned(), key: "cases".to_owned() };
+        let cases = table.remove("cases").map(|cases| as_table(&cases, &at).cloned()).transpose()?;
+        Ok(Document { origin, table, cases: cases.unwrap_or_default(), changed: Vec::new() })
+    }
+
+    /// What the case changes that `case` names, here or, later than that, in one of `changes`; the key is no parameter of
+    /// a scenario, and is taken out.
+    pub fn take_case(&mut self, changes: &[&Change]) -> Result<Vec<Change>, ExperimentError> {
+        let written = self.table.remove("case").map(|name| (name, self.at("case")));
+        let given = changes.iter().rev().find(|(key, ..)| key == "case");
+        let given = given.map(|(_, name, at)| (name.clone(), at.clone()));
+        let Some((name, at)) = given.or(written) else { return Ok(Vec::new()) };
+        let name = String::read(&name, &at)?;
+        let place = self.at(format!("cases.{name}"));
+        let Some(case) = self.cases.get(&name) else {
+            let suggestion = Suggestion::among(&name, self.cases.keys());
+            return Err(ExperimentError::UnknownName { at, what: "case in `[cases]`", name, suggestion });
+        };
+        let mut changes = Vec::new();
+        flatten(as_table(case, &place)?, "", &place, &mut changes);
+        Ok(changes)
     }
 
     fn at(&self, key: impl Into<String>) -> Location {
@@ -178,6 +201,20 @@ impl<'a> Document<'a> {
             }
         }
         error
+    }
+}
+
+/// Every value under `table` with its dotted key: TOML reads `path.loss = "1 %"` without quotes as tables within tables.
+fn flatten(table: &Table, prefix: &str, place: &Location, found: &mut Vec<Change>) {
+    for (key, value) in table {
+        let dotted = join(prefix, key);
+        match value {
+            Value::Table(inner) => flatten(inner, &dotted, place, found),
+            value => {
+                let at = Location { key: format!("{}.\"{dotted}\"", place.key), ..place.clone() };
+                found.push((dotted, value.clone(), at));
+            }
+        }
     }
 }
 

@@ -73,7 +73,7 @@ impl Experiment {
         let mut table = parse_toml(origin, text)?;
         let written = Sweep::read(table.remove("sweep").as_ref(), origin)?;
         let published = read_published(table.remove("published"), origin, &written)?;
-        let plan = Plan::new(Document::new(origin, table), &written, overrides)?;
+        let plan = Plan::new(Document::new(origin, table)?, &written, overrides)?;
         let points = plan.points()?;
         let runs: u128 = points.iter().map(|point| u128::from(point.scenario.seeds)).sum();
         if runs > u128::from(MAX_RUNS) {
@@ -117,7 +117,7 @@ impl Experiment {
         }
         let mut table = parse_toml(&self.origin, &self.text)?;
         let written = Sweep::read(table.remove("sweep").as_ref(), &self.origin)?;
-        let plan = Plan::new(Document::new(&self.origin, table), &written, &self.overrides)?;
+        let plan = Plan::new(Document::new(&self.origin, table)?, &written, &self.overrides)?;
         let fixed = plan.fixed.iter().cloned().chain(plan.sweep.point(index));
         Ok(fixed.map(|(key, value, _)| Override::new(key, value)).collect())
     }
@@ -196,10 +196,14 @@ impl<'a> Plan<'a> {
     }
 
     fn scenario(&self, swept: &[Change], stacks: &StackCache) -> Result<Scenario, ExperimentError> {
-        let mut changes: Vec<&Change> = self.fixed.iter().chain(swept).collect();
+        let mut document = self.document.clone();
+        let given: Vec<&Change> = self.fixed.iter().chain(swept).collect();
+        let of_case = document.take_case(&given)?;
+        // What is given beside a case counts more than what the case says.
+        let all = of_case.iter().chain(given);
+        let mut changes: Vec<&Change> = all.filter(|(key, ..)| key != "case").collect();
         // A whole path before its elements, an element's parameter before one direction of it.
         changes.sort_by_key(|(key, ..)| key.matches('.').count());
-        let mut document = self.document.clone();
         for (key, value, at) in changes {
             document.set(key, value.clone(), at.key.clone())?;
         }

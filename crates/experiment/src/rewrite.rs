@@ -32,7 +32,7 @@ impl Experiment {
         text.remove("published");
         let mut table = parse_toml(&self.origin, &self.text)?;
         table.remove("sweep");
-        let mut document = Document::new(&self.origin, table);
+        let mut document = Document::new(&self.origin, table)?;
         let mut ordered: Vec<&Override> = all.iter().collect();
         // As when an experiment is read: a whole path before its elements.
         ordered.sort_by_key(|change| change.key.matches('.').count());

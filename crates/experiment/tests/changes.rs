@@ -330,6 +330,10 @@ fn traps_are_warned_of() {
             "path.bit-errors: forward: the linear form gives",
         ),
         (
+            "path=[{ element = \"radio\", rate = \"1 Mbit/s\", backoff = \"1 ms\", queue = \"9 kB\", mtu = \"576 B\", oversize = \"refuse\" }]",
+            "path.radio.oversize: packets of 1.5 kB are over the MTU of 576 B: every full segment",
+        ),
+        (
             "path=[{ element = \"link\", rate = \"1 Mbit/s\", queue = \"9 kB\", mark = \"9 kB\" }]",
             "path.link: forward: a mark above 9 kB is never set in a queue of at most 9 kB",
         ),
@@ -347,4 +351,57 @@ fn traps_are_warned_of() {
         "receiver.send.window_scaling=true",
     ];
     assert_eq!(warnings(&scaled), [""; 0]);
+}
+
+const CASES: &str = r#"
+title = "cases"
+[[path]]
+element = "delay"
+delay = "20 ms"
+[transfer]
+size = "1 MB"
+[sweep]
+case = ["as it was", "far", "far and small"]
+[cases."as it was"]
+[cases.far]
+path.delay = "300 ms"
+[cases."far and small"]
+"path.delay" = "300 ms"
+"transfer.size" = "1 kB"
+"#;
+
+#[test]
+fn a_case_is_several_changes_by_one_name() {
+    let experiment = Experiment::parse(CASES, "t.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    let points: Vec<(String, u64, u64)> = experiment
+        .points()
+        .iter()
+        .map(|point| {
+            let ElementKind::Delay { delay } = &point.scenario.path[0].kind else { panic!("{point:?}") };
+            (point.swept[0].1.clone(), delay.forward.as_nanos() / 1_000_000, point.scenario.flows[0].size.0)
+        })
+        .collect();
+    let expected = [("as it was", 20, 1_000_000), ("far", 300, 1_000_000), ("far and small", 300, 1000)];
+    assert_eq!(points, expected.map(|(name, ms, size)| (name.to_owned(), ms, size)));
+    // One of them alone, with something else on top of it, which counts more.
+    let changes = ["case=far and small", "path.delay=1 s"].map(|text| text.parse().expect("a change"));
+    let one = Experiment::parse(CASES, "t.toml", &changes).expect("sound");
+    let ElementKind::Delay { delay } = &one.points()[0].scenario.path[0].kind else { panic!("a delay") };
+    assert_eq!((one.points().len(), delay.forward), (1, Duration::from_secs(1)));
+    assert_eq!(one.points()[0].scenario.flows[0].size, Bytes(1000));
+    // And its place in the sweep makes it again.
+    let again = experiment.only(2, &[]).expect("sound");
+    assert_eq!(again.points()[0].scenario, experiment.points()[2].scenario);
+}
+
+#[test]
+fn a_case_that_is_not_there_or_changes_what_is_not_there_is_refused() {
+    let refused = |text: &str| Experiment::parse(text, "t.toml", &[]).expect_err("refused").to_string();
+    let error = refused(&CASES.replace("\"far\",", "\"for\","));
+    assert!(
+        error.contains("sweep.\"case\"[1]") && error.contains("`for`") && error.contains("far"),
+        "{error}"
+    );
+    let error = refused(&CASES.replace("path.delay = \"300 ms\"", "path.delai = \"300 ms\""));
+    assert!(error.contains("cases.far.\"path.delai\""), "{error}");
 }
