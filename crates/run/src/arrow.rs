@@ -1,7 +1,7 @@
 //! Tables in memory: Arrow record batches from runs, and rows back from batches.
 
 use crate::columns::{Cells, Column, KEY, LATER, Nullable, Row, gathered};
-use crate::{FlowRow, MessageRow, Provenance, RouterRow, Run, RunKey, SegmentRow, SeriesRow};
+use crate::{AirRow, FlowRow, MessageRow, Provenance, RouterRow, Run, RunKey, SegmentRow, SeriesRow};
 use arrow_array::builder::{
     ArrayBuilder, ListBuilder, StringBuilder, StructBuilder, UInt32Builder, UInt64Builder,
 };
@@ -25,6 +25,8 @@ pub enum Table {
     Messages,
     /// One row per flow router and direction.
     Routers,
+    /// One row per hop of a radio and use of its air.
+    Air,
     /// One row per run.
     Provenance,
 }
@@ -49,6 +51,7 @@ impl Table {
             Table::Segments => "segments",
             Table::Messages => "messages",
             Table::Routers => "routers",
+            Table::Air => "air",
             Table::Provenance => "provenance",
         }
     }
@@ -61,6 +64,7 @@ impl Table {
             Table::Segments => infos::<SegmentRow>(),
             Table::Messages => infos::<MessageRow>(),
             Table::Routers => infos::<RouterRow>(),
+            Table::Air => infos::<AirRow>(),
             Table::Provenance => infos::<Provenance>(),
         }
     }
@@ -73,6 +77,7 @@ impl Table {
             Table::Segments => schema::<SegmentRow>(),
             Table::Messages => schema::<MessageRow>(),
             Table::Routers => schema::<RouterRow>(),
+            Table::Air => schema::<AirRow>(),
             Table::Provenance => schema::<Provenance>(),
         }
     }
@@ -85,6 +90,7 @@ impl Table {
             Table::Segments => Box::new(batches_of(run.key(), run.segments.iter())),
             Table::Messages => Box::new(batches_of(run.key(), run.messages.iter())),
             Table::Routers => Box::new(batches_of(run.key(), run.routers.iter().cloned())),
+            Table::Air => Box::new(batches_of(run.key(), run.air.iter().cloned())),
             Table::Provenance => Box::new(batches_of(run.key(), std::iter::once(run.provenance.clone()))),
         }
     }

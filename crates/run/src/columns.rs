@@ -277,6 +277,7 @@ macro_rules! texts {
     };
 }
 
+mod air;
 mod flows;
 mod routers;
 mod segments;

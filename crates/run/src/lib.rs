@@ -31,6 +31,6 @@ pub use run::{Engine, Provenance, Run, RunKey};
 pub use statistic::{Share, Statistic};
 pub use stream::{MessageRow, StreamFigures};
 pub use summary::{PointSummary, jain_index};
-pub use tables::{FlowRow, Metric, RouterRow, SegmentEvent, SegmentRow, SeriesRow};
+pub use tables::{AirRow, FlowRow, Metric, RouterRow, SegmentEvent, SegmentRow, SeriesRow};
 pub use trace::Trace;
 pub use writer::{FolderLock, PARTIAL, REPORT, ResultsDir};

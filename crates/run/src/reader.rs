@@ -4,8 +4,8 @@ use crate::columns::Row;
 use crate::manifest::{self, Header, Manifest};
 use crate::writer::{is_ours, table_file};
 use crate::{
-    Asked, FlowRow, MessageRow, Provenance, ResultsError, RouterRow, Run, RunKey, SegmentRow, SeriesRow,
-    Table, arrow,
+    AirRow, Asked, FlowRow, MessageRow, Provenance, ResultsError, RouterRow, Run, RunKey, SegmentRow,
+    SeriesRow, Table, arrow,
 };
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::collections::BTreeMap;
@@ -111,6 +111,11 @@ impl Results {
         self.table(Table::Routers)
     }
 
+    /// What the air of the radios of all runs was used for.
+    pub fn air(&self) -> Result<Vec<(RunKey, AirRow)>, ResultsError> {
+        self.table(Table::Air)
+    }
+
     /// Everything, in the order of point, engine and seed.
     pub fn runs(&self) -> Result<Vec<Run>, ResultsError> {
         self.runs_traced(|_| true)
@@ -121,6 +126,7 @@ impl Results {
     pub fn runs_traced(&self, traced: impl Fn(&RunKey) -> bool) -> Result<Vec<Run>, ResultsError> {
         let mut flows = by_run(self.flows()?);
         let mut routers = by_run(self.routers()?);
+        let mut air = by_run(self.air()?);
         let mut grades = self.manifest.grades();
         let mut series = by_run(self.table_of(Table::Series, &traced)?);
         let mut segments = by_run(self.table_of(Table::Segments, &traced)?);
@@ -131,6 +137,7 @@ impl Results {
             segments: segments.remove(key).unwrap_or_default(),
             messages: messages.remove(key).unwrap_or_default(),
             routers: routers.remove(key).unwrap_or_default(),
+            air: air.remove(key).unwrap_or_default(),
             grade: grades.remove(key),
             ..Run::new(*key, provenance.clone())
         };

@@ -1,6 +1,6 @@
 //! One run: one point of an experiment, one seed, one engine.
 
-use crate::{FlowRow, Grade, MessageRow, RouterRow, SegmentRow, SeriesRow, Trace};
+use crate::{AirRow, FlowRow, Grade, MessageRow, RouterRow, SegmentRow, SeriesRow, Trace};
 use core::fmt;
 use std::sync::Arc;
 
@@ -92,6 +92,8 @@ pub struct Run {
     pub messages: Trace<MessageRow>,
     /// What flow routers have decided, one row per router and direction.
     pub routers: Vec<RouterRow>,
+    /// What the air of radios was used for, one row per hop and use.
+    pub air: Vec<AirRow>,
     /// Where it comes from.
     pub provenance: Provenance,
     /// How well it was done, where that was in real time.
@@ -111,6 +113,7 @@ impl Run {
             segments: Trace::default(),
             messages: Trace::default(),
             routers: Vec::new(),
+            air: Vec::new(),
             provenance,
             grade: None,
         }

@@ -133,6 +133,23 @@ pub struct RouterRow {
     pub max_backlog: Bytes,
 }
 
+/// For what and how long the air between two radios was used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AirRow {
+    /// Name of the element.
+    pub element: String,
+    /// Which of its hops, from 0 at the near end.
+    pub hop: u32,
+    /// `forward` or `reverse`, where each has a channel of its own.
+    pub direction: Option<&'static str>,
+    /// For what: `data`, `ack`, `poll`, `link-ack`, `turnaround`, `damaged`, `collision`, `backoff` or `idle`.
+    pub what: &'static str,
+    /// How long.
+    pub time: Duration,
+    /// What that took of the transceivers, in J, where it is known what they draw.
+    pub energy_j: Option<f64>,
+}
+
 impl FlowRow {
     /// A flow that ended so, of which nothing else is known yet: it starts at zero, and nothing of it was read.
     pub fn new(flow: u32, direction: &'static str, outcome: Outcome, bytes: Bytes) -> FlowRow {

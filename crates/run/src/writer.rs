@@ -8,8 +8,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The tables that have a file; where a run comes from stands in `provenance.json`.
-pub(crate) const FILED: [Table; 5] =
-    [Table::Flows, Table::Series, Table::Segments, Table::Messages, Table::Routers];
+pub(crate) const FILED: [Table; 6] =
+    [Table::Flows, Table::Series, Table::Segments, Table::Messages, Table::Routers, Table::Air];
 
 /// Ending of a file that is still being written.
 pub const PARTIAL: &str = ".partial";
@@ -64,6 +64,7 @@ impl ResultsDir {
             (Table::Segments, run.segments.len()),
             (Table::Messages, run.messages.len()),
             (Table::Routers, run.routers.len()),
+            (Table::Air, run.air.len()),
         ] {
             if rows > 0 {
                 self.table(table)?.append(run, rows)?;

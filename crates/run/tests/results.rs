@@ -80,6 +80,7 @@ fn streams_and_their_messages_are_read_back() {
     assert_eq!(results.runs().unwrap(), with_a_stream());
     assert_eq!(results.messages().unwrap().len(), 3);
     assert_eq!(results.routers().unwrap().len(), 1);
+    assert_eq!(results.air().unwrap().len(), 2);
     let elsewhere = results.runs_traced(|key| key.seed != Some(7)).unwrap();
     assert!(elsewhere.iter().all(|run| run.messages.is_empty()), "those of one run were not asked for");
 }
@@ -232,9 +233,15 @@ fn runs_of_another_experiment_are_refused() {
 
 #[test]
 fn every_column_says_what_it_means_and_names_its_unit() {
-    for table in
-        [Table::Flows, Table::Series, Table::Segments, Table::Messages, Table::Routers, Table::Provenance]
-    {
+    for table in [
+        Table::Flows,
+        Table::Series,
+        Table::Segments,
+        Table::Messages,
+        Table::Routers,
+        Table::Air,
+        Table::Provenance,
+    ] {
         let run = &with_a_stream()[1];
         let batch = table.batches(run).next().expect("it has rows");
         assert_eq!(batch.num_columns(), table.columns().len());
@@ -246,6 +253,7 @@ fn every_column_says_what_it_means_and_names_its_unit() {
                 "" => continue,
                 "bit/s" => "_bit_per_s",
                 "ns" => "_ns",
+                "J" => "_j",
                 _ => "bytes",
             };
             assert!(column.name.ends_with(ending) || column.name == "bytes_read", "{}", column.name);
@@ -256,7 +264,7 @@ fn every_column_says_what_it_means_and_names_its_unit() {
 #[test]
 fn the_guide_has_every_column() {
     let guide = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results.md")).unwrap();
-    for table in [Table::Flows, Table::Series, Table::Segments, Table::Messages, Table::Routers] {
+    for table in [Table::Flows, Table::Series, Table::Segments, Table::Messages, Table::Routers, Table::Air] {
         for column in table.columns() {
             let row =
                 format!("| `{}` | {} | {} |", column.name, column.unit, column.about).replace("|  |", "| |");

@@ -1,8 +1,8 @@
 //! Runs to write and read.
 
 use farpath_run::{
-    Engine, FlowRow, MessageRow, Metric, Outcome, Provenance, RouterRow, Run, SegmentEvent, SegmentRow,
-    SeriesRow, StreamFigures, Trace,
+    AirRow, Engine, FlowRow, MessageRow, Metric, Outcome, Provenance, RouterRow, Run, SegmentEvent,
+    SegmentRow, SeriesRow, StreamFigures, Trace,
 };
 use farpath_units::{Bytes, Duration, Instant};
 
@@ -27,6 +27,7 @@ pub fn run(point: u64, engine: Engine, seed: Option<u64>, flows: Vec<FlowRow>) -
         segments: Trace::default(),
         messages: Trace::default(),
         routers: Vec::new(),
+        air: Vec::new(),
         provenance: provenance(point),
         grade: None,
     }
@@ -77,7 +78,21 @@ pub fn with_a_stream() -> Vec<Run> {
     (run.flows[0].explicit_rate, run.flows[0].granted_bit_per_s) =
         (Some("granted".into()), Some(29_984_000.0));
     run.routers = vec![router()];
+    run.air = air();
     runs
+}
+
+/// A channel both ways have, and one of a radio that draws nobody knows what.
+fn air() -> Vec<AirRow> {
+    let data = AirRow {
+        element: "radio".to_owned(),
+        hop: 1,
+        direction: Some("reverse"),
+        what: "data",
+        time: Duration::from_millis(1500),
+        energy_j: Some(2.25),
+    };
+    vec![data.clone(), AirRow { direction: None, what: "link-ack", energy_j: None, ..data }]
 }
 
 /// One of which everything is known.
