@@ -50,7 +50,11 @@ pub fn split(
         return refused(Malformed::Checksum);
     };
     emit(packet.to_vec(), partial);
-    Intake { malformed: content.err(), other_protocol: content == Ok(Content::Other), packets: 1 }
+    Intake {
+        malformed: content.err(),
+        other_protocol: matches!(content, Ok(Content::Udp(_) | Content::Other)),
+        packets: 1,
+    }
 }
 
 impl From<OutOfRange> for Malformed {

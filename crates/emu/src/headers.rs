@@ -41,8 +41,11 @@ pub(crate) mod tcp {
     pub const CHECKSUM: Range<usize> = 16..18;
 }
 
-/// IANA's number of TCP.
+/// IANA's numbers of TCP and UDP.
 pub(crate) const PROTOCOL_TCP: u8 = 6;
+const PROTOCOL_UDP: u8 = 17;
+/// Bytes of a UDP header (RFC 768).
+const UDP_LEN: usize = 8;
 /// Hop-by-hop, routing, fragment, ESP, authentication, destination options, mobility, HIP, shim6 (IANA, IPv6 extension
 /// header types).
 const EXTENSION_HEADERS: [u8; 9] = [0, 43, 44, 50, 51, 60, 135, 139, 140];
@@ -63,7 +66,16 @@ pub(crate) struct Headers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
     Tcp(Headers),
+    Udp(Datagram),
     Other,
+}
+
+/// What a whole UDP packet says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Datagram {
+    /// Source and destination.
+    pub ports: [u16; 2],
+    pub payload_at: usize,
 }
 
 impl Headers {
@@ -112,6 +124,10 @@ pub(crate) fn inspect(packet: &[u8]) -> Result<Content, Malformed> {
         Some(6) => inspect_ipv6(packet)?,
         _ => return Err(Malformed::IpHeader),
     };
+    if protocol == PROTOCOL_UDP && packet.len() >= tcp_at + UDP_LEN {
+        let ports = [u16_at(packet, tcp_at), u16_at(packet, tcp_at + 2)];
+        return Ok(Content::Udp(Datagram { ports, payload_at: tcp_at + UDP_LEN }));
+    }
     if protocol != PROTOCOL_TCP {
         return Ok(Content::Other);
     }

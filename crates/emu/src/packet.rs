@@ -1,6 +1,6 @@
 //! An IP packet on its way.
 
-use crate::headers::{self, Content, Headers, ipv4, u16_at};
+use crate::headers::{self, Content, Datagram, Headers, ipv4, u16_at};
 use crate::{VirtioHeader, checksum};
 use farpath_path::PathPacket;
 use farpath_tcp::wire::{self, DecodeError};
@@ -56,6 +56,8 @@ pub struct WirePacket {
     number: u64,
     /// Where its parts are, if it is a whole TCP packet.
     tcp: Option<Headers>,
+    /// The same of UDP.
+    udp: Option<Datagram>,
     meter: Option<Meter>,
 }
 
@@ -69,11 +71,12 @@ impl WirePacket {
             checksum.is_none_or(|partial| partial.field() + 2 <= bytes.len()),
             "a checksum beyond the packet"
         );
-        let tcp = match headers::inspect(&bytes) {
-            Ok(Content::Tcp(headers)) => Some(headers),
-            _ => None,
+        let (tcp, udp) = match headers::inspect(&bytes) {
+            Ok(Content::Tcp(headers)) => (Some(headers), None),
+            Ok(Content::Udp(datagram)) => (None, Some(datagram)),
+            _ => (None, None),
         };
-        WirePacket { bytes: bytes.into(), checksum, number, tcp, meter: None }
+        WirePacket { bytes: bytes.into(), checksum, number, tcp, udp, meter: None }
     }
 
     pub(crate) fn metered(mut self, meter: &Meter) -> WirePacket {
@@ -90,6 +93,11 @@ impl WirePacket {
     /// Its place among the packets that went its way, from 1. A copy that the path makes has its original's.
     pub fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Source and destination port of a UDP packet that is none of fragments; `None` of any other.
+    pub fn udp_ports(&self) -> Option<[u16; 2]> {
+        Some(self.udp?.ports)
     }
 
     /// The checksum that is not finished.
@@ -185,6 +193,9 @@ impl PathPacket for WirePacket {
 
     /// QoS Structures behind the header are none.
     fn carries_data(&self) -> bool {
+        if let Some(udp) = self.udp {
+            return udp.payload_at < self.bytes.len();
+        }
         let Some(headers) = self.tcp else {
             // What is encrypted does not show: what is longer than an ACK's headers, ESP's and a signal has data.
             return headers::is_esp(&self.bytes) && self.bytes.len() > LONGEST_ENCRYPTED_ACK;

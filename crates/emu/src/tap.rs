@@ -27,6 +27,11 @@ impl Queues<'_> {
     pub fn backlog(&self, direction: Direction) -> Option<Bytes> {
         self.0.backlog(direction)
     }
+
+    /// Packets that are under way on the path, without one that is just being offered or handed over.
+    pub fn held(&self) -> usize {
+        self.0.held()
+    }
 }
 
 /// Told of every packet. What it does costs the emulation time.

@@ -2,21 +2,28 @@
 
 mod memory;
 
+use crate::datagrams::shortest;
 use crate::emulate::can_be_prepared;
 use crate::virtual_time::{kernel_of, rehearse};
 use crate::{EngineError, MAX_EMULATED_FLOWS, tcp_only};
 use farpath_experiment::{EmulationClock, Experiment, FlowSpec, Point, Scenario, Stack};
 use farpath_path::{Direction, PerDirection};
 use farpath_tcp::config::RateKind;
+use farpath_units::Bytes;
+
+/// Emulated datagrams hold their number.
+pub(crate) const LEAST_MESSAGE: Bytes = Bytes(4);
 
 /// Whether [`emulate`](crate::emulate()) has an answer for this point at all, on a machine that emulates.
 ///
 /// # Errors
-/// Streams over UDP, too many flows, flows with hosts of their own, hosts that would need two stacks, or more under way than
-/// `emulate.memory` allows.
+/// Datagrams without room for a number, too many flows, flows with hosts of their own, hosts that would need two stacks, or
+/// more under way than `emulate.memory` allows.
 pub fn can_be_emulated(point: &Point) -> Result<(), EngineError> {
     let scenario = &point.scenario;
-    tcp_only(scenario, "an emulation")?;
+    if let Some(size) = shortest(scenario).filter(|&size| size < LEAST_MESSAGE) {
+        return Err(EngineError::ShortDatagram(size));
+    }
     if scenario.flows.len() > MAX_EMULATED_FLOWS {
         return Err(EngineError::TooManyFlows(scenario.flows.len()));
     }

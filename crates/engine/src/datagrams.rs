@@ -1,11 +1,16 @@
-//! Streams over UDP, simulated.
+//! Streams over UDP: how they are simulated, and what any engine says of them.
 
-use farpath_experiment::{Output, Scenario};
+#[cfg(target_os = "linux")]
+use farpath_experiment::IpVersion;
+use farpath_experiment::{FlowSpec, Output, Scenario, Transport};
 use farpath_path::SpecError;
 use farpath_run::{FlowRow, MessageRow, Metric, Outcome, Run, SeriesRow, StreamFigures};
+#[cfg(target_os = "linux")]
+use farpath_sim::DATAGRAM_HEADERS;
 use farpath_sim::{DatagramResult, DatagramSetup, simulate_datagrams};
 use farpath_units::{Bytes, Instant};
 
+use crate::air::rows;
 use crate::simulate::drops_by_cause;
 
 /// Fills `run` with what becomes of the scenario's streams, each message of which is a datagram.
@@ -15,25 +20,66 @@ pub(crate) fn simulate(
     seed: u64,
     run: &mut Run,
 ) -> Result<(), SpecError> {
-    let streams = || scenario.flows.iter().filter_map(|flow| Some((flow, flow.stream?)));
-    let setups: Vec<DatagramSetup> = streams()
-        .map(|(flow, stream)| DatagramSetup {
+    let setups = setups(scenario, reply);
+    let (results, air) = simulate_datagrams(&scenario.path, &setups, seed, scenario.horizon)?;
+    enter(scenario, &setups, &results, run);
+    run.air = rows(&air);
+    Ok(())
+}
+
+/// The streams of a scenario whose messages get such answers.
+pub(crate) fn setups(scenario: &Scenario, reply: Option<Bytes>) -> Vec<DatagramSetup> {
+    let setup = |flow: &FlowSpec| {
+        Some(DatagramSetup {
             start: Instant::ZERO + flow.start,
             direction: flow.direction,
-            messages: stream.messages,
+            messages: flow.stream?.messages,
             reply,
         })
-        .collect();
-    let results = simulate_datagrams(&scenario.path, &setups, seed, scenario.horizon)?;
+    };
+    scenario.flows.iter().filter_map(setup).collect()
+}
+
+/// Length of the shortest datagram; `None` where there is TCP.
+pub(crate) fn shortest(scenario: &Scenario) -> Option<Bytes> {
+    sizes(scenario).min()
+}
+
+/// Length of the longest packet; zero where there is TCP.
+#[cfg(target_os = "linux")]
+pub(crate) fn longest(scenario: &Scenario) -> u32 {
+    let headers = match scenario.emulate.ip {
+        IpVersion::V4 => DATAGRAM_HEADERS,
+        IpVersion::V6 => DATAGRAM_HEADERS + Bytes(20),
+    };
+    sizes(scenario).max().map_or(0, |size| (size + headers).0.min(65_535) as u32)
+}
+
+fn sizes(scenario: &Scenario) -> impl Iterator<Item = Bytes> {
+    let (is_udp, reply) = match scenario.transport {
+        Transport::Tcp => (false, None),
+        Transport::Udp { reply } => (true, reply),
+    };
+    let messages = scenario.flows.iter().filter_map(|flow| Some(flow.stream?.messages.size));
+    messages.filter(move |_| is_udp).chain(reply)
+}
+
+/// Enters what became of each stream.
+pub(crate) fn enter(
+    scenario: &Scenario,
+    setups: &[DatagramSetup],
+    results: &[DatagramResult],
+    run: &mut Run,
+) {
     let ends = Instant::ZERO + scenario.horizon;
-    for ((number, (_, stream)), (setup, result)) in (0..).zip(streams()).zip(setups.iter().zip(&results)) {
+    let streams = scenario.flows.iter().filter_map(|flow| flow.stream);
+    for ((number, stream), (setup, result)) in (0..).zip(streams).zip(setups.iter().zip(results)) {
         let messages = messages(number, setup, result);
         let mut row = row(number, setup, result, ends);
         row.stream = StreamFigures::of(&messages, &stream.messages, stream.playout);
         run.flows.push(row);
         record(scenario.output, number, result, messages, run);
     }
-    Ok(())
 }
 
 fn row(number: u32, setup: &DatagramSetup, result: &DatagramResult, horizon: Instant) -> FlowRow {
@@ -54,8 +100,6 @@ fn row(number: u32, setup: &DatagramSetup, result: &DatagramResult, horizon: Ins
     row.throughput_bit_per_s = rate(sent * setup.messages.size.0);
     row.efficiency = (sent > 0).then(|| arrived().count() as f64 / sent as f64);
     row.data_segments = Some(sent as f64);
-    row.retransmissions = Some(0.0);
-    row.timeouts = Some(0.0);
     row.drops_data_direction = Some(result.drops.forward.total() as f64);
     row.drops_ack_direction = Some(result.drops.reverse.total() as f64);
     row.drops_by_cause = drops_by_cause(&result.drops);

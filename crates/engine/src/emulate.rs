@@ -3,23 +3,24 @@
 //! Two hosts, each a network namespace in the dress of its stack; between them the path, told the time by a real
 //! clock; in them two programs for each flow. Nothing of it outlives the process, and nothing of the machine is changed.
 
+mod datagrams;
 #[cfg_attr(not(feature = "driver"), path = "emulate/without_driver.rs")]
 mod drivers;
 mod grade;
 mod hosts;
 mod programs;
 
-use crate::EngineError;
 use crate::beforehand::can_be_emulated;
 use crate::capture::{Capture, CaptureError};
 use crate::progress::Going;
 use crate::series::Series;
 use crate::simulate::router_rows;
 use crate::tap::Recording;
+use crate::{EngineError, air, tcp_only};
 use drivers::Drivers;
 pub(crate) use drivers::can_ask_for_rates;
-use farpath_emu::{Clock, EmuError, Emulator, LoopReport, Settings};
-use farpath_experiment::{EmulationClock, Point, Scenario};
+use farpath_emu::{Clock, EmuError, Emulator, LoopReport, Settings, Tap};
+use farpath_experiment::{EmulationClock, Point, Scenario, Transport};
 use farpath_path::{Direction, PerDirection};
 use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run, RunKey, StreamFigures};
 use farpath_units::Duration;
@@ -65,11 +66,18 @@ pub(crate) fn until_in_time(
     capture: Option<(&File, u32)>,
 ) -> Result<Option<Run>, EngineError> {
     can_be_emulated(point)?;
+    if capture.is_some() {
+        tcp_only(&point.scenario, "a capture")?;
+    }
     let options = &point.scenario.emulate;
     let mut attempts = 0;
     loop {
         attempts += 1;
-        let mut run = once(point, seed, provenance.clone(), stop, going, capture)?;
+        going.begin();
+        let mut run = match point.scenario.transport {
+            Transport::Tcp => once(point, seed, provenance.clone(), stop, going, capture)?,
+            Transport::Udp { reply } => datagrams::once(point, reply, seed, provenance.clone(), stop, going)?,
+        };
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
@@ -113,25 +121,12 @@ fn once(
     going: &Going,
     capture: Option<(&File, u32)>,
 ) -> Result<Run, EngineError> {
-    going.begin();
     let scenario = &point.scenario;
     let hosts = Hosts::dressed(scenario)?;
     let drivers = Drivers::attach(scenario, &hosts)?;
-    let look_every = look_every(scenario);
-    let programs = Programs::prepare(scenario, &hosts, &drivers, look_every)?;
+    let programs = Programs::prepare(scenario, &hosts, &drivers, look_every(scenario))?;
     let before = Before::of(&hosts)?;
-    provenance.kernel = hosts.kernel.clone();
-    provenance.settings.clone_from(&hosts.settings);
-    provenance.caveats.extend(hosts.caveats.iter().cloned());
-
-    let settings = Settings {
-        look_every,
-        coalesce: scenario.emulate.coalesce,
-        realtime: true,
-        stands: scenario.emulate.clock != EmulationClock::Real,
-        memory: scenario.emulate.memory,
-        clamp: PerDirection::from_fn(|direction| hosts.dress[direction].window_clamp),
-    };
+    hosts.enter(&mut provenance);
     let capture = capture.map(|(file, snaplen)| tape(file, snaplen, point, seed, &provenance)).transpose()?;
     let mut recording = Recording::new(&hosts.ports(&scenario.flows), scenario.output, capture);
     for (number, flow) in (0..).zip(&scenario.flows) {
@@ -140,33 +135,17 @@ fn once(
         }
     }
     let clock = Clock::start();
-    let [near, far] = Direction::BOTH.map(|direction| hosts.of[direction].port());
-    let mut emulator = Emulator::new(&scenario.path, seed, settings, near, far, clock)?;
-    let done = AtomicBool::new(false);
-    let (loop_report, ends) = thread::scope(|scope| {
-        let path = scope.spawn(|| {
-            let report = emulator.run(&done, &mut recording);
-            // Without a path nobody gets anywhere.
-            if report.is_err() {
-                done.store(true, Ordering::Relaxed);
-            }
-            report
-        });
-        // Also where a program panics: the path would wait for ever for more.
-        let over = SetWhenDropped(&done);
-        let ends = programs.run(clock, &[stop, &done], going);
-        drop(over);
-        let report: Result<LoopReport, EmuError> =
-            path.join().unwrap_or_else(|panic| panic::resume_unwind(panic));
-        (report, ends)
-    });
-    let loop_report = loop_report?;
+    let (loop_report, ends) = carry(scenario, seed, &hosts, clock, &mut recording, |done| {
+        programs.run(clock, &[stop, done], going)
+    })?;
 
     let key = RunKey { point: point.index as u64, engine: Engine::Emulate, seed: Some(seed) };
     let mut run = Run::new(key, provenance);
     let counted = before.counted(&hosts)?;
     let waited = ends.iter().filter_map(|ends| ends.processor_wait()).reduce(f64::max);
     run.grade = Some(before.grade(&hosts, &loop_report, &counted, waited, scenario)?);
+    run.air = air::rows(&loop_report.air);
+    run.provenance.caveats.extend(air::given_up(&loop_report.elements));
     let granted = drivers.granted(scenario, &hosts)?;
     for (number, (spec, ends)) in (0..).zip(scenario.flows.iter().zip(&ends)) {
         let mut row = ends.row(number, spec, recording.opened(number));
@@ -193,6 +172,47 @@ fn once(
         run.series = Series::merged(ends.into_iter().flat_map(|ends| ends.series).chain(queues)).into();
     }
     Ok(run)
+}
+
+/// Carries packets between the hosts while `programs` run; they are told when there is no path any more. Gives
+/// what the loop says, and what they do.
+fn carry<T>(
+    scenario: &Scenario,
+    seed: u64,
+    hosts: &Hosts,
+    clock: Clock,
+    tap: &mut (impl Tap + Send),
+    programs: impl FnOnce(&AtomicBool) -> T,
+) -> Result<(LoopReport, T), EngineError> {
+    let settings = Settings {
+        look_every: look_every(scenario),
+        coalesce: scenario.emulate.coalesce,
+        realtime: true,
+        stands: scenario.emulate.clock != EmulationClock::Real,
+        memory: scenario.emulate.memory,
+        clamp: PerDirection::from_fn(|direction| hosts.dress[direction].window_clamp),
+    };
+    let [near, far] = Direction::BOTH.map(|direction| hosts.of[direction].port());
+    let mut emulator = Emulator::new(&scenario.path, seed, settings, near, far, clock)?;
+    let done = AtomicBool::new(false);
+    let (report, ends) = thread::scope(|scope| {
+        let path = scope.spawn(|| {
+            let report = emulator.run(&done, tap);
+            // Without a path nobody gets anywhere.
+            if report.is_err() {
+                done.store(true, Ordering::Relaxed);
+            }
+            report
+        });
+        // Also where a program panics: the path would wait for ever for more.
+        let over = SetWhenDropped(&done);
+        let ends = programs(&done);
+        drop(over);
+        let report: Result<LoopReport, EmuError> =
+            path.join().unwrap_or_else(|panic| panic::resume_unwind(panic));
+        (report, ends)
+    });
+    Ok((report?, ends))
 }
 
 /// How often it is looked whether to stop. A guest is stopped from outside, each look takes real time, and waits do not.

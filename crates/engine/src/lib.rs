@@ -4,6 +4,7 @@
 //! never knows which one made them. [`predict`] asks the closed forms, [`simulate`] runs the event
 //! loop, [`emulate`] asks the running kernel.
 
+mod air;
 mod batch;
 mod beforehand;
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "captures of real packets"))]
@@ -71,8 +72,13 @@ pub enum EngineError {
     #[error(transparent)]
     Capture(#[from] CaptureError),
     /// It knows no datagrams.
-    #[error("{0} knows TCP alone; streams over UDP are simulated: `farpath simulate`")]
+    #[error(
+        "{0} knows TCP alone; streams over UDP are simulated and emulated: `farpath simulate`, `farpath emulate`"
+    )]
     TcpOnly(&'static str),
+    /// The two ends know a datagram by a number in it.
+    #[error("a datagram of {0}: an emulation numbers them, which takes 4 B; shorter ones are simulated")]
+    ShortDatagram(farpath_units::Bytes),
     /// A host cannot be made.
     #[error(transparent)]
     Host(#[from] farpath_emu::HostError),
@@ -101,6 +107,10 @@ pub enum EngineError {
     /// A guest's kernel takes no BPF.
     #[error("explicit_rate.wanted: a kernel in virtual time takes no BPF; expected emulate.clock = \"real\"")]
     NoDriverInGuest,
+    /// A socket for datagrams fails.
+    #[cfg(target_os = "linux")]
+    #[error("datagrams between two hosts: {0}")]
+    Datagrams(std::io::Error),
     /// There is no kernel for virtual time, or none that runs.
     #[cfg(target_os = "linux")]
     #[error(transparent)]

@@ -2,7 +2,7 @@
 
 use crate::capture::Capture;
 use crate::record::Recorder;
-use crate::{EngineError, datagrams, tcp_only};
+use crate::{EngineError, air, datagrams, tcp_only};
 use farpath_experiment::{FlowSpec, Opener, Point, Scenario, Transport, base_rtt_of};
 use farpath_path::{Direction, DropCause, DropCounts, ElementCounters, Path, PathElement, PerDirection};
 use farpath_run::{Engine, FlowRow, MessageRow, Outcome, Provenance, RouterRow, Run, RunKey, StreamFigures};
@@ -81,7 +81,10 @@ fn simulate_to_the_end<O: Observer>(
 ) -> Result<Vec<FlowResult>, EngineError> {
     let mut simulation = Simulation::new(setup, watcher)?;
     while simulation.step() {}
-    run.routers = router_rows(simulation.path().counters());
+    let counters = simulation.path().counters();
+    run.provenance.caveats.extend(air::given_up(&counters));
+    run.routers = router_rows(counters);
+    run.air = air::rows(&simulation.path().air(simulation.now()));
     Ok(simulation.finish())
 }
 

@@ -2,8 +2,8 @@
 
 use core::cmp::Reverse;
 use farpath_path::{
-    Departure, Direction, DropCounts, ElementSpec, Path, PathElement, PathPacket, PerDirection, SpecError,
-    Verdict,
+    ChannelTime, Departure, Direction, DropCounts, ElementSpec, Path, PathElement, PathPacket, PerDirection,
+    SpecError, Verdict,
 };
 use farpath_units::{Bytes, Duration, Instant, Messages};
 use std::collections::BinaryHeap;
@@ -58,13 +58,14 @@ impl PathPacket for Datagram {
     }
 }
 
-/// Sends `streams` over the path until nothing is under way any more, or until the horizon.
+/// Sends `streams` over the path until nothing is under way any more, or until the horizon. Gives what became of each, and what
+/// the air of radios was used for.
 pub fn simulate_datagrams(
     path: &[ElementSpec],
     streams: &[DatagramSetup],
     seed: u64,
     horizon: Duration,
-) -> Result<Vec<DatagramResult>, SpecError> {
+) -> Result<(Vec<DatagramResult>, Vec<ChannelTime>), SpecError> {
     let mut simulation = Simulation {
         path: Path::build(path, seed)?,
         streams,
@@ -73,16 +74,19 @@ pub fn simulate_datagrams(
     let mut due: BinaryHeap<Reverse<(Instant, u32)>> =
         (0..).zip(streams).map(|(number, stream)| Reverse((stream.start, number))).collect();
     let horizon = Instant::ZERO + horizon;
+    let mut now = Instant::ZERO;
     loop {
         let next = due.peek().map(|Reverse((at, _))| *at);
         // What is on the wire comes before what a host does by itself at the same instant.
         match (simulation.path.next_departure(), next) {
             (Some(at), next) if at <= horizon && next.is_none_or(|next| at <= next) => {
+                now = at;
                 while let Some(departure) = simulation.path.take(at) {
                     simulation.arrive(departure);
                 }
             }
             (_, Some(at)) if at <= horizon => {
+                now = at;
                 let Some(Reverse((_, number))) = due.pop() else { break };
                 if let Some(next) = simulation.send(at, number) {
                     due.push(Reverse((next, number)));
@@ -95,7 +99,7 @@ pub fn simulate_datagrams(
     for (result, stream) in simulation.results.iter_mut().zip(streams) {
         result.over = empty && result.sent.len() as u64 == stream.messages.count;
     }
-    Ok(simulation.results)
+    Ok((simulation.results, simulation.path.air(now)))
 }
 
 struct Simulation<'a> {

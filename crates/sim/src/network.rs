@@ -129,6 +129,11 @@ impl<'o, O: Observer> Simulation<'o, O> {
         &self.path
     }
 
+    /// When the last event was.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
     /// Packets on the path, or between it and a host.
     pub fn under_way(&self) -> usize {
         self.path.held() + self.on_access.len()

@@ -139,6 +139,13 @@ impl ThreadTimes {
             waited: self.waited.saturating_sub(earlier.waited),
         }
     }
+
+    /// The share of the time that has `elapsed` since an earlier reading in which the calling thread waited; `None` where the
+    /// kernel does not say.
+    pub fn waited_share(earlier: Option<&ThreadTimes>, elapsed: Duration) -> Option<f64> {
+        let waited = ThreadTimes::read().ok()?.since(earlier?).waited;
+        (!elapsed.is_zero()).then(|| (waited.as_secs_f64() / elapsed.as_secs_f64()).min(1.0))
+    }
 }
 
 #[cfg(test)]

@@ -1,17 +1,19 @@
 //! Datagrams that measure a path: echoes that the far end sends back, and bursts that fill the queue before the
-//! narrowest link.
+//! narrowest link; and [streams](StreamSocket) of messages over an emulated path.
 //!
-//! Every datagram shows a [`Token`]; one that does not, or that comes from another address than expected, is not
+//! Every datagram that measures shows a [`Token`]; one that does not, or that comes from another address than expected, is not
 //! answered and not counted. The end that answers never sends more than it was sent, but for a burst that was asked for
 //! over another connection, and that goes nowhere but where a datagram with the token has come from.
 
 mod burst;
 mod echo;
 mod format;
+mod stream;
 
 pub use burst::{Arrival, BurstSent, Received, receive_burst, send_burst};
 pub use echo::{Answered, Echo, Echoed, answer, echo};
 pub use format::{LEAST, MOST};
+pub use stream::{DatagramStream, StreamSocket, StreamStamps, StreamTally};
 
 use crate::token::Token;
 use crate::{options, sys, wait};

@@ -2,7 +2,7 @@
 
 use crate::EngineError;
 use farpath_emu::{Load, needed_memory};
-use farpath_experiment::Scenario;
+use farpath_experiment::{Scenario, Transport};
 use farpath_path::PerDirection;
 use farpath_tcp::{HEADERS, TIMESTAMPS};
 use farpath_units::Bytes;
@@ -22,7 +22,12 @@ fn load(scenario: &Scenario) -> Load {
     let headers = HEADERS.0 + TIMESTAMPS.0;
     let mss = scenario.sender.config.mss.min(scenario.receiver.config.mss).0.max(1);
     for flow in &scenario.flows {
-        let data = scenario.receiver.config.receive.buffer.min(flow.size);
+        // Nothing but the stream itself bounds what datagrams have under way.
+        let room = match scenario.transport {
+            Transport::Tcp => scenario.receiver.config.receive.buffer,
+            Transport::Udp { .. } => Bytes::MAX,
+        };
+        let data = room.min(flow.size);
         let request = scenario.sender.config.receive.buffer.min(flow.request);
         // One more each: handshake and FIN.
         let segments = Bytes(data.0.div_ceil(mss).saturating_add(1).saturating_mul(headers));

@@ -3,11 +3,13 @@
 use crate::EngineError;
 use crate::beforehand::stacks;
 use crate::capture::FIRST_PORT;
+use crate::datagrams::longest;
 use crate::simulate::configs;
 use crate::watch::FlowPorts;
 use farpath_emu::{Backend, Dress, Host, HostSettings, Sysctl};
-use farpath_experiment::{FlowSpec, IpVersion, Scenario, Stack};
+use farpath_experiment::{FlowSpec, IpVersion, Scenario, Stack, Transport};
 use farpath_path::{Direction, PerDirection};
+use farpath_run::Provenance;
 use std::net::{IpAddr, SocketAddr};
 
 /// The hosts at the ends of the path, by the direction of what they send: `forward` is the near one's.
@@ -37,7 +39,9 @@ impl Hosts {
             farpath_experiment::Backend::Packet => Backend::Packet,
         };
         let host = |plain: HostSettings, dress: &Dress| {
-            Host::new(&HostSettings { mtu: dress.mtu(options.ip), metrics: dress.route, backend, ..plain })
+            // A datagram leaves in one piece: fragments are the radio's.
+            let mtu = dress.mtu(options.ip).max(longest(scenario));
+            Host::new(&HostSettings { mtu, metrics: dress.route, backend, ..plain })
         };
         let of = PerDirection {
             forward: host(HostSettings::near(), &dress.forward)?,
@@ -51,12 +55,12 @@ impl Hosts {
             PerDirection { forward: address(HostSettings::near()), reverse: address(HostSettings::far()) };
         let mut hosts =
             Hosts { of, dress, addresses, kernel: kernel(), settings: Vec::new(), caveats: Vec::new() };
-        hosts.put_on(stacks.map(|stack| stack.name))?;
+        hosts.put_on(stacks.map(|stack| stack.name), scenario.transport)?;
         Ok(hosts)
     }
 
     /// Tells each host what its dress says, and notes what was told and what cannot be.
-    fn put_on(&mut self, stacks: PerDirection<String>) -> Result<(), EngineError> {
+    fn put_on(&mut self, stacks: PerDirection<String>, transport: Transport) -> Result<(), EngineError> {
         for direction in Direction::BOTH {
             let (host, dress) = (&self.of[direction], &self.dress[direction]);
             let place = if direction == Direction::Forward { "near" } else { "far" };
@@ -78,7 +82,7 @@ impl Hosts {
             if let Some(why) = host.instead_of_tun() {
                 self.caveats.push(format!("packet sockets in place of TUN: {why}"));
             }
-            if !unmatched.is_empty() {
+            if !unmatched.is_empty() && transport == Transport::Tcp {
                 let stack = &stacks[direction];
                 let caveat = format!(
                     "this kernel does some things otherwise than {stack}: `farpath stacks {stack} --linux` lists them"
@@ -92,6 +96,13 @@ impl Hosts {
             }
         }
         Ok(())
+    }
+
+    /// Says whose TCP it is, what it was told, and what it cannot be.
+    pub fn enter(&self, provenance: &mut Provenance) {
+        provenance.kernel.clone_from(&self.kernel);
+        provenance.settings.clone_from(&self.settings);
+        provenance.caveats.extend(self.caveats.iter().cloned());
     }
 
     /// How the flows are known by their packets.

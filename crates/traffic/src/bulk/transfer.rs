@@ -372,9 +372,7 @@ impl Transfer<'_> {
 
     /// The share of its time in which it waited for a processor.
     fn processor_wait(&self) -> Option<f64> {
-        let waited = ThreadTimes::read().ok()?.since(self.times.as_ref()?).waited;
-        let elapsed = self.now().saturating_since(self.begun);
-        (!elapsed.is_zero()).then(|| (waited.as_secs_f64() / elapsed.as_secs_f64()).min(1.0))
+        ThreadTimes::waited_share(self.times.as_ref(), self.now().saturating_since(self.begun))
     }
 
     /// Waits until both FINs are acknowledged. Only data after the end is an error: the transfer was complete.
