@@ -3,10 +3,12 @@
 //! A [`Page`] is a list of sections of text, tables and figures. A [`Figure`] names a plot of the folder `plots/` and
 //! brings the data for it; [`Page::render`] puts the plots that are used, and what draws them, into the file.
 
+pub(crate) mod air;
 mod asked;
 pub(crate) mod curves;
 mod data;
 mod file;
+pub(crate) mod lattice;
 mod page;
 mod plane;
 mod plots;
@@ -15,7 +17,7 @@ mod run_page;
 mod short;
 mod sweep;
 mod thin;
-mod trace;
+pub(crate) mod trace;
 
 pub use asked::{asked, asked_of};
 pub use data::{Columns, Figure};

@@ -1,5 +1,6 @@
 //! The page of a run or a sweep.
 
+use super::air;
 use super::page::{Block, Page, Panel, Section, Table};
 use super::short;
 use super::sweep::{self, slice};
@@ -107,6 +108,7 @@ pub fn run_page(asked: &Asked, runs: &[Run], traces: &Traces, complete: bool) ->
         first.push(Block::Notice("Before you trust these numbers".to_owned(), caveats));
     }
     let mut results: Vec<Block> = sweep::figures(asked, &comparison).into_iter().map(Block::Figure).collect();
+    results.extend(air::figures(asked, runs).into_iter().map(Block::Figure));
     let mut table = Table::of(sheet);
     let left_out = table.shorten(POINTS);
     results.push(Block::Table(table));

@@ -2,6 +2,7 @@
 
 use super::curves::{self, Quantity};
 use super::data::{Columns, Figure, log_domain};
+use super::lattice;
 use super::plane;
 use super::thin::spread;
 use crate::curve::Grid;
@@ -55,8 +56,9 @@ pub(super) fn figures(asked: &Asked, comparison: &ComparisonTable) -> Vec<Figure
     slices.retain(|slice| !slice.marks().is_empty());
     let all = slices.len();
     slices.truncate(SLICES);
+    let of_slices = slices.iter().flat_map(|slice| [Some(slice.values()), slice.differences()]);
     let mut figures: Vec<Figure> =
-        slices.iter().flat_map(|slice| [Some(slice.values()), slice.differences()]).flatten().collect();
+        [lattice::goodput(asked, comparison)].into_iter().chain(of_slices).flatten().collect();
     if let Some(last) = figures.last_mut().filter(|_| all > SLICES) {
         last.caption += &format!(" {SLICES} of {all} such figures are shown; the table has all points.");
     }

@@ -103,14 +103,14 @@ fn figures(
     figures.extend(windows(&series));
     let messages: Vec<MessageRow> = messages.iter().filter(|row| row.flow == flow.flow).copied().collect();
     if messages.is_empty() {
-        figures.extend(sequence::figures(flow, segments));
+        figures.extend(sequence::figures(flow, segments, None));
         figures.extend(rates(&series, &[flow.flow], 1, flow.start.as_nanos()));
     } else {
         // As the e-VLBI paper shows them: window, rate and retransmissions below each other, and the messages' arrival.
         figures.extend(rates(&series, &[flow.flow], 1, flow.start.as_nanos()));
         figures.extend(stream::retransmissions(&series));
         figures.extend(stream::figures(&messages));
-        figures.extend(sequence::figures(flow, segments));
+        figures.extend(sequence::figures(flow, segments, None));
     }
     figures.extend(rtt(&series));
     figures.extend(queue(&series));
@@ -126,6 +126,18 @@ fn figures(
         }
     }
     figures
+}
+
+/// What a run's first flow says of its round trips, and its time-sequence graph with silences beyond `usual`, as far as it was
+/// recorded.
+pub(crate) fn round_trips_and_sequence(
+    run: &Run,
+    usual: Option<farpath_units::Duration>,
+) -> (Option<Figure>, Option<Figure>) {
+    let Some(flow) = run.flows.first() else { return (None, None) };
+    let series: Vec<SeriesRow> = run.series.iter().filter(|row| row.flow == flow.flow).collect();
+    let sequence = sequence::figures(flow, &run.segments.to_vec(), usual);
+    (rtt(&series), sequence.into_iter().next())
 }
 
 /// One metric of a flow's series.

@@ -7,7 +7,9 @@ use super::reproduce::{Made, Runs};
 use super::{PaperError, file_of, metric};
 use crate::curve::Grid;
 use crate::html::curves::{self, Quantity};
-use crate::html::{Columns, Figure, thin};
+use crate::html::lattice::{Lattice, Mark};
+use crate::html::trace::round_trips_and_sequence;
+use crate::html::{Columns, Figure, air, thin};
 use farpath_run::{Engine, Metric, Outcome, Run, Statistic};
 use farpath_units::Duration;
 use serde::Deserialize;
@@ -48,6 +50,13 @@ struct Description {
     over_points: Option<String>,
     /// A metric of the checks, as a curve over the many numbers of the sweep.
     over_numbers: Option<String>,
+    /// A metric of the checks over the two parameters of a sweep, a line for each value of the second.
+    over_two: Option<String>,
+    /// What a run recorded of its first flow, with silences beyond `time` marked.
+    trace: Option<Recorded>,
+    /// What the air of radios was used for, a bar for each point.
+    #[serde(default)]
+    air: bool,
     /// A part of the run, segment by segment.
     exchange: Option<Exchange>,
     /// The moment or span that the metric is about.
@@ -69,6 +78,16 @@ struct Description {
     levels: Vec<Level>,
     /// Numbers that were printed, one for each point.
     published: Option<Numbers>,
+}
+
+/// What a run records of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Recorded {
+    /// RTT samples, SRTT and RTO.
+    Rtt,
+    /// What was sent, acknowledged and lost, and when.
+    Sequence,
 }
 
 /// A number to compare a line with.
@@ -114,6 +133,15 @@ pub fn figures(paper: &Paper, runs: &mut Runs, stop: &AtomicBool) -> Result<Vec<
 
 impl Description {
     fn draw(&self, made: &Made) -> Result<Vec<Figure>, String> {
+        if let Some(metric) = &self.over_two {
+            return Ok(vec![self.lattice(metric, made)?]);
+        }
+        if let Some(recorded) = self.trace {
+            return Ok(vec![self.traced(recorded, made)?]);
+        }
+        if self.air {
+            return self.bars(made);
+        }
         let (runs, points) = (&made.runs, || named(made.points(), &self.names));
         match (&self.over_time, &self.over_points, &self.over_numbers, self.exchange) {
             (Some(what), None, None, None) => {
@@ -127,10 +155,61 @@ impl Description {
                 Ok(vec![exchange::figure(part, &self.title, &self.caption, run, &made.lanes)?])
             }
             _ => {
-                let which = "`over_time`, `over_points`, `over_numbers` and `exchange`";
+                let which =
+                    "`over_time`, `over_points`, `over_numbers`, `over_two`, `trace`, `air` and `exchange`";
                 Err(format!("a figure has one of {which}"))
             }
         }
+    }
+
+    /// The mean of each point's runs that have an answer.
+    fn lattice(&self, name: &str, made: &Made) -> Result<Figure, String> {
+        let lattice = Lattice::of(&made.asked).ok_or("the sweep has not two parameters of a few values")?;
+        let mut marks = Vec::new();
+        for runs in made.runs.chunk_by(|a, b| a.point == b.point) {
+            let of = |run: &Run| metric::value(run, name, self.time.map(|time| time.0));
+            let known = runs.iter().filter(completed).map(of).collect::<Result<Vec<_>, _>>()?;
+            let mark = |value| Mark { point: runs[0].point as usize, who: "simulated", value };
+            marks.extend(Statistic::of(known).map(mark));
+        }
+        lattice
+            .figure(&self.title, &self.caption, &self.axis, &marks)
+            .ok_or_else(|| "no transfer was completed".to_owned())
+    }
+
+    /// Of the run of middle length.
+    fn traced(&self, recorded: Recorded, made: &Made) -> Result<Figure, String> {
+        let mut runs: Vec<&Run> = made.runs.iter().filter(completed).collect();
+        runs.sort_by_key(|run| run.flows.first().and_then(|flow| flow.transfer_time));
+        let run = *runs.get(runs.len() / 2).ok_or("no transfer was completed")?;
+        let (rtt, sequence) = round_trips_and_sequence(run, self.time.map(|time| time.0));
+        let figure = match recorded {
+            Recorded::Rtt => rtt,
+            Recorded::Sequence => sequence,
+        };
+        let figure = figure
+            .ok_or("nothing was recorded: the experiment needs `output.series` and `output.segments`")?;
+        let which = match runs.len() {
+            1 => String::new(),
+            many => format!(" Of {many} runs the one of middle length."),
+        };
+        let caption = format!("{}{which} {}", self.caption, figure.caption);
+        Ok(Figure { title: self.title.clone(), caption, ..figure })
+    }
+
+    fn bars(&self, made: &Made) -> Result<Vec<Figure>, String> {
+        let names = named(made.points(), &self.names)?;
+        let drawn =
+            air::figures_of(&made.runs, |run| names.get(run.point as usize).cloned().unwrap_or_default());
+        if drawn.is_empty() {
+            return Err("there is no radio on the path".to_owned());
+        }
+        let figure = |figure: Figure| Figure {
+            title: format!("{}: {}", self.title, figure.title),
+            caption: format!("{} {}", self.caption, figure.caption),
+            ..figure
+        };
+        Ok(drawn.into_iter().map(figure).collect())
     }
 
     /// A curve for each combination of the other parameters; the mean of a point's runs, where they have an answer.
@@ -142,7 +221,6 @@ impl Description {
             line.label = name;
         }
         let mut values = vec![None; made.asked.points.len()];
-        let completed = |run: &&Run| run.flows.iter().all(|flow| flow.outcome == Outcome::Completed);
         for runs in made.runs.chunk_by(|a, b| a.point == b.point) {
             let runs: Vec<&Run> = runs.iter().filter(completed).collect();
             let of = runs.iter().map(|run| metric::value(run, name, self.time.map(|time| time.0)));
@@ -244,6 +322,11 @@ impl Description {
             data: vec![("points", points)],
         })
     }
+}
+
+/// Whether all of its transfers came to their end.
+fn completed(run: &&Run) -> bool {
+    run.flows.iter().all(|flow| flow.outcome == Outcome::Completed)
 }
 
 /// These names in place of those that parameters make, where there are any.

@@ -159,6 +159,12 @@ const OF_STREAMS: [Quantity; 4] = [
         scale: Scale::of_seconds,
     },
 ];
+const DROPS: Quantity = Quantity {
+    name: "dropped",
+    published: |_| None,
+    statistic: |summary| summary.drops,
+    scale: Scale::of_counts,
+};
 const RETRANSMISSIONS: Quantity = Quantity {
     name: "retrans-\nmissions",
     published: |published| published.retransmissions,
@@ -207,6 +213,7 @@ impl ComparisonTable {
             self.swept_keys.iter().enumerate().map(|(i, key)| self.swept(i, key)).collect();
         let streams = self.is_of_streams();
         let main = match streams {
+            true if self.is_of_datagrams() => GOODPUT,
             true => MAX_LATENESS,
             false if self.values(&TRANSFER_TIME).is_empty() => GOODPUT,
             false => TRANSFER_TIME,
@@ -216,6 +223,9 @@ impl ComparisonTable {
         compared.extend(differences.iter().map(|(_, column)| column.clone()));
         let all_completed = self.all_completed();
         let mut groups = vec![compared];
+        if self.is_of_datagrams() {
+            groups.extend([DROPS, MAX_LATENESS].map(|quantity| self.columns(&quantity, false)));
+        }
         if streams {
             groups.extend(OF_STREAMS.iter().map(|quantity| self.columns(quantity, false)));
         }
@@ -238,6 +248,15 @@ impl ComparisonTable {
 
     fn is_of_streams(&self) -> bool {
         !self.values(&MAX_LATENESS).is_empty()
+    }
+
+    /// Whether its streams are of datagrams, of which nobody sends any again.
+    fn is_of_datagrams(&self) -> bool {
+        let asked = self.rows.iter().flat_map(|row| &row.summaries);
+        let mut known = asked.filter(|summary| summary.engine != Engine::Predict).peekable();
+        self.is_of_streams()
+            && known.peek().is_some()
+            && known.all(|summary| summary.retransmissions.is_none())
     }
 
     /// What its engines are compared by in figures.

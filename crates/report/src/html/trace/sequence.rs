@@ -4,9 +4,15 @@ use super::super::data::{Columns, Figure, seconds};
 use super::super::thin::{Sample, spread, thin};
 use super::{INTERVALS, TIME};
 use farpath_run::{FlowRow, SegmentEvent, SegmentRow};
+use farpath_units::Duration;
 
 /// The most marks of one kind that are drawn.
 const MARKS: usize = 1000;
+
+/// Why something is sent again: a timer expired; a duplicate ACK was one too many; or it is part of such a repair.
+const TIMEOUT: &str = "timeout";
+const FAST: &str = "fast retransmit";
+const AGAIN: &str = "retransmission";
 
 /// Congestion experienced, of the ECN field (RFC 3168 §5).
 const CE: u8 = 3;
@@ -78,7 +84,7 @@ impl Sequence {
                     let position = positions.of(row.seq);
                     sender.sent = sender.sent.max(position + u64::from(row.len));
                     match row.retransmission {
-                        true => mark(position, "retransmission"),
+                        true => mark(position, sender.why_again(time)),
                         false => sequence.sent.push((time, position)),
                     }
                 }
@@ -87,9 +93,11 @@ impl Sequence {
                 }
                 SegmentEvent::Received if to_sender && row.flags & (ACK | SYN) == ACK => {
                     let position = positions.of(row.ack);
-                    if sender.is_duplicate(row, position) {
+                    let is_duplicate = sender.is_duplicate(row, position);
+                    if is_duplicate {
                         mark(position, "duplicate ACK");
                     }
+                    sender.heard = Some((time, is_duplicate));
                     if position > sender.acked {
                         sender.acked = position;
                         sequence.acked.push((time, position));
@@ -111,9 +119,28 @@ struct Sender {
     acked: u64,
     window: Option<u16>,
     sack: Vec<(u32, u32)>,
+    /// When the last ACK came, and whether it was a duplicate.
+    heard: Option<(u64, bool)>,
+    /// Until where the last fast retransmit repairs.
+    recovery_point: u64,
 }
 
+/// What a sender sends so soon after an ACK, that one has made it send.
+const AT_ONCE: u64 = 1_000_000;
+
 impl Sender {
+    /// What made it send something again.
+    fn why_again(&mut self, now: u64) -> &'static str {
+        match self.heard.filter(|heard| now <= heard.0 + AT_ONCE) {
+            None => TIMEOUT,
+            Some((_, true)) if self.acked >= self.recovery_point => {
+                self.recovery_point = self.sent;
+                FAST
+            }
+            Some(_) => AGAIN,
+        }
+    }
+
     /// RFC 5681 §2: data are outstanding, the ACK carries none, no SYN or FIN, acknowledges what is acknowledged, and
     /// announces the window that is known. With SACK it is one that reports what was not known (RFC 6675 §2).
     fn is_duplicate(&self, row: &SegmentRow, position: u64) -> bool {
@@ -130,14 +157,16 @@ impl Sender {
 }
 
 /// The whole of it, and what happened around the first loss.
-pub(super) fn figures(flow: &FlowRow, segments: &[SegmentRow]) -> Vec<Figure> {
+pub(super) fn figures(flow: &FlowRow, segments: &[SegmentRow], usual: Option<Duration>) -> Vec<Figure> {
     let sequence = Sequence::of(flow, segments);
     if sequence.sent.is_empty() && sequence.marks.is_empty() {
         return Vec::new();
     }
     let about = "Blue: where each segment of new data begins, when the sender sends it. Green: what has been \
                  acknowledged. Drag to move, Shift and wheel to zoom, double-click to come back; the pointer over a mark says what it is.";
-    let mut figures = vec![figure("Time-sequence graph", about.to_owned(), &sequence)];
+    let silences = sequence.silences(usual.or_else(|| usual_silence(flow)));
+    let about = format!("{about}{}", sequence.sums(flow, &silences));
+    let mut figures = vec![figure("Time-sequence graph", about, &sequence, &silences.parts)];
     let rtt = flow.min_rtt.map_or(0, |rtt| rtt.as_nanos());
     if let Some((start, end)) = sequence.around_first_loss(rtt) {
         let about = format!(
@@ -145,7 +174,7 @@ pub(super) fn figures(flow: &FlowRow, segments: &[SegmentRow]) -> Vec<Figure> {
             seconds(start),
             seconds(end)
         );
-        let mut close = figure("The first loss", about, &sequence.between(start, end));
+        let mut close = figure("The first loss", about, &sequence.between(start, end), &[]);
         close.set.push(("/layer/1/mark/size", 24.into()));
         close.set.push((TIME, vec![seconds(start), seconds(end)].into()));
         figures.push(close);
@@ -153,13 +182,66 @@ pub(super) fn figures(flow: &FlowRow, segments: &[SegmentRow]) -> Vec<Figure> {
     figures
 }
 
+impl Mark {
+    fn is_again(&self) -> bool {
+        [TIMEOUT, FAST, AGAIN].contains(&self.event)
+    }
+}
+
+/// Times in which a sender sent nothing for longer than it usually waits for an answer, without that wait.
+struct Silences {
+    usual: Duration,
+    /// From and until.
+    parts: Vec<(u64, u64)>,
+}
+
+/// An answer takes a round trip, and a receiver that waits for more data somewhat longer.
+fn usual_silence(flow: &FlowRow) -> Option<Duration> {
+    flow.min_rtt.map(|rtt| rtt + rtt / 2)
+}
+
 impl Sequence {
+    fn silences(&self, usual: Option<Duration>) -> Silences {
+        let Some(usual) = usual.filter(|usual| !usual.is_zero()) else {
+            return Silences { usual: Duration::ZERO, parts: Vec::new() };
+        };
+        let again = self.marks.iter().filter(|mark| mark.is_again()).map(|mark| mark.time);
+        let mut sent: Vec<u64> = self.sent.iter().map(|sample| sample.0).chain(again).collect();
+        sent.sort_unstable();
+        let parts = sent.windows(2).map(|pair| (pair[0] + usual.as_nanos(), pair[1]));
+        Silences { usual, parts: parts.filter(|(from, until)| from < until).collect() }
+    }
+
+    /// What was lost, what repaired it, and how long nothing was sent, in a sentence or two.
+    fn sums(&self, flow: &FlowRow, silences: &Silences) -> String {
+        let count = |event: &str| self.marks.iter().filter(|mark| mark.event == event).count();
+        let [dropped, timeouts, fast, again] = ["data dropped", TIMEOUT, FAST, AGAIN].map(count);
+        let mut text = String::new();
+        if dropped + timeouts + fast + again > 0 {
+            text += &format!(
+                " Data packets dropped: {dropped}; sent again: {}, of these {timeouts} by a timer and {fast} by duplicate ACKs, the \
+                 rest in the same repairs.",
+                timeouts + fast + again
+            );
+        }
+        if let (false, Some(whole)) = (silences.parts.is_empty(), flow.transfer_time) {
+            let silent: u64 = silences.parts.iter().map(|(from, until)| until - from).sum();
+            text += &format!(
+                " Grey: the sender was silent, beyond {} each time: {} times, {:.2} s in all, {:.1} % of the transfer.",
+                silences.usual,
+                silences.parts.len(),
+                seconds(silent),
+                silent as f64 / whole.as_nanos().max(1) as f64 * 100.0
+            );
+        }
+        text
+    }
+
     /// From shortly before the first drop until shortly after its repair; not where that is nearly everything.
     fn around_first_loss(&self, rtt: u64) -> Option<(u64, u64)> {
         let last = self.acked.last()?.0;
-        let loss =
-            self.marks.iter().find(|mark| matches!(mark.event, "data dropped" | "retransmission"))?.time;
-        let repair = self.marks.iter().find(|mark| mark.event == "retransmission" && mark.time >= loss);
+        let loss = self.marks.iter().find(|mark| mark.event == "data dropped" || mark.is_again())?.time;
+        let repair = self.marks.iter().find(|mark| mark.is_again() && mark.time >= loss);
         let repaired = repair.map_or(loss, |mark| mark.time).saturating_add(rtt.saturating_mul(2));
         let start = loss.saturating_sub(rtt.saturating_mul(2));
         let end = repaired.saturating_add((repaired - start) / 3).min(last);
@@ -181,12 +263,12 @@ impl Sequence {
     }
 }
 
-fn figure(title: &str, mut caption: String, sequence: &Sequence) -> Figure {
+fn figure(title: &str, mut caption: String, sequence: &Sequence, silences: &[(u64, u64)]) -> Figure {
     let Sequence { sent, acked, marks } = sequence;
     let mut drawn: Vec<Mark> = Vec::new();
     let mut events: Vec<&str> = vec!["data sent", "acknowledged"];
     for event in
-        ["retransmission", "duplicate ACK", "data dropped", "ACK dropped", "SYN dropped", "marked (CE)"]
+        [TIMEOUT, FAST, AGAIN, "duplicate ACK", "data dropped", "ACK dropped", "SYN dropped", "marked (CE)"]
     {
         let all: Vec<&Mark> = marks.iter().filter(|mark| mark.event == event).collect();
         if all.is_empty() {
@@ -213,8 +295,13 @@ fn figure(title: &str, mut caption: String, sequence: &Sequence) -> Figure {
         .texts("cause", drawn.iter().map(|mark| mark.cause.as_str()));
     let legends = ["/layer/2/encoding/color/legend/values", "/layer/2/encoding/shape/legend/values"];
     let mut set = legends.map(|pointer| (pointer, events.clone().into())).to_vec();
-    let empty =
-        [("/layer/0", acked.is_empty()), ("/layer/1", sent.is_empty()), ("/layer/2", drawn.is_empty())];
+    let silences = spread(silences, MARKS);
+    let empty = [
+        ("/layer/0", acked.is_empty()),
+        ("/layer/1", sent.is_empty()),
+        ("/layer/2", drawn.is_empty()),
+        ("/layer/3", silences.is_empty()),
+    ];
     set.extend(
         empty.into_iter().filter(|(_, empty)| *empty).map(|(layer, _)| (layer, serde_json::Value::Null)),
     );
@@ -223,6 +310,16 @@ fn figure(title: &str, mut caption: String, sequence: &Sequence) -> Figure {
         title: title.to_owned(),
         caption,
         set,
-        data: vec![("sent", points(&sent)), ("acked", points(&acked)), ("events", events_table)],
+        data: vec![
+            ("sent", points(&sent)),
+            ("acked", points(&acked)),
+            ("events", events_table),
+            (
+                "silences",
+                Columns::default()
+                    .numbers("from_s", silences.iter().map(|silence| seconds(silence.0)))
+                    .numbers("until_s", silences.iter().map(|silence| seconds(silence.1))),
+            ),
+        ],
     }
 }

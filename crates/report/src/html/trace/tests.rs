@@ -59,7 +59,11 @@ fn marks_are_what_the_ends_and_the_path_counted() {
         let run = traced("noisy-channel", &[changes, &["transfer.size=2 MB"]].concat());
         let flow = &run.flows[0];
         let sequence = Sequence::of(flow, &run.segments.to_vec());
-        assert_eq!(Some(marks(&sequence, "retransmission")), flow.retransmissions, "{changes:?}");
+        let again = ["timeout", "fast retransmit", "retransmission"].map(|event| marks(&sequence, event));
+        assert_eq!(Some(again.iter().sum()), flow.retransmissions, "{changes:?}");
+        assert_eq!(Some(again[0]), flow.timeouts, "{changes:?}");
+        // One that begins before the last one's window is repaired counts as part of that repair.
+        assert!(flow.fast_retransmits.is_some_and(|fast| again[1] > 0.0 && again[1] <= fast), "{changes:?}");
         assert_eq!(Some(marks(&sequence, "duplicate ACK")), flow.dup_acks, "{changes:?}");
         let drops = ["data dropped", "ACK dropped", "SYN dropped"].map(|event| marks(&sequence, event));
         let counted = flow.drops_data_direction.zip(flow.drops_ack_direction).map(|(a, b)| a + b);
