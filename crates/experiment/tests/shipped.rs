@@ -62,20 +62,22 @@ fn every_path_and_experiment_loads_without_a_warning() {
         let text = format!("title = \"T\"\npath = \"{}\"\ntransfer.size = \"1 MB\"", file.name);
         let parsed =
             |text: &str| Experiment::parse(text, "t.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
-        // Segments that fit into a radio's frames: a full one in fragments takes longer than a small SYN lets expect.
+        // Segments that fit into a radio's frames, and short ones: a full one in fragments, or over 32 kbit/s, takes longer than a
+        // small SYN lets expect.
         let mut experiment = parsed(&text);
         let mtu =
             |kind: &ElementKind| if let ElementKind::Radio(radio) = kind { Some(radio.mtu) } else { None };
         let path = &experiment.points()[0].scenario.path;
         if let Some(mtu) = path.iter().filter_map(|element| mtu(&element.kind)).min() {
-            let mss = mtu.saturating_sub(HEADERS).min(Bytes(1460));
+            let mss = mtu.saturating_sub(HEADERS).min(Bytes(512));
             experiment = parsed(&format!("{text}\nsender.mss = \"{mss}\""));
         }
         assert_eq!(experiment.points()[0].scenario.warnings, [""; 0], "{}", file.name);
         assert!(!file.title.is_empty());
     }
-    // One goes to where its timers end the connection: that is what it shows.
-    for file in shipped_experiments().iter().filter(|file| file.name != "reach-under-loss") {
+    // One goes to where its timers end the connection, one withholds ACKs for longer than the timer waits: that is what they show.
+    let warned = ["reach-under-loss", "ricochet-ablations"];
+    for file in shipped_experiments().iter().filter(|file| !warned.contains(&file.name)) {
         for point in experiment(file.name).points() {
             assert_eq!(point.scenario.warnings, [""; 0], "{}", file.name);
         }
