@@ -29,11 +29,15 @@ use hosts::Hosts;
 pub(crate) use hosts::kernel as kernel_release;
 use programs::Programs;
 pub(crate) use programs::socket_options;
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufWriter, Seek};
 use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+
+/// What came of asking for a rate, in a few words, and the rate in force at the end.
+type Granted = (Option<Cow<'static, str>>, Option<f64>);
 
 /// Whether this process may emulate, and what helps where it may not. A process without privileges enters a user
 /// namespace of its own for it: call it before any thread is started.

@@ -1,5 +1,6 @@
 //! Explicit rate between the hosts: the driver, on the device of each whose ends ask.
 
+use super::Granted;
 use super::hosts::Hosts;
 use crate::EngineError;
 use crate::simulate::described;
@@ -12,7 +13,6 @@ use farpath_tcp::Config;
 use farpath_tia1039::Priority;
 use farpath_traffic::SocketOptions;
 use farpath_units::Rate;
-use std::borrow::Cow;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -39,9 +39,6 @@ struct HostDriver {
     /// The most that a socket of this host asks for.
     wanted: Rate,
 }
-
-/// What came of asking, in a few words, and the rate in force at the end.
-type Granted = (Option<Cow<'static, str>>, Option<f64>);
 
 impl Drivers {
     /// Attaches it to the device of each host whose flows' ends ask.

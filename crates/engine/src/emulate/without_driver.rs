@@ -1,12 +1,12 @@
 //! Explicit rate where the driver is left out of the build: nobody asks.
 
+use super::Granted;
 use super::hosts::Hosts;
 use crate::EngineError;
 use farpath_experiment::Scenario;
 use farpath_path::Direction;
 use farpath_tcp::Config;
 use farpath_traffic::SocketOptions;
-use std::borrow::Cow;
 
 /// None of them.
 pub(super) struct Drivers;
@@ -26,11 +26,7 @@ impl Drivers {
 
     pub fn ask(&self, _: Direction, _: &Config, _: &mut SocketOptions) {}
 
-    pub fn granted(
-        &self,
-        scenario: &Scenario,
-        _: &Hosts,
-    ) -> Result<Vec<(Option<Cow<'static, str>>, Option<f64>)>, EngineError> {
+    pub fn granted(&self, scenario: &Scenario, _: &Hosts) -> Result<Vec<Granted>, EngineError> {
         Ok(vec![(None, None); scenario.flows.len()])
     }
 }
