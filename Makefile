@@ -3,7 +3,7 @@
 CARGO ?= cargo
 FARPATH = target/release/farpath
 
-.PHONY: demo test lint core unit bpf bench bench-long oracle truth ns3 setup setup-test setup-bench vendor clean
+.PHONY: demo test lint core unit python setup-python bpf bench bench-long oracle truth ns3 setup setup-test setup-bench vendor clean
 
 # The explicit-rate driver links libelf and zlib. Where their headers are not, and are not installed by `make setup`, the
 # command is built without it; `farpath driver` then says so.
@@ -49,6 +49,22 @@ core:
 
 unit:
 	$(CARGO) test $(ALL) --locked
+
+# The Python face, built from what `unit` has compiled, in an environment of its own.
+PYTHON = target/python
+python: setup setup-python
+	@if [ -e $(PYTHON)/installed ]; then \
+		VIRTUAL_ENV=$(CURDIR)/$(PYTHON) $(PYTHON)/bin/maturin develop --quiet --locked && $(PYTHON)/bin/python -m pytest -q; \
+	else echo "python: SKIPPED the Python face: see setup-python above"; fi
+
+# From PyPI: what builds the package, what it draws and computes with, and what its tests ask.
+setup-python:
+	@[ -e $(PYTHON)/installed ] || { \
+		python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && python3 -m venv $(PYTHON) && \
+		$(PYTHON)/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2' 'polars>=1.20' 'altair>=6' \
+			'vl-convert-python>=1.8' 'distributed>=2025.1' 'pytest>=8' 'pyarrow>=18' 'pandas>=2.3' 'mypy>=1.15' && \
+		touch $(PYTHON)/installed; \
+	} || echo "setup: no Python 3.11 with venv and packages from PyPI here; the Python face is SKIPPED"
 
 # One line a figure, ns-3 on the same machine and emulation beside plain veth included; see docs/performance.md. What is
 # missing (ns-3, iperf3, privileges) leaves its rows unmeasured. Emulation alone: ... --bin bench -- --emulation

@@ -30,6 +30,11 @@ pub enum CliError {
     /// A sweep cannot be run or read.
     #[error(transparent)]
     Sweep(#[from] farpath_sweep::SweepError),
+    /// Dask is asked from Python.
+    #[error(
+        "--cluster: this is the program alone; the command of the Python package has it: pip install '.[dask]'"
+    )]
+    NoCluster,
     /// `--of` something else.
     #[error("--of: {0}")]
     Precision(farpath_sweep::PrecisionError),

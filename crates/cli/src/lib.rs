@@ -43,13 +43,18 @@ enum Ending {
 
 /// Runs the command with these arguments, the program's name first.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    ExitCode::from(exit_code(args))
+}
+
+/// The same for a host that has an exit code of its own.
+pub fn exit_code(args: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version come this way too, and go to stdout with code 0.
             let code = if error.use_stderr() { 2 } else { 0 };
             let _ = error.print();
-            return ExitCode::from(code);
+            return code;
         }
     };
     let result = match cli.command {
@@ -77,14 +82,14 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Experiments(args) => shelf::experiments(&args),
     };
     match result {
-        Ok(Ending::Done) => ExitCode::SUCCESS,
-        Ok(Ending::Failed) => ExitCode::from(1),
-        Ok(Ending::Interrupted) => ExitCode::from(130),
+        Ok(Ending::Done) => 0,
+        Ok(Ending::Failed) => 1,
+        Ok(Ending::Interrupted) => 130,
         // Whoever reads our output has seen enough.
-        Err(CliError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(CliError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,
         Err(error) => {
             eprintln!("farpath: {}", error.describe());
-            ExitCode::from(2)
+            2
         }
     }
 }

@@ -31,6 +31,9 @@ pub fn sweep(args: &SweepArgs) -> Result<Ending, CliError> {
 
 fn run(args: &SweepRunArgs) -> Result<Ending, CliError> {
     let out = args.out.as_deref().expect("clap asks for it");
+    if args.cluster.is_some() {
+        return Err(CliError::NoCluster);
+    }
     let precision = precision(args)?;
     let mut engines: Vec<Engine> = Vec::new();
     for engine in args.engine.iter().map(|&engine| Engine::from(engine)) {

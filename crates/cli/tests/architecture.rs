@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 /// The rooms, in the order in which they stand: each may depend on earlier ones only.
-const ORDER: [&str; 19] = [
+const ORDER: [&str; 20] = [
     "farpath-units",
     "farpath-tcp",
     "farpath-tia1039",
@@ -24,6 +24,7 @@ const ORDER: [&str; 19] = [
     "farpath-explain",
     "farpath-report",
     "farpath-cli",
+    "farpath-python",
     "farpath-bench",
 ];
 

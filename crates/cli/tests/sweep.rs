@@ -191,6 +191,7 @@ fn what_is_no_sweep_is_refused_and_left_alone() {
         &["noisy-channel", "--out=new", "--until=5 %", "--of=speed"],
         &["--of", "goodput_bit_per_s", "speed"],
     );
+    refused(&["noisy-channel", "--out=new", "--cluster=tcp://localhost:1"], &["--cluster", "Python package"]);
     assert!(!folder.join("new").exists(), "nothing is written");
 
     let (_, _, code) = run(folder, &["noisy-channel", "--set=transfer.size=1 kB", "--seeds=1", "--out=out"]);

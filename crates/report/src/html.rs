@@ -23,7 +23,7 @@ pub use asked::{asked, asked_of};
 pub use data::{Columns, Figure};
 pub use file::{ReportError, ReportFile, may_write};
 pub use page::{Block, Page, Panel, Section, Table};
-pub use plots::plot_names;
+pub use plots::{definition, plot_names};
 pub use reach::{Reach, reach_page};
 pub use run_page::{comparison, comparison_of_summaries, run_page};
 pub use thin::{spread, thin};

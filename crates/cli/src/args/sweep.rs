@@ -43,6 +43,9 @@ pub struct SweepRunArgs {
     /// Runs in a file, at the most; a file is also ended after 2 s of a thread
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
     pub chunk: u32,
+    /// Make the runs on a Dask cluster with this scheduler, such as `tcp://host:8786`: the Python package's command does
+    #[arg(long, value_name = "ADDRESS")]
+    pub cluster: Option<String>,
     /// Print JSON, one point and engine a line
     #[arg(long)]
     pub json: bool,

@@ -77,7 +77,9 @@ pub struct Figure {
 }
 
 impl Figure {
-    pub(super) fn to_json(&self) -> Value {
+    /// As what draws it takes it: `plot`, `set` by JSON pointer, and `data`, tables as columns, where repeated texts stand
+    /// once as `texts` with `rows` that number them.
+    pub fn to_json(&self) -> Value {
         let set: Map<String, Value> =
             self.set.iter().map(|(pointer, value)| ((*pointer).to_owned(), value.clone())).collect();
         let data: Map<String, Value> =

@@ -94,6 +94,23 @@ impl Table {
 }
 
 impl Page {
+    /// Every figure, in order.
+    pub fn figures(&self) -> Vec<&Figure> {
+        fn of<'a>(blocks: &'a [Block], found: &mut Vec<&'a Figure>) {
+            for block in blocks {
+                match block {
+                    Block::Figure(figure) => found.push(figure),
+                    Block::Folded(_, inner) => of(inner, found),
+                    Block::Choice(panels) => panels.iter().for_each(|panel| of(&panel.blocks, found)),
+                    _ => {}
+                }
+            }
+        }
+        let mut found = Vec::new();
+        self.sections.iter().for_each(|section| of(&section.blocks, &mut found));
+        found
+    }
+
     /// As HTML.
     pub fn render(&self) -> String {
         let mut writer = Writer::default();

@@ -23,6 +23,11 @@ pub fn plot_names() -> Vec<&'static str> {
     names
 }
 
+/// The definition of the plot of this name.
+pub fn definition(name: &str) -> Option<Value> {
+    plot_names().contains(&name).then(|| plot(name))
+}
+
 /// The definition of a plot.
 ///
 /// # Panics

@@ -1,0 +1,164 @@
+//! Sweeps: what is missing is made here or elsewhere, and kept here.
+
+use crate::error;
+use crate::experiment::Experiment;
+use crate::results::engine;
+use crate::table::Table;
+use crate::wait::{Going, wait};
+use farpath_run::{Engine, FolderLock};
+use farpath_sweep::{
+    Chunk, Folder, Limits, Plan, PointKey, Precision, SweepError, Wanted, more_seeds, program, run_missing,
+    write_points,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Runs to be made: point, its key, engine, first seed, and the one after the last.
+type Span = (usize, String, String, u64, u64);
+
+/// A sweep in its folder, which is its own until it is dropped.
+#[pyclass(frozen, module = "farpath")]
+pub struct Sweep {
+    experiment: Arc<farpath_experiment::Experiment>,
+    folder: Arc<Folder>,
+    plan: Mutex<Plan>,
+    _lock: Arc<FolderLock>,
+}
+
+#[pymethods]
+impl Sweep {
+    #[new]
+    fn new(py: Python<'_>, experiment: &Experiment, out: PathBuf, engines: Vec<String>) -> PyResult<Sweep> {
+        let engines: Vec<Engine> = engines.iter().map(|name| engine(name)).collect::<PyResult<_>>()?;
+        let refused = |refused: SweepError| error::sweep(py, &refused);
+        if let Some(&real) = engines.iter().find(|engine| engine.in_real_time()) {
+            return Err(refused(SweepError::NotSwept(real)));
+        }
+        let experiment = experiment.0.clone();
+        let plan = Plan::new(&experiment, &engines);
+        let (folder, lock) = Folder::create(out, &experiment, &engines).map_err(refused)?;
+        Ok(Sweep { experiment, folder: Arc::new(folder), plan: Mutex::new(plan), _lock: Arc::new(lock) })
+    }
+
+    /// How many runs are there, and how many are wanted.
+    fn status(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
+        let there = self.folder.inventory().map_err(|refused| error::sweep(py, &refused))?;
+        let status = self.plan().status(&there);
+        Ok((status.done, status.wanted))
+    }
+
+    /// Makes what is missing on the cores of this machine.
+    #[pyo3(signature = (chunk = 4096, progress = None))]
+    fn run(&self, py: Python<'_>, chunk: usize, progress: Option<Py<PyAny>>) -> PyResult<()> {
+        let there = self.folder.inventory().map_err(|refused| error::sweep(py, &refused))?;
+        let (missing, status, keys) = {
+            let plan = self.plan();
+            (plan.missing(&there), plan.status(&there), plan.keys().to_vec())
+        };
+        let going = Going::default();
+        going.total.store(status.wanted, Ordering::Relaxed);
+        going.done.store(status.done, Ordering::Relaxed);
+        // The lock goes with the work: after Ctrl-C that goes on for a moment.
+        let (experiment, folder, lock) = (self.experiment.clone(), self.folder.clone(), self._lock.clone());
+        let made = wait(py, going, progress, move |going| {
+            let _lock = lock;
+            let limits = Limits { runs: chunk.max(1), ..Limits::default() };
+            run_missing(&experiment, &keys, missing, &folder, limits, &going.stop, |runs| {
+                going.done.fetch_add(runs, Ordering::Relaxed);
+            })
+        })?;
+        made.map_err(|refused| error::sweep(py, &refused))
+    }
+
+    /// What is missing, in tasks of so many runs.
+    fn missing(&self, py: Python<'_>, runs: u64) -> PyResult<Vec<Vec<Span>>> {
+        let there = self.folder.inventory().map_err(|refused| error::sweep(py, &refused))?;
+        let runs = runs.max(1);
+        let (mut tasks, mut left): (Vec<Vec<Span>>, u64) = (Vec::new(), 0);
+        for Wanted { point, key, engine, mut seeds } in self.plan().missing(&there) {
+            while !seeds.is_empty() {
+                if left == 0 {
+                    tasks.push(Vec::new());
+                    left = runs;
+                }
+                let end = seeds.end.min(seeds.start.saturating_add(left));
+                left -= end - seeds.start;
+                let task = tasks.last_mut().expect("one was begun");
+                task.push((point, key.to_string(), engine.name().to_owned(), seeds.start, end));
+                seeds.start = end;
+            }
+        }
+        Ok(tasks)
+    }
+
+    /// Keeps a chunk that was made elsewhere.
+    fn keep(&self, py: Python<'_>, name: String, bytes: Vec<u8>, runs: u64) -> PyResult<()> {
+        let kept = self.folder.keep(&Chunk { name, bytes, runs });
+        kept.map_err(|refused| error::sweep(py, &refused))
+    }
+
+    /// Asks for more seeds where an interval is too wide; false where none is.
+    fn more_seeds(&self, py: Python<'_>, until: &str, of: String, most: u64) -> PyResult<bool> {
+        let until: Precision = until.parse().map_err(PyValueError::new_err)?;
+        let precision = Precision { statistic: of, most, ..until };
+        precision.check().map_err(|refused| PyValueError::new_err(refused.to_string()))?;
+        let more = more_seeds(&mut self.plan(), &self.folder, &precision);
+        more.map_err(|refused| error::sweep(py, &refused))
+    }
+
+    /// Writes the table of points, and gives each summary as JSON.
+    fn write_points(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let summaries = write_points(&self.experiment, &self.plan(), &self.folder);
+        let summaries = summaries.map_err(|refused| error::sweep(py, &refused))?;
+        Ok(summaries.into_iter().map(|(summary, _)| summary.to_json().to_string()).collect())
+    }
+
+    /// The flows of all runs.
+    fn flows(&self, py: Python<'_>) -> PyResult<Table> {
+        let mut runs = Vec::new();
+        let plan = self.plan();
+        let read = self.folder.groups(&plan, |wanted, of_point| {
+            let point = wanted.point as u64;
+            runs.extend(of_point.iter().cloned().map(|run| farpath_run::Run { point, ..run }));
+        });
+        read.map_err(|refused| error::sweep(py, &refused))?;
+        runs.sort_by_key(farpath_run::Run::key);
+        Ok(Table::new(farpath_run::Table::Flows.schema(), vec![farpath_run::flow_batch(&runs)]))
+    }
+}
+
+impl Sweep {
+    fn plan(&self) -> std::sync::MutexGuard<'_, Plan> {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Makes runs that a sweep elsewhere is missing: a chunk's name, its bytes, and how many runs it holds.
+#[pyfunction]
+pub fn run_chunk(
+    py: Python<'_>,
+    experiment: &Experiment,
+    spans: Vec<Span>,
+    asked_by: &str,
+) -> PyResult<(String, Vec<u8>, u64)> {
+    if asked_by != program() {
+        let (here, told) = (program(), "the same on all of them");
+        let text = format!(
+            "a worker runs farpath {here}, and the sweep was asked for by {asked_by}: install {told}"
+        );
+        return Err(error::SweepError::new_err(text));
+    }
+    let wanted = |(point, key, name, first, end): Span| {
+        let key = PointKey::parse(&key).ok_or_else(|| PyValueError::new_err(format!("`{key}` is no key")))?;
+        Ok(Wanted { point, key, engine: engine(&name)?, seeds: first..end })
+    };
+    let wanted: Vec<Wanted> = spans.into_iter().map(wanted).collect::<PyResult<_>>()?;
+    let experiment = experiment.0.clone();
+    let never = AtomicBool::new(false);
+    let made = py.detach(|| farpath_sweep::run_chunk(&experiment, &wanted, &never));
+    let Chunk { name, bytes, runs } = made.map_err(|refused| error::sweep(py, &refused))?;
+    Ok((name, bytes, runs))
+}
