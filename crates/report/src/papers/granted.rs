@@ -5,6 +5,9 @@ use farpath_run::{Metric, Run, SegmentEvent, SegmentRow};
 use farpath_tia1039::{Message, QosMark, RateUnit, Structure};
 use farpath_units::{Duration, Instant};
 
+/// In a TCP header's flags.
+const SYN: u8 = 0x02;
+
 /// The value of `name`, if it is one of these; of the first flow, but for what is of all.
 pub(super) fn value(run: &Run, name: &str, time: Option<Duration>) -> Option<Result<f64, String>> {
     if let Some((field, place)) = name.split_once(" of ") {
@@ -24,6 +27,8 @@ pub(super) fn value(run: &Run, name: &str, time: Option<Duration>) -> Option<Res
         "packets_by_grant" => data(run).map(|sent| sent.iter().filter(|row| by_grant(row)).count() as f64),
         "last_by_grant_s" => last_by_grant(run).map(|at| at.since_start().as_secs_f64()),
         "loss_after_grant" => loss_after_grant(run),
+        "tos_of_syn" => tos(run, |row| row.flags & SYN != 0),
+        "tos_of_data" => tos(run, |row| row.len > 0),
         "packets_before_data" => packets_before_data(run),
         "loss_share" => loss_share(run),
         "queue_deviation_bytes" => time().and_then(|time| queue_deviation(run, time)),
@@ -161,6 +166,14 @@ fn loss_after_grant(run: &Run) -> Result<f64, String> {
         row.flow == 0 && row.event == SegmentEvent::Dropped && row.len > 0 && row.time > from
     };
     Ok(run.segments.iter().filter(is_drop).count() as f64 / after as f64)
+}
+
+/// The byte of the codepoint in the header of the last of the first flow's such packets, ECN 0.
+fn tos(run: &Run, is_such: impl Fn(&SegmentRow) -> bool) -> Result<f64, String> {
+    let last = run.segments.iter().filter(|row| row.flow == 0 && is_such(row)).last();
+    let dscp = last.and_then(|row| row.dscp);
+    dscp.map(|dscp| f64::from(dscp << 2))
+        .ok_or_else(|| "no such packet had a codepoint of explicit rate".to_owned())
 }
 
 /// Packets of both ends until the first data leave.
