@@ -1,13 +1,69 @@
 //! `element = "flow-router"`: the keys of an explicit-rate router.
 
 use crate::element::each_way;
-use crate::error::{ExperimentError, Location};
+use crate::error::{ExperimentError, Location, parse_toml};
 use crate::reader::{Parameter, Reader, as_list, as_table, word, wrong_type};
 use farpath_path::{ElementKind, MarkThreshold, PerDirection, QueueLimit, RateChange, RouterLines};
 use farpath_tia1039::RateUnit;
 use farpath_tia1039::router::RouterSettings;
 use farpath_units::{Bytes, Duration, Instant, Probability, Rate};
+use std::net::SocketAddr;
 use toml::Value;
+
+/// What `farpath router` is told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RouterConfig {
+    /// The interface that packets come in by which go forward.
+    pub inside: String,
+    /// The one by which they leave.
+    pub outside: String,
+    /// Where statistics are served.
+    pub statistics: Option<SocketAddr>,
+    /// What it grants, and its lines.
+    pub lines: RouterLines,
+}
+
+impl RouterConfig {
+    /// Reads the text of a configuration file: interfaces, and the keys of a `flow-router`.
+    ///
+    /// # Errors
+    /// Text that is not TOML, keys that do not exist or are missing, values that are refused.
+    pub fn parse(text: &str, origin: &str) -> Result<RouterConfig, ExperimentError> {
+        let table = parse_toml(origin, text)?;
+        Reader::table(origin, "", &table, |reader| {
+            let inside: String = reader.required("inside")?;
+            let outside: String = reader.required("outside")?;
+            if inside == outside {
+                return Err(reader
+                    .at("outside")
+                    .refuse(format!("expected another interface than `inside`, {inside}")));
+            }
+            let statistics: Option<String> = reader.optional("statistics")?;
+            let statistics = statistics.map(|text| {
+                let expected =
+                    format!("expected an address and a port such as `127.0.0.1:9439`, found `{text}`");
+                text.parse().map_err(|_| reader.at("statistics").refuse(expected))
+            });
+            let statistics = statistics.transpose()?;
+            for key in ["blind", "changes"] {
+                if reader.has(key) {
+                    return Err(reader.at(key).refuse("it is for experiments; a router is told with SIGHUP"));
+                }
+            }
+            if !reader.has("queue") {
+                return Err(reader
+                    .at("queue")
+                    .refuse("expected how much may wait for each line, such as `1000 packets`"));
+            }
+            match read_flow_router(reader)? {
+                ElementKind::FlowRouter(lines) => {
+                    Ok(RouterConfig { inside, outside, statistics, lines: *lines })
+                }
+                _ => unreachable!("only a blind one is anything else"),
+            }
+        })
+    }
+}
 
 /// Reads a flow router. One that is blind is a link: it does not know the protocol, and its signals pass unread.
 pub(crate) fn read_flow_router(reader: &mut Reader<'_>) -> Result<ElementKind, ExperimentError> {
@@ -59,6 +115,7 @@ fn read_settings(reader: &mut Reader<'_>) -> Result<RouterSettings, ExperimentEr
         maximum_timeout: reader.or("maximum_timeout", rest.maximum_timeout)?,
         guaranteed_timeout: reader.or("guaranteed_timeout", rest.guaranteed_timeout)?,
         flows: reader.or("flows", rest.flows)?,
+        starts: reader.or("starts", rest.starts)?,
         packet: rest.packet,
     };
     if settings.utilization == Probability::ZERO {

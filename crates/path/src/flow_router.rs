@@ -34,6 +34,13 @@ impl<P: PathPacket + Clone> FlowRouter<P> {
         &self.lanes[direction].port
     }
 
+    /// Its lines and what it is told are others from now on. Flows keep their state, packets their places.
+    pub fn reconfigure(&mut self, lines: &RouterLines) {
+        for direction in Direction::BOTH {
+            self.lanes[direction].reconfigure(lines, direction);
+        }
+    }
+
     /// Lets the ports see what a packet says; gives its flow, and what becomes of it.
     fn look_at(&mut self, now: Instant, direction: Direction, packet: &mut P) -> (FlowKey, Decision) {
         let (size, carries_data) = (packet.wire_size(), packet.carries_data());
@@ -223,17 +230,12 @@ struct Counts {
 
 impl<P: PathPacket> Lane<P> {
     fn new(lines: &RouterLines, direction: Direction, seed: u64) -> Lane<P> {
-        let RouterLines { rate, changes, queue, overhead, min_packet, settings } = lines;
+        let RouterLines { rate, changes, queue: _, overhead, min_packet, settings } = lines;
         let packet = settings.packet;
-        let limit = match queue[direction] {
-            QueueLimit::Unlimited => Bytes::MAX,
-            QueueLimit::Bytes(limit) => limit,
-            QueueLimit::Packets(packets) => Bytes(packets.saturating_mul(packet.0)),
-        };
         let capacity = granted_capacity(rate[direction], packet, framed(packet, *overhead, *min_packet));
         Lane {
             port: Port::new(settings, capacity, seed),
-            queues: Queues::new(packet, limit),
+            queues: Queues::new(packet, limit(lines, direction)),
             line: Transmitter::new(rate[direction]),
             sending: None,
             sent: VecDeque::new(),
@@ -244,6 +246,17 @@ impl<P: PathPacket> Lane<P> {
             counts: Counts::default(),
             backlog: Backlog::default(),
         }
+    }
+
+    fn reconfigure(&mut self, lines: &RouterLines, direction: Direction) {
+        (self.overhead, self.min_packet, self.packet) =
+            (lines.overhead, lines.min_packet, lines.settings.packet);
+        let rate = lines.rate[direction];
+        let full = framed(self.packet, self.overhead, self.min_packet);
+        self.line.set_rate(rate);
+        self.changes = lines.changes[direction].iter().copied().collect();
+        self.port.set_settings(&lines.settings, granted_capacity(rate, self.packet, full));
+        self.queues.set_limit(limit(lines, direction));
     }
 
     /// Puts a packet on the line, or into its queue.
@@ -320,6 +333,15 @@ impl<P: PathPacket> Lane<P> {
                 backlog_deviation: self.backlog.deviation(),
             })),
         }
+    }
+}
+
+/// What each of its queues may hold.
+fn limit(lines: &RouterLines, direction: Direction) -> Bytes {
+    match lines.queue[direction] {
+        QueueLimit::Unlimited => Bytes::MAX,
+        QueueLimit::Bytes(limit) => limit,
+        QueueLimit::Packets(packets) => Bytes(packets.saturating_mul(lines.settings.packet.0)),
     }
 }
 

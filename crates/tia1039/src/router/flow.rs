@@ -75,6 +75,8 @@ pub(super) const MEASURED: u8 = 1 << 4;
 pub(super) const REVERSE_CHARGING: u8 = 1 << 5;
 /// It is forgotten; its slot waits for its timer.
 pub(super) const GONE: u8 = 1 << 6;
+/// It has asked, and has sent nothing yet: anybody can make up such a request.
+pub(super) const UNPROVEN: u8 = 1 << 7;
 
 const _: () = assert!(size_of::<Flow>() <= 96, "a million flows fit in 128 bytes each, their index included");
 

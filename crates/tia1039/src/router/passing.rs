@@ -51,6 +51,7 @@ impl Port {
         self.upkeep(now);
         let class = match self.table.find(&key) {
             Some(slot) => {
+                self.prove(slot);
                 self.table.get_mut(slot).last_seen = now;
                 Class::Available
             }
@@ -78,6 +79,7 @@ impl Port {
             (0, _) => Class::Available,
             _ => Class::Guaranteed(flow.delay.level() / 16),
         };
+        self.prove(slot);
         self.table.get_mut(slot).last_seen = now;
         if rate > 0 && self.settings.police && self.exceeds(now, slot, rate, size) {
             self.counters.policed += 1;

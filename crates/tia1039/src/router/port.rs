@@ -1,7 +1,9 @@
 //! One output port of a flow router: what each flow that leaves by it may send.
 
 use super::counters::RouterCounters;
-use super::flow::{FIN_SEEN, FIN_SENT, Flow, FlowKey, LOWERED, MEASURED, PREEMPTED, REVERSE_CHARGING};
+use super::flow::{
+    FIN_SEEN, FIN_SENT, Flow, FlowKey, LOWERED, MEASURED, PREEMPTED, REVERSE_CHARGING, UNPROVEN,
+};
 use super::guarantees::Guarantees;
 use super::settings::{Capacity, RouterSettings};
 use super::shares::{Level, Shares};
@@ -13,6 +15,10 @@ use std::collections::VecDeque;
 
 /// Flows that were asked for a missed request lately, by hash.
 pub(super) const MISSED: usize = 256;
+
+/// Flows that have asked and sent nothing yet count as the others do, up to so many. Where there are more, somebody makes them up:
+/// none of them counts, and those that send keep their shares.
+const CROWD: u32 = 64;
 
 /// Grants rates on one output line and remembers them.
 ///
@@ -29,6 +35,10 @@ pub struct Port {
     pub(super) table: Table,
     pub(super) timers: Timers,
     pub(super) shares: Shares,
+    /// The same of flows that have sent something.
+    pub(super) proven: Shares,
+    /// Flows that have not.
+    pub(super) unproven: u32,
     pub(super) level: Level,
     pub(super) guarantees: Guarantees,
     /// What is kept for Available Rates, in units.
@@ -48,6 +58,8 @@ impl Port {
             table: Table::new(seed),
             timers: Timers::new(),
             shares: Shares::new(),
+            proven: Shares::new(),
+            unproven: 0,
             level: Level::Unlimited,
             guarantees: Guarantees::new(),
             reserved: 0,
@@ -55,6 +67,12 @@ impl Port {
             missed: Box::new([Instant::ZERO; MISSED]),
             counters: RouterCounters::default(),
         }
+    }
+
+    /// What it is told is another from now on; flows keep what they have until they ask again, or are told to sink.
+    pub fn set_settings(&mut self, settings: &RouterSettings, line: Rate) {
+        self.settings = settings.clone();
+        self.set_line(line);
     }
 
     /// The line has another rate from now on. Guarantees that no longer fit are preempted, lowest priority first, there
@@ -88,7 +106,9 @@ impl Port {
         }
         let slot = match self.table.find(&key) {
             Some(slot) => slot,
-            None if self.table.has_room(self.settings.flows) => self.welcome(now, key),
+            None if self.table.has_room(self.settings.flows) && self.unproven < self.settings.starts => {
+                self.welcome(now, key)
+            }
             None => {
                 self.counters.full += 1;
                 return;
@@ -107,10 +127,7 @@ impl Port {
         let flow = self.table.get_mut(slot);
         (flow.requested, flow.weight) = (available, weight);
         let demand = (flow.demand(), flow.weight);
-        if demand != demand_before {
-            self.shares.remove(demand_before.0, demand_before.1);
-            self.shares.add(demand.0, demand.1);
-        }
+        self.wants(slot, demand_before, demand);
         if demand != demand_before || had != got {
             self.refresh_level();
         }
@@ -205,6 +222,8 @@ impl Port {
 
     fn welcome(&mut self, now: Instant, key: FlowKey) -> u32 {
         let slot = self.table.insert(Flow::new(key, now));
+        self.table.get_mut(slot).set(UNPROVEN);
+        self.unproven += 1;
         // By the shortest silence, whatever it asks for now: its next request may ask for something else.
         let due = now + self.settings.maximum_timeout.min(self.settings.available_timeout);
         self.timers.set(slot, self.table.get_mut(slot), due);
@@ -327,8 +346,32 @@ impl Port {
         }
         let (after, weight) = (flow.demand(), flow.weight);
         if after != before {
-            self.shares.remove(before, weight);
-            self.shares.add(after, weight);
+            self.wants(slot, (before, weight), (after, weight));
+            self.refresh_level();
+        }
+    }
+
+    /// What a flow wants of the shared capacity, and its weight, were `before` and are `after`.
+    fn wants(&mut self, slot: u32, before: (u64, u8), after: (u64, u8)) {
+        if before == after {
+            return;
+        }
+        self.shares.remove(before.0, before.1);
+        self.shares.add(after.0, after.1);
+        if !self.table.get(slot).has(UNPROVEN) {
+            self.proven.remove(before.0, before.1);
+            self.proven.add(after.0, after.1);
+        }
+    }
+
+    /// A packet of the flow itself has come.
+    pub(super) fn prove(&mut self, slot: u32) {
+        let flow = self.table.get_mut(slot);
+        if flow.has(UNPROVEN) {
+            flow.clear(UNPROVEN);
+            let (demand, weight) = (flow.demand(), flow.weight);
+            self.proven.add(demand, weight);
+            self.unproven -= 1;
             self.refresh_level();
         }
     }
@@ -339,11 +382,17 @@ impl Port {
         let flow = self.table.get(slot);
         self.reserved -= flow.reserved.units();
         self.shares.remove(flow.demand(), flow.weight);
+        if flow.has(UNPROVEN) {
+            self.unproven -= 1;
+        } else {
+            self.proven.remove(flow.demand(), flow.weight);
+        }
         self.table.remove(slot);
         self.refresh_level();
     }
 
     pub(super) fn refresh_level(&mut self) {
-        self.level = self.shares.level(self.capacity.steady(self.guarantees.sum()));
+        let shares = if self.unproven > CROWD { &self.proven } else { &self.shares };
+        self.level = shares.level(self.capacity.steady(self.guarantees.sum()));
     }
 }

@@ -54,6 +54,11 @@ impl<T> Queues<T> {
         }
     }
 
+    /// What each queue may hold from now on; what is in one stays.
+    pub fn set_limit(&mut self, limit: Bytes) {
+        self.limit = limit;
+    }
+
     /// Puts a packet into its queue, or gives it back where that is full. Guarantees are policed before they come here,
     /// which is what bounds their queues.
     pub fn push(&mut self, class: Class, flow: FlowKey, item: T, size: Bytes) -> Result<(), T> {

@@ -33,6 +33,9 @@ pub struct RouterSettings {
     pub guaranteed_timeout: Duration,
     /// Flows whose state is kept at most. A request past them passes as it came.
     pub flows: u32,
+    /// Of these, flows at most that have asked and sent nothing since: whoever makes up start packets has state for so many, and the
+    /// requests past them pass as they came too.
+    pub starts: u32,
     /// A full packet: the least that a burst may be, and what a round of the queues gives each flow.
     pub packet: Bytes,
 }
@@ -52,6 +55,7 @@ impl Default for RouterSettings {
             maximum_timeout: Duration::from_secs(3),
             guaranteed_timeout: Duration::from_secs(300),
             flows: 1 << 22,
+            starts: 1 << 16,
             packet: Bytes(1500),
         }
     }

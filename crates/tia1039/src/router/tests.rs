@@ -355,3 +355,87 @@ fn a_full_table_lets_requests_pass_as_they_came() {
     let asked = Structure::request(word(10));
     assert_eq!((bench.ask_as(3, asked), bench.port.counters().full), (asked, 1));
 }
+
+#[test]
+fn a_flood_of_start_packets_takes_nothing_from_those_who_send() {
+    let mut bench = Bench::new(&RouterSettings { starts: 10_000, ..RouterSettings::default() });
+    for flow in 1..=4 {
+        bench.ask(flow, 100);
+    }
+    // They send what they are granted, 20 packets of each in 10 ms, and ask again. Gives how often one was told to sink.
+    let go_on = |bench: &mut Bench| {
+        let mut told = 0;
+        for _ in 0..20 {
+            bench.now += Duration::from_micros(500);
+            for flow in 1..=4 {
+                match bench.data(flow) {
+                    Decision::Pass { signal: None, class: Class::Available } => {}
+                    Decision::Pass { signal: Some(cut), .. } => {
+                        told += 1;
+                        let answer = Structure { message: Message::Response, ..cut };
+                        bench.port.answered(bench.now, key(flow), &answer);
+                    }
+                    Decision::Police | Decision::Pass { .. } if bench.port.settings.police => {
+                        panic!("flow {flow} is held to less than its share")
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for flow in 1..=4 {
+            bench.ask(flow, 100);
+        }
+        told
+    };
+    // Newcomers to a full router begin with little.
+    bench.port.settings.police = false;
+    for _ in 0..300 {
+        go_on(&mut bench);
+    }
+    bench.port.settings.police = true;
+    let grants =
+        |bench: &Bench| [1, 2, 3, 4].map(|flow| bench.port.flow(&key(flow)).expect("it is known").available);
+    let before = grants(&bench);
+    assert!(before.iter().all(|&rate| rate > 23_500_000), "{before:?}");
+    let spoofed = |number: u128| FlowKey::from((1 << 64) + number);
+    for number in 0..1_000_000 {
+        let mut start = Structure::request(word(100));
+        bench.port.ask(bench.now, spoofed(number), None, &mut start);
+        if number % 10_000 == 9_999 {
+            assert_eq!(go_on(&mut bench), 0, "they are told to sink after {number} starts");
+        }
+    }
+    assert_eq!(grants(&bench), before);
+    assert!(bench.port.flows() <= 4 + 10_000, "{} flows", bench.port.flows());
+    assert!(bench.port.counters().full >= 980_000, "{:?}", bench.port.counters());
+    // They are forgotten for their silence, and then there is room again.
+    for step in 0..4000 {
+        bench.now += Duration::from_millis(10);
+        bench.data(1 + (step % 4) as u8);
+    }
+    assert_eq!(bench.port.flows(), 4);
+    let mut late = Structure::request(word(1));
+    bench.port.ask(bench.now, spoofed(0), None, &mut late);
+    assert_eq!(late.mark, 1);
+}
+
+#[test]
+fn what_is_on_its_way_at_the_old_rate_is_not_policed_after_a_cut() {
+    let mut bench = Bench::new(&RouterSettings { hold: Duration::from_secs(2), ..exact() });
+    bench.ask(1, 80);
+    bench.port.set_line(rate(LINE / 10));
+    let Decision::Pass { signal: Some(cut), .. } = bench.at(500).data(1) else { panic!("it is told") };
+    bench.at(540).port.answered(ms(540), key(1), &Structure { message: Message::Response, ..cut });
+    // At 80 Mbit/s a packet takes 150 us: what the sender had sent when the answer passed, a round trip of 40 ms.
+    for packet in 0..266 {
+        bench.now = ms(540) + Duration::from_micros(150 * packet);
+        assert!(matches!(bench.data(1), Decision::Pass { .. }), "packet {packet}");
+    }
+    // Who does not obey is held to it in the end: 10 Mbit/s are 83 of these packets in 100 ms.
+    let passed = (0..666).filter(|packet| {
+        bench.now = ms(3000) + Duration::from_micros(150 * packet);
+        matches!(bench.data(1), Decision::Pass { .. })
+    });
+    let passed = passed.count();
+    assert!((80..110).contains(&passed), "{passed}");
+}
