@@ -10,7 +10,7 @@
 //! no super-packet spans one. The IPv4 identification is that of the first.
 
 use crate::headers::{self, Headers, ipv4, tcp, u32_at};
-use crate::{VirtioHeader, WirePacket};
+use crate::{Frame, VirtioHeader, WirePacket};
 use farpath_tcp::Flags;
 use farpath_units::Instant;
 use std::io::IoSlice;
@@ -75,10 +75,13 @@ impl Run {
     }
 
     /// Calls `send` with what is to be handed over: one packet as it is, or the super-packet.
-    pub fn hand_over<R>(&self, send: impl FnOnce(VirtioHeader, &[IoSlice<'_>]) -> R) -> Option<R> {
+    pub fn hand_over<R>(
+        &self,
+        send: impl FnOnce(VirtioHeader, Option<Frame>, &[IoSlice<'_>]) -> R,
+    ) -> Option<R> {
         let [(_, first), rest @ ..] = &self.packets[..] else { return None };
         let (Some((_, last)), Some(headers)) = (rest.last(), first.tcp()) else {
-            return Some(send(first.virtio_header(), &[IoSlice::new(first.bytes())]));
+            return Some(send(first.virtio_header(), first.frame(), &[IoSlice::new(first.bytes())]));
         };
         let Headers { v6, tcp_at, payload_at } = headers;
         let len = payload_at
@@ -97,7 +100,7 @@ impl Run {
         };
         let payloads = self.packets.iter().map(|(_, packet)| IoSlice::new(&packet.bytes()[payload_at..]));
         let pieces: Vec<IoSlice<'_>> = std::iter::once(IoSlice::new(head)).chain(payloads).collect();
-        Some(send(header, &pieces))
+        Some(send(header, first.frame(), &pieces))
     }
 }
 
@@ -126,8 +129,9 @@ impl Open {
     fn join(&self, first: &WirePacket, packet: &WirePacket) -> Option<Option<Open>> {
         let Headers { v6, tcp_at, payload_at } = self.headers;
         let (before, bytes) = (first.bytes(), packet.bytes());
-        let same_places =
-            packet.tcp() == Some(self.headers) && packet.partial_checksum() == first.partial_checksum();
+        let same_places = packet.tcp() == Some(self.headers)
+            && packet.partial_checksum() == first.partial_checksum()
+            && packet.frame() == first.frame();
         if !same_places || bytes.len() == payload_at {
             return None;
         }

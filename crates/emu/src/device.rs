@@ -2,9 +2,11 @@
 
 mod tun;
 mod veth;
+mod wire;
 
 pub(crate) use tun::Tun;
 pub(crate) use veth::Veth;
+pub(crate) use wire::WirePort;
 
 use std::fs::File;
 use std::io::{self, IoSlice, Read, Write};

@@ -92,9 +92,9 @@ pub enum EmuError {
     Wait(#[source] io::Error),
 }
 
-/// Two hosts with a path between them.
-pub struct Emulator {
-    path: Path<WirePacket>,
+/// Two hosts with a path between them, or another element.
+pub struct Emulator<E = Path<WirePacket>> {
+    path: E,
     /// By the direction of what comes out of them: the near host's is `forward`.
     ports: PerDirection<Box<dyn Port>>,
     clock: Clock,
@@ -127,20 +127,39 @@ impl Emulator {
         far: Box<dyn Port>,
         clock: Clock,
     ) -> Result<Emulator, EmuError> {
-        Ok(Emulator {
-            path: Path::build(path, seed)?,
+        let told_mtu = icmp::told_mtu(path);
+        Ok(Emulator { told_mtu, ..Emulator::over(Path::build(path, seed)?, settings, near, far, clock) })
+    }
+}
+
+impl<E: PathElement<WirePacket>> Emulator<E> {
+    /// With this element in place of a path.
+    pub fn over(
+        element: E,
+        settings: Settings,
+        near: Box<dyn Port>,
+        far: Box<dyn Port>,
+        clock: Clock,
+    ) -> Emulator<E> {
+        Emulator {
+            path: element,
             ports: PerDirection { forward: near, reverse: far },
             clock,
             settings,
             clamp: WindowClamp::new(settings.clamp),
-            told_mtu: icmp::told_mtu(path),
+            told_mtu: None,
             meter: Meter::default(),
             runs: PerDirection::default(),
             buffer: vec![0; BUFFER].into(),
             report: LoopReport::default(),
             stood: clock.now(),
             ready: PerDirection::both(true),
-        })
+        }
+    }
+
+    /// What is between the hosts, to be looked at or changed between two runs.
+    pub fn element(&mut self) -> &mut E {
+        &mut self.path
     }
 
     fn now(&self) -> Instant {
@@ -214,7 +233,8 @@ impl Emulator {
         let mut too_long = Vec::new();
         let intake = gso::split(received.header, bytes, |bytes, checksum| {
             counts.offered += 1;
-            let packet = WirePacket::new(bytes, checksum, counts.offered).metered(meter);
+            let packet =
+                WirePacket::new(bytes, checksum, counts.offered).framed(received.frame).metered(meter);
             tap.packet(now, PacketEvent::Sent, direction, &packet, Queues(path));
             if let Verdict::Dropped { at, cause, packet } = path.offer(now, direction, packet) {
                 counts.dropped += 1;
@@ -273,7 +293,12 @@ impl Emulator {
         let message = self.told_mtu.and_then(|mtu| icmp::fragmentation_needed(packet.bytes(), mtu));
         let Some(message) = message else { return };
         // Refused, it is lost, as any ICMP message may be.
-        let _ = self.ports[direction].send(now, VirtioHeader::default(), &[io::IoSlice::new(&message)]);
+        let _ = self.ports[direction].send(
+            now,
+            VirtioHeader::default(),
+            packet.frame(),
+            &[io::IoSlice::new(&message)],
+        );
     }
 
     /// Hands over what was gathered for a host.
@@ -281,7 +306,10 @@ impl Emulator {
         let now = self.now();
         let run = &mut self.runs[direction];
         let port = &mut self.ports[direction.opposite()];
-        let Some(result) = run.hand_over(|header, pieces| port.send(now, header, pieces)) else { return };
+        let Some(result) = run.hand_over(|header, frame, pieces| port.send(now, header, frame, pieces))
+        else {
+            return;
+        };
         let counts = &mut self.report.packets[direction];
         let packets = run.packets().len() as u64;
         let event = match result {

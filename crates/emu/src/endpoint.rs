@@ -4,7 +4,7 @@
 //! ours. Both ends write [`farpath_tcp::pattern`]; every byte that arrives is held against it.
 
 use crate::gso;
-use crate::{Port, Received, VirtioHeader, WirePacket};
+use crate::{Frame, Port, Received, VirtioHeader, WirePacket};
 use farpath_tcp::wire::{self, IpFields, Packet};
 use farpath_tcp::{Config, Connection, Endpoint, Flags, Seq, State, pattern};
 use farpath_units::{Bytes, Instant, Rate};
@@ -191,11 +191,17 @@ impl Port for EndpointPort {
         host.may_send = len.is_some();
         Ok(len.map(|len| {
             buffer[..len].copy_from_slice(&host.packet);
-            Received { header: VirtioHeader::default(), len }
+            Received { header: VirtioHeader::default(), frame: None, len }
         }))
     }
 
-    fn send(&mut self, now: Instant, header: VirtioHeader, pieces: &[IoSlice<'_>]) -> io::Result<()> {
+    fn send(
+        &mut self,
+        now: Instant,
+        header: VirtioHeader,
+        _: Option<Frame>,
+        pieces: &[IoSlice<'_>],
+    ) -> io::Result<()> {
         let mut host = self.host();
         let mut whole = Vec::with_capacity(pieces.iter().map(|piece| piece.len()).sum());
         pieces.iter().for_each(|piece| whole.extend_from_slice(piece));

@@ -44,6 +44,8 @@ mod report;
 #[allow(unsafe_code)]
 mod sys;
 mod tap;
+#[cfg(target_os = "linux")]
+mod wire;
 
 pub use budget::{Load, Unbounded, needed_memory};
 #[cfg(target_os = "linux")]
@@ -63,8 +65,11 @@ pub use malformed::{Malformed, MalformedCounts};
 #[cfg(target_os = "linux")]
 pub use namespace::{Namespace, enter_user_namespace};
 pub use packet::{PartialChecksum, WirePacket};
-pub use port::{Port, Received, VirtioHeader};
+pub use port::{Frame, Port, Received, VirtioHeader};
+pub use qos::set_flow_seed;
 pub use report::{LoopReport, PacketCounts, RealtimeGrant};
 #[cfg(target_os = "linux")]
 pub use sys::sched::RealTime;
 pub use tap::{PacketEvent, Queues, Tap, Unwatched};
+#[cfg(target_os = "linux")]
+pub use wire::join;

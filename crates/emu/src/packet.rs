@@ -1,7 +1,7 @@
 //! An IP packet on its way.
 
 use crate::headers::{self, Content, Datagram, Headers, ipv4, u16_at};
-use crate::{VirtioHeader, checksum};
+use crate::{Frame, VirtioHeader, checksum};
 use farpath_path::PathPacket;
 use farpath_tcp::wire::{self, DecodeError};
 use farpath_tia1039::router::QosPacket;
@@ -54,6 +54,8 @@ pub struct WirePacket {
     bytes: Box<[u8]>,
     checksum: Option<PartialChecksum>,
     number: u64,
+    /// What it came in, where it is to leave in the same.
+    frame: Option<Frame>,
     /// Where its parts are, if it is a whole TCP packet.
     tcp: Option<Headers>,
     /// The same of UDP.
@@ -76,13 +78,22 @@ impl WirePacket {
             Ok(Content::Udp(datagram)) => (None, Some(datagram)),
             _ => (None, None),
         };
-        WirePacket { bytes: bytes.into(), checksum, number, tcp, udp, meter: None }
+        WirePacket { bytes: bytes.into(), checksum, number, frame: None, tcp, udp, meter: None }
     }
 
     pub(crate) fn metered(mut self, meter: &Meter) -> WirePacket {
         meter.add(self.cost());
         self.meter = Some(meter.clone());
         self
+    }
+
+    pub(crate) fn framed(mut self, frame: Option<Frame>) -> WirePacket {
+        self.frame = frame;
+        self
+    }
+
+    pub(crate) fn frame(&self) -> Option<Frame> {
+        self.frame
     }
 
     /// The packet, its checksum finished or not.
@@ -159,7 +170,7 @@ impl WirePacket {
 
     /// A packet of these bytes, checksums finished, that goes where this one goes.
     pub(crate) fn sibling(&self, bytes: Vec<u8>) -> WirePacket {
-        let sibling = WirePacket::new(bytes, None, self.number);
+        let sibling = WirePacket::new(bytes, None, self.number).framed(self.frame);
         match &self.meter {
             Some(meter) => sibling.metered(meter),
             None => sibling,

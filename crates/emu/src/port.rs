@@ -64,11 +64,16 @@ impl VirtioHeader {
     }
 }
 
+/// An Ethernet header: two addresses and the protocol. Ports between two wires carry it along with each packet.
+pub type Frame = [u8; 14];
+
 /// What was received into a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
     /// What is said of it.
     pub header: VirtioHeader,
+    /// What it was framed in, where the other port needs to know.
+    pub frame: Option<Frame>,
     /// Bytes of the IP packet, at the buffer's beginning.
     pub len: usize,
 }
@@ -87,6 +92,12 @@ pub trait Port: Send {
     /// `buffer` is at least 64 KiB + 256 B long.
     fn receive(&mut self, now: Instant, buffer: &mut [u8]) -> io::Result<Option<Received>>;
 
-    /// Hands the host an IP packet that lies in pieces.
-    fn send(&mut self, now: Instant, header: VirtioHeader, pieces: &[IoSlice<'_>]) -> io::Result<()>;
+    /// Hands the host an IP packet that lies in pieces, and came in this frame.
+    fn send(
+        &mut self,
+        now: Instant,
+        header: VirtioHeader,
+        frame: Option<Frame>,
+        pieces: &[IoSlice<'_>],
+    ) -> io::Result<()>;
 }

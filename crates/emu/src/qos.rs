@@ -3,9 +3,16 @@
 use crate::WirePacket;
 use farpath_tia1039::router::{Ending, FlowKey, QosPacket};
 use farpath_tia1039::{QosMark, QosPacket as Read, Structure, Structures};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Keys the hash that IPv6 flows go by. It is no secret: whose packets an emulator carries is the user's own doing.
-const SEED: u64 = 0;
+/// Keys the hash that IPv6 flows go by. It is no secret in an emulation: whose packets it carries is the user's own doing.
+static SEED: AtomicU64 = AtomicU64::new(0);
+
+/// Has IPv6 flows go by a hash with this key, in all of the process: before there are any.
+pub fn set_flow_seed(seed: u64) {
+    SEED.store(seed, Ordering::Relaxed);
+}
+
 const FIN: u8 = 0x01;
 const RST: u8 = 0x04;
 
@@ -29,11 +36,11 @@ impl WirePacket {
 
 impl QosPacket for WirePacket {
     fn flow(&self) -> FlowKey {
-        self.read().map_or(FlowKey::from(0), |read| read.flow_key(SEED))
+        self.read().map_or(FlowKey::from(0), |read| read.flow_key(SEED.load(Ordering::Relaxed)))
     }
 
     fn answered(&self, response: &Structure) -> FlowKey {
-        self.read().map_or(FlowKey::from(0), |read| read.answered_key(SEED, response))
+        self.read().map_or(FlowKey::from(0), |read| read.answered_key(SEED.load(Ordering::Relaxed), response))
     }
 
     fn mark(&self) -> QosMark {

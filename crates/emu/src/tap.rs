@@ -1,7 +1,7 @@
 //! Watching an emulation without changing it.
 
 use crate::WirePacket;
-use farpath_path::{Direction, DropCause, Path, PathElement};
+use farpath_path::{Direction, DropCause, PathElement};
 use farpath_units::{Bytes, Instant};
 
 /// What happened to a packet.
@@ -18,8 +18,8 @@ pub enum PacketEvent {
 }
 
 /// The queues of the path.
-#[derive(Debug, Clone, Copy)]
-pub struct Queues<'a>(pub(crate) &'a Path<WirePacket>);
+#[derive(Clone, Copy)]
+pub struct Queues<'a>(pub(crate) &'a dyn PathElement<WirePacket>);
 
 impl Queues<'_> {
     /// IP bytes that wait in the longest queue of this direction; `None` on a path without one. As in a simulation: what

@@ -3,7 +3,7 @@
 
 use super::{NAME, read, write};
 use crate::host_error::HostError;
-use crate::port::{Port, Received, VirtioHeader};
+use crate::port::{Frame, Port, Received, VirtioHeader};
 use crate::sys;
 use farpath_units::Instant;
 use std::fs::{File, OpenOptions};
@@ -58,10 +58,16 @@ impl Port for TunPort {
     fn receive(&mut self, _now: Instant, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         let mut header = [0; VirtioHeader::LEN];
         let len = read(&self.file, &mut header, buffer)?;
-        Ok(len.map(|len| Received { header: VirtioHeader::from_bytes(header), len }))
+        Ok(len.map(|len| Received { header: VirtioHeader::from_bytes(header), frame: None, len }))
     }
 
-    fn send(&mut self, _now: Instant, header: VirtioHeader, pieces: &[IoSlice<'_>]) -> io::Result<()> {
+    fn send(
+        &mut self,
+        _: Instant,
+        header: VirtioHeader,
+        _: Option<Frame>,
+        pieces: &[IoSlice<'_>],
+    ) -> io::Result<()> {
         write(&self.file, &header.to_bytes(), pieces)
     }
 }

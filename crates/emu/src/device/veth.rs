@@ -9,7 +9,7 @@ use crate::host_error::{BE_ROOT, HostError};
 use crate::maker::Process;
 use crate::namespace::{Namespace, set_sysctl_if_ipv6};
 use crate::netlink::Netlink;
-use crate::port::{Port, Received, VirtioHeader};
+use crate::port::{Frame, Port, Received, VirtioHeader};
 use crate::sys;
 use farpath_units::Instant;
 use std::fs::File;
@@ -21,9 +21,9 @@ use std::sync::Arc;
 const PEER: &str = "farpath1";
 
 /// Bytes of an Ethernet header: two addresses and the protocol.
-const ETHERNET: usize = 14;
-const IPV4: [u8; 2] = [0x08, 0x00];
-const IPV6: [u8; 2] = [0x86, 0xdd];
+pub(super) const ETHERNET: usize = 14;
+pub(super) const IPV4: [u8; 2] = [0x08, 0x00];
+pub(super) const IPV6: [u8; 2] = [0x86, 0xdd];
 
 /// Both ends of a veth pair.
 pub(crate) struct Veth {
@@ -103,11 +103,17 @@ impl Port for VethPort {
             let mut header = [0; VirtioHeader::LEN];
             header.copy_from_slice(&head[..VirtioHeader::LEN]);
             let header = without_frame(VirtioHeader::from_bytes(header));
-            return Ok(Some(Received { header, len }));
+            return Ok(Some(Received { header, frame: None, len }));
         }
     }
 
-    fn send(&mut self, _now: Instant, header: VirtioHeader, pieces: &[IoSlice<'_>]) -> io::Result<()> {
+    fn send(
+        &mut self,
+        _: Instant,
+        header: VirtioHeader,
+        _: Option<Frame>,
+        pieces: &[IoSlice<'_>],
+    ) -> io::Result<()> {
         let version = pieces.iter().find_map(|piece| piece.first()).map(|byte| byte >> 4);
         let protocol = match version {
             Some(4) => IPV4,
@@ -128,7 +134,7 @@ impl Port for VethPort {
 }
 
 /// The kernel counts from the frame's beginning, and we from the packet's.
-fn without_frame(mut header: VirtioHeader) -> VirtioHeader {
+pub(super) fn without_frame(mut header: VirtioHeader) -> VirtioHeader {
     if header.flags & VirtioHeader::NEEDS_CHECKSUM != 0 {
         header.checksum_start = header.checksum_start.saturating_sub(ETHERNET as u16);
     }
@@ -136,7 +142,7 @@ fn without_frame(mut header: VirtioHeader) -> VirtioHeader {
     header
 }
 
-fn with_frame(mut header: VirtioHeader) -> VirtioHeader {
+pub(super) fn with_frame(mut header: VirtioHeader) -> VirtioHeader {
     if header.flags & VirtioHeader::NEEDS_CHECKSUM != 0 {
         header.checksum_start = header.checksum_start.saturating_add(ETHERNET as u16);
     }

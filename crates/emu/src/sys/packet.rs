@@ -36,6 +36,27 @@ pub(crate) fn open(index: u32) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
+/// Frames for others are taken too, as long as the socket is open.
+pub(crate) fn take_all(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
+    let request = libc::packet_mreq {
+        mr_ifindex: index as c_int,
+        mr_type: libc::PACKET_MR_PROMISC as u16,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    // SAFETY: the kernel reads one `packet_mreq`, which lives across the call.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_ADD_MEMBERSHIP,
+            (&raw const request).cast(),
+            size_of_val(&request) as libc::socklen_t,
+        )
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// Frames that came in and found no room, since the last call.
 pub(crate) fn dropped(socket: BorrowedFd<'_>) -> io::Result<u32> {
     // `struct tpacket_stats`: packets, drops. Reading sets both to zero.

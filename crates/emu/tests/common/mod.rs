@@ -1,7 +1,7 @@
 //! What several tests share: segments as packets, and ports that lie in memory.
 #![allow(dead_code, reason = "each test uses its part")]
 
-use farpath_emu::{Emulator, LoopReport, Port, Received, Tap, VirtioHeader};
+use farpath_emu::{Emulator, Frame, LoopReport, Port, Received, Tap, VirtioHeader};
 use farpath_tcp::wire::{IpFields, encode};
 use farpath_tcp::{Flags, Segment, Seq, pattern};
 use farpath_units::Instant;
@@ -99,10 +99,16 @@ impl Port for MemoryPort {
         }
         let (_, header, bytes) = memory.to_send.pop_front().expect("there is a first");
         buffer[..bytes.len()].copy_from_slice(&bytes);
-        Ok(Some(Received { header, len: bytes.len() }))
+        Ok(Some(Received { header, frame: None, len: bytes.len() }))
     }
 
-    fn send(&mut self, now: Instant, header: VirtioHeader, pieces: &[IoSlice<'_>]) -> io::Result<()> {
+    fn send(
+        &mut self,
+        now: Instant,
+        header: VirtioHeader,
+        _: Option<Frame>,
+        pieces: &[IoSlice<'_>],
+    ) -> io::Result<()> {
         let mut memory = self.memory();
         if let Some(code) = memory.refuses_with {
             return Err(io::Error::from_raw_os_error(code));

@@ -64,7 +64,7 @@ fn carry(clock: &Clock, from: &mut dyn Port, to: &mut dyn Port, buffer: &mut [u8
         // In two pieces, as an emulator has headers and payload.
         let (first, rest) = buffer[..received.len].split_at(20);
         let pieces = [IoSlice::new(first), IoSlice::new(rest)];
-        if to.send(clock.now(), received.header, &pieces).is_err() {
+        if to.send(clock.now(), received.header, received.frame, &pieces).is_err() {
             counts.refused.fetch_add(1, Ordering::Relaxed);
         }
     }

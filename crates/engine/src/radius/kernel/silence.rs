@@ -148,7 +148,7 @@ impl Peer {
         let mut bytes = Vec::new();
         encode(from, self.listens, &IpFields::default(), &syn, 0, &mut bytes).expect("it fits into a packet");
         let now = self.clock.now();
-        self.port.send(now, VirtioHeader::default(), &[IoSlice::new(&bytes)]).map_err(lost)?;
+        self.port.send(now, VirtioHeader::default(), None, &[IoSlice::new(&bytes)]).map_err(lost)?;
         self.seen.asked.insert(number, vec![now]);
         Ok(())
     }
