@@ -5,7 +5,7 @@ mod measure;
 mod sweep;
 
 #[cfg_attr(not(all(target_os = "linux", feature = "driver")), allow(unused_imports))]
-pub use driver::{AttachArgs, DriverArgs, DriverCommand};
+pub use driver::{AttachArgs, DriverArgs, DriverCommand, RouterArgs};
 pub use measure::{MeasureArgs, ServeArgs};
 pub use sweep::{SweepArgs, SweepCommand, SweepRunArgs};
 
@@ -71,6 +71,11 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Attach explicit rate (TIA-1039) to this host's TCP, look at it, take it off
     Driver(DriverArgs),
+    /// Be a flow router between two network interfaces: grant the rates that packets ask for
+    ///
+    /// The file names the interfaces, the rate of the line each way, and what a `flow-router` of an experiment can be told. SIGHUP reads
+    /// it again, and flows keep what they have; SIGTERM and Ctrl-C end it, and packets no longer pass. See docs/router.md.
+    Router(RouterArgs),
     /// Make and list Linux kernels for emulation in virtual time
     #[cfg(target_os = "linux")]
     Kernel(crate::kernel::KernelArgs),

@@ -144,6 +144,38 @@ pub enum CliError {
     #[cfg(not(all(target_os = "linux", feature = "driver")))]
     #[error("{}", farpath_engine::WITHOUT_DRIVER)]
     WithoutDriver,
+    /// A configuration cannot be read.
+    #[error("{}: cannot be read", file.display())]
+    Config {
+        /// Which.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Interfaces that another process was to have from the beginning.
+    #[cfg(target_os = "linux")]
+    #[error("{}: {key} is another than at the start; expected `{was}`, or a restart", file.display())]
+    Restart {
+        /// The configuration.
+        file: PathBuf,
+        /// Which key.
+        key: &'static str,
+        /// What it was.
+        was: String,
+    },
+    /// Statistics cannot be served.
+    #[cfg(target_os = "linux")]
+    #[error("statistics: cannot listen at {address}: {source}")]
+    Statistics {
+        /// Where.
+        address: std::net::SocketAddr,
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// Packets cannot be moved.
+    #[cfg(target_os = "linux")]
+    #[error(transparent)]
+    Move(#[from] farpath_emu::EmuError),
     /// It asks Linux.
     #[cfg(not(target_os = "linux"))]
     #[error("`farpath {0}` is of the Linux kernel's TCP, and this is another system")]

@@ -19,6 +19,7 @@ mod progress;
 mod qos;
 mod radius;
 mod report;
+mod router;
 mod run;
 mod serve;
 mod shelf;
@@ -72,6 +73,7 @@ pub fn exit_code(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Papers(args) => papers::papers(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Driver(args) => driver::driver(&args),
+        Command::Router(args) => router::router(&args),
         #[cfg(target_os = "linux")]
         Command::Kernel(args) => kernel::kernel(&args),
         #[cfg(target_os = "linux")]

@@ -70,6 +70,7 @@ pub use document::{Override, ParseOverrideError};
 pub use emulate::{Backend, EmulateOptions, EmulationClock, IpVersion};
 pub use error::{ExperimentError, Location, Suggestion};
 pub use experiment::{Experiment, MAX_RUNS, Point};
+pub use flow_router::RouterConfig;
 pub use flows::MAX_FLOWS;
 pub use library::{ShippedFile, shipped_experiments, shipped_paths, shipped_stacks};
 pub use linux::LinuxSettings;

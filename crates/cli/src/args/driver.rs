@@ -1,4 +1,4 @@
-//! What `farpath driver` is told.
+//! What `farpath driver` and `farpath router` are told.
 
 use clap::{Args, Subcommand};
 use farpath_units::{Bytes, Duration, Probability, Rate};
@@ -58,4 +58,14 @@ pub struct StatusArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct RouterArgs {
+    /// The configuration
+    #[arg(value_name = "FILE")]
+    pub config: PathBuf,
+    /// Only say whether the configuration can be read
+    #[arg(long)]
+    pub check: bool,
 }
