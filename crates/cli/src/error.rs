@@ -208,6 +208,10 @@ impl CliError {
             | CliError::Qos(_) => None,
             #[cfg(all(target_os = "linux", feature = "driver"))]
             CliError::Driver(_) => None,
+            // They say it themselves.
+            CliError::Host(_) => None,
+            #[cfg(target_os = "linux")]
+            CliError::Statistics { .. } | CliError::Move(_) => None,
             other => other.source(),
         };
         let mut text = self.to_string();

@@ -229,4 +229,7 @@ fn what_is_wrong_in_a_configuration_is_said_by_key() {
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(words.iter().all(|word| said.contains(word)), "{words:?}: {said}");
     }
+    let output = Command::new(cargo_bin("farpath")).args(["router", "/nonexistent.toml"]).output();
+    let said = String::from_utf8_lossy(&output.expect("the command starts").stderr).into_owned();
+    assert_eq!(said, "farpath: /nonexistent.toml: cannot be read: No such file or directory (os error 2)\n");
 }

@@ -63,6 +63,20 @@ const DECISIONS: [OfDecisions; 15] = [
     ("full", |decided| decided.full),
 ];
 
+type OfElement = (&'static str, &'static str, &'static str, fn(&ElementCounters) -> u64);
+const COUNTED: [OfElement; 4] = [
+    ("packets_offered_total", "counter", "Packets that came in.", |one| one.offered),
+    ("packets_sent_total", "counter", "Packets that went on, those of the router's own included.", |one| {
+        one.delivered
+    }),
+    ("bytes_sent_total", "counter", "Bytes of these, framing included.", |one| {
+        one.link.map_or(0, |link| link.bytes_sent.0)
+    }),
+    ("backlog_max_bytes", "gauge", "The most that ever waited.", |one| {
+        one.link.map_or(0, |link| link.max_backlog.0)
+    }),
+];
+
 fn text(report: &LoopReport, router: &FlowRouter<WirePacket>) -> String {
     let mut text = String::new();
     for (name, help, value) in GAUGES {
@@ -80,22 +94,7 @@ fn text(report: &LoopReport, router: &FlowRouter<WirePacket>) -> String {
         }
     }
     let of = |direction: Direction| report.elements.iter().filter(move |one| one.direction == direction);
-    let counted: [(&str, &str, &str, fn(&ElementCounters) -> u64); 4] = [
-        ("packets_offered_total", "counter", "Packets that came in.", |one| one.offered),
-        (
-            "packets_sent_total",
-            "counter",
-            "Packets that went on, those of the router's own included.",
-            |one| one.delivered,
-        ),
-        ("bytes_sent_total", "counter", "Bytes of these, framing included.", |one| {
-            one.link.map_or(0, |link| link.bytes_sent.0)
-        }),
-        ("backlog_max_bytes", "gauge", "The most that ever waited.", |one| {
-            one.link.map_or(0, |link| link.max_backlog.0)
-        }),
-    ];
-    for (name, kind, help, value) in counted {
+    for (name, kind, help, value) in COUNTED {
         head(&mut text, name, kind, help);
         for direction in Direction::BOTH {
             of(direction).for_each(|one| line(&mut text, name, direction, None, value(one)));
