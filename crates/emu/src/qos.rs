@@ -16,6 +16,10 @@ pub fn set_flow_seed(seed: u64) {
 const FIN: u8 = 0x01;
 const RST: u8 = 0x04;
 
+fn seed() -> u64 {
+    SEED.load(Ordering::Relaxed)
+}
+
 impl WirePacket {
     /// What it says to those who know the protocol; `None` of what is malformed, or neither TCP, UDP nor ESP in IPv6.
     fn read(&self) -> Option<Read> {
@@ -36,11 +40,11 @@ impl WirePacket {
 
 impl QosPacket for WirePacket {
     fn flow(&self) -> FlowKey {
-        self.read().map_or(FlowKey::from(0), |read| read.flow_key(SEED.load(Ordering::Relaxed)))
+        self.read().map_or(FlowKey::from(0), |read| read.flow_key(seed()))
     }
 
     fn answered(&self, response: &Structure) -> FlowKey {
-        self.read().map_or(FlowKey::from(0), |read| read.answered_key(SEED.load(Ordering::Relaxed), response))
+        self.read().map_or(FlowKey::from(0), |read| read.answered_key(seed(), response))
     }
 
     fn mark(&self) -> QosMark {
