@@ -41,8 +41,9 @@ class Plots:
         spec = json.loads(_farpath.plot(name) or "{}")
         for pointer, value in figure["set"].items():
             _set(spec, pointer, value)
-        if "layer" in spec:
-            spec["layer"] = [layer for layer in spec["layer"] if layer is not None]
+        view = spec["spec"] if "facet" in spec else spec
+        if "layer" in view:
+            view["layer"] = [layer for layer in view["layer"] if layer is not None]
         if spec.get("width") == "container":
             # A file has no container to fill.
             spec["width"] = 640

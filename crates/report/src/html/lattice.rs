@@ -47,6 +47,15 @@ impl Lattice {
             let of = move |mark: &Mark| mark.value.ci95().map(|half| mark.value.mean + sign * half);
             marks.iter().map(of).collect::<Vec<_>>()
         };
+        let mut set = vec![
+            ("/spec/encoding/x/axis/title", self.names[0].clone().into()),
+            ("/spec/encoding/color/title", self.names[1].clone().into()),
+            ("/spec/layer/1/encoding/y/axis/title", axis.into()),
+        ];
+        if marks.iter().all(|mark| mark.value.ci95().is_none()) {
+            // Intervals of which there are none have no extent.
+            set.push(("/spec/layer/0", serde_json::Value::Null));
+        }
         let place = |axis: usize| marks.iter().map(move |mark| &self.places[mark.point][axis]);
         let points = Columns::default()
             .texts("x", place(0))
@@ -59,11 +68,7 @@ impl Lattice {
             plot: "lattice",
             title: title.to_owned(),
             caption: format!("{caption} Means over the seeds, with their 95 % confidence intervals."),
-            set: vec![
-                ("/spec/encoding/x/axis/title", self.names[0].clone().into()),
-                ("/spec/encoding/color/title", self.names[1].clone().into()),
-                ("/spec/layer/1/encoding/y/axis/title", axis.into()),
-            ],
+            set,
             data: vec![("points", points)],
         })
     }

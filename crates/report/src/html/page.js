@@ -37,13 +37,16 @@ async function draw(figure) {
     const about = JSON.parse(figure.querySelector("script").textContent);
     const spec = structuredClone(plots[about.plot]);
     for (const [pointer, value] of Object.entries(about.set)) set(spec, pointer, value);
-    if (spec.layer) spec.layer = spec.layer.filter((layer) => layer !== null);
+    const view = spec.facet ? spec.spec : spec;
+    if (view.layer) view.layer = view.layer.filter((layer) => layer !== null);
+    // Views side by side have widths of their own: Vega-Lite fits single ones only.
+    const autosize = spec.facet ? { type: "pad", contains: "padding" } : config.autosize;
     spec.datasets = Object.fromEntries(Object.entries(about.data).map(([name, columns]) => [name, rows(columns)]));
     // The definitions are interpreted: nothing in a report is evaluated as a script.
     await vegaEmbed(target, spec, {
       ast: true,
       renderer: "svg",
-      config,
+      config: { ...config, autosize },
       actions: { export: true, source: false, compiled: false, editor: false },
       downloadFileName: about.plot,
     });
