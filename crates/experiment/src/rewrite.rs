@@ -4,14 +4,14 @@ use crate::document::{Document, Override};
 use crate::element::{element_name, path_list};
 use crate::error::{ExperimentError, Location, parse_toml};
 use crate::sketch::NOT_GIVEN;
-use crate::sweep::label;
+use crate::sweep::{Change, label};
 use crate::{Experiment, Point};
 use toml_edit::{ArrayOfTables, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 impl Experiment {
     /// The text of a file that is point `index` of this experiment with `changes`, each marked by a comment with the
-    /// value that it had. Comments and order of the file stay; its sweep becomes the values of that point, and what
-    /// was published goes, since it was not published for this. `head` is put above it, a comment a line.
+    /// value that it had. Comments and order of the file stay; its sweep and its case become the values of that point,
+    /// and what was published goes, since it was not published for this. `head` is put above it, a comment a line.
     ///
     /// # Errors
     /// A change that [`Experiment::only`] refuses.
@@ -28,18 +28,23 @@ impl Experiment {
             .text
             .parse()
             .map_err(|error: toml_edit::TomlError| at("").refuse(format!("not TOML: {}", error.message())))?;
-        text.remove("sweep");
-        text.remove("published");
+        for gone in ["sweep", "published", "case", "cases"] {
+            text.remove(gone);
+        }
         let mut table = parse_toml(&self.origin, &self.text)?;
         table.remove("sweep");
         let mut document = Document::new(&self.origin, table)?;
-        let mut ordered: Vec<&Override> = all.iter().collect();
+        let given: Vec<Change> =
+            all.into_iter().map(|change| (change.key.clone(), change.value, at(&change.key))).collect();
+        let of_case = document.take_case(&given.iter().collect::<Vec<_>>())?;
+        let mut ordered: Vec<&Change> =
+            of_case.iter().chain(&given).filter(|(key, ..)| key != "case").collect();
         // As when an experiment is read: a whole path before its elements.
-        ordered.sort_by_key(|change| change.key.matches('.').count());
-        for change in ordered {
-            let key = document.canonical(&change.key);
+        ordered.sort_by_key(|(key, ..)| key.matches('.').count());
+        for (name, new, _) in ordered {
+            let key = document.canonical(name);
             let segments: Vec<&str> = key.split('.').collect();
-            let value = to_edit(&change.value);
+            let value = to_edit(new);
             match *segments.as_slice() {
                 ["path", name, ref rest @ ..] => {
                     self.spell_path_out(&mut text, &document)?;
@@ -53,7 +58,7 @@ impl Experiment {
                 }
                 _ => Home { table: text.as_table_mut(), inline: false }.put(&segments, value),
             }
-            document.set(&change.key, change.value.clone(), change.key.clone())?;
+            document.set(name, new.clone(), name.clone())?;
         }
         let mut above: String =
             head.iter().map(|line| format!("# {line}").trim_end().to_owned() + "\n").collect();

@@ -219,7 +219,10 @@ proptest! {
         let at = |owd, loss| connects(&opening, &listens, lossy_way(owd, loss, loss));
         let here = at(owd, loss);
         prop_assert!(here.usable <= here.opened + 1e-12 && here.opened <= 1.0 + 1e-12, "{here:?}");
-        prop_assert!(at(owd, (loss * more).min(1.0)).opened <= here.opened + here.left_out + 1e-12);
+        // Of SYN/ACKs. A lost SYN may bring an answer that its coming would not have: it restarts the listener's timer, or
+        // comes as the listener forgets.
+        let lossier = connects(&opening, &listens, lossy_way(owd, loss, (loss * more).min(1.0)));
+        prop_assert!(lossier.opened <= here.opened + here.left_out + 1e-12);
         // Without a tick the listener does not know how far the first SYN has come.
         let exact = Timer { tick: 0.0, ..opening.timer };
         let (opening, listens) = (Opening { timer: exact, ..opening }, Listening { timer: exact, ..listens });
