@@ -265,11 +265,11 @@ impl LossyOpening<'_> {
             }
             still *= answer_lost;
         }
-        let Some(next) = next else { return };
         if still < NEGLIGIBLE {
             patterns.sum.left_out += still;
             return;
         }
+        let Some(next) = next else { return };
         let lost = self.way.forward_loss.fraction();
         self.follow(patterns, count + 1, listener, likely * lost);
         let mut listener = listener.clone();

@@ -219,8 +219,7 @@ proptest! {
         let at = |owd, loss| connects(&opening, &listens, lossy_way(owd, loss, loss));
         let here = at(owd, loss);
         prop_assert!(here.usable <= here.opened + 1e-12 && here.opened <= 1.0 + 1e-12, "{here:?}");
-        // Of SYN/ACKs. A lost SYN may bring an answer that its coming would not have: it restarts the listener's timer, or
-        // comes as the listener forgets.
+        // Of SYN/ACKs: of SYNs it is no theorem, since each that comes restarts the listener's timer.
         let lossier = connects(&opening, &listens, lossy_way(owd, loss, (loss * more).min(1.0)));
         prop_assert!(lossier.opened <= here.opened + here.left_out + 1e-12);
         // Without a tick the listener does not know how far the first SYN has come.
