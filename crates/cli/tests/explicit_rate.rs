@@ -71,10 +71,12 @@ fn a_transfer_asks_and_is_granted_as_in_its_simulation() {
         }
         assert_eq!(emulated["granted_bit_per_s"], 19_200_000.0);
         assert_eq!(emulated["grade"]["malformed"], 0, "structures are known: {ip}");
-        // What the driver says in packets of its own is neither data nor a retransmission.
+        // What the driver says in packets of its own, more than these, is neither data nor a retransmission; a kernel whose
+        // program is held up sends a short segment now and then.
         let again = |flow: &Value| flow["retransmissions"].as_f64().expect("counted");
         let new = |flow: &Value| flow["data_segments"].as_f64().expect("counted") - again(flow);
-        assert_eq!(new(&simulated), new(&emulated), "{ip}");
+        let more = new(&emulated) - new(&simulated);
+        assert!((0.0..5.0).contains(&more), "{more} segments more: {ip}");
     }
     let (out, _, code) = run(&[&BOTH[..], &["--routers", folder.file()]].concat());
     assert_eq!(code, 0);
