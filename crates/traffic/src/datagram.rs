@@ -106,24 +106,11 @@ impl DatagramSocket {
     /// is heard.
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         loop {
-            let received = match self.peer {
+            let received = come(|| match self.peer {
                 Peer::Known(_) => self.socket.recv(buffer).map(|len| (len, None)),
                 Peer::At(_) => self.socket.recv_from(buffer).map(|(len, from)| (len, Some(from))),
-            };
-            let (len, from) = match received {
-                Ok(received) => received,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-                // The other end's port is closed, or was: what is sent later says so too.
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::Interrupted | io::ErrorKind::ConnectionRefused
-                    ) =>
-                {
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
+            })?;
+            let Some((len, from)) = received else { return Ok(None) };
             if format::token(&buffer[..len]) != Some(self.token) {
                 continue;
             }
@@ -152,6 +139,21 @@ impl DatagramSocket {
 
     fn wait(&self, events: PollFlags, longest: Duration) -> io::Result<()> {
         wait::ready(self.socket.as_fd(), events, longest.min(STOP_EVERY)).map(drop)
+    }
+}
+
+/// What comes; `None` where there is nothing now.
+fn come<T>(mut receive: impl FnMut() -> io::Result<T>) -> io::Result<Option<T>> {
+    loop {
+        match receive() {
+            Ok(come) => return Ok(Some(come)),
+            Err(error) => match error.kind() {
+                io::ErrorKind::WouldBlock => return Ok(None),
+                // The other end's port is closed, or was: what is sent later says so too.
+                io::ErrorKind::Interrupted | io::ErrorKind::ConnectionRefused => {}
+                _ => return Err(error),
+            },
+        }
     }
 }
 

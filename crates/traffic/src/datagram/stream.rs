@@ -182,19 +182,7 @@ impl<'a> End<'a> {
     /// Notes what has come, and hands each number over once.
     fn read(&mut self, mut first: impl FnMut(&mut Self, u64) -> io::Result<()>) -> io::Result<()> {
         loop {
-            let len = match self.socket.recv(&mut self.buffer) {
-                Ok(len) => len,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::Interrupted | io::ErrorKind::ConnectionRefused
-                    ) =>
-                {
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
+            let Some(len) = super::come(|| self.socket.recv(&mut self.buffer))? else { return Ok(()) };
             self.tally.read.fetch_add(1, Ordering::SeqCst);
             self.tally.read_bytes.fetch_add(len as u64, Ordering::Relaxed);
             let Some(number) = self.buffer[..len].first_chunk::<4>() else { continue };
