@@ -8,6 +8,9 @@
 pub(super) mod aggregation;
 mod model;
 mod policer;
+pub(super) mod probe_rtt;
+#[cfg(test)]
+pub(super) mod rounds;
 pub(super) mod steering;
 #[cfg(test)]
 mod tests;
@@ -18,9 +21,8 @@ use aggregation::Aggregation;
 use farpath_units::{Duration, Instant};
 use model::Model;
 use policer::Policer;
-use steering::{
-    DRAIN_GAIN, INITIAL_WINDOW, LEAST_WINDOW, PROBE_RTT, Steering, UNIT, in_network_at_departure, mixed,
-};
+use probe_rtt::ProbeRtt;
+use steering::{DRAIN_GAIN, INITIAL_WINDOW, LEAST_WINDOW, Steering, UNIT, in_network_at_departure, mixed};
 
 /// `2 / ln 2`: the least gain with which the rate can double in each round trip.
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
@@ -48,7 +50,7 @@ enum Mode {
     /// The rate is probed in cycles.
     ProbeBw,
     /// The window is four segments, so that the round trip without queue is seen.
-    ProbeRtt { until: Option<Instant>, round_done: bool },
+    ProbeRtt(ProbeRtt),
 }
 
 /// BBR's state. Rates are bytes per second.
@@ -233,22 +235,14 @@ impl Bbr {
         let probing = matches!(self.mode, Mode::ProbeRtt { .. });
         if expired && !self.idle_restart && !probing {
             self.save_cwnd(window);
-            self.mode = Mode::ProbeRtt { until: None, round_done: false };
+            self.mode = Mode::ProbeRtt(ProbeRtt::default());
         }
-        if let Mode::ProbeRtt { until, round_done } = self.mode {
-            match until {
-                None if sample.pipe <= LEAST_WINDOW * self.steering.smss => {
-                    self.mode = Mode::ProbeRtt { until: Some(sample.now + PROBE_RTT), round_done: false };
-                    self.model.begin_round(sample.delivered);
-                }
-                None => {}
-                Some(_) => {
-                    let round_done = round_done || self.model.round_starts();
-                    self.mode = Mode::ProbeRtt { until, round_done };
-                    if round_done {
-                        self.check_probe_rtt_done(window, sample.now, sample.delivered);
-                    }
-                }
+        let held = LEAST_WINDOW * self.steering.smss;
+        if let Mode::ProbeRtt(probe) = &mut self.mode {
+            if probe.begins(sample, held) {
+                self.model.begin_round(sample.delivered);
+            } else if probe.had_a_round(self.model.round_starts()) {
+                self.check_probe_rtt_done(window, sample.now, sample.delivered);
             }
         }
         if sample.measured.is_some() {
@@ -257,7 +251,7 @@ impl Bbr {
     }
 
     fn check_probe_rtt_done(&mut self, window: &mut Window, now: Instant, delivered: u64) {
-        let Mode::ProbeRtt { until: Some(until), .. } = self.mode else { return };
+        let Mode::ProbeRtt(ProbeRtt { until: Some(until), .. }) = self.mode else { return };
         if now < until {
             return;
         }

@@ -12,8 +12,9 @@ mod model;
 mod tests;
 
 use super::bbr::aggregation::Aggregation;
+use super::bbr::probe_rtt::ProbeRtt;
 use super::bbr::steering::{
-    DRAIN_GAIN, INITIAL_WINDOW, LEAST_WINDOW, PROBE_RTT, Steering, UNIT, in_network_at_departure,
+    DRAIN_GAIN, INITIAL_WINDOW, LEAST_WINDOW, Steering, UNIT, in_network_at_departure,
 };
 use super::{AckEvent, CongestionControl, LossEvent, Pace, RateSample, Repair, Window};
 use crate::config::CongestionConfig;
@@ -53,7 +54,7 @@ enum Mode {
     /// The rate is probed in cycles of some seconds.
     ProbeBw(Phase),
     /// The window is half a product, so that the round trip without queue is seen.
-    ProbeRtt { until: Option<Instant>, round_done: bool },
+    ProbeRtt(ProbeRtt),
 }
 
 /// BBR's state. Rates are bytes per second.
@@ -208,24 +209,16 @@ impl Bbr3 {
         let probing = matches!(self.mode, Mode::ProbeRtt { .. });
         if expired && !self.idle_restart && !probing {
             self.save_cwnd(window);
-            self.mode = Mode::ProbeRtt { until: None, round_done: false };
+            self.mode = Mode::ProbeRtt(ProbeRtt::default());
             self.cycle.stop_probing();
             self.model.begin_round(sample.delivered);
         }
-        if let Mode::ProbeRtt { until, round_done } = self.mode {
-            match until {
-                None if sample.pipe <= self.probe_rtt_window() => {
-                    self.mode = Mode::ProbeRtt { until: Some(sample.now + PROBE_RTT), round_done: false };
-                    self.model.begin_round(sample.delivered);
-                }
-                None => {}
-                Some(_) => {
-                    let round_done = round_done || self.model.round_starts();
-                    self.mode = Mode::ProbeRtt { until, round_done };
-                    if round_done {
-                        self.check_probe_rtt_done(window, sample.now, sample.delivered);
-                    }
-                }
+        let held = self.probe_rtt_window();
+        if let Mode::ProbeRtt(probe) = &mut self.mode {
+            if probe.begins(sample, held) {
+                self.model.begin_round(sample.delivered);
+            } else if probe.had_a_round(self.model.round_starts()) {
+                self.check_probe_rtt_done(window, sample.now, sample.delivered);
             }
         }
         if sample.measured.is_some() {
@@ -234,7 +227,7 @@ impl Bbr3 {
     }
 
     fn check_probe_rtt_done(&mut self, window: &mut Window, now: Instant, delivered: u64) {
-        let Mode::ProbeRtt { until: Some(until), .. } = self.mode else { return };
+        let Mode::ProbeRtt(ProbeRtt { until: Some(until), .. }) = self.mode else { return };
         if now <= until {
             return;
         }

@@ -1,60 +1,13 @@
+use super::rounds::{Rounds, SMSS};
 use super::*;
-use crate::Config;
-use crate::scoreboard::Measured;
 
-const SMSS: u64 = 1000;
-const RTT: Duration = Duration::from_millis(100);
-
-/// A sender on a path that delivers `rate` bytes per second, one sample a round trip.
-struct Rounds {
-    bbr: Bbr,
-    window: Window,
-    now: Instant,
-    delivered: u64,
-}
-
-impl Rounds {
-    fn new() -> Rounds {
-        let mut bbr = Bbr::new(&Config::default().congestion, SMSS);
-        let window = Window { cwnd: 10 * SMSS, ssthresh: u64::MAX };
-        bbr.on_established(&window, Instant::ZERO, Some(RTT));
-        Rounds { bbr, window, now: Instant::ZERO, delivered: 0 }
-    }
-
-    fn sample(&mut self, rate: u64, change: impl FnOnce(&mut RateSample)) {
-        let prior_delivered = self.delivered;
-        let bytes = rate * RTT.as_nanos() / 1_000_000_000;
-        self.now += RTT;
-        self.delivered += bytes;
-        let mut sample = RateSample {
-            now: self.now,
-            measured: Some(Measured {
-                prior_delivered,
-                app_limited: false,
-                rate: Some((bytes, RTT)),
-                in_flight: bytes,
-                lost: 0,
-            }),
-            delivered: self.delivered,
-            delivered_at: self.now,
-            acked: bytes,
-            lost: 0,
-            lost_ever: 0,
-            rtt: Some(RTT),
-            srtt: Some(RTT),
-            pipe_before: bytes,
-            pipe: bytes,
-            excess: None,
-            cwnd_limited: true,
-            repair: Repair::None,
-            next_departure: self.now,
-        };
-        change(&mut sample);
-        self.bbr.on_rate_sample(&mut self.window, &sample);
+impl Rounds<Bbr> {
+    fn new() -> Self {
+        Rounds::of(Bbr::new)
     }
 
     /// A pipe that was filled at `rate`, and the queue of startup drained.
-    fn steady(rate: u64) -> Rounds {
+    fn steady(rate: u64) -> Self {
         let mut rounds = Rounds::new();
         for _ in 0..6 {
             rounds.sample(rate, |_| {});
