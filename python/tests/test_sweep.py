@@ -15,6 +15,7 @@ def test_a_sweep_goes_on_where_it_was(tmp_path):
     sweep = farpath.sweep(experiment(), tmp_path / "out", progress=lambda done, all: told.append((done, all)))
     assert told[-1] == (100, 100) and all(done >= 25 for done, _ in told)
     assert sweep.points["runs"].to_list() == [20] * 5
+    assert sweep.points["path.loss"].to_list() == [0, 0.0001, 0.001, 0.01, 0.1]
     alone = experiment().simulate().flows
     assert sweep.flows["transfer_time_ns"].to_list() == alone["transfer_time_ns"].to_list()
 

@@ -4,8 +4,6 @@ use core::ops::Range;
 use farpath_engine::{RadiusKind, radii};
 use farpath_experiment::Scenario;
 use farpath_run::{Asked, AskedTimer};
-use farpath_units::{Bytes, Duration, Rate};
-use std::str::FromStr;
 
 /// From so many numbers on, a sweep is drawn as a curve and looked through for steps.
 const CURVE: usize = 24;
@@ -211,7 +209,7 @@ pub(crate) fn value_of<'a>(swept: &'a [(String, String)], key: &str) -> Option<&
     swept.iter().find(|(other, _)| other == key).map(|(_, value)| value.as_str())
 }
 
-/// Values as numbers of one unit.
+/// Values as numbers of one unit: of their own where they share it, else of the base unit.
 pub(crate) fn numbers(values: &[&str]) -> Option<(Vec<f64>, String)> {
     let split = |text: &str| -> Option<(f64, String)> {
         let end = text.find(|c: char| !c.is_ascii_digit() && !"+-.".contains(c)).unwrap_or(text.len());
@@ -222,14 +220,8 @@ pub(crate) fn numbers(values: &[&str]) -> Option<(Vec<f64>, String)> {
     if parts.iter().all(|(_, other)| *other == unit) {
         return Some((parts.into_iter().map(|(number, _)| number).collect(), unit));
     }
-    let all = |values: Option<Vec<f64>>, unit: &str| values.map(|values| (values, unit.to_owned()));
-    all(parsed::<Duration>(values, Duration::as_secs_f64), "s")
-        .or_else(|| all(parsed::<Bytes>(values, |size| size.0 as f64), "B"))
-        .or_else(|| all(parsed::<Rate>(values, |rate| rate.bit_per_s() as f64), "bit/s"))
-}
-
-fn parsed<T: FromStr>(values: &[&str], number: impl Fn(T) -> f64) -> Option<Vec<f64>> {
-    values.iter().map(|text| text.parse().ok().map(&number)).collect()
+    let (numbers, unit) = farpath_experiment::numbers(values)?;
+    Some((numbers, unit.to_owned()))
 }
 
 #[cfg(test)]

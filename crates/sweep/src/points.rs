@@ -5,7 +5,7 @@ use crate::folder::Folder;
 use crate::plan::Plan;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
-use farpath_experiment::Experiment;
+use farpath_experiment::{Experiment, Point, numbers};
 use farpath_run::{Outcome, PointSummary, Statistic};
 use parquet::arrow::ArrowWriter;
 use std::sync::Arc;
@@ -69,11 +69,16 @@ fn table(experiment: &Experiment, plan: &Plan, summaries: &[(PointSummary, Vec<S
     );
     add("engine", DataType::Utf8, texts(&|summary| Some(summary.engine.name().to_owned())));
     for key in experiment.axes.iter().flat_map(|axis| &axis.keys) {
-        let value = |summary: &PointSummary| {
-            let swept = &experiment.points()[summary.point as usize].swept;
-            swept.iter().find(|(other, _)| other == key).map(|(_, value)| value.clone())
-        };
-        add(key, DataType::Utf8, texts(&value));
+        let values: Vec<&str> = experiment.points().iter().map(|point| value_of(point, key)).collect();
+        match numbers(&values) {
+            Some((numbers, unit)) => {
+                let name = format!("{key}{}", suffix(unit));
+                add(&name, DataType::Float64, reals(&|summary| Some(numbers[summary.point as usize])));
+            }
+            None => {
+                add(key, DataType::Utf8, texts(&|summary| Some(values[summary.point as usize].to_owned())));
+            }
+        }
     }
     add("runs", DataType::UInt64, counts(&|summary| summary.runs));
     add("flows", DataType::UInt64, counts(&PointSummary::flows));
@@ -97,4 +102,61 @@ fn table(experiment: &Experiment, plan: &Plan, summaries: &[(PointSummary, Vec<S
         columns.iter().map(|(name, data_type, _)| Field::new(name, data_type.clone(), true)).collect();
     let columns = columns.into_iter().map(|(.., column)| column).collect();
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).expect("one length, and types as declared")
+}
+
+fn value_of<'a>(point: &'a Point, key: &str) -> &'a str {
+    let swept = point.swept.iter().find(|(other, _)| other == key);
+    &swept.expect("every point has a value of every axis").1
+}
+
+/// How a column's name says its unit.
+fn suffix(unit: &str) -> &'static str {
+    match unit {
+        "s" => "_s",
+        "B" => "_bytes",
+        "bit/s" => "_bit_per_s",
+        "W" => "_w",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Limits, run_missing};
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Float64Type;
+    use farpath_run::Engine;
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn swept_values_are_numbers_of_the_base_unit_and_names_stay_names() {
+        let text = "title = 'One'\npath = 'noisy-channel'\nseeds = 1\n[transfer]\nsize = '1 kB'\n[sweep]\n\
+            'path.delay' = ['20 ms', '1 s']\n'path.loss' = ['0', '1 %']\n'sender.stack' = ['reno-1990', 'linux-6']";
+        let experiment = Experiment::parse(text, "here", &[]).expect("good");
+        let plan = Plan::new(&experiment, &[Engine::Simulate]);
+        let room = tempfile::tempdir().expect("a folder");
+        let (folder, _lock) =
+            Folder::create(room.path(), &experiment, &[Engine::Simulate]).expect("writable");
+        let missing = plan.missing(&folder.inventory().expect("empty"));
+        let never = AtomicBool::new(false);
+        run_missing(&experiment, plan.keys(), missing, &folder, Limits::default(), &never, |_| ())
+            .expect("it runs");
+        write_points(&experiment, &plan, &folder).expect("writable");
+
+        let file = std::fs::File::open(room.path().join(POINTS)).expect("it is written");
+        let mut reader =
+            ParquetRecordBatchReaderBuilder::try_new(file).expect("Parquet").build().expect("it");
+        let table = reader.next().expect("a batch").expect("readable");
+        let numbers = |name| {
+            let column =
+                table.column_by_name(name).unwrap_or_else(|| panic!("{name} in {:?}", table.schema()));
+            column.as_primitive::<Float64Type>().values().to_vec()
+        };
+        assert_eq!(numbers("path.delay_s"), [0.02, 0.02, 0.02, 0.02, 1.0, 1.0, 1.0, 1.0]);
+        assert_eq!(numbers("path.loss")[..4], [0.0, 0.0, 0.01, 0.01]);
+        let stacks = table.column_by_name("sender.stack").expect("a name").as_string::<i32>();
+        assert_eq!(stacks.value(1), "linux-6");
+    }
 }
