@@ -30,7 +30,7 @@ demo: setup
 	@echo "The claims of the paper, one by one:  $(FARPATH) papers high-ber"
 
 # Everything that must hold: formatting, lints, documentation, tests.
-test: setup setup-test lint core unit
+test: setup setup-test lint core unit python
 
 lint:
 	$(CARGO) fmt --all --check
@@ -50,19 +50,26 @@ core:
 unit:
 	$(CARGO) test $(ALL) --locked
 
-# The Python face, built from what `unit` has compiled, in an environment of its own.
+# The Python face, of what `unit` has compiled: `--examples` is there for the features of tests, without which half of the
+# crates would be compiled again. Its package is the folder python/ with the library in it.
 PYTHON = target/python
+LIBRARY = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/debug/libfarpath_python
 python: setup setup-python
 	@if [ -e $(PYTHON)/installed ]; then \
-		VIRTUAL_ENV=$(CURDIR)/$(PYTHON) $(PYTHON)/bin/maturin develop --quiet --locked && $(PYTHON)/bin/python -m pytest -q; \
+		$(CARGO) build $(ALL) --locked --lib --examples && \
+		ln -sf "$$(ls $(LIBRARY).so $(LIBRARY).dylib 2>/dev/null | head -n 1)" python/farpath/_farpath.abi3.so && \
+		PYTHONPATH=python $(PYTHON)/bin/python -m pytest -q; \
 	else echo "python: SKIPPED the Python face: see setup-python above"; fi
 
-# From PyPI: what builds the package, what it draws and computes with, and what its tests ask.
+# From PyPI: what the package draws and computes with, and what its tests ask, as pyproject.toml has them.
 setup-python:
-	@[ -e $(PYTHON)/installed ] || { \
-		python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && python3 -m venv $(PYTHON) && \
-		$(PYTHON)/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2' 'polars>=1.20' 'altair>=6' \
-			'vl-convert-python>=1.8' 'distributed>=2025.1' 'pytest>=8' 'pyarrow>=18' 'pandas>=2.3' 'mypy>=1.15' && \
+	@[ $(PYTHON)/installed -nt pyproject.toml ] || { \
+		rm -f $(PYTHON)/installed; python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && python3 -m venv $(PYTHON) && \
+		python3 -c 'import tomllib; file = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+			extras = file["optional-dependencies"]; needed = file["dependencies"] + sum(extras.values(), []); \
+			print(*(name for name in needed if not name.startswith("farpath")), sep="\n")' \
+			> $(PYTHON)/requirements.txt && \
+		$(PYTHON)/bin/pip install --quiet --disable-pip-version-check -r $(PYTHON)/requirements.txt && \
 		touch $(PYTHON)/installed; \
 	} || echo "setup: no Python 3.11 with venv and packages from PyPI here; the Python face is SKIPPED"
 

@@ -8,18 +8,24 @@ import farpath
 import pytest
 from farpath import _farpath
 
+ROOT = pathlib.Path(__file__).parents[2]
 
-def test_the_stubs_are_those_of_the_built_module():
-    stubtest = [sys.executable, "-m", "mypy.stubtest", "farpath._farpath", "--ignore-disjoint-bases"]
+
+def test_the_stubs_are_those_of_the_built_module(tmp_path):
     pytest.importorskip("mypy")
+    # The stubs stand alone; what the package imports need not be read for them.
+    config = tmp_path / "mypy.ini"
+    config.write_text("[mypy]\nfollow_imports = skip\n")
+    stubtest = [sys.executable, "-m", "mypy.stubtest", "farpath._farpath", "--ignore-disjoint-bases"]
+    stubtest += ["--mypy-config-file", config]
     done = subprocess.run(stubtest, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_types_hold():
     pytest.importorskip("mypy")
-    root = pathlib.Path(__file__).parents[2]
-    done = subprocess.run([sys.executable, "-m", "mypy", "--config-file", root / "pyproject.toml"], capture_output=True, text=True)
+    check = [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml"]
+    done = subprocess.run(check, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
