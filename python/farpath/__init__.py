@@ -18,8 +18,8 @@ from ._farpath import (
     UnitError,
     __version__,
 )
-from .command import CommandError, explain, papers, radius
-from .experiment import Experiment, emulate, predict, simulate
+from .command import CommandError, papers, radius
+from .experiment import Experiment, emulate, explain, measure, predict, simulate
 from .quantities import Duration, Rate, Share, Size
 from .results import Results, Run
 from .sweeps import Sweep, sweep
@@ -45,6 +45,7 @@ __all__ = [
     "__version__",
     "emulate",
     "explain",
+    "measure",
     "papers",
     "predict",
     "radius",

@@ -15,7 +15,11 @@ __all__ = [
     "Table",
     "UnitError",
     "__version__",
+    "explain",
     "main",
+    "measure",
+    "measured_path",
+    "papers",
     "parse",
     "plot",
     "run",
@@ -70,8 +74,10 @@ class Results:
     title: str
     points: list[list[tuple[str, str]]]
     caveats: list[str]
+    traced: bool
     def __len__(self) -> int: ...
     def table(self, name: str) -> Table: ...
+    def only(self, index: int) -> Results: ...
     def summaries(self) -> str: ...
     def text(self, width: int) -> str: ...
     def figures(self) -> list[tuple[str, str, str]]: ...
@@ -100,6 +106,23 @@ def run(
     only: tuple[int, int | None] | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Results: ...
+def explain(
+    experiment: Experiment,
+    point: int = 0,
+    seeds: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> str: ...
+def measure(
+    experiment: Experiment,
+    host: str,
+    key: Any | None = None,
+    trace: bool = False,
+    progress: Callable[[int, int], object] | None = None,
+) -> Results: ...
+def measured_path(host: str, size: str, echoes: int, key: Any | None = None) -> Experiment: ...
+def papers(
+    ids: list[str], emulate: bool = False, progress: Callable[[int, int], object] | None = None
+) -> list[str]: ...
 def run_chunk(
     experiment: Experiment, spans: list[tuple[int, str, str, int, int]], asked_by: str
 ) -> tuple[str, bytes, int]: ...

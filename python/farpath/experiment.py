@@ -74,6 +74,22 @@ class Experiment:
         return cls._of(_farpath.Experiment.parse(text, origin, _changes(set, None)))
 
     @classmethod
+    def measured(
+        cls,
+        host: str,
+        *,
+        size: Size | str = "10 MB",
+        key: str | os.PathLike[str] | None = None,
+        echoes: int = 1000,
+    ) -> Self:
+        """The path to a host with `farpath serve`, as it was found, and a transfer of this size over it.
+
+        Beside each value its text says how it was found. A host that is not reached, or does not let this one in by its
+        `key`, is an `EngineError`.
+        """
+        return cls._of(_farpath.measured_path(host, _text(size) or "", echoes, key))
+
+    @classmethod
     def _of(cls, inner: _farpath.Experiment) -> Self:
         experiment = cls.__new__(cls)
         experiment._inner = inner
@@ -126,11 +142,29 @@ class Experiment:
         """Asks a Linux kernel's TCP: the running one's in real time, or another's in virtual time."""
         return self.run("emulate", trace=trace, progress=progress)
 
-    def explain(self, *, point: int = 0) -> dict[str, Any]:
-        """What bounds a transfer, which traps it meets, and what a change gains."""
-        from .command import explain
+    def measure(
+        self,
+        host: str,
+        *,
+        key: str | os.PathLike[str] | None = None,
+        trace: bool = False,
+        progress: Progress | None = None,
+    ) -> Results:
+        """Does its transfers between this host and another, `HOST` or `HOST:PORT`, with `farpath serve` on it.
 
-        return explain(self, point=point)
+        The path of the experiment is not used: the network is the path. `key` is the file of the key that both have.
+        """
+        return Results(self._inner, _farpath.measure(self._inner, host, key, trace, progress))
+
+    def explain(
+        self, *, point: int = 0, seeds: int | None = None, progress: Progress | None = None
+    ) -> dict[str, Any]:
+        """What bounds a transfer, which traps it meets, and what a change gains, as `farpath explain --json` has it.
+
+        `seeds` is how often each variant is simulated, of itself as often as ten seconds of a core allow.
+        """
+        explanation: dict[str, Any] = json.loads(_farpath.explain(self._inner, point, seeds, progress))
+        return explanation
 
 
 def _experiment(what: Experiment | str | os.PathLike[str] | None, keywords: dict[str, Any]) -> Experiment:
@@ -156,3 +190,22 @@ def emulate(
 ) -> Results:
     """Asks a Linux kernel's TCP; keywords are those of `Experiment`."""
     return _experiment(experiment, keywords).emulate(trace=trace)
+
+
+def measure(
+    experiment: Experiment | str | os.PathLike[str],
+    host: str,
+    *,
+    key: str | os.PathLike[str] | None = None,
+    trace: bool = False,
+    **keywords: Any,
+) -> Results:
+    """Does the transfers between this host and another; keywords are those of `Experiment`."""
+    return _experiment(experiment, keywords).measure(host, key=key, trace=trace)
+
+
+def explain(
+    experiment: Experiment | str | os.PathLike[str] | None = None, *, point: int = 0, **keywords: Any
+) -> dict[str, Any]:
+    """What bounds a transfer, which traps it meets, and what a change gains; keywords are those of `Experiment`."""
+    return _experiment(experiment, keywords).explain(point=point)

@@ -131,6 +131,7 @@ class Run:
 
     def __init__(self, results: Results, index: int) -> None:
         self._results = results
+        self._index = index
         self.point, self.engine, self.seed = results._inner.keys[index]
 
     def _of_run(self, frame: polars.DataFrame) -> polars.DataFrame:
@@ -171,10 +172,15 @@ class Run:
     @cached_property
     def _traced(self) -> Results:
         """This run, with traces: simulated once more where it has none, which gives the same run."""
+        experiment = self._results._experiment
         if self.engine == "predict":
             raise _farpath.ResultsError("a prediction is an expectation: it has no course to draw")
-        inner = _farpath.run(self._results._experiment, [self.engine], True, (self.point, self.seed), None)
-        return Results(self._results._experiment, inner)
+        if self.engine == "simulate" and not self._results._inner.traced:
+            return Results(experiment, _farpath.run(experiment, [self.engine], True, (self.point, self.seed), None))
+        alone = Results(experiment, self._results._inner.only(self._index))
+        if not any(len(alone.table(name)) for name in ("series", "segments", "messages")):
+            raise _farpath.ResultsError("a kernel does not repeat itself, and nothing was traced: ask it with trace=True")
+        return alone
 
     @property
     def series(self) -> polars.DataFrame:

@@ -85,11 +85,19 @@ def test_results_are_saved_as_the_command_saves_them(tmp_path):
 
 
 def test_what_bounds_it_how_far_it_reaches_and_what_papers_say():
-    explained = farpath.explain(farpath.Experiment(delay="300 ms", rate="10 Mbit/s", size="1 MB"))
-    assert explained["point"] == 0
+    told = []
+    geo = farpath.Experiment(delay="300 ms", rate="10 Mbit/s", size="50 kB")
+    explained = geo.explain(progress=lambda done, all: told.append((done, all)))
+    assert explained["bounds"] and told[-1][0] == told[-1][1] > 1
+    with pytest.raises(farpath.ExperimentError, match="point"):
+        geo.explain(point=7)
     reach = farpath.radius("linux-6")
     assert reach and all("rtt_s" in str(line) or line for line in reach)
     with pytest.raises(farpath.CommandError, match="no-such-stack"):
         farpath.radius("no-such-stack")
-    checks = farpath.papers("cbr")
-    assert checks and all(isinstance(check, dict) for check in checks)
+    told = []
+    checks = farpath.papers("radius", progress=lambda done, all: told.append((done, all)))
+    assert told[-1] == (len(checks), len(checks))
+    assert {"reproduced", "erratum"} <= {check["verdict"] for check in checks}
+    with pytest.raises(ValueError, match="no-such-paper.*ricochet"):
+        farpath.papers("no-such-paper")

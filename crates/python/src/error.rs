@@ -63,7 +63,7 @@ pub fn change(py: Python<'_>, error: &ParseOverrideError) -> PyErr {
     with_causes::<ExperimentError_>(py, error)
 }
 
-pub fn engine(py: Python<'_>, error: &farpath_engine::EngineError) -> PyErr {
+pub fn engine(py: Python<'_>, error: &(dyn Error + 'static)) -> PyErr {
     with_causes::<EngineError>(py, error)
 }
 

@@ -15,7 +15,7 @@ fn changes(py: Python<'_>, texts: &[String]) -> PyResult<Vec<Override>> {
     texts.iter().map(|text| text.parse().map_err(|refused| error::change(py, &refused))).collect()
 }
 
-fn quantity<T: std::str::FromStr<Err = farpath_units::ParseQuantityError>>(
+pub fn quantity<T: std::str::FromStr<Err = farpath_units::ParseQuantityError>>(
     name: &str,
     text: &str,
 ) -> PyResult<T> {
@@ -41,7 +41,7 @@ impl Experiment {
 
     /// The text of a file that is called `origin`.
     #[staticmethod]
-    fn parse(py: Python<'_>, text: &str, origin: &str, set: Vec<String>) -> PyResult<Experiment> {
+    pub fn parse(py: Python<'_>, text: &str, origin: &str, set: Vec<String>) -> PyResult<Experiment> {
         farpath_experiment::Experiment::parse(text, origin, &changes(py, &set)?)
             .map(|experiment| Experiment(Arc::new(experiment)))
             .map_err(|refused| error::experiment(py, &refused))

@@ -1,7 +1,13 @@
 //! `farpath._farpath`: what Python asks of Rust. Everything that a user meets is in `python/farpath`.
 
+mod answers;
 mod error;
 mod experiment;
+#[cfg(target_os = "linux")]
+mod measure;
+#[cfg(not(target_os = "linux"))]
+#[path = "measure_elsewhere.rs"]
+mod measure;
 mod results;
 mod sweep;
 mod table;
@@ -37,6 +43,10 @@ fn _farpath(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sweep::Sweep>()?;
     module.add_function(wrap_pyfunction!(main, module)?)?;
     module.add_function(wrap_pyfunction!(plot, module)?)?;
+    module.add_function(wrap_pyfunction!(answers::explain, module)?)?;
+    module.add_function(wrap_pyfunction!(answers::papers, module)?)?;
+    module.add_function(wrap_pyfunction!(measure::measure, module)?)?;
+    module.add_function(wrap_pyfunction!(measure::measured_path, module)?)?;
     module.add_function(wrap_pyfunction!(results::run, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::run_chunk, module)?)?;
     module.add_function(wrap_pyfunction!(units::parse, module)?)?;

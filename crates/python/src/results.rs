@@ -4,10 +4,11 @@ use crate::error;
 use crate::experiment::Experiment;
 use crate::table::Table;
 use crate::wait::{Going, wait};
-use farpath_engine::{EngineError, Job, can_be_emulated, jobs, run_all};
+use farpath_engine::{EngineError, Job, can_all_be_emulated, jobs, run_all};
+use farpath_experiment::{EmulationClock, Point};
 use farpath_report::html::{Traces, asked, comparison, run_page};
 use farpath_run::{Asked, Engine, PointSummary, ResultsDir, Run, RunKey};
-use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -18,6 +19,7 @@ pub struct Results {
     asked: Asked,
     runs: Vec<Run>,
     wanted: usize,
+    traced: bool,
 }
 
 pub fn engine(name: &str) -> PyResult<Engine> {
@@ -40,9 +42,17 @@ pub fn run(
     let engines: Vec<Engine> = engines.iter().map(|name| engine(name)).collect::<PyResult<_>>()?;
     let experiment = experiment.0.clone();
     let refused = |refused: EngineError| error::engine(py, &refused);
+    if engines.contains(&Engine::Measure) {
+        return Err(PyValueError::new_err(
+            "engine: `measure` has a host to measure to: see Experiment.measure",
+        ));
+    }
     if engines.contains(&Engine::Emulate) {
-        farpath_engine::may_emulate().map_err(refused)?;
-        experiment.points().iter().try_for_each(can_be_emulated).map_err(refused)?;
+        let in_real_time = |point: &Point| point.scenario.emulate.clock == EmulationClock::Real;
+        if experiment.points().iter().any(in_real_time) {
+            farpath_engine::may_emulate().map_err(refused)?;
+        }
+        can_all_be_emulated(&experiment).map_err(refused)?;
     }
     let mut jobs = jobs(&experiment, &engines);
     if let Some((point, seed)) = only {
@@ -63,7 +73,7 @@ pub fn run(
         runs.sort_by_key(|run| run.point);
         Ok::<Vec<Run>, EngineError>(runs)
     })?;
-    Ok(Results { asked, runs: made.map_err(refused)?, wanted })
+    Ok(Results::new(asked, made.map_err(refused)?, wanted, trace))
 }
 
 #[pymethods]
@@ -76,6 +86,18 @@ impl Results {
     #[getter]
     fn keys(&self) -> Vec<(u64, &'static str, Option<u64>)> {
         self.runs.iter().map(|run| (run.point, run.engine.name(), run.seed)).collect()
+    }
+
+    /// Whether every trace of its runs was asked for.
+    #[getter]
+    fn traced(&self) -> bool {
+        self.traced
+    }
+
+    /// One of the runs, by itself.
+    fn only(&self, index: usize) -> PyResult<Results> {
+        let run = self.runs.get(index).ok_or_else(|| PyIndexError::new_err(index))?;
+        Ok(Results::new(self.asked.clone(), vec![run.clone()], 1, self.traced))
     }
 
     /// Title of the experiment.
@@ -154,6 +176,10 @@ impl Results {
 }
 
 impl Results {
+    pub fn new(asked: Asked, runs: Vec<Run>, wanted: usize, traced: bool) -> Results {
+        Results { asked, runs, wanted, traced }
+    }
+
     fn page(&self) -> farpath_report::html::Page {
         let mut traces =
             Traces::of(self.runs.iter().map(Run::key).collect::<std::collections::BTreeSet<RunKey>>());
