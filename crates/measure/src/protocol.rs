@@ -16,7 +16,7 @@ use farpath_units::{Bytes, Duration, Messages, Pace, Rate};
 use serde::{Deserialize, Serialize};
 
 /// Version of all this. Hosts of different versions do not measure.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// What the far host says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -52,7 +52,7 @@ fn key(text: &str) -> Key {
 }
 
 /// The version of the protocol that both hosts speak.
-const OURS: u32 = 2;
+const OURS: u32 = farpath_measure::PROTOCOL;
 
 /// Asks for a long transfer, and connects to its far end.
 fn transfer(client: &mut BufReader<TcpStream>, address: SocketAddr, sends: bool) -> TcpStream {
@@ -387,11 +387,12 @@ fn another_version_is_told_by_both() {
         say(&mut client, &greeting(OURS + 1));
         let answer = said(&mut client);
         assert!(answer.starts_with("{\"refused\":{\"why\":\"version\""), "{answer}");
-        assert!(answer.contains("version 3 of the protocol (farpath 9.9)"), "{answer}");
+        let theirs = format!("version {} of the protocol (farpath 9.9)", OURS + 1);
+        assert!(answer.contains(&theirs), "{answer}");
     });
     says(&greeting(OURS + 1), |address| {
         let error = connect(address, None).expect_err("another version");
-        assert!(matches!(error, MeasureError::Version { protocol: 3, .. }), "{error}");
+        assert!(matches!(error, MeasureError::Version { protocol, .. } if protocol == OURS + 1), "{error}");
         assert!(error.to_string().contains("both hosts need the same"), "{error}");
     });
 }

@@ -1,10 +1,46 @@
 //! Payload bytes as a function of their place in the stream.
 //!
 //! The simulator moves no payload; whoever puts segments on a real wire fills the bytes in, and whoever takes
-//! them off checks every one. Neighbouring 8-byte words differ in every byte, so a shift or a swap shows.
+//! them off checks every one. Neighbouring 8-byte words differ in every byte, so a shift or a swap shows. After
+//! [`PERIOD`] bytes the stream begins anew, so that who sends much of it makes it once: making it for each write is a
+//! fifth of what a connection over loopback costs its sender.
+
+/// After so many bytes the stream repeats itself. A shift by as much would not show: 8 times a prime is no multiple of a
+/// segment, a page, a buffer or a sequence number that wraps.
+pub const PERIOD: u64 = 32_749 * WORD;
 
 /// Fills `payload` with the stream's bytes from `offset` on.
 pub fn fill(offset: u64, payload: &mut [u8]) {
+    let mut place = offset % PERIOD;
+    let mut rest = payload;
+    while !rest.is_empty() {
+        let (period, next) = rest.split_at_mut(to_next_period(place, rest.len()));
+        fill_within_period(place, period);
+        (place, rest) = (0, next);
+    }
+}
+
+/// The first offset at which `payload` is not the stream from `offset` on.
+pub fn first_mismatch(offset: u64, payload: &[u8]) -> Option<u64> {
+    let (mut begun, mut rest) = (offset, payload);
+    while !rest.is_empty() {
+        let place = begun % PERIOD;
+        let (period, next) = rest.split_at(to_next_period(place, rest.len()));
+        if let Some(mismatch) = mismatch_within_period(place, period) {
+            return Some(begun + (mismatch - place));
+        }
+        begun += period.len() as u64;
+        rest = next;
+    }
+    None
+}
+
+/// Bytes from a place to the end of its period, of `len` that there are.
+fn to_next_period(place: u64, len: usize) -> usize {
+    len.min((PERIOD - place) as usize)
+}
+
+fn fill_within_period(offset: u64, payload: &mut [u8]) {
     let (head, words) = payload.split_at_mut(to_first_word(offset, payload.len()));
     fill_by_byte(offset, head);
     let mut place = offset + head.len() as u64;
@@ -19,8 +55,7 @@ pub fn fill(offset: u64, payload: &mut [u8]) {
     fill_by_byte(place, blocks.into_remainder());
 }
 
-/// The first offset at which `payload` is not the stream from `offset` on.
-pub fn first_mismatch(offset: u64, payload: &[u8]) -> Option<u64> {
+fn mismatch_within_period(offset: u64, payload: &[u8]) -> Option<u64> {
     let (head, words) = payload.split_at(to_first_word(offset, payload.len()));
     let mut place = offset + head.len() as u64;
     let mismatch = mismatch_by_byte(offset, head);
@@ -124,7 +159,7 @@ mod tests {
                 fill(offset, &mut bytes[..len]);
                 for (place, byte) in (offset..).zip(&bytes[..len]) {
                     // As it was defined before anyone took words at a time.
-                    let hash = (place / 8 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                    let hash = (place % PERIOD / 8 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
                     assert_eq!(*byte, (hash >> (place % 8 * 8)) as u8, "byte {place}");
                 }
                 assert!(bytes[len..].iter().all(|&byte| byte == 0xaa));
@@ -134,6 +169,25 @@ mod tests {
                     assert_eq!(first_mismatch(offset, &bytes[..len]), Some(offset + wrong as u64));
                     bytes[wrong] ^= 0x80;
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn the_stream_begins_anew_after_a_period() {
+        const AROUND: usize = 3 * ROW;
+        let mut bytes = vec![0; 2 * AROUND + PERIOD as usize];
+        for before in [0, 1, 7, 8, AROUND as u64] {
+            let offset = 5 * PERIOD - before;
+            fill(offset, &mut bytes);
+            for (place, byte) in (offset..).zip(&bytes) {
+                assert_eq!(*byte, byte_at(place % PERIOD), "byte {place}");
+            }
+            assert_eq!(first_mismatch(offset, &bytes), None);
+            for wrong in [0, before as usize, before as usize + AROUND, bytes.len() - 1] {
+                bytes[wrong] ^= 1;
+                assert_eq!(first_mismatch(offset, &bytes), Some(offset + wrong as u64));
+                bytes[wrong] ^= 1;
             }
         }
     }

@@ -4,7 +4,7 @@ mod establish;
 mod exchange;
 mod messages;
 
-use super::content::{CHUNK, Source};
+use super::content::{self, CHUNK};
 use super::{BulkEnd, End, EndReport, Exchange, MessageStamps, Opening, Prepared, Role, Sample};
 use crate::counters::ThreadTimes;
 use crate::info::{State, TcpInfo};
@@ -153,15 +153,15 @@ impl Transfer<'_> {
 
     /// Writes the first `size` bytes of the stream.
     fn write_all(&mut self, size: u64) -> Result<(), End> {
-        let mut source = Source::new(size);
         let before = self.bytes;
-        while source.written() < size {
+        let mut written = 0;
+        while written < size {
             self.look()?;
-            match self.socket.send_with_flags(source.next(), libc::MSG_NOSIGNAL) {
+            match self.socket.send_with_flags(content::next(written, size), libc::MSG_NOSIGNAL) {
                 Ok(bytes) => {
-                    source.wrote(bytes);
+                    written += bytes as u64;
                     if self.asked.role == Role::Sender {
-                        self.bytes = before + source.written();
+                        self.bytes = before + written;
                         self.first_byte_at = self.first_byte_at.or_else(|| Some(wait::now(self.epoch)));
                     }
                 }

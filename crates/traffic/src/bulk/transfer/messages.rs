@@ -1,7 +1,7 @@
 //! A file whose bytes come message by message: each is written when it is due, and stamped.
 
 use super::{Stage, Transfer};
-use crate::bulk::content::Source;
+use crate::bulk::content;
 use crate::bulk::{End, MessageStamps};
 use farpath_units::Instant;
 use rustix::event::PollFlags;
@@ -13,21 +13,18 @@ impl Transfer<'_> {
         let Some(messages) = self.asked.messages else { return Ok(()) };
         let began = self.now();
         self.stamps = Some(MessageStamps { began: Some(began), at: Vec::new() });
-        let mut source = Source::new(messages.total().0);
-        while source.written() < messages.total().0 {
+        while self.bytes < messages.total().0 {
             let now = self.look()?;
             let due = messages.due_by(now.saturating_since(began));
-            let waiting = due * messages.size.0 - source.written();
+            let waiting = due * messages.size.0 - self.bytes;
             if waiting == 0 {
                 self.wait(PollFlags::empty(), Some(began + messages.due_after(due)))?;
                 continue;
             }
-            let ready = source.next();
-            let ready = &ready[..ready.len().min(usize::try_from(waiting).unwrap_or(usize::MAX))];
+            let ready = content::next(self.bytes, self.bytes + waiting);
             match self.socket.send_with_flags(ready, libc::MSG_NOSIGNAL) {
                 Ok(bytes) => {
-                    source.wrote(bytes);
-                    self.bytes = source.written();
+                    self.bytes += bytes as u64;
                     let now = self.now();
                     self.first_byte_at = self.first_byte_at.or(Some(now));
                     self.stamp(now);
