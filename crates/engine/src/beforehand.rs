@@ -1,12 +1,10 @@
-//! What is known of an emulation before it begins: nothing is made, run or written for one that cannot be.
+//! What a scenario says of an emulation before it begins: nothing is made, run or written for one that cannot be.
 
 mod memory;
 
 use crate::datagrams::shortest;
-use crate::emulate::can_be_prepared;
-use crate::virtual_time::{kernel_of, rehearse};
 use crate::{EngineError, MAX_EMULATED_FLOWS, tcp_only};
-use farpath_experiment::{EmulationClock, Experiment, FlowSpec, Point, Scenario, Stack};
+use farpath_experiment::{EmulationClock, FlowSpec, Point, Scenario, Stack};
 use farpath_path::{Direction, PerDirection};
 use farpath_tcp::config::RateKind;
 use farpath_units::Bytes;
@@ -49,57 +47,27 @@ fn is_between_the_hosts(scenario: &Scenario, flow: &FlowSpec) -> bool {
     flow.access.is_zero() && fits(&flow.sender, &scenario.sender) && fits(&flow.receiver, &scenario.receiver)
 }
 
-/// Whether the driver can ask for what the ends want.
+/// Whether the driver knows what the ends want.
 fn explicit_rate(scenario: &Scenario) -> Result<(), EngineError> {
-    let mut ends = scenario.flows.iter().flat_map(|flow| <[&Stack; 2]>::from(scenario.ends(flow)));
-    if !ends.clone().any(|end| end.config.explicit_rate.wanted.is_some()) {
+    if !asks(scenario) {
         return Ok(());
     }
-    if ends.any(|end| end.config.explicit_rate.kind != RateKind::Available) {
+    if ends(scenario).any(|end| end.config.explicit_rate.kind != RateKind::Available) {
         return Err(EngineError::OnlyAvailable);
     }
     match scenario.emulate.clock {
-        EmulationClock::Real => crate::emulate::can_ask_for_rates(),
+        EmulationClock::Real => Ok(()),
         EmulationClock::Virtual(_) => Err(EngineError::NoDriverInGuest),
     }
 }
 
-/// Whether all points can be emulated on this machine: their kernels are here, and take what hosts and programs are told.
-/// That is tried, once for all points that tell them the same.
-///
-/// # Errors
-/// As [`can_be_emulated`]; no kernel for virtual time; a setting that a kernel refuses.
-pub fn can_all_be_emulated(experiment: &Experiment) -> Result<(), EngineError> {
-    experiment.points().iter().try_for_each(can_be_emulated)?;
-    let mut different: Vec<&Point> = Vec::new();
-    for point in experiment.points() {
-        if !different.iter().any(|other| tells_the_same(&point.scenario, &other.scenario)) {
-            different.push(point);
-        }
-    }
-    let clock = |point: &Point| point.scenario.emulate.clock.clone();
-    different.sort_by_key(|point| format!("{:?}", clock(point)));
-    for points in different.chunk_by(|a, b| clock(a) == clock(b)) {
-        match kernel_of(&points[0].scenario)? {
-            None => points.iter().try_for_each(|point| can_be_prepared(&point.scenario))?,
-            Some(kernel) => {
-                let points: Vec<usize> = points.iter().map(|point| point.index).collect();
-                rehearse(experiment, &points, &kernel)?;
-            }
-        }
-    }
-    Ok(())
+/// Whether an end asks for a rate.
+pub(crate) fn asks(scenario: &Scenario) -> bool {
+    ends(scenario).any(|end| end.config.explicit_rate.wanted.is_some())
 }
 
-/// Whether a kernel takes both or neither: numbers are within what any takes, names may be unknown to it.
-fn tells_the_same(one: &Scenario, other: &Scenario) -> bool {
-    let names = |stack: &Stack| (stack.linux.clone(), stack.config.congestion.control);
-    let told = |scenario: &Scenario| {
-        let options = &scenario.emulate;
-        let hosts = [&scenario.sender, &scenario.receiver].map(names);
-        (hosts, options.clock.clone(), options.ip, options.backend)
-    };
-    told(one) == told(other)
+fn ends(scenario: &Scenario) -> impl Iterator<Item = &Stack> {
+    scenario.flows.iter().flat_map(|flow| <[&Stack; 2]>::from(scenario.ends(flow)))
 }
 
 /// Whether this point can be measured over a real network at all.

@@ -11,7 +11,7 @@ use farpath_sim::{DatagramResult, DatagramSetup, simulate_datagrams};
 use farpath_units::{Bytes, Instant};
 
 use crate::air::rows;
-use crate::simulate::drops_by_cause;
+use crate::drops::drops_by_cause;
 
 /// Fills `run` with what becomes of the scenario's streams, each message of which is a datagram.
 pub(crate) fn simulate(

@@ -18,7 +18,6 @@ use crate::simulate::router_rows;
 use crate::tap::Recording;
 use crate::{EngineError, air, tcp_only};
 use drivers::Drivers;
-pub(crate) use drivers::can_ask_for_rates;
 use farpath_emu::{Clock, EmuError, Emulator, LoopReport, Settings, Tap};
 use farpath_experiment::{EmulationClock, Point, Scenario, Transport};
 use farpath_path::{Direction, PerDirection};

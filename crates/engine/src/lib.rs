@@ -10,6 +10,7 @@ mod beforehand;
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "captures of real packets"))]
 mod capture;
 mod datagrams;
+mod drops;
 #[cfg_attr(not(target_os = "linux"), path = "emulate/elsewhere.rs")]
 mod emulate;
 mod path_view;
@@ -17,6 +18,7 @@ mod predict;
 mod progress;
 mod radius;
 mod record;
+mod rehearsal;
 #[cfg(target_os = "linux")]
 mod series;
 mod simulate;
@@ -28,7 +30,7 @@ mod virtual_time;
 mod watch;
 
 pub use batch::{Extras, Job, jobs, run_all, run_all_with};
-pub use beforehand::{can_all_be_emulated, can_be_emulated, can_be_measured};
+pub use beforehand::{can_be_emulated, can_be_measured};
 pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
 pub use emulate::{emulate, may_emulate};
 pub use farpath_model::InputError as RadiusError;
@@ -42,6 +44,7 @@ pub use radius::{
     UnderLoss, Way, check_radius, check_under_loss, connects, file_arrives, listening, measure_radii,
     opening, radii, radii_under_loss,
 };
+pub use rehearsal::can_all_be_emulated;
 #[cfg(target_os = "linux")]
 pub use series::Series;
 pub use simulate::{simulate, simulate_captured, simulate_watched};

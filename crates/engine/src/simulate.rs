@@ -1,10 +1,11 @@
 //! The `simulate` engine: packet-level discrete events.
 
 use crate::capture::Capture;
+use crate::drops::drops_by_cause;
 use crate::record::Recorder;
 use crate::{EngineError, air, datagrams, tcp_only};
 use farpath_experiment::{FlowSpec, Opener, Point, Scenario, Transport, base_rtt_of};
-use farpath_path::{Direction, DropCause, DropCounts, ElementCounters, Path, PathElement, PerDirection};
+use farpath_path::{Direction, ElementCounters, Path, PathElement};
 use farpath_run::{Engine, FlowRow, MessageRow, Outcome, Provenance, RouterRow, Run, RunKey, StreamFigures};
 use farpath_sim::{
     FlowEnd, FlowResult, FlowSetup, FlowView, MessageStamps, Observer, Packet, PacketEvent, Plain,
@@ -12,7 +13,6 @@ use farpath_sim::{
 };
 use farpath_tcp::{CloseReason, Config};
 use farpath_units::{Bytes, Instant, Rate};
-use std::borrow::Cow;
 use std::io::Write;
 
 /// Simulates one point with one seed.
@@ -275,14 +275,4 @@ fn row(number: u32, setup: &FlowSetup, result: &FlowResult) -> FlowRow {
         granted_bit_per_s: driver.and_then(|driver| Some(driver.granted()?.bit_per_s() as f64)),
         stream: StreamFigures::default(),
     }
-}
-
-/// Drops both ways together, sorted by the causes' names; those that never were are left out.
-pub(crate) fn drops_by_cause(drops: &PerDirection<DropCounts>) -> Vec<(Cow<'static, str>, u64)> {
-    let of = |cause| drops.forward.of(cause) + drops.reverse.of(cause);
-    let mut by_cause: Vec<_> =
-        DropCause::ALL.into_iter().map(|cause| (cause.name().into(), of(cause))).collect();
-    by_cause.retain(|&(_, count)| count > 0);
-    by_cause.sort();
-    by_cause
 }

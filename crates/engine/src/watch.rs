@@ -7,7 +7,7 @@
 mod acks;
 mod stream;
 
-use crate::simulate::drops_by_cause;
+use crate::drops::drops_by_cause;
 use acks::Acks;
 use farpath_path::{Direction, DropCounts, PerDirection};
 use farpath_run::FlowRow;

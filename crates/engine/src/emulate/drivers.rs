@@ -13,21 +13,11 @@ use farpath_tcp::Config;
 use farpath_tia1039::Priority;
 use farpath_traffic::SocketOptions;
 use farpath_units::Rate;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Whether the driver can be loaded here.
-///
-/// # Errors
-/// What the machine or the user lacks for it.
-pub(crate) fn can_ask_for_rates() -> Result<(), EngineError> {
-    // Asked for each point of a sweep; megabytes are read for it.
-    static MISSING: OnceLock<Vec<Missing>> = OnceLock::new();
-    match MISSING.get_or_init(farpath_driver::missing).as_slice() {
-        [] => Ok(()),
-        missing => Err(DriverError::Missing(missing.to_vec()).into()),
-    }
-}
+/// What the machine or the user lacks for it. Asked for each run of a sweep; megabytes are read for it.
+static MISSING: LazyLock<Vec<Missing>> = LazyLock::new(farpath_driver::missing);
 
 /// The driver of each host that asks, gone with the run.
 pub(super) struct Drivers(PerDirection<Option<HostDriver>>);
@@ -42,11 +32,17 @@ struct HostDriver {
 
 impl Drivers {
     /// Attaches it to the device of each host whose flows' ends ask.
+    ///
+    /// # Errors
+    /// One asks, and the machine or the user lacks something for it.
     pub fn attach(scenario: &Scenario, hosts: &Hosts) -> Result<Drivers, EngineError> {
         let of = |host: Direction| -> Result<Option<HostDriver>, EngineError> {
             let ends = scenario.flows.iter().map(|flow| end_at(scenario, flow.direction == host, flow));
             let asking = ends.filter_map(|end| Some((end.config.explicit_rate.wanted?, end)));
             let Some((wanted, stack)) = asking.max_by_key(|(wanted, _)| *wanted) else { return Ok(None) };
+            if !MISSING.is_empty() {
+                return Err(DriverError::Missing(MISSING.clone()).into());
+            }
             let settings = settings(&stack.config, &hosts.dress[host].congestion_control);
             let (mut driver, control) = loaded(&settings)?;
             hosts.of[host].namespace().run(|| driver.attach(&Device::named(DEVICE)?, wanted))??;

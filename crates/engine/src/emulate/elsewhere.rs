@@ -40,8 +40,3 @@ pub(crate) fn until_in_time(
 ) -> Result<Option<Run>, EngineError> {
     Err(HostError::NotLinux.into())
 }
-
-/// Nothing is emulated either.
-pub(crate) fn can_ask_for_rates() -> Result<(), EngineError> {
-    Ok(())
-}

@@ -3,6 +3,7 @@
 use super::Granted;
 use super::hosts::Hosts;
 use crate::EngineError;
+use crate::beforehand::asks;
 use farpath_experiment::Scenario;
 use farpath_path::Direction;
 use farpath_tcp::Config;
@@ -11,17 +12,9 @@ use farpath_traffic::SocketOptions;
 /// None of them.
 pub(super) struct Drivers;
 
-/// Never.
-///
-/// # Errors
-/// Always.
-pub(crate) fn can_ask_for_rates() -> Result<(), EngineError> {
-    Err(EngineError::WithoutDriver)
-}
-
 impl Drivers {
-    pub fn attach(_: &Scenario, _: &Hosts) -> Result<Drivers, EngineError> {
-        Ok(Drivers)
+    pub fn attach(scenario: &Scenario, _: &Hosts) -> Result<Drivers, EngineError> {
+        if asks(scenario) { Err(EngineError::WithoutDriver) } else { Ok(Drivers) }
     }
 
     pub fn ask(&self, _: Direction, _: &Config, _: &mut SocketOptions) {}

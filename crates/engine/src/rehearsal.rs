@@ -1,0 +1,45 @@
+//! Whether this machine can do what an experiment asks of it, tried before the first run.
+
+use crate::EngineError;
+use crate::beforehand::can_be_emulated;
+use crate::emulate::can_be_prepared;
+use crate::virtual_time::{kernel_of, rehearse};
+use farpath_experiment::{Experiment, Point, Scenario, Stack};
+
+/// Whether all points can be emulated on this machine: their kernels are here, and take what hosts and programs are told.
+/// That is tried, once for all points that tell them the same.
+///
+/// # Errors
+/// As [`can_be_emulated`]; no kernel for virtual time; a setting that a kernel refuses.
+pub fn can_all_be_emulated(experiment: &Experiment) -> Result<(), EngineError> {
+    experiment.points().iter().try_for_each(can_be_emulated)?;
+    let mut different: Vec<&Point> = Vec::new();
+    for point in experiment.points() {
+        if !different.iter().any(|other| tells_the_same(&point.scenario, &other.scenario)) {
+            different.push(point);
+        }
+    }
+    let clock = |point: &Point| point.scenario.emulate.clock.clone();
+    different.sort_by_key(|point| format!("{:?}", clock(point)));
+    for points in different.chunk_by(|a, b| clock(a) == clock(b)) {
+        match kernel_of(&points[0].scenario)? {
+            None => points.iter().try_for_each(|point| can_be_prepared(&point.scenario))?,
+            Some(kernel) => {
+                let points: Vec<usize> = points.iter().map(|point| point.index).collect();
+                rehearse(experiment, &points, &kernel)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a kernel takes both or neither: numbers are within what any takes, names may be unknown to it.
+fn tells_the_same(one: &Scenario, other: &Scenario) -> bool {
+    let names = |stack: &Stack| (stack.linux.clone(), stack.config.congestion.control);
+    let told = |scenario: &Scenario| {
+        let options = &scenario.emulate;
+        let hosts = [&scenario.sender, &scenario.receiver].map(names);
+        (hosts, options.clock.clone(), options.ip, options.backend)
+    };
+    told(one) == told(other)
+}
