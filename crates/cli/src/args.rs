@@ -1,17 +1,26 @@
 //! The command line.
 
 mod driver;
+#[cfg(target_os = "linux")]
+mod kernel;
 mod measure;
+mod qos;
+mod source;
 mod sweep;
 
 #[cfg_attr(not(all(target_os = "linux", feature = "driver")), allow(unused_imports))]
 pub use driver::{AttachArgs, DriverArgs, DriverCommand, RouterArgs};
+#[cfg(target_os = "linux")]
+pub use kernel::{BuildArgs, InfoArgs, KernelArgs, KernelCommand, ListArgs};
 pub use measure::{MeasureArgs, ServeArgs};
+pub use qos::{QosArgs, QosCommand, QosDecodeArgs, QosEncodeArgs, QosExchangeArgs, QosMessage, QosRateType};
+pub use source::{PathArgs, SourceArgs};
 pub use sweep::{SweepArgs, SweepCommand, SweepRunArgs};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use farpath_experiment::{Override, ParseOverrideError};
-use farpath_units::{Bytes, Duration, ParseQuantityError, Probability, Rate};
+use farpath_experiment::Override;
+use farpath_units::{Bytes, Probability, Rate};
+use source::parse_loss;
 use std::path::PathBuf;
 
 /// Will TCP work over this path, how well, why not better, and what would fix it?
@@ -78,13 +87,13 @@ pub enum Command {
     Router(RouterArgs),
     /// Make and list Linux kernels for emulation in virtual time
     #[cfg(target_os = "linux")]
-    Kernel(crate::kernel::KernelArgs),
+    Kernel(KernelArgs),
     /// What user-mode kernels run; of no use elsewhere
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     Guest,
     /// Look into explicit-rate signalling (TIA-1039)
-    Qos(crate::qos::QosArgs),
+    Qos(QosArgs),
     /// List the TCP stacks that ship, or print one
     Stacks(StacksArgs),
     /// List the ready-made paths, or print one
@@ -245,58 +254,6 @@ impl OneEngineArgs {
     }
 }
 
-/// What is run: a file with changes, or a path in a few numbers.
-#[derive(Debug, Args)]
-pub struct SourceArgs {
-    /// Experiment file, or the name of one that ships (see `farpath experiments`)
-    #[arg(value_name = "FILE")]
-    pub file: Option<PathBuf>,
-    #[command(flatten)]
-    pub path: PathArgs,
-    /// Runs per point of the sweep, each with a seed of its own [default: as the file says]
-    #[arg(long, value_name = "N")]
-    pub seeds: Option<u64>,
-    /// Change a value of the file, such as `path.loss=1%` or `sender.rto.min=300ms`; may be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_override)]
-    pub set: Vec<Override>,
-}
-
-/// One's own path without a file.
-#[derive(Debug, Default, Args)]
-#[command(next_help_heading = "In place of FILE")]
-pub struct PathArgs {
-    /// Propagation each way, such as `300 ms` or `1.5 light-seconds`
-    #[arg(long, value_name = "TIME")]
-    pub delay: Option<Duration>,
-    /// Link rate both ways, such as `10 Mbit/s`; the queue before it holds one bandwidth-delay product
-    #[arg(long, value_name = "RATE")]
-    pub rate: Option<Rate>,
-    /// Independent loss per packet, each way [default: 0 %]
-    #[arg(long, value_name = "SHARE", value_parser = parse_loss)]
-    pub loss: Option<Probability>,
-    /// Size of the download, such as `100 MB`
-    #[arg(long, value_name = "SIZE")]
-    pub size: Option<Bytes>,
-    /// Stack of both ends (see `farpath stacks`), or a file [default: linux-6]
-    #[arg(long, value_name = "NAME")]
-    pub stack: Option<String>,
-    /// Receive buffer, with window scaling where it takes that [default: the stack's]
-    #[arg(long, value_name = "SIZE")]
-    pub window: Option<Bytes>,
-    /// Keep these as an experiment file
-    #[arg(long, value_name = "FILE")]
-    pub save: Option<PathBuf>,
-}
-
-impl PathArgs {
-    /// Whether any of them is.
-    pub fn is_given(&self) -> bool {
-        let PathArgs { delay, rate, loss, size, stack, window, save } = self;
-        let numbers = delay.is_some() || rate.is_some() || loss.is_some() || size.is_some();
-        numbers || stack.is_some() || window.is_some() || save.is_some()
-    }
-}
-
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     #[command(flatten)]
@@ -446,18 +403,4 @@ pub struct StacksArgs {
     /// kernel does otherwise
     #[arg(long, requires = "name", conflicts_with = "resolved")]
     pub linux: bool,
-}
-
-pub fn parse_override(text: &str) -> Result<Override, ParseOverrideError> {
-    text.parse()
-}
-
-/// A bare 1 could be all or one in a hundred.
-fn parse_loss(text: &str) -> Result<Probability, String> {
-    if text.trim().parse() == Ok(1.0) {
-        return Err(format!(
-            "expected a share such as `1 %` or `0.01`, found `{text}`: write `1 %` or `100 %`"
-        ));
-    }
-    text.parse().map_err(|error: ParseQuantityError| error.to_string())
 }

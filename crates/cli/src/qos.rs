@@ -1,130 +1,23 @@
 //! `farpath qos`: what explicit-rate signalling says, field by field and from end to end, and the bytes that say it.
 
 mod encode;
+mod error;
 
-use crate::args::parse_override;
+pub use error::QosError;
+
+use crate::args::{QosArgs, QosCommand, QosDecodeArgs, QosExchangeArgs};
 use crate::error::CliError;
 use crate::{Ending, output, source};
-use clap::{Args, Subcommand, ValueEnum};
 use farpath_engine::{provenance, simulate};
 use farpath_experiment::Override;
 use farpath_report::ladder::{Ladder, lanes};
-use farpath_tia1039::advice::{AdviceError, ScopedOption};
+use farpath_tia1039::advice::ScopedOption;
 use farpath_tia1039::{
-    Carrier, DecodeError, FieldDescription, HopByHop, Message, PacketError, QosPacket, RateUnit,
-    STRUCTURE_LEN, Structure, Structures, describe_hop_by_hop, describe_v4,
+    Carrier, DecodeError, FieldDescription, HopByHop, Message, QosPacket, RateUnit, STRUCTURE_LEN, Structure,
+    Structures, describe_hop_by_hop, describe_v4,
 };
 use farpath_units::Rate;
 use serde_json::{Value, json};
-use std::path::PathBuf;
-
-#[derive(Debug, Args)]
-pub struct QosArgs {
-    #[command(subcommand)]
-    pub command: QosCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum QosCommand {
-    /// Name each field of a QoS Structure, its value and what it means
-    ///
-    /// HEX is one structure (16 bytes) or two as the payload of an IPv4 packet, an IPv6 hop-by-hop header with them, a whole
-    /// IP packet from its IP header on, or a SCONE TCP option. Which of these it is is seen by its bytes.
-    Decode(QosDecodeArgs),
-    /// Print the bytes of a QoS Structure, in hexadecimal, that `decode` reads
-    Encode(encode::QosEncodeArgs),
-    /// Draw what the ends and the routers of an experiment say until the first data arrive
-    ///
-    /// One run is simulated: the first seed of one point, the first flow.
-    Exchange(QosExchangeArgs),
-}
-
-#[derive(Debug, Args)]
-pub struct QosExchangeArgs {
-    /// An experiment file, or the name of one that ships
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-    /// Change a value of the file, such as `path.edge.rate=10 Mbit/s`; may be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_override)]
-    pub set: Vec<Override>,
-    /// Which point of a sweep, from 0
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub point: usize,
-}
-
-#[derive(Debug, Args)]
-pub struct QosDecodeArgs {
-    /// Hexadecimal digits; spaces, colons and 0x may stand between bytes
-    #[arg(value_name = "HEX", required = true)]
-    pub hex: Vec<String>,
-    /// What a rate counts: one unit for all nodes of a deployment, which no byte tells
-    #[arg(long, value_name = "UNIT", default_value = "kbit/s")]
-    pub unit: QosUnit,
-    /// Print one JSON object
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Units of the 16-bit rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum QosUnit {
-    /// 1000 bit/s of IP packets
-    #[value(name = "kbit/s")]
-    KbitPerS,
-    /// 1 bit/s of IP packets
-    #[value(name = "bit/s")]
-    BitPerS,
-    /// ATM cells, of 384 bits each
-    #[value(name = "cells/s")]
-    CellsPerS,
-}
-
-impl From<QosUnit> for RateUnit {
-    fn from(unit: QosUnit) -> RateUnit {
-        match unit {
-            QosUnit::KbitPerS => RateUnit::KbitPerS,
-            QosUnit::BitPerS => RateUnit::BitPerS,
-            QosUnit::CellsPerS => RateUnit::CellsPerS,
-        }
-    }
-}
-
-/// Why there is nothing to show.
-#[derive(Debug, thiserror::Error)]
-pub enum QosError {
-    /// A character that is no hexadecimal digit.
-    #[error("HEX: expected hexadecimal digits, found `{found}` at character {at}")]
-    Digit { found: char, at: usize },
-    /// Half a byte.
-    #[error("HEX: expected two digits to a byte, found {0} digits")]
-    HalfByte(usize),
-    /// Nothing, or what has no length that anything has.
-    #[error(
-        "HEX: expected a QoS Structure of 16 bytes, two of them, an IPv6 hop-by-hop header, an IP packet or a SCONE TCP \
-         option, found {0} bytes"
-    )]
-    Length(usize),
-    /// By its length it is a structure.
-    #[error("no QoS Structure: {0}")]
-    Structure(DecodeError),
-    /// By its first bytes it is a hop-by-hop header.
-    #[error("no hop-by-hop header with QoS Structures: {0}")]
-    HopByHop(DecodeError),
-    /// By its first bytes it is an IP packet.
-    #[error("no IP packet with QoS Structures: {0}")]
-    Packet(PacketError),
-    /// An IP packet of something else.
-    #[error(
-        "an IP packet without QoS Structures, DSCP {0}; expected DSCP 3 (QoSSignal) or an IPv6 option of type 0x20"
-    )]
-    Nothing(u8),
-    /// A run without signalling.
-    #[error("{0}")]
-    Exchange(String),
-    /// By its first byte it is a TCP option.
-    #[error("no SCONE option: {0}")]
-    Advice(AdviceError),
-}
 
 /// `farpath qos`
 pub fn qos(args: &QosArgs) -> Result<Ending, CliError> {

@@ -1,6 +1,5 @@
 //! What `farpath measure` and `farpath serve` are told.
 
-use super::parse_override;
 use clap::Args;
 use farpath_experiment::Override;
 use farpath_units::{Bytes, Duration, Rate};
@@ -41,7 +40,7 @@ pub struct MeasureArgs {
     #[arg(long, value_name = "N", requires = "to")]
     pub seeds: Option<u64>,
     /// Change a value of the file; may be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_override, requires = "to")]
+    #[arg(long = "set", value_name = "KEY=VALUE", requires = "to")]
     pub set: Vec<Override>,
     /// Write the result tables into this folder, as Parquet, with traces, and a report of them as HTML
     #[arg(long, value_name = "DIR")]

@@ -1,6 +1,6 @@
 //! A path without an experiment: what it is, and what goes over it.
 
-use super::words;
+use super::words::{self, MEASURED};
 use crate::args::MeasureArgs;
 use crate::error::CliError;
 use crate::kept::Kept;
@@ -18,9 +18,6 @@ use farpath_run::{Asked, AskedPoint, Engine, Run, RunKey, write_flow_lines};
 use farpath_units::{Bytes, Duration, Rate};
 use std::collections::BTreeSet;
 use std::io::Write;
-
-/// What is measured, in this order; the runs are numbered so.
-pub const MEASURED: [&str; 4] = ["round trips", "upload", "download", "requests"];
 
 /// For how long a transfer goes on at the rate that was found.
 const SECONDS: u64 = 4;

@@ -1,10 +1,12 @@
 //! What was found of a path, in words and as JSON.
 
-use super::path::MEASURED;
 use farpath_measure::{PathEstimate, Queue, Way, share};
 use farpath_run::{Outcome, Run};
 use farpath_units::{Duration, Rate};
 use serde_json::{Value, json};
+
+/// What is measured, in this order; the runs are numbered so.
+pub const MEASURED: [&str; 4] = ["round trips", "upload", "download", "requests"];
 
 /// Width of the first column.
 const NAME: usize = 14;

@@ -1,91 +1,15 @@
 //! `farpath qos encode`: a QoS Structure from what it is to say.
 
-use super::QosUnit;
-use clap::{Args, ValueEnum};
+use crate::args::{QosEncodeArgs, QosMessage, QosRateType};
 use data_encoding::HEXLOWER;
 use farpath_tia1039::{
     BurstTolerance, Charging, HopByHop, Message, OptionType, Priority, QosVersion, RateType, RateUnit,
     RateWord, Rounding, STRUCTURE_LEN, Source, Structure, Structures,
 };
 use farpath_units::Rate;
-use std::net::SocketAddrV4;
 
 /// TCP, as IPv6 numbers what follows a header.
 const TCP: u8 = 6;
-
-#[derive(Debug, Args)]
-pub struct QosEncodeArgs {
-    /// What it says
-    #[arg(long, value_name = "WHAT", default_value = "request")]
-    pub message: QosMessage,
-    /// The rate that is asked for or granted is one to be shared, a guaranteed one, both, or guaranteed while it is used
-    #[arg(long = "type", value_name = "TYPE", default_value = "available")]
-    pub rate_type: QosRateType,
-    /// Available Rate (AR), such as `30 Mbit/s`
-    #[arg(long, value_name = "RATE")]
-    pub available: Option<Rate>,
-    /// Guaranteed or Maximum Rate (GR)
-    #[arg(long, value_name = "RATE")]
-    pub guaranteed: Option<Rate>,
-    /// Preemption priority
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u8).range(0..64))]
-    pub preemption: u8,
-    /// Delay priority
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u8).range(0..64))]
-    pub delay: u8,
-    /// Burst tolerance: 2^(-N-1) s
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(0..16))]
-    pub burst: u8,
-    /// The receiver pays
-    #[arg(long)]
-    pub reverse_charging: bool,
-    /// A router has processed it
-    #[arg(long)]
-    pub marked: bool,
-    /// Whom a response answers, or who a requester was before a move: an IPv4 address with its port
-    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "ipv6")]
-    pub source: Option<SocketAddrV4>,
-    /// As an IPv6 hop-by-hop header in front of TCP, in place of the payload of an IPv4 packet
-    #[arg(long)]
-    pub ipv6: bool,
-    /// What a rate counts: one unit for all nodes of a deployment
-    #[arg(long, value_name = "UNIT", default_value = "kbit/s")]
-    pub unit: QosUnit,
-}
-
-/// CD.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum QosMessage {
-    /// No action
-    Forward,
-    /// Of a SYN or SYN/ACK: rates are rounded up, in all others down
-    Request,
-    /// What came of it
-    Response,
-    /// What routers before the one that gave less can let go of
-    Confirmation,
-    /// A router has no record of the flow
-    MissedStart,
-    /// Asks again in mid-flow
-    Renegotiate,
-    /// Answers a missed start
-    ResendStart,
-    /// It is over
-    Close,
-}
-
-/// TP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum QosRateType {
-    /// AR, as much as there is, fairly shared
-    Available,
-    /// GR, and AR on top of it
-    Composite,
-    /// GR while it is used
-    Maximum,
-    /// GR until it is closed
-    Guaranteed,
-}
 
 /// The bytes in hexadecimal, field by field.
 pub fn encode(args: &QosEncodeArgs) -> String {
