@@ -3,7 +3,7 @@
 CARGO ?= cargo
 FARPATH = target/release/farpath
 
-.PHONY: demo test lint core unit python setup-python bpf bench bench-long oracle truth ns3 setup setup-test setup-bench vendor clean
+.PHONY: demo test lint core unit python docs package setup-python bpf bench bench-long oracle truth ns3 setup setup-test setup-bench vendor clean
 
 # The explicit-rate driver links libelf and zlib. Where their headers are not, and are not installed by `make setup`, the
 # command is built without it; `farpath driver` then says so.
@@ -30,7 +30,7 @@ demo: setup
 	@echo "The claims of the paper, one by one:  $(FARPATH) papers high-ber"
 
 # Everything that must hold: formatting, lints, documentation, tests.
-test: setup setup-test lint core unit python
+test: setup setup-test lint core unit python docs
 
 lint:
 	$(CARGO) fmt --all --check
@@ -50,18 +50,28 @@ core:
 unit:
 	$(CARGO) test $(ALL) --locked
 
-# The Python face, of what `unit` has compiled: `--examples` is there for the features of tests, without which half of the
-# crates would be compiled again. Its package is the folder python/ with the library in it.
+# The Python face and its tests.
 PYTHON = target/python
-LIBRARY = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/debug/libfarpath_python
-python: setup setup-python
-	@if [ -e $(PYTHON)/installed ]; then \
-		$(CARGO) build $(ALL) --locked --lib --examples && \
-		ln -sf "$$(ls $(LIBRARY).so $(LIBRARY).dylib 2>/dev/null | head -n 1)" python/farpath/_farpath.abi3.so && \
-		PYTHONPATH=python $(PYTHON)/bin/python -m pytest -q; \
-	else echo "python: SKIPPED the Python face: see setup-python above"; fi
+python: package
+	@if [ -e $(PYTHON)/installed ]; then PYTHONPATH=python $(PYTHON)/bin/python -m pytest -q; \
+	else echo "python: SKIPPED the tests of the Python face: see setup-python above"; fi
 
-# From PyPI: what the package draws and computes with, and what its tests ask, as pyproject.toml has them.
+# The user guide, target/docs/html: docs/ with the notebooks run, the Python face from its docstrings and the command from
+# its help. A link to nothing ends it, and so does an error in a notebook.
+docs: package
+	@if [ -e $(PYTHON)/installed ]; then \
+		PYTHONPATH=$(CURDIR)/python $(PYTHON)/bin/python -m sphinx -W --keep-going -q -j auto -d target/docs/doctrees docs target/docs/html; \
+	else echo "docs: SKIPPED the user guide and its notebooks: see setup-python above"; fi
+
+# The package is the folder python/ with the library in it. It is of what `unit` has compiled: `--examples` is there for the
+# features of tests, without which half of the crates would be compiled again.
+LIBRARY = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/debug/libfarpath_python
+package: setup setup-python
+	@[ ! -e $(PYTHON)/installed ] || { \
+		$(CARGO) build $(ALL) --locked --lib --examples && \
+		ln -sf "$$(ls $(LIBRARY).so $(LIBRARY).dylib 2>/dev/null | head -n 1)" python/farpath/_farpath.abi3.so; }
+
+# From PyPI: what the package draws and computes with, and what its tests and the guide ask, as pyproject.toml has them.
 setup-python:
 	@[ $(PYTHON)/installed -nt pyproject.toml ] || { \
 		rm -f $(PYTHON)/installed; python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && python3 -m venv $(PYTHON) && \

@@ -29,7 +29,7 @@ class Plots:
         return list(self._figures)
 
     def chart(self, name: str, number: int = 0) -> altair.Chart | altair.LayerChart | Any:
-        """The figure of this name, or the `number`th of several."""
+        """The figure of this name, or number `number` of several."""
         if name not in _farpath.PLOTS:
             raise KeyError(f"no plot is called {name!r}; there are: {', '.join(_farpath.PLOTS)}")
         figures = self._figures.get(name, [])
@@ -68,8 +68,8 @@ class Plots:
         return self.chart("rtt")
 
     def response_time(self) -> altair.Chart | altair.LayerChart | Any:
-        """Transfer time over the points of a sweep, engines beside each other."""
-        return self.chart("response-time")
+        """Transfer time over the points of a sweep, engines beside each other; of many points as a curve."""
+        return self.chart("curve" if "curve" in self.names else "response-time")
 
 
 def _rows(columns: dict[str, Any]) -> list[dict[str, Any]]:
