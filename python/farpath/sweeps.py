@@ -75,6 +75,8 @@ def sweep(
         if until is None or not inner.more_seeds(until, of, most):
             break
     inner.write_points()
+    # A cell of a notebook is run again while what it gave the last time is still there.
+    inner.release()
     return Sweep(inner, Path(out))
 
 

@@ -11,10 +11,11 @@ def experiment(seeds=20):
 
 def test_a_sweep_goes_on_where_it_was(tmp_path):
     told = []
-    farpath.sweep(experiment(5), tmp_path / "out")
+    first = farpath.sweep(experiment(5), tmp_path / "out")
     sweep = farpath.sweep(experiment(), tmp_path / "out", progress=lambda done, all: told.append((done, all)))
     assert told[-1] == (100, 100) and all(done >= 25 for done, _ in told)
     assert sweep.points["runs"].to_list() == [20] * 5
+    assert first.flows.height == 25, "what it gave before is still there"
     assert sweep.points["path.loss"].to_list() == [0, 0.0001, 0.001, 0.01, 0.1]
     alone = experiment().simulate().flows
     assert sweep.flows["transfer_time_ns"].to_list() == alone["transfer_time_ns"].to_list()
@@ -36,14 +37,6 @@ def test_a_folder_is_not_shared_and_not_overwritten(tmp_path):
         farpath.sweep(experiment(), tmp_path / "out", engines=("emulate",))
     with pytest.raises(ValueError, match="goodput_bit_per_s"):
         farpath.sweep(experiment(1), tmp_path / "new", until="5 %", of="speed")
-
-
-@pytest.fixture(scope="module")
-def client():
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
-        with distributed.Client(cluster) as client:
-            yield client
 
 
 def test_a_cluster_gives_what_this_machine_gives(client, tmp_path):

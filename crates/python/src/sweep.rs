@@ -19,13 +19,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Runs to be made: point, its key, engine, first seed, and the one after the last.
 type Span = (usize, String, String, u64, u64);
 
-/// A sweep in its folder, which is its own until it is dropped.
+/// A sweep in its folder, which is its own until it is released.
 #[pyclass(frozen, module = "farpath")]
 pub struct Sweep {
     experiment: Arc<farpath_experiment::Experiment>,
     folder: Arc<Folder>,
     plan: Mutex<Plan>,
-    _lock: Arc<FolderLock>,
+    lock: Mutex<Option<Arc<FolderLock>>>,
 }
 
 #[pymethods]
@@ -40,7 +40,12 @@ impl Sweep {
         let experiment = experiment.0.clone();
         let plan = Plan::new(&experiment, &engines);
         let (folder, lock) = Folder::create(out, &experiment, &engines).map_err(refused)?;
-        Ok(Sweep { experiment, folder: Arc::new(folder), plan: Mutex::new(plan), _lock: Arc::new(lock) })
+        Ok(Sweep {
+            experiment,
+            folder: Arc::new(folder),
+            plan: Mutex::new(plan),
+            lock: Mutex::new(Some(Arc::new(lock))),
+        })
     }
 
     /// How many runs are there, and how many are wanted.
@@ -62,7 +67,7 @@ impl Sweep {
         going.total.store(status.wanted, Ordering::Relaxed);
         going.done.store(status.done, Ordering::Relaxed);
         // The lock goes with the work: after Ctrl-C that goes on for a moment.
-        let (experiment, folder, lock) = (self.experiment.clone(), self.folder.clone(), self._lock.clone());
+        let (experiment, folder, lock) = (self.experiment.clone(), self.folder.clone(), self.lock().clone());
         let made = wait(py, going, progress, move |going| {
             let _lock = lock;
             let limits = Limits { runs: chunk.max(1), ..Limits::default() };
@@ -116,6 +121,11 @@ impl Sweep {
         Ok(summaries.into_iter().map(|(summary, _)| summary.to_json().to_string()).collect())
     }
 
+    /// Leaves the folder to others: what is in it can still be read.
+    fn release(&self) {
+        self.lock().take();
+    }
+
     /// The flows of all runs.
     fn flows(&self, py: Python<'_>) -> PyResult<Table> {
         let mut runs = Vec::new();
@@ -131,6 +141,10 @@ impl Sweep {
 }
 
 impl Sweep {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Arc<FolderLock>>> {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn plan(&self) -> std::sync::MutexGuard<'_, Plan> {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
