@@ -1,6 +1,6 @@
 //! One tree of exceptions, with what caused each.
 
-use farpath_experiment::{ExperimentError, ParseOverrideError};
+use farpath_experiment::{ExperimentError as Refused, ParseOverrideError};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError};
 use pyo3::prelude::*;
@@ -10,7 +10,7 @@ use std::io;
 create_exception!(farpath, FarpathError, PyException, "Everything that Farpath refuses or fails at.");
 create_exception!(
     farpath,
-    ExperimentError_,
+    ExperimentError,
     FarpathError,
     "An experiment is refused; `file` and `key` say where."
 );
@@ -27,7 +27,7 @@ create_exception!(farpath, UnitError, FarpathError, "A quantity that is none, or
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("FarpathError", py.get_type::<FarpathError>())?;
-    module.add("ExperimentError", py.get_type::<ExperimentError_>())?;
+    module.add("ExperimentError", py.get_type::<ExperimentError>())?;
     module.add("EngineError", py.get_type::<EngineError>())?;
     module.add("ResultsError", py.get_type::<ResultsError>())?;
     module.add("SweepError", py.get_type::<SweepError>())?;
@@ -49,8 +49,8 @@ fn with_causes<T: pyo3::PyTypeInfo>(py: Python<'_>, error: &(dyn Error + 'static
     raised
 }
 
-pub fn experiment(py: Python<'_>, error: &ExperimentError) -> PyErr {
-    let raised = with_causes::<ExperimentError_>(py, error);
+pub fn experiment(py: Python<'_>, error: &Refused) -> PyErr {
+    let raised = with_causes::<ExperimentError>(py, error);
     if let Some(at) = error.location() {
         // Attributes of an exception of ours can be set.
         let value = raised.value(py);
@@ -60,7 +60,7 @@ pub fn experiment(py: Python<'_>, error: &ExperimentError) -> PyErr {
 }
 
 pub fn change(py: Python<'_>, error: &ParseOverrideError) -> PyErr {
-    with_causes::<ExperimentError_>(py, error)
+    with_causes::<ExperimentError>(py, error)
 }
 
 pub fn engine(py: Python<'_>, error: &(dyn Error + 'static)) -> PyErr {
