@@ -1,5 +1,7 @@
 """What is refused, by whom, and why."""
 
+import json
+
 import farpath
 import pytest
 
@@ -56,3 +58,22 @@ def test_quantities_stand_where_text_does():
     assert by_number.text == by_text.text
     swept = by_text.with_({"sweep.path.loss": [farpath.Share(0.005), "2 %"], "path.delay": farpath.Duration(0.03)})
     assert [point["path.loss"] for point in swept.points] == ["0.5 %", "2 %"]
+
+
+def test_a_keyword_that_is_none_is_named():
+    with pytest.raises(TypeError, match="losss"):
+        farpath.simulate(delay="1 ms", rate="1 Mbit/s", size="1 kB", losss="1 %")
+    with pytest.raises(TypeError, match="seed"):
+        farpath.Experiment("noisy-channel").simulate(seed=3)
+
+
+def test_a_sweep_of_a_newer_version_is_left_alone(tmp_path):
+    experiment = farpath.Experiment("noisy-channel", seeds=1, set={"transfer.size": "10 kB"})
+    farpath.sweep(experiment, tmp_path)
+    file = tmp_path / "sweep.json"
+    asked = json.loads(file.read_text())
+    newer = json.dumps(asked | {"format_version": asked["format_version"] + 1})
+    file.write_text(newer)
+    with pytest.raises(farpath.SweepError, match="format version 2.*later program"):
+        farpath.sweep(experiment, tmp_path)
+    assert file.read_text() == newer

@@ -53,6 +53,6 @@ def test_other_threads_run_meanwhile():
 
 
 def test_an_import_brings_no_frames_and_no_plots():
-    code = "import farpath, sys; print([name for name in ('polars', 'altair', 'distributed', 'pyarrow') if name in sys.modules])"
+    code = "import farpath, sys; print([name for name in ('polars', 'altair', 'distributed', 'pyarrow', 'pandas') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout == "[]\n"
