@@ -105,16 +105,16 @@ fn read_kind(kind: &str, reader: &mut Reader<'_>) -> Result<ElementKind, Experim
         "medium-access" => wait(WaitKind::MediumAccess, reader)?,
         "processing" => wait(WaitKind::Processing, reader)?,
         "codec" => wait(WaitKind::Codec, reader)?,
-        "hops" => ElementKind::Hops { routers: each_way(reader, "routers", Some(0))? },
+        "hops" => ElementKind::Hops { routers: reader.each_way("routers", Some(0))? },
         "link" => ElementKind::Link {
-            rate: each_way(reader, "rate", None)?,
+            rate: reader.each_way("rate", None)?,
             queue: if reader.has("queue") {
-                each_way(reader, "queue", Some(QueueLimit::Unlimited))?
+                reader.each_way("queue", Some(QueueLimit::Unlimited))?
             } else {
                 PerDirection::both(QueueLimit::Unlimited)
             },
             mark: if reader.has("mark") {
-                each_way(reader, "mark", Some(MarkThreshold::Never))?
+                reader.each_way("mark", Some(MarkThreshold::Never))?
             } else {
                 PerDirection::both(MarkThreshold::Never)
             },
@@ -122,16 +122,16 @@ fn read_kind(kind: &str, reader: &mut Reader<'_>) -> Result<ElementKind, Experim
             min_packet: reader.or("min_packet", Bytes::ZERO)?,
         },
         "loss" => ElementKind::Bernoulli {
-            loss_rate: each_way(reader, "rate", Some(none))?,
+            loss_rate: reader.each_way("rate", Some(none))?,
             count: reader.or("count", PacketCount::All)?,
         },
         "evenly-spaced-loss" => ElementKind::EvenlySpaced {
-            every: each_way(reader, "every", Some(Every(None)))?.map(|every| every.0),
+            every: reader.each_way("every", Some(Every(None)))?.map(|every| every.0),
             phase: reader.optional("phase")?,
             count: reader.or("count", PacketCount::All)?,
         },
         "listed-loss" => ElementKind::Listed {
-            packets: each_way(reader, "packets", Some(PacketNumbers(Vec::new())))?.map(|list| list.0),
+            packets: reader.each_way("packets", Some(PacketNumbers(Vec::new())))?.map(|list| list.0),
             count: reader.or("count", PacketCount::All)?,
         },
         "gilbert-elliott" => ElementKind::GilbertElliott {
@@ -140,21 +140,21 @@ fn read_kind(kind: &str, reader: &mut Reader<'_>) -> Result<ElementKind, Experim
             loss_good: reader.or("loss_good", none)?,
             loss_bad: reader.required("loss_bad")?,
             active: if reader.has("active") {
-                each_way(reader, "active", Some(false))?
+                reader.each_way("active", Some(false))?
             } else {
                 PerDirection::both(true)
             },
         },
         "bit-errors" => ElementKind::BitErrors {
-            ber: each_way(reader, "ber", Some(Ber::ZERO))?,
+            ber: reader.each_way("ber", Some(Ber::ZERO))?,
             overhead: reader.or("overhead", Bytes::ZERO)?,
             linear: reader.or("linear", false)?,
         },
         "reorder" => ElementKind::Reorder {
-            share: each_way(reader, "share", Some(none))?,
+            share: reader.each_way("share", Some(none))?,
             extra_delay: reader.required("extra_delay")?,
         },
-        "duplicate" => ElementKind::Duplicate { share: each_way(reader, "share", Some(none))? },
+        "duplicate" => ElementKind::Duplicate { share: reader.each_way("share", Some(none))? },
         "flow-router" => read_flow_router(reader)?,
         "radio" => read_radio(reader)?,
         _ => {
@@ -169,7 +169,7 @@ fn read_kind(kind: &str, reader: &mut Reader<'_>) -> Result<ElementKind, Experim
 }
 
 fn wait(what: WaitKind, reader: &mut Reader<'_>) -> Result<ElementKind, ExperimentError> {
-    Ok(ElementKind::Wait { what, delay: each_way(reader, "delay", None)? })
+    Ok(ElementKind::Wait { what, delay: reader.each_way("delay", None)? })
 }
 
 /// A delay, or what light takes over a distance in a medium.
@@ -180,7 +180,7 @@ fn propagation(reader: &mut Reader<'_>) -> Result<PerDirection<Duration>, Experi
         if reader.has("delay") {
             return Err(at.refuse("`delay` is there too: a delay is given, or follows from a distance"));
         }
-        let distance = each_way::<Distance>(reader, "distance", None)?;
+        let distance = reader.each_way::<Distance>("distance", None)?;
         let medium = medium_of(medium.as_deref().unwrap_or("vacuum"), &medium_at)?;
         let delay = |way: &Distance| way.delay(medium).map_err(|reason| at.refuse(reason));
         return Ok(PerDirection { forward: delay(&distance.forward)?, reverse: delay(&distance.reverse)? });
@@ -192,7 +192,7 @@ fn propagation(reader: &mut Reader<'_>) -> Result<PerDirection<Duration>, Experi
         let expected = format!("{}, or a `distance` such as `384400 km` or `moon`", Duration::EXPECTED);
         return Err(reader.missing("delay", &expected));
     }
-    each_way(reader, "delay", None)
+    reader.each_way("delay", None)
 }
 
 impl Parameter for Distance {
@@ -201,27 +201,6 @@ impl Parameter for Distance {
         let text = value.as_str().ok_or_else(|| wrong_type(value, at, Self::EXPECTED))?;
         Distance::parse(text, at)
     }
-}
-
-/// A parameter that may differ by direction: one value, or `{ forward = .., reverse = .. }`, where a
-/// direction that is not named gets `rest`.
-pub(crate) fn each_way<T: Parameter + Clone>(
-    reader: &mut Reader<'_>,
-    key: &'static str,
-    rest: Option<T>,
-) -> Result<PerDirection<T>, ExperimentError> {
-    let at = reader.at(key);
-    let value = reader.value(key).ok_or_else(|| reader.missing(key, T::EXPECTED))?;
-    let Value::Table(table) = value else {
-        return T::read(value, &at).map(PerDirection::both);
-    };
-    Reader::table(&at.origin, &at.key, table, |reader| {
-        let mut one = |direction| match &rest {
-            Some(rest) => reader.or(direction, rest.clone()),
-            None => reader.required(direction),
-        };
-        Ok(PerDirection { forward: one("forward")?, reverse: one("reverse")? })
-    })
 }
 
 impl Parameter for PacketCount {

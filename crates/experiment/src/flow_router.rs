@@ -1,6 +1,5 @@
 //! `element = "flow-router"`: the keys of an explicit-rate router.
 
-use crate::element::each_way;
 use crate::error::{ExperimentError, Location, parse_toml};
 use crate::reader::{Parameter, Reader, as_list, as_table, word, wrong_type};
 use farpath_path::{ElementKind, MarkThreshold, PerDirection, QueueLimit, RateChange, RouterLines};
@@ -67,16 +66,16 @@ impl RouterConfig {
 
 /// Reads a flow router. One that is blind is a link: it does not know the protocol, and its signals pass unread.
 pub(crate) fn read_flow_router(reader: &mut Reader<'_>) -> Result<ElementKind, ExperimentError> {
-    let rate: PerDirection<Rate> = each_way(reader, "rate", None)?;
+    let rate: PerDirection<Rate> = reader.each_way("rate", None)?;
     let queue = if reader.has("queue") {
-        each_way(reader, "queue", Some(QueueLimit::Unlimited))?
+        reader.each_way("queue", Some(QueueLimit::Unlimited))?
     } else {
         PerDirection::both(QueueLimit::Unlimited)
     };
     let overhead = reader.or("overhead", Bytes::ZERO)?;
     let min_packet = reader.or("min_packet", Bytes::ZERO)?;
     let changes = if reader.has("changes") {
-        each_way(reader, "changes", Some(Changes(Vec::new())))?.map(|changes| changes.0)
+        reader.each_way("changes", Some(Changes(Vec::new())))?.map(|changes| changes.0)
     } else {
         PerDirection::default()
     };

@@ -1,6 +1,7 @@
 //! A checked walk through TOML: every key that is asked for is known, every other one is refused.
 
 use crate::error::{ExperimentError, Location, Suggestion, join};
+use farpath_path::PerDirection;
 use farpath_units::{Ber, Bytes, Duration, ParseQuantityError, Power, Probability, Rate};
 use toml::{Table, Value};
 
@@ -88,6 +89,27 @@ impl<'a> Reader<'a> {
             Some(value) => Ok(value),
             None => Err(self.missing(key, T::EXPECTED)),
         }
+    }
+
+    /// A parameter that may differ by direction: one value, or `{ forward = .., reverse = .. }`, where a direction that is
+    /// not named gets `rest`.
+    pub fn each_way<T: Parameter + Clone>(
+        &mut self,
+        key: &'static str,
+        rest: Option<T>,
+    ) -> Result<PerDirection<T>, ExperimentError> {
+        let at = self.at(key);
+        let value = self.value(key).ok_or_else(|| self.missing(key, T::EXPECTED))?;
+        let Value::Table(table) = value else {
+            return T::read(value, &at).map(PerDirection::both);
+        };
+        Reader::table(&at.origin, &at.key, table, |reader| {
+            let mut one = |direction| match &rest {
+                Some(rest) => reader.or(direction, rest.clone()),
+                None => reader.required(direction),
+            };
+            Ok(PerDirection { forward: one("forward")?, reverse: one("reverse")? })
+        })
     }
 
     /// The error for a `key` that is not there; for a misspelt one where there is such a one.
