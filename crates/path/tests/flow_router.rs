@@ -205,12 +205,16 @@ fn the_router_says_a_cut_behind_a_packet_of_the_flow() {
     for flow in [1, 2] {
         through(&mut path, at_ms(0), Forward, signal(flow, Structures::one(Structure::request(word(12)))));
     }
+    // Nobody sinks for a newcomer that has only asked.
+    let ack = Packet { size: 52, ..data(0, 2, QosMark::Flow) };
+    assert_eq!(through(&mut path, at_ms(200), Forward, data(6, 1, QosMark::Flow)).len(), 1);
+    through(&mut path, at_ms(200), Forward, ack);
     let out = through(&mut path, at_ms(300), Forward, data(7, 1, QosMark::Flow));
     assert_eq!((out.len(), out[0].id, out[1].id), (2, 7, 7));
     let cut = first(&out[1..]).first;
     assert_eq!((cut.message, cut.available.units(), cut.mark), (Message::Renegotiate, 6_000, 1));
     let counters = &path.counters()[0];
-    assert_eq!((counters.offered, counters.duplicated, counters.delivered), (3, 1, 4));
+    assert_eq!((counters.offered, counters.duplicated, counters.delivered), (5, 1, 6));
 }
 
 #[test]

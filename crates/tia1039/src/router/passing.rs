@@ -1,6 +1,6 @@
 //! What happens to a data packet, and what is seen by it.
 
-use super::flow::{Flow, FlowKey, GONE, LOWERED, MEASURED, PREEMPTED};
+use super::flow::{Flow, FlowKey, GONE, LOWERED, MEASURED, PREEMPTED, UNPROVEN};
 use super::port::{MISSED, Port};
 use super::shares::Level;
 use super::timers::silent_at;
@@ -71,7 +71,12 @@ impl Port {
         let rate = flow.policed.units() + flow.guaranteed.units();
         // What is not marked was not sent by its grant: a handshake, or a sender that has none or has fallen back. It keeps
         // nothing alive.
-        if mark != QosMark::Flow || rate == 0 && !flow.has(PREEMPTED) {
+        if mark != QosMark::Flow {
+            return Decision::Pass { class: Class::BestEffort, signal: None };
+        }
+        self.prove(slot);
+        let flow = self.table.get(slot);
+        if rate == 0 && !flow.has(PREEMPTED) {
             return Decision::Pass { class: Class::BestEffort, signal: None };
         }
         let class = match (flow.guaranteed.units(), rate) {
@@ -79,7 +84,6 @@ impl Port {
             (0, _) => Class::Available,
             _ => Class::Guaranteed(flow.delay.level() / 16),
         };
-        self.prove(slot);
         self.table.get_mut(slot).last_seen = now;
         if rate > 0 && self.settings.police && self.exceeds(now, slot, rate, size) {
             self.counters.policed += 1;
@@ -124,7 +128,8 @@ impl Port {
         // A guarantee is used up first.
         let used = used.saturating_sub(flow.guaranteed.units());
         let granted = flow.granted.units();
-        let flows = u64::try_from(self.table.len()).unwrap_or(u64::MAX).max(1);
+        let flows =
+            u64::try_from(self.table.len()).unwrap_or(u64::MAX).saturating_sub(self.unproven.into()).max(1);
         let kept = self.capacity.steady(self.guarantees.sum()) / flows / KEPT;
         let flow = self.table.get_mut(slot);
         if used * 5 < granted * 4 {
@@ -206,7 +211,12 @@ impl Port {
                 self.table.recycle(slot);
                 continue;
             }
-            let silent = silent_at(flow, self.timeout(flow.rate_type));
+            let mut timeout = self.timeout(flow.rate_type);
+            // Who has sent nothing is held a place for as long as a handshake may take, whatever was asked for.
+            if flow.has(UNPROVEN) {
+                timeout = timeout.min(self.settings.available_timeout);
+            }
+            let silent = silent_at(flow, timeout);
             if silent <= now {
                 self.forget(slot);
                 self.table.recycle(slot);

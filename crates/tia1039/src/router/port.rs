@@ -16,10 +16,6 @@ use std::collections::VecDeque;
 /// Flows that were asked for a missed request lately, by hash.
 pub(super) const MISSED: usize = 256;
 
-/// Flows that have asked and sent nothing yet count as the others do, up to so many. Where there are more, somebody makes them up:
-/// none of them counts, and those that send keep their shares.
-const CROWD: u32 = 64;
-
 /// Grants rates on one output line and remembers them.
 ///
 /// Available Rates are shared by weighted max-min fairness of what the flows ask for and can use. A grant is given out
@@ -34,10 +30,9 @@ pub struct Port {
     pub(super) capacity: Capacity,
     pub(super) table: Table,
     pub(super) timers: Timers,
+    /// Of flows that have sent something: anybody can make up a request, and nobody is to sink for one.
     pub(super) shares: Shares,
-    /// The same of flows that have sent something.
-    pub(super) proven: Shares,
-    /// Flows that have not.
+    /// Flows that have asked and sent nothing yet.
     pub(super) unproven: u32,
     pub(super) level: Level,
     pub(super) guarantees: Guarantees,
@@ -58,7 +53,6 @@ impl Port {
             table: Table::new(seed),
             timers: Timers::new(),
             shares: Shares::new(),
-            proven: Shares::new(),
             unproven: 0,
             level: Level::Unlimited,
             guarantees: Guarantees::new(),
@@ -353,14 +347,9 @@ impl Port {
 
     /// What a flow wants of the shared capacity, and its weight, were `before` and are `after`.
     fn wants(&mut self, slot: u32, before: (u64, u8), after: (u64, u8)) {
-        if before == after {
-            return;
-        }
-        self.shares.remove(before.0, before.1);
-        self.shares.add(after.0, after.1);
-        if !self.table.get(slot).has(UNPROVEN) {
-            self.proven.remove(before.0, before.1);
-            self.proven.add(after.0, after.1);
+        if before != after && !self.table.get(slot).has(UNPROVEN) {
+            self.shares.remove(before.0, before.1);
+            self.shares.add(after.0, after.1);
         }
     }
 
@@ -370,7 +359,7 @@ impl Port {
         if flow.has(UNPROVEN) {
             flow.clear(UNPROVEN);
             let (demand, weight) = (flow.demand(), flow.weight);
-            self.proven.add(demand, weight);
+            self.shares.add(demand, weight);
             self.unproven -= 1;
             self.refresh_level();
         }
@@ -381,18 +370,16 @@ impl Port {
         self.guarantees.set(&mut self.table, slot, RateWord::ZERO);
         let flow = self.table.get(slot);
         self.reserved -= flow.reserved.units();
-        self.shares.remove(flow.demand(), flow.weight);
         if flow.has(UNPROVEN) {
             self.unproven -= 1;
         } else {
-            self.proven.remove(flow.demand(), flow.weight);
+            self.shares.remove(flow.demand(), flow.weight);
         }
         self.table.remove(slot);
         self.refresh_level();
     }
 
     pub(super) fn refresh_level(&mut self) {
-        let shares = if self.unproven > CROWD { &self.proven } else { &self.shares };
-        self.level = shares.level(self.capacity.steady(self.guarantees.sum()));
+        self.level = self.shares.level(self.capacity.steady(self.guarantees.sum()));
     }
 }

@@ -59,7 +59,6 @@ impl Port {
     pub fn state_bytes(&self) -> usize {
         self.table.bytes()
             + self.shares.bytes()
-            + self.proven.bytes()
             + self.timers.bytes()
             + self.holds.capacity() * size_of::<(Instant, u32, u32)>()
     }

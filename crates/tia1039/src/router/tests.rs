@@ -43,9 +43,11 @@ impl Bench {
         Bench { port: Port::new(settings, rate(LINE), 7), now: ms(0) }
     }
 
+    /// Asks, and goes on with an ACK: so that it counts.
     fn ask_as(&mut self, flow: u8, structure: Structure) -> Structure {
         let mut structure = structure;
         self.port.ask(self.now, key(flow), None, &mut structure);
+        self.port.pass_without_data(self.now, key(flow));
         structure
     }
 
@@ -354,6 +356,43 @@ fn a_full_table_lets_requests_pass_as_they_came() {
     bench.ask(2, 10);
     let asked = Structure::request(word(10));
     assert_eq!((bench.ask_as(3, asked), bench.port.counters().full), (asked, 1));
+}
+
+#[test]
+fn nobody_sinks_for_who_has_only_asked() {
+    let mut bench = Bench::new(&RouterSettings::default());
+    // 0.98 of the line, less 2 % of that for newcomers.
+    let alone = bench.ask(1, 100);
+    assert_eq!(alone, 96_000_000);
+    for now in 0..2000 {
+        bench.at(now);
+        if now % 100 == 0 {
+            for start in 0..64 {
+                let start = FlowKey::from((1 << 64) + u128::from(now + start));
+                bench.port.ask(bench.now, start, None, &mut Structure::request(word(100)));
+            }
+            assert_eq!(bench.ask(1, 100), alone);
+        }
+        for _ in 0..8 {
+            assert!(matches!(bench.data(1), Decision::Pass { signal: None, .. }), "it is told to sink");
+        }
+    }
+    // One that goes on has its share.
+    bench.at(2001).ask(2, 100);
+    assert!(matches!(bench.data(1), Decision::Pass { signal: Some(_), .. }));
+}
+
+#[test]
+fn a_guarantee_that_was_only_asked_for_is_not_kept_as_long_as_one_that_is_used() {
+    let mut bench = Bench::new(&RouterSettings::default());
+    let asked =
+        Structure { rate_type: RateType::Guaranteed, guaranteed: word(40), ..Structure::request(word(40)) };
+    bench.ask_as(1, asked);
+    bench.port.ask(bench.now, key(2), None, &mut asked.clone());
+    assert_eq!(bench.port.flows(), 2);
+    // `available_timeout` is 10 s, `guaranteed_timeout` 300 s.
+    bench.at(20_000).data(9);
+    assert!(bench.port.flow(&key(1)).is_some() && bench.port.flow(&key(2)).is_none());
 }
 
 #[test]

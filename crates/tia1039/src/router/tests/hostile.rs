@@ -1,6 +1,7 @@
 //! Whatever flows do: requests, lies, repetitions and silence in any order.
 
 use super::{Bench, LINE, exact, key, ms, rate};
+use crate::router::flow::{Flow, UNPROVEN};
 use crate::router::{Decision, Port, RouterSettings};
 use crate::{BurstTolerance, Message, Priority, QosMark, RateType, RateUnit, RateWord, Rounding, Structure};
 use farpath_units::{Bytes, Duration};
@@ -87,15 +88,18 @@ fn step(guarantees: bool) -> impl Strategy<Value = Step> {
 
 /// The sums are those of the flows, and no flow is where it does not belong.
 fn check(port: &Port) {
-    let sum = |of: fn(&crate::router::flow::Flow) -> u64| port.table.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&Flow) -> u64| port.table.iter().map(of).sum::<u64>();
     assert_eq!(port.reserved, sum(|flow| flow.reserved.units()));
     assert_eq!(port.guarantees.sum(), sum(|flow| flow.guaranteed.units()));
-    assert_eq!(port.shares.demand(), sum(crate::router::flow::Flow::demand));
+    let counts = |flow: &Flow| !flow.has(UNPROVEN);
+    let demand = port.table.iter().filter(|flow| counts(flow)).map(Flow::demand);
+    assert_eq!(port.shares.demand(), demand.sum::<u64>());
     assert!(port.guarantees.sum() <= port.capacity.guaranteed);
     for flow in port.table.iter() {
         assert!(flow.granted.units() <= flow.reserved.units(), "{flow:?}");
     }
-    let shared: u64 = port.table.iter().map(|flow| port.level.share(flow.demand(), flow.weight)).sum();
+    let counting = port.table.iter().filter(|flow| counts(flow));
+    let shared: u64 = counting.map(|flow| port.level.share(flow.demand(), flow.weight)).sum();
     assert!(shared <= port.capacity.steady(port.guarantees.sum()), "shares are within the capacity");
 }
 
