@@ -64,8 +64,31 @@ impl VirtioHeader {
     }
 }
 
-/// An Ethernet header: two addresses and the protocol. Ports between two wires carry it along with each packet.
-pub type Frame = [u8; 14];
+/// An Ethernet header: two addresses, the tag of a VLAN where there is one (IEEE 802.1Q), and the protocol. Ports between two wires
+/// carry it along with each packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame {
+    bytes: [u8; 18],
+    tagged: bool,
+}
+
+impl Frame {
+    /// Of the 14 bytes without a tag, and the tag: its protocol, then priority and number.
+    pub fn new(header: [u8; 14], tag: Option<[u8; 4]>) -> Frame {
+        let mut bytes = [0; 18];
+        bytes[..14].copy_from_slice(&header);
+        if let Some(tag) = tag {
+            bytes[12..16].copy_from_slice(&tag);
+            bytes[16..].copy_from_slice(&header[12..]);
+        }
+        Frame { bytes, tagged: tag.is_some() }
+    }
+
+    /// As on the wire.
+    pub fn as_bytes(&self) -> &[u8] {
+        if self.tagged { &self.bytes } else { &self.bytes[..14] }
+    }
+}
 
 /// What was received into a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

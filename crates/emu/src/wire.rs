@@ -31,5 +31,6 @@ fn open(name: &str) -> Result<Arc<File>, HostError> {
         Netlink::open().and_then(|mut netlink| netlink.link(name)).map_err(failed("find the interface"))?;
     let socket = sys::packet::open(link.index).map_err(failed("take packets from the interface"))?;
     sys::packet::take_all(socket.as_fd(), link.index).map_err(failed("take all frames of the interface"))?;
+    sys::packet::tell_tags(socket.as_fd()).map_err(failed("be told of the VLANs of"))?;
     Ok(Arc::new(File::from(socket)))
 }

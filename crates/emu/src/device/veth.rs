@@ -102,7 +102,7 @@ impl Port for VethPort {
             }
             let mut header = [0; VirtioHeader::LEN];
             header.copy_from_slice(&head[..VirtioHeader::LEN]);
-            let header = without_frame(VirtioHeader::from_bytes(header));
+            let header = without_frame(VirtioHeader::from_bytes(header), ETHERNET);
             return Ok(Some(Received { header, frame: None, len }));
         }
     }
@@ -126,28 +126,28 @@ impl Port for VethPort {
             }
         };
         let mut head = [0; VirtioHeader::LEN + ETHERNET];
-        head[..VirtioHeader::LEN].copy_from_slice(&with_frame(header).to_bytes());
+        head[..VirtioHeader::LEN].copy_from_slice(&with_frame(header, ETHERNET).to_bytes());
         head[VirtioHeader::LEN..][..self.to_host.len()].copy_from_slice(&self.to_host);
         head[VirtioHeader::LEN + ETHERNET - 2..].copy_from_slice(&protocol);
         write(&self.socket, &head, pieces)
     }
 }
 
-/// The kernel counts from the frame's beginning, and we from the packet's.
-pub(super) fn without_frame(mut header: VirtioHeader) -> VirtioHeader {
+/// The kernel counts from the beginning of a frame whose header is so long, and we from the packet's.
+pub(super) fn without_frame(mut header: VirtioHeader, frame: usize) -> VirtioHeader {
     if header.flags & VirtioHeader::NEEDS_CHECKSUM != 0 {
-        header.checksum_start = header.checksum_start.saturating_sub(ETHERNET as u16);
+        header.checksum_start = header.checksum_start.saturating_sub(frame as u16);
     }
-    header.header_len = header.header_len.saturating_sub(ETHERNET as u16);
+    header.header_len = header.header_len.saturating_sub(frame as u16);
     header
 }
 
-pub(super) fn with_frame(mut header: VirtioHeader) -> VirtioHeader {
+pub(super) fn with_frame(mut header: VirtioHeader, frame: usize) -> VirtioHeader {
     if header.flags & VirtioHeader::NEEDS_CHECKSUM != 0 {
-        header.checksum_start = header.checksum_start.saturating_add(ETHERNET as u16);
+        header.checksum_start = header.checksum_start.saturating_add(frame as u16);
     }
     if header.header_len != 0 {
-        header.header_len = header.header_len.saturating_add(ETHERNET as u16);
+        header.header_len = header.header_len.saturating_add(frame as u16);
     }
     header
 }

@@ -6,9 +6,26 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 // linux/if_packet.h; not in the libc crate for every libc.
 const PACKET_STATISTICS: c_int = 6;
+const PACKET_AUXDATA: c_int = 8;
 const PACKET_VNET_HDR: c_int = 15;
 const PACKET_QDISC_BYPASS: c_int = 20;
 const PACKET_IGNORE_OUTGOING: c_int = 23;
+
+/// Of `tp_status`: there was a tag.
+const VLAN_VALID: u32 = 1 << 4;
+
+/// `struct tpacket_auxdata`
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Auxiliary {
+    status: u32,
+    len: u32,
+    captured: u32,
+    mac: u16,
+    network: u16,
+    vlan: u16,
+    vlan_protocol: u16,
+}
 
 /// Bytes of packets that may wait in the socket: a window of 32 MB, twice, for the kernel counts what it holds around
 /// them too.
@@ -55,6 +72,66 @@ pub(crate) fn take_all(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
         )
     };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// [`receive`] is told of VLAN tags from now on, which the kernel takes out of frames.
+pub(crate) fn tell_tags(socket: BorrowedFd<'_>) -> io::Result<()> {
+    set_option(socket, libc::SOL_PACKET, PACKET_AUXDATA, &1)
+}
+
+/// The next frame that waits: its first bytes, and those of its virtio header, into `head`, the others into `buffer`. Gives how many
+/// those are, and the VLAN's tag that was there, as on the wire.
+pub(crate) fn receive(
+    socket: BorrowedFd<'_>,
+    head: &mut [u8],
+    buffer: &mut [u8],
+) -> io::Result<Option<(usize, Option<[u8; 4]>)>> {
+    let mut pieces = [io::IoSliceMut::new(head), io::IoSliceMut::new(buffer)];
+    // Larger than CMSG_SPACE of what is asked for, and aligned for it.
+    let mut control = [0u64; 8];
+    // SAFETY: plain data of integers and pointers, for which all zeros is a value.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = pieces.as_mut_ptr().cast();
+    message.msg_iovlen = pieces.len() as _;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control) as _;
+    let len = loop {
+        // SAFETY: `IoSliceMut` is laid out as `iovec`; all that the message points to lives across the call and is as long as said.
+        let len = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) };
+        if let Ok(len) = usize::try_from(len) {
+            break len;
+        }
+        match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            error if error.kind() == io::ErrorKind::Interrupted => {}
+            error => return Err(error),
+        }
+    };
+    let head_len = pieces[0].len();
+    // SAFETY: the kernel has filled in the control data that the message points to.
+    let tag = unsafe { tag_of(&message) };
+    Ok(Some((len.saturating_sub(head_len), tag)))
+}
+
+/// # Safety
+/// The message's control data are those of a call that has returned.
+unsafe fn tag_of(message: &libc::msghdr) -> Option<[u8; 4]> {
+    // SAFETY: as promised.
+    let mut control = unsafe { libc::CMSG_FIRSTHDR(message) };
+    while !control.is_null() {
+        // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR point to whole headers.
+        let header = unsafe { &*control };
+        if (header.cmsg_level, header.cmsg_type) == (libc::SOL_PACKET, PACKET_AUXDATA) {
+            // SAFETY: what is of this type has this behind it.
+            let found: Auxiliary = unsafe { std::ptr::read_unaligned(libc::CMSG_DATA(control).cast()) };
+            let [a, b] = found.vlan_protocol.to_be_bytes();
+            let [c, d] = found.vlan.to_be_bytes();
+            return (found.status & VLAN_VALID != 0).then_some([a, b, c, d]);
+        }
+        // SAFETY: as above.
+        control = unsafe { libc::CMSG_NXTHDR(message, control) };
+    }
+    None
 }
 
 /// Frames that came in and found no room, since the last call.
