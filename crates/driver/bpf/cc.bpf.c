@@ -10,6 +10,14 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define LEAST_WINDOW 1000
 #define MOST_WINDOW (1U << 20)
 #define UNLIMITED 0x7fffffff
+/* What a router's bucket is filled with, two of which it holds at least. */
+#define FULL_PACKET 1500
+/* Over a longer round trip TCP adds less than a packet to what the rate lets it hand down at once. */
+#define SHORT_RTT_US 4096
+/* All that a SYN/ACK can announce. */
+#define FIRST_WINDOW 65535
+/* Of repair, that a buffer is large enough for: a billion packets at the most loss that is allowed for. */
+#define MOST_ROUNDS 200
 /* Before a server knows whether its client has a grant for it: the initial window of RFC 6928, and so many packets that it has
  * delivered without an answer mean that there will be none. */
 #define WAITING_WINDOW 10
@@ -91,12 +99,20 @@ static __always_inline void fall_back(struct sock *sk, const struct key *key, co
 	}
 }
 
+static __always_inline __u32 window_at(const struct tcp_sock *tp, __u64 rate)
+{
+	__u64 srtt_us = tp->srtt_us >> 3, window;
+
+	window = WINDOW_ROUNDS * (rate * (srtt_us ?: 1000000) / 1000000) / (tp->mss_cache ?: 536);
+	return window < LEAST_WINDOW ? LEAST_WINDOW : window > MOST_WINDOW ? MOST_WINDOW : window;
+}
+
 /* At the rate of the grant, which counts IP packets. Where TCP paces by itself it counts payload; where fq does, it counts
  * headers. */
 static __always_inline void send_at_grant(struct sock *sk, const struct flow *flow, int ipv4)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	__u64 rate = kbit_of(flow->granted) * 125, srtt_us = tp->srtt_us >> 3, window;
+	__u64 rate = kbit_of(flow->granted) * 125;
 	__u32 mss = tp->mss_cache ?: 536, headers = (ipv4 ? 20 : 40) + tp->tcp_header_len;
 
 	if (sk->sk_pacing_status != SK_PACING_FQ)
@@ -104,8 +120,7 @@ static __always_inline void send_at_grant(struct sock *sk, const struct flow *fl
 	if (rate > sk->sk_max_pacing_rate)
 		rate = sk->sk_max_pacing_rate;
 	sk->sk_pacing_rate = rate;
-	window = WINDOW_ROUNDS * (rate * (srtt_us ?: 1000000) / 1000000) / mss;
-	tp->snd_cwnd = window < LEAST_WINDOW ? LEAST_WINDOW : window > MOST_WINDOW ? MOST_WINDOW : window;
+	tp->snd_cwnd = window_at(tp, rate);
 }
 
 static __always_inline void restart_guard(struct flow *flow, const struct tcp_sock *tp, __u64 now)
@@ -260,10 +275,33 @@ __u32 BPF_PROG(erate_undo_cwnd, struct sock *sk)
 	return ((struct tcp_sock *)sk)->snd_cwnd;
 }
 
-/* A router's bucket may be no deeper than two packets. */
+/* TCP asks this right before it looks at how much room the window has, and sends that at once or waits for its pacing. What it hands
+ * down at once may be one packet, for a router's bucket may be no deeper than two; and beside what the rate lets it, it may be up to
+ * 64 kB, the more the shorter the round trip is (tcp_tso_autosize): the window has room for no more than half of what the router
+ * tolerates. As `DriverSettings::pace` of the crate farpath-tia1039. Where fq paces, TCP hands down packets until the window is full, and
+ * this would clock them by ACKs. */
 SEC("struct_ops")
 __u32 BPF_PROG(erate_min_tso_segs, struct sock *sk)
 {
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	__u32 in_flight, burst, room, window;
+	struct config *config;
+	struct flow *flow;
+	struct key key;
+
+	if (tp->rtt_min.s[0].v >= SHORT_RTT_US || sk->sk_pacing_status != SK_PACING_NEEDED)
+		return 1;
+	key_of(sk, &key);
+	flow = bpf_map_lookup_elem(&flows, &key);
+	config = configured();
+	if (!flow || !config || flow->outcome != GRANTED)
+		return 1;
+	in_flight = tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out;
+	burst = (sk->sk_pacing_rate >> (config->burst + 1) >> 1) / FULL_PACKET ?: 1;
+	/* TCP never fills more than half of the window at once. */
+	room = in_flight > burst ? in_flight + burst : 2 * burst;
+	window = window_at(tp, sk->sk_pacing_rate);
+	tp->snd_cwnd = room < window ? room : window;
 	return 1;
 }
 
