@@ -8,11 +8,11 @@ use farpath_driver::{Device, signalling};
 use farpath_emu::Namespace;
 use farpath_tcp::wire::{self, IpFields};
 use farpath_tcp::{Flags, Segment, Seq};
-use farpath_tia1039::{Carrier, PacketError, QosPacket, RateWord};
+use farpath_tia1039::{Carrier, Message, PacketError, QosPacket, RateWord};
 use farpath_units::Rate;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ProgramInput, ProgramMut};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use socket2::Socket;
 use std::cell::Cell;
 use std::ffi::OsStr;
@@ -37,9 +37,9 @@ impl Bench {
         Bench { signalling, control }
     }
 
-    fn program(&self) -> ProgramMut<'_> {
+    fn program(&self, name: &str) -> ProgramMut<'_> {
         let mut programs = self.signalling.progs_mut();
-        programs.find(|program| program.name() == OsStr::new("erate_ingress")).expect("it is there")
+        programs.find(|program| program.name() == OsStr::new(name)).expect("it is there")
     }
 
     fn map(&self, name: &str) -> MapHandle {
@@ -49,6 +49,15 @@ impl Bench {
 
     /// What becomes of an IP packet that arrives: what the program says, and the packet.
     fn arrives(&self, packet: &[u8]) -> (i32, Vec<u8>) {
+        self.passes("erate_ingress", packet)
+    }
+
+    /// Of one that leaves, as the packet of a socket that is none of TCP's: the kernel lends it no other.
+    fn leaves(&self, packet: &[u8]) -> (i32, Vec<u8>) {
+        self.passes("erate_egress", packet)
+    }
+
+    fn passes(&self, program: &str, packet: &[u8]) -> (i32, Vec<u8>) {
         let mut frame = vec![0; ETHERNET];
         let kind: u16 = if packet[0] >> 4 == 4 { 0x0800 } else { 0x86dd };
         frame[12..].copy_from_slice(&kind.to_be_bytes());
@@ -56,7 +65,7 @@ impl Bench {
         let mut out = vec![0; 4096];
         let mut input = ProgramInput::default();
         (input.data_in, input.data_out) = (Some(frame.as_slice()), Some(out.as_mut_slice()));
-        let output = self.program().test_run(input).expect("it runs");
+        let output = self.program(program).test_run(input).expect("it runs");
         let verdict = output.return_value as i32;
         (verdict, output.data.expect("there is a packet")[ETHERNET..].to_vec())
     }
@@ -86,8 +95,18 @@ fn alone(work: impl FnOnce() + Send) {
 
 fn packet(v6: bool, flags: Flags, dscp: u8, payload: &[u8]) -> Vec<u8> {
     let ends = if v6 { ["[fd00::2]:80", "[fd00::1]:40000"] } else { ["10.0.0.2:80", "10.0.0.1:40000"] };
+    between(ends, flags, [7, 9], dscp, payload)
+}
+
+/// The answer to [`packet`]s of a SYN.
+fn syn_ack(v6: bool, dscp: u8, payload: &[u8]) -> Vec<u8> {
+    let ends = if v6 { ["[fd00::1]:40000", "[fd00::2]:80"] } else { ["10.0.0.1:40000", "10.0.0.2:80"] };
+    between(ends, Flags::SYN | Flags::ACK, [100, 8], dscp, payload)
+}
+
+fn between(ends: [&str; 2], flags: Flags, [seq, ack]: [u32; 2], dscp: u8, payload: &[u8]) -> Vec<u8> {
     let [source, destination] = ends.map(|end| end.parse::<SocketAddr>().unwrap());
-    let segment = Segment { len: payload.len() as u16, ..Segment::new(flags, Seq(7), Seq(9)) };
+    let segment = Segment { len: payload.len() as u16, ..Segment::new(flags, Seq(seq), Seq(ack)) };
     let mut bytes = Vec::new();
     let fields = IpFields { dscp, ..IpFields::default() };
     wire::encode(source, destination, &fields, &segment, 0, &mut bytes).expect("it fits");
@@ -130,6 +149,19 @@ fn structure() -> impl Strategy<Value = Vec<u8>> {
         bytes
     });
     prop_oneof![4 => likely, 1 => prop::collection::vec(any::<u8>(), 16)]
+}
+
+/// Sixteen bytes that are a structure.
+fn sound() -> impl Strategy<Value = Vec<u8>> {
+    (any::<[u8; 10]>(), 0..8u8, 0..2u8, 0..2u8).prop_map(|(head, cd, tp, mark)| {
+        head.into_iter().chain([cd << 4 | tp, 5, 0, 0x10 | mark, 0, 0]).collect()
+    })
+}
+
+/// As an option of its own.
+fn in_option(mut structure: Vec<u8>) -> Vec<u8> {
+    structure[..4].copy_from_slice(&[6, 1, 0x20, 12]);
+    structure
 }
 
 /// Some of them, with bytes too many or too few now and then.
@@ -304,6 +336,97 @@ fn any_bytes_at_all_are_survived() {
 }
 
 #[test]
+fn a_syn_ack_answers_what_the_codec_reads_in_the_syn_and_nothing_else() {
+    if skipped() {
+        return;
+    }
+    alone(|| {
+        let bench = Bench::new();
+        let started = prop_oneof![
+            prop_oneof![payload(), sound()].prop_map(|payload| (false, payload)),
+            prop_oneof![options(), sound().prop_map(in_option)].prop_map(|options| (true, options)),
+        ];
+        let answered = Cell::new(0);
+        let tried = runner(800).run(&started, |(v6, carried)| {
+            bench.forget();
+            let syn = if v6 {
+                with_options(packet(true, Flags::SYN, 3, &[]), &carried)
+            } else {
+                packet(false, Flags::SYN, 3, &carried)
+            };
+            bench.arrives(&syn);
+            let plain = syn_ack(v6, 0, &[]);
+            let (verdict, out) = bench.leaves(&plain);
+            prop_assert_eq!(verdict, NEXT);
+            // Of two the second one is the request: a SYN/ACK has them so.
+            let read = QosPacket::decode(&syn).ok().and_then(|read| read.structures);
+            let asks =
+                |message| matches!(message, Message::Request | Message::Renegotiate | Message::ResendStart);
+            let Some(request) =
+                read.and_then(|read| read.iter().filter(|one| asks(one.message)).last().copied())
+            else {
+                prop_assert_eq!(out, plain);
+                return Ok(());
+            };
+            answered.set(answered.get() + 1);
+            wire::decode(&out).map_err(|error| TestCaseError::fail(error.to_string()))?;
+            let said = QosPacket::decode(&out).map_err(|error| TestCaseError::fail(error.to_string()))?;
+            let said = said.structures.expect("it answers");
+            prop_assert_eq!(said.count(), 1);
+            let answer = said.iter().next().copied().expect("there is one");
+            prop_assert_eq!(answer.message, Message::Response);
+            prop_assert_eq!((answer.available, answer.guaranteed), (request.available, request.guaranteed));
+            Ok(())
+        });
+        tried.unwrap_or_else(|error| panic!("{error}"));
+        assert!(answered.get() > 100, "it is not told apart: {answered:?}");
+        bench.assert_no_grant();
+    });
+}
+
+#[test]
+fn what_leaves_is_left_alone_where_nobody_asked() {
+    if skipped() {
+        return;
+    }
+    alone(|| {
+        let bench = Bench::new();
+        let flags = prop_oneof![
+            Just(Flags::SYN),
+            Just(Flags::SYN | Flags::ACK),
+            Just(Flags::ACK),
+            Just(Flags::ACK | Flags::FIN),
+            Just(Flags::RST),
+        ];
+        let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8);
+        let cases =
+            (payload(), options(), any::<bool>(), 0..64u8, flags, changes, any::<prop::sample::Index>());
+        let tried = runner(800).run(&cases, |(payload, options, v6, dscp, flags, changes, len)| {
+            let mut bytes = packet(v6, flags, dscp, if v6 { &[] } else { &payload });
+            if v6 {
+                bytes = with_options(bytes, &options);
+            }
+            // Sound half of the time, and any bytes otherwise.
+            if !changes.is_empty() && dscp % 2 == 0 {
+                let version = bytes[0] & 0xf0;
+                for (at, value) in &changes {
+                    let at = at.index(bytes.len());
+                    bytes[at] = *value;
+                }
+                bytes[0] = version | bytes[0] & 15;
+                bytes.truncate(40 + len.index(bytes.len() - 39));
+            }
+            let (verdict, out) = bench.leaves(&bytes);
+            prop_assert_eq!((verdict, out), (NEXT, bytes));
+            prop_assert_eq!(bench.talks(), 0);
+            Ok(())
+        });
+        tried.unwrap_or_else(|error| panic!("{error}"));
+        bench.assert_no_grant();
+    });
+}
+
+#[test]
 fn a_flood_of_requests_is_forgotten_and_grants_nothing() {
     if skipped() {
         return;
@@ -392,11 +515,7 @@ fn nothing_that_arrives_in_a_connection_reaches_its_socket_or_raises_its_rate() 
                 2 => any::<u32>(),
             ]
         };
-        // One that is sound in every field, as often as not.
-        let sound = (any::<[u8; 10]>(), 0..8u8, 0..2u8, 0..2u8).prop_map(|(head, cd, tp, mark)| {
-            head.into_iter().chain([cd << 4 | tp, 5, 0, 0x10 | mark, 0, 0]).collect::<Vec<u8>>()
-        });
-        let cases = (prop_oneof![payload(), sound], near_to(expected), near_to(sends));
+        let cases = (prop_oneof![payload(), sound()], near_to(expected), near_to(sends));
         let (cuts, kept) = (Cell::new(0), Cell::new(0));
         let tried = runner(1500).run(&cases, |(payload, seq, ack)| {
             flows.update(&key, &granted, MapFlags::ANY).unwrap();
