@@ -51,7 +51,7 @@ mod here {
     use super::{CliError, DriverArgs, Ending};
     use crate::args::{AttachArgs, DriverCommand};
     use crate::output;
-    use farpath_driver::{Device, DriverError, Flow, Pinned, Settings, Status};
+    use farpath_driver::{Buffers, Device, DriverError, Flow, Limit, Limits, Pinned, Settings, Status};
     use farpath_tia1039::RateUnit;
     use farpath_units::Rate;
     use serde_json::{Value, json};
@@ -102,6 +102,12 @@ mod here {
         if attached.groups.is_empty() {
             let _ = writeln!(text, "A socket asks that sets TCP_CONGESTION to {}.", farpath_driver::CONTROL);
         }
+        let Limits { send, receive } = Limits::now();
+        let [send, receive] = [send, receive].map(|Limit { most, by_itself }| most.max(by_itself));
+        let _ = writeln!(
+            text,
+            "Buffers: up to {send} to send from (net.core.wmem_max, net.ipv4.tcp_wmem), {receive} to receive into (rmem)."
+        );
         Ok(output::print(&text)?)
     }
 
@@ -123,7 +129,7 @@ mod here {
         if let Some(limit) = queue_limit {
             settings.guard.queue = *limit;
         }
-        settings.buffer = *buffer;
+        settings.buffers = buffer.map_or(Buffers::Sized, Buffers::Fixed);
         (settings, given)
     }
 

@@ -174,6 +174,62 @@ static __always_inline enum outcome guard(struct flow *flow, const struct tcp_so
 	return GRANTED;
 }
 
+/* The buffer that keeps a rate over a round trip while losses of so many packets in a thousand are repaired. As `window_for` of the
+ * crate farpath-tia1039. */
+static __noinline __u64 window_for(__u64 kbit, __u64 rtt_us, __u32 per_mille)
+{
+	__u64 product = kbit * rtt_us / 8000, left = product / 1448 * 1000;
+	__u32 rounds = 1;
+
+	if (per_mille > 900)
+		per_mille = 900;
+	for (int i = 0; i < MOST_ROUNDS && per_mille && left > 1000; i++) {
+		left = left * per_mille / 1000;
+		rounds++;
+	}
+	return product * rounds;
+}
+
+/* What a buffer is set to that needs so much; 0 where TCP makes more of it by itself. */
+static __always_inline int buffer_for(__u64 needed, __u32 most, __u32 by_itself)
+{
+	__u64 size = needed < most ? needed : most;
+
+	return size >= by_itself ? size : 0;
+}
+
+/* What TCP grows by itself, it grows with the window that it has, which is behind a rate that is there at once. The kernel doubles what is
+ * set, for what it needs itself. */
+static __always_inline void size_send_buffer(struct sock *sk, const struct flow *flow, const struct config *config)
+{
+	__u64 srtt_us = ((struct tcp_sock *)sk)->srtt_us >> 3;
+	int size;
+
+	if (config->buffer || flow->own_buffers & SOCK_SNDBUF_LOCK)
+		return;
+	size = buffer_for(window_for(kbit_of(flow->granted), srtt_us, config->loss_per_mille), config->send_most,
+			  config->send_by_itself);
+	if (size > sk->sk_sndbuf >> 1)
+		bpf_setsockopt(sk, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+}
+
+/* For data that the peer sends, at a rate that this end does not hear of when it changes: for the most that it asks for itself. A buffer that
+ * is full of what lies behind a hole is not seen to be too small. */
+static __always_inline void size_receive_buffer(struct sock *sk, const struct flow *flow, const struct config *config)
+{
+	__u64 srtt_us = ((struct tcp_sock *)sk)->srtt_us >> 3;
+	__u64 needed = window_for(kbit_of(flow->asked), srtt_us, config->loss_per_mille);
+	int size;
+
+	if (config->buffer || flow->own_buffers & SOCK_RCVBUF_LOCK || needed <= FIRST_WINDOW)
+		return;
+	if (needed < config->receive_by_itself)
+		needed = config->receive_by_itself;
+	size = buffer_for(needed, config->receive_most, config->receive_by_itself);
+	if (size)
+		bpf_setsockopt(sk, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+}
+
 /* What a socket with a grant is told once. */
 static __always_inline void begin(struct sock *sk, struct flow *flow, const struct config *config)
 {
@@ -186,6 +242,7 @@ static __always_inline void begin(struct sock *sk, struct flow *flow, const stru
 		bpf_setsockopt(sk, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
 		bpf_setsockopt(sk, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
 	}
+	size_send_buffer(sk, flow, config);
 }
 
 /* The handshake is over, and what it said is known: the signalling has seen its packets before TCP did. */
@@ -209,6 +266,7 @@ void BPF_PROG(erate_init, struct sock *sk)
 	flow.requests = 1;
 	flow.min_routers = config->min_routers;
 	flow.paced = sk->sk_pacing_status;
+	flow.own_buffers = BPF_CORE_READ_BITFIELD(sk, sk_userlocks) & (SOCK_SNDBUF_LOCK | SOCK_RCVBUF_LOCK);
 	if (talk->has_reply)
 		on_response(&flow, &talk->reply);
 	else if (talk->syns)
@@ -217,6 +275,7 @@ void BPF_PROG(erate_init, struct sock *sk)
 		fall_back(sk, &key, &flow, flow.outcome);
 		return;
 	}
+	size_receive_buffer(sk, &flow, config);
 	if (flow.outcome == GRANTED) {
 		begin(sk, &flow, config);
 		send_at_grant(sk, &flow, is_ipv4(&key));
@@ -256,9 +315,11 @@ void BPF_PROG(erate_control, struct sock *sk)
 			begin(sk, flow, config);
 		outcome = guard(flow, tp, config, now);
 	}
-	if (outcome == GRANTED)
+	if (outcome == GRANTED) {
+		if (flow->round_began == now)
+			size_send_buffer(sk, flow, config);
 		send_at_grant(sk, flow, is_ipv4(&key));
-	else
+	} else
 		fall_back(sk, &key, flow, outcome);
 }
 

@@ -125,7 +125,9 @@ struct flow {
 	__u32 round_lost;
 	__u32 round_delivered;
 	__u32 queued_rounds;
-	__u32 paced; /* SK_PACING_ of the socket before */
+	__u8 paced; /* SK_PACING_ of the socket before */
+	__u8 own_buffers; /* SOCK_SNDBUF_LOCK, SOCK_RCVBUF_LOCK: its program has set them */
+	__u8 zero[2];
 	__u64 round_began;
 	__s64 excess; /* packets lost beyond what is allowed, in millionths */
 	__u64 delivered_rate; /* packets in 1000 s, over the last round trip */
@@ -140,7 +142,14 @@ struct config {
 	__u32 queue_us; /* guard: a queue of so much, or of a quarter of the RTT */
 	__u32 queue_loss_per_mille;
 	__u32 queue_rounds;
-	__u32 buffer; /* SO_SNDBUF and SO_RCVBUF of sockets with a grant; 0: as the kernel has it */
+	__u32 buffer; /* SO_SNDBUF and SO_RCVBUF of sockets with a grant; 0: by the rule */
+	/* What these may be set to, as far as the kernel allows it; 0: nothing is set. And what TCP makes of them by itself, as they would
+	 * be set. */
+	__u32 send_most;
+	__u32 send_by_itself;
+	__u32 receive_most;
+	__u32 receive_by_itself;
+	__u32 loss_per_mille;
 	__u8 preemption;
 	__u8 delay;
 	__u8 burst;

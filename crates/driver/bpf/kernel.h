@@ -29,6 +29,9 @@
 #define TCP_SYN_RECV 3
 #define TCP_LISTEN 10
 #define TCP_NEW_SYN_RECV 12
+/* include/net/sock.h: a program has set the buffer itself, in sk_userlocks */
+#define SOCK_SNDBUF_LOCK 1
+#define SOCK_RCVBUF_LOCK 2
 /* enum sk_pacing */
 #define SK_PACING_NONE 0
 #define SK_PACING_NEEDED 1
@@ -75,6 +78,8 @@ struct sock {
 	unsigned long sk_pacing_rate;
 	unsigned long sk_max_pacing_rate;
 	__u32 sk_pacing_status;
+	int sk_sndbuf;
+	__u8 sk_userlocks : 4;
 };
 
 struct inet_sock {

@@ -1,9 +1,10 @@
 //! What the programs and the loader share, byte for byte: `bpf/driver.h`.
 
-use crate::Settings;
+use crate::buffers::{Limit, Limits};
+use crate::{Buffers, Settings};
 use farpath_tia1039::driver::allowed_per_million;
 use farpath_tia1039::{OptionType, RateUnit, RateWord};
-use farpath_units::Rate;
+use farpath_units::{Bytes, Rate};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// Of `TCP_CA_NAME_LEN`, the final zero included.
@@ -11,7 +12,7 @@ pub(crate) const NAME_LEN: usize = 16;
 pub(crate) const KEY_LEN: usize = 48;
 pub(crate) const FLOW_LEN: usize = 96;
 pub(crate) const TALK_LEN: usize = 64;
-pub(crate) const CONFIG_LEN: usize = 72;
+pub(crate) const CONFIG_LEN: usize = 92;
 
 /// A name as the kernel has it; `None` where it is too long for one, or empty.
 pub(crate) fn name(text: &str) -> Option<[u8; NAME_LEN]> {
@@ -24,10 +25,16 @@ pub(crate) fn name(text: &str) -> Option<[u8; NAME_LEN]> {
 /// `struct config`, in force.
 pub(crate) fn config(
     settings: &Settings,
+    limits: &Limits,
     plain: [u8; NAME_LEN],
     fallback: [u8; NAME_LEN],
 ) -> [u8; CONFIG_LEN] {
     let guard = &settings.guard;
+    let (fixed, [send, receive]) = match settings.buffers {
+        Buffers::Untouched => (0, [Limit::default(); 2]),
+        Buffers::Sized => (0, [limits.send, limits.receive]),
+        Buffers::Fixed(buffer) => (set(buffer), [Limit::default(); 2]),
+    };
     let words = [
         1,
         settings.packets_between.max(1),
@@ -36,8 +43,12 @@ pub(crate) fn config(
         u32::try_from(guard.queue.as_nanos() / 1000).unwrap_or(u32::MAX),
         guard.queue_loss_per_mille,
         guard.queue_rounds.max(1),
-        // The kernel takes a signed number.
-        settings.buffer.map_or(0, |buffer| u32::try_from(buffer.0).unwrap_or(u32::MAX).min(i32::MAX as u32)),
+        fixed,
+        set(send.most),
+        set(send.by_itself),
+        set(receive.most),
+        set(receive.by_itself),
+        guard.loss_per_mille,
     ];
     let bytes = [
         settings.preemption.level(),
@@ -53,10 +64,15 @@ pub(crate) fn config(
     for (to, word) in config.chunks_exact_mut(4).zip(words) {
         to.copy_from_slice(&word.to_ne_bytes());
     }
-    config[32..40].copy_from_slice(&bytes);
-    config[40..56].copy_from_slice(&plain);
-    config[56..].copy_from_slice(&fallback);
+    config[52..60].copy_from_slice(&bytes);
+    config[60..76].copy_from_slice(&plain);
+    config[76..].copy_from_slice(&fallback);
     config
+}
+
+/// A buffer as it is set: the kernel takes a signed number.
+fn set(buffer: Bytes) -> u32 {
+    u32::try_from(buffer.0).unwrap_or(u32::MAX).min(i32::MAX as u32)
 }
 
 /// Whether a `struct config` is in force.

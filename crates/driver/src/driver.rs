@@ -1,6 +1,7 @@
 //! The programs in the kernel.
 
 use crate::abi::{self, Counter, Flow};
+use crate::buffers::Limits;
 use crate::sys::{self, Hook};
 use crate::{CONTROL, Device, DriverError, Settings};
 use farpath_tia1039::{RateUnit, Rounding};
@@ -151,7 +152,7 @@ impl Driver {
         rename(&mut object, control)?;
         let mut object = object.load().map_err(DriverError::bpf("load the congestion control"))?;
         let maps = Maps::of(&object)?;
-        let config = abi::config(settings, plain, fallback);
+        let config = abi::config(settings, &Limits::now(), plain, fallback);
         let first = 0_u32.to_ne_bytes();
         maps.config.update(&first, &config, MapFlags::ANY).map_err(DriverError::bpf("write the settings"))?;
         let registered = object
@@ -245,7 +246,7 @@ pub fn signalling(device: &Device, wanted: Rate) -> Result<(Object, Object), Dri
     let maps = Maps::of(&control)?;
     let name = abi::name(CONTROL).expect("it is short");
     let reno = abi::name("reno").expect("it is short");
-    let config = abi::config(&Settings::new("reno"), reno, reno);
+    let config = abi::config(&Settings::new("reno"), &Limits::default(), reno, reno);
     maps.config
         .update(&0_u32.to_ne_bytes(), &config, MapFlags::ANY)
         .map_err(DriverError::bpf("write the settings"))?;

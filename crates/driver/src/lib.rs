@@ -6,7 +6,7 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `settings`, `abi` | what the programs are told, and the bytes that this is |
+//! | `settings`, `buffers`, `abi` | what the programs are told, and the bytes that this is |
 //! | `driver` | the programs in the kernel, in the hands of this process: gone with it |
 //! | `pinned` | the same, in the hands of the system: `farpath driver attach`, `status`, `detach` |
 //! | `missing` | what a machine or a user lacks for it |
@@ -14,6 +14,7 @@
 
 mod abi;
 mod bpffs;
+mod buffers;
 mod device;
 mod driver;
 mod error;
@@ -24,12 +25,13 @@ mod settings;
 mod sys;
 
 pub use abi::{Counter, Flow, Outcome};
+pub use buffers::{Limit, Limits};
 pub use device::Device;
 pub use driver::{Driver, signalling};
 pub use error::DriverError;
 pub use missing::{Missing, missing};
 pub use pinned::{Attached, Detached, Pinned, Status};
-pub use settings::{Guard, Settings};
+pub use settings::{Buffers, Guard, Settings};
 
 /// The name by which a socket asks for it: `TCP_CONGESTION`.
 pub const CONTROL: &str = "farpath_erate";

@@ -25,8 +25,20 @@ pub struct Settings {
     pub plain: String,
     /// Congestion control of those that have given one up.
     pub fallback: String,
-    /// `SO_SNDBUF` and `SO_RCVBUF` of sockets with a grant; `None` leaves them to the kernel.
-    pub buffer: Option<Bytes>,
+    /// Send and receive buffers of sockets with a grant.
+    pub buffers: Buffers,
+}
+
+/// How large the buffers of a socket with a grant are. Neither way gives more than `net.core.wmem_max` and `rmem_max`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Buffers {
+    /// As the kernel and the program have them.
+    Untouched,
+    /// What the rate needs over the round trip while losses up to the guard's limit are repaired, where that is more than TCP makes of
+    /// them by itself, and the program has not set them.
+    Sized,
+    /// `SO_SNDBUF` and `SO_RCVBUF`, whatever the program has set.
+    Fixed(Bytes),
 }
 
 /// When a grant is no longer believed.
@@ -70,7 +82,7 @@ impl Settings {
             guard: Guard::default(),
             fallback: plain.clone(),
             plain,
-            buffer: None,
+            buffers: Buffers::Untouched,
         }
     }
 }

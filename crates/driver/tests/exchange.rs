@@ -6,13 +6,14 @@ mod common;
 use common::{
     Bench, Signal, Transfer, V6, WAYS, delay, element, link, losing, rate, router, router_lines, skipped,
 };
-use farpath_driver::{Counter, Outcome, Settings};
+use farpath_driver::{Buffers, Counter, Limits, Outcome, Settings};
 use farpath_emu::{Backend, PacketEvent};
 use farpath_path::Direction::{Forward, Reverse};
 use farpath_path::{ElementKind, RateChange};
 use farpath_tcp::wire;
+use farpath_tia1039::driver::window_for;
 use farpath_tia1039::{Carrier, Message};
-use farpath_units::{Duration, Instant};
+use farpath_units::{Bytes, Duration, Instant};
 
 const TUN: common::Way = (Backend::Tun, true);
 
@@ -214,6 +215,31 @@ fn a_program_asks_for_no_more_than_it_allows_itself() {
     let done = bench.transfer(&Transfer { program_limit: Some(1_250_000), ..Transfer::of(100_000) });
     assert_eq!(payload(&bench.signals(PacketEvent::Sent, Forward)[0])[8..12], *"5a71");
     assert!(done.info.pacing_rate.unwrap().bit_per_s() <= 10_000_000);
+}
+
+#[test]
+fn buffers_are_as_large_as_repair_needs_them_unless_the_program_has_set_them() {
+    if skipped() {
+        return;
+    }
+    // 150 kB for 40 ms: more than the 131 kB that TCP would make of it here (net.ipv4.tcp_wmem).
+    let path = vec![delay(20), router(10_000_000, 10_000_000)];
+    let bench = Bench::new(path, TUN, &Settings { buffers: Buffers::Sized, ..settings() }, 100_000_000);
+    let done = bench.transfer(&Transfer::of(100_000));
+    let granted = done.last_flow().rate().expect("it is granted");
+    let most = bench.near.namespace().run(|| Limits::now().send.most).unwrap();
+    let needed = window_for(granted, done.info.srtt.expect("of the handshake"), 100).min(most);
+    assert_eq!(done.send_buffer as u64, 2 * needed.0, "{:?}", done.info.srtt);
+
+    let own = Transfer { own_buffer: Some(50_000), ports: [0xa053, 0x1389], ..Transfer::of(100_000) };
+    assert_eq!(bench.transfer(&own).send_buffer, 100_000);
+    let bench = Bench::new(
+        vec![delay(20), router(10_000_000, 10_000_000)],
+        TUN,
+        &Settings { buffers: Buffers::Fixed(Bytes(60_000)), ..settings() },
+        100_000_000,
+    );
+    assert_eq!(bench.transfer(&own).send_buffer, 120_000);
 }
 
 #[test]

@@ -47,8 +47,8 @@ pub struct AttachArgs {
     /// A queue above which a grant is given up, where packets are lost too [default: 25 ms]
     #[arg(long, value_name = "TIME")]
     pub queue_limit: Option<Duration>,
-    /// Send and receive buffers of sockets with a grant; they are not more than net.core.wmem_max and rmem_max [default: as
-    /// the kernel has it]
+    /// Send and receive buffers of sockets with a grant [default: what the rate needs while losses up to --loss-limit are
+    /// repaired, where TCP makes less of them and the program has not set them]; not more than net.core.wmem_max and rmem_max
     #[arg(long, value_name = "SIZE")]
     pub buffer: Option<Bytes>,
 }

@@ -202,7 +202,9 @@ impl Bench {
         let (near, far) =
             (host(dressed(HostSettings::near(), near, far)), host(dressed(HostSettings::far(), far, near)));
         let control = control();
-        let driver = Driver::load_as(&control, settings).unwrap_or_else(|error| panic!("{error}"));
+        // The settings of the kernel are those of a namespace.
+        let driver = near.namespace().run(|| Driver::load_as(&control, settings)).expect("it can be entered");
+        let driver = driver.unwrap_or_else(|error| panic!("{error}"));
         Bench { near, far, driver, control, watch: Watch::default(), path }
     }
 
@@ -278,11 +280,15 @@ impl Bench {
                         if let Some(limit) = transfer.program_limit {
                             limit_pacing(&socket, limit);
                         }
+                        if let Some(buffer) = transfer.own_buffer {
+                            socket.set_send_buffer_size(buffer).unwrap();
+                        }
                         socket.bind(&SockAddr::from(near)).unwrap();
                         let began = now();
                         socket.connect(&SockAddr::from(far)).expect("the far host listens");
+                        let buffer = socket.send_buffer_size().unwrap();
                         *sent.lock().unwrap() =
-                            Some((control_of(&socket), TcpInfo::of(socket.as_fd()).unwrap()));
+                            Some((control_of(&socket), TcpInfo::of(socket.as_fd()).unwrap(), buffer));
                         let chunk = vec![7; 64 << 10];
                         let mut left = bytes;
                         while left > 0 {
@@ -307,10 +313,11 @@ impl Bench {
                 assert_eq!(reader.join().unwrap(), bytes);
             });
         });
-        let (control, info) = sent.into_inner().unwrap().expect("it connected");
+        let (control, info, send_buffer) = sent.into_inner().unwrap().expect("it connected");
         Done {
             control,
             info,
+            send_buffer,
             watched: watched.into_inner().unwrap(),
             last_control: last.into_inner().unwrap(),
         }
@@ -367,6 +374,8 @@ pub struct Transfer {
     pub ports: [u16; 2],
     /// SO_MAX_PACING_RATE, bytes/s.
     pub program_limit: Option<u64>,
+    /// SO_SNDBUF, bytes.
+    pub own_buffer: Option<usize>,
     /// The driver is switched off after so many bytes.
     pub detach_after: Option<usize>,
 }
@@ -380,6 +389,7 @@ impl Transfer {
             ends: V4,
             ports: [0xa052, 0x1389],
             program_limit: None,
+            own_buffer: None,
             detach_after: None,
         }
     }
@@ -395,6 +405,8 @@ pub struct Done {
     /// Right after the handshake: the congestion control, and how the kernel saw the connection.
     pub control: String,
     pub info: TcpInfo,
+    /// As the kernel has it: twice what was set.
+    pub send_buffer: usize,
     /// Since the beginning, while it sent.
     pub watched: Vec<(std::time::Duration, TcpInfo, Option<farpath_driver::Flow>)>,
     /// The congestion control at the end.
