@@ -243,6 +243,40 @@ fn buffers_are_as_large_as_repair_needs_them_unless_the_program_has_set_them() {
 }
 
 #[test]
+fn a_router_cuts_a_flow_that_does_not_ask() {
+    if skipped() {
+        return;
+    }
+    let mut lines = router_lines(30_000_000, 12_000_000);
+    let at = Instant::ZERO + Duration::from_millis(600);
+    lines.changes.forward = vec![RateChange { at, rate: rate(10_000_000) }];
+    let path = vec![delay(10), element("router", ElementKind::FlowRouter(Box::new(lines)))];
+    // With all that it asked for, and no renegotiation in 128 packets, only the router can tell it.
+    let settings = Settings { packets_between: u32::MAX, ..settings() };
+    let bench = Bench::new(path, TUN, &settings, 29_984_000);
+    let done = bench.transfer(&Transfer::of(3_000_000));
+    let flow = done.last_flow();
+    assert_eq!((flow.outcome, flow.rate()), (Outcome::Granted, Some(rate(10_000_000))), "{flow:?}");
+    assert!(flow.cuts >= 1, "{flow:?}");
+    // What the far host hears, and the near one never said, is the router's: CD 5, lowered and marked.
+    let renegotiations = |event| {
+        let mut signals = bench.signals(event, Forward);
+        signals.retain(|signal| messages(std::slice::from_ref(signal)) == [Message::Renegotiate]);
+        signals
+    };
+    let (sent, arrived) = (renegotiations(PacketEvent::Sent), renegotiations(PacketEvent::Received));
+    assert!(arrived.len() > sent.len(), "{} of {}", arrived.len(), sent.len());
+    let cut =
+        arrived.iter().find(|one| sent.iter().all(|own| own.number != one.number)).expect("the router's");
+    let structure = cut.read.structures.unwrap().iter().next().copied().unwrap();
+    assert_eq!((structure.available, structure.mark), (flow.granted, 1));
+    wire::decode(&cut.bytes).expect("its checksums are right");
+    assert_eq!(*bench.watch.malformed.lock().unwrap(), [""; 0]);
+    let unasked = [Counter::UnaskedRaises, Counter::Malformed, Counter::Implausible, Counter::Failed];
+    assert_eq!(unasked.map(|counter| bench.count(counter)), [0; 4]);
+}
+
+#[test]
 fn a_grant_above_what_a_blind_line_has_is_given_up_and_the_router_is_told() {
     if skipped() {
         return;
