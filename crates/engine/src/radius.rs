@@ -215,13 +215,18 @@ fn unsampled(stack: &Config) -> Duration {
     stack.rto.initial.max(stack.rto.after_syn_timeout.unwrap_or(Duration::ZERO))
 }
 
+/// Whether a SYN that was sent again is measured: the timeout is above the round trip then.
+fn measures_again(stack: &Config) -> bool {
+    !stack.rto.karn_on_syn || stack.send.timestamps
+}
+
 /// Within the first radius the SYN has been measured, and the timeout is above the round trip. Beyond it the first data
 /// go by a timer that knows of no round trip, unless the stack measures SYNs that were sent again.
 ///
 /// A tail loss probe comes after 1 s where there is no sample (RFC 8985 §7.2), before that timer.
 fn data_again(stack: &Config) -> Span {
     let rto = &stack.rto;
-    if !rto.karn_on_syn {
+    if measures_again(stack) {
         return wait(stack, rto.max);
     }
     let timer = wait(stack, unsampled(stack));
@@ -234,7 +239,7 @@ fn data_again(stack: &Config) -> Span {
 fn data_timer(stack: &Config) -> &'static str {
     let rto = &stack.rto;
     match rto.after_syn_timeout {
-        _ if !rto.karn_on_syn => "rto.max",
+        _ if measures_again(stack) => "rto.max",
         Some(timeout) if stack.recovery.tail_loss_probe && timeout > PROBE => "recovery.tail_loss_probe",
         Some(timeout) if timeout > rto.initial => "rto.after_syn_timeout",
         _ => "rto.initial",
@@ -244,7 +249,7 @@ fn data_timer(stack: &Config) -> &'static str {
 /// When the first data segment has been sent as often as it may be, and its last timeout is over.
 fn data_given_up(stack: &Config) -> Span {
     let Some(retries) = stack.handshake.data_retries else { return Span::exactly(f64::INFINITY) };
-    let first = if stack.rto.karn_on_syn { unsampled(stack) } else { stack.rto.max };
+    let first = if measures_again(stack) { stack.rto.max } else { unsampled(stack) };
     let timer = Timer { initial: first.as_secs_f64(), ..timer(stack) };
     let attempts = Some(retries.saturating_add(1));
     Opening { timer, attempts, linear: 0, within: f64::INFINITY }.abandoned().value

@@ -5,7 +5,7 @@ use crate::reader::{Parameter, Reader, Written, unless, word};
 use farpath_tcp::config::{
     AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, EcnMode, EndGrowth,
     FullAckWindow, PartialAckTimer, RateKind, RateReduction, RecoveryAlgorithm, RtoFloor, RttMeasure,
-    RttSampling, SlowStartGrowth, SsthreshFrom,
+    RttSampling, SlowStartGrowth, SsthreshFrom, SynLoss,
 };
 use farpath_tcp::{MAX_MSS, TIMESTAMPS};
 use farpath_units::{Bytes, Rate};
@@ -264,6 +264,7 @@ words! {
     AvoidanceGrowth {
         PerAck = "per-ack", PerByte = "per-byte", PerAckRounded = "per-ack-rounded", AllAcked = "all-acked"
     }
+    SynLoss { Never = "never", First = "first", Second = "second" }
     SsthreshFrom {
         FlightSize = "flight-size", WindowSegments = "window-segments", Cwnd = "cwnd",
         CwndSegments = "cwnd-segments", Pipe = "pipe"

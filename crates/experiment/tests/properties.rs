@@ -4,6 +4,7 @@ use farpath_experiment::{Experiment, Stack, shipped_experiments, to_toml};
 use farpath_tcp::config::{
     AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, EcnMode, FullAckWindow,
     PartialAckTimer, RecoveryAlgorithm, RtoFloor, RttMeasure, RttSampling, SlowStartGrowth, SsthreshFrom,
+    SynLoss,
 };
 use farpath_units::{Bytes, Duration};
 use proptest::prelude::*;
@@ -132,7 +133,7 @@ impl Draw<'_> {
         congestion.ssthresh_from =
             self.one(&[SsthreshFrom::FlightSize, SsthreshFrom::WindowSegments, SsthreshFrom::Cwnd]);
         congestion.ssthresh_on_repeated_timeout = self.switch();
-        congestion.one_segment_after_syn_loss = self.switch();
+        congestion.one_segment_after_syn_loss = self.one(&[SynLoss::Never, SynLoss::First, SynLoss::Second]);
         let recovery = &mut config.recovery;
         recovery.algorithm = self.one(&[
             RecoveryAlgorithm::TimeoutOnly,

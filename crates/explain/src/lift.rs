@@ -4,7 +4,7 @@ use crate::bounds::BoundId;
 use crate::facts::{Facts, LARGEST_WINDOW};
 use farpath_experiment::Scenario;
 use farpath_path::{Direction, ElementKind, MarkThreshold, PerDirection, QueueLimit, Turnaround};
-use farpath_tcp::config::{Config, RtoFloor, RttSampling};
+use farpath_tcp::config::{Config, RtoFloor, RttSampling, SynLoss};
 use farpath_units::{Ber, Bytes, Duration, Probability, Rate};
 
 /// A link that is lifted is so many times as fast: its share of the time is then below what is printed.
@@ -113,7 +113,7 @@ fn start_at_full_window(scenario: &mut Scenario, was: &Scenario) {
     let segments = full_window(&facts);
     let congestion = &mut scenario.sender.config.congestion;
     congestion.initial_window = u32::try_from(segments).unwrap_or(u32::MAX);
-    congestion.one_segment_after_syn_loss = false;
+    congestion.one_segment_after_syn_loss = SynLoss::Never;
     let ssthresh = Bytes(segments.saturating_mul(facts.segment().0));
     congestion.initial_ssthresh = Some(congestion.initial_ssthresh.map_or(ssthresh, |was| was.min(ssthresh)));
 }

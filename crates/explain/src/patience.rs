@@ -65,11 +65,13 @@ pub(crate) struct FirstTimeout {
     pub measured: bool,
 }
 
-/// The end that sends the data has timed its own SYN or SYN/ACK, unless that was sent again (RFC 6298 section 3).
+/// The end that sends the data has timed its own SYN or SYN/ACK, unless that was sent again (RFC 6298 section 3) and no
+/// timestamp tells which was answered.
 pub(crate) fn first_timeout(facts: &Facts<'_>) -> FirstTimeout {
     let rto = &facts.sender().rto;
     let syn = facts.view.handshake_rtt;
-    if rto.initial < syn && rto.karn_on_syn {
+    let echoed = facts.sender().send.timestamps && facts.receiver().send.timestamps;
+    if rto.initial < syn && rto.karn_on_syn && !echoed {
         let fallback = rto.after_syn_timeout.unwrap_or(Duration::ZERO);
         let key = if fallback > rto.initial { "after_syn_timeout" } else { "initial" };
         return FirstTimeout { timeout: rto.initial.max(fallback), key, measured: false };

@@ -81,7 +81,8 @@ prop_compose! {
         slow_start in prop::sample::select(vec![SlowStartGrowth::PerAck, SlowStartGrowth::PerByte, SlowStartGrowth::TwoSegments]),
         avoidance in prop::sample::select(vec![AvoidanceGrowth::PerAck, AvoidanceGrowth::PerByte]),
         ssthresh_from in prop::sample::select(vec![SsthreshFrom::FlightSize, SsthreshFrom::WindowSegments, SsthreshFrom::Cwnd, SsthreshFrom::CwndSegments]),
-        (cwnd_validation, restart_after_idle, ssthresh_on_repeated_timeout, one_segment_after_syn_loss) in any::<(bool, bool, bool, bool)>(),
+        one_segment_after_syn_loss in prop::sample::select(vec![SynLoss::Never, SynLoss::First, SynLoss::Second]),
+        (cwnd_validation, restart_after_idle, ssthresh_on_repeated_timeout) in any::<(bool, bool, bool)>(),
         (control, hystart) in (prop::sample::select(vec![CongestionControlKind::Reno, CongestionControlKind::Cubic, CongestionControlKind::Bbr, CongestionControlKind::Bbr3]), any::<bool>()),
     ) -> CongestionConfig {
         CongestionConfig {

@@ -65,8 +65,8 @@ pub struct CongestionConfig {
     pub control: CongestionControlKind,
     /// Initial window, in segments.
     pub initial_window: u32,
-    /// Begin with one segment where the SYN or SYN/ACK had to be sent again (RFC 5681 §3.1). Off: ns-3.
-    pub one_segment_after_syn_loss: bool,
+    /// Begin with one segment after so many losses of a SYN or SYN/ACK.
+    pub one_segment_after_syn_loss: SynLoss,
     /// `ssthresh` before the first loss; `None` is as high as it gets.
     pub initial_ssthresh: Option<Bytes>,
     /// `cwnd` never grows past this; `None` lets it grow.
@@ -282,6 +282,20 @@ pub enum PartialAckTimer {
     ImpatientWithSack,
 }
 
+/// After how many losses of its SYN or SYN/ACK a sender begins with one segment. A loss is what the timer took for one, unless
+/// the echo says otherwise ([`RecoveryConfig::eifel`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SynLoss {
+    // DEVIATES RFC 5681 §3.1, as ns-3.
+    /// The initial window, whatever was lost.
+    Never,
+    /// RFC 5681 §3.1.
+    First,
+    // DEVIATES RFC 5681 §3.1: an RTO of 1 s expires for nothing on many a path, one of 3 s did not.
+    /// Where it was sent more than twice, by the timer or for a SYN that came again (Linux).
+    Second,
+}
+
 /// Growth with the ACK that acknowledges all that was outstanding when recovery began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndGrowth {
@@ -334,7 +348,8 @@ pub struct RtoConfig {
     pub backoff_reset: BackoffReset,
     /// Largest back-off as a power of two; 64 s from 1 s is 6. Beside it, `max` holds.
     pub max_backoff_exponent: u32,
-    /// Karn's rule for the SYN too. Off: ns-3, which takes an RTT sample from a retransmitted SYN.
+    /// Karn's rule for the SYN too: one that was sent again measures nothing, unless an echo tells what copy was answered
+    /// (RFC 7323 §4.1). Off: ns-3, which measures it from the first.
     pub karn_on_syn: bool,
     /// The timeout to start data with when the SYN had to be sent again (RFC 6298 §5.7); `None` starts with `initial`.
     pub after_syn_timeout: Option<Duration>,
@@ -494,7 +509,7 @@ impl Default for Config {
             congestion: CongestionConfig {
                 control: CongestionControlKind::Reno,
                 initial_window: 3,
-                one_segment_after_syn_loss: true,
+                one_segment_after_syn_loss: SynLoss::First,
                 initial_ssthresh: None,
                 cwnd_clamp: None,
                 slow_start: SlowStartGrowth::PerByte,

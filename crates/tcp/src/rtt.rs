@@ -123,10 +123,9 @@ impl RttEstimator {
     }
 
     /// The handshake is over; its back-off does not burden the data, unless `after_syn_timeout` says how.
-    pub fn on_established(&mut self, syn_timed_out: bool) {
+    pub fn on_established(&mut self, syn_again: bool) {
         self.backoff = 0;
-        if let Some(rto) = self.config.after_syn_timeout.filter(|_| syn_timed_out && self.smoothed.is_none())
-        {
+        if let Some(rto) = self.config.after_syn_timeout.filter(|_| syn_again && self.smoothed.is_none()) {
             self.unsampled = self.unsampled.max(rto);
         }
     }

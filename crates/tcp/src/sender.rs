@@ -209,21 +209,20 @@ impl Sender {
         }
     }
 
-    /// The handshake is over: `smss` and `sack_enabled` are what it agreed on.
-    pub(crate) fn establish(&mut self, now: Instant, rwnd: u64, syn_timed_out: bool) {
+    /// The handshake is over: `smss` and `sack_enabled` are what it agreed on. Whether our SYN was sent again in it, and whether
+    /// that calls for an initial window of one segment.
+    pub(crate) fn establish(&mut self, now: Instant, rwnd: u64, syn_again: bool, cautious: bool) {
         let smss = self.smss;
         self.set_rwnd(rwnd);
         let congestion = &self.config.congestion;
         self.cc = Controller::new(congestion, smss);
-        // RFC 5681 §3.1: a lost SYN or SYN/ACK makes the initial window one segment.
-        let cautious = syn_timed_out && congestion.one_segment_after_syn_loss;
         let segments = if cautious { 1 } else { congestion.initial_window };
         let clamp = congestion.cwnd_clamp.map_or(u64::MAX, |clamp| clamp.0);
         self.window = Window {
             cwnd: (u64::from(segments) * smss).min(clamp.max(smss)),
             ssthresh: congestion.initial_ssthresh.map_or(u64::MAX, |ssthresh| ssthresh.0),
         };
-        self.rtt.on_established(syn_timed_out);
+        self.rtt.on_established(syn_again);
         self.start_rack();
         self.start_steering(now);
         self.last_sent = now;

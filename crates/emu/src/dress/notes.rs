@@ -9,6 +9,7 @@ use farpath_tcp::config::{
     AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionConfig, CongestionControlKind, EndGrowth,
     FullAckWindow, HandshakeConfig, PartialAckTimer, RateReduction, ReceiveConfig, RecoveryAlgorithm,
     RecoveryConfig, RtoConfig, RtoFloor, RttMeasure, RttSampling, SendConfig, SlowStartGrowth, SsthreshFrom,
+    SynLoss,
 };
 use farpath_units::{Bytes, Duration};
 use std::fmt::Display;
@@ -162,8 +163,10 @@ fn of_congestion(congestion: &CongestionConfig, notes: &mut Notes) {
     let bbr = *control == CongestionControlKind::Bbr;
     let known = cubic || bbr || *control == CongestionControlKind::Reno;
     notes.unless(known, "congestion.control", "another than these", "the kernel is told to use Reno");
-    let kernel = "the kernel does so where the SYN was sent three times, not two";
-    notes.unless(!one_segment_after_syn_loss, "congestion.one_segment_after_syn_loss", true, kernel);
+    let second = *one_segment_after_syn_loss == SynLoss::Second;
+    let found = if *one_segment_after_syn_loss == SynLoss::First { "first" } else { "never" };
+    let kernel = "the kernel does so where the SYN was sent three times (second)";
+    notes.unless(second, "congestion.one_segment_after_syn_loss", found, kernel);
     let kernel = "the kernel begins without a bound";
     notes.unless_option(
         initial_ssthresh.is_none(),

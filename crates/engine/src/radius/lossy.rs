@@ -4,7 +4,7 @@ use super::{PROBE, listening, opening, timer, unsampled};
 use farpath_model::radius::{Connects, FirstData, LossyOpening, LossyWay, Opened, Timer};
 use farpath_model::{Estimate, InputError};
 use farpath_tcp::Config;
-use farpath_tcp::config::RttMeasure;
+use farpath_tcp::config::{RttMeasure, SynLoss};
 use farpath_units::Duration;
 
 /// How likely a connection of `opener` to `listener` opens over `way`, where the opener has so many full segments to send, and
@@ -20,12 +20,13 @@ pub fn connects(
     segments: u64,
 ) -> Result<Estimate<Connects>, InputError> {
     let sack = opener.recovery.sack && listener.recovery.sack;
+    let timestamps = opener.send.timestamps && listener.send.timestamps;
     LossyOpening {
         opening: &opening(opener),
         listening: &listening(listener),
         way,
         clocks,
-        first_data: &|opened| first_data(opener, sack, segments, opened),
+        first_data: &|opened| first_data(opener, sack, timestamps, segments, opened),
     }
     .connects()
 }
@@ -48,18 +49,25 @@ pub fn file_arrives(sender: &Config, way: &LossyWay, segments: u64) -> Result<Es
     }))
 }
 
-fn first_data(stack: &Config, sack: bool, segments: u64, opened: Opened) -> FirstData {
-    let Opened { after, syns } = opened;
+fn first_data(stack: &Config, sack: bool, timestamps: bool, segments: u64, opened: Opened) -> FirstData {
+    let Opened { after, syns, echoed } = opened;
     let (rto, congestion) = (&stack.rto, &stack.congestion);
-    let measured = (syns == 1 || !rto.karn_on_syn).then(|| {
-        let rtt = Duration::from_secs_f64(after);
+    let sent = if syns == 1 || !rto.karn_on_syn { Some(0.0) } else { timestamps.then_some(echoed) };
+    let measured = sent.map(|sent| {
+        let rtt = Duration::from_secs_f64(after - sent);
         if rto.measure == RttMeasure::Ticks { rtt.max(rto.tick) } else { rtt }
     });
     let timeout = match measured {
         Some(rtt) => rto.timeout(rtt, rtt / 2),
         None => unsampled(stack),
     };
-    let cautious = syns > 1 && congestion.one_segment_after_syn_loss;
+    let first_answered = timestamps && stack.recovery.eifel && echoed == 0.0;
+    let cautious = !first_answered
+        && match congestion.one_segment_after_syn_loss {
+            SynLoss::Never => false,
+            SynLoss::First => syns > 1,
+            SynLoss::Second => syns > 2,
+        };
     let window = if cautious { 1 } else { congestion.initial_window };
     let at_once = u32::try_from(segments).unwrap_or(u32::MAX).min(window);
     let recovery = &stack.recovery;

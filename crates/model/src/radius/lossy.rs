@@ -57,6 +57,8 @@ pub struct Opened {
     pub after: f64,
     /// SYNs that had left.
     pub syns: usize,
+    /// When the SYN left that was answered first, in s from the first SYN: what a timestamp echoes.
+    pub echoed: f64,
 }
 
 /// An opener and a listener over such a way.
@@ -318,7 +320,9 @@ impl LossyOpening<'_> {
         let (lost, data_lost) = (forward_loss.fraction(), data_loss.fraction());
         let connection = listener.answers[number].connection;
         let forgotten = listener.forgotten[connection];
-        let data = (self.first_data)(Opened { after: opened / NS, syns });
+        let begun = listener.answers.iter().find(|answer| answer.connection == connection);
+        let echoed = begun.map_or(0.0, |answer| answer.at - forward);
+        let data = (self.first_data)(Opened { after: opened / NS, syns, echoed: echoed / NS });
         // What can open it to the listener until it is forgotten: when it arrives, and the probability that it does not.
         // Each SYN/ACK that comes later is answered by an ACK too.
         let alone = (data.ack_alone || data.segments == 0).then_some((opened + forward, lost));

@@ -328,7 +328,8 @@ fn schedules_without_end_say_what_is_left_out() {
 
 #[test]
 fn a_lone_segment_is_lost_as_often_as_it_may_be_sent() {
-    let data = FirstData { segments: 1, retries: Some(2), ..no_data(Opened { after: 0.0, syns: 1 }) };
+    let data =
+        FirstData { segments: 1, retries: Some(2), ..no_data(Opened { after: 0.0, syns: 1, echoed: 0.0 }) };
     let LoneSegment { delivered, answered } =
         lossy_way(0.1, 0.2, 0.4).lone_segment(&data, 0.0).unwrap().value;
     assert!((delivered - (1.0 - 0.2_f64.powi(3))).abs() < 1e-12);

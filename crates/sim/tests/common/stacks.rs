@@ -36,7 +36,7 @@ pub fn ns3_newreno() -> Config {
     c.receive.buffer = Bytes(8760);
     c.receive.quick_acks = 1;
     c.congestion.initial_window = 2;
-    c.congestion.one_segment_after_syn_loss = false;
+    c.congestion.one_segment_after_syn_loss = SynLoss::Never;
     c.congestion.slow_start = SlowStartGrowth::PerAck;
     c.congestion.avoidance = AvoidanceGrowth::PerAckRounded;
     c.congestion.restart_after_idle = false;
@@ -106,7 +106,7 @@ pub fn linux(buffer: u64) -> Config {
     c.receive.quick_acks = 16;
     c.congestion.control = CongestionControlKind::Cubic;
     c.congestion.initial_window = 10;
-    c.congestion.one_segment_after_syn_loss = false;
+    c.congestion.one_segment_after_syn_loss = SynLoss::Second;
     c.congestion.slow_start = SlowStartGrowth::AllAcked;
     c.congestion.hystart = true;
     c.congestion.growth_by_delivery = true;

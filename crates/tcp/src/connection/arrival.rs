@@ -1,6 +1,7 @@
 //! What an arriving segment changes (RFC 9293 §3.10.7, RFC 5961, RFC 7323 §5).
 
 use super::{CloseReason, Connection, State, clock_ms};
+use crate::config::SynLoss;
 use crate::sender::Acknowledgment;
 use crate::{Ecn, Flags, MAX_MSS, Segment, Seq, TIMESTAMPS};
 use farpath_units::{Bytes, Duration, Instant};
@@ -74,7 +75,7 @@ impl Connection {
         }
         self.take_syn(now, seg);
         if acks_syn {
-            self.establish(now, u64::from(seg.window));
+            self.establish(now, u64::from(seg.window), seg);
             self.receiver.demand_ack();
         } else {
             // Both ends opened at once (RFC 9293 §3.5, Figure 7).
@@ -83,27 +84,41 @@ impl Connection {
         }
     }
 
-    fn establish(&mut self, now: Instant, rwnd: u64) {
-        let timed_out = self.syn_timeouts > 0;
-        // Karn: a SYN that was sent again measures nothing, except where the stack is like that.
-        let measurable = self.syn_transmissions == 1 || !self.config.rto.karn_on_syn;
-        if let Some(sent) = self.syn_sent_at.filter(|_| measurable) {
+    /// `seg` acknowledges our SYN or SYN/ACK.
+    fn establish(&mut self, now: Instant, rwnd: u64, seg: &Segment) {
+        let echo = self.timestamps.and(seg.timestamps).map(|t| t.echo);
+        let again = self.syn_transmissions > 1;
+        // Karn: a SYN that was sent again measures nothing, except where the stack is like that, or by what it is echoed.
+        let measured = if again && self.config.rto.karn_on_syn {
+            echo.map(|echo| echoed_at(now, echo))
+        } else {
+            self.syn_sent_at
+        };
+        if let Some(sent) = measured {
             self.sender.rtt.sample(sent, now);
         }
+        // RFC 3522, of the handshake: where the first of them was answered, none was lost.
+        let first_answered = self.config.recovery.eifel && echo == self.syn_sent_at.map(clock_ms);
+        let lost = self.syn_timeouts > 0 && !first_answered;
+        let cautious = match self.config.congestion.one_segment_after_syn_loss {
+            SynLoss::Never => false,
+            SynLoss::First => lost,
+            SynLoss::Second => lost && self.syn_transmissions > 2,
+        };
         self.state = State::Established;
         self.established_at = Some(now);
         self.syn_timer = None;
         self.syn_due = false;
         self.sender.ecn.capable = self.ecn.sends_ect();
         self.receiver.set_ecn(self.ecn.echoes());
-        self.sender.establish(now, rwnd, timed_out);
+        self.sender.establish(now, rwnd, again, cautious);
     }
 
     pub(super) fn on_synchronized(&mut self, now: Instant, seg: &Segment) {
         if self.state == State::SynReceived && self.answers_our_syn(seg) {
             // Both ends opened at once: the peer has our SYN (RFC 9293 §3.5, Figure 7, line 6).
             self.ecn.on_syn(seg);
-            self.establish(now, u64::from(seg.window));
+            self.establish(now, u64::from(seg.window), seg);
             self.receiver.demand_ack();
             return;
         }
@@ -155,7 +170,7 @@ impl Connection {
         };
         self.take_timestamp(now, seg, start);
         if self.state == State::SynReceived {
-            self.establish(now, u64::from(seg.window) << self.peer_scale);
+            self.establish(now, u64::from(seg.window) << self.peer_scale, seg);
         }
         self.on_acknowledgment(now, seg, start, ack);
         if seg.len > 0 || seg.flags.contains(Flags::FIN) {

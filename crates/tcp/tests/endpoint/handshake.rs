@@ -2,7 +2,8 @@
 
 use crate::script::{ISN, PEER_ISN, Script, config};
 use crate::{duration, time};
-use farpath_tcp::{CloseReason, Config, Endpoint, Flags, Seq, State};
+use farpath_tcp::config::SynLoss;
+use farpath_tcp::{CloseReason, Config, Endpoint, Flags, Seq, State, Timestamps};
 use farpath_units::{Bytes, Duration};
 
 fn opnet(change: impl FnOnce(&mut Config)) -> Config {
@@ -239,6 +240,64 @@ fn a_syn_timeout_starts_data_with_three_seconds_and_one_segment() {
     t.expect("S").at("1.5 s").expect("S").segment(synack).expect("ack 1");
     assert_eq!(t.sender().rtt().rto(), duration("3 s"));
     t.write(5000).expect("1:1001").at("4.5 s").expect("1:1001");
+}
+
+/// Opened with timestamps after so many SYNs, of which the first leaves at 0, by a SYN/ACK that echoes the one that left when the
+/// clock showed `echo`, at 7.5 s; then a file is written.
+fn opened_again(echo: u32, change: impl FnOnce(&mut Config)) -> Script {
+    let mut t = Script::connect(&config(|c| {
+        (c.send.timestamps, c.recovery.eifel) = (true, true);
+        change(c);
+    }));
+    let mut synack = t.syn_ack();
+    synack.timestamps = Some(Timestamps { value: 5, echo });
+    t.expect("S").at("1 s").expect("S").at("3 s").expect("S").at("7 s").expect("S");
+    t.at("7.5 s").segment(synack).expect("ack 1").write(2500);
+    t
+}
+
+#[test]
+fn an_echo_tells_how_long_a_repeated_syn_took() {
+    // RFC 7323 §4.1: Karn's ambiguity is none
+    let t = opened_again(7001, |_| {});
+    assert_eq!(t.sender().rtt().srtt(), Some(duration("500 ms")));
+    assert_eq!(opened_again(1, |_| {}).sender().rtt().srtt(), Some(duration("7.5 s")));
+    let from_the_first = opened_again(7001, |c| c.rto.karn_on_syn = false);
+    assert_eq!(from_the_first.sender().rtt().srtt(), Some(duration("7.5 s")));
+}
+
+#[test]
+fn one_segment_after_lost_syns_unless_the_first_was_answered() {
+    // RFC 5681 §3.1; RFC 3522
+    let cwnd = |echo, change: fn(&mut Config)| opened_again(echo, change).sender().window().cwnd / 988;
+    assert_eq!(cwnd(7001, |_| {}), 1);
+    assert_eq!(cwnd(1, |_| {}), 10, "none was lost");
+    assert_eq!(cwnd(1, |c| c.recovery.eifel = false), 1);
+    assert_eq!(cwnd(7001, |c| c.congestion.one_segment_after_syn_loss = SynLoss::Never), 10);
+}
+
+#[test]
+fn one_segment_only_after_the_second_lost_syn_where_the_stack_is_like_that() {
+    // tcp_init_transfer()
+    for (again, segments) in [("1 s", 10), ("3 s", 1)] {
+        let mut t = Script::connect(&config(|c| c.congestion.one_segment_after_syn_loss = SynLoss::Second));
+        let synack = t.syn_ack();
+        t.expect("S").at("1 s").expect("S").at(again);
+        if segments == 1 {
+            t.expect("S");
+        }
+        t.segment(synack).expect("ack 1");
+        assert_eq!(t.sender().window().cwnd, segments * 1000);
+    }
+}
+
+#[test]
+fn data_begin_with_three_seconds_too_where_a_syn_came_again() {
+    // Its SYN/ACK has left twice: nothing was measured, whoever had it sent again.
+    let mut t = half_open(|_| {});
+    let syn = t.syn();
+    t.at("500 ms").segment(syn).expect("S.").at("1 s").ack(1).expect_nothing();
+    assert_eq!(t.sender().rtt().rto(), duration("3 s"));
 }
 
 #[test]

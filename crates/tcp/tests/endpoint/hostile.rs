@@ -62,7 +62,7 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
                     (false, false) => CongestionControlKind::Reno,
                 },
                 initial_window,
-                one_segment_after_syn_loss: d,
+                one_segment_after_syn_loss: if d { SynLoss::First } else { SynLoss::Second },
                 initial_ssthresh: ssthresh.map(Bytes),
                 cwnd_clamp: clamp.map(Bytes),
                 slow_start,
