@@ -210,6 +210,11 @@ impl Instant {
         }
         Instant(self.0.checked_next_multiple_of(tick.0).unwrap_or(u64::MAX))
     }
+
+    /// The last multiple of `tick` that is not later; itself where `tick` is zero.
+    pub fn last_multiple_of(self, tick: Duration) -> Instant {
+        Instant(self.0 - self.0.checked_rem(tick.0).unwrap_or(0))
+    }
 }
 
 impl Add<Duration> for Instant {

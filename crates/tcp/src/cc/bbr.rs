@@ -57,6 +57,8 @@ enum Mode {
 #[derive(Debug, Clone)]
 pub struct Bbr {
     steering: Steering,
+    /// Of the host's clock: what ProbeRTT waits for is counted in ticks (Linux's jiffies).
+    tick: Duration,
     mode: Mode,
     model: Model,
     aggregation: Aggregation,
@@ -79,6 +81,7 @@ impl Bbr {
     pub fn new(config: &CongestionConfig, smss: u64) -> Bbr {
         Bbr {
             steering: Steering::new(config, smss, HIGH_GAIN),
+            tick: Duration::ZERO,
             mode: Mode::Startup,
             model: Model::default(),
             aggregation: Aggregation::default(),
@@ -231,7 +234,8 @@ impl Bbr {
     }
 
     fn update_min_rtt(&mut self, window: &mut Window, sample: &RateSample) {
-        let expired = self.model.update_min_rtt(sample.now, sample.rtt);
+        let now = sample.now.last_multiple_of(self.tick);
+        let expired = self.model.update_min_rtt(now, sample.rtt);
         let probing = matches!(self.mode, Mode::ProbeRtt { .. });
         if expired && !self.idle_restart && !probing {
             self.save_cwnd(window);
@@ -239,7 +243,7 @@ impl Bbr {
         }
         let held = LEAST_WINDOW * self.steering.smss;
         if let Mode::ProbeRtt(probe) = &mut self.mode {
-            if probe.begins(sample, held) {
+            if probe.begins(now, sample.pipe, held) {
                 self.model.begin_round(sample.delivered);
             } else if probe.had_a_round(self.model.round_starts()) {
                 self.check_probe_rtt_done(window, sample.now, sample.delivered);
@@ -252,10 +256,11 @@ impl Bbr {
 
     fn check_probe_rtt_done(&mut self, window: &mut Window, now: Instant, delivered: u64) {
         let Mode::ProbeRtt(ProbeRtt { until: Some(until), .. }) = self.mode else { return };
-        if now < until {
+        let tick = now.last_multiple_of(self.tick);
+        if tick <= until {
             return;
         }
-        self.model.min_rtt_is_fresh(now);
+        self.model.min_rtt_is_fresh(tick);
         window.cwnd = window.cwnd.max(self.prior_cwnd);
         if self.model.pipe_is_full() {
             self.probe_bandwidth(delivered, now);
@@ -287,8 +292,9 @@ impl CongestionControl for Bbr {
         true
     }
 
-    fn on_established(&mut self, window: &Window, now: Instant, rtt: Option<Duration>) {
-        self.model.update_min_rtt(now, rtt);
+    fn on_established(&mut self, window: &Window, now: Instant, rtt: Option<Duration>, tick: Duration) {
+        self.tick = tick;
+        self.model.update_min_rtt(now.last_multiple_of(tick), rtt);
         self.aggregation.restart(now);
         self.steering.pace_by_window(window, rtt);
     }

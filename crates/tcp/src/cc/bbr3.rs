@@ -215,7 +215,7 @@ impl Bbr3 {
         }
         let held = self.probe_rtt_window();
         if let Mode::ProbeRtt(probe) = &mut self.mode {
-            if probe.begins(sample, held) {
+            if probe.begins(sample.now, sample.pipe, held) {
                 self.model.begin_round(sample.delivered);
             } else if probe.had_a_round(self.model.round_starts()) {
                 self.check_probe_rtt_done(window, sample.now, sample.delivered);
@@ -284,7 +284,7 @@ impl CongestionControl for Bbr3 {
         true
     }
 
-    fn on_established(&mut self, window: &Window, now: Instant, rtt: Option<Duration>) {
+    fn on_established(&mut self, window: &Window, now: Instant, rtt: Option<Duration>, _tick: Duration) {
         self.model.update_min_rtt(now, rtt);
         self.aggregation.restart(now);
         self.steering.pace_by_window(window, rtt);

@@ -78,8 +78,8 @@ pub trait CongestionControl {
     fn steers_by_rate(&self) -> bool {
         false
     }
-    /// The handshake is over; it took `rtt`, where it could be measured.
-    fn on_established(&mut self, _window: &Window, _now: Instant, _rtt: Option<Duration>) {}
+    /// The handshake is over; it took `rtt`, where it could be measured. The host's clock has this tick.
+    fn on_established(&mut self, _window: &Window, _now: Instant, _rtt: Option<Duration>, _tick: Duration) {}
     /// An ACK was taken, whatever it said. Whether the controller itself keeps the rate below the path's for now: what
     /// leaves is then marked as limited by the application.
     fn on_rate_sample(&mut self, _window: &mut Window, _sample: &RateSample) -> bool {
@@ -152,8 +152,8 @@ impl CongestionControl for Controller {
         each!(self, one => one.steers_by_rate())
     }
 
-    fn on_established(&mut self, window: &Window, now: Instant, rtt: Option<Duration>) {
-        each!(self, one => one.on_established(window, now, rtt));
+    fn on_established(&mut self, window: &Window, now: Instant, rtt: Option<Duration>, tick: Duration) {
+        each!(self, one => one.on_established(window, now, rtt, tick));
     }
 
     fn on_rate_sample(&mut self, window: &mut Window, sample: &RateSample) -> bool {

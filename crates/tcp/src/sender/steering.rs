@@ -18,7 +18,7 @@ impl Sender {
         if measures {
             self.board.keep_rate();
         }
-        self.cc.on_established(&self.window, now, self.rtt.last_sample().0);
+        self.cc.on_established(&self.window, now, self.rtt.last_sample().0, self.config.rto.tick);
         self.set_pace();
     }
 
@@ -50,7 +50,7 @@ impl Sender {
         self.window.cwnd = u64::try_from(product).unwrap_or(u64::MAX / 2).max(initial).min(clamp);
         self.window.ssthresh = self.window.cwnd;
         self.take_controller(controller);
-        self.cc.on_established(&self.window, now, self.rtt.min_rtt());
+        self.cc.on_established(&self.window, now, self.rtt.min_rtt(), self.config.rto.tick);
         self.set_pace();
         self.note_sending(now);
     }

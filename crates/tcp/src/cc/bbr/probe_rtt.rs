@@ -1,7 +1,6 @@
 //! ProbeRTT, as both versions time it.
 
 use super::steering::PROBE_RTT;
-use crate::cc::RateSample;
 use farpath_units::Instant;
 
 /// The window is held small until some time and a round trip have passed with no more in flight.
@@ -13,11 +12,11 @@ pub struct ProbeRtt {
 }
 
 impl ProbeRtt {
-    /// Whether with this ACK no more than `window` is in flight for the first time: a round trip counts from here.
-    pub fn begins(&mut self, sample: &RateSample, window: u64) -> bool {
-        let begins = self.until.is_none() && sample.pipe <= window;
+    /// Whether with the ACK at `now` no more than `window` is in flight for the first time: a round trip counts from here.
+    pub fn begins(&mut self, now: Instant, pipe: u64, window: u64) -> bool {
+        let begins = self.until.is_none() && pipe <= window;
         if begins {
-            self.until = Some(sample.now + PROBE_RTT);
+            self.until = Some(now + PROBE_RTT);
         }
         begins
     }

@@ -22,7 +22,7 @@ impl<B: CongestionControl> Rounds<B> {
     pub fn of(bbr: impl FnOnce(&CongestionConfig, u64) -> B) -> Rounds<B> {
         let mut bbr = bbr(&Config::default().congestion, SMSS);
         let window = Window { cwnd: 10 * SMSS, ssthresh: u64::MAX };
-        bbr.on_established(&window, Instant::ZERO, Some(RTT));
+        bbr.on_established(&window, Instant::ZERO, Some(RTT), Duration::ZERO);
         Rounds { bbr, window, now: Instant::ZERO, delivered: 0, lost_ever: 0 }
     }
 

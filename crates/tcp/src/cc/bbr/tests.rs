@@ -1,4 +1,4 @@
-use super::rounds::{Rounds, SMSS};
+use super::rounds::{RTT, Rounds, SMSS};
 use super::*;
 
 impl Rounds<Bbr> {
@@ -96,14 +96,27 @@ fn the_round_trip_is_probed_with_four_segments_every_ten_seconds() {
         assert!(rounds.now <= Instant::ZERO + Duration::from_millis(10_200));
     }
     assert_eq!(rounds.window.cwnd, 4 * SMSS);
-    // 200 ms from when no more is in flight, and a round.
-    for _ in 0..2 {
+    // More than 200 ms from when no more is in flight, and a round.
+    for _ in 0..3 {
         rounds.sample(40_000, |sample| sample.pipe = 4 * SMSS);
         assert!(matches!(rounds.bbr.mode, Mode::ProbeRtt { .. }));
     }
     rounds.sample(40_000, |sample| sample.pipe = 4 * SMSS);
     assert_eq!(rounds.bbr.mode, Mode::ProbeBw);
     assert!(rounds.window.cwnd > 100 * SMSS, "the window of before");
+}
+
+#[test]
+fn the_ten_seconds_are_counted_in_ticks() {
+    // 10.001 s after the round trip was seen, where that was at the beginning and near the end of a jiffy.
+    for (seen, over) in [(4000, false), (4003, true)] {
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        let mut rounds = Rounds::new();
+        let window = rounds.window;
+        rounds.bbr.on_established(&window, at(seen), Some(RTT / 2), Duration::from_millis(4));
+        rounds.sample(1_000_000, |sample| sample.now = at(seen + 10_001));
+        assert_eq!(matches!(rounds.bbr.mode, Mode::ProbeRtt { .. }), over, "{seen} ms");
+    }
 }
 
 #[test]
