@@ -255,9 +255,8 @@ fn the_simulator_tells_what_the_kernel_does_from_a_millisecond_to_45_seconds() {
     }
     let room = Room::new();
     fs::write(room.path().join("truth.toml"), TRUTH).unwrap();
-    // Found: 0.0 %, but for the point at 1 s, where the kernel in that dress takes one round trip of 2 s more (-4.6 %, see
-    // docs/validation.md), and by its defaults -0.3 %.
-    for (stack, within) in [("reno-sack", 0.05), ("linux-6", 0.005)] {
+    // Found: 0.01 %, and 0.05 % at 1 ms by Linux's defaults, by what two devices cost.
+    for stack in ["reno-sack", "linux-6"] {
         let ends = ["sender", "receiver"].map(|end| format!("{end}.stack={stack}"));
         let mut command = Command::cargo_bin("farpath").unwrap();
         command.current_dir(room.path()).args([
@@ -276,7 +275,7 @@ fn the_simulator_tells_what_the_kernel_does_from_a_millisecond_to_45_seconds() {
         assert_eq!(points.len(), 5);
         for point in points {
             let error = point["error"].as_f64().unwrap();
-            assert!(error.abs() < within, "{stack}: {point}");
+            assert!(error.abs() < 0.002, "{stack}: {point}");
         }
     }
 }
