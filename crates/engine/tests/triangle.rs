@@ -162,7 +162,8 @@ fn few_losses_of_a_large_window() {
 /// Timers shorter than the round trip fire without a loss: the prediction leaves that out, and says so.
 #[test]
 fn timers_shorter_than_the_round_trip_are_named() {
-    for (rate, delay) in [("9600 bit/s", "100 ms"), ("10 Mbit/s", "600 ms")] {
+    // Over 3.2 s the 3 s with which data begin after a SYN that left again (RFC 6298 section 5.7) are too short as well.
+    for (rate, delay) in [("9600 bit/s", "100 ms"), ("10 Mbit/s", "1600 ms")] {
         let point = &compare(&one_link(rate, delay, "64 kB", "50 kB"))[0];
         assert!(point.caveats.iter().any(|caveat| caveat.contains("without a loss")), "{point:?}");
         assert!(point.simulated.retransmissions > 0.0, "{point:?}");
