@@ -160,6 +160,10 @@ impl<'a> Plan<'a> {
             if given.key == "published" || given.key.starts_with("published.") {
                 return Err(at.refuse("what was published is not a parameter"));
             }
+            if given.key == "sweep" {
+                sweep = Sweep::read(Some(&given.value), document.origin)?;
+                continue;
+            }
             match given.key.strip_prefix("sweep.") {
                 Some(rest) => {
                     let swept = rest.strip_prefix("zip.").unwrap_or(rest);
