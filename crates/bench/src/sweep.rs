@@ -59,11 +59,11 @@ fn sweep(experiment: &Experiment, folder: &Path, threads: usize) -> Result<(), B
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
     pool.install(|| {
-        let plan = Plan::new(experiment, &[Engine::Simulate]);
+        let plan = Plan::new(experiment, &[Engine::Simulate])?;
         let (folder, _lock) = Folder::create(folder, experiment, &[Engine::Simulate])?;
         let missing = plan.missing(&folder.inventory()?);
         let never = AtomicBool::new(false);
-        run_missing(experiment, plan.keys(), missing, &folder, Limits::default(), &never, |_| ())?;
+        run_missing(experiment, &plan, missing, &folder, Limits::default(), &never, |_| ())?;
         write_points(experiment, &plan, &folder)
     })?;
     Ok(())

@@ -38,6 +38,9 @@ pub enum CliError {
     /// `--of` something else.
     #[error("--of: {0}")]
     Precision(farpath_sweep::PrecisionError),
+    /// What --find cannot look for.
+    #[error(transparent)]
+    Search(#[from] farpath_sweep::SearchError),
     /// A report cannot be written.
     #[error(transparent)]
     Report(#[from] farpath_report::html::ReportError),

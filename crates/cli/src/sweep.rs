@@ -5,12 +5,13 @@ use crate::error::CliError;
 use crate::run::summary_json;
 use crate::source::{self, Source};
 use crate::{Ending, interrupt, output, progress};
-use farpath_experiment::Experiment;
+use farpath_engine::{can_all_be_emulated, may_emulate};
+use farpath_experiment::{EmulationClock, Experiment};
 use farpath_report::html;
-use farpath_run::{Engine, FolderLock, PointSummary};
+use farpath_run::{Engine, FolderLock, PointSummary, Statistic};
 use farpath_sweep::{
-    Cleaned, Folder, Limits, POINTS, Plan, Precision, Status, SweepError, more_seeds, program, run_missing,
-    write_points,
+    Cleaned, Folder, Limits, POINTS, Plan, Precision, Search, Status, Threshold, more_seeds, program,
+    run_missing, value_of, write_points,
 };
 use serde_json::json;
 use std::io::Write;
@@ -37,21 +38,35 @@ fn run(args: &SweepRunArgs) -> Result<Ending, CliError> {
     let precision = precision(args)?;
     let mut engines: Vec<Engine> = Vec::new();
     for engine in args.engine.iter().map(|&engine| Engine::from(engine)) {
-        if engine.in_real_time() {
-            return Err(SweepError::NotSwept(engine).into());
-        }
         if !engines.contains(&engine) {
             engines.push(engine);
         }
     }
-    let Source { experiment, .. } = source::load(&args.source, false)?;
+    let search = match (&args.find, &args.crosses) {
+        (Some(key), Some(value)) => Some(Search::new(key, &args.of, value)?),
+        _ => None,
+    };
+    let emulates = engines.contains(&Engine::Emulate);
+    let Source { experiment, file } = source::load_with(&args.source, emulates, args.clock.changes())?;
+    if emulates {
+        let clocks = experiment.points().iter().map(|point| &point.scenario.emulate.clock);
+        if clocks.into_iter().any(|clock| *clock == EmulationClock::Real) {
+            // Before any thread is started: a process of several cannot enter a user namespace.
+            may_emulate().map_err(CliError::Emulation)?;
+        }
+        can_all_be_emulated(&experiment).map_err(|source| CliError::Engine { file, source })?;
+    }
     source::start_threads(args.threads)?;
-    let mut plan = Plan::new(&experiment, &engines);
+    let mut plan = Plan::new(&experiment, &engines)?;
+    let searching = search.map(|search| search.begin(&experiment, &mut plan)).transpose()?;
     let (folder, _lock) = Folder::create(out, &experiment, &engines)?;
     let limits = Limits { runs: args.chunk as usize, ..Limits::default() };
     let stop = interrupt::flag();
     let mut first = true;
-    loop {
+    if let Some(searching) = &searching {
+        searching.more_points(&mut plan, &folder)?;
+    }
+    let void = loop {
         let there = folder.inventory()?;
         let status = plan.status(&there);
         if first && there.runs > 0 {
@@ -62,17 +77,33 @@ fn run(args: &SweepRunArgs) -> Result<Ending, CliError> {
         bar.set_position(status.done);
         bar.reset_eta();
         let missing = plan.missing(&there);
-        run_missing(&experiment, plan.keys(), missing, &folder, limits, stop, |runs| bar.inc(runs))?;
+        let void = run_missing(&experiment, &plan, missing, &folder, limits, stop, |runs| bar.inc(runs))?;
         bar.finish_and_clear();
-        let wants_more = !stop.load(Ordering::Relaxed)
-            && precision.as_ref().map_or(Ok(false), |precision| more_seeds(&mut plan, &folder, precision))?;
-        if !wants_more {
-            break;
+        let more = !stop.load(Ordering::Relaxed)
+            && (precision
+                .as_ref()
+                .map_or(Ok(false), |precision| more_seeds(&mut plan, &folder, precision))?
+                || searching.as_ref().map_or(Ok(false), |one| one.more_points(&mut plan, &folder))?);
+        if !more {
+            break void;
         }
-    }
+    };
     let summaries = write_points(&experiment, &plan, &folder)?;
-    print(&experiment, &folder, &summaries, args.json)?;
+    match &searching {
+        Some(searching) => {
+            let found = searching.thresholds(&plan, &folder)?;
+            print_thresholds(&experiment, searching.search(), &found, args.json)?;
+        }
+        None => print(&experiment, &folder, &summaries, args.json)?,
+    }
     let status = plan.status(&folder.inventory()?);
+    if void > 0 && !stop.load(Ordering::Relaxed) {
+        eprintln!(
+            "farpath: {void} emulated runs were void, as this machine was not in time, and are not kept: the same \
+             command asks for them again"
+        );
+        return Ok(Ending::Failed);
+    }
     if status.done < status.wanted {
         eprintln!(
             "farpath: interrupted: {} of {} runs are there; the same command goes on",
@@ -122,10 +153,47 @@ fn print(
     Ok(output::print(&format!("{}", folder.path().join(POINTS).display()))?)
 }
 
+fn print_thresholds(
+    experiment: &Experiment,
+    search: &Search,
+    found: &[Threshold],
+    json: bool,
+) -> Result<(), CliError> {
+    for threshold in found {
+        if json {
+            output::print(&threshold.to_json(experiment, search).to_string())?;
+            continue;
+        }
+        let engine = threshold.engine.name();
+        let others = threshold.others(experiment, &search.key);
+        let others: Vec<String> = others.into_iter().map(|(key, value)| format!(", {key} {value}")).collect();
+        let Search { key, statistic, value } = search;
+        let text = match &threshold.between {
+            None => format!("{statistic} is on one side of {value} at both ends of {key}"),
+            Some(ends) => {
+                let [from, to] = ends.each_ref().map(|(point, sample)| {
+                    let at = value_of(&experiment.points()[*point], key);
+                    format!("{at} ({})", sample.as_ref().map_or("unknown".to_owned(), shown))
+                });
+                let clear =
+                    if threshold.is_clear(*value) { "" } else { "; an interval holds it: more seeds" };
+                format!("{statistic} crosses {value} between {key} {from} and {to}{clear}")
+            }
+        };
+        output::print(&format!("{engine}{}: {text}", others.concat()))?;
+    }
+    Ok(())
+}
+
+fn shown(sample: &Statistic) -> String {
+    let interval = sample.ci95().map(|half| format!(" ± {half:.3}")).unwrap_or_default();
+    format!("{:.3}{interval}", sample.mean)
+}
+
 fn status(path: &Path, json: bool) -> Result<Ending, CliError> {
     let (folder, experiment, engines) = Folder::open(path)?;
     let there = folder.inventory()?;
-    let Status { wanted, done } = Plan::new(&experiment, &engines).status(&there);
+    let Status { wanted, done } = Plan::new(&experiment, &engines)?.status(&there);
     let running = FolderLock::take(path).is_err();
     if json {
         let json = json!({
@@ -149,7 +217,7 @@ fn status(path: &Path, json: bool) -> Result<Ending, CliError> {
 fn gc(path: &Path, dry_run: bool, json: bool) -> Result<Ending, CliError> {
     let (folder, experiment, engines) = Folder::open(path)?;
     let _lock = FolderLock::take(path)?;
-    let cleaned = folder.clean(&Plan::new(&experiment, &engines), !dry_run)?;
+    let cleaned = folder.clean(&Plan::new(&experiment, &engines)?, !dry_run)?;
     let Cleaned { runs, files, bytes } = cleaned;
     match json {
         true => output::print(&json!({ "runs": runs, "files": files, "bytes": bytes }).to_string())?,

@@ -329,3 +329,41 @@ fn messages_of_a_stream_arrive_as_in_its_simulation() {
     assert_eq!(number(&simulated, "max_write_lag_ns"), 0.0);
     assert!(number(&emulated, "max_write_lag_ns") < 1e9, "{emulated}");
 }
+
+#[test]
+fn a_sweep_keeps_what_it_emulates_by_the_kernel_that_did() {
+    if !can_emulate() {
+        return;
+    }
+    let folder = Folder::with(SMALL);
+    let (out, swept) = (folder.path("out"), "sweep.path.delay=['5 ms', '6 ms']");
+    let sweep =
+        ["sweep", folder.file(), "--engine", "simulate,emulate", "--seeds", "2", "--out", &out, "--json"];
+    let sweep = [&sweep[..], &TINY[..2], &["--set", swept]].concat();
+    let (first, err, code) = run(&sweep);
+    assert_eq!(code, 0, "{err}");
+    let points = lines(&first);
+    assert_eq!(points.len(), 4);
+    for point in &points {
+        assert_eq!((&point["runs"], &point["outcomes"]["completed"]), (&2.into(), &2.into()), "{point}");
+    }
+    let (again, err, code) = run(&sweep);
+    assert_eq!(code, 0, "{err}");
+    assert!(err.contains("8 of 8 runs are there"), "{err}");
+    assert_eq!(again, first, "real runs are never the same twice: these are those that were kept");
+}
+
+#[test]
+fn a_sweep_asks_again_for_what_is_void() {
+    if !can_emulate() {
+        return;
+    }
+    let folder = Folder::with(SMALL);
+    let out = folder.path("out");
+    let sweep = ["sweep", folder.file(), "--engine", "emulate", "--seeds", "1", "--out", &out];
+    let (_, err, code) = run(&[&sweep[..], &TINY, &HOPELESS].concat());
+    assert_eq!(code, 1, "{err}");
+    assert!(err.contains("1 emulated runs were void"), "{err}");
+    let (status, _, _) = run(&["sweep", "status", &out, "--json"]);
+    assert_eq!(lines(&status)[0]["done"], 0, "{status}");
+}

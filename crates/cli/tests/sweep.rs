@@ -172,6 +172,46 @@ fn more_seeds_are_run_where_the_interval_is_wide_and_nowhere_else() {
 }
 
 #[test]
+fn what_is_looked_for_is_found_by_halving_and_found_again_without_a_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let find = |more: &[&str]| {
+        let args = [
+            "noisy-channel",
+            "--set=transfer.size=20 kB",
+            "--set=sweep={'path.delay'='10 ms to 1000 ms by 10 ms', 'path.loss'=['0 %']}",
+            "--seeds=1",
+            "--find=path.delay",
+            "--crosses=40 kbit/s",
+            "--of=goodput_bit_per_s",
+            "--engine=predict,simulate",
+            "--out=out",
+        ];
+        run(folder, &[&args[..], more].concat())
+    };
+    let (out, err, code) = find(&["--json"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let found: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!([&found[0]["engine"], &found[1]["engine"]], ["predict", "simulate"]);
+    for threshold in &found {
+        let ends = threshold["between"].as_array().expect("it is crossed");
+        let number = |end: &Value, key| end[key].as_f64().expect("a number");
+        assert!(number(&ends[0], "mean") >= 4e4 && number(&ends[1], "mean") < 4e4, "{threshold}");
+        assert_eq!(number(&ends[1], "point") - number(&ends[0], "point"), 1.0, "neighbours");
+        assert_eq!(threshold["swept"]["path.loss"], "0 %");
+    }
+    let runs = status(folder)["runs"].as_u64().expect("a count");
+    assert!(runs <= 2 * 9, "{runs} of 200");
+    let (text, err, code) = find(&[]);
+    assert_eq!(code, 0, "{err}");
+    assert!(
+        err.contains("runs are there") && text.contains("crosses 40000 between path.delay"),
+        "{err}{text}"
+    );
+    assert_eq!(status(folder)["runs"], runs);
+}
+
+#[test]
 fn what_is_no_sweep_is_refused_and_left_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
@@ -185,7 +225,9 @@ fn what_is_no_sweep_is_refused_and_left_alone() {
     fs::create_dir(folder.join("mine")).expect("writable");
     fs::write(folder.join("mine/thesis.tex"), "").expect("writable");
     refused(&["noisy-channel", "--out=mine"], &["mine", "thesis.tex", "empty or a new one"]);
-    refused(&["noisy-channel", "--out=new", "--engine=emulate"], &["emulate", "farpath run"]);
+    refused(&["noisy-channel", "--out=new", "--find=path.delay", "--crosses=60 s"], &["--find", "path.loss"]);
+    refused(&["noisy-channel", "--out=new", "--find=path.loss", "--crosses=soon"], &["--crosses", "soon"]);
+    refused(&["noisy-channel", "--out=new", "--find=path.loss"], &["--crosses"]);
     refused(&["noisy-channel", "--out=new", "--until=5"], &["5 %"]);
     refused(
         &["noisy-channel", "--out=new", "--until=5 %", "--of=speed"],

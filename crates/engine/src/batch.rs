@@ -95,7 +95,7 @@ pub fn run_all_with<E: From<EngineError> + Send>(
     let is_real =
         |job: &Job| job.engine.in_real_time() && scenario(job).emulate.clock == EmulationClock::Real;
     let (real, virtual_time): (Vec<Job>, Vec<Job>) = jobs.iter().partition(|job| is_real(job));
-    let make = |job: &Job| run_one(experiment, *job, stop, extras);
+    let make = |job: &Job| run_with(experiment, *job, stop, extras);
     let mut taken = on_all_cores(&virtual_time, stop, make, &mut take)?;
     taken += real_time::run(&real, stop, |job| real_time::load(experiment, job), make, &mut take)?;
     Ok(taken)
@@ -184,8 +184,16 @@ impl<'a, T> InOrder<'a, T> {
     }
 }
 
+/// Makes one run; `None` where `stop` was set before it was over.
+///
+/// # Errors
+/// A run that cannot be made.
+pub fn run_one(experiment: &Experiment, job: Job, stop: &AtomicBool) -> Result<Option<Run>, EngineError> {
+    run_with(experiment, job, stop, Extras::default())
+}
+
 /// One run, with its capture where captures are wanted; `None` where it has been given up because of `stop`.
-fn run_one(
+fn run_with(
     experiment: &Experiment,
     job: Job,
     stop: &AtomicBool,

@@ -29,7 +29,7 @@ mod virtual_time;
 #[cfg(target_os = "linux")]
 mod watch;
 
-pub use batch::{Extras, Job, jobs, run_all, run_all_with};
+pub use batch::{Extras, Job, jobs, run_all, run_all_with, run_one};
 pub use beforehand::{can_be_emulated, can_be_measured};
 pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
 pub use emulate::{emulate, may_emulate};
@@ -172,6 +172,17 @@ pub fn provenance(experiment: &Experiment, point: &Point) -> Provenance {
         settings: Vec::new(),
         caveats: point.scenario.warnings.clone(),
     }
+}
+
+/// The kernel that emulates a scenario here, by its release, and by its name where it is one for virtual time.
+///
+/// # Errors
+/// There is none.
+pub fn emulating_kernel(scenario: &Scenario) -> Result<String, EngineError> {
+    Ok(match virtual_time::kernel_of(scenario)? {
+        Some(kernel) => virtual_time::name(&kernel),
+        None => emulate::kernel_release(),
+    })
 }
 
 /// Refuses what this engine has no datagrams for.

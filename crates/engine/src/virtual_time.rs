@@ -74,6 +74,11 @@ pub(crate) fn kernel_of(scenario: &Scenario) -> Result<Option<Kernel>, EngineErr
     }
 }
 
+/// By its release and its name.
+pub(crate) fn name(kernel: &Kernel) -> String {
+    format!("Linux {} ({})", kernel.about.release, kernel.about.name)
+}
+
 /// Makes one run on `kernel`; `None` where `stop` was set before it was over.
 pub(crate) fn in_guest(
     experiment: &Experiment,
@@ -185,7 +190,7 @@ fn taken_over(room: &Path, capture: Option<(&File, u32)>) -> Result<Option<Run>,
 fn void(experiment: &Experiment, job: Job, kernel: &Kernel, ended: &Ended) -> Run {
     let point = &experiment.points()[job.point];
     let mut provenance = crate::provenance(experiment, point);
-    provenance.kernel = format!("Linux {} ({})", kernel.about.release, kernel.about.name);
+    provenance.kernel = name(kernel);
     let why = ended.why().unwrap_or_else(|| "the guest left no results".to_owned());
     let mut run = Run::new(job.key(), provenance);
     run.flows = (0..)

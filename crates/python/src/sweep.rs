@@ -5,10 +5,12 @@ use crate::experiment::Experiment;
 use crate::results::engine;
 use crate::table::Table;
 use crate::wait::{Going, wait};
+use farpath_engine::can_be_emulated;
+use farpath_experiment::{EmulationClock, Point};
 use farpath_run::{Engine, FolderLock};
 use farpath_sweep::{
-    Chunk, Folder, Limits, Plan, PointKey, Precision, SweepError, Wanted, more_seeds, program, run_missing,
-    write_points,
+    Chunk, Folder, Limits, Plan, PointKey, Precision, Search, Searching, Wanted, more_seeds, program,
+    run_missing, write_points,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -25,27 +27,49 @@ pub struct Sweep {
     experiment: Arc<farpath_experiment::Experiment>,
     folder: Arc<Folder>,
     plan: Mutex<Plan>,
+    searching: Option<Searching>,
     lock: Mutex<Option<Arc<FolderLock>>>,
 }
 
 #[pymethods]
 impl Sweep {
     #[new]
-    fn new(py: Python<'_>, experiment: &Experiment, out: PathBuf, engines: Vec<String>) -> PyResult<Sweep> {
+    #[pyo3(signature = (experiment, out, engines, find = None))]
+    fn new(
+        py: Python<'_>,
+        experiment: &Experiment,
+        out: PathBuf,
+        engines: Vec<String>,
+        find: Option<(String, String, String)>,
+    ) -> PyResult<Sweep> {
         let engines: Vec<Engine> = engines.iter().map(|name| engine(name)).collect::<PyResult<_>>()?;
-        let refused = |refused: SweepError| error::sweep(py, &refused);
-        if let Some(&real) = engines.iter().find(|engine| engine.in_real_time()) {
-            return Err(refused(SweepError::NotSwept(real)));
-        }
         let experiment = experiment.0.clone();
-        let plan = Plan::new(&experiment, &engines);
-        let (folder, lock) = Folder::create(out, &experiment, &engines).map_err(refused)?;
-        Ok(Sweep {
-            experiment,
-            folder: Arc::new(folder),
-            plan: Mutex::new(plan),
-            lock: Mutex::new(Some(Arc::new(lock))),
-        })
+        let mut plan = Plan::new(&experiment, &engines).map_err(|refused| error::sweep(py, &refused))?;
+        let search = find.map(|(key, of, value)| Search::new(&key, &of, &value)).transpose();
+        let searching = search
+            .and_then(|search| search.map(|search| search.begin(&experiment, &mut plan)).transpose())
+            .map_err(|refused| PyValueError::new_err(refused.to_string()))?;
+        let made = Folder::create(out, &experiment, &engines);
+        let (folder, lock) = made.map_err(|refused| error::sweep(py, &refused))?;
+        let (folder, plan) = (Arc::new(folder), Mutex::new(plan));
+        let lock = Mutex::new(Some(Arc::new(lock)));
+        Ok(Sweep { experiment, folder, plan, searching, lock })
+    }
+
+    /// Asks for the next points of a search; false where all is found, or nothing is looked for.
+    fn more_points(&self, py: Python<'_>) -> PyResult<bool> {
+        let Some(searching) = &self.searching else { return Ok(false) };
+        let more = searching.more_points(&mut self.plan(), &self.folder);
+        more.map_err(|refused| error::sweep(py, &refused))
+    }
+
+    /// What a search found, each as JSON.
+    fn thresholds(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let Some(searching) = &self.searching else { return Ok(Vec::new()) };
+        let found = searching.thresholds(&self.plan(), &self.folder);
+        let found = found.map_err(|refused| error::sweep(py, &refused))?;
+        let json = |one: farpath_sweep::Threshold| one.to_json(&self.experiment, searching.search());
+        Ok(found.into_iter().map(|one| json(one).to_string()).collect())
     }
 
     /// How many runs are there, and how many are wanted.
@@ -55,14 +79,14 @@ impl Sweep {
         Ok((status.done, status.wanted))
     }
 
-    /// Makes what is missing on the cores of this machine.
+    /// Makes what is missing on this machine; gives how many runs were void, and are not kept.
     #[pyo3(signature = (chunk = 4096, progress = None))]
-    fn run(&self, py: Python<'_>, chunk: usize, progress: Option<Py<PyAny>>) -> PyResult<()> {
+    fn run(&self, py: Python<'_>, chunk: usize, progress: Option<Py<PyAny>>) -> PyResult<u64> {
         let there = self.folder.inventory().map_err(|refused| error::sweep(py, &refused))?;
-        let (missing, status, keys) = {
-            let plan = self.plan();
-            (plan.missing(&there), plan.status(&there), plan.keys().to_vec())
-        };
+        let plan = self.plan().clone();
+        let emulated = plan.wanted().iter().any(|wanted| wanted.engine == Engine::Emulate);
+        may_emulate(py, &self.experiment, emulated)?;
+        let (missing, status) = (plan.missing(&there), plan.status(&there));
         let going = Going::default();
         going.total.store(status.wanted, Ordering::Relaxed);
         going.done.store(status.done, Ordering::Relaxed);
@@ -71,19 +95,21 @@ impl Sweep {
         let made = wait(py, going, progress, move |going| {
             let _lock = lock;
             let limits = Limits { runs: chunk.max(1), ..Limits::default() };
-            run_missing(&experiment, &keys, missing, &folder, limits, &going.stop, |runs| {
+            run_missing(&experiment, &plan, missing, &folder, limits, &going.stop, |runs| {
                 going.done.fetch_add(runs, Ordering::Relaxed);
             })
         })?;
         made.map_err(|refused| error::sweep(py, &refused))
     }
 
-    /// What is missing, in tasks of so many runs.
-    fn missing(&self, py: Python<'_>, runs: u64) -> PyResult<Vec<Vec<Span>>> {
+    /// What is missing of what is emulated, or of all else, in tasks of so many runs.
+    fn missing(&self, py: Python<'_>, runs: u64, emulated: bool) -> PyResult<Vec<Vec<Span>>> {
         let there = self.folder.inventory().map_err(|refused| error::sweep(py, &refused))?;
         let runs = runs.max(1);
         let (mut tasks, mut left): (Vec<Vec<Span>>, u64) = (Vec::new(), 0);
-        for Wanted { point, key, engine, mut seeds } in self.plan().missing(&there) {
+        let mut missing = self.plan().missing(&there);
+        missing.retain(|wanted| (wanted.engine == Engine::Emulate) == emulated);
+        for Wanted { point, key, engine, mut seeds } in missing {
             while !seeds.is_empty() {
                 if left == 0 {
                     tasks.push(Vec::new());
@@ -150,6 +176,20 @@ impl Sweep {
     }
 }
 
+/// Whether this process may do what is emulated in real time.
+fn may_emulate(py: Python<'_>, experiment: &farpath_experiment::Experiment, emulated: bool) -> PyResult<()> {
+    let in_real_time = |point: &Point| point.scenario.emulate.clock == EmulationClock::Real;
+    if !emulated {
+        return Ok(());
+    }
+    let privileges = match experiment.points().iter().any(in_real_time) {
+        true => farpath_engine::may_emulate(),
+        false => Ok(()),
+    };
+    let possible = privileges.and_then(|()| experiment.points().iter().try_for_each(can_be_emulated));
+    possible.map_err(|refused| error::engine(py, &refused))
+}
+
 /// Makes runs that a sweep elsewhere is missing: a chunk's name, its bytes, and how many runs it holds.
 #[pyfunction]
 pub fn run_chunk(
@@ -171,6 +211,7 @@ pub fn run_chunk(
     };
     let wanted: Vec<Wanted> = spans.into_iter().map(wanted).collect::<PyResult<_>>()?;
     let experiment = experiment.0.clone();
+    may_emulate(py, &experiment, wanted.iter().any(|wanted| wanted.engine == Engine::Emulate))?;
     let never = AtomicBool::new(false);
     let made = py.detach(|| farpath_sweep::run_chunk(&experiment, &wanted, &never));
     let Chunk { name, bytes, runs } = made.map_err(|refused| error::sweep(py, &refused))?;

@@ -74,20 +74,20 @@ impl Chunk {
     ///
     /// # Errors
     /// A table that cannot be encoded.
-    pub fn of(runs: &[Run], key_of: impl Fn(u64) -> PointKey) -> Result<Chunk, SweepError> {
+    pub fn of(runs: &[Run], key_of: impl Fn(&Run) -> PointKey) -> Result<Chunk, SweepError> {
         let header =
             Header { format_version: VERSION, program: program().to_owned(), spans: spans(runs, &key_of) };
         let text = serde_json::to_string(&header).expect("a header is plain data");
         let name = format!("{:032x}.parquet", first_128_bits(Sha256::new_with_prefix(&text)));
-        let bytes = encode(&keyed(flow_batch(runs), &key_of), text).map_err(SweepError::Encode)?;
+        let bytes = encode(&keyed(runs, &key_of), text).map_err(SweepError::Encode)?;
         Ok(Chunk { name, bytes, runs: runs.len() as u64 })
     }
 }
 
-fn spans(runs: &[Run], key_of: impl Fn(u64) -> PointKey) -> Vec<Span> {
+fn spans(runs: &[Run], key_of: impl Fn(&Run) -> PointKey) -> Vec<Span> {
     let mut spans: Vec<Span> = Vec::new();
     for run in runs {
-        let (key, seed) = (key_of(run.point), run.seed.unwrap_or(0));
+        let (key, seed) = (key_of(run), run.seed.unwrap_or(0));
         let caveats = &run.provenance.caveats;
         let follows = |span: &&mut Span| {
             (span.key, span.engine.as_str(), span.first + span.count, &span.caveats)
@@ -107,10 +107,10 @@ fn spans(runs: &[Run], key_of: impl Fn(u64) -> PointKey) -> Vec<Span> {
     spans
 }
 
-/// The batch with keys in place of the points' numbers.
-fn keyed(batch: RecordBatch, key_of: impl Fn(u64) -> PointKey) -> RecordBatch {
-    let points = batch.column(0).as_primitive::<arrow_array::types::UInt64Type>();
-    let keys = points.values().iter().map(|&point| key_of(point).to_string());
+/// The flows with keys in place of the points' numbers.
+fn keyed(runs: &[Run], key_of: impl Fn(&Run) -> PointKey) -> RecordBatch {
+    let batch = flow_batch(runs);
+    let keys = runs.iter().flat_map(|run| std::iter::repeat_n(key_of(run).to_string(), run.flows.len()));
     let keys: ArrayRef = Arc::new(StringArray::from_iter_values(keys));
     let description = "what made the run: a digest of its point as resolved, and of the program";
     let field = Field::new(POINT_KEY, DataType::Utf8, false)

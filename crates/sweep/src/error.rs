@@ -82,8 +82,8 @@ pub enum SweepError {
     },
     /// A point that is another one here.
     #[error(
-        "point {point} is another one here than where it was asked for: the program ({here} here) or a file that the \
-         experiment names differs"
+        "point {point} is another one here than where it was asked for: the program ({here} here), a file that the \
+         experiment names, or the kernel that emulates differs"
     )]
     OtherPoint {
         /// Its number.
@@ -91,7 +91,7 @@ pub enum SweepError {
         /// This program.
         here: &'static str,
     },
-    /// Traces and real time are for `farpath run`.
-    #[error("a sweep is predicted or simulated; `{0}` is for `farpath run`")]
+    /// What is measured is not made at will.
+    #[error("a sweep is predicted, simulated or emulated; `{0}` is for `farpath measure`")]
     NotSwept(farpath_run::Engine),
 }

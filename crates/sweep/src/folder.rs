@@ -297,7 +297,7 @@ impl Folder {
                     let mut runs = read_runs(&path, plan.points())?;
                     runs.retain(|(key, run)| plan.wants(*key, run.engine.name()));
                     let runs: Vec<Run> = runs.into_iter().map(|(_, run)| run).collect();
-                    self.keep(&Chunk::of(&runs, |point| plan.keys()[point as usize])?)?;
+                    self.keep(&Chunk::of(&runs, |run| plan.key(run.point, run.engine))?)?;
                 }
                 fs::remove_file(&path).map_err(|source| SweepError::Write { path, source })?;
             }

@@ -1,6 +1,8 @@
 //! Which run it is: what made it, and not where it stood.
 
+use farpath_engine::{EngineError, emulating_kernel};
 use farpath_experiment::{Output, Point};
+use farpath_run::Engine;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt::{self, Write};
@@ -36,6 +38,11 @@ impl TryFrom<String> for PointKey {
 }
 
 impl PointKey {
+    /// The point emulated on a kernel: another kernel makes other runs of it.
+    fn on_kernel(self, kernel: &str) -> PointKey {
+        PointKey(first_128_bits(Sha256::new_with_prefix(format!("{self} {kernel}"))))
+    }
+
     /// The key that is shown like this.
     pub fn parse(text: &str) -> Option<PointKey> {
         (text.len() == 32).then(|| u128::from_str_radix(text, 16).ok().map(PointKey))?
@@ -53,6 +60,18 @@ pub fn point_key(point: &Point) -> PointKey {
     // Debug shows every field, and floats so that they can be read back; it changes only with the program.
     write!(digest, "{} {scenario:?}", program()).expect("a digest takes everything");
     PointKey(first_128_bits(digest.0))
+}
+
+/// The key of a point's runs by this engine: of emulated ones also of the kernel that makes them.
+///
+/// # Errors
+/// There is no such kernel.
+pub(crate) fn run_key(point: &Point, engine: Engine) -> Result<PointKey, EngineError> {
+    let key = point_key(point);
+    match engine {
+        Engine::Emulate => Ok(key.on_kernel(&emulating_kernel(&point.scenario)?)),
+        _ => Ok(key),
+    }
 }
 
 pub(crate) fn first_128_bits(digest: Sha256) -> u128 {

@@ -12,8 +12,9 @@
 //! | `chunk` | runs as the bytes of a file, and back |
 //! | `folder` | the files: opened, listed, cleaned up |
 //! | `plan` | what is wanted, and what of it is missing |
-//! | `work` | makes it, on all cores |
+//! | `work` | makes it, on all cores or in real time |
 //! | `precision` | more seeds where an interval is too wide |
+//! | `search` | where along an axis something is crossed |
 //! | `points` | the table of what came out, a row for each point and engine |
 
 mod chunk;
@@ -23,6 +24,7 @@ mod key;
 mod plan;
 mod points;
 mod precision;
+mod search;
 mod seeds;
 mod work;
 
@@ -31,7 +33,8 @@ pub use error::SweepError;
 pub use folder::{Cleaned, Folder, Inventory};
 pub use key::{PointKey, point_key, program};
 pub use plan::{Plan, Status, Wanted};
-pub use points::{POINTS, write_points};
+pub use points::{POINTS, value_of, write_points};
 pub use precision::{Precision, PrecisionError, more_seeds};
+pub use search::{Search, SearchError, Searching, Threshold};
 pub use seeds::Seeds;
 pub use work::{Limits, run_chunk, run_missing};

@@ -1,7 +1,8 @@
 //! What is wanted of a sweep, and what of it is missing.
 
+use crate::error::SweepError;
 use crate::folder::Inventory;
-use crate::key::{PointKey, point_key};
+use crate::key::{PointKey, point_key, run_key};
 use crate::seeds::Seeds;
 use farpath_experiment::Experiment;
 use farpath_run::Engine;
@@ -25,6 +26,8 @@ pub struct Wanted {
 #[derive(Debug, Clone)]
 pub struct Plan {
     keys: Vec<PointKey>,
+    /// The same on the kernel that emulates them; empty where nothing is emulated.
+    emulated: Vec<PointKey>,
     points: HashMap<PointKey, Vec<u64>>,
     wanted: Vec<Wanted>,
 }
@@ -40,27 +43,45 @@ pub struct Status {
 
 impl Plan {
     /// Of an experiment on these engines: point by point, engine by engine.
-    pub fn new(experiment: &Experiment, engines: &[Engine]) -> Plan {
-        let keys: Vec<PointKey> = experiment.points().iter().map(point_key).collect();
-        let mut points: HashMap<PointKey, Vec<u64>> = HashMap::new();
-        for (point, &key) in keys.iter().enumerate() {
-            points.entry(key).or_default().push(point as u64);
+    ///
+    /// # Errors
+    /// There is no kernel to emulate on, or an engine that makes no runs of a sweep.
+    pub fn new(experiment: &Experiment, engines: &[Engine]) -> Result<Plan, SweepError> {
+        if engines.contains(&Engine::Measure) {
+            return Err(SweepError::NotSwept(Engine::Measure));
         }
-        let wanted = |(point, &key): (usize, &PointKey)| {
-            let scenario = &experiment.points()[point].scenario;
-            let seeds = scenario.seed..scenario.seed.saturating_add(scenario.seeds);
-            engines.iter().map(move |&engine| {
-                let seeds = if engine == Engine::Predict { 0..1 } else { seeds.clone() };
-                Wanted { point, key, engine, seeds }
-            })
-        };
-        let wanted = keys.iter().enumerate().flat_map(wanted).collect();
-        Plan { keys, points, wanted }
+        let keys: Vec<PointKey> = experiment.points().iter().map(point_key).collect();
+        let emulated = match engines.contains(&Engine::Emulate) {
+            true => experiment.points().iter().map(|point| run_key(point, Engine::Emulate)).collect(),
+            false => Ok(Vec::new()),
+        }?;
+        let mut plan = Plan { keys, emulated, points: HashMap::new(), wanted: Vec::new() };
+        for (point, of) in experiment.points().iter().enumerate() {
+            let of = &of.scenario;
+            for &engine in engines {
+                let key = plan.key(point as u64, engine);
+                let seeds = match engine {
+                    Engine::Predict => 0..1,
+                    // Real time costs what it takes: as many as the experiment wants of these.
+                    Engine::Emulate => of.seed..of.seed.saturating_add(of.emulate.seeds.min(of.seeds)),
+                    _ => of.seed..of.seed.saturating_add(of.seeds),
+                };
+                plan.wanted.push(Wanted { point, key, engine, seeds });
+                let alike = plan.points.entry(key).or_default();
+                if alike.last() != Some(&(point as u64)) {
+                    alike.push(point as u64);
+                }
+            }
+        }
+        Ok(plan)
     }
 
-    /// The key of each point.
-    pub fn keys(&self) -> &[PointKey] {
-        &self.keys
+    /// The key of a point's runs by this engine.
+    pub fn key(&self, point: u64, engine: Engine) -> PointKey {
+        match engine {
+            Engine::Emulate => self.emulated[point as usize],
+            _ => self.keys[point as usize],
+        }
     }
 
     /// The numbers of the points of each key: more than one where points are alike.
@@ -76,6 +97,17 @@ impl Plan {
     /// The same, to ask for more seeds.
     pub fn wanted_mut(&mut self) -> &mut [Wanted] {
         &mut self.wanted
+    }
+
+    /// Takes everything out that is wanted.
+    pub(crate) fn take_wanted(&mut self) -> Vec<Wanted> {
+        std::mem::take(&mut self.wanted)
+    }
+
+    /// Wants these too.
+    pub(crate) fn ask(&mut self, more: impl IntoIterator<Item = Wanted>) {
+        self.wanted.extend(more);
+        self.wanted.sort_by_key(|wanted| (wanted.point, wanted.engine));
     }
 
     /// What is not there yet; points that are alike are asked for once.
@@ -117,8 +149,8 @@ mod tests {
     fn points_that_are_alike_are_run_once_and_counted_each() {
         let text = "title = 'One'\npath = 'noisy-channel'\nseeds = 3\n[transfer]\nsize = '1 MB'\n[sweep]\nseed = [1, 2]";
         let experiment = Experiment::parse(text, "here", &[]).expect("good");
-        let plan = Plan::new(&experiment, &[Engine::Simulate]);
-        assert_eq!(plan.keys()[0], plan.keys()[1]);
+        let plan = Plan::new(&experiment, &[Engine::Simulate]).expect("no kernel is asked");
+        assert_eq!(plan.key(0, Engine::Simulate), plan.key(1, Engine::Simulate));
         let there = Inventory::default();
         let seeds: Vec<Range<u64>> = plan.missing(&there).into_iter().map(|wanted| wanted.seeds).collect();
         assert_eq!(seeds, [1..4, 4..5]);

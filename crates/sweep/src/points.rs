@@ -65,7 +65,7 @@ fn table(experiment: &Experiment, plan: &Plan, summaries: &[(PointSummary, Vec<S
     add(
         "point_key",
         DataType::Utf8,
-        texts(&|summary| Some(plan.keys().get(summary.point as usize)?.to_string())),
+        texts(&|summary| Some(plan.key(summary.point, summary.engine).to_string())),
     );
     add("engine", DataType::Utf8, texts(&|summary| Some(summary.engine.name().to_owned())));
     for key in experiment.axes.iter().flat_map(|axis| &axis.keys) {
@@ -104,7 +104,8 @@ fn table(experiment: &Experiment, plan: &Plan, summaries: &[(PointSummary, Vec<S
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).expect("one length, and types as declared")
 }
 
-fn value_of<'a>(point: &'a Point, key: &str) -> &'a str {
+/// What a swept key is at a point.
+pub fn value_of<'a>(point: &'a Point, key: &str) -> &'a str {
     let swept = point.swept.iter().find(|(other, _)| other == key);
     &swept.expect("every point has a value of every axis").1
 }
@@ -135,13 +136,13 @@ mod tests {
         let text = "title = 'One'\npath = 'noisy-channel'\nseeds = 1\n[transfer]\nsize = '1 kB'\n[sweep]\n\
             'path.delay' = ['20 ms', '1 s']\n'path.loss' = ['0', '1 %']\n'sender.stack' = ['reno-1990', 'linux-6']";
         let experiment = Experiment::parse(text, "here", &[]).expect("good");
-        let plan = Plan::new(&experiment, &[Engine::Simulate]);
+        let plan = Plan::new(&experiment, &[Engine::Simulate]).expect("no kernel is asked");
         let room = tempfile::tempdir().expect("a folder");
         let (folder, _lock) =
             Folder::create(room.path(), &experiment, &[Engine::Simulate]).expect("writable");
         let missing = plan.missing(&folder.inventory().expect("empty"));
         let never = AtomicBool::new(false);
-        run_missing(&experiment, plan.keys(), missing, &folder, Limits::default(), &never, |_| ())
+        run_missing(&experiment, &plan, missing, &folder, Limits::default(), &never, |_| ())
             .expect("it runs");
         write_points(&experiment, &plan, &folder).expect("writable");
 

@@ -37,11 +37,7 @@ impl Precision {
     /// # Errors
     /// No statistic of that name.
     pub fn check(&self) -> Result<(), PrecisionError> {
-        let names = PointSummary::of_runs([&nothing()]).remove(0).statistics().map(|(name, _)| name);
-        match names.contains(&self.statistic.as_str()) {
-            true => Ok(()),
-            false => Err(PrecisionError { found: self.statistic.clone(), known: names.join(", ") }),
-        }
+        check_statistic(&self.statistic)
     }
 
     /// How many seeds a sample of a point asks for, of which it has `seeds` now: as many where it is precise enough, or
@@ -62,6 +58,15 @@ impl Precision {
     }
 }
 
+/// Whether there is a statistic of this name.
+pub(crate) fn check_statistic(name: &str) -> Result<(), PrecisionError> {
+    let names = PointSummary::of_runs([&nothing()]).remove(0).statistics().map(|(name, _)| name);
+    match names.contains(&name) {
+        true => Ok(()),
+        false => Err(PrecisionError { found: name.to_owned(), known: names.join(", ") }),
+    }
+}
+
 fn nothing() -> farpath_run::Run {
     let key = farpath_run::RunKey { point: 0, engine: Engine::Simulate, seed: Some(0) };
     farpath_run::Run::new(key, farpath_run::Provenance::default())
@@ -72,23 +77,32 @@ fn nothing() -> farpath_run::Run {
 /// # Errors
 /// A chunk that cannot be read.
 pub fn more_seeds(plan: &mut Plan, folder: &Folder, precision: &Precision) -> Result<bool, SweepError> {
-    let mut samples: HashMap<(usize, Engine), Statistic> = HashMap::new();
-    folder.groups(plan, |wanted, runs| {
-        for summary in PointSummary::of_runs(runs) {
-            let named = summary.statistics().into_iter().find(|(name, _)| *name == precision.statistic);
-            let sample = named.and_then(|(_, statistic)| statistic);
-            samples.extend(sample.map(|sample| ((wanted.point, wanted.engine), sample)));
-        }
-    })?;
+    let samples = samples(plan, folder, &precision.statistic)?;
     let mut more = false;
     for wanted in plan.wanted_mut().iter_mut().filter(|wanted| wanted.engine != Engine::Predict) {
         let seeds = wanted.seeds.end - wanted.seeds.start;
-        let sample = samples.get(&(wanted.point, wanted.engine)).copied();
+        let sample = samples.get(&(wanted.point, wanted.engine)).copied().flatten();
         let enough = precision.seeds(sample, seeds);
         more |= enough > seeds;
         wanted.seeds.end = wanted.seeds.start + enough;
     }
     Ok(more)
+}
+
+/// What is known of a statistic, for each point and engine of which there are runs.
+pub(crate) fn samples(
+    plan: &Plan,
+    folder: &Folder,
+    statistic: &str,
+) -> Result<HashMap<(usize, Engine), Option<Statistic>>, SweepError> {
+    let mut samples = HashMap::new();
+    folder.groups(plan, |wanted, runs| {
+        for summary in PointSummary::of_runs(runs) {
+            let named = summary.statistics().into_iter().find(|(name, _)| *name == statistic);
+            samples.insert((wanted.point, wanted.engine), named.and_then(|(_, sample)| sample));
+        }
+    })?;
+    Ok(samples)
 }
 
 /// `5 %`, or `0.05`.

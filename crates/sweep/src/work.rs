@@ -3,14 +3,14 @@
 use crate::chunk::Chunk;
 use crate::error::SweepError;
 use crate::folder::Folder;
-use crate::key::{PointKey, point_key, program};
-use crate::plan::Wanted;
-use farpath_engine::{predict, provenance, simulate};
-use farpath_experiment::{Experiment, Output, Point};
-use farpath_run::{Engine, Provenance, Run};
+use crate::key::{PointKey, program, run_key};
+use crate::plan::{Plan, Wanted};
+use farpath_engine::{Job, predict, provenance, run_all, run_one, simulate};
+use farpath_experiment::{EmulationClock, Experiment, Output, Point};
+use farpath_run::{Engine, Outcome, Provenance, Run};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -50,19 +50,52 @@ impl Queue {
     }
 }
 
-/// Makes the missing runs and keeps them; `kept` is told of each chunk how many it holds. When `stop` is set nothing more
-/// is begun, and what is done is kept.
+/// Makes the missing runs and keeps them: those in virtual time on all cores, then those in real time, as many at once as
+/// the machine keeps up with. `kept` is told of each chunk how many it holds. When `stop` is set nothing more is begun, and
+/// what is done is kept. Gives how many runs were void, which are not kept: they are asked again the next time.
 ///
 /// # Errors
 /// The first one, of a run or of a file; what was kept before it stays.
 pub fn run_missing(
     experiment: &Experiment,
-    keys: &[PointKey],
+    plan: &Plan,
     missing: Vec<Wanted>,
     folder: &Folder,
     limits: Limits,
     stop: &AtomicBool,
     kept: impl Fn(u64) + Sync,
+) -> Result<u64, SweepError> {
+    let is_real = |wanted: &Wanted| {
+        let clock = &experiment.points()[wanted.point].scenario.emulate.clock;
+        wanted.engine == Engine::Emulate && *clock == EmulationClock::Real
+    };
+    let (real, virtual_time): (Vec<Wanted>, Vec<Wanted>) = missing.into_iter().partition(is_real);
+    let void = AtomicU64::new(0);
+    let keep = |mut runs: Vec<Run>| -> Result<(), SweepError> {
+        let made = runs.len();
+        runs.retain(|run| !is_void(run));
+        void.fetch_add((made - runs.len()) as u64, Ordering::Relaxed);
+        if !runs.is_empty() {
+            folder.keep(&Chunk::of(&runs, |run| plan.key(run.point, run.engine))?)?;
+            kept(runs.len() as u64);
+        }
+        Ok(())
+    };
+    on_all_cores(experiment, virtual_time, limits, stop, &keep)?;
+    in_real_time(experiment, real, limits, stop, &keep)?;
+    Ok(void.into_inner())
+}
+
+fn is_void(run: &Run) -> bool {
+    run.flows.iter().any(|flow| flow.outcome == Outcome::Void)
+}
+
+fn on_all_cores(
+    experiment: &Experiment,
+    missing: Vec<Wanted>,
+    limits: Limits,
+    stop: &AtomicBool,
+    keep: &(impl Fn(Vec<Run>) -> Result<(), SweepError> + Sync),
 ) -> Result<(), SweepError> {
     let queue = Mutex::new(Queue { spans: missing.into_iter(), now: None });
     let failed = AtomicBool::new(false);
@@ -73,7 +106,7 @@ pub fn run_missing(
         while runs.len() < limits.runs && began.elapsed() < limits.time && !over() {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some((point, engine, seed)) = next else { break };
-            runs.push(maker.make(point, engine, seed)?);
+            runs.extend(maker.make(point, engine, seed, stop)?);
         }
         Ok(runs)
     };
@@ -84,8 +117,7 @@ pub fn run_missing(
             if runs.is_empty() {
                 return Ok(());
             }
-            folder.keep(&Chunk::of(&runs, |point| keys[point as usize])?)?;
-            kept(runs.len() as u64);
+            keep(runs)?;
         }
     };
     let results = rayon::broadcast(|_| {
@@ -96,24 +128,52 @@ pub fn run_missing(
     results.into_iter().collect()
 }
 
-/// Makes runs that somebody else has planned, in one chunk; fewer of them when `stop` is set.
+/// A file holds what has come since the last one, whenever a chunk would be full.
+fn in_real_time(
+    experiment: &Experiment,
+    missing: Vec<Wanted>,
+    limits: Limits,
+    stop: &AtomicBool,
+    keep: &(impl Fn(Vec<Run>) -> Result<(), SweepError> + Sync),
+) -> Result<(), SweepError> {
+    let job = |point, engine, seed| Job { point, engine, seed: Some(seed), trace: false };
+    let jobs: Vec<Job> = missing
+        .into_iter()
+        .flat_map(|wanted| wanted.seeds.map(move |seed| job(wanted.point, wanted.engine, seed)))
+        .collect();
+    let (mut runs, mut since) = (Vec::new(), now());
+    let made = run_all(experiment, &jobs, stop, |run| {
+        runs.push(run);
+        if runs.len() < limits.runs && since.elapsed() < limits.time {
+            return Ok(());
+        }
+        since = now();
+        keep(std::mem::take(&mut runs))
+    });
+    keep(runs)?;
+    made.map(drop)
+}
+
+/// Makes runs that somebody else has planned, in one chunk; fewer of them when `stop` is set, or where one is void.
 ///
 /// # Errors
 /// A point that is another one here; a run that cannot be made.
 pub fn run_chunk(experiment: &Experiment, wanted: &[Wanted], stop: &AtomicBool) -> Result<Chunk, SweepError> {
     let mut maker = Maker::new(experiment);
-    let mut keys = HashMap::new();
     let mut runs = Vec::new();
     for Wanted { point, key, engine, seeds } in wanted {
-        if experiment.points().get(*point).map(point_key) != Some(*key) {
+        let here = experiment.points().get(*point).map(|point| run_key(point, *engine)).transpose()?;
+        if here != Some(*key) {
             return Err(SweepError::OtherPoint { point: *point, here: program() });
         }
-        keys.insert(*point as u64, *key);
         for seed in seeds.clone().take_while(|_| !stop.load(Ordering::Relaxed)) {
-            runs.push(maker.make(*point, *engine, seed)?);
+            runs.extend(maker.make(*point, *engine, seed, stop)?);
         }
     }
-    Chunk::of(&runs, |point| keys[&point])
+    runs.retain(|run| !is_void(run));
+    let keys: HashMap<(u64, Engine), PointKey> =
+        wanted.iter().map(|wanted| ((wanted.point as u64, wanted.engine), wanted.key)).collect();
+    Chunk::of(&runs, |run| keys[&(run.point, run.engine)])
 }
 
 /// Makes runs, most of them of the point before.
@@ -127,16 +187,26 @@ impl<'a> Maker<'a> {
         Maker { experiment, point: None }
     }
 
-    fn make(&mut self, point: usize, engine: Engine, seed: u64) -> Result<Run, SweepError> {
+    /// `None` where `stop` was set before it was over.
+    fn make(
+        &mut self,
+        point: usize,
+        engine: Engine,
+        seed: u64,
+        stop: &AtomicBool,
+    ) -> Result<Option<Run>, SweepError> {
+        if engine == Engine::Emulate {
+            let job = Job { point, engine, seed: Some(seed), trace: false };
+            return Ok(run_one(self.experiment, job, stop)?);
+        }
         let (point, provenance) = match &mut self.point {
             Some(current) if current.0.index == point => current,
             current => current.insert(untraced(self.experiment, point)),
         };
-        Ok(match engine {
+        Ok(Some(match engine {
             Engine::Predict => predict(point, provenance.clone())?,
-            Engine::Simulate => simulate(point, seed, provenance.clone())?,
-            Engine::Emulate | Engine::Measure => return Err(SweepError::NotSwept(engine)),
-        })
+            _ => simulate(point, seed, provenance.clone())?,
+        }))
     }
 }
 

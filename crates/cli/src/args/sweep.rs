@@ -1,6 +1,6 @@
 //! What `farpath sweep` is told.
 
-use super::{EngineName, SourceArgs};
+use super::{ClockArgs, EngineName, SourceArgs};
 use clap::{Args, Subcommand};
 use farpath_sweep::Precision;
 use std::path::PathBuf;
@@ -28,14 +28,22 @@ pub struct SweepRunArgs {
     /// Folder of the sweep: a new one, or one to go on with
     #[arg(long, value_name = "DIR", required = true)]
     pub out: Option<PathBuf>,
-    /// Engines, separated by commas: predict, simulate
+    /// Engines, separated by commas: predict, simulate, emulate
     #[arg(long, value_name = "ENGINES", value_delimiter = ',', default_value = "simulate")]
     pub engine: Vec<EngineName>,
+    #[command(flatten)]
+    pub clock: ClockArgs,
     /// Add seeds to each point until half of the 95 % interval is no wider than this share of the mean, such as `5 %`
     #[arg(long, value_name = "SHARE")]
     pub until: Option<Precision>,
-    /// The statistic whose interval --until is about, as --json names it
-    #[arg(long, value_name = "NAME", requires = "until", default_value = "transfer_time_s")]
+    /// Find by halving where along this swept key a statistic crosses the value of --crosses, and run nothing else
+    #[arg(long, value_name = "KEY", requires = "crosses")]
+    pub find: Option<String>,
+    /// The value that --find looks for, such as `1 Mbit/s` or `60 s`
+    #[arg(long, value_name = "VALUE", requires = "find")]
+    pub crosses: Option<String>,
+    /// The statistic that --until and --find are about, as --json names it
+    #[arg(long, value_name = "NAME", default_value = "transfer_time_s")]
     pub of: String,
     /// The most seeds that --until gives a point
     #[arg(long, value_name = "N", requires = "until", default_value_t = 1000)]

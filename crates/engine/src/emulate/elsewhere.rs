@@ -24,6 +24,11 @@ pub fn emulate(_: &Point, _: u64, _: Provenance, _: &AtomicBool) -> Result<Optio
     Err(HostError::NotLinux.into())
 }
 
+/// There is none.
+pub(crate) fn kernel_release() -> String {
+    String::new()
+}
+
 /// They cannot.
 pub(crate) fn can_be_prepared(_: &Scenario) -> Result<(), EngineError> {
     Err(HostError::NotLinux.into())

@@ -19,6 +19,11 @@ pub(crate) fn kernel_of(scenario: &Scenario) -> Result<Option<Kernel>, EngineErr
     }
 }
 
+/// None has.
+pub(crate) fn name(kernel: &Kernel) -> String {
+    match *kernel {}
+}
+
 /// It cannot.
 pub(crate) fn in_guest(
     _: &Experiment,
