@@ -3,7 +3,7 @@
 CARGO ?= cargo
 FARPATH = target/release/farpath
 
-.PHONY: demo test lint core unit python docs package setup-python bpf bench bench-long oracle truth ns3 setup setup-test setup-bench vendor clean
+.PHONY: demo test lint core unit python docs package setup-python bpf bench bench-dask bench-long oracle truth ns3 setup setup-test setup-bench vendor clean
 
 # The explicit-rate driver links libelf and zlib. Where their headers are not, and are not installed by `make setup`, the
 # command is built without it; `farpath driver` then says so.
@@ -88,6 +88,12 @@ setup-python:
 bench: setup setup-bench
 	@$(MAKE) --no-print-directory ns3 || true
 	$(CARGO) run --release --locked --package farpath-bench --bin bench -- $(NS3) target/bench.json
+
+# How a sweep scales with Dask workers on this machine.
+bench-dask: setup setup-python
+	$(CARGO) build --release --locked --package farpath-python
+	ln -sf "$$(ls $(subst /debug/,/release/,$(LIBRARY)).so $(subst /debug/,/release/,$(LIBRARY)).dylib 2>/dev/null | head -n 1)" python/farpath/_farpath.abi3.so
+	PYTHONPATH=python $(PYTHON)/bin/python python/benches/dask_scaling.py
 
 # The radii of the running kernel, full-length: some five minutes of real time. `make test` has them of a Linux that gives
 # up within seconds.

@@ -7,7 +7,7 @@ import sys
 
 from ._farpath import FarpathError
 from .experiment import Experiment
-from .sweeps import TASK, sweep
+from .sweeps import sweep
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -15,13 +15,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("file", metavar="FILE")
     parser.add_argument("--out", required=True, metavar="DIR")
     parser.add_argument("--cluster", required=True, metavar="ADDRESS", help="the scheduler, such as tcp://host:8786")
-    parser.add_argument("--engine", default="simulate", metavar="ENGINES", help="predict, simulate")
+    parser.add_argument("--engine", default="simulate", metavar="ENGINES", help="predict, simulate, emulate")
     parser.add_argument("--seeds", type=int, metavar="N")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--until", metavar="SHARE")
     parser.add_argument("--of", default="transfer_time_s", metavar="NAME")
     parser.add_argument("--most", type=int, default=1000, metavar="N")
-    parser.add_argument("--chunk", type=int, default=TASK, metavar="N", help="runs in a task")
+    parser.add_argument("--chunk", type=int, metavar="N", help="runs in a task [default: by the cluster's threads]")
+    parser.add_argument("--find", metavar="KEY")
+    parser.add_argument("--crosses", metavar="VALUE")
     parser.add_argument("--json", action="store_true")
     return parser
 
@@ -32,7 +34,10 @@ def _progress(done: int, wanted: int) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    args = _parser().parse_args(arguments)
+    parser = _parser()
+    args = parser.parse_args(arguments)
+    if (args.find is None) != (args.crosses is None):
+        parser.error("--find names a swept key, and --crosses the value that is looked for: both are needed")
     try:
         from distributed import Client
     except ImportError:
@@ -48,6 +53,8 @@ def main(arguments: list[str]) -> int:
                 args.out,
                 engines=engines,
                 until=args.until,
+                find=args.find,
+                crosses=args.crosses,
                 of=args.of,
                 most=args.most,
                 chunk=args.chunk,
@@ -63,7 +70,9 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         print("farpath: interrupted; the same command goes on", file=sys.stderr)
         return 130
-    if args.json:
+    if args.find is not None:
+        print("\n".join(done._inner.thresholds()))
+    elif args.json:
         print("\n".join(done._inner.write_points()))
     else:
         print(done.folder / "points.parquet")

@@ -35,25 +35,8 @@ class Plots:
         figures = self._figures.get(name, [])
         if number >= len(figures):
             raise _farpath.ResultsError(f"these runs have no figure `{name}`; they have: {', '.join(self.names) or 'none'}")
-        import altair
-
         title, figure = figures[number]
-        spec = json.loads(_farpath.plot(name) or "{}")
-        for pointer, value in figure["set"].items():
-            _set(spec, pointer, value)
-        view = spec["spec"] if "facet" in spec else spec
-        if "layer" in view:
-            view["layer"] = [layer for layer in view["layer"] if layer is not None]
-        if spec.get("width") == "container":
-            # A file has no container to fill.
-            spec["width"] = 640
-        spec |= {"title": title, "datasets": {table: _rows(columns) for table, columns in figure["data"].items()}}
-        if "layer" not in spec:
-            return altair.Chart.from_dict(spec)
-        # Altair lifts the selections of layers out of them, and loses which layer they were of: here these do not zoom.
-        for layer in spec["layer"]:
-            layer.pop("params", None)
-        return altair.LayerChart.from_dict(spec)
+        return draw(name, title, figure["set"], {table: _rows(columns) for table, columns in figure["data"].items()})
 
     def cwnd(self) -> altair.Chart | altair.LayerChart | Any:
         """cwnd, ssthresh and flight_size over time."""
@@ -70,6 +53,28 @@ class Plots:
     def response_time(self) -> altair.Chart | altair.LayerChart | Any:
         """Transfer time over the points of a sweep, engines beside each other; of many points as a curve."""
         return self.chart("curve" if "curve" in self.names else "response-time")
+
+
+def draw(name: str, title: str, set: dict[str, Any], data: dict[str, list[dict[str, Any]]]) -> Any:
+    """The plot `name` of the folder `plots/` with these values in it and this data, as an Altair chart."""
+    import altair
+
+    spec = json.loads(_farpath.plot(name) or "{}")
+    for pointer, value in set.items():
+        _set(spec, pointer, value)
+    view = spec["spec"] if "facet" in spec else spec
+    if "layer" in view:
+        view["layer"] = [layer for layer in view["layer"] if layer is not None]
+    if spec.get("width") == "container":
+        # A file has no container to fill.
+        spec["width"] = 640
+    spec |= {"title": title, "datasets": data}
+    if "layer" not in spec:
+        return altair.Chart.from_dict(spec)
+    # Altair lifts the selections of layers out of them, and loses which layer they were of: here these do not zoom.
+    for layer in spec["layer"]:
+        layer.pop("params", None)
+    return altair.LayerChart.from_dict(spec)
 
 
 def _rows(columns: dict[str, Any]) -> list[dict[str, Any]]:

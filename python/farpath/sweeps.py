@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +22,23 @@ Progress = Callable[[int, int], object]
 # Of 3 ms a run: a second of a worker, and some 100 kB for the scheduler to pass on.
 TASK = 300
 
+# The scheduler and this process have some 5 ms to do for a task, a file on the disk included, and do it for one after the
+# other. So a task lasts 9 ms for each thread of the cluster at least: docs/sweeps.md, "A thousand cores".
+RUNS_PER_THREAD = 3
+
+
+def task_size(threads: int) -> int:
+    """How many runs are in a task for a cluster of so many threads."""
+    return max(TASK, RUNS_PER_THREAD * threads)
+
+
+# What a Dask worker must offer to be given emulations: `dask worker --resources KERNEL=1`. They are in real time, so that
+# one at a time is what a machine is asked for.
+KERNEL = "KERNEL"
+
 
 class Sweep:
-    """A finished sweep: `points`, `flows`, and its `folder`."""
+    """A finished sweep: `points`, `flows`, `thresholds`, and its `folder`."""
 
     def __init__(self, inner: _farpath.Sweep, folder: Path) -> None:
         self._inner = inner
@@ -41,6 +56,12 @@ class Sweep:
         """A row for each flow of each run."""
         return _frame(self._inner.flows())
 
+    @property
+    def thresholds(self) -> list[dict[str, Any]]:
+        """What `find` has found: for each engine and combination of the other axes the two values `between` which the
+        statistic crosses, with its mean and interval there, or `None` where it does not."""
+        return [json.loads(line) for line in self._inner.thresholds()]
+
     def __repr__(self) -> str:
         done, wanted = self._inner.status()
         return f"<Sweep in {str(self.folder)!r}: {done} of {wanted} runs>"
@@ -52,6 +73,8 @@ def sweep(
     *,
     engines: tuple[str, ...] = ("simulate",),
     until: str | None = None,
+    find: str | None = None,
+    crosses: str | None = None,
     of: str = "transfer_time_s",
     most: int = 1000,
     chunk: int | None = None,
@@ -61,46 +84,67 @@ def sweep(
     """Runs what is missing of a sweep, and keeps it in the folder `out` by what made it, as `farpath sweep` does.
 
     `until="5 %"` adds seeds until half of the 95 % interval of `of` is no wider than this share of its mean, or until there
-    are `most`. With a Dask `client` its workers make the runs, `chunk` of them in a task, and this process keeps them.
-    `progress` is called with how many runs are there, and of how many.
+    are `most`. `find="path.loss", crosses="60 s"` finds by halving where along this axis `of` crosses the value, and runs no
+    other points; see `Sweep.thresholds`. With a Dask `client` its workers make the runs, `chunk` of them in a task, and this
+    process keeps them; emulated runs go one by one to workers that offer the resource KERNEL. `progress` is called with how many runs are there, and of how many.
     """
     if not isinstance(experiment, Experiment):
         experiment = Experiment(experiment)
-    inner = _farpath.Sweep(experiment._inner, os.fspath(out), list(engines))
+    if (find is None) != (crosses is None):
+        raise TypeError("find is a key of the sweep, and crosses the value that is looked for: both are needed")
+    search = None if find is None or crosses is None else (find, of, crosses)
+    inner = _farpath.Sweep(experiment._inner, os.fspath(out), list(engines), search)
+    inner.more_points()
     while True:
         if client is None:
-            inner.run(chunk or 4096, progress)
+            void = inner.run(chunk or 4096, progress)
         else:
-            _on_cluster(inner, experiment, client, chunk or TASK, progress)
-        if until is None or not inner.more_seeds(until, of, most):
+            void = _on_cluster(inner, experiment, client, chunk, progress)
+        if not (until is not None and inner.more_seeds(until, of, most)) and not inner.more_points():
             break
     inner.write_points()
     # A cell of a notebook is run again while what it gave the last time is still there.
     inner.release()
+    if void > 0:
+        text = f"{void} emulated runs were void, as the machine was not in time, and are not kept; the same call asks again"
+        warnings.warn(text, stacklevel=2)
     return Sweep(inner, Path(out))
 
 
 def _on_cluster(
-    inner: _farpath.Sweep, experiment: Experiment, client: Any, runs: int, progress: Progress | None
-) -> None:
+    inner: _farpath.Sweep, experiment: Experiment, client: Any, chunk: int | None, progress: Progress | None
+) -> int:
     from distributed import as_completed
 
     done, wanted = inner.status()
+    emulated = inner.missing(1, emulated=True)
+    offered = (worker.get("resources") or {} for worker in client.scheduler_info(n_workers=-1)["workers"].values())
+    if emulated and not any(KERNEL in resources for resources in offered):
+        raise _farpath.SweepError(
+            f"no worker of the cluster emulates: start those that may with `dask worker ... --resources {KERNEL}=1`"
+        )
     told = json.dumps([experiment.text, experiment._inner.origin, experiment._inner.changes])
+    runs = chunk or task_size(sum(client.nthreads().values()))
+    others = inner.missing(runs, emulated=False)
     tasks = [
-        client.submit(_task, told, spans, _farpath.PROGRAM, pure=False, retries=3, key=f"farpath-{id(inner)}-{number}")
-        for number, spans in enumerate(inner.missing(runs))
+        client.submit(_task, told, spans, _farpath.PROGRAM, pure=False, retries=3, resources=resources)
+        for missing, resources in ((others, None), (emulated, {KERNEL: 1}))
+        for spans in missing
     ]
+    void = sum(end - first for spans in others + emulated for *_, first, end in spans)
     try:
         for future, made in as_completed(tasks, with_results=True):
-            name, chunk, count = made
-            inner.keep(name, chunk, count)
+            name, content, count = made
+            if count > 0:
+                inner.keep(name, content, count)
             done += count
+            void -= count
             future.release()
             if progress is not None:
                 progress(done, wanted)
     finally:
         client.cancel([task for task in tasks if not task.done()])
+    return void
 
 
 _known: dict[str, _farpath.Experiment] = {}

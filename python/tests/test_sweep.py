@@ -33,16 +33,34 @@ def test_a_folder_is_not_shared_and_not_overwritten(tmp_path):
     (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(farpath.SweepError, match="thesis.tex"):
         farpath.sweep(experiment(), tmp_path)
-    with pytest.raises(farpath.SweepError, match="emulate"):
-        farpath.sweep(experiment(), tmp_path / "out", engines=("emulate",))
+    with pytest.raises(farpath.SweepError, match="farpath measure"):
+        farpath.sweep(experiment(), tmp_path / "out", engines=("measure",))
     with pytest.raises(ValueError, match="goodput_bit_per_s"):
         farpath.sweep(experiment(1), tmp_path / "new", until="5 %", of="speed")
+
+
+def test_a_threshold_is_found_by_halving(tmp_path):
+    swept = "{'path.delay' = '10 ms to 1000 ms by 10 ms'}"
+    long = experiment(1).with_({"sweep": swept, "path.loss": "0 %"})
+    sweep = farpath.sweep(long, tmp_path / "out", engines=("predict", "simulate"), find="path.delay", crosses="10 s")
+    assert [one["engine"] for one in sweep.thresholds] == ["predict", "simulate"]
+    for one in sweep.thresholds:
+        below, above = one["between"]
+        assert below["mean"] < 10 <= above["mean"] and above["point"] == below["point"] + 1
+    assert len(sweep.points) <= 18
+    with pytest.raises(ValueError, match="--find"):
+        farpath.sweep(long, tmp_path / "new", find="path.rate", crosses="10 s")
 
 
 def test_a_cluster_gives_what_this_machine_gives(client, tmp_path):
     here = farpath.sweep(experiment(), tmp_path / "here")
     there = farpath.sweep(experiment(), tmp_path / "there", client=client, chunk=7)
     assert there.points.equals(here.points)
+
+
+def test_a_cluster_that_may_not_emulate_says_what_it_needs(client, tmp_path):
+    with pytest.raises(farpath.SweepError, match="--resources KERNEL=1"):
+        farpath.sweep(experiment(1), tmp_path / "out", engines=("emulate",), client=client)
 
 
 def test_a_worker_of_another_version_is_refused_by_name(client, tmp_path, monkeypatch):
