@@ -373,3 +373,22 @@ fn a_connection_that_is_open_at_one_end_only_is_named() {
     assert!(ending.because.contains("never opened at the sender"), "{ending:?}");
     assert!(ending.needed.contains("sender.handshake.synack_attempts"), "{ending:?}");
 }
+
+/// One radio hop each way: what the air was used for is all of the time that the download took, and most of it is not payload.
+#[test]
+fn the_use_of_the_air_is_told() {
+    let radio = r#"
+title = "A radio"
+path = "ricochet-1996-local"
+sender.stack = "bsd-1996"
+receiver.stack = "bsd-1996"
+transfer.size = "20 KiB"
+"#;
+    let experiment = Experiment::parse(radio, "radio.toml", &[]).expect("it fits");
+    let observed = explained(&experiment, ONE).observed;
+    let [channel] = &observed.air[..] else { panic!("one channel: {:?}", observed.air) };
+    let took = observed.transfer_time_s.expect("it completes").mean;
+    assert!(channel.total_s() >= took, "{} of {took} s", channel.total_s());
+    let data = channel.uses.iter().find(|(name, _)| *name == "data").expect("data").1;
+    assert!(data > 0.0 && data < 0.6 * took, "{data} of {took} s");
+}

@@ -45,7 +45,6 @@ pub struct Simulation<'o, O> {
 pub fn simulate<O: Observer>(setup: &Setup, observer: &mut O) -> Result<Vec<FlowResult>, SpecError> {
     let mut simulation = Simulation::new(setup, observer)?;
     while simulation.step() {}
-    simulation.observer.end(simulation.now, &simulation.path);
     Ok(simulation.finish())
 }
 
@@ -139,8 +138,9 @@ impl<'o, O: Observer> Simulation<'o, O> {
         self.path.held() + self.on_access.len()
     }
 
-    /// What became of each flow.
+    /// Tells the observer that it is over, and gives what became of each flow.
     pub fn finish(self) -> Vec<FlowResult> {
+        self.observer.end(self.now, &self.path);
         self.flows.into_iter().map(|flow| flow.into_result(self.horizon)).collect()
     }
 
