@@ -71,26 +71,31 @@ fn a_checksum_that_a_device_will_finish_is_left_to_it() {
     assert_eq!(out[0].bytes()[64..66], [0x5d, 0xa9]);
 }
 
+/// A packet with data, from this port, as QoSFlow.
+fn data(from: &str) -> Vec<u8> {
+    let mut packet = Vec::new();
+    let ends = [from, "10.8.0.2:7000"].map(|end| end.parse().expect("an address"));
+    let segment =
+        farpath_tcp::Segment::new(farpath_tcp::Flags::ACK, farpath_tcp::Seq(7), farpath_tcp::Seq(9));
+    let segment = farpath_tcp::Segment { len: 100, ..segment };
+    let marked = wire::IpFields { dscp: 7, ..wire::IpFields::default() };
+    wire::encode(ends[0], ends[1], &marked, &segment, 0, &mut packet).expect("it fits");
+    packet
+}
+
 #[test]
 fn a_router_says_a_cut_in_a_packet_of_the_flow() {
     let mut path = router();
     through(&mut path, 0, WirePacket::new(bytes(SYN), None, 1));
-    // A second flow, from another port: its share has to come from the first.
+    // A second flow, from another port: its share comes from the first as soon as it sends more than its start.
     let mut other = bytes(SYN);
     strip_v4(&mut other).expect("a packet");
     other[21] = 0x97;
     let structures = QosPacket::decode(&bytes(SYN)).expect("a packet").structures.expect("structures");
     farpath_tia1039::insert_v4(&mut other, &structures).expect("a packet");
     through(&mut path, 1, WirePacket::new(other, None, 1));
-    // Data of the first one, marked QoSFlow.
-    let mut data = Vec::new();
-    let ends = ["10.8.0.1:59286", "10.8.0.2:7000"].map(|end| end.parse().expect("an address"));
-    let segment =
-        farpath_tcp::Segment::new(farpath_tcp::Flags::ACK, farpath_tcp::Seq(7), farpath_tcp::Seq(9));
-    let segment = farpath_tcp::Segment { len: 100, ..segment };
-    let marked = wire::IpFields { dscp: 7, ..wire::IpFields::default() };
-    wire::encode(ends[0], ends[1], &marked, &segment, 0, &mut data).expect("it fits");
-    let out = through(&mut path, 300, WirePacket::new(data, None, 2));
+    through(&mut path, 2, WirePacket::new(data("10.8.0.1:59287"), None, 1));
+    let out = through(&mut path, 300, WirePacket::new(data("10.8.0.1:59286"), None, 2));
     assert_eq!(out.len(), 2, "the packet, and behind it what the router says");
     let said = QosPacket::decode(out[1].bytes()).expect("a packet");
     let cut = said.structures.expect("structures").first;
