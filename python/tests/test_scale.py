@@ -10,7 +10,8 @@ from farpath.sweeps import TASK, task_size
 
 CORES = 1000
 RUN_S = 3e-3
-# What a scheduler of Dask does for a task, from its documentation (200 us) times five, as ours brings a file back with it.
+# What the scheduler does for a task. Dask's documentation has 200 us for the one within a process; five times that is assumed
+# for the distributed one, through which a file comes back.
 SCHEDULER_S = 1e-3
 # What keeping a chunk costs this process: its bytes at 200 MB/s, and a file on the disk.
 DISK_BYTE_PER_S, FILE_S = 200e6, 3e-3
