@@ -73,13 +73,13 @@ def surface(
         for number, (level, line) in enumerate(lines)
         for place, (x, y) in enumerate(line)
     ]
-    set = {
+    changes = {
         "/encoding/x/axis/title": x,
         "/encoding/y/axis/title": y,
         "/layer/0/encoding/color/title": value,
         "/layer/0/encoding/color/scale/type": "log" if log else "linear",
     }
-    return draw("surface", f"{value} over {x} and {y}", set, {"cells": cells, "contours": contours})
+    return draw("surface", f"{value} over {x} and {y}", changes, {"cells": cells, "contours": contours})
 
 
 def _edges(values: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarray]:
@@ -113,10 +113,10 @@ def band(
         low = None if half is None else mean - half if not log else max(mean - half, mean / 1e3)
         high = None if half is None else mean + half
         rows.append({"x": at, "y": mean, "low": low, "high": high, "line": ", ".join(map(str, line))})
-    set = {"/encoding/x/axis/title": x, "/layer/1/encoding/y/axis/title": value}
+    changes = {"/encoding/x/axis/title": x, "/layer/1/encoding/y/axis/title": value}
     if log:
-        set["/layer/1/encoding/y/scale/type"] = "log"
-    return draw("band", f"{value} over {x}", set, {"points": rows})
+        changes["/layer/1/encoding/y/scale/type"] = "log"
+    return draw("band", f"{value} over {x}", changes, {"points": rows})
 
 
 def sobol(
