@@ -68,10 +68,15 @@ pub fn point_key(point: &Point) -> PointKey {
 /// There is no such kernel.
 pub(crate) fn run_key(point: &Point, engine: Engine) -> Result<PointKey, EngineError> {
     let key = point_key(point);
-    match engine {
-        Engine::Emulate => Ok(key.on_kernel(&emulating_kernel(&point.scenario)?)),
-        _ => Ok(key),
-    }
+    if engine == Engine::Emulate { emulated_key(key, point) } else { Ok(key) }
+}
+
+/// The key of a point's emulated runs, from that of its others.
+///
+/// # Errors
+/// There is no such kernel.
+pub(crate) fn emulated_key(key: PointKey, point: &Point) -> Result<PointKey, EngineError> {
+    Ok(key.on_kernel(&emulating_kernel(&point.scenario)?))
 }
 
 pub(crate) fn first_128_bits(digest: Sha256) -> u128 {

@@ -2,7 +2,7 @@
 
 use crate::error::SweepError;
 use crate::folder::Inventory;
-use crate::key::{PointKey, point_key, run_key};
+use crate::key::{PointKey, emulated_key, point_key};
 use crate::seeds::Seeds;
 use farpath_experiment::Experiment;
 use farpath_run::Engine;
@@ -52,7 +52,9 @@ impl Plan {
         }
         let keys: Vec<PointKey> = experiment.points().iter().map(point_key).collect();
         let emulated = match engines.contains(&Engine::Emulate) {
-            true => experiment.points().iter().map(|point| run_key(point, Engine::Emulate)).collect(),
+            true => {
+                keys.iter().zip(experiment.points()).map(|(key, point)| emulated_key(*key, point)).collect()
+            }
             false => Ok(Vec::new()),
         }?;
         let mut plan = Plan { keys, emulated, points: HashMap::new(), wanted: Vec::new() };

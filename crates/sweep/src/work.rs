@@ -205,7 +205,8 @@ impl<'a> Maker<'a> {
         };
         Ok(Some(match engine {
             Engine::Predict => predict(point, provenance.clone())?,
-            _ => simulate(point, seed, provenance.clone())?,
+            Engine::Simulate => simulate(point, seed, provenance.clone())?,
+            Engine::Emulate | Engine::Measure => return Err(SweepError::NotSwept(engine)),
         }))
     }
 }
