@@ -6,7 +6,7 @@ use crate::kept::Kept;
 use crate::source::{self, Source};
 use crate::{Ending, interrupt, output, progress, report};
 use farpath_engine::{CaptureDir, EngineError, Extras, Progress, can_all_be_emulated, jobs, run_all_with};
-use farpath_experiment::{EmulationClock, Experiment, Point};
+use farpath_experiment::{Experiment, Point};
 use farpath_report::agreement::agreements;
 use farpath_report::html;
 use farpath_report::terminal::{agreement_text, flows_table, routers_table};
@@ -59,8 +59,7 @@ fn answers(args: &RunArgs) -> Result<(Experiment, Asked, Vec<Run>, Ending), CliE
     let common = &args.common;
     let emulates = args.engine.contains(&EngineName::Emulate);
     let Source { experiment, file } = source::load_with(&common.source, emulates, args.clock.changes())?;
-    let in_real_time = |point: &Point| point.scenario.emulate.clock == EmulationClock::Real;
-    let needs_privileges = emulates && experiment.points().iter().any(in_real_time);
+    let needs_privileges = emulates && experiment.emulates_in_real_time();
     if needs_privileges {
         // Before any thread is started: a process of several cannot enter a user namespace.
         farpath_engine::may_emulate().map_err(CliError::Emulation)?;

@@ -6,7 +6,7 @@ use crate::run::summary_json;
 use crate::source::{self, Source};
 use crate::{Ending, interrupt, output, progress};
 use farpath_engine::{can_all_be_emulated, may_emulate};
-use farpath_experiment::{EmulationClock, Experiment};
+use farpath_experiment::Experiment;
 use farpath_report::html;
 use farpath_run::{Engine, FolderLock, PointSummary, Statistic};
 use farpath_sweep::{
@@ -49,8 +49,7 @@ fn run(args: &SweepRunArgs) -> Result<Ending, CliError> {
     let emulates = engines.contains(&Engine::Emulate);
     let Source { experiment, file } = source::load_with(&args.source, emulates, args.clock.changes())?;
     if emulates {
-        let clocks = experiment.points().iter().map(|point| &point.scenario.emulate.clock);
-        if clocks.into_iter().any(|clock| *clock == EmulationClock::Real) {
+        if experiment.emulates_in_real_time() {
             // Before any thread is started: a process of several cannot enter a user namespace.
             may_emulate().map_err(CliError::Emulation)?;
         }

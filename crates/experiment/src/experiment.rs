@@ -1,6 +1,7 @@
 //! An experiment file: a scenario, and the points of its sweep.
 
 use crate::document::{Document, Override};
+use crate::emulate::EmulationClock;
 use crate::error::{ExperimentError, Location, parse_toml};
 use crate::published::Published;
 use crate::reader::as_table;
@@ -125,6 +126,11 @@ impl Experiment {
     /// Every point, in order; at least one.
     pub fn points(&self) -> &[Point] {
         &self.points
+    }
+
+    /// Whether a point of it, where it is emulated, is so in real time, for which privileges are needed.
+    pub fn emulates_in_real_time(&self) -> bool {
+        self.points().iter().any(|point| point.scenario.emulate.clock == EmulationClock::Real)
     }
 }
 

@@ -5,7 +5,6 @@ use crate::experiment::Experiment;
 use crate::table::Table;
 use crate::wait::{Going, wait};
 use farpath_engine::{EngineError, Job, can_all_be_emulated, jobs, run_all};
-use farpath_experiment::{EmulationClock, Point};
 use farpath_report::html::{Traces, asked, comparison, run_page};
 use farpath_run::{Asked, Engine, PointSummary, ResultsDir, Run, RunKey};
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
@@ -48,8 +47,7 @@ pub fn run(
         ));
     }
     if engines.contains(&Engine::Emulate) {
-        let in_real_time = |point: &Point| point.scenario.emulate.clock == EmulationClock::Real;
-        if experiment.points().iter().any(in_real_time) {
+        if experiment.emulates_in_real_time() {
             farpath_engine::may_emulate().map_err(refused)?;
         }
         can_all_be_emulated(&experiment).map_err(refused)?;

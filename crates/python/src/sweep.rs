@@ -6,7 +6,6 @@ use crate::results::engine;
 use crate::table::Table;
 use crate::wait::{Going, wait};
 use farpath_engine::can_be_emulated;
-use farpath_experiment::{EmulationClock, Point};
 use farpath_run::{Engine, FolderLock};
 use farpath_sweep::{
     Chunk, Folder, Limits, Plan, PointKey, Precision, Search, Searching, Wanted, more_seeds, program,
@@ -178,11 +177,10 @@ impl Sweep {
 
 /// Whether this process may do what is emulated in real time.
 fn may_emulate(py: Python<'_>, experiment: &farpath_experiment::Experiment, emulated: bool) -> PyResult<()> {
-    let in_real_time = |point: &Point| point.scenario.emulate.clock == EmulationClock::Real;
     if !emulated {
         return Ok(());
     }
-    let privileges = match experiment.points().iter().any(in_real_time) {
+    let privileges = match experiment.emulates_in_real_time() {
         true => farpath_engine::may_emulate(),
         false => Ok(()),
     };
