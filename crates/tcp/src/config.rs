@@ -296,6 +296,17 @@ pub enum SynLoss {
     Second,
 }
 
+impl SynLoss {
+    /// Whether a sender whose SYN or SYN/ACK left so many times, and was lost, begins with one segment.
+    pub fn is_cautious(self, transmissions: u32) -> bool {
+        match self {
+            SynLoss::Never => false,
+            SynLoss::First => transmissions > 1,
+            SynLoss::Second => transmissions > 2,
+        }
+    }
+}
+
 /// Growth with the ACK that acknowledges all that was outstanding when recovery began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndGrowth {

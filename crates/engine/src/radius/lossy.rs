@@ -4,7 +4,7 @@ use super::{PROBE, listening, opening, timer, unsampled};
 use farpath_model::radius::{Connects, FirstData, LossyOpening, LossyWay, Opened, Timer};
 use farpath_model::{Estimate, InputError};
 use farpath_tcp::Config;
-use farpath_tcp::config::{RttMeasure, SynLoss};
+use farpath_tcp::config::RttMeasure;
 use farpath_units::Duration;
 
 /// How likely a connection of `opener` to `listener` opens over `way`, where the opener has so many full segments to send, and
@@ -62,12 +62,7 @@ fn first_data(stack: &Config, sack: bool, timestamps: bool, segments: u64, opene
         None => unsampled(stack),
     };
     let first_answered = timestamps && stack.recovery.eifel && echoed == 0.0;
-    let cautious = !first_answered
-        && match congestion.one_segment_after_syn_loss {
-            SynLoss::Never => false,
-            SynLoss::First => syns > 1,
-            SynLoss::Second => syns > 2,
-        };
+    let cautious = !first_answered && congestion.one_segment_after_syn_loss.is_cautious(syns as u32);
     let window = if cautious { 1 } else { congestion.initial_window };
     let at_once = u32::try_from(segments).unwrap_or(u32::MAX).min(window);
     let recovery = &stack.recovery;

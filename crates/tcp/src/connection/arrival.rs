@@ -1,7 +1,6 @@
 //! What an arriving segment changes (RFC 9293 §3.10.7, RFC 5961, RFC 7323 §5).
 
 use super::{CloseReason, Connection, State, clock_ms};
-use crate::config::SynLoss;
 use crate::sender::Acknowledgment;
 use crate::{Ecn, Flags, MAX_MSS, Segment, Seq, TIMESTAMPS};
 use farpath_units::{Bytes, Duration, Instant};
@@ -100,11 +99,8 @@ impl Connection {
         // RFC 3522, of the handshake: where the first of them was answered, none was lost.
         let first_answered = self.config.recovery.eifel && echo == self.syn_sent_at.map(clock_ms);
         let lost = self.syn_timeouts > 0 && !first_answered;
-        let cautious = match self.config.congestion.one_segment_after_syn_loss {
-            SynLoss::Never => false,
-            SynLoss::First => lost,
-            SynLoss::Second => lost && self.syn_transmissions > 2,
-        };
+        let rule = self.config.congestion.one_segment_after_syn_loss;
+        let cautious = lost && rule.is_cautious(self.syn_transmissions);
         self.state = State::Established;
         self.established_at = Some(now);
         self.syn_timer = None;
