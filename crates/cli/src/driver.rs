@@ -113,8 +113,21 @@ mod here {
 
     /// What is asked for, and whether anything but a default is.
     fn settings(args: &AttachArgs) -> (Settings, bool) {
-        let AttachArgs { devices: _, rate: _, cgroup: _, fallback, loss_limit, queue_limit, buffer } = args;
-        let given = fallback.is_some() || loss_limit.is_some() || queue_limit.is_some() || buffer.is_some();
+        let AttachArgs {
+            devices: _,
+            rate: _,
+            cgroup: _,
+            fallback,
+            loss_limit,
+            queue_limit,
+            buffer,
+            early_window,
+        } = args;
+        let given = fallback.is_some()
+            || loss_limit.is_some()
+            || queue_limit.is_some()
+            || buffer.is_some()
+            || *early_window;
         let read = |name: &str| fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).unwrap_or_default();
         let mut settings = Settings::new(read("tcp_congestion_control").trim());
         let bbr = || read("tcp_available_congestion_control").split_whitespace().any(|name| name == "bbr");
@@ -130,6 +143,7 @@ mod here {
             settings.guard.queue = *limit;
         }
         settings.buffers = buffer.map_or(Buffers::Sized, Buffers::Fixed);
+        settings.early_window = *early_window;
         (settings, given)
     }
 

@@ -92,6 +92,25 @@ fn a_transfer_asks_and_is_granted_as_in_its_simulation() {
     assert!(decided("emulate", "requests") >= 5);
 }
 
+/// The file goes in the first round trip, of a second, or has to wait another one for a window that is scaled.
+#[test]
+fn an_early_window_saves_a_round_trip_in_both() {
+    if skipped() {
+        return;
+    }
+    let folder = Folder::with(FILE);
+    let far = ["--set", "path.delay=500 ms", "--set", "transfer.size=500 kB"];
+    let times = |early: &str| {
+        both(folder.file(), &[&far[..], &["--set", early]].concat())
+            .map(|flow| flow["transfer_time_ns"].as_f64().expect("it is over"))
+    };
+    let [early, late] =
+        ["sender.explicit_rate.early_window=true", "sender.explicit_rate.early_window=false"].map(times);
+    for (early, late) in early.into_iter().zip(late) {
+        assert!(early < late, "{early} ns, and {late} without it");
+    }
+}
+
 #[test]
 fn flows_share_a_router_with_each_other_and_with_one_that_does_not_ask() {
     if skipped() {

@@ -14,8 +14,6 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define FULL_PACKET 1500
 /* Over a longer round trip TCP adds less than a packet to what the rate lets it hand down at once. */
 #define SHORT_RTT_US 4096
-/* All that a SYN/ACK can announce. */
-#define FIRST_WINDOW 65535
 /* Of repair, that a buffer is large enough for: a billion packets at the most loss that is allowed for. */
 #define MOST_ROUNDS 200
 /* Before a server knows whether its client has a grant for it: the initial window of RFC 6928, and so many packets that it has

@@ -7,6 +7,8 @@
 
 #define NS_PER_MS 1000000ULL
 #define NS_PER_S 1000000000ULL
+/* All that a SYN/ACK can announce: its window is not scaled. */
+#define FIRST_WINDOW 65535
 
 /* ---- A QoS Structure ---- */
 
@@ -156,7 +158,8 @@ struct config {
 	__u8 version;
 	__u8 min_routers;
 	__u8 option_type; /* of IPv6 */
-	__u8 padding[2];
+	__u8 early_window;
+	__u8 padding;
 	char plain[TCP_CA_NAME_LEN]; /* congestion control of who never had a grant */
 	char fallback[TCP_CA_NAME_LEN]; /* of who has given one up */
 };
@@ -168,6 +171,7 @@ enum counter {
 	SENT_RESENDS,
 	SENT_MISSED,
 	SENT_CLOSES,
+	SENT_WINDOWS,
 	TAKEN_REQUESTS,
 	TAKEN_RESPONSES,
 	TAKEN_RENEGOTIATIONS,

@@ -71,6 +71,9 @@ struct sock_common {
 	possible_net_t skc_net;
 	struct in6_addr___kernel skc_v6_daddr;
 	struct in6_addr___kernel skc_v6_rcv_saddr;
+	union {
+		__u32 skc_rcv_wnd;
+	};
 };
 
 struct sock {
@@ -84,6 +87,20 @@ struct sock {
 
 struct inet_sock {
 	struct sock sk;
+};
+
+/* Of a connection whose SYN/ACK is under way. */
+struct request_sock {
+	struct sock_common __req_common;
+};
+
+struct inet_request_sock {
+	struct request_sock req;
+	__u16 rcv_wscale : 4;
+};
+
+struct tcp_request_sock {
+	struct inet_request_sock req;
 };
 
 struct tcp_congestion_ops;

@@ -34,6 +34,14 @@ const volatile struct {
 /* A signal's sequence number lies so far before what its receiver has acknowledged. */
 #define BEHIND STRUCTURE_LEN
 
+/* TCP's options (IANA, TCP parameters), the longest that they can be, and where its flags are. */
+#define OPTION_END 0
+#define OPTION_NONE 1
+#define OPTION_TIMESTAMPS 8
+#define MOST_OPTIONS 40
+#define FLAGS_AT 13
+#define FLAG_ACK 0x10
+
 #define IPV6_LEN 40
 #define HOP_BY_HOP 0
 #define OPTION 0x20
@@ -288,6 +296,7 @@ static __noinline int insert(struct __sk_buff *skb, struct packet *packet, struc
 		bpf_skb_store_bytes(skb, ip_at() + IPV6_LEN, s, count == 2 ? 32 : 16, 0);
 		bpf_skb_store_bytes(skb, ip_at() + 4, &payload, 2, 0);
 		bpf_skb_store_bytes(skb, ip_at() + 6, &hop_by_hop, 1, 0);
+		packet->options = len;
 		packet->tcp_at += len;
 		packet->payload_at += len;
 		packet->end += len;
@@ -315,6 +324,10 @@ static __noinline int strip(struct __sk_buff *skb, struct packet *packet, struct
 
 	bpf_skb_store_bytes(skb, ip_at() + 4, &payload, 2, 0);
 	bpf_skb_store_bytes(skb, ip_at() + 6, &tcp, 1, 0);
+	packet->options = 0;
+	packet->tcp_at -= len;
+	packet->payload_at -= len;
+	packet->end -= len;
 	return bpf_skb_adjust_room(skb, -(__s32)len, BPF_ADJ_ROOM_NET, 0) ? -1 : 0;
 }
 
@@ -403,9 +416,70 @@ static __noinline int leaving_syn(struct __sk_buff *skb, struct packet *packet)
 	return NEXT;
 }
 
+/* Leaves timestamps alone of the options, as in any packet that is no SYN. */
+static __noinline void drop_syn_options(struct __sk_buff *skb, const struct packet *packet)
+{
+	__u32 at = packet->tcp_at + sizeof(struct tcphdr), len;
+	__u8 option[2], none[MOST_OPTIONS];
+
+	__builtin_memset(none, OPTION_NONE, sizeof(none));
+	for (int i = 0; i < MOST_OPTIONS && at < packet->payload_at; i++) {
+		if (bpf_skb_load_bytes(skb, at, option, sizeof(option)) || option[0] == OPTION_END)
+			return;
+		len = option[0] == OPTION_NONE ? 1 : option[1];
+		if (!len || len > MOST_OPTIONS)
+			return;
+		if (option[0] != OPTION_TIMESTAMPS)
+			bpf_skb_store_bytes(skb, at, none, len, 0);
+		at += len;
+	}
+}
+
+/* Right behind a SYN/ACK with `n` structures, an ACK that announces what TCP has set aside to receive into: the window of
+ * a SYN/ACK is not scaled, and that of TCP's own next packet comes a round trip later. Its sequence number is the next one, so that the peer
+ * takes the window from it; where it is lost, or comes first, the peer has the window of the SYN/ACK. */
+static __noinline int announce_window(struct __sk_buff *skb, struct packet *packet, struct structure *s, int n)
+{
+	struct tcp_request_sock *connection = skb->sk ? bpf_skc_to_tcp_request_sock(skb->sk) : NULL;
+	__be32 seq = bpf_htonl(bpf_ntohl(packet->tcp.seq) + 1);
+	__u32 set_aside, scale, window;
+	__u8 flags = FLAG_ACK;
+	__be16 field;
+
+	if (!connection)
+		return NEXT;
+	set_aside = connection->req.req.__req_common.skc_rcv_wnd;
+	scale = BPF_CORE_READ_BITFIELD(&connection->req, rcv_wscale);
+	window = set_aside >> scale;
+	if (window > 0xffff)
+		window = 0xffff;
+	if (window << scale <= FIRST_WINDOW)
+		return NEXT;
+	skb->tc_index = OWN;
+	if (bpf_clone_redirect(skb, skb->ifindex, 0)) {
+		skb->tc_index = 0;
+		count(FAILED);
+		return NEXT;
+	}
+	skb->tc_index = 0;
+	/* As in send_behind: the SYN/ACK is out, and the checksum of what is left is finished below here. */
+	if (strip(skb, packet, s, n)) {
+		count(FAILED);
+		return DROP;
+	}
+	field = bpf_htons(window);
+	bpf_skb_store_bytes(skb, packet->tcp_at + offsetof(struct tcphdr, seq), &seq, sizeof(seq), 0);
+	bpf_skb_store_bytes(skb, packet->tcp_at + FLAGS_AT, &flags, sizeof(flags), 0);
+	bpf_skb_store_bytes(skb, packet->tcp_at + offsetof(struct tcphdr, window), &field, sizeof(field), 0);
+	drop_syn_options(skb, packet);
+	count(SENT_WINDOWS);
+	return NEXT;
+}
+
 static __noinline int leaving_syn_ack(struct __sk_buff *skb, struct packet *packet)
 {
 	struct talk *talk = bpf_map_lookup_elem(&talks, &packet->key);
+	struct config *config = configured();
 	struct structure s[2] = {};
 	struct bpf_sock *sk = skb->sk;
 	__be16 asked = 0;
@@ -435,7 +509,7 @@ static __noinline int leaving_syn_ack(struct __sk_buff *skb, struct packet *pack
 	count(SENT_RESPONSES);
 	if (asked)
 		count(SENT_REQUESTS);
-	return NEXT;
+	return config && config->early_window ? announce_window(skb, packet, s, n) : NEXT;
 }
 
 /* What there is to be said in a packet of its own: in `s`, and whether there is something. */

@@ -57,7 +57,7 @@ pub(crate) fn config(
         settings.version as u8,
         settings.min_routers.max(1),
         OptionType::default() as u8,
-        0,
+        u8::from(settings.early_window),
         0,
     ];
     let mut config = [0; CONFIG_LEN];
@@ -219,6 +219,8 @@ pub enum Counter {
     SentMissed,
     /// Grants that were given up, told to the routers.
     SentCloses,
+    /// Windows announced behind a SYN/ACK.
+    SentWindows,
     /// Requests of handshakes that arrived.
     TakenRequests,
     /// Answers that arrived.
@@ -258,6 +260,7 @@ impl Counter {
             SentResends,
             SentMissed,
             SentCloses,
+            SentWindows,
             TakenRequests,
             TakenResponses,
             TakenRenegotiations,
@@ -285,6 +288,7 @@ impl Counter {
             SentResends => "sent_resends",
             SentMissed => "sent_missed_starts",
             SentCloses => "sent_closes",
+            SentWindows => "sent_windows",
             TakenRequests => "taken_requests",
             TakenResponses => "taken_responses",
             TakenRenegotiations => "taken_renegotiations",

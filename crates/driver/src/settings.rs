@@ -27,6 +27,8 @@ pub struct Settings {
     pub fallback: String,
     /// Send and receive buffers of sockets with a grant.
     pub buffers: Buffers,
+    /// A SYN/ACK is followed by an ACK with all of the window that TCP has set aside, where that is more than a SYN/ACK can say.
+    pub early_window: bool,
 }
 
 /// How large the buffers of a socket with a grant are. Neither way gives more than `net.core.wmem_max` and `rmem_max`.
@@ -83,6 +85,7 @@ impl Settings {
             fallback: plain.clone(),
             plain,
             buffers: Buffers::Untouched,
+            early_window: false,
         }
     }
 }

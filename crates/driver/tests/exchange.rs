@@ -10,7 +10,7 @@ use farpath_driver::{Buffers, Counter, Limits, Outcome, Settings};
 use farpath_emu::{Backend, PacketEvent};
 use farpath_path::Direction::{Forward, Reverse};
 use farpath_path::{ElementKind, RateChange};
-use farpath_tcp::wire;
+use farpath_tcp::{Flags, Segment, wire};
 use farpath_tia1039::driver::window_for;
 use farpath_tia1039::{Carrier, Message};
 use farpath_units::{Bytes, Duration, Instant};
@@ -240,6 +240,50 @@ fn buffers_are_as_large_as_repair_needs_them_unless_the_program_has_set_them() {
         100_000_000,
     );
     assert_eq!(bench.transfer(&own).send_buffer, 120_000);
+}
+
+#[test]
+fn a_window_that_no_syn_ack_can_say_is_said_behind_it() {
+    if skipped() {
+        return;
+    }
+    for (way, ends) in [(TUN, common::V4), (TUN, V6), (WAYS[3], common::V4)] {
+        let first_flight = |early_window| {
+            let path = vec![delay(150), router(30_000_000, 12_000_000)];
+            let bench = Bench::new(path, way, &Settings { early_window, ..settings() }, 99_968_000);
+            bench.transfer(&Transfer { ends, own_buffer: Some(1_000_000), ..Transfer::of(1_000_000) });
+            let signals = bench.signals(PacketEvent::Received, Reverse);
+            let syn_ack = wire::decode(&signals[0].bytes).expect("its checksums are right").segment;
+            let back = std::mem::take(&mut *bench.watch.back.lock().unwrap());
+            let ack_of_data = back
+                .iter()
+                .position(|(bytes, _)| wire::decode(bytes).expect("sound").segment.ack != syn_ack.ack);
+            let ack_of_data = ack_of_data.expect("data are acknowledged");
+            let announced: Vec<_> = back[..ack_of_data].iter().map(|(bytes, _)| bytes.clone()).collect();
+            assert_eq!(bench.count(Counter::SentWindows), announced.len() as u64);
+            assert_eq!((bench.count(Counter::Failed), bench.count(Counter::Malformed)), (0, 0));
+            assert_eq!(*bench.watch.malformed.lock().unwrap(), [""; 0]);
+            (syn_ack, announced, back[ack_of_data].1)
+        };
+        // A SYN/ACK says 64 kB, 45 segments, and no more.
+        let (_, announced, packets) = first_flight(false);
+        assert!(announced.is_empty() && packets <= 46, "{packets} packets, {announced:?}");
+
+        let (syn_ack, announced, packets) = first_flight(true);
+        let [ack] = &announced[..] else { panic!("{announced:?}") };
+        let ack = wire::decode(ack).expect("its checksums are right").segment;
+        let expected = Segment {
+            window: ack.window,
+            timestamps: syn_ack.timestamps,
+            ..Segment::new(Flags::ACK, syn_ack.seq.at(1), syn_ack.ack)
+        };
+        assert_eq!(ack, expected, "an ACK as any other");
+        // Half of the receive buffer of 16 MB (net.ipv4.tcp_rmem): the rest is for what the kernel needs itself.
+        let window = u64::from(ack.window) << syn_ack.window_scale.expect("it scales");
+        assert!((7_990_000..=8_000_000).contains(&window), "{window}");
+        // 691 are all; a busy machine may hold up the program that sends.
+        assert!(packets > 100, "{packets} packets");
+    }
 }
 
 #[test]

@@ -51,6 +51,10 @@ pub struct AttachArgs {
     /// repaired, where TCP makes less of them and the program has not set them]; not more than net.core.wmem_max and rmem_max
     #[arg(long, value_name = "SIZE")]
     pub buffer: Option<Bytes>,
+    /// Announce all that a socket has set aside to receive into right behind its SYN/ACK, which can say 64 kB: saves a peer with a
+    /// grant a round trip, where net.ipv4.tcp_rmem or the program has set more aside before it listens, and Linux is 6.11 or later
+    #[arg(long)]
+    pub early_window: bool,
 }
 
 #[derive(Debug, Args)]

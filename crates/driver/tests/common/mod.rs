@@ -112,6 +112,9 @@ pub struct Signal {
     pub read: QosPacket,
 }
 
+/// A packet that arrived at the near host, and how many with data that had sent by then.
+pub type Back = (Vec<u8>, u64);
+
 #[derive(Debug, Default, Clone)]
 pub struct Watch {
     pub signals: Arc<Mutex<Vec<Signal>>>,
@@ -122,6 +125,8 @@ pub struct Watch {
     pub data: Arc<Mutex<(u64, u64)>>,
     /// The same of the far host.
     pub data_back: Arc<Mutex<(u64, u64)>>,
+    /// The first ones without structures.
+    pub back: Arc<Mutex<Vec<Back>>>,
 }
 
 impl Tap for Watch {
@@ -147,6 +152,10 @@ impl Tap for Watch {
                     let mut data = data.lock().unwrap();
                     data.0 += 1;
                     data.1 += u64::from(read.dscp == 7);
+                }
+                let mut back = self.back.lock().unwrap();
+                if (event, direction) == (PacketEvent::Received, Direction::Reverse) && back.len() < 8 {
+                    back.push((packet.finished().into_owned(), self.data.lock().unwrap().0));
                 }
             }
             Err(error) => self.malformed.lock().unwrap().push(error.to_string()),

@@ -71,13 +71,10 @@ pub(super) fn of(config: &Config, other_end: &Config, buffers: Buffers) -> Vec<S
     of_rto(rto, &mut notes);
     of_handshake(handshake, &mut notes);
     of_send(send, rto, buffers, &mut notes);
-    let kernel = "the kernel's first flight waits for a window that is scaled: a round trip more";
-    notes.unless(
-        explicit_rate.wanted.is_none() || !explicit_rate.early_window,
-        "explicit_rate.early_window",
-        true,
-        kernel,
-    );
+    let early = explicit_rate.wanted.is_some() && explicit_rate.early_window;
+    let kernel = "a buffer that grows has 64 kB when a connection begins, and no more is announced";
+    let given = other_end.explicit_rate.size_buffers;
+    notes.unless(!early || given, "explicit_rate.early_window", true, kernel);
     notes.0
 }
 

@@ -43,7 +43,12 @@ impl Drivers {
             if !MISSING.is_empty() {
                 return Err(DriverError::Missing(MISSING.clone()).into());
             }
-            let settings = settings(&stack.config, &hosts.dress[host].congestion_control);
+            let mut peers = scenario.flows.iter().map(|flow| end_at(scenario, flow.direction != host, flow));
+            let settings = Settings {
+                // It is the peer that is told, and this host that tells it.
+                early_window: peers.any(|peer| peer.config.explicit_rate.early_window),
+                ..settings(&stack.config, &hosts.dress[host].congestion_control)
+            };
             let (mut driver, control) = loaded(&settings)?;
             hosts.of[host].namespace().run(|| driver.attach(&Device::named(DEVICE)?, wanted))??;
             Ok(Some(HostDriver { driver, control, wanted }))
