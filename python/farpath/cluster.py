@@ -73,7 +73,7 @@ def main(arguments: list[str]) -> int:
     if args.find is not None:
         print("\n".join(done._inner.thresholds()))
     elif args.json:
-        print("\n".join(done._inner.write_points()))
+        done._inner.write_points(print)
     else:
         print(done.folder / "points.parquet")
     return 0

@@ -178,7 +178,7 @@ impl Case {
 /// # Errors
 /// As [`farpath_engine::simulate`].
 pub fn simulate(experiment: &Experiment, seed: u64) -> Result<Run, farpath_engine::EngineError> {
-    farpath_engine::simulate(&experiment.points()[0], seed, Provenance::default())
+    farpath_engine::simulate(&experiment.point(0), seed, Provenance::default())
 }
 
 /// When the transfer of the run's only flow was complete, ns.

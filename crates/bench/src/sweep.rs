@@ -47,7 +47,7 @@ pub fn measure(folder: &Path, mut tell: impl FnMut(Figure)) -> Result<(), Box<dy
 }
 
 fn loop_alone(experiment: &Experiment) {
-    let point = &experiment.points()[0];
+    let point = &experiment.point(0);
     for seed in 1..=RUNS {
         simulate(point, seed, provenance(experiment, point)).expect("it runs");
     }
@@ -64,7 +64,7 @@ fn sweep(experiment: &Experiment, folder: &Path, threads: usize) -> Result<(), B
         let missing = plan.missing(&folder.inventory()?);
         let never = AtomicBool::new(false);
         run_missing(experiment, &plan, missing, &folder, Limits::default(), &never, |_| ())?;
-        write_points(experiment, &plan, &folder)
+        write_points(experiment, &plan, &folder, |_, _| ())
     })?;
     Ok(())
 }

@@ -75,7 +75,7 @@ fn apply(
     // Files that it names are looked for beside it: they must be the same ones from there.
     let meant = experiment.only(explanation.point, remedy.changes())?;
     let read = Experiment::parse(&text, &out.display().to_string(), &[])?;
-    if read.points()[0].scenario != meant.points()[0].scenario {
+    if read.point(0).scenario != meant.point(0).scenario {
         let at = farpath_experiment::Location { origin: out.display().to_string(), key: String::new() };
         let reason =
             "the files that the experiment names are others when they are seen from this folder".to_owned();

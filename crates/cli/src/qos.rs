@@ -36,7 +36,7 @@ pub fn qos(args: &QosArgs) -> Result<Ending, CliError> {
 fn exchange(args: &QosExchangeArgs) -> Result<Ending, CliError> {
     let recorded = "output.segments=true".parse::<Override>().expect("a key and a value");
     let experiment = source::of_file(&args.file, &args.set)?.only(args.point, &[recorded])?;
-    let point = &experiment.points()[0];
+    let point = &experiment.point(0);
     let run = simulate(point, experiment.seed, provenance(&experiment, point))
         .map_err(|source| CliError::Engine { file: args.file.clone(), source })?;
     let ladder = Ladder::opening(&run, &lanes(&point.scenario));

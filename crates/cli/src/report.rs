@@ -24,7 +24,7 @@ fn segments(scenario: &Scenario) -> u64 {
 /// Marks the jobs whose traces a report shows, the smallest first, as far as they do not take too much memory.
 pub fn trace(experiment: &Experiment, jobs: &mut [Job]) -> BTreeSet<RunKey> {
     let wanted = to_trace(jobs.iter().map(Job::key));
-    let size = |job: &Job| segments(&experiment.points()[job.point].scenario);
+    let size = |job: &Job| segments(&experiment.point(job.point).scenario);
     let mut shown: Vec<&mut Job> = jobs.iter_mut().filter(|job| wanted.contains(&job.key())).collect();
     shown.sort_by_key(|job| size(job));
     let mut left = TRACED_SEGMENTS;

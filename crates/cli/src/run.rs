@@ -12,6 +12,7 @@ use farpath_report::html;
 use farpath_report::terminal::{agreement_text, flows_table, routers_table};
 use farpath_run::{Asked, Engine, Outcome, PointSummary, Run, write_flow_lines, write_router_lines};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 use std::io::Write;
 use std::sync::Arc;
@@ -135,11 +136,11 @@ fn is_void(run: &Run) -> bool {
 
 /// Says so where an experiment records what is written nowhere.
 fn warn_of_lost_traces(experiment: &Experiment, args: &CommonArgs) {
-    let records = |point: &Point| {
+    let records = |point: Cow<'_, Point>| {
         let output = point.scenario.output;
         output.series || output.segments || output.messages
     };
-    if args.out.is_none() && args.report.is_none() && experiment.points().iter().any(records) {
+    if args.out.is_none() && args.report.is_none() && experiment.points().any(records) {
         eprintln!(
             "farpath: the experiment records series, segments or messages; they are kept only with --out DIR, and shown with --report FILE"
         );
@@ -218,13 +219,13 @@ pub fn summary_json<'a>(
     summary: &PointSummary,
     caveats: impl Iterator<Item = &'a str>,
 ) -> Value {
-    let point = &experiment.points()[summary.point as usize];
+    let point = summary.point as usize;
     let swept: Map<String, Value> =
-        point.swept.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();
+        experiment.swept(point).into_iter().map(|(key, value)| (key, value.into())).collect();
     let mut published = Map::new();
     if let Some(table) = &experiment.published {
         for column in &table.columns {
-            let value = table.value(column.name, point.index);
+            let value = table.value(column.name, point);
             published
                 .insert(column.name.to_owned(), value.map_or(Value::Null, |value| value.as_f64().into()));
         }

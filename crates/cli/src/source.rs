@@ -109,15 +109,15 @@ fn of_flags(path: &PathArgs, overrides: &[Override]) -> Result<Source, CliError>
     let experiment = Experiment::parse(&sketch.to_toml(), &file.display().to_string(), overrides)?;
     if let Some(file) = &path.save {
         // The changes of --set are part of what is kept; a sweep has no single point to keep.
-        let text = match experiment.points() {
-            [_] => experiment.rewritten(0, &[], &[])?,
+        let text = match experiment.points().len() {
+            1 => experiment.rewritten(0, &[], &[])?,
             _ => experiment.text.to_string(),
         };
         write_new("--save", file, &text)?;
     } else {
         let stack = match &path.stack {
             Some(_) => String::new(),
-            None => format!("stack {}, ", experiment.points()[0].scenario.sender.name),
+            None => format!("stack {}, ", experiment.point(0).scenario.sender.name),
         };
         let queue = sketch.queue();
         eprintln!(

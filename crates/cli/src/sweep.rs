@@ -87,13 +87,13 @@ fn run(args: &SweepRunArgs) -> Result<Ending, CliError> {
             break void;
         }
     };
-    let summaries = write_points(&experiment, &plan, &folder)?;
     match &searching {
         Some(searching) => {
+            write_points(&experiment, &plan, &folder, |_, _| ())?;
             let found = searching.thresholds(&plan, &folder)?;
             print_thresholds(&experiment, searching.search(), &found, args.json)?;
         }
-        None => print(&experiment, &folder, &summaries, args.json)?,
+        None => print(&experiment, &plan, &folder, args.json)?,
     }
     let status = plan.status(&folder.inventory()?);
     if void > 0 && !stop.load(Ordering::Relaxed) {
@@ -130,22 +130,29 @@ fn going_on(Status { wanted, done }: Status, there: u64) -> String {
     format!("{done} of {wanted} runs are there{others}")
 }
 
-fn print(
-    experiment: &Experiment,
-    folder: &Folder,
-    summaries: &[(PointSummary, Vec<String>)],
-    json: bool,
-) -> Result<(), CliError> {
+/// Writes the points, and prints them: as lines of JSON, or as a table where they are few.
+fn print(experiment: &Experiment, plan: &Plan, folder: &Folder, json: bool) -> Result<(), CliError> {
     if json {
         let mut out = output::stdout();
-        for (summary, caveats) in summaries {
-            writeln!(out, "{}", summary_json(experiment, summary, caveats.iter().map(String::as_str)))?;
-        }
-        return Ok(());
+        let mut printed = Ok(());
+        write_points(experiment, plan, folder, |summary, caveats| {
+            let line = || summary_json(experiment, summary, caveats.iter().map(String::as_str));
+            if printed.is_ok() {
+                printed = writeln!(out, "{}", line());
+            }
+        })?;
+        return Ok(printed?);
     }
-    if !summaries.is_empty() && experiment.points().len() <= SHOWN {
+    let few = experiment.points().len() <= SHOWN;
+    let mut summaries: Vec<(PointSummary, Vec<String>)> = Vec::new();
+    write_points(experiment, plan, folder, |summary, caveats| {
+        if few {
+            summaries.push((summary.clone(), caveats.to_vec()));
+        }
+    })?;
+    if !summaries.is_empty() {
         let runs = summaries.iter().map(|(summary, _)| summary.runs).sum();
-        let table = html::comparison_of_summaries(&html::asked(experiment, runs), summaries.to_vec());
+        let table = html::comparison_of_summaries(&html::asked(experiment, runs), summaries);
         output::print(&table.render(output::width()))?;
         output::print("")?;
     }
@@ -171,7 +178,7 @@ fn print_thresholds(
             None => format!("{statistic} is on one side of {value} at both ends of {key}"),
             Some(ends) => {
                 let [from, to] = ends.each_ref().map(|(point, sample)| {
-                    let at = value_of(&experiment.points()[*point], key);
+                    let at = value_of(experiment, *point, key);
                     format!("{at} ({})", sample.as_ref().map_or("unknown".to_owned(), shown))
                 });
                 let clear =

@@ -91,9 +91,8 @@ pub fn run_all_with<E: From<EngineError> + Send>(
     extras: Extras<'_>,
     mut take: impl FnMut(Run) -> Result<(), E> + Send,
 ) -> Result<usize, E> {
-    let scenario = |job: &Job| &experiment.points()[job.point].scenario;
-    let is_real =
-        |job: &Job| job.engine.in_real_time() && scenario(job).emulate.clock == EmulationClock::Real;
+    let clock = |job: &Job| experiment.point(job.point).scenario.emulate.clock.clone();
+    let is_real = |job: &Job| job.engine.in_real_time() && clock(job) == EmulationClock::Real;
     let (real, virtual_time): (Vec<Job>, Vec<Job>) = jobs.iter().partition(|job| is_real(job));
     let make = |job: &Job| run_with(experiment, *job, stop, extras);
     let mut taken = on_all_cores(&virtual_time, stop, make, &mut take)?;
@@ -199,7 +198,7 @@ fn run_with(
     stop: &AtomicBool,
     extras: Extras<'_>,
 ) -> Result<Option<Run>, EngineError> {
-    let seed = job.seed.unwrap_or(experiment.points()[job.point].scenario.seed);
+    let seed = job.seed.unwrap_or_else(|| experiment.point(job.point).scenario.seed);
     let make =
         |capture: Option<(&File, u32)>| make_one(experiment, job, seed, stop, extras.progress, capture);
     match extras.captures.filter(|_| job.engine != Engine::Predict) {
@@ -219,16 +218,12 @@ fn make_one(
     progress: Option<&Progress>,
     capture: Option<(&File, u32)>,
 ) -> Result<Option<Run>, EngineError> {
-    let point = &experiment.points()[job.point];
-    let provenance = provenance(experiment, point);
-    let mut traced;
-    let point = if job.trace {
-        traced = point.clone();
-        traced.scenario.output = Output { series: true, segments: true, messages: true };
-        &traced
-    } else {
-        point
-    };
+    let mut point = experiment.point(job.point);
+    let provenance = provenance(experiment, &point);
+    if job.trace {
+        point.to_mut().scenario.output = Output { series: true, segments: true, messages: true };
+    }
+    let point = &*point;
     match job.engine {
         Engine::Predict => predict(point, provenance).map(Some),
         Engine::Simulate => match capture {

@@ -109,7 +109,7 @@ mod tests {
         "#;
         let emulated = |own: &str| {
             let experiment = Experiment::parse(&format!("{text}{own}"), "t.toml", &[]).expect("sound");
-            can_be_emulated(&experiment.points()[0])
+            can_be_emulated(&experiment.point(0))
         };
         for own in ["access = \"1 ms\"", "sender.mss = \"536 B\""] {
             let refused = emulated(own).expect_err("flow 1 is special");

@@ -5,6 +5,7 @@ use crate::beforehand::can_be_emulated;
 use crate::emulate::can_be_prepared;
 use crate::virtual_time::{kernel_of, rehearse};
 use farpath_experiment::{Experiment, Point, Scenario, Stack};
+use std::borrow::Cow;
 
 /// Whether all points can be emulated on this machine: their kernels are here, and take what hosts and programs are told.
 /// That is tried, once for all points that tell them the same.
@@ -12,8 +13,8 @@ use farpath_experiment::{Experiment, Point, Scenario, Stack};
 /// # Errors
 /// As [`can_be_emulated`]; no kernel for virtual time; a setting that a kernel refuses.
 pub fn can_all_be_emulated(experiment: &Experiment) -> Result<(), EngineError> {
-    experiment.points().iter().try_for_each(can_be_emulated)?;
-    let mut different: Vec<&Point> = Vec::new();
+    experiment.points().try_for_each(|point| can_be_emulated(&point))?;
+    let mut different: Vec<Cow<'_, Point>> = Vec::new();
     for point in experiment.points() {
         if !different.iter().any(|other| tells_the_same(&point.scenario, &other.scenario)) {
             different.push(point);

@@ -88,7 +88,7 @@ pub(crate) fn in_guest(
     stop: &AtomicBool,
     capture: Option<(&File, u32)>,
 ) -> Result<Option<Run>, EngineError> {
-    let point = &experiment.points()[job.point];
+    let point = &experiment.point(job.point);
     let scenario = &point.scenario;
     let task =
         Task::Run { point: job.point, seed, trace: job.trace, snaplen: capture.map(|(_, snaplen)| snaplen) };
@@ -109,7 +109,8 @@ pub(crate) fn rehearse(
     points: &[usize],
     kernel: &Kernel,
 ) -> Result<(), EngineError> {
-    let options = &experiment.points()[points[0]].scenario.emulate;
+    let first = experiment.point(points[0]);
+    let options = &first.scenario.emulate;
     let order = Order::of(experiment, Task::Rehearse(points.to_vec()))?;
     // A guest that dies or hangs is told of where it would have made a run: it is no fault of the experiment.
     boot(&order, options, 0, kernel, &AtomicBool::new(false)).map(drop)
@@ -188,7 +189,7 @@ fn taken_over(room: &Path, capture: Option<(&File, u32)>) -> Result<Option<Run>,
 
 /// The run of a guest that died: without numbers, and with what its console said last.
 fn void(experiment: &Experiment, job: Job, kernel: &Kernel, ended: &Ended) -> Run {
-    let point = &experiment.points()[job.point];
+    let point = &experiment.point(job.point);
     let mut provenance = crate::provenance(experiment, point);
     provenance.kernel = name(kernel);
     let why = ended.why().unwrap_or_else(|| "the guest left no results".to_owned());

@@ -75,7 +75,7 @@ fn experiment(text: &str) -> Experiment {
 /// The run of the first point, and its capture.
 fn captured(text: &str, seed: u64, snaplen: u32) -> (Run, Vec<u8>) {
     let experiment = experiment(text);
-    let point = &experiment.points()[0];
+    let point = &experiment.point(0);
     let mut file = Vec::new();
     let run = simulate_captured(point, seed, provenance(&experiment, point), snaplen, &mut file);
     (run.expect("it is simulated"), file)
@@ -209,7 +209,7 @@ fn the_file_says_what_made_it_and_where_packets_were_seen() {
     let text_of_it = MIXED.replace("title = \"mixed\"", "title = \"mixed\"\nseeds = 2");
     let changes = ["path.delay=30ms".parse().expect("a change")];
     let experiment = Experiment::parse(&text_of_it, "test.toml", &changes).expect("sound");
-    let point = &experiment.points()[0];
+    let point = &experiment.point(0);
     let mut file = Vec::new();
     simulate_captured(point, 2, provenance(&experiment, point), DEFAULT_SNAPLEN, &mut file)
         .expect("simulated");
@@ -243,7 +243,7 @@ fn a_long_packet_is_cut_and_its_length_kept() {
 #[test]
 fn capturing_changes_nothing_and_repeats_byte_for_byte() {
     let experiment = experiment(MIXED);
-    let point = &experiment.points()[0];
+    let point = &experiment.point(0);
     let quiet = simulate(point, 3, provenance(&experiment, point)).expect("simulated");
     let (run, file) = captured(MIXED, 3, DEFAULT_SNAPLEN);
     assert_eq!((quiet.flows, quiet.segments), (run.flows, run.segments));
@@ -265,7 +265,7 @@ fn a_full_disk_is_an_error_of_the_run() {
         }
     }
     let experiment = experiment(MIXED);
-    let point = &experiment.points()[0];
+    let point = &experiment.point(0);
     for room in [0, 10_000] {
         let run = simulate_captured(point, 1, provenance(&experiment, point), DEFAULT_SNAPLEN, Full(room));
         let error = run.expect_err("there is no room");
@@ -302,7 +302,7 @@ fn a_batch_writes_a_file_for_each_simulated_run_and_only_over_its_own() {
         let all = ["0-seed-1", "0-seed-2", "1-seed-1", "1-seed-2"].map(|run| format!("point-{run}.pcapng"));
         assert_eq!(files(), all);
     }
-    let point = &experiment.points()[1];
+    let point = &experiment.point(1);
     let mut alone = Vec::new();
     simulate_captured(point, 2, provenance(&experiment, point), DEFAULT_SNAPLEN, &mut alone)
         .expect("simulated");

@@ -32,7 +32,7 @@ transfer.size = "1 MB"
 fn run(text: &str, changes: &[&str]) -> Run {
     let changes: Vec<Override> = changes.iter().map(|text| text.parse().expect("a change")).collect();
     let experiment = Experiment::parse(text, "case.toml", &changes).unwrap_or_else(|error| panic!("{error}"));
-    let point = &experiment.points()[0];
+    let point = &experiment.point(0);
     simulate(point, 1, provenance(&experiment, point)).expect("it can be simulated")
 }
 
@@ -126,7 +126,7 @@ fn an_echo_takes_both_ways() {
 #[test]
 fn what_knows_tcp_alone_says_so() {
     let experiment = Experiment::parse(UDP, "case.toml", &[]).expect("it is an experiment");
-    let point = &experiment.points()[0];
+    let point = &experiment.point(0);
     let refused = predict(point, provenance(&experiment, point));
     assert!(matches!(refused, Err(EngineError::TcpOnly(_))), "{refused:?}");
 }

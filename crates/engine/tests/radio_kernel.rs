@@ -41,7 +41,7 @@ fn both(text: &str) -> Option<[Run; 2]> {
     }
     let text = format!("{text}{PATIENT}");
     let experiment = Experiment::parse(&text, "case.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
-    let point = &experiment.points()[0];
+    let point = &experiment.point(0);
     let stop = AtomicBool::new(false);
     let emulated = emulate(point, 1, provenance(&experiment, point), &stop);
     let emulated = emulated.unwrap_or_else(|error| panic!("{error}")).expect("nobody stops it");
@@ -105,7 +105,7 @@ fn who_is_told_of_the_mtu_gets_through_and_who_is_not_does_not() {
         }
         let text = format!("{text}{}", path(oversize));
         let experiment = Experiment::parse(&text, "case.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
-        let point = &experiment.points()[0];
+        let point = &experiment.point(0);
         emulate(point, 1, provenance(&experiment, point), &AtomicBool::new(false)).expect("it runs")
     };
     let (Some(told), Some(untold)) = (run("icmp"), run("refuse")) else {
@@ -122,7 +122,7 @@ fn who_is_told_of_the_mtu_gets_through_and_who_is_not_does_not() {
 fn datagrams_without_room_for_their_number_are_refused() {
     let stream = "transfer.message = \"3 B\"\ntransfer.interval = \"1 s\"\ntransfer.count = 1\n";
     let experiment = Experiment::parse(&format!("{UDP}{stream}"), "case.toml", &[]).expect("it is simulated");
-    let point = &experiment.points()[0];
+    let point = &experiment.point(0);
     let refused = farpath_engine::can_be_emulated(point).expect_err("it has no room");
     assert!(refused.to_string().contains("4 B"), "{refused}");
 }

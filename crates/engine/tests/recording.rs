@@ -30,7 +30,7 @@ fn experiment(text: &str) -> Experiment {
 
 fn run(text: &str, seed: u64) -> Run {
     let experiment = experiment(text);
-    let point = &experiment.points()[0];
+    let point = &experiment.point(0);
     simulate(point, seed, provenance(&experiment, point)).expect("it is simulated")
 }
 

@@ -40,7 +40,7 @@ fn experiment(changes: &[&str]) -> Experiment {
 /// Predicted and simulated.
 fn both(changes: &[&str]) -> [Run; 2] {
     let experiment = experiment(changes);
-    let point = &experiment.points()[0];
+    let point = &experiment.point(0);
     let from = || provenance(&experiment, point);
     [
         predict(point, from()).expect("it can be predicted"),
@@ -144,7 +144,7 @@ fn messages_are_recorded_where_they_are_asked_for() {
 /// The buffers that are named are those with which the simulated stream catches up and its application is never held up.
 #[test]
 fn the_buffers_that_are_named_do_what_is_said_of_them() {
-    let experiment_of = |changes: &[&str]| experiment(changes).points()[0].scenario.clone();
+    let experiment_of = |changes: &[&str]| experiment(changes).point(0).scenario.clone();
     let cost = stream_loss(&experiment_of(&["sender.send.buffer=126 kB"])).expect("it is a stream");
     let buffer = format!("sender.send.buffer={} B", (cost.send_buffer * (1.0 + REPAIR)) as u64);
     let [_, simulated] = figures(&[&buffer]);

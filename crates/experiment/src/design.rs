@@ -4,8 +4,9 @@
 
 use crate::error::{ExperimentError, Location, join};
 use crate::range::{number, one_unit, rounded, with_unit};
-use crate::sweep::{MAX_POINTS, Series};
+use crate::sweep::{MAX_POINTS, Series, Values};
 use farpath_path::{Direction, Generator};
+use std::sync::Arc;
 use toml::{Table, Value};
 
 /// Digits that a drawn value keeps.
@@ -49,7 +50,7 @@ impl Design {
         let series = |(key, value): (String, &Value)| {
             let at = Location { origin: at.origin.clone(), key: format!("{}.\"{key}\"", at.key) };
             let range = Range::read(value).map_err(|reason| at.refuse(reason))?;
-            let values = self.fractions(points, seed, &key).into_iter().map(|u| range.at(u)).collect();
+            let values = Values::Drawn(Drawn { range, fractions: self.fractions(points, seed, &key).into() });
             Ok(Series { key, values, at })
         };
         ranges.into_iter().map(series).collect()
@@ -99,18 +100,36 @@ fn collect<'a>(table: &'a Table, prefix: &str, found: &mut Vec<(String, &'a Valu
     }
 }
 
-/// What is drawn from.
-enum Range<'a> {
-    Even { from: f64, to: f64, unit: &'a str },
-    Whole { from: f64, to: f64 },
-    Logarithmic { from: f64, to: f64, unit: &'a str },
-    Listed(&'a [Value]),
+/// Values of one key, of which the draws are kept: eight bytes a point.
+#[derive(Debug, Clone)]
+pub(crate) struct Drawn {
+    range: Range,
+    fractions: Arc<[f64]>,
 }
 
-impl<'a> Range<'a> {
-    fn read(value: &'a Value) -> Result<Range<'a>, String> {
+impl Drawn {
+    pub fn len(&self) -> usize {
+        self.fractions.len()
+    }
+
+    pub fn at(&self, index: usize) -> Value {
+        self.range.at(self.fractions[index])
+    }
+}
+
+/// What is drawn from.
+#[derive(Debug, Clone)]
+enum Range {
+    Even { from: f64, to: f64, unit: String },
+    Whole { from: f64, to: f64 },
+    Logarithmic { from: f64, to: f64, unit: String },
+    Listed(Vec<Value>),
+}
+
+impl Range {
+    fn read(value: &Value) -> Result<Range, String> {
         let text = match value {
-            Value::Array(values) if !values.is_empty() => return Ok(Range::Listed(values)),
+            Value::Array(values) if !values.is_empty() => return Ok(Range::Listed(values.clone())),
             Value::String(text) => text,
             other => return Err(expected(&other.to_string())),
         };
@@ -126,17 +145,17 @@ impl<'a> Range<'a> {
         }
         match logarithmic {
             true if from <= 0.0 => Err(format!("expected a range above zero before `log`, found `{text}`")),
-            true => Ok(Range::Logarithmic { from, to, unit }),
+            true => Ok(Range::Logarithmic { from, to, unit: unit.to_owned() }),
             false if unit.is_empty() && from.fract() == 0.0 && to.fract() == 0.0 => {
                 Ok(Range::Whole { from, to })
             }
-            false => Ok(Range::Even { from, to, unit }),
+            false => Ok(Range::Even { from, to, unit: unit.to_owned() }),
         }
     }
 
     /// The value a share `u` of the way.
     fn at(&self, u: f64) -> Value {
-        match *self {
+        match self {
             Range::Even { from, to, unit } => with_unit(rounded(from + u * (to - from), DIGITS), unit),
             Range::Whole { from, to } => with_unit((from + u * (to - from + 1.0)).floor(), ""),
             Range::Logarithmic { from, to, unit } => {
@@ -162,7 +181,7 @@ mod tests {
     fn points(sweep: &str) -> Result<Vec<Swept>, String> {
         let text = format!("title = 'One'\npath = 'noisy-channel'\n[transfer]\nsize = '1 MB'\n{sweep}");
         let experiment = Experiment::parse(&text, "here", &[]).map_err(|error| error.to_string())?;
-        Ok(experiment.points().iter().map(|point| point.swept.clone()).collect())
+        Ok(experiment.points().map(|point| point.swept.clone()).collect())
     }
 
     /// The values of a key, without their unit.
@@ -209,7 +228,7 @@ mod tests {
     fn what_cannot_be_drawn_says_why() {
         for (lines, word) in [
             ("'path.delay' = '1 ms to 2 ms'", "sweep.latin.points: expected how many"),
-            ("points = 0", "from 1 to 100000, found `0`"),
+            ("points = 0", "from 1 to 10000000, found `0`"),
             ("points = 3", "nothing to draw"),
             ("points = 3\n'path.delay' = '1 ms'", "expected a range to draw from"),
             ("points = 3\n'path.delay' = '2 ms to 1 ms'", "from less to more"),

@@ -5,10 +5,12 @@
 
 use crate::element::{element_name, path_list, principal_parameter};
 use crate::error::{ExperimentError, Location, Suggestion, join};
+use crate::library::Files;
 use crate::reader::{Parameter, as_table};
 use crate::sweep::{Change, label};
 use core::fmt;
 use core::str::FromStr;
+use std::sync::Arc;
 use toml::{Table, Value};
 
 /// A parameter given beside the file: `path.loss.rate=1 %`.
@@ -69,20 +71,23 @@ impl fmt::Display for Override {
 
 /// An experiment's document while values are put into it.
 #[derive(Debug, Clone)]
-pub(crate) struct Document<'a> {
-    pub origin: &'a str,
+pub(crate) struct Document {
+    pub origin: Arc<str>,
     pub table: Table,
     /// `[cases]`: changes by name.
-    cases: Table,
+    cases: Arc<Table>,
+    /// What it names.
+    pub files: Arc<Files>,
     /// Which keys hold a value from elsewhere, and how that place is called.
     changed: Vec<(String, String)>,
 }
 
-impl<'a> Document<'a> {
-    pub fn new(origin: &'a str, mut table: Table) -> Result<Document<'a>, ExperimentError> {
+impl Document {
+    pub fn new(origin: &str, mut table: Table) -> Result<Document, ExperimentError> {
         let at = Location { origin: origin.to_owned(), key: "cases".to_owned() };
         let cases = table.remove("cases").map(|cases| as_table(&cases, &at).cloned()).transpose()?;
-        Ok(Document { origin, table, cases: cases.unwrap_or_default(), changed: Vec::new() })
+        let cases = Arc::new(cases.unwrap_or_default());
+        Ok(Document { origin: origin.into(), table, cases, files: Arc::default(), changed: Vec::new() })
     }
 
     /// What the case changes that `case` names, here or, later than that, in one of `changes`; the key is no parameter of
@@ -104,7 +109,7 @@ impl<'a> Document<'a> {
     }
 
     fn at(&self, key: impl Into<String>) -> Location {
-        Location { origin: self.origin.to_owned(), key: key.into() }
+        Location { origin: self.origin.to_string(), key: key.into() }
     }
 
     /// The key with the parameter spelt out that the name of an element alone stands for.
@@ -112,7 +117,7 @@ impl<'a> Document<'a> {
         let mut segments = key.split('.');
         let element = match (segments.next(), segments.next(), segments.next()) {
             (Some("path"), Some(name), None) => self.table.get("path").and_then(|path| {
-                let elements = path_list(path, &self.at("path")).ok()?;
+                let elements = path_list(path, &self.at("path"), &self.files).ok()?;
                 elements
                     .iter()
                     .filter_map(Value::as_table)
@@ -171,7 +176,7 @@ impl<'a> Document<'a> {
     fn element_index(&mut self, name: &str, place: &Location) -> Result<usize, ExperimentError> {
         let at = self.at("path");
         let path = self.table.get("path").ok_or_else(|| place.refuse("there is no `path`"))?;
-        let elements = path_list(path, &at)?;
+        let elements = path_list(path, &at, &self.files)?;
         let names: Vec<&str> =
             elements.iter().map(|element| element.as_table().and_then(element_name).unwrap_or("")).collect();
         let index = names.iter().position(|&other| other == name).ok_or_else(|| {
@@ -192,7 +197,7 @@ impl<'a> Document<'a> {
         // A key that does not exist can be refused above the value that was put below it.
         let above = matches!(error, ExperimentError::UnknownKey { .. } | ExperimentError::Type { .. });
         if let Some(at) = error.location_mut()
-            && at.origin == self.origin
+            && *at.origin == *self.origin
         {
             let mut changed = self.changed.iter().rev();
             let place = changed.find(|(key, _)| is_below(&at.key, key) || (above && is_below(key, &at.key)));

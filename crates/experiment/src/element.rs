@@ -2,7 +2,7 @@
 
 use crate::error::{ExperimentError, Location, Suggestion, parse_toml};
 use crate::flow_router::read_flow_router;
-use crate::library::Shelf;
+use crate::library::Files;
 use crate::places::{Distance, medium_of};
 use crate::radio::read_radio;
 use crate::reader::{Parameter, Reader, as_list, as_table, unless, word, wrong_type};
@@ -43,20 +43,16 @@ pub(crate) fn element_name(element: &Table) -> Option<&str> {
 }
 
 /// The elements of `path`, unread: those of the list, or of the ready-made path of that name.
-pub(crate) fn path_list(value: &Value, at: &Location) -> Result<Vec<Value>, ExperimentError> {
+pub(crate) fn path_list(value: &Value, at: &Location, files: &Files) -> Result<Vec<Value>, ExperimentError> {
     match value {
         Value::Array(elements) => Ok(elements.clone()),
-        Value::String(name) => {
-            let (origin, text) = Shelf::Paths.find(name, at)?;
-            let inside = |error| ExperimentError::Inside { at: at.clone(), source: Box::new(error) };
-            ready_made(&text, &origin).map_err(inside)
-        }
+        Value::String(name) => files.path(name, at),
         _ => Err(wrong_type(value, at, "the name of a ready-made path, or a list of elements")),
     }
 }
 
 /// The elements of a path file, which are checked here so that errors name that file.
-fn ready_made(text: &str, origin: &str) -> Result<Vec<Value>, ExperimentError> {
+pub(crate) fn ready_made(text: &str, origin: &str) -> Result<Vec<Value>, ExperimentError> {
     let table = parse_toml(origin, text)?;
     Reader::table(origin, "", &table, |reader| {
         // For the reader of the file.

@@ -6,19 +6,28 @@ use crate::error::{ExperimentError, Location, parse_toml};
 use crate::published::Published;
 use crate::reader::as_table;
 use crate::scenario::{Scenario, read_scenario};
-use crate::stack::StackCache;
 use crate::sweep::{Axis, Change, Sweep, label};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
 use toml::Value;
 
 /// The most runs, over all points, that one experiment may have.
 pub const MAX_RUNS: u64 = 10_000_000;
 
+/// Of so many points, 4 kB each, all are kept. Of more than that each is made when it is asked for.
+const KEPT: usize = 4096;
+
+/// So many points are made by a thread before it looks for more.
+const BLOCK: usize = 256;
+
 /// An experiment, checked: none of its points is refused when it is run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Experiment {
     /// The file, as it was named.
     pub origin: String,
@@ -36,7 +45,10 @@ pub struct Experiment {
     pub axes: Vec<Axis>,
     /// What a paper printed, for the points that are left of the file's own.
     pub published: Option<Published>,
-    points: Vec<Point>,
+    plan: Arc<Plan>,
+    count: usize,
+    /// All of the points, or none.
+    kept: Arc<[Point]>,
 }
 
 /// One point of an experiment.
@@ -75,13 +87,23 @@ impl Experiment {
         let written = Sweep::read(table.remove("sweep").as_ref(), origin)?;
         let published = read_published(table.remove("published"), origin, &written)?;
         let plan = Plan::new(Document::new(origin, table)?, &written, overrides)?;
-        let points = plan.points()?;
-        let runs: u128 = points.iter().map(|point| u128::from(point.scenario.seeds)).sum();
+        let count = plan.sweep.points(origin)?;
+        let kept: Arc<[Point]> = match count <= KEPT {
+            true => (0..count).map(|index| plan.point(index)).collect::<Result<_, _>>()?,
+            false => Arc::default(),
+        };
+        let runs = match kept.is_empty() {
+            true => plan.check(count)?,
+            false => kept.iter().map(|point| u128::from(point.scenario.seeds)).sum(),
+        };
         if runs > u128::from(MAX_RUNS) {
             let at = Location { origin: origin.to_owned(), key: "seeds".to_owned() };
             return Err(at.refuse(format!("{runs} runs in all; the most is {MAX_RUNS}")));
         }
-        let first = &points.first().expect("a sweep has at least one point").scenario;
+        let first = match kept.first() {
+            Some(point) => point.scenario.clone(),
+            None => plan.point(0)?.scenario,
+        };
         Ok(Experiment {
             origin: origin.to_owned(),
             title: first.title.clone(),
@@ -94,7 +116,9 @@ impl Experiment {
                 Some(published) => Some(published.select(&plan.points_of(&written)?)),
                 None => None,
             },
-            points,
+            plan: Arc::new(plan),
+            count,
+            kept,
         })
     }
 
@@ -110,27 +134,48 @@ impl Experiment {
 
     /// What makes point `index` of the file as it was given: overrides of parameters, then its place in the sweep.
     pub(crate) fn changes_of(&self, index: usize) -> Result<Vec<Override>, ExperimentError> {
-        if index >= self.points.len() {
+        if index >= self.count {
             let at = Location { origin: self.origin.clone(), key: "sweep".to_owned() };
-            return Err(
-                at.refuse(format!("there is no point {index}; they are 0 to {}", self.points.len() - 1))
-            );
+            return Err(at.refuse(format!("there is no point {index}; they are 0 to {}", self.count - 1)));
         }
-        let mut table = parse_toml(&self.origin, &self.text)?;
-        let written = Sweep::read(table.remove("sweep").as_ref(), &self.origin)?;
-        let plan = Plan::new(Document::new(&self.origin, table)?, &written, &self.overrides)?;
-        let fixed = plan.fixed.iter().cloned().chain(plan.sweep.point(index));
+        let fixed = self.plan.fixed.iter().cloned().chain(self.plan.sweep.point(index));
         Ok(fixed.map(|(key, value, _)| Override::new(key, value)).collect())
     }
 
     /// Every point, in order; at least one.
-    pub fn points(&self) -> &[Point] {
-        &self.points
+    pub fn points(&self) -> impl ExactSizeIterator<Item = Cow<'_, Point>> {
+        (0..self.count).map(|index| self.point(index))
+    }
+
+    /// Point `index`. Of a large sweep it is made here, of the files as they were when the experiment was read.
+    ///
+    /// # Panics
+    /// There is no such point.
+    pub fn point(&self, index: usize) -> Cow<'_, Point> {
+        assert!(index < self.count, "there is no point {index} of {}", self.count);
+        match self.kept.get(index) {
+            Some(point) => Cow::Borrowed(point),
+            None => Cow::Owned(self.plan.point(index).expect("all points were checked")),
+        }
+    }
+
+    /// What `of` gives for each point, in order. Of a large sweep, whose points take their time, all cores make them.
+    pub fn map_points<T: Send>(&self, of: impl Fn(&Point) -> T + Sync) -> Vec<T> {
+        if !self.kept.is_empty() {
+            return self.kept.iter().map(of).collect();
+        }
+        let block = |points: Range<usize>| points.map(|index| of(&self.point(index))).collect::<Vec<T>>();
+        in_blocks(self.count, block).into_iter().flatten().collect()
+    }
+
+    /// Keys and values that make point `index` what it is, without making it.
+    pub fn swept(&self, index: usize) -> Vec<(String, String)> {
+        self.plan.swept(index)
     }
 
     /// Whether a point of it, where it is emulated, is so in real time, for which privileges are needed.
     pub fn emulates_in_real_time(&self) -> bool {
-        self.points().iter().any(|point| point.scenario.emulate.clock == EmulationClock::Real)
+        self.points().any(|point| point.scenario.emulate.clock == EmulationClock::Real)
     }
 }
 
@@ -145,29 +190,26 @@ fn read_published(
 }
 
 /// A document and everything that is to be put into it.
-struct Plan<'a> {
-    document: Document<'a>,
+#[derive(Debug)]
+struct Plan {
+    document: Document,
     sweep: Sweep,
     /// Overrides of parameters, as changes.
     fixed: Vec<Change>,
 }
 
-impl<'a> Plan<'a> {
-    fn new(
-        document: Document<'a>,
-        written: &Sweep,
-        overrides: &[Override],
-    ) -> Result<Plan<'a>, ExperimentError> {
+impl Plan {
+    fn new(document: Document, written: &Sweep, overrides: &[Override]) -> Result<Plan, ExperimentError> {
         let mut sweep = written.clone();
         let mut fixed: Vec<Change> = Vec::new();
         for given in overrides {
             let key = format!("{} (--set)", given.key);
-            let at = Location { origin: document.origin.to_owned(), key };
+            let at = Location { origin: document.origin.to_string(), key };
             if given.key == "published" || given.key.starts_with("published.") {
                 return Err(at.refuse("what was published is not a parameter"));
             }
             if given.key == "sweep" {
-                sweep = Sweep::read(Some(&given.value), document.origin)?;
+                sweep = Sweep::read(Some(&given.value), &document.origin)?;
                 continue;
             }
             match given.key.strip_prefix("sweep.") {
@@ -193,19 +235,32 @@ impl<'a> Plan<'a> {
         Ok(Plan { document, sweep, fixed })
     }
 
-    fn points(&self) -> Result<Vec<Point>, ExperimentError> {
-        let stacks = StackCache::default();
-        (0..self.sweep.points(self.document.origin)?)
-            .map(|index| {
-                let swept = self.sweep.point(index);
-                let scenario = self.scenario(&swept, &stacks)?;
-                let swept = swept.into_iter().map(|(key, value, _)| (key, label(&value))).collect();
-                Ok(Point { index, swept, scenario })
-            })
-            .collect()
+    fn point(&self, index: usize) -> Result<Point, ExperimentError> {
+        let swept = self.sweep.point(index);
+        let scenario = self.scenario(&swept)?;
+        Ok(Point { index, swept: labels(swept), scenario })
     }
 
-    fn scenario(&self, swept: &[Change], stacks: &StackCache) -> Result<Scenario, ExperimentError> {
+    fn swept(&self, index: usize) -> Vec<(String, String)> {
+        labels(self.sweep.point(index))
+    }
+
+    /// Makes each point once; gives how many runs they are, or the error of the first that is refused.
+    fn check(&self, count: usize) -> Result<u128, ExperimentError> {
+        let refused = AtomicBool::new(false);
+        let runs_of = |points: Range<usize>| -> Result<u128, ExperimentError> {
+            let mut runs = 0;
+            // What is begun after one is refused comes after it: nobody wants to know.
+            for index in points.take_while(|_| !refused.load(Ordering::Relaxed)) {
+                let point = self.point(index).inspect_err(|_| refused.store(true, Ordering::Relaxed))?;
+                runs += u128::from(point.scenario.seeds);
+            }
+            Ok(runs)
+        };
+        in_blocks(count, runs_of).into_iter().sum()
+    }
+
+    fn scenario(&self, swept: &[Change]) -> Result<Scenario, ExperimentError> {
         let mut document = self.document.clone();
         let given: Vec<&Change> = self.fixed.iter().chain(swept).collect();
         let of_case = document.take_case(&given)?;
@@ -217,13 +272,14 @@ impl<'a> Plan<'a> {
         for (key, value, at) in changes {
             document.set(key, value.clone(), at.key.clone())?;
         }
-        read_scenario(document.origin, &document.table, stacks).map_err(|error| document.explain(error))
+        read_scenario(&document.origin, &document.table, &document.files)
+            .map_err(|error| document.explain(error))
     }
 
     /// Which point of the sweep as `written` each point is, if it is one: overrides take points away, or
-    /// make others.
+    /// make others. Empty where none is.
     fn points_of(&self, written: &Sweep) -> Result<Vec<Option<usize>>, ExperimentError> {
-        let origin = self.document.origin;
+        let origin = &*self.document.origin;
         let assignment = |changes: Vec<Change>| -> Vec<(String, String)> {
             let plain = |value: &Value| label(value).split_whitespace().collect::<String>();
             let mut pairs: Vec<_> =
@@ -235,15 +291,39 @@ impl<'a> Plan<'a> {
             (0..written.points(origin)?).map(|index| (assignment(written.point(index)), index)).collect();
         let keys: Vec<String> = assignment(written.point(0)).into_iter().map(|(key, _)| key).collect();
         // A change of anything else makes another experiment than the one that was published.
-        Ok((0..self.sweep.points(origin)?)
-            .map(|index| {
-                let mut pairs =
-                    assignment(self.fixed.iter().cloned().chain(self.sweep.point(index)).collect());
-                pairs.retain(|(key, _)| keys.contains(key) || !says_only_how_it_is_run(key));
-                known.get(&pairs).copied()
-            })
-            .collect())
+        let pairs_of = |index| {
+            let mut pairs = assignment(self.fixed.iter().cloned().chain(self.sweep.point(index)).collect());
+            pairs.retain(|(key, _)| keys.contains(key) || !says_only_how_it_is_run(key));
+            pairs
+        };
+        // All points have the same keys.
+        if !pairs_of(0).iter().map(|(key, _)| key).eq(&keys) {
+            return Ok(Vec::new());
+        }
+        Ok((0..self.sweep.points(origin)?).map(|index| known.get(&pairs_of(index)).copied()).collect())
     }
+}
+
+/// What `make` gives for each block of so many numbers, in their order, and begun in it, by as many threads as there are cores.
+/// They are over when this returns: a process of several threads cannot enter a user namespace.
+fn in_blocks<T: Send>(count: usize, make: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let start = || Some(next.fetch_add(BLOCK, Ordering::Relaxed)).filter(|start| *start < count);
+        let block = |start: usize| (start, make(start..count.min(start + BLOCK)));
+        std::iter::from_fn(start).map(block).collect::<Vec<_>>()
+    };
+    let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
+    let mut made: Vec<(usize, T)> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("it does not panic")).collect()
+    });
+    made.sort_by_key(|(start, _)| *start);
+    made.into_iter().map(|(_, made)| made).collect()
+}
+
+fn labels(changes: Vec<Change>) -> Vec<(String, String)> {
+    changes.into_iter().map(|(key, value, _)| (key, label(&value))).collect()
 }
 
 /// Whether a key leaves the experiment what it is: how often it is run, how long, what is recorded, and how a

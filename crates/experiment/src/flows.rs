@@ -1,9 +1,10 @@
 //! `[transfer]` and `[[flow]]`: what is transferred, by how many, and when.
 
 use crate::error::{ExperimentError, Location};
+use crate::library::Files;
 use crate::reader::{Parameter, Reader, as_list, as_table, word};
 use crate::scenario::{FlowSpec, Opener, Transport};
-use crate::stack::{Stack, StackCache, read_end_over};
+use crate::stack::{Stack, read_end_over};
 use crate::stream::{Stream, WrittenStream};
 use farpath_path::Direction;
 use farpath_units::{Bytes, Duration};
@@ -17,7 +18,7 @@ pub const MAX_FLOWS: usize = 10_000;
 pub(crate) struct Ends<'a> {
     pub sender: &'a Stack,
     pub receiver: &'a Stack,
-    pub stacks: &'a StackCache,
+    pub files: &'a Files,
 }
 
 /// Reads `[transfer]` and `[[flow]]`. `base_rtt` is that of a flow whose data go this way.
@@ -85,8 +86,8 @@ pub(crate) fn read_flows(
                 let common = FlowSpec {
                     direction,
                     access: group.or("access", Duration::ZERO)?,
-                    sender: own_end(group, "sender", ends.sender, ends.stacks)?,
-                    receiver: own_end(group, "receiver", ends.receiver, ends.stacks)?,
+                    sender: own_end(group, "sender", ends.sender, ends.files)?,
+                    receiver: own_end(group, "receiver", ends.receiver, ends.files)?,
                     ..common.clone()
                 };
                 let common = match (size_of(group)?.or(size), stream) {
@@ -145,12 +146,12 @@ fn own_end(
     group: &mut Reader<'_>,
     key: &'static str,
     common: &Stack,
-    stacks: &StackCache,
+    files: &Files,
 ) -> Result<Option<Box<Stack>>, ExperimentError> {
     if !group.has(key) {
         return Ok(None);
     }
-    group.section(key, |end| read_end_over(end, common.clone(), stacks)).map(|stack| Some(Box::new(stack)))
+    group.section(key, |end| read_end_over(end, common.clone(), files)).map(|stack| Some(Box::new(stack)))
 }
 
 impl FlowSpec {

@@ -18,8 +18,8 @@
 //! "#;
 //! let experiment = Experiment::parse(text, "example.toml", &["seeds=5".parse()?])?;
 //! assert_eq!(experiment.points().len(), 2);
-//! assert_eq!(experiment.points()[1].swept, [("path.loss".to_owned(), "1 %".to_owned())]);
-//! assert_eq!(experiment.points()[1].scenario.seeds, 5);
+//! assert_eq!(experiment.point(1).swept, [("path.loss".to_owned(), "1 %".to_owned())]);
+//! assert_eq!(experiment.point(1).scenario.seeds, 5);
 //!
 //! let error = Experiment::parse(&text.replace("size", "sise"), "example.toml", &[]).unwrap_err();
 //! assert_eq!(error.to_string(), "example.toml: transfer.sise: unknown key; did you mean `size`?");

@@ -1,9 +1,14 @@
 //! What is shipped, and how a name or a file is found.
 
+use crate::element::ready_made;
 use crate::error::{ExperimentError, Location, Suggestion};
+use crate::stack::Stack;
 use include_dir::{Dir, include_dir};
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
+use std::sync::{PoisonError, RwLock};
+use toml::Value;
 
 static STACKS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../stacks");
 static PATHS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../paths");
@@ -113,4 +118,44 @@ impl Shelf {
             }
         }
     }
+}
+
+/// The stacks and ready-made paths that an experiment names, as they were when it was first read: each of its points is
+/// made of the same ones, whatever becomes of the files.
+#[derive(Debug, Default)]
+pub(crate) struct Files {
+    stacks: RwLock<HashMap<String, Stack>>,
+    paths: RwLock<HashMap<String, Vec<Value>>>,
+}
+
+impl Files {
+    /// The stack called `name` at `at`.
+    pub fn stack(&self, name: &str, at: &Location) -> Result<Stack, ExperimentError> {
+        once(&self.stacks, Shelf::Stacks, name, at, |text, origin| {
+            Stack::parse(text, origin).map(|stack| Stack { name: name.to_owned(), ..stack })
+        })
+    }
+
+    /// The elements of the ready-made path called `name` at `at`, unread.
+    pub fn path(&self, name: &str, at: &Location) -> Result<Vec<Value>, ExperimentError> {
+        once(&self.paths, Shelf::Paths, name, at, ready_made)
+    }
+}
+
+fn once<T: Clone>(
+    known: &RwLock<HashMap<String, T>>,
+    shelf: Shelf,
+    name: &str,
+    at: &Location,
+    read: impl FnOnce(&str, &str) -> Result<T, ExperimentError>,
+) -> Result<T, ExperimentError> {
+    if let Some(known) = known.read().unwrap_or_else(PoisonError::into_inner).get(name) {
+        return Ok(known.clone());
+    }
+    let (origin, text) = shelf.find(name, at)?;
+    let read = read(&text, &origin)
+        .map_err(|error| ExperimentError::Inside { at: at.clone(), source: Box::new(error) })?;
+    // Whoever was first counts, as another thread may have read it meanwhile.
+    let mut known = known.write().unwrap_or_else(PoisonError::into_inner);
+    Ok(known.entry(name.to_owned()).or_insert(read).clone())
 }

@@ -5,7 +5,7 @@ use farpath_units::{Bytes, Duration, Power, Probability, Rate};
 
 /// Values that are all of one kind, as numbers of its base unit, and that unit: `s`, `B`, `bit/s`, `W`, or none of shares
 /// and plain numbers. `None` where one of them is another kind, or a name.
-pub fn numbers(values: &[&str]) -> Option<(Vec<f64>, &'static str)> {
+pub fn numbers(values: &[impl AsRef<str>]) -> Option<(Vec<f64>, &'static str)> {
     parsed(values, |number: f64| number)
         .filter(|numbers| numbers.iter().all(|number| number.is_finite()))
         .map(|numbers| (numbers, ""))
@@ -16,8 +16,8 @@ pub fn numbers(values: &[&str]) -> Option<(Vec<f64>, &'static str)> {
         .or_else(|| Some((parsed(values, Power::as_watts_f64)?, "W")))
 }
 
-fn parsed<T: FromStr>(values: &[&str], number: impl Fn(T) -> f64) -> Option<Vec<f64>> {
-    values.iter().map(|text| text.parse().ok().map(&number)).collect()
+fn parsed<T: FromStr>(values: &[impl AsRef<str>], number: impl Fn(T) -> f64) -> Option<Vec<f64>> {
+    values.iter().map(|text| text.as_ref().parse().ok().map(&number)).collect()
 }
 
 #[cfg(test)]

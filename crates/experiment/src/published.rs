@@ -43,7 +43,7 @@ impl fmt::Display for PublishedValue {
 pub struct PublishedColumn {
     /// As the column of a run's flows is called.
     pub name: &'static str,
-    /// By the index of the point.
+    /// By the index of the point; nothing was printed for those beyond the last.
     pub values: Vec<Option<PublishedValue>>,
 }
 

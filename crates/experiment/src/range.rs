@@ -6,9 +6,37 @@ use toml::Value;
 /// Digits that a multiplied value keeps: `12.35 ms`, and not `12.345678 ms`.
 const DIGITS: usize = 4;
 
-/// The values of a range, its first end included, its last where a step meets it. They have the unit of its ends, and
-/// what they mean is for the key to say. The error says why it is no range.
-pub(crate) fn values(text: &str) -> Result<Vec<Value>, String> {
+/// A range: its first end and what follows from it, its last end where a step meets it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Steps {
+    from: f64,
+    by: By,
+    /// How many values.
+    pub count: usize,
+    unit: String,
+}
+
+/// How one value follows from the one before it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum By {
+    Added(f64),
+    Multiplied(f64),
+}
+
+impl Steps {
+    /// A value, which has the unit of the range's ends; what it means is for the key to say.
+    pub fn at(&self, index: usize) -> Value {
+        let number = match self.by {
+            // Rounded to twelve digits: 0.1 + 0.2 is 0.3.
+            By::Added(step) => rounded(self.from + step * index as f64, 12),
+            By::Multiplied(factor) => rounded(self.from * factor.powi(index as i32), DIGITS),
+        };
+        with_unit(number, &self.unit)
+    }
+}
+
+/// Reads a range. The error says why it is none.
+pub(crate) fn steps(text: &str) -> Result<Steps, String> {
     let Some((from, to, step)) = split(text) else {
         return Err(format!(
             "expected a list, or a range such as `0.01 s to 30 s by 0.01 s` or `1 kB to 1000 kB times 10`, found `{text}`"
@@ -17,15 +45,31 @@ pub(crate) fn values(text: &str) -> Result<Vec<Value>, String> {
     let (from, unit) = number(from)?;
     let (to, last_unit) = number(to)?;
     one_unit(unit, last_unit)?;
-    let values = match step {
+    let (by, steps) = match step {
         Step::By(step) => {
             let (step, step_unit) = number(step)?;
             one_unit(unit, step_unit)?;
-            added(from, to, step)?
+            let steps = (to - from) / step;
+            if !(steps >= 0.0 && steps.is_finite()) {
+                return Err("no step of the range leads from its first end to its last".to_owned());
+            }
+            (By::Added(step), steps)
         }
-        Step::Times(factor) => multiplied(from, to, number(factor)?.0)?,
+        Step::Times(factor) => {
+            let (factor, _) = number(factor)?;
+            let steps = (to / from).ln() / factor.ln();
+            if !(from > 0.0 && factor > 0.0 && steps >= 0.0 && steps.is_finite()) {
+                return Err("no factor of the range leads from its first end to its last".to_owned());
+            }
+            (By::Multiplied(factor), steps)
+        }
     };
-    Ok(values.into_iter().map(|number| with_unit(number, unit)).collect())
+    // A part in 10^9 is the decimals' own rounding.
+    let steps = (steps * (1.0 + 1e-9)).floor();
+    match steps < MAX_POINTS as f64 {
+        true => Ok(Steps { from, by, count: steps as usize + 1, unit: unit.to_owned() }),
+        false => Err(format!("more than {MAX_POINTS} points")),
+    }
 }
 
 /// Numbers without a unit stay numbers: a count, a seed.
@@ -37,7 +81,7 @@ pub(crate) fn with_unit(number: f64, unit: &str) -> Value {
     }
 }
 
-/// How one value follows from the one before it.
+/// How a text says it.
 enum Step<'a> {
     By(&'a str),
     Times(&'a str),
@@ -72,35 +116,6 @@ pub(crate) fn number(text: &str) -> Result<(f64, &str), String> {
     }
 }
 
-/// `from`, `from + step` ... Rounded to twelve digits: 0.1 + 0.2 is 0.3.
-fn added(from: f64, to: f64, step: f64) -> Result<Vec<f64>, String> {
-    let steps = (to - from) / step;
-    if !(steps >= 0.0 && steps.is_finite()) {
-        return Err("no step of the range leads from its first end to its last".to_owned());
-    }
-    // A part in 10^9 is the decimals' own rounding.
-    let count = fits((steps * (1.0 + 1e-9)).floor())?;
-    Ok((0..=count).map(|index| rounded(from + step * index as f64, 12)).collect())
-}
-
-/// `from`, `from * factor` ... with four digits each.
-fn multiplied(from: f64, to: f64, factor: f64) -> Result<Vec<f64>, String> {
-    let steps = (to / from).ln() / factor.ln();
-    if !(from > 0.0 && factor > 0.0 && steps >= 0.0 && steps.is_finite()) {
-        return Err("no factor of the range leads from its first end to its last".to_owned());
-    }
-    let count = fits((steps * (1.0 + 1e-9)).floor())?;
-    let value = |index: u32| rounded(from * factor.powi(index as i32), DIGITS);
-    Ok((0..=count).map(value).collect())
-}
-
-fn fits(steps: f64) -> Result<u32, String> {
-    match steps < MAX_POINTS as f64 {
-        true => Ok(steps as u32),
-        false => Err(format!("more than {MAX_POINTS} points")),
-    }
-}
-
 pub(crate) fn rounded(value: f64, digits: usize) -> f64 {
     format!("{value:.*e}", digits - 1).parse().unwrap_or(value)
 }
@@ -110,7 +125,8 @@ mod tests {
     use super::*;
 
     fn texts(range: &str) -> Vec<String> {
-        values(range).unwrap().iter().map(crate::sweep::label).collect()
+        let steps = steps(range).unwrap();
+        (0..steps.count).map(|index| crate::sweep::label(&steps.at(index))).collect()
     }
 
     #[test]
@@ -120,7 +136,7 @@ mod tests {
         assert_eq!(texts("0 % to 1 % by 0.4 %"), ["0 %", "0.4 %", "0.8 %"]);
         assert_eq!(texts("1 kB to 1000 kB times 10"), ["1 kB", "10 kB", "100 kB", "1000 kB"]);
         assert_eq!(texts("10 ms to 20 ms times 1.4"), ["10 ms", "14 ms", "19.6 ms"]);
-        assert_eq!(values("1 to 2 by 1").unwrap(), [Value::Integer(1), Value::Integer(2)]);
+        assert_eq!(steps("1 to 2 by 1").unwrap().at(1), Value::Integer(2));
         assert_eq!(texts("0.01 s to 30 s by 0.01 s").len(), 3000);
         assert_eq!(texts("5 s to 5 s by 1 s"), ["5 s"]);
     }
@@ -137,9 +153,9 @@ mod tests {
             ("0 s to 1 s times 2", "no factor"),
             ("1 s to 2 s times 1", "no factor"),
             ("a to b by c", "expected a number"),
-            ("0 to 1 by 0.0000001", "more than 100000 points"),
+            ("0 to 1 by 0.00000001", "more than 10000000 points"),
         ] {
-            let error = values(text).unwrap_err();
+            let error = steps(text).unwrap_err();
             assert!(error.contains(word), "{text}: {error}");
         }
     }

@@ -66,14 +66,14 @@ impl Experiment {
             above.push('\n');
         }
         let text = above + text.to_string().trim_start();
-        self.check(&text, &wanted.points()[0])?;
+        self.check(&text, &wanted.point(0))?;
         Ok(text)
     }
 
     /// What was written reads back to what was meant.
     fn check(&self, text: &str, wanted: &Point) -> Result<(), ExperimentError> {
         let read = Experiment::parse(text, &self.origin, &[])?;
-        if read.points().len() == 1 && read.points()[0].scenario == wanted.scenario {
+        if read.points().len() == 1 && read.point(0).scenario == wanted.scenario {
             return Ok(());
         }
         let at = Location { origin: self.origin.clone(), key: String::new() };
@@ -83,13 +83,13 @@ impl Experiment {
     }
 
     /// Puts the elements of a ready-made path in place of its name.
-    fn spell_path_out(&self, text: &mut DocumentMut, document: &Document<'_>) -> Result<(), ExperimentError> {
+    fn spell_path_out(&self, text: &mut DocumentMut, document: &Document) -> Result<(), ExperimentError> {
         if text.get("path").and_then(Item::as_str).is_none() {
             return Ok(());
         }
         let at = Location { origin: self.origin.clone(), key: "path".to_owned() };
         let elements = match document.table.get("path") {
-            Some(path) => path_list(path, &at)?,
+            Some(path) => path_list(path, &at, &document.files)?,
             None => return Ok(()),
         };
         let mut tables = ArrayOfTables::new();

@@ -4,8 +4,9 @@ use crate::element::{path_list, read_path};
 use crate::emulate::{EmulateOptions, read_emulate};
 use crate::error::ExperimentError;
 use crate::flows::{Ends, read_flows};
+use crate::library::Files;
 use crate::reader::{Parameter, Reader, word};
-use crate::stack::{Stack, StackCache, read_end};
+use crate::stack::{Stack, read_end};
 use crate::stream::Stream;
 use crate::warnings::{self, Warning};
 use farpath_path::{Direction, ElementKind, ElementSpec, PerDirection};
@@ -130,11 +131,7 @@ impl Parameter for Direction {
 }
 
 /// Reads a document without its sweep.
-pub(crate) fn read_scenario(
-    origin: &str,
-    table: &Table,
-    stacks: &StackCache,
-) -> Result<Scenario, ExperimentError> {
+pub(crate) fn read_scenario(origin: &str, table: &Table, files: &Files) -> Result<Scenario, ExperimentError> {
     Reader::table(origin, "", table, |reader| {
         let title = reader.required("title")?;
         let seed: u64 = reader.or("seed", 1)?;
@@ -152,20 +149,20 @@ pub(crate) fn read_scenario(
         }
         let at = reader.at("path");
         let elements = match reader.value("path") {
-            Some(value) => path_list(value, &at)?,
+            Some(value) => path_list(value, &at, files)?,
             None => {
                 return Err(reader.missing("path", "a list of elements, or the name of a ready-made path"));
             }
         };
         let path = read_path(&elements, &at)?;
-        let sender = reader.section("sender", |end| read_end(end, DEFAULT_STACK, stacks))?;
-        let receiver = reader.section("receiver", |end| read_end(end, &sender.name, stacks))?;
+        let sender = reader.section("sender", |end| read_end(end, DEFAULT_STACK, files))?;
+        let receiver = reader.section("receiver", |end| read_end(end, &sender.name, files))?;
         let mss = sender.config.mss.min(receiver.config.mss);
         let round = |direction| warnings::base_rtt_over(&path, mss, direction);
         if Direction::BOTH.into_iter().any(|direction| round(direction) + horizon == Duration::MAX) {
             return Err(at.refuse("a round trip and the horizon go beyond all time, which is 584 years here"));
         }
-        let ends = Ends { sender: &sender, receiver: &receiver, stacks };
+        let ends = Ends { sender: &sender, receiver: &receiver, files };
         let (transport, flows) = read_flows(reader, ends, round)?;
         let output = reader.section("output", |output| {
             Ok(Output {

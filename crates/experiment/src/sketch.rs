@@ -114,7 +114,7 @@ mod tests {
         let text = sketch.to_toml();
         let experiment =
             Experiment::parse(&text, "sketch", &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        experiment.points()[0].scenario.clone()
+        experiment.point(0).scenario.clone()
     }
 
     #[test]

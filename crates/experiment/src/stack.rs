@@ -1,13 +1,11 @@
 //! One end of a connection: a named set of TCP parameters.
 
 use crate::error::{ExperimentError, Location, parse_toml};
-use crate::library::Shelf;
+use crate::library::Files;
 use crate::linux::LinuxSettings;
 use crate::parameters;
 use crate::reader::Reader;
 use farpath_tcp::config::Config;
-use std::cell::RefCell;
-use std::collections::HashMap;
 
 /// A set of TCP parameters and what it is called.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,7 +45,7 @@ impl Stack {
     /// There is none of this name; or its file is refused.
     pub fn load(name: &str) -> Result<Stack, ExperimentError> {
         // A file's name is seen from the folder of the file that names it; here that is nobody's.
-        StackCache::default().get(name, &Location { origin: "stack".to_owned(), key: String::new() })
+        Files::default().stack(name, &Location { origin: "stack".to_owned(), key: String::new() })
     }
 }
 
@@ -65,44 +63,25 @@ impl Stack {
     }
 }
 
-/// Stacks that have been read: a sweep of many points names the same ones again and again.
-#[derive(Debug, Default)]
-pub(crate) struct StackCache(RefCell<HashMap<String, Stack>>);
-
-impl StackCache {
-    /// The stack called `name` at `at`.
-    pub fn get(&self, name: &str, at: &Location) -> Result<Stack, ExperimentError> {
-        if let Some(stack) = self.0.borrow().get(name) {
-            return Ok(stack.clone());
-        }
-        let (origin, text) = Shelf::Stacks.find(name, at)?;
-        let stack = Stack::parse(&text, &origin)
-            .map(|stack| Stack { name: name.to_owned(), ..stack })
-            .map_err(|error| ExperimentError::Inside { at: at.clone(), source: Box::new(error) })?;
-        self.0.borrow_mut().insert(name.to_owned(), stack.clone());
-        Ok(stack)
-    }
-}
-
 /// Reads `[sender]` or `[receiver]`: a stack by name, and parameters that replace its own.
 pub(crate) fn read_end(
     reader: &mut Reader<'_>,
     default: &str,
-    stacks: &StackCache,
+    files: &Files,
 ) -> Result<Stack, ExperimentError> {
     let name = reader.or("stack", default.to_owned())?;
-    let stack = stacks.get(&name, &reader.at("stack"))?;
-    read_end_over(reader, stack, stacks)
+    let stack = files.stack(&name, &reader.at("stack"))?;
+    read_end_over(reader, stack, files)
 }
 
 /// Reads an end over `stack`, unless it names another one.
 pub(crate) fn read_end_over(
     reader: &mut Reader<'_>,
     mut stack: Stack,
-    stacks: &StackCache,
+    files: &Files,
 ) -> Result<Stack, ExperimentError> {
     if let Some(name) = reader.optional::<String>("stack")? {
-        stack = stacks.get(&name, &reader.at("stack"))?;
+        stack = files.stack(&name, &reader.at("stack"))?;
     }
     parameters::override_by(&mut stack.config, reader)?;
     reader.section("linux", |table| stack.linux.override_by(table))?;

@@ -1,28 +1,58 @@
 //! The points of a sweep.
 
-use crate::design::Design;
+use crate::design::{Design, Drawn};
 use crate::error::{ExperimentError, Location};
+use crate::experiment::MAX_RUNS;
+use crate::range::Steps;
 use crate::reader::{as_list, as_table};
 use toml::{Table, Value};
 
-/// The most points that one experiment may have.
-pub const MAX_POINTS: usize = 100_000;
+/// The most points that one experiment may have: as many as runs.
+pub const MAX_POINTS: usize = MAX_RUNS as usize;
 
 /// One direction of a sweep: a key and its values, or keys that are walked together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axis {
     /// Dotted keys.
     pub keys: Vec<String>,
-    /// One list per step, with a value for each key.
-    pub steps: Vec<Vec<String>>,
+    /// How many values each of them has.
+    pub steps: usize,
+    /// How many points on the next value comes: one of the last axis, which moves fastest.
+    pub stride: usize,
 }
 
 /// A key, its list of values, and where that stands.
 #[derive(Debug, Clone)]
 pub(crate) struct Series {
     pub key: String,
-    pub values: Vec<Value>,
+    pub values: Values,
     pub at: Location,
+}
+
+/// The values of a key. What a rule gives is made when it is asked for: a million of them take no room.
+#[derive(Debug, Clone)]
+pub(crate) enum Values {
+    Listed(Vec<Value>),
+    Stepped(Steps),
+    Drawn(Drawn),
+}
+
+impl Values {
+    fn len(&self) -> usize {
+        match self {
+            Values::Listed(list) => list.len(),
+            Values::Stepped(steps) => steps.count,
+            Values::Drawn(drawn) => drawn.len(),
+        }
+    }
+
+    fn at(&self, step: usize) -> Value {
+        match self {
+            Values::Listed(list) => list[step].clone(),
+            Values::Stepped(steps) => steps.at(step),
+            Values::Drawn(drawn) => drawn.at(step),
+        }
+    }
 }
 
 /// Series that are walked together; one alone is a dimension of the grid.
@@ -121,7 +151,7 @@ impl Sweep {
                     .0
                     .iter()
                     .rev()
-                    .map(|series| (series.key.clone(), series.values[step].clone(), series.at.entry(step))),
+                    .map(|series| (series.key.clone(), series.values.at(step), series.at.entry(step))),
             );
         }
         changes.reverse();
@@ -130,13 +160,23 @@ impl Sweep {
 
     /// As users see it.
     pub fn axes(&self) -> Vec<Axis> {
-        let axis = |group: &Group| Axis {
-            keys: group.0.iter().map(|series| series.key.clone()).collect(),
-            steps: (0..group.steps())
-                .map(|step| group.0.iter().map(|series| label(&series.values[step])).collect())
-                .collect(),
+        let mut stride = 1;
+        let axis = |group: &Group| {
+            let keys = group.0.iter().map(|series| series.key.clone()).collect();
+            let axis = Axis { keys, steps: group.steps(), stride };
+            stride *= axis.steps;
+            axis
         };
-        self.0.iter().map(axis).collect()
+        let mut axes: Vec<Axis> = self.0.iter().rev().map(axis).collect();
+        axes.reverse();
+        axes
+    }
+}
+
+impl Axis {
+    /// Which of its values point `index` has.
+    pub fn step_of(&self, index: usize) -> usize {
+        index / self.stride % self.steps
     }
 }
 
@@ -182,10 +222,12 @@ impl Series {
             return Err(at.refuse("not a dotted key such as `path.loss.rate`"));
         }
         let values = match value {
-            Value::String(text) => crate::range::values(text).map_err(|reason| at.refuse(reason))?,
-            value => as_list(value, &at)?.to_vec(),
+            Value::String(text) => {
+                Values::Stepped(crate::range::steps(text).map_err(|reason| at.refuse(reason))?)
+            }
+            value => Values::Listed(as_list(value, &at)?.to_vec()),
         };
-        if values.is_empty() {
+        if values.len() == 0 {
             return Err(at.refuse("the list is empty: there would be nothing to run"));
         }
         Ok(Series { key, values, at })

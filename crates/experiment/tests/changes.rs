@@ -20,7 +20,7 @@ fn read(text: &str, overrides: &[&str]) -> Experiment {
 }
 
 fn scenario(text: &str, overrides: &[&str]) -> Scenario {
-    read(text, overrides).points()[0].scenario.clone()
+    read(text, overrides).point(0).scenario.clone()
 }
 
 fn loss(scenario: &Scenario) -> (f64, f64) {
@@ -103,7 +103,7 @@ retransmissions = [0, 1, 2, 3, 4, "-"]
 fn labels(experiment: &Experiment) -> Vec<String> {
     let values =
         |swept: &[(String, String)]| swept.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>();
-    experiment.points().iter().map(|point| values(&point.swept).join(", ")).collect()
+    experiment.points().map(|point| values(&point.swept).join(", ")).collect()
 }
 
 fn published(experiment: &Experiment) -> Vec<Option<f64>> {
@@ -117,10 +117,29 @@ fn the_last_axis_moves_fastest() {
     let experiment = read(&format!("{FILE}{SWEEP}"), &[]);
     assert_eq!(labels(&experiment), ["0 %, 1", "0 %, 2", "1 %, 1", "1 %, 2", "10 %, 1", "10 %, 2"]);
     assert_eq!(experiment.axes[0].keys, ["path.loss"]);
-    assert_eq!(experiment.axes[0].steps, [["0 %"], ["1 %"], ["10 %"]]);
+    assert_eq!(experiment.axes[0].steps, 3);
     assert_eq!(published(&experiment), [Some(0.0), Some(1.0), Some(2.0), Some(3.0), Some(4.0), None]);
-    assert_eq!(loss(&experiment.points()[3].scenario), (0.01, 0.01));
-    assert_eq!(experiment.points()[3].scenario.seed, 2);
+    assert_eq!(loss(&experiment.point(3).scenario), (0.01, 0.01));
+    assert_eq!(experiment.point(3).scenario.seed, 2);
+}
+
+#[test]
+fn the_points_of_a_large_sweep_are_those_that_it_would_have_alone() {
+    let large =
+        format!("{FILE}[sweep]\n'path.delay' = '1 ms to 2500 ms by 1 ms'\n'path.loss' = ['0 %', '1 %']");
+    let experiment = read(&large, &[]);
+    assert_eq!(experiment.points().len(), 5000);
+    assert_eq!((experiment.axes[0].steps, experiment.axes[0].stride), (2500, 2));
+    for index in [0, 1, 2468, 4999] {
+        let swept = experiment.swept(index);
+        let changes: Vec<String> = swept.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let alone = read(FILE, &changes.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(experiment.point(index).scenario, alone.point(0).scenario);
+        assert_eq!((experiment.point(index).index, &experiment.point(index).swept), (index, &swept));
+    }
+    assert_eq!(experiment.swept(4999)[0].1, "2500 ms");
+    let delays = experiment.map_points(|point| point.swept[0].1.clone());
+    assert_eq!((delays.len(), delays[4997].as_str()), (5000, "2499 ms"), "in order");
 }
 
 #[test]
@@ -141,7 +160,7 @@ fn zipped_keys_walk_together() {
 fn a_swept_key_that_is_set_is_not_swept() {
     let experiment = read(&format!("{FILE}{SWEEP}"), &["path.loss.rate=1%"]);
     assert_eq!(labels(&experiment), ["1", "2"]);
-    assert_eq!(loss(&experiment.points()[0].scenario), (0.01, 0.01));
+    assert_eq!(loss(&experiment.point(0).scenario), (0.01, 0.01));
     // 1 % was one of the file's points, so what was published for it stays.
     assert_eq!(published(&experiment), [Some(2.0), Some(3.0)]);
     let elsewhere = read(&format!("{FILE}{SWEEP}"), &["path.loss=2%"]);
@@ -163,7 +182,7 @@ fn what_was_published_is_not_put_beside_another_experiment() {
 #[test]
 fn one_direction_that_is_set_stays_while_the_other_is_swept() {
     let experiment = read(&format!("{FILE}{SWEEP}"), &["path.loss.rate.forward=5%"]);
-    assert_eq!(loss(&experiment.points()[4].scenario), (0.05, 0.1));
+    assert_eq!(loss(&experiment.point(4).scenario), (0.05, 0.1));
 }
 
 #[test]
@@ -183,7 +202,7 @@ fn a_path_can_be_swept() {
     assert_eq!(labels(&experiment), ["noisy-channel", "geo"]);
     let rates = read(&FILE.replace("noisy-channel", "geo"), &["sweep.path.bit-errors=[0.0, 1e-9, 0.01]"]);
     assert_eq!(labels(&rates), ["0", "1e-9", "0.01"]);
-    let delay = |index: usize| experiment.points()[index].scenario.path[2].clone();
+    let delay = |index: usize| experiment.point(index).scenario.path[2].clone();
     assert_eq!(delay(0), delay(1));
 }
 
@@ -375,7 +394,6 @@ fn a_case_is_several_changes_by_one_name() {
     let experiment = Experiment::parse(CASES, "t.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
     let points: Vec<(String, u64, u64)> = experiment
         .points()
-        .iter()
         .map(|point| {
             let ElementKind::Delay { delay } = &point.scenario.path[0].kind else { panic!("{point:?}") };
             (point.swept[0].1.clone(), delay.forward.as_nanos() / 1_000_000, point.scenario.flows[0].size.0)
@@ -386,12 +404,12 @@ fn a_case_is_several_changes_by_one_name() {
     // One of them alone, with something else on top of it, which counts more.
     let changes = ["case=far and small", "path.delay=1 s"].map(|text| text.parse().expect("a change"));
     let one = Experiment::parse(CASES, "t.toml", &changes).expect("sound");
-    let ElementKind::Delay { delay } = &one.points()[0].scenario.path[0].kind else { panic!("a delay") };
+    let ElementKind::Delay { delay } = &one.point(0).scenario.path[0].kind else { panic!("a delay") };
     assert_eq!((one.points().len(), delay.forward), (1, Duration::from_secs(1)));
-    assert_eq!(one.points()[0].scenario.flows[0].size, Bytes(1000));
+    assert_eq!(one.point(0).scenario.flows[0].size, Bytes(1000));
     // And its place in the sweep makes it again.
     let again = experiment.only(2, &[]).expect("sound");
-    assert_eq!(again.points()[0].scenario, experiment.points()[2].scenario);
+    assert_eq!(again.point(0).scenario, experiment.point(2).scenario);
 }
 
 #[test]

@@ -330,8 +330,13 @@ fn sweeps_are_checked() {
     );
     let thousand = format!("{:?}", (0..1000).collect::<Vec<_>>());
     says(
-        and(&format!("[sweep]\nseed = {thousand}\nseeds = {thousand}")),
-        "geo.toml: sweep: more than 100000 points",
+        and(&format!("[sweep]\nseed = {thousand}\nseeds = {thousand}\ntitle = {thousand}")),
+        "geo.toml: sweep: more than 10000000 points",
+    );
+    // Points of a large sweep are not kept, and checked all the same: the first that is refused is named.
+    says(
+        and("[sweep]\nhorizon = \"5000 s to -90 s by -1 s\""),
+        "geo.toml: sweep.\"horizon\"[5000]: no time to run",
     );
 }
 
@@ -480,7 +485,7 @@ fn a_delay_follows_from_distance_and_medium() {
     let delay = |text: &str| {
         let text = FILE.replacen("delay = \"20 ms\"", text, 1);
         let experiment = Experiment::parse(&text, "geo.toml", &[]).expect("it is sound");
-        match experiment.points()[0].scenario.path[2].kind {
+        match experiment.point(0).scenario.path[2].kind {
             ElementKind::Delay { delay: PerDirection { forward, reverse } } => {
                 (forward.as_nanos(), reverse.as_nanos())
             }

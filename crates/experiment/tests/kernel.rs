@@ -11,7 +11,7 @@ const FILE: &str = "title = \"T\"\npath = \"geo\"\ntransfer.size = \"1 MB\"\n";
 fn parse(text: &str, overrides: &[&str]) -> Result<Scenario, String> {
     let overrides: Vec<_> = overrides.iter().map(|text| text.parse().expect("key=value")).collect();
     let experiment = Experiment::parse(&format!("{FILE}{text}"), "e.toml", &overrides);
-    experiment.map(|experiment| experiment.points()[0].scenario.clone()).map_err(|error| error.to_string())
+    experiment.map(|experiment| experiment.point(0).scenario.clone()).map_err(|error| error.to_string())
 }
 
 fn set(overrides: &[&str]) -> Scenario {
@@ -56,7 +56,7 @@ fn every_key_of_emulate_is_read() {
 fn emulate_is_swept_like_any_other() {
     let text = format!("{FILE}[sweep]\n\"emulate.coalesce\" = [false, true]\n");
     let experiment = Experiment::parse(&text, "e.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
-    let coalesce: Vec<_> = experiment.points().iter().map(|point| point.scenario.emulate.coalesce).collect();
+    let coalesce: Vec<_> = experiment.points().map(|point| point.scenario.emulate.coalesce).collect();
     assert_eq!(coalesce, [false, true]);
 }
 
@@ -89,7 +89,7 @@ fn lateness_is_a_hundredth_of_the_round_trip_and_never_below_the_machines_own() 
             "title = \"T\"\npath = [{{ element = \"delay\", delay = \"{delay}\" }}]\ntransfer.size = \"1 MB\"\n"
         );
         let experiment = Experiment::parse(&text, "e.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
-        lateness_budget(&experiment.points()[0].scenario)
+        lateness_budget(&experiment.point(0).scenario)
     };
     assert_eq!(budget("300 ms"), Duration::from_millis(6));
     assert_eq!(budget("1 ms"), Duration::from_micros(200));

@@ -40,7 +40,7 @@ fn rewritten(text: &str, point: usize, changes: &[&str]) -> String {
     let text = experiment.rewritten(point, &changes, &["By hand.".to_owned()]).expect("the changes fit");
     let read = Experiment::parse(&text, "relay.toml", &[]).expect("what is written can be read");
     let only = experiment.only(point, &changes).expect("the changes fit");
-    assert_eq!(read.points()[0].scenario, only.points()[0].scenario, "{text}");
+    assert_eq!(read.point(0).scenario, only.point(0).scenario, "{text}");
     assert_eq!(read.points().len(), 1, "{text}");
     text
 }
@@ -118,7 +118,7 @@ fn every_shipped_experiment_can_be_rewritten_at_its_last_point() {
         let experiment = Experiment::parse(file.text, file.name, &[]).expect("shipped");
         let last = experiment.points().len() - 1;
         // An element of a ready-made path is changed too, where the path is one: its elements take its place.
-        for element in &experiment.points()[last].scenario.path {
+        for element in &experiment.point(last).scenario.path {
             let changes = overrides(&["sender.rto.initial=2 s", "horizon=3 h"]);
             let name = format!("path.{}.name={}", element.name, element.name);
             let changes = [changes, overrides(&[&name])].concat();

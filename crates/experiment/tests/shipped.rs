@@ -67,12 +67,13 @@ fn every_path_and_experiment_loads_without_a_warning() {
         let mut experiment = parsed(&text);
         let mtu =
             |kind: &ElementKind| if let ElementKind::Radio(radio) = kind { Some(radio.mtu) } else { None };
-        let path = &experiment.points()[0].scenario.path;
+        let point = experiment.point(0);
+        let path = &point.scenario.path;
         if let Some(mtu) = path.iter().filter_map(|element| mtu(&element.kind)).min() {
             let mss = mtu.saturating_sub(HEADERS).min(Bytes(512));
             experiment = parsed(&format!("{text}\nsender.mss = \"{mss}\""));
         }
-        assert_eq!(experiment.points()[0].scenario.warnings, [""; 0], "{}", file.name);
+        assert_eq!(experiment.point(0).scenario.warnings, [""; 0], "{}", file.name);
         assert!(!file.title.is_empty());
     }
     // One goes to where its timers end the connection, one withholds ACKs for longer than the timer waits: that is what they show.
@@ -116,7 +117,8 @@ fn the_flagship_is_what_the_paper_ran() {
     let time = PublishedValue::Duration("1943.61 s".parse().expect("a time"));
     assert_eq!(published.value("transfer_time", 4), Some(time));
     assert_eq!(published.value("retransmissions", 4), Some(PublishedValue::Count(1092)));
-    let scenario = &experiment.points()[4].scenario;
+    let point = experiment.point(4);
+    let scenario = &point.scenario;
     assert_eq!(scenario.flows[0].size, Bytes(10_000_000));
     assert_eq!(
         (scenario.sender.name.as_str(), scenario.receiver.name.as_str()),
@@ -136,7 +138,8 @@ fn stacks_and_paths_of_ones_own_are_found_beside_the_experiment() {
     write("e.toml", text);
     let file = folder.path().join("e.toml");
     let experiment = Experiment::load(&file, &[]).unwrap_or_else(|error| panic!("{error}"));
-    let scenario = &experiment.points()[0].scenario;
+    let point = experiment.point(0);
+    let scenario = &point.scenario;
     assert_eq!(scenario.sender.config.rto.min, Duration::from_millis(300));
     assert_eq!((scenario.sender.title.as_str(), scenario.receiver.name.as_str()), ("M", "./mine.toml"));
 

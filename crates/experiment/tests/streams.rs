@@ -15,7 +15,7 @@ delay = "7.5 ms"
 
 fn parse(rest: &str) -> Result<Vec<FlowSpec>, String> {
     let experiment = Experiment::parse(&format!("{PATH}{rest}"), "vlbi.toml", &[]);
-    experiment.map(|read| read.points()[0].scenario.flows.clone()).map_err(|error| error.to_string())
+    experiment.map(|read| read.point(0).scenario.flows.clone()).map_err(|error| error.to_string())
 }
 
 /// The one flow of a `[transfer]` with these lines.

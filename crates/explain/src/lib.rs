@@ -181,7 +181,8 @@ pub fn explain(
     watch: &Watch<'_>,
 ) -> Result<Explanation, ExplainError> {
     let only = experiment.only(point, &[])?;
-    let whole = &only.points()[0].scenario;
+    let alone = only.point(0);
+    let whole = &alone.scenario;
     let random = Facts::new(whole).is_random();
     let (seeds, size) = plan(whole, random, effort);
     let scenario = cap(whole, size);
@@ -203,7 +204,7 @@ pub fn explain(
         title: only.title.clone(),
         point,
         points: experiment.points().len(),
-        swept: experiment.points()[point].swept.clone(),
+        swept: experiment.swept(point),
         size: file.0,
         simulated_size: size.map(|_| facts.size().0),
         numbers: numbers(&facts),

@@ -73,7 +73,7 @@ fn changed(
     size: Option<Bytes>,
 ) -> Result<Scenario, ExplainError> {
     let changed = experiment.only(point, changes)?;
-    Ok(cap(&changed.points()[0].scenario, size))
+    Ok(cap(&changed.point(0).scenario, size))
 }
 
 /// A point of an experiment that remedies are tried on.

@@ -9,7 +9,7 @@ use farpath_explain::{Budget, PartKind, TimerFit, TimerVerdict, budget};
 use farpath_run::{FlowRow, Metric, Outcome, Provenance, Run};
 
 fn of(experiment: &Experiment) -> Budget {
-    budget(&experiment.points()[0].scenario)
+    budget(&experiment.point(0).scenario)
 }
 
 fn timer<'a>(budget: &'a Budget, id: &str) -> &'a TimerFit {
@@ -17,7 +17,7 @@ fn timer<'a>(budget: &'a Budget, id: &str) -> &'a TimerFit {
 }
 
 fn ran(experiment: &Experiment) -> Run {
-    simulate(&experiment.points()[0], 1, Provenance::default()).expect("it can be simulated")
+    simulate(&experiment.point(0), 1, Provenance::default()).expect("it can be simulated")
 }
 
 fn flow(experiment: &Experiment) -> FlowRow {
@@ -110,7 +110,7 @@ fn a_timer_fires_for_nothing_exactly_where_the_budget_says_so() {
             }
             assert_eq!(flow.outcome, Outcome::Completed, "{what}");
             // A coarse clock may end its first wait up to a tick later than the timeout says.
-            let tick = experiment.points()[0].scenario.sender.config.rto.tick.as_secs_f64();
+            let tick = experiment.point(0).scenario.sender.config.rto.tick.as_secs_f64();
             let first = timer(&budget, "first-rto");
             let edge = (0.0..=tick).contains(&-first.margin_s.unwrap_or(0.0));
             let again = flow.retransmissions > Some(0.0) || flow.loss_probes > Some(0.0);

@@ -25,7 +25,7 @@ fn close(a: f64, b: f64, tolerance: f64) {
 fn simulated(experiment: &Experiment, changes: &[String]) -> f64 {
     let changes: Vec<&str> = changes.iter().map(String::as_str).collect();
     let changed = experiment.only(0, &overrides(&changes)).expect("the changes fit");
-    let run = simulate(&changed.points()[0], 1, Provenance::default()).expect("it can be simulated");
+    let run = simulate(&changed.point(0), 1, Provenance::default()).expect("it can be simulated");
     run.flows[0].transfer_time.expect("it completes").as_secs_f64()
 }
 
@@ -72,7 +72,7 @@ duration = "25 s"
     let changes: Vec<&str> = both.set.iter().map(String::as_str).collect();
     let changed = experiment.only(0, &overrides(&changes)).expect("the changes fit");
     let timely = |experiment: &Experiment| {
-        let run = simulate(&experiment.points()[0], 1, Provenance::default()).expect("it can be simulated");
+        let run = simulate(&experiment.point(0), 1, Provenance::default()).expect("it can be simulated");
         run.flows[0].stream.final_lateness.expect("read").as_secs_f64()
     };
     assert!(
@@ -245,7 +245,7 @@ fn a_floor_is_a_trap_where_it_times_out() {
             "sender.congestion.cwnd_clamp=1460 B",
             "transfer.size=14600 B",
         ]);
-        let point = &experiment.points()[0];
+        let point = &experiment.point(0);
         let met = farpath_explain::traps(&point.scenario).iter().any(|trap| trap.id == "rto-floor");
         let run = simulate(point, 1, Provenance::default()).expect("it can be simulated");
         let timeouts = run.flows[0].timeouts.expect("it is counted");

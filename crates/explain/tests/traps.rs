@@ -6,7 +6,7 @@ use common::{SCALED, overrides, plain};
 use farpath_explain::{Trap, traps};
 
 fn of(changes: &[&str]) -> Vec<Trap> {
-    traps(&plain(changes).points()[0].scenario)
+    traps(&plain(changes).point(0).scenario)
 }
 
 /// `id` is met after `these`, with the words, and not after `beside`.
@@ -82,7 +82,7 @@ fn more_routers_than_the_ttl_allows() {
     let with = |routers: u32, changes: &[&str]| {
         let hops = format!("[[path]]\nelement = \"hops\"\nrouters = {routers}\n[transfer]");
         let text = common::PLAIN.replace("[transfer]", &hops);
-        traps(&Experiment::parse(&text, "plain.toml", &overrides(changes)).unwrap().points()[0].scenario)
+        traps(&Experiment::parse(&text, "plain.toml", &overrides(changes)).unwrap().point(0).scenario)
     };
     assert!(with(63, &[]).iter().all(|trap| trap.id != "ttl"));
     let met = with(64, &[]);

@@ -101,7 +101,7 @@ fn what_was_found_is_measured_and_simulated_alike() {
         });
         let Some((experiment, run)) = both else { return };
         assert_eq!(run.flows[0].outcome, Outcome::Completed);
-        let point = &experiment.points()[0];
+        let point = &experiment.point(0);
         let provenance = farpath_engine::provenance(&experiment, point);
         let simulated = farpath_engine::simulate(point, 1, provenance).expect("simulated");
         let time = |run: &farpath_run::Run| run.flows[0].transfer_time.expect("completed").as_secs_f64();

@@ -180,7 +180,7 @@ fn requests_and_answers_are_timed_one_by_one() {
     with(&server, |address| {
         let asked = experiment("transfer = { size = \"1 MB\", opener = \"receiver\" }");
         let exchanges = Exchanges { count: 50, request: Bytes(200), answer: Bytes(5000) };
-        let point = &asked.points()[0];
+        let point = &asked.point(0);
         let done = exchange(&mut far(address), point, exchanges, Provenance::default(), &NEVER, &mut |_| {});
         let (run, times) = done.expect("measured").expect("nobody stops it");
         assert_eq!(times.len(), 50);
@@ -201,7 +201,7 @@ fn whoever_stops_it_gets_nothing_and_leaves_nothing_behind() {
         let mut looks = 0;
         let run = farpath_measure::measure(
             &mut far(address),
-            &asked.points()[0],
+            &asked.point(0),
             1,
             Provenance::default(),
             &stop,

@@ -105,11 +105,11 @@ impl Experiment {
     /// The keys and values that make each point.
     #[getter]
     fn points(&self) -> Vec<Vec<(String, String)>> {
-        self.0.points().iter().map(|point| point.swept.clone()).collect()
+        (0..self.0.points().len()).map(|index| self.0.swept(index)).collect()
     }
 
     #[getter]
     fn warnings(&self) -> Vec<Vec<String>> {
-        self.0.points().iter().map(|point| point.scenario.warnings.clone()).collect()
+        self.0.points().map(|point| point.scenario.warnings.clone()).collect()
     }
 }

@@ -34,7 +34,7 @@ pub fn measure(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Results> {
     let experiment = experiment.0.clone();
-    let possible = experiment.points().iter().try_for_each(can_be_measured);
+    let possible = experiment.points().try_for_each(|point| can_be_measured(&point));
     possible.map_err(|refused| error::engine(py, &refused))?;
     let jobs = jobs(&experiment, &[Engine::Measure]);
     let (asked, wanted) = (asked(&experiment, jobs.len() as u64), jobs.len());
@@ -44,7 +44,7 @@ pub fn measure(
         let mut far = far(&host, key.as_deref(), going)?;
         let mut runs: Vec<Run> = Vec::new();
         for job in &jobs {
-            let mut point = experiment.points()[job.point].clone();
+            let mut point = experiment.point(job.point).into_owned();
             point.scenario.output.series |= trace;
             point.scenario.output.messages |= trace;
             let (seed, from) = (job.seed.unwrap_or_default(), provenance(&experiment, &point));

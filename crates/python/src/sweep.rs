@@ -17,6 +17,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// So many runs, 1 kB each, are held before they are columns.
+const BATCH: usize = 1 << 14;
+
 /// Runs to be made: point, its key, engine, first seed, and the one after the last.
 type Span = (usize, String, String, u64, u64);
 
@@ -83,7 +86,7 @@ impl Sweep {
     fn run(&self, py: Python<'_>, chunk: usize, progress: Option<Py<PyAny>>) -> PyResult<u64> {
         let there = self.folder.inventory().map_err(|refused| error::sweep(py, &refused))?;
         let plan = self.plan().clone();
-        let emulated = plan.wanted().iter().any(|wanted| wanted.engine == Engine::Emulate);
+        let emulated = plan.wanted().any(|wanted| wanted.engine == Engine::Emulate);
         may_emulate(py, &self.experiment, emulated)?;
         let (missing, status) = (plan.missing(&there), plan.status(&there));
         let going = Going::default();
@@ -139,11 +142,17 @@ impl Sweep {
         more.map_err(|refused| error::sweep(py, &refused))
     }
 
-    /// Writes the table of points, and gives each summary as JSON.
-    fn write_points(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        let summaries = write_points(&self.experiment, &self.plan(), &self.folder);
-        let summaries = summaries.map_err(|refused| error::sweep(py, &refused))?;
-        Ok(summaries.into_iter().map(|(summary, _)| summary.to_json().to_string()).collect())
+    /// Writes the table of points; `take` is called with each summary as JSON.
+    #[pyo3(signature = (take = None))]
+    fn write_points(&self, py: Python<'_>, take: Option<Py<PyAny>>) -> PyResult<()> {
+        let mut taken = Ok(());
+        let written = write_points(&self.experiment, &self.plan(), &self.folder, |summary, _| {
+            if let Some(take) = take.as_ref().filter(|_| taken.is_ok()) {
+                taken = take.call1(py, (summary.to_json().to_string(),)).map(drop);
+            }
+        });
+        written.map_err(|refused| error::sweep(py, &refused))?;
+        taken
     }
 
     /// Leaves the folder to others: what is in it can still be read.
@@ -153,15 +162,18 @@ impl Sweep {
 
     /// The flows of all runs.
     fn flows(&self, py: Python<'_>) -> PyResult<Table> {
-        let mut runs = Vec::new();
+        let (mut batches, mut runs) = (Vec::new(), Vec::new());
         let plan = self.plan();
         let read = self.folder.groups(&plan, |wanted, of_point| {
             let point = wanted.point as u64;
             runs.extend(of_point.iter().cloned().map(|run| farpath_run::Run { point, ..run }));
+            if runs.len() >= BATCH {
+                batches.push(farpath_run::flow_batch(&std::mem::take(&mut runs)));
+            }
         });
         read.map_err(|refused| error::sweep(py, &refused))?;
-        runs.sort_by_key(farpath_run::Run::key);
-        Ok(Table::new(farpath_run::Table::Flows.schema(), vec![farpath_run::flow_batch(&runs)]))
+        batches.push(farpath_run::flow_batch(&runs));
+        Ok(Table::new(farpath_run::Table::Flows.schema(), batches))
     }
 }
 
@@ -184,7 +196,8 @@ fn may_emulate(py: Python<'_>, experiment: &farpath_experiment::Experiment, emul
         true => farpath_engine::may_emulate(),
         false => Ok(()),
     };
-    let possible = privileges.and_then(|()| experiment.points().iter().try_for_each(can_be_emulated));
+    let possible =
+        privileges.and_then(|()| experiment.points().try_for_each(|point| can_be_emulated(&point)));
     possible.map_err(|refused| error::engine(py, &refused))
 }
 

@@ -38,7 +38,7 @@ fn the_exchange_of_figure_1_is_drawn_from_a_run() {
     ];
     let changes: Vec<Override> = changes.iter().map(|text| text.parse().expect("a change")).collect();
     let experiment = Experiment::parse(file.text, file.name, &changes).expect("good");
-    let point = &experiment.points()[0];
+    let point = &experiment.point(0);
     let run = simulate(point, 1, provenance(&experiment, point)).expect("simulated");
     let lanes = lanes(&point.scenario);
     assert_eq!(lanes, ["edge", "core", "far-edge"]);

@@ -12,7 +12,7 @@ fn every_shipped_experiment_is_described_in_words() {
         let asked = asked(&experiment, 1);
         assert_eq!(asked.title, experiment.title);
         assert_eq!(asked.points.len(), experiment.points().len());
-        assert_eq!(asked.path.len(), experiment.points()[0].scenario.path.len(), "a line for each element");
+        assert_eq!(asked.path.len(), experiment.point(0).scenario.path.len(), "a line for each element");
         for line in &asked.path {
             assert!(!line.contains("another kind"), "{}: {line}", file.name);
         }
@@ -67,7 +67,7 @@ fn a_page_says_which_runs_it_would_show_had_they_been_recorded() {
     let file = shipped_experiments().into_iter().find(|file| file.name == "single-drop").expect("it ships");
     let sweep = "sweep.transfer.size=['10 kB', '20 kB', '30 kB']".parse().expect("a change");
     let experiment = Experiment::parse(file.text, file.name, &[sweep]).expect("good");
-    let point = &experiment.points()[0];
+    let point = &experiment.point(0);
     let run = simulate(point, 1, provenance(&experiment, point)).expect("simulated");
     let keys = jobs(&experiment, &[Engine::Simulate]).into_iter().map(|job| job.key());
     let mut traces = Traces::of(keys.collect());

@@ -173,22 +173,23 @@ fn header_of<T: ChunkReader>(
     }
 }
 
-/// Reads the runs of a file whose points are known; those of other points are left out.
+/// Reads the runs of a file whose key and engine have a number for their point; others are left out.
 ///
 /// # Errors
 /// A file that cannot be read, or is no chunk.
 pub fn read_runs(
     path: &Path,
-    points: &HashMap<PointKey, Vec<u64>>,
+    point_of: impl Fn(PointKey, Engine) -> Option<u64>,
 ) -> Result<Vec<(PointKey, Run)>, SweepError> {
     let bytes = std::fs::read(path).map_err(|source| SweepError::Read { path: path.to_owned(), source })?;
     let damaged = |reason: String| SweepError::Damaged { path: path.to_owned(), reason };
     let builder = reader(path, Bytes::from(bytes))?;
     let header = header_of(path, &builder)?;
     let mut runs: BTreeMap<(PointKey, Engine, Option<u64>), Run> = BTreeMap::new();
-    for span in header.spans.iter().filter(|span| points.contains_key(&span.key)) {
+    for span in &header.spans {
         let engine = Engine::from_name(&span.engine)
             .ok_or_else(|| damaged(format!("`{}` is not an engine", span.engine)))?;
+        let Some(point) = point_of(span.key, engine) else { continue };
         for seed in span.seeds() {
             let seed = (engine != Engine::Predict).then_some(seed);
             let provenance = Provenance {
@@ -196,7 +197,6 @@ pub fn read_runs(
                 caveats: span.caveats.clone(),
                 ..Provenance::default()
             };
-            let point = points[&span.key][0];
             let run = Run::new(farpath_run::RunKey { point, engine, seed }, provenance);
             runs.insert((span.key, engine, seed), run);
         }

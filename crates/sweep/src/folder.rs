@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 
 /// What a folder was last asked for.
@@ -19,6 +20,8 @@ const MANIFEST: &str = "sweep.json";
 const FORMAT: &str = "farpath-sweep";
 /// Where chunks are.
 const CHUNKS: &str = "chunks";
+/// So many runs, 1 kB each, are held while points are summed up.
+const HELD: u64 = if cfg!(test) { 7 } else { 1 << 16 };
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Manifest {
@@ -47,7 +50,8 @@ pub struct Folder {
 /// Which runs are there.
 #[derive(Debug, Default)]
 pub struct Inventory {
-    seeds: HashMap<(PointKey, Engine), Seeds>,
+    /// In their order, of one point and engine neither touching nor overlapping.
+    seeds: Vec<(PointKey, Engine, Range<u64>)>,
     /// How many runs.
     pub runs: u64,
     /// How many files.
@@ -70,7 +74,21 @@ pub struct Cleaned {
 impl Inventory {
     /// The seeds for which there are runs.
     pub fn seeds(&self, key: PointKey, engine: Engine) -> Seeds {
-        self.seeds.get(&(key, engine)).cloned().unwrap_or_default()
+        let start = self.seeds.partition_point(|&(other, by, _)| (other, by) < (key, engine));
+        let of_key = self.seeds[start..].iter().take_while(|&&(other, by, _)| (other, by) == (key, engine));
+        of_key.map(|(.., seeds)| seeds.clone()).collect()
+    }
+
+    /// Puts what was listed in order.
+    fn sort(&mut self) {
+        self.seeds.sort_unstable_by_key(|(key, engine, seeds)| (*key, *engine, seeds.start));
+        self.seeds.dedup_by(|(key, engine, seeds), (before, by, known)| {
+            let joins = (*key, *engine) == (*before, *by) && seeds.start <= known.end;
+            if joins {
+                known.end = known.end.max(seeds.end);
+            }
+            joins
+        });
     }
 }
 
@@ -173,15 +191,23 @@ impl Folder {
 
     /// A file that is there whole, or not at all, whatever ends the program or the machine.
     pub(crate) fn put(&self, name: &str, bytes: &[u8]) -> Result<(), SweepError> {
+        self.put_with(name, |mut file| {
+            file.write_all(bytes).map_err(|source| SweepError::Write { path: self.path.join(name), source })
+        })
+    }
+
+    /// The same of what `write` writes.
+    pub(crate) fn put_with(
+        &self,
+        name: &str,
+        write: impl FnOnce(&File) -> Result<(), SweepError>,
+    ) -> Result<(), SweepError> {
         let path = self.path.join(name);
         let partial = self.path.join(format!("{name}{PARTIAL}"));
-        let write = || {
-            let mut file = File::create(&partial)?;
-            file.write_all(bytes)?;
-            file.sync_all()?;
-            fs::rename(&partial, &path)
-        };
-        write().map_err(|source| SweepError::Write { path: path.clone(), source })
+        let not_written = |source| SweepError::Write { path: path.clone(), source };
+        let file = File::create(&partial).map_err(not_written)?;
+        write(&file)?;
+        file.sync_all().and_then(|()| fs::rename(&partial, &path)).map_err(not_written)
     }
 
     /// The files of finished chunks, by name.
@@ -215,63 +241,69 @@ impl Folder {
             for span in chunk::header(&path)?.spans {
                 there.runs += span.count;
                 if let Some(engine) = Engine::from_name(&span.engine) {
-                    there.seeds.entry((span.key, engine)).or_default().add(span.seeds());
+                    there.seeds.push((span.key, engine, span.seeds()));
                 }
             }
         }
+        there.sort();
         Ok(there)
     }
 
-    /// Hands over the runs of each point and engine, as far as they are there, by seed; in no order of points. What is
-    /// held meanwhile are the points that are not whole yet.
+    /// Hands over the runs of each point and engine, as far as they are there, by seed; in the order of points. What is
+    /// held meanwhile are the runs of some points, and files whose points are far apart are read again for others.
     ///
     /// # Errors
     /// A file that cannot be read.
-    pub fn groups<'p>(
-        &self,
-        plan: &'p Plan,
-        mut take: impl FnMut(&'p Wanted, &[Run]),
-    ) -> Result<(), SweepError> {
-        let mut groups: HashMap<(PointKey, Engine), Group<'p>> = HashMap::new();
-        for wanted in plan.wanted() {
-            let group = groups.entry((wanted.key, wanted.engine)).or_default();
-            group.wanted.push(wanted);
-            group.missing.add(wanted.seeds.clone());
-        }
-        for group in groups.values_mut() {
-            group.left = group.missing.count();
-        }
-        for path in self.in_order(plan)? {
-            for (key, run) in read_runs(&path, plan.points())? {
-                let id = (key, run.engine);
-                let Some(group) = groups.get_mut(&id) else { continue };
-                let seed = run.seed.unwrap_or(0);
-                // A file that was being written anew when the program was ended may be there twice.
-                if !group.missing.contains(seed) || group.seen.contains(seed) {
+    pub fn groups(&self, plan: &Plan, mut take: impl FnMut(&Wanted, &[Run])) -> Result<(), SweepError> {
+        let files = self.files_by_point(plan)?;
+        for stretch in plan.stretches(HELD) {
+            let mut groups: HashMap<(PointKey, Engine), Group> = HashMap::new();
+            for wanted in &stretch {
+                groups.entry((wanted.key, wanted.engine)).or_default().missing.add(wanted.seeds.clone());
+            }
+            let (first, last) = (stretch[0].point as u32, stretch[stretch.len() - 1].point as u32);
+            for (points, path) in &files {
+                if *points.end() < first || last < *points.start() {
                     continue;
                 }
-                group.seen.add(seed..seed + 1);
-                group.runs.push(run);
-                group.left -= 1;
-                if group.left == 0 {
-                    groups.remove(&id).expect("it is here").hand_over(&mut take);
+                let of_key = |key, engine| {
+                    groups.contains_key(&(key, engine)).then(|| u64::from(plan.points(key, engine)[0]))
+                };
+                for (key, run) in read_runs(path, of_key)? {
+                    groups.get_mut(&(key, run.engine)).expect("it was asked for").put(run);
+                }
+            }
+            for group in groups.values_mut() {
+                group.runs.sort_by_key(|run| run.seed);
+            }
+            for wanted in &stretch {
+                let runs = &groups[&(wanted.key, wanted.engine)].runs;
+                let seed = |run: &Run| run.seed.unwrap_or(0);
+                let from = runs.partition_point(|run| seed(run) < wanted.seeds.start);
+                let to = runs.partition_point(|run| seed(run) < wanted.seeds.end);
+                if from < to {
+                    take(wanted, &runs[from..to]);
                 }
             }
         }
-        groups.into_values().for_each(|group| group.hand_over(&mut take));
         Ok(())
     }
 
-    /// Chunks in the order of the first point in each, so that few points are open at a time.
-    fn in_order(&self, plan: &Plan) -> Result<Vec<PathBuf>, SweepError> {
-        let mut paths = Vec::new();
+    /// Chunks that hold runs of points of the plan, with the first and the last of these points.
+    fn files_by_point(&self, plan: &Plan) -> Result<Vec<(RangeInclusive<u32>, PathBuf)>, SweepError> {
+        let mut files = Vec::new();
         for path in self.chunks()? {
-            let spans = chunk::header(&path)?.spans;
-            let first = spans.iter().filter_map(|span| plan.points().get(&span.key)?.first()).min().copied();
-            paths.extend(first.map(|first| (first, path)));
+            let mut range: Option<RangeInclusive<u32>> = None;
+            for span in chunk::header(&path)?.spans {
+                let points = Engine::from_name(&span.engine).map(|engine| plan.points(span.key, engine));
+                if let Some([first, .., last] | [first @ last]) = points {
+                    let (start, end) = range.map_or((*first, *last), |range| range.into_inner());
+                    range = Some(start.min(*first)..=end.max(*last));
+                }
+            }
+            files.extend(range.map(|range| (range, path)));
         }
-        paths.sort();
-        Ok(paths.into_iter().map(|(_, path)| path).collect())
+        Ok(files)
     }
 
     /// Removes what nobody asks for: runs of other points, engines and programs, and files that were never finished. Of a
@@ -294,8 +326,10 @@ impl Folder {
             cleaned.bytes += if live == 0 { size(&path) } else { 0 };
             if remove {
                 if live > 0 {
-                    let mut runs = read_runs(&path, plan.points())?;
-                    runs.retain(|(key, run)| plan.wants(*key, run.engine.name()));
+                    let runs = read_runs(&path, |key, engine| {
+                        let wanted = plan.wants(key, engine.name());
+                        wanted.then(|| u64::from(plan.points(key, engine)[0]))
+                    })?;
                     let runs: Vec<Run> = runs.into_iter().map(|(_, run)| run).collect();
                     self.keep(&Chunk::of(&runs, |run| plan.key(run.point, run.engine))?)?;
                 }
@@ -315,24 +349,19 @@ impl Folder {
 
 /// Runs of points that are alike.
 #[derive(Default)]
-struct Group<'p> {
-    wanted: Vec<&'p Wanted>,
+struct Group {
     missing: Seeds,
     seen: Seeds,
-    left: u64,
     runs: Vec<Run>,
 }
 
-impl<'p> Group<'p> {
-    fn hand_over(mut self, take: &mut impl FnMut(&'p Wanted, &[Run])) {
-        self.runs.sort_by_key(|run| run.seed);
-        for wanted in self.wanted {
-            let seed = |run: &Run| run.seed.unwrap_or(0);
-            let from = self.runs.partition_point(|run| seed(run) < wanted.seeds.start);
-            let to = self.runs.partition_point(|run| seed(run) < wanted.seeds.end);
-            if from < to {
-                take(wanted, &self.runs[from..to]);
-            }
+impl Group {
+    fn put(&mut self, run: Run) {
+        let seed = run.seed.unwrap_or(0);
+        // A file that was being written anew when the program was ended may be there twice.
+        if self.missing.contains(seed) && !self.seen.contains(seed) {
+            self.seen.add(seed..seed + 1);
+            self.runs.push(run);
         }
     }
 }

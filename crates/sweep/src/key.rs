@@ -101,7 +101,7 @@ mod tests {
     fn keys(changes: &[&str]) -> Vec<PointKey> {
         let text = "title = 'One'\npath = 'noisy-channel'\n[transfer]\nsize = '1 MB'\n[sweep]\n'path.loss' = ['0 %', '1 %']";
         let changes: Vec<_> = changes.iter().map(|text| text.parse().expect("a change")).collect();
-        Experiment::parse(text, "here", &changes).expect("good").points().iter().map(point_key).collect()
+        Experiment::parse(text, "here", &changes).expect("good").map_points(point_key)
     }
 
     #[test]

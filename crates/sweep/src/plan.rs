@@ -4,7 +4,7 @@ use crate::error::SweepError;
 use crate::folder::Inventory;
 use crate::key::{PointKey, emulated_key, point_key};
 use crate::seeds::Seeds;
-use farpath_experiment::Experiment;
+use farpath_experiment::{Experiment, Scenario};
 use farpath_run::Engine;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -22,14 +22,55 @@ pub struct Wanted {
     pub seeds: Range<u64>,
 }
 
-/// Everything that a sweep asks for.
+impl Wanted {
+    /// How many runs.
+    pub fn count(&self) -> u64 {
+        self.seeds.end - self.seeds.start
+    }
+}
+
+/// Everything that a sweep asks for. Of a point it holds what tells it from others: a million of them take 50 MB.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    keys: Vec<PointKey>,
+    keys: Keys,
     /// The same on the kernel that emulates them; empty where nothing is emulated.
-    emulated: Vec<PointKey>,
-    points: HashMap<PointKey, Vec<u64>>,
-    wanted: Vec<Wanted>,
+    emulated: Keys,
+    engines: Vec<Engine>,
+    /// In the order of points and engines.
+    asked: Vec<Asked>,
+}
+
+/// [`Wanted`] without the key, which the point has.
+#[derive(Debug, Clone)]
+struct Asked {
+    point: u32,
+    engine: Engine,
+    seeds: Range<u64>,
+}
+
+/// Keys of points, and points by their keys.
+#[derive(Debug, Clone, Default)]
+struct Keys {
+    of_point: Vec<PointKey>,
+    /// Numbers of points, in the order of their keys.
+    order: Vec<u32>,
+}
+
+impl Keys {
+    fn new(of_point: Vec<PointKey>) -> Keys {
+        let points = u32::try_from(of_point.len()).expect("an experiment has fewer points");
+        let mut order: Vec<u32> = (0..points).collect();
+        order.sort_unstable_by_key(|&point| (of_point[point as usize], point));
+        Keys { of_point, order }
+    }
+
+    /// The points of a key: more than one where points are alike.
+    fn points(&self, key: PointKey) -> &[u32] {
+        let key_of = |point: u32| self.of_point[point as usize];
+        let start = self.order.partition_point(|&point| key_of(point) < key);
+        let alike = self.order[start..].partition_point(|&point| key_of(point) == key);
+        &self.order[start..start + alike]
+    }
 }
 
 /// How far a sweep is.
@@ -50,79 +91,112 @@ impl Plan {
         if engines.contains(&Engine::Measure) {
             return Err(SweepError::NotSwept(Engine::Measure));
         }
-        let keys: Vec<PointKey> = experiment.points().iter().map(point_key).collect();
+        let of_points = experiment.map_points(|point| {
+            let Scenario { seed, seeds, emulate, .. } = &point.scenario;
+            // As many fit: an experiment has a bound on its runs.
+            (point_key(point), *seed, *seeds as u32, emulate.seeds.min(*seeds) as u32)
+        });
+        let keys = Keys::new(of_points.iter().map(|&(key, ..)| key).collect());
         let emulated = match engines.contains(&Engine::Emulate) {
             true => {
-                keys.iter().zip(experiment.points()).map(|(key, point)| emulated_key(*key, point)).collect()
+                let of_points =
+                    experiment.map_points(|point| emulated_key(keys.of_point[point.index], point));
+                Keys::new(of_points.into_iter().collect::<Result<_, _>>()?)
             }
-            false => Ok(Vec::new()),
-        }?;
-        let mut plan = Plan { keys, emulated, points: HashMap::new(), wanted: Vec::new() };
-        for (point, of) in experiment.points().iter().enumerate() {
-            let of = &of.scenario;
-            for &engine in engines {
-                let key = plan.key(point as u64, engine);
+            false => Keys::default(),
+        };
+        let asked = of_points.into_iter().zip(0..).flat_map(|((_, first, seeds, emulated), point)| {
+            engines.iter().map(move |&engine| {
                 let seeds = match engine {
                     Engine::Predict => 0..1,
                     // Real time costs what it takes: as many as the experiment wants of these.
-                    Engine::Emulate => of.seed..of.seed.saturating_add(of.emulate.seeds.min(of.seeds)),
-                    _ => of.seed..of.seed.saturating_add(of.seeds),
+                    Engine::Emulate => first..first.saturating_add(emulated.into()),
+                    _ => first..first.saturating_add(seeds.into()),
                 };
-                plan.wanted.push(Wanted { point, key, engine, seeds });
-                let alike = plan.points.entry(key).or_default();
-                if alike.last() != Some(&(point as u64)) {
-                    alike.push(point as u64);
-                }
-            }
+                Asked { point, engine, seeds }
+            })
+        });
+        let asked = asked.collect();
+        Ok(Plan { keys, emulated, engines: engines.to_vec(), asked })
+    }
+
+    fn keys(&self, engine: Engine) -> &Keys {
+        match engine {
+            Engine::Emulate => &self.emulated,
+            _ => &self.keys,
         }
-        Ok(plan)
     }
 
     /// The key of a point's runs by this engine.
     pub fn key(&self, point: u64, engine: Engine) -> PointKey {
-        match engine {
-            Engine::Emulate => self.emulated[point as usize],
-            _ => self.keys[point as usize],
-        }
+        self.keys(engine).of_point[point as usize]
     }
 
-    /// The numbers of the points of each key: more than one where points are alike.
-    pub fn points(&self) -> &HashMap<PointKey, Vec<u64>> {
-        &self.points
+    /// The numbers of the points of this key, in order.
+    pub fn points(&self, key: PointKey, engine: Engine) -> &[u32] {
+        self.keys(engine).points(key)
     }
 
     /// What is wanted, in the order of points.
-    pub fn wanted(&self) -> &[Wanted] {
-        &self.wanted
+    pub fn wanted(&self) -> impl ExactSizeIterator<Item = Wanted> {
+        self.asked.iter().map(|asked| self.with_key(asked))
     }
 
-    /// The same, to ask for more seeds.
-    pub fn wanted_mut(&mut self) -> &mut [Wanted] {
-        &mut self.wanted
+    fn with_key(&self, asked: &Asked) -> Wanted {
+        let (point, engine) = (asked.point as usize, asked.engine);
+        Wanted { point, key: self.key(point as u64, engine), engine, seeds: asked.seeds.clone() }
+    }
+
+    /// The same in stretches of so many runs, or of one point and engine where these are more.
+    pub(crate) fn stretches(&self, runs: u64) -> impl Iterator<Item = Vec<Wanted>> {
+        let mut rest = self.wanted().peekable();
+        std::iter::from_fn(move || {
+            let mut stretch: Vec<Wanted> = Vec::new();
+            let mut held = 0;
+            while let Some(wanted) = rest.next_if(|wanted| held == 0 || held + wanted.count() <= runs) {
+                held += wanted.count();
+                stretch.push(wanted);
+            }
+            (!stretch.is_empty()).then_some(stretch)
+        })
+    }
+
+    /// Asks for as many seeds of each point and engine as `seeds` says; nothing of it where that is none.
+    pub(crate) fn set_seeds(&mut self, mut seeds: impl FnMut(&Wanted) -> u64) {
+        let mut asked = std::mem::take(&mut self.asked);
+        for one in &mut asked {
+            one.seeds.end = one.seeds.start + seeds(&self.with_key(one));
+        }
+        self.asked = asked;
     }
 
     /// Takes everything out that is wanted.
     pub(crate) fn take_wanted(&mut self) -> Vec<Wanted> {
-        std::mem::take(&mut self.wanted)
+        let all = self.wanted().collect();
+        self.asked = Vec::new();
+        all
     }
 
     /// Wants these too.
     pub(crate) fn ask(&mut self, more: impl IntoIterator<Item = Wanted>) {
-        self.wanted.extend(more);
-        self.wanted.sort_by_key(|wanted| (wanted.point, wanted.engine));
+        let asked = |Wanted { point, engine, seeds, .. }| Asked { point: point as u32, engine, seeds };
+        self.asked.extend(more.into_iter().map(asked));
+        self.asked.sort_by_key(|asked| (asked.point, asked.engine));
     }
 
     /// What is not there yet; points that are alike are asked for once.
     pub fn missing(&self, there: &Inventory) -> Vec<Wanted> {
-        let mut asked: HashMap<(PointKey, Engine), Seeds> = HashMap::new();
+        let mut alike: HashMap<(PointKey, Engine), Seeds> = HashMap::new();
         let mut missing = Vec::new();
-        for wanted in &self.wanted {
-            let known = asked
-                .entry((wanted.key, wanted.engine))
-                .or_insert_with(|| there.seeds(wanted.key, wanted.engine));
-            let ranges = known.missing(wanted.seeds.clone());
-            known.add(wanted.seeds.clone());
-            missing.extend(ranges.into_iter().map(|seeds| Wanted { seeds, ..wanted.clone() }));
+        for wanted in self.wanted() {
+            let mut known = there.seeds(wanted.key, wanted.engine);
+            if self.points(wanted.key, wanted.engine).len() > 1 {
+                let before = alike.entry((wanted.key, wanted.engine)).or_insert(known);
+                known = before.clone();
+                before.add(wanted.seeds.clone());
+            }
+            let ranges = known.missing(wanted.seeds.clone()).into_iter();
+            missing.extend(ranges.map(|seeds| Wanted { seeds, ..wanted.clone() }));
         }
         missing
     }
@@ -130,8 +204,8 @@ impl Plan {
     /// How far it is.
     pub fn status(&self, there: &Inventory) -> Status {
         let mut status = Status::default();
-        for wanted in &self.wanted {
-            status.wanted += wanted.seeds.end - wanted.seeds.start;
+        for wanted in self.wanted() {
+            status.wanted += wanted.count();
             status.done += there.seeds(wanted.key, wanted.engine).count_in(wanted.seeds.clone());
         }
         status
@@ -139,7 +213,8 @@ impl Plan {
 
     /// Whether runs of this point and engine are asked for, whatever their seeds.
     pub fn wants(&self, key: PointKey, engine: &str) -> bool {
-        self.points.contains_key(&key) && self.wanted.iter().any(|wanted| wanted.engine.name() == engine)
+        let engine = self.engines.iter().find(|known| known.name() == engine);
+        engine.is_some_and(|&engine| !self.points(key, engine).is_empty())
     }
 }
 

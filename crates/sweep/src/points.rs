@@ -3,18 +3,22 @@
 use crate::error::SweepError;
 use crate::folder::Folder;
 use crate::plan::Plan;
+use crate::precision::statistic_names;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
-use farpath_experiment::{Experiment, Point, numbers};
+use farpath_experiment::{Axis, Experiment, numbers};
 use farpath_run::{Outcome, PointSummary, Statistic};
 use parquet::arrow::ArrowWriter;
+use parquet::file::properties::WriterProperties;
 use std::sync::Arc;
 
 /// Its name within the folder.
 pub const POINTS: &str = "points.parquet";
+/// Rows that are held until they are written.
+const ROWS: usize = 1 << 14;
 
-/// Reads the finished runs, and writes and gives a summary for each point and engine, in the order of points, with the
-/// caveats of its runs.
+/// Reads the finished runs, and writes a summary for each point and engine, in the order of points; `take` is given each
+/// with the caveats of its runs.
 ///
 /// # Errors
 /// A chunk that cannot be read, a table that cannot be written.
@@ -22,61 +26,89 @@ pub fn write_points(
     experiment: &Experiment,
     plan: &Plan,
     folder: &Folder,
-) -> Result<Vec<(PointSummary, Vec<String>)>, SweepError> {
-    let mut summaries = Vec::new();
-    folder.groups(plan, |wanted, runs| {
-        let mut caveats: Vec<String> = Vec::new();
-        for caveat in runs.iter().flat_map(|run| &run.provenance.caveats) {
-            if !caveats.contains(caveat) {
-                caveats.push(caveat.clone());
+    mut take: impl FnMut(&PointSummary, &[String]),
+) -> Result<(), SweepError> {
+    let axes = swept(experiment);
+    folder.put_with(POINTS, |file| {
+        let empty = table(experiment, plan, &axes, &[]);
+        let properties = WriterProperties::builder().set_max_row_group_row_count(Some(ROWS)).build();
+        let mut writer =
+            ArrowWriter::try_new(file, empty.schema(), Some(properties)).map_err(SweepError::Encode)?;
+        let mut rows: Vec<PointSummary> = Vec::new();
+        let mut failed = Ok(());
+        folder.groups(plan, |wanted, runs| {
+            let mut caveats: Vec<String> = Vec::new();
+            for caveat in runs.iter().flat_map(|run| &run.provenance.caveats) {
+                if !caveats.contains(caveat) {
+                    caveats.push(caveat.clone());
+                }
             }
-        }
-        // Runs know the first of the points that are alike.
-        let of_point = |summary| PointSummary { point: wanted.point as u64, ..summary };
-        let summary = PointSummary::of_runs(runs).into_iter().map(of_point);
-        summaries.extend(summary.map(|summary| (summary, caveats.clone())));
-    })?;
-    summaries.sort_by_key(|(summary, _)| (summary.point, summary.engine));
-    let table = table(experiment, plan, &summaries);
-    let mut bytes = Vec::new();
-    ArrowWriter::try_new(&mut bytes, table.schema(), None)
-        .and_then(|mut writer| {
-            writer.write(&table)?;
-            writer.close()
-        })
-        .map_err(SweepError::Encode)?;
-    folder.put(POINTS, &bytes)?;
-    Ok(summaries)
+            for summary in PointSummary::of_runs(runs) {
+                // Runs know the first of the points that are alike.
+                let summary = PointSummary { point: wanted.point as u64, ..summary };
+                take(&summary, &caveats);
+                rows.push(summary);
+            }
+            if rows.len() >= ROWS && failed.is_ok() {
+                failed = writer.write(&table(experiment, plan, &axes, &rows));
+                rows.clear();
+            }
+        })?;
+        failed
+            .and_then(|()| writer.write(&table(experiment, plan, &axes, &rows)))
+            .and_then(|()| writer.close())
+            .map_err(SweepError::Encode)?;
+        Ok(())
+    })
 }
 
-fn table(experiment: &Experiment, plan: &Plan, summaries: &[(PointSummary, Vec<String>)]) -> RecordBatch {
+/// A key that is swept, and its values as numbers with their unit, where they are numbers.
+struct Swept<'a> {
+    key: &'a str,
+    axis: &'a Axis,
+    numbers: Option<(Vec<f64>, &'static str)>,
+}
+
+fn swept(experiment: &Experiment) -> Vec<Swept<'_>> {
+    let keys = experiment.axes.iter().flat_map(|axis| axis.keys.iter().map(move |key| (axis, key)));
+    keys.map(|(axis, key)| {
+        let values = (0..axis.steps).map(|step| value_of(experiment, step * axis.stride, key));
+        Swept { key, axis, numbers: numbers(&values.collect::<Vec<String>>()) }
+    })
+    .collect()
+}
+
+fn table(
+    experiment: &Experiment,
+    plan: &Plan,
+    axes: &[Swept<'_>],
+    summaries: &[PointSummary],
+) -> RecordBatch {
     let mut columns: Vec<(String, DataType, ArrayRef)> = Vec::new();
-    let texts = |of: &dyn Fn(&PointSummary) -> Option<String>| -> ArrayRef {
-        Arc::new(StringArray::from_iter(summaries.iter().map(|(summary, _)| of(summary))))
+    let texts = |of: &dyn Fn(&PointSummary) -> String| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(summaries.iter().map(of)))
     };
     let counts = |of: &dyn Fn(&PointSummary) -> u64| -> ArrayRef {
-        Arc::new(UInt64Array::from_iter_values(summaries.iter().map(|(summary, _)| of(summary))))
+        Arc::new(UInt64Array::from_iter_values(summaries.iter().map(of)))
     };
     let reals = |of: &dyn Fn(&PointSummary) -> Option<f64>| -> ArrayRef {
-        Arc::new(Float64Array::from_iter(summaries.iter().map(|(summary, _)| of(summary))))
+        Arc::new(Float64Array::from_iter(summaries.iter().map(of)))
     };
     let mut add = |name: &str, data_type, column| columns.push((name.to_owned(), data_type, column));
     add("point", DataType::UInt64, counts(&|summary| summary.point));
-    add(
-        "point_key",
-        DataType::Utf8,
-        texts(&|summary| Some(plan.key(summary.point, summary.engine).to_string())),
-    );
-    add("engine", DataType::Utf8, texts(&|summary| Some(summary.engine.name().to_owned())));
-    for key in experiment.axes.iter().flat_map(|axis| &axis.keys) {
-        let values: Vec<&str> = experiment.points().iter().map(|point| value_of(point, key)).collect();
-        match numbers(&values) {
+    let key = |summary: &PointSummary| plan.key(summary.point, summary.engine).to_string();
+    add("point_key", DataType::Utf8, texts(&key));
+    add("engine", DataType::Utf8, texts(&|summary| summary.engine.name().to_owned()));
+    for Swept { key, axis, numbers } in axes {
+        match numbers {
             Some((numbers, unit)) => {
                 let name = format!("{key}{}", suffix(unit));
-                add(&name, DataType::Float64, reals(&|summary| Some(numbers[summary.point as usize])));
+                let of = |summary: &PointSummary| Some(numbers[axis.step_of(summary.point as usize)]);
+                add(&name, DataType::Float64, reals(&of));
             }
             None => {
-                add(key, DataType::Utf8, texts(&|summary| Some(values[summary.point as usize].to_owned())));
+                let of = |summary: &PointSummary| value_of(experiment, summary.point as usize, key);
+                add(key, DataType::Utf8, texts(&of));
             }
         }
     }
@@ -88,15 +120,12 @@ fn table(experiment: &Experiment, plan: &Plan, summaries: &[(PointSummary, Vec<S
         counts(&|summary| summary.outcomes.get(&Outcome::Completed).copied().unwrap_or(0)),
     );
     add("completed_share", DataType::Float64, reals(&|summary| Some(summary.completed?.share)));
-    if let Some((first, _)) = summaries.first() {
-        for (place, (name, _)) in first.statistics().into_iter().enumerate() {
-            let statistic = |of: fn(&Statistic) -> Option<f64>| {
-                reals(&move |summary| of(&summary.statistics()[place].1?))
-            };
-            add(name, DataType::Float64, statistic(|statistic| Some(statistic.mean)));
-            add(&format!("{name}_ci95"), DataType::Float64, statistic(Statistic::ci95));
-            add(&format!("{name}_sd"), DataType::Float64, statistic(|statistic| statistic.sd));
-        }
+    for (place, name) in statistic_names().into_iter().enumerate() {
+        let statistic =
+            |of: fn(&Statistic) -> Option<f64>| reals(&move |summary| of(&summary.statistics()[place].1?));
+        add(name, DataType::Float64, statistic(|statistic| Some(statistic.mean)));
+        add(&format!("{name}_ci95"), DataType::Float64, statistic(Statistic::ci95));
+        add(&format!("{name}_sd"), DataType::Float64, statistic(|statistic| statistic.sd));
     }
     let fields: Vec<Field> =
         columns.iter().map(|(name, data_type, _)| Field::new(name, data_type.clone(), true)).collect();
@@ -105,9 +134,9 @@ fn table(experiment: &Experiment, plan: &Plan, summaries: &[(PointSummary, Vec<S
 }
 
 /// What a swept key is at a point.
-pub fn value_of<'a>(point: &'a Point, key: &str) -> &'a str {
-    let swept = point.swept.iter().find(|(other, _)| other == key);
-    &swept.expect("every point has a value of every axis").1
+pub fn value_of(experiment: &Experiment, point: usize, key: &str) -> String {
+    let swept = experiment.swept(point).into_iter().find(|(other, _)| other == key);
+    swept.expect("every point has a value of every axis").1
 }
 
 /// How a column's name says its unit.
@@ -144,7 +173,7 @@ mod tests {
         let never = AtomicBool::new(false);
         run_missing(&experiment, &plan, missing, &folder, Limits::default(), &never, |_| ())
             .expect("it runs");
-        write_points(&experiment, &plan, &folder).expect("writable");
+        write_points(&experiment, &plan, &folder, |_, _| ()).expect("writable");
 
         let file = std::fs::File::open(room.path().join(POINTS)).expect("it is written");
         let mut reader =

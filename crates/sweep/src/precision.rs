@@ -2,7 +2,7 @@
 
 use crate::error::SweepError;
 use crate::folder::Folder;
-use crate::plan::Plan;
+use crate::plan::{Plan, Wanted};
 use farpath_run::{Engine, PointSummary, Statistic};
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -60,16 +60,18 @@ impl Precision {
 
 /// Whether there is a statistic of this name.
 pub(crate) fn check_statistic(name: &str) -> Result<(), PrecisionError> {
-    let names = PointSummary::of_runs([&nothing()]).remove(0).statistics().map(|(name, _)| name);
+    let names = statistic_names();
     match names.contains(&name) {
         true => Ok(()),
         false => Err(PrecisionError { found: name.to_owned(), known: names.join(", ") }),
     }
 }
 
-fn nothing() -> farpath_run::Run {
+/// The names of all statistics, in their order.
+pub(crate) fn statistic_names() -> [&'static str; 17] {
     let key = farpath_run::RunKey { point: 0, engine: Engine::Simulate, seed: Some(0) };
-    farpath_run::Run::new(key, farpath_run::Provenance::default())
+    let nothing = farpath_run::Run::new(key, farpath_run::Provenance::default());
+    PointSummary::of_runs([&nothing]).remove(0).statistics().map(|(name, _)| name)
 }
 
 /// Asks for more seeds of the points that are not precise enough; false where none is.
@@ -77,16 +79,15 @@ fn nothing() -> farpath_run::Run {
 /// # Errors
 /// A chunk that cannot be read.
 pub fn more_seeds(plan: &mut Plan, folder: &Folder, precision: &Precision) -> Result<bool, SweepError> {
-    let samples = samples(plan, folder, &precision.statistic)?;
-    let mut more = false;
-    for wanted in plan.wanted_mut().iter_mut().filter(|wanted| wanted.engine != Engine::Predict) {
-        let seeds = wanted.seeds.end - wanted.seeds.start;
-        let sample = samples.get(&(wanted.point, wanted.engine)).copied().flatten();
-        let enough = precision.seeds(sample, seeds);
-        more |= enough > seeds;
-        wanted.seeds.end = wanted.seeds.start + enough;
-    }
-    Ok(more)
+    let mut enough: HashMap<(usize, Engine), u64> = HashMap::new();
+    each_sample(plan, folder, &precision.statistic, |wanted, sample| {
+        let seeds = precision.seeds(sample, wanted.count());
+        if wanted.engine != Engine::Predict && seeds > wanted.count() {
+            enough.insert((wanted.point, wanted.engine), seeds);
+        }
+    })?;
+    plan.set_seeds(|wanted| enough.get(&(wanted.point, wanted.engine)).copied().unwrap_or(wanted.count()));
+    Ok(!enough.is_empty())
 }
 
 /// What is known of a statistic, for each point and engine of which there are runs.
@@ -96,13 +97,24 @@ pub(crate) fn samples(
     statistic: &str,
 ) -> Result<HashMap<(usize, Engine), Option<Statistic>>, SweepError> {
     let mut samples = HashMap::new();
+    each_sample(plan, folder, statistic, |wanted, sample| {
+        samples.insert((wanted.point, wanted.engine), sample);
+    })?;
+    Ok(samples)
+}
+
+fn each_sample(
+    plan: &Plan,
+    folder: &Folder,
+    statistic: &str,
+    mut take: impl FnMut(&Wanted, Option<Statistic>),
+) -> Result<(), SweepError> {
     folder.groups(plan, |wanted, runs| {
         for summary in PointSummary::of_runs(runs) {
             let named = summary.statistics().into_iter().find(|(name, _)| *name == statistic);
-            samples.insert((wanted.point, wanted.engine), named.and_then(|(_, sample)| sample));
+            take(wanted, named.and_then(|(_, sample)| sample));
         }
-    })?;
-    Ok(samples)
+    })
 }
 
 /// `5 %`, or `0.05`.

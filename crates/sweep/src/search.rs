@@ -59,7 +59,7 @@ impl Search {
     /// The axis is not one of the experiment's.
     pub fn begin(self, experiment: &Experiment, plan: &mut Plan) -> Result<Searching, SearchError> {
         let lines = lines(experiment, &self.key).ok_or_else(|| {
-            let several = experiment.axes.iter().filter(|axis| axis.steps.len() > 1);
+            let several = experiment.axes.iter().filter(|axis| axis.steps > 1);
             let known: Vec<&str> = several.flat_map(|axis| &axis.keys).map(String::as_str).collect();
             SearchError::Axis { found: self.key.clone(), known: known.join(", ") }
         })?;
@@ -100,10 +100,11 @@ impl Threshold {
 
 impl Threshold {
     /// The other axes' keys, with the values of this line.
-    pub fn others<'e>(&self, experiment: &'e Experiment, key: &str) -> Vec<&'e (String, String)> {
+    pub fn others(&self, experiment: &Experiment, key: &str) -> Vec<(String, String)> {
         let along = experiment.axes.iter().find(|axis| axis.keys.iter().any(|other| other == key));
         let is_along = |other: &String| along.is_some_and(|axis| axis.keys.contains(other));
-        experiment.points()[self.first].swept.iter().filter(|(other, _)| !is_along(other)).collect()
+        let swept = experiment.swept(self.first).into_iter();
+        swept.filter(|(other, _)| !is_along(other)).collect()
     }
 
     /// As one JSON object: `between` has the two values of the axis, with number of the point, mean and half of the 95 %
@@ -112,12 +113,12 @@ impl Threshold {
         let swept: Map<String, Value> = self
             .others(experiment, &search.key)
             .into_iter()
-            .map(|(key, value)| (key.clone(), value.as_str().into()))
+            .map(|(key, value)| (key, value.into()))
             .collect();
         let end = |(point, sample): &(usize, Option<Statistic>)| {
             json!({
                 "point": point,
-                "at": value_of(&experiment.points()[*point], &search.key),
+                "at": value_of(experiment, *point, &search.key),
                 "mean": sample.map(|sample| sample.mean),
                 "ci95": sample.and_then(|sample| sample.ci95()),
             })
@@ -220,13 +221,10 @@ enum Step {
 
 /// The points along an axis of several steps, for each combination of the other axes.
 fn lines(experiment: &Experiment, key: &str) -> Option<Vec<Vec<usize>>> {
-    let place = experiment.axes.iter().position(|axis| axis.keys.iter().any(|other| other == key))?;
-    let steps = experiment.axes[place].steps.len();
-    // The last axis moves fastest.
-    let stride: usize = experiment.axes[place + 1..].iter().map(|axis| axis.steps.len()).product();
-    let firsts = (0..experiment.points().len()).filter(|point| (point / stride).is_multiple_of(steps));
-    let line = |first: usize| (0..steps).map(|step| first + step * stride).collect();
-    (steps > 1).then(|| firsts.map(line).collect())
+    let axis = experiment.axes.iter().find(|axis| axis.keys.iter().any(|other| other == key))?;
+    let firsts = (0..experiment.points().len()).filter(|&point| axis.step_of(point) == 0);
+    let line = |first: usize| (0..axis.steps).map(|step| first + step * axis.stride).collect();
+    (axis.steps > 1).then(|| firsts.map(line).collect())
 }
 
 #[cfg(test)]

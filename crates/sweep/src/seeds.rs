@@ -57,6 +57,14 @@ impl Seeds {
     }
 }
 
+impl FromIterator<Range<u64>> for Seeds {
+    fn from_iter<T: IntoIterator<Item = Range<u64>>>(ranges: T) -> Seeds {
+        let mut seeds = Seeds::default();
+        ranges.into_iter().for_each(|range| seeds.add(range));
+        seeds
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

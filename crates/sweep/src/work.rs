@@ -59,17 +59,17 @@ impl Queue {
 pub fn run_missing(
     experiment: &Experiment,
     plan: &Plan,
-    missing: Vec<Wanted>,
+    mut missing: Vec<Wanted>,
     folder: &Folder,
     limits: Limits,
     stop: &AtomicBool,
     kept: impl Fn(u64) + Sync,
 ) -> Result<u64, SweepError> {
-    let is_real = |wanted: &Wanted| {
-        let clock = &experiment.points()[wanted.point].scenario.emulate.clock;
-        wanted.engine == Engine::Emulate && *clock == EmulationClock::Real
+    let is_real = |wanted: &mut Wanted| {
+        wanted.engine == Engine::Emulate
+            && experiment.point(wanted.point).scenario.emulate.clock == EmulationClock::Real
     };
-    let (real, virtual_time): (Vec<Wanted>, Vec<Wanted>) = missing.into_iter().partition(is_real);
+    let real: Vec<Wanted> = missing.extract_if(.., is_real).collect();
     let void = AtomicU64::new(0);
     let keep = |mut runs: Vec<Run>| -> Result<(), SweepError> {
         let made = runs.len();
@@ -81,7 +81,7 @@ pub fn run_missing(
         }
         Ok(())
     };
-    on_all_cores(experiment, virtual_time, limits, stop, &keep)?;
+    on_all_cores(experiment, missing, limits, stop, &keep)?;
     in_real_time(experiment, real, limits, stop, &keep)?;
     Ok(void.into_inner())
 }
@@ -162,8 +162,8 @@ pub fn run_chunk(experiment: &Experiment, wanted: &[Wanted], stop: &AtomicBool) 
     let mut maker = Maker::new(experiment);
     let mut runs = Vec::new();
     for Wanted { point, key, engine, seeds } in wanted {
-        let here = experiment.points().get(*point).map(|point| run_key(point, *engine)).transpose()?;
-        if here != Some(*key) {
+        let here = (*point < experiment.points().len()).then(|| run_key(&maker.at(*point).0, *engine));
+        if here.transpose()? != Some(*key) {
             return Err(SweepError::OtherPoint { point: *point, here: program() });
         }
         for seed in seeds.clone().take_while(|_| !stop.load(Ordering::Relaxed)) {
@@ -187,6 +187,13 @@ impl<'a> Maker<'a> {
         Maker { experiment, point: None }
     }
 
+    fn at(&mut self, point: usize) -> &(Cow<'a, Point>, Provenance) {
+        if self.point.as_ref().is_none_or(|(current, _)| current.index != point) {
+            self.point = Some(untraced(self.experiment, point));
+        }
+        self.point.as_ref().expect("it is there now")
+    }
+
     /// `None` where `stop` was set before it was over.
     fn make(
         &mut self,
@@ -199,10 +206,7 @@ impl<'a> Maker<'a> {
             let job = Job { point, engine, seed: Some(seed), trace: false };
             return Ok(run_one(self.experiment, job, stop)?);
         }
-        let (point, provenance) = match &mut self.point {
-            Some(current) if current.0.index == point => current,
-            current => current.insert(untraced(self.experiment, point)),
-        };
+        let (point, provenance) = self.at(point);
         Ok(Some(match engine {
             Engine::Predict => predict(point, provenance.clone())?,
             Engine::Simulate => simulate(point, seed, provenance.clone())?,
@@ -213,7 +217,7 @@ impl<'a> Maker<'a> {
 
 /// A point without what is recorded beside its flows, which a sweep does not keep.
 fn untraced(experiment: &Experiment, index: usize) -> (Cow<'_, Point>, Provenance) {
-    let mut point = Cow::Borrowed(&experiment.points()[index]);
+    let mut point = experiment.point(index);
     if point.scenario.output != Output::default() {
         point.to_mut().scenario.output = Output::default();
     }

@@ -269,7 +269,7 @@ fn write_run(experiment: &Experiment, folder: &Path) -> Result<f64, Box<dyn Erro
         std::fs::remove_dir_all(folder)?;
     }
     let (written, seconds) = timed(|| -> Result<(), Box<dyn Error>> {
-        let run = farpath_engine::simulate(&experiment.points()[0], 1, Provenance::default())?;
+        let run = farpath_engine::simulate(&experiment.point(0), 1, Provenance::default())?;
         let mut results = ResultsDir::create(folder)?;
         results.append(&run)?;
         Ok(results.finish(true)?)

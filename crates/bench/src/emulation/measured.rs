@@ -54,7 +54,7 @@ fn session(transfer: &str, near: &Namespace, far: &Namespace) -> Result<Run, Unm
         scope.spawn(|| far.run(|| server.run(&stop, &|_| {})));
         let measured = near.run(|| {
             let mut far = Far::connect(&address, Family::Any, None, &never)?;
-            let point = &experiment.points()[0];
+            let point = &experiment.point(0);
             measure(&mut far, point, 1, provenance(&experiment, point), &never, &mut |_| {})
         });
         stop.store(true, Ordering::Relaxed);

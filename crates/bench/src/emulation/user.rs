@@ -26,7 +26,7 @@ pub fn emulate(coalesce: bool, loss: f64, megabytes: u64) -> Result<Flow, Unmeas
     );
     let experiment = Experiment::parse(&text, "fast", &[])?;
     let never = AtomicBool::new(false);
-    let done = run(&experiment.points()[0], 1, Provenance::default(), &never)?;
+    let done = run(&experiment.point(0), 1, Provenance::default(), &never)?;
     let failed = |what: &str| Unmeasured::Load(what.to_owned());
     let done = done.ok_or_else(|| failed("it was stopped"))?;
     let grade = done.grade.as_ref().ok_or_else(|| failed("no grade"))?;

@@ -21,7 +21,7 @@ pub fn measure(args: &MeasureArgs, host: &str, key: Option<&Key>) -> Result<Endi
     };
     let Source { experiment, file } = source::load(&asked, true)?;
     for point in experiment.points() {
-        can_be_measured(point).map_err(|source| CliError::Engine { file: file.clone(), source })?;
+        can_be_measured(&point).map_err(|source| CliError::Engine { file: file.clone(), source })?;
     }
     let mut jobs = jobs(&experiment, &[Engine::Measure]);
     let wants_report = args.out.is_some() || args.report.is_some();
@@ -32,7 +32,7 @@ pub fn measure(args: &MeasureArgs, host: &str, key: Option<&Key>) -> Result<Endi
     let bar = progress::bar(jobs.len() as u64, "runs");
     let mut failed = None;
     for job in &jobs {
-        let mut point = experiment.points()[job.point].clone();
+        let mut point = experiment.point(job.point).into_owned();
         point.scenario.output.series |= job.trace;
         point.scenario.output.messages |= job.trace;
         let mut seen =

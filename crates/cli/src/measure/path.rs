@@ -70,7 +70,7 @@ pub fn measure(args: &MeasureArgs, key: Option<&Key>) -> Result<Ending, CliError
             bar.set_position(number as u64);
             let mut seen =
                 |seen: Seen| bar.set_message(format!("{}: {}", MEASURED[number], progress::measured(seen)));
-            let point = Point { index: number, ..experiment.points()[0].clone() };
+            let point = Point { index: number, ..experiment.point(0).into_owned() };
             let mut from = provenance(experiment, &point);
             from.changes.push(format!("measured={}", MEASURED[number]));
             let stop = interrupt::flag();
@@ -135,7 +135,7 @@ fn asked(experiment: &Experiment) -> Asked {
 /// The echoes as a run.
 fn echoes(found: &PathEstimate, experiment: &Experiment) -> Run {
     let (row, rows) = found.echoes.row(0);
-    let mut provenance = provenance(experiment, &experiment.points()[0]);
+    let mut provenance = provenance(experiment, &experiment.point(0));
     provenance.kernel.clone_from(&found.kernels[0]);
     provenance.changes.push(format!("measured={}", MEASURED[0]));
     provenance.settings.extend(words::lines(found));

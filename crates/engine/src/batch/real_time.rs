@@ -64,7 +64,7 @@ pub(super) fn run<E: From<EngineError> + Send>(
 
 /// Packets per second that the run of a job will bring at most, both directions.
 pub(super) fn load(experiment: &Experiment, job: &Job) -> f64 {
-    packets_per_second(&experiment.points()[job.point].scenario)
+    packets_per_second(&experiment.point(job.point).scenario)
 }
 
 /// Whether the machine is idle most of the time while this runs.

@@ -71,7 +71,7 @@ memory = "{memory}"
 "#
         );
         let experiment = Experiment::parse(&text, "test.toml", &[]).expect("a sound experiment");
-        experiment.points()[0].scenario.clone()
+        experiment.point(0).scenario.clone()
     }
 
     #[test]

@@ -46,7 +46,7 @@ fn emulate(
     sysctls: &[(&str, &str)],
 ) -> Option<Emulated> {
     let experiment = Experiment::parse(path, "test", &[]).expect("sound");
-    let point = &experiment.points()[0];
+    let point = &experiment.point(0);
     let settings = |plain: HostSettings| HostSettings {
         sysctls: sysctls.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
         ..plain

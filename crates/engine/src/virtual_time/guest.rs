@@ -39,7 +39,7 @@ fn ordered(room: &Path, out: &Path) -> Result<(), EngineError> {
         Task::Run { point, seed, trace, snaplen } => run(&read(&order)?, point, seed, trace, snaplen, out),
         Task::Rehearse(ref points) => {
             let experiment = read(&order)?;
-            points.iter().try_for_each(|&point| can_be_prepared(&experiment.points()[point].scenario))
+            points.iter().try_for_each(|&point| can_be_prepared(&experiment.point(point).scenario))
         }
         Task::Nothing => Ok(()),
     }
@@ -60,7 +60,7 @@ fn run(
     snaplen: Option<u32>,
     out: &Path,
 ) -> Result<(), EngineError> {
-    let mut point = experiment.points()[point].clone();
+    let mut point = experiment.point(point).into_owned();
     let provenance = provenance(experiment, &point);
     if trace {
         point.scenario.output = Output { series: true, segments: true, messages: true };

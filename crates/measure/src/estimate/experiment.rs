@@ -174,7 +174,8 @@ mod tests {
         let text = estimate(rate, 13).to_toml(Bytes(1_000_000));
         let experiment =
             Experiment::parse(&text, "path", &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        let scenario = &experiment.points()[0].scenario;
+        let point = experiment.point(0);
+        let scenario = &point.scenario;
         assert_eq!((scenario.seeds, scenario.warnings.as_slice()), (20, &[][..]));
         let kinds: Vec<&ElementKind> = scenario.path.iter().map(|element| &element.kind).collect();
         let ElementKind::Link { rate: found, .. } = kinds[0] else { panic!("{kinds:?}") };

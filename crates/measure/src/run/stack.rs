@@ -200,7 +200,7 @@ mod tests {
             "title = \"t\"\npath = \"noisy-channel\"\n[sender]\nstack = \"{stack}\"\n{more}\n[transfer]\nsize = \"1 MB\"\n"
         );
         let experiment = Experiment::parse(&text, "t", &[]).expect("good");
-        Ends::of(&experiment.points()[0].scenario, Direction::Forward)
+        Ends::of(&experiment.point(0).scenario, Direction::Forward)
     }
 
     #[test]

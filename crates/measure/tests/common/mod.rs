@@ -57,7 +57,7 @@ pub fn experiment(more: &str) -> Experiment {
 }
 
 pub fn run(far: &mut Far, experiment: &Experiment) -> Result<Run, MeasureError> {
-    let point = &experiment.points()[0];
+    let point = &experiment.point(0);
     let run = measure(far, point, 1, Provenance::default(), &NEVER, &mut |_| {})?;
     Ok(run.expect("nobody stops it"))
 }

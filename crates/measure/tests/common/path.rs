@@ -72,7 +72,8 @@ pub fn between<T: Send>(
     } else {
         SocketAddr::new(HostSettings::far().address.0.into(), 0)
     };
-    let elements = &path.points()[0].scenario.path;
+    let point = path.point(0);
+    let elements = &point.scenario.path;
     let mut emulator =
         Emulator::new(elements, seed, Settings::default(), near.port(), far.port(), Clock::start())
             .expect("a path");

@@ -29,7 +29,7 @@ pub fn asked(experiment: &Experiment, runs: u64) -> Asked {
             timers.len() - 1
         })
     };
-    let points = experiment.points().iter().map(|point| AskedPoint {
+    let points = experiment.points().map(|point| AskedPoint {
         swept: point.swept.clone(),
         published: published(point.index),
         warnings: point.scenario.warnings.clone(),
@@ -37,7 +37,8 @@ pub fn asked(experiment: &Experiment, runs: u64) -> Asked {
         timers: is_sweep.then(|| timers_of(&point.scenario)),
     });
     let points = points.collect();
-    let first = &experiment.points()[0].scenario;
+    let point = experiment.point(0);
+    let first = &point.scenario;
     Asked {
         title: experiment.title.clone(),
         runs,

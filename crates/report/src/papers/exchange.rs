@@ -224,7 +224,7 @@ mod tests {
         let shipped = shipped_experiments();
         let file = shipped.iter().find(|file| file.name == "single-drop").expect("it ships");
         let experiment = Experiment::parse(file.text, file.name, &[]).expect("good");
-        let run = simulate(&experiment.points()[0], 1, provenance(&experiment, &experiment.points()[0]));
+        let run = simulate(&experiment.point(0), 1, provenance(&experiment, &experiment.point(0)));
         let run = run.expect("simulated");
         let ways = recovery(&run).expect("there is a loss");
         let first_window: Vec<SegmentEvent> = ways.iter().take(6).map(|way| way.end.event).collect();

@@ -316,7 +316,7 @@ impl Runs {
                 return Err("interrupted".to_owned());
             }
             let asked = asked(&experiment, made.len() as u64);
-            let lanes = experiment.points().first().map(|point| lanes(&point.scenario)).unwrap_or_default();
+            let lanes = lanes(&experiment.point(0).scenario);
             self.made.insert(key.clone(), Made { runs: made, asked, lanes });
         }
         Ok(&self.made[&key])

@@ -19,7 +19,7 @@ fn of_losses(losses: &str, horizon: &str) -> Vec<Figure> {
     let changes: Vec<_> = changes.iter().map(|text| text.parse().expect("a change")).collect();
     let experiment = Experiment::parse(text, file.name, &changes).expect("good");
     let run = |job: &farpath_engine::Job| -> Run {
-        let point = &experiment.points()[job.point];
+        let point = &experiment.point(job.point);
         simulate(point, job.seed.expect("simulated"), provenance(&experiment, point)).expect("simulated")
     };
     let jobs = jobs(&experiment, &[Engine::Simulate]);

@@ -41,7 +41,7 @@ fn traced(name: &str, changes: &[&str]) -> Run {
     let traces = ["output.series=true", "output.segments=true"];
     let changes: Vec<_> = traces.iter().chain(changes).map(|text| text.parse().expect("a change")).collect();
     let experiment = Experiment::parse(file.text, name, &changes).expect("good");
-    let point = &experiment.points()[0];
+    let point = &experiment.point(0);
     simulate(point, point.scenario.seed, provenance(&experiment, point)).expect("simulated")
 }
 
