@@ -232,6 +232,8 @@ impl Plan {
         let mut place = 0..;
         fixed.retain(|_| place.next().is_none_or(|place: usize| !keys[place + 1..].contains(&keys[place])));
         let sweep = sweep.without(|key| fixed.iter().any(|(fixed, ..)| canonical(fixed) == canonical(key)));
+        // Of zipped lists several may have been given.
+        sweep.check_lengths()?;
         Ok(Plan { document, sweep, fixed })
     }
 
@@ -269,11 +271,20 @@ impl Plan {
         let mut changes: Vec<&Change> = all.filter(|(key, ..)| key != "case").collect();
         // A whole path before its elements, an element's parameter before one direction of it.
         changes.sort_by_key(|(key, ..)| key.matches('.').count());
-        for (key, value, at) in changes {
+        for (key, value, at) in &changes {
             document.set(key, value.clone(), at.key.clone())?;
         }
-        read_scenario(&document.origin, &document.table, &document.files)
-            .map_err(|error| document.explain(error))
+        let scenario = read_scenario(&document.origin, &document.table, &document.files)
+            .map_err(|error| document.explain(error))?;
+        let (seeds, emulated) = (scenario.seeds, scenario.emulate.seeds);
+        // Fewer seeds than the file has are given to have fewer runs of each kind.
+        let is_given = |key: &str| changes.iter().any(|(other, ..)| other == key);
+        if emulated > seeds && (is_given("emulate.seeds") || !is_given("seeds")) {
+            let at = Location { origin: document.origin.to_string(), key: "emulate.seeds".to_owned() };
+            let reason = format!("{emulated} of the seeds are to be emulated, and `seeds` has {seeds}");
+            return Err(document.explain(at.refuse(reason)));
+        }
+        Ok(scenario)
     }
 
     /// Which point of the sweep as `written` each point is, if it is one: overrides take points away, or

@@ -107,17 +107,23 @@ impl Sweep {
         Ok(())
     }
 
-    /// Gives `key` these values in place of those that it has, or sweeps over it too.
+    /// Gives `key` these values in place of those that it has, or sweeps over it too. Where it is zipped, others may follow:
+    /// [`Sweep::check_lengths`] when all of them are given.
     pub fn replace(&mut self, key: &str, value: &Value, at: Location) -> Result<(), ExperimentError> {
         let series = Series::read(key.to_owned(), value, at)?;
         for group in &mut self.0 {
             if let Some(place) = group.0.iter().position(|other| other.key == key) {
                 group.0[place] = series;
-                return check_lengths(&group.0);
+                return Ok(());
             }
         }
         self.0.push(Group(vec![series]));
         Ok(())
+    }
+
+    /// Refuses zipped lists that are not equally long.
+    pub fn check_lengths(&self) -> Result<(), ExperimentError> {
+        self.0.iter().try_for_each(|group| check_lengths(&group.0))
     }
 
     /// Takes the keys for which `fixed` holds out of the sweep.

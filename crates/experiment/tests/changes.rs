@@ -157,6 +157,32 @@ fn zipped_keys_walk_together() {
 }
 
 #[test]
+fn zipped_lists_are_changed_together() {
+    let zip = format!("{FILE}[sweep.zip]\n'path.loss' = ['0 %', '1 %']\n'path.delay' = ['1 s', '2 s']");
+    let (loss, delay) = ("sweep.path.loss=['0 %', '1 %', '2 %']", "sweep.zip.path.delay='1 s to 3 s by 1 s'");
+    assert_eq!(labels(&read(&zip, &[loss, delay])), ["0 %, 1 s", "1 %, 2 s", "2 %, 3 s"]);
+    let alone = Experiment::parse(&zip, "here", &[loss.parse().unwrap()]).unwrap_err().to_string();
+    assert!(alone.contains("zipped lists are equally long"), "{alone}");
+}
+
+#[test]
+fn no_more_seeds_are_emulated_than_there_are() {
+    let emulated = |text: &str, changes: &[&str]| {
+        let changes: Vec<_> = changes.iter().map(|change| change.parse().unwrap()).collect();
+        let read = Experiment::parse(&format!("{text}{FILE}"), "here", &changes);
+        read.map(|experiment| experiment.seeds).map_err(|error| error.to_string())
+    };
+    let more = "emulate.seeds = 3\n";
+    let refused = emulated(more, &[]).unwrap_err();
+    assert_eq!(refused, "here: emulate.seeds: 3 of the seeds are to be emulated, and `seeds` has 1");
+    let refused = emulated("", &["seeds=2", "emulate.seeds=3"]).unwrap_err();
+    assert_eq!(refused, "here: emulate.seeds (--set): 3 of the seeds are to be emulated, and `seeds` has 2");
+    // Fewer seeds than the file has are fewer of both.
+    assert_eq!(emulated(more, &["seeds=2"]), Ok(2));
+    assert_eq!(emulated(more, &["seeds=3", "emulate.seeds=3"]), Ok(3));
+}
+
+#[test]
 fn a_swept_key_that_is_set_is_not_swept() {
     let experiment = read(&format!("{FILE}{SWEEP}"), &["path.loss.rate=1%"]);
     assert_eq!(labels(&experiment), ["1", "2"]);

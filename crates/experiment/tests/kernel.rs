@@ -48,7 +48,7 @@ fn every_key_of_emulate_is_read() {
         repeats: 0,
         memory: Bytes(2_000_000_000),
     };
-    assert_eq!(parse(text, &[]).map(|scenario| scenario.emulate), Ok(expected));
+    assert_eq!(parse(text, &["seeds=5"]).map(|scenario| scenario.emulate), Ok(expected));
     assert!(set(&["emulate.coalesce=true"]).emulate.coalesce);
 }
 
