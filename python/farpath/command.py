@@ -6,10 +6,22 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from . import _farpath
 from ._farpath import FarpathError
+
+
+# The first process of a machine in virtual time is this command. As a program it is an interpreter with this package, of which
+# no variable of the environment tells there.
+_farpath.start_guests_by(
+    f"#!{sys.executable} -I\n"
+    "import sys\n"
+    f"sys.path.insert(0, {str(Path(__file__).absolute().parent.parent)!r})\n"
+    "from farpath import _farpath\n"
+    "sys.exit(_farpath.main(['farpath', *sys.argv[1:]]))\n"
+)
 
 
 class CommandError(FarpathError):

@@ -138,9 +138,18 @@ class Experiment:
         """Simulates it packet by packet."""
         return self.run("simulate", trace=trace, progress=progress)
 
-    def emulate(self, *, trace: bool = False, progress: Progress | None = None) -> Results:
-        """Asks a Linux kernel's TCP: the running one's in real time, or another's in virtual time."""
-        return self.run("emulate", trace=trace, progress=progress)
+    def emulate(
+        self, *, clock: str | None = None, kernel: str | None = None, trace: bool = False, progress: Progress | None = None
+    ) -> Results:
+        """Asks a Linux kernel's TCP: the running one's in real time, or another's in virtual time.
+
+        `clock="virtual"`, and `kernel=` which is one of them, stand in place of what the experiment says.
+        """
+        # Whoever names a kernel means its clock.
+        given = {"emulate.clock": clock or (kernel and "virtual"), "emulate.kernel": kernel}
+        changes = {key: value for key, value in given.items() if value is not None}
+        experiment = self.with_(changes) if changes else self
+        return experiment.run("emulate", trace=trace, progress=progress)
 
     def measure(
         self,
@@ -186,10 +195,15 @@ def simulate(
 
 
 def emulate(
-    experiment: Experiment | str | os.PathLike[str] | None = None, *, trace: bool = False, **keywords: Any
+    experiment: Experiment | str | os.PathLike[str] | None = None,
+    *,
+    clock: str | None = None,
+    kernel: str | None = None,
+    trace: bool = False,
+    **keywords: Any,
 ) -> Results:
-    """Asks a Linux kernel's TCP; keywords are those of `Experiment`."""
-    return _experiment(experiment, keywords).emulate(trace=trace)
+    """Asks a Linux kernel's TCP, as `Experiment.emulate`; other keywords are those of `Experiment`."""
+    return _experiment(experiment, keywords).emulate(clock=clock, kernel=kernel, trace=trace)
 
 
 def measure(

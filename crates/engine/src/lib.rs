@@ -49,7 +49,7 @@ pub use rehearsal::can_all_be_emulated;
 pub use series::Series;
 pub use simulate::{simulate, simulate_captured, simulate_watched};
 #[cfg(target_os = "linux")]
-pub use virtual_time::{GUEST_COMMAND, guest, kernel_runs};
+pub use virtual_time::{GUEST_COMMAND, guest, kernel_runs, start_guests_by};
 
 use farpath_experiment::{Experiment, Point, Scenario, Transport};
 use farpath_run::Provenance;

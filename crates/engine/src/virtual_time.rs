@@ -16,8 +16,9 @@ use farpath_run::{FlowRow, Outcome, Results, Run};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -35,6 +36,14 @@ const PROGRAM: &str = "farpath";
 const ORDER: &str = "order.json";
 const CAPTURE: &str = "capture.pcapng";
 const ERROR: &str = "error.txt";
+
+/// A script that is this program, where the program that runs is another one which has loaded this library.
+static SCRIPT: OnceLock<String> = OnceLock::new();
+
+/// Has guests started by this script, `#!` and what follows, in place of the program that runs; the first one counts.
+pub fn start_guests_by(script: String) {
+    SCRIPT.get_or_init(|| script);
+}
 
 /// What a guest is told.
 #[derive(Debug, Serialize, Deserialize)]
@@ -174,7 +183,14 @@ fn boot(
 /// Puts into its room what a guest needs.
 fn furnish(room: &Path, order: &Order) -> io::Result<()> {
     fs::write(room.join(ORDER), serde_json::to_vec(order).expect("plain data"))?;
-    symlink(std::env::current_exe()?, room.join(PROGRAM))
+    let program = room.join(PROGRAM);
+    match SCRIPT.get() {
+        Some(script) => {
+            fs::write(&program, script)?;
+            fs::set_permissions(&program, fs::Permissions::from_mode(0o755))
+        }
+        None => symlink(std::env::current_exe()?, program),
+    }
 }
 
 /// The run that a guest left, and its capture.

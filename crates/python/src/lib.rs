@@ -24,6 +24,15 @@ fn main(py: Python<'_>, args: Vec<OsString>) -> u8 {
     py.detach(|| farpath_cli::exit_code(args))
 }
 
+/// Has guests in virtual time started by this script, as the program that runs is an interpreter.
+#[pyfunction]
+fn start_guests_by(script: String) {
+    #[cfg(target_os = "linux")]
+    farpath_engine::start_guests_by(script);
+    #[cfg(not(target_os = "linux"))]
+    drop(script);
+}
+
 /// The definition of a plot, as JSON.
 #[pyfunction]
 fn plot(name: &str) -> Option<String> {
@@ -43,6 +52,7 @@ fn _farpath(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sweep::Sweep>()?;
     module.add_function(wrap_pyfunction!(main, module)?)?;
     module.add_function(wrap_pyfunction!(plot, module)?)?;
+    module.add_function(wrap_pyfunction!(start_guests_by, module)?)?;
     module.add_function(wrap_pyfunction!(answers::explain, module)?)?;
     module.add_function(wrap_pyfunction!(answers::papers, module)?)?;
     module.add_function(wrap_pyfunction!(measure::measure, module)?)?;
