@@ -53,9 +53,11 @@ impl World {
         let mut world =
             World { port: Port::new(&RouterSettings::default(), line, 1), now: Instant::ZERO, random: 1 };
         for flow in 0..FLOWS {
-            world.ask(flow, Message::Request);
-            // Who has sent nothing counts as made up where there are many.
-            world.port.pass(world.now, World::key(flow), QosMark::Flow, Bytes(1500));
+            let asked = world.ask(flow, Message::Request);
+            // Who shows no sign of an answer counts as made up.
+            let answer = Structure::decode_v4(&asked).expect("it was written here");
+            world.port.answered(world.now, World::key(flow), &answer, Some(0));
+            world.port.pass(world.now, World::key(flow), QosMark::Flow, Bytes(1500), Some(0));
         }
         world
     }
@@ -96,7 +98,7 @@ impl World {
             }
             let asked = self.ask(flow, Message::Renegotiate);
             let answer = Structure::decode_v4(&asked).expect("it was written here");
-            self.port.answered(self.now, World::key(flow), &answer);
+            self.port.answered(self.now, World::key(flow), &answer, Some(0));
         }
     }
 
@@ -106,7 +108,7 @@ impl World {
         for _ in 0..SIGNALS {
             self.now += Duration::from_nanos(12);
             let flow = self.random() % FLOWS;
-            let decision = self.port.pass(self.now, World::key(flow), QosMark::Flow, Bytes(1500));
+            let decision = self.port.pass(self.now, World::key(flow), QosMark::Flow, Bytes(1500), Some(0));
             passed += u64::from(matches!(decision, Decision::Pass { .. }));
         }
         assert!(passed > SIGNALS / 2, "most flows send less than they may: {passed} of {SIGNALS} passed");

@@ -35,6 +35,7 @@ pub(crate) mod tcp {
     use std::ops::Range;
     pub const PORTS: Range<usize> = 0..4;
     pub const SEQ: Range<usize> = 4..8;
+    pub const ACK: Range<usize> = 8..12;
     pub const DATA_OFFSET: usize = 12;
     pub const FLAGS: usize = 13;
     pub const WINDOW: Range<usize> = 14..16;

@@ -168,6 +168,12 @@ impl WirePacket {
         self.tcp.map_or(0, |headers| self.bytes[headers.tcp_at + headers::tcp::FLAGS])
     }
 
+    /// A number of TCP's header; none of another packet.
+    pub(crate) fn tcp_number(&self, at: std::ops::Range<usize>) -> Option<u32> {
+        let header = &self.bytes[self.tcp?.tcp_at..];
+        Some(u32::from_be_bytes(header[at].try_into().expect("four bytes")))
+    }
+
     /// A packet of these bytes, checksums finished, that goes where this one goes.
     pub(crate) fn sibling(&self, bytes: Vec<u8>) -> WirePacket {
         let sibling = WirePacket::new(bytes, None, self.number).framed(self.frame);

@@ -1,6 +1,6 @@
 //! A real packet as a flow router sees it.
 
-use crate::WirePacket;
+use crate::{WirePacket, headers};
 use farpath_tia1039::router::{Ending, FlowKey, QosPacket};
 use farpath_tia1039::{QosMark, QosPacket as Read, Structure, Structures};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +14,7 @@ pub fn set_flow_seed(seed: u64) {
 }
 
 const FIN: u8 = 0x01;
+const SYN: u8 = 0x02;
 const RST: u8 = 0x04;
 
 fn seed() -> u64 {
@@ -60,6 +61,15 @@ impl QosPacket for WirePacket {
         if let Some(read) = self.read() {
             read.rewrite(self.bytes_mut(), structures, finished);
         }
+    }
+
+    fn next_seq(&self) -> Option<u32> {
+        let syn = u32::from(self.tcp_flags() & SYN != 0);
+        Some(self.tcp_number(headers::tcp::SEQ)?.wrapping_add(syn))
+    }
+
+    fn acknowledged(&self) -> Option<u32> {
+        self.tcp_number(headers::tcp::ACK)
     }
 
     fn ending(&self) -> Ending {

@@ -39,8 +39,12 @@ fn router() -> Path<WirePacket> {
 }
 
 fn through(path: &mut Path<WirePacket>, ms: u64, packet: WirePacket) -> Vec<WirePacket> {
+    through_to(path, ms, Direction::Forward, packet)
+}
+
+fn through_to(path: &mut Path<WirePacket>, ms: u64, to: Direction, packet: WirePacket) -> Vec<WirePacket> {
     let now = Instant::ZERO + Duration::from_millis(ms);
-    assert!(matches!(path.offer(now, Direction::Forward, packet), Verdict::Accepted));
+    assert!(matches!(path.offer(now, to, packet), Verdict::Accepted));
     let mut out = Vec::new();
     while let Some(due) = path.next_departure() {
         out.extend(path.take(due).map(|departure| departure.packet));
@@ -83,6 +87,19 @@ fn data(from: &str) -> Vec<u8> {
     packet
 }
 
+/// The SYN/ACK to this port with an answer to its request, above what was granted, which changes nothing; `data` acknowledges its SYN.
+fn answer(to: &str) -> Vec<u8> {
+    let mut packet = Vec::new();
+    let ends = ["10.8.0.2:7000", to].map(|end| end.parse().expect("an address"));
+    let flags = farpath_tcp::Flags::SYN | farpath_tcp::Flags::ACK;
+    let segment = farpath_tcp::Segment::new(flags, farpath_tcp::Seq(8), farpath_tcp::Seq(0));
+    wire::encode(ends[0], ends[1], &wire::IpFields::default(), &segment, 0, &mut packet).expect("it fits");
+    let mut structures = QosPacket::decode(&bytes(SYN)).expect("a packet").structures.expect("structures");
+    structures.first.message = Message::Response;
+    farpath_tia1039::insert_v4(&mut packet, &structures).expect("a packet");
+    packet
+}
+
 #[test]
 fn a_router_says_a_cut_in_a_packet_of_the_flow() {
     let mut path = router();
@@ -94,6 +111,9 @@ fn a_router_says_a_cut_in_a_packet_of_the_flow() {
     let structures = QosPacket::decode(&bytes(SYN)).expect("a packet").structures.expect("structures");
     farpath_tia1039::insert_v4(&mut other, &structures).expect("a packet");
     through(&mut path, 1, WirePacket::new(other, None, 1));
+    for port in ["10.8.0.1:59286", "10.8.0.1:59287"] {
+        through_to(&mut path, 1, Direction::Reverse, WirePacket::new(answer(port), None, 1));
+    }
     through(&mut path, 2, WirePacket::new(data("10.8.0.1:59287"), None, 1));
     let out = through(&mut path, 300, WirePacket::new(data("10.8.0.1:59286"), None, 2));
     assert_eq!(out.len(), 2, "the packet, and behind it what the router says");

@@ -57,9 +57,9 @@ impl<P: PathPacket + Clone> FlowRouter<P> {
         }
         let port = &mut self.lanes[direction].port;
         let decision = if carries_data {
-            port.pass(now, key, qos.mark(), size)
+            port.pass(now, key, qos.mark(), size, qos.acknowledged())
         } else {
-            port.pass_without_data(now, key)
+            port.pass_without_data(now, key, qos.acknowledged())
         };
         match qos.ending() {
             Ending::No => {}
@@ -89,7 +89,8 @@ impl<P: PathPacket + Clone> FlowRouter<P> {
             Message::Confirmation => port.confirmed(now, key, structure),
             Message::Close => port.closed(key),
             Message::Response => {
-                self.lanes[direction.opposite()].port.answered(now, qos.answered(structure), structure);
+                let port = &mut self.lanes[direction.opposite()].port;
+                port.answered(now, qos.answered(structure), structure, qos.next_seq());
             }
             // What another router asks for, and what asks for nothing.
             Message::MissedStart | Message::Forward => {}

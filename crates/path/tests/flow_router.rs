@@ -59,6 +59,12 @@ impl QosPacket for Packet {
     fn ending(&self) -> Ending {
         self.ending
     }
+    fn next_seq(&self) -> Option<u32> {
+        Some(0)
+    }
+    fn acknowledged(&self) -> Option<u32> {
+        Some(0)
+    }
 }
 
 fn data(id: u32, flow: u8, mark: QosMark) -> Packet {
@@ -203,9 +209,12 @@ fn who_sends_more_than_granted_is_policed_and_says_why() {
 fn the_router_says_a_cut_behind_a_packet_of_the_flow() {
     let mut path = build(&[router("router", lines(12, QueueLimit::Unlimited))]);
     for flow in [1, 2] {
-        through(&mut path, at_ms(0), Forward, signal(flow, Structures::one(Structure::request(word(12)))));
+        let asked = signal(flow, Structures::one(Structure::request(word(12))));
+        let granted = first(&through(&mut path, at_ms(0), Forward, asked)).first;
+        let answer = Structure { message: Message::Response, ..granted };
+        through(&mut path, at_ms(100), Reverse, signal(flow, Structures::one(answer)));
     }
-    // Nobody sinks for a newcomer that has only asked.
+    // Nobody sinks for a newcomer that has not acknowledged the answer.
     let ack = Packet { size: 52, ..data(0, 2, QosMark::Flow) };
     assert_eq!(through(&mut path, at_ms(200), Forward, data(6, 1, QosMark::Flow)).len(), 1);
     through(&mut path, at_ms(200), Forward, ack);

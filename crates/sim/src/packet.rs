@@ -110,6 +110,15 @@ impl QosPacket for Packet {
         self.qos.structures = Some(*structures);
     }
 
+    fn next_seq(&self) -> Option<u32> {
+        let syn = self.segment.flags.contains(Flags::SYN);
+        Some(self.segment.seq.at(u64::from(syn)).0)
+    }
+
+    fn acknowledged(&self) -> Option<u32> {
+        Some(self.segment.ack.0)
+    }
+
     fn ending(&self) -> Ending {
         match self.segment.flags {
             flags if flags.contains(Flags::RST) => Ending::Reset,

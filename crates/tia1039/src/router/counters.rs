@@ -31,6 +31,6 @@ pub struct RouterCounters {
     pub moved: u64,
     /// Packets dropped because their flow sent more than it was granted.
     pub policed: u64,
-    /// Requests that passed as they came because there was no room for more flows, or for more that have sent nothing yet.
+    /// Requests that passed as they came because there was no room for more flows, or for more that are not proven.
     pub full: u64,
 }

@@ -17,7 +17,7 @@ impl From<u128> for FlowKey {
 /// No flow, in a list.
 pub(super) const NOBODY: u32 = u32::MAX;
 
-/// The state of a flow in one direction. It is what limits how many there can be: 88 bytes, and 5 to 10 more in the index.
+/// The state of a flow in one direction. It is what limits how many there can be: 96 bytes, and 5 to 10 more in the index.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flow {
     pub key: FlowKey,
@@ -30,6 +30,8 @@ pub(super) struct Flow {
     /// Since when `measured_bytes` counts.
     pub measured_since: Instant,
     pub measured_bytes: u32,
+    /// The sequence number behind the packet that brought its first answer, with ANSWERED.
+    pub answered_seq: u32,
     /// Neighbours in the list of its priority, if it has a guarantee.
     pub older: u32,
     pub newer: u32,
@@ -58,25 +60,27 @@ pub(super) struct Flow {
     pub low_intervals: u8,
     /// How often it was told of its last cut.
     pub told: u8,
-    pub flags: u8,
+    pub flags: u16,
 }
 
 /// It has lost its guarantee and was not told yet.
-pub(super) const PREEMPTED: u8 = 1;
+pub(super) const PREEMPTED: u16 = 1;
 /// A FIN went this way.
-pub(super) const FIN_SENT: u8 = 1 << 1;
+pub(super) const FIN_SENT: u16 = 1 << 1;
 /// A FIN came back.
-pub(super) const FIN_SEEN: u8 = 1 << 2;
+pub(super) const FIN_SEEN: u16 = 1 << 2;
 /// It was cut, and neither has its answer passed for long enough nor was it waited for long enough.
-pub(super) const LOWERED: u8 = 1 << 3;
+pub(super) const LOWERED: u16 = 1 << 3;
 /// `elsewhere` is by what it was seen to use.
-pub(super) const MEASURED: u8 = 1 << 4;
+pub(super) const MEASURED: u16 = 1 << 4;
 /// The receiver pays: kept and reported, nothing else.
-pub(super) const REVERSE_CHARGING: u8 = 1 << 5;
+pub(super) const REVERSE_CHARGING: u16 = 1 << 5;
 /// It is forgotten; its slot waits for its timer.
-pub(super) const GONE: u8 = 1 << 6;
-/// It has asked, and has sent nothing yet: anybody can make up such a request.
-pub(super) const UNPROVEN: u8 = 1 << 7;
+pub(super) const GONE: u16 = 1 << 6;
+/// It has asked, and has shown neither that it has seen the answer nor sent much: anybody can make up such a request.
+pub(super) const UNPROVEN: u16 = 1 << 7;
+/// An answer to it has passed.
+pub(super) const ANSWERED: u16 = 1 << 8;
 
 const _: () = assert!(size_of::<Flow>() <= 96, "a million flows fit in 128 bytes each, their index included");
 
@@ -90,6 +94,7 @@ impl Flow {
             lowered_at: Instant::ZERO,
             measured_since: now,
             measured_bytes: 0,
+            answered_seq: 0,
             older: NOBODY,
             newer: NOBODY,
             timer_next: NOBODY,
@@ -111,15 +116,15 @@ impl Flow {
         }
     }
 
-    pub fn has(&self, flag: u8) -> bool {
+    pub fn has(&self, flag: u16) -> bool {
         self.flags & flag != 0
     }
 
-    pub fn set(&mut self, flag: u8) {
+    pub fn set(&mut self, flag: u16) {
         self.flags |= flag;
     }
 
-    pub fn clear(&mut self, flag: u8) {
+    pub fn clear(&mut self, flag: u16) {
         self.flags &= !flag;
     }
 

@@ -26,6 +26,14 @@ pub trait QosPacket {
     fn set_structures(&mut self, structures: &Structures);
     /// Whether it ends its connection.
     fn ending(&self) -> Ending;
+    /// The sequence number behind it, its SYN and not its payload counted, where it shows one.
+    fn next_seq(&self) -> Option<u32> {
+        None
+    }
+    /// What it acknowledges, where it shows that.
+    fn acknowledged(&self) -> Option<u32> {
+        None
+    }
     /// Whose request a response that it carries answers.
     fn answered(&self, _response: &Structure) -> FlowKey {
         self.flow()

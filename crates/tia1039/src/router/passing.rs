@@ -47,11 +47,12 @@ impl Port {
     /// A packet without data or structures: an ACK, a FIN. It is held to no rate, because what it acknowledges is: the end
     /// of a download asks for a rate of its own that it never uses, and may have been given a trickle. Nor does it ask for a
     /// missed request: the last ACK of a flow comes when it is over, and still has its mark.
-    pub fn pass_without_data(&mut self, now: Instant, key: FlowKey) -> Decision {
+    /// What it acknowledges tells who has seen an answer.
+    pub fn pass_without_data(&mut self, now: Instant, key: FlowKey, acknowledged: Option<u32>) -> Decision {
         self.upkeep(now);
         let class = match self.table.find(&key) {
             Some(slot) => {
-                self.prove(slot);
+                self.prove(slot, acknowledged);
                 self.table.get_mut(slot).last_seen = now;
                 Class::Available
             }
@@ -60,8 +61,15 @@ impl Port {
         Decision::Pass { class, signal: None }
     }
 
-    /// A packet of data on its way to the line.
-    pub fn pass(&mut self, now: Instant, key: FlowKey, mark: QosMark, size: Bytes) -> Decision {
+    /// A packet of data on its way to the line, and what it acknowledges.
+    pub fn pass(
+        &mut self,
+        now: Instant,
+        key: FlowKey,
+        mark: QosMark,
+        size: Bytes,
+        acknowledged: Option<u32>,
+    ) -> Decision {
         self.upkeep(now);
         let Some(slot) = self.table.find(&key) else {
             let signal = (mark == QosMark::Flow).then(|| self.ask_for_request(now, &key)).flatten();
@@ -74,7 +82,7 @@ impl Port {
         if mark != QosMark::Flow {
             return Decision::Pass { class: Class::BestEffort, signal: None };
         }
-        self.prove(slot);
+        self.prove(slot, acknowledged);
         let flow = self.table.get(slot);
         if rate == 0 && !flow.has(PREEMPTED) {
             return Decision::Pass { class: Class::BestEffort, signal: None };
@@ -117,13 +125,18 @@ impl Port {
         let unit_bits = self.settings.unit.bits();
         let flow = self.table.get_mut(slot);
         flow.measured_bytes = flow.measured_bytes.saturating_add(u32::try_from(size.0).unwrap_or(u32::MAX));
-        let time = now.saturating_since(flow.measured_since);
-        let enough = time >= INTERVAL && flow.measured_bytes >= ENOUGH;
-        if !enough && time < LONG {
+        let (time, bytes) = (now.saturating_since(flow.measured_since), flow.measured_bytes);
+        let much = bytes >= ENOUGH;
+        // Where answers go another way, or show no numbers, as under ESP, who sends this much within an interval counts too.
+        if much {
+            self.count_in(slot);
+        }
+        if !(much && time >= INTERVAL) && time < LONG {
             return;
         }
-        let bits = u128::from(flow.measured_bytes) * 8 * 1_000_000_000;
+        let bits = u128::from(bytes) * 8 * 1_000_000_000;
         let used = (bits / u128::from(time.as_nanos().max(1)) / u128::from(unit_bits)) as u64;
+        let flow = self.table.get_mut(slot);
         (flow.measured_since, flow.measured_bytes) = (now, 0);
         // A guarantee is used up first.
         let used = used.saturating_sub(flow.guaranteed.units());
@@ -212,7 +225,7 @@ impl Port {
                 continue;
             }
             let mut timeout = self.timeout(flow.rate_type);
-            // Who has sent nothing is held a place for as long as a handshake may take, whatever was asked for.
+            // Who is not proven is held a place for as long as a handshake may take, whatever was asked for.
             if flow.has(UNPROVEN) {
                 timeout = timeout.min(self.settings.available_timeout);
             }

@@ -2,7 +2,7 @@
 
 use super::counters::RouterCounters;
 use super::flow::{
-    FIN_SEEN, FIN_SENT, Flow, FlowKey, LOWERED, MEASURED, PREEMPTED, REVERSE_CHARGING, UNPROVEN,
+    ANSWERED, FIN_SEEN, FIN_SENT, Flow, FlowKey, LOWERED, MEASURED, PREEMPTED, REVERSE_CHARGING, UNPROVEN,
 };
 use super::guarantees::Guarantees;
 use super::settings::{Capacity, RouterSettings};
@@ -15,6 +15,9 @@ use std::collections::VecDeque;
 
 /// Flows that were asked for a missed request lately, by hash.
 pub(super) const MISSED: usize = 256;
+/// Bytes that may have come behind the answer before the first packet that acknowledges it passes here: the others were lost. One guess in
+/// 4096 is right.
+const SEEN_WITHIN: u32 = 1 << 20;
 
 /// Grants rates on one output line and remembers them.
 ///
@@ -30,9 +33,9 @@ pub struct Port {
     pub(super) capacity: Capacity,
     pub(super) table: Table,
     pub(super) timers: Timers,
-    /// Of flows that have sent something: anybody can make up a request, and nobody is to sink for one.
+    /// Of flows that are proven: anybody can make up a request, and nobody is to sink for one.
     pub(super) shares: Shares,
-    /// Flows that have asked and sent nothing yet.
+    /// Flows that have asked and are not proven.
     pub(super) unproven: u32,
     pub(super) level: Level,
     pub(super) guarantees: Guarantees,
@@ -134,14 +137,23 @@ impl Port {
         *structure = structure.marked();
     }
 
-    /// A response on its way back from the line. It can only tell that a flow has less than was granted here.
-    pub fn answered(&mut self, now: Instant, key: FlowKey, structure: &Structure) {
+    /// A response on its way back from the line. It can only tell that a flow has less than was granted here. `seq` is the
+    /// sequence number behind its packet, which the flow's sender acknowledges if it gets it.
+    pub fn answered(&mut self, now: Instant, key: FlowKey, structure: &Structure, seq: Option<u32>) {
         self.upkeep(now);
         let Some(slot) = self.table.find(&key) else {
             self.counters.unknown += 1;
             return;
         };
         self.counters.responses += 1;
+        let flow = self.table.get_mut(slot);
+        if let Some(seq) = seq
+            && flow.has(UNPROVEN)
+            && !flow.has(ANSWERED)
+        {
+            flow.set(ANSWERED);
+            flow.answered_seq = seq;
+        }
         if structure.guaranteed.units() < self.table.get(slot).guaranteed.units() {
             self.guarantees.set(&mut self.table, slot, structure.guaranteed);
             self.refresh_level();
@@ -353,8 +365,19 @@ impl Port {
         }
     }
 
-    /// A packet of the flow itself has come.
-    pub(super) fn prove(&mut self, slot: u32) {
+    /// A packet of the flow itself has come, which acknowledges so much. One that acknowledges what came with the answer is of somebody
+    /// who has seen it: its sequence number is not to be guessed (RFC 6528).
+    pub(super) fn prove(&mut self, slot: u32, acknowledged: Option<u32>) {
+        let flow = self.table.get(slot);
+        let answered_seq = flow.answered_seq;
+        if flow.has(ANSWERED) && acknowledged.is_some_and(|ack| ack.wrapping_sub(answered_seq) < SEEN_WITHIN)
+        {
+            self.count_in(slot);
+        }
+    }
+
+    /// Others sink for this flow from now on.
+    pub(super) fn count_in(&mut self, slot: u32) {
         let flow = self.table.get_mut(slot);
         if flow.has(UNPROVEN) {
             flow.clear(UNPROVEN);

@@ -33,7 +33,7 @@ pub struct RouterSettings {
     pub guaranteed_timeout: Duration,
     /// Flows whose state is kept at most. A request past them passes as it came.
     pub flows: u32,
-    /// Of these, flows at most that have asked and sent nothing since: whoever makes up start packets has state for so many, and the
+    /// Of these, flows at most that have asked and are not proven: whoever makes up start packets has state for so many, and the
     /// requests past them pass as they came too.
     pub starts: u32,
     /// A full packet: the least that a burst may be, and what a round of the queues gives each flow.

@@ -28,6 +28,9 @@ fn ms(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)
 }
 
+/// Behind the packets that bring answers.
+const SEQ: u32 = 4_294_967_000;
+
 /// All of the line can be granted, and nothing is kept for newcomers.
 fn exact() -> RouterSettings {
     RouterSettings { utilization: share(1.0), newcomers: share(0.0), ..RouterSettings::default() }
@@ -43,18 +46,27 @@ impl Bench {
         Bench { port: Port::new(settings, rate(LINE), 7), now: ms(0) }
     }
 
-    /// Asks, and goes on with an ACK: so that it counts.
+    /// Asks; the answer comes back at once, and is acknowledged: so that it counts.
     fn ask_as(&mut self, flow: u8, structure: Structure) -> Structure {
         let mut structure = structure;
         self.port.ask(self.now, key(flow), None, &mut structure);
-        self.port.pass_without_data(self.now, key(flow));
+        self.answer(flow, &structure);
+        self.ack(flow);
         structure
     }
 
-    /// Asks for an Available Rate; the answer comes back at once. Gives the grant in bit/s.
+    fn answer(&mut self, flow: u8, structure: &Structure) {
+        let answer = Structure { message: Message::Response, ..*structure };
+        self.port.answered(self.now, key(flow), &answer, Some(SEQ));
+    }
+
+    fn ack(&mut self, flow: u8) -> Decision {
+        self.port.pass_without_data(self.now, key(flow), Some(SEQ))
+    }
+
+    /// Asks for an Available Rate. Gives the grant in bit/s.
     fn ask(&mut self, flow: u8, mbit: u64) -> u64 {
         let granted = self.ask_as(flow, Structure::request(word(mbit)));
-        self.port.answered(self.now, key(flow), &granted);
         RateUnit::KbitPerS.decode(granted.available)
     }
 
@@ -67,7 +79,7 @@ impl Bench {
     }
 
     fn data(&mut self, flow: u8) -> Decision {
-        self.port.pass(self.now, key(flow), QosMark::Flow, Bytes(1500))
+        self.port.pass(self.now, key(flow), QosMark::Flow, Bytes(1500), Some(SEQ))
     }
 
     fn at(&mut self, now: u64) -> &mut Bench {
@@ -105,7 +117,7 @@ fn a_newcomer_waits_for_the_others_to_slow_down() {
     };
     assert_eq!((cut.message, cut.mark, cut.available.units()), (Message::Renegotiate, 1, 49_984));
     assert!(bench.ask(2, 100) < 100_000, "it may still be sending at its old rate");
-    bench.port.answered(bench.now, key(1), &Structure { message: Message::Response, ..cut });
+    bench.answer(1, &cut);
     assert_eq!(bench.ask(2, 100), 49_984_000);
     assert!(bench.port.committed() <= bench.port.capacity());
 }
@@ -147,7 +159,7 @@ fn a_flow_that_never_answers_is_policed_when_the_wait_is_over() {
 fn a_flow_limited_elsewhere_leaves_the_rest_to_others() {
     let mut bench = Bench::new(&exact());
     let asked = bench.ask_as(1, Structure::request(word(100)));
-    bench.port.answered(bench.now, key(1), &Structure { available: word(10), ..asked });
+    bench.answer(1, &Structure { available: word(10), ..asked });
     bench.at(2500);
     let granted = bench.ask(2, 100);
     assert!((89_000_000..90_000_000).contains(&granted), "{granted}");
@@ -164,7 +176,7 @@ fn a_flow_that_sends_less_than_it_may_leaves_the_rest_to_others() {
         // 12 Mbit/s.
         bench.now = ms(300 + packet);
         if let Decision::Pass { signal: Some(signal), .. } = bench.data(1) {
-            bench.port.answered(bench.now, key(1), &signal);
+            bench.answer(1, &signal);
             cut = Some(signal.available.units());
         }
     }
@@ -195,7 +207,7 @@ fn weights_share_by_priority() {
         bench.at(300 * round);
         for (flow, structure) in [(1, high), (2, Structure::request(word(100)))] {
             let granted = bench.ask_as(flow, structure);
-            bench.port.answered(bench.now, key(flow), &granted);
+            bench.answer(flow, &granted);
         }
     }
     let rate = |flow| bench.port.flow(&key(flow)).expect("known").available;
@@ -284,7 +296,7 @@ fn what_was_missed_is_asked_for_seldom() {
 #[test]
 fn acks_are_held_to_no_rate_and_ask_for_nothing() {
     let mut bench = Bench::new(&exact());
-    let ack = |bench: &mut Bench, flow| bench.port.pass_without_data(bench.now, key(flow));
+    let ack = |bench: &mut Bench, flow| bench.ack(flow);
     assert_eq!(ack(&mut bench, 1), Decision::Pass { class: Class::BestEffort, signal: None });
     bench.ask_as(1, Structure::request(RateWord::from_units(1, Rounding::Down)));
     for _ in 0..100 {
@@ -383,6 +395,50 @@ fn nobody_sinks_for_who_has_only_asked() {
 }
 
 #[test]
+fn nobody_sinks_for_who_has_not_seen_the_answer() {
+    // Of a full router; whether the flow that has it is told to sink when another has asked and done this.
+    let sinks = |second: &dyn Fn(&mut Bench, &Structure)| {
+        let mut bench = Bench::new(&RouterSettings::default());
+        bench.ask(1, 100);
+        let mut start = Structure::request(word(100));
+        bench.at(1000).port.ask(ms(1000), key(2), None, &mut start);
+        second(&mut bench, &start);
+        matches!(bench.at(1200).data(1), Decision::Pass { signal: Some(_), .. })
+    };
+    let ack = |bench: &mut Bench, ack| {
+        bench.port.pass_without_data(bench.now, key(2), Some(ack));
+    };
+    // Who is made up, and sends to nobody, is not answered.
+    assert!(!sinks(&|bench, _| {
+        bench.ack(2);
+        bench.data(2);
+    }));
+    // Who sends to somebody, in another's name, does not see what came with the answer.
+    for guess in [1 << 31, SEQ.wrapping_sub(1), SEQ.wrapping_add(1 << 20)] {
+        assert!(!sinks(&|bench, start| {
+            bench.answer(2, start);
+            ack(bench, guess);
+        }));
+    }
+    // What the other end has sent since then may be acknowledged too, where the first ACK was lost.
+    for seen in [SEQ, SEQ.wrapping_add(30_000)] {
+        assert!(sinks(&|bench, start| {
+            bench.answer(2, start);
+            ack(bench, seen);
+        }));
+    }
+    // Where answers go another way, 16 kB do: 11 packets within what it was granted.
+    let sends = |packets: u64| {
+        sinks(&|bench, _| {
+            for packet in 0..packets {
+                assert!(matches!(bench.at(1000 + 15 * packet).data(2), Decision::Pass { .. }));
+            }
+        })
+    };
+    assert!(!sends(10) && sends(11));
+}
+
+#[test]
 fn a_guarantee_that_was_only_asked_for_is_not_kept_as_long_as_one_that_is_used() {
     let mut bench = Bench::new(&RouterSettings::default());
     let asked =
@@ -411,8 +467,7 @@ fn a_flood_of_start_packets_takes_nothing_from_those_who_send() {
                     Decision::Pass { signal: None, class: Class::Available } => {}
                     Decision::Pass { signal: Some(cut), .. } => {
                         told += 1;
-                        let answer = Structure { message: Message::Response, ..cut };
-                        bench.port.answered(bench.now, key(flow), &answer);
+                        bench.answer(flow, &cut);
                     }
                     Decision::Police | Decision::Pass { .. } if bench.port.settings.police => {
                         panic!("flow {flow} is held to less than its share")
@@ -464,7 +519,7 @@ fn what_is_on_its_way_at_the_old_rate_is_not_policed_after_a_cut() {
     bench.ask(1, 80);
     bench.port.set_line(rate(LINE / 10));
     let Decision::Pass { signal: Some(cut), .. } = bench.at(500).data(1) else { panic!("it is told") };
-    bench.at(540).port.answered(ms(540), key(1), &Structure { message: Message::Response, ..cut });
+    bench.at(540).answer(1, &cut);
     // At 80 Mbit/s a packet takes 150 us: what the sender had sent when the answer passed, a round trip of 40 ms.
     for packet in 0..266 {
         bench.now = ms(540) + Duration::from_micros(150 * packet);

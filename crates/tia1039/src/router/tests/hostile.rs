@@ -137,16 +137,17 @@ fn run(steps: Vec<Step>, mut holds: impl FnMut(&Port, u64, bool)) {
                         now,
                         key(flow),
                         &Structure { message: Message::Response, available, ..asked },
+                        Some(0),
                     );
                 }
             }
-            Step::Replay { flow, structure } => port.answered(now, key(flow), &structure),
+            Step::Replay { flow, structure } => port.answered(now, key(flow), &structure, Some(0)),
             Step::Confirm { flow, structure } => port.confirmed(now, key(flow), &structure),
             Step::Close { flow } => port.closed(key(flow)),
             Step::Fin { flow, sent } => port.fin(key(flow), sent),
             Step::Data { flow, mark, size } => {
                 if let Decision::Pass { signal: Some(signal), .. } =
-                    port.pass(now, key(flow), mark, Bytes(u64::from(size)))
+                    port.pass(now, key(flow), mark, Bytes(u64::from(size)), Some(0))
                     && signal.message == Message::Renegotiate
                 {
                     last[usize::from(flow)] = Some(signal);
@@ -191,10 +192,10 @@ proptest! {
             bench.at(round * 300);
             for (flow, &bits) in (0..).zip(&demands) {
                 if let Decision::Pass { signal: Some(cut), .. } = bench.data(flow) {
-                    bench.port.answered(bench.now, key(flow), &cut);
+                    bench.answer(flow, &cut);
                 }
                 let granted = bench.ask_as(flow, Structure::request(RateWord::from_bits(bits)));
-                bench.port.answered(bench.now, key(flow), &granted);
+                bench.answer(flow, &granted);
                 prop_assert!(bench.port.committed() <= bench.port.capacity());
             }
         }
