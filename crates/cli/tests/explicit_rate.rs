@@ -92,6 +92,24 @@ fn a_transfer_asks_and_is_granted_as_in_its_simulation() {
     assert!(decided("emulate", "requests") >= 5);
 }
 
+#[test]
+fn agree_holds_a_grant_against_its_simulation() {
+    if skipped() {
+        return;
+    }
+    let folder = Folder::with(FILE);
+    let sweep = r#"sweep={"path.router.blind" = [false, true]}"#;
+    let arguments = ["agree", "--engine", "simulate,emulate", "--json", folder.file(), "--set", sweep];
+    let (out, err, code) = run(&arguments);
+    assert_eq!(code, 0, "{err}");
+    let rows = lines(&out);
+    let times = rows.iter().find(|row| row["quantity"] == "transfer_time").expect("they are compared");
+    let mut points: Vec<_> =
+        times["points"].as_array().expect("a list").iter().map(|one| &one["point"]).collect();
+    points.sort_by_key(|point| point.as_u64());
+    assert_eq!(points, [0, 1], "with a grant and without one");
+}
+
 /// The file goes in the first round trip, of a second, or has to wait another one for a window that is scaled.
 #[test]
 fn an_early_window_saves_a_round_trip_in_both() {
