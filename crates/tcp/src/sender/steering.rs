@@ -18,6 +18,10 @@ impl Sender {
         if measures {
             self.board.keep_rate();
         }
+        if let Some(meter) = self.board.meter() {
+            // The application has been the limit: it could not write before (`tcp_sendmsg()` looks before it queues).
+            meter.app_limited(0);
+        }
         self.cc.on_established(&self.window, now, self.rtt.last_sample().0, self.config.rto.tick);
         self.set_pace();
     }
