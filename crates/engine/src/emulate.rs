@@ -137,7 +137,10 @@ fn once(
             recording.stamp(number, stream.messages);
         }
     }
-    let clock = Clock::start();
+    let clock = match scenario.emulate.clock {
+        EmulationClock::Real => Clock::start(),
+        EmulationClock::Virtual(_) => Clock::start_with_the_ticks(),
+    };
     let (loop_report, ends) = carry(scenario, seed, &hosts, clock, &mut recording, |done| {
         programs.run(clock, &[stop, done], going)
     })?;
