@@ -3,7 +3,7 @@
 //! The model is the largest rate of delivery of the last ten round trips and the smallest RTT of the last ten seconds
 //! (Cardwell et al. 2016, "BBR: Congestion-Based Congestion Control"; draft-cardwell-iccrg-bbr-congestion-control-00). The
 //! constants and the order of steps at an ACK are those of Linux's `tcp_bbr.c`. Linux counts packets, this counts bytes; a
-//! bandwidth-delay product is whole segments, as there.
+//! bandwidth-delay product is whole segments and a rate whole units of 2⁻²⁴ segments per microsecond, as there.
 
 pub(super) mod aggregation;
 mod model;
@@ -22,7 +22,9 @@ use farpath_units::{Duration, Instant};
 use model::Model;
 use policer::Policer;
 use probe_rtt::ProbeRtt;
-use steering::{DRAIN_GAIN, INITIAL_WINDOW, LEAST_WINDOW, Steering, UNIT, in_network_at_departure, mixed};
+use steering::{
+    DRAIN_GAIN, INITIAL_WINDOW, LEAST_WINDOW, Steering, UNIT, Units, in_network_at_departure, mixed,
+};
 
 /// `2 / ln 2`: the least gain with which the rate can double in each round trip.
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
@@ -80,7 +82,7 @@ impl Bbr {
     /// For segments of `smss` bytes.
     pub fn new(config: &CongestionConfig, smss: u64) -> Bbr {
         Bbr {
-            steering: Steering::new(config, smss, HIGH_GAIN),
+            steering: Steering::new(config, smss, HIGH_GAIN, Units::Linux),
             tick: Duration::ZERO,
             mode: Mode::Startup,
             model: Model::default(),
@@ -300,9 +302,14 @@ impl CongestionControl for Bbr {
     }
 
     fn on_rate_sample(&mut self, window: &mut Window, sample: &RateSample) -> bool {
-        if self.model.update_bandwidth(sample) {
+        if self.model.update_bandwidth(sample, &self.steering) {
             self.conserves &= !self.model.round_starts();
-            if self.policer.update(sample, self.model.round_starts(), self.mode == Mode::ProbeBw) {
+            if self.policer.update(
+                sample,
+                self.model.round_starts(),
+                self.mode == Mode::ProbeBw,
+                &self.steering,
+            ) {
                 self.probe_bandwidth(sample.delivered, sample.delivered_at);
             }
         }

@@ -14,7 +14,7 @@ mod tests;
 use super::bbr::aggregation::Aggregation;
 use super::bbr::probe_rtt::ProbeRtt;
 use super::bbr::steering::{
-    DRAIN_GAIN, INITIAL_WINDOW, LEAST_WINDOW, Steering, UNIT, in_network_at_departure,
+    DRAIN_GAIN, INITIAL_WINDOW, LEAST_WINDOW, Steering, UNIT, Units, in_network_at_departure,
 };
 use super::{AckEvent, CongestionControl, LossEvent, Pace, RateSample, Repair, Window};
 use crate::config::CongestionConfig;
@@ -80,7 +80,7 @@ impl Bbr3 {
     /// For segments of `smss` bytes.
     pub fn new(config: &CongestionConfig, smss: u64) -> Bbr3 {
         Bbr3 {
-            steering: Steering::new(config, smss, STARTUP_GAIN),
+            steering: Steering::new(config, smss, STARTUP_GAIN, Units::Bytes),
             mode: Mode::Startup,
             model: Model::default(),
             bounds: Bounds::default(),

@@ -1,6 +1,6 @@
 //! The model of the path: its rate, its round trip without queue, and whether the pipe is full.
 
-use super::steering::per_second;
+use super::steering::Steering;
 use crate::cc::RateSample;
 use farpath_units::{Duration, Instant};
 
@@ -61,7 +61,7 @@ impl Model {
     }
 
     /// Counts rounds, and takes the sample of a rate. Whether there was one.
-    pub fn update_bandwidth(&mut self, sample: &RateSample) -> bool {
+    pub fn update_bandwidth(&mut self, sample: &RateSample, steering: &Steering) -> bool {
         self.round_starts = false;
         let Some(measured) = sample.measured else { return false };
         let Some((bytes, interval)) = measured.rate else { return false };
@@ -72,7 +72,7 @@ impl Model {
             self.largest[self.place()] = 0;
             self.max_bandwidth = self.largest.iter().copied().max().unwrap_or(0);
         }
-        let rate = per_second(bytes, interval);
+        let rate = steering.rate(bytes, interval);
         // What the application held down says nothing of the path, unless it was faster all the same.
         if !measured.app_limited || rate >= self.max_bandwidth {
             let place = self.place();

@@ -1,7 +1,7 @@
 //! A rate that somebody polices: heavy loss at the same rate twice over is believed, and not probed against for a while
 //! (`bbr_lt_bw_sampling()`).
 
-use super::steering::per_second;
+use super::steering::Steering;
 use crate::cc::RateSample;
 use farpath_units::{Duration, Instant};
 
@@ -40,7 +40,13 @@ impl Policer {
     }
 
     /// Takes an ACK. Whether a policed rate has been held for long enough: probing begins again.
-    pub fn update(&mut self, sample: &RateSample, round_starts: bool, probes: bool) -> bool {
+    pub fn update(
+        &mut self,
+        sample: &RateSample,
+        round_starts: bool,
+        probes: bool,
+        steering: &Steering,
+    ) -> bool {
         if self.in_use {
             if probes && round_starts {
                 self.rounds += 1;
@@ -69,7 +75,7 @@ impl Policer {
             return false;
         }
         if self.rounds >= INTERVAL && sample.lost > 0 {
-            self.end(sample);
+            self.end(sample, steering);
         }
         false
     }
@@ -79,13 +85,13 @@ impl Policer {
         (self.delivered, self.lost, self.rounds) = (sample.delivered, sample.lost_ever, 0);
     }
 
-    fn end(&mut self, sample: &RateSample) {
+    fn end(&mut self, sample: &RateSample, steering: &Steering) {
         let (delivered, lost) = (sample.delivered - self.delivered, sample.lost_ever - self.lost);
         let time = sample.delivered_at.saturating_since(self.began);
         if delivered == 0 || lost * 256 < LOSS * delivered || time < Duration::from_millis(1) {
             return;
         }
-        let rate = per_second(delivered, time);
+        let rate = steering.rate(delivered, time);
         match self.rate {
             Some(before) if rate.abs_diff(before) * NEAR <= before || rate.abs_diff(before) <= NEAR_BYTES => {
                 self.rate = Some(before.midpoint(rate));

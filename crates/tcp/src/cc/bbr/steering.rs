@@ -18,6 +18,8 @@ pub const PROBE_RTT: Duration = Duration::from_millis(200);
 pub const INITIAL_WINDOW: u64 = 10;
 /// What the pace leaves of the rate, in percent: a queue that exists shrinks.
 const PACING_PERCENT: u64 = 99;
+/// Binary places of a rate in segments per microsecond (`BW_SCALE`).
+const BANDWIDTH_SCALE: u32 = 24;
 
 /// The pace in force, and what windows and paces are made of.
 #[derive(Debug, Clone)]
@@ -28,11 +30,35 @@ pub struct Steering {
     pub pacing_rate: u64,
     has_rtt: bool,
     startup_gain: u64,
+    units: Units,
+}
+
+/// How finely rates are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Units {
+    /// Bytes per second.
+    Bytes,
+    /// As Linux does: 2⁻²⁴ segments per microsecond (`BW_UNIT`), rounded down. With segments of 1448 B that is 86 byte/s, which
+    /// tells where a round trip is long: ten segments in 90 s are one unit and not 1.86.
+    Linux,
 }
 
 impl Steering {
-    pub fn new(config: &CongestionConfig, smss: u64, startup_gain: u64) -> Steering {
-        Steering { smss, clamp: clamp(config, smss), pacing_rate: 0, has_rtt: false, startup_gain }
+    pub fn new(config: &CongestionConfig, smss: u64, startup_gain: u64, units: Units) -> Steering {
+        Steering { smss, clamp: clamp(config, smss), pacing_rate: 0, has_rtt: false, startup_gain, units }
+    }
+
+    /// `bytes` in a time, bytes per second.
+    pub fn rate(&self, bytes: u64, time: Duration) -> u64 {
+        match self.units {
+            Units::Bytes => per_second(bytes, time),
+            Units::Linux => {
+                let smss = u128::from(self.smss);
+                let micros = u128::from(time.as_nanos() / 1000).max(1);
+                let rate = (u128::from(bytes) << BANDWIDTH_SCALE) / (smss * micros);
+                u64::try_from((rate * smss * 1_000_000) >> BANDWIDTH_SCALE).unwrap_or(u64::MAX)
+            }
+        }
     }
 
     fn paced(bandwidth: u64, gain: u64) -> u64 {
@@ -43,9 +69,8 @@ impl Steering {
     /// Before the first sample: the window in a round trip of the handshake; without one, in a millisecond.
     pub fn pace_by_window(&mut self, window: &Window, srtt: Option<Duration>) {
         self.has_rtt |= srtt.is_some();
-        let rtt = srtt.unwrap_or(Duration::from_millis(1)).as_nanos().max(1000);
-        let rate = u128::from(window.cwnd) * 1_000_000_000 / u128::from(rtt);
-        self.pacing_rate = Steering::paced(u64::try_from(rate).unwrap_or(u64::MAX), self.startup_gain);
+        let rtt = srtt.unwrap_or(Duration::from_millis(1)).max(Duration::from_micros(1));
+        self.pacing_rate = Steering::paced(self.rate(window.cwnd, rtt), self.startup_gain);
     }
 
     /// Before the pipe is full the pace only rises: a first sample of a short burst says little.

@@ -17,10 +17,15 @@ impl Rounds<Bbr> {
     }
 }
 
+/// So many bytes per second, in whole steps of Linux's.
+fn counted(rate: u64) -> u64 {
+    Rounds::new().bbr.steering.rate(rate, Duration::from_secs(1))
+}
+
 #[test]
 fn the_first_window_is_paced_at_twice_over_ln_2_of_itself_per_round_trip() {
     // 10 kB in 100 ms, times 739/256, less 1 %.
-    assert_eq!(Rounds::new().bbr.steering.pacing_rate, 100_000 * 739 / 256 * 99 / 100);
+    assert_eq!(Rounds::new().bbr.steering.pacing_rate, counted(100_000) * 739 / 256 * 99 / 100);
 }
 
 #[test]
@@ -48,7 +53,7 @@ fn what_the_application_holds_down_does_not_end_startup_nor_lower_the_rate() {
     rounds.sample(1_000_000, |_| {});
     for _ in 0..10 {
         rounds.sample(100_000, |sample| sample.measured.as_mut().expect("measured").app_limited = true);
-        assert_eq!((rounds.bbr.mode, rounds.bbr.model.max_bandwidth()), (Mode::Startup, 1_000_000));
+        assert_eq!((rounds.bbr.mode, rounds.bbr.model.max_bandwidth()), (Mode::Startup, counted(1_000_000)));
     }
 }
 
@@ -58,10 +63,10 @@ fn the_rate_is_the_largest_of_ten_rounds() {
     rounds.sample(2_000_000, |_| {});
     for _ in 0..10 {
         rounds.sample(1_000_000, |_| {});
-        assert_eq!(rounds.bbr.model.max_bandwidth(), 2_000_000);
+        assert_eq!(rounds.bbr.model.max_bandwidth(), counted(2_000_000));
     }
     rounds.sample(1_000_000, |_| {});
-    assert_eq!(rounds.bbr.model.max_bandwidth(), 1_000_000);
+    assert_eq!(rounds.bbr.model.max_bandwidth(), counted(1_000_000));
 }
 
 #[test]
@@ -127,7 +132,7 @@ fn a_policed_rate_is_believed_after_two_intervals_and_for_48_rounds() {
         lost_ever += 50_000;
         rounds.sample(200_000, |sample| (sample.lost, sample.lost_ever) = (50_000, lost_ever));
     }
-    assert_eq!(rounds.bbr.policer.in_use(), Some(200_000));
+    assert_eq!(rounds.bbr.policer.in_use(), Some(counted(200_000)));
     assert_eq!(rounds.bbr.pacing_gain, UNIT);
     let mut held = 0;
     while rounds.bbr.policer.in_use().is_some() {
@@ -135,4 +140,17 @@ fn a_policed_rate_is_believed_after_two_intervals_and_for_48_rounds() {
         held += 1;
     }
     assert!((46..=60).contains(&held), "{held}");
+}
+
+#[test]
+fn bandwidth_is_counted_in_linuxs_steps() {
+    let ten_segments_in = |seconds, units| {
+        let steering = Steering::new(&crate::Config::default().congestion, 1448, HIGH_GAIN, units);
+        steering.rate(14_480, Duration::from_secs(seconds))
+    };
+    // BW_UNIT * 10 / 90e6 us = 1.86 and BW_UNIT * 10 / 10e6 us = 16.8; a unit is 1448 * 1e6 / 2^24 = 86.3 byte/s.
+    assert_eq!(ten_segments_in(90, Units::Linux), 86);
+    assert_eq!(ten_segments_in(90, Units::Bytes), 160);
+    assert_eq!(ten_segments_in(10, Units::Linux), 1380);
+    assert_eq!(ten_segments_in(10, Units::Bytes), 1448);
 }
