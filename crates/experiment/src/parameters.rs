@@ -38,6 +38,7 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         receive.read_rate = read_rate.map(|rate| rate.0);
         v.field("ack_every", &mut receive.ack_every)?;
         v.field("ack_delay", &mut receive.ack_delay)?;
+        v.option("ack_delay_max", "none", &mut receive.ack_delay_max)?;
         v.field("ack_clock", &mut receive.ack_clock)?;
         v.field("quick_acks", &mut receive.quick_acks)?;
         v.field("quick_acks_after_gap", &mut receive.quick_acks_after_gap)

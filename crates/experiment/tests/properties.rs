@@ -111,6 +111,7 @@ impl Draw<'_> {
         receive.read_rate = self.maybe(|d| (d.number() / 8).max(1));
         receive.ack_every = self.count();
         receive.ack_delay = self.time();
+        receive.ack_delay_max = self.maybe(|d| d.time());
         receive.ack_clock = self.one(&[AckClock::Segment, AckClock::Host]);
         receive.quick_acks = self.count();
         let congestion = &mut config.congestion;

@@ -40,6 +40,9 @@ pub struct ReceiveConfig {
     pub ack_every: u32,
     /// Longest that an ACK is withheld; zero acknowledges each segment.
     pub ack_delay: Duration,
+    /// Where it follows the gaps between segments (Linux): the longest that it gets, from [`ReceiveConfig::ack_delay`] on. It
+    /// doubles with each wait that no second segment ended.
+    pub ack_delay_max: Option<Duration>,
     /// What starts the wait.
     pub ack_clock: AckClock,
     /// Acknowledge so many segments at once when a connection begins (Linux "quick ACK").
@@ -513,6 +516,7 @@ impl Default for Config {
                 read_rate: None,
                 ack_every: 2,
                 ack_delay: Duration::from_millis(200),
+                ack_delay_max: None,
                 ack_clock: AckClock::Segment,
                 quick_acks: 0,
                 quick_acks_after_gap: 0,

@@ -408,7 +408,7 @@ impl Endpoint for Connection {
         if self.syn_timer.is_some_and(|due| due <= now) {
             self.on_syn_timer(now);
         }
-        self.receiver.on_timer(now);
+        self.receiver.on_timer(now, &self.sender.rtt);
         if self.is_synchronized() && self.state != State::SynReceived && !self.sender.on_timer(now) {
             self.finish(CloseReason::RetriesExhausted, now);
         }

@@ -2,6 +2,7 @@
 
 use crate::config::{AckClock, ReceiveConfig};
 use crate::intervals::IntervalSet;
+use crate::rtt::RttEstimator;
 use core::ops::Range;
 use farpath_units::{Bytes, Duration, Instant};
 
@@ -30,6 +31,8 @@ pub struct Receiver {
     mss: u64,
     ack: AckState,
     quick_acks_left: u32,
+    /// How long the ACK of a lone segment is withheld now (`icsk_ack.ato`), within what `config` has.
+    ack_delay: Duration,
     /// When data last came in order.
     last_in_order: Option<Instant>,
     duplicate_segments: u64,
@@ -75,6 +78,7 @@ impl Receiver {
             mss,
             ack: AckState::Nothing,
             quick_acks_left: config.quick_acks,
+            ack_delay: config.ack_delay,
             last_in_order: None,
             duplicate_segments: 0,
             echo: Echo::Off,
@@ -146,19 +150,38 @@ impl Receiver {
         self.announced.max(self.next)
     }
 
-    /// Payload from `start` on is about to be taken, at an end whose own timeout is `rto`.
-    pub fn note_gap(&mut self, now: Instant, start: u64, rto: Duration) {
+    /// Payload from `start` on is about to be taken: what the gap before it tells (`tcp_event_data_recv()`).
+    fn note_gap(&mut self, now: Instant, start: u64, rtt: &RttEstimator) {
         if start > self.next {
             return;
         }
-        if self.last_in_order.is_some_and(|last| now.saturating_since(last) > rto) {
-            self.quick_acks_left = self.quick_acks_left.max(self.config.quick_acks_after_gap);
+        if let Some(last) = self.last_in_order {
+            if now.saturating_since(last) > rtt.rto() {
+                self.quick_acks_left = self.quick_acks_left.max(self.config.quick_acks_after_gap);
+            }
+            self.follow_gap(now, last, rtt);
         }
         self.last_in_order = Some(now);
     }
 
-    /// Takes payload at `range`, with a FIN behind it or not.
-    pub fn on_data(&mut self, now: Instant, range: Range<u64>, fin: bool) {
+    /// The wait for a second segment is about the gap between two, where that may be waited for.
+    fn follow_gap(&mut self, now: Instant, last: Instant, rtt: &RttEstimator) {
+        let Some(max) = self.config.ack_delay_max else { return };
+        let tick = rtt.config().tick;
+        let gap = now.last_multiple_of(tick).saturating_since(last.last_multiple_of(tick));
+        let least = self.config.ack_delay / 2;
+        if gap <= least {
+            self.ack_delay = self.ack_delay / 2 + least;
+        } else if gap < self.ack_delay {
+            self.ack_delay = (self.ack_delay / 2 + gap).min(rtt.rto()).min(max);
+        }
+    }
+
+    /// Takes payload at `range`, with a FIN behind it or not, at an end that measured `rtt`.
+    pub fn on_data(&mut self, now: Instant, range: Range<u64>, fin: bool, rtt: &RttEstimator) {
+        if !range.is_empty() {
+            self.note_gap(now, range.start, rtt);
+        }
         let within = range.start.max(self.next)..range.end.min(self.limit());
         let was_holed = !self.out_of_order.is_empty();
         if range.start < self.next {
@@ -203,7 +226,7 @@ impl Receiver {
             // RFC 5681 §4.2: at once when a segment fills all or part of a gap.
             self.ack = AckState::Now;
         } else if !range.is_empty() {
-            self.withhold(now);
+            self.withhold(now, rtt);
         }
     }
 
@@ -256,14 +279,14 @@ impl Receiver {
         }
     }
 
-    fn withhold(&mut self, now: Instant) {
+    fn withhold(&mut self, now: Instant, rtt: &RttEstimator) {
         if self.quick_acks_left > 0 {
             self.quick_acks_left -= 1;
             self.ack = AckState::Now;
             return;
         }
         let (segments, until) = match self.ack {
-            AckState::Nothing => (1, self.ack_deadline(now)),
+            AckState::Nothing => (1, self.ack_deadline(now, rtt)),
             AckState::Withheld { segments, until } => (segments + 1, until),
             AckState::Now => return,
         };
@@ -274,10 +297,15 @@ impl Receiver {
         };
     }
 
-    fn ack_deadline(&self, now: Instant) -> Instant {
+    fn ack_deadline(&self, now: Instant, rtt: &RttEstimator) -> Instant {
+        let least = self.config.ack_delay;
+        let wait = match self.config.ack_delay_max {
+            Some(_) => self.ack_delay.min(longest_wait(least, rtt)),
+            None => least,
+        };
         match self.config.ack_clock {
-            AckClock::Segment => now + self.config.ack_delay,
-            AckClock::Host => (now + Duration::from_nanos(1)).next_multiple_of(self.config.ack_delay),
+            AckClock::Segment => rtt.config().timer(now, wait),
+            AckClock::Host => (now + Duration::from_nanos(1)).next_multiple_of(least),
         }
     }
 
@@ -348,11 +376,15 @@ impl Receiver {
     }
 
     /// Runs the delayed-ACK timer.
-    pub fn on_timer(&mut self, now: Instant) {
+    pub fn on_timer(&mut self, now: Instant, rtt: &RttEstimator) {
         if let AckState::Withheld { until, .. } = self.ack
             && until <= now
         {
             self.ack = AckState::Now;
+            if let Some(max) = self.config.ack_delay_max {
+                // No second segment came: they may be further apart (`tcp_delack_timer_handler()`).
+                self.ack_delay = (self.ack_delay * 2).min(rtt.rto()).min(max);
+            }
         }
     }
 
@@ -386,4 +418,12 @@ impl Receiver {
         }
         blocks.into_iter().take(count)
     }
+}
+
+/// A wait that has grown past `least` ends after a round trip, where one was measured; and any a tick before a peer alike may
+/// think the segment lost (`tcp_send_delayed_ack()`, `tcp_delack_max()`).
+fn longest_wait(least: Duration, rtt: &RttEstimator) -> Duration {
+    let config = rtt.config();
+    let before_rto = config.min.saturating_sub(config.tick);
+    rtt.srtt().map_or(before_rto, |srtt| srtt.max(least).min(before_rto))
 }

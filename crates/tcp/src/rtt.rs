@@ -61,6 +61,11 @@ impl RtoConfig {
 }
 
 impl RttEstimator {
+    /// What it goes by.
+    pub fn config(&self) -> &RtoConfig {
+        &self.config
+    }
+
     /// One without a sample.
     pub fn new(config: &RtoConfig) -> RttEstimator {
         RttEstimator {

@@ -4,7 +4,7 @@
 //! What is said of the kernel is of Linux 6.18, from its sources and by packet traces of it.
 
 use super::sysctls::{MOST_REORDERING, MOST_RETRIES, MOST_SYNS, RTO_MAX};
-use super::{Buffers, DELAYED_ACK, LEAST_DELAYED_ACK, UNSCALED, scales};
+use super::{Buffers, DELAYED_ACK, LEAST_DELAYED_ACK, LONGEST_DELAYED_ACK, UNSCALED, scales};
 use farpath_tcp::config::{
     AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionConfig, CongestionControlKind, EndGrowth,
     FullAckWindow, HandshakeConfig, PartialAckTimer, RateReduction, ReceiveConfig, RecoveryAlgorithm,
@@ -105,6 +105,7 @@ fn of_receive(receive: &ReceiveConfig, notes: &mut Notes) {
         read_rate,
         ack_every,
         ack_delay,
+        ack_delay_max,
         ack_clock,
         quick_acks,
         quick_acks_after_gap,
@@ -126,6 +127,9 @@ fn of_receive(receive: &ReceiveConfig, notes: &mut Notes) {
     let kernel = "the kernel withholds an ACK for 40 ms, and up to 200 ms where segments come slowly";
     notes.unless(*ack_delay <= DELAYED_ACK, "receive.ack_delay", ack_delay, kernel);
     notes.unless(*ack_delay >= LEAST_DELAYED_ACK, "receive.ack_delay", ack_delay, "5 ms, in whole jiffies");
+    if let Some(max) = ack_delay_max {
+        notes.unless(*max == LONGEST_DELAYED_ACK, "receive.ack_delay_max", max, kernel);
+    }
     let segment = *ack_clock == AckClock::Segment;
     notes.unless(segment, "receive.ack_clock", "host", "the kernel's wait begins with the segment");
     let kernel = "the kernel acknowledges the first segments at once, 27 or so";

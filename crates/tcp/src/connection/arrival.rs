@@ -171,10 +171,7 @@ impl Connection {
         self.on_acknowledgment(now, seg, start, ack);
         if seg.len > 0 || seg.flags.contains(Flags::FIN) {
             let end = start + u64::from(seg.len);
-            if seg.len > 0 {
-                self.receiver.note_gap(now, start, self.sender.rtt.rto());
-            }
-            self.receiver.on_data(now, start..end, seg.flags.contains(Flags::FIN));
+            self.receiver.on_data(now, start..end, seg.flags.contains(Flags::FIN), &self.sender.rtt);
             if seg.len > 0 {
                 self.receiver.on_ecn(seg.flags.contains(Flags::CWR), seg.ecn == Ecn::Ce);
             }

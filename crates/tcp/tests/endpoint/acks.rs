@@ -30,6 +30,44 @@ fn an_ack_is_withheld_for_200_ms_at_most() {
     assert_eq!(t.end.next_due(), None);
 }
 
+fn adapting(c: &mut Config) {
+    (c.receive.ack_delay, c.receive.ack_delay_max) = (duration("40 ms"), Some(duration("200 ms")));
+}
+
+#[test]
+fn a_wait_that_no_second_segment_ends_doubles_and_short_gaps_bring_it_down_by_linux() {
+    let mut t = Script::connect(&config(adapting));
+    let syn_ack = t.expect("S").syn_ack();
+    t.at("900 ms").segment(syn_ack).expect("ack 1");
+    t.at("1 s").data(1..1001).at("1039 ms").expect_nothing().at("1040 ms").expect("ack 1001");
+    // 80 ms. A gap longer than that changes nothing.
+    t.at("1120 ms").data(1001..2001).at("1199 ms").expect_nothing().at("1200 ms").expect("ack 2001");
+    // 160 ms: the segment 100 ms later is in time, and the wait 160 / 2 + 100 = 180 ms.
+    t.at("1370 ms").data(2001..3001).at("1470 ms").expect_nothing().data(3001..4001).expect("ack 4001");
+    // Segments at once bring it to 180 / 2 + 20 = 110 ms, 75 ms and 57.5 ms.
+    t.data(4001..5001).expect_nothing().data(5001..6001).expect("ack 6001");
+    t.data(6001..7001).at("1527 ms").expect_nothing().at("1528 ms").expect("ack 7001");
+}
+
+#[test]
+fn a_wait_that_adapts_gets_no_longer_than_a_round_trip() {
+    let mut t = delaying(adapting);
+    for n in 0..4 {
+        let arrival = 1000 * n;
+        t.at(&format!("{} ms", 1000 + arrival)).data(arrival + 1..arrival + 1001);
+        t.at(&format!("{} ms", 1039 + arrival)).expect_nothing();
+        t.at(&format!("{} ms", 1040 + arrival)).expect(&format!("ack {}", arrival + 1001));
+    }
+}
+
+#[test]
+fn the_wheel_ends_a_wait_up_to_a_tick_late() {
+    let mut t = delaying(|c| {
+        (c.receive.ack_delay, c.rto.tick, c.rto.timer_wheel) = (duration("40 ms"), duration("4 ms"), true);
+    });
+    t.at("101 ms").data(1..1001).at("143 ms").expect_nothing().at("144 ms").expect("ack 1001");
+}
+
 #[test]
 fn the_host_clock_ends_all_waits_at_once() {
     let mut t = delaying(|c| c.receive.ack_clock = AckClock::Host);

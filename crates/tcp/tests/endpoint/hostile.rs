@@ -15,13 +15,14 @@ fn ms(range: std::ops::Range<u64>) -> impl Strategy<Value = Duration> {
 }
 
 fn receive() -> impl Strategy<Value = ReceiveConfig> {
-    (1u64..40_000, 1u32..4, ms(0..500), any::<bool>(), 0u32..4).prop_map(
-        |(buffer, ack_every, ack_delay, host, quick_acks)| ReceiveConfig {
+    (1u64..40_000, 1u32..4, ms(0..500), prop::option::of(ms(0..500)), any::<bool>(), 0u32..4).prop_map(
+        |(buffer, ack_every, ack_delay, ack_delay_max, host, quick_acks)| ReceiveConfig {
             quick_acks_after_gap: quick_acks,
             buffer: Bytes(buffer),
             read_rate: None,
             ack_every,
             ack_delay,
+            ack_delay_max,
             ack_clock: if host { AckClock::Host } else { AckClock::Segment },
             quick_acks,
         },
