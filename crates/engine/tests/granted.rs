@@ -36,6 +36,19 @@ fn simulated_files_take_what_the_bound_says() {
     }
 }
 
+/// A window that no scale multiplies is 64 kB, whatever the buffers hold.
+#[test]
+fn without_window_scaling_the_window_sets_the_rate() {
+    let text = experiment("50 ms", "0 %", 1)
+        .replace("explicit_rate.wanted", "send.window_scaling = false\nexplicit_rate.wanted");
+    let Compared { predicted, simulated, .. } = compare(&text).remove(0);
+    assert!(predicted.seconds > 10.0, "{predicted:?}");
+    // An ACK waits for the second segment, or for its timer: 3 % of 64 kB.
+    assert!((simulated.seconds / predicted.seconds - 1.0).abs() < 0.05, "{predicted:?} {simulated:?}");
+    let said = predict(&text).remove(0).provenance.caveats;
+    assert!(said.iter().any(|caveat| caveat.contains("window scaling")), "{said:?}");
+}
+
 #[test]
 fn where_nothing_is_granted_the_prediction_says_why() {
     let text = experiment("20 ms", "1 %", 1);

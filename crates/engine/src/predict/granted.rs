@@ -31,10 +31,12 @@ pub(super) fn add(
     let view = &flow.view;
     let packet = (view.mss + view.path.headers).0;
     let payload = u128::from(granted.bit_per_s()) * u128::from(view.mss.0) / u128::from(packet);
+    let payload = u64::try_from(payload).ok().and_then(Rate::from_bit_per_s).unwrap_or(granted);
+    let unscaled = unscaled_rate(flow).filter(|&rate| rate < payload);
     let file = FiniteFile {
         size: flow.spec.size,
         mss: view.mss,
-        rate: u64::try_from(payload).ok().and_then(Rate::from_bit_per_s).unwrap_or(granted),
+        rate: unscaled.unwrap_or(payload),
         rtt: view.handshake_rtt,
         loss_rate: view.data_loss,
         first_flight: (!flow.sender.explicit_rate.early_window).then_some(FIRST_FLIGHT),
@@ -50,6 +52,17 @@ pub(super) fn add(
     prediction.timeouts = None;
     prediction.by = time.source;
     prediction.caveats.extend(time.caveats);
+    if unscaled.is_some() {
+        let caveat = format!(
+            "without window scaling at both ends no more than {FIRST_FLIGHT} are on their way, and a repair holds them up"
+        );
+        prediction.caveats.push(caveat);
+    }
+    if lost > 0.0 && !(flow.sender.recovery.sack && flow.receiver.recovery.sack) {
+        prediction
+            .caveats
+            .push("the bound is with SACK, which these ends do not have: expect it to be slower".to_owned());
+    }
     let needed = file.window()?.value;
     if !flow.sender.explicit_rate.size_buffers && flow.window.0 < needed.0 {
         let caveat = format!(
@@ -59,6 +72,14 @@ pub(super) fn add(
         prediction.caveats.push(caveat);
     }
     Ok(true)
+}
+
+/// What a window that is not scaled lets through, whatever the buffers are.
+fn unscaled_rate(flow: &Flow) -> Option<Rate> {
+    let scaled = flow.sender.send.window_scaling && flow.receiver.send.window_scaling;
+    let round = flow.view.handshake_rtt.as_secs_f64();
+    let rate = FIRST_FLIGHT.0 as f64 * 8.0 / round;
+    (!scaled && round > 0.0).then(|| Rate::from_bit_per_s(rate as u64)).flatten()
 }
 
 /// What a lone flow is granted, bits of IP packets; or why nothing is, or nothing that lasts.
