@@ -20,8 +20,8 @@ const MANIFEST: &str = "sweep.json";
 const FORMAT: &str = "farpath-sweep";
 /// Where chunks are.
 const CHUNKS: &str = "chunks";
-/// So many runs, 1 kB each, are held while points are summed up.
-const HELD: u64 = if cfg!(test) { 7 } else { 1 << 16 };
+/// So many runs, some 6 kB each, are held while points are summed up.
+const HELD: u64 = if cfg!(test) { 7 } else { 1 << 14 };
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Manifest {
