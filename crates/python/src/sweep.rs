@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// So many runs, 1 kB each, are held before they are columns.
+/// So many runs, some 6 kB each, are held before they are columns.
 const BATCH: usize = 1 << 14;
 
 /// Runs to be made: point, its key, engine, first seed, and the one after the last.

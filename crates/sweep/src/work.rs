@@ -25,7 +25,7 @@ pub struct Limits {
 
 impl Default for Limits {
     /// Two seconds of a thread are what a crash costs, and a file for each is what a sweep of a million runs of 3 ms can
-    /// afford: 1 500 of them. A run of a flow takes 1 kB until it is written.
+    /// afford: 1 500 of them. A run of a flow takes some 6 kB until it is written.
     fn default() -> Limits {
         Limits { runs: 4096, time: Duration::from_secs(2) }
     }
