@@ -50,6 +50,8 @@ pub struct Remedy {
     pub disagreement: Option<String>,
     #[serde(skip)]
     pub(crate) changes: Vec<Override>,
+    #[serde(skip)]
+    apart: bool,
 }
 
 impl Remedy {
@@ -93,10 +95,15 @@ impl Patient<'_> {
         candidates: Vec<Candidate>,
         bench: &mut Bench<'_>,
     ) -> Result<Vec<Remedy>, ExplainError> {
-        let scenarios = candidates
-            .iter()
-            .map(|candidate| changed(self.experiment, self.point, &candidate.changes, self.size))
-            .collect::<Result<Vec<_>, _>>()?;
+        let tried = candidates.into_iter().filter_map(|candidate| {
+            match changed(self.experiment, self.point, &candidate.changes, self.size) {
+                // A link may have been given keys that the other system has not.
+                Err(_) if candidate.apart => None,
+                scenario => Some(scenario.map(|scenario| (candidate, scenario))),
+            }
+        });
+        let (candidates, scenarios): (Vec<_>, Vec<_>) =
+            tried.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
         let observed = bench.measure(&scenarios)?;
         let mut remedies = Vec::new();
         for ((candidate, scenario), simulated) in candidates.into_iter().zip(&scenarios).zip(observed) {
@@ -121,7 +128,7 @@ impl Patient<'_> {
         bench: &mut Bench<'_>,
     ) -> Result<Option<Remedy>, ExplainError> {
         let mut kept: Vec<&Remedy> =
-            remedies.iter().filter(|remedy| remedy.verdict != Verdict::Hurts).collect();
+            remedies.iter().filter(|remedy| remedy.verdict != Verdict::Hurts && !remedy.apart).collect();
         let scenario = |kept: &[&Remedy]| changed(self.experiment, self.point, &together(kept), self.size);
         if kept.len() < 2 {
             return Ok(None);
@@ -149,6 +156,7 @@ impl Patient<'_> {
             title: names.join(", "),
             why: "of the remedies that do not hurt, those without which it would be slower".to_owned(),
             changes: together(&kept),
+            apart: false,
         };
         let scenario = scenario(&kept)?;
         Ok(Some(self.remedy(candidate, &scenario, best)?))
@@ -192,6 +200,7 @@ impl Patient<'_> {
             verdict,
             disagreement,
             changes: candidate.changes,
+            apart: candidate.apart,
         })
     }
 

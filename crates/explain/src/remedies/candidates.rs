@@ -7,6 +7,7 @@ use crate::measure::Observed;
 use crate::traps::{Trap, mark_of, queue_of, receive_buffer, scale};
 use farpath_engine::stream_loss;
 use farpath_experiment::Override;
+use farpath_path::{ElementKind, MarkThreshold, PerDirection};
 use farpath_tcp::config::{CongestionControlKind, RateReduction, RecoveryAlgorithm};
 use farpath_units::Bytes;
 
@@ -17,6 +18,8 @@ pub(crate) struct Candidate {
     pub title: String,
     pub why: String,
     pub changes: Vec<Override>,
+    /// Another system, not a setting: no part of `all`.
+    pub apart: bool,
 }
 
 /// A list of candidates being made.
@@ -35,7 +38,7 @@ impl List {
             Ok(changes) if self.candidates.iter().any(|known| known.changes == changes) => {}
             Ok(changes) => {
                 let (id, title) = (id.to_owned(), title.to_owned());
-                self.candidates.push(Candidate { id, title, why, changes });
+                self.candidates.push(Candidate { id, title, why, changes, apart: false });
             }
             Err(error) => self.error = Some(error),
         }
@@ -53,6 +56,7 @@ pub(crate) fn candidates(
     catch_up(facts, base, &mut list);
     queue(facts, base, &mut list);
     congestion(facts, base, &mut list);
+    explicit_rate(facts, &mut list);
     recovery(facts, base, &mut list);
     timers(facts, base, &mut list);
     acks(facts, &mut list);
@@ -156,6 +160,13 @@ fn congestion(facts: &Facts<'_>, base: &Observed, list: &mut List) {
         let set = vec!["sender.congestion.control=cubic".to_owned()];
         list.add("cubic", "CUBIC", why.to_owned(), set);
     }
+    let window_rules =
+        matches!(congestion.control, CongestionControlKind::Reno | CongestionControlKind::Cubic);
+    if window_rules && lossy && facts.bdp.is_some() {
+        let why = "the rate is that of what arrives, and no loss below a fifth lowers it (BBR version 1)";
+        let set = with_sack(facts, &["sender.congestion.control=bbr"]);
+        list.add("bbr", "BBR, with SACK", why.to_owned(), set);
+    }
     if base.overflow_drops > 0.0 {
         if !congestion.hystart {
             let why = "leaves slow start when the delay grows, before the queue overflows (RFC 9406)";
@@ -171,8 +182,34 @@ fn congestion(facts: &Facts<'_>, base: &Observed, list: &mut List) {
     }
 }
 
+/// A flow router in place of the slowest link, and ends that ask it.
+fn explicit_rate(facts: &Facts<'_>, list: &mut List) {
+    let never = PerDirection::both(MarkThreshold::Never);
+    let slowest = facts.scenario.path.iter().find(|element| Some(&element.name) == facts.bottleneck.as_ref());
+    let Some((name, rate)) = slowest.and_then(|element| match &element.kind {
+        ElementKind::Link { rate, mark, .. } if *mark == never => Some((&element.name, rate[facts.data])),
+        _ => None,
+    }) else {
+        return;
+    };
+    if facts.sender().explicit_rate.wanted.is_some() {
+        return;
+    }
+    let why = "a flow router on the slowest link says the rate, and both ends' drivers ask it: no slow start, and a \
+               loss is repaired, not taken for congestion (docs/explicit-rate.md)";
+    let mut set = vec![format!("path.{name}.element=flow-router")];
+    set.extend(["sender", "receiver"].map(|end| format!("{end}.explicit_rate.wanted={rate}")));
+    // What goes on at a rate while losses are repaired takes SACK and a window of more than 64 kB.
+    set.extend(scale());
+    set.extend(with_sack(facts, &["sender.recovery.rack=true", "sender.recovery.tail_loss_probe=true"]));
+    list.add("explicit-rate", "explicit rate (TIA-1039), with SACK, RACK and TLP", why.to_owned(), set);
+    if let Some(candidate) = list.candidates.iter_mut().find(|candidate| candidate.id == "explicit-rate") {
+        candidate.apart = true;
+    }
+}
+
 fn recovery(facts: &Facts<'_>, base: &Observed, list: &mut List) {
-    let (sender, receiver) = (&facts.sender().recovery, &facts.receiver().recovery);
+    let sender = &facts.sender().recovery;
     // What repairs losses has nothing to do where there are none.
     if base.retransmissions == 0.0 {
         return;
@@ -181,25 +218,17 @@ fn recovery(facts: &Facts<'_>, base: &Observed, list: &mut List) {
         let why = "partial ACKs keep recovery going (RFC 6582): no timeout for the second loss of a window";
         list.add("new-reno", "NewReno", why.to_owned(), vec![NEW_RENO.to_owned()]);
     }
-    let sack: Vec<String> = if sender.sack && receiver.sack {
-        Vec::new()
-    } else {
-        ["sender.recovery.sack=true", "receiver.recovery.sack=true", NEW_RENO].map(str::to_owned).into()
-    };
-    let with_sack = |changes: &[&str]| -> Vec<String> {
-        sack.iter().cloned().chain(changes.iter().map(|change| (*change).to_owned())).collect()
-    };
     let why = "several losses of a window are repaired in one round trip (RFC 2018, RFC 6675)";
-    list.add("sack", "selective acknowledgments", why.to_owned(), sack.clone());
+    list.add("sack", "selective acknowledgments", why.to_owned(), with_sack(facts, &[]));
     if !sender.rack || !sender.tail_loss_probe {
         let why =
             "losses are found by time, lost retransmissions too, and a lost tail before the timer (RFC 8985)";
-        let set = with_sack(&["sender.recovery.rack=true", "sender.recovery.tail_loss_probe=true"]);
+        let set = with_sack(facts, &["sender.recovery.rack=true", "sender.recovery.tail_loss_probe=true"]);
         list.add("rack-tlp", "RACK and TLP, with SACK", why.to_owned(), set);
     }
     if sender.rate_reduction == RateReduction::AtOnce {
         let why = "recovery brings the window down without falling silent (RFC 6937, RFC 9937)";
-        let set = with_sack(&["sender.recovery.rate_reduction=safe-ack"]);
+        let set = with_sack(facts, &["sender.recovery.rate_reduction=safe-ack"]);
         list.add("prr", "proportional rate reduction, with SACK", why.to_owned(), set);
     }
     if !sender.limited_transmit {
@@ -215,6 +244,16 @@ fn recovery(facts: &Facts<'_>, base: &Observed, list: &mut List) {
 
 /// What SACK recovery stands on (RFC 6675).
 const NEW_RENO: &str = "sender.recovery.algorithm=new-reno";
+
+/// `changes`, after those that give both ends SACK where they have not.
+fn with_sack(facts: &Facts<'_>, changes: &[&str]) -> Vec<String> {
+    let sack = if facts.sender().recovery.sack && facts.receiver().recovery.sack {
+        &[][..]
+    } else {
+        &["sender.recovery.sack=true", "receiver.recovery.sack=true", NEW_RENO]
+    };
+    sack.iter().chain(changes).map(|change| (*change).to_owned()).collect()
+}
 
 fn timers(facts: &Facts<'_>, base: &Observed, list: &mut List) {
     let rto = &facts.sender().rto;
