@@ -322,14 +322,15 @@ impl Scoreboard {
         if index >= self.segments.len() {
             return;
         }
+        // The copy of a segment that is reported, as a probe may be, is not of the pipe: what was there before is taken now.
+        let in_network = self.pipe;
         self.update(index, |segment| {
             segment.retransmitted = true;
             segment.copy_in_network = true;
         });
         let bounds = self.bounds(index);
-        let len = bounds.end - bounds.start;
         if let Some(meter) = &mut self.meter {
-            meter.sent_again(index, now, len, self.pipe - len);
+            meter.sent_again(index, now, bounds.end - bounds.start, in_network);
         }
         let Sent { end, sacked, .. } = self.segments[index];
         // What is reported has arrived: a copy of it, as a probe may be, tells nothing of time and cannot be lost.
