@@ -22,6 +22,18 @@ pub fn bar_in_real_time(total: u64, what: &'static str, progress: Arc<Progress>)
     })
 }
 
+/// Says `what` is going on, and for how long, where `work` takes a second or more.
+pub fn during<T>(what: &'static str, work: impl FnOnce() -> T) -> T {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10)).with_message(what);
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_secs(1));
+    let done = work();
+    bar.finish_and_clear();
+    done
+}
+
 fn styled(
     total: u64,
     what: &'static str,

@@ -2,6 +2,7 @@
 
 use crate::args::{PathArgs, SourceArgs};
 use crate::error::CliError;
+use crate::progress;
 use farpath_experiment::{Experiment, Override, Sketch, shipped_experiments};
 use farpath_units::Probability;
 use std::fs::OpenOptions;
@@ -69,7 +70,7 @@ pub fn of_file(file: &Path, overrides: &[Override]) -> Result<Experiment, CliErr
             command: "experiments",
             name: file.display().to_string(),
         }),
-        _ => Ok(Experiment::load(file, overrides)?),
+        _ => Ok(progress::during("checking the points", || Experiment::load(file, overrides))?),
     }
 }
 

@@ -56,7 +56,7 @@ fn run(args: &SweepRunArgs) -> Result<Ending, CliError> {
         can_all_be_emulated(&experiment).map_err(|source| CliError::Engine { file, source })?;
     }
     source::start_threads(args.threads)?;
-    let mut plan = Plan::new(&experiment, &engines)?;
+    let mut plan = progress::during("planning the runs", || Plan::new(&experiment, &engines))?;
     let searching = search.map(|search| search.begin(&experiment, &mut plan)).transpose()?;
     let (folder, _lock) = Folder::create(out, &experiment, &engines)?;
     let limits = Limits { runs: args.chunk as usize, ..Limits::default() };
