@@ -32,7 +32,7 @@ def test_an_experiment_is_measured(host):
     # Each run has a course of its own.
     assert results[1].series.height == results.series.filter(seed=results[1].seed).height > 0
     assert "windows" in results[0].plot.names
-    untraced = farpath.measure(transfer, address, key=key, seeds=1)[0]
+    untraced = farpath.measure(transfer, address, key=key, seeds=1, set={"emulate.seeds": 1})[0]
     with pytest.raises(farpath.ResultsError, match="trace=True"):
         untraced.plot
 
