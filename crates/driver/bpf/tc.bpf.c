@@ -416,6 +416,20 @@ static __noinline int leaving_syn(struct __sk_buff *skb, struct packet *packet)
 	return NEXT;
 }
 
+/* Sends the packet as it is. What is left in `skb` is a copy, to make another packet of: the checksum of what TCP sends is always
+ * finished below here. Where it fails nothing is sent, and `skb` is the packet still. */
+static __always_inline int send_first(struct __sk_buff *skb)
+{
+	int failed;
+
+	skb->tc_index = OWN;
+	failed = bpf_clone_redirect(skb, skb->ifindex, 0);
+	skb->tc_index = 0;
+	if (failed)
+		count(FAILED);
+	return failed;
+}
+
 /* Leaves timestamps alone of the options, as in any packet that is no SYN. */
 static __noinline void drop_syn_options(struct __sk_buff *skb, const struct packet *packet)
 {
@@ -455,14 +469,8 @@ static __noinline int announce_window(struct __sk_buff *skb, struct packet *pack
 		window = 0xffff;
 	if (window << scale <= FIRST_WINDOW)
 		return NEXT;
-	skb->tc_index = OWN;
-	if (bpf_clone_redirect(skb, skb->ifindex, 0)) {
-		skb->tc_index = 0;
-		count(FAILED);
+	if (send_first(skb))
 		return NEXT;
-	}
-	skb->tc_index = 0;
-	/* As in send_behind: the SYN/ACK is out, and the checksum of what is left is finished below here. */
 	if (strip(skb, packet, s, n)) {
 		count(FAILED);
 		return DROP;
@@ -566,15 +574,9 @@ static __noinline int send_behind(struct __sk_buff *skb, struct packet *packet, 
 	__be32 seq = bpf_htonl(acknowledged - BEHIND);
 	struct structure two[2] = { *s };
 
-	skb->tc_index = OWN;
-	if (bpf_clone_redirect(skb, skb->ifindex, 0)) {
-		skb->tc_index = 0;
-		count(FAILED);
+	if (send_first(skb))
 		return NEXT;
-	}
-	skb->tc_index = 0;
-	/* From here on the packet itself is out: this copy is the signal, or nothing. The checksum of what TCP sends is always finished
-	 * below here, so that the payload is not in it. */
+	/* From here on this is the signal, or nothing. The payload is in no checksum. */
 	if (len) {
 		payload_grew(skb, packet, -(int)len);
 		if (bpf_skb_change_tail(skb, packet->payload_at, 0)) {
