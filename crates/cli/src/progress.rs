@@ -22,13 +22,18 @@ pub fn bar_in_real_time(total: u64, what: &'static str, progress: Arc<Progress>)
     })
 }
 
-/// Says `what` is going on, and for how long, where `work` takes a second or more.
+/// Says that `what` is going on, and for how long, where `work` takes a second or more.
 pub fn during<T>(what: &'static str, work: impl FnOnce() -> T) -> T {
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10)).with_message(what);
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
-        bar.set_style(style);
+    let second = Duration::from_secs(1);
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
+    if let Ok(style) = ProgressStyle::with_template("{going_on}") {
+        bar.set_style(style.with_key("going_on", move |state: &ProgressState, out: &mut dyn Write| {
+            // The first drawing is at once.
+            let elapsed = Some(state.elapsed()).filter(|&elapsed| elapsed >= second);
+            let _ = elapsed.map_or(Ok(()), |elapsed| write!(out, "{what}, {} s", elapsed.as_secs()));
+        }));
     }
-    bar.enable_steady_tick(Duration::from_secs(1));
+    bar.enable_steady_tick(second);
     let done = work();
     bar.finish_and_clear();
     done
