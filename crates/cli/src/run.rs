@@ -12,7 +12,6 @@ use farpath_report::html;
 use farpath_report::terminal::{agreement_text, flows_table, routers_table};
 use farpath_run::{Asked, Engine, Outcome, PointSummary, Run, write_flow_lines, write_router_lines};
 use serde_json::{Map, Value};
-use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 use std::io::Write;
 use std::sync::Arc;
@@ -136,11 +135,11 @@ fn is_void(run: &Run) -> bool {
 
 /// Says so where an experiment records what is written nowhere.
 fn warn_of_lost_traces(experiment: &Experiment, args: &CommonArgs) {
-    let records = |point: Cow<'_, Point>| {
+    let records = |point: &Point| {
         let output = point.scenario.output;
         output.series || output.segments || output.messages
     };
-    if args.out.is_none() && args.report.is_none() && experiment.points().any(records) {
+    if args.out.is_none() && args.report.is_none() && experiment.map_points(records).contains(&true) {
         eprintln!(
             "farpath: the experiment records series, segments or messages; they are kept only with --out DIR, and shown with --report FILE"
         );

@@ -175,7 +175,7 @@ impl Experiment {
 
     /// Whether a point of it, where it is emulated, is so in real time, for which privileges are needed.
     pub fn emulates_in_real_time(&self) -> bool {
-        self.points().any(|point| point.scenario.emulate.clock == EmulationClock::Real)
+        self.map_points(|point| point.scenario.emulate.clock == EmulationClock::Real).contains(&true)
     }
 }
 
