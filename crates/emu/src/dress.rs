@@ -278,15 +278,11 @@ fn low_water(config: &Config, buffers: Buffers) -> Option<Bytes> {
 /// Largest window without scaling (RFC 9293 §3.1).
 const UNSCALED: Bytes = Bytes(65_535);
 
-fn scales(config: &Config, other_end: &Config) -> bool {
-    config.send.window_scaling && other_end.send.window_scaling
-}
-
 fn window_clamp(config: &Config, other_end: &Config) -> Option<Bytes> {
     // What limits the other end's cwnd limits the window that it is shown: the kernel has no such parameter.
     let buffer = config.receive.buffer.min(other_end.congestion.cwnd_clamp.unwrap_or(Bytes::MAX));
     // Without scaling the kernel announces no more by itself.
-    (scales(config, other_end) || buffer < UNSCALED).then_some(buffer)
+    (config.scales_with(other_end) || buffer < UNSCALED).then_some(buffer)
 }
 
 fn millis(time: Duration) -> u32 {

@@ -246,7 +246,7 @@ impl<'a> Flow<'a> {
 
 /// The most that may be unacknowledged: the receiver's window as far as it can be announced, and the sender's limits.
 pub fn effective_window(sender: &Config, receiver: &Config) -> Bytes {
-    let scaled = sender.send.window_scaling && receiver.send.window_scaling;
+    let scaled = sender.scales_with(receiver);
     // RFC 7323 §2.3: the largest shift is 14.
     let most = Bytes(if scaled { 65_535 << 14 } else { 65_535 });
     let announced = receiver.receive.buffer.min(most);

@@ -156,7 +156,7 @@ fn timers(scenario: &Scenario, warnings: &mut Vec<Warning>) {
 fn windows(scenario: &Scenario, warnings: &mut Vec<Warning>) {
     let (sender, receiver) = (&scenario.sender.config, &scenario.receiver.config);
     let buffer = receiver.receive.buffer;
-    let scaling = sender.send.window_scaling && receiver.send.window_scaling;
+    let scaling = sender.scales_with(receiver);
     let mut warn = |id, text| warnings.push(Warning::new(id, "receiver.receive.buffer", text));
     if buffer > UNSCALED_WINDOW && !scaling {
         let text = format!(

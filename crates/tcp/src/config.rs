@@ -507,6 +507,13 @@ pub enum EcnMode {
     Request,
 }
 
+impl Config {
+    /// Whether windows are scaled between this end and that one: both must offer it (RFC 7323 §2.2).
+    pub fn scales_with(&self, other: &Config) -> bool {
+        self.send.window_scaling && other.send.window_scaling
+    }
+}
+
 impl Default for Config {
     fn default() -> Config {
         Config {

@@ -4,7 +4,7 @@
 //! What is said of the kernel is of Linux 6.18, from its sources and by packet traces of it.
 
 use super::sysctls::{MOST_REORDERING, MOST_RETRIES, MOST_SYNS, RTO_MAX};
-use super::{Buffers, DELAYED_ACK, LEAST_DELAYED_ACK, LONGEST_DELAYED_ACK, UNSCALED, scales};
+use super::{Buffers, DELAYED_ACK, LEAST_DELAYED_ACK, LONGEST_DELAYED_ACK, UNSCALED};
 use farpath_tcp::config::{
     AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionConfig, CongestionControlKind, EndGrowth,
     FullAckWindow, HandshakeConfig, PartialAckTimer, RateReduction, ReceiveConfig, RecoveryAlgorithm,
@@ -87,7 +87,7 @@ fn of_window(config: &Config, other_end: &Config, notes: &mut Notes) {
     let kernel = format!("in a window of {window} the kernel sends segments of {longest}, half of it");
     notes.unless(mss <= longest, "mss", mss, &kernel);
     let buffer = config.receive.buffer;
-    if scales(config, other_end) && buffer > UNSCALED {
+    if config.scales_with(other_end) && buffer > UNSCALED {
         // The scale is what the kernel chooses by the largest buffer that the machine allows; 7 at 4 MiB.
         let whole = buffer.0.is_multiple_of(128);
         notes.unless(

@@ -76,7 +76,7 @@ pub(super) fn add(
 
 /// What a window that is not scaled lets through, whatever the buffers are.
 fn unscaled_rate(flow: &Flow) -> Option<Rate> {
-    let scaled = flow.sender.send.window_scaling && flow.receiver.send.window_scaling;
+    let scaled = flow.sender.scales_with(flow.receiver);
     let round = flow.view.handshake_rtt.as_secs_f64();
     let rate = FIRST_FLIGHT.0 as f64 * 8.0 / round;
     (!scaled && round > 0.0).then(|| Rate::from_bit_per_s(rate as u64)).flatten()

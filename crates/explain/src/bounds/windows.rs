@@ -37,7 +37,7 @@ fn window_numbers(facts: &Facts<'_>, name: &'static str, window: Bytes) -> Vec<N
 
 pub(super) fn receive_window(facts: &Facts<'_>) -> Reason {
     let (sender, receiver) = (facts.sender(), facts.receiver());
-    let scaled = sender.send.window_scaling && receiver.send.window_scaling;
+    let scaled = sender.scales_with(receiver);
     let buffer = receiver.receive.buffer;
     let announced = if scaled { buffer } else { buffer.min(UNSCALED_WINDOW) };
     let because = if !scaled && buffer >= UNSCALED_WINDOW {
