@@ -97,7 +97,7 @@ impl Patient<'_> {
     ) -> Result<Vec<Remedy>, ExplainError> {
         let tried = candidates.into_iter().filter_map(|candidate| {
             match changed(self.experiment, self.point, &candidate.changes, self.size) {
-                // A link may have been given keys that the other system has not.
+                // A link may have been given keys that the other system has not, as `mark`.
                 Err(_) if candidate.apart => None,
                 scenario => Some(scenario.map(|scenario| (candidate, scenario))),
             }

@@ -7,7 +7,7 @@ use crate::measure::Observed;
 use crate::traps::{Trap, mark_of, queue_of, receive_buffer, scale};
 use farpath_engine::stream_loss;
 use farpath_experiment::Override;
-use farpath_path::{ElementKind, MarkThreshold, PerDirection};
+use farpath_path::ElementKind;
 use farpath_tcp::config::{CongestionControlKind, RateReduction, RecoveryAlgorithm};
 use farpath_units::Bytes;
 
@@ -30,6 +30,10 @@ struct List {
 
 impl List {
     fn add(&mut self, id: &str, title: &str, why: String, set: Vec<String>) {
+        self.add_one(id, title, why, set, false);
+    }
+
+    fn add_one(&mut self, id: &str, title: &str, why: String, set: Vec<String>, apart: bool) {
         if set.is_empty() || self.candidates.iter().any(|known| known.id == id) {
             return;
         }
@@ -38,7 +42,7 @@ impl List {
             Ok(changes) if self.candidates.iter().any(|known| known.changes == changes) => {}
             Ok(changes) => {
                 let (id, title) = (id.to_owned(), title.to_owned());
-                self.candidates.push(Candidate { id, title, why, changes, apart: false });
+                self.candidates.push(Candidate { id, title, why, changes, apart });
             }
             Err(error) => self.error = Some(error),
         }
@@ -72,7 +76,7 @@ pub(crate) fn candidates(
 fn windows(facts: &Facts<'_>, base: &Observed, list: &mut List) {
     let (sender, receiver) = (facts.sender(), facts.receiver());
     let needed = facts.window_needed();
-    let scaled = sender.send.window_scaling && receiver.send.window_scaling;
+    let scaled = sender.scales_with(receiver);
     let buffer = receiver.receive.buffer;
     let fills = format!("{} fill path and queue", short(needed));
     if buffer < needed {
@@ -184,10 +188,9 @@ fn congestion(facts: &Facts<'_>, base: &Observed, list: &mut List) {
 
 /// A flow router in place of the slowest link, and ends that ask it.
 fn explicit_rate(facts: &Facts<'_>, list: &mut List) {
-    let never = PerDirection::both(MarkThreshold::Never);
     let slowest = facts.scenario.path.iter().find(|element| Some(&element.name) == facts.bottleneck.as_ref());
     let Some((name, rate)) = slowest.and_then(|element| match &element.kind {
-        ElementKind::Link { rate, mark, .. } if *mark == never => Some((&element.name, rate[facts.data])),
+        ElementKind::Link { rate, .. } => Some((&element.name, rate[facts.data])),
         _ => None,
     }) else {
         return;
@@ -202,10 +205,13 @@ fn explicit_rate(facts: &Facts<'_>, list: &mut List) {
     // What goes on at a rate while losses are repaired takes SACK and a window of more than 64 kB.
     set.extend(scale());
     set.extend(with_sack(facts, &["sender.recovery.rack=true", "sender.recovery.tail_loss_probe=true"]));
-    list.add("explicit-rate", "explicit rate (TIA-1039), with SACK, RACK and TLP", why.to_owned(), set);
-    if let Some(candidate) = list.candidates.iter_mut().find(|candidate| candidate.id == "explicit-rate") {
-        candidate.apart = true;
-    }
+    list.add_one(
+        "explicit-rate",
+        "explicit rate (TIA-1039), with SACK, RACK and TLP",
+        why.to_owned(),
+        set,
+        true,
+    );
 }
 
 fn recovery(facts: &Facts<'_>, base: &Observed, list: &mut List) {
