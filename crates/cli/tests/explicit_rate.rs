@@ -93,6 +93,21 @@ fn a_transfer_asks_and_is_granted_as_in_its_simulation() {
 }
 
 #[test]
+fn at_a_low_rate_a_policer_drops_nothing_but_of_what_linux_does_not_pace() {
+    if skipped() {
+        return;
+    }
+    let folder = Folder::with(FILE);
+    // Two packets are all that it tolerates. A kernel that answers for the driver sends 40 to 80 of these at once.
+    let [_, emulated] =
+        both(folder.file(), &["--set", "path.router.rate=1 Mbit/s", "--set", "transfer.size=200 kB"]);
+    assert_eq!(emulated["outcome"], "completed");
+    let policed = emulated["drops_data_direction"].as_f64().expect("counted");
+    // Ten are not paced; a program that is held up may send a few close together.
+    assert!(policed < 20.0, "{policed} of 139 packets");
+}
+
+#[test]
 fn agree_holds_a_grant_against_its_simulation() {
     if skipped() {
         return;

@@ -14,6 +14,8 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define FULL_PACKET 1500
 /* Over a longer round trip TCP adds less than a packet to what the rate lets it hand down at once. */
 #define SHORT_RTT_US 4096
+/* While ACKs come there is one in a round trip and the time of so many packets. */
+#define ACKED_PACKETS 4
 /* Of repair, that a buffer is large enough for: a billion packets at the most loss that is allowed for. */
 #define MOST_ROUNDS 200
 /* Before a server knows whether its client has a grant for it: the initial window of RFC 6928, and so many packets that it has
@@ -105,9 +107,28 @@ static __always_inline __u32 window_at(const struct tcp_sock *tp, __u64 rate)
 	return window < LEAST_WINDOW ? LEAST_WINDOW : window > MOST_WINDOW ? MOST_WINDOW : window;
 }
 
+/* What TCP hands down at once is bounded by the window: it has room for half of what a router tolerates beyond what is under way, and TCP never
+ * fills more than half of it at once. As `DriverSettings::pace` of the crate farpath-tia1039. Where fq paces, TCP hands down packets until the
+ * window is full, and this would clock them by ACKs. So it would where this is not called in time, and only an ACK wakes TCP again: where none come
+ * for a while, as none do in the first round trip, the window is no bound unless the round trip is short. */
+static __always_inline void bound_burst(struct sock *sk, const struct flow *flow, const struct config *config)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	__u64 rate = sk->sk_pacing_rate, srtt_ns = (__u64)(tp->srtt_us >> 3) * 1000;
+	__u64 wait_ns = srtt_ns + ACKED_PACKETS * FULL_PACKET * 1000000000ULL / (rate ?: 1);
+	__u32 in_flight = tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out;
+	__u32 burst = (rate >> (config->burst + 1) >> 1) / FULL_PACKET ?: 1;
+	__u32 room = in_flight > burst ? in_flight + burst : 2 * burst;
+	__u32 window = window_at(tp, rate);
+	int acked = flow->acked_at && bpf_ktime_get_ns() - flow->acked_at < wait_ns;
+	int bounded = sk->sk_pacing_status == SK_PACING_NEEDED && (acked || tp->rtt_min.s[0].v < SHORT_RTT_US);
+
+	tp->snd_cwnd = bounded && room < window ? room : window;
+}
+
 /* At the rate of the grant, which counts IP packets. Where TCP paces by itself it counts payload; where fq does, it counts
  * headers. */
-static __always_inline void send_at_grant(struct sock *sk, const struct flow *flow, int ipv4)
+static __always_inline void send_at_grant(struct sock *sk, const struct flow *flow, const struct config *config, int ipv4)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	__u64 rate = kbit_of(flow->granted) * 125;
@@ -118,7 +139,7 @@ static __always_inline void send_at_grant(struct sock *sk, const struct flow *fl
 	if (rate > sk->sk_max_pacing_rate)
 		rate = sk->sk_max_pacing_rate;
 	sk->sk_pacing_rate = rate;
-	tp->snd_cwnd = window_at(tp, rate);
+	bound_burst(sk, flow, config);
 }
 
 static __always_inline void restart_guard(struct flow *flow, const struct tcp_sock *tp, __u64 now)
@@ -143,6 +164,8 @@ static __always_inline enum outcome guard(struct flow *flow, const struct tcp_so
 	flow->last_lost = tp->lost;
 	flow->last_delivered = tp->delivered;
 	flow->last_ce = tp->delivered_ce;
+	if (delivered)
+		flow->acked_at = now;
 	/* Page's test, in packets. A loss is known later than what was sent around it, by no more than what is under way: so much may
 	 * stand to the flow's credit. */
 	flow->excess += (__s64)((__u64)lost * 1000000) - (__s64)(((__u64)lost + delivered) * config->allowed);
@@ -276,7 +299,7 @@ void BPF_PROG(erate_init, struct sock *sk)
 	size_receive_buffer(sk, &flow, config);
 	if (flow.outcome == GRANTED) {
 		begin(sk, &flow, config);
-		send_at_grant(sk, &flow, is_ipv4(&key));
+		send_at_grant(sk, &flow, config, is_ipv4(&key));
 	}
 	if (bpf_map_update_elem(&flows, &key, &flow, BPF_ANY))
 		fall_back(sk, &key, &flow, WAITING);
@@ -316,7 +339,7 @@ void BPF_PROG(erate_control, struct sock *sk)
 	if (outcome == GRANTED) {
 		if (flow->round_began == now)
 			size_send_buffer(sk, flow, config);
-		send_at_grant(sk, flow, is_ipv4(&key));
+		send_at_grant(sk, flow, config, is_ipv4(&key));
 	} else
 		fall_back(sk, &key, flow, outcome);
 }
@@ -334,33 +357,21 @@ __u32 BPF_PROG(erate_undo_cwnd, struct sock *sk)
 	return ((struct tcp_sock *)sk)->snd_cwnd;
 }
 
-/* TCP asks this right before it looks at how much room the window has, and sends that at once or waits for its pacing. What it hands
- * down at once may be one packet, for a router's bucket may be no deeper than two; and beside what the rate lets it, it may be up to
- * 64 kB, the more the shorter the round trip is (tcp_tso_autosize): the window has room for no more than half of what the router
- * tolerates. As `DriverSettings::pace` of the crate farpath-tia1039. Where fq paces, TCP hands down packets until the window is full, and
- * this would clock them by ACKs. */
+/* TCP asks this right before it looks at how much room the window has. One packet will do at once, for a router's bucket may be no deeper than
+ * two; what TCP adds by itself (tcp_tso_autosize: up to 64 kB, the more the shorter the round trip is) the window bounds. It does so between two
+ * calls as well: now and then a kernel skips one, once a second on one of 6.18, and takes what it finds for the answer. */
 SEC("struct_ops")
 __u32 BPF_PROG(erate_min_tso_segs, struct sock *sk)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	__u32 in_flight, burst, room, window;
 	struct config *config;
 	struct flow *flow;
 	struct key key;
 
-	if (tp->rtt_min.s[0].v >= SHORT_RTT_US || sk->sk_pacing_status != SK_PACING_NEEDED)
-		return 1;
 	key_of(sk, &key);
 	flow = bpf_map_lookup_elem(&flows, &key);
 	config = configured();
-	if (!flow || !config || flow->outcome != GRANTED)
-		return 1;
-	in_flight = tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out;
-	burst = (sk->sk_pacing_rate >> (config->burst + 1) >> 1) / FULL_PACKET ?: 1;
-	/* TCP never fills more than half of the window at once. */
-	room = in_flight > burst ? in_flight + burst : 2 * burst;
-	window = window_at(tp, sk->sk_pacing_rate);
-	tp->snd_cwnd = room < window ? room : window;
+	if (flow && config && flow->outcome == GRANTED)
+		bound_burst(sk, flow, config);
 	return 1;
 }
 

@@ -133,6 +133,7 @@ struct flow {
 	__u64 round_began;
 	__s64 excess; /* packets lost beyond what is allowed, in millionths */
 	__u64 delivered_rate; /* packets in 1000 s, over the last round trip */
+	__u64 acked_at; /* when data were acknowledged last */
 };
 
 /* What the loader says, for all devices. */

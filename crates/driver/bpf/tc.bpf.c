@@ -90,7 +90,8 @@ static __always_inline int read_ipv4(struct __sk_buff *skb, struct packet *packe
 	packet->ipv4 = 1;
 	packet->class = ip.tos;
 	packet->tcp_at = ip_at() + ip.ihl * 4;
-	packet->end = ip_at() + bpf_ntohs(ip.tot_len);
+	/* One of more than 64 kB, to be cut into packets further down, says none. */
+	packet->end = !ip.tot_len && skb->gso_segs ? skb->len : ip_at() + bpf_ntohs(ip.tot_len);
 	local = egress ? ip.saddr : ip.daddr;
 	remote = egress ? ip.daddr : ip.saddr;
 	packet->key.local[2] = packet->key.remote[2] = bpf_htonl(0xffff);
@@ -633,7 +634,7 @@ int erate_egress(struct __sk_buff *skb)
 	srtt = (__u64)(tp->srtt_us >> 3) * 1000;
 	if (flow && flow->outcome == GRANTED)
 		set_dscp(skb, &packet, DSCP_FLOW);
-	if (packet.tcp.fin)
+	if (packet.tcp.fin || packet.end - ip_at() > 0xffff)
 		return NEXT;
 	if (talk && talk->has_answer && talk->syns && !payload_len(&packet)) {
 		/* The third packet of the handshake answers the server's request: if it is lost, the next ones do. */

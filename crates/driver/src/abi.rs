@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 /// Of `TCP_CA_NAME_LEN`, the final zero included.
 pub(crate) const NAME_LEN: usize = 16;
 pub(crate) const KEY_LEN: usize = 48;
-pub(crate) const FLOW_LEN: usize = 96;
+pub(crate) const FLOW_LEN: usize = 104;
 pub(crate) const TALK_LEN: usize = 64;
 pub(crate) const CONFIG_LEN: usize = 92;
 

@@ -233,6 +233,27 @@ fn a_syn_reaches_tcp_without_what_it_carried_and_is_known_if_the_codec_reads_it(
 }
 
 #[test]
+fn a_header_without_a_length_is_one_of_a_large_packet_or_of_none() {
+    if skipped() {
+        return;
+    }
+    alone(|| {
+        let bench = Bench::new();
+        // A request for 100 Mbit/s.
+        let request = 0x0000_0000_610e_0000_8080_1005_0010_0000_u128.to_be_bytes();
+        let mut packet = packet(false, Flags::SYN, 3, &request);
+        packet[2..4].fill(0);
+        assert_eq!(bench.arrives(&packet), (NEXT, packet.clone()));
+        assert_eq!(bench.talks(), 0);
+        // The same with its length.
+        let len = packet.len() as u16;
+        packet[2..4].copy_from_slice(&len.to_be_bytes());
+        bench.arrives(&packet);
+        assert_eq!(bench.talks(), 1);
+    });
+}
+
+#[test]
 fn structures_of_no_connection_reach_no_socket_and_leave_no_trace() {
     if skipped() {
         return;
