@@ -1,0 +1,92 @@
+//! The running kernel takes the dress of every stack, and only the host that wears it is changed.
+
+use crate::wire::missing;
+use farpath_emu::{Dress, Host, HostSettings, Sysctl};
+use farpath_experiment::{IpVersion, Stack, shipped_stacks};
+use std::fs;
+use std::path::PathBuf;
+
+fn path_of(name: &str) -> PathBuf {
+    PathBuf::from("/proc/sys").join(name.replace('.', "/"))
+}
+
+fn stack(name: &str) -> Stack {
+    Stack::load(name).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A host that plays `stack`, and what it was told. Only what a kernel of some years ago may lack may be missing.
+fn dressed(stack: &Stack) -> (Host, Dress) {
+    let mut dress = Dress::of_stack(stack, stack);
+    let (metrics, mtu) = (dress.route, dress.mtu(IpVersion::V4));
+    let host = Host::new(&HostSettings { metrics, mtu, ..HostSettings::near() });
+    let host = host.unwrap_or_else(|error| panic!("{}: {error}", stack.name));
+    let missing = dress.tell(&host).unwrap_or_else(|error| panic!("{}: {error}", stack.name));
+    let missing: Vec<Sysctl> = missing.into_iter().cloned().collect();
+    assert!(missing.iter().all(|sysctl| sysctl.absent.is_some()), "{}: {missing:?}", stack.name);
+    dress.sysctls.retain(|sysctl| !missing.contains(sysctl));
+    (host, dress)
+}
+
+/// As the kernel prints several numbers.
+fn words(value: &str) -> Vec<&str> {
+    value.split_whitespace().collect()
+}
+
+#[test]
+fn every_shipped_stack_can_be_put_on_and_reads_back() {
+    if missing().is_some() {
+        return;
+    }
+    for file in shipped_stacks() {
+        let (host, dress) = dressed(&stack(file.name));
+        for sysctl in &dress.sysctls {
+            let found = host.namespace().sysctl(&sysctl.name).unwrap_or_else(|| panic!("{}", sysctl.name));
+            assert_eq!(words(&found), words(&sysctl.value), "{}: {}", file.name, sysctl.name);
+        }
+    }
+}
+
+#[test]
+fn nothing_of_the_machine_is_changed() {
+    if missing().is_some() {
+        return;
+    }
+    let names: Vec<String> =
+        dressed(&stack("reno-1990")).1.sysctls.into_iter().map(|sysctl| sysctl.name).collect();
+    let machine = || -> Vec<String> {
+        let read = |name: &String| fs::read_to_string(path_of(name));
+        names.iter().map(|name| read(name).unwrap_or_else(|error| panic!("{name}: {error}"))).collect()
+    };
+    let before = machine();
+    for file in shipped_stacks() {
+        let (host, _) = dressed(&stack(file.name));
+        assert_eq!(machine(), before, "{}", file.name);
+        drop(host);
+    }
+    assert_eq!(machine(), before);
+}
+
+/// Where the dress computes, at both ends of what a stack file may say.
+#[test]
+fn the_kernel_takes_what_is_computed_from_the_smallest_and_the_largest() {
+    if missing().is_some() {
+        return;
+    }
+    let smallest = "mss = \"1 B\"\nreceive.buffer = \"1 B\"\ncongestion.initial_window = 1\n\
+                    recovery.dup_ack_threshold = 1\nrto.min = \"1 ns\"\nrto.initial = \"1 ns\"\nrto.max = \"1 ns\"\n\
+                    handshake.syn_attempts = 1\nhandshake.synack_attempts = 1\nhandshake.data_retries = 0\n\
+                    send.buffer = \"1 B\"\n";
+    let largest = "mss = \"65495 B\"\nreceive.buffer = \"1000 TB\"\ncongestion.initial_window = 4294967295\n\
+                   recovery.dup_ack_threshold = 4294967295\nrto.min = \"1000 h\"\nrto.initial = \"1000 h\"\n\
+                   rto.max = \"1000 h\"\nhandshake.syn_attempts = \"unlimited\"\nhandshake.syn_linear_timeouts = 1000\n\
+                   handshake.synack_attempts = \"unlimited\"\nhandshake.data_retries = \"unlimited\"\n\
+                   send.buffer = \"1000 TB\"\nsend.window_scaling = true\n";
+    let growing = "[linux]\nautotuning = true\n";
+    for text in [smallest, largest] {
+        for more in ["", growing] {
+            let text = format!("title = \"T\"\n{text}{more}");
+            let stack = Stack::parse(&text, "s.toml").unwrap_or_else(|error| panic!("{error}"));
+            drop(dressed(&stack));
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! A prediction is a number, or says why not, whatever is asked.
+
+use crate::common::predict;
+use farpath_run::{Outcome, Run};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+fn check(run: &Run) {
+    let flow = &run.flows[0];
+    let finite = |value: Option<f64>| value.is_none_or(|value| value.is_finite() && value >= 0.0);
+    for value in [
+        flow.retransmissions,
+        flow.timeouts,
+        flow.fast_retransmits,
+        flow.data_segments,
+        flow.goodput_bit_per_s,
+        flow.throughput_bit_per_s,
+        flow.efficiency,
+    ] {
+        assert!(finite(value), "{flow:?}");
+    }
+    assert_eq!(flow.outcome == Outcome::Completed, flow.transfer_time.is_some());
+    assert!(!flow.detail.is_empty());
+    // Whatever is said is said once.
+    let caveats = &run.provenance.caveats;
+    let different: BTreeSet<&String> = caveats.iter().collect();
+    assert_eq!(different.len(), caveats.len(), "{caveats:?}");
+}
+
+/// Values from `10^low` to `10^high`, all sizes alike.
+fn log_uniform(low: f64, high: f64) -> impl Strategy<Value = f64> {
+    (low..high).prop_map(|exponent| 10f64.powf(exponent))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn predictions_are_finite(
+        (rate, reverse_rate) in (log_uniform(2.0, 12.0), log_uniform(2.0, 12.0)),
+        delay in log_uniform(-6.0, 4.0),
+        (forward, reverse) in (log_uniform(-15.0, 0.0), log_uniform(-15.0, 0.0)),
+        ways in 0..4_u8,
+        kind in 0..3_u8,
+        (mss, window, size) in (log_uniform(1.8, 4.0), log_uniform(0.0, 9.0), log_uniform(0.0, 9.0)),
+        (ack_every, initial_window) in (1..6_u32, 1..30_u32),
+        (min_rto, tick) in (log_uniform(-3.0, 3.0), prop_oneof![Just(0.0), log_uniform(-3.0, 1.0)]),
+        stack in prop::sample::select(vec![
+            "bsd-1996", "linux-6", "linux-testbed-2022", "ns-2.29", "ns-2.30", "ns-3.44", "opnet-11.5", "rfc-5681", "riverbed-16",
+        ]),
+        recovery in prop::sample::select(vec!["timeout-only", "tahoe", "reno", "new-reno"]),
+        (sack, opener) in (any::<bool>(), prop::sample::select(vec!["sender", "receiver"])),
+    ) {
+        let (forward, reverse) = (forward * f64::from(ways & 1), reverse * f64::from(ways >> 1));
+        let loss = match kind {
+            0 => format!("element = \"loss\"\nrate = {{ forward = \"{:.15} %\", reverse = \"{:.15} %\" }}",
+                100.0 * forward, 100.0 * reverse),
+            1 => format!("element = \"bit-errors\"\nber = {{ forward = {forward:e}, reverse = {reverse:e} }}"),
+            _ => format!("element = \"evenly-spaced-loss\"\nevery = {{ forward = {} }}", (1.0 / forward.max(1e-15)) as u64),
+        };
+        let end = format!(
+            "stack = \"{stack}\"\nmss = \"{} B\"\nreceive.buffer = \"{} B\"\nreceive.ack_every = {ack_every}\n\
+             send.window_scaling = true\ncongestion.initial_window = {initial_window}\nrto.min = \"{min_rto:.6} s\"\n\
+             rto.max = \"{:.6} s\"\nrto.tick = \"{tick:.6} s\"\nrecovery.algorithm = \"{recovery}\"\nrecovery.sack = {sack}",
+            mss as u64, window as u64 + 1, (min_rto * 64.0).max(64.0),
+        );
+        let text = format!(
+            "title = \"any\"\nhorizon = \"100000000 s\"\n[[path]]\nelement = \"link\"\n\
+             rate = {{ forward = \"{} bit/s\", reverse = \"{} bit/s\" }}\n\
+             [[path]]\nelement = \"delay\"\ndelay = \"{delay:.9} s\"\n[[path]]\n{loss}\n\
+             [sender]\n{end}\n[receiver]\n{end}\n[transfer]\nsize = \"{} B\"\nopener = \"{opener}\"\n",
+            rate as u64, reverse_rate as u64, size as u64,
+        );
+        check(&predict(&text).remove(0));
+    }
+}
+
+#[test]
+fn every_shipped_experiment_has_a_prediction() {
+    let mut seen = 0;
+    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments")).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        for run in predict(&text) {
+            check(&run);
+            seen += 1;
+        }
+    }
+    assert!(seen > 0);
+}

@@ -1,0 +1,13 @@
+//! Path elements and paths of them.
+//!
+//! One program: to compile and link one for each file takes longer than all of them run.
+
+mod common;
+
+mod chain;
+mod flow_router;
+mod hops;
+mod link;
+mod loss;
+mod properties;
+mod radio;
