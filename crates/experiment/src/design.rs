@@ -3,14 +3,15 @@
 //! A key's draws depend on the seed of the design and on the key, and on no other key.
 
 use crate::error::{ExperimentError, Location, join};
-use crate::range::{number, one_unit, rounded, with_unit};
-use crate::sweep::{MAX_POINTS, Series, Values};
+use crate::range::{MAX_POINTS, number, one_unit, rounded, with_unit};
 use farpath_path::{Direction, Generator};
+use farpath_units::{Bytes, Rate};
 use std::sync::Arc;
 use toml::{Table, Value};
 
-/// Digits that a drawn value keeps.
+/// Digits that a drawn value keeps where they tell the points of a design apart, and all that a number has.
 const DIGITS: usize = 6;
+const ALL_DIGITS: usize = 15;
 /// A fraction is drawn in so many steps.
 const STEPS: u64 = 1 << 53;
 
@@ -33,8 +34,12 @@ impl Design {
         }
     }
 
-    /// The values of every key of `table`, which are walked together.
-    pub fn series(self, table: &Table, at: &Location) -> Result<Vec<Series>, ExperimentError> {
+    /// The values of every key of `table`, which are walked together, and where they are asked for.
+    pub fn read(
+        self,
+        table: &Table,
+        at: &Location,
+    ) -> Result<Vec<(String, Drawn, Location)>, ExperimentError> {
         let points = whole(table, "points", MAX_POINTS as i64, at)?.ok_or_else(|| {
             at.child("points").refuse("expected how many points are drawn, such as `points = 200`")
         })?;
@@ -47,13 +52,13 @@ impl Design {
                 "nothing to draw: expected keys with ranges, such as `\"path.delay\" = \"1 ms to 600 ms\"`",
             ));
         }
-        let series = |(key, value): (String, &Value)| {
+        let drawn = |(key, value): (String, &Value)| {
             let at = Location { origin: at.origin.clone(), key: format!("{}.\"{key}\"", at.key) };
-            let range = Range::read(value).map_err(|reason| at.refuse(reason))?;
-            let values = Values::Drawn(Drawn { range, fractions: self.fractions(points, seed, &key).into() });
-            Ok(Series { key, values, at })
+            let range = Range::read(value, points).map_err(|reason| at.refuse(reason))?;
+            let drawn = Drawn { range, fractions: self.fractions(points, seed, &key).into() };
+            Ok((key, drawn, at))
         };
-        ranges.into_iter().map(series).collect()
+        ranges.into_iter().map(drawn).collect()
     }
 
     /// One for each point, in [0, 1).
@@ -120,14 +125,49 @@ impl Drawn {
 /// What is drawn from.
 #[derive(Debug, Clone)]
 enum Range {
-    Even { from: f64, to: f64, unit: String },
+    Even { from: f64, to: f64, written: Written },
     Whole { from: f64, to: f64 },
-    Logarithmic { from: f64, to: f64, unit: String },
+    Logarithmic { from: f64, to: f64, written: Written },
     Listed(Vec<Value>),
 }
 
+/// How a number of a range is written.
+#[derive(Debug, Clone)]
+struct Written {
+    unit: String,
+    digits: usize,
+    /// The most behind the point: 3 of kB, as there is nothing less than a byte.
+    decimals: Option<usize>,
+}
+
+impl Written {
+    /// `parts` of equal width together are as wide as the largest number.
+    fn new(unit: &str, parts: f64) -> Written {
+        // As many as leave a tenth of a part between two numbers; or else so many more that of a million parts, in each of
+        // which a number is drawn, two neighbours are alike once in two million designs.
+        let digits = if parts <= 1e4 { DIGITS } else { (parts.log10().ceil() as usize + 7).min(ALL_DIGITS) };
+        let whole: Option<u64> = format!("1 {unit}")
+            .parse()
+            .map(|size: Bytes| size.0)
+            .or_else(|_| format!("1 {unit}").parse().map(Rate::bit_per_s))
+            .ok();
+        let decimals =
+            whole.and_then(|whole| (0..20).find(|&zeros| 10_u64.checked_pow(zeros) == Some(whole)));
+        Written { unit: unit.to_owned(), digits, decimals: decimals.map(|decimals| decimals as usize) }
+    }
+
+    fn write(&self, number: f64) -> Value {
+        let number = rounded(number, self.digits);
+        let number = match self.decimals {
+            Some(decimals) => format!("{number:.decimals$}").parse().unwrap_or(number),
+            None => number,
+        };
+        with_unit(number, &self.unit)
+    }
+}
+
 impl Range {
-    fn read(value: &Value) -> Result<Range, String> {
+    fn read(value: &Value, points: u64) -> Result<Range, String> {
         let text = match value {
             Value::Array(values) if !values.is_empty() => return Ok(Range::Listed(values.clone())),
             Value::String(text) => text,
@@ -145,21 +185,27 @@ impl Range {
         }
         match logarithmic {
             true if from <= 0.0 => Err(format!("expected a range above zero before `log`, found `{text}`")),
-            true => Ok(Range::Logarithmic { from, to, unit: unit.to_owned() }),
+            true => {
+                let written = Written::new(unit, points as f64 / libm::log(to / from));
+                Ok(Range::Logarithmic { from, to, written })
+            }
             false if unit.is_empty() && from.fract() == 0.0 && to.fract() == 0.0 => {
                 Ok(Range::Whole { from, to })
             }
-            false => Ok(Range::Even { from, to, unit: unit.to_owned() }),
+            false => {
+                let written = Written::new(unit, points as f64 * from.abs().max(to.abs()) / (to - from));
+                Ok(Range::Even { from, to, written })
+            }
         }
     }
 
     /// The value a share `u` of the way.
     fn at(&self, u: f64) -> Value {
         match self {
-            Range::Even { from, to, unit } => with_unit(rounded(from + u * (to - from), DIGITS), unit),
+            Range::Even { from, to, written } => written.write(from + u * (to - from)),
             Range::Whole { from, to } => with_unit((from + u * (to - from + 1.0)).floor(), ""),
-            Range::Logarithmic { from, to, unit } => {
-                with_unit(rounded(from * libm::exp(u * libm::log(to / from)), DIGITS), unit)
+            Range::Logarithmic { from, to, written } => {
+                written.write(from * libm::exp(u * libm::log(to / from)))
             }
             Range::Listed(values) => values[(u * values.len() as f64) as usize].clone(),
         }
@@ -174,7 +220,9 @@ fn expected(found: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::Experiment;
+    use std::collections::HashSet;
 
     type Swept = Vec<(String, String)>;
 
@@ -207,6 +255,32 @@ mod tests {
         delays.sort();
         assert_eq!(losses, (0..20).collect::<Vec<_>>());
         assert_eq!(delays, losses);
+    }
+
+    #[test]
+    fn a_million_parts_have_a_million_values_and_few_keep_six_digits() {
+        let texts = |range: &str, points: u64| -> Vec<String> {
+            let drawn = Drawn {
+                range: Range::read(&Value::from(range), points).expect("a range"),
+                fractions: Design::Latin.fractions(points, 1, "path.delay").into(),
+            };
+            (0..drawn.len()).map(|index| drawn.at(index).to_string()).collect()
+        };
+        let ranges =
+            [("100 ms to 400 ms", 1_000_000), ("0.01 % to 10 % log", 100_000), ("-1.5 to 2.5", 100_000)];
+        for (range, points) in ranges {
+            let all = texts(range, points);
+            assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len(), "{range}");
+        }
+        let few = texts("100 ms to 400 ms", 1000);
+        let digits = few.iter().map(|text| text.chars().filter(char::is_ascii_digit).count());
+        assert_eq!(digits.max(), Some(6));
+    }
+
+    #[test]
+    fn sizes_are_whole_bytes_however_many_digits_they_have() {
+        let sizes = points("[sweep.latin]\npoints = 9\n'transfer.size' = '1 kB to 9 kB'").expect("good");
+        assert!(numbers(&sizes, "transfer.size").iter().any(|kb| kb.fract() != 0.0));
     }
 
     #[test]

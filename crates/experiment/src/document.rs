@@ -175,21 +175,18 @@ impl Document {
     /// Which element of the path is called `name`. Puts the elements of a ready-made path in place of its name.
     fn element_index(&mut self, name: &str, place: &Location) -> Result<usize, ExperimentError> {
         let at = self.at("path");
-        let path = self.table.get("path").ok_or_else(|| place.refuse("there is no `path`"))?;
-        let elements = path_list(path, &at, &self.files)?;
-        let names: Vec<&str> =
-            elements.iter().map(|element| element.as_table().and_then(element_name).unwrap_or("")).collect();
-        let index = names.iter().position(|&other| other == name).ok_or_else(|| {
-            let known = names.iter().filter(|name| !name.is_empty());
-            ExperimentError::UnknownName {
-                at: place.clone(),
-                what: "element of the path",
-                name: name.to_owned(),
-                suggestion: Suggestion::among(name, known),
-            }
-        })?;
-        self.table.insert("path".to_owned(), Value::Array(elements));
-        Ok(index)
+        let path = self.table.get_mut("path").ok_or_else(|| place.refuse("there is no `path`"))?;
+        if !path.is_array() {
+            *path = Value::Array(path_list(path, &at, &self.files)?.into_owned());
+        }
+        let elements = path.as_array().map_or(&[][..], Vec::as_slice);
+        let names = elements.iter().map(|element| element.as_table().and_then(element_name));
+        names.clone().position(|other| other == Some(name)).ok_or_else(|| ExperimentError::UnknownName {
+            at: place.clone(),
+            what: "element of the path",
+            name: name.to_owned(),
+            suggestion: Suggestion::among(name, names.flatten()),
+        })
     }
 
     /// Names the place in `error` that a value came from, where that is not the file itself.

@@ -10,6 +10,7 @@ use farpath_path::{
     ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit, WaitKind,
 };
 use farpath_units::{Ber, Bytes, Duration, Probability};
+use std::borrow::Cow;
 use toml::{Table, Value};
 
 /// What an element is called in a file, and the parameter that its name alone stands for.
@@ -43,10 +44,14 @@ pub(crate) fn element_name(element: &Table) -> Option<&str> {
 }
 
 /// The elements of `path`, unread: those of the list, or of the ready-made path of that name.
-pub(crate) fn path_list(value: &Value, at: &Location, files: &Files) -> Result<Vec<Value>, ExperimentError> {
+pub(crate) fn path_list<'a>(
+    value: &'a Value,
+    at: &Location,
+    files: &Files,
+) -> Result<Cow<'a, [Value]>, ExperimentError> {
     match value {
-        Value::Array(elements) => Ok(elements.clone()),
-        Value::String(name) => files.path(name, at),
+        Value::Array(elements) => Ok(Cow::Borrowed(elements)),
+        Value::String(name) => files.path(name, at).map(Cow::Owned),
         _ => Err(wrong_type(value, at, "the name of a ready-made path, or a list of elements")),
     }
 }
@@ -60,13 +65,17 @@ pub(crate) fn ready_made(text: &str, origin: &str) -> Result<Vec<Value>, Experim
         reader.optional::<String>("source")?;
         let value = reader.value("path").ok_or_else(|| reader.missing("path", "a list of elements"))?;
         let elements = as_list(value, &reader.at("path"))?;
-        read_path(elements, &reader.at("path"))?;
+        read_path(elements, &reader.at("path"), &Files::default())?;
         Ok(elements.to_vec())
     })
 }
 
 /// Reads the elements of a path.
-pub(crate) fn read_path(elements: &[Value], at: &Location) -> Result<Vec<ElementSpec>, ExperimentError> {
+pub(crate) fn read_path(
+    elements: &[Value],
+    at: &Location,
+    files: &Files,
+) -> Result<Vec<ElementSpec>, ExperimentError> {
     if elements.is_empty() {
         return Err(at.refuse("a path has at least one element"));
     }
@@ -74,7 +83,8 @@ pub(crate) fn read_path(elements: &[Value], at: &Location) -> Result<Vec<Element
     for (index, element) in elements.iter().enumerate() {
         let at = at.entry(index);
         let table = as_table(element, &at)?;
-        let spec = Reader::table(&at.origin, &at.key, table, read_element)?;
+        let read = || Reader::table(&at.origin, &at.key, table, read_element);
+        let spec = files.element(index, table, read)?;
         if specs.iter().any(|other| other.name == spec.name) {
             return Err(at.child("name").refuse(format!("two elements are called `{}`", spec.name)));
         }

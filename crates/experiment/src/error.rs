@@ -42,7 +42,7 @@ impl Location {
 
 /// `parent.key`, or `key` at the top.
 pub(crate) fn join(parent: &str, key: &str) -> String {
-    if parent.is_empty() { key.to_owned() } else { format!("{parent}.{key}") }
+    if parent.is_empty() { key.to_owned() } else { [parent, ".", key].concat() }
 }
 
 impl fmt::Display for Location {

@@ -4,6 +4,7 @@ use crate::document::{Document, Override};
 use crate::emulate::EmulationClock;
 use crate::error::{ExperimentError, Location, parse_toml};
 use crate::published::Published;
+use crate::range::MAX_POINTS;
 use crate::reader::as_table;
 use crate::scenario::{Scenario, read_scenario};
 use crate::sweep::{Axis, Change, Sweep, label};
@@ -18,7 +19,7 @@ use std::thread;
 use toml::Value;
 
 /// The most runs, over all points, that one experiment may have.
-pub const MAX_RUNS: u64 = 10_000_000;
+pub const MAX_RUNS: u64 = MAX_POINTS as u64;
 
 /// Of so many points, 4 kB each, all are kept. Of more than that each is made when it is asked for.
 const KEPT: usize = 4096;

@@ -3,7 +3,6 @@
 use crate::error::{ExperimentError, Location};
 use crate::library::Files;
 use crate::reader::{Parameter, Reader, as_list, as_table, word};
-use crate::scenario::{FlowSpec, Opener, Transport};
 use crate::stack::{Stack, read_end_over};
 use crate::stream::{Stream, WrittenStream};
 use farpath_path::Direction;
@@ -12,6 +11,65 @@ use toml::Value;
 
 /// The most flows that one scenario may have.
 pub const MAX_FLOWS: usize = 10_000;
+
+/// What carries the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Transport {
+    /// A connection for each flow.
+    #[default]
+    Tcp,
+    /// Each message of a stream is a datagram, sent once.
+    Udp {
+        /// How long the answer is that each one gets; `None` where nobody answers.
+        reply: Option<Bytes>,
+    },
+}
+
+/// One transfer over one connection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlowSpec {
+    /// When its opener sends the first SYN.
+    pub start: Duration,
+    /// Which way the data go. In `Reverse` the two stacks have changed places on the path.
+    pub direction: Direction,
+    /// Application bytes to transfer.
+    pub size: Bytes,
+    /// The messages that they are, where they come as a stream.
+    pub stream: Option<Stream>,
+    /// Who sends the SYN.
+    pub opener: Opener,
+    /// What the receiver sends first, where it is the opener; data follow when all of it has arrived.
+    pub request: Bytes,
+    /// Propagation each way between the flow's host at the beginning of the path and the path: of this flow alone.
+    pub access: Duration,
+    /// The stack of its sender, where that is not the scenario's.
+    pub sender: Option<Box<Stack>>,
+    /// The same of its receiver.
+    pub receiver: Option<Box<Stack>>,
+}
+
+/// Which end opens the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opener {
+    /// The end that sends the data: an upload.
+    Sender,
+    /// The end that receives them: a download.
+    Receiver,
+}
+
+impl Parameter for Opener {
+    const EXPECTED: &'static str = "`sender` or `receiver`";
+    fn read(value: &Value, at: &crate::Location) -> Result<Opener, ExperimentError> {
+        word(value, at, &[("sender", Opener::Sender), ("receiver", Opener::Receiver)])
+    }
+}
+
+impl Parameter for Direction {
+    const EXPECTED: &'static str = "`forward` or `reverse`";
+    fn read(value: &Value, at: &crate::Location) -> Result<Direction, ExperimentError> {
+        word(value, at, &[("forward", Direction::Forward), ("reverse", Direction::Reverse)])
+    }
+}
 
 /// The stacks that flows have, unless they have their own.
 #[derive(Clone, Copy)]

@@ -3,12 +3,13 @@
 use crate::element::ready_made;
 use crate::error::{ExperimentError, Location, Suggestion};
 use crate::stack::Stack;
+use farpath_path::ElementSpec;
 use include_dir::{Dir, include_dir};
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use std::sync::{PoisonError, RwLock};
-use toml::Value;
+use toml::{Table, Value};
 
 static STACKS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../stacks");
 static PATHS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../paths");
@@ -126,7 +127,16 @@ impl Shelf {
 pub(crate) struct Files {
     stacks: RwLock<HashMap<String, Stack>>,
     paths: RwLock<HashMap<String, Vec<Value>>>,
+    ends: RwLock<Vec<KnownEnd>>,
+    /// Of each place on the path the element that was read first.
+    elements: RwLock<HashMap<usize, (Table, ElementSpec)>>,
 }
+
+/// What an end was read from: its section as written, the stack that it has where it names none, and what came of it.
+type KnownEnd = (Option<Value>, String, Stack);
+
+/// Of so many ends what was read is kept.
+const KNOWN_ENDS: usize = 8;
 
 impl Files {
     /// The stack called `name` at `at`.
@@ -134,6 +144,44 @@ impl Files {
         once(&self.stacks, Shelf::Stacks, name, at, |text, origin| {
             Stack::parse(text, origin).map(|stack| Stack { name: name.to_owned(), ..stack })
         })
+    }
+
+    /// The end of which `written` is the section, and `default` the stack: read once, as most points of a sweep have the same.
+    pub fn end(
+        &self,
+        written: Option<&Value>,
+        default: &str,
+        read: impl FnOnce() -> Result<Stack, ExperimentError>,
+    ) -> Result<Stack, ExperimentError> {
+        let same = |(known, stack, _): &&KnownEnd| known.as_ref() == written && stack == default;
+        if let Some((.., end)) = self.ends.read().unwrap_or_else(PoisonError::into_inner).iter().find(same) {
+            return Ok(end.clone());
+        }
+        let end = read()?;
+        let mut ends = self.ends.write().unwrap_or_else(PoisonError::into_inner);
+        if ends.len() < KNOWN_ENDS {
+            ends.push((written.cloned(), default.to_owned(), end.clone()));
+        }
+        Ok(end)
+    }
+
+    /// The element of which `written` is the table, at this place of the path: read once, unless it is swept.
+    pub fn element(
+        &self,
+        place: usize,
+        written: &Table,
+        read: impl FnOnce() -> Result<ElementSpec, ExperimentError>,
+    ) -> Result<ElementSpec, ExperimentError> {
+        let is_new = match self.elements.read().unwrap_or_else(PoisonError::into_inner).get(&place) {
+            Some((known, element)) if known == written => return Ok(element.clone()),
+            known => known.is_none(),
+        };
+        let element = read()?;
+        if is_new {
+            let mut elements = self.elements.write().unwrap_or_else(PoisonError::into_inner);
+            elements.entry(place).or_insert_with(|| (written.clone(), element.clone()));
+        }
+        Ok(element)
     }
 
     /// The elements of the ready-made path called `name` at `at`, unread.

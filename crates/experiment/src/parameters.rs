@@ -294,15 +294,17 @@ words! {
 /// Refuses values with which a stack cannot work.
 fn check(config: &Config, at: &Location) -> Result<(), ExperimentError> {
     let Config { mss, receive, congestion, recovery, rto, handshake, send, explicit_rate } = config;
-    let rule = |holds: bool, key: &str, reason: String| {
-        if holds { Ok(()) } else { Err(at.child(key).refuse(reason)) }
+    // Of a sweep this is asked at every point, and nearly everywhere in vain: reasons are put into words where they are needed.
+    let rule = |holds: bool, key: &str, reason: &dyn Fn() -> String| {
+        if holds { Ok(()) } else { Err(at.child(key).refuse(reason())) }
     };
-    let positive = |holds: bool, key: &str, what: &str| rule(holds, key, format!("{what} cannot be zero"));
+    let positive =
+        |holds: bool, key: &str, what: &str| rule(holds, key, &|| format!("{what} cannot be zero"));
 
     positive(*mss > Bytes::ZERO, "mss", "a segment's length")?;
-    rule(*mss <= MAX_MSS, "mss", format!("{mss} does not fit into an IP packet; the most is {MAX_MSS}"))?;
+    rule(*mss <= MAX_MSS, "mss", &|| format!("{mss} does not fit into an IP packet; the most is {MAX_MSS}"))?;
     let room = !send.timestamps || *mss > TIMESTAMPS;
-    rule(room, "mss", format!("{mss} leaves no room for data beside the {TIMESTAMPS} of timestamps"))?;
+    rule(room, "mss", &|| format!("{mss} leaves no room for data beside the {TIMESTAMPS} of timestamps"))?;
 
     positive(receive.buffer > Bytes::ZERO, "receive.buffer", "a window")?;
     positive(receive.ack_every > 0, "receive.ack_every", "the number of segments to acknowledge")?;
@@ -311,16 +313,16 @@ fn check(config: &Config, at: &Location) -> Result<(), ExperimentError> {
     let key = "congestion.initial_ssthresh";
     positive(congestion.initial_ssthresh != Some(Bytes::ZERO), key, "ssthresh")?;
     let clamp = congestion.cwnd_clamp.unwrap_or(Bytes::MAX);
-    let reason = format!("{clamp} is below the segment's length of {mss}: nothing could be sent");
-    rule(clamp >= *mss, "congestion.cwnd_clamp", reason)?;
+    let reason = || format!("{clamp} is below the segment's length of {mss}: nothing could be sent");
+    rule(clamp >= *mss, "congestion.cwnd_clamp", &reason)?;
 
     positive(recovery.dup_ack_threshold > 0, "recovery.dup_ack_threshold", "a threshold")?;
 
     positive(!rto.initial.is_zero(), "rto.initial", "a timeout")?;
     positive(!rto.min.is_zero(), "rto.min", "a timeout")?;
-    rule(rto.min <= rto.max, "rto.min", format!("{} is above `rto.max`, {}", rto.min, rto.max))?;
-    let reason = format!("{} is above `rto.max`, {}", rto.initial, rto.max);
-    rule(rto.initial <= rto.max, "rto.initial", reason)?;
+    rule(rto.min <= rto.max, "rto.min", &|| format!("{} is above `rto.max`, {}", rto.min, rto.max))?;
+    let reason = || format!("{} is above `rto.max`, {}", rto.initial, rto.max);
+    rule(rto.initial <= rto.max, "rto.initial", &reason)?;
     positive(rto.srtt_divisor > 0, "rto.srtt_divisor", "a divisor")?;
     positive(rto.rttvar_divisor > 0, "rto.rttvar_divisor", "a divisor")?;
     positive(rto.rttvar_factor > 0, "rto.rttvar_factor", "a factor")?;
@@ -334,22 +336,22 @@ fn check(config: &Config, at: &Location) -> Result<(), ExperimentError> {
 
     positive(send.buffer != Some(Bytes::ZERO), "send.buffer", "a buffer")?;
     positive(!send.persist_min.is_zero(), "send.persist_min", "an interval")?;
-    let reason = format!("{} is above `send.persist_max`, {}", send.persist_min, send.persist_max);
-    rule(send.persist_min <= send.persist_max, "send.persist_min", reason)?;
-    rule(send.ttl > 0, "send.ttl", "a packet with a TTL of zero never leaves its host".to_owned())?;
+    let reason = || format!("{} is above `send.persist_max`, {}", send.persist_min, send.persist_max);
+    rule(send.persist_min <= send.persist_max, "send.persist_min", &reason)?;
+    rule(send.ttl > 0, "send.ttl", &|| "a packet with a TTL of zero never leaves its host".to_owned())?;
 
     let limit = explicit_rate.loss_limit_per_mille;
-    let reason = format!("{limit} packets of a thousand are more than all of them");
-    rule(limit <= 1000, "explicit_rate.loss_limit_per_mille", reason)?;
+    let reason = || format!("{limit} packets of a thousand are more than all of them");
+    rule(limit <= 1000, "explicit_rate.loss_limit_per_mille", &reason)?;
     for (level, key) in
         [(explicit_rate.preemption, "explicit_rate.preemption"), (explicit_rate.delay, "explicit_rate.delay")]
     {
-        rule(level < 64, key, format!("a priority is 0 to 63, not {level}"))?;
+        rule(level < 64, key, &|| format!("a priority is 0 to 63, not {level}"))?;
     }
     let composite = explicit_rate.kind == RateKind::Composite;
     let reason = match composite {
         true => "a composite rate has a guaranteed one beside the one that is wanted",
         false => "only a composite rate has it beside the one that is wanted",
     };
-    rule(composite == explicit_rate.guaranteed.is_some(), "explicit_rate.guaranteed", reason.to_owned())
+    rule(composite == explicit_rate.guaranteed.is_some(), "explicit_rate.guaranteed", &|| reason.to_owned())
 }

@@ -1,7 +1,9 @@
 //! A range in a sweep, in place of a list: `"0.01 s to 30 s by 0.01 s"`, `"1 kB to 1000 kB times 10"`.
 
-use crate::sweep::MAX_POINTS;
 use toml::Value;
+
+/// The most points that one experiment may have, and so the most values of a key.
+pub const MAX_POINTS: usize = 10_000_000;
 
 /// Digits that a multiplied value keeps: `12.35 ms`, and not `12.345678 ms`.
 const DIGITS: usize = 4;

@@ -19,6 +19,9 @@ pub(crate) trait Written: Parameter {
     fn write(&self) -> Value;
 }
 
+/// So many keys are known to the tables that most parameters are in.
+const MOST_KEYS: usize = 24;
+
 /// One table of a file.
 pub(crate) struct Reader<'a> {
     origin: &'a str,
@@ -35,7 +38,7 @@ impl<'a> Reader<'a> {
         table: &'a Table,
         read: impl FnOnce(&mut Reader<'a>) -> Result<T, ExperimentError>,
     ) -> Result<T, ExperimentError> {
-        let mut reader = Reader { origin, key: key.to_owned(), table, known: Vec::new() };
+        let mut reader = Reader { origin, key: key.to_owned(), table, known: Vec::with_capacity(MOST_KEYS) };
         let result = read(&mut reader)?;
         match table.keys().find(|key| !reader.known.contains(&key.as_str())) {
             Some(stranger) => Err(reader.unknown(stranger)),

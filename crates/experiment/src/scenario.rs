@@ -3,16 +3,15 @@
 use crate::element::{path_list, read_path};
 use crate::emulate::{EmulateOptions, read_emulate};
 use crate::error::ExperimentError;
-use crate::flows::{Ends, read_flows};
+use crate::flows::{Ends, FlowSpec, Transport, read_flows};
 use crate::library::Files;
-use crate::reader::{Parameter, Reader, word};
+use crate::reader::Reader;
 use crate::stack::{Stack, read_end};
-use crate::stream::Stream;
 use crate::warnings::{self, Warning};
 use farpath_path::{Direction, ElementKind, ElementSpec, PerDirection};
-use farpath_units::{Bytes, Duration};
+use farpath_units::Duration;
 use std::borrow::Cow;
-use toml::{Table, Value};
+use toml::Table;
 
 /// Everything that an engine needs to run one point, except which of its seeds.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,19 +42,6 @@ pub struct Scenario {
     pub warnings: Vec<String>,
 }
 
-/// What carries the data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Transport {
-    /// A connection for each flow.
-    #[default]
-    Tcp,
-    /// Each message of a stream is a datagram, sent once.
-    Udp {
-        /// How long the answer is that each one gets; `None` where nobody answers.
-        reply: Option<Bytes>,
-    },
-}
-
 impl Scenario {
     /// The stacks of a flow's sender and receiver.
     pub fn ends<'a>(&'a self, flow: &'a FlowSpec) -> (&'a Stack, &'a Stack) {
@@ -73,38 +59,6 @@ impl Scenario {
     }
 }
 
-/// One transfer over one connection.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FlowSpec {
-    /// When its opener sends the first SYN.
-    pub start: Duration,
-    /// Which way the data go. In `Reverse` the two stacks have changed places on the path.
-    pub direction: Direction,
-    /// Application bytes to transfer.
-    pub size: Bytes,
-    /// The messages that they are, where they come as a stream.
-    pub stream: Option<Stream>,
-    /// Who sends the SYN.
-    pub opener: Opener,
-    /// What the receiver sends first, where it is the opener; data follow when all of it has arrived.
-    pub request: Bytes,
-    /// Propagation each way between the flow's host at the beginning of the path and the path: of this flow alone.
-    pub access: Duration,
-    /// The stack of its sender, where that is not the scenario's.
-    pub sender: Option<Box<Stack>>,
-    /// The same of its receiver.
-    pub receiver: Option<Box<Stack>>,
-}
-
-/// Which end opens the connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Opener {
-    /// The end that sends the data: an upload.
-    Sender,
-    /// The end that receives them: a download.
-    Receiver,
-}
-
 /// What is recorded beside the flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Output {
@@ -114,20 +68,6 @@ pub struct Output {
     pub segments: bool,
     /// Every message of a stream.
     pub messages: bool,
-}
-
-impl Parameter for Opener {
-    const EXPECTED: &'static str = "`sender` or `receiver`";
-    fn read(value: &Value, at: &crate::Location) -> Result<Opener, ExperimentError> {
-        word(value, at, &[("sender", Opener::Sender), ("receiver", Opener::Receiver)])
-    }
-}
-
-impl Parameter for Direction {
-    const EXPECTED: &'static str = "`forward` or `reverse`";
-    fn read(value: &Value, at: &crate::Location) -> Result<Direction, ExperimentError> {
-        word(value, at, &[("forward", Direction::Forward), ("reverse", Direction::Reverse)])
-    }
 }
 
 /// Reads a document without its sweep.
@@ -154,9 +94,12 @@ pub(crate) fn read_scenario(origin: &str, table: &Table, files: &Files) -> Resul
                 return Err(reader.missing("path", "a list of elements, or the name of a ready-made path"));
             }
         };
-        let path = read_path(&elements, &at)?;
-        let sender = reader.section("sender", |end| read_end(end, DEFAULT_STACK, files))?;
-        let receiver = reader.section("receiver", |end| read_end(end, &sender.name, files))?;
+        let path = read_path(&elements, &at, files)?;
+        let mut end = |key, default: &str| {
+            files.end(reader.value(key), default, || reader.section(key, |end| read_end(end, default, files)))
+        };
+        let sender = end("sender", DEFAULT_STACK)?;
+        let receiver = end("receiver", &sender.name)?;
         let mss = sender.config.mss.min(receiver.config.mss);
         let round = |direction| warnings::base_rtt_over(&path, mss, direction);
         if Direction::BOTH.into_iter().any(|direction| round(direction) + horizon == Duration::MAX) {

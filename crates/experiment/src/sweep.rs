@@ -2,13 +2,9 @@
 
 use crate::design::{Design, Drawn};
 use crate::error::{ExperimentError, Location};
-use crate::experiment::MAX_RUNS;
-use crate::range::Steps;
+use crate::range::{MAX_POINTS, Steps, steps};
 use crate::reader::{as_list, as_table};
 use toml::{Table, Value};
-
-/// The most points that one experiment may have: as many as runs.
-pub const MAX_POINTS: usize = MAX_RUNS as usize;
 
 /// One direction of a sweep: a key and its values, or keys that are walked together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +23,8 @@ pub(crate) struct Series {
     pub key: String,
     pub values: Values,
     pub at: Location,
+    /// Beside the file, and not in it.
+    given: bool,
 }
 
 /// The values of a key. What a rule gives is made when it is asked for: a million of them take no room.
@@ -83,7 +81,10 @@ impl Sweep {
                 }
             } else if let Some(design) = Design::named(key) {
                 let at = at.child(key);
-                groups.push(Group(design.series(as_table(value, &at)?, &at)?));
+                let drawn = design.read(as_table(value, &at)?, &at)?.into_iter();
+                let series =
+                    |(key, drawn, at)| Series { key, values: Values::Drawn(drawn), at, given: false };
+                groups.push(Group(drawn.map(series).collect()));
             } else {
                 let mut grid = Vec::new();
                 let single = Table::from_iter([(key.clone(), value.clone())]);
@@ -110,7 +111,7 @@ impl Sweep {
     /// Gives `key` these values in place of those that it has, or sweeps over it too. Where it is zipped, others may follow:
     /// [`Sweep::check_lengths`] when all of them are given.
     pub fn replace(&mut self, key: &str, value: &Value, at: Location) -> Result<(), ExperimentError> {
-        let series = Series::read(key.to_owned(), value, at)?;
+        let series = Series { given: true, ..Series::read(key.to_owned(), value, at)? };
         for group in &mut self.0 {
             if let Some(place) = group.0.iter().position(|other| other.key == key) {
                 group.0[place] = series;
@@ -228,29 +229,33 @@ impl Series {
             return Err(at.refuse("not a dotted key such as `path.loss.rate`"));
         }
         let values = match value {
-            Value::String(text) => {
-                Values::Stepped(crate::range::steps(text).map_err(|reason| at.refuse(reason))?)
-            }
+            Value::String(text) => Values::Stepped(steps(text).map_err(|reason| at.refuse(reason))?),
             value => Values::Listed(as_list(value, &at)?.to_vec()),
         };
         if values.len() == 0 {
             return Err(at.refuse("the list is empty: there would be nothing to run"));
         }
-        Ok(Series { key, values, at })
+        Ok(Series { key, values, at, given: false })
     }
 }
 
 fn check_lengths(zipped: &[Series]) -> Result<(), ExperimentError> {
     let Some((first, others)) = zipped.split_first() else { return Ok(()) };
-    for other in others {
-        let (here, there) = (other.values.len(), first.values.len());
-        if here != there {
-            let reason = format!(
-                "the list has {here}, that of `{}` {there}; zipped lists are equally long",
-                first.key
-            );
-            return Err(other.at.refuse(reason));
-        }
+    let Some(other) = others.iter().find(|other| other.values.len() != first.values.len()) else {
+        return Ok(());
+    };
+    // It is what was given beside the file that is not as long as the rest.
+    let (one, rest) = if first.given && !other.given { (first, other) } else { (other, first) };
+    let mut reason = format!(
+        "the list has {}, that of `{}` {}; zipped lists are equally long",
+        one.values.len(),
+        rest.key,
+        rest.values.len()
+    );
+    if one.given && !rest.given {
+        let written = zipped.iter().filter(|series| !series.given);
+        let written: Vec<String> = written.map(|series| format!("`{}`", series.key)).collect();
+        reason += &format!(": repeat `--set` for {}", written.join(", "));
     }
-    Ok(())
+    Err(one.at.refuse(reason))
 }

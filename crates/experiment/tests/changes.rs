@@ -1,7 +1,7 @@
 //! A value from `--set` or a sweep is as good as one written into the file.
 
-use farpath_experiment::{Experiment, Opener, Override, Scenario};
-use farpath_path::{Direction, ElementKind, MarkThreshold, QueueLimit};
+use farpath_experiment::{Experiment, Opener, Override, Scenario, Stack};
+use farpath_path::{Direction, ElementKind, MarkThreshold, PerDirection, QueueLimit};
 use farpath_tcp::config::CongestionControlKind;
 use farpath_units::{Bytes, Duration, Probability};
 
@@ -143,6 +143,36 @@ fn the_points_of_a_large_sweep_are_those_that_it_would_have_alone() {
 }
 
 #[test]
+fn each_point_has_the_elements_that_its_values_make() {
+    let delay = "{ element = 'delay', delay = '1 s' }";
+    let paths = format!("[[{delay}], [{delay}, {{ element = 'loss', rate = '1 %' }}], [{delay}]]");
+    let sweep = format!("[sweep]\npath = {paths}\n'path.delay' = ['1 s', '2 s', '3 s']");
+    let experiment = read(&format!("{FILE}{sweep}"), &[]);
+    for (index, point) in experiment.points().enumerate() {
+        let path = &point.scenario.path;
+        assert_eq!(path.len(), [1, 2, 1][index / 3]);
+        let delay = PerDirection::both(Duration::from_secs(index as u64 % 3 + 1));
+        assert_eq!(path[0].kind, ElementKind::Delay { delay });
+        assert!(path.iter().skip(1).all(|element| element.name == "loss"));
+    }
+}
+
+#[test]
+fn each_point_has_the_ends_that_its_values_make() {
+    // More than are remembered; the receiver says nothing, and has the sender's stack.
+    let sweep =
+        "[sweep]\n'sender.rto.min' = '200 ms to 400 ms by 10 ms'\n'sender.stack' = ['linux-6', 'rfc-5681']";
+    let experiment = read(&format!("{FILE}{sweep}"), &[]);
+    for (index, point) in experiment.points().enumerate() {
+        let (stack, min) = (["linux-6", "rfc-5681"][index % 2], 200 + 10 * (index as u64 / 2));
+        let ends = [&point.scenario.sender, &point.scenario.receiver];
+        assert_eq!(ends.map(|end| end.name.as_str()), [stack; 2]);
+        assert_eq!(ends[0].config.rto.min, Duration::from_millis(min));
+        assert_eq!(*ends[1], Stack::load(stack).unwrap());
+    }
+}
+
+#[test]
 fn zipped_keys_walk_together() {
     let zip = r#"
         [sweep]
@@ -162,7 +192,11 @@ fn zipped_lists_are_changed_together() {
     let (loss, delay) = ("sweep.path.loss=['0 %', '1 %', '2 %']", "sweep.zip.path.delay='1 s to 3 s by 1 s'");
     assert_eq!(labels(&read(&zip, &[loss, delay])), ["0 %, 1 s", "1 %, 2 s", "2 %, 3 s"]);
     let alone = Experiment::parse(&zip, "here", &[loss.parse().unwrap()]).unwrap_err().to_string();
-    assert!(alone.contains("zipped lists are equally long"), "{alone}");
+    assert_eq!(
+        alone,
+        "here: sweep.path.loss (--set): the list has 3, that of `path.delay` 2; zipped lists are equally long: \
+         repeat `--set` for `path.delay`"
+    );
 }
 
 #[test]

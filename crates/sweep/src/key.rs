@@ -1,10 +1,11 @@
 //! Which run it is: what made it, and not where it stood.
 
 use farpath_engine::{EngineError, emulating_kernel};
-use farpath_experiment::{Output, Point};
+use farpath_experiment::{EmulateOptions, Point, Scenario, Stack};
 use farpath_run::Engine;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::cell::RefCell;
 use std::fmt::{self, Write};
 
 /// The program: its version, and a digest of the sources that make the numbers.
@@ -52,14 +53,48 @@ impl PointKey {
 /// The key of a point: of everything that an engine is told of it, files that it names included. Left out is what makes
 /// no other run: its title, which seeds are wanted, and what is recorded beside the flows.
 pub fn point_key(point: &Point) -> PointKey {
-    let mut scenario = point.scenario.clone();
-    scenario.title = String::new();
-    (scenario.seed, scenario.seeds, scenario.emulate.seeds) = (0, 0, 0);
-    scenario.output = Output::default();
+    let Scenario {
+        horizon,
+        path,
+        sender,
+        receiver,
+        transport,
+        flows,
+        emulate,
+        warnings,
+        title: _,
+        seed: _,
+        seeds: _,
+        output: _,
+    } = &point.scenario;
+    let emulate = EmulateOptions { seeds: 0, ..emulate.clone() };
+    let ends = [sender, receiver].map(end_digest);
+    let rest = (horizon, path, transport, flows, emulate, warnings);
+    PointKey(debug_digest(&(program(), ends, rest)))
+}
+
+thread_local! {
+    /// The ends of the point before, most of which the next one has too: of what a point is they are nearly all.
+    static ENDS: RefCell<Vec<(Stack, u128)>> = const { RefCell::new(Vec::new()) };
+}
+
+fn end_digest(end: &Stack) -> u128 {
+    ENDS.with_borrow_mut(|known| {
+        if let Some((_, digest)) = known.iter().find(|(other, _)| other == end) {
+            return *digest;
+        }
+        let digest = debug_digest(end);
+        known.truncate(1);
+        known.insert(0, (end.clone(), digest));
+        digest
+    })
+}
+
+/// Debug shows every field, and floats so that they can be read back; it changes only with the program.
+fn debug_digest(what: &impl fmt::Debug) -> u128 {
     let mut digest = Hasher(Sha256::new());
-    // Debug shows every field, and floats so that they can be read back; it changes only with the program.
-    write!(digest, "{} {scenario:?}", program()).expect("a digest takes everything");
-    PointKey(first_128_bits(digest.0))
+    write!(digest, "{what:?}").expect("a digest takes everything");
+    first_128_bits(digest.0)
 }
 
 /// The key of a point's runs by this engine: of emulated ones also of the kernel that makes them.
