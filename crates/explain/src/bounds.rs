@@ -6,6 +6,7 @@ mod windows;
 
 pub use path::reno_utilization;
 
+use crate::bound_id::BoundId;
 use crate::facts::Facts;
 use crate::lift::{with_room_for_a_full_burst, without};
 use crate::measure::{Bench, Observed, Spread};
@@ -13,59 +14,6 @@ use crate::{ExplainError, Number, Unit};
 use farpath_experiment::Scenario;
 use farpath_units::Bytes;
 use serde::Serialize;
-
-/// What can bound a transfer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BoundId {
-    /// The receive window: buffer, and what of it can be announced.
-    ReceiveWindow,
-    /// The send buffer.
-    SendBuffer,
-    /// The sender's own limit on cwnd.
-    CwndClamp,
-    /// The application that reads.
-    Application,
-    /// Packets that the path loses.
-    Loss,
-    /// Packets that overtake others.
-    Reordering,
-    /// The queue before a link: what does not fit is lost.
-    Queue,
-    /// Retransmission timers, as far as they are longer or shorter than the path asks for.
-    Timers,
-    /// Withheld ACKs.
-    DelayedAck,
-    /// Opening the connection.
-    Handshake,
-    /// Growing from the initial window to one that fills the path.
-    SlowStart,
-    /// The links that the ACKs go over.
-    AckLink,
-    /// The links that the data go over.
-    Link,
-}
-
-impl BoundId {
-    /// As files and flags spell it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            BoundId::ReceiveWindow => "receive-window",
-            BoundId::SendBuffer => "send-buffer",
-            BoundId::CwndClamp => "cwnd-clamp",
-            BoundId::Application => "application",
-            BoundId::Loss => "loss",
-            BoundId::Reordering => "reordering",
-            BoundId::Queue => "queue",
-            BoundId::Timers => "timers",
-            BoundId::DelayedAck => "delayed-ack",
-            BoundId::Handshake => "handshake",
-            BoundId::SlowStart => "slow-start",
-            BoundId::AckLink => "ack-link",
-            BoundId::Link => "link",
-        }
-    }
-}
 
 /// One bound: what it costs, and the closed form behind it.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -5,6 +5,7 @@
 //! by simulating the changed experiment. Everything comes back as data; `farpath-report` prints it. The definitions are
 //! in `docs/explain.md`.
 
+mod bound_id;
 mod bounds;
 mod budget;
 mod ending;
@@ -15,7 +16,8 @@ mod patience;
 mod remedies;
 mod traps;
 
-pub use bounds::{Bound, BoundId, reno_utilization};
+pub use bound_id::BoundId;
+pub use bounds::{Bound, reno_utilization};
 pub use budget::{Budget, Delay, Part, PartKind, TimerFit, TimerVerdict, budget};
 pub use ending::Ending;
 pub use measure::{Air, Observed, Spread};

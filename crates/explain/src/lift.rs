@@ -1,6 +1,6 @@
 //! Taking one bound out of a scenario: what is simulated then differs from it in nothing else.
 
-use crate::bounds::BoundId;
+use crate::bound_id::BoundId;
 use crate::facts::{Facts, LARGEST_WINDOW};
 use farpath_experiment::Scenario;
 use farpath_path::{Direction, ElementKind, MarkThreshold, PerDirection, QueueLimit, Turnaround};

@@ -1,7 +1,7 @@
 //! What the path does: it loses, reorders, queues and sends.
 
 use super::{Reason, rtt_number};
-use crate::bounds::BoundId;
+use crate::bound_id::BoundId;
 use crate::facts::Facts;
 use crate::{Number, Unit};
 use farpath_model::pftk::Pftk;

@@ -1,7 +1,7 @@
 //! Time that is not spent at a rate: timers, withheld ACKs, opening, growing.
 
 use super::{Reason, rtt_number};
-use crate::bounds::BoundId;
+use crate::bound_id::BoundId;
 use crate::facts::Facts;
 use crate::measure::Observed;
 use crate::{Number, Unit};

@@ -1,7 +1,7 @@
 //! Windows and buffers, and the application behind them.
 
 use super::{Reason, rtt_number, short};
-use crate::bounds::BoundId;
+use crate::bound_id::BoundId;
 use crate::facts::{Facts, UNSCALED_WINDOW};
 use crate::{Number, Unit};
 use farpath_units::Bytes;
