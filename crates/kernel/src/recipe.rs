@@ -8,6 +8,9 @@ use std::path::PathBuf;
 /// Ticks per second that kernels may have.
 pub const HZ: [u32; 3] = [100, 250, 1000];
 
+/// Those that are meant where none are named: Debian's, and a tick of 4 ms is what the stack `linux-6` has.
+pub const DEFAULT_HZ: u32 = 250;
+
 /// Debian's package of the sources that are taken where none are named.
 pub const DEBIAN_SOURCE: &str = "linux-source-6.12";
 

@@ -1,6 +1,6 @@
 //! Where kernels are kept: a folder each.
 
-use crate::KernelError;
+use crate::{DEFAULT_HZ, KernelError};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::env;
@@ -63,7 +63,7 @@ impl Shelf {
         &self.0
     }
 
-    /// All kernels, the newest release first, and of one release those with more ticks first.
+    /// All kernels, the newest release first, and of one release those with [`DEFAULT_HZ`] ticks first, then those with more.
     ///
     /// # Errors
     /// The folder cannot be read, or what lies in it cannot be understood.
@@ -81,7 +81,7 @@ impl Shelf {
         }
         kernels.sort_by_key(|kernel| {
             let About { release, hz, name, .. } = &kernel.about;
-            (Reverse(numbers(release)), Reverse(*hz), name.clone())
+            (Reverse(numbers(release)), *hz != DEFAULT_HZ, Reverse(*hz), name.clone())
         });
         Ok(kernels)
     }
@@ -162,17 +162,18 @@ mod tests {
         assert!(matches!(shelf.find(None), Err(KernelError::None)));
         keep(&shelf, "nine", "6.12.9", 1000);
         keep(&shelf, "ten", "6.12.10", 100);
+        keep(&shelf, "ten-1000", "6.12.10", 1000);
         keep(&shelf, "ten-250", "6.12.10", 250);
         // One that is being made.
         fs::create_dir(shelf.folder().join("half")).unwrap();
         let names: Vec<_> = shelf.kernels().unwrap().into_iter().map(|kernel| kernel.about.name).collect();
-        assert_eq!(names, ["ten-250", "ten", "nine"]);
+        assert_eq!(names, ["ten-250", "ten-1000", "ten", "nine"]);
         assert_eq!(shelf.find(None).unwrap().about.name, "ten-250");
         assert_eq!(shelf.find(Some("nine")).unwrap().about.hz, 1000);
         let error = shelf.find(Some("eleven")).unwrap_err().to_string();
         assert_eq!(
             error,
-            "no kernel is called `eleven`; there are: ten-250, ten, nine; `farpath kernel build` makes one"
+            "no kernel is called `eleven`; there are: ten-250, ten-1000, ten, nine; `farpath kernel build` makes one"
         );
     }
 }

@@ -1,6 +1,7 @@
 //! What `farpath kernel` is told.
 
 use clap::{Args, Subcommand};
+use farpath_kernel::DEFAULT_HZ;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -26,7 +27,7 @@ pub enum KernelCommand {
 #[derive(Debug, Args)]
 pub struct BuildArgs {
     /// Ticks per second: 100, 250 or 1000. Timers of TCP go by them
-    #[arg(long, value_name = "N", default_value_t = 250)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_HZ)]
     pub hz: u32,
     /// Folder with the sources of a Linux kernel, which is only read; none but 6.12 was tried [default: Debian's
     /// linux-source-6.12]
