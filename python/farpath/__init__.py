@@ -9,6 +9,7 @@
 
 from ._farpath import (
     PROGRAM,
+    CommandError,
     EngineError,
     ExperimentError,
     FarpathError,
@@ -18,7 +19,7 @@ from ._farpath import (
     UnitError,
     __version__,
 )
-from .command import CommandError, papers, radius
+from .command import papers, radius
 from .experiment import Experiment, emulate, explain, measure, predict, simulate
 from .quantities import Duration, Rate, Share, Size
 from .results import Results, Run

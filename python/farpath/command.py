@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from . import _farpath
-from ._farpath import FarpathError
 
 
-# The first process of a machine in virtual time is this command. As a program it is an interpreter with this package, of which
-# no variable of the environment tells there.
-_farpath.start_guests_by(
-    f"#!{sys.executable} -I\n"
+# The first process of a machine in virtual time is this command, and so is the one that emulates without root. As a program it is
+# an interpreter with this package, of which no variable of the environment tells there.
+_farpath.start_program_by(
+    [sys.executable, "-I"],
     "import sys\n"
     f"sys.path.insert(0, {str(Path(__file__).absolute().parent.parent)!r})\n"
     "from farpath import _farpath\n"
@@ -24,33 +22,31 @@ _farpath.start_guests_by(
 )
 
 
-class CommandError(FarpathError):
-    """The command has refused what it was asked."""
+Progress = Callable[[int, int], object]
 
 
 def radius(
-    *stacks: str, to: str | None = None, rate: str | None = None, loss: str | Sequence[str] = (), check: bool = False
+    *stacks: str,
+    to: str | None = None,
+    rate: str | None = None,
+    loss: str | Sequence[str] = (),
+    check: bool = False,
+    progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
     """How far TCP reaches: each timer of the stacks as round trip, distance and the last body inside.
 
-    It is what `farpath radius --json` prints.
+    It is what `farpath radius --json` prints. `progress` is called with how many radii under loss, or by simulation, are found,
+    and of how many.
     """
-    arguments = ["radius", *stacks, "--json"]
-    for name, value in (("--to", to), ("--rate", rate)):
-        arguments += [] if value is None else [name, value]
     losses = [loss] if isinstance(loss, str) else list(loss)
-    arguments += ["--loss", ",".join(losses)] if losses else []
+    options = {"--to": to, "--rate": rate, "--loss": ",".join(losses) or None}
+    arguments = [f"{name}={value}" for name, value in options.items() if value is not None]
     arguments += ["--check"] if check else []
-    # A process of its own, which Ctrl-C ends: distances, bodies and media are the command's own.
-    done = subprocess.run([sys.executable, "-m", "farpath", *arguments], capture_output=True, text=True, check=False)
-    # 1 says that a simulation has another radius, which the lines say too.
-    if done.returncode not in (0, 1):
-        raise CommandError(done.stderr.strip().removeprefix("farpath: "))
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return [json.loads(line) for line in _farpath.radius([*arguments, "--", *stacks], progress)]
 
 
 def papers(
-    *ids: str, emulate: bool = False, progress: Callable[[int, int], object] | None = None
+    *ids: str, emulate: bool = False, progress: Progress | None = None
 ) -> list[dict[str, Any]]:
     """The claims of papers, published beside reproduced, check by check, as `farpath papers --json` has them.
 

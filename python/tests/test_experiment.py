@@ -91,10 +91,17 @@ def test_what_bounds_it_how_far_it_reaches_and_what_papers_say():
     assert explained["bounds"] and told[-1][0] == told[-1][1] > 1
     with pytest.raises(farpath.ExperimentError, match="point"):
         geo.explain(point=7)
-    reach = farpath.radius("linux-6")
-    assert reach and all("rtt_s" in str(line) or line for line in reach)
+    told = []
+    reach = farpath.radius("linux-6", loss="10 %", to="moon", progress=lambda done, all: told.append((done, all)))
+    assert all(line["stack"] == "linux-6" and line["reaches"] == (line["rtt_s"] is None or line["rtt_s"] > 2.57) for line in reach)
+    assert told[-1] == (1, 1)
     with pytest.raises(farpath.CommandError, match="no-such-stack"):
         farpath.radius("no-such-stack")
+    with pytest.raises(farpath.CommandError, match="expected a rate"):
+        farpath.radius("linux-6", rate="fast")
+    with pytest.raises(farpath.CommandError, match="no.toml") as refused:
+        farpath.radius("no.toml")
+    assert isinstance(refused.value.__cause__, FileNotFoundError)
     told = []
     checks = farpath.papers("radius", progress=lambda done, all: told.append((done, all)))
     assert told[-1] == (len(checks), len(checks))

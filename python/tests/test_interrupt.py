@@ -5,22 +5,25 @@ import subprocess
 import sys
 import threading
 
+import pytest
+
 FOREVER = """
 import farpath, time
 experiment = farpath.Experiment(delay="5 ms", rate="10 Gbit/s", size="500 GB")
 print("ready", flush=True)
 try:
-    experiment.simulate()
+    {long}
 except KeyboardInterrupt:
     print("interrupted", time.monotonic(), flush=True)
     import os; os._exit(0)
 """
 
 
-def test_ctrl_c_is_raised_while_a_long_run_goes_on():
+@pytest.mark.parametrize("long", ["experiment.simulate()", "farpath.radius(loss=['1 %', '10 %', '30 %'], check=True)"])
+def test_ctrl_c_is_raised_while_something_long_goes_on(long):
     import time
 
-    child = subprocess.Popen([sys.executable, "-c", FOREVER], stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen([sys.executable, "-c", FOREVER.format(long=long)], stdout=subprocess.PIPE, text=True)
     assert child.stdout.readline() == "ready\n"
     time.sleep(0.5)
     sent = time.monotonic()

@@ -92,6 +92,13 @@ pub enum Command {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     Guest,
+    /// What a program that has loaded this one starts to emulate; of no use elsewhere
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    Helper {
+        /// What it is told, and what it leaves
+        room: PathBuf,
+    },
     /// Look into explicit-rate signalling (TIA-1039)
     Qos(QosArgs),
     /// List the TCP stacks that ship, or print one

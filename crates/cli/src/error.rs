@@ -192,7 +192,7 @@ pub enum CliError {
     Threads(#[source] rayon::ThreadPoolBuildError),
     /// Bytes that are no explicit-rate signalling.
     #[error(transparent)]
-    Qos(#[from] crate::qos::QosError),
+    Qos(#[from] crate::qos::error::QosError),
     /// Standard output is gone.
     #[error("cannot write the output")]
     Output(#[from] io::Error),

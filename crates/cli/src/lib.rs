@@ -26,6 +26,8 @@ mod shelf;
 mod source;
 mod sweep;
 
+pub use radius::{Watch, radius_lines};
+
 use args::{Cli, Command, EngineName};
 use clap::Parser;
 use error::CliError;
@@ -78,6 +80,8 @@ pub fn exit_code(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Kernel(args) => kernel::kernel(&args),
         #[cfg(target_os = "linux")]
         Command::Guest => run::guest(),
+        #[cfg(target_os = "linux")]
+        Command::Helper { room } => run::helper(&room),
         Command::Qos(args) => qos::qos(&args),
         Command::Stacks(args) => shelf::stacks(&args),
         Command::Paths(args) => shelf::paths(&args),

@@ -1,12 +1,11 @@
 //! `farpath qos`: what explicit-rate signalling says, field by field and from end to end, and the bytes that say it.
 
 mod encode;
-mod error;
-
-pub use error::QosError;
+pub mod error;
 
 use crate::args::{QosArgs, QosCommand, QosDecodeArgs, QosExchangeArgs};
 use crate::error::CliError;
+use crate::qos::error::QosError;
 use crate::{Ending, output, source};
 use farpath_engine::{provenance, simulate};
 use farpath_experiment::Override;

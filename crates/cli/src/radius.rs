@@ -3,9 +3,10 @@
 mod kernel;
 mod protocols;
 
-use crate::args::RadiusArgs;
+use crate::args::{Cli, Command, RadiusArgs};
 use crate::error::CliError;
 use crate::{Ending, interrupt, output, progress};
+use clap::Parser;
 use farpath_engine::{
     CheckedRadius, CheckedShare, LIGHT_KM_PER_S, Race, Radius, RadiusKind, Span, UnderLoss, beyond_relay,
     check_radius, check_under_loss, radii, radii_under_loss, relay_region,
@@ -16,16 +17,12 @@ use farpath_experiment::{
 use farpath_report::html::{Reach, ReportFile, reach_page};
 use farpath_report::terminal::{RadiusRow, ShareRow, radius_text, shares_text};
 use serde_json::{Value, json};
+use std::error::Error;
 use std::io::Write;
 
 /// Prints the radii of the stacks asked for; [`Ending::Failed`] where a simulation has another one.
 pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
-    let medium = medium(&args.medium, "--medium")?;
-    let place = |text: &Option<String>, option: &str| {
-        text.as_deref().map(|text| Distance::parse(text, &Location::option(option))).transpose()
-    };
-    let (to, via) = (place(&args.to, "--to")?, place(&args.via, "--via")?);
-    let ask = Ask { medium, to: to.as_ref(), via: via.as_ref() };
+    let ask = Ask::of(args)?;
     if let Some(names) = &args.protocol {
         protocols::protocols(names, &ask, args.json)?;
         // Stacks beside them only where they are named.
@@ -37,56 +34,26 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
         // Before there are other threads.
         farpath_engine::may_emulate().map_err(CliError::Emulation)?;
     }
-    let names: Vec<String> = match args.stacks.as_slice() {
-        [] if args.emulate => vec![SKETCH_STACK.to_owned()],
-        [] => shipped_stacks().iter().map(|file| file.name.to_owned()).collect(),
-        names => names.to_vec(),
+    let bar = progress::bar(0, "radii");
+    let watch = Watch {
+        stopped: &interrupt::happened,
+        planned: &|radii| bar.inc_length(radii),
+        done: &|| bar.inc(1),
     };
-    let mut list = Vec::new();
-    let bar = progress::bar((names.len() * args.loss.len()) as u64, "radii under loss");
-    for name in &names {
-        let stack = Stack::load(name)?;
-        let refused = |source| CliError::Radius { stack: name.clone(), source };
-        let mut found = radii(&stack.config, args.rate).map_err(refused)?;
-        for &loss in &args.loss {
-            if interrupt::happened() {
-                return Ok(Ending::Interrupted);
-            }
-            found.extend(radii_under_loss(&stack.config, loss, args.size).map_err(refused)?);
-            bar.inc(1);
-        }
-        list.extend(found.into_iter().map(|radius| (stack.clone(), radius)));
+    let list = predicted(args, &watch)?;
+    if interrupt::happened() {
+        return Ok(Ending::Interrupted);
     }
-    bar.finish_and_clear();
     let report = args.report.as_ref().map(ReportFile::create).transpose()?;
-    let mut ending = Ending::Done;
-    let (mut rows, mut shares) = (Vec::new(), Vec::new());
-    let bar = progress::bar(if args.check { list.len() as u64 } else { 0 }, "radii simulated");
-    for (stack, radius) in list {
-        let checked = if args.check {
-            if interrupt::happened() {
-                ending = Ending::Interrupted;
-                break;
-            }
-            let failed = |source| CliError::Engine { file: stack.name.clone().into(), source };
-            let under_loss = check_under_loss(&stack.config, &radius).map_err(failed)?;
-            shares.extend(under_loss.into_iter().map(|share| (stack.name.clone(), share)));
-            check_radius(&stack.config, &radius).map_err(failed)?
-        } else {
-            CheckedRadius { radius, simulated: None }
-        };
-        bar.inc(1);
-        if checked.error().is_some_and(|error| error.abs() > checked.tolerance()) {
-            ending = Ending::Failed;
-        }
-        rows.push((checked, stack));
-    }
+    let found = checked(list, args.check, &watch)?;
     bar.finish_and_clear();
-    if shares.iter().any(|(_, share)| !share.agrees()) {
-        ending = Ending::Failed;
-    }
-    let reaches: Vec<Reach> = reaches(&rows, medium);
-    let asked = if args.emulate { kernel::asked(&rows, args.connections)? } else { Vec::new() };
+    let mut ending = match (found.complete, found.agrees()) {
+        (_, false) => Ending::Failed,
+        (true, true) => Ending::Done,
+        (false, true) => Ending::Interrupted,
+    };
+    let reaches: Vec<Reach> = reaches(&found.rows, ask.medium);
+    let asked = if args.emulate { kernel::asked(&found.rows, args.connections)? } else { Vec::new() };
     if asked.iter().any(|asked| !asked.is_complete()) {
         ending = Ending::Interrupted;
     } else if asked.iter().any(kernel::Asked::disagrees) {
@@ -94,18 +61,10 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
     }
     if args.json {
         let mut out = output::stdout();
-        for (checked, stack) in &rows {
-            let mut value = row_json(checked, &stack.name, &ask);
-            kernel::enter(&mut value, checked.radius.kind, &stack.name, &asked);
-            writeln!(out, "{value}")?;
-        }
-        for (stack, share) in &shares {
-            writeln!(out, "{}", share_json(stack, share))?;
-        }
-        for asked in &asked {
-            asked.lines().into_iter().try_for_each(|line| writeln!(out, "{line}"))?;
-        }
+        found.lines(&ask, &asked).into_iter().try_for_each(|line| writeln!(out, "{line}"))?;
     }
+    let Found { rows, shares, .. } = found;
+    let medium = ask.medium;
     let row = |(checked, stack): (CheckedRadius, Stack)| {
         let measured = kernel::measured(&stack.name, checked.radius.kind, &asked);
         RadiusRow { kernel: measured.map(ends), ..row(checked, stack.name, &ask) }
@@ -117,7 +76,7 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
     if args.json {
         return Ok(ending);
     }
-    if let Some(Distance { title, km }) = &to {
+    if let Some(Distance { title, km }) = &ask.to {
         let rtt = 2.0 * owd(*km, medium);
         output::print(&format!("To {title}, {km} km in {}: a round trip of {rtt:.3} s\n", medium.title))?;
     }
@@ -133,6 +92,105 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
         output::print(&asked.text())?;
     }
     Ok(ending)
+}
+
+/// What `farpath radius --json` prints with these arguments behind it, line by line, for a host that has its own way to be
+/// interrupted; [`Watch`] says how far it is.
+///
+/// # Errors
+/// Arguments that the command refuses, and whatever it fails at.
+pub fn radius_lines(
+    arguments: &[String],
+    watch: &Watch<'_>,
+) -> Result<Vec<String>, Box<dyn Error + Send + Sync>> {
+    let command = ["farpath", "radius"].into_iter().chain(arguments.iter().map(String::as_str));
+    let Command::Radius(args) = Cli::try_parse_from(command)?.command else {
+        unreachable!("it is that command");
+    };
+    let ask = Ask::of(&args)?;
+    let found = checked(predicted(&args, watch)?, args.check, watch)?;
+    Ok(found.lines(&ask, &[]).iter().map(Value::to_string).collect())
+}
+
+/// Whether anybody still waits, and who is told how far it is.
+pub struct Watch<'a> {
+    /// Whether nobody does.
+    pub stopped: &'a dyn Fn() -> bool,
+    /// So many more radii are looked for.
+    pub planned: &'a dyn Fn(u64),
+    /// One was found.
+    pub done: &'a dyn Fn(),
+}
+
+/// The radii of the stacks asked for.
+fn predicted(args: &RadiusArgs, watch: &Watch<'_>) -> Result<Vec<(Stack, Radius)>, CliError> {
+    let names: Vec<String> = match args.stacks.as_slice() {
+        [] if args.emulate => vec![SKETCH_STACK.to_owned()],
+        [] => shipped_stacks().iter().map(|file| file.name.to_owned()).collect(),
+        names => names.to_vec(),
+    };
+    (watch.planned)((names.len() * args.loss.len()) as u64);
+    let mut list = Vec::new();
+    for name in &names {
+        let stack = Stack::load(name)?;
+        let refused = |source| CliError::Radius { stack: name.clone(), source };
+        let mut found = radii(&stack.config, args.rate).map_err(refused)?;
+        for &loss in args.loss.iter().take_while(|_| !(watch.stopped)()) {
+            found.extend(radii_under_loss(&stack.config, loss, args.size).map_err(refused)?);
+            (watch.done)();
+        }
+        list.extend(found.into_iter().map(|radius| (stack.clone(), radius)));
+    }
+    Ok(list)
+}
+
+/// Radii, and beside them what simulations say, where these are asked for.
+struct Found {
+    rows: Vec<(CheckedRadius, Stack)>,
+    shares: Vec<(String, CheckedShare)>,
+    /// Nobody has stopped it.
+    complete: bool,
+}
+
+fn checked(list: Vec<(Stack, Radius)>, check: bool, watch: &Watch<'_>) -> Result<Found, CliError> {
+    let mut found = Found { rows: Vec::new(), shares: Vec::new(), complete: true };
+    (watch.planned)(if check { list.len() as u64 } else { 0 });
+    for (stack, radius) in list {
+        if !check {
+            found.rows.push((CheckedRadius { radius, simulated: None }, stack));
+            continue;
+        }
+        if (watch.stopped)() {
+            found.complete = false;
+            break;
+        }
+        let failed = |source| CliError::Engine { file: stack.name.clone().into(), source };
+        let under_loss = check_under_loss(&stack.config, &radius).map_err(failed)?;
+        found.shares.extend(under_loss.into_iter().map(|share| (stack.name.clone(), share)));
+        found.rows.push((check_radius(&stack.config, &radius).map_err(failed)?, stack));
+        (watch.done)();
+    }
+    Ok(found)
+}
+
+impl Found {
+    /// Whether each simulation says the same.
+    fn agrees(&self) -> bool {
+        let near =
+            |checked: &CheckedRadius| checked.error().is_none_or(|error| error.abs() <= checked.tolerance());
+        self.rows.iter().all(|(checked, _)| near(checked))
+            && self.shares.iter().all(|(_, share)| share.agrees())
+    }
+
+    fn lines(&self, ask: &Ask<'_>, asked: &[kernel::Asked]) -> Vec<Value> {
+        let row = |(checked, stack): &(CheckedRadius, Stack)| {
+            let mut value = row_json(checked, &stack.name, ask);
+            kernel::enter(&mut value, checked.radius.kind, &stack.name, asked);
+            value
+        };
+        let shares = self.shares.iter().map(|(stack, share)| share_json(stack, share));
+        self.rows.iter().map(row).chain(shares).chain(asked.iter().flat_map(kernel::Asked::lines)).collect()
+    }
 }
 
 fn share_row(stack: String, share: &CheckedShare) -> ShareRow {
@@ -181,20 +239,28 @@ fn reaches(rows: &[(CheckedRadius, Stack)], medium: &Medium) -> Vec<Reach> {
 struct Ask<'a> {
     medium: &'a Medium,
     /// Whether it reaches there.
-    to: Option<&'a Distance>,
+    to: Option<Distance>,
     /// Over a relay that stands there.
-    via: Option<&'a Distance>,
+    via: Option<Distance>,
 }
 
 impl Ask<'_> {
+    fn of(args: &RadiusArgs) -> Result<Ask<'static>, CliError> {
+        let place = |text: &Option<String>, option: &str| {
+            text.as_deref().map(|text| Distance::parse(text, &Location::option(option))).transpose()
+        };
+        let (to, via) = (place(&args.to, "--to")?, place(&args.via, "--via")?);
+        Ok(Ask { medium: medium(&args.medium, "--medium")?, to, via })
+    }
+
     /// How far beyond the relay the far end may be, in km.
     fn beyond_relay(&self, km: f64) -> Option<f64> {
-        beyond_relay(km, self.via?.km).ok()?.value
+        beyond_relay(km, self.via.as_ref()?.km).ok()?.value
     }
 
     /// With both ends known, where the relay may be for the widest of the usable radii: an ellipsoid with the ends as foci.
     fn relays(&self, rows: &[RadiusRow]) -> Option<String> {
-        let (to, _) = (self.to?, self.via?);
+        let (to, _) = (self.to.as_ref()?, self.via.as_ref()?);
         let usable = rows.iter().filter(|row| row.radius == RadiusKind::Usable.name() && row.km.is_finite());
         let farthest = usable.max_by(|a, b| a.km.total_cmp(&b.km))?;
         let region = relay_region(farthest.km, to.km).ok()?.value?;
@@ -207,7 +273,7 @@ impl Ask<'_> {
 
     fn add_to(&self, value: &mut Value, km: f64) {
         let finite = |value: f64| value.is_finite().then_some(value);
-        if let Some(target) = self.to {
+        if let Some(target) = &self.to {
             value["reaches"] = (target.km <= km).into();
             let region = relay_region(km, target.km).ok().and_then(|region| region.value);
             value["relay_at_most"] = match region {
@@ -252,7 +318,7 @@ fn row(checked: CheckedRadius, stack: String, ask: &Ask<'_>) -> RadiusRow {
         km,
         inside: inside(km).filter(|_| km.is_finite()).map(|body| body.short_title().to_owned()),
         beyond_relay: ask.beyond_relay(km),
-        reaches: ask.to.map(|target| target.km <= km),
+        reaches: ask.to.as_ref().map(|target| target.km <= km),
         simulated: simulated.map(ends),
         error,
         kernel: None,

@@ -247,3 +247,10 @@ pub fn guest() -> Result<Ending, CliError> {
         Err(error) => Err(CliError::Emulation(error)),
     }
 }
+
+/// What is started to emulate in place of a process that cannot.
+#[cfg(target_os = "linux")]
+pub fn helper(room: &std::path::Path) -> Result<Ending, CliError> {
+    farpath_engine::helper(room).map_err(CliError::Emulation)?;
+    Ok(Ending::Done)
+}

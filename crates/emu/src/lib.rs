@@ -63,7 +63,7 @@ pub use host_error::HostError;
 pub use lateness::Lateness;
 pub use malformed::{Malformed, MalformedCounts};
 #[cfg(target_os = "linux")]
-pub use namespace::{Namespace, enter_user_namespace};
+pub use namespace::{Namespace, enter_user_namespace, has_privileges};
 pub use packet::{PartialChecksum, WirePacket};
 pub use port::{Frame, Port, Received, VirtioHeader};
 pub use qos::set_flow_seed;

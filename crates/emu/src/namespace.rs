@@ -135,6 +135,12 @@ fn sysctl_path(name: &str) -> Option<PathBuf> {
         .then(|| ["/proc/sys/net"].into_iter().chain(parts).collect())
 }
 
+/// Whether this process may make and configure network namespaces as it is.
+pub fn has_privileges() -> bool {
+    // Where /proc is missing, what is tried says so.
+    fs::read_to_string("/proc/self/status").is_ok_and(|status| capable(&status))
+}
+
 /// Gives a process without privileges a user namespace in which it has all of them, over the network namespaces that
 /// it will make. User and group stay who they are. Does nothing where the process has the privileges already.
 ///

@@ -4,57 +4,18 @@
 pub(crate) mod real_time;
 
 use crate::emulate::until_in_time;
+use crate::helper::{by_helper, is_helped};
+use crate::job::Job;
 use crate::virtual_time::{in_guest, kernel_of};
 use crate::{CaptureDir, EngineError, Progress, predict, provenance, simulate, simulate_captured};
 use farpath_experiment::{EmulationClock, Experiment, Output};
-use farpath_run::{Engine, Run, RunKey};
+use farpath_run::{Engine, Run};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufWriter;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
-
-/// One run to make.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Job {
-    /// Index of the point.
-    pub point: usize,
-    /// Who makes it.
-    pub engine: Engine,
-    /// Seed, for an engine that draws.
-    pub seed: Option<u64>,
-    /// Record series, segments and messages, also where the experiment does not ask for them.
-    pub trace: bool,
-}
-
-impl Job {
-    /// Which run it makes.
-    pub fn key(&self) -> RunKey {
-        RunKey { point: self.point as u64, engine: self.engine, seed: self.seed }
-    }
-}
-
-/// The runs of an experiment: point by point, engine by engine, seed by seed. A prediction is made once a point.
-pub fn jobs(experiment: &Experiment, engines: &[Engine]) -> Vec<Job> {
-    let mut jobs = Vec::new();
-    for point in experiment.points() {
-        for &engine in engines {
-            let scenario = &point.scenario;
-            let seeds = match engine {
-                Engine::Predict => vec![None],
-                // Real time costs what it takes: as many as the experiment wants of these.
-                Engine::Emulate | Engine::Measure => {
-                    let seeds = scenario.emulate.seeds.min(scenario.seeds);
-                    (scenario.seed..scenario.seed + seeds).map(Some).collect()
-                }
-                _ => (scenario.seed..scenario.seed + scenario.seeds).map(Some).collect(),
-            };
-            jobs.extend(seeds.into_iter().map(|seed| Job { point: point.index, engine, seed, trace: false }));
-        }
-    }
-    jobs
-}
 
 /// Makes the runs and hands each to `take`: those in virtual time first, on all cores, then those in real time; both
 /// in the order of `jobs`, whichever is done first. When `stop` is set nothing more is begun, what has begun in virtual
@@ -234,6 +195,7 @@ fn make_one(
         },
         Engine::Emulate => match kernel_of(&point.scenario)? {
             Some(kernel) => in_guest(experiment, job, seed, &kernel, stop, capture),
+            None if is_helped() => by_helper(experiment, job, seed, stop, capture),
             None => Progress::watch(progress, &point.scenario, |going| {
                 until_in_time(point, seed, provenance, stop, going, capture)
             }),

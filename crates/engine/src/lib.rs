@@ -13,6 +13,11 @@ mod datagrams;
 mod drops;
 #[cfg_attr(not(target_os = "linux"), path = "emulate/elsewhere.rs")]
 mod emulate;
+#[cfg_attr(not(target_os = "linux"), path = "helper/elsewhere.rs")]
+mod helper;
+mod job;
+#[cfg(target_os = "linux")]
+mod order;
 mod path_view;
 mod predict;
 mod progress;
@@ -29,13 +34,19 @@ mod virtual_time;
 #[cfg(target_os = "linux")]
 mod watch;
 
-pub use batch::{Extras, Job, jobs, run_all, run_all_with, run_one};
+pub use batch::{Extras, run_all, run_all_with, run_one};
 pub use beforehand::{can_be_emulated, can_be_measured};
 pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
 pub use emulate::{emulate, may_emulate};
 pub use farpath_model::InputError as RadiusError;
 pub use farpath_model::radius::{Connects, LIGHT_KM_PER_S, LossyWay, Race, Span};
 pub use farpath_model::relay::{RelayRegion, beyond_relay, relay_region};
+#[cfg(target_os = "linux")]
+pub use helper::helper;
+pub use helper::may_emulate_with_help;
+pub use job::{Job, jobs};
+#[cfg(target_os = "linux")]
+pub use order::{ElsewhereError, start_program_by};
 pub use path_view::PathView;
 pub use predict::{effective_window, predict, stream_loss};
 pub use progress::{Now, Progress};
@@ -49,7 +60,7 @@ pub use rehearsal::can_all_be_emulated;
 pub use series::Series;
 pub use simulate::{simulate, simulate_captured, simulate_watched};
 #[cfg(target_os = "linux")]
-pub use virtual_time::{GUEST_COMMAND, guest, kernel_runs, start_guests_by};
+pub use virtual_time::{guest, kernel_runs};
 
 use farpath_experiment::{Experiment, Point, Scenario, Transport};
 use farpath_run::Provenance;
@@ -118,13 +129,32 @@ pub enum EngineError {
     #[cfg(target_os = "linux")]
     #[error(transparent)]
     Kernel(#[from] farpath_kernel::KernelError),
-    /// What a guest is told and leaves cannot be written or read.
-    #[error("what a guest is told and leaves: {0}")]
-    GuestFiles(std::io::Error),
-    /// A guest cannot make a run.
+    /// What another process of this program is told and leaves cannot be written or read.
+    #[error("what another process is told and leaves: {0}")]
+    OrderFiles(std::io::Error),
+    /// A guest cannot do what it is told.
+    #[cfg(target_os = "linux")]
     #[error("in virtual time: {0}")]
-    InGuest(String),
-    /// What a guest left is no result.
+    InGuest(ElsewhereError),
+    /// A helper cannot do what it is told.
+    #[cfg(target_os = "linux")]
+    #[error(transparent)]
+    InHelper(#[from] ElsewhereError),
+    /// A helper cannot be started.
+    #[error("cannot start a process that emulates in a user namespace of its own, {program}: {source}")]
+    HelperStart {
+        /// What it is.
+        program: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A helper came to an end of its own.
+    #[error("the process that emulates in a user namespace of its own: {0}")]
+    Helper(String),
+    /// Another process reads the experiment otherwise: its files have changed.
+    #[error(transparent)]
+    Experiment(Box<farpath_experiment::ExperimentError>),
+    /// What another process left is no result.
     #[error(transparent)]
     Results(#[from] farpath_run::ResultsError),
     /// What a kernel counts cannot be read.

@@ -3,7 +3,8 @@
 use crate::EngineError;
 use crate::beforehand::can_be_emulated;
 use crate::emulate::can_be_prepared;
-use crate::virtual_time::{kernel_of, rehearse};
+use crate::helper::{self, is_helped};
+use crate::virtual_time::{self, kernel_of};
 use farpath_experiment::{Experiment, Point, Scenario, Stack};
 use std::borrow::Cow;
 
@@ -23,12 +24,11 @@ pub fn can_all_be_emulated(experiment: &Experiment) -> Result<(), EngineError> {
     let clock = |point: &Point| point.scenario.emulate.clock.clone();
     different.sort_by_key(|point| format!("{:?}", clock(point)));
     for points in different.chunk_by(|a, b| clock(a) == clock(b)) {
+        let numbers = || points.iter().map(|point| point.index).collect::<Vec<usize>>();
         match kernel_of(&points[0].scenario)? {
+            Some(kernel) => virtual_time::rehearse(experiment, &numbers(), &kernel)?,
+            None if is_helped() => helper::rehearse(experiment, &numbers())?,
             None => points.iter().try_for_each(|point| can_be_prepared(&point.scenario))?,
-            Some(kernel) => {
-                let points: Vec<usize> = points.iter().map(|point| point.index).collect();
-                rehearse(experiment, &points, &kernel)?;
-            }
         }
     }
     Ok(())

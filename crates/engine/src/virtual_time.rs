@@ -8,72 +8,24 @@ mod guest;
 pub use guest::guest;
 
 use crate::EngineError;
-use crate::batch::Job;
-use crate::capture::CaptureError;
+use crate::job::Job;
+use crate::order::{Order, PROGRAM, Task, error_left, run_left};
 use farpath_experiment::{EmulateOptions, EmulationClock, Experiment, Scenario};
 use farpath_kernel::{Boot, Ended, Halt, Kernel, Shelf};
-use farpath_run::{FlowRow, Outcome, Results, Run};
-use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
-use std::io;
-use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use farpath_run::{FlowRow, Outcome, Run};
+use std::fs::File;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use tempfile::TempDir;
 
 /// What the program of a guest is called by: the one subcommand that is not for people.
-pub const GUEST_COMMAND: &str = "guest";
+const GUEST_COMMAND: &str = "guest";
 
 /// Memory of a guest beside what the path may take, in MB. With less than 1024 Linux gives TCP smaller buffers.
 const MEMORY_MB: u64 = 1024;
 
 /// How long a kernel may take to come up, where nothing else is asked of it.
 const PATIENCE: farpath_units::Duration = farpath_units::Duration::from_secs(30);
-
-const PROGRAM: &str = "farpath";
-const ORDER: &str = "order.json";
-const CAPTURE: &str = "capture.pcapng";
-const ERROR: &str = "error.txt";
-
-/// A script that is this program, where the program that runs is another one which has loaded this library.
-static SCRIPT: OnceLock<String> = OnceLock::new();
-
-/// Has guests started by this script, `#!` and what follows, in place of the program that runs; the first one counts.
-pub fn start_guests_by(script: String) {
-    SCRIPT.get_or_init(|| script);
-}
-
-/// What a guest is told.
-#[derive(Debug, Serialize, Deserialize)]
-struct Order {
-    /// Where files that the experiment names are looked for.
-    folder: PathBuf,
-    /// The experiment, as it was read here.
-    text: String,
-    origin: String,
-    overrides: Vec<String>,
-    task: Task,
-}
-
-/// What it shall do.
-#[derive(Debug, Serialize, Deserialize)]
-enum Task {
-    /// Make a run.
-    Run {
-        point: usize,
-        seed: u64,
-        /// Record everything, also where the experiment does not ask for it.
-        trace: bool,
-        /// Bytes of each packet to capture.
-        snaplen: Option<u32>,
-    },
-    /// Make the hosts of these points, and leave it at that.
-    Rehearse(Vec<usize>),
-    /// Nothing: it came up.
-    Nothing,
-}
 
 /// The kernel on which a scenario is emulated in virtual time; `None` for the running one.
 pub(crate) fn kernel_of(scenario: &Scenario) -> Result<Option<Kernel>, EngineError> {
@@ -106,8 +58,12 @@ pub(crate) fn in_guest(
     if ended.halt == Halt::Stopped {
         return Ok(None);
     }
-    match taken_over(room.path(), capture)? {
-        Some(run) => Ok(Some(run)),
+    match run_left(room.path(), capture)? {
+        Some(mut run) => {
+            // Its release does not tell its ticks, and timers go by these.
+            run.provenance.kernel = name(kernel);
+            Ok(Some(run))
+        }
         None => Ok(Some(void(experiment, job, kernel, &ended))),
     }
 }
@@ -130,27 +86,8 @@ pub(crate) fn rehearse(
 /// # Errors
 /// It cannot be started.
 pub fn kernel_runs(kernel: &Kernel) -> Result<Ended, EngineError> {
-    let order = Order {
-        folder: PathBuf::from("/"),
-        text: String::new(),
-        origin: String::new(),
-        overrides: Vec::new(),
-        task: Task::Nothing,
-    };
     let options = EmulateOptions { patience: PATIENCE, ..EmulateOptions::default() };
-    Ok(boot(&order, &options, 0, kernel, &AtomicBool::new(false))?.1)
-}
-
-impl Order {
-    fn of(experiment: &Experiment, task: Task) -> Result<Order, EngineError> {
-        Ok(Order {
-            folder: std::env::current_dir().map_err(EngineError::GuestFiles)?,
-            text: experiment.text.to_string(),
-            origin: experiment.origin.clone(),
-            overrides: experiment.overrides.iter().map(|change| change.text().to_owned()).collect(),
-            task,
-        })
-    }
+    Ok(boot(&Order::nothing(), &options, 0, kernel, &AtomicBool::new(false))?.1)
 }
 
 /// Has a guest do something, in a room of its own.
@@ -161,9 +98,7 @@ fn boot(
     kernel: &Kernel,
     stop: &AtomicBool,
 ) -> Result<(TempDir, Ended), EngineError> {
-    let room =
-        tempfile::Builder::new().prefix("farpath-guest-").tempdir().map_err(EngineError::GuestFiles)?;
-    furnish(room.path(), order).map_err(EngineError::GuestFiles)?;
+    let room = order.room()?;
     let ended = Boot {
         kernel,
         room: room.path(),
@@ -174,33 +109,10 @@ fn boot(
         patience: Duration::from_nanos(options.patience.as_nanos()),
     }
     .run(stop, |_| false)?;
-    match fs::read_to_string(room.path().join(ERROR)) {
-        Ok(error) => Err(EngineError::InGuest(error)),
-        Err(_) => Ok((room, ended)),
+    match error_left(room.path()) {
+        Some(error) => Err(EngineError::InGuest(error)),
+        None => Ok((room, ended)),
     }
-}
-
-/// Puts into its room what a guest needs.
-fn furnish(room: &Path, order: &Order) -> io::Result<()> {
-    fs::write(room.join(ORDER), serde_json::to_vec(order).expect("plain data"))?;
-    let program = room.join(PROGRAM);
-    match SCRIPT.get() {
-        Some(script) => {
-            fs::write(&program, script)?;
-            fs::set_permissions(&program, fs::Permissions::from_mode(0o755))
-        }
-        None => symlink(std::env::current_exe()?, program),
-    }
-}
-
-/// The run that a guest left, and its capture.
-fn taken_over(room: &Path, capture: Option<(&File, u32)>) -> Result<Option<Run>, EngineError> {
-    let Ok(results) = Results::read(room) else { return Ok(None) };
-    if let Some((mut out, _)) = capture {
-        let copied = File::open(room.join(CAPTURE)).and_then(|mut file| io::copy(&mut file, &mut out));
-        copied.map_err(CaptureError::from)?;
-    }
-    Ok(results.runs()?.pop())
 }
 
 /// The run of a guest that died: without numbers, and with what its console said last.

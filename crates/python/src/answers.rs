@@ -1,4 +1,4 @@
-//! What is neither a run nor a sweep: what bounds a transfer, and what papers say. As JSON, which Python has a reader for.
+//! What is neither a run nor a sweep: what bounds a transfer, how far TCP reaches, and what papers say. As JSON, which Python has a reader for.
 
 use crate::error;
 use crate::experiment::Experiment;
@@ -39,6 +39,25 @@ pub fn explain(
     }
 }
 
+/// The radii of stacks, by the arguments of the command.
+#[pyfunction]
+#[pyo3(signature = (arguments, progress = None))]
+pub fn radius(py: Python<'_>, arguments: Vec<String>, progress: Option<Py<PyAny>>) -> PyResult<Vec<String>> {
+    let made = wait(py, Going::default(), progress, move |going| {
+        let watch = farpath_cli::Watch {
+            stopped: &|| going.stop.load(Ordering::Relaxed),
+            planned: &|radii| {
+                going.total.fetch_add(radii, Ordering::Relaxed);
+            },
+            done: &|| {
+                going.done.fetch_add(1, Ordering::Relaxed);
+            },
+        };
+        farpath_cli::radius_lines(&arguments, &watch)
+    })?;
+    made.map_err(|refused| error::command(py, &*refused))
+}
+
 /// The checks of papers, of all that there are where none is named; the running kernel's too with `emulate`.
 #[pyfunction]
 #[pyo3(signature = (ids, emulate = false, progress = None))]
@@ -53,7 +72,7 @@ pub fn papers(
         other => error::engine(py, &other),
     };
     if emulate {
-        farpath_engine::may_emulate().map_err(|refused| error::engine(py, &refused))?;
+        farpath_engine::may_emulate_with_help().map_err(|refused| error::engine(py, &refused))?;
     }
     let asked: Vec<Paper> = match ids.as_slice() {
         [] => all_papers(),

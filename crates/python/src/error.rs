@@ -22,6 +22,7 @@ create_exception!(
 );
 create_exception!(farpath, ResultsError, FarpathError, "Results cannot be written or read.");
 create_exception!(farpath, SweepError, FarpathError, "A sweep cannot be run, written or read.");
+create_exception!(farpath, CommandError, FarpathError, "What the command refuses.");
 create_exception!(farpath, UnitError, FarpathError, "A quantity that is none, or has another unit.");
 
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -31,6 +32,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("EngineError", py.get_type::<EngineError>())?;
     module.add("ResultsError", py.get_type::<ResultsError>())?;
     module.add("SweepError", py.get_type::<SweepError>())?;
+    module.add("CommandError", py.get_type::<CommandError>())?;
     module.add("UnitError", py.get_type::<UnitError>())
 }
 
@@ -73,4 +75,8 @@ pub fn results(py: Python<'_>, error: &farpath_run::ResultsError) -> PyErr {
 
 pub fn sweep(py: Python<'_>, error: &farpath_sweep::SweepError) -> PyErr {
     with_causes::<SweepError>(py, error)
+}
+
+pub fn command(py: Python<'_>, error: &(dyn Error + 'static)) -> PyErr {
+    with_causes::<CommandError>(py, error)
 }

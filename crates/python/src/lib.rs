@@ -24,13 +24,13 @@ fn main(py: Python<'_>, args: Vec<OsString>) -> u8 {
     py.detach(|| farpath_cli::exit_code(args))
 }
 
-/// Has guests in virtual time started by this script, as the program that runs is an interpreter.
+/// Has the command started as this code of an interpreter, which is the program that runs.
 #[pyfunction]
-fn start_guests_by(script: String) {
+fn start_program_by(interpreter: Vec<String>, code: String) {
     #[cfg(target_os = "linux")]
-    farpath_engine::start_guests_by(script);
+    farpath_engine::start_program_by(interpreter, code);
     #[cfg(not(target_os = "linux"))]
-    drop(script);
+    drop((interpreter, code));
 }
 
 /// The definition of a plot, as JSON.
@@ -52,9 +52,10 @@ fn _farpath(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sweep::Sweep>()?;
     module.add_function(wrap_pyfunction!(main, module)?)?;
     module.add_function(wrap_pyfunction!(plot, module)?)?;
-    module.add_function(wrap_pyfunction!(start_guests_by, module)?)?;
+    module.add_function(wrap_pyfunction!(start_program_by, module)?)?;
     module.add_function(wrap_pyfunction!(answers::explain, module)?)?;
     module.add_function(wrap_pyfunction!(answers::papers, module)?)?;
+    module.add_function(wrap_pyfunction!(answers::radius, module)?)?;
     module.add_function(wrap_pyfunction!(measure::measure, module)?)?;
     module.add_function(wrap_pyfunction!(measure::measured_path, module)?)?;
     module.add_function(wrap_pyfunction!(results::run, module)?)?;

@@ -48,7 +48,7 @@ pub fn run(
     }
     if engines.contains(&Engine::Emulate) {
         if experiment.emulates_in_real_time() {
-            farpath_engine::may_emulate().map_err(refused)?;
+            farpath_engine::may_emulate_with_help().map_err(refused)?;
         }
         can_all_be_emulated(&experiment).map_err(refused)?;
     }

@@ -193,7 +193,7 @@ fn may_emulate(py: Python<'_>, experiment: &farpath_experiment::Experiment, emul
         return Ok(());
     }
     let privileges = match experiment.emulates_in_real_time() {
-        true => farpath_engine::may_emulate(),
+        true => farpath_engine::may_emulate_with_help(),
         false => Ok(()),
     };
     let possible =

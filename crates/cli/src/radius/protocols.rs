@@ -48,7 +48,7 @@ fn row(number: u32, protocol: &Protocol, timer: &ProtocolTimer, ask: &Ask<'_>) -
         km,
         inside: inside(km).filter(|_| km.is_finite()).map(|body| body.short_title().to_owned()),
         beyond_relay: ask.beyond_relay(km),
-        reaches: ask.to.map(|target| target.km <= km),
+        reaches: ask.to.as_ref().map(|target| target.km <= km),
         simulated: None,
         kernel: None,
         error: None,

@@ -1,6 +1,7 @@
 //! Runs in real time: many at once where they are slow, alone where they are not.
 
-use super::{InOrder, Job};
+use super::InOrder;
+use crate::job::Job;
 use crate::{EngineError, PathView, effective_window};
 use farpath_experiment::{Experiment, Scenario, base_rtt};
 use farpath_run::Run;

@@ -2,7 +2,7 @@
 
 use super::CaptureError;
 use crate::EngineError;
-use crate::batch::Job;
+use crate::job::Job;
 use farpath_run::Engine;
 use std::collections::HashSet;
 use std::fs::{self, File};

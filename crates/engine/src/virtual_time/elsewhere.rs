@@ -1,7 +1,7 @@
 //! Emulation in virtual time where there is no Linux to start a kernel of one's own on: every call says so.
 
 use crate::EngineError;
-use crate::batch::Job;
+use crate::job::Job;
 use farpath_emu::HostError;
 use farpath_experiment::{EmulationClock, Experiment, Scenario};
 use farpath_run::Run;

@@ -1,0 +1,262 @@
+//! What another process of this program is told to do, and what it leaves: the first process of a guest, or a helper. It is
+//! told in a folder that both can see, its room.
+
+use crate::capture::CaptureError;
+use crate::emulate::{can_be_prepared, until_in_time};
+use crate::progress::Going;
+use crate::{EngineError, provenance};
+use farpath_experiment::{Experiment, Output, Override};
+use farpath_run::{Results, ResultsDir, Run};
+use serde::{Deserialize, Serialize};
+use std::env;
+use std::error::Error;
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+use tempfile::TempDir;
+
+/// This program, within a room.
+pub(crate) const PROGRAM: &str = "farpath";
+const ORDER: &str = "order.json";
+const CAPTURE: &str = "capture.pcapng";
+const ERROR: &str = "error.json";
+
+/// This program as text of an interpreter, where the program that runs is another one which has loaded this library.
+#[derive(Debug)]
+pub(crate) struct Interpreted {
+    interpreter: Vec<String>,
+    code: String,
+}
+
+static INTERPRETED: OnceLock<Interpreted> = OnceLock::new();
+
+/// Has this program started as `code`, which an interpreter with its options takes from a file or behind `-c`, in place of the
+/// program that runs; the first one counts.
+pub fn start_program_by(interpreter: Vec<String>, code: String) {
+    INTERPRETED.get_or_init(|| Interpreted { interpreter, code });
+}
+
+/// This program, to be given its arguments.
+pub(crate) fn program() -> io::Result<Command> {
+    Ok(match INTERPRETED.get() {
+        Some(Interpreted { interpreter, code }) => {
+            let mut command = Command::new(&interpreter[0]);
+            command.args(&interpreter[1..]).args(["-c", code]);
+            command
+        }
+        None => Command::new(env::current_exe()?),
+    })
+}
+
+/// Everything that is told.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Order {
+    /// Where files that the experiment names are looked for.
+    folder: PathBuf,
+    /// The experiment, as it was read here.
+    text: String,
+    origin: String,
+    overrides: Vec<String>,
+    task: Task,
+}
+
+/// What shall be done.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Task {
+    /// Make a run.
+    Run {
+        point: usize,
+        seed: u64,
+        /// Record everything, also where the experiment does not ask for it.
+        trace: bool,
+        /// Bytes of each packet to capture.
+        snaplen: Option<u32>,
+    },
+    /// Make the hosts of these points, and leave it at that.
+    Rehearse(Vec<usize>),
+    /// Nothing: it came up.
+    Nothing,
+}
+
+impl Order {
+    pub(crate) fn of(experiment: &Experiment, task: Task) -> Result<Order, EngineError> {
+        Ok(Order {
+            folder: env::current_dir().map_err(EngineError::OrderFiles)?,
+            text: experiment.text.to_string(),
+            origin: experiment.origin.clone(),
+            overrides: experiment.overrides.iter().map(|change| change.text().to_owned()).collect(),
+            task,
+        })
+    }
+
+    /// To come up.
+    pub(crate) fn nothing() -> Order {
+        Order {
+            folder: PathBuf::from("/"),
+            text: String::new(),
+            origin: String::new(),
+            overrides: Vec::new(),
+            task: Task::Nothing,
+        }
+    }
+
+    /// A room with the order in it, and with the program.
+    pub(crate) fn room(&self) -> Result<TempDir, EngineError> {
+        let furnished = || {
+            let room = tempfile::Builder::new().prefix("farpath-room-").tempdir()?;
+            let at = |name: &str| room.path().join(name);
+            fs::write(at(ORDER), serde_json::to_vec(self).expect("plain data"))?;
+            match INTERPRETED.get() {
+                Some(Interpreted { interpreter, code }) => {
+                    fs::write(at(PROGRAM), format!("#!{}\n{code}", interpreter.join(" ")))?;
+                    fs::set_permissions(at(PROGRAM), Permissions::from_mode(0o755))?;
+                }
+                None => symlink(env::current_exe()?, at(PROGRAM))?,
+            }
+            Ok(room)
+        };
+        furnished().map_err(EngineError::OrderFiles)
+    }
+}
+
+/// Does what is ordered in `room`, and leaves what comes of it in `out`.
+pub(crate) fn carry_out(room: &Path, out: &Path) -> Result<(), EngineError> {
+    let text = fs::read(room.join(ORDER)).map_err(EngineError::OrderFiles)?;
+    let order: Order = serde_json::from_slice(&text).expect("an order is written by the same program");
+    fs::create_dir_all(out).map_err(EngineError::OrderFiles)?;
+    env::set_current_dir(&order.folder).map_err(EngineError::OrderFiles)?;
+    match order.task {
+        Task::Run { point, seed, trace, snaplen } => run(&read(&order)?, point, seed, trace, snaplen, out),
+        Task::Rehearse(ref points) => {
+            let experiment = read(&order)?;
+            points.iter().try_for_each(|&point| can_be_prepared(&experiment.point(point).scenario))
+        }
+        Task::Nothing => Ok(()),
+    }
+}
+
+fn read(order: &Order) -> Result<Experiment, EngineError> {
+    let overrides: Vec<Override> =
+        order.overrides.iter().map(|text| text.parse().expect("it was parsed before")).collect();
+    let parsed = Experiment::parse(&order.text, &order.origin, &overrides);
+    parsed.map_err(|error| EngineError::Experiment(Box::new(error)))
+}
+
+fn run(
+    experiment: &Experiment,
+    point: usize,
+    seed: u64,
+    trace: bool,
+    snaplen: Option<u32>,
+    out: &Path,
+) -> Result<(), EngineError> {
+    let mut point = experiment.point(point).into_owned();
+    let provenance = provenance(experiment, &point);
+    if trace {
+        point.scenario.output = Output { series: true, segments: true, messages: true };
+    }
+    let mut results = ResultsDir::create(out)?;
+    let run = captured(snaplen, out, |capture| {
+        let going = Going::new(&point.scenario);
+        let stop = AtomicBool::new(false);
+        until_in_time(&point, seed, provenance.clone(), &stop, &going, capture)
+    })?;
+    results.append(&run)?;
+    Ok(results.finish(true)?)
+}
+
+fn captured(
+    snaplen: Option<u32>,
+    out: &Path,
+    make: impl Fn(Option<(&File, u32)>) -> Result<Option<Run>, EngineError>,
+) -> Result<Run, EngineError> {
+    let run = match snaplen {
+        Some(snaplen) => {
+            // It is read again where it is begun anew.
+            let file = File::create_new(out.join(CAPTURE)).map_err(CaptureError::from)?;
+            make(Some((&file, snaplen)))
+        }
+        None => make(None),
+    };
+    Ok(run?.expect("nobody stops it"))
+}
+
+/// The run that was left in `out`, and its capture; `None` where there is none.
+pub(crate) fn run_left(out: &Path, capture: Option<(&File, u32)>) -> Result<Option<Run>, EngineError> {
+    let Ok(results) = Results::read(out) else { return Ok(None) };
+    if let Some((mut to, _)) = capture {
+        let copied = File::open(out.join(CAPTURE)).and_then(|mut file| io::copy(&mut file, &mut to));
+        copied.map_err(CaptureError::from)?;
+    }
+    Ok(results.runs()?.pop())
+}
+
+/// Leaves an error in `out`, beside whatever is there: it counts before results.
+pub(crate) fn leave_error(out: &Path, error: &EngineError) -> Result<(), EngineError> {
+    // That it is not there is seen when it is written to.
+    let _ = fs::create_dir_all(out);
+    let links = serde_json::to_vec(&links(error)).expect("plain data");
+    fs::write(out.join(ERROR), links).map_err(EngineError::OrderFiles)
+}
+
+/// The error that was left in `out`.
+pub(crate) fn error_left(out: &Path) -> Option<ElsewhereError> {
+    let links = serde_json::from_slice(&fs::read(out.join(ERROR)).ok()?).ok()?;
+    chain(links)
+}
+
+/// An error of another process, with what caused it there.
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
+pub struct ElsewhereError {
+    text: String,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+/// What an error or a cause of it says, and its number where it is the system's.
+type Link = (String, Option<i32>);
+
+fn links(error: &EngineError) -> Vec<Link> {
+    let first: &(dyn Error + 'static) = error;
+    let number = |error: &(dyn Error + 'static)| error.downcast_ref::<io::Error>()?.raw_os_error();
+    std::iter::successors(Some(first), |&error| error.source())
+        .map(|error| (error.to_string(), number(error)))
+        .collect()
+}
+
+fn chain(links: Vec<Link>) -> Option<ElsewhereError> {
+    let mut links = links.into_iter();
+    let (text, _) = links.next()?;
+    let source = links.rev().fold(None, |source, (text, number)| -> Option<Box<dyn Error + Send + Sync>> {
+        Some(match number {
+            Some(number) => io::Error::from_raw_os_error(number).into(),
+            None => ElsewhereError { text, source }.into(),
+        })
+    });
+    Some(ElsewhereError { text, source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farpath_emu::HostError;
+
+    #[test]
+    fn an_error_of_another_process_keeps_its_causes() {
+        let source = io::Error::from_raw_os_error(1);
+        let denied = HostError::Kernel { what: "make a network namespace".to_owned(), help: "", source };
+        let error = EngineError::from(denied);
+        let room = tempfile::tempdir().expect("a folder");
+        let out = room.path().join("out");
+        assert!(error_left(&out).is_none());
+        leave_error(&out, &error).expect("writable");
+        let told = error_left(&out).expect("it is there");
+        assert_eq!(told.to_string(), error.to_string());
+        let cause = told.source().expect("a cause").downcast_ref::<io::Error>().expect("the system's");
+        assert_eq!(cause.raw_os_error(), Some(1));
+    }
+}
