@@ -520,7 +520,7 @@ fn nothing_that_arrives_in_a_connection_reaches_its_socket_or_raises_its_rate() 
         bench.arrives(&arriving(Flags::SYN, 3, 1, 0, &request));
         let key = bench.map("talks").keys().next().expect("there is talk");
         let flows = bench.map("flows");
-        let mut granted = vec![0; 96];
+        let mut granted = vec![0; flows.value_size() as usize];
         granted[16..24].copy_from_slice(&[0x61, 0x0e, 0x5d, 0xa9, 1, 0, 0, 1]);
         let rate = |value: &[u8]| {
             let word = RateWord::from_bits(u16::from_be_bytes([value[18], value[19]]));
