@@ -18,9 +18,9 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define ACKED_PACKETS 4
 /* Of repair, that a buffer is large enough for: a billion packets at the most loss that is allowed for. */
 #define MOST_ROUNDS 200
-/* Before a server knows whether its client has a grant for it: the initial window of RFC 6928, and so many packets that it has
- * delivered without an answer mean that there will be none. */
-#define WAITING_WINDOW 10
+/* Of RFC 6928: what a server sends before it knows whether its client has a grant for it, and the least that one begins with which had a grant. */
+#define INITIAL_WINDOW 10
+/* So many packets that a server has delivered without an answer mean that there will be none. */
 #define WAITING_PACKETS 16
 
 /* As the signalling has it, of packets. */
@@ -61,8 +61,8 @@ static __noinline void remember(const struct key *key, const struct flow *flow, 
 	bpf_map_delete_elem(&flows, key);
 }
 
-/* For good: the socket forgets this congestion control. Where there was a grant, the routers are told, and what was delivered in a
- * round trip is the window that the next one begins with. */
+/* For good: the socket forgets this congestion control. Where there was a grant, the routers are told, and what was delivered in the last
+ * round trip, or so far in this one, is the window that the next one begins with. */
 static __always_inline void fall_back(struct sock *sk, const struct key *key, const struct flow *flow, enum outcome why)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -76,10 +76,13 @@ static __always_inline void fall_back(struct sock *sk, const struct key *key, co
 	if (flow && flow->round_began) {
 		/* srtt_us is in eighths. */
 		__u64 window = flow->delivered_rate * (tp->srtt_us >> 3) / (1000 * 1000000ULL);
+		__u32 begun = tp->delivered - flow->round_delivered;
 		struct talk *talk = bpf_map_lookup_elem(&talks, key);
 
-		if (window < 2)
-			window = 2;
+		if (window < begun)
+			window = begun;
+		if (window < INITIAL_WINDOW)
+			window = INITIAL_WINDOW;
 		if (window > MOST_WINDOW)
 			window = MOST_WINDOW;
 		tp->snd_cwnd = window;
@@ -326,7 +329,7 @@ void BPF_PROG(erate_control, struct sock *sk)
 	}
 	outcome = flow->outcome;
 	if (outcome == WAITING) {
-		tp->snd_cwnd = WAITING_WINDOW;
+		tp->snd_cwnd = INITIAL_WINDOW;
 		if (tp->delivered > WAITING_PACKETS)
 			fall_back(sk, &key, flow, PEER_INCAPABLE);
 		return;

@@ -42,7 +42,7 @@ pub(super) struct Guard {
     round_began: Instant,
     round: PathReport,
     queued_rounds: u32,
-    /// Bytes per second delivered in the last whole round trip.
+    /// Bytes per second in the last whole round trip.
     delivered_rate: u64,
 }
 
@@ -66,9 +66,12 @@ impl Guard {
         (self.excess, self.queued_rounds, self.delivered_rate) = (0, 0, 0);
     }
 
-    /// Bytes per second that arrived in the last round trip.
+    /// Bytes per second that arrived in the last round trip, or so far in this one: the first that data are in brings one ACK.
     pub fn delivered_rate(&self) -> u64 {
-        self.delivered_rate
+        let begun = self.last.tally.delivered - self.round.tally.delivered;
+        let srtt = self.last.srtt.filter(|srtt| !srtt.is_zero());
+        let rate = srtt.map_or(0, |srtt| u128::from(begun) * 1_000_000_000 / u128::from(srtt.as_nanos()));
+        self.delivered_rate.max(u64::try_from(rate).unwrap_or(u64::MAX))
     }
 
     /// Looks at how things are. Whether the grant is to be given up.
@@ -151,6 +154,23 @@ mod tests {
             }
         }
         None
+    }
+
+    #[test]
+    fn what_has_arrived_counts_before_a_round_trip_is_over() {
+        let rtt = Duration::from_millis(100);
+        let mut guard =
+            Guard::new(&DriverSettings::new(Rate::from_bit_per_s(100_000_000).expect("above zero")));
+        let mut report =
+            PathReport { smss: SMSS, srtt: Some(rtt), min_rtt: Some(rtt), ..PathReport::default() };
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        guard.restart(at(0), &report);
+        // The first flight's first ACK ends a round trip, the others come in the next.
+        for (ms, delivered, rate) in [(100, 1_000, 10_000), (110, 21_000, 200_000), (150, 61_000, 600_000)] {
+            report.tally.delivered = delivered;
+            assert_eq!(guard.check(at(ms), &report), None);
+            assert_eq!(guard.delivered_rate(), rate, "{ms} ms");
+        }
     }
 
     #[test]
