@@ -175,9 +175,9 @@ pub fn unless_held_up(test: impl Fn()) {
             let watch = scope.spawn(|| {
                 let mut longest = std::time::Duration::ZERO;
                 while !over.load(Ordering::Relaxed) {
-                    let began = std::time::Instant::now();
-                    thread::sleep(std::time::Duration::from_millis(1));
-                    longest = longest.max(began.elapsed());
+                    let began = now();
+                    thread::park_timeout(std::time::Duration::from_millis(1));
+                    longest = longest.max(now() - began);
                 }
                 longest
             });
