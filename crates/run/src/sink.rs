@@ -2,7 +2,6 @@
 
 use crate::manifest::{self, Manifest};
 use crate::trace::TraceFile;
-use crate::writer::PARTIAL;
 use crate::{MessageRow, ResultsError, Run, SegmentRow, SeriesRow, Table};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
@@ -11,6 +10,9 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+
+/// Ending of a file that is still being written.
+pub const PARTIAL: &str = ".partial";
 
 /// A file under its unfinished name, removed where it was not renamed.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Writes results run by run. A folder changes only when it is finished: until then every file has another name.
 
 use crate::manifest::{self, Header, Manifest};
-use crate::sink::{Partial, Sink};
+use crate::sink::{PARTIAL, Partial, Sink};
 use crate::{Asked, ResultsError, Run, Table};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -10,9 +10,6 @@ use std::path::{Path, PathBuf};
 /// The tables that have a file; where a run comes from stands in `provenance.json`.
 pub(crate) const FILED: [Table; 6] =
     [Table::Flows, Table::Series, Table::Segments, Table::Messages, Table::Routers, Table::Air];
-
-/// Ending of a file that is still being written.
-pub const PARTIAL: &str = ".partial";
 
 /// The page that shows the results. It is made from them, and goes when they are replaced.
 pub const REPORT: &str = "report.html";

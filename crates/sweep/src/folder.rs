@@ -2,9 +2,9 @@
 
 use crate::chunk::{self, Chunk, VERSION, read_runs};
 use crate::error::SweepError;
+use crate::inventory::Inventory;
 use crate::key::{PointKey, program};
 use crate::plan::{Plan, Wanted};
-use crate::points::POINTS;
 use crate::seeds::Seeds;
 use farpath_experiment::{Experiment, Override};
 use farpath_run::{Engine, FolderLock, PARTIAL, Run};
@@ -12,12 +12,14 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 /// What a folder was last asked for.
 const MANIFEST: &str = "sweep.json";
 const FORMAT: &str = "farpath-sweep";
+/// The table of what came out, within the folder.
+pub const POINTS: &str = "points.parquet";
 /// Where chunks are.
 const CHUNKS: &str = "chunks";
 /// So many runs, some 6 kB each, are held while points are summed up.
@@ -47,19 +49,6 @@ pub struct Folder {
     path: PathBuf,
 }
 
-/// Which runs are there.
-#[derive(Debug, Default)]
-pub struct Inventory {
-    /// In their order, of one point and engine neither touching nor overlapping.
-    seeds: Vec<(PointKey, Engine, Range<u64>)>,
-    /// How many runs.
-    pub runs: u64,
-    /// How many files.
-    pub files: u64,
-    /// Their size in bytes.
-    pub bytes: u64,
-}
-
 /// What was removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cleaned {
@@ -69,27 +58,6 @@ pub struct Cleaned {
     pub files: u64,
     /// Their size in bytes.
     pub bytes: u64,
-}
-
-impl Inventory {
-    /// The seeds for which there are runs.
-    pub fn seeds(&self, key: PointKey, engine: Engine) -> Seeds {
-        let start = self.seeds.partition_point(|&(other, by, _)| (other, by) < (key, engine));
-        let of_key = self.seeds[start..].iter().take_while(|&&(other, by, _)| (other, by) == (key, engine));
-        of_key.map(|(.., seeds)| seeds.clone()).collect()
-    }
-
-    /// Puts what was listed in order.
-    fn sort(&mut self) {
-        self.seeds.sort_unstable_by_key(|(key, engine, seeds)| (*key, *engine, seeds.start));
-        self.seeds.dedup_by(|(key, engine, seeds), (before, by, known)| {
-            let joins = (*key, *engine) == (*before, *by) && seeds.start <= known.end;
-            if joins {
-                known.end = known.end.max(seeds.end);
-            }
-            joins
-        });
-    }
 }
 
 impl Folder {
@@ -236,14 +204,7 @@ impl Folder {
     pub fn inventory(&self) -> Result<Inventory, SweepError> {
         let mut there = Inventory::default();
         for path in self.chunks()? {
-            there.files += 1;
-            there.bytes += size(&path);
-            for span in chunk::header(&path)?.spans {
-                there.runs += span.count;
-                if let Some(engine) = Engine::from_name(&span.engine) {
-                    there.seeds.push((span.key, engine, span.seeds()));
-                }
-            }
+            there.add_file(size(&path), &chunk::header(&path)?.spans);
         }
         there.sort();
         Ok(there)

@@ -10,6 +10,7 @@
 //! | `key` | which run it is |
 //! | `seeds` | sets of seeds |
 //! | `chunk` | runs as the bytes of a file, and back |
+//! | `inventory` | which runs are there |
 //! | `folder` | the files: opened, listed, cleaned up |
 //! | `plan` | what is wanted, and what of it is missing |
 //! | `work` | makes it, on all cores or in real time |
@@ -20,6 +21,7 @@
 mod chunk;
 mod error;
 mod folder;
+mod inventory;
 mod key;
 mod plan;
 mod points;
@@ -30,10 +32,11 @@ mod work;
 
 pub use chunk::{Chunk, Span, read_runs};
 pub use error::SweepError;
-pub use folder::{Cleaned, Folder, Inventory};
+pub use folder::{Cleaned, Folder, POINTS};
+pub use inventory::Inventory;
 pub use key::{PointKey, point_key, program};
 pub use plan::{Plan, Status, Wanted};
-pub use points::{POINTS, value_of, write_points};
+pub use points::{value_of, write_points};
 pub use precision::{Precision, PrecisionError, more_seeds};
 pub use search::{Search, SearchError, Searching, Threshold};
 pub use seeds::Seeds;

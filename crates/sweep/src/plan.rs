@@ -1,7 +1,7 @@
 //! What is wanted of a sweep, and what of it is missing.
 
 use crate::error::SweepError;
-use crate::folder::Inventory;
+use crate::inventory::Inventory;
 use crate::key::{PointKey, emulated_key, point_key};
 use crate::seeds::Seeds;
 use farpath_experiment::{Experiment, Scenario};

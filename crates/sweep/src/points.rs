@@ -1,7 +1,7 @@
 //! `points.parquet`: what came out, a row for each point and engine.
 
 use crate::error::SweepError;
-use crate::folder::Folder;
+use crate::folder::{Folder, POINTS};
 use crate::plan::Plan;
 use crate::precision::statistic_names;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
@@ -12,8 +12,6 @@ use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use std::sync::Arc;
 
-/// Its name within the folder.
-pub const POINTS: &str = "points.parquet";
 /// Rows that are held until they are written.
 const ROWS: usize = 1 << 14;
 
