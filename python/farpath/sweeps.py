@@ -6,6 +6,7 @@ import json
 import os
 import warnings
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,9 @@ def task_size(threads: int) -> int:
     """How many runs are in a task for a cluster of so many threads."""
     return max(TASK, RUNS_PER_THREAD * threads)
 
+
+# Tasks that a scheduler holds at least, and two for each thread: workers that join later find some waiting.
+BEGUN = 100
 
 # What a Dask worker must offer to be given emulations: `dask worker --resources KERNEL=1`. They are in real time, so that
 # one at a time is what a machine is asked for.
@@ -124,27 +128,34 @@ def _on_cluster(
             f"no worker of the cluster emulates: start those that may with `dask worker ... --resources {KERNEL}=1`"
         )
     told = json.dumps([experiment.text, experiment._inner.origin, experiment._inner.changes])
-    runs = chunk or task_size(sum(client.nthreads().values()))
-    others = inner.missing(runs, emulated=False)
-    tasks = [
-        client.submit(_task, told, spans, _farpath.PROGRAM, pure=False, retries=3, resources=resources)
-        for missing, resources in ((others, None), (emulated, {KERNEL: 1}))
-        for spans in missing
-    ]
-    void = sum(end - first for spans in others + emulated for *_, first, end in spans)
+    threads = sum(client.nthreads().values())
+    others = inner.missing(chunk or task_size(threads), emulated=False)
+    asked: dict[str, tuple[Any, _farpath.Missing, dict[str, int] | None]] = {}
+
+    def submit(count: int, missing: _farpath.Missing, resources: dict[str, int] | None) -> list[Any]:
+        tasks = [
+            client.submit(_task, told, spans, _farpath.PROGRAM, pure=False, retries=3, resources=resources)
+            for spans in islice(missing, count)
+        ]
+        asked.update((task.key, (task, missing, resources)) for task in tasks)
+        return tasks
+
+    # One that is done is followed by the next: of a large sweep a scheduler is to hold some tasks, and not all.
+    begun = max(BEGUN, 2 * threads)
+    tasks = as_completed(submit(begun, others, None) + submit(begun, emulated, {KERNEL: 1}), with_results=True)
     try:
-        for future, made in as_completed(tasks, with_results=True):
-            name, content, count = made
+        for future, (name, content, count) in tasks:
+            _, missing, resources = asked.pop(future.key)
+            tasks.update(submit(1, missing, resources))
             if count > 0:
                 inner.keep(name, content, count)
             done += count
-            void -= count
             future.release()
             if progress is not None:
                 progress(done, wanted)
     finally:
-        client.cancel([task for task in tasks if not task.done()])
-    return void
+        client.cancel([task for task, *_ in asked.values() if not task.done()])
+    return wanted - done
 
 
 _known: dict[str, _farpath.Experiment] = {}

@@ -3,6 +3,7 @@
 import farpath
 import polars
 import pytest
+from farpath import sweeps
 
 
 def experiment(seeds=20):
@@ -52,10 +53,17 @@ def test_a_threshold_is_found_by_halving(tmp_path):
         farpath.sweep(long, tmp_path / "new", find="path.rate", crosses="10 s")
 
 
-def test_a_cluster_gives_what_this_machine_gives(client, tmp_path):
+def test_a_cluster_gives_what_this_machine_gives(client, tmp_path, monkeypatch):
+    held = []
+    # Fewer tasks at once than there are, so that the next ones follow.
+    monkeypatch.setattr(sweeps, "BEGUN", 3)
+    submit = client.submit
+    monkeypatch.setattr(client, "submit", lambda *args, **more: held.append(len(client.futures)) or submit(*args, **more))
     here = farpath.sweep(experiment(), tmp_path / "here")
     there = farpath.sweep(experiment(), tmp_path / "there", client=client, chunk=7)
     assert there.points.equals(here.points)
+    # A task that was given up may be listed a moment longer.
+    assert len(held) == 15 and max(held) < 8, held
 
 
 def test_a_cluster_that_may_not_emulate_says_what_it_needs(client, tmp_path):

@@ -49,6 +49,7 @@ fn _farpath(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<experiment::Experiment>()?;
     module.add_class::<results::Results>()?;
     module.add_class::<table::Table>()?;
+    module.add_class::<sweep::Missing>()?;
     module.add_class::<sweep::Sweep>()?;
     module.add_function(wrap_pyfunction!(main, module)?)?;
     module.add_function(wrap_pyfunction!(plot, module)?)?;

@@ -105,26 +105,12 @@ impl Sweep {
     }
 
     /// What is missing of what is emulated, or of all else, in tasks of so many runs.
-    fn missing(&self, py: Python<'_>, runs: u64, emulated: bool) -> PyResult<Vec<Vec<Span>>> {
+    fn missing(&self, py: Python<'_>, runs: u64, emulated: bool) -> PyResult<Missing> {
         let there = self.folder.inventory().map_err(|refused| error::sweep(py, &refused))?;
-        let runs = runs.max(1);
-        let (mut tasks, mut left): (Vec<Vec<Span>>, u64) = (Vec::new(), 0);
-        let mut missing = self.plan().missing(&there);
-        missing.retain(|wanted| (wanted.engine == Engine::Emulate) == emulated);
-        for Wanted { point, key, engine, mut seeds } in missing {
-            while !seeds.is_empty() {
-                if left == 0 {
-                    tasks.push(Vec::new());
-                    left = runs;
-                }
-                let end = seeds.end.min(seeds.start.saturating_add(left));
-                left -= end - seeds.start;
-                let task = tasks.last_mut().expect("one was begun");
-                task.push((point, key.to_string(), engine.name().to_owned(), seeds.start, end));
-                seeds.start = end;
-            }
-        }
-        Ok(tasks)
+        let mut left = self.plan().missing(&there);
+        left.retain(|wanted| (wanted.engine == Engine::Emulate) == emulated);
+        left.reverse();
+        Ok(Missing { left, runs: runs.max(1) })
     }
 
     /// Keeps a chunk that was made elsewhere.
@@ -184,6 +170,42 @@ impl Sweep {
 
     fn plan(&self) -> std::sync::MutexGuard<'_, Plan> {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tasks, each made when it is asked for: a point of a large sweep costs ten times as much in Python's words.
+#[pyclass(module = "farpath")]
+pub struct Missing {
+    /// The next one last.
+    left: Vec<Wanted>,
+    /// Of a task.
+    runs: u64,
+}
+
+#[pymethods]
+impl Missing {
+    fn __bool__(&self) -> bool {
+        !self.left.is_empty()
+    }
+
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__(&mut self) -> Option<Vec<Span>> {
+        let (mut task, mut room) = (Vec::new(), self.runs);
+        while room > 0
+            && let Some(Wanted { point, key, engine, seeds }) = self.left.last_mut()
+        {
+            let end = seeds.end.min(seeds.start.saturating_add(room));
+            room -= end - seeds.start;
+            task.push((*point, key.to_string(), engine.name().to_owned(), seeds.start, end));
+            seeds.start = end;
+            if seeds.is_empty() {
+                self.left.pop();
+            }
+        }
+        (!task.is_empty()).then_some(task)
     }
 }
 
