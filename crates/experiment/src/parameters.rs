@@ -4,8 +4,8 @@ use crate::error::{ExperimentError, Location};
 use crate::reader::{Parameter, Reader, Written, unless, word};
 use farpath_tcp::config::{
     AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, EcnMode, EndGrowth,
-    FullAckWindow, PartialAckTimer, RateKind, RateReduction, RecoveryAlgorithm, RtoFloor, RttMeasure,
-    RttSampling, SlowStartGrowth, SsthreshFrom, SynLoss,
+    FullAckWindow, HyStart, PartialAckTimer, RateKind, RateReduction, RecoveryAlgorithm, RtoFloor,
+    RttMeasure, RttSampling, SlowStartGrowth, SsthreshFrom, SynLoss,
 };
 use farpath_tcp::{MAX_MSS, TIMESTAMPS};
 use farpath_units::{Bytes, Rate};
@@ -236,6 +236,28 @@ impl Parameter for BytesPerSecond {
 impl Written for BytesPerSecond {
     fn write(&self) -> Value {
         Value::String(format!("{} bit/s", u128::from(self.0) * 8))
+    }
+}
+
+/// `true` and `false` are what was said before there were two of it.
+impl Parameter for HyStart {
+    const EXPECTED: &'static str = "a word";
+    fn read(value: &Value, at: &Location) -> Result<HyStart, ExperimentError> {
+        match value.as_bool() {
+            Some(true) => Ok(HyStart::Rfc9406),
+            Some(false) => Ok(HyStart::Off),
+            None => word(value, at, &HYSTARTS),
+        }
+    }
+}
+
+const HYSTARTS: [(&str, HyStart); 3] =
+    [("off", HyStart::Off), ("rfc-9406", HyStart::Rfc9406), ("linux", HyStart::Linux)];
+
+impl Written for HyStart {
+    fn write(&self) -> Value {
+        let (name, _) = HYSTARTS.iter().find(|(_, rule)| rule == self).expect("each has a name");
+        Value::String((*name).to_owned())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use farpath_experiment::{Experiment, Opener, Override, Scenario, Stack};
 use farpath_path::{Direction, ElementKind, MarkThreshold, PerDirection, QueueLimit};
-use farpath_tcp::config::CongestionControlKind;
+use farpath_tcp::config::{CongestionControlKind, HyStart};
 use farpath_units::{Bytes, Duration, Probability};
 
 const FILE: &str = r#"
@@ -50,7 +50,7 @@ fn set_and_sweep_and_file_agree() {
 fn the_congestion_controller_and_its_slow_start_can_be_set() {
     let keys = ["sender.congestion.control=cubic", "sender.congestion.hystart=true"];
     let congestion = scenario(FILE, &keys).sender.config.congestion;
-    assert_eq!((congestion.control, congestion.hystart), (CongestionControlKind::Cubic, true));
+    assert_eq!((congestion.control, congestion.hystart), (CongestionControlKind::Cubic, HyStart::Rfc9406));
     let congestion = scenario(FILE, &["sender.congestion.fast_convergence=false"]).sender.config.congestion;
     assert_eq!((congestion.control, congestion.fast_convergence), (CongestionControlKind::Reno, false));
 }

@@ -2,7 +2,7 @@
 
 use farpath_experiment::{Experiment, Stack, shipped_experiments, to_toml};
 use farpath_tcp::config::{
-    AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, EcnMode, FullAckWindow,
+    AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, EcnMode, FullAckWindow, HyStart,
     PartialAckTimer, RecoveryAlgorithm, RtoFloor, RttMeasure, RttSampling, SlowStartGrowth, SsthreshFrom,
     SynLoss,
 };
@@ -127,7 +127,7 @@ impl Draw<'_> {
         congestion.slow_start =
             self.one(&[SlowStartGrowth::PerAck, SlowStartGrowth::PerByte, SlowStartGrowth::TwoSegments]);
         congestion.avoidance = self.one(&[AvoidanceGrowth::PerAck, AvoidanceGrowth::PerByte]);
-        congestion.hystart = self.switch();
+        congestion.hystart = self.one(&[HyStart::Off, HyStart::Rfc9406, HyStart::Linux]);
         congestion.fast_convergence = self.switch();
         congestion.cwnd_validation = self.switch();
         congestion.restart_after_idle = self.switch();

@@ -76,9 +76,8 @@ pub struct CongestionConfig {
     pub cwnd_clamp: Option<Bytes>,
     /// How `cwnd` grows below `ssthresh`.
     pub slow_start: SlowStartGrowth,
-    /// Leave the first slow start when the delay grows (HyStart++, RFC 9406). Until it ends, `cwnd` grows by
-    /// `min(N, 8·SMSS)` per ACK, whatever `slow_start` says.
-    pub hystart: bool,
+    /// What ends the first slow start before a loss does.
+    pub hystart: HyStart,
     /// How Reno's `cwnd` grows from `ssthresh` on.
     pub avoidance: AvoidanceGrowth,
     /// What congestion avoidance had been acknowledged towards its next segment counts on after a loss (ns-3's
@@ -139,6 +138,20 @@ pub enum SlowStartGrowth {
     // the window by as much.
     /// All N bytes, as far as `ssthresh` (Linux, and ns-3's Linux Reno).
     AllAcked,
+}
+
+/// What ends the first slow start before a loss does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HyStart {
+    /// Nothing.
+    Off,
+    /// HyStart++ (RFC 9406): the growth of the delay does, carefully. Until then `cwnd` grows by `min(N, 8·SMSS)` per ACK,
+    /// whatever `slow_start` says.
+    Rfc9406,
+    // DEVIATES RFC 9406: it goes on at a quarter of the growth for some rounds.
+    /// CUBIC's in Linux: the growth of the delay, or a train of ACKs that is half of a round trip long, does so at once. Also
+    /// in the slow start after a timeout. Reno has none.
+    Linux,
 }
 
 /// Congestion avoidance's increase.
@@ -535,7 +548,7 @@ impl Default for Config {
                 initial_ssthresh: None,
                 cwnd_clamp: None,
                 slow_start: SlowStartGrowth::PerByte,
-                hystart: false,
+                hystart: HyStart::Off,
                 avoidance: AvoidanceGrowth::PerByte,
                 credit_survives_loss: false,
                 growth_by_delivery: false,

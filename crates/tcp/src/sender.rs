@@ -437,6 +437,7 @@ impl Sender {
                 (true, true) => self.board.delivery().bytes,
                 (true, false) => after.counted.min(news.inferred),
             };
+            let last_sent = self.board.delivery().covered.or(seg.echoed);
             let event = AckEvent {
                 now,
                 newly_acked: counted,
@@ -445,6 +446,7 @@ impl Sender {
                 flight_size,
                 cwnd_limited: limited,
                 rtt: first_sent.or(seg.echoed).map(|sent| now.saturating_since(sent)),
+                last_rtt: last_sent.map(|sent| now.saturating_since(sent)),
                 srtt: self.rtt.srtt(),
             };
             self.cc.on_ack(&mut self.window, &event);

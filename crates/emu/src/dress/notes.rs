@@ -7,7 +7,7 @@ use super::sysctls::{MOST_REORDERING, MOST_RETRIES, MOST_SYNS, RTO_MAX};
 use super::{Buffers, DELAYED_ACK, LEAST_DELAYED_ACK, LONGEST_DELAYED_ACK, UNSCALED};
 use farpath_tcp::config::{
     AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionConfig, CongestionControlKind, EndGrowth,
-    FullAckWindow, HandshakeConfig, PartialAckTimer, RateReduction, ReceiveConfig, RecoveryAlgorithm,
+    FullAckWindow, HandshakeConfig, HyStart, PartialAckTimer, RateReduction, ReceiveConfig, RecoveryAlgorithm,
     RecoveryConfig, RtoConfig, RtoFloor, RttMeasure, RttSampling, SendConfig, SlowStartGrowth, SsthreshFrom,
     SynLoss,
 };
@@ -186,7 +186,7 @@ fn of_congestion(congestion: &CongestionConfig, notes: &mut Notes) {
     let growth = match slow_start {
         SlowStartGrowth::AllAcked => None,
         // Under HyStart++ growth is its own until slow start ends.
-        _ if *hystart && cubic => None,
+        _ if *hystart == HyStart::Rfc9406 && cubic => None,
         SlowStartGrowth::TwoSegments => Some("two-segments"),
         SlowStartGrowth::PerByte => Some("per-byte"),
         SlowStartGrowth::PerAck => Some("per-ack"),
@@ -194,11 +194,17 @@ fn of_congestion(congestion: &CongestionConfig, notes: &mut Notes) {
     let kernel = "the kernel's cwnd grows by all that an ACK acknowledges (all-acked)";
     notes.unless(growth.is_none(), "congestion.slow_start", growth.unwrap_or_default(), kernel);
     let kernel = if cubic {
-        "the kernel's CUBIC leaves slow start when the delay grows (HyStart), for the whole machine"
+        "the kernel's CUBIC leaves slow start at once when the delay grows or ACKs come in long trains (linux), for the whole machine"
     } else {
         "the kernel's Reno does not leave slow start by the delay"
     };
-    notes.unless(*hystart == cubic, "congestion.hystart", hystart, kernel);
+    let word = match hystart {
+        HyStart::Off => "off",
+        HyStart::Rfc9406 => "rfc-9406",
+        HyStart::Linux => "linux",
+    };
+    let alike = if cubic { *hystart == HyStart::Linux } else { *hystart != HyStart::Rfc9406 };
+    notes.unless(alike, "congestion.hystart", word, kernel);
 
     if cubic {
         let kernel = "the kernel's CUBIC does, for the whole machine";

@@ -10,8 +10,8 @@ use farpath_model::mathis;
 use farpath_model::radius::Connects;
 use farpath_model::recovery::{Growth, IsolatedDrop};
 use farpath_tcp::config::{
-    AvoidanceGrowth, BackoffReset, CongestionControlKind, FullAckWindow, RecoveryAlgorithm, SlowStartGrowth,
-    SsthreshFrom,
+    AvoidanceGrowth, BackoffReset, CongestionControlKind, FullAckWindow, HyStart, RecoveryAlgorithm,
+    SlowStartGrowth, SsthreshFrom,
 };
 use farpath_units::{Bytes, Duration, Probability};
 
@@ -309,6 +309,11 @@ fn epochs(flow: &Flow, model: &LossEpochs, prediction: &mut Prediction) -> Resul
 fn loss_epochs(flow: &Flow) -> Result<LossEpochs, InputError> {
     let (sender, view) = (flow.sender, &flow.view);
     let congestion = &sender.congestion;
+    // Linux's Reno has none.
+    let hystart = match congestion.control {
+        CongestionControlKind::Reno if congestion.hystart == HyStart::Linux => HyStart::Off,
+        _ => congestion.hystart,
+    };
     let every = flow.ack_every() as f64;
     let mss = view.mss.0 as f64;
     let round = flow.round()?;
@@ -327,13 +332,13 @@ fn loss_epochs(flow: &Flow) -> Result<LossEpochs, InputError> {
             initial_window: congestion.initial_window.into(),
             threshold: congestion.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes.0 as f64 / mss),
             // RFC 9406 §4.2: as long as HyStart++ watches, an ACK counts for up to eight segments.
-            factor: match (congestion.hystart, congestion.slow_start) {
+            factor: match (hystart == HyStart::Rfc9406, congestion.slow_start) {
                 (true, _) => per_ack(8.0),
                 (false, SlowStartGrowth::TwoSegments) => per_ack(2.0),
                 (false, SlowStartGrowth::AllAcked) => per_ack(every),
                 (false, SlowStartGrowth::PerAck | SlowStartGrowth::PerByte) => per_ack(1.0),
             },
-            hystart: congestion.hystart,
+            hystart: hystart != HyStart::Off,
         },
         avoidance: match (congestion.control, congestion.avoidance) {
             (CongestionControlKind::Cubic, _) => {

@@ -237,7 +237,8 @@ size = "10 MB"
 [sweep]
 "path.loss.rate.forward" = ["0 %", "0.1 %", "1 %", "3 %"]
 "#;
-    for (point, tolerance) in compare(text).iter().zip([0.08, 0.15, 0.15, 0.15]) {
+    // Without loss 12 %: where slow start ends is predicted by HyStart++'s delays, and Linux's ends by trains of ACKs.
+    for (point, tolerance) in compare(text).iter().zip([0.12, 0.15, 0.15, 0.15]) {
         assert_within(tolerance, point, "linux-6");
         assert!(point.by.contains("9438"), "{point:?}");
     }

@@ -8,7 +8,7 @@ use crate::traps::{Trap, mark_of, queue_of, receive_buffer, scale};
 use farpath_engine::stream_loss;
 use farpath_experiment::Override;
 use farpath_path::ElementKind;
-use farpath_tcp::config::{CongestionControlKind, RateReduction, RecoveryAlgorithm};
+use farpath_tcp::config::{CongestionControlKind, HyStart, RateReduction, RecoveryAlgorithm};
 use farpath_units::Bytes;
 
 /// Something to try.
@@ -172,9 +172,9 @@ fn congestion(facts: &Facts<'_>, base: &Observed, list: &mut List) {
         list.add("bbr", "BBR, with SACK", why.to_owned(), set);
     }
     if base.overflow_drops > 0.0 {
-        if !congestion.hystart {
+        if congestion.hystart == HyStart::Off {
             let why = "leaves slow start when the delay grows, before the queue overflows (RFC 9406)";
-            let set = vec!["sender.congestion.hystart=true".to_owned()];
+            let set = vec!["sender.congestion.hystart=rfc-9406".to_owned()];
             list.add("hystart", "HyStart++", why.to_owned(), set);
         }
         if let Some(bdp) = facts.bdp.filter(|_| congestion.initial_ssthresh.is_none()) {

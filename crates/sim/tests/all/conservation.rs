@@ -83,7 +83,7 @@ prop_compose! {
         ssthresh_from in prop::sample::select(vec![SsthreshFrom::FlightSize, SsthreshFrom::WindowSegments, SsthreshFrom::Cwnd, SsthreshFrom::CwndSegments]),
         one_segment_after_syn_loss in prop::sample::select(vec![SynLoss::Never, SynLoss::First, SynLoss::Second]),
         (cwnd_validation, restart_after_idle, ssthresh_on_repeated_timeout) in any::<(bool, bool, bool)>(),
-        (control, hystart) in (prop::sample::select(vec![CongestionControlKind::Reno, CongestionControlKind::Cubic, CongestionControlKind::Bbr, CongestionControlKind::Bbr3]), any::<bool>()),
+        (control, hystart) in (prop::sample::select(vec![CongestionControlKind::Reno, CongestionControlKind::Cubic, CongestionControlKind::Bbr, CongestionControlKind::Bbr3]), prop::sample::select(vec![HyStart::Off, HyStart::Rfc9406, HyStart::Linux])),
     ) -> CongestionConfig {
         CongestionConfig {
             initial_window, initial_ssthresh, cwnd_clamp, slow_start, avoidance, cwnd_validation,

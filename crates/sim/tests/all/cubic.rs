@@ -6,7 +6,7 @@ use crate::common::{
 use farpath_path::{Direction, ElementKind, ElementSpec, PacketCount, PerDirection, QueueLimit};
 use farpath_sim::{FlowView, Observer, Packet, PacketEvent};
 use farpath_tcp::Config;
-use farpath_tcp::config::CongestionControlKind;
+use farpath_tcp::config::{CongestionControlKind, HyStart};
 use farpath_units::{Bytes, Duration, Instant};
 
 const MSS: u64 = 1460;
@@ -150,7 +150,7 @@ fn the_sawtooth_over_a_drop_tail_queue_has_the_rfcs_period_and_mean() {
 #[test]
 fn hystart_loses_a_third_at_most_of_what_slow_start_loses() {
     for control in [CongestionControlKind::Reno, CongestionControlKind::Cubic] {
-        let [standard, hystart] = [false, true].map(|hystart| {
+        let [standard, hystart] = [HyStart::Off, HyStart::Rfc9406].map(|hystart| {
             let mut stack = stack(true);
             (stack.congestion.hystart, stack.congestion.control) = (hystart, control);
             let path = vec![bottleneck("100 Mbit/s", 0, QueueLimit::Packets(833)), delay("50 ms")];

@@ -3,9 +3,10 @@
 //! Windows are whole bytes. The curve is in `f64`, but made anew from the time at every ACK: nothing is summed up
 //! in it. What is summed up, the steps towards the curve and Reno's estimate, is in integers with their remainders.
 
+use super::linux_hystart::LinuxHyStart;
 use super::slow_start::{SlowStart, clamp};
 use super::{AckEvent, CongestionControl, LossEvent, Window};
-use crate::config::{CongestionConfig, SsthreshFrom};
+use crate::config::{CongestionConfig, HyStart, SsthreshFrom};
 use farpath_units::{Duration, Instant};
 
 #[cfg(test)]
@@ -24,6 +25,8 @@ const ALPHA: (u64, u64) = (9, 17);
 #[derive(Debug, Clone)]
 pub struct Cubic {
     slow_start: SlowStart,
+    /// Present where it is in use.
+    hystart: Option<LinuxHyStart>,
     ssthresh_from: SsthreshFrom,
     fast_convergence: bool,
     alpha_one: bool,
@@ -132,6 +135,7 @@ impl Cubic {
     pub fn new(config: &CongestionConfig, smss: u64) -> Cubic {
         Cubic {
             slow_start: SlowStart::new(config, smss),
+            hystart: (config.hystart == HyStart::Linux).then(LinuxHyStart::default),
             ssthresh_from: config.ssthresh_from,
             fast_convergence: config.fast_convergence,
             alpha_one: config.friendly_alpha_one,
@@ -189,6 +193,9 @@ impl CongestionControl for Cubic {
     /// RFC 9438 §4.6, §5.8: a window that is not used does not grow, in slow start either, whatever
     /// `cwnd_validation` says; it would become `W_max`.
     fn on_ack(&mut self, window: &mut Window, ack: &AckEvent) {
+        if let Some(hystart) = &mut self.hystart {
+            hystart.on_ack(window, ack, self.stage.as_ref().map(|stage| stage.began), self.smss);
+        }
         if !ack.cwnd_limited {
             if let Some(stage) = &mut self.stage {
                 stage.pause(ack.now, true);
@@ -223,6 +230,12 @@ impl CongestionControl for Cubic {
             SsthreshFrom::WindowSegments => times(cwnd.min(loss.rwnd), BETA) / self.smss * self.smss,
         };
         ssthresh.max(2 * self.smss)
+    }
+
+    fn on_timeout(&mut self) {
+        if let Some(hystart) = &mut self.hystart {
+            hystart.on_timeout();
+        }
     }
 }
 

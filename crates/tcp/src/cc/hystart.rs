@@ -171,6 +171,7 @@ mod tests {
                 flight_size: 0,
                 cwnd_limited: true,
                 rtt: rtt_ms.map(Duration::from_millis),
+                last_rtt: None,
                 srtt: None,
             });
             self.grown += step.increase;

@@ -5,6 +5,7 @@ mod bbr3;
 mod cubic;
 mod explicit_rate;
 mod hystart;
+mod linux_hystart;
 mod rate;
 mod reno;
 mod slow_start;
@@ -45,6 +46,8 @@ pub struct AckEvent {
     pub cwnd_limited: bool,
     /// RTT of the first segment that this ACK covers, where it was sent only once or timestamps tell.
     pub rtt: Option<Duration>,
+    /// The same of the last segment that it covers, of those that nothing had reported before.
+    pub last_rtt: Option<Duration>,
     /// Smoothed RTT.
     pub srtt: Option<Duration>,
 }

@@ -111,7 +111,7 @@ impl CongestionControl for Reno {
 mod tests {
     use super::*;
     use crate::Config;
-    use crate::config::SlowStartGrowth;
+    use crate::config::{HyStart, SlowStartGrowth};
     use farpath_units::{Bytes, Duration, Instant};
 
     fn reno(change: impl FnOnce(&mut CongestionConfig)) -> Reno {
@@ -129,6 +129,7 @@ mod tests {
             flight_size: 0,
             cwnd_limited: true,
             rtt: None,
+            last_rtt: None,
             srtt: None,
         }
     }
@@ -238,7 +239,7 @@ mod tests {
     #[test]
     fn hystart_ends_slow_start_where_the_delay_has_grown() {
         let mut window = Window { cwnd: 14_600, ssthresh: u64::MAX };
-        let mut reno = reno(|c| c.hystart = true);
+        let mut reno = reno(|c| c.hystart = HyStart::Rfc9406);
         rounds(&mut reno, &mut window, 0, &[80]);
         assert_eq!(window, Window { cwnd: 29_200, ssthresh: u64::MAX });
         rounds(&mut reno, &mut window, 10, &[100, 100, 100, 100, 100]);
@@ -250,7 +251,7 @@ mod tests {
     #[test]
     fn hystart_is_for_the_first_slow_start_only() {
         let mut window = Window { cwnd: 14_600, ssthresh: u64::MAX };
-        let mut reno = reno(|c| c.hystart = true);
+        let mut reno = reno(|c| c.hystart = HyStart::Rfc9406);
         window.ssthresh = reno.ssthresh_after(&window, &loss(1 << 30, 1 << 30));
         rounds(&mut reno, &mut window, 0, &[80, 100]);
         assert_eq!(window, Window { cwnd: 14_600 + 20 * 1460, ssthresh: 1 << 29 });

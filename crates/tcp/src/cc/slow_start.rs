@@ -2,7 +2,7 @@
 
 use super::hystart::HyStart;
 use super::{AckEvent, Window};
-use crate::config::{CongestionConfig, SlowStartGrowth};
+use crate::config::{CongestionConfig, HyStart as Rule, SlowStartGrowth};
 
 /// How `cwnd` grows below `ssthresh`.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ impl SlowStart {
             growth: config.slow_start,
             smss,
             clamp: clamp(config, smss),
-            hystart: config.hystart.then(|| HyStart::new(smss)),
+            hystart: (config.hystart == Rule::Rfc9406).then(|| HyStart::new(smss)),
         }
     }
 

@@ -67,7 +67,11 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
                 initial_ssthresh: ssthresh.map(Bytes),
                 cwnd_clamp: clamp.map(Bytes),
                 slow_start,
-                hystart,
+                hystart: match (hystart, a) {
+                    (false, _) => HyStart::Off,
+                    (true, false) => HyStart::Rfc9406,
+                    (true, true) => HyStart::Linux,
+                },
                 avoidance,
                 credit_survives_loss: credit,
                 growth_by_delivery: delivery,

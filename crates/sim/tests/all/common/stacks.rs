@@ -108,7 +108,7 @@ pub fn linux(buffer: u64) -> Config {
     c.congestion.initial_window = 10;
     c.congestion.one_segment_after_syn_loss = SynLoss::Second;
     c.congestion.slow_start = SlowStartGrowth::AllAcked;
-    c.congestion.hystart = true;
+    c.congestion.hystart = HyStart::Rfc9406;
     c.congestion.growth_by_delivery = true;
     c.congestion.cwnd_validation = true;
     c.congestion.validation_by_window = true;
