@@ -143,13 +143,16 @@ impl Connection {
     }
 
     fn new(config: &Config, isn: Seq, active: bool) -> Connection {
+        let mut sender = Sender::new(config);
+        // It differs from connection to connection, and is the same for the same seed.
+        sender.seed = isn.0.into();
         let own_scale = if config.send.window_scaling { scale_for(config.receive.buffer.0) } else { 0 };
         Connection {
             config: config.clone(),
             state: State::Closed,
             isn,
             peer_isn: Seq(0),
-            sender: Sender::new(config),
+            sender,
             receiver: Receiver::new(&config.receive, config.mss.0),
             active,
             syn_due: false,

@@ -150,6 +150,8 @@ pub struct Sender {
     /// Whether deliveries and losses are counted, whoever steers.
     pub(crate) measures: bool,
     pacer: Pacer,
+    /// What chance there is, as BBR's, is drawn by this.
+    pub(crate) seed: u64,
     pub(crate) ecn: EcnSender,
     pub(crate) stats: SendStats,
 }
@@ -206,6 +208,7 @@ impl Sender {
             pacer: Pacer::default(),
             ecn: EcnSender::default(),
             stats: SendStats::default(),
+            seed: 0,
         }
     }
 

@@ -76,6 +76,7 @@ pub struct Bbr {
     /// The first round of recovery: what leaves is what arrives.
     conserves: bool,
     idle_restart: bool,
+    seed: u64,
 }
 
 impl Bbr {
@@ -96,6 +97,7 @@ impl Bbr {
             repair: Repair::None,
             conserves: false,
             idle_restart: false,
+            seed: 0,
         }
     }
 
@@ -190,7 +192,7 @@ impl Bbr {
 
     fn probe_bandwidth(&mut self, delivered: u64, delivered_at: Instant) {
         self.mode = Mode::ProbeBw;
-        let random = mixed(delivered_at.as_nanos() ^ delivered) % RANDOM_PHASES;
+        let random = mixed(self.seed ^ delivered_at.as_nanos() ^ delivered) % RANDOM_PHASES;
         self.phase = CYCLE.len() - 1 - random as usize;
         self.next_phase(delivered_at);
     }
@@ -291,6 +293,14 @@ impl CongestionControl for Bbr {
     }
 
     fn steers_by_rate(&self) -> bool {
+        true
+    }
+
+    fn draw_by(&mut self, seed: u64) {
+        self.seed = mixed(seed);
+    }
+
+    fn counts_segments(&self) -> bool {
         true
     }
 

@@ -14,7 +14,7 @@ mod tests;
 use super::bbr::aggregation::Aggregation;
 use super::bbr::probe_rtt::ProbeRtt;
 use super::bbr::steering::{
-    DRAIN_GAIN, INITIAL_WINDOW, LEAST_WINDOW, Steering, UNIT, Units, in_network_at_departure,
+    DRAIN_GAIN, INITIAL_WINDOW, LEAST_WINDOW, Steering, UNIT, Units, in_network_at_departure, mixed,
 };
 use super::{AckEvent, CongestionControl, LossEvent, Pace, RateSample, Repair, Window};
 use crate::config::CongestionConfig;
@@ -65,6 +65,7 @@ pub struct Bbr3 {
     model: Model,
     bounds: Bounds,
     cycle: Cycle,
+    seed: u64,
     aggregation: Aggregation,
     pacing_gain: u64,
     cwnd_gain: u64,
@@ -85,6 +86,7 @@ impl Bbr3 {
             model: Model::default(),
             bounds: Bounds::default(),
             cycle: Cycle::default(),
+            seed: 0,
             aggregation: Aggregation::default(),
             pacing_gain: STARTUP_GAIN,
             cwnd_gain: CWND_GAIN,
@@ -282,6 +284,10 @@ impl CongestionControl for Bbr3 {
 
     fn steers_by_rate(&self) -> bool {
         true
+    }
+
+    fn draw_by(&mut self, seed: u64) {
+        self.seed = mixed(seed);
     }
 
     fn on_established(&mut self, window: &Window, now: Instant, rtt: Option<Duration>, _tick: Duration) {

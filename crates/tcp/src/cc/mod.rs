@@ -81,6 +81,12 @@ pub trait CongestionControl {
     fn steers_by_rate(&self) -> bool {
         false
     }
+    /// What the controller draws by chance, it draws by this.
+    fn draw_by(&mut self, _seed: u64) {}
+    /// Whether it counts in segments, whatever their length.
+    fn counts_segments(&self) -> bool {
+        false
+    }
     /// The handshake is over; it took `rtt`, where it could be measured. The host's clock has this tick.
     fn on_established(&mut self, _window: &Window, _now: Instant, _rtt: Option<Duration>, _tick: Duration) {}
     /// An ACK was taken, whatever it said. Whether the controller itself keeps the rate below the path's for now: what
@@ -153,6 +159,14 @@ impl CongestionControl for Controller {
     #[inline]
     fn steers_by_rate(&self) -> bool {
         each!(self, one => one.steers_by_rate())
+    }
+
+    fn draw_by(&mut self, seed: u64) {
+        each!(self, one => one.draw_by(seed));
+    }
+
+    fn counts_segments(&self) -> bool {
+        each!(self, one => one.counts_segments())
     }
 
     fn on_established(&mut self, window: &Window, now: Instant, rtt: Option<Duration>, tick: Duration) {

@@ -22,6 +22,7 @@ impl Sender {
             // The application has been the limit: it could not write before (`tcp_sendmsg()` looks before it queues).
             meter.app_limited(0);
         }
+        self.cc.draw_by(self.seed);
         self.cc.on_established(&self.window, now, self.rtt.last_sample().0, self.config.rto.tick);
         self.set_pace();
     }
@@ -54,6 +55,7 @@ impl Sender {
         self.window.cwnd = u64::try_from(product).unwrap_or(u64::MAX / 2).max(initial).min(clamp);
         self.window.ssthresh = self.window.cwnd;
         self.take_controller(controller);
+        self.cc.draw_by(self.seed);
         self.cc.on_established(&self.window, now, self.rtt.min_rtt(), self.config.rto.tick);
         self.set_pace();
         self.note_sending(now);
@@ -73,8 +75,11 @@ impl Sender {
     }
 
     fn steer_by_rate(&mut self, now: Instant, pipe_before: u64) {
-        let pipe = self.pipe();
-        let acked = self.board.delivery().bytes;
+        // Linux counts packets: what an ACK delivers that ends with a small segment is a whole one more.
+        let whole = if self.cc.counts_segments() { self.smss } else { 1 };
+        let counted = |bytes: u64| bytes.next_multiple_of(whole);
+        let (pipe, pipe_before) = (counted(self.pipe()), counted(pipe_before));
+        let acked = counted(self.board.delivery().bytes);
         let rtt = self.board.delivery().latest.map(|latest| now.saturating_since(latest.at));
         let min_rtt = self.rtt.min_rtt().unwrap_or(Duration::ZERO);
         let Some(meter) = self.board.meter() else { return };

@@ -53,6 +53,15 @@ impl Sender {
     fn choose(&mut self, now: Instant) -> Option<Range<u64>> {
         if self.retransmit_first {
             self.retransmit_first = false;
+        if self.retransmit_first
+            && self.sack_enabled
+            && matches!(self.phase, Phase::Fast { .. })
+            && self.cc.steers_by_rate()
+        {
+            // Nobody makes room for the first repair there (tcp_xmit_retransmit_queue()): it waits for the window as any, which
+            // in BBR's ProbeRTT may be until the timer expires.
+            self.retransmit_first = false;
+        }
             let by_time = self.rack.is_some() && matches!(self.phase, Phase::Fast { .. });
             let lost = if by_time { self.board.next_lost() } else { None };
             if let Some(first) = lost.or_else(|| self.board.segment_at(self.una)) {

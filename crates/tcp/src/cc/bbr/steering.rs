@@ -61,16 +61,30 @@ impl Steering {
         }
     }
 
-    fn paced(bandwidth: u64, gain: u64) -> u64 {
-        let rate = u128::from(bandwidth) * u128::from(gain) / u128::from(UNIT);
-        u64::try_from(rate * u128::from(PACING_PERCENT) / 100).unwrap_or(u64::MAX)
+    /// `bandwidth` in Linux's units, of which it was rounded down to whole bytes.
+    fn units(&self, bandwidth: u64) -> u128 {
+        (u128::from(bandwidth) << BANDWIDTH_SCALE).div_ceil(u128::from(self.smss) * 1_000_000)
+    }
+
+    fn paced(&self, bandwidth: u64, gain: u64) -> u64 {
+        let rate = match self.units {
+            Units::Bytes => {
+                u128::from(bandwidth) * u128::from(gain) / u128::from(UNIT) * u128::from(PACING_PERCENT) / 100
+            }
+            // bbr_rate_bytes_per_sec()
+            Units::Linux => {
+                let rate = self.units(bandwidth) * u128::from(self.smss * gain) / u128::from(UNIT);
+                (rate * u128::from(10_000 * PACING_PERCENT)) >> BANDWIDTH_SCALE
+            }
+        };
+        u64::try_from(rate).unwrap_or(u64::MAX)
     }
 
     /// Before the first sample: the window in a round trip of the handshake; without one, in a millisecond.
     pub fn pace_by_window(&mut self, window: &Window, srtt: Option<Duration>) {
         self.has_rtt |= srtt.is_some();
         let rtt = srtt.unwrap_or(Duration::from_millis(1)).max(Duration::from_micros(1));
-        self.pacing_rate = Steering::paced(self.rate(window.cwnd, rtt), self.startup_gain);
+        self.pacing_rate = self.paced(self.rate(window.cwnd, rtt), self.startup_gain);
     }
 
     /// Before the pipe is full the pace only rises: a first sample of a short burst says little.
@@ -82,7 +96,7 @@ impl Steering {
         gain: u64,
         pipe_is_full: bool,
     ) {
-        let rate = Steering::paced(bandwidth, gain);
+        let rate = self.paced(bandwidth, gain);
         if !self.has_rtt && srtt.is_some() {
             self.pace_by_window(window, srtt);
         }
@@ -94,10 +108,19 @@ impl Steering {
     /// `bandwidth` for a round trip without queue, times `gain`: whole segments.
     pub fn product(&self, bandwidth: u64, min_rtt: Option<Duration>, gain: u64) -> u64 {
         let Some(min_rtt) = min_rtt else { return INITIAL_WINDOW * self.smss };
-        let product = u128::from(bandwidth) * u128::from(min_rtt.as_nanos()) * u128::from(gain);
-        let bytes = product / (u128::from(UNIT) * 1_000_000_000);
-        // What is almost a segment too many is none: the division above has rounded.
-        u64::try_from(bytes).unwrap_or(u64::MAX / 4).div_ceil(self.smss) * self.smss
+        let segments = match self.units {
+            Units::Bytes => {
+                let product = u128::from(bandwidth) * u128::from(min_rtt.as_nanos()) * u128::from(gain);
+                // What is almost a segment too many is none: the first division has rounded.
+                (product / (u128::from(UNIT) * 1_000_000_000)).div_ceil(u128::from(self.smss))
+            }
+            // bbr_bdp()
+            Units::Linux => {
+                let product = self.units(bandwidth) * u128::from(min_rtt.as_nanos() / 1000);
+                (product * u128::from(gain) / u128::from(UNIT)).div_ceil(1 << BANDWIDTH_SCALE)
+            }
+        };
+        u64::try_from(segments).unwrap_or(u64::MAX).saturating_mul(self.smss).min(u64::MAX / 4)
     }
 
     pub fn pace(&self, least_burst: u64) -> Option<Pace> {

@@ -24,8 +24,8 @@ fn counted(rate: u64) -> u64 {
 
 #[test]
 fn the_first_window_is_paced_at_twice_over_ln_2_of_itself_per_round_trip() {
-    // 10 kB in 100 ms, times 739/256, less 1 %.
-    assert_eq!(Rounds::new().bbr.steering.pacing_rate, counted(100_000) * 739 / 256 * 99 / 100);
+    // 10 kB in 100 ms, 1677 of Linux's units, times 739/256, less 1 %.
+    assert_eq!(Rounds::new().bbr.steering.pacing_rate, (1677 * 1000 * 739 / 256 * 990_000) >> 24);
 }
 
 #[test]

@@ -89,7 +89,7 @@ impl Cycle {
 impl Bbr3 {
     pub(super) fn probe_down(&mut self, now: Instant, delivered: u64) {
         self.model.forget_latest();
-        let random = mixed(now.as_nanos() ^ delivered);
+        let random = mixed(self.seed ^ now.as_nanos() ^ delivered);
         let cycle = &mut self.cycle;
         cycle.rounds = random % RANDOM_ROUNDS;
         cycle.wait = LEAST_WAIT + Duration::from_nanos((random >> 8) % RANDOM_WAIT.as_nanos());
