@@ -41,7 +41,9 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.option("ack_delay_max", "none", &mut receive.ack_delay_max)?;
         v.field("ack_clock", &mut receive.ack_clock)?;
         v.field("quick_acks", &mut receive.quick_acks)?;
-        v.field("quick_acks_after_gap", &mut receive.quick_acks_after_gap)
+        v.field("quick_acks_after_gap", &mut receive.quick_acks_after_gap)?;
+        v.field("autotuning", &mut receive.autotuning)?;
+        v.field("ack_pushed", &mut receive.ack_pushed)
     })?;
     v.section("congestion", |v| {
         v.field("control", &mut congestion.control)?;
@@ -130,6 +132,8 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.field("timestamps", &mut send.timestamps)?;
         v.field("ecn", &mut send.ecn)?;
         v.field("pacing", &mut send.pacing)?;
+        v.field("super_packets", &mut send.super_packets)?;
+        v.field("tso_win_divisor", &mut send.tso_win_divisor)?;
         v.field("persist_min", &mut send.persist_min)?;
         v.field("persist_max", &mut send.persist_max)?;
         v.field("ttl", &mut send.ttl)

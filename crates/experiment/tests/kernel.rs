@@ -115,7 +115,7 @@ fn an_end_adds_to_what_its_stack_says() {
     let (sender, receiver) = (&scenario.sender.linux.sysctls, &scenario.receiver.linux.sysctls);
     assert_eq!(sender["net.ipv4.tcp_comp_sack_nr"], "1");
     assert_eq!(receiver["net.ipv4.tcp_comp_sack_nr"], "44");
-    assert_eq!(sender["net.ipv4.tcp_tso_win_divisor"], receiver["net.ipv4.tcp_tso_win_divisor"]);
+    assert_eq!(sender["net.ipv4.tcp_autocorking"], receiver["net.ipv4.tcp_autocorking"]);
 }
 
 #[test]

@@ -114,6 +114,7 @@ impl Draw<'_> {
         receive.ack_delay_max = self.maybe(|d| d.time());
         receive.ack_clock = self.one(&[AckClock::Segment, AckClock::Host]);
         receive.quick_acks = self.count();
+        receive.autotuning = self.switch();
         let congestion = &mut config.congestion;
         congestion.control = self.one(&[
             CongestionControlKind::Reno,

@@ -50,6 +50,13 @@ pub struct ReceiveConfig {
     /// Acknowledge so many at once again where data in order comes after a gap longer than the RTO (Linux). What a sender
     /// repairs by timeouts is then acknowledged segment by segment, and its timer is measured anew the sooner.
     pub quick_acks_after_gap: u32,
+    /// The window begins with what 128 kB of memory hold, and grows with what the program reads, up to the buffer (Linux's
+    /// `tcp_moderate_rcvbuf`). Of quick ACKs there are no more than half of it holds segments, and one more for each segment by
+    /// which it grows.
+    pub autotuning: bool,
+    /// Acknowledge at once a segment that carries PSH, or is smaller than those before it, where the program has read all
+    /// that came (Linux's `ICSK_ACK_PUSHED`).
+    pub ack_pushed: bool,
 }
 
 /// When a withheld ACK is sent for lack of a second segment.
@@ -465,6 +472,12 @@ pub struct SendConfig {
     /// Segments leave at the pace of the window: twice `cwnd` per SRTT in slow start, 1.2 times after it (Linux under the
     /// `fq` scheduler). A controller that has a pace of its own, as BBR, is paced in any case.
     pub pacing: bool,
+    /// New data is handed to the device in super-packets of about a millisecond at the window's rate, and no more than half a
+    /// window: the last segment of each that has several carries PSH (Linux).
+    pub super_packets: bool,
+    /// New data waits until so large a part of the window may leave in one piece, where the last segment left within a
+    /// millisecond and an ACK is due within one: 3 is a third (Linux's `tcp_tso_win_divisor`). 0 waits for nothing.
+    pub tso_win_divisor: u32,
     /// First zero-window probe interval; doubles up to `persist_max` (RFC 9293 §3.8.6.1).
     pub persist_min: Duration,
     /// Longest zero-window probe interval.
@@ -540,6 +553,8 @@ impl Default for Config {
                 ack_clock: AckClock::Segment,
                 quick_acks: 0,
                 quick_acks_after_gap: 0,
+                autotuning: false,
+                ack_pushed: false,
             },
             congestion: CongestionConfig {
                 control: CongestionControlKind::Reno,
@@ -628,6 +643,8 @@ impl Default for Config {
                 timestamps: false,
                 ecn: EcnMode::Off,
                 pacing: false,
+                super_packets: false,
+                tso_win_divisor: 0,
                 persist_min: Duration::from_secs(1),
                 persist_max: Duration::from_secs(60),
                 ttl: 64,

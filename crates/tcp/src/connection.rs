@@ -317,7 +317,7 @@ impl Connection {
     }
 
     fn data(&mut self, now: Instant, transmission: Transmission) -> Segment {
-        let Transmission { start, len, fin, ect, cwr } = transmission;
+        let Transmission { start, len, fin, ect, cwr, push } = transmission;
         let mut flags = Flags::ACK;
         if fin {
             flags |= Flags::FIN;
@@ -331,7 +331,7 @@ impl Connection {
             segment.flags |= Flags::CWR;
         }
         // No more to come right behind it: the receiver may as well read.
-        if len > 0 && (fin || start + len == self.sender.max && self.sender.nothing_more()) {
+        if len > 0 && (fin || push || start + len == self.sender.max && self.sender.nothing_more()) {
             segment.flags |= Flags::PSH;
         }
         if fin {

@@ -1,13 +1,21 @@
 //! The receiving half: reassembly, the window, and when to acknowledge.
 
+mod growth;
+
+pub(crate) use growth::Echoed;
+
 use crate::config::{AckClock, ReceiveConfig};
 use crate::intervals::IntervalSet;
 use crate::rtt::RttEstimator;
 use core::ops::Range;
 use farpath_units::{Bytes, Duration, Instant};
+use growth::Growth;
 
 /// How many recent arrivals are remembered for the order of SACK blocks.
 const RECENT: usize = 4;
+
+/// What a segment is taken to be at most before one was longer: Linux's `TCP_MSS_DEFAULT`.
+const FIRST_LONGEST: u64 = 536;
 
 /// The receiving half of a connection. Positions are u64; 0 is the peer's SYN.
 #[derive(Debug, Clone)]
@@ -31,8 +39,13 @@ pub struct Receiver {
     mss: u64,
     ack: AckState,
     quick_acks_left: u32,
+    /// Present where the window grows with the connection.
+    growth: Option<Box<Growth>>,
     /// How long the ACK of a lone segment is withheld now (`icsk_ack.ato`), within what `config` has.
     ack_delay: Duration,
+    /// The longest segment that came, and whether what came since the last ACK had an end marked in it.
+    longest: u64,
+    pushed: bool,
     /// When data last came in order.
     last_in_order: Option<Instant>,
     duplicate_segments: u64,
@@ -78,7 +91,10 @@ impl Receiver {
             mss,
             ack: AckState::Nothing,
             quick_acks_left: config.quick_acks,
+            growth: config.autotuning.then(|| Box::new(Growth::new(config.buffer.0, mss))),
             ack_delay: config.ack_delay,
+            longest: FIRST_LONGEST,
+            pushed: false,
             last_in_order: None,
             duplicate_segments: 0,
             echo: Echo::Off,
@@ -92,7 +108,11 @@ impl Receiver {
 
     /// The peer's SYN came.
     pub fn on_syn(&mut self) {
-        self.next = self.next.max(1);
+        if self.next == 0 {
+            // What was announced before begins behind it.
+            self.next = 1;
+            self.announced += u64::from(self.announced > 0);
+        }
     }
 
     /// The handshake has agreed on SACK, and D-SACK is wanted.
@@ -155,13 +175,37 @@ impl Receiver {
         if start > self.next {
             return;
         }
-        if let Some(last) = self.last_in_order {
-            if now.saturating_since(last) > rtt.rto() {
-                self.quick_acks_left = self.quick_acks_left.max(self.config.quick_acks_after_gap);
+        match self.last_in_order.replace(now) {
+            Some(last) => {
+                if now.saturating_since(last) > rtt.rto() {
+                    self.acknowledge_at_once(self.config.quick_acks_after_gap);
+                }
+                self.follow_gap(now, last, rtt);
             }
-            self.follow_gap(now, last, rtt);
+            None if self.growth.is_some() => {
+                self.quick_acks_left = 0;
+                self.acknowledge_at_once(self.config.quick_acks);
+            }
+            None => {}
         }
-        self.last_in_order = Some(now);
+    }
+
+    /// So many segments are acknowledged at once, where it is not more already.
+    fn acknowledge_at_once(&mut self, segments: u32) {
+        let segments = self.growth.as_ref().map_or(segments, |growth| growth.bound(segments));
+        self.quick_acks_left = self.quick_acks_left.max(segments);
+    }
+
+    /// `len` bytes of payload have been taken: a window that grows for them has one more segment acknowledged at once, unless
+    /// one more is already.
+    fn note_growth(&mut self, now: Instant, len: u64, echoed: Option<Echoed>) {
+        let Some(growth) = self.growth.as_mut().filter(|_| len > 0) else { return };
+        // With the holes, which are few among it.
+        let beyond = self.out_of_order.descending().next().map_or(self.next, |last| last.end);
+        let held = self.unread + beyond.max(self.next) - self.next;
+        if growth.on_segment(now, len, held, self.next, echoed) {
+            self.quick_acks_left |= 1;
+        }
     }
 
     /// The wait for a second segment is about the gap between two, where that may be waited for.
@@ -178,8 +222,18 @@ impl Receiver {
     }
 
     /// Takes payload at `range`, with a FIN behind it or not, at an end that measured `rtt`.
-    pub fn on_data(&mut self, now: Instant, range: Range<u64>, fin: bool, rtt: &RttEstimator) {
+    pub fn on_data(
+        &mut self,
+        now: Instant,
+        range: Range<u64>,
+        fin: bool,
+        echoed: Option<Echoed>,
+        rtt: &RttEstimator,
+    ) {
         if !range.is_empty() {
+            if let Some(growth) = &mut self.growth {
+                growth.measure_segment(range.end - range.start);
+            }
             self.note_gap(now, range.start, rtt);
         }
         let within = range.start.max(self.next)..range.end.min(self.limit());
@@ -208,6 +262,7 @@ impl Receiver {
                 self.ack = AckState::Now;
             } else {
                 self.take_out_of_order(arrived);
+                self.note_growth(now, range.end - range.start, echoed);
             }
             return;
         }
@@ -218,6 +273,7 @@ impl Receiver {
                 self.advance_to(end);
             }
         }
+        self.note_growth(now, range.end - range.start, echoed);
         let finished = self.fin_at == Some(self.next + 1);
         if finished {
             self.next += 1;
@@ -228,6 +284,12 @@ impl Receiver {
         } else if !range.is_empty() {
             self.withhold(now, rtt);
         }
+    }
+
+    /// A segment of `len` bytes with PSH or without has been taken (`tcp_measure_rcv_mss()`).
+    pub fn on_push(&mut self, len: u64, push: bool) {
+        self.pushed |= push || len < self.longest;
+        self.longest = self.longest.max(len);
     }
 
     /// The handshake has agreed on ECN, or not.
@@ -281,7 +343,9 @@ impl Receiver {
 
     fn withhold(&mut self, now: Instant, rtt: &RttEstimator) {
         if self.quick_acks_left > 0 {
-            self.quick_acks_left -= 1;
+            if self.growth.is_none() {
+                self.quick_acks_left -= 1;
+            }
             self.ack = AckState::Now;
             return;
         }
@@ -309,6 +373,13 @@ impl Receiver {
         }
     }
 
+    /// The handshake is over.
+    pub fn establish(&mut self, now: Instant) {
+        if let Some(growth) = &mut self.growth {
+            growth.establish(now);
+        }
+    }
+
     /// The handshake has agreed on a shift of the window field: what of the buffer can be announced at all.
     pub fn set_scale(&mut self, scale: u8) {
         self.config.buffer = self.config.buffer.min(Bytes(u64::from(u16::MAX) << scale));
@@ -318,22 +389,52 @@ impl Receiver {
     pub fn read(&mut self, max: u64) -> u64 {
         let taken = self.unread.min(max);
         self.unread -= taken;
+        if let Some(growth) = &mut self.growth
+            && taken > 0
+        {
+            growth.on_read(self.next - self.unread, self.next);
+        }
+        if self.config.ack_pushed
+            && self.pushed
+            && taken > 0
+            && self.unread == 0
+            && self.out_of_order.is_empty()
+            && self.ack != AckState::Nothing
+        {
+            self.ack = AckState::Now;
+        }
         // A window that opened by enough is announced at once (RFC 9293 §3.8.6.2.2): two segments, or half the buffer.
         // While everything is read as it comes, the edge only ever follows `next`, and this never triggers. Nothing
         // follows a FIN, so that no window behind one is of use: Linux and FreeBSD announce none either.
-        if taken > 0
-            && !self.finished()
-            && self.announced.saturating_sub(self.next) < self.config.buffer.0 / 2
-            && self.edge().saturating_sub(self.announced) >= (2 * self.mss).min(self.config.buffer.0 / 2)
-        {
+        if taken > 0 && !self.finished() && self.has_opened() {
             self.ack = AckState::Now;
         }
         taken
     }
 
+    fn has_opened(&self) -> bool {
+        let (left, buffer) = (self.announced.saturating_sub(self.next), self.config.buffer.0);
+        match &self.growth {
+            // __tcp_cleanup_rbuf(): to twice of what is left.
+            Some(growth) => {
+                2 * left <= growth.clamp().min(buffer) && self.edge() - self.next >= (2 * left).max(self.mss)
+            }
+            None => {
+                left < buffer / 2
+                    && self.edge().saturating_sub(self.announced) >= (2 * self.mss).min(buffer / 2)
+            }
+        }
+    }
+
+    /// The most that is announced for now.
+    fn whole(&self) -> u64 {
+        let grown = self.growth.as_ref().map_or(u64::MAX, |growth| growth.window());
+        self.config.buffer.0.min(grown)
+    }
+
     /// Right edge that the buffer allows; out-of-order data takes no room of the window, it is inside it.
     fn edge(&self) -> u64 {
-        self.next + self.config.buffer.0.saturating_sub(self.unread)
+        self.next + self.whole().min(self.config.buffer.0.saturating_sub(self.unread))
     }
 
     /// Window to announce in a segment that leaves now, in bytes. It never opens by a silly little (RFC 9293
@@ -342,7 +443,7 @@ impl Receiver {
     pub fn announce(&mut self, scale: u8) -> u64 {
         let edge = self.edge();
         let step = self.mss.min(self.config.buffer.0 / 2);
-        let opens = edge >= self.announced + step || edge == self.next + self.config.buffer.0;
+        let opens = edge >= self.announced + step || edge == self.next + self.whole();
         let target = if opens { self.announced.max(edge) } else { self.announced };
         // Rounded up to the scale's unit, so that the edge does not shrink, as far as the buffer has the room: each ACK
         // would promise a little more otherwise, and a buffer of 1 GB take in any file.
@@ -372,7 +473,12 @@ impl Receiver {
 
     /// A segment with the ACK field has left.
     pub fn ack_sent(&mut self) {
+        if self.growth.is_some() && self.ack != AckState::Nothing {
+            // tcp_dec_quickack_mode(): whatever it answers.
+            self.quick_acks_left = self.quick_acks_left.saturating_sub(1);
+        }
         self.ack = AckState::Nothing;
+        self.pushed = false;
     }
 
     /// Runs the delayed-ACK timer.

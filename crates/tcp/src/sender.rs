@@ -7,6 +7,7 @@ mod prr;
 mod rack;
 mod recovery;
 mod steering;
+mod super_packet;
 mod tlp;
 mod transmit;
 mod undo;
@@ -26,6 +27,7 @@ use pacing::Pacer;
 use prr::Prr;
 use rack::Rack;
 use recovery::Phase;
+use super_packet::SuperPacket;
 use tlp::Tlp;
 use undo::Episode;
 use usage::Usage;
@@ -103,6 +105,7 @@ pub struct Sender {
     /// of the same burst: for Minshall's rule.
     small_end: u64,
     burst: bool,
+    super_packet: SuperPacket,
     /// Next to send; behind `max` while a timeout is repaired without SACK (4.3BSD's `snd_nxt`).
     pub(crate) nxt: u64,
     /// One past the highest position sent (RFC 9293's SND.NXT).
@@ -147,11 +150,11 @@ pub struct Sender {
     last_sent: Instant,
     /// Whether anything is paced, or steered by the rate of delivery: where not, neither costs anything.
     steered: bool,
+    /// What chance there is, as BBR's, is drawn by this.
+    pub(crate) seed: u64,
     /// Whether deliveries and losses are counted, whoever steers.
     pub(crate) measures: bool,
     pacer: Pacer,
-    /// What chance there is, as BBR's, is drawn by this.
-    pub(crate) seed: u64,
     pub(crate) ecn: EcnSender,
     pub(crate) stats: SendStats,
 }
@@ -174,6 +177,7 @@ impl Sender {
             una: 1,
             small_end: 1,
             burst: false,
+            super_packet: SuperPacket::default(),
             nxt: 1,
             max: 1,
             written: 1,
@@ -204,11 +208,11 @@ impl Sender {
             persist: Persist::Off,
             last_sent: Instant::ZERO,
             steered: false,
+            seed: 0,
             measures: false,
             pacer: Pacer::default(),
             ecn: EcnSender::default(),
             stats: SendStats::default(),
-            seed: 0,
         }
     }
 
@@ -318,6 +322,7 @@ impl Sender {
         }
         self.board.begin_ack();
         self.burst = false;
+        self.super_packet.end();
         let pipe_before = if self.steered { self.pipe() } else { 0 };
         let mut news = News { una_moved: seg.ack > self.una, ..News::default() };
         if self.sack_enabled {
@@ -490,6 +495,7 @@ impl Sender {
     #[must_use]
     pub(crate) fn on_timer(&mut self, now: Instant) -> bool {
         self.burst = false;
+        self.super_packet.end();
         self.ecn.on_timer(now);
         if let Persist::Waiting { due, interval } = self.persist
             && due <= now

@@ -7,9 +7,9 @@ use super::sysctls::{MOST_REORDERING, MOST_RETRIES, MOST_SYNS, RTO_MAX};
 use super::{Buffers, DELAYED_ACK, LEAST_DELAYED_ACK, LONGEST_DELAYED_ACK, UNSCALED};
 use farpath_tcp::config::{
     AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionConfig, CongestionControlKind, EndGrowth,
-    FullAckWindow, HandshakeConfig, HyStart, PartialAckTimer, RateReduction, ReceiveConfig, RecoveryAlgorithm,
-    RecoveryConfig, RtoConfig, RtoFloor, RttMeasure, RttSampling, SendConfig, SlowStartGrowth, SsthreshFrom,
-    SynLoss,
+    FullAckWindow, HandshakeConfig, HyStart, PartialAckTimer, RateReduction, ReceiveConfig,
+    RecoveryAlgorithm, RecoveryConfig, RtoConfig, RtoFloor, RttMeasure, RttSampling, SendConfig,
+    SlowStartGrowth, SsthreshFrom, SynLoss,
 };
 use farpath_units::{Bytes, Duration};
 use std::fmt::Display;
@@ -65,7 +65,7 @@ pub(super) fn of(config: &Config, other_end: &Config, buffers: Buffers) -> Vec<S
     let mut notes = Notes(Vec::new());
     notes.unless(*mss >= LEAST_MSS, "mss", mss, "the kernel sends 48 B at the least (tcp_min_snd_mss)");
     of_window(config, other_end, &mut notes);
-    of_receive(receive, &mut notes);
+    of_receive(receive, buffers, &mut notes);
     of_congestion(congestion, &mut notes);
     of_recovery(recovery, config, other_end, &mut notes);
     of_rto(rto, &mut notes);
@@ -99,7 +99,7 @@ fn of_window(config: &Config, other_end: &Config, notes: &mut Notes) {
     }
 }
 
-fn of_receive(receive: &ReceiveConfig, notes: &mut Notes) {
+fn of_receive(receive: &ReceiveConfig, buffers: Buffers, notes: &mut Notes) {
     let ReceiveConfig {
         buffer,
         read_rate,
@@ -109,6 +109,8 @@ fn of_receive(receive: &ReceiveConfig, notes: &mut Notes) {
         ack_clock,
         quick_acks,
         quick_acks_after_gap,
+        autotuning: _, // what the stack's [linux] table says
+        ack_pushed,
     } = receive;
     if read_rate.is_some() {
         let kernel = "as the program leaves data unread, the kernel counts its overhead too: the window closes earlier";
@@ -134,6 +136,9 @@ fn of_receive(receive: &ReceiveConfig, notes: &mut Notes) {
     notes.unless(segment, "receive.ack_clock", "host", "the kernel's wait begins with the segment");
     let kernel = "the kernel acknowledges the first segments at once, 27 or so";
     notes.unless(QUICK_ACKS.contains(quick_acks), "receive.quick_acks", quick_acks, kernel);
+    let reads_late = buffers == Buffers::Given;
+    let kernel = "the program reads by 32 KiB here, and the kernel waits for that";
+    notes.unless(!(*ack_pushed && reads_late), "receive.ack_pushed", ack_pushed, kernel);
     let kernel = "after a gap of more than an RTO the kernel acknowledges 16 segments at once";
     notes.unless(*quick_acks_after_gap == 16, "receive.quick_acks_after_gap", quick_acks_after_gap, kernel);
 }
@@ -483,6 +488,8 @@ fn of_send(send: &SendConfig, rto: &RtoConfig, buffers: Buffers, notes: &mut Not
         timestamps: _,     // tcp_timestamps
         ecn: _,            // tcp_ecn
         pacing,
+        super_packets: _,   // no more than PSH, as far as a path sees
+        tso_win_divisor: _, // tcp_tso_win_divisor
         persist_min,
         persist_max,
         ttl: _, // ip_default_ttl

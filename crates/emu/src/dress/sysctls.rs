@@ -100,7 +100,9 @@ pub(super) fn of(config: &Config, other_end: &Config, buffers: Buffers) -> Vec<S
     list.set("tcp_no_metrics_save", 1, "no connection learns from the one before it");
     list.set("tcp_fastopen", 0, "no data in a SYN");
     list.set("tcp_autocorking", 0, "no waiting for more data to fill a segment with, beside Nagle's rule");
-    list.set("tcp_tso_win_divisor", 255, "no waiting for more window to fill a super-packet with");
+    // 0 is another rule there; a 255th of a window is always there.
+    let divisor = if send.tso_win_divisor == 0 { 255 } else { send.tso_win_divisor.min(255) };
+    list.set("tcp_tso_win_divisor", divisor, "send.tso_win_divisor");
     list.set("tcp_comp_sack_nr", 0, "each segment out of order is acknowledged at once");
     let why = "each segment is acknowledged by itself, not a batch of them";
     list.add("tcp_backlog_ack_defer", 0, why, Some("0"));

@@ -56,7 +56,7 @@ prop_compose! {
         ack_delay_max in prop::option::of((40..201u64).prop_map(Duration::from_millis)),
         host_clock in any::<bool>(),
         quick_acks in 0..4u32,
-        quick_acks_after_gap in 0..4u32,
+        (quick_acks_after_gap, autotuning, ack_pushed) in (0..4u32, any::<bool>(), any::<bool>()),
     ) -> ReceiveConfig {
         let ack_clock = if host_clock { AckClock::Host } else { AckClock::Segment };
         let ack_delay = Duration::from_millis(ack_delay);
@@ -69,6 +69,8 @@ prop_compose! {
             ack_clock,
             quick_acks,
             quick_acks_after_gap,
+            autotuning,
+            ack_pushed,
         }
     }
 }
@@ -152,6 +154,7 @@ prop_compose! {
         data_retries in prop::option::weighted(0.9, 1..10u32),
         send_buffer in prop::option::weighted(0.3, 500..50_000u64),
         (synack_shared_budget, reset_when_closed, nagle, minshall, window_scaling, timestamps) in any::<(bool, bool, bool, bool, bool, bool)>(),
+        (super_packets, tso_win_divisor, pacing) in (any::<bool>(), prop::sample::select(vec![0, 1, 3, 255]), any::<bool>()),
     ) -> Config {
         let mut c = Config { mss: Bytes(mss), receive, congestion, recovery, rto, ..Config::default() };
         c.handshake.syn_attempts = attempts;
@@ -161,6 +164,8 @@ prop_compose! {
         c.handshake.reset_when_closed = reset_when_closed;
         c.send.buffer = send_buffer.map(Bytes);
         c.send.nagle = nagle;
+        (c.send.super_packets, c.send.tso_win_divisor) = (super_packets, tso_win_divisor);
+        c.send.pacing = pacing;
         c.send.minshall = minshall;
         c.send.window_scaling = window_scaling;
         c.send.timestamps = timestamps;

@@ -1,6 +1,7 @@
 //! What an arriving segment changes (RFC 9293 §3.10.7, RFC 5961, RFC 7323 §5).
 
 use super::{CloseReason, Connection, State, clock_ms};
+use crate::receiver::Echoed;
 use crate::sender::Acknowledgment;
 use crate::{Ecn, Flags, MAX_MSS, Segment, Seq, TIMESTAMPS};
 use farpath_units::{Bytes, Duration, Instant};
@@ -107,6 +108,7 @@ impl Connection {
         self.syn_due = false;
         self.sender.ecn.capable = self.ecn.sends_ect();
         self.receiver.set_ecn(self.ecn.echoes());
+        self.receiver.establish(now);
         self.sender.establish(now, rwnd, again, cautious);
     }
 
@@ -171,8 +173,14 @@ impl Connection {
         self.on_acknowledgment(now, seg, start, ack);
         if seg.len > 0 || seg.flags.contains(Flags::FIN) {
             let end = start + u64::from(seg.len);
-            self.receiver.on_data(now, start..end, seg.flags.contains(Flags::FIN), &self.sender.rtt);
+            let fin = seg.flags.contains(Flags::FIN);
+            let echoed = self.timestamps.and(seg.timestamps).map(|t| {
+                let ago = clock_ms(now).wrapping_sub(t.echo);
+                Echoed { value: t.echo, ago: Duration::from_millis(ago.into()) }
+            });
+            self.receiver.on_data(now, start..end, fin, echoed, &self.sender.rtt);
             if seg.len > 0 {
+                self.receiver.on_push(seg.len.into(), seg.flags.contains(Flags::PSH));
                 self.receiver.on_ecn(seg.flags.contains(Flags::CWR), seg.ecn == Ecn::Ce);
             }
             if self.receiver.finished() {

@@ -11,7 +11,7 @@ use farpath_units::{Duration, Instant};
 /// A burst is what the rate sends in a second, by 2 to this: about a millisecond (`sk_pacing_shift`).
 const SHIFT: u32 = 10;
 /// The longest burst, bytes (`sk_gso_max_size`).
-const LONGEST: u64 = 65_536;
+pub(super) const LONGEST: u64 = 65_536;
 /// The shorter the path, the longer a burst may be: by half for each so many microseconds, as a power of two
 /// (`tcp_tso_rtt_log`).
 const RTT_LOG: u32 = 9;
@@ -93,9 +93,18 @@ impl Sender {
 
     /// Segments that leave together: a millisecond's worth, and no more than half a window.
     fn burst_segments(&self, pace: Pace) -> u64 {
+        self.longest_burst(pace).min((self.window.cwnd / self.smss / 2).max(1))
+    }
+
+    fn longest_burst(&self, pace: Pace) -> u64 {
         let millisecond = (pace.bytes_per_s >> SHIFT) + self.short_path_bonus();
-        let segments = (millisecond.min(LONGEST) / self.smss).max(pace.least_burst).min(pace.most_burst);
-        segments.min((self.window.cwnd / self.smss / 2).max(1))
+        (millisecond.min(LONGEST) / self.smss).max(pace.least_burst).min(pace.most_burst)
+    }
+
+    /// The most segments of one super-packet: a millisecond's worth of the pace, or of what the window's would be.
+    pub(super) fn longest_super_packet(&self) -> u64 {
+        let pace = self.pacer.pace.unwrap_or_else(|| Pace::at(self.window_rate().unwrap_or(u64::MAX >> 1)));
+        self.longest_burst(pace)
     }
 
     fn short_path_bonus(&self) -> u64 {
@@ -107,16 +116,19 @@ impl Sender {
     /// The pace that the controller asks for; where it asks for none and pacing is wanted, that of its window.
     pub(super) fn set_pace(&mut self) {
         self.pacer.pace = self.cc.pace().or_else(|| {
-            let srtt = self.rtt.srtt().filter(|srtt| self.config.send.pacing && !srtt.is_zero())?;
-            let percent = if self.window.cwnd < self.window.ssthresh / 2 {
-                SLOW_START_PERCENT
-            } else {
-                AVOIDANCE_PERCENT
-            };
-            let window = u128::from(self.window.cwnd.max(self.pipe()));
-            let bytes_per_s = window * u128::from(percent) * 10_000_000 / u128::from(srtt.as_nanos());
-            Some(Pace::at(u64::try_from(bytes_per_s).unwrap_or(u64::MAX)))
+            let rate = if self.config.send.pacing { self.window_rate() } else { None };
+            rate.map(Pace::at)
         });
+    }
+
+    /// The window's rate (`tcp_update_pacing_rate()`), once a round trip has been measured.
+    fn window_rate(&self) -> Option<u64> {
+        let srtt = self.rtt.srtt().filter(|srtt| !srtt.is_zero())?;
+        let percent =
+            if self.window.cwnd < self.window.ssthresh / 2 { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
+        let window = u128::from(self.window.cwnd.max(self.pipe()));
+        let bytes_per_s = window * u128::from(percent) * 10_000_000 / u128::from(srtt.as_nanos());
+        Some(u64::try_from(bytes_per_s).unwrap_or(u64::MAX))
     }
 
     /// The earliest departure time of the next segment.
@@ -127,6 +139,11 @@ impl Sender {
     /// When pacing lets the next segment go, where one waits for that.
     pub(super) fn paced_release(&self) -> Option<Instant> {
         self.pacer.waiting.then_some(self.pacer.next)
+    }
+
+    /// Whether a segment has waited for its pace until now, which is over at `now`.
+    pub fn releases_by(&self, now: Instant) -> bool {
+        self.paced_release().is_some_and(|due| due <= now)
     }
 
     /// The rate at which segments leave, bytes of payload per second; `None` where they are not paced.

@@ -16,6 +16,8 @@ pub(crate) struct Transmission {
     /// ECN-capable, and what it tells the peer (RFC 3168).
     pub ect: bool,
     pub cwr: bool,
+    /// The last segment of a super-packet.
+    pub push: bool,
 }
 
 /// Why a segment leaves.
@@ -51,8 +53,6 @@ impl Sender {
     }
 
     fn choose(&mut self, now: Instant) -> Option<Range<u64>> {
-        if self.retransmit_first {
-            self.retransmit_first = false;
         if self.retransmit_first
             && self.sack_enabled
             && matches!(self.phase, Phase::Fast { .. })
@@ -62,6 +62,8 @@ impl Sender {
             // in BBR's ProbeRTT may be until the timer expires.
             self.retransmit_first = false;
         }
+        if self.retransmit_first {
+            self.retransmit_first = false;
             let by_time = self.rack.is_some() && matches!(self.phase, Phase::Fast { .. });
             let lost = if by_time { self.board.next_lost() } else { None };
             if let Some(first) = lost.or_else(|| self.board.segment_at(self.una)) {
@@ -141,6 +143,9 @@ impl Sender {
             return None;
         }
         if len < self.smss && !with_fin && self.nagle_holds() {
+            return None;
+        }
+        if !self.begins_super_packet(now, room, peer_room) {
             return None;
         }
         if self.dup_acks > 0 && self.phase == Phase::Open {
@@ -233,7 +238,7 @@ impl Sender {
     }
 
     /// cwnd forbids what would be sent else.
-    fn meet_cwnd(&mut self) {
+    pub(super) fn meet_cwnd(&mut self) {
         self.cwnd_limited = true;
         if let Some(usage) = &mut self.usage {
             usage.note(true, self.una, self.max);
@@ -243,6 +248,7 @@ impl Sender {
     fn send(&mut self, now: Instant, range: Range<u64>, purpose: Purpose) -> Transmission {
         let len = range.end.min(self.written) - range.start;
         let again = range.start < self.max;
+        let mut push = false;
         if self.steered {
             self.note_restart(now);
             self.pace_sent(now, len);
@@ -268,6 +274,7 @@ impl Sender {
             self.nxt = range.end;
         }
         if !again {
+            push = self.super_packet.on_sent(now, range.end) && self.config.send.super_packets;
             self.burst = len == self.smss;
             if len < self.smss {
                 self.small_end = range.end;
@@ -295,6 +302,6 @@ impl Sender {
         if !again && purpose == Purpose::Stream {
             self.schedule_probe(now);
         }
-        Transmission { start: range.start, len, fin: range.end > self.written, ect, cwr }
+        Transmission { start: range.start, len, fin: range.end > self.written, ect, cwr, push }
     }
 }

@@ -18,6 +18,8 @@ fn receive() -> impl Strategy<Value = ReceiveConfig> {
     (1u64..40_000, 1u32..4, ms(0..500), prop::option::of(ms(0..500)), any::<bool>(), 0u32..4).prop_map(
         |(buffer, ack_every, ack_delay, ack_delay_max, host, quick_acks)| ReceiveConfig {
             quick_acks_after_gap: quick_acks,
+            autotuning: host,
+            ack_pushed: host,
             buffer: Bytes(buffer),
             read_rate: None,
             ack_every,
@@ -216,6 +218,8 @@ fn configs() -> impl Strategy<Value = Config> {
                     timestamps: stamps,
                     ecn,
                     pacing,
+                    super_packets: hs[0],
+                    tso_win_divisor: if hs[1] { 3 } else { 0 },
                     persist_min: persist,
                     persist_max: Duration::from_secs(20),
                     ttl: 64,

@@ -4,8 +4,8 @@
 use crate::script::{Script, config};
 use crate::time;
 use farpath_tcp::config::*;
-use farpath_tcp::{Config, Endpoint};
-use farpath_units::Duration;
+use farpath_tcp::{Config, Endpoint, Flags};
+use farpath_units::{Bytes, Duration};
 
 fn in_flight(segments: u64, change: impl FnOnce(&mut Config)) -> Script {
     let mut t = Script::established(&config(change));
@@ -207,4 +207,103 @@ fn the_wheel_is_the_coarser_the_longer_the_wait() {
     });
     assert_eq!(t.end.next_due(), Some(time("252 ms")), "62 jiffies, and one");
     t.at("252 ms").expect("1:1001");
+}
+
+// ---- Super-packets ----
+
+#[test]
+fn the_last_segment_of_a_super_packet_carries_psh() {
+    let psh = |super_packets, segments| {
+        let mut t = Script::established(&config(|c| {
+            (c.send.super_packets, c.congestion.initial_window) = (super_packets, segments);
+        }));
+        t.write(20_000).ignore();
+        t.last().flags.contains(Flags::PSH)
+    };
+    assert!(psh(true, 4), "of two, half of the window");
+    assert!(!psh(true, 5), "the fifth is one of its own");
+    assert!(!psh(false, 4));
+}
+
+/// Ten segments under way since 500 us, over a round trip of as much, and thirty to come.
+fn a_short_path(change: impl FnOnce(&mut Config)) -> Script {
+    let mut t = Script::connect(&config(|c| {
+        c.send.tso_win_divisor = 3;
+        change(c);
+    }));
+    let syn_ack = t.expect("S").syn_ack();
+    t.at("500 us").segment(syn_ack).expect("ack 1").write(40_000).ignore();
+    t
+}
+
+#[test]
+fn what_an_ack_frees_waits_until_it_is_a_third_of_the_window() {
+    let mut t = a_short_path(|_| {});
+    t.at("1 ms").ack(1001).expect_nothing();
+    t.at("1100 us").ack(2001).expect("10001:11001, 11001:12001, 12001:13001, 13001:14001");
+    let mut t = a_short_path(|c| c.send.tso_win_divisor = 0);
+    t.at("1 ms").ack(1001).expect("10001:11001, 11001:12001");
+}
+
+#[test]
+fn nothing_waits_where_nothing_left_in_the_last_millisecond() {
+    a_short_path(|_| {}).at("1501 us").ack(1001).expect("10001:11001, 11001:12001");
+}
+
+#[test]
+fn nothing_waits_for_an_ack_that_is_far_off() {
+    let mut t = a_short_path(|_| {});
+    t.at("1 ms").ack(10_001).ignore();
+    // What left then is due at 1.5 ms: more than half of a round trip from now.
+    t.at("1100 us").ack(11_001).expect("21001:22001, 22001:23001");
+}
+
+#[test]
+fn nothing_waits_in_recovery() {
+    let mut t = a_short_path(|c| (c.recovery.sack, c.recovery.dup_ack_threshold) = (true, 1));
+    t.at("1 ms").sack(1, &[1001..6001]).expect("1:1001");
+    t.at("1100 us").sack(1, &[1001..8001]).expect("10001:11001, 11001:12001");
+}
+
+// ---- Acknowledgments ----
+
+#[test]
+fn what_ends_with_psh_is_acknowledged_once_it_is_read() {
+    let mut t = Script::established(&config(|c| c.receive.ack_pushed = true));
+    t.data(1..1001).read(1000).expect_nothing().data(1001..2001).expect("ack 2001").read(1000);
+    t.data_with(Flags::PSH, 2001..3001).expect_nothing();
+    t.read(999).expect_nothing().read(1).expect("ack 3001");
+    // Smaller ones are taken for the end of something.
+    t.data(3001..3101).read(100).expect("ack 3101");
+    // The mark is of what came since the last ACK.
+    t.data(3101..4101).read(1000).expect_nothing();
+}
+
+#[test]
+fn behind_a_gap_psh_says_nothing() {
+    let mut t = Script::established(&config(|c| c.receive.ack_pushed = true));
+    t.data(2001..3001).expect("ack 1").data_with(Flags::PSH, 1..1001).expect("ack 1001");
+    t.read(1000).expect_nothing();
+}
+
+#[test]
+fn a_window_begins_with_what_128_kb_of_memory_hold() {
+    let mut t = Script::connect(&config(|c| {
+        (c.receive.autotuning, c.receive.buffer) = (true, Bytes(1 << 20));
+        c.send.window_scaling = true;
+    }));
+    t.expect("S");
+    assert_eq!(t.last().window, 65_000, "half of it, in whole segments");
+}
+
+#[test]
+fn a_small_window_has_fewer_quick_acks() {
+    let mut t = Script::established(&config(|c| {
+        (c.receive.autotuning, c.receive.buffer, c.receive.quick_acks) = (true, Bytes(8192), 16);
+    }));
+    for n in 0..3 {
+        let start = 1000 * n + 1;
+        t.data(start..start + 1000).expect(&format!("ack {}", start + 1000));
+    }
+    t.data(3001..4001).expect_nothing();
 }

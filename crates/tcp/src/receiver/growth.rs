@@ -1,0 +1,286 @@
+//! A window that grows with the connection, as Linux's does (`tcp_grow_window()`, `tcp_rcv_space_adjust()` in `tcp_input.c`). It
+//! also decides how many segments are acknowledged at once (`tcp_incr_quickack()`).
+
+use farpath_units::{Duration, Instant};
+
+/// The middle of `tcp_rmem`: the first receive buffer, overhead included.
+const FIRST_BUFFER: u64 = 131_072;
+/// Before a segment has told it: `TCP_MSS_DEFAULT`, and half of the memory for data (`TCP_DEFAULT_SCALING_RATIO`).
+const FIRST_MSS: u64 = 536;
+const FIRST_RATIO: u64 = 128;
+const WHOLE: u64 = 256;
+/// Smaller segments make no window grow.
+const LEAST_GROWTH: u64 = 128;
+
+/// The state of a receiving socket that its window follows from.
+#[derive(Debug, Clone)]
+pub(super) struct Growth {
+    /// `advmss`.
+    mss: u64,
+    /// `rcv_mss`: the longest segment that came.
+    rcv_mss: u64,
+    /// `scaling_ratio`: what of the memory is data, in 256ths.
+    ratio: u64,
+    /// `sk_rcvbuf`, and the largest of `tcp_rmem`.
+    buffer: u64,
+    most: u64,
+    /// `window_clamp`.
+    clamp: u64,
+    /// `rcv_ssthresh`: the window as it is announced.
+    window: u64,
+    /// `rcvq_space`: what was read in a round trip, and since when the next one is counted.
+    space: u64,
+    counted_from: u64,
+    counted_since: Instant,
+    /// `rcv_rtt_est`: eight times the round trip in microseconds, zero before it is known; and the window whose coming is timed.
+    rtt_us: u64,
+    timed: Option<(u64, Instant)>,
+    /// `rcv_rtt_last_tsecr`.
+    last_echo: Option<u32>,
+    now: Instant,
+}
+
+/// What a segment tells of round trips: the timestamp that it echoes, and how long ago that was sent.
+#[derive(Debug, Clone, Copy)]
+pub struct Echoed {
+    /// TSecr.
+    pub value: u32,
+    /// In ticks of the timestamp clock, milliseconds.
+    pub ago: Duration,
+}
+
+impl Growth {
+    /// Of a buffer whose half is `buffer`, for segments of `mss` without options.
+    pub fn new(buffer: u64, mss: u64) -> Growth {
+        let most = buffer.saturating_mul(2).clamp(4096, i32::MAX as u64);
+        let buffer = most.min(FIRST_BUFFER);
+        // tcp_select_initial_window(): of whole segments.
+        let whole = data_in(buffer, FIRST_RATIO);
+        let window = if whole > mss { whole / mss * mss } else { whole };
+        Growth {
+            mss,
+            rcv_mss: FIRST_MSS,
+            ratio: FIRST_RATIO,
+            buffer,
+            most,
+            clamp: whole,
+            window,
+            space: 1,
+            counted_from: 1,
+            counted_since: Instant::ZERO,
+            rtt_us: 0,
+            timed: None,
+            last_echo: None,
+            now: Instant::ZERO,
+        }
+    }
+
+    /// The handshake is over (`tcp_init_buffer_space()`): the room of a segment is kept.
+    pub fn establish(&mut self, now: Instant) {
+        if self.clamp > 2 * self.mss {
+            self.clamp = (self.clamp - self.mss).max(2 * self.mss);
+        }
+        self.space = self.window.min(self.clamp).min(10 * self.mss).max(1);
+        self.window = self.window.min(self.clamp);
+        (self.now, self.counted_since) = (now, now);
+    }
+
+    /// What is to be announced.
+    pub fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// The most that it can be for now.
+    pub fn clamp(&self) -> u64 {
+        self.clamp
+    }
+
+    /// A segment of `len` bytes has come; with it `held` wait to be read, and `next` is expected. Whether the window grew.
+    pub fn on_segment(
+        &mut self,
+        now: Instant,
+        len: u64,
+        held: u64,
+        next: u64,
+        echoed: Option<Echoed>,
+    ) -> bool {
+        self.now = now;
+        self.time_echo(len, echoed);
+        self.time_window(next);
+        len >= LEAST_GROWTH && self.grow(len, held)
+    }
+
+    /// `tcp_measure_rcv_mss()`.
+    pub fn measure_segment(&mut self, len: u64) {
+        if len <= self.rcv_mss {
+            return;
+        }
+        self.rcv_mss = len.min(self.mss);
+        self.ratio = (len * WHOLE / memory_of(len)).clamp(1, WHOLE - 1);
+        self.clamp = data_in(self.buffer, self.ratio);
+        self.space = self.space.min(self.clamp).max(1);
+    }
+
+    /// `tcp_grow_window()`.
+    fn grow(&mut self, len: u64, held: u64) -> bool {
+        let used = held.saturating_mul(memory_of(len)) / len;
+        let free = data_in(self.buffer.saturating_sub(used), self.ratio);
+        let room = self.clamp.min(free).saturating_sub(self.window);
+        let by =
+            if data_in(memory_of(len), self.ratio) <= len { 2 * self.mss } else { self.slow_growth(len) };
+        if room == 0 || by == 0 {
+            return false;
+        }
+        self.window += room.min(by.max(2 * len));
+        true
+    }
+
+    /// `__tcp_grow_window()`, where segments take more memory than they count for.
+    fn slow_growth(&self, len: u64) -> u64 {
+        let mut memory = data_in(memory_of(len), self.ratio) / 2;
+        let mut window = data_in(self.most, self.ratio) / 2;
+        while self.window <= window {
+            if memory <= len {
+                return 2 * self.rcv_mss;
+            }
+            (memory, window) = (memory / 2, window / 2);
+        }
+        0
+    }
+
+    /// `tcp_rcv_rtt_measure_ts()`.
+    fn time_echo(&mut self, len: u64, echoed: Option<Echoed>) {
+        let Some(Echoed { value, ago }) = echoed else { return };
+        if self.last_echo.replace(value) != Some(value) && len >= self.rcv_mss && !ago.is_zero() {
+            self.take_rtt(ago, true);
+        }
+    }
+
+    /// `tcp_rcv_rtt_measure()`: how long a window takes to come.
+    fn time_window(&mut self, next: u64) {
+        match self.timed {
+            Some((end, _)) if next < end => return,
+            Some((_, since)) => self.take_rtt(self.now.saturating_since(since), false),
+            None => {}
+        }
+        self.timed = Some((next + self.window, self.now));
+    }
+
+    /// `tcp_rcv_rtt_update()`.
+    fn take_rtt(&mut self, rtt: Duration, smooths: bool) {
+        let us = (rtt.as_nanos() / 1000).max(1);
+        if self.rtt_us == 0 || 8 * us < self.rtt_us {
+            self.rtt_us = 8 * us;
+        } else if smooths {
+            self.rtt_us += us - self.rtt_us / 8;
+        }
+    }
+
+    /// `tcp_rcv_space_adjust()`: the program has read up to `read`, of what has come up to `next`.
+    pub fn on_read(&mut self, read: u64, next: u64) {
+        let took = self.now.saturating_since(self.counted_since).as_nanos() / 1000;
+        if self.rtt_us == 0 || took < self.rtt_us / 8 {
+            return;
+        }
+        let copied = (read - self.counted_from).saturating_sub(next - read);
+        if copied > self.space {
+            let window = u128::from(2 * copied + 16 * self.mss);
+            let faster = window * u128::from(copied - self.space) / u128::from(self.space);
+            let memory = (window + 2 * faster) * u128::from(WHOLE) / u128::from(self.ratio);
+            let buffer = u64::try_from(memory).unwrap_or(u64::MAX).min(self.most);
+            if buffer > self.buffer {
+                (self.buffer, self.clamp) = (buffer, data_in(buffer, self.ratio));
+            }
+            self.space = copied;
+        }
+        (self.counted_from, self.counted_since) = (read, self.now);
+    }
+
+    /// `tcp_incr_quickack()`: of so many segments no more than half of the window holds, two at least.
+    pub fn bound(&self, quick_acks: u32) -> u32 {
+        match self.window / (2 * self.rcv_mss) {
+            0 => quick_acks.min(2),
+            half => quick_acks.min(u32::try_from(half).unwrap_or(u32::MAX)),
+        }
+    }
+}
+
+/// What of `memory` is data (`tcp_win_from_space()`).
+fn data_in(memory: u64, ratio: u64) -> u64 {
+    memory * ratio / WHOLE
+}
+
+/// `truesize` of a segment in a buffer of its own: of the next power of two for payload, headers, the room before them and
+/// what the kernel keeps behind them; and the structure that describes it.
+fn memory_of(len: u64) -> u64 {
+    (len + 448).next_power_of_two() + 256
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEN: u64 = 1448;
+
+    fn established(buffer: u64, mss: u64) -> Growth {
+        let mut growth = Growth::new(buffer, mss);
+        growth.establish(at(0));
+        growth
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    /// Segments that come and are read, `count` of them; how many made the window grow.
+    fn feed(growth: &mut Growth, now: Instant, from: u64, count: u64, echo: u32) -> u64 {
+        let mut grown = 0;
+        for n in 1..=count {
+            let next = from + n * LEN;
+            growth.measure_segment(LEN);
+            let echoed = Some(Echoed { value: echo, ago: Duration::from_millis(100) });
+            grown += u64::from(growth.on_segment(now, LEN, LEN, next, echoed));
+            growth.on_read(next, next);
+        }
+        grown
+    }
+
+    #[test]
+    fn the_first_buffer_has_room_for_six_growths() {
+        // Traced: 22 segments are acknowledged at once, 16 and these six.
+        let mut growth = established(3 << 20, 1460);
+        assert_eq!(growth.window, 64_076);
+        assert_eq!(feed(&mut growth, at(50), 1, 10, 1), 6);
+        assert_eq!(growth.window, 80_480, "of 131072 B, 2304 in use, 160 of 256");
+    }
+
+    #[test]
+    fn a_round_trip_in_which_more_was_read_makes_room() {
+        let mut growth = established(3 << 20, 1460);
+        feed(&mut growth, at(50), 1, 10, 1);
+        // 14 480 B were no more than the 14 600 that are expected; twice as many are, and the buffer is four times them.
+        feed(&mut growth, at(151), 1 + 10 * LEN, 20, 2);
+        assert_eq!(growth.buffer, 131_072);
+        let grown = feed(&mut growth, at(252), 1 + 30 * LEN, 40, 3);
+        assert!(growth.buffer > 131_072);
+        assert_eq!(grown, 39, "all but the one with which it was found");
+    }
+
+    #[test]
+    fn a_small_window_bounds_quick_acks() {
+        assert_eq!(established(3 << 20, 1460).bound(16), 16);
+        let mut small = established(8192, 1460);
+        small.measure_segment(LEN);
+        assert_eq!(small.bound(16), 2);
+        let mut least = established(500, 1460);
+        least.measure_segment(LEN);
+        assert_eq!(least.bound(16), 2, "the window is one segment");
+    }
+
+    #[test]
+    fn a_buffer_that_is_full_does_not_grow() {
+        let mut growth = established(3 << 20, 1460);
+        feed(&mut growth, at(50), 1, 10, 1);
+        assert!(!growth.on_segment(at(60), LEN, 100_000, 1 + 90 * LEN, None));
+    }
+}
