@@ -43,7 +43,8 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.field("quick_acks", &mut receive.quick_acks)?;
         v.field("quick_acks_after_gap", &mut receive.quick_acks_after_gap)?;
         v.field("autotuning", &mut receive.autotuning)?;
-        v.field("ack_pushed", &mut receive.ack_pushed)
+        v.field("ack_pushed", &mut receive.ack_pushed)?;
+        v.field("compressed_acks", &mut receive.compressed_acks)
     })?;
     v.section("congestion", |v| {
         v.field("control", &mut congestion.control)?;

@@ -111,10 +111,10 @@ fn a_stack_says_what_the_kernel_is_told() {
 
 #[test]
 fn an_end_adds_to_what_its_stack_says() {
-    let scenario = set(&["sender.stack=linux-6", "sender.linux.sysctl.net.ipv4.tcp_comp_sack_nr=1"]);
+    let scenario = set(&["sender.stack=linux-6", "sender.linux.sysctl.net.ipv4.tcp_max_reordering=1"]);
     let (sender, receiver) = (&scenario.sender.linux.sysctls, &scenario.receiver.linux.sysctls);
-    assert_eq!(sender["net.ipv4.tcp_comp_sack_nr"], "1");
-    assert_eq!(receiver["net.ipv4.tcp_comp_sack_nr"], "44");
+    assert_eq!(sender["net.ipv4.tcp_max_reordering"], "1");
+    assert_eq!(receiver["net.ipv4.tcp_max_reordering"], "300");
     assert_eq!(sender["net.ipv4.tcp_autocorking"], receiver["net.ipv4.tcp_autocorking"]);
 }
 

@@ -57,6 +57,9 @@ pub struct ReceiveConfig {
     /// Acknowledge at once a segment that carries PSH, or is smaller than those before it, where the program has read all
     /// that came (Linux's `ICSK_ACK_PUSHED`).
     pub ack_pushed: bool,
+    /// With SACK: of the ACKs that report what lies beyond a hole the first three leave at once, then one stands for so many, or
+    /// for those of a twentieth of a round trip and no more than a millisecond (Linux's `tcp_comp_sack_nr`). 0 sends each.
+    pub compressed_acks: u32,
 }
 
 /// When a withheld ACK is sent for lack of a second segment.
@@ -473,7 +476,8 @@ pub struct SendConfig {
     /// `fq` scheduler). A controller that has a pace of its own, as BBR, is paced in any case.
     pub pacing: bool,
     /// New data is handed to the device in super-packets of about a millisecond at the window's rate, and no more than half a
-    /// window: the last segment of each that has several carries PSH (Linux).
+    /// window: the last segment of each that has several carries PSH, and so does the end of each buffer that the program
+    /// filled (Linux).
     pub super_packets: bool,
     /// New data waits until so large a part of the window may leave in one piece, where the last segment left within a
     /// millisecond and an ACK is due within one: 3 is a third (Linux's `tcp_tso_win_divisor`). 0 waits for nothing.
@@ -555,6 +559,7 @@ impl Default for Config {
                 quick_acks_after_gap: 0,
                 autotuning: false,
                 ack_pushed: false,
+                compressed_acks: 0,
             },
             congestion: CongestionConfig {
                 control: CongestionControlKind::Reno,

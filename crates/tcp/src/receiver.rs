@@ -14,6 +14,13 @@ use growth::Growth;
 /// How many recent arrivals are remembered for the order of SACK blocks.
 const RECENT: usize = 4;
 
+/// ACKs of one hole that leave at once before one stands for many (`TCP_FASTRETRANS_THRESH`).
+const SENT_AT_ONCE: u32 = 3;
+/// That one waits a twentieth of a round trip, a millisecond at most (`tcp_comp_sack_delay_ns`), and its timer's slack
+/// (`tcp_comp_sack_slack_ns`).
+const COMPRESSED_SHARE: u64 = 20;
+const LONGEST_COMPRESSION: Duration = Duration::from_millis(1);
+const COMPRESSION_SLACK: Duration = Duration::from_micros(100);
 /// What a segment is taken to be at most before one was longer: Linux's `TCP_MSS_DEFAULT`.
 const FIRST_LONGEST: u64 = 536;
 
@@ -46,10 +53,22 @@ pub struct Receiver {
     /// The longest segment that came, and whether what came since the last ACK had an end marked in it.
     longest: u64,
     pushed: bool,
+    compression: Compression,
     /// When data last came in order.
     last_in_order: Option<Instant>,
     duplicate_segments: u64,
     echo: Echo,
+}
+
+/// ACKs that report data beyond a hole, and of which one stands for many (Linux's `compressed_ack`).
+#[derive(Debug, Clone, Copy, Default)]
+struct Compression {
+    /// `rcv_nxt` of these, and how many have left at once.
+    next: u64,
+    sent: u32,
+    /// How many one is to stand for, and when it leaves at the latest.
+    held: u32,
+    due: Option<Instant>,
 }
 
 /// What is told of marks (RFC 3168 §6.1.3).
@@ -95,6 +114,7 @@ impl Receiver {
             ack_delay: config.ack_delay,
             longest: FIRST_LONGEST,
             pushed: false,
+            compression: Compression::default(),
             last_in_order: None,
             duplicate_segments: 0,
             echo: Echo::Off,
@@ -261,8 +281,10 @@ impl Receiver {
             if arrived.is_empty() {
                 self.ack = AckState::Now;
             } else {
+                let opens = self.opens_block(&arrived);
                 self.take_out_of_order(arrived);
                 self.note_growth(now, range.end - range.start, echoed);
+                self.compress(now, opens, rtt);
             }
             return;
         }
@@ -331,6 +353,42 @@ impl Receiver {
         self.recent[..=place].rotate_right(1);
         self.recent[0] = range.start;
         self.ack = AckState::Now;
+    }
+
+    /// Whether what arrives at `range` makes a block more than the two that are told of latest (`tcp_sack_compress_send_ack()`).
+    fn opens_block(&self, range: &Range<u64>) -> bool {
+        let told = |start| {
+            let block = self.out_of_order.containing(start)?;
+            Some(block.start <= range.end && range.start <= block.end)
+        };
+        let adjoins = self.recent[..2].iter().any(|&start| told(start) == Some(true));
+        !adjoins && self.out_of_order.descending().nth(1).is_some()
+    }
+
+    /// An ACK for data beyond a hole is due: after three of them one may stand for many (`__tcp_ack_snd_check()`).
+    fn compress(&mut self, now: Instant, opens: bool, rtt: &RttEstimator) {
+        let most = self.config.compressed_acks;
+        if most == 0 || !self.reports_duplicates || self.quick_acks_left > 0 {
+            return;
+        }
+        let compression = &mut self.compression;
+        if compression.next != self.next {
+            *compression = Compression { next: self.next, ..Compression::default() };
+        }
+        // What it stands for must fit into it.
+        if compression.held >= most || compression.held > 0 && opens {
+            return;
+        }
+        if compression.sent < SENT_AT_ONCE {
+            compression.sent += 1;
+            return;
+        }
+        compression.held += 1;
+        let round_trip = [self.growth.as_ref().and_then(|growth| growth.rtt()), rtt.srtt()];
+        let round_trip = round_trip.into_iter().flatten().min().unwrap_or(Duration::ZERO);
+        let wait = (round_trip / COMPRESSED_SHARE).min(LONGEST_COMPRESSION) + COMPRESSION_SLACK;
+        compression.due.get_or_insert(now + wait);
+        self.ack = AckState::Nothing;
     }
 
     fn advance_to(&mut self, end: u64) {
@@ -479,10 +537,14 @@ impl Receiver {
         }
         self.ack = AckState::Nothing;
         self.pushed = false;
+        (self.compression.held, self.compression.due) = (0, None);
     }
 
     /// Runs the delayed-ACK timer.
     pub fn on_timer(&mut self, now: Instant, rtt: &RttEstimator) {
+        if self.compression.due.is_some_and(|due| due <= now) {
+            self.ack = AckState::Now;
+        }
         if let AckState::Withheld { until, .. } = self.ack
             && until <= now
         {
@@ -496,10 +558,11 @@ impl Receiver {
 
     /// When a withheld ACK must leave.
     pub fn next_due(&self) -> Option<Instant> {
-        match self.ack {
+        let withheld = match self.ack {
             AckState::Withheld { until, .. } => Some(until),
             AckState::Nothing | AckState::Now => None,
-        }
+        };
+        Instant::earliest(withheld, self.compression.due)
     }
 
     /// SACK blocks to report, the latest arrival's first, at most `max`. What arrived twice comes before them, once

@@ -111,6 +111,7 @@ fn of_receive(receive: &ReceiveConfig, buffers: Buffers, notes: &mut Notes) {
         quick_acks_after_gap,
         autotuning: _, // what the stack's [linux] table says
         ack_pushed,
+        compressed_acks: _, // tcp_comp_sack_nr
     } = receive;
     if read_rate.is_some() {
         let kernel = "as the program leaves data unread, the kernel counts its overhead too: the window closes earlier";

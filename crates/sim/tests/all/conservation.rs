@@ -57,6 +57,7 @@ prop_compose! {
         host_clock in any::<bool>(),
         quick_acks in 0..4u32,
         (quick_acks_after_gap, autotuning, ack_pushed) in (0..4u32, any::<bool>(), any::<bool>()),
+        compressed_acks in prop::sample::select(vec![0, 1, 44]),
     ) -> ReceiveConfig {
         let ack_clock = if host_clock { AckClock::Host } else { AckClock::Segment };
         let ack_delay = Duration::from_millis(ack_delay);
@@ -71,6 +72,7 @@ prop_compose! {
             quick_acks_after_gap,
             autotuning,
             ack_pushed,
+            compressed_acks,
         }
     }
 }

@@ -90,6 +90,11 @@ impl Growth {
         self.window
     }
 
+    /// The round trip as a receiver sees it, once it does.
+    pub fn rtt(&self) -> Option<Duration> {
+        (self.rtt_us > 0).then(|| Duration::from_nanos(self.rtt_us * 1000 / 8))
+    }
+
     /// The most that it can be for now.
     pub fn clamp(&self) -> u64 {
         self.clamp

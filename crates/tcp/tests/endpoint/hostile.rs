@@ -20,6 +20,7 @@ fn receive() -> impl Strategy<Value = ReceiveConfig> {
             quick_acks_after_gap: quick_acks,
             autotuning: host,
             ack_pushed: host,
+            compressed_acks: if host { 44 } else { 0 },
             buffer: Bytes(buffer),
             read_rate: None,
             ack_every,

@@ -307,3 +307,21 @@ fn a_small_window_has_fewer_quick_acks() {
     }
     t.data(3001..4001).expect_nothing();
 }
+
+#[test]
+fn after_three_acks_of_a_hole_one_stands_for_many() {
+    let mut t = Script::connect(&config(|c| {
+        (c.recovery.sack, c.recovery.dsack, c.receive.compressed_acks) = (true, true, 2);
+    }));
+    let syn_ack = t.expect("S").syn_ack();
+    // A round trip of 10 ms: one waits for half a millisecond, and the timer's slack.
+    t.at("10 ms").segment(syn_ack).expect("ack 1");
+    for n in 1..=3 {
+        t.data(1000 * n + 1..1000 * (n + 1) + 1).expect(&format!("ack 1 sack 1001:{}", 1000 * (n + 1) + 1));
+    }
+    t.data(4001..5001).expect_nothing().at("10599 us").expect_nothing();
+    t.at("10600 us").expect("ack 1 sack 1001:5001");
+    t.data(5001..6001).data(6001..7001).expect_nothing().data(7001..8001).expect("ack 1 sack 1001:8001");
+    // What fills the hole is told of at once.
+    t.data(8001..9001).expect_nothing().data(1..1001).expect("ack 9001");
+}
