@@ -3,6 +3,7 @@
 mod ecn;
 mod frto;
 mod pacing;
+mod phase;
 mod prr;
 mod rack;
 mod recovery;
@@ -24,9 +25,9 @@ use ecn::EcnSender;
 use farpath_units::{Duration, Instant};
 use frto::Frto;
 use pacing::Pacer;
+use phase::Phase;
 use prr::Prr;
 use rack::Rack;
-use recovery::Phase;
 use super_packet::SuperPacket;
 use tlp::Tlp;
 use undo::Episode;

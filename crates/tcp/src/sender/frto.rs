@@ -2,7 +2,7 @@
 //! lost or only late.
 
 use super::Sender;
-use super::recovery::Phase;
+use super::phase::Phase;
 
 /// Where the question stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! leaves, then nothing until the rate would have sent it.
 
 use super::Sender;
-use super::recovery::Phase;
+use super::phase::Phase;
 use crate::cc::{CongestionControl, Pace};
 use farpath_units::{Duration, Instant};
 

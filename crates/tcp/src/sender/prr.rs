@@ -2,7 +2,7 @@
 //!
 //! Without SACK the window is inflated and deflated as RFC 5681 §3.2 and RFC 6582 say, unless it is wanted there too.
 
-use super::recovery::Phase;
+use super::phase::Phase;
 use super::{News, Sender};
 use crate::config::RateReduction;
 

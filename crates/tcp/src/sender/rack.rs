@@ -3,7 +3,7 @@
 //! What has not arrived is lost once something that was sent after it has, and a round trip and a reordering window
 //! have passed since it was sent. The times are the scoreboard's.
 
-use super::recovery::Phase;
+use super::phase::Phase;
 use super::{News, Sender};
 use crate::config::RecoveryAlgorithm;
 use crate::scoreboard::Sending;

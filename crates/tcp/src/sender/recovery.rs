@@ -1,21 +1,11 @@
 //! Loss recovery: Tahoe, Reno (RFC 5681 §3.2), NewReno (RFC 6582), SACK (RFC 6675), and after a timeout.
 
 use super::frto::Frto;
+use super::phase::Phase;
 use super::{News, Sender};
 use crate::cc::{CongestionControl, Window};
 use crate::config::{EndGrowth, FullAckWindow, PartialAckTimer, RecoveryAlgorithm, SsthreshFrom};
 use farpath_units::Instant;
-
-/// Where loss recovery stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
-    /// Nothing is being repaired.
-    Open,
-    /// Fast recovery, until `point` is acknowledged.
-    Fast { point: u64, partial_acks: u32 },
-    /// Slow start after a timeout, until `point` is acknowledged.
-    Loss { point: u64 },
-}
 
 /// What an ACK of new data may still change, once recovery has seen it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! repaired, and nothing else does (Linux, `tcp_cong_control()` with a `cong_control`).
 
 use super::Sender;
-use super::recovery::Phase;
+use super::phase::Phase;
 use super::usage::Usage;
 use crate::cc::{CongestionControl, Controller, ExplicitRate, Pace, RateSample, Repair};
 use farpath_units::{Duration, Instant};

@@ -2,7 +2,7 @@
 //! new data leaves (`tcp_write_xmit()`, `tcp_tso_should_defer()`), and the last segment of each of several carries PSH.
 
 use super::Sender;
-use super::recovery::Phase;
+use super::phase::Phase;
 use farpath_units::{Duration, Instant};
 
 /// Only where the last segment left no longer ago is there anything to wait for, and for no ACK that is further off.

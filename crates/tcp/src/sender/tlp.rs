@@ -1,6 +1,6 @@
 //! Tail loss probes (RFC 8985 §7): before the retransmission timer expires, one segment that makes the peer report.
 
-use super::recovery::Phase;
+use super::phase::Phase;
 use super::{Persist, Sender};
 use core::ops::Range;
 use farpath_units::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! What may be sent now: retransmissions, new data as far as both windows allow, and probes of a shut window.
 
 use super::frto::Frto;
-use super::recovery::Phase;
+use super::phase::Phase;
 use super::{Persist, Sender};
 use crate::cc::CongestionControl;
 use core::ops::Range;

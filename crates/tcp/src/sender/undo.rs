@@ -2,8 +2,8 @@
 
 use super::Sender;
 use super::ecn::EcnSender;
+use super::phase::Phase;
 use super::rack::milliseconds;
-use super::recovery::Phase;
 use crate::cc::{CongestionControl, Controller, Window};
 use core::ops::Range;
 use farpath_units::Instant;
