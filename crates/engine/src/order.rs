@@ -160,29 +160,13 @@ fn run(
         point.scenario.output = Output { series: true, segments: true, messages: true };
     }
     let mut results = ResultsDir::create(out)?;
-    let run = captured(snaplen, out, |capture| {
-        let going = Going::new(&point.scenario);
-        let stop = AtomicBool::new(false);
-        until_in_time(&point, seed, provenance.clone(), &stop, &going, capture)
-    })?;
-    results.append(&run)?;
+    // It is read again where it is begun anew.
+    let file =
+        snaplen.map(|_| File::create_new(out.join(CAPTURE))).transpose().map_err(CaptureError::from)?;
+    let (going, stop) = (Going::new(&point.scenario), AtomicBool::new(false));
+    let run = until_in_time(&point, seed, provenance, &stop, &going, file.as_ref().zip(snaplen))?;
+    results.append(&run.expect("nobody stops it"))?;
     Ok(results.finish(true)?)
-}
-
-fn captured(
-    snaplen: Option<u32>,
-    out: &Path,
-    make: impl Fn(Option<(&File, u32)>) -> Result<Option<Run>, EngineError>,
-) -> Result<Run, EngineError> {
-    let run = match snaplen {
-        Some(snaplen) => {
-            // It is read again where it is begun anew.
-            let file = File::create_new(out.join(CAPTURE)).map_err(CaptureError::from)?;
-            make(Some((&file, snaplen)))
-        }
-        None => make(None),
-    };
-    Ok(run?.expect("nobody stops it"))
 }
 
 /// The run that was left in `out`, and its capture; `None` where there is none.
