@@ -22,8 +22,13 @@ impl Sender {
             // The application has been the limit: it could not write before (`tcp_sendmsg()` looks before it queues).
             meter.app_limited(0);
         }
+        self.brief_controller(now, self.rtt.last_sample().0);
+    }
+
+    /// A controller begins over a connection that is established.
+    fn brief_controller(&mut self, now: Instant, rtt: Option<Duration>) {
         self.cc.draw_by(self.seed);
-        self.cc.on_established(&self.window, now, self.rtt.last_sample().0, self.config.rto.tick);
+        self.cc.on_established(&self.window, now, rtt, self.config.rto.tick);
         self.set_pace();
     }
 
@@ -55,9 +60,7 @@ impl Sender {
         self.window.cwnd = u64::try_from(product).unwrap_or(u64::MAX / 2).max(initial).min(clamp);
         self.window.ssthresh = self.window.cwnd;
         self.take_controller(controller);
-        self.cc.draw_by(self.seed);
-        self.cc.on_established(&self.window, now, self.rtt.min_rtt(), self.config.rto.tick);
-        self.set_pace();
+        self.brief_controller(now, self.rtt.min_rtt());
         self.note_sending(now);
     }
 
