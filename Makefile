@@ -107,7 +107,7 @@ oracle: setup ns3
 	$(CARGO) run --release --locked --package farpath-bench --bin oracle -- $(NS3) target/oracle.json
 
 # Does the simulator tell the truth? Each variant of TCP at the 56 points of experiments/truth.toml, twelve seeds each, simulated
-# and on a Linux kernel in virtual time: 13 minutes on two cores, after the eight of one core that such a kernel takes
+# and on a Linux kernel in virtual time: a quarter of an hour on two cores, after the eight of one core that such a kernel takes
 # to make where there is none. The tables stay in target/truth. docs/validation.md has what came out.
 LINUX = --set sender.stack=linux-6 --set receiver.stack=linux-6
 AGREE = $(FARPATH) agree experiments/truth.toml --engine simulate,emulate

@@ -173,7 +173,7 @@ impl Sweep {
     }
 }
 
-/// Tasks, each made when it is asked for: a point of a large sweep costs ten times as much in Python's words.
+/// Tasks, each made when it is asked for: a point of a large sweep takes 300 B in Python's words, and a sixth of that here.
 #[pyclass(module = "farpath")]
 pub struct Missing {
     /// The next one last.
