@@ -19,7 +19,7 @@ def built() -> bool:
 
 def test_virtual_time_is_the_commands():
     if not built():
-        pytest.skip("SKIPPED virtual time: no kernel was built for it here; `farpath kernel build` takes some minutes")
+        pytest.skip("[virtual] no kernel is built here; `farpath kernel build` takes some minutes")
     transfer = farpath.Experiment(**TRANSFER)
     first, again = (transfer.emulate(clock="virtual")[0] for _ in range(2))
     assert first.outcome == "completed", first
@@ -59,7 +59,7 @@ def without_root():
     """Runs the interpreter as a user without privileges, behind other commands; gives what it says."""
     user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
     if user and not shutil.which("setpriv"):
-        pytest.skip("SKIPPED emulation without root: this is root, and there is no setpriv to become another user by")
+        pytest.skip("[root] emulation without root: this is root, and there is no setpriv to become another user by")
     places = [str(Path(farpath.__file__).parent.parent), *(place for place in sys.path if place.endswith("-packages"))]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(places)}
 
@@ -70,7 +70,7 @@ def without_root():
     sees = (name for name in (sys.executable, "/usr/bin/python3") if run("sh", "-c", f"{name} -c 'import farpath, polars'").returncode == 0)
     python = next(sees, None)
     if python is None:
-        pytest.skip(f"SKIPPED emulation without root: {sys.executable}, or what it imports, is not for other users to see")
+        pytest.skip(f"[root] emulation without root: {sys.executable}, or what it imports, is not for other users to see")
 
     def say(code, *before):
         done = run(*before, python, "-c", code)
@@ -83,7 +83,7 @@ def without_root():
 def test_a_notebook_without_root_emulates_where_the_command_does(without_root):
     doctor = without_root("import farpath; farpath._farpath.main(['farpath', 'doctor', '--json'])")
     if '"emulates":true' not in doctor:
-        pytest.skip(f"SKIPPED emulation without root: this machine does not have it: {doctor}")
+        pytest.skip(f"[root] emulation without root: this machine does not have it: {doctor}")
     assert without_root(NOTEBOOK) == "completed True True\n"
 
 
@@ -93,6 +93,6 @@ def test_where_user_namespaces_are_forbidden_the_kernels_refusal_is_the_cause(wi
     try:
         subprocess.run([*nowhere, "true"], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"SKIPPED emulation without user namespaces: here is none in which to forbid others: {error}")
+        pytest.skip(f"[root] emulation without user namespaces: here is none in which to forbid others: {error}")
     said = without_root(NOTEBOOK, *nowhere)
     assert said.startswith("OSError cannot enter a user namespace"), said

@@ -2,6 +2,7 @@
 //! of a laptop and of a phone.
 
 use assert_cmd::cargo::cargo_bin;
+use farpath_testing::{Need, skip};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -69,9 +70,8 @@ fn browser() -> Option<PathBuf> {
     let found = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
     let found = found.into_iter().find(|path| path.is_file());
     if found.is_none() {
-        eprintln!(
-            "SKIPPED: no chromium here (Debian: apt-get install chromium); no report was looked at in a browser"
-        );
+        let why = "no chromium here (Debian: apt-get install chromium); no report was looked at in a browser";
+        skip(Need::Chromium, why);
     }
     found
 }

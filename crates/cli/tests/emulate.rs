@@ -8,6 +8,7 @@ mod processes;
 #[path = "emulate/support.rs"]
 mod support;
 
+use farpath_testing::{Need, skip};
 use serde_json::Value;
 use std::fs;
 use support::{Folder, can_emulate, farpath, flows, lines, refused, run};
@@ -77,11 +78,8 @@ fn a_transfer_takes_as_long_as_its_simulation() {
     // A void one was never in time, and says so.
     let void = runs[1]["outcome"] == "void";
     if void || (difference > 0.03 && is_busy()) {
-        eprintln!(
-            "SKIPPED: times of an emulation, because this machine is too busy: {:.1} %",
-            difference * 100.0
-        );
-        return;
+        let late = format!("times of an emulation: this machine is too busy: {:.1} %", difference * 100.0);
+        return skip(Need::Time, late);
     }
     let [simulated, emulated] = runs;
     assert!(difference.abs() < 0.03, "{:.2} %: {emulated}", difference * 100.0);
@@ -144,8 +142,7 @@ fn nothing_malformed(file: &str) {
         std::process::Command::new("tshark").args(filter).env("LC_ALL", "C").output()
     };
     let Ok(all) = tshark("tcp") else {
-        eprintln!("SKIPPED: a look at {file} with tshark, because there is none here");
-        return;
+        return skip(Need::Tshark, format!("a look at {file} with tshark: there is none here"));
     };
     assert!(all.status.success(), "{}", String::from_utf8_lossy(&all.stderr));
     assert!(String::from_utf8_lossy(&all.stdout).lines().count() > 200, "{file}: too few packets");

@@ -6,6 +6,7 @@
 #[allow(dead_code, reason = "each test uses its part")]
 mod support;
 
+use farpath_testing::{Need, skip};
 use serde_json::Value;
 use std::io::Write;
 use support::{Folder, can_emulate, flows, lines, refused, run};
@@ -48,8 +49,7 @@ fn skipped() -> bool {
     if missing.is_empty() {
         return !can_emulate();
     }
-    let why = farpath_driver::DriverError::Missing(missing);
-    writeln!(std::io::stderr(), "SKIPPED: {why}").expect("stderr is there");
+    skip(Need::Bpf, farpath_driver::DriverError::Missing(missing));
     true
 }
 

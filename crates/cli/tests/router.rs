@@ -4,6 +4,7 @@
 use assert_cmd::cargo::cargo_bin;
 use farpath_driver::{Device, Driver, Settings};
 use farpath_emu::Namespace;
+use farpath_testing::{Need, skip};
 use farpath_units::Rate;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -61,7 +62,7 @@ fn skipped() -> bool {
     } else {
         return false;
     };
-    writeln!(std::io::stderr(), "SKIPPED: {why}").expect("stderr is there");
+    skip(Need::Bpf, why);
     true
 }
 

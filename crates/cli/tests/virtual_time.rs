@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use assert_cmd::Command;
+use farpath_testing::{Need, skip};
 use serde_json::Value;
 use std::fs;
 use std::io::{self, Write};
@@ -165,13 +166,13 @@ fn sources_that_cannot_be_had_are_told_with_what_helps() {
     assert_eq!(fs::read_dir(room.path().join("kernels")).unwrap().count(), 0, "nothing is left of it");
 }
 
-/// Whether this user has built a kernel. Where not, it is said past the harness, which keeps what tests print.
+/// Whether there is a kernel for virtual time: `make test` builds one for its tests.
 fn has_kernel() -> bool {
     let list = Command::cargo_bin("farpath").unwrap().args(["kernel", "list", "--json"]).output().unwrap();
     let has = list.stdout.starts_with(b"{");
     if !has {
         let why = "no kernel is built here for virtual time; `farpath kernel build` makes one";
-        let _ = writeln!(io::stderr(), "SKIPPED: {why}");
+        skip(Need::Virtual, why);
     }
     has
 }

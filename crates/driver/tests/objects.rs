@@ -1,6 +1,7 @@
 //! The objects that ship are what their sources give.
 #![cfg(target_os = "linux")]
 
+use farpath_testing::{Need, skip};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -30,12 +31,8 @@ fn missing() -> Option<String> {
 #[test]
 fn what_ships_is_what_the_sources_give() {
     if let Some(why) = missing() {
-        let said = writeln!(
-            std::io::stderr(),
-            "SKIPPED: {why}: the shipped BPF objects are not compared with their sources (Debian 12: apt-get install clang libbpf-dev)"
-        );
-        said.expect("stderr is there");
-        return;
+        let what = "the shipped BPF objects are not compared with their sources";
+        return skip(Need::Bpf, format!("{why}: {what} (Debian 12: apt-get install clang-14 libbpf-dev)"));
     }
     let out = tempfile::tempdir().unwrap();
     let built = Command::new(format!("{FOLDER}/build.sh"))

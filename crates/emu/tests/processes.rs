@@ -13,7 +13,7 @@ fn main() {
 
 #[cfg(not(target_os = "linux"))]
 fn main() {
-    eprintln!("SKIPPED: hosts are made of the Linux kernel");
+    farpath_testing::skip(farpath_testing::Need::Root, "hosts are made of the Linux kernel");
 }
 
 #[cfg(target_os = "linux")]
@@ -21,6 +21,7 @@ mod linux {
     use super::wire::{PATIENCE, backends, far_addresses, join, missing};
     use farpath_emu::doctor::{self, Maker, State};
     use farpath_emu::{Backend, Host, HostError, HostSettings, Namespace, enter_user_namespace};
+    use farpath_testing::{Need, skip};
     use nix::sys::signal::{Signal, kill};
     use nix::unistd::Pid;
     use std::collections::BTreeSet;
@@ -241,7 +242,7 @@ mod linux {
         assert_eq!(state("privileges"), State::Limited);
         let namespaces = state("user namespaces");
         if namespaces != State::Ok {
-            eprintln!("SKIPPED: no user namespace for a user without privileges: {findings:?}");
+            skip(Need::Root, format!("no user namespace for a user without privileges: {findings:?}"));
         }
         assert_eq!(doctor::emulates(&findings), namespaces == State::Ok);
         assert_eq!(state("network namespaces"), namespaces);
@@ -273,8 +274,7 @@ mod linux {
         alone_again();
 
         if let Err(error) = enter_user_namespace() {
-            eprintln!("SKIPPED: no user namespace for a user without privileges: {error}");
-            return;
+            return skip(Need::Root, format!("no user namespace for a user without privileges: {error}"));
         }
         enter_user_namespace().expect("there is nothing left to do");
         assert_ne!(nix::unistd::geteuid().as_raw(), 0, "who we are has changed");

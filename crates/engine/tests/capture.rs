@@ -7,6 +7,7 @@ use farpath_engine::{
 use farpath_experiment::Experiment;
 use farpath_run::{Engine, Run, SegmentEvent, SegmentRow};
 use farpath_tcp::{Ecn, Flags, pattern, wire};
+use farpath_testing::{Need, skip};
 use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Write};
@@ -349,8 +350,7 @@ fn tshark(file: &Path, filter: &str, more: &[&str]) -> Option<Vec<String>> {
             Some(text(&output.stdout).lines().map(str::to_owned).collect())
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // Past the test harness, which keeps what a passing test prints to itself.
-            let _ = writeln!(io::stderr(), "SKIPPED: captures against tshark: there is no tshark to run");
+            skip(Need::Tshark, "captures against tshark: there is no tshark to run");
             None
         }
         Err(error) => panic!("tshark: {error}"),

@@ -4,6 +4,7 @@
 use farpath_engine::{emulate, may_emulate, provenance, simulate};
 use farpath_experiment::Experiment;
 use farpath_run::{Metric, Outcome, Run};
+use farpath_testing::{Need, skip};
 use std::io::{self, Write};
 use std::sync::atomic::AtomicBool;
 
@@ -33,10 +34,7 @@ transfer.size = "10 KiB"
 /// Emulated and simulated.
 fn both(text: &str) -> Option<[Run; 2]> {
     if let Err(error) = may_emulate() {
-        let _ = writeln!(
-            io::stderr(),
-            "SKIPPED: radio on the running kernel, which may not be asked here: {error}"
-        );
+        skip(Need::Root, format!("radio on the running kernel: {error}"));
         return None;
     }
     let text = format!("{text}{PATIENT}");
@@ -100,7 +98,8 @@ fn who_is_told_of_the_mtu_gets_through_and_who_is_not_does_not() {
     };
     let text = "title = \"long packets\"\nhorizon = \"6 s\"\nsender.stack = \"linux-6\"\nreceiver.stack = \"linux-6\"\ntransfer.size = \"20 kB\"\n";
     let run = |oversize: &str| {
-        if may_emulate().is_err() {
+        if let Err(error) = may_emulate() {
+            skip(Need::Root, format!("packets over the MTU: {error}"));
             return None;
         }
         let text = format!("{text}{}", path(oversize));
@@ -108,10 +107,7 @@ fn who_is_told_of_the_mtu_gets_through_and_who_is_not_does_not() {
         let point = &experiment.point(0);
         emulate(point, 1, provenance(&experiment, point), &AtomicBool::new(false)).expect("it runs")
     };
-    let (Some(told), Some(untold)) = (run("icmp"), run("refuse")) else {
-        let _ = writeln!(io::stderr(), "SKIPPED: packets over the MTU, as the kernel may not be asked here");
-        return;
-    };
+    let (Some(told), Some(untold)) = (run("icmp"), run("refuse")) else { return };
     assert_eq!(told.flows[0].outcome, Outcome::Completed, "{:?}", told.flows);
     // 600 B hold 548 B beside timestamps: 37 segments, and the first long ones.
     assert!(told.flows[0].data_segments.is_some_and(|segments| segments >= 37.0), "{:?}", told.flows);

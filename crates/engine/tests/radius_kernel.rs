@@ -5,6 +5,7 @@ use farpath_engine::{
     Counts, KernelRadii, Measurement, Radius, RadiusKind, Reach, Span, may_emulate, measure_radii, radii,
 };
 use farpath_experiment::Stack;
+use farpath_testing::{Need, skip};
 use farpath_units::Duration;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -40,8 +41,7 @@ fn assert_within(measured: Span, radius: Span, what: &str) {
 #[test]
 fn the_kernel_opens_and_gives_up_where_the_closed_form_says() {
     if let Err(error) = may_emulate() {
-        eprintln!("SKIPPED: radii of the running kernel, because it may not be asked here: {error}");
-        return;
+        return skip(Need::Root, format!("radii of the running kernel: {error}"));
     }
     let stack = hasty();
     let radii = radii(&stack.config, None).expect("a schedule");
@@ -58,9 +58,7 @@ fn the_kernel_opens_and_gives_up_where_the_closed_form_says() {
     }
     assert!(found.complete, "nobody stops it");
     if !in_time(&found) {
-        eprintln!(
-            "SKIPPED: connections of the running kernel, because the machine was {ATTEMPTS} times not in time"
-        );
+        skip(Need::Time, format!("connections of the running kernel: late in all of {ATTEMPTS} attempts"));
     }
     let KernelRadii { silence, ways, .. } = &found;
 
@@ -96,10 +94,7 @@ fn the_kernel_opens_and_gives_up_where_the_closed_form_says() {
 #[test]
 fn what_was_seen_before_it_was_stopped_is_there() {
     if let Err(error) = may_emulate() {
-        eprintln!(
-            "SKIPPED: an interrupted measurement of the kernel's radii, because it may not be asked here: {error}"
-        );
-        return;
+        return skip(Need::Root, format!("an interrupted measurement of the kernel's radii: {error}"));
     }
     let stack = hasty();
     let radii = radii(&stack.config, None).expect("a schedule");

@@ -15,7 +15,7 @@ pub enum KernelError {
     NoSuch {
         /// As asked for.
         name: String,
-        /// Those that are kept.
+        /// Those that are kept, or `none`.
         known: String,
     },
     /// Ticks that are not offered.

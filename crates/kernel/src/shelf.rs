@@ -94,9 +94,9 @@ impl Shelf {
         let kernels = self.kernels()?;
         let Some(name) = name else { return kernels.into_iter().next().ok_or(KernelError::None) };
         let known: Vec<_> = kernels.iter().map(|kernel| kernel.about.name.clone()).collect();
-        kernels.into_iter().find(|kernel| kernel.about.name == name).ok_or_else(|| match known.is_empty() {
-            true => KernelError::None,
-            false => KernelError::NoSuch { name: name.to_owned(), known: known.join(", ") },
+        kernels.into_iter().find(|kernel| kernel.about.name == name).ok_or_else(|| KernelError::NoSuch {
+            name: name.to_owned(),
+            known: if known.is_empty() { "none".to_owned() } else { known.join(", ") },
         })
     }
 }
@@ -160,6 +160,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let shelf = Shelf::at(folder.path().join("kernels"));
         assert!(matches!(shelf.find(None), Err(KernelError::None)));
+        let error = shelf.find(Some("eleven")).unwrap_err().to_string();
+        assert_eq!(error, "no kernel is called `eleven`; there are: none; `farpath kernel build` makes one");
         keep(&shelf, "nine", "6.12.9", 1000);
         keep(&shelf, "ten", "6.12.10", 100);
         keep(&shelf, "ten-1000", "6.12.10", 1000);

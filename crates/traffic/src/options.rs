@@ -262,7 +262,8 @@ mod tests {
             }
             Err(error) => {
                 assert_eq!(error.source.raw_os_error(), Some(libc::ENOPROTOOPT), "{error}");
-                eprintln!("SKIPPED: timers by socket option, because this kernel is too old: {error}");
+                let why = format!("timers by socket option: this kernel is too old: {error}");
+                farpath_testing::skip(farpath_testing::Need::Kernel, why);
             }
         }
     }

@@ -1,13 +1,14 @@
 //! That what is measured is there; never how fast it is.
 
 use super::*;
+use farpath_testing::{Need, skip};
 
 /// Whether hosts can be made; where not, loudly.
 fn hosts() -> bool {
     match cable() {
         Ok(_) => true,
         Err(error) => {
-            eprintln!("SKIPPED: no network namespaces, because {error}");
+            skip(Need::Root, format!("no network namespaces: {error}"));
             false
         }
     }
@@ -38,7 +39,7 @@ fn iperf3_is_understood() {
     match cable().and_then(|cable| load.run(cable.near(), cable.far())) {
         Ok(moved) => assert!(moved.gbit() > 0.0),
         Err(Unmeasured::Load(missing)) if missing.contains("not installed") => {
-            eprintln!("SKIPPED: iperf3, because it is not installed here");
+            skip(Need::Iperf3, "iperf3 is not installed here");
         }
         Err(error) => panic!("{error}"),
     }

@@ -3,6 +3,7 @@
 use crate::support::{Folder, can_emulate, lines, run};
 use crate::{SMALL, TINY};
 use assert_cmd::cargo::cargo_bin;
+use farpath_testing::{Need, skip};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
 use serde_json::Value;
@@ -129,7 +130,7 @@ fn nothing_is_left_of_a_killed_emulation() {
     let seen = devices_of(id);
     match geteuid().is_root() {
         true => assert!(seen >= 2, "the doctor sees {seen} devices of a run"),
-        false => eprintln!("SKIPPED: the doctor's look at devices of another process, which takes root"),
+        false => skip(Need::Root, "the doctor's look at devices of another process, which takes root"),
     }
 
     let ended = emulation.end_with(Signal::SIGKILL);
@@ -169,8 +170,8 @@ fn a_user_without_privileges_emulates() {
     let (out, _, _) = as_nobody(&["doctor", "--json"]);
     let doctor: Value = serde_json::from_str(&out).expect("JSON");
     if doctor["emulates"] != true {
-        eprintln!("SKIPPED: emulation without privileges, which this machine does not allow: {doctor}");
-        return;
+        let why = "emulation without privileges, which this machine does not allow";
+        return skip(Need::Root, format!("{why}: {doctor}"));
     }
     let (out, err, code) = as_nobody(&[&["emulate", folder.file(), "--json"], &TINY[..]].concat());
     assert_eq!(code, Some(0), "{out}{err}");

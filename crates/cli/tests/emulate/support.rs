@@ -1,6 +1,7 @@
 //! The command, what it prints, and whether there is anything to test here.
 
 use assert_cmd::Command;
+use farpath_testing::{Need, skip};
 use serde_json::Value;
 use std::fs;
 use tempfile::TempDir;
@@ -44,7 +45,7 @@ pub fn can_emulate() -> bool {
     let (out, _, _) = run(&["doctor", "--json"]);
     let emulates = serde_json::from_str::<Value>(&out).is_ok_and(|doctor| doctor["emulates"] == true);
     if !emulates {
-        eprintln!("SKIPPED: emulation does not run here; `farpath doctor` says why");
+        skip(Need::Root, "emulation does not run here; `farpath doctor` says why");
     }
     emulates
 }

@@ -9,6 +9,7 @@ use farpath_emu::{
 use farpath_path::{
     Direction, ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit, RouterLines,
 };
+use farpath_testing::Need;
 use farpath_tia1039::QosPacket;
 use farpath_tia1039::router::RouterSettings;
 use farpath_traffic::TcpInfo;
@@ -34,9 +35,9 @@ pub fn skipped() -> bool {
     Host::new(&HostSettings::near()).is_err_and(skip)
 }
 
-/// Past the harness, which keeps what a test that passes prints.
+/// Says why; gives `true`.
 pub fn skip(why: impl std::fmt::Display) -> bool {
-    writeln!(std::io::stderr(), "SKIPPED: {why}").expect("stderr is there");
+    farpath_testing::skip(Need::Bpf, why);
     true
 }
 
@@ -191,7 +192,7 @@ pub fn unless_held_up(test: impl Fn()) {
             Err(_) => eprintln!("the machine stood still for {longest:?}: once more"),
         }
     }
-    eprintln!("SKIPPED: what depends on when packets arrive, because this machine stood still three times");
+    farpath_testing::skip(Need::Time, "when packets arrive: this machine stood still three times");
 }
 
 /// How the two hosts are, and what is between them.

@@ -67,6 +67,7 @@ fn set(policy: libc::c_int, parameters: libc::sched_param) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use farpath_testing::Need;
 
     #[test]
     fn a_thread_is_real_time_for_as_long_as_it_asks() {
@@ -76,7 +77,7 @@ mod tests {
                 assert_eq!(current().expect("as before").0, libc::SCHED_FIFO);
                 drop(guard);
             }
-            Err(error) => eprintln!("SKIPPED: real-time scheduling, because it is not granted here: {error}"),
+            Err(error) => farpath_testing::skip(Need::Root, format!("real-time scheduling: {error}")),
         }
         assert_eq!(current().expect("as before").0, before);
     }

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 use farpath_emu::{Backend, Clock, Host, HostSettings, Namespace, Port};
+use farpath_testing::{Need, skip};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::IoSlice;
 use std::net::{IpAddr, SocketAddr};
@@ -81,8 +82,8 @@ impl Drop for Wire {
 /// Why there can be no hosts here, said loudly; `None` where there can.
 pub fn missing() -> Option<String> {
     Namespace::new().err().map(|error| {
-        let why = format!("SKIPPED: no network namespace can be made here: {error}");
-        eprintln!("{why}");
+        let why = format!("no network namespace can be made here: {error}");
+        skip(Need::Root, &why);
         why
     })
 }
@@ -94,7 +95,7 @@ pub fn backends() -> Vec<Backend> {
         .filter(|&backend| match Host::new(&HostSettings { backend, ..HostSettings::near() }) {
             Ok(host) => host.backend() == backend,
             Err(error) => {
-                eprintln!("SKIPPED: backend {backend}: {error}");
+                skip(Need::Root, format!("backend {backend}: {error}"));
                 false
             }
         })

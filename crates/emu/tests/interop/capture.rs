@@ -4,6 +4,7 @@ use crate::kernel::OUR_PORT;
 use farpath_emu::{PacketEvent, Queues, Tap, WirePacket};
 use farpath_path::Direction;
 use farpath_tcp::wire;
+use farpath_testing::{Need, skip};
 use farpath_units::Instant;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -70,10 +71,7 @@ impl Capture {
                 std::fs::remove_file(&file).expect("it is ours");
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let _ = writeln!(
-                    io::stderr(),
-                    "SKIPPED: interop captures against tshark: there is no tshark to run"
-                );
+                skip(Need::Tshark, "interop captures against tshark: there is no tshark to run");
             }
             Err(error) => panic!("tshark: {error}"),
         }

@@ -4,6 +4,7 @@ use crate::capture::Capture;
 use farpath_emu::{Application, Clock, Emulator, EndpointPort, Host, HostSettings, LoopReport, Settings};
 use farpath_path::{ElementKind, ElementSpec, PacketCount, PerDirection};
 use farpath_tcp::{CloseReason, Config, Seq, pattern};
+use farpath_testing::{Need, skip};
 use farpath_units::{Bytes, Duration};
 use socket2::{Domain, SockRef, Socket, Type};
 use std::collections::BTreeMap;
@@ -130,8 +131,7 @@ impl Setup {
         let host = match Host::new(&HostSettings { sysctls, ..HostSettings::far() }) {
             Ok(host) => host,
             Err(error) => {
-                // Past the test harness, which keeps what a passing test prints to itself.
-                let _ = writeln!(io::stderr(), "SKIPPED: our endpoint against a kernel: {error}");
+                skip(Need::Root, format!("our endpoint against a kernel: {error}"));
                 return None;
             }
         };
@@ -309,9 +309,7 @@ impl Outcome {
         let latest = lateness.forward.max().max(lateness.reverse.max());
         if latest > IN_TIME {
             let what = "whether either end retransmitted or refused without a cause";
-            let _ =
-                writeln!(io::stderr(), "SKIPPED: {what}: the loop was late by {latest}, more than {IN_TIME}");
-            return;
+            return skip(Need::Time, format!("{what}: the loop was late by {latest}, more than {IN_TIME}"));
         }
         for disturbed in [
             "Tcp.RetransSegs",

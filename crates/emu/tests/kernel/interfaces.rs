@@ -4,6 +4,7 @@
 use farpath_emu::{Frame, Namespace, Port, VirtioHeader, join};
 use farpath_tcp::wire::{self, IpFields};
 use farpath_tcp::{Flags, Segment, Seq};
+use farpath_testing::{Need, skip};
 use farpath_units::Instant;
 use std::io::{IoSlice, Write};
 use std::process::Command;
@@ -49,10 +50,7 @@ fn next(port: &mut dyn Port) -> (VirtioHeader, Frame, Vec<u8>) {
 fn the_tag_of_a_vlan_passes_with_its_packet() {
     let hidden = match Namespace::new() {
         Ok(hidden) => hidden,
-        Err(error) => {
-            writeln!(std::io::stderr(), "SKIPPED: {error}").expect("stderr is there");
-            return;
-        }
+        Err(error) => return skip(Need::Root, error),
     };
     let went = hidden.run(|| {
         for args in

@@ -9,6 +9,7 @@ use farpath_path::{
     Direction, DropCause, ElementKind, ElementSpec, MarkThreshold, PacketCount, Path, PathElement,
     PathPacket, PerDirection, QueueLimit, Verdict,
 };
+use farpath_testing::{Need, skip};
 use farpath_units::{Bytes, Duration, Instant, Probability, Rate};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -337,7 +338,7 @@ fn real_time_is_granted_or_said_not_to_be() {
     match bench.run(&[], 1).expect("a path of nothing").report.realtime {
         RealtimeGrant::Granted => {}
         RealtimeGrant::Refused(why) => {
-            eprintln!("SKIPPED: real-time scheduling, because it is not granted here: {why}");
+            skip(Need::Root, format!("real-time scheduling: {why}"));
             assert!(why.contains("ulimit"), "{why}");
         }
         RealtimeGrant::NotAsked => panic!("it was asked for"),

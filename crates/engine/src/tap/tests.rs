@@ -6,6 +6,7 @@ use farpath_emu::{Clock, Emulator, Host, HostSettings, LoopReport, Settings};
 use farpath_experiment::Experiment;
 use farpath_path::PerDirection;
 use farpath_run::{SegmentEvent, SeriesRow};
+use farpath_testing::{Need, skip};
 use farpath_traffic::{BulkEnd, EndReport, Opening, Prepared, Role, SocketOptions, TcpInfo};
 use farpath_units::Duration;
 use std::net::SocketAddr;
@@ -60,7 +61,7 @@ fn emulate(
     let hosts = match hosts {
         Ok((near, far)) => PerDirection { forward: near, reverse: far },
         Err(error) => {
-            eprintln!("SKIPPED: the kernel over a path, because this machine has no hosts: {error}");
+            skip(Need::Root, format!("the kernel over a path: {error}"));
             return None;
         }
     };

@@ -5,6 +5,7 @@
 use farpath_emu::{Clock, Emulator, Host, HostSettings, Namespace, Settings, Unwatched};
 use farpath_experiment::Experiment;
 use farpath_measure::serve::{Limits, Serve, Server};
+use farpath_testing::{Need, skip};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -56,14 +57,14 @@ pub fn between<T: Send>(
             Host::new(&HostSettings::near()).and_then(|near| Ok((near, Host::new(&HostSettings::far())?)))
         }
         Some(why) => {
-            eprintln!("SKIPPED: measuring over an emulated path, because {why}");
+            skip(Need::Root, format!("measuring over an emulated path: {why}"));
             return None;
         }
     };
     let (near, far) = match hosts {
         Ok(hosts) => hosts,
         Err(error) => {
-            eprintln!("SKIPPED: measuring over an emulated path, because {error}");
+            skip(Need::Root, format!("measuring over an emulated path: {error}"));
             return None;
         }
     };
