@@ -3,7 +3,7 @@
 //! This program starts itself, so that it is its own `main`: a user namespace is entered before there are threads.
 
 #[cfg(target_os = "linux")]
-#[path = "common/wire.rs"]
+#[path = "all/common/wire.rs"]
 mod wire;
 
 #[cfg(target_os = "linux")]
@@ -49,20 +49,34 @@ mod linux {
             Some("heir") => loop {
                 thread::park();
             },
-            // What test runners ask for: there are no tests to list one by one.
-            Some("--list") => return,
             _ => {}
         }
-        for (name, test) in [
-            ("nothing_is_left_of_a_killed_process", nothing_is_left_of_a_killed_process as fn()),
-            ("what_a_dead_process_left_with_another_is_found_and_removed", leftovers_are_removed),
-            ("a_user_without_privileges_has_hosts", a_user_without_privileges_has_hosts),
-            ("the_doctor_says_what_a_user_without_privileges_can_do", the_doctor_sees_a_user),
-        ] {
-            test();
-            println!("test {name} ... ok");
+        // What test runners ask for: `--list --format terse`, and then each test by its name with `--exact`.
+        let (options, names): (Vec<String>, Vec<String>) =
+            env::args().skip(1).partition(|argument| argument.starts_with("--"));
+        let given = |option: &str| options.iter().any(|known| known == option);
+        if given("--list") {
+            // None is ignored.
+            for (name, _) in TESTS.iter().filter(|_| !given("--ignored")) {
+                println!("{name}: test");
+            }
+            return;
+        }
+        let asked = |test: &str, name: &str| if given("--exact") { test == name } else { test.contains(name) };
+        for (test, run) in TESTS {
+            if names.is_empty() || names.iter().any(|name| asked(test, name)) {
+                run();
+                println!("test {test} ... ok");
+            }
         }
     }
+
+    const TESTS: [(&str, fn()); 4] = [
+        ("nothing_is_left_of_a_killed_process", nothing_is_left_of_a_killed_process),
+        ("what_a_dead_process_left_with_another_is_found_and_removed", leftovers_are_removed),
+        ("a_user_without_privileges_has_hosts", a_user_without_privileges_has_hosts),
+        ("the_doctor_says_what_a_user_without_privileges_can_do", the_doctor_sees_a_user),
+    ];
 
     /// Child: two hosts with a connection in full swing, until it is killed.
     fn hold(backend: Backend) {

@@ -4,7 +4,7 @@
 //! cargo run --release -p farpath-engine --example epoch_grid
 //! ```
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/all/common/mod.rs"]
 mod common;
 
 use common::compare;

@@ -3,7 +3,7 @@
 //! `cargo run -p farpath-run --example write_golden_format -- crates/run/tests/golden/formats/v2`, once, when the
 //! format version goes up. A folder that is there already is never written again.
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/all/support/mod.rs"]
 mod support;
 
 use farpath_run::{ResultsDir, ResultsError};

@@ -1,0 +1,116 @@
+//! The house: which way dependencies point, and which crates do no I/O.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+
+/// The rooms, in the order in which they stand: each may depend on earlier ones only.
+const ORDER: [&str; 21] = [
+    "farpath-testing",
+    "farpath-units",
+    "farpath-tcp",
+    "farpath-tia1039",
+    "farpath-path",
+    "farpath-model",
+    "farpath-experiment",
+    "farpath-run",
+    "farpath-sim",
+    "farpath-traffic",
+    "farpath-driver",
+    "farpath-emu",
+    "farpath-kernel",
+    "farpath-engine",
+    "farpath-sweep",
+    "farpath-measure",
+    "farpath-explain",
+    "farpath-report",
+    "farpath-cli",
+    "farpath-python",
+    "farpath-bench",
+];
+
+/// Crates that are told the time and do no I/O, and all that they may stand on.
+const SANS_IO: [&str; 6] =
+    ["farpath-units", "farpath-tcp", "farpath-tia1039", "farpath-path", "farpath-model", "farpath-sim"];
+const ARITHMETIC_AND_TYPES: [&str; 13] = [
+    // Formats and arithmetic.
+    "arrayvec",
+    "etherparse",
+    "libm",
+    // Tables.
+    "hashbrown",
+    // Generators and hashes that are told their seed.
+    "rand_core",
+    "rand_xoshiro",
+    "siphasher",
+    // At compile time.
+    "cfg-if",
+    "proc-macro2",
+    "quote",
+    "syn",
+    "thiserror",
+    "unicode-ident",
+];
+
+#[test]
+fn dependencies_point_one_way() {
+    for (place, room) in ORDER.iter().enumerate() {
+        for below in built_on(room).iter().filter(|name| name.starts_with("farpath-")) {
+            let other = ORDER.iter().position(|known| known == below);
+            assert!(other.is_some_and(|other| other < place), "{room} must not depend on {below}");
+        }
+    }
+}
+
+#[test]
+fn every_room_is_known_here() {
+    let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let rooms: BTreeSet<String> = fs::read_dir(crates)
+        .expect("the crates are beside this one")
+        .map(|entry| format!("farpath-{}", entry.expect("readable").file_name().display()))
+        .collect();
+    assert_eq!(rooms, ORDER.iter().map(|room| room.to_string()).collect());
+}
+
+#[test]
+fn the_core_stands_on_nothing_that_does_io() {
+    for room in SANS_IO {
+        for name in built_on(room).iter().filter(|name| !name.starts_with("farpath-")) {
+            let plain = name.strip_suffix("-impl").unwrap_or(name);
+            let allowed = ARITHMETIC_AND_TYPES.contains(&plain);
+            assert!(allowed, "{room} stands on {name}: if that does no I/O, say so in this test");
+        }
+    }
+}
+
+#[test]
+fn the_command_is_built_with_rust_and_a_linker_alone() {
+    // `cargo install --path crates/cli`, on a machine without headers of libraries: what links them is a feature that is off.
+    let links: Vec<String> = built_on("farpath-cli").into_iter().filter(|name| name.ends_with("-sys")).collect();
+    // Numbers of the kernel's and of Windows' interfaces, and calls of sockets: no library.
+    let bindings = ["linux-raw-sys", "netlink-sys", "windows-sys"];
+    assert!(links.iter().all(|name| bindings.contains(&name.as_str())), "{links:?}");
+}
+
+/// Everything that a package is built on, on this machine; what is for tests alone is left out.
+fn built_on(package: &str) -> BTreeSet<String> {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--offline",
+            "--locked",
+            "--edges",
+            "normal",
+            "--prefix",
+            "none",
+            "--package",
+            package,
+        ])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo is there: it runs this test");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let tree = String::from_utf8(output.stdout).expect("cargo prints UTF-8");
+    let names = tree.lines().filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| *name != package).map(str::to_owned).collect()
+}

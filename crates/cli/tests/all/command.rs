@@ -1,0 +1,285 @@
+//! The command as a user meets it: what it prints, where, and how it exits.
+
+use assert_cmd::Command;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+fn farpath(args: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("farpath").expect("built with this test");
+    command.args(args);
+    command
+}
+
+/// Output, messages and exit code.
+fn run(args: &[&str]) -> (String, String, i32) {
+    let output = farpath(args).output().expect("the command starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (text(output.stdout), text(output.stderr), output.status.code().expect("it exits"))
+}
+
+/// What was printed with `--json`: an object a line.
+fn objects(out: &str) -> Vec<Value> {
+    out.lines().map(|line| serde_json::from_str(line).expect("one object a line")).collect()
+}
+
+/// Asserts that the arguments are refused with every one of these words, and that nothing goes to stdout.
+fn refused(args: &[&str], words: &[&str]) {
+    let (out, err, code) = run(args);
+    assert_eq!(code, 2, "{args:?}: {out}{err}");
+    assert_eq!(out, "", "{args:?}");
+    assert!(err.starts_with("farpath: ") || err.starts_with("error: "), "{err}");
+    for word in words {
+        assert!(err.contains(word), "{args:?}: `{word}` is not in: {err}");
+    }
+}
+
+#[test]
+fn run_prints_published_predicted_and_simulated_side_by_side() {
+    let (out, err, code) = run(&["run", "noisy-channel", "--seeds", "2"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    for word in ["published", "predicted", "simulated", "± 95 %", "timeouts", "50.21", "1943.61"] {
+        assert!(out.contains(word), "{word}:\n{out}");
+    }
+}
+
+#[test]
+fn the_readme_shows_what_the_demo_prints() {
+    let readme = include_str!("../../../../README.md");
+    let (out, _, _) = run(&["run", "noisy-channel"]);
+    assert!(readme.contains(out.trim_end()), "README.md shows another table than:\n{out}");
+}
+
+#[test]
+fn a_file_and_the_shipped_experiment_of_its_name_are_the_same() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/noisy-channel.toml");
+    assert_eq!(run(&["predict", file]).0, run(&["predict", "noisy-channel"]).0);
+}
+
+#[test]
+fn set_changes_one_value_and_leaves_the_sweep() {
+    let (out, _, _) = run(&["simulate", "noisy-channel", "--set", "path.loss=1%", "--seeds", "2", "--json"]);
+    let line: Value = serde_json::from_str(out.trim()).expect("one object");
+    assert_eq!(line["runs"], 2);
+    assert_eq!(line["published"]["transfer_time"], 66.83);
+    assert!(line["transfer_time_s"]["mean"].as_f64().is_some_and(|mean| mean > 60.0));
+}
+
+#[test]
+fn equal_seeds_give_equal_bytes_whatever_the_threads() {
+    let with = |threads| {
+        run(&["simulate", "noisy-channel", "--seeds", "3", "--flows", "--json", "--threads", threads]).0
+    };
+    assert_eq!(with("1"), with("4"));
+}
+
+#[test]
+fn results_are_written_where_asked_and_not_over_other_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("results");
+    let (_, err, code) = run(&["simulate", "single-drop", "--out", out.to_str().expect("UTF-8")]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    for file in ["flows.parquet", "series.parquet", "segments.parquet", "provenance.json"] {
+        assert!(out.join(file).is_file(), "{file}");
+    }
+    let other = folder.path().join("other");
+    fs::create_dir(&other).expect("made");
+    fs::write(other.join("thesis.tex"), "all of it").expect("written");
+    refused(&["simulate", "single-drop", "--out", other.to_str().expect("UTF-8")], &["thesis.tex"]);
+}
+
+#[test]
+fn a_capture_is_written_for_each_simulated_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("packets");
+    let (_, _, code) =
+        run(&["run", "single-drop", "--seeds", "2", "--capture", out.to_str().expect("UTF-8")]);
+    assert_eq!(code, 0);
+    for seed in [1, 2] {
+        let capture = fs::read(out.join(format!("point-0-seed-{seed}.pcapng"))).expect("written");
+        assert_eq!(capture[..4], [0x0a, 0x0d, 0x0d, 0x0a], "a section header block");
+    }
+}
+
+#[test]
+fn bad_input_names_file_key_expected_and_found_and_writes_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).expect("written");
+        path.to_str().expect("UTF-8").to_owned()
+    };
+    let not_toml = file("not.toml", "this is = not = toml");
+    refused(&["run", &not_toml], &["not.toml", "line 1"]);
+    refused(&["run", "missing.toml"], &["missing.toml", "cannot read"]);
+    let out = folder.path().join("results");
+    let set = |change: &str| {
+        ["run", "noisy-channel", "--out", out.to_str().expect("UTF-8"), "--set", change].map(str::to_owned)
+    };
+    for (change, words) in [
+        ("sender.stack=riverbd-16", ["sender.stack", "riverbed-16"]),
+        ("path.loss=101%", ["path.loss", "found `101%`"]),
+        ("receiver.receive.buffer=0 B", ["receiver.receive.buffer", "zero"]),
+        ("path.server-link.rate=8 MBps", ["path.server-link.rate", "found `8 MBps`"]),
+        ("horizon=20", ["horizon", "expected a duration"]),
+        ("sweep.path.lost=[\"1 %\"]", ["path.lost", "did you mean `loss`"]),
+        ("sender.rto.mim=1 s", ["sender.rto.mim", "did you mean `min`"]),
+    ] {
+        let args = set(change);
+        refused(&args.each_ref().map(String::as_str), &words);
+    }
+    assert!(!out.exists(), "nothing is written before the experiment is known to be good");
+    if Path::new("/proc/self").exists() {
+        refused(&["run", "noisy-channel", "--out", "/proc/results"], &["/proc/results", "cannot write"]);
+    }
+    refused(&["run", "noisy-channel", "--engine", "measure"], &["measure"]);
+    refused(&["run", "noisy-channel", "--threads", "100000"], &["100000", "1..=1024"]);
+    refused(&["stacks", "riverbed"], &["riverbed", "farpath stacks"]);
+    refused(&["papers", "high-bar"], &["high-bar", "high-ber"]);
+}
+
+#[test]
+fn what_ships_is_listed_and_printed() {
+    for (command, name) in
+        [("stacks", "riverbed-16"), ("paths", "noisy-channel"), ("experiments", "noisy-channel")]
+    {
+        let (list, _, code) = run(&[command]);
+        assert_eq!(code, 0);
+        assert!(list.lines().any(|line| line.starts_with(name)), "{list}");
+        assert!(run(&[command, name]).0.contains("title = "), "{command}");
+    }
+    assert!(run(&["stacks", "riverbed-16", "--resolved"]).0.contains("ack_every = 2"));
+}
+
+#[test]
+fn the_doctor_looks_at_this_machine_and_changes_nothing() {
+    let (text, _, code) = run(&["doctor"]);
+    assert_eq!(code, 0);
+    assert!(text.starts_with("kernel  "), "{text}");
+    let (json, _, code) = run(&["doctor", "--clean", "--json"]);
+    assert_eq!(code, 0);
+    let said: serde_json::Value = serde_json::from_str(&json).expect("one object");
+    assert_eq!(said["emulates"], !text.contains("Emulation does not run here."));
+    for finding in said["findings"].as_array().expect("findings") {
+        assert!(
+            ["ok", "limited", "missing"].contains(&finding["state"].as_str().expect("a state")),
+            "{finding}"
+        );
+        let line = format!("{}  ", finding["name"].as_str().expect("a name"));
+        assert!(text.lines().any(|it| it.starts_with(&line)), "{line}");
+    }
+}
+
+#[test]
+fn every_claim_of_a_paper_is_listed_with_its_verdict() {
+    let (out, err, code) = run(&["papers", "high-ber", "--json"]);
+    let lines = objects(&out);
+    for number in 1..=37 {
+        let claim = format!("R004-{number:02}");
+        assert!(lines.iter().any(|line| line["claim"] == claim.as_str()), "{claim}: {err}");
+    }
+    let mut differs = false;
+    for line in &lines {
+        for key in ["claim", "engine", "published", "reproduced", "rule", "verdict", "reason"] {
+            assert!(line.get(key).is_some(), "{key}: {line}");
+        }
+        let verdict = line["verdict"].as_str().expect("text");
+        assert!(["reproduced", "erratum", "differs", "not run"].contains(&verdict), "{verdict}");
+        differs |= verdict == "differs";
+    }
+    assert_eq!(code, i32::from(differs), "exit 1 exactly where one differs");
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("farpath"))
+        .args(["stacks", "riverbed-16"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    drop(child.stdout.take());
+    assert_eq!(child.wait().expect("it exits").code(), Some(0));
+}
+
+#[test]
+fn radius_prints_every_timer_as_a_distance() {
+    let (out, err, code) = run(&["radius", "opnet-11.5", "windows-2003"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert_eq!(out, include_str!("../golden/radius.txt"), "{out}");
+    let (out, _, code) = run(&["radius", "--json"]);
+    assert_eq!(code, 0);
+    let lines = objects(&out);
+    let of = |stack: &str, radius: &str| {
+        lines.iter().find(|line| line["stack"] == stack && line["radius"] == radius).expect("it is there")
+    };
+    let usable = of("linux-6", "usable");
+    assert!(
+        usable["rtt_s"].as_f64() < Some(70.0) && usable["rtt_at_most_s"].as_f64() > Some(100.0),
+        "{usable}"
+    );
+    assert!(usable["race"]["early_share"].as_f64() > Some(0.05), "{usable}");
+    assert_eq!(of("ns-2.30", "abandoned")["rtt_s"], Value::Null);
+    assert_eq!(of("opnet-11.5", "usable")["last_inside"], "sun-earth-l2");
+}
+
+#[test]
+fn radius_is_checked_by_simulation_and_says_what_it_reaches() {
+    let (out, err, code) = run(&["radius", "windows-modern", "--check", "--to", "moon", "--json"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let lines = objects(&out);
+    let simulated = lines.iter().find(|line| line["radius"] == "abandoned").expect("it is there");
+    assert!((simulated["simulated_rtt_s"].as_f64().expect("a time") - 21.0).abs() < 1e-3, "{simulated}");
+    assert_eq!((&simulated["reaches"], &lines[0]["reaches"]), (&true.into(), &false.into()));
+}
+
+#[test]
+fn timers_of_protocols_are_radii_on_the_same_scale() {
+    let (out, err, code) = run(&["radius", "--protocol", "dns", "dtn", "--to", "moon"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    for word in [
+        "a query is sent again [1]",
+        "2.5",
+        "749481",
+        "Earth-Moon L2",
+        "no end",
+        "resolv.conf(5)",
+        "RFC 5326",
+    ] {
+        assert!(out.contains(word), "{word}:\n{out}");
+    }
+    assert!(!out.contains("linux-6"), "{out}");
+    let (out, _, code) = run(&["radius", "linux-6", "--json", "--via", "moon", "--protocol", "ppp"]);
+    assert_eq!(code, 0);
+    let lines = objects(&out);
+    let lcp = lines.iter().find(|line| line["timer"] == "lcp").expect("it is listed");
+    assert_eq!((lcp["rtt_s"].as_f64(), lcp["beyond"].as_str()), (Some(30.0), Some("ends")));
+    // 15 light-seconds, less the way to the Moon.
+    let left = lcp["beyond_relay_km"].as_f64().expect("within");
+    assert!((left - (15.0 * 299_792.458 - 384_400.0)).abs() < 1e-6);
+    assert!(lines.iter().any(|line| line["stack"] == "linux-6" && line["radius"] == "usable"), "{out}");
+    refused(&["radius", "--protocol", "dnss"], &["--protocol", "dnss", "dns"]);
+    refused(&["radius", "--protocol", "./no.toml"], &["--protocol", "./no.toml"]);
+    refused(&["radius", "--via", "mooon"], &["--via", "mooon", "moon"]);
+}
+
+#[test]
+fn a_relay_between_two_ends_stands_in_an_ellipsoid() {
+    let (out, _, code) = run(&["radius", "opnet-11.5", "--to", "sun-earth-l2", "--via", "moon", "--json"]);
+    assert_eq!(code, 0);
+    let lines = objects(&out);
+    let usable = lines.iter().find(|line| line["radius"] == "usable").expect("it is listed");
+    let (reach, apart) = (usable["km"].as_f64().expect("ends"), 1_501_500.0);
+    let (beyond, aside) = (&usable["relay_at_most"]["beyond_km"], &usable["relay_at_most"]["aside_km"]);
+    assert!((beyond.as_f64().expect("there") - (reach - apart) / 2.0).abs() < 1e-3);
+    let across = (reach * reach - apart * apart).sqrt() / 2.0;
+    assert!((aside.as_f64().expect("there") / across - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn radius_refuses_what_is_no_place() {
+    refused(&["radius", "linux-7"], &["linux-7", "linux-6"]);
+    refused(&["radius", "--to", "mars-nearst"], &["--to", "mars-nearest"]);
+    refused(&["radius", "--to", "-5 km"], &["--to", "-5 km", "zero or more"]);
+    refused(&["radius", "--to", "12 parsecs"], &["--to", "12 parsecs", "light-seconds"]);
+    refused(&["radius", "--medium", "fiber"], &["--medium", "fibre"]);
+}

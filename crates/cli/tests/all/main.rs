@@ -1,0 +1,19 @@
+//! The command, as a user meets it.
+//!
+//! One program for all tests of the crate: linking one takes as long as compiling them.
+
+#[cfg(target_os = "linux")]
+mod support;
+
+mod architecture;
+mod browser;
+mod command;
+mod emulate;
+mod explain;
+mod explicit_rate;
+mod measure;
+mod qos;
+mod report;
+mod router;
+mod sweep;
+mod virtual_time;

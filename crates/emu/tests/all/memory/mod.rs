@@ -1,0 +1,8 @@
+//! What needs no privilege: hosts that lie in memory, and packets alone.
+
+mod dress;
+mod emulator;
+mod endpoint;
+mod gso;
+mod packet;
+mod qos;

@@ -1,0 +1,11 @@
+//! Experiment files: what is read, refused, changed and written back.
+//!
+//! One program for all tests of the crate: linking one takes as long as compiling them.
+
+mod changes;
+mod errors;
+mod kernel;
+mod properties;
+mod rewriting;
+mod shipped;
+mod streams;

@@ -1,0 +1,9 @@
+//! What bounds a transfer, traps, remedies.
+//!
+//! One program for all tests of the crate: linking one takes as long as compiling them.
+
+mod common;
+
+mod budget;
+mod theory;
+mod traps;

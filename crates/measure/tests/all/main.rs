@@ -1,0 +1,11 @@
+//! Measuring between a near and a far host.
+//!
+//! One program for all tests of the crate: linking one takes as long as compiling them.
+
+mod common;
+#[path = "common/path.rs"]
+mod path;
+
+mod estimates;
+mod hostile;
+mod transfers;

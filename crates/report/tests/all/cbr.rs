@@ -1,0 +1,21 @@
+//! The paper on constant bit-rate data over TCP, claim by claim.
+
+use crate::common;
+
+use common::{assert_claims, checked, of, paper};
+use farpath_report::papers::Verdict;
+
+#[test]
+fn every_claim_is_reproduced_but_for_an_erratum_and_what_needs_kernels() {
+    let paper = paper("cbr");
+    assert_claims(&paper, "R003", 14);
+    let checked = checked(&paper);
+    let of = |verdict| of(&checked, verdict);
+    assert_eq!(of(Verdict::Differs), [""; 0]);
+    assert_eq!(of(Verdict::Erratum), ["R003-01"]);
+    // Two kernels that are not at hand; of the others the running one is asked with `--emulate`.
+    let mut not_run = of(Verdict::NotRun);
+    not_run.dedup();
+    assert_eq!(not_run, ["R003-03", "R003-06", "R003-07", "R003-08", "R003-11", "R003-13", "R003-14"]);
+    assert_eq!(of(Verdict::Reproduced).len(), 24);
+}

@@ -1,0 +1,9 @@
+//! Results: tables, traces, summaries.
+//!
+//! One program for all tests of the crate: linking one takes as long as compiling them.
+
+mod support;
+
+mod results;
+mod summary;
+mod traces;
