@@ -1,6 +1,6 @@
 //! Making a kernel: fetch, unpack, configure, compile, keep.
 
-use crate::recipe::{CONFIG, SHIM};
+use crate::recipe::{CONFIG, FLAGS, SHIM};
 use crate::{About, Kernel, KernelError, Recipe, Source};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -19,6 +19,41 @@ const TAIL: usize = 20;
 
 /// How often it is looked whether to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Architectures whose code is not extracted: user-mode Linux takes `um` and `x86`.
+const ARCHITECTURES: [&str; 18] = [
+    "alpha",
+    "arc",
+    "arm",
+    "arm64",
+    "csky",
+    "hexagon",
+    "loongarch",
+    "m68k",
+    "microblaze",
+    "mips",
+    "nios2",
+    "openrisc",
+    "parisc",
+    "powerpc",
+    "riscv",
+    "s390",
+    "sh",
+    "sparc",
+];
+
+/// Folders of the sources with drivers that no configuration of ours has.
+const HARDWARE: [&str; 9] = [
+    "sound",
+    "drivers/gpu",
+    "drivers/infiniband",
+    "drivers/media",
+    "drivers/net/ethernet",
+    "drivers/net/wireless",
+    "drivers/scsi",
+    "drivers/staging",
+    "drivers/usb",
+];
 
 /// What is being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,15 +151,14 @@ impl Recipe {
                 workshop.unpack(package)?;
                 fs::create_dir(&sources).map_err(KernelError::at(&sources))?;
                 let archive = workshop.place.join(format!("usr/src/{package}.tar.xz"));
-                workshop
-                    .run("tar", ["-xJf", text(&archive)?, "-C", text(&sources)?, "--strip-components=1"])?;
+                workshop.extract(&archive, &sources)?;
             }
         }
         tell(Step::Configure, 0);
         let build = self.configure(workshop, &tools, &sources, &version)?;
         tell(Step::Compile, 0);
-        let jobs = format!("-j{}", self.jobs.max(1));
-        let make = workshop.make(&tools, &sources, &build).args([jobs.as_str(), "linux"]).spawn_logged()?;
+        let (jobs, flags) = (format!("-j{}", self.jobs.max(1)), format!("KCFLAGS={FLAGS}"));
+        let make = workshop.make(&tools, &sources, &build).args([&jobs, &flags, "linux"]).spawn_logged()?;
         workshop.wait("compiling", make, |log| tell(Step::Compile, compiled(log)))?;
         self.keep(workshop, &build, &version, &source)
     }
@@ -269,6 +303,20 @@ impl Workshop<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Extracts Linux's sources, less two thirds of them: code for hardware and documents, which are not compiled. Every Kconfig
+    /// stays.
+    fn extract(&self, archive: &Path, to: &Path) -> Result<(), KernelError> {
+        let mut command = Command::new("tar");
+        command.arg("-xJf").arg(archive).arg("-C").arg(to).arg("--strip-components=1");
+        command.args(ARCHITECTURES.iter().map(|name| format!("--exclude=*/arch/{name}/*.[chS]")));
+        command.args(ARCHITECTURES.iter().map(|name| format!("--exclude=*/arch/{name}/*.dts*")));
+        command.args(HARDWARE.iter().map(|name| format!("--exclude=*/{name}/*.[ch]")));
+        command.args(["rst", "yaml", "svg"].map(|kind| format!("--exclude=*/Documentation/*.{kind}")));
+        command.args(["testing", "perf"].map(|name| format!("--exclude=*/tools/{name}/*")));
+        let running = Logged { command, workshop: self }.spawn_logged()?;
+        self.wait("extracting the sources", running, |_| ())
     }
 
     fn make(&self, tools: &Tools, sources: &Path, build: &Path) -> Logged<'_> {
