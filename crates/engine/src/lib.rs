@@ -66,8 +66,9 @@ use farpath_experiment::{Experiment, Point, Scenario, Transport};
 use farpath_run::Provenance;
 
 /// What is said where the driver is left out.
-pub const WITHOUT_DRIVER: &str = "this build has no driver: it is for Linux, and needs the headers of libelf and zlib where it is \
-     built (Debian: apt-get install libelf-dev zlib1g-dev pkg-config), and then `make demo` anew";
+pub const WITHOUT_DRIVER: &str = "this build has no driver, which is for Linux; it comes with the feature `driver`, where the headers of \
+     libelf and zlib are: `apt-get install libelf-dev zlib1g-dev pkg-config` (Debian), then \
+     `cargo install --path crates/cli --features driver`";
 
 /// The most flows that one emulation has: each has two programs of its own.
 pub const MAX_EMULATED_FLOWS: usize = 500;
