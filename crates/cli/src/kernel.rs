@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 
 /// Files that 6.12 compiles in this configuration: for a bar.
-const FILES: u64 = 701;
+const FILES: u64 = 619;
 
 /// `farpath kernel`
 pub fn kernel(args: &KernelArgs) -> Result<Ending, CliError> {
