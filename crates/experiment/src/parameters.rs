@@ -4,8 +4,8 @@ use crate::error::{ExperimentError, Location};
 use crate::reader::{Parameter, Reader, Written, unless, word};
 use farpath_tcp::config::{
     AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, EcnMode, EndGrowth,
-    FullAckWindow, HyStart, PartialAckTimer, RateKind, RateReduction, RecoveryAlgorithm, RtoFloor,
-    RttMeasure, RttSampling, SlowStartGrowth, SsthreshFrom, SynLoss,
+    FullAckWindow, HyStart, PartialAckTimer, QuickAckAccounting, RateKind, RateReduction, RecoveryAlgorithm,
+    RtoFloor, RttMeasure, RttSampling, SlowStartGrowth, SsthreshFrom, SynLoss,
 };
 use farpath_tcp::{MAX_MSS, TIMESTAMPS};
 use farpath_units::{Bytes, Rate};
@@ -42,6 +42,7 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.field("ack_clock", &mut receive.ack_clock)?;
         v.field("quick_acks", &mut receive.quick_acks)?;
         v.field("quick_acks_after_gap", &mut receive.quick_acks_after_gap)?;
+        v.field("quick_ack_accounting", &mut receive.quick_ack_accounting)?;
         v.field("autotuning", &mut receive.autotuning)?;
         v.field("ack_pushed", &mut receive.ack_pushed)?;
         v.field("compressed_acks", &mut receive.compressed_acks)
@@ -287,6 +288,7 @@ macro_rules! words {
 
 words! {
     AckClock { Segment = "segment", Host = "host" }
+    QuickAckAccounting { PerSegment = "per-segment", Linux = "linux" }
     CongestionControlKind { Reno = "reno", Cubic = "cubic", Bbr = "bbr", Bbr3 = "bbr3"; "a controller without a name here" }
     SlowStartGrowth { PerAck = "per-ack", PerByte = "per-byte", TwoSegments = "two-segments", AllAcked = "all-acked" }
     AvoidanceGrowth {

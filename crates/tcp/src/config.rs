@@ -50,9 +50,10 @@ pub struct ReceiveConfig {
     /// Acknowledge so many at once again where data in order comes after a gap longer than the RTO (Linux). What a sender
     /// repairs by timeouts is then acknowledged segment by segment, and its timer is measured anew the sooner.
     pub quick_acks_after_gap: u32,
+    /// What uses up quick ACKs, and what bounds their number.
+    pub quick_ack_accounting: QuickAckAccounting,
     /// The window begins with what 128 kB of memory hold, and grows with what the program reads, up to the buffer (Linux's
-    /// `tcp_moderate_rcvbuf`). Of quick ACKs there are no more than half of it holds segments, and one more for each segment by
-    /// which it grows.
+    /// `tcp_moderate_rcvbuf`).
     pub autotuning: bool,
     /// Acknowledge at once a segment that carries PSH, or is smaller than those before it, where the program has read all
     /// that came (Linux's `ICSK_ACK_PUSHED`).
@@ -69,6 +70,17 @@ pub enum AckClock {
     Segment,
     /// At the next multiple of [`ReceiveConfig::ack_delay`] on the host's clock (BSD's 200 ms fast timer).
     Host,
+}
+
+/// How the segments that are still acknowledged at once are counted (quick ACKs).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QuickAckAccounting {
+    /// Each segment in order takes one.
+    PerSegment,
+    /// Each ACK that leaves takes one, whatever it answers (`tcp_dec_quickack_mode()`). Their number is bounded by the full
+    /// segments that half of the window holds, by two where it holds none (`tcp_incr_quickack()`), and made odd by each
+    /// segment that makes the window grow (`tcp_grow_window()`; only with [`ReceiveConfig::autotuning`]).
+    Linux,
 }
 
 /// RFC 5681 §3.1, RFC 3465, RFC 6928, RFC 9406, RFC 9438.
@@ -557,6 +569,7 @@ impl Default for Config {
                 ack_clock: AckClock::Segment,
                 quick_acks: 0,
                 quick_acks_after_gap: 0,
+                quick_ack_accounting: QuickAckAccounting::PerSegment,
                 autotuning: false,
                 ack_pushed: false,
                 compressed_acks: 0,

@@ -4,7 +4,7 @@ mod growth;
 
 pub(crate) use growth::Echoed;
 
-use crate::config::{AckClock, ReceiveConfig};
+use crate::config::{AckClock, QuickAckAccounting, ReceiveConfig};
 use crate::intervals::IntervalSet;
 use crate::rtt::RttEstimator;
 use core::ops::Range;
@@ -190,40 +190,51 @@ impl Receiver {
         self.announced.max(self.next)
     }
 
-    /// Payload from `start` on is about to be taken: what the gap before it tells (`tcp_event_data_recv()`).
-    fn note_gap(&mut self, now: Instant, start: u64, rtt: &RttEstimator) {
-        if start > self.next {
+    /// Payload at `range` is about to be taken: what the gap before it tells (`tcp_event_data_recv()`).
+    fn note_gap(&mut self, now: Instant, range: &Range<u64>, rtt: &RttEstimator) {
+        if range.start > self.next {
             return;
         }
+        let len = range.end - range.start;
         match self.last_in_order.replace(now) {
             Some(last) => {
                 if now.saturating_since(last) > rtt.rto() {
-                    self.acknowledge_at_once(self.config.quick_acks_after_gap);
+                    self.acknowledge_at_once(self.config.quick_acks_after_gap, len);
                 }
                 self.follow_gap(now, last, rtt);
             }
-            None if self.growth.is_some() => {
-                self.quick_acks_left = 0;
-                self.acknowledge_at_once(self.config.quick_acks);
-            }
-            None => {}
+            None => match self.config.quick_ack_accounting {
+                QuickAckAccounting::PerSegment => {}
+                QuickAckAccounting::Linux => {
+                    self.quick_acks_left = 0;
+                    self.acknowledge_at_once(self.config.quick_acks, len);
+                }
+            },
         }
     }
 
-    /// So many segments are acknowledged at once, where it is not more already.
-    fn acknowledge_at_once(&mut self, segments: u32) {
-        let segments = self.growth.as_ref().map_or(segments, |growth| growth.bound(segments));
+    /// So many segments are acknowledged at once, where it is not more already, from one with `len` bytes of payload on.
+    fn acknowledge_at_once(&mut self, segments: u32, len: u64) {
+        let segments = match self.config.quick_ack_accounting {
+            QuickAckAccounting::PerSegment => segments,
+            // tcp_incr_quickack(); `rcv_mss` is the longest segment so far.
+            QuickAckAccounting::Linux => match self.whole() / (2 * self.longest.max(len)) {
+                0 => segments.min(2),
+                half => segments.min(u32::try_from(half).unwrap_or(u32::MAX)),
+            },
+        };
         self.quick_acks_left = self.quick_acks_left.max(segments);
     }
 
-    /// `len` bytes of payload have been taken: a window that grows for them has one more segment acknowledged at once, unless
-    /// one more is already.
+    /// `len` bytes of payload have been taken, for which the window may grow.
     fn note_growth(&mut self, now: Instant, len: u64, echoed: Option<Echoed>) {
         let Some(growth) = self.growth.as_mut().filter(|_| len > 0) else { return };
         // With the holes, which are few among it.
         let beyond = self.out_of_order.descending().next().map_or(self.next, |last| last.end);
         let held = self.unread + beyond.max(self.next) - self.next;
-        if growth.on_segment(now, len, held, self.next, echoed) {
+        let grown = growth.on_segment(now, len, held, self.next, echoed);
+        if grown && self.config.quick_ack_accounting == QuickAckAccounting::Linux {
+            // tcp_grow_window().
             self.quick_acks_left |= 1;
         }
     }
@@ -254,7 +265,7 @@ impl Receiver {
             if let Some(growth) = &mut self.growth {
                 growth.measure_segment(range.end - range.start);
             }
-            self.note_gap(now, range.start, rtt);
+            self.note_gap(now, &range, rtt);
         }
         let within = range.start.max(self.next)..range.end.min(self.limit());
         let was_holed = !self.out_of_order.is_empty();
@@ -401,7 +412,7 @@ impl Receiver {
 
     fn withhold(&mut self, now: Instant, rtt: &RttEstimator) {
         if self.quick_acks_left > 0 {
-            if self.growth.is_none() {
+            if self.config.quick_ack_accounting == QuickAckAccounting::PerSegment {
                 self.quick_acks_left -= 1;
             }
             self.ack = AckState::Now;
@@ -531,7 +542,7 @@ impl Receiver {
 
     /// A segment with the ACK field has left.
     pub fn ack_sent(&mut self) {
-        if self.growth.is_some() && self.ack != AckState::Nothing {
+        if self.config.quick_ack_accounting == QuickAckAccounting::Linux && self.ack != AckState::Nothing {
             // tcp_dec_quickack_mode(): whatever it answers.
             self.quick_acks_left = self.quick_acks_left.saturating_sub(1);
         }

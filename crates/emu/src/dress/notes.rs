@@ -109,7 +109,8 @@ fn of_receive(receive: &ReceiveConfig, buffers: Buffers, notes: &mut Notes) {
         ack_clock,
         quick_acks,
         quick_acks_after_gap,
-        autotuning: _, // what the stack's [linux] table says
+        quick_ack_accounting: _, // quick_acks is compared, however they are counted
+        autotuning: _,           // what the stack's [linux] table says
         ack_pushed,
         compressed_acks: _, // tcp_comp_sack_nr
     } = receive;

@@ -3,8 +3,8 @@
 use farpath_experiment::{Experiment, Stack, shipped_experiments, to_toml};
 use farpath_tcp::config::{
     AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, EcnMode, FullAckWindow, HyStart,
-    PartialAckTimer, RecoveryAlgorithm, RtoFloor, RttMeasure, RttSampling, SlowStartGrowth, SsthreshFrom,
-    SynLoss,
+    PartialAckTimer, QuickAckAccounting, RecoveryAlgorithm, RtoFloor, RttMeasure, RttSampling,
+    SlowStartGrowth, SsthreshFrom, SynLoss,
 };
 use farpath_units::{Bytes, Duration};
 use proptest::prelude::*;
@@ -114,6 +114,7 @@ impl Draw<'_> {
         receive.ack_delay_max = self.maybe(|d| d.time());
         receive.ack_clock = self.one(&[AckClock::Segment, AckClock::Host]);
         receive.quick_acks = self.count();
+        receive.quick_ack_accounting = self.one(&[QuickAckAccounting::PerSegment, QuickAckAccounting::Linux]);
         receive.autotuning = self.switch();
         let congestion = &mut config.congestion;
         congestion.control = self.one(&[

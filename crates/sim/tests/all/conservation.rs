@@ -58,6 +58,7 @@ prop_compose! {
         quick_acks in 0..4u32,
         (quick_acks_after_gap, autotuning, ack_pushed) in (0..4u32, any::<bool>(), any::<bool>()),
         compressed_acks in prop::sample::select(vec![0, 1, 44]),
+        quick_ack_accounting in prop::sample::select(vec![QuickAckAccounting::PerSegment, QuickAckAccounting::Linux]),
     ) -> ReceiveConfig {
         let ack_clock = if host_clock { AckClock::Host } else { AckClock::Segment };
         let ack_delay = Duration::from_millis(ack_delay);
@@ -70,6 +71,7 @@ prop_compose! {
             ack_clock,
             quick_acks,
             quick_acks_after_gap,
+            quick_ack_accounting,
             autotuning,
             ack_pushed,
             compressed_acks,

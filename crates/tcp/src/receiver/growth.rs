@@ -1,5 +1,4 @@
-//! A window that grows with the connection, as Linux's does (`tcp_grow_window()`, `tcp_rcv_space_adjust()` in `tcp_input.c`). It
-//! also decides how many segments are acknowledged at once (`tcp_incr_quickack()`).
+//! A window that grows with the connection, as Linux's does (`tcp_grow_window()`, `tcp_rcv_space_adjust()` in `tcp_input.c`).
 
 use farpath_units::{Duration, Instant};
 
@@ -200,14 +199,6 @@ impl Growth {
         }
         (self.counted_from, self.counted_since) = (read, self.now);
     }
-
-    /// `tcp_incr_quickack()`: of so many segments no more than half of the window holds, two at least.
-    pub fn bound(&self, quick_acks: u32) -> u32 {
-        match self.window / (2 * self.rcv_mss) {
-            0 => quick_acks.min(2),
-            half => quick_acks.min(u32::try_from(half).unwrap_or(u32::MAX)),
-        }
-    }
 }
 
 /// What of `memory` is data (`tcp_win_from_space()`).
@@ -252,7 +243,7 @@ mod tests {
 
     #[test]
     fn the_first_buffer_has_room_for_six_growths() {
-        // Traced: 22 segments are acknowledged at once, 16 and these six.
+        // Traced: 22 segments are acknowledged at once, 16 and these six (`quick_ack_accounting`).
         let mut growth = established(3 << 20, 1460);
         assert_eq!(growth.window, 64_076);
         assert_eq!(feed(&mut growth, at(50), 1, 10, 1), 6);
@@ -269,17 +260,6 @@ mod tests {
         let grown = feed(&mut growth, at(252), 1 + 30 * LEN, 40, 3);
         assert!(growth.buffer > 131_072);
         assert_eq!(grown, 39, "all but the one with which it was found");
-    }
-
-    #[test]
-    fn a_small_window_bounds_quick_acks() {
-        assert_eq!(established(3 << 20, 1460).bound(16), 16);
-        let mut small = established(8192, 1460);
-        small.measure_segment(LEN);
-        assert_eq!(small.bound(16), 2);
-        let mut least = established(500, 1460);
-        least.measure_segment(LEN);
-        assert_eq!(least.bound(16), 2, "the window is one segment");
     }
 
     #[test]

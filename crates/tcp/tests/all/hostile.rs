@@ -15,9 +15,14 @@ fn ms(range: std::ops::Range<u64>) -> impl Strategy<Value = Duration> {
 }
 
 fn receive() -> impl Strategy<Value = ReceiveConfig> {
-    (1u64..40_000, 1u32..4, ms(0..500), prop::option::of(ms(0..500)), any::<bool>(), 0u32..4).prop_map(
-        |(buffer, ack_every, ack_delay, ack_delay_max, host, quick_acks)| ReceiveConfig {
+    (1u64..40_000, 1u32..4, ms(0..500), prop::option::of(ms(0..500)), any::<[bool; 2]>(), 0u32..4).prop_map(
+        |(buffer, ack_every, ack_delay, ack_delay_max, [host, linux], quick_acks)| ReceiveConfig {
             quick_acks_after_gap: quick_acks,
+            quick_ack_accounting: if linux {
+                QuickAckAccounting::Linux
+            } else {
+                QuickAckAccounting::PerSegment
+            },
             autotuning: host,
             ack_pushed: host,
             compressed_acks: if host { 44 } else { 0 },

@@ -1,7 +1,7 @@
 //! What Linux does otherwise than the RFCs, each rule switched on by itself.
 #![allow(clippy::single_range_in_vec_init, reason = "a SACK option of one block")]
 
-use crate::script::{Script, config};
+use crate::script::{PEER_ISN, Script, config};
 use crate::time;
 use farpath_tcp::config::*;
 use farpath_tcp::{Config, Endpoint, Flags};
@@ -296,16 +296,79 @@ fn a_window_begins_with_what_128_kb_of_memory_hold() {
     assert_eq!(t.last().window, 65_000, "half of it, in whole segments");
 }
 
-#[test]
-fn a_small_window_has_fewer_quick_acks() {
+/// How many full segments are acknowledged at once from the beginning on, until an ACK is withheld.
+fn quick_acks(change: impl FnOnce(&mut ReceiveConfig)) -> u64 {
+    const LEN: u64 = 1448;
     let mut t = Script::established(&config(|c| {
-        (c.receive.autotuning, c.receive.buffer, c.receive.quick_acks) = (true, Bytes(8192), 16);
+        (c.mss, c.send.window_scaling) = (Bytes(1460), true);
+        change(&mut c.receive);
     }));
-    for n in 0..3 {
-        let start = 1000 * n + 1;
-        t.data(start..start + 1000).expect(&format!("ack {}", start + 1000));
+    for count in 0..100 {
+        let end = LEN * (count + 1) + 1;
+        t.data(end - LEN..end).ignore();
+        if t.last().ack != PEER_ISN.at(end) {
+            return count;
+        }
+        t.read(LEN).ignore();
     }
-    t.data(3001..4001).expect_nothing();
+    panic!("no ACK is withheld");
+}
+
+#[test]
+fn a_window_that_grows_leaves_the_number_of_quick_acks() {
+    for buffer in [8192, 3 << 20] {
+        let of = |autotuning| {
+            quick_acks(|c| (c.autotuning, c.buffer, c.quick_acks) = (autotuning, Bytes(buffer), 6))
+        };
+        assert_eq!((of(false), of(true)), (6, 6), "of {buffer} B");
+    }
+}
+
+#[test]
+fn linux_bounds_quick_acks_by_half_of_the_window() {
+    let of = |buffer| {
+        quick_acks(|c| {
+            (c.quick_ack_accounting, c.buffer, c.quick_acks) = (QuickAckAccounting::Linux, Bytes(buffer), 16);
+        })
+    };
+    assert_eq!([64_000, 12_000].map(of), [16, 4]);
+}
+
+#[test]
+fn linux_has_two_quick_acks_where_half_of_the_window_holds_no_segment() {
+    let mut t = Script::established(&config(|c| {
+        let receive = &mut c.receive;
+        (receive.quick_ack_accounting, receive.quick_acks) = (QuickAckAccounting::Linux, 16);
+        receive.buffer = Bytes(1000);
+    }));
+    t.data(1..401).expect("ack 401").data(401..801).expect("ack 801").data(801..901).expect_nothing();
+}
+
+#[test]
+fn linux_adds_a_quick_ack_with_each_growth_of_the_window() {
+    let of = |autotuning| {
+        quick_acks(|c| {
+            (c.quick_ack_accounting, c.buffer) = (QuickAckAccounting::Linux, Bytes(3 << 20));
+            (c.autotuning, c.quick_acks) = (autotuning, 16);
+        })
+    };
+    // Traced: a kernel sends 22, and its first buffer has room for six growths.
+    assert_eq!((of(false), of(true)), (16, 22));
+}
+
+#[test]
+fn linux_counts_an_ack_whatever_it_answers() {
+    let after_a_hole = |accounting| {
+        let mut t = Script::established(&config(|c| {
+            (c.receive.quick_acks, c.receive.quick_ack_accounting) = (2, accounting);
+        }));
+        t.data(1..1001).expect("ack 1001").data(2001..3001).expect("ack 1001");
+        t.data(1001..2001).expect("ack 3001");
+        t.data(3001..4001).ignore();
+        t.last().ack == PEER_ISN.at(4001)
+    };
+    assert!(after_a_hole(QuickAckAccounting::PerSegment), "only one segment took one");
+    assert!(!after_a_hole(QuickAckAccounting::Linux), "the ACK that reported the hole took the second");
 }
 
 #[test]
