@@ -1,8 +1,9 @@
 //! The running kernel takes the dress of every stack, and only the host that wears it is changed.
 
 use crate::wire::missing;
-use farpath_emu::{Dress, Host, HostSettings, Sysctl};
+use farpath_emu::{Dress, Host, HostSettings, Namespace, Sysctl};
 use farpath_experiment::{IpVersion, Stack, shipped_stacks};
+use farpath_units::Bytes;
 use std::fs;
 use std::path::PathBuf;
 
@@ -64,6 +65,56 @@ fn nothing_of_the_machine_is_changed() {
         drop(host);
     }
     assert_eq!(machine(), before);
+}
+
+/// Of the running kernel: (6, 18) of Linux 6.18.
+fn release() -> (u32, u32) {
+    let text = fs::read_to_string("/proc/sys/kernel/osrelease").expect("every kernel tells it");
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
+/// `linux-6` as the stacks page says that it is had for kernels of this release.
+fn linux_6(release: (u32, u32)) -> Stack {
+    let mut stack = stack("linux-6");
+    if release >= (6, 16) {
+        stack.config.receive.buffer = Bytes(16 << 20);
+    }
+    stack
+}
+
+#[test]
+fn linux_6_is_what_a_kernel_of_its_release_begins_with() {
+    if missing().is_some() {
+        return;
+    }
+    let release = release();
+    if release < (6, 6) {
+        eprintln!("SKIPPED: linux-6 is of Linux 6.6 and later, and this is {release:?}");
+        return;
+    }
+    // As a new namespace has them. What is set in one for a run alone is not told of a kernel.
+    let fresh = Namespace::new().expect("one was made");
+    let stack = linux_6(release);
+    let mut otherwise = Vec::new();
+    for Sysctl { name, value, absent, .. } in Dress::of_stack(&stack, &stack).sysctls {
+        let found = fresh.sysctl(&name).or_else(|| absent.map(str::to_owned)).expect("every kernel has it");
+        let found = words(&found).join(" ");
+        // A namespace takes these over from the machine, which may have been told others, or have little memory.
+        let kernels_own: &[&str] = match name.as_str() {
+            "net.ipv4.tcp_rmem" => &["4096 131072 6291456", "4096 131072 33554432"],
+            "net.ipv4.tcp_wmem" => &["4096 16384 4194304"],
+            // No run may learn from another, whatever the kernel's default.
+            "net.ipv4.tcp_no_metrics_save" | "net.ipv4.tcp_fastopen" => continue,
+            _ => &[],
+        };
+        if !kernels_own.is_empty() && !kernels_own.contains(&found.as_str()) {
+            eprintln!("SKIPPED: {name} is this machine's own: {found}");
+        } else if found != value {
+            otherwise.push(format!("{name}: {value} in the stack, {found} here"));
+        }
+    }
+    assert_eq!(otherwise, [""; 0], "Linux {release:?}");
 }
 
 /// Where the dress computes, at both ends of what a stack file may say.
