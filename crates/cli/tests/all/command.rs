@@ -44,13 +44,6 @@ fn run_prints_published_predicted_and_simulated_side_by_side() {
 }
 
 #[test]
-fn the_readme_shows_what_the_demo_prints() {
-    let readme = include_str!("../../../../README.md");
-    let (out, _, _) = run(&["run", "noisy-channel"]);
-    assert!(readme.contains(out.trim_end()), "README.md shows another table than:\n{out}");
-}
-
-#[test]
 fn a_file_and_the_shipped_experiment_of_its_name_are_the_same() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/noisy-channel.toml");
     assert_eq!(run(&["predict", file]).0, run(&["predict", "noisy-channel"]).0);

@@ -203,28 +203,3 @@ fn bad_input_is_named_and_nothing_is_written() {
         assert!(err.contains("/proc/x.toml") && err.contains("cannot write"), "{err}");
     }
 }
-
-/// The worked examples of the guide that take a second are what the command prints, piece by piece between `...`.
-#[test]
-fn the_examples_of_the_documentation_are_what_is_printed() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let text = include_str!("../../../../docs/explain.md");
-    let space = ["--delay", "10 min", "--rate", "2 Mbit/s", "--size", "200 kB", "--stack", "rfc-5681"];
-    for (command, args) in [
-        ("`farpath explain geo --point 1`", with("explain", &["geo", "--point", "1"], &[])),
-        ("`farpath explain --delay '10 min' --rate", with("explain", &space, &[])),
-    ] {
-        let (out, err, code) = run_in(folder.path(), &args);
-        assert_eq!(code, 0, "{err}");
-        let example = text.split(command).nth(1).and_then(|rest| rest.split("```").nth(1)).expect(command);
-        let pieces: Vec<&str> = example.trim_start_matches("text").split("...\n").map(str::trim).collect();
-        assert!(pieces.iter().map(|piece| piece.len()).sum::<usize>() > 500, "{pieces:?}");
-        let mut rest = out.as_str();
-        for piece in pieces {
-            let at = rest
-                .find(piece)
-                .unwrap_or_else(|| panic!("{command} prints otherwise:\n{out}\nthan:\n{piece}"));
-            rest = &rest[at..];
-        }
-    }
-}

@@ -8,6 +8,7 @@ mod support;
 mod architecture;
 mod browser;
 mod command;
+mod docs;
 mod emulate;
 mod explain;
 mod explicit_rate;
