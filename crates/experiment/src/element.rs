@@ -32,6 +32,11 @@ const KINDS: &[(&str, Option<&str>)] = &[
     ("radio", Some("rate")),
 ];
 
+/// What the elements of a path are called in a file.
+pub fn element_kinds() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|(name, _)| *name)
+}
+
 /// The parameter that is meant by the name of this element alone, if there is one.
 pub(crate) fn principal_parameter(element: &Table) -> Option<&'static str> {
     let kind = element.get("element")?.as_str()?;

@@ -68,6 +68,7 @@ mod sweep;
 mod warnings;
 
 pub use document::{Override, ParseOverrideError};
+pub use element::element_kinds;
 pub use emulate::{Backend, EmulateOptions, EmulationClock, IpVersion};
 pub use error::{ExperimentError, Location, Suggestion};
 pub use experiment::{Experiment, MAX_RUNS, Point};
@@ -76,7 +77,7 @@ pub use flows::{FlowSpec, MAX_FLOWS, Opener, Transport};
 pub use library::{ShippedFile, shipped_experiments, shipped_paths, shipped_stacks};
 pub use linux::LinuxSettings;
 pub use numbers::numbers;
-pub use parameters::to_toml;
+pub use parameters::{StackParameter, ValueKind, stack_parameters, to_toml};
 pub use places::{Body, Distance, Medium, bodies, body, media, medium};
 pub use protocols::{Beyond, Protocol, ProtocolTimer, shipped_protocols};
 pub use published::{Published, PublishedColumn, PublishedValue};

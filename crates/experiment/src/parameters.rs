@@ -1,6 +1,6 @@
 //! The parameters of a stack by name: one list, from which stacks are read, overridden and written.
 
-use crate::error::{ExperimentError, Location};
+use crate::error::{ExperimentError, Location, join};
 use crate::reader::{Parameter, Reader, Written, unless, word};
 use farpath_tcp::config::{
     AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, EcnMode, EndGrowth,
@@ -8,14 +8,75 @@ use farpath_tcp::config::{
     RtoFloor, RttMeasure, RttSampling, SlowStartGrowth, SsthreshFrom, SynLoss,
 };
 use farpath_tcp::{MAX_MSS, TIMESTAMPS};
-use farpath_units::{Bytes, Rate};
+use farpath_units::{Bytes, Duration, Rate};
 use toml::{Table, Value};
+
+/// A parameter of a stack file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StackParameter {
+    /// Its section and name, `rto.min`; the name alone where it stands in no section.
+    pub key: String,
+    /// What its value is.
+    pub kind: ValueKind,
+    /// The word for its absence, where it can be absent.
+    pub absent: Option<&'static str>,
+}
+
+/// What the value of a parameter is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueKind {
+    /// `true` or `false`.
+    Switch,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A whole number up to this one.
+    Count(u64),
+    /// A time, such as `200 ms`.
+    Duration,
+    /// A size, such as `64 kB`.
+    Bytes,
+    /// A rate, such as `8 Mbit/s`.
+    Rate,
+    /// A rate of a whole number of bytes per second.
+    ByteRate,
+}
+
+/// Every parameter of a stack, in the order in which [`to_toml`] writes them.
+pub fn stack_parameters() -> Vec<StackParameter> {
+    let mut list = List { section: "", parameters: Vec::new() };
+    visit(&mut Config::default(), &mut list).expect("listing does not fail");
+    list.parameters
+}
+
+/// A value whose kind is known.
+trait StackValue: Written {
+    const KIND: ValueKind;
+}
+
+macro_rules! kinds {
+    ($($type:ty = $kind:expr;)*) => {$(
+        impl StackValue for $type {
+            const KIND: ValueKind = $kind;
+        }
+    )*};
+}
+
+kinds! {
+    bool = ValueKind::Switch;
+    u8 = ValueKind::Count(u8::MAX as u64);
+    u32 = ValueKind::Count(u32::MAX as u64);
+    Duration = ValueKind::Duration;
+    Bytes = ValueKind::Bytes;
+    Rate = ValueKind::Rate;
+    BytesPerSecond = ValueKind::ByteRate;
+    HyStart = ValueKind::Word(&HYSTART_NAMES);
+}
 
 /// What is done with each parameter.
 trait Visitor: Sized {
-    fn field<T: Written>(&mut self, key: &'static str, value: &mut T) -> Result<(), ExperimentError>;
+    fn field<T: StackValue>(&mut self, key: &'static str, value: &mut T) -> Result<(), ExperimentError>;
     /// A parameter that can be absent, which the file calls `none`.
-    fn option<T: Written>(
+    fn option<T: StackValue>(
         &mut self,
         key: &'static str,
         none: &'static str,
@@ -160,14 +221,14 @@ pub(crate) fn override_by(config: &mut Config, reader: &mut Reader<'_>) -> Resul
 }
 
 impl Visitor for Reader<'_> {
-    fn field<T: Written>(&mut self, key: &'static str, value: &mut T) -> Result<(), ExperimentError> {
+    fn field<T: StackValue>(&mut self, key: &'static str, value: &mut T) -> Result<(), ExperimentError> {
         if let Some(given) = self.optional(key)? {
             *value = given;
         }
         Ok(())
     }
 
-    fn option<T: Written>(
+    fn option<T: StackValue>(
         &mut self,
         key: &'static str,
         none: &'static str,
@@ -196,12 +257,12 @@ pub fn to_toml(config: &Config) -> String {
 }
 
 impl Visitor for Table {
-    fn field<T: Written>(&mut self, key: &'static str, value: &mut T) -> Result<(), ExperimentError> {
+    fn field<T: StackValue>(&mut self, key: &'static str, value: &mut T) -> Result<(), ExperimentError> {
         self.insert(key.to_owned(), value.write());
         Ok(())
     }
 
-    fn option<T: Written>(
+    fn option<T: StackValue>(
         &mut self,
         key: &'static str,
         none: &'static str,
@@ -220,6 +281,46 @@ impl Visitor for Table {
         let mut table = Table::new();
         visit(&mut table)?;
         self.insert(key.to_owned(), Value::Table(table));
+        Ok(())
+    }
+}
+
+/// The parameters that were visited, in the section that is being visited.
+struct List {
+    section: &'static str,
+    parameters: Vec<StackParameter>,
+}
+
+impl List {
+    fn add<T: StackValue>(&mut self, key: &str, absent: Option<&'static str>) {
+        self.parameters.push(StackParameter { key: join(self.section, key), kind: T::KIND, absent });
+    }
+}
+
+impl Visitor for List {
+    fn field<T: StackValue>(&mut self, key: &'static str, _: &mut T) -> Result<(), ExperimentError> {
+        self.add::<T>(key, None);
+        Ok(())
+    }
+
+    fn option<T: StackValue>(
+        &mut self,
+        key: &'static str,
+        none: &'static str,
+        _: &mut Option<T>,
+    ) -> Result<(), ExperimentError> {
+        self.add::<T>(key, Some(none));
+        Ok(())
+    }
+
+    fn section(
+        &mut self,
+        key: &'static str,
+        visit: impl FnOnce(&mut Self) -> Result<(), ExperimentError>,
+    ) -> Result<(), ExperimentError> {
+        self.section = key;
+        visit(self)?;
+        self.section = "";
         Ok(())
     }
 }
@@ -260,6 +361,16 @@ impl Parameter for HyStart {
 const HYSTARTS: [(&str, HyStart); 3] =
     [("off", HyStart::Off), ("rfc-9406", HyStart::Rfc9406), ("linux", HyStart::Linux)];
 
+const HYSTART_NAMES: [&str; HYSTARTS.len()] = {
+    let mut names = [""; HYSTARTS.len()];
+    let mut place = 0;
+    while place < names.len() {
+        names[place] = HYSTARTS[place].0;
+        place += 1;
+    }
+    names
+};
+
 impl Written for HyStart {
     fn write(&self) -> Value {
         let (name, _) = HYSTARTS.iter().find(|(_, rule)| rule == self).expect("each has a name");
@@ -274,6 +385,9 @@ macro_rules! words {
             fn read(value: &Value, at: &Location) -> Result<$type, ExperimentError> {
                 word(value, at, &[$(($name, $type::$variant)),+])
             }
+        }
+        impl StackValue for $type {
+            const KIND: ValueKind = ValueKind::Word(&[$($name),+]);
         }
         impl Written for $type {
             fn write(&self) -> Value {

@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 /// The rooms, in the order in which they stand: each may depend on earlier ones only.
-const ORDER: [&str; 21] = [
+const ORDER: [&str; 22] = [
     "farpath-testing",
     "farpath-units",
     "farpath-tcp",
@@ -13,6 +13,7 @@ const ORDER: [&str; 21] = [
     "farpath-path",
     "farpath-model",
     "farpath-experiment",
+    "farpath-strategies",
     "farpath-run",
     "farpath-sim",
     "farpath-traffic",

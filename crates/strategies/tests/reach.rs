@@ -1,0 +1,126 @@
+//! What the strategies reach: every parameter of a stack, every shipped stack, every kind of element.
+
+use farpath_experiment::{
+    ShippedFile, Stack, ValueKind, element_kinds, shipped_paths, shipped_stacks, stack_parameters, to_toml,
+};
+use farpath_path::{ElementKind, WaitKind};
+use farpath_strategies::{Values, paths, stacks};
+use farpath_tcp::Config;
+use farpath_units::Bytes;
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::TestRunner;
+use std::collections::{BTreeMap, BTreeSet};
+use toml::{Table, Value};
+
+/// The same values each time.
+fn draw<S: Strategy>(strategy: &S, count: usize) -> Vec<S::Value> {
+    let mut runner = TestRunner::deterministic();
+    (0..count).map(|_| strategy.new_tree(&mut runner).expect("nothing is filtered").current()).collect()
+}
+
+/// What a stack file says of `config`, by key.
+fn written(config: &Config) -> BTreeMap<String, Value> {
+    let table: Table = to_toml(config).parse().expect("it was just written");
+    let mut all = BTreeMap::new();
+    for (key, value) in table {
+        match value {
+            Value::Table(section) => {
+                all.extend(section.into_iter().map(|(name, value)| (format!("{key}.{name}"), value)));
+            }
+            value => drop(all.insert(key, value)),
+        }
+    }
+    all
+}
+
+fn name(kind: &ElementKind) -> &'static str {
+    match kind {
+        ElementKind::Delay { .. } => "delay",
+        ElementKind::Wait { what: WaitKind::MediumAccess, .. } => "medium-access",
+        ElementKind::Wait { what: WaitKind::Processing, .. } => "processing",
+        ElementKind::Wait { what: WaitKind::Codec, .. } => "codec",
+        ElementKind::Hops { .. } => "hops",
+        ElementKind::Link { .. } => "link",
+        ElementKind::FlowRouter(_) => "flow-router",
+        ElementKind::Radio(_) => "radio",
+        ElementKind::Bernoulli { .. } => "loss",
+        ElementKind::EvenlySpaced { .. } => "evenly-spaced-loss",
+        ElementKind::Listed { .. } => "listed-loss",
+        ElementKind::GilbertElliott { .. } => "gilbert-elliott",
+        ElementKind::BitErrors { .. } => "bit-errors",
+        ElementKind::Reorder { .. } => "reorder",
+        ElementKind::Duplicate { .. } => "duplicate",
+        other => panic!("{other:?} has no name here"),
+    }
+}
+
+#[test]
+fn the_list_of_parameters_is_that_of_the_stack_file() {
+    let listed: BTreeSet<String> = stack_parameters().into_iter().map(|parameter| parameter.key).collect();
+    assert_eq!(listed, written(&Config::default()).into_keys().collect());
+}
+
+/// A field of which stack files know nothing could not be drawn.
+#[test]
+fn every_field_of_a_configuration_is_a_parameter() {
+    let fields = format!("{:#?}", Config::default());
+    let of_sections = |line: &&str| line.contains(": ") && !line.ends_with('{');
+    assert_eq!(fields.lines().filter(of_sections).count(), stack_parameters().len());
+}
+
+/// Each parameter is changed, each of its words and either position of a switch is met, and where it can be absent it is both.
+#[test]
+fn every_parameter_is_drawn() {
+    let shipped = |file: &ShippedFile| {
+        let stack = Stack::load(file.name).expect("it ships");
+        (file.name, written(&stack.config))
+    };
+    let bases: BTreeMap<&str, BTreeMap<String, Value>> = shipped_stacks().iter().map(shipped).collect();
+    for values in [Values::Workable, Values::Any] {
+        let mut changed: BTreeSet<String> = BTreeSet::new();
+        let mut met: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for stack in draw(&stacks(values), 500) {
+            for (key, value) in written(&stack) {
+                if value != bases[stack.base][&key] {
+                    changed.insert(key.clone());
+                }
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                met.entry(key).or_default().insert(text);
+            }
+        }
+        assert_eq!(changed, written(&Config::default()).into_keys().collect(), "{values:?}");
+        for parameter in stack_parameters() {
+            let met = &met[&parameter.key];
+            let missed = |words: &[&str]| words.iter().any(|word| !met.contains(*word));
+            let misses = match parameter.kind {
+                ValueKind::Switch => missed(&["true", "false"]),
+                ValueKind::Word(words) => missed(words),
+                _ => met.len() < 5 || missed(parameter.absent.as_slice()),
+            };
+            assert!(!misses, "{values:?}: of {parameter:?} only {met:?}");
+        }
+    }
+}
+
+/// Three times in four at most a few parameters are changed, half of these times none.
+#[test]
+fn shipped_stacks_come_first() {
+    let drawn = draw(&stacks(Values::Workable), 1000);
+    let changed_at_most =
+        |most| drawn.iter().filter(|stack| stack.changes.len() <= most).count() as f64 / 1000.0;
+    let (none, few) = (changed_at_most(0), changed_at_most(7));
+    assert!((0.34..0.42).contains(&none) && (0.72..0.82).contains(&few), "{none} {few}");
+    let met: BTreeSet<&str> = drawn.iter().filter(|stack| stack.changes.is_empty()).map(|s| s.base).collect();
+    assert_eq!(met, shipped_stacks().iter().map(|file| file.name).collect());
+    assert!(drawn.iter().any(|stack| stack.receive.buffer > Bytes(8 << 20)));
+}
+
+#[test]
+fn every_element_and_every_shipped_path_is_drawn() {
+    let drawn = draw(&paths(), 1000);
+    let met: BTreeSet<&str> = drawn.iter().flatten().map(|element| name(&element.kind)).collect();
+    assert_eq!(met, element_kinds().collect());
+    let ready_made = drawn.iter().filter(|path| path.first().is_some_and(|first| first.name != "element-0"));
+    let ready_made: BTreeSet<String> = ready_made.map(|path| format!("{path:?}")).collect();
+    assert_eq!(ready_made.len(), shipped_paths().len());
+}
