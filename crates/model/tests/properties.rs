@@ -70,7 +70,7 @@ fn received(transfer: LosslessTransfer<'_>) -> f64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn more_loss_is_never_faster(a in loss(), b in loss(), rtt in 1_u64..100_000, wmax in prop::option::of(1_u64..1 << 40)) {

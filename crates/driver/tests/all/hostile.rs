@@ -195,8 +195,8 @@ fn options() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
-fn runner(cases: u32) -> TestRunner {
-    TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() })
+fn runner() -> TestRunner {
+    TestRunner::new(Config { failure_persistence: None, ..Config::default() })
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn a_syn_reaches_tcp_without_what_it_carried_and_is_known_if_the_codec_reads_it(
     alone(|| {
         let bench = Bench::new();
         let cases = (payload(), prop_oneof![4 => Just(3u8), 1 => 0..64u8]);
-        let tried = runner(400).run(&cases, |(payload, dscp)| {
+        let tried = runner().run(&cases, |(payload, dscp)| {
             bench.forget();
             let packet = packet(false, Flags::SYN, dscp, &payload);
             let (verdict, out) = bench.arrives(&packet);
@@ -265,7 +265,7 @@ fn structures_of_no_connection_reach_no_socket_and_leave_no_trace() {
             prop_oneof![4 => Just(3u8), 1 => 0..64u8],
             prop_oneof![Just(Flags::ACK), Just(Flags::ACK | Flags::FIN), Just(Flags::RST)],
         );
-        let tried = runner(400).run(&cases, |(payload, dscp, flags)| {
+        let tried = runner().run(&cases, |(payload, dscp, flags)| {
             let packet = packet(false, flags, dscp, &payload);
             let (verdict, out) = bench.arrives(&packet);
             match QosPacket::decode(&packet) {
@@ -292,7 +292,7 @@ fn hop_by_hop_options_are_taken_out_if_the_codec_reads_them_and_left_if_not() {
     }
     alone(|| {
         let bench = Bench::new();
-        let tried = runner(400).run(&(options(), any::<bool>()), |(options, syn)| {
+        let tried = runner().run(&(options(), any::<bool>()), |(options, syn)| {
             bench.forget();
             let plain = packet(true, if syn { Flags::SYN } else { Flags::ACK }, 0, &[]);
             let packet = with_options(plain.clone(), &options);
@@ -331,7 +331,7 @@ fn any_bytes_at_all_are_survived() {
         let good = packet(false, Flags::SYN, 3, &[0; 16]);
         let cases =
             (prop::collection::vec((0..good.len(), any::<u8>()), 0..8), 40..good.len() + 1, any::<bool>());
-        let tried = runner(400).run(&cases, |(changes, len, v6)| {
+        let tried = runner().run(&cases, |(changes, len, v6)| {
             let mut bytes = if v6 {
                 with_options(
                     packet(true, Flags::SYN, 3, &[]),
@@ -368,7 +368,7 @@ fn a_syn_ack_answers_what_the_codec_reads_in_the_syn_and_nothing_else() {
             prop_oneof![options(), sound().prop_map(in_option)].prop_map(|options| (true, options)),
         ];
         let answered = Cell::new(0);
-        let tried = runner(800).run(&started, |(v6, carried)| {
+        let tried = runner().run(&started, |(v6, carried)| {
             bench.forget();
             let syn = if v6 {
                 with_options(packet(true, Flags::SYN, 3, &[]), &carried)
@@ -400,7 +400,7 @@ fn a_syn_ack_answers_what_the_codec_reads_in_the_syn_and_nothing_else() {
             Ok(())
         });
         tried.unwrap_or_else(|error| panic!("{error}"));
-        assert!(answered.get() > 100, "it is not told apart: {answered:?}");
+        assert!(answered.get() > Config::default().cases / 10, "it is not told apart: {answered:?}");
         bench.assert_no_grant();
     });
 }
@@ -422,7 +422,7 @@ fn what_leaves_is_left_alone_where_nobody_asked() {
         let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8);
         let cases =
             (payload(), options(), any::<bool>(), 0..64u8, flags, changes, any::<prop::sample::Index>());
-        let tried = runner(800).run(&cases, |(payload, options, v6, dscp, flags, changes, len)| {
+        let tried = runner().run(&cases, |(payload, options, v6, dscp, flags, changes, len)| {
             let mut bytes = packet(v6, flags, dscp, if v6 { &[] } else { &payload });
             if v6 {
                 bytes = with_options(bytes, &options);
@@ -530,15 +530,15 @@ fn nothing_that_arrives_in_a_connection_reaches_its_socket_or_raises_its_rate() 
 
         let near_to = |number: u32| {
             prop_oneof![
-                4 => Just(number),
+                12 => Just(number),
                 2 => Just(number.wrapping_sub(16)),
                 1 => (0..100_000_u32).prop_map(move |by| number.wrapping_add(by)),
                 2 => any::<u32>(),
             ]
         };
-        let cases = (prop_oneof![payload(), sound()], near_to(expected), near_to(sends));
+        let cases = (prop_oneof![1 => payload(), 3 => sound()], near_to(expected), near_to(sends));
         let (cuts, kept) = (Cell::new(0), Cell::new(0));
-        let tried = runner(1500).run(&cases, |(payload, seq, ack)| {
+        let tried = runner().run(&cases, |(payload, seq, ack)| {
             flows.update(&key, &granted, MapFlags::ANY).unwrap();
             let packet = arriving(Flags::ACK, 3, seq, ack, &payload);
             let (verdict, out) = bench.arrives(&packet);
@@ -560,6 +560,9 @@ fn nothing_that_arrives_in_a_connection_reaches_its_socket_or_raises_its_rate() 
             Ok(())
         });
         tried.unwrap_or_else(|error| panic!("{error}"));
-        assert!(cuts.get() > 10 && kept.get() > 100, "it is not told apart: {cuts:?} {kept:?}");
+        assert!(
+            cuts.get() > 0 && kept.get() > Config::default().cases / 10,
+            "it is not told apart: {cuts:?} {kept:?}"
+        );
     });
 }

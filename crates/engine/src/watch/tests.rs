@@ -191,7 +191,7 @@ fn path() -> impl Strategy<Value = Vec<ElementSpec>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_seen_from_outside_is_what_the_endpoints_count(

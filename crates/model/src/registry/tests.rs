@@ -128,7 +128,7 @@ fn wide() -> impl Strategy<Value = f64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_formula_panics_or_gives_nan(index in 0..formulas().len(), values in prop::collection::vec(wide(), 16)) {

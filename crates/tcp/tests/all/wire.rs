@@ -72,8 +72,6 @@ fn ip_fields() -> impl Strategy<Value = IpFields> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
-
     #[test]
     fn what_is_encoded_is_decoded(
         segment in segments(), ip in ip_fields(), v6 in any::<bool>(), offset in any::<u32>(),

@@ -76,7 +76,7 @@ fn router(plan: Vec<(u16, Mischief)>) -> Router {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_is_said_the_rate_stays_below_the_request_and_all_arrives(

@@ -165,8 +165,6 @@ fn run(steps: Vec<Step>, mut holds: impl FnMut(&Port, u64, bool)) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
-
     /// Whatever flows do, ask, lie, repeat and leave unanswered, Available Rates never come to more than there is.
     #[test]
     fn available_rates_are_never_over_granted(steps in prop::collection::vec(step(false), 1..120)) {
