@@ -24,8 +24,13 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    fn per_cent(&mut self, chance: u8) -> bool {
-        self.next() % 100 < u64::from(chance)
+    /// A number below `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    pub fn per_cent(&mut self, chance: u8) -> bool {
+        self.below(100) < u64::from(chance)
     }
 }
 
