@@ -62,7 +62,8 @@ mod linux {
             }
             return;
         }
-        let asked = |test: &str, name: &str| if given("--exact") { test == name } else { test.contains(name) };
+        let asked =
+            |test: &str, name: &str| if given("--exact") { test == name } else { test.contains(name) };
         for (test, run) in TESTS {
             if names.is_empty() || names.iter().any(|name| asked(test, name)) {
                 run();

@@ -87,7 +87,8 @@ fn the_core_stands_on_nothing_that_does_io() {
 #[test]
 fn the_command_is_built_with_rust_and_a_linker_alone() {
     // `cargo install --path crates/cli`, on a machine without headers of libraries: what links them is a feature that is off.
-    let links: Vec<String> = built_on("farpath-cli").into_iter().filter(|name| name.ends_with("-sys")).collect();
+    let links: Vec<String> =
+        built_on("farpath-cli").into_iter().filter(|name| name.ends_with("-sys")).collect();
     // Numbers of the kernel's and of Windows' interfaces, and calls of sockets: no library.
     let bindings = ["linux-raw-sys", "netlink-sys", "windows-sys"];
     assert!(links.iter().all(|name| bindings.contains(&name.as_str())), "{links:?}");
