@@ -226,9 +226,10 @@ impl Connection {
         self.sender.fall_back(now, bytes_per_s);
     }
 
-    /// The peer takes `window`, though it cannot have said so yet: the window of a SYN/ACK is not scaled.
+    /// The peer takes `window`, though it cannot have said so yet: the window of a SYN/ACK is not scaled. What no window field
+    /// can say does not count.
     pub fn assume_peer_window(&mut self, window: Bytes) {
-        self.sender.rwnd = self.sender.rwnd.max(window.0);
+        self.sender.rwnd = self.sender.rwnd.max(window.0.min(MAX_WINDOW));
     }
 
     /// Gives the connection up: the peer is told with a reset.
@@ -495,9 +496,15 @@ impl Connection {
     }
 }
 
-/// The smallest shift with which the buffer fits the window field (RFC 7323 §2.2), at most 14.
+/// The largest shift of the window field (RFC 7323 §2.3).
+const MAX_SHIFT: u8 = 14;
+
+/// The largest window that can be announced.
+const MAX_WINDOW: u64 = (u16::MAX as u64) << MAX_SHIFT;
+
+/// The smallest shift with which the buffer fits the window field (RFC 7323 §2.2).
 fn scale_for(buffer: u64) -> u8 {
-    (0..14).find(|&shift| buffer >> shift <= u64::from(u16::MAX)).unwrap_or(14)
+    (0..MAX_SHIFT).find(|&shift| buffer >> shift <= u64::from(u16::MAX)).unwrap_or(MAX_SHIFT)
 }
 
 /// The timestamp clock: one tick a millisecond (RFC 7323 §5.4 asks for 1 ms to 1 s), from 1 so that 0 means none.

@@ -1,6 +1,6 @@
 //! What an arriving segment changes (RFC 9293 §3.10.7, RFC 5961, RFC 7323 §5).
 
-use super::{CloseReason, Connection, State, clock_ms};
+use super::{CloseReason, Connection, MAX_SHIFT, State, clock_ms};
 use crate::receiver::Echoed;
 use crate::sender::Acknowledgment;
 use crate::{Ecn, Flags, MAX_MSS, Segment, Seq, TIMESTAMPS};
@@ -47,7 +47,7 @@ impl Connection {
         self.receiver.report_duplicates(self.config.recovery.dsack && self.sender.sack_enabled);
         self.scale_agreed = self.config.send.window_scaling && seg.window_scale.is_some();
         if self.scale_agreed {
-            self.peer_scale = seg.window_scale.unwrap_or(0).min(14);
+            self.peer_scale = seg.window_scale.unwrap_or(0).min(MAX_SHIFT);
         } else {
             (self.own_scale, self.peer_scale) = (0, 0);
         }

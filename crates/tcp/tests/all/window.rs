@@ -22,6 +22,15 @@ fn shut_out(change: impl FnOnce(&mut Config)) -> Script {
 }
 
 #[test]
+fn an_assumed_window_is_one_that_the_peer_can_announce() {
+    // RFC 7323 §2.3: at most 65535 << 14. A stack file may say that its receive buffer is 2^64 - 1 B.
+    let mut t = Script::established_to(&config(|_| ()), 1000);
+    t.end.assume_peer_window(Bytes::MAX);
+    t.write(3000).expect("1:1001, 1001:2001, 2001:3001");
+    assert_eq!(t.sender().rwnd(), 65_535 << 14);
+}
+
+#[test]
 fn the_window_closes_while_nobody_reads() {
     let mut t = receiver(4000);
     for (n, window) in [(1, 3000), (2, 2000), (3, 1000), (4, 0)] {
