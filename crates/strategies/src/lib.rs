@@ -4,7 +4,7 @@ mod paths;
 mod stacks;
 
 pub use paths::paths;
-pub use stacks::{Change, DrawnStack, Values, stacks};
+pub use stacks::{Change, DrawnStack, Values, all_stacks, stacks};
 
 use farpath_units::Duration;
 use proptest::prelude::*;

@@ -51,6 +51,11 @@ pub fn stacks(values: Values) -> impl Strategy<Value = DrawnStack> {
         .prop_map(|(base, changes)| DrawnStack::from_shipped(&SHIPPED[base], &changes))
 }
 
+/// Stacks for what has to hold whatever they are: one in ten with any values, the others workable.
+pub fn all_stacks() -> impl Strategy<Value = DrawnStack> {
+    prop_oneof![9 => stacks(Values::Workable).boxed(), 1 => stacks(Values::Any).boxed()]
+}
+
 impl DrawnStack {
     fn from_shipped(shipped: &Shipped, changes: &[Vec<Change>]) -> DrawnStack {
         let mut drawn =

@@ -5,7 +5,7 @@ use farpath_path::{Direction, ElementKind, ElementSpec, PathElement};
 use farpath_sim::{
     FlowEnd, FlowResult, FlowSetup, FlowView, Observer, Opener, Packet, PacketEvent, Setup, Simulation,
 };
-use farpath_strategies::{DrawnStack, Values, paths, stacks};
+use farpath_strategies::{DrawnStack, all_stacks, paths};
 use farpath_tcp::{Endpoint, State};
 use farpath_units::{Bytes, Duration, Instant, Messages, Pace, Rate};
 use proptest::prelude::*;
@@ -100,8 +100,8 @@ prop_compose! {
         request in prop_oneof![Just(0), 0..100_000u64],
         access in prop_oneof![Just(0), 0..50u64],
         wanted in prop::option::weighted(0.2, 1_000..1_000_000_000u64),
-        sender in stacks(Values::Workable),
-        receiver in stacks(Values::Workable),
+        sender in all_stacks(),
+        receiver in all_stacks(),
     ) -> DrawnFlow {
         DrawnFlow {
             start: Duration::from_millis(start),
