@@ -1,6 +1,7 @@
 """Experiments, runs and frames, as a notebook meets them."""
 
 import pathlib
+import re
 
 import farpath
 import polars
@@ -108,3 +109,20 @@ def test_what_bounds_it_how_far_it_reaches_and_what_papers_say():
     assert {"reproduced", "erratum"} <= {check["verdict"] for check in checks}
     with pytest.raises(ValueError, match="no-such-paper.*ricochet"):
         farpath.papers("no-such-paper")
+
+
+def test_every_table_that_the_guide_names_is_there():
+    guide = (pathlib.Path(__file__).parents[2] / "docs" / "results.md").read_text()
+    files = re.findall(r"^\| `(\w+)\.parquet` \|", guide, flags=re.MULTILINE)
+    sections = re.findall(r"^## ([a-z]+)$", guide, flags=re.MULTILINE)
+    assert set(files) == set(sections) >= {"flows", "air"}
+    results = farpath.simulate("ricochet", seeds=1, trace=True)
+    for name in [*files, "provenance"]:
+        columns = [column for column, _, _ in results.table(name).columns]
+        assert columns[:3] == ["point", "engine", "seed"], name
+        assert polars.DataFrame(results.table(name)).columns == columns
+    for name in files:
+        assert getattr(results, name).equals(polars.DataFrame(results.table(name))), name
+    assert results.air.height > 0, "there is a radio on its path"
+    with pytest.raises(KeyError, match="flows, series, .*air, provenance"):
+        results.table("nothing")

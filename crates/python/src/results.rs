@@ -125,10 +125,10 @@ impl Results {
     /// One of the tables, of all runs.
     fn table(&self, name: &str) -> PyResult<Table> {
         use farpath_run::Table as Kind;
-        let kinds =
-            [Kind::Flows, Kind::Series, Kind::Segments, Kind::Messages, Kind::Routers, Kind::Provenance];
-        let kind = kinds.into_iter().find(|kind| kind.name() == name);
-        let kind = kind.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
+        let kind = Kind::from_name(name).ok_or_else(|| {
+            let known = Kind::ALL.map(Kind::name).join(", ");
+            PyKeyError::new_err(format!("no table is called {name:?}; there are: {known}"))
+        })?;
         let batches = match kind {
             Kind::Flows if !self.runs.is_empty() => vec![farpath_run::flow_batch(&self.runs)],
             _ => self.runs.iter().flat_map(|run| kind.batches(run)).collect(),

@@ -43,6 +43,22 @@ pub struct ColumnInfo {
 }
 
 impl Table {
+    /// Every table, in the order of their declaration; all but the last have a file.
+    pub const ALL: [Table; Table::Provenance as usize + 1] = [
+        Table::Flows,
+        Table::Series,
+        Table::Segments,
+        Table::Messages,
+        Table::Routers,
+        Table::Air,
+        Table::Provenance,
+    ];
+
+    /// The table that [`name`](Table::name) spells so.
+    pub fn from_name(name: &str) -> Option<Table> {
+        Table::ALL.into_iter().find(|table| table.name() == name)
+    }
+
     /// As files spell it.
     pub const fn name(self) -> &'static str {
         match self {

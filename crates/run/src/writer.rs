@@ -8,8 +8,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The tables that have a file; where a run comes from stands in `provenance.json`.
-pub(crate) const FILED: [Table; 6] =
-    [Table::Flows, Table::Series, Table::Segments, Table::Messages, Table::Routers, Table::Air];
+pub(crate) fn filed() -> impl Iterator<Item = Table> {
+    Table::ALL.into_iter().filter(|table| *table != Table::Provenance)
+}
 
 /// The page that shows the results. It is made from them, and goes when they are replaced.
 pub const REPORT: &str = "report.html";
@@ -104,7 +105,7 @@ impl ResultsDir {
         let report = self.path.join(REPORT);
         remove_if_there(&report).map_err(write_error(&report))?;
         remove_if_there(&provenance).map_err(write_error(&provenance))?;
-        for table in FILED {
+        for table in filed() {
             let file = table_file(&self.path, table);
             match self.tables.iter().find(|sink| sink.table == table) {
                 Some(sink) => fs::rename(&sink.partial.0, &file),
@@ -179,7 +180,7 @@ fn is_report(name: &str) -> bool {
 pub(crate) fn is_ours(name: &str) -> bool {
     let name = name.strip_suffix(PARTIAL).unwrap_or(name);
     name == manifest::FILE
-        || name.strip_suffix(".parquet").is_some_and(|stem| FILED.iter().any(|t| t.name() == stem))
+        || name.strip_suffix(".parquet").is_some_and(|stem| filed().any(|table| table.name() == stem))
 }
 
 fn remove_if_there(path: &Path) -> io::Result<()> {
