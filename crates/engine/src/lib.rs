@@ -41,6 +41,7 @@ pub use emulate::{emulate, may_emulate};
 pub use farpath_model::InputError as RadiusError;
 pub use farpath_model::radius::{Connects, LIGHT_KM_PER_S, LossyWay, Race, Span};
 pub use farpath_model::relay::{RelayRegion, beyond_relay, relay_region};
+pub use farpath_sim::ResendCause;
 #[cfg(target_os = "linux")]
 pub use helper::helper;
 pub use helper::may_emulate_with_help;

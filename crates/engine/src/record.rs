@@ -93,7 +93,7 @@ impl Recorder {
             return;
         }
         let (event, cause) = match event {
-            PacketEvent::Sent => (SegmentEvent::Sent, None),
+            PacketEvent::Sent => (SegmentEvent::Sent, packet.resent_by.map(|cause| cause.name().into())),
             PacketEvent::Received => (SegmentEvent::Received, None),
             PacketEvent::Dropped(cause) => (SegmentEvent::Dropped, Some(cause.name().into())),
         };

@@ -108,7 +108,17 @@ impl Watch {
         };
         let Seen { number: place, ttl, segment, .. } = seen;
         let qos = Qos::default();
-        Some(Packet { flow: number, from, number: place, retransmission, ttl, segment: *segment, qos })
+        let resent_by = None;
+        Some(Packet {
+            flow: number,
+            from,
+            number: place,
+            retransmission,
+            resent_by,
+            ttl,
+            segment: *segment,
+            qos,
+        })
     }
 
     /// Bytes of the flow's data that have left their host, the FIN counted as one.

@@ -349,7 +349,7 @@ pub struct SegmentRow {
     pub flow: u32,
     /// What happened.
     pub event: SegmentEvent,
-    /// Why it was dropped.
+    /// Why it was dropped, or sent again.
     pub cause: Option<Cow<'static, str>>,
     /// Which flow router let it on.
     pub element: Option<String>,

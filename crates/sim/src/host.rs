@@ -1,6 +1,6 @@
 //! One end of a flow: a connection, the driver between it and IP where it has one, and its place in the event queue.
 
-use crate::{End, Packet, Qos};
+use crate::{End, Packet, Qos, ResendCause};
 use farpath_tcp::config::RateKind;
 use farpath_tcp::{Config, Connection, Endpoint};
 use farpath_tia1039::driver::{Datagram, Driver, DriverSettings};
@@ -17,6 +17,8 @@ pub(crate) struct Host {
     pub timer_at: Option<Instant>,
     /// Packets that the driver has sent, its own included.
     sent: u64,
+    /// Timeouts and fast retransmits whose first segment has been sent.
+    answered: (u64, u64),
 }
 
 impl Host {
@@ -41,7 +43,7 @@ impl Host {
             };
             Box::new(Driver::new(&settings, &mut connection))
         });
-        Host { connection, driver, timer_at: None, sent: 0 }
+        Host { connection, driver, timer_at: None, sent: 0, answered: (0, 0) }
     }
 
     /// A packet has come.
@@ -76,7 +78,8 @@ impl Host {
     /// The next packet that leaves.
     #[inline]
     pub fn poll(&mut self, now: Instant, flow: u32, from: End) -> Option<Packet> {
-        let before = self.connection.sender().stats().retransmissions;
+        let stats = self.connection.sender().stats();
+        let (resent, loss_probes) = (stats.retransmissions, stats.loss_probes);
         let (segment, qos, number) = match &mut self.driver {
             None => {
                 let segment = self.connection.poll_segment(now)?;
@@ -88,8 +91,26 @@ impl Host {
                 (segment, Qos { mark, structures }, self.sent)
             }
         };
-        let retransmission = self.connection.sender().stats().retransmissions > before;
+        let retransmission = self.connection.sender().stats().retransmissions > resent;
+        let resent_by = retransmission.then(|| self.resend_cause(loss_probes));
         let ttl = self.connection.ttl();
-        Some(Packet { flow, from, number, retransmission, ttl, segment, qos })
+        Some(Packet { flow, from, number, retransmission, resent_by, ttl, segment, qos })
+    }
+
+    /// Why the retransmission that has just left was sent; `loss_probes` had been sent before it.
+    fn resend_cause(&mut self, loss_probes: u64) -> ResendCause {
+        let stats = self.connection.sender().stats();
+        if stats.loss_probes > loss_probes {
+            return ResendCause::LossProbe;
+        }
+        let (timeouts, fast_retransmits) =
+            core::mem::replace(&mut self.answered, (stats.timeouts, stats.fast_retransmits));
+        if stats.timeouts > timeouts {
+            ResendCause::Timeout
+        } else if stats.fast_retransmits > fast_retransmits {
+            ResendCause::FastRetransmit
+        } else {
+            ResendCause::Repair
+        }
     }
 }

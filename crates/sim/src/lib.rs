@@ -50,6 +50,6 @@ pub use farpath_tia1039::driver::{Outcome as RateOutcome, Plain, Trip, window_fo
 pub use flow::{FlowEnd, FlowResult};
 pub use network::{Simulation, simulate};
 pub use observer::{FlowView, Observer, PacketEvent, Silent};
-pub use packet::{End, Packet, Qos};
+pub use packet::{End, Packet, Qos, ResendCause};
 pub use setup::{FlowSetup, Opener, Setup};
 pub use stream::MessageStamps;

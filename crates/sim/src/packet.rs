@@ -33,6 +33,38 @@ impl End {
     }
 }
 
+/// What made a sender send payload again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResendCause {
+    /// The retransmission timer expired (RFC 6298 §5.4).
+    Timeout,
+    /// Fast retransmit, by duplicate ACKs (RFC 5681 §3.2) or by RACK (RFC 8985 §6.2): its first segment.
+    FastRetransmit,
+    /// A tail loss probe (RFC 8985 §7).
+    LossProbe,
+    /// What else a repair sends that one of the first two began; and a probe of a shut window.
+    Repair,
+}
+
+impl ResendCause {
+    /// The cause that [`name`](ResendCause::name) spells so.
+    pub fn from_name(name: &str) -> Option<ResendCause> {
+        [ResendCause::Timeout, ResendCause::FastRetransmit, ResendCause::LossProbe, ResendCause::Repair]
+            .into_iter()
+            .find(|cause| cause.name() == name)
+    }
+
+    /// As tables spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ResendCause::Timeout => "timeout",
+            ResendCause::FastRetransmit => "fast-retransmit",
+            ResendCause::LossProbe => "loss-probe",
+            ResendCause::Repair => "repair",
+        }
+    }
+}
+
 /// A segment on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet {
@@ -44,6 +76,8 @@ pub struct Packet {
     pub number: u64,
     /// Whether its payload had been sent before.
     pub retransmission: bool,
+    /// What made its sender send it again; `None` of new payload, and where the sender cannot be asked.
+    pub resent_by: Option<ResendCause>,
     /// What its TTL is here and now.
     pub ttl: u8,
     /// The segment itself, in an IPv4 packet without options.
@@ -89,7 +123,7 @@ impl PathPacket for Packet {
         let qos = Qos { mark: QosMark::Signal, structures: Some(Structures::one(*structure)) };
         let mut segment = Segment { len: 0, ..self.segment };
         segment.flags = Flags::ACK;
-        Some(Packet { segment, qos, retransmission: false, ..*self })
+        Some(Packet { segment, qos, retransmission: false, resent_by: None, ..*self })
     }
 }
 

@@ -44,7 +44,9 @@ impl Observer for Wire {
             segment: &packet.segment,
         };
         let before = self.watch.counts(packet.flow).spurious_retransmissions;
-        assert_eq!(self.watch.packet(seen), Some(*packet), "{event:?} at {now}");
+        // Why it was sent again is the sender's to say.
+        let packet_as_seen = Packet { resent_by: None, ..*packet };
+        assert_eq!(self.watch.packet(seen), Some(packet_as_seen), "{event:?} at {now}");
         let (closed, uncounted) = &mut self.closed[packet.flow as usize];
         if *closed {
             *uncounted += self.watch.counts(packet.flow).spurious_retransmissions - before;

@@ -16,7 +16,7 @@ impl Row for SegmentRow {
         column(
             "cause",
             "",
-            "why it was dropped",
+            "why it was dropped; of what a simulated sender sends again, why it does: timeout, fast-retransmit, loss-probe, or repair for the rest of what one of the first two began",
             Cells::MaybeText(
                 |row| row.cause.as_deref(),
                 |row, cause| row.cause = Some(cause.to_owned().into()),

@@ -3,16 +3,26 @@
 use super::super::data::{Columns, Figure, seconds};
 use super::super::thin::{Sample, spread, thin};
 use super::{INTERVALS, TIME};
+use farpath_engine::ResendCause;
 use farpath_run::{FlowRow, SegmentEvent, SegmentRow};
 use farpath_units::Duration;
 
 /// The most marks of one kind that are drawn.
 const MARKS: usize = 1000;
 
-/// Why something is sent again: a timer expired; a duplicate ACK was one too many; or it is part of such a repair.
+/// Why something is sent again: the retransmission timer expired; fast retransmit began; a tail loss probe; or it is part
+/// of such a repair.
 const TIMEOUT: &str = "timeout";
 const FAST: &str = "fast retransmit";
+const PROBE: &str = "tail loss probe";
 const AGAIN: &str = "retransmission";
+
+/// The same where the sender did not say: it was not answering an ACK. That may have been the retransmission timer, a tail
+/// loss probe, RACK's reordering timer, or pacing.
+const TIMER: &str = "retransmission by a timer";
+
+/// All of them.
+const RESENT: [&str; 5] = [TIMEOUT, FAST, PROBE, TIMER, AGAIN];
 
 /// Congestion experienced, of the ECN field (RFC 3168 §5).
 const CE: u8 = 3;
@@ -69,7 +79,9 @@ impl Sequence {
             let time = row.time.as_nanos();
             let to_sender = row.direction != flow.direction;
             let mut mark = |position, event| {
-                let cause = row.cause.as_deref().unwrap_or_default().to_owned();
+                // What is sent again says why by its event.
+                let cause = row.cause.as_deref().filter(|_| row.event == SegmentEvent::Dropped);
+                let cause = cause.unwrap_or_default().to_owned();
                 sequence.marks.push(Mark { time, position, event, cause });
             };
             match row.event {
@@ -84,7 +96,7 @@ impl Sequence {
                     let position = positions.of(row.seq);
                     sender.sent = sender.sent.max(position + u64::from(row.len));
                     match row.retransmission {
-                        true => mark(position, sender.why_again(time)),
+                        true => mark(position, sender.why_again(row)),
                         false => sequence.sent.push((time, position)),
                     }
                 }
@@ -130,9 +142,20 @@ const AT_ONCE: u64 = 1_000_000;
 
 impl Sender {
     /// What made it send something again.
-    fn why_again(&mut self, now: u64) -> &'static str {
+    fn why_again(&mut self, row: &SegmentRow) -> &'static str {
+        match row.cause.as_deref().and_then(ResendCause::from_name) {
+            Some(ResendCause::Timeout) => TIMEOUT,
+            Some(ResendCause::FastRetransmit) => FAST,
+            Some(ResendCause::LossProbe) => PROBE,
+            Some(ResendCause::Repair) => AGAIN,
+            None => self.seems_sent_again_by(row.time.as_nanos()),
+        }
+    }
+
+    /// The same where only its packets are known.
+    fn seems_sent_again_by(&mut self, now: u64) -> &'static str {
         match self.heard.filter(|heard| now <= heard.0 + AT_ONCE) {
-            None => TIMEOUT,
+            None => TIMER,
             Some((_, true)) if self.acked >= self.recovery_point => {
                 self.recovery_point = self.sent;
                 FAST
@@ -184,7 +207,7 @@ pub(super) fn figures(flow: &FlowRow, segments: &[SegmentRow], usual: Option<Dur
 
 impl Mark {
     fn is_again(&self) -> bool {
-        [TIMEOUT, FAST, AGAIN].contains(&self.event)
+        RESENT.contains(&self.event)
     }
 }
 
@@ -215,14 +238,33 @@ impl Sequence {
     /// What was lost, what repaired it, and how long nothing was sent, in a sentence or two.
     fn sums(&self, flow: &FlowRow, silences: &Silences) -> String {
         let count = |event: &str| self.marks.iter().filter(|mark| mark.event == event).count();
-        let [dropped, timeouts, fast, again] = ["data dropped", TIMEOUT, FAST, AGAIN].map(count);
+        let (dropped, resent) = (count("data dropped"), RESENT.map(count));
+        let [timeouts, fast, probes, timers, repairs] = resent;
+        let resent: usize = resent.iter().sum();
         let mut text = String::new();
-        if dropped + timeouts + fast + again > 0 {
-            text += &format!(
-                " Data packets dropped: {dropped}; sent again: {}, of these {timeouts} by a timer and {fast} by duplicate ACKs, the \
-                 rest in the same repairs.",
-                timeouts + fast + again
-            );
+        if dropped + resent > 0 {
+            text += &format!(" Data packets dropped: {dropped}; sent again: {resent}");
+            let by = [
+                (timeouts, "by timeouts"),
+                (fast, "by fast retransmits"),
+                (probes, "as tail loss probes"),
+                (timers, "by a timer"),
+                (repairs, "in the same repairs"),
+            ];
+            let by = by.iter().filter(|(count, _)| *count > 0).map(|(count, by)| format!("{count} {by}"));
+            let by: Vec<String> = by.collect();
+            if !by.is_empty() {
+                text += &format!(" ({})", by.join(", "));
+            }
+            text += ".";
+        }
+        if timers > 0 {
+            text += " Of a kernel only packets are seen: a timer is its retransmission timer, a tail loss probe, RACK's \
+                     reordering timer, or pacing";
+            if let Some(timeouts) = flow.timeouts {
+                text += &format!("; it has counted {timeouts} timeouts");
+            }
+            text += ".";
         }
         if let (false, Some(whole)) = (silences.parts.is_empty(), flow.transfer_time) {
             let silent: u64 = silences.parts.iter().map(|(from, until)| until - from).sum();
@@ -267,9 +309,8 @@ fn figure(title: &str, mut caption: String, sequence: &Sequence, silences: &[(u6
     let Sequence { sent, acked, marks } = sequence;
     let mut drawn: Vec<Mark> = Vec::new();
     let mut events: Vec<&str> = vec!["data sent", "acknowledged"];
-    for event in
-        [TIMEOUT, FAST, AGAIN, "duplicate ACK", "data dropped", "ACK dropped", "SYN dropped", "marked (CE)"]
-    {
+    let others = ["duplicate ACK", "data dropped", "ACK dropped", "SYN dropped", "marked (CE)"];
+    for event in RESENT.into_iter().chain(others) {
         let all: Vec<&Mark> = marks.iter().filter(|mark| mark.event == event).collect();
         if all.is_empty() {
             continue;
