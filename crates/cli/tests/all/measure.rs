@@ -122,7 +122,7 @@ fn a_stream_is_measured_message_by_message() {
         assert!(row["max_lateness_ns"].as_u64().is_some() && row["peak_backlog_bytes"].is_null(), "{row}");
     }
     let html = fs::read_to_string(&report).expect("written");
-    for figure in ["Congestion window", "Received rate", "Arrival of messages", "Lateness of messages"] {
+    for figure in ["Congestion window", "In-order delivery", "Arrival of messages", "Lateness of messages"] {
         assert!(html.contains(figure), "{figure}");
     }
 }

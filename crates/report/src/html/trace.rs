@@ -5,7 +5,8 @@ mod stream;
 
 use super::data::{Columns, Figure, log_domain, seconds};
 use super::thin::{Sample, thin};
-use farpath_run::{Engine, FlowRow, MessageRow, Metric, Run, RunKey, SegmentRow, SeriesRow};
+use farpath_run::{Engine, FlowRow, MessageRow, Metric, Run, RunKey, SegmentEvent, SegmentRow, SeriesRow};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most runs whose traces are shown: the report stays a few MB.
@@ -83,9 +84,9 @@ fn trace(run: &Run) -> Trace {
     let (series, segments, messages) = (run.series.to_vec(), run.segments.to_vec(), run.messages.to_vec());
     let mut together = Vec::new();
     if run.flows.len() > 1 {
-        let numbers: Vec<u32> = run.flows.iter().take(RATES).map(|flow| flow.flow).collect();
+        let shown = &run.flows[..run.flows.len().min(RATES)];
         let start = run.flows.iter().map(|flow| flow.start.as_nanos()).min().unwrap_or(0);
-        together.extend(rates(&series, &numbers, run.flows.len(), start));
+        together.extend(rates(&series, &segments, shown, run.flows.len(), start));
     }
     let flows =
         run.flows.iter().take(FLOWS).map(|flow| (flow.flow, figures(flow, &series, &segments, &messages)));
@@ -104,10 +105,10 @@ fn figures(
     let messages: Vec<MessageRow> = messages.iter().filter(|row| row.flow == flow.flow).copied().collect();
     if messages.is_empty() {
         figures.extend(sequence::figures(flow, segments, None));
-        figures.extend(rates(&series, &[flow.flow], 1, flow.start.as_nanos()));
+        figures.extend(rates(&series, segments, std::slice::from_ref(flow), 1, flow.start.as_nanos()));
     } else {
         // As the e-VLBI paper shows them: window, rate and retransmissions below each other, and the messages' arrival.
-        figures.extend(rates(&series, &[flow.flow], 1, flow.start.as_nanos()));
+        figures.extend(rates(&series, segments, std::slice::from_ref(flow), 1, flow.start.as_nanos()));
         figures.extend(stream::retransmissions(&series));
         figures.extend(stream::figures(&messages));
         figures.extend(sequence::figures(flow, segments, None));
@@ -225,50 +226,102 @@ fn queue(series: &[SeriesRow]) -> Option<Figure> {
     })
 }
 
-/// What the receiving applications read, per interval of the time since `start`.
-fn rates(series: &[SeriesRow], flows: &[u32], of: usize, start: u64) -> Option<Figure> {
+/// What is drawn of the payload that comes to a receiver.
+const ARRIVALS: &str = "arrivals";
+const IN_ORDER: &str = "in-order delivery";
+
+/// Payload that arrives at the receivers, where segments were recorded, and what their applications read, per interval of
+/// the time since `start`.
+fn rates(
+    series: &[SeriesRow],
+    segments: &[SegmentRow],
+    flows: &[FlowRow],
+    of: usize,
+    start: u64,
+) -> Option<Figure> {
     let last =
         series.iter().filter(|row| row.metric == Metric::Delivered).map(|row| row.time.as_nanos()).max()?;
     let span = last.saturating_sub(start);
     let interval = round_up(span / RATE_INTERVALS);
-    let (mut times, mut rates, mut names) = (Vec::new(), Vec::new(), Vec::new());
-    for &flow in flows {
-        let samples: Vec<Sample<u64>> = series
-            .iter()
-            .filter(|row| row.flow == flow && row.metric == Metric::Delivered)
-            .map(|row| (row.time.as_nanos(), row.value))
-            .collect();
-        let (mut next, mut read) = (0, 0);
-        // One interval more than there is anything in: the line comes down again.
-        for i in 0..=span / interval + 1 {
-            let (start, end) = (start + i * interval, start + (i + 1) * interval);
-            let before = read;
-            while let Some((_, value)) = samples.get(next).filter(|(time, _)| *time < end) {
-                read = *value;
-                next += 1;
+    // One interval more than there is anything in: the line comes down again.
+    let intervals = (span / interval + 2) as usize;
+    let (mut times, mut rates, mut names, mut whats) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for flow in flows {
+        for (what, bytes) in [(ARRIVALS, arrived(segments, flow)), (IN_ORDER, delivered(series, flow))] {
+            // Nothing arrives where no segment was recorded.
+            if what == ARRIVALS && bytes.is_empty() {
+                continue;
             }
-            times.push(seconds(start));
-            rates.push((read - before) as f64 * 8.0 / seconds(interval));
-            names.push(format!("flow {flow}"));
+            for (i, sum) in (0..).zip(sums(&bytes, start, interval, intervals)) {
+                times.push(seconds(start + i * interval));
+                rates.push(sum as f64 * 8.0 / seconds(interval));
+                names.push(format!("flow {}", flow.flow));
+                whats.push(what);
+            }
         }
     }
+    let read = "what its application reads, in order: where a gap is filled, all that waited behind it is read at once, \
+                faster than any link";
+    let (title, about) = match whats.contains(&ARRIVALS) {
+        true => (
+            "Arrivals and in-order delivery",
+            format!(
+                "Payload that the receiver has from the network, in any order and copies included; and {read}."
+            ),
+        ),
+        false => ("In-order delivery", format!("Of the receiver, {read}.")),
+    };
     let which = match flows.len() < of {
         true => format!(" The first {} of {of} flows.", flows.len()),
         false => String::new(),
     };
+    // A single line for each of the two tells them apart by colour.
+    let single = [("/encoding/color/field", "what".into()), ("/encoding/strokeDash/legend", Value::Null)];
     Some(Figure {
         plot: "received-rate",
-        title: if of > 1 { "Received rate of each flow" } else { "Received rate" }.to_owned(),
-        caption: format!(
-            "New application bytes that the receiver reads, averaged over {}.{which}",
-            farpath_units::Duration::from_nanos(interval)
-        ),
-        set: if of > 1 { Vec::new() } else { vec![("/encoding/color/legend", serde_json::Value::Null)] },
+        title: if of > 1 { format!("{title} of each flow") } else { title.to_owned() },
+        caption: format!("{about} Averaged over {}.{which}", farpath_units::Duration::from_nanos(interval)),
+        set: if of > 1 { Vec::new() } else { single.into() },
         data: vec![(
             "rates",
-            Columns::default().numbers("time_s", times).numbers("bit_per_s", rates).texts("flow", names),
+            Columns::default()
+                .numbers("time_s", times)
+                .numbers("bit_per_s", rates)
+                .texts("flow", names)
+                .texts("what", whats),
         )],
     })
+}
+
+/// Payload that has come to a flow's receiver: when, and how much.
+fn arrived(segments: &[SegmentRow], flow: &FlowRow) -> Vec<Sample<u64>> {
+    segments
+        .iter()
+        .filter(|row| row.flow == flow.flow && row.direction == flow.direction)
+        .filter(|row| row.event == SegmentEvent::Received && row.len > 0)
+        .map(|row| (row.time.as_nanos(), row.len.into()))
+        .collect()
+}
+
+/// The same of what its application has read.
+fn delivered(series: &[SeriesRow], flow: &FlowRow) -> Vec<Sample<u64>> {
+    let mut before = 0;
+    series
+        .iter()
+        .filter(|row| row.flow == flow.flow && row.metric == Metric::Delivered)
+        .map(|row| (row.time.as_nanos(), row.value - std::mem::replace(&mut before, row.value)))
+        .collect()
+}
+
+/// What came in each of some intervals since `start`.
+fn sums(bytes: &[Sample<u64>], start: u64, interval: u64, intervals: usize) -> Vec<u64> {
+    let mut sums = vec![0; intervals];
+    for (time, bytes) in bytes {
+        if let Some(sum) = sums.get_mut((time.saturating_sub(start) / interval) as usize) {
+            *sum += bytes;
+        }
+    }
+    sums
 }
 
 /// The next of 1, 2, 5, 10, 20 ... that is not below; at least one.

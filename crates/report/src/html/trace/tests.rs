@@ -95,6 +95,35 @@ fn where_only_packets_are_seen_a_timer_is_not_called_a_timeout() {
 }
 
 #[test]
+fn what_arrives_is_no_faster_than_the_link_and_what_is_read_at_once_is_told_from_it() {
+    let path = "path=[{element='link', rate='20 Mbit/s'}, {element='delay', delay='100 ms'}, \
+                {element='listed-loss', packets={forward=[3000]}}]";
+    let ends = ["sender.stack=linux-6", "receiver.stack=linux-6", "receiver.receive.buffer=2 MB"];
+    let run = traced("noisy-channel", &[&[path, "sweep={}"], &ends[..]].concat());
+    let figures = figures(&run.flows[0], &run.series.to_vec(), &run.segments.to_vec(), &[]);
+    let figure = figures.iter().find(|figure| figure.plot == "received-rate").expect("it reads");
+    assert_eq!(figure.title, "Arrivals and in-order delivery");
+    let json = figure.to_json()["data"]["rates"].clone();
+    let rates: Vec<f64> =
+        json["bit_per_s"].as_array().unwrap().iter().map(|rate| rate.as_f64().unwrap()).collect();
+    let whats = json["what"]["rows"].as_array().unwrap();
+    let most = |what: u64| {
+        let of = rates.iter().zip(whats).filter(|(_, row)| row.as_u64() == Some(what)).map(|(rate, _)| *rate);
+        of.fold(0.0, f64::max)
+    };
+    assert_eq!(json["what"]["texts"], serde_json::json!(["arrivals", "in-order delivery"]));
+    assert!(most(0) <= 20e6, "{} bit/s over a link of 20 Mbit/s", most(0));
+    assert!(most(1) > 20e6, "{} bit/s: all that waited is read at once", most(1));
+    let alone = figures_without_segments(&run);
+    assert_eq!(alone.title, "In-order delivery");
+}
+
+fn figures_without_segments(run: &Run) -> Figure {
+    let figures = figures(&run.flows[0], &run.series.to_vec(), &[], &[]);
+    figures.into_iter().find(|figure| figure.plot == "received-rate").expect("it reads")
+}
+
+#[test]
 fn marks_of_congestion_are_those_that_the_receiver_counted() {
     let run = traced("ecn", &["path.link.mark.forward=100 kB"]);
     let flow = &run.flows[0];
