@@ -124,7 +124,7 @@ def _flat(line: dict[str, Any]) -> dict[str, Any]:
             flat |= {name: value["mean"], f"{name}_ci95": value["ci95"], f"{name}_sd": value["sd"]}
         elif isinstance(value, dict) and "share" in value:
             flat[name] = value["share"]
-        elif name.endswith(("_s", "_s_pkts", "_bytes", "_bit_per_s")) or value is None:
+        elif value is None:
             flat |= {name: None, f"{name}_ci95": None, f"{name}_sd": None}
         elif not isinstance(value, dict):
             flat[name] = value

@@ -19,8 +19,18 @@ use std::sync::atomic::AtomicBool;
 /// Intervals that a line is thinned to, four points each.
 const INTERVALS: usize = 300;
 
-/// A value in bytes on an axis.
-const BYTES: &str = "datum.value >= 1e6 ? format(datum.value / 1e6, '~r') + ' MB' : datum.value >= 1e3 ? format(datum.value / 1e3, '~r') + ' kB' : datum.value + ' B'";
+/// The label of a value of this unit on an axis.
+fn label(unit: &str) -> String {
+    match unit {
+        "" => "datum.label".to_owned(),
+        "s" => "datum.value + ' s'".to_owned(),
+        "ns" => "datum.value / 1e9 + ' s'".to_owned(),
+        unit => format!(
+            "datum.value >= 1e6 ? format(datum.value / 1e6, '~r') + ' M{unit}' : datum.value >= 1e3 ? \
+             format(datum.value / 1e3, '~r') + ' k{unit}' : datum.value + ' {unit}'"
+        ),
+    }
+}
 
 /// Over what a received rate is averaged.
 const RATE_INTERVAL: u64 = 1_000_000_000;
@@ -239,14 +249,14 @@ impl Description {
     fn lines(&self, what: &str, until: Duration, runs: &[Run], points: &[String]) -> Result<Figure, String> {
         let end = until.as_nanos();
         let (mut times, mut bytes, mut names) = (Vec::new(), Vec::new(), Vec::new());
+        let metric = Metric::from_name(what);
+        let unit = match (what, metric) {
+            ("received_rate", _) => "B",
+            (_, Some(metric)) => metric.unit(),
+            (name, None) => return Err(format!("there is no series `{name}`")),
+        };
         for (run, point) in first_runs(runs).zip(points) {
-            let mut samples = match what {
-                "received_rate" => received_rate(run),
-                name => series(
-                    run,
-                    Metric::from_name(name).ok_or_else(|| format!("there is no series `{name}`"))?,
-                ),
-            };
+            let mut samples = metric.map_or_else(|| received_rate(run), |metric| series(run, metric));
             samples.retain(|sample| sample.0 <= end);
             if samples.is_empty() {
                 return Err(format!("no `{what}` was recorded: the experiment needs `output.series = true`"));
@@ -257,13 +267,18 @@ impl Description {
                 names.push(point);
             }
         }
-        let averaged = if what == "received_rate" { " Averaged over 1 s." } else { "" };
+        let averaged = if what == "received_rate" {
+            " In-order delivery to the application, averaged over 1 s."
+        } else {
+            ""
+        };
         Ok(Figure {
             plot: "by-point",
             title: format!("{}, the first {until}", self.title),
             caption: format!("{}{averaged}", self.caption),
             set: vec![
                 ("/encoding/y/axis/title", self.axis.as_str().into()),
+                ("/encoding/y/axis/labelExpr", label(unit).into()),
                 ("/layer/2/encoding/x/scale/domain", vec![0.0, until.as_secs_f64()].into()),
             ],
             data: vec![
@@ -299,7 +314,7 @@ impl Description {
             bytes.push(statistic.mean);
             half.push(statistic.ci95());
         }
-        let units = if name.ends_with("_s") { "datum.value + ' s'" } else { BYTES };
+        let unit = metric::unit(name).ok_or_else(|| format!("the unit of `{name}` is not known"))?;
         let bound = |sign: f64| {
             let of = move |(half, mean): (&Option<f64>, &f64)| half.map(|half| mean + sign * half);
             half.iter().zip(&bytes).map(of).collect::<Vec<_>>()
@@ -316,7 +331,7 @@ impl Description {
             caption: format!("{} Means over the seeds, with their 95 % confidence intervals.", self.caption),
             set: vec![
                 ("/layer/0/encoding/y/axis/title", self.axis.as_str().into()),
-                ("/layer/0/encoding/y/axis/labelExpr", units.into()),
+                ("/layer/0/encoding/y/axis/labelExpr", label(unit).into()),
                 ("/encoding/x/axis/title", self.points.as_str().into()),
             ],
             data: vec![("points", points)],

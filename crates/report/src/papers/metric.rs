@@ -1,7 +1,9 @@
 //! What a check takes from a run: a column of its flows, or something read off its series and segments.
 
 use super::{granted, timing};
-use farpath_run::{FlowRow, Metric, Outcome, Run, SegmentEvent, SegmentRow, SeriesRow, Trace, jain_index};
+use farpath_run::{
+    FlowRow, Metric, Outcome, Run, SegmentEvent, SegmentRow, SeriesRow, Table, Trace, jain_index,
+};
 use farpath_units::{Duration, Instant};
 
 /// Bits of the TCP header's flags.
@@ -38,6 +40,50 @@ pub(super) fn value(run: &Run, name: &str, time: Option<Duration>) -> Result<f64
         }
         _ => timing::value(run, name, time).unwrap_or_else(|| of_recovery(run, name)),
     }
+}
+
+/// Unit of the values of `name`, empty for counts and shares; `None` where it is not known. What is a column of the flows
+/// table has the column's, times in seconds.
+pub(super) fn unit(name: &str) -> Option<&'static str> {
+    let (name, _) = name.split_once(" of flow ").unwrap_or((name, ""));
+    let column = |name: &str| {
+        let columns = Table::Flows.columns();
+        columns.into_iter().find(|column| column.name == name).map(|column| column.unit)
+    };
+    let time = || {
+        let ns = format!("{}_ns", name.strip_suffix("_s")?);
+        column(&ns).filter(|unit| *unit == "ns").map(|_| "s")
+    };
+    column(name).or_else(time).or(match name {
+        "throughput_from_clock_byte_per_s"
+        | "receive_rate_byte_per_s"
+        | "peak_receive_rate_byte_per_s"
+        | "least_receive_rate_byte_per_s" => Some("B/s"),
+        "goodput_of_all_bit_per_s" | "first_rtt_rate_bit_per_s" | "sent_rate_bit_per_s" => Some("bit/s"),
+        "end_time_s"
+        | "time_to_latest_s"
+        | "longest_wait_s"
+        | "lateness_regained_s"
+        | "recovery_time_s"
+        | "last_by_grant_s"
+        | "mean_rtt_s"
+        | "least_rtt_s"
+        | "mean_rto_s"
+        | "mean_spacing_change_s" => Some("s"),
+        "final_cwnd"
+        | "mean_cwnd"
+        | "ssthresh_after_loss"
+        | "cwnd_after_recovery"
+        | "queue_deviation_bytes" => Some("B"),
+        "jain_index"
+        | "data_packets_sent"
+        | "data_packets_lost"
+        | "first_transmissions"
+        | "grant_kept"
+        | "idle_share"
+        | "loss_share" => Some(""),
+        _ => None,
+    })
 }
 
 /// A column of the flows table, or a sum of two; `None` where there is no such column.
@@ -223,4 +269,25 @@ fn window_start(sent: &[SegmentRow]) -> Instant {
     let recent = &sent[sent.len().saturating_sub(6)..];
     let silence = |pair: &&[SegmentRow]| (pair[1].time - pair[0].time, pair[1].time);
     recent.windows(2).max_by_key(silence).map_or(sent[sent.len() - 1].time, |pair| pair[1].time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_is_that_of_the_column_and_not_the_end_of_a_name() {
+        for (name, is) in [
+            ("throughput_from_clock_byte_per_s", Some("B/s")),
+            ("goodput_bit_per_s of flow 1", Some("bit/s")),
+            ("transfer_time_s", Some("s")),
+            ("max_lateness_s", Some("s")),
+            ("delayed_bytes", Some("B")),
+            ("retransmissions", Some("")),
+            ("late_messages", Some("")),
+            ("sizes_s", None),
+        ] {
+            assert_eq!(unit(name), is, "{name}");
+        }
+    }
 }
