@@ -5,7 +5,7 @@ mod protocols;
 
 use crate::args::{Cli, Command, RadiusArgs};
 use crate::error::CliError;
-use crate::{Ending, interrupt, output, progress};
+use crate::{Ending, interrupt, output, progress, run};
 use clap::Parser;
 use farpath_engine::{
     CheckedRadius, CheckedShare, LIGHT_KM_PER_S, Race, Radius, RadiusKind, Span, UnderLoss, beyond_relay,
@@ -20,7 +20,8 @@ use serde_json::{Value, json};
 use std::error::Error;
 use std::io::Write;
 
-/// Prints the radii of the stacks asked for; [`Ending::Failed`] where a simulation has another one.
+/// Prints the radii of the stacks asked for; [`Ending::Failed`] where a simulation or the kernel has another one,
+/// or a run is void.
 pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
     let ask = Ask::of(args)?;
     if let Some(names) = &args.protocol {
@@ -54,8 +55,13 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
     };
     let reaches: Vec<Reach> = reaches(&found.rows, ask.medium);
     let asked = if args.emulate { kernel::asked(&found.rows, args.connections)? } else { Vec::new() };
+    let void = asked.iter().map(kernel::Asked::void);
+    let (void, of) = void.fold((0, 0), |sum, void| (sum.0 + void.0, sum.1 + void.1));
     if asked.iter().any(|asked| !asked.is_complete()) {
         ending = Ending::Interrupted;
+    } else if void > 0 {
+        run::say_void(void, of);
+        ending = Ending::Failed;
     } else if asked.iter().any(kernel::Asked::disagrees) {
         ending = Ending::Failed;
     }

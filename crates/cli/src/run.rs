@@ -117,16 +117,19 @@ fn ending_of(runs: &[Run]) -> Ending {
         let (died, why) = (died.len(), first.flows.first().map_or("", |flow| &flow.detail));
         eprintln!("farpath: {died} runs in virtual time are void; the first one: {why}");
     }
-    let void = late.len();
-    if void == 0 {
+    if late.is_empty() {
         return if died.is_empty() { Ending::Done } else { Ending::Failed };
     }
-    let of = runs.iter().filter(|run| run.grade.is_some()).count();
+    say_void(late.len(), runs.iter().filter(|run| run.grade.is_some()).count());
+    Ending::Failed
+}
+
+/// Says that so many of the emulated runs are void.
+pub fn say_void(void: usize, of: usize) {
     eprintln!(
         "farpath: {void} of {of} emulated runs are void, as this machine was not in time: leave it alone while it \
          emulates, or see `farpath doctor`"
     );
-    Ending::Failed
 }
 
 fn is_void(run: &Run) -> bool {

@@ -68,6 +68,12 @@ impl Asked {
         self.kernel.complete
     }
 
+    /// How many of its runs were void, as this machine was not in time, and of how many.
+    pub fn void(&self) -> (usize, usize) {
+        let ways = &self.kernel.ways;
+        (ways.iter().filter(|way| way.kernel.is_none()).count(), ways.len())
+    }
+
     /// Whether the kernel does otherwise than the closed form says.
     pub fn disagrees(&self) -> bool {
         let outside = self.radii.iter().any(|radius| {

@@ -58,11 +58,18 @@ pub struct Checked {
     pub rule: String,
     /// What that says.
     pub verdict: Verdict,
+    /// What the claim file says that it does: [`Verdict::Differs`] where a difference is known.
+    pub recorded: Verdict,
     /// Why.
     pub reason: String,
 }
 
 impl Checked {
+    /// Whether it came out as the claim file says, or was not run.
+    pub fn is_as_recorded(&self) -> bool {
+        self.verdict == Verdict::NotRun || self.verdict == self.recorded
+    }
+
     /// As one JSON object.
     pub fn to_json(&self) -> Value {
         let numbers = |numbers: &Option<Numbers>| numbers.as_ref().map_or(Value::Null, Numbers::to_json);
@@ -75,6 +82,7 @@ impl Checked {
             "reproduced": numbers(&self.reproduced),
             "rule": self.rule,
             "verdict": self.verdict.name(),
+            "recorded": self.recorded.name(),
             "reason": self.reason,
         })
     }
@@ -112,6 +120,12 @@ fn judge(claim: &Claim, check: &Check, reproduced: Option<Reproduced>, not_run: 
         None => (Verdict::NotRun, not_run),
         Some(found) => verdict(claim, check, found, expected.as_ref()),
     };
+    let recorded = match check {
+        Check { differs: true, .. } => Verdict::Differs,
+        Check { not_run: Some(_), .. } => Verdict::NotRun,
+        Check { correct: Some(_), .. } => Verdict::Erratum,
+        _ => Verdict::Reproduced,
+    };
     Checked {
         claim: claim.id.clone(),
         statement: claim.statement.clone(),
@@ -121,6 +135,7 @@ fn judge(claim: &Claim, check: &Check, reproduced: Option<Reproduced>, not_run: 
         reproduced: reproduced.map(|found| found.numbers),
         rule: check.rule.to_string(),
         verdict,
+        recorded,
         reason,
     }
 }

@@ -75,6 +75,10 @@ impl Claim {
         if self.erratum.is_none() && self.checks.iter().any(|check| check.correct.is_some()) {
             return Some("`correct` is for a claim with an `erratum` that says what is wrong".to_owned());
         }
+        let unexplained = |check: &Check| check.differs && check.reason.is_empty() && self.reason.is_empty();
+        if self.checks.iter().any(unexplained) {
+            return Some("`differs` needs a `reason`, of the check or the claim, that says why".to_owned());
+        }
         self.checks.iter().find_map(Check::fault)
     }
 }
@@ -159,6 +163,9 @@ pub struct Check {
     /// When it is near enough.
     #[serde(default)]
     pub rule: Rule,
+    /// It is known not to be reproduced; the reason says why.
+    #[serde(default)]
+    pub differs: bool,
     /// What a reader of the verdict should know, where that is not what the claim says.
     #[serde(default)]
     pub reason: String,
@@ -193,6 +200,9 @@ impl Check {
         }
         if self.correct.is_some() && self.published.is_none() {
             return Some("`correct` without `published`: there is nothing to be wrong".to_owned());
+        }
+        if self.differs && (self.correct.is_some() || self.not_run.is_some()) {
+            return Some("`differs` goes with neither `correct` nor `not_run`".to_owned());
         }
         match self.time.as_deref().map(str::parse::<Duration>) {
             Some(Err(error)) => return Some(format!("time: {error}")),

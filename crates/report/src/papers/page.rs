@@ -3,7 +3,7 @@
 use super::check::{Checked, Verdict};
 use super::claim::Paper;
 use super::number::Numbers;
-use super::render::counts;
+use super::render::{counts, verdict_text};
 use crate::html::{Block, Figure, Page, Section, Table};
 
 /// The page of a paper: what was checked, and the figures drawn from simulation. `complete` says whether that is all.
@@ -29,11 +29,13 @@ pub fn page(paper: &Paper, checked: &[Checked], figures: Vec<Figure>, complete: 
         ("published", column(&|check| numbers(&check.published))),
         ("reproduced", column(&|check| numbers(&check.reproduced))),
         ("rule", column(&|check| Some(check.rule.clone()))),
-        ("verdict", column(&|check| Some(check.verdict.to_string()))),
+        ("verdict", column(&|check| Some(verdict_text(check)))),
     ]);
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-    for check in checked.iter().filter(|check| check.verdict != Verdict::Reproduced) {
-        let reason = (format!("{}, {}", check.claim, check.verdict), vec![check.reason.clone()]);
+    for check in
+        checked.iter().filter(|check| check.verdict != Verdict::Reproduced || !check.is_as_recorded())
+    {
+        let reason = (format!("{}, {}", check.claim, verdict_text(check)), vec![check.reason.clone()]);
         if !reasons.contains(&reason) {
             reasons.push(reason);
         }

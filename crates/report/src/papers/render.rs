@@ -52,10 +52,13 @@ fn reasons(checked: &[Checked], width: Option<u16>) -> String {
     let mut table = bare(width);
     table.load_style(TableStyle::new());
     let mut said = Vec::new();
-    for check in checked.iter().filter(|check| check.verdict != Verdict::Reproduced) {
-        let reason = (check.claim.as_str(), check.verdict, check.reason.as_str());
+    for check in
+        checked.iter().filter(|check| check.verdict != Verdict::Reproduced || !check.is_as_recorded())
+    {
+        let verdict = verdict_text(check);
+        let reason = (check.claim.as_str(), verdict.clone(), check.reason.as_str());
         if !said.contains(&reason) {
-            table.add_row([check.claim.clone(), check.verdict.to_string(), check.reason.clone()]);
+            table.add_row([check.claim.clone(), verdict, check.reason.clone()]);
             said.push(reason);
         }
     }
@@ -65,22 +68,31 @@ fn reasons(checked: &[Checked], width: Option<u16>) -> String {
     finish(&mut table)
 }
 
-/// `61 reproduced, 14 errata, 1 differs, 2 not run`.
+/// The verdict of a check, and of a difference whether it is known.
+pub(super) fn verdict_text(check: &Checked) -> String {
+    match (check.verdict, check.is_as_recorded()) {
+        (Verdict::Differs, true) => "differs, known".to_owned(),
+        (verdict, true) => verdict.to_string(),
+        (verdict, false) => format!("{verdict}, new"),
+    }
+}
+
+/// `61 reproduced, 14 errata, 1 known difference, 2 not run`; behind it, what is not as the claim file says.
 pub(super) fn counts(checked: &[Checked]) -> String {
-    let part = |verdict, name: &str| {
-        let count = checked.iter().filter(|check| check.verdict == verdict).count();
-        format!("{count} {name}")
+    let part = |is: &dyn Fn(&Checked) -> bool, one: &str, many: &str| {
+        let count = checked.iter().filter(|check| is(check)).count();
+        format!("{count} {}", if count == 1 { one } else { many })
     };
-    let errata = match checked.iter().filter(|check| check.verdict == Verdict::Erratum).count() {
-        1 => "erratum",
-        _ => "errata",
-    };
-    let parts = [
-        part(Verdict::Reproduced, "reproduced"),
-        part(Verdict::Erratum, errata),
-        part(Verdict::Differs, "differs"),
-        part(Verdict::NotRun, "not run"),
+    let of = |verdict| move |check: &Checked| check.verdict == verdict && check.is_as_recorded();
+    let mut parts = vec![
+        part(&of(Verdict::Reproduced), "reproduced", "reproduced"),
+        part(&of(Verdict::Erratum), "erratum", "errata"),
+        part(&of(Verdict::Differs), "known difference", "known differences"),
+        part(&of(Verdict::NotRun), "not run", "not run"),
     ];
+    if checked.iter().any(|check| !check.is_as_recorded()) {
+        parts.push(part(&|check| !check.is_as_recorded(), "not as recorded", "not as recorded"));
+    }
     parts.join(", ") + "\n"
 }
 

@@ -286,6 +286,12 @@ fn spread(values: &[f64]) -> f64 {
 }
 
 impl Runs {
+    /// How many runs were void, as this machine was not in time, and of how many that could be.
+    pub fn void(&self) -> (usize, usize) {
+        let graded = || self.made.values().flat_map(|made| &made.runs).filter(|run| run.grade.is_some());
+        (graded().filter(|run| is_void(run)).count(), graded().count())
+    }
+
     /// The runs of an experiment with some changes.
     pub(super) fn of(
         &mut self,

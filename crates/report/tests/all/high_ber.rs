@@ -115,7 +115,18 @@ fn json_lines_have_the_promised_keys() {
         let keys: Vec<&str> = line.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(
             keys,
-            ["claim", "engine", "statement", "what", "published", "reproduced", "rule", "verdict", "reason"]
+            [
+                "claim",
+                "engine",
+                "statement",
+                "what",
+                "published",
+                "reproduced",
+                "rule",
+                "verdict",
+                "recorded",
+                "reason"
+            ]
         );
         assert!(!line["rule"].as_str().unwrap().is_empty(), "{line}");
         assert_eq!(line["reproduced"].is_null(), check.verdict == Verdict::NotRun, "{line}");
@@ -137,7 +148,7 @@ fn the_table_fits_and_counts() {
     }
     let count = |verdict| of(verdict).len();
     let last = format!(
-        "{} reproduced, {} errata, {} differs, {} not run",
+        "{} reproduced, {} errata, {} known differences, {} not run",
         count(Verdict::Reproduced),
         count(Verdict::Erratum),
         count(Verdict::Differs),

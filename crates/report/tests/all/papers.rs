@@ -1,6 +1,6 @@
 //! Claim files that are refused, and checks that catch themselves.
 
-use farpath_report::papers::{Checked, Paper, Runs, Verdict, check_paper};
+use farpath_report::papers::{Checked, Paper, Runs, Verdict, check_paper, render};
 use std::sync::atomic::AtomicBool;
 
 /// A paper with one claim: these lines of it, and one check.
@@ -50,6 +50,11 @@ fn a_check_that_could_not_fail_is_refused() {
         ),
         ("experiment = 'geo'\npublished = 1\nrule = { decimals = 1 }".to_owned(), "`metric` go together"),
         (format!("{HALF}\npublished = 1\ncorrect = 0.5\nrule = {{ decimals = 1 }}"), "with an `erratum`"),
+        (
+            format!("{HALF}\npublished = 1\ndiffers = true\nrule = {{ decimals = 1 }}"),
+            "`differs` needs a `reason`",
+        ),
+        ("not_run = 'no'\ndiffers = true\nreason = 'r'".to_owned(), "neither `correct` nor `not_run`"),
     ] {
         let message = refusal(&paper("", &check));
         assert!(message.starts_with(prefix) && message.contains(problem), "{message}");
@@ -102,6 +107,45 @@ fn an_erratum_whose_printed_number_passes_differs() {
     assert_eq!((check(0.6).verdict, check(0.6).reason.as_str()), (Verdict::Erratum, "a slip"));
     assert_eq!(check(0.502).verdict, Verdict::Differs);
     assert!(check(0.502).reason.contains("what is printed passes the rule too"));
+}
+
+#[test]
+fn a_difference_is_known_where_the_claim_file_says_so() {
+    let check = |published: f64, lines: &str| {
+        let text = format!("{HALF}\npublished = {published}\nrule = {{ decimals = 1 }}\n{lines}");
+        check_one(&paper("", &text)).unwrap()
+    };
+    let known = "differs = true\nreason = 'drawn by hand'";
+    for (published, lines, recorded, counted, said) in [
+        (0.5, "", "reproduced", "1 reproduced, 0 errata, 0 known differences, 0 not run", None),
+        (
+            0.7,
+            known,
+            "differs",
+            "0 reproduced, 0 errata, 1 known difference, 0 not run",
+            Some("differs, known"),
+        ),
+        (
+            0.7,
+            "",
+            "reproduced",
+            "0 reproduced, 0 errata, 0 known differences, 0 not run, 1 not as recorded",
+            Some("differs, new"),
+        ),
+        (
+            0.5,
+            known,
+            "differs",
+            "0 reproduced, 0 errata, 0 known differences, 0 not run, 1 not as recorded",
+            Some("reproduced, new"),
+        ),
+    ] {
+        let checked = check(published, lines);
+        assert_eq!(checked[0].to_json()["recorded"], recorded);
+        let text = render(&checked, Some(120));
+        assert_eq!(text.lines().last(), Some(counted), "{text}");
+        assert!(said.is_none_or(|said| text.contains(said)), "{text}");
+    }
 }
 
 #[test]

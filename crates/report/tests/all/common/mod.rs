@@ -9,7 +9,8 @@ pub fn paper(id: &str) -> Paper {
     papers::paper(id).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Every check of a paper, done but for those that ask a kernel. What is not reproduced has a reason.
+/// Every check of a paper, done but for those that ask a kernel. What is not reproduced has a reason, and is
+/// recorded.
 pub fn checked(paper: &Paper) -> Vec<Checked> {
     let mut checked = Vec::new();
     let stop = AtomicBool::new(false);
@@ -17,6 +18,8 @@ pub fn checked(paper: &Paper) -> Vec<Checked> {
     assert!(done.unwrap_or_else(|error| panic!("{error}")));
     let unexplained = checked.iter().find(|c| c.verdict != Verdict::Reproduced && c.reason.is_empty());
     assert!(unexplained.is_none(), "{unexplained:?}");
+    let new: Vec<&Checked> = checked.iter().filter(|check| !check.is_as_recorded()).collect();
+    assert!(new.is_empty(), "not as its claim file says: {new:?}");
     checked
 }
 
