@@ -3,11 +3,12 @@
 mod notes;
 mod sysctls;
 
+use crate::control::kernel_control;
 #[cfg(target_os = "linux")]
 use crate::namespace;
 use farpath_experiment::{LinuxSettings, Stack};
 use farpath_tcp::HEADERS;
-use farpath_tcp::config::{Config, CongestionControlKind};
+use farpath_tcp::config::Config;
 use farpath_units::{Bytes, Duration};
 use std::fmt;
 
@@ -23,8 +24,8 @@ pub struct Dress {
     /// Longest segment; [`Dress::mtu`] makes the device keep to it.
     pub mss: Bytes,
     /// The kernel's name of the congestion controller, set on each socket: the default of a namespace may only be one
-    /// that everybody may use.
-    pub congestion_control: String,
+    /// that everybody may use. `None` where no Linux has the stack's controller and the stack names no other for it.
+    pub congestion_control: Option<String>,
     /// `TCP_NODELAY`.
     pub nodelay: bool,
     /// `TCP_DELACK_MAX_US`, which recent kernels have: for a delay below the kernel's 40 ms.
@@ -113,7 +114,7 @@ impl Dress {
                 advmss: (config.mss < Bytes(1220)).then(|| narrow(config.mss.0)),
             },
             mss: config.mss,
-            congestion_control: kernel_control(config.congestion.control).to_owned(),
+            congestion_control: kernel_control(config.congestion.control).map(str::to_owned),
             nodelay: !config.send.nagle,
             delayed_ack_max: delayed_ack_max(config),
             window_clamp: window_clamp(config, other_end),
@@ -148,8 +149,8 @@ impl Dress {
                 }
             }
         }
-        if let Some(name) = &settings.congestion_control {
-            self.congestion_control.clone_from(name);
+        if settings.congestion_control.is_some() {
+            self.congestion_control.clone_from(&settings.congestion_control);
         }
     }
 
@@ -179,16 +180,6 @@ impl Dress {
             farpath_experiment::IpVersion::V6 => (HEADERS.0 + 20, 1280),
         };
         narrow(self.mss.0 + headers).clamp(least, 65_535)
-    }
-}
-
-/// The kernel's name of a congestion controller.
-pub const fn kernel_control(kind: CongestionControlKind) -> &'static str {
-    match kind {
-        CongestionControlKind::Cubic => "cubic",
-        CongestionControlKind::Bbr => "bbr",
-        // A controller that the kernel lacks is told of in the notes.
-        _ => "reno",
     }
 }
 
@@ -225,7 +216,9 @@ impl fmt::Display for Dress {
         let mtu = self.mtu(farpath_experiment::IpVersion::V4);
         writeln!(f, "\n\n# Device\nip link set dev DEVICE mtu {mtu}")?;
         writeln!(f, "\n# Each socket, before it is connected or listens")?;
-        writeln!(f, "TCP_CONGESTION {}", self.congestion_control)?;
+        if let Some(control) = &self.congestion_control {
+            writeln!(f, "TCP_CONGESTION {control}")?;
+        }
         if self.nodelay {
             writeln!(f, "TCP_NODELAY 1")?;
         }

@@ -14,6 +14,7 @@ mod clamp;
 mod clock;
 #[cfg(target_os = "linux")]
 mod coalesce;
+mod control;
 #[cfg(target_os = "linux")]
 mod device;
 pub mod doctor;
@@ -51,9 +52,12 @@ pub use budget::{Load, Unbounded, needed_memory};
 #[cfg(target_os = "linux")]
 pub use cable::Cable;
 pub use clock::Clock;
+pub use control::kernel_control;
+#[cfg(target_os = "linux")]
+pub use control::{available_controls, has_control};
 #[cfg(target_os = "linux")]
 pub use device::NAME as DEVICE;
-pub use dress::{Dress, RouteMetrics, Sysctl, kernel_control};
+pub use dress::{Dress, RouteMetrics, Sysctl};
 #[cfg(target_os = "linux")]
 pub use emulator::{EmuError, Emulator, Settings};
 pub use endpoint::{Application, CloseWhen, EndpointPort, Seen};

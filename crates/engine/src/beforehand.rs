@@ -4,7 +4,8 @@ mod memory;
 
 use crate::datagrams::shortest;
 use crate::{EngineError, MAX_EMULATED_FLOWS, tcp_only};
-use farpath_experiment::{EmulationClock, FlowSpec, Point, Scenario, Stack};
+use farpath_emu::kernel_control;
+use farpath_experiment::{EmulationClock, FlowSpec, Point, Scenario, Stack, Transport};
 use farpath_path::{Direction, PerDirection};
 use farpath_tcp::config::RateKind;
 use farpath_units::Bytes;
@@ -15,8 +16,8 @@ pub(crate) const LEAST_MESSAGE: Bytes = Bytes(4);
 /// Whether [`emulate`](crate::emulate()) has an answer for this point at all, on a machine that emulates.
 ///
 /// # Errors
-/// Datagrams without room for a number, too many flows, flows with hosts of their own, hosts that would need two stacks, or
-/// more under way than `emulate.memory` allows.
+/// Datagrams without room for a number, too many flows, flows with hosts of their own, hosts that would need two stacks, a
+/// congestion controller that the kernel lacks, or more under way than `emulate.memory` allows.
 pub fn can_be_emulated(point: &Point) -> Result<(), EngineError> {
     let scenario = &point.scenario;
     if let Some(size) = shortest(scenario).filter(|&size| size < LEAST_MESSAGE) {
@@ -30,7 +31,77 @@ pub fn can_be_emulated(point: &Point) -> Result<(), EngineError> {
     }
     explicit_rate(scenario)?;
     stacks(scenario)?;
+    controls(scenario)?;
     memory::check(scenario)
+}
+
+/// Whether the kernel has the congestion controllers that its sockets are told, and those behind a grant.
+fn controls(scenario: &Scenario) -> Result<(), EngineError> {
+    if scenario.transport != Transport::Tcp {
+        return Ok(());
+    }
+    for flow in &scenario.flows {
+        for (end, stack) in ["sender", "receiver"].into_iter().zip(<[&Stack; 2]>::from(scenario.ends(flow))) {
+            let explicit = &stack.config.explicit_rate;
+            if explicit.wanted.is_some() {
+                let key = format!("{end}.explicit_rate.fallback");
+                must_have(scenario, &key, explicit.fallback.name(), kernel_control(explicit.fallback))?;
+            }
+            let (kind, name) = (stack.config.congestion.control, control_of(flow, stack));
+            match name.filter(|name| kernel_control(kind) != Some(name)) {
+                Some(name) => {
+                    must_have(scenario, &format!("{end}.linux.congestion_control"), name, Some(name))?
+                }
+                None => must_have(scenario, &format!("{end}.congestion.control"), kind.name(), name)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Linux's name of the controller that a flow's end has: what its stack says of the kernel counts before its parameters, but
+/// where the flow has parameters of its own.
+pub(crate) fn control_of<'a>(flow: &FlowSpec, stack: &'a Stack) -> Option<&'a str> {
+    let (own, named) =
+        (kernel_control(stack.config.congestion.control), stack.linux.congestion_control.as_deref());
+    if flow.is_special() { own.or(named) } else { named.or(own) }
+}
+
+/// Whether the kernel that is asked has a controller: `asked` in the experiment, `name` in Linux.
+fn must_have(scenario: &Scenario, key: &str, asked: &str, name: Option<&str>) -> Result<(), EngineError> {
+    // What a kernel in virtual time was made with is seen when it runs.
+    let real = scenario.emulate.clock == EmulationClock::Real;
+    if name.is_some_and(|name| !real || runs_here(name)) {
+        return Ok(());
+    }
+    let kernel = if real { running_kernel() } else { "Linux".to_owned() };
+    Err(EngineError::NoControl { key: key.to_owned(), asked: asked.to_owned(), kernel })
+}
+
+#[cfg(target_os = "linux")]
+fn runs_here(name: &str) -> bool {
+    farpath_emu::has_control(name)
+}
+
+/// Nothing is emulated here, and that is said before anything runs.
+#[cfg(not(target_os = "linux"))]
+fn runs_here(_: &str) -> bool {
+    true
+}
+
+/// The running kernel, and the controllers that it has.
+#[cfg(target_os = "linux")]
+fn running_kernel() -> String {
+    let available = farpath_emu::available_controls().join(", ");
+    format!(
+        "{}, which has {available} (net.ipv4.tcp_available_congestion_control)",
+        crate::emulate::kernel_release()
+    )
+}
+
+#[cfg(not(target_os = "linux"))]
+fn running_kernel() -> String {
+    crate::emulate::kernel_release()
 }
 
 /// Whether a flow's own ends, if it has any, differ in what sockets are told by themselves alone.
@@ -70,12 +141,20 @@ fn ends(scenario: &Scenario) -> impl Iterator<Item = &Stack> {
     scenario.flows.iter().flat_map(|flow| <[&Stack; 2]>::from(scenario.ends(flow)))
 }
 
-/// Whether this point can be measured over a real network at all.
+/// Whether this point can be measured over a real network at all. What its two kernels lack is a note of the run.
 ///
 /// # Errors
-/// Streams over UDP.
+/// Streams over UDP; a congestion controller that no Linux has.
 pub fn can_be_measured(point: &Point) -> Result<(), EngineError> {
-    tcp_only(&point.scenario, "a measurement")
+    tcp_only(&point.scenario, "a measurement")?;
+    for (end, stack) in [("sender", &point.scenario.sender), ("receiver", &point.scenario.receiver)] {
+        let kind = stack.config.congestion.control;
+        if stack.linux.congestion_control.is_none() && kernel_control(kind).is_none() {
+            let (key, asked) = (format!("{end}.congestion.control"), kind.name().to_owned());
+            return Err(EngineError::NoControl { key, asked, kernel: "Linux".to_owned() });
+        }
+    }
+    Ok(())
 }
 
 /// The stack of each host. A host has one: data both ways needs the same at both ends.
@@ -115,6 +194,41 @@ mod tests {
             let refused = emulated(own).expect_err("flow 1 is special");
             assert!(matches!(refused, EngineError::OwnEnds(1)), "{own}: {refused}");
         }
-        emulated("sender.congestion.control = \"cubic\"").expect("each socket has its own");
+        emulated("sender.congestion.control = \"reno\"").expect("each socket has its own");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_controller_that_the_kernel_lacks_is_refused_with_those_that_it_has() {
+        let text = "title = \"T\"\npath = [{ element = \"delay\", delay = \"1 ms\" }]\n[transfer]\nsize = \"1 kB\"\n";
+        let experiment = |changes: &[&str]| {
+            let changes: Vec<_> = changes.iter().map(|change| change.parse().expect("a change")).collect();
+            Experiment::parse(text, "t.toml", &changes).expect("sound")
+        };
+        let emulated = |changes: &[&str]| {
+            can_be_emulated(&experiment(changes).point(0)).map_err(|error| error.to_string())
+        };
+        let own = "flow=[{}, {sender={congestion={control=\"bbr3\"}}}]";
+        let behind = ["sender.explicit_rate.wanted=1 Mbit/s", "sender.explicit_rate.fallback=bbr3"];
+        for (changes, key, asked) in [
+            (&["sender.congestion.control=bbr3"][..], "sender.congestion.control", "bbr3"),
+            (&["receiver.congestion.control=bbr3"], "receiver.congestion.control", "bbr3"),
+            (&[own], "sender.congestion.control", "bbr3"),
+            (&behind, "sender.explicit_rate.fallback", "bbr3"),
+            (&["sender.linux.congestion_control=none-such"], "sender.linux.congestion_control", "none-such"),
+        ] {
+            let refused = emulated(changes).expect_err(asked);
+            assert!(refused.starts_with(&format!("{key}: expected")), "{refused}");
+            for word in [&format!("found `{asked}`"), "tcp_available_congestion_control", "reno"] {
+                assert!(refused.contains(word), "`{word}` is not in: {refused}");
+            }
+        }
+        emulated(&["sender.congestion.control=bbr3", "sender.linux.congestion_control=reno"])
+            .expect("the stack names another for the kernel");
+        let virtual_time = ["sender.congestion.control=bbr3", "emulate.clock=virtual"];
+        assert!(emulated(&virtual_time).expect_err("no Linux has it").contains("found `bbr3`"));
+        let measured = experiment(&["sender.congestion.control=bbr3"]);
+        let refused = can_be_measured(&measured.point(0)).expect_err("nor a real host");
+        assert!(refused.to_string().contains("found `bbr3`"), "{refused}");
     }
 }

@@ -187,6 +187,19 @@ pub enum EngineError {
          `explicit_rate.wanted`: all flows of an emulation are between the same two hosts; such flows are simulated"
     )]
     OwnEnds(usize),
+    /// A congestion controller that the kernel lacks.
+    #[error(
+        "{key}: expected a congestion controller of {kernel}, found `{asked}`; `linux.congestion_control` of that end \
+         names another for its kernel"
+    )]
+    NoControl {
+        /// What asks for it.
+        key: String,
+        /// What it asks for.
+        asked: String,
+        /// The kernel, and where it is known what it has.
+        kernel: String,
+    },
     /// An engine that this version names and does not have.
     #[error("the `{0}` engine is not part of this version; there are `predict`, `simulate` and `emulate`")]
     NotBuilt(farpath_run::Engine),

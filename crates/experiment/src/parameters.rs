@@ -70,6 +70,7 @@ kinds! {
     Rate = ValueKind::Rate;
     BytesPerSecond = ValueKind::ByteRate;
     HyStart = ValueKind::Word(&HYSTART_NAMES);
+    CongestionControlKind = ValueKind::Word(&CONTROLLER_NAMES);
 }
 
 /// What is done with each parameter.
@@ -378,8 +379,31 @@ impl Written for HyStart {
     }
 }
 
+impl Parameter for CongestionControlKind {
+    const EXPECTED: &'static str = "a word";
+    fn read(value: &Value, at: &Location) -> Result<CongestionControlKind, ExperimentError> {
+        word(value, at, &CongestionControlKind::ALL.map(|kind| (kind.name(), kind)))
+    }
+}
+
+const CONTROLLER_NAMES: [&str; CongestionControlKind::ALL.len()] = {
+    let mut names = [""; CongestionControlKind::ALL.len()];
+    let mut place = 0;
+    while place < names.len() {
+        names[place] = CongestionControlKind::ALL[place].name();
+        place += 1;
+    }
+    names
+};
+
+impl Written for CongestionControlKind {
+    fn write(&self) -> Value {
+        Value::String(self.name().to_owned())
+    }
+}
+
 macro_rules! words {
-    ($($type:ident { $($variant:ident = $name:literal),+ $(; $rest:literal)? })*) => {$(
+    ($($type:ident { $($variant:ident = $name:literal),+ })*) => {$(
         impl Parameter for $type {
             const EXPECTED: &'static str = "a word";
             fn read(value: &Value, at: &Location) -> Result<$type, ExperimentError> {
@@ -393,7 +417,6 @@ macro_rules! words {
             fn write(&self) -> Value {
                 Value::String(match self {
                     $($type::$variant => $name,)+
-                    $(_ => $rest,)?
                 }.to_owned())
             }
         }
@@ -403,7 +426,6 @@ macro_rules! words {
 words! {
     AckClock { Segment = "segment", Host = "host" }
     QuickAckAccounting { PerSegment = "per-segment", Linux = "linux" }
-    CongestionControlKind { Reno = "reno", Cubic = "cubic", Bbr = "bbr", Bbr3 = "bbr3"; "a controller without a name here" }
     SlowStartGrowth { PerAck = "per-ack", PerByte = "per-byte", TwoSegments = "two-segments", AllAcked = "all-acked" }
     AvoidanceGrowth {
         PerAck = "per-ack", PerByte = "per-byte", PerAckRounded = "per-ack-rounded", AllAcked = "all-acked"

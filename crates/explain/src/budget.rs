@@ -251,7 +251,7 @@ fn standing(facts: &Facts<'_>) -> Option<f64> {
             let as_reno = 0.3 * top / (9.0 / 17.0) * facts.rtt.as_secs_f64();
             if as_reno < by_time { Sawtooth::Linear { keeps: 0.7 } } else { Sawtooth::Cubic }
         }
-        _ => return None,
+        CongestionControlKind::Bbr | CongestionControlKind::Bbr3 => return None,
     };
     standing_queue(pipe, queue, window, sawtooth).ok().map(|mean| mean.value)
 }

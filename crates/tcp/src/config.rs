@@ -134,7 +134,6 @@ pub struct CongestionConfig {
 
 /// Names of congestion controllers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum CongestionControlKind {
     /// RFC 5681: additive increase, halving on loss.
     Reno,
@@ -144,6 +143,26 @@ pub enum CongestionControlKind {
     Bbr,
     /// Version 3: the same, bounded by losses of more than 2 % (draft-ietf-ccwg-bbr).
     Bbr3,
+}
+
+impl CongestionControlKind {
+    /// Every controller, in the order of their declaration.
+    pub const ALL: [CongestionControlKind; CongestionControlKind::Bbr3 as usize + 1] = [
+        CongestionControlKind::Reno,
+        CongestionControlKind::Cubic,
+        CongestionControlKind::Bbr,
+        CongestionControlKind::Bbr3,
+    ];
+
+    /// As files spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CongestionControlKind::Reno => "reno",
+            CongestionControlKind::Cubic => "cubic",
+            CongestionControlKind::Bbr => "bbr",
+            CongestionControlKind::Bbr3 => "bbr3",
+        }
+    }
 }
 
 /// Slow start's increase for an ACK of N new bytes.

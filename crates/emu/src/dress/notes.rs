@@ -5,6 +5,7 @@
 
 use super::sysctls::{MOST_REORDERING, MOST_RETRIES, MOST_SYNS, RTO_MAX};
 use super::{Buffers, DELAYED_ACK, LEAST_DELAYED_ACK, LONGEST_DELAYED_ACK, UNSCALED};
+use crate::control::kernel_control;
 use farpath_tcp::config::{
     AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionConfig, CongestionControlKind, EndGrowth,
     FullAckWindow, HandshakeConfig, HyStart, PartialAckTimer, RateReduction, ReceiveConfig,
@@ -169,8 +170,10 @@ fn of_congestion(congestion: &CongestionConfig, notes: &mut Notes) {
     } = congestion;
     let cubic = *control == CongestionControlKind::Cubic;
     let bbr = *control == CongestionControlKind::Bbr;
-    let known = cubic || bbr || *control == CongestionControlKind::Reno;
-    notes.unless(known, "congestion.control", "another than these", "the kernel is told to use Reno");
+    let known = kernel_control(*control).is_some();
+    let kernel =
+        "no Linux has it; emulation takes what `linux.congestion_control` names, and refuses without";
+    notes.unless(known, "congestion.control", control.name(), kernel);
     let second = *one_segment_after_syn_loss == SynLoss::Second;
     let found = if *one_segment_after_syn_loss == SynLoss::First { "first" } else { "never" };
     let kernel = "the kernel does so where the SYN was sent three times (second)";

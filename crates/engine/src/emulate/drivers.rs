@@ -10,6 +10,7 @@ use farpath_experiment::{Scenario, Stack};
 use farpath_path::{Direction, PerDirection};
 use farpath_sim::{Plain, RateOutcome, Trip};
 use farpath_tcp::Config;
+use farpath_tcp::config::CongestionControlKind;
 use farpath_tia1039::Priority;
 use farpath_traffic::SocketOptions;
 use farpath_units::Rate;
@@ -47,7 +48,7 @@ impl Drivers {
             let settings = Settings {
                 // It is the peer that is told, and this host that tells it.
                 early_window: peers.any(|peer| peer.config.explicit_rate.early_window),
-                ..settings(&stack.config, &hosts.dress[host].congestion_control)
+                ..settings(&stack.config, hosts.dress[host].congestion_control.as_deref())?
             };
             let (mut driver, control) = loaded(&settings)?;
             hosts.of[host].namespace().run(|| driver.attach(&Device::named(DEVICE)?, wanted))??;
@@ -91,16 +92,27 @@ fn end_at<'a>(scenario: &'a Scenario, sends: bool, flow: &'a farpath_experiment:
     if sends { sender } else { receiver }
 }
 
-fn settings(config: &Config, plain: &str) -> Settings {
+/// Linux's name of a controller; whether it has one is asked beforehand.
+fn control(kind: CongestionControlKind) -> Result<&'static str, EngineError> {
+    kernel_control(kind).ok_or_else(|| EngineError::NoControl {
+        key: "congestion.control".to_owned(),
+        asked: kind.name().to_owned(),
+        kernel: "Linux".to_owned(),
+    })
+}
+
+/// Sockets that do not ask have the controller `plain`, or the stack's own.
+fn settings(config: &Config, plain: Option<&str>) -> Result<Settings, EngineError> {
+    let plain = plain.map_or_else(|| control(config.congestion.control), Ok)?;
     let explicit = &config.explicit_rate;
     let level = |level| Priority::new(level).unwrap_or(Priority::HIGHEST);
-    Settings {
+    Ok(Settings {
         preemption: level(explicit.preemption),
         delay: level(explicit.delay),
         guard: Guard { loss_per_mille: explicit.loss_limit_per_mille, ..Guard::default() },
-        fallback: kernel_control(explicit.fallback).to_owned(),
+        fallback: control(explicit.fallback)?.to_owned(),
         ..Settings::new(plain)
-    }
+    })
 }
 
 /// Under a name that nobody has: it can be registered once only on a machine, whatever the namespaces.

@@ -74,7 +74,8 @@ impl Hosts {
                     unmatched.push(instead.unwrap_or_else(lacks));
                 }
             }
-            self.settings.push(format!("{place}: TCP_CONGESTION {}", dress.congestion_control));
+            let control = dress.congestion_control.iter();
+            self.settings.extend(control.map(|name| format!("{place}: TCP_CONGESTION {name}")));
             self.settings.push(format!("{place}: route{}", dress.route));
             if let Some(clamp) = dress.window_clamp {
                 self.settings.push(format!("{place}: announced windows brought down to {clamp} on the path"));

@@ -4,9 +4,10 @@ use super::drivers::Drivers;
 use super::hosts::Hosts;
 use crate::EngineError;
 use crate::batch::real_time::is_light;
+use crate::beforehand::control_of;
 use crate::progress::Going;
 use crate::series::Series;
-use farpath_emu::{Clock, Dress, RealTime, kernel_control};
+use farpath_emu::{Clock, Dress, RealTime};
 use farpath_experiment::{FlowSpec, Opener, Scenario, base_rtt};
 use farpath_run::{FlowRow, MessageRow, Outcome};
 use farpath_traffic::{BulkEnd, End, EndReport, Opening, Prepared, Role, SocketOptions};
@@ -95,13 +96,12 @@ impl Programs {
                 close_within: CLOSE_WITHIN,
                 socket: {
                     let (sender, receiver) = scenario.ends(flow);
-                    let config = &if role == Role::Sender { sender } else { receiver }.config;
+                    let stack = if role == Role::Sender { sender } else { receiver };
                     let mut socket = socket_options(&hosts.dress[host]);
                     if flow.is_special() {
-                        socket.congestion_control =
-                            Some(kernel_control(config.congestion.control).to_owned());
+                        socket.congestion_control = control_of(flow, stack).map(str::to_owned);
                     }
-                    drivers.ask(host, config, &mut socket);
+                    drivers.ask(host, &stack.config, &mut socket);
                     socket
                 },
             };
@@ -269,7 +269,7 @@ impl FlowEnds {
 /// What the dress says of sockets.
 pub(crate) fn socket_options(dress: &Dress) -> SocketOptions {
     SocketOptions {
-        congestion_control: Some(dress.congestion_control.clone()),
+        congestion_control: dress.congestion_control.clone(),
         nodelay: dress.nodelay,
         delack_max: dress.delayed_ack_max,
         ..SocketOptions::default()

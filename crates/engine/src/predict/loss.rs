@@ -312,7 +312,10 @@ fn loss_epochs(flow: &Flow) -> Result<LossEpochs, InputError> {
     // Linux's Reno has none.
     let hystart = match congestion.control {
         CongestionControlKind::Reno if congestion.hystart == HyStart::Linux => HyStart::Off,
-        _ => congestion.hystart,
+        CongestionControlKind::Reno
+        | CongestionControlKind::Cubic
+        | CongestionControlKind::Bbr
+        | CongestionControlKind::Bbr3 => congestion.hystart,
     };
     let every = flow.ack_every() as f64;
     let mss = view.mss.0 as f64;

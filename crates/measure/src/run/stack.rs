@@ -112,7 +112,7 @@ impl End {
         let growing = stack.linux.autotuning;
         let ns = |time: Duration| time.as_nanos();
         let options = SocketAsked {
-            congestion_control: Some(dress.congestion_control.clone()),
+            congestion_control: dress.congestion_control.clone(),
             receive_buffer: (!growing).then_some(config.receive.buffer.0),
             send_buffer: config.send.buffer.filter(|_| !growing).map(|buffer| buffer.0),
             nodelay: dress.nodelay,

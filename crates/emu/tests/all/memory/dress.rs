@@ -2,7 +2,7 @@
 
 use farpath_emu::Dress;
 use farpath_experiment::{IpVersion, Stack, shipped_stacks};
-use farpath_tcp::config::{Config, EcnMode};
+use farpath_tcp::config::{Config, CongestionControlKind, EcnMode};
 use farpath_units::{Bytes, Duration};
 use proptest::prelude::*;
 
@@ -24,6 +24,16 @@ fn the_stacks_that_say_what_the_kernel_does_are_followed_in_full() {
     for name in ["linux-6", "reno-1990", "reno-sack"] {
         assert_eq!(dress(name).unmatched, [""; 0], "{name}");
     }
+}
+
+#[test]
+fn a_controller_that_no_linux_has_is_said_by_its_name_and_replaced_by_none() {
+    let mut stack = stack("linux-6");
+    stack.config.congestion.control = CongestionControlKind::Bbr3;
+    let dress = Dress::of_stack(&stack, &stack);
+    assert_eq!(dress.congestion_control, None);
+    assert!(dress.unmatched.iter().any(|note| note.starts_with("congestion.control bbr3: no Linux has it")));
+    assert!(!dress.to_string().contains("TCP_CONGESTION"), "{dress}");
 }
 
 #[test]
@@ -65,7 +75,7 @@ fn linux_6_leaves_the_kernel_its_defaults() {
         .filter(|name| !defaults.iter().any(|(known, _)| known == name))
         .collect();
     assert_eq!(pinned, ["tcp_no_metrics_save", "tcp_fastopen"]);
-    assert_eq!((dress.congestion_control.as_str(), dress.route.initcwnd), ("cubic", Some(10)));
+    assert_eq!((dress.congestion_control.as_deref(), dress.route.initcwnd), (Some("cubic"), Some(10)));
 }
 
 #[test]
@@ -110,7 +120,7 @@ fn a_stacks_own_settings_come_on_top() {
     let stack = Stack::parse(text, "s.toml").unwrap_or_else(|error| panic!("{error}"));
     let dress = Dress::of_stack(&stack, &stack);
     assert_eq!((value(&dress, "tcp_frto"), value(&dress, "tcp_tw_reuse")), ("1", "0"));
-    assert_eq!(dress.congestion_control, "bbr");
+    assert_eq!(dress.congestion_control.as_deref(), Some("bbr"));
 }
 
 #[test]
