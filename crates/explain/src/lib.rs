@@ -151,7 +151,7 @@ pub struct Watch<'a> {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExplainError {
-    /// The experiment has no such point; or a change is refused, which is a defect.
+    /// The experiment has no such point.
     #[error(transparent)]
     Experiment(#[from] farpath_experiment::ExperimentError),
     /// A change that cannot be read, which is a defect.

@@ -67,17 +67,6 @@ const WORTH: f64 = 0.01;
 /// Predicted and simulated speed-up differ by more than this factor: they do not agree.
 const AGREES: f64 = 1.25;
 
-/// The scenario with some changes, at the size that is simulated.
-fn changed(
-    experiment: &Experiment,
-    point: usize,
-    changes: &[Override],
-    size: Option<Bytes>,
-) -> Result<Scenario, ExplainError> {
-    let changed = experiment.only(point, changes)?;
-    Ok(cap(&changed.point(0).scenario, size))
-}
-
 /// A point of an experiment that remedies are tried on.
 pub(crate) struct Patient<'a> {
     pub experiment: &'a Experiment,
@@ -89,6 +78,15 @@ pub(crate) struct Patient<'a> {
 }
 
 impl Patient<'_> {
+    /// The scenario with some changes, at the size that is simulated, and what the closed forms say of it. `None` where the
+    /// changes do not go with the rest of the experiment: a floor above a ceiling, keys of a link that a flow router has not.
+    fn changed(&self, changes: &[Override]) -> Option<(Scenario, Predicted)> {
+        let changed = self.experiment.only(self.point, changes).ok()?;
+        let scenario = cap(&changed.point(0).scenario, self.size);
+        let prediction = predicted(&scenario).ok()?;
+        Some((scenario, prediction))
+    }
+
     /// Every candidate, tried alone: the fastest first.
     pub fn try_all(
         &self,
@@ -96,19 +94,16 @@ impl Patient<'_> {
         bench: &mut Bench<'_>,
     ) -> Result<Vec<Remedy>, ExplainError> {
         let tried = candidates.into_iter().filter_map(|candidate| {
-            match changed(self.experiment, self.point, &candidate.changes, self.size) {
-                // A link may have been given keys that the other system has not, as `mark`.
-                Err(_) if candidate.apart => None,
-                scenario => Some(scenario.map(|scenario| (candidate, scenario))),
-            }
+            let (scenario, prediction) = self.changed(&candidate.changes)?;
+            Some(((candidate, prediction), scenario))
         });
-        let (candidates, scenarios): (Vec<_>, Vec<_>) =
-            tried.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+        let (tried, scenarios): (Vec<_>, Vec<_>) = tried.unzip();
         let observed = bench.measure(&scenarios)?;
-        let mut remedies = Vec::new();
-        for ((candidate, scenario), simulated) in candidates.into_iter().zip(&scenarios).zip(observed) {
-            remedies.push(self.remedy(candidate, scenario, simulated)?);
-        }
+        let mut remedies: Vec<Remedy> = tried
+            .into_iter()
+            .zip(observed)
+            .map(|((candidate, prediction), simulated)| self.remedy(candidate, prediction, simulated))
+            .collect();
         remedies.sort_by(|a, b| {
             let speed = |remedy: &Remedy| remedy.simulated_speed_up.unwrap_or(0.0);
             let completed = |remedy: &Remedy| remedy.simulated.completed;
@@ -127,23 +122,32 @@ impl Patient<'_> {
         remedies: &[Remedy],
         bench: &mut Bench<'_>,
     ) -> Result<Option<Remedy>, ExplainError> {
-        let mut kept: Vec<&Remedy> =
-            remedies.iter().filter(|remedy| remedy.verdict != Verdict::Hurts && !remedy.apart).collect();
-        let scenario = |kept: &[&Remedy]| changed(self.experiment, self.point, &together(kept), self.size);
-        if kept.len() < 2 {
-            return Ok(None);
+        let changed = |kept: &[&Remedy]| self.changed(&together(kept));
+        let mut kept: Vec<&Remedy> = Vec::new();
+        for remedy in remedies.iter().filter(|remedy| remedy.verdict != Verdict::Hurts && !remedy.apart) {
+            kept.push(remedy);
+            // Each goes with the experiment, and perhaps not with a better one.
+            if changed(&kept).is_none() {
+                kept.pop();
+            }
         }
-        let mut best = bench.measure_one(scenario(&kept)?)?;
+        let Some((scenario, mut prediction)) = changed(&kept).filter(|_| kept.len() > 1) else {
+            return Ok(None);
+        };
+        let mut best = bench.measure_one(scenario)?;
         for index in (0..kept.len()).rev() {
             let mut fewer = kept.clone();
             fewer.remove(index);
             if fewer.is_empty() {
                 break;
             }
-            let without = bench.measure_one(scenario(&fewer)?)?;
+            // One that another one needs stays.
+            let Some((scenario, predicted)) = changed(&fewer) else { continue };
+            let without = bench.measure_one(scenario)?;
             // Gone, unless it is worse without it.
             if !without.is_beaten_by(&best, WORTH) {
                 best = without;
+                prediction = predicted;
                 kept = fewer;
             }
         }
@@ -158,17 +162,10 @@ impl Patient<'_> {
             changes: together(&kept),
             apart: false,
         };
-        let scenario = scenario(&kept)?;
-        Ok(Some(self.remedy(candidate, &scenario, best)?))
+        Ok(Some(self.remedy(candidate, prediction, best)))
     }
 
-    fn remedy(
-        &self,
-        candidate: Candidate,
-        scenario: &Scenario,
-        simulated: Observed,
-    ) -> Result<Remedy, ExplainError> {
-        let prediction = predicted(scenario)?;
+    fn remedy(&self, candidate: Candidate, prediction: Predicted, simulated: Observed) -> Remedy {
         // How long a stream takes says nothing of how late it is.
         let stream = simulated.lateness_s.is_some();
         let predicted_s = prediction.time_s.filter(|_| !stream);
@@ -187,7 +184,7 @@ impl Patient<'_> {
         };
         let disagreement =
             if stream { None } else { self.disagreement(&prediction, predicted_speed_up, &simulated) };
-        Ok(Remedy {
+        Remedy {
             set: candidate.changes.iter().map(|change| change.text().to_owned()).collect(),
             id: candidate.id,
             title: candidate.title,
@@ -201,7 +198,7 @@ impl Patient<'_> {
             disagreement,
             changes: candidate.changes,
             apart: candidate.apart,
-        })
+        }
     }
 
     /// How prediction and simulation differ on the gain, and what the prediction says of itself.

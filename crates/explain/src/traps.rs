@@ -86,13 +86,14 @@ fn enough_ttl(facts: &Facts<'_>) -> Vec<String> {
     ends.map(|end| format!("{end}.send.ttl={}", u8::MAX)).collect()
 }
 
-/// Changes that give both ends timers for a round trip of `rtt`: the first timeout one and a half, the longest eight.
-pub(crate) fn fit_timers(rtt: Duration, raise_max: bool) -> Vec<String> {
+/// Changes that give both ends timers for a round trip of `rtt`: the first timeout one and a half, the longest at least
+/// eight, and what the end already has, its floor among it.
+pub(crate) fn fit_timers(facts: &Facts<'_>, rtt: Duration, raise_max: bool) -> Vec<String> {
     let initial = rounded_up(rtt + rtt / 2);
-    let max = rounded_up(rtt * 8);
     let mut changes = Vec::new();
-    for end in ["sender", "receiver"] {
-        if raise_max {
+    for (end, config) in [("sender", facts.sender()), ("receiver", facts.receiver())] {
+        let max = rounded_up(rtt * 8).max(config.rto.min);
+        if raise_max && config.rto.max < max {
             changes.push(format!("{end}.rto.max={max}"));
         }
         changes.push(format!("{end}.rto.initial={initial}"));

@@ -22,7 +22,7 @@ pub(super) fn floor(facts: &Facts<'_>) -> (&'static str, Vec<String>) {
 
 /// `rto-max`: a ceiling above the round trip.
 pub(super) fn ceiling(facts: &Facts<'_>) -> (&'static str, Vec<String>) {
-    ("RFC 6298 section 2.5: the ceiling, of 60 s or more, is optional", fit_timers(facts.rtt, true))
+    ("RFC 6298 section 2.5: the ceiling, of 60 s or more, is optional", fit_timers(facts, facts.rtt, true))
 }
 
 /// `initial-rto`: the first timeout of an end is below the round trip of its SYN.
@@ -38,7 +38,10 @@ pub(super) fn initial(facts: &Facts<'_>) -> Option<Trap> {
     );
     let raise_max = ends.iter().any(|(_, config)| config.rto.max < rtt * 2);
     let source = "RFC 6298 section 2.1";
-    Some(Trap::new("initial-rto", format!("{end}.rto.initial"), text, source).set(fit_timers(rtt, raise_max)))
+    Some(
+        Trap::new("initial-rto", format!("{end}.rto.initial"), text, source)
+            .set(fit_timers(facts, rtt, raise_max)),
+    )
 }
 
 /// `data-retries`: the budget of retransmissions ends before an ACK can come, or before loss lets one through.

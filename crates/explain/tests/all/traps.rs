@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::{SCALED, overrides, plain};
-use farpath_explain::{Trap, traps};
+use farpath_explain::{Effort, Trap, traps};
 
 fn of(changes: &[&str]) -> Vec<Trap> {
     traps(&plain(changes).point(0).scenario)
@@ -266,4 +266,40 @@ fn the_changes_can_be_made_together() {
     let all: Vec<&str> = met.iter().flat_map(|trap| trap.set.iter().map(String::as_str)).collect();
     assert!(all.len() > 4, "{met:?}");
     assert!(plain(&["path.delay=10 min"]).only(0, &overrides(&all)).is_ok());
+}
+
+#[test]
+fn no_remedy_makes_an_experiment_fail_whatever_its_timers_are() {
+    let both = |changes: &[&str]| -> Vec<String> {
+        let ends = |change: &&str| ["sender", "receiver"].map(|end| format!("{end}.{change}"));
+        changes.iter().flat_map(ends).collect()
+    };
+    let one = |changes: &[&str]| changes.iter().map(|change| (*change).to_owned()).collect();
+    let extremes: [Vec<String>; 5] = [
+        // A floor that is above the ceiling which the receiver's first timeout asks for.
+        one(&[
+            "receiver.rto.min=30 ms",
+            "receiver.rto.max=30 ms",
+            "receiver.rto.initial=30 ms",
+            "path.delay=20 ms",
+        ]),
+        both(&["rto.min=40 ms", "rto.max=40 ms", "rto.initial=40 ms", "rto.after_syn_timeout=none"]),
+        both(&["rto.min=100 s", "rto.max=100 s", "rto.initial=100 s"]),
+        [both(&["rto.min=1 s", "rto.max=1 s", "rto.initial=1 s"]), one(&["path.delay=5 s"])].concat(),
+        [both(&["receive.buffer=1 B", "send.buffer=1 B"]), one(&["path.link.queue=1 packets"])].concat(),
+    ];
+    for stack in farpath_experiment::shipped_stacks() {
+        let stacks = ["sender", "receiver"].map(|end| format!("{end}.stack={}", stack.name));
+        for extreme in &extremes {
+            let small = ["transfer.size=8 kB", "path.loss=5 %", "horizon=100 s"].map(str::to_owned);
+            let changes = [&stacks[..], &small, extreme].concat();
+            let changes: Vec<&str> = changes.iter().map(String::as_str).collect();
+            let effort = Effort { seeds: Some(1), segments: 20_000_000 };
+            let explanation = common::explained(&plain(&changes), effort);
+            for remedy in explanation.remedies.iter().chain(&explanation.all) {
+                let set: Vec<&str> = remedy.set.iter().map(String::as_str).collect();
+                plain(&[&changes[..], &set].concat());
+            }
+        }
+    }
 }
