@@ -9,7 +9,7 @@ pub struct Statistic {
     pub n: u64,
     /// Their mean.
     pub mean: f64,
-    /// Sample standard deviation (divisor n − 1); unknown for a single value.
+    /// Sample standard deviation (divisor n − 1); unknown for a single value, and where it is not finite.
     pub sd: Option<f64>,
     /// The smallest.
     pub min: f64,
@@ -31,11 +31,11 @@ impl Statistic {
             min = value.min(min);
             max = value.max(max);
         }
-        let sd = (n > 1).then(|| (squares / (n - 1) as f64).sqrt());
+        let sd = (n > 1).then(|| (squares / (n - 1) as f64).sqrt()).filter(|sd| sd.is_finite());
         (n > 0).then_some(Statistic { n, mean, sd, min, max })
     }
 
-    /// Half the width of the 95 % confidence interval of the mean, by Student's t; unknown for a single value.
+    /// Half the width of the 95 % confidence interval of the mean, by Student's t; unknown where the standard deviation is.
     ///
     /// It is exact for normal values only. Transfer times under loss lean to the right, so that with a handful of
     /// seeds the interval covers the true mean somewhat less often than it says.
@@ -43,7 +43,7 @@ impl Statistic {
         let sd = self.sd?;
         let n = self.n as f64;
         let t = StudentsT::new(0.0, 1.0, n - 1.0).expect("there is more than one value").inverse_cdf(0.975);
-        Some(t * sd / n.sqrt())
+        Some(t * sd / n.sqrt()).filter(|half| half.is_finite())
     }
 }
 
@@ -108,6 +108,15 @@ mod tests {
         for (n, quantile) in tables.into_iter().chain([(30, 2.04523), (101, 1.98397), (1001, 1.96234)]) {
             assert!((t(n) - quantile).abs() < 1e-5 * quantile, "n = {n}: {} is not {quantile}", t(n));
         }
+    }
+
+    #[test]
+    fn a_spread_that_no_number_holds_is_not_known() {
+        // The squares of their deviations are beyond an f64.
+        let wide = Statistic::of([1e200, 3e200]).expect("two values");
+        assert_eq!((wide.mean, wide.sd, wide.ci95()), (2e200, None, None));
+        let endless = Statistic::of([1.0, f64::INFINITY]).expect("two values");
+        assert_eq!((endless.sd, endless.ci95()), (None, None));
     }
 
     #[test]
