@@ -183,13 +183,14 @@ fn linear_form_warning(ber: Ber, overhead: Bytes) -> Option<String> {
 }
 
 fn queue_warning(queue: QueueLimit) -> Option<String> {
-    match queue {
-        // Zero is a link without a queue, which is a model of its own.
-        QueueLimit::Bytes(limit) if limit != Bytes::ZERO && limit < FULL_PACKET => {
-            Some(format!("a queue of {limit} never holds a packet of {FULL_PACKET}"))
-        }
-        _ => None,
-    }
+    let limit = match queue {
+        QueueLimit::Bytes(limit) if limit < FULL_PACKET => limit.to_string(),
+        QueueLimit::Packets(0) => "0 packets".to_owned(),
+        QueueLimit::Unlimited | QueueLimit::Bytes(_) | QueueLimit::Packets(_) => return None,
+    };
+    Some(format!(
+        "a queue of {limit} never holds a packet of {FULL_PACKET}: one that arrives while another is being sent is dropped"
+    ))
 }
 
 fn mark_warning(mark: MarkThreshold, queue: QueueLimit) -> Option<String> {

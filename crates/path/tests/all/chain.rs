@@ -276,10 +276,25 @@ fn what_is_probably_not_meant_is_warned_about() {
     );
     assert_eq!(noise(8e-5, true).warnings(), [""; 0]);
     assert_eq!(noise(1e-4, false).warnings(), [""; 0]);
-    let short = spec("link", bare_link(1_000_000, QueueLimit::Bytes(Bytes(1499)))).warnings();
-    assert_eq!(short[0], "link: forward: a queue of 1.499 kB never holds a packet of 1.5 kB");
-    assert_eq!(spec("link", bare_link(1_000_000, QueueLimit::Packets(0))).warnings(), [""; 0]);
     let still =
         ElementKind::Reorder { share: PerDirection::both(probability(0.1)), extra_delay: Duration::ZERO };
     assert_eq!(spec("r", still).warnings().len(), 2);
+}
+
+#[test]
+fn a_queue_too_short_for_a_packet_is_warned_about_and_one_of_nothing_too() {
+    let warned = |queue| spec("link", bare_link(1_000_000, queue)).warnings();
+    let short = |limit: &str| {
+        format!(
+            "link: forward: a queue of {limit} never holds a packet of 1.5 kB: one that arrives while another is being \
+             sent is dropped"
+        )
+    };
+    for (bytes, limit) in [(1499, "1.499 kB"), (10, "10 B"), (0, "0 B")] {
+        assert_eq!(warned(QueueLimit::Bytes(Bytes(bytes)))[0], short(limit));
+    }
+    assert_eq!(warned(QueueLimit::Packets(0))[0], short("0 packets"));
+    for enough in [QueueLimit::Bytes(Bytes(1500)), QueueLimit::Packets(1), QueueLimit::Unlimited] {
+        assert_eq!(warned(enough), [""; 0]);
+    }
 }
