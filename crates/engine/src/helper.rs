@@ -8,6 +8,7 @@ use crate::EngineError;
 use crate::emulate::may_emulate;
 use crate::job::Job;
 use crate::order::{Order, Task, carry_out, error_left, leave_error, program, run_left};
+use crate::temporary::TemporaryFolder;
 use farpath_experiment::Experiment;
 use farpath_run::Run;
 use std::fs::{self, File};
@@ -18,7 +19,6 @@ use std::process::{self, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-use tempfile::TempDir;
 
 /// What a helper is called by: a subcommand that is not for people, and its room.
 const HELPER_COMMAND: &str = "helper";
@@ -72,7 +72,7 @@ pub(crate) fn rehearse(experiment: &Experiment, points: &[usize]) -> Result<(), 
 }
 
 /// Has a helper do something, and gives its room; `None` where it was stopped.
-fn send(order: &Order, stop: &AtomicBool) -> Result<Option<TempDir>, EngineError> {
+fn send(order: &Order, stop: &AtomicBool) -> Result<Option<TemporaryFolder>, EngineError> {
     let room = order.room()?;
     let Some(status) = run(room.path(), stop)? else { return Ok(None) };
     if let Some(error) = error_left(&room.path().join(RESULTS)) {

@@ -29,6 +29,8 @@ mod series;
 mod simulate;
 #[cfg(target_os = "linux")]
 mod tap;
+#[cfg(target_os = "linux")]
+mod temporary;
 #[cfg_attr(not(target_os = "linux"), path = "virtual_time/elsewhere.rs")]
 mod virtual_time;
 #[cfg(target_os = "linux")]

@@ -4,6 +4,7 @@
 use crate::capture::CaptureError;
 use crate::emulate::{can_be_prepared, until_in_time};
 use crate::progress::Going;
+use crate::temporary::TemporaryFolder;
 use crate::{EngineError, provenance};
 use farpath_experiment::{Experiment, Output, Override};
 use farpath_run::{Results, ResultsDir, Run};
@@ -17,7 +18,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
-use tempfile::TempDir;
 
 /// This program, within a room.
 pub(crate) const PROGRAM: &str = "farpath";
@@ -105,9 +105,9 @@ impl Order {
     }
 
     /// A room with the order in it, and with the program.
-    pub(crate) fn room(&self) -> Result<TempDir, EngineError> {
+    pub(crate) fn room(&self) -> Result<TemporaryFolder, EngineError> {
         let furnished = || {
-            let room = tempfile::Builder::new().prefix("farpath-room-").tempdir()?;
+            let room = TemporaryFolder::new()?;
             let at = |name: &str| room.path().join(name);
             fs::write(at(ORDER), serde_json::to_vec(self).expect("plain data"))?;
             match INTERPRETED.get() {

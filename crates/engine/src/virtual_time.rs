@@ -10,13 +10,13 @@ pub use guest::guest;
 use crate::EngineError;
 use crate::job::Job;
 use crate::order::{Order, PROGRAM, Task, error_left, run_left};
+use crate::temporary::TemporaryFolder;
 use farpath_experiment::{EmulateOptions, EmulationClock, Experiment, Scenario};
 use farpath_kernel::{Boot, Ended, Halt, Kernel, Shelf};
 use farpath_run::{FlowRow, Outcome, Run};
 use std::fs::File;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use tempfile::TempDir;
 
 /// What the program of a guest is called by: the one subcommand that is not for people.
 const GUEST_COMMAND: &str = "guest";
@@ -97,7 +97,7 @@ fn boot(
     seed: u64,
     kernel: &Kernel,
     stop: &AtomicBool,
-) -> Result<(TempDir, Ended), EngineError> {
+) -> Result<(TemporaryFolder, Ended), EngineError> {
     let room = order.room()?;
     let ended = Boot {
         kernel,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 /// 200 kB over a tenth of a light-second each way, with a loss.
 const FAR: &str = r#"
@@ -54,13 +54,17 @@ impl Room {
 
     /// Puts a program in the place of a kernel.
     fn with_kernel(self, script: &str) -> Room {
+        self.give_kernel(script);
+        self
+    }
+
+    fn give_kernel(&self, script: &str) {
         let kernel = self.path().join("kernels/fake");
         fs::create_dir_all(&kernel).unwrap();
         let about = r#"{"name":"fake","release":"6.0.0","hz":250,"source":"-","compiler":"-","recipe":"-"}"#;
         fs::write(kernel.join("about.json"), about).unwrap();
         fs::write(kernel.join("linux"), format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(kernel.join("linux"), fs::Permissions::from_mode(0o755)).unwrap();
-        self
     }
 
     fn farpath(&self, args: &[&str]) -> Output {
@@ -132,6 +136,49 @@ fn a_kernel_that_hangs_is_given_up_with_all_that_it_started() {
     let detail = flow["detail"].as_str().unwrap();
     let hung = "the guest did not come to its end in time; the end of its console:\n";
     assert!(detail.starts_with(hung) && detail.contains("\nhanging"), "{detail}");
+}
+
+/// Names of the folders in `folder`.
+fn folders_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "another process takes its time")]
+fn what_a_killed_run_leaves_in_the_temporary_directory_goes_with_the_next_one() {
+    // It says in its folder that it runs, and ends with the process that has started it.
+    let room = Room::new().with_kernel(": > started; while kill -0 $PPID 2>/dev/null; do sleep 0.1; done");
+    let temporary = room.path().join("temporary");
+    fs::create_dir(&temporary).unwrap();
+    let farpath = || {
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("farpath"));
+        command.current_dir(room.path()).env("FARPATH_KERNELS", room.path().join("kernels"));
+        command.env("TMPDIR", &temporary).stdout(Stdio::null()).stderr(Stdio::null());
+        command.args(["emulate", "far.toml", "--clock", "virtual"]);
+        command
+    };
+    let start = || {
+        let before = folders_in(&temporary);
+        let mut child = farpath().spawn().unwrap();
+        let started = |name: &String| !before.contains(name) && temporary.join(name).join("started").exists();
+        while !folders_in(&temporary).iter().any(started) {
+            assert_eq!(child.try_wait().unwrap(), None, "it ended before it could be killed");
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        child
+    };
+    let mut killed = start();
+    killed.kill().and_then(|()| killed.wait()).unwrap();
+    let left = folders_in(&temporary);
+    assert_eq!(left.len(), 1, "{left:?}");
+    let mut living = start();
+    let of_living = folders_in(&temporary);
+    assert!(!of_living.contains(&left[0]), "{of_living:?}");
+    room.give_kernel("exit 0");
+    assert_eq!(farpath().status().unwrap().code(), Some(1), "a void run");
+    assert_eq!(folders_in(&temporary), of_living, "its own is gone, and that of the living one is there");
+    living.kill().and_then(|()| living.wait()).unwrap();
 }
 
 #[test]
