@@ -193,6 +193,16 @@ pub enum CliError {
     /// Bytes that are no explicit-rate signalling.
     #[error(transparent)]
     Qos(#[from] crate::qos::error::QosError),
+    /// A variable of the environment that is no time.
+    #[error("{name}: expected a time such as `10 s`, found `{found}`")]
+    Environment {
+        /// Which.
+        name: &'static str,
+        /// As found.
+        found: String,
+        /// Why it is none.
+        source: Box<farpath_units::ParseQuantityError>,
+    },
     /// Standard output is gone.
     #[error("cannot write the output")]
     Output(#[from] io::Error),

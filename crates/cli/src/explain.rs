@@ -20,7 +20,7 @@ pub fn explain(args: &ExplainArgs) -> Result<Ending, CliError> {
         Watch { stop: interrupt::flag(), planned: &|runs| bar.inc_length(runs), done: &|| bar.inc(1) };
     let effort = Effort { seeds: args.source.seeds, ..Effort::default() };
     let explanation = farpath_explain::explain(&experiment, args.point, effort, &watch);
-    bar.finish_and_clear();
+    drop(bar);
     let explanation = match explanation {
         Ok(explanation) => explanation,
         Err(ExplainError::Interrupted) => return Ok(Ending::Interrupted),

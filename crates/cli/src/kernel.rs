@@ -36,13 +36,13 @@ fn build(args: &BuildArgs) -> Result<Ending, CliError> {
     let mut last = None;
     let made = recipe.make(args.again, interrupt::flag(), &mut |step, files| {
         if last.replace(step) != Some(step) {
-            bar.println(format!("farpath: {step}"));
+            bar.println(&format!("farpath: {step}"));
         }
         if step == Step::Compile {
             bar.set_position((files as u64).min(FILES));
         }
     });
-    bar.finish_and_clear();
+    drop(bar);
     let kernel = made?;
     output::print(&format!(
         "{}, in {}; `farpath emulate FILE --clock virtual --kernel {}` runs on it",

@@ -60,7 +60,21 @@ pub fn exit_code(args: impl IntoIterator<Item = OsString>) -> u8 {
             return code;
         }
     };
-    let result = match cli.command {
+    match progress::configure().and_then(|()| run_command(cli.command)) {
+        Ok(Ending::Done) => 0,
+        Ok(Ending::Failed) => 1,
+        Ok(Ending::Interrupted) => 130,
+        // Whoever reads our output has seen enough.
+        Err(CliError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,
+        Err(error) => {
+            eprintln!("farpath: {}", error.describe());
+            2
+        }
+    }
+}
+
+fn run_command(command: Command) -> Result<Ending, CliError> {
+    match command {
         Command::Run(args) => run::run(&args),
         Command::Predict(args) => run::run(&args.with(EngineName::Predict)),
         Command::Simulate(args) => run::run(&args.with(EngineName::Simulate)),
@@ -86,16 +100,5 @@ pub fn exit_code(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Stacks(args) => shelf::stacks(&args),
         Command::Paths(args) => shelf::paths(&args),
         Command::Experiments(args) => shelf::experiments(&args),
-    };
-    match result {
-        Ok(Ending::Done) => 0,
-        Ok(Ending::Failed) => 1,
-        Ok(Ending::Interrupted) => 130,
-        // Whoever reads our output has seen enough.
-        Err(CliError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,
-        Err(error) => {
-            eprintln!("farpath: {}", error.describe());
-            2
-        }
     }
 }

@@ -37,7 +37,9 @@ pub fn papers(args: &PapersArgs) -> Result<Ending, CliError> {
         runs.emulate = args.emulate;
         let checked = check(paper, &mut runs)?;
         if let Some(report) = report.take() {
-            let figures = papers::figures(paper, &mut runs, interrupt::flag());
+            let figures = progress::during("drawing the figures", || {
+                papers::figures(paper, &mut runs, interrupt::flag())
+            });
             // What was interrupted has no figures, and is no fault.
             let figures = if interrupt::happened() { figures.unwrap_or_default() } else { figures? };
             report.finish(&papers::page(paper, &checked, figures, !interrupt::happened()).render())?;
@@ -90,7 +92,7 @@ fn check(paper: &Paper, runs: &mut Runs) -> Result<Vec<Checked>, CliError> {
         bar.inc(1);
         checked.push(one);
     });
-    bar.finish_and_clear();
+    drop(bar);
     result?;
     Ok(checked)
 }

@@ -47,7 +47,7 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
     }
     let report = args.report.as_ref().map(ReportFile::create).transpose()?;
     let found = checked(list, args.check, &watch)?;
-    bar.finish_and_clear();
+    drop(bar);
     let mut ending = match (found.complete, found.agrees()) {
         (_, false) => Ending::Failed,
         (true, true) => Ending::Done,

@@ -77,7 +77,7 @@ pub fn report(args: &ReportArgs) -> Result<Ending, CliError> {
         traces.add(run);
     }
     let path = args.out.clone().unwrap_or_else(|| results.path().join(REPORT));
-    bar.finish_and_clear();
+    drop(bar);
     write(&asked, &runs, &traces, results.is_complete(), [ReportFile::create(&path)?])?;
     if let Some(warning) = results.warning() {
         eprintln!("farpath: {warning}");

@@ -98,7 +98,7 @@ fn answers(args: &RunArgs) -> Result<(Experiment, Asked, Vec<Run>, Ending), CliE
         bar.inc(1);
         Ok(())
     });
-    bar.finish_and_clear();
+    drop(bar);
     outcome.map_err(|stop| match stop {
         Stop::Engine(source) => engine_error(source),
         Stop::Results(error) => CliError::Results(error),

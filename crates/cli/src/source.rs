@@ -64,14 +64,21 @@ pub fn of_file(file: &Path, overrides: &[Override]) -> Result<Experiment, CliErr
     // A bare word that is no file is meant as a name.
     let bare = file.extension().is_none() && file.components().count() == 1;
     match shipped {
-        Some(shipped) if !file.exists() => Ok(Experiment::parse(shipped.text, shipped.name, overrides)?),
+        Some(shipped) if !file.exists() => {
+            Ok(checked(|| Experiment::parse(shipped.text, shipped.name, overrides))?)
+        }
         None if bare && !file.exists() => Err(CliError::NoSuch {
             kind: "file or experiment",
             command: "experiments",
             name: file.display().to_string(),
         }),
-        _ => Ok(progress::during("checking the points", || Experiment::load(file, overrides))?),
+        _ => Ok(checked(|| Experiment::load(file, overrides))?),
     }
+}
+
+/// All points are checked when an experiment is read.
+fn checked<T>(read: impl FnOnce() -> T) -> T {
+    progress::during("checking the points", read)
 }
 
 fn no_flags_beside_a_file(path: &PathArgs) -> Result<(), CliError> {
@@ -107,7 +114,8 @@ fn of_flags(path: &PathArgs, overrides: &[Override]) -> Result<Source, CliError>
     if path.save.is_some() && file.exists() {
         return Err(CliError::Exists { flag: "--save", file });
     }
-    let experiment = Experiment::parse(&sketch.to_toml(), &file.display().to_string(), overrides)?;
+    let experiment =
+        checked(|| Experiment::parse(&sketch.to_toml(), &file.display().to_string(), overrides))?;
     if let Some(file) = &path.save {
         // The changes of --set are part of what is kept; a sweep has no single point to keep.
         let text = match experiment.points().len() {

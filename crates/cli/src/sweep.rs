@@ -72,12 +72,10 @@ fn run(args: &SweepRunArgs) -> Result<Ending, CliError> {
             eprintln!("farpath: {}", going_on(status, there.runs));
         }
         first = false;
-        let bar = progress::bar(status.wanted, "runs");
-        bar.set_position(status.done);
-        bar.reset_eta();
+        let bar = progress::bar_from(status.done, status.wanted, "runs");
         let missing = plan.missing(&there);
         let void = run_missing(&experiment, &plan, missing, &folder, limits, stop, |runs| bar.inc(runs))?;
-        bar.finish_and_clear();
+        drop(bar);
         let more = !stop.load(Ordering::Relaxed)
             && (precision
                 .as_ref()

@@ -56,7 +56,7 @@ pub fn measure(args: &MeasureArgs, host: &str, key: Option<&Key>) -> Result<Endi
         }
         bar.inc(1);
     }
-    bar.finish_and_clear();
+    drop(bar);
     let (asked, runs) = kept.finish(jobs.len())?;
     if !runs.is_empty() {
         let rows = if args.flows { run::Rows::Flows } else { run::Rows::Points };

@@ -41,16 +41,13 @@ pub fn measure(args: &MeasureArgs, key: Option<&Key>) -> Result<Ending, CliError
     let found = estimate(&mut far, probing, interrupt::flag(), &mut |what| bar.set_message(what.to_owned()));
     let found = match found {
         Ok(found) => found,
-        Err(MeasureError::Stopped) => {
-            bar.finish_and_clear();
-            return Ok(Ending::Interrupted);
-        }
+        Err(MeasureError::Stopped) => return Ok(Ending::Interrupted),
         Err(error) => return Err(error.into()),
     };
     let [up, down] = [&found.ways.forward, &found.ways.reverse].map(|way| size(args.size, way.rate));
     let text = found.to_toml(up);
     if let Some(file) = &args.as_path {
-        bar.finish_and_clear();
+        drop(bar);
         write_new("--as-path", file, &text)?;
         return print(args, &far, &found, &[], &[]).map(|()| Ending::Done);
     }
@@ -92,7 +89,7 @@ pub fn measure(args: &MeasureArgs, key: Option<&Key>) -> Result<Ending, CliError
         Ok(true)
     };
     let complete = transfers();
-    bar.finish_and_clear();
+    drop(bar);
     let (_, runs) = kept.finish(MEASURED.len())?;
     print(args, &far, &found, &runs, &times)?;
     Ok(if complete? { Ending::Done } else { Ending::Interrupted })

@@ -38,7 +38,7 @@ pub fn asked(rows: &[(CheckedRadius, Stack)], connections: u16) -> Result<Vec<As
         let seconds = |time: Duration| time.as_nanos() / 1_000_000_000;
         let bar = progress::bar(seconds(what.takes()), "s of real time at most");
         let found = measure_radii(&what, interrupt::flag(), |elapsed| bar.set_position(seconds(elapsed)));
-        bar.finish_and_clear();
+        drop(bar);
         let file = stack.clone().into();
         let kernel = found.map_err(|source| CliError::Engine { file, source })?;
         let complete = kernel.complete;

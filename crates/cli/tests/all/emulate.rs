@@ -46,6 +46,23 @@ fn number(flow: &Value, key: &str) -> f64 {
 }
 
 #[test]
+fn a_run_in_real_time_says_how_far_it_is() {
+    if !can_emulate() {
+        return;
+    }
+    let folder = Folder::with(SMALL);
+    // It takes a second.
+    let output =
+        farpath(&["emulate", folder.file()]).env("FARPATH_PROGRESS", "10 ms").output().expect("it starts");
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    let line = said.lines().find(|line| line.contains(" % of 195 kB, ")).unwrap_or_else(|| panic!("{said}"));
+    assert!(
+        line.starts_with("farpath: after ") && line.contains(": 0 of 1 runs; 1 in real time: "),
+        "{line}"
+    );
+}
+
+#[test]
 fn a_transfer_takes_as_long_as_its_simulation() {
     if !can_emulate() {
         return;
