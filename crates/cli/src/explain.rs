@@ -54,7 +54,8 @@ fn destination(args: &ExplainArgs, file: &Path, name: &str) -> Result<PathBuf, C
         };
         file.parent().unwrap_or(Path::new("")).join(format!("{stem}-{name}.toml"))
     });
-    if out.exists() { Err(CliError::Exists { flag: "--apply", file: out }) } else { Ok(out) }
+    source::may_write_new("--apply", &out)?;
+    Ok(out)
 }
 
 /// The text of the experiment with a remedy in it.

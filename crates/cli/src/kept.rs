@@ -5,17 +5,27 @@ use crate::report;
 use farpath_report::html::{ReportFile, Traces};
 use farpath_run::{Asked, REPORT, ResultsDir, ResultsError, Run, RunKey, Trace};
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 
 /// Runs that are kept as they come.
 pub struct Kept<'a> {
     out: Option<&'a Path>,
     report: Option<&'a Path>,
-    asked: Asked,
     results: Option<ResultsDir>,
     report_file: Option<ReportFile>,
+    /// Why the results folder takes no more.
+    failed: Option<ResultsError>,
     traces: Traces,
     runs: Vec<Run>,
+}
+
+/// The runs that were made, to be printed first, and whether they were written.
+pub struct Finished {
+    /// Point by point.
+    pub runs: Vec<Run>,
+    /// The first thing that could not be written.
+    pub written: Result<(), CliError>,
 }
 
 impl<'a> Kept<'a> {
@@ -23,22 +33,30 @@ impl<'a> Kept<'a> {
     pub fn new(
         out: Option<&'a Path>,
         report: Option<&'a Path>,
-        asked: Asked,
         traced: BTreeSet<RunKey>,
     ) -> Result<Kept<'a>, CliError> {
         out.map(report::may_write_in).transpose()?;
-        let mut results = out.map(ResultsDir::create).transpose()?;
-        if let Some(results) = &mut results {
-            results.describe(asked.clone());
-        }
-        let report_file = report.map(ReportFile::create).transpose()?;
-        Ok(Kept { out, report, asked, results, report_file, traces: Traces::of(traced), runs: Vec::new() })
+        let new = out.filter(|out| !out.exists());
+        let results = out.map(ResultsDir::create).transpose()?;
+        // It may be in that folder.
+        let report_file = match report.map(ReportFile::create).transpose() {
+            Ok(report_file) => report_file,
+            Err(error) => {
+                drop(results);
+                // Empty, as it was made here.
+                let _ = new.map(fs::remove_dir);
+                return Err(error.into());
+            }
+        };
+        let traces = Traces::of(traced);
+        Ok(Kept { out, report, results, report_file, failed: None, traces, runs: Vec::new() })
     }
 
-    /// One more.
-    pub fn take(&mut self, mut run: Run) -> Result<(), ResultsError> {
+    /// One more. False where it could not be written: no more is wanted then.
+    #[must_use]
+    pub fn take(&mut self, mut run: Run) -> bool {
         if let Some(results) = &mut self.results {
-            results.append(&run)?;
+            self.failed = results.append(&run).err();
         }
         self.traces.add(&run);
         // Traces are in the files; a sweep's would not fit into memory.
@@ -46,29 +64,38 @@ impl<'a> Kept<'a> {
         run.segments = Trace::default();
         run.messages = Trace::default();
         self.runs.push(run);
-        Ok(())
+        self.failed.is_none()
     }
 
-    /// That was all of it, of so many that were wanted. Gives what was asked, and the runs point by point.
-    pub fn finish(self, wanted: usize) -> Result<(Asked, Vec<Run>), CliError> {
-        let Kept { out, report, asked, results, report_file, traces, mut runs } = self;
+    /// That was all of it, of so many that were wanted.
+    pub fn finish(mut self, asked: &Asked, wanted: usize) -> Finished {
         // Those in real time have come last.
-        runs.sort_by_key(|run| run.point);
-        let complete = runs.len() == wanted;
+        self.runs.sort_by_key(|run| run.point);
+        let complete = self.runs.len() == wanted;
+        if !complete && self.failed.is_none() {
+            eprintln!("farpath: interrupted: {} of {wanted} runs are shown", self.runs.len());
+        }
+        let Kept { out, report, results, report_file, failed, traces, runs } = self;
         // Stopped before the first run was done, there is nothing to put in the place of earlier results.
-        if !runs.is_empty() {
-            if let Some(results) = results {
-                results.finish(complete)?;
-            }
-            let folder = out.filter(|out| report != Some(out.join(REPORT).as_path()));
+        if runs.is_empty() {
+            return Finished { runs, written: Ok(()) };
+        }
+        let tables = || -> Result<(), CliError> {
+            let Some(mut results) = results else { return Ok(()) };
+            failed.map_or(Ok(()), Err)?;
+            results.describe(asked.clone());
+            Ok(results.finish(complete)?)
+        };
+        let tables = tables();
+        let folder = out.filter(|out| tables.is_ok() && report != Some(out.join(REPORT).as_path()));
+        let pages = || -> Result<(), CliError> {
             let files = [report_file, folder.map(report::create_in).transpose()?];
             if files.iter().any(Option::is_some) {
-                report::write(&asked, &runs, &traces, complete, files.into_iter().flatten())?;
+                report::write(asked, &runs, &traces, complete, files.into_iter().flatten())?;
             }
-        }
-        if !complete {
-            eprintln!("farpath: interrupted: {} of {wanted} runs are shown", runs.len());
-        }
-        Ok((asked, runs))
+            Ok(())
+        };
+        let written = pages();
+        Finished { runs, written: tables.and(written) }
     }
 }

@@ -36,14 +36,6 @@ pub fn papers(args: &PapersArgs) -> Result<Ending, CliError> {
         let mut runs = Runs::default();
         runs.emulate = args.emulate;
         let checked = check(paper, &mut runs)?;
-        if let Some(report) = report.take() {
-            let figures = progress::during("drawing the figures", || {
-                papers::figures(paper, &mut runs, interrupt::flag())
-            });
-            // What was interrupted has no figures, and is no fault.
-            let figures = if interrupt::happened() { figures.unwrap_or_default() } else { figures? };
-            report.finish(&papers::page(paper, &checked, figures, !interrupt::happened()).render())?;
-        }
         if args.json {
             let mut out = output::stdout();
             for one in &checked {
@@ -52,6 +44,14 @@ pub fn papers(args: &PapersArgs) -> Result<Ending, CliError> {
         } else {
             output::print(&format!("{}\n{}. {}.\n", paper.title, paper.authors, paper.published_in))?;
             output::print(&papers::render(&checked, output::width()))?;
+        }
+        if let Some(report) = report.take() {
+            let figures = progress::during("drawing the figures", || {
+                papers::figures(paper, &mut runs, interrupt::flag())
+            });
+            // What was interrupted has no figures, and is no fault.
+            let figures = if interrupt::happened() { figures.unwrap_or_default() } else { figures? };
+            report.finish(&papers::page(paper, &checked, figures, !interrupt::happened()).render())?;
         }
         if ending_of(&paper.id, &checked, runs.void()) == Ending::Failed {
             ending = Ending::Failed;

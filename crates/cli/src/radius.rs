@@ -35,6 +35,7 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
         // Before there are other threads.
         farpath_engine::may_emulate().map_err(CliError::Emulation)?;
     }
+    let report = args.report.as_ref().map(ReportFile::create).transpose()?;
     let bar = progress::bar(0, "radii");
     let watch = Watch {
         stopped: &interrupt::happened,
@@ -45,7 +46,6 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
     if interrupt::happened() {
         return Ok(Ending::Interrupted);
     }
-    let report = args.report.as_ref().map(ReportFile::create).transpose()?;
     let found = checked(list, args.check, &watch)?;
     drop(bar);
     let mut ending = match (found.complete, found.agrees()) {
@@ -76,10 +76,10 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
         RadiusRow { kernel: measured.map(ends), ..row(checked, stack.name, &ask) }
     };
     let rows: Vec<_> = rows.into_iter().map(row).collect();
-    if let Some(report) = report {
-        report.finish(&reach_page(&reaches, bodies(), &medium.title, &rows).render())?;
-    }
+    let page = || reach_page(&reaches, bodies(), &medium.title, &rows).render();
+    let written = report.map_or(Ok(()), |report| report.finish(&page()));
     if args.json {
+        written?;
         return Ok(ending);
     }
     if let Some(Distance { title, km }) = &ask.to {
@@ -97,6 +97,7 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
     for asked in &asked {
         output::print(&asked.text())?;
     }
+    written?;
     Ok(ending)
 }
 

@@ -68,6 +68,8 @@ pub fn write(
 /// Makes the report of a results folder.
 pub fn report(args: &ReportArgs) -> Result<Ending, CliError> {
     let results = Results::read(&args.folder)?;
+    let path = args.out.clone().unwrap_or_else(|| results.path().join(REPORT));
+    let file = ReportFile::create(&path)?;
     let bar = progress::bar(1, "results to read");
     let wanted = to_trace(results.provenances().keys().copied());
     let asked = asked_of(&results);
@@ -76,9 +78,8 @@ pub fn report(args: &ReportArgs) -> Result<Ending, CliError> {
     for run in &runs {
         traces.add(run);
     }
-    let path = args.out.clone().unwrap_or_else(|| results.path().join(REPORT));
     drop(bar);
-    write(&asked, &runs, &traces, results.is_complete(), [ReportFile::create(&path)?])?;
+    write(&asked, &runs, &traces, results.is_complete(), [file])?;
     if let Some(warning) = results.warning() {
         eprintln!("farpath: {warning}");
     }

@@ -2,7 +2,7 @@
 
 use crate::args::{CommonArgs, EngineName, RunArgs};
 use crate::error::CliError;
-use crate::kept::Kept;
+use crate::kept::{Finished, Kept};
 use crate::source::{self, Source};
 use crate::{Ending, interrupt, output, progress, report};
 use farpath_engine::{CaptureDir, EngineError, Extras, Progress, can_all_be_emulated, jobs, run_all_with};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// Runs the experiment and prints what came out.
 pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
-    let (experiment, asked, runs, ending) = answers(args)?;
+    let Answers { experiment, asked, runs, written, ending } = answers(args)?;
     // Interrupted before the first was done: a title without a table says nothing.
     if !runs.is_empty() {
         let rows = match (args.common.flows, args.common.routers) {
@@ -28,7 +28,7 @@ pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
         };
         print(&experiment, &asked, &runs, args.common.json, rows)?;
     }
-    Ok(ending)
+    written.map(|()| ending)
 }
 
 /// Runs the experiment on several engines and prints how far they agree.
@@ -36,7 +36,7 @@ pub fn agree(args: RunArgs) -> Result<Ending, CliError> {
     if args.engine.iter().collect::<HashSet<_>>().len() < 2 {
         return Err(CliError::OneEngine);
     }
-    let (_, asked, runs, ending) = answers(&args)?;
+    let Answers { asked, runs, written, ending, .. } = answers(&args)?;
     let agreements = agreements(&runs);
     if args.common.json {
         let mut out = output::stdout();
@@ -51,11 +51,20 @@ pub fn agree(args: RunArgs) -> Result<Ending, CliError> {
         output::print(&comparison.render(output::width()))?;
         output::print(&format!("\n{}", agreement_text(&asked, &agreements, output::width())))?;
     }
-    Ok(ending)
+    written.map(|()| ending)
 }
 
-/// What each engine says, with what was asked; written where that is asked for too.
-fn answers(args: &RunArgs) -> Result<(Experiment, Asked, Vec<Run>, Ending), CliError> {
+/// What each engine says, with what was asked.
+struct Answers {
+    experiment: Experiment,
+    asked: Asked,
+    runs: Vec<Run>,
+    /// Where it was to be written too: whether it was. To be told when the runs have been printed.
+    written: Result<(), CliError>,
+    ending: Ending,
+}
+
+fn answers(args: &RunArgs) -> Result<Answers, CliError> {
     let common = &args.common;
     let emulates = args.engine.contains(&EngineName::Emulate);
     let Source { experiment, file } = source::load_with(&common.source, emulates, args.clock.changes())?;
@@ -85,7 +94,7 @@ fn answers(args: &RunArgs) -> Result<(Experiment, Asked, Vec<Run>, Ending), CliE
         .map(|folder| CaptureDir::create(folder, args.capture.snaplen, &jobs))
         .transpose()
         .map_err(|error| engine_error(error.into()))?;
-    let mut kept = Kept::new(common.out.as_deref(), common.report.as_deref(), asked, traced)?;
+    let mut kept = Kept::new(common.out.as_deref(), common.report.as_deref(), traced)?;
 
     let in_real_time = Arc::new(Progress::default());
     let bar = match needs_privileges {
@@ -94,18 +103,18 @@ fn answers(args: &RunArgs) -> Result<(Experiment, Asked, Vec<Run>, Ending), CliE
     };
     let extras = Extras { captures: captures.as_ref(), progress: Some(&in_real_time) };
     let outcome = run_all_with(&experiment, &jobs, interrupt::flag(), extras, |run| {
-        kept.take(run).map_err(Stop::Results)?;
         bar.inc(1);
-        Ok(())
+        if kept.take(run) { Ok(()) } else { Err(Stop::NotWritten) }
     });
     drop(bar);
-    outcome.map_err(|stop| match stop {
-        Stop::Engine(source) => engine_error(source),
-        Stop::Results(error) => CliError::Results(error),
-    })?;
-    let (asked, runs) = kept.finish(jobs.len())?;
+    match outcome {
+        Err(Stop::Engine(source)) => return Err(engine_error(source)),
+        Ok(_) | Err(Stop::NotWritten) => {}
+    }
+    let Finished { runs, written } =
+        progress::during("writing the results", || kept.finish(&asked, jobs.len()));
     let ending = if runs.len() == jobs.len() { ending_of(&runs) } else { Ending::Interrupted };
-    Ok((experiment, asked, runs, ending))
+    Ok(Answers { experiment, asked, runs, written, ending })
 }
 
 /// A transfer that fails is an answer; a run that is void is none, and whoever waits for the exit code must know.
@@ -158,7 +167,8 @@ fn caveats<'a>(runs: impl Iterator<Item = &'a Run>) -> impl Iterator<Item = &'a 
 /// Why a batch stopped.
 enum Stop {
     Engine(EngineError),
-    Results(farpath_run::ResultsError),
+    /// [`Kept`] knows why.
+    NotWritten,
 }
 
 impl From<EngineError> for Stop {

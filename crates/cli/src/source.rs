@@ -5,7 +5,7 @@ use crate::error::CliError;
 use crate::progress;
 use farpath_experiment::{Experiment, Override, Sketch, shipped_experiments};
 use farpath_units::Probability;
-use std::fs::OpenOptions;
+use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -48,14 +48,27 @@ pub fn start_threads(threads: Option<u16>) -> Result<(), CliError> {
 
 /// Writes a file that is not there yet.
 pub fn write_new(flag: &'static str, file: &Path, text: &str) -> Result<(), CliError> {
-    let error = |source: std::io::Error| match source.kind() {
-        ErrorKind::AlreadyExists => CliError::Exists { flag, file: file.to_owned() },
-        _ => CliError::Write { flag, file: file.to_owned(), source },
-    };
-    let mut out = OpenOptions::new().write(true).create_new(true).open(file).map_err(error)?;
-    out.write_all(text.as_bytes()).map_err(error)?;
+    let mut out = create_new(flag, file)?;
+    out.write_all(text.as_bytes()).map_err(|source| {
+        // Half of it is of no use, and in the way of the next one.
+        let _ = fs::remove_file(file);
+        CliError::Write { flag, file: file.to_owned(), source }
+    })?;
     eprintln!("farpath: {} is written", file.display());
     Ok(())
+}
+
+/// Refuses a name under which [`write_new`] could not write. Nothing is left of the attempt.
+pub fn may_write_new(flag: &'static str, file: &Path) -> Result<(), CliError> {
+    drop(create_new(flag, file)?);
+    fs::remove_file(file).map_err(|source| CliError::Write { flag, file: file.to_owned(), source })
+}
+
+fn create_new(flag: &'static str, file: &Path) -> Result<File, CliError> {
+    File::create_new(file).map_err(|source| match source.kind() {
+        ErrorKind::AlreadyExists => CliError::Exists { flag, file: file.to_owned() },
+        _ => CliError::Write { flag, file: file.to_owned(), source },
+    })
 }
 
 /// The file, or what ships by that name.

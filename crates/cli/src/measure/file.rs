@@ -2,7 +2,7 @@
 
 use crate::args::{MeasureArgs, PathArgs, SourceArgs};
 use crate::error::CliError;
-use crate::kept::Kept;
+use crate::kept::{Finished, Kept};
 use crate::source::{self, Source};
 use crate::{Ending, interrupt, progress, report, run};
 use farpath_engine::{can_be_measured, jobs, provenance};
@@ -28,7 +28,7 @@ pub fn measure(args: &MeasureArgs, host: &str, key: Option<&Key>) -> Result<Endi
     let traced = if wants_report { report::trace(&experiment, &mut jobs) } else { BTreeSet::new() };
     let mut far = super::far(args, host, key)?;
     let asked = html::asked(&experiment, jobs.len() as u64);
-    let mut kept = Kept::new(args.out.as_deref(), args.report.as_deref(), asked, traced)?;
+    let mut kept = Kept::new(args.out.as_deref(), args.report.as_deref(), traced)?;
     let bar = progress::bar(jobs.len() as u64, "runs");
     let mut failed = None;
     for job in &jobs {
@@ -46,8 +46,11 @@ pub fn measure(args: &MeasureArgs, host: &str, key: Option<&Key>) -> Result<Endi
             interrupt::flag(),
             &mut seen,
         ) {
-            Ok(Some(run)) => kept.take(run)?,
-            Ok(None) => break,
+            Ok(run) => {
+                if !run.is_some_and(|run| kept.take(run)) {
+                    break;
+                }
+            }
             // What is finished is kept; then the reason is given.
             Err(error) => {
                 failed = Some(error);
@@ -57,11 +60,12 @@ pub fn measure(args: &MeasureArgs, host: &str, key: Option<&Key>) -> Result<Endi
         bar.inc(1);
     }
     drop(bar);
-    let (asked, runs) = kept.finish(jobs.len())?;
+    let Finished { runs, written } = kept.finish(&asked, jobs.len());
     if !runs.is_empty() {
         let rows = if args.flows { run::Rows::Flows } else { run::Rows::Points };
         run::print(&experiment, &asked, &runs, args.json, rows)?;
     }
+    written?;
     match failed {
         Some(error) => Err(error.into()),
         None if runs.len() < jobs.len() => Ok(Ending::Interrupted),

@@ -3,8 +3,8 @@
 use super::words::{self, MEASURED};
 use crate::args::MeasureArgs;
 use crate::error::CliError;
-use crate::kept::Kept;
-use crate::source::write_new;
+use crate::kept::{Finished, Kept};
+use crate::source::{may_write_new, write_new};
 use crate::{Ending, interrupt, output, progress};
 use farpath_engine::provenance;
 use farpath_experiment::{Experiment, Override, Point};
@@ -32,10 +32,12 @@ const REQUESTING: Duration = Duration::from_secs(5);
 
 /// Looks at the path, and sends something over it.
 pub fn measure(args: &MeasureArgs, key: Option<&Key>) -> Result<Ending, CliError> {
-    if let Some(file) = args.as_path.as_ref().filter(|file| file.exists()) {
-        return Err(CliError::Exists { flag: "--as-path", file: file.clone() });
-    }
+    args.as_path.as_ref().map(|file| may_write_new("--as-path", file)).transpose()?;
     let mut far = super::far(args, &args.what, key)?;
+    let traced: BTreeSet<RunKey> = (0..MEASURED.len() as u64)
+        .map(|point| RunKey { point, engine: Engine::Measure, seed: Some(1) })
+        .collect();
+    let mut kept = Kept::new(args.out.as_deref(), args.report.as_deref(), traced)?;
     let bar = progress::bar(MEASURED.len() as u64, "");
     let probing = Probing { echoes: args.echoes, interval: args.interval };
     let found = estimate(&mut far, probing, interrupt::flag(), &mut |what| bar.set_message(what.to_owned()));
@@ -48,22 +50,21 @@ pub fn measure(args: &MeasureArgs, key: Option<&Key>) -> Result<Ending, CliError
     let text = found.to_toml(up);
     if let Some(file) = &args.as_path {
         drop(bar);
-        write_new("--as-path", file, &text)?;
-        return print(args, &far, &found, &[], &[]).map(|()| Ending::Done);
+        print(args, &far, &found, &[], &[])?;
+        return write_new("--as-path", file, &text).map(|()| Ending::Done);
     }
     let outputs = ["output.series=true", HORIZON];
     let upload = parsed(&text, &outputs)?;
     let reverse = format!("flow=[{{ direction = \"reverse\", size = \"{down}\" }}]");
     let download = parsed(&text, &[&outputs[..], &["transfer.opener=receiver", &reverse]].concat())?;
 
-    let traced: BTreeSet<RunKey> = (0..MEASURED.len() as u64)
-        .map(|point| RunKey { point, engine: Engine::Measure, seed: Some(1) })
-        .collect();
-    let mut kept = Kept::new(args.out.as_deref(), args.report.as_deref(), asked(&upload), traced)?;
-    kept.take(echoes(&found, &upload))?;
+    let mut going_on = kept.take(echoes(&found, &upload));
     let mut times = Vec::new();
     let mut transfers = || -> Result<bool, CliError> {
         for (number, experiment) in [(1, &upload), (2, &download), (3, &download)] {
+            if !going_on {
+                return Ok(false);
+            }
             bar.set_position(number as u64);
             let mut seen =
                 |seen: Seen| bar.set_message(format!("{}: {}", MEASURED[number], progress::measured(seen)));
@@ -82,7 +83,7 @@ pub fn measure(args: &MeasureArgs, key: Option<&Key>) -> Result<Ending, CliError
                 measure_point(&mut far, &point, 1, from, stop, &mut seen)?
             };
             match run {
-                Some(run) => kept.take(run)?,
+                Some(run) => going_on = kept.take(run),
                 None => return Ok(false),
             }
         }
@@ -90,8 +91,9 @@ pub fn measure(args: &MeasureArgs, key: Option<&Key>) -> Result<Ending, CliError
     };
     let complete = transfers();
     drop(bar);
-    let (_, runs) = kept.finish(MEASURED.len())?;
+    let Finished { runs, written } = kept.finish(&asked(&upload), MEASURED.len());
     print(args, &far, &found, &runs, &times)?;
+    written?;
     Ok(if complete? { Ending::Done } else { Ending::Interrupted })
 }
 

@@ -197,6 +197,12 @@ fn bad_input_is_named_and_nothing_is_written() {
         &["--apply", "`magic`", "ack-every-segment"],
     );
     refused(here, &with("explain", &PATH, &["--out", "x.toml"]), &["--apply"]);
+    // Before anything is run.
+    refused(
+        here,
+        &with("explain", &PATH, &["--apply", "magic", "--out", "missing/x.toml"]),
+        &["--apply", "cannot write missing/x.toml"],
+    );
     refused(here, &["explain", "missing.toml"], &["missing.toml", "cannot read"]);
     if Path::new("/proc/self").exists() {
         let args = with("explain", &PATH, &["--apply", "ack-every-segment", "--out", "/proc/x.toml"]);

@@ -170,6 +170,11 @@ fn a_path_is_looked_at_and_kept_as_an_experiment() {
     farpath().args(run).args(whenever).assert().success();
     let again = stderr(farpath().args(["measure", &server.address, "--as-path", file]), 2);
     assert!(again.contains("is there already"), "{again}");
+    let missing = folder.path().join("missing/x");
+    for flag in ["--as-path", "--report"] {
+        let early = stderr(farpath().args(["measure", &server.address, flag]).arg(&missing), 2);
+        assert!(early.contains("cannot write") && early.contains("missing/x"), "{early}");
+    }
 }
 
 #[test]

@@ -178,3 +178,59 @@ fn the_report_of_the_folder_may_be_named_by_another_way_to_it() {
     let whole = ["flows.parquet", "provenance.json", "report.html", "segments.parquet", "series.parquet"];
     assert_eq!(files, whole, "and nothing that is not");
 }
+
+#[test]
+fn a_report_that_cannot_be_written_is_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let missing = folder.path().join("missing/x.html");
+    let out = folder.path().join("results");
+    let (missing, out) = (missing.to_str().expect("UTF-8"), out.to_str().expect("UTF-8"));
+    for verb in [
+        &["run", "single-drop", "--out", out][..],
+        &["simulate", "single-drop"],
+        &["predict", "single-drop"],
+        &["agree", "single-drop", "--engine=predict,simulate"],
+        &["radius", "linux-6", "--loss=1%"],
+        &["papers", "high-ber"],
+    ] {
+        refused(&[verb, &["--report", missing]].concat(), &["cannot write the report", missing]);
+    }
+    assert_eq!(fs::read_dir(folder.path()).expect("readable").count(), 0, "nothing is written");
+    let (_folder, name) = results();
+    refused(&["report", &name, "--out", missing], &["cannot write the report", missing]);
+}
+
+/// As on a disk that is full after the first 512 B of each file.
+#[cfg(unix)]
+fn on_a_full_disk(args: &[&str]) -> (String, String, i32) {
+    let mut command = Command::new("sh");
+    let limited = r#"trap "" XFSZ; ulimit -f 1; exec "$0" "$@""#;
+    command.args(["-c", limited]).arg(assert_cmd::cargo::cargo_bin!("farpath")).args(args);
+    let output = command.env("FARPATH_PROGRESS", "0 s").output().expect("a shell");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (text(output.stdout), text(output.stderr), output.status.code().expect("it exits"))
+}
+
+#[cfg(unix)]
+#[test]
+fn results_that_cannot_be_written_at_the_end_are_printed_before_the_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let agree = ["agree", "single-drop", "--engine=predict,simulate"];
+    for verb in [&["run", "single-drop"][..], &agree, &["radius", "opnet-11.5"]] {
+        let printed = run(verb).0;
+        let (out, err, code) = on_a_full_disk(&[verb, &["--report", &at("x.html")]].concat());
+        assert_eq!((out, code), (printed, 2), "{verb:?}: {err}");
+        assert!(err.starts_with("farpath: cannot write the report"), "{err}");
+    }
+    let (verb, results) = (["run", "single-drop"], at("results"));
+    let (out, err, code) = on_a_full_disk(&[&verb[..], &["--out", &results]].concat());
+    assert_eq!((out, code), (run(&verb).0, 2), "{err}");
+    assert!(err.starts_with("farpath: cannot write") && err.contains("results"), "{err}");
+    let left = fs::read_dir(&results).expect("made before the first run").count();
+    assert_eq!(
+        (left, fs::read_dir(folder.path()).expect("readable").count()),
+        (0, 1),
+        "no half of a file is left"
+    );
+}
