@@ -64,7 +64,7 @@ fn sweep(experiment: &Experiment, folder: &Path, threads: usize) -> Result<(), B
         let missing = plan.missing(&folder.inventory()?);
         let never = AtomicBool::new(false);
         run_missing(experiment, &plan, missing, &folder, Limits::default(), &never, |_| ())?;
-        write_points(experiment, &plan, &folder, |_, _| ())
+        write_points(experiment, &plan, &folder, &never, |_, _| ())
     })?;
     Ok(())
 }

@@ -10,21 +10,25 @@ use farpath_experiment::Experiment;
 use farpath_report::html;
 use farpath_run::{Engine, FolderLock, PointSummary, Statistic};
 use farpath_sweep::{
-    Cleaned, Folder, Limits, POINTS, Plan, Precision, Search, Status, Threshold, more_seeds, program,
-    run_missing, value_of, write_points,
+    Cleaned, Folder, Limits, POINTS, Plan, Precision, Search, Status, SweepError, Threshold, more_seeds,
+    program, run_missing, value_of, write_points,
 };
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The most points that are printed as a table.
 const SHOWN: usize = 200;
+
+/// The most runs that are summed up after Ctrl-C, whose user waits for the end.
+const SUMMED_UP_AFTER_STOP: u64 = 1 << 16;
 
 /// `farpath sweep`
 pub fn sweep(args: &SweepArgs) -> Result<Ending, CliError> {
     match &args.command {
         Some(SweepCommand::Status(args)) => status(&args.folder, args.json),
+        Some(SweepCommand::Points(args)) => points(&args.folder, args.json),
         Some(SweepCommand::Gc(args)) => gc(&args.folder.folder, args.dry_run, args.folder.json),
         None => run(&args.run),
     }
@@ -65,7 +69,7 @@ fn run(args: &SweepRunArgs) -> Result<Ending, CliError> {
     if let Some(searching) = &searching {
         searching.more_points(&mut plan, &folder)?;
     }
-    let void = loop {
+    let (void, status, runs) = loop {
         let there = folder.inventory()?;
         let status = plan.status(&there);
         if first && there.runs > 0 {
@@ -74,34 +78,55 @@ fn run(args: &SweepRunArgs) -> Result<Ending, CliError> {
         first = false;
         let bar = progress::bar_from(status.done, status.wanted, "runs");
         let missing = plan.missing(&there);
-        let void = run_missing(&experiment, &plan, missing, &folder, limits, stop, |runs| bar.inc(runs))?;
+        let made = AtomicU64::new(0);
+        let void = run_missing(&experiment, &plan, missing, &folder, limits, stop, |runs| {
+            made.fetch_add(runs, Ordering::Relaxed);
+            bar.inc(runs);
+        })?;
         drop(bar);
+        let made = made.into_inner();
         let more = !stop.load(Ordering::Relaxed)
             && (precision
                 .as_ref()
                 .map_or(Ok(false), |precision| more_seeds(&mut plan, &folder, precision))?
                 || searching.as_ref().map_or(Ok(false), |one| one.more_points(&mut plan, &folder))?);
         if !more {
-            break void;
+            break (void, Status { done: status.done + made, ..status }, there.runs + made);
         }
     };
-    match &searching {
-        Some(searching) => {
-            write_points(&experiment, &plan, &folder, |_, _| ())?;
-            let found = searching.thresholds(&plan, &folder)?;
-            print_thresholds(&experiment, searching.search(), &found, args.json)?;
+    // What was made before Ctrl-C is summed up all the same, where that does not take long.
+    let (stopped, never) = (stop.load(Ordering::Relaxed), AtomicBool::new(false));
+    let summed_up = if stopped && runs > SUMMED_UP_AFTER_STOP {
+        Err(SweepError::Stopped.into())
+    } else {
+        let stop = if stopped { &never } else { stop };
+        match &searching {
+            Some(searching) => {
+                let found = searching.thresholds(&plan, &folder)?;
+                print_thresholds(&experiment, searching.search(), &found, args.json)?;
+                write_points(&experiment, &plan, &folder, stop, |_, _| ()).map_err(CliError::from)
+            }
+            None => print(&experiment, &plan, &folder, stop, args.json),
         }
-        None => print(&experiment, &plan, &folder, args.json)?,
+    };
+    let is_summed_up = match summed_up {
+        Err(CliError::Sweep(SweepError::Stopped)) => false,
+        other => other.map(|()| true)?,
+    };
+    if !is_summed_up {
+        eprintln!(
+            "farpath: {POINTS} is not written anew, which takes a while for {runs} runs: `farpath sweep points {}` does",
+            folder.path().display()
+        );
     }
-    let status = plan.status(&folder.inventory()?);
-    if void > 0 && !stop.load(Ordering::Relaxed) {
+    if void > 0 && !stopped {
         eprintln!(
             "farpath: {void} emulated runs were void, as this machine was not in time, and are not kept: the same \
              command asks for them again"
         );
         return Ok(Ending::Failed);
     }
-    if status.done < status.wanted {
+    if status.done < status.wanted || !is_summed_up {
         eprintln!(
             "farpath: interrupted: {} of {} runs are there; the same command goes on",
             status.done, status.wanted
@@ -129,11 +154,17 @@ fn going_on(Status { wanted, done }: Status, there: u64) -> String {
 }
 
 /// Writes the points, and prints them: as lines of JSON, or as a table where they are few.
-fn print(experiment: &Experiment, plan: &Plan, folder: &Folder, json: bool) -> Result<(), CliError> {
+fn print(
+    experiment: &Experiment,
+    plan: &Plan,
+    folder: &Folder,
+    stop: &AtomicBool,
+    json: bool,
+) -> Result<(), CliError> {
     if json {
         let mut out = output::stdout();
         let mut printed = Ok(());
-        write_points(experiment, plan, folder, |summary, caveats| {
+        write_points(experiment, plan, folder, stop, |summary, caveats| {
             let line = || summary_json(experiment, summary, caveats.iter().map(String::as_str));
             if printed.is_ok() {
                 printed = writeln!(out, "{}", line());
@@ -143,17 +174,21 @@ fn print(experiment: &Experiment, plan: &Plan, folder: &Folder, json: bool) -> R
     }
     let few = experiment.points().len() <= SHOWN;
     let mut summaries: Vec<(PointSummary, Vec<String>)> = Vec::new();
-    write_points(experiment, plan, folder, |summary, caveats| {
+    let bar = progress::bar(plan.wanted().len() as u64, "points summed up");
+    let written = write_points(experiment, plan, folder, stop, |summary, caveats| {
+        bar.inc(1);
         if few {
             summaries.push((summary.clone(), caveats.to_vec()));
         }
-    })?;
+    });
+    drop(bar);
     if !summaries.is_empty() {
         let runs = summaries.iter().map(|(summary, _)| summary.runs).sum();
         let table = html::comparison_of_summaries(&html::asked(experiment, runs), summaries);
         output::print(&table.render(output::width()))?;
         output::print("")?;
     }
+    written?;
     Ok(output::print(&format!("{}", folder.path().join(POINTS).display()))?)
 }
 
@@ -216,6 +251,16 @@ fn status(path: &Path, json: bool) -> Result<Ending, CliError> {
         ))?;
     }
     Ok(Ending::Done)
+}
+
+fn points(path: &Path, json: bool) -> Result<Ending, CliError> {
+    let (folder, experiment, engines) = Folder::open(path)?;
+    let _lock = FolderLock::take(path)?;
+    let plan = progress::during("planning the runs", || Plan::new(&experiment, &engines))?;
+    match print(&experiment, &plan, &folder, interrupt::flag(), json) {
+        Err(CliError::Sweep(SweepError::Stopped)) => Ok(Ending::Interrupted),
+        other => other.map(|()| Ending::Done),
+    }
 }
 
 fn gc(path: &Path, dry_run: bool, json: bool) -> Result<Ending, CliError> {

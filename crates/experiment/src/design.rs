@@ -120,6 +120,14 @@ impl Drawn {
     pub fn at(&self, index: usize) -> Value {
         self.range.at(self.fractions[index])
     }
+
+    /// Values that tell of which kind all of them are.
+    pub fn representatives(&self) -> Vec<Value> {
+        match &self.range {
+            Range::Listed(values) => values.clone(),
+            Range::Even { .. } | Range::Whole { .. } | Range::Logarithmic { .. } => vec![self.at(0)],
+        }
+    }
 }
 
 /// What is drawn from.

@@ -3,6 +3,7 @@
 use crate::document::{Document, Override};
 use crate::emulate::EmulationClock;
 use crate::error::{ExperimentError, Location, parse_toml};
+use crate::numbers::Kind;
 use crate::published::Published;
 use crate::range::MAX_POINTS;
 use crate::reader::as_table;
@@ -172,6 +173,12 @@ impl Experiment {
     /// Keys and values that make point `index` what it is, without making it.
     pub fn swept(&self, index: usize) -> Vec<(String, String)> {
         self.plan.swept(index)
+    }
+
+    /// The kind of the values of a swept key; `None` where they are of several, or names.
+    pub fn kind_of(&self, key: &str) -> Option<Kind> {
+        let labels: Vec<String> = self.plan.sweep.representatives(key).iter().map(label).collect();
+        Kind::of_values(&labels)
     }
 
     /// Whether a point of it, where it is emulated, is so in real time, for which privileges are needed.

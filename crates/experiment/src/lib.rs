@@ -76,7 +76,7 @@ pub use flow_router::RouterConfig;
 pub use flows::{FlowSpec, MAX_FLOWS, Opener, Transport};
 pub use library::{ShippedFile, shipped_experiments, shipped_paths, shipped_stacks};
 pub use linux::LinuxSettings;
-pub use numbers::numbers;
+pub use numbers::{Kind, numbers};
 pub use parameters::{StackParameter, ValueKind, stack_parameters, to_toml};
 pub use places::{Body, Distance, Medium, bodies, body, media, medium};
 pub use protocols::{Beyond, Protocol, ProtocolTimer, shipped_protocols};

@@ -165,6 +165,16 @@ impl Sweep {
         changes
     }
 
+    /// Values of a key that tell of which kind all of them are: those of a range are all of one.
+    pub fn representatives(&self, key: &str) -> Vec<Value> {
+        let series = self.0.iter().flat_map(|group| &group.0).find(|series| series.key == key);
+        series.map_or_else(Vec::new, |series| match &series.values {
+            Values::Listed(list) => list.clone(),
+            Values::Stepped(steps) => vec![steps.at(0)],
+            Values::Drawn(drawn) => drawn.representatives(),
+        })
+    }
+
     /// As users see it.
     pub fn axes(&self) -> Vec<Axis> {
         let mut stride = 1;

@@ -132,11 +132,17 @@ impl Sweep {
     #[pyo3(signature = (take = None))]
     fn write_points(&self, py: Python<'_>, take: Option<Py<PyAny>>) -> PyResult<()> {
         let mut taken = Ok(());
-        let written = write_points(&self.experiment, &self.plan(), &self.folder, |summary, _| {
-            if let Some(take) = take.as_ref().filter(|_| taken.is_ok()) {
-                taken = take.call1(py, (summary.to_json().to_string(),)).map(drop);
-            }
-        });
+        let written = write_points(
+            &self.experiment,
+            &self.plan(),
+            &self.folder,
+            &AtomicBool::new(false),
+            |summary, _| {
+                if let Some(take) = take.as_ref().filter(|_| taken.is_ok()) {
+                    taken = take.call1(py, (summary.to_json().to_string(),)).map(drop);
+                }
+            },
+        );
         written.map_err(|refused| error::sweep(py, &refused))?;
         taken
     }
@@ -150,7 +156,7 @@ impl Sweep {
     fn flows(&self, py: Python<'_>) -> PyResult<Table> {
         let (mut batches, mut runs) = (Vec::new(), Vec::new());
         let plan = self.plan();
-        let read = self.folder.groups(&plan, |wanted, of_point| {
+        let read = self.folder.groups(&plan, &AtomicBool::new(false), |wanted, of_point| {
             let point = wanted.point as u64;
             runs.extend(of_point.iter().cloned().map(|run| farpath_run::Run { point, ..run }));
             if runs.len() >= BATCH {

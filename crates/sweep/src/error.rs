@@ -91,6 +91,9 @@ pub enum SweepError {
         /// This program.
         here: &'static str,
     },
+    /// Somebody wants it no more.
+    #[error("stopped")]
+    Stopped,
     /// What is measured is not made at will.
     #[error("a sweep is predicted, simulated or emulated; `{0}` is for `farpath measure`")]
     NotSwept(farpath_run::Engine),

@@ -14,6 +14,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a folder was last asked for.
 const MANIFEST: &str = "sweep.json";
@@ -174,8 +175,13 @@ impl Folder {
         let partial = self.path.join(format!("{name}{PARTIAL}"));
         let not_written = |source| SweepError::Write { path: path.clone(), source };
         let file = File::create(&partial).map_err(not_written)?;
-        write(&file)?;
-        file.sync_all().and_then(|()| fs::rename(&partial, &path)).map_err(not_written)
+        let written = write(&file)
+            .and_then(|()| file.sync_all().and_then(|()| fs::rename(&partial, &path)).map_err(not_written));
+        if written.is_err() {
+            // Nobody reads it, and the next one takes the same name.
+            let _ = fs::remove_file(&partial);
+        }
+        written
     }
 
     /// The files of finished chunks, by name.
@@ -211,13 +217,19 @@ impl Folder {
     }
 
     /// Hands over the runs of each point and engine, as far as they are there, by seed; in the order of points. What is
-    /// held meanwhile are the runs of some points, and files whose points are far apart are read again for others.
+    /// held meanwhile are the runs of some points, and files whose points are far apart are read again for others. Points
+    /// without runs are not looked at, however many there are.
     ///
     /// # Errors
-    /// A file that cannot be read.
-    pub fn groups(&self, plan: &Plan, mut take: impl FnMut(&Wanted, &[Run])) -> Result<(), SweepError> {
-        let files = self.files_by_point(plan)?;
-        for stretch in plan.stretches(HELD) {
+    /// A file that cannot be read; [`SweepError::Stopped`] when `stop` is set.
+    pub fn groups(
+        &self,
+        plan: &Plan,
+        stop: &AtomicBool,
+        mut take: impl FnMut(&Wanted, &[Run]),
+    ) -> Result<(), SweepError> {
+        let FilesByPoint { files, points } = self.files_by_point(plan)?;
+        for stretch in plan.stretches(&points, HELD) {
             let mut groups: HashMap<(PointKey, Engine), Group> = HashMap::new();
             for wanted in &stretch {
                 groups.entry((wanted.key, wanted.engine)).or_default().missing.add(wanted.seeds.clone());
@@ -226,6 +238,9 @@ impl Folder {
             for (points, path) in &files {
                 if *points.end() < first || last < *points.start() {
                     continue;
+                }
+                if stop.load(Ordering::Relaxed) {
+                    return Err(SweepError::Stopped);
                 }
                 let of_key = |key, engine| {
                     groups.contains_key(&(key, engine)).then(|| u64::from(plan.points(key, engine)[0]))
@@ -250,21 +265,24 @@ impl Folder {
         Ok(())
     }
 
-    /// Chunks that hold runs of points of the plan, with the first and the last of these points.
-    fn files_by_point(&self, plan: &Plan) -> Result<Vec<(RangeInclusive<u32>, PathBuf)>, SweepError> {
-        let mut files = Vec::new();
+    /// Chunks that hold runs of points of the plan.
+    fn files_by_point(&self, plan: &Plan) -> Result<FilesByPoint, SweepError> {
+        let mut found = FilesByPoint::default();
         for path in self.chunks()? {
             let mut range: Option<RangeInclusive<u32>> = None;
             for span in chunk::header(&path)?.spans {
                 let points = Engine::from_name(&span.engine).map(|engine| plan.points(span.key, engine));
-                if let Some([first, .., last] | [first @ last]) = points {
+                if let Some(points @ ([first, .., last] | [first @ last])) = points {
                     let (start, end) = range.map_or((*first, *last), |range| range.into_inner());
                     range = Some(start.min(*first)..=end.max(*last));
+                    found.points.extend_from_slice(points);
                 }
             }
-            files.extend(range.map(|range| (range, path)));
+            found.files.extend(range.map(|range| (range, path)));
         }
-        Ok(files)
+        found.points.sort_unstable();
+        found.points.dedup();
+        Ok(found)
     }
 
     /// Removes what nobody asks for: runs of other points, engines and programs, and files that were never finished. Of a
@@ -306,6 +324,15 @@ impl Folder {
         }
         Ok(cleaned)
     }
+}
+
+/// Chunks that hold runs of a plan.
+#[derive(Default)]
+struct FilesByPoint {
+    /// Each with the first and the last of its points.
+    files: Vec<(RangeInclusive<u32>, PathBuf)>,
+    /// The points of all of them, in order.
+    points: Vec<u32>,
 }
 
 /// Runs of points that are alike.

@@ -44,6 +44,11 @@ impl Inventory {
         });
     }
 
+    /// The runs: no seed of a point and engine is in two of them.
+    pub(crate) fn spans(&self) -> impl Iterator<Item = (PointKey, Engine, &Range<u64>)> {
+        self.seeds.iter().map(|(key, engine, seeds)| (*key, *engine, seeds))
+    }
+
     /// The seeds for which there are runs.
     pub fn seeds(&self, key: PointKey, engine: Engine) -> Seeds {
         let start = self.seeds.partition_point(|&(other, by, _)| (other, by) < (key, engine));

@@ -143,13 +143,23 @@ impl Plan {
     }
 
     fn with_key(&self, asked: &Asked) -> Wanted {
+        #[cfg(test)]
+        count_a_look();
         let (point, engine) = (asked.point as usize, asked.engine);
         Wanted { point, key: self.key(point as u64, engine), engine, seeds: asked.seeds.clone() }
     }
 
-    /// The same in stretches of so many runs, or of one point and engine where these are more.
-    pub(crate) fn stretches(&self, runs: u64) -> impl Iterator<Item = Vec<Wanted>> {
-        let mut rest = self.wanted().peekable();
+    /// What is wanted of a point, engine by engine.
+    fn asked_of(&self, point: u32) -> &[Asked] {
+        let start = self.asked.partition_point(|asked| asked.point < point);
+        let end = self.asked[start..].partition_point(|asked| asked.point == point);
+        &self.asked[start..start + end]
+    }
+
+    /// What is wanted of these points, in stretches of so many runs, or of one point and engine where these are more.
+    pub(crate) fn stretches(&self, points: &[u32], runs: u64) -> impl Iterator<Item = Vec<Wanted>> {
+        let asked = points.iter().flat_map(|&point| self.asked_of(point));
+        let mut rest = asked.map(|asked| self.with_key(asked)).peekable();
         std::iter::from_fn(move || {
             let mut stretch: Vec<Wanted> = Vec::new();
             let mut held = 0;
@@ -203,12 +213,17 @@ impl Plan {
 
     /// How far it is.
     pub fn status(&self, there: &Inventory) -> Status {
-        let mut status = Status::default();
-        for wanted in self.wanted() {
-            status.wanted += wanted.count();
-            status.done += there.seeds(wanted.key, wanted.engine).count_in(wanted.seeds.clone());
-        }
-        status
+        let wanted = self.asked.iter().map(|asked| asked.seeds.end - asked.seeds.start).sum();
+        let done = there.spans().map(|(key, engine, seeds)| self.asked_among(key, engine, seeds)).sum();
+        Status { wanted, done }
+    }
+
+    /// How many of these runs are asked for. Those of points that are alike are asked for by each of them.
+    pub(crate) fn asked_among(&self, key: PointKey, engine: Engine, seeds: &Range<u64>) -> u64 {
+        let of_point = |&point: &u32| self.asked_of(point).iter().filter(|asked| asked.engine == engine);
+        let common =
+            |asked: &Asked| asked.seeds.end.min(seeds.end).saturating_sub(asked.seeds.start.max(seeds.start));
+        self.points(key, engine).iter().flat_map(of_point).map(common).sum()
     }
 
     /// Whether runs of this point and engine are asked for, whatever their seeds.
@@ -219,8 +234,59 @@ impl Plan {
 }
 
 #[cfg(test)]
+thread_local! {
+    static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// A point was looked at on this thread.
+#[cfg(test)]
+pub(crate) fn count_a_look() {
+    LOOKS.set(LOOKS.get() + 1);
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Folder, run_chunk, write_points};
+    use std::sync::atomic::AtomicBool;
+
+    /// How many points are looked at where three of a sweep's are there, and how many runs are said to be there.
+    fn looks(sweep: &str) -> (u64, Status) {
+        let text =
+            format!("title = 'One'\npath = 'noisy-channel'\nseeds = 1\n[transfer]\nsize = '1 kB'\n{sweep}");
+        let experiment = Experiment::parse(&text, "here", &[]).expect("good");
+        let plan = Plan::new(&experiment, &[Engine::Predict, Engine::Simulate]).expect("no kernel is asked");
+        let room = tempfile::tempdir().expect("a folder");
+        let (folder, _lock) =
+            Folder::create(room.path(), &experiment, &[Engine::Predict, Engine::Simulate]).expect("writable");
+        let never = AtomicBool::new(false);
+        let first: Vec<Wanted> = plan.wanted().take(3).collect();
+        folder.keep(&run_chunk(&experiment, &first, &never).expect("made")).expect("writable");
+        LOOKS.set(0);
+        let mut rows = 0;
+        write_points(&experiment, &plan, &folder, &never, |_, _| rows += 1).expect("writable");
+        let status = plan.status(&folder.inventory().expect("readable"));
+        assert_eq!(rows, 3);
+        (LOOKS.get(), status)
+    }
+
+    #[test]
+    fn what_is_summed_up_does_not_grow_with_the_points_that_were_not_run() {
+        for [few, many] in [
+            [
+                "[sweep]\n'path.delay' = '1 ms to 10 ms by 1 ms'",
+                "[sweep]\n'path.delay' = '1 ms to 2000 ms by 1 ms'",
+            ],
+            [
+                "[sweep.random]\npoints = 10\n'path.delay' = '1 ms to 9 ms'\nseed = 3",
+                "[sweep.random]\npoints = 2000\n'path.delay' = '1 ms to 9 ms'\nseed = 3",
+            ],
+        ] {
+            let ((looks_of_few, of_few), (looks_of_many, of_many)) = (looks(few), looks(many));
+            assert_eq!(looks_of_few, looks_of_many, "{many}");
+            assert_eq!((of_few, of_many), (Status { wanted: 20, done: 3 }, Status { wanted: 4000, done: 3 }));
+        }
+    }
 
     #[test]
     fn points_that_are_alike_are_run_once_and_counted_each() {

@@ -6,24 +6,27 @@ use crate::plan::Plan;
 use crate::precision::statistic_names;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
-use farpath_experiment::{Axis, Experiment, numbers};
+use farpath_experiment::{Axis, Experiment, Kind};
 use farpath_run::{Outcome, PointSummary, Statistic};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Rows that are held until they are written.
 const ROWS: usize = 1 << 14;
 
 /// Reads the finished runs, and writes a summary for each point and engine, in the order of points; `take` is given each
-/// with the caveats of its runs.
+/// with the caveats of its runs. When `stop` is set the table that was there stays.
 ///
 /// # Errors
-/// A chunk that cannot be read, a table that cannot be written.
+/// A chunk that cannot be read, a table that cannot be written; [`SweepError::Stopped`].
 pub fn write_points(
     experiment: &Experiment,
     plan: &Plan,
     folder: &Folder,
+    stop: &AtomicBool,
     mut take: impl FnMut(&PointSummary, &[String]),
 ) -> Result<(), SweepError> {
     let axes = swept(experiment);
@@ -34,7 +37,7 @@ pub fn write_points(
             ArrowWriter::try_new(file, empty.schema(), Some(properties)).map_err(SweepError::Encode)?;
         let mut rows: Vec<PointSummary> = Vec::new();
         let mut failed = Ok(());
-        folder.groups(plan, |wanted, runs| {
+        folder.groups(plan, stop, |wanted, runs| {
             let mut caveats: Vec<String> = Vec::new();
             for caveat in runs.iter().flat_map(|run| &run.provenance.caveats) {
                 if !caveats.contains(caveat) {
@@ -60,20 +63,29 @@ pub fn write_points(
     })
 }
 
-/// A key that is swept, and its values as numbers with their unit, where they are numbers.
+/// A key that is swept, and of which kind its values are, where they are numbers.
 struct Swept<'a> {
     key: &'a str,
     axis: &'a Axis,
-    numbers: Option<(Vec<f64>, &'static str)>,
+    kind: Option<Kind>,
 }
 
 fn swept(experiment: &Experiment) -> Vec<Swept<'_>> {
     let keys = experiment.axes.iter().flat_map(|axis| axis.keys.iter().map(move |key| (axis, key)));
-    keys.map(|(axis, key)| {
-        let values = (0..axis.steps).map(|step| value_of(experiment, step * axis.stride, key));
-        Swept { key, axis, numbers: numbers(&values.collect::<Vec<String>>()) }
-    })
-    .collect()
+    keys.map(|(axis, key)| Swept { key, axis, kind: experiment.kind_of(key) }).collect()
+}
+
+impl Swept<'_> {
+    /// The values of some points, as numbers of `kind`. Each is read once, and none of other points is.
+    fn numbers(&self, experiment: &Experiment, kind: Kind, summaries: &[PointSummary]) -> ArrayRef {
+        let mut known: HashMap<usize, Option<f64>> = HashMap::new();
+        let number = |summary: &PointSummary| {
+            let point = summary.point as usize;
+            let read = || kind.number(&value_of(experiment, point, self.key));
+            *known.entry(self.axis.step_of(point)).or_insert_with(read)
+        };
+        Arc::new(Float64Array::from_iter(summaries.iter().map(number)))
+    }
 }
 
 fn table(
@@ -97,12 +109,12 @@ fn table(
     let key = |summary: &PointSummary| plan.key(summary.point, summary.engine).to_string();
     add("point_key", DataType::Utf8, texts(&key));
     add("engine", DataType::Utf8, texts(&|summary| summary.engine.name().to_owned()));
-    for Swept { key, axis, numbers } in axes {
-        match numbers {
-            Some((numbers, unit)) => {
-                let name = format!("{key}{}", suffix(unit));
-                let of = |summary: &PointSummary| Some(numbers[axis.step_of(summary.point as usize)]);
-                add(&name, DataType::Float64, reals(&of));
+    for swept in axes {
+        let key = swept.key;
+        match swept.kind {
+            Some(kind) => {
+                let name = format!("{key}{}", suffix(kind));
+                add(&name, DataType::Float64, swept.numbers(experiment, kind, summaries));
             }
             None => {
                 let of = |summary: &PointSummary| value_of(experiment, summary.point as usize, key);
@@ -133,18 +145,20 @@ fn table(
 
 /// What a swept key is at a point.
 pub fn value_of(experiment: &Experiment, point: usize, key: &str) -> String {
+    #[cfg(test)]
+    crate::plan::count_a_look();
     let swept = experiment.swept(point).into_iter().find(|(other, _)| other == key);
     swept.expect("every point has a value of every axis").1
 }
 
 /// How a column's name says its unit.
-fn suffix(unit: &str) -> &'static str {
-    match unit {
-        "s" => "_s",
-        "B" => "_bytes",
-        "bit/s" => "_bit_per_s",
-        "W" => "_w",
-        _ => "",
+fn suffix(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Duration => "_s",
+        Kind::Size => "_bytes",
+        Kind::Rate => "_bit_per_s",
+        Kind::Power => "_w",
+        Kind::Number | Kind::Share => "",
     }
 }
 
@@ -156,10 +170,9 @@ mod tests {
     use arrow_array::types::Float64Type;
     use farpath_run::Engine;
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-    use std::sync::atomic::AtomicBool;
 
     #[test]
-    fn swept_values_are_numbers_of_the_base_unit_and_names_stay_names() {
+    fn swept_values_are_numbers_of_the_base_unit_names_stay_names_and_a_stop_leaves_the_table() {
         let text = "title = 'One'\npath = 'noisy-channel'\nseeds = 1\n[transfer]\nsize = '1 kB'\n[sweep]\n\
             'path.delay' = ['20 ms', '1 s']\n'path.loss' = ['0', '1 %']\n'sender.stack' = ['reno-1990', 'linux-6']";
         let experiment = Experiment::parse(text, "here", &[]).expect("good");
@@ -171,7 +184,7 @@ mod tests {
         let never = AtomicBool::new(false);
         run_missing(&experiment, &plan, missing, &folder, Limits::default(), &never, |_| ())
             .expect("it runs");
-        write_points(&experiment, &plan, &folder, |_, _| ()).expect("writable");
+        write_points(&experiment, &plan, &folder, &never, |_, _| ()).expect("writable");
 
         let file = std::fs::File::open(room.path().join(POINTS)).expect("it is written");
         let mut reader =
@@ -186,5 +199,11 @@ mod tests {
         assert_eq!(numbers("path.loss")[..4], [0.0, 0.0, 0.01, 0.01]);
         let stacks = table.column_by_name("sender.stack").expect("a name").as_string::<i32>();
         assert_eq!(stacks.value(1), "linux-6");
+
+        let written = std::fs::read(room.path().join(POINTS)).expect("it is written");
+        let stopped = write_points(&experiment, &plan, &folder, &AtomicBool::new(true), |_, _| ());
+        assert!(matches!(stopped, Err(SweepError::Stopped)), "{stopped:?}");
+        assert!(std::fs::read(room.path().join(POINTS)).expect("it stays") == written);
+        assert!(!room.path().join(format!("{POINTS}.partial")).exists());
     }
 }

@@ -6,6 +6,7 @@ use crate::plan::{Plan, Wanted};
 use farpath_run::{Engine, PointSummary, Statistic};
 use std::collections::HashMap;
 use std::str::FromStr;
+use std::sync::atomic::AtomicBool;
 
 /// Fewer values than this say little of how far they differ.
 const LEAST: u64 = 5;
@@ -109,7 +110,7 @@ fn each_sample(
     statistic: &str,
     mut take: impl FnMut(&Wanted, Option<Statistic>),
 ) -> Result<(), SweepError> {
-    folder.groups(plan, |wanted, runs| {
+    folder.groups(plan, &AtomicBool::new(false), |wanted, runs| {
         for summary in PointSummary::of_runs(runs) {
             let named = summary.statistics().into_iter().find(|(name, _)| *name == statistic);
             take(wanted, named.and_then(|(_, sample)| sample));

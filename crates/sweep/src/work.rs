@@ -51,7 +51,8 @@ impl Queue {
 }
 
 /// Makes the missing runs and keeps them: those in virtual time on all cores, then those in real time, as many at once as
-/// the machine keeps up with. `kept` is told of each chunk how many it holds. When `stop` is set nothing more is begun, and
+/// the machine keeps up with. `kept` is told of each chunk how many of the runs that are
+/// asked for it holds. When `stop` is set nothing more is begun, and
 /// what is done is kept. Gives how many runs were void, which are not kept: they are asked again the next time.
 ///
 /// # Errors
@@ -76,8 +77,13 @@ pub fn run_missing(
         runs.retain(|run| !is_void(run));
         void.fetch_add((made - runs.len()) as u64, Ordering::Relaxed);
         if !runs.is_empty() {
-            folder.keep(&Chunk::of(&runs, |run| plan.key(run.point, run.engine))?)?;
-            kept(runs.len() as u64);
+            let key_of = |run: &Run| plan.key(run.point, run.engine);
+            folder.keep(&Chunk::of(&runs, key_of)?)?;
+            let asked = |run: &Run| {
+                let seed = run.seed.unwrap_or(0);
+                plan.asked_among(key_of(run), run.engine, &(seed..seed + 1))
+            };
+            kept(runs.iter().map(asked).sum());
         }
         Ok(())
     };

@@ -17,6 +17,8 @@ pub struct SweepArgs {
 pub enum SweepCommand {
     /// Say how much of a sweep is there
     Status(SweepFolderArgs),
+    /// Write the table of points anew from the runs that are there, and print it
+    Points(SweepFolderArgs),
     /// Remove runs that the sweep no longer asks for: of other points, engines and programs
     Gc(SweepGcArgs),
 }

@@ -113,6 +113,42 @@ fn ctrl_c_keeps_what_is_done() {
     assert!((7..200).contains(&done), "{done}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_second_ctrl_c_ends_at_once_and_harms_nothing_that_is_kept() {
+    use nix::sys::signal::{Signal, kill};
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    // Each run takes long, so that the first Ctrl-C does not end it before the second.
+    let args = [&SWEEP[..], &["--set=transfer.size=20 MB", "--out", "out"]].concat();
+    let mut child = begin(folder, &args);
+    let id = nix::unistd::Pid::from_raw(child.id() as i32);
+    kill(id, Signal::SIGINT).expect("it lives");
+    kill(id, Signal::SIGINT).expect("nobody has waited for it");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    let (before, kept) = (status(folder), chunks(&folder.join("out")));
+    let (_, err, code) = run(folder, &["points", "out"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(folder.join("out/points.parquet").is_file());
+    assert!(chunks(&folder.join("out")) == kept, "they are read only");
+    assert_eq!(status(folder), before);
+}
+
+#[test]
+fn the_points_of_what_is_there_are_written_on_demand() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let args = ["noisy-channel", "--set=transfer.size=20 kB", "--seeds=3", "--out=out", "--json"];
+    let (whole, err, code) = run(folder, &args);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let table = folder.join("out/points.parquet");
+    let written = fs::read(&table).expect("it is written");
+    fs::remove_file(&table).expect("it is there");
+    let (again, err, code) = run(folder, &["points", "out", "--json"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(again == whole && fs::read(&table).expect("it is written") == written);
+}
+
 #[test]
 fn a_changed_experiment_takes_nothing_stale_and_a_longer_one_what_is_there() {
     let folder = tempfile::tempdir().expect("a folder");
