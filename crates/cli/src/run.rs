@@ -37,7 +37,7 @@ pub fn agree(args: RunArgs) -> Result<Ending, CliError> {
         return Err(CliError::OneEngine);
     }
     let Answers { asked, runs, written, ending, .. } = answers(&args)?;
-    let agreements = agreements(&runs);
+    let agreements = progress::during("comparing the runs", || agreements(&runs));
     if args.common.json {
         let mut out = output::stdout();
         for agreement in &agreements {
@@ -82,13 +82,17 @@ fn answers(args: &RunArgs) -> Result<Answers, CliError> {
     }
     let engine_error = |source| CliError::Engine { file: file.clone(), source };
     if engines.contains(&Engine::Emulate) {
-        can_all_be_emulated(&experiment).map_err(engine_error)?;
+        progress::during("trying whether hosts can be made", || can_all_be_emulated(&experiment))
+            .map_err(engine_error)?;
     }
-    warn_of_lost_traces(&experiment, common);
-    let mut jobs = jobs(&experiment, &engines);
-    let wants_report = common.out.is_some() || common.report.is_some();
-    let traced = if wants_report { report::trace(&experiment, &mut jobs) } else { BTreeSet::new() };
-    let asked = html::asked(&experiment, jobs.len() as u64);
+    let (jobs, traced, asked) = progress::during("preparing the runs", || {
+        warn_of_lost_traces(&experiment, common);
+        let mut jobs = jobs(&experiment, &engines);
+        let wants_report = common.out.is_some() || common.report.is_some();
+        let traced = if wants_report { report::trace(&experiment, &mut jobs) } else { BTreeSet::new() };
+        let asked = html::asked(&experiment, jobs.len() as u64);
+        (jobs, traced, asked)
+    });
     let captures = args.capture.capture.as_ref();
     let captures = captures
         .map(|folder| CaptureDir::create(folder, args.capture.snaplen, &jobs))
@@ -220,7 +224,10 @@ pub fn print(
         }
         (false, Rows::Routers) => output::print(&routers_table(runs, output::width()))?,
         (false, Rows::Flows) => output::print(&flows_table(runs, output::width()))?,
-        (false, Rows::Points) => output::print(&html::comparison(asked, runs).render(output::width()))?,
+        (false, Rows::Points) => {
+            let table = || html::comparison(asked, runs).render(output::width());
+            output::print(&progress::during("making the table", table))?;
+        }
     }
     Ok(())
 }

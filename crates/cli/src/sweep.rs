@@ -57,7 +57,8 @@ fn run(args: &SweepRunArgs) -> Result<Ending, CliError> {
             // Before any thread is started: a process of several cannot enter a user namespace.
             may_emulate().map_err(CliError::Emulation)?;
         }
-        can_all_be_emulated(&experiment).map_err(|source| CliError::Engine { file, source })?;
+        progress::during("trying whether hosts can be made", || can_all_be_emulated(&experiment))
+            .map_err(|source| CliError::Engine { file, source })?;
     }
     source::start_threads(args.threads)?;
     let mut plan = progress::during("planning the runs", || Plan::new(&experiment, &engines))?;

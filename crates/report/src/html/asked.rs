@@ -8,7 +8,7 @@ use farpath_path::{
 };
 use farpath_run::{Asked, AskedPoint, AskedTimer, Results};
 use farpath_units::{Ber, Messages, Pace};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
 
 /// What an experiment of so many runs asks.
@@ -22,9 +22,12 @@ pub fn asked(experiment: &Experiment, runs: u64) -> Asked {
     };
     let is_sweep = experiment.points().len() > 1;
     let mut timers: Vec<Vec<AskedTimer>> = Vec::new();
+    // By what they are: a search of the list would take as long as points times lists.
+    let mut places: HashMap<Vec<(String, String, u64)>, usize> = HashMap::new();
     let mut timers_of = |scenario: &Scenario| {
         let of = curve::timers(scenario);
-        timers.iter().position(|other| *other == of).unwrap_or_else(|| {
+        let key = of.iter().map(|timer| (timer.name.clone(), timer.set_by.clone(), timer.rtt_s.to_bits()));
+        *places.entry(key.collect()).or_insert_with(|| {
             timers.push(of);
             timers.len() - 1
         })
