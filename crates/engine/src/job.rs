@@ -1,6 +1,6 @@
 //! One run of many, and which there are.
 
-use farpath_experiment::Experiment;
+use farpath_experiment::{Experiment, Scenario};
 use farpath_run::{Engine, RunKey};
 
 /// One run to make.
@@ -25,20 +25,20 @@ impl Job {
 
 /// The runs of an experiment: point by point, engine by engine, seed by seed. A prediction is made once a point.
 pub fn jobs(experiment: &Experiment, engines: &[Engine]) -> Vec<Job> {
+    let of_points = experiment.map_points(|point| {
+        let Scenario { seed, seeds, emulate, .. } = &point.scenario;
+        (*seed, *seeds, emulate.seeds.min(*seeds))
+    });
     let mut jobs = Vec::new();
-    for point in experiment.points() {
+    for (point, (first, seeds, emulated)) in of_points.into_iter().enumerate() {
         for &engine in engines {
-            let scenario = &point.scenario;
-            let seeds = match engine {
+            let seeds: Vec<Option<u64>> = match engine {
                 Engine::Predict => vec![None],
                 // Real time costs what it takes: as many as the experiment wants of these.
-                Engine::Emulate | Engine::Measure => {
-                    let seeds = scenario.emulate.seeds.min(scenario.seeds);
-                    (scenario.seed..scenario.seed + seeds).map(Some).collect()
-                }
-                _ => (scenario.seed..scenario.seed + scenario.seeds).map(Some).collect(),
+                Engine::Emulate | Engine::Measure => (first..first + emulated).map(Some).collect(),
+                Engine::Simulate => (first..first + seeds).map(Some).collect(),
             };
-            jobs.extend(seeds.into_iter().map(|seed| Job { point: point.index, engine, seed, trace: false }));
+            jobs.extend(seeds.into_iter().map(|seed| Job { point, engine, seed, trace: false }));
         }
     }
     jobs

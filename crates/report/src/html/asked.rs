@@ -10,6 +10,10 @@ use farpath_run::{Asked, AskedPoint, AskedTimer, Results};
 use farpath_units::{Ber, Messages, Pace};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What tells a list of timers from another: of each its name, what sets it, and the bits of its round trip.
+type TimersKey = Vec<(String, String, u64)>;
 
 /// What an experiment of so many runs asks.
 pub fn asked(experiment: &Experiment, runs: u64) -> Asked {
@@ -21,25 +25,37 @@ pub fn asked(experiment: &Experiment, runs: u64) -> Asked {
         known.collect()
     };
     let is_sweep = experiment.points().len() > 1;
-    let mut timers: Vec<Vec<AskedTimer>> = Vec::new();
-    // By what they are: a search of the list would take as long as points times lists.
-    let mut places: HashMap<Vec<(String, String, u64)>, usize> = HashMap::new();
-    let mut timers_of = |scenario: &Scenario| {
+    // Each list once: of a large sweep many points have the same, and they are made on all cores.
+    let lists: Mutex<HashMap<TimersKey, Arc<[AskedTimer]>>> = Mutex::default();
+    let timers_of = |scenario: &Scenario| {
         let of = curve::timers(scenario);
         let key = of.iter().map(|timer| (timer.name.clone(), timer.set_by.clone(), timer.rtt_s.to_bits()));
-        *places.entry(key.collect()).or_insert_with(|| {
-            timers.push(of);
+        let mut lists = lists.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(lists.entry(key.collect()).or_insert_with(|| of.into()))
+    };
+    let points = experiment.map_points(|point| {
+        let asked = AskedPoint {
+            swept: point.swept.clone(),
+            published: published(point.index),
+            warnings: point.scenario.warnings.clone(),
+            rtt_s: Some(base_rtt(&point.scenario, point.scenario.flows[0].direction).as_secs_f64()),
+            timers: None,
+        };
+        (asked, is_sweep.then(|| timers_of(&point.scenario)))
+    });
+    // In the order of the points that have them first.
+    let mut timers: Vec<Vec<AskedTimer>> = Vec::new();
+    let mut places: HashMap<*const AskedTimer, usize> = HashMap::new();
+    let mut place_of = |list: Arc<[AskedTimer]>| {
+        *places.entry(list.as_ptr()).or_insert_with(|| {
+            timers.push(list.to_vec());
             timers.len() - 1
         })
     };
-    let points = experiment.points().map(|point| AskedPoint {
-        swept: point.swept.clone(),
-        published: published(point.index),
-        warnings: point.scenario.warnings.clone(),
-        rtt_s: Some(base_rtt(&point.scenario, point.scenario.flows[0].direction).as_secs_f64()),
-        timers: is_sweep.then(|| timers_of(&point.scenario)),
-    });
-    let points = points.collect();
+    let points = points
+        .into_iter()
+        .map(|(asked, list)| AskedPoint { timers: list.map(&mut place_of), ..asked })
+        .collect();
     let point = experiment.point(0);
     let first = &point.scenario;
     Asked {
