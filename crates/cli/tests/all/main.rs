@@ -13,6 +13,7 @@ mod emulate;
 mod explain;
 mod explicit_rate;
 mod measure;
+mod progress;
 mod qos;
 mod report;
 mod router;
