@@ -61,3 +61,19 @@ impl<T> PartialEq for Timed<T> {
 }
 
 impl<T> Eq for Timed<T> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_due_together_comes_in_the_order_in_which_it_was_pushed() {
+        let mut schedule = Schedule::new();
+        let at = Instant::from_nanos;
+        (0..20).for_each(|item| schedule.push(at(7), item));
+        schedule.push(at(6), 20);
+        assert_eq!((schedule.len(), schedule.next_due()), (21, Some(at(6))));
+        let order: Vec<_> = core::iter::from_fn(|| schedule.pop().map(|(_, item)| item)).collect();
+        assert_eq!(order, [20].into_iter().chain(0..20).collect::<Vec<_>>());
+    }
+}

@@ -239,7 +239,6 @@ impl<P: PathPacket> Radio<P> {
         self.events.push(heard, Event::Called { station });
         let radio = &mut self.stations[station];
         radio.state = State::Poll { direction, since: now };
-        radio.wake += 1;
         let number = radio.wake;
         self.events.push(on_air + silence, Event::Unanswered { station, number });
     }

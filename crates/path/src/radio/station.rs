@@ -39,7 +39,7 @@ pub(crate) struct Station<P> {
     pub filled: PerDirection<Bytes>,
     /// It does not try to send before.
     pub not_before: Instant,
-    /// Which of its wake-ups counts.
+    /// Which of its wake-ups counts, and which end of its wait for an answer.
     pub wake: u64,
     /// Calls in a row that nobody answered.
     pub unanswered: u32,

@@ -2,8 +2,8 @@
 
 use crate::common::*;
 use farpath_path::{
-    BoxedElement, Departure, Direction, DropCause, ElementKind, PacketCount, Path, PathElement, PerDirection,
-    QueueLimit, SpecError, Stage, Verdict,
+    BoxedElement, Departure, Direction, DropCause, ElementKind, MarkThreshold, PacketCount, Path,
+    PathElement, PathPacket, PerDirection, QueueLimit, SpecError, Stage, Verdict,
 };
 use farpath_units::{Bytes, Duration, Instant};
 
@@ -126,11 +126,14 @@ fn elements_fuse_as_far_as_both_directions_allow() {
     assert_eq!(stages(reorder(0.5, 0.0)), [2, 1]);
     assert_eq!(stages(reorder(0.0, 0.5)), [1, 2]);
     assert_eq!(stages(reorder(0.5, 0.5)), [1, 1, 1]);
+    let twice = |share| spec("t", ElementKind::Duplicate { share: PerDirection::both(probability(share)) });
+    assert_eq!(stages(twice(0.0)), [3]);
+    assert_eq!(stages(twice(0.5)), [1, 1, 1]);
 }
 
 /// A medium that one packet at a time passes, in either direction, in 1 ms; it grows packets by 1 B.
 #[derive(Default)]
-struct HalfDuplex {
+pub struct HalfDuplex {
     clock: Instant,
     busy_until: Instant,
     sending: Vec<(Instant, Direction, Packet)>,
@@ -297,4 +300,42 @@ fn a_queue_too_short_for_a_packet_is_warned_about_and_one_of_nothing_too() {
     for enough in [QueueLimit::Bytes(Bytes(1500)), QueueLimit::Packets(1), QueueLimit::Unlimited] {
         assert_eq!(warned(enough), [""; 0]);
     }
+}
+/// A packet that says nothing but its size.
+#[derive(Debug, Clone, PartialEq)]
+struct Plain;
+
+impl PathPacket for Plain {
+    fn wire_size(&self) -> Bytes {
+        Bytes(1500)
+    }
+    fn carries_data(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_packet_without_ttl_and_ecn_passes_routers_and_is_not_marked() {
+    let ElementKind::Link { rate, queue, overhead, min_packet, .. } =
+        bare_link(12_000_000, QueueLimit::Unlimited)
+    else {
+        unreachable!("a link")
+    };
+    let mark = PerDirection::both(MarkThreshold::Packets(0));
+    let specs = [
+        spec("hops", ElementKind::Hops { routers: PerDirection::both(300) }),
+        spec("link", ElementKind::Link { rate, queue, mark, overhead, min_packet }),
+    ];
+    let mut path = Path::<Plain>::build(&specs, 0).expect("sound");
+    for _ in 0..2 {
+        assert_eq!(path.offer(at_ms(0), Forward, Plain), Verdict::Accepted);
+    }
+    assert_eq!(path.counters()[2].marked, 0);
+    let due: Vec<_> = core::iter::from_fn(|| path.take(at_ms(9)).map(|departure| departure.due)).collect();
+    assert_eq!(due, [at_ms(1), at_ms(2)]);
+}
+
+#[test]
+fn an_element_that_says_nothing_of_queues_has_none() {
+    assert_eq!(HalfDuplex::default().backlog(Forward), None);
 }

@@ -2,7 +2,7 @@
 
 use crate::common::{at_ms, rate};
 use farpath_path::{
-    Direction, DropCause, ElementKind, ElementSpec, MarkThreshold, Path, PathElement, PathPacket,
+    Direction, DropCause, ElementKind, ElementSpec, FlowRouter, MarkThreshold, Path, PathElement, PathPacket,
     PerDirection, QueueLimit, RateChange, RouterLines, SpecError, Verdict,
 };
 use farpath_tia1039::router::{Ending, FlowKey, QosPacket, RouterSettings};
@@ -256,6 +256,74 @@ fn a_line_that_slows_down_does_so_for_the_next_packet() {
     slower.changes.forward.push(RateChange { at: at_ms(10), rate: rate(1_000_000) });
     let refused = Path::<Packet>::build(&[router("router", slower)], 3).expect_err("refused");
     assert!(matches!(refused, SpecError::ChangesDoNotRise { .. }), "{refused}");
+}
+
+#[test]
+fn what_waits_is_averaged_over_the_time_from_the_first_packet_to_the_last() {
+    let mut path = build(&[router("router", lines(12, QueueLimit::Unlimited))]);
+    for id in 0..3 {
+        path.offer(at_ms(5), Forward, data(id, 1, QosMark::None));
+    }
+    assert_eq!(path.backlog(Forward), Some(Bytes(3000)));
+    assert_eq!(path.backlog(Reverse), Some(Bytes(0)));
+    while let Some(due) = path.next_departure() {
+        path.take(due);
+    }
+    // 3000 B for a millisecond, 1500 B for another, nothing for the third.
+    let figures = path.counters()[0].router.clone().expect("a router");
+    assert_eq!(figures.mean_backlog, 1500.0);
+    assert_eq!(figures.backlog_deviation, 1_500_000.0_f64.sqrt());
+    let idle = path.counters()[1].router.clone().expect("a router");
+    assert_eq!((idle.mean_backlog, idle.backlog_deviation), (0.0, 0.0));
+}
+
+#[test]
+fn the_framing_of_a_line_is_not_granted() {
+    // 2000 B on the wire for 1500 B of IP.
+    let mut path =
+        build(&[router("router", RouterLines { overhead: Bytes(500), ..lines(12, QueueLimit::Unlimited) })]);
+    let asked = signal(1, Structures::one(Structure::request(word(100))));
+    assert_eq!(
+        first(&through(&mut path, at_ms(0), Forward, asked)).first.available,
+        RateUnit::KbitPerS.encode(9_000_000, Rounding::Down)
+    );
+}
+
+#[test]
+fn packets_with_structures_are_kept_for_who_asks_in_the_order_of_time() {
+    let mut path = build(&[
+        router("near", lines(12, QueueLimit::Unlimited)),
+        router("far", lines(6, QueueLimit::Unlimited)),
+    ]);
+    let asked = |flow| signal(flow, Structures::one(Structure::request(word(100))));
+    through(&mut path, at_ms(0), Forward, asked(1));
+    assert_eq!(path.take_signals(), [], "nobody has asked for them");
+    path.keep_signals();
+    through(&mut path, at_ms(10), Forward, asked(2));
+    through(&mut path, at_ms(20), Reverse, asked(3));
+    through(&mut path, at_ms(30), Forward, data(1, 2, QosMark::None));
+    let seen: Vec<_> =
+        path.take_signals().into_iter().map(|s| (s.element, s.direction, s.packet.flow)).collect();
+    let expected = [("near", Forward, 2), ("far", Forward, 2), ("far", Reverse, 3), ("near", Reverse, 3)];
+    assert_eq!(seen, expected.map(|(name, direction, flow)| (name.to_owned(), direction, flow)));
+    assert_eq!(path.take_signals(), [], "they are given once");
+}
+
+#[test]
+fn a_router_that_is_told_anew_has_other_lines_from_the_next_packet_on() {
+    let mut router = FlowRouter::new("router".to_owned(), &lines(12, QueueLimit::Unlimited), 3);
+    let due = |router: &mut FlowRouter<Packet>, now: Instant| {
+        assert_eq!(router.offer(now, Forward, data(1, 9, QosMark::None)), Verdict::Accepted);
+        let due = router.next_departure().expect("it is on its way");
+        router.take(due).map(|departure| departure.due - now)
+    };
+    assert_eq!(due(&mut router, at_ms(0)), Some(Duration::from_millis(1)));
+    router.reconfigure(&RouterLines { overhead: Bytes(1500), ..lines(6, QueueLimit::Bytes(Bytes(1500))) });
+    assert_eq!(due(&mut router, at_ms(10)), Some(Duration::from_millis(4)));
+    // One on the line, one in the queue, and none beyond.
+    let mut verdicts = (0..3).map(|id| router.offer(at_ms(20), Forward, data(id, 9, QosMark::None)));
+    assert!(verdicts.by_ref().take(2).all(|verdict| verdict == Verdict::Accepted));
+    assert!(matches!(verdicts.next(), Some(Verdict::Dropped { cause: DropCause::QueueOverflow, .. })));
 }
 
 prop_compose! {

@@ -11,3 +11,6 @@ mod link;
 mod loss;
 mod properties;
 mod radio;
+mod radio_channels;
+mod spec;
+mod ties;

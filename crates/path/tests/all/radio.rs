@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use Direction::{Forward, Reverse};
 
 /// 80 kbit/s: 100 us a byte. Turning around takes 10 ms, polls 4 ms each, link ACKs 2 ms, headers nothing.
-fn plain() -> RadioSpec {
+pub fn plain() -> RadioSpec {
     RadioSpec {
         hops: 1,
         rate: rate(80_000),
@@ -41,16 +41,16 @@ fn plain() -> RadioSpec {
     }
 }
 
-fn radio(radio: RadioSpec) -> Vec<ElementSpec> {
+pub fn radio(radio: RadioSpec) -> Vec<ElementSpec> {
     vec![spec("radio", ElementKind::Radio(Box::new(radio)))]
 }
 
-fn sized(id: u64, size: u64) -> Packet {
+pub fn sized(id: u64, size: u64) -> Packet {
     Packet { size, ..packet(id) }
 }
 
 /// Packets offered together, one way.
-fn together(
+pub fn together(
     direction: Direction,
     ids: impl Iterator<Item = u64>,
     size: u64,
@@ -58,7 +58,7 @@ fn together(
     ids.map(|id| (Instant::ZERO, direction, sized(id, size))).collect()
 }
 
-fn arrived(out: &[Out]) -> Vec<(u64, u64)> {
+pub fn arrived(out: &[Out]) -> Vec<(u64, u64)> {
     out.iter()
         .filter(|out| out.3.is_none())
         .map(|(at, _, packet, _)| (packet.id, at.as_nanos() / 1_000_000))
