@@ -379,7 +379,7 @@ impl Receiver {
     /// An ACK for data beyond a hole is due: after three of them one may stand for many (`__tcp_ack_snd_check()`).
     fn compress(&mut self, now: Instant, opens: bool, rtt: &RttEstimator) {
         let most = self.config.compressed_acks;
-        if most == 0 || !self.reports_duplicates || self.quick_acks_left > 0 {
+        if !self.reports_duplicates || self.quick_acks_left > 0 {
             return;
         }
         let compression = &mut self.compression;

@@ -55,3 +55,29 @@ impl CongestionControl for ExplicitRate {
         Some(self.pace)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+    use farpath_units::Bytes;
+
+    fn granted(bytes_per_s: u64, change: impl FnOnce(&mut CongestionConfig)) -> ExplicitRate {
+        let mut config = Config::default().congestion;
+        change(&mut config);
+        ExplicitRate::new(&config, 1000, Pace::at(bytes_per_s))
+    }
+
+    #[test]
+    fn the_window_is_sixteen_round_trips_at_the_rate() {
+        let ms = |ms| Some(Duration::from_millis(ms));
+        assert_eq!(granted(1_250_000, |_| {}).window(ms(100)), 2_000_000);
+        // A thousand segments at least, and no more than the clamp.
+        assert_eq!(granted(1_250_000, |_| {}).window(ms(40)), 1_000_000);
+        assert_eq!(granted(1_250_000, |_| {}).window(None), 1_000_000);
+        let clamped = granted(1_250_000, |c| c.cwnd_clamp = Some(Bytes(1_500_000)));
+        assert_eq!(clamped.window(ms(100)), 1_500_000);
+        // 10 Gbit/s to Mars: 1.25 GB/s for 2500 s.
+        assert_eq!(granted(1_250_000_000, |_| {}).window(ms(2_500_000)), 50_000_000_000_000);
+    }
+}

@@ -234,4 +234,24 @@ mod tests {
         t.hystart.on_ack(&mut t.window, &ack, Some(Instant::ZERO), SMSS);
         assert_eq!(t.hystart.delay_min, None);
     }
+
+    #[test]
+    fn a_cushion_is_what_four_super_packets_take_and_a_millisecond_at_most() {
+        // 262 144 B at twice 100 MB in 80 ms; hystart_ack_delay() asks for sk_pacing_rate.
+        let srtt = Some(Duration::from_millis(80));
+        let of = |cwnd| cushion(&Window { cwnd, ssthresh: u64::MAX }, srtt);
+        assert_eq!(of(100_000_000), Duration::from_nanos(104_857));
+        assert_eq!(of(1_000_000), Duration::from_millis(1));
+        assert_eq!(cushion(&Window { cwnd: 1, ssthresh: 0 }, None), Duration::ZERO);
+    }
+
+    #[test]
+    fn outside_of_slow_start_nothing_is_found() {
+        let mut t = Script::new(100);
+        t.window.ssthresh = 50 * SMSS;
+        for n in 0..60 {
+            t.ack(1000 * n, 80_000);
+        }
+        assert_eq!(t.window.ssthresh, 50 * SMSS);
+    }
 }

@@ -256,4 +256,55 @@ mod tests {
         rounds(&mut reno, &mut window, 0, &[80, 100]);
         assert_eq!(window, Window { cwnd: 14_600 + 20 * 1460, ssthresh: 1 << 29 });
     }
+
+    #[test]
+    fn growth_per_ack_that_is_rounded_is_a_byte_at_least() {
+        // 4.4BSD: SMSS * SMSS / cwnd.
+        for (cwnd, increase) in [(14_600, 146), (2_131_600, 1), (750_000_000, 1)] {
+            let mut window = Window { cwnd, ssthresh: 0 };
+            reno(|c| c.avoidance = AvoidanceGrowth::PerAckRounded).on_ack(&mut window, &acked(1460));
+            assert_eq!(window.cwnd, cwnd + increase);
+        }
+    }
+
+    #[test]
+    fn an_ack_of_more_than_a_segment_that_ends_slow_start_counts_for_avoidance_where_growth_is_rounded() {
+        for (rule, newly_acked, cwnd) in [
+            (AvoidanceGrowth::PerAckRounded, 2920, 4380 + 486),
+            (AvoidanceGrowth::PerAckRounded, 1460, 4380),
+            (AvoidanceGrowth::PerAck, 2920, 4380),
+        ] {
+            let mut window = Window { cwnd: 2920, ssthresh: 4380 };
+            let mut reno = reno(|c| (c.avoidance, c.slow_start) = (rule, SlowStartGrowth::PerAck));
+            reno.on_ack(&mut window, &acked(newly_acked));
+            assert_eq!(window.cwnd, cwnd, "{rule:?} {newly_acked}");
+            // Below ssthresh none does.
+            let mut below = Window { cwnd: 2920, ssthresh: 5000 };
+            reno.on_ack(&mut below, &acked(newly_acked));
+            assert_eq!(below.cwnd, 4380);
+        }
+    }
+
+    #[test]
+    fn avoidance_alone_may_ask_whether_the_window_is_used() {
+        let after = |ssthresh, cwnd_limited| {
+            let mut window = Window { cwnd: 2920, ssthresh };
+            let rules = |c: &mut CongestionConfig| {
+                (c.cwnd_validation, c.avoidance_validation) = (false, true);
+                c.avoidance = AvoidanceGrowth::PerAckRounded;
+            };
+            reno(rules).on_ack(&mut window, &AckEvent { cwnd_limited, ..acked(1460) });
+            window.cwnd
+        };
+        assert_eq!((after(0, false), after(0, true)), (2920, 2920 + 730));
+        assert_eq!(after(u64::MAX, false), 4380, "slow start goes on");
+    }
+
+    #[test]
+    fn a_loss_halves_what_is_in_the_network_where_that_is_known() {
+        let window = Window { cwnd: 100_000, ssthresh: u64::MAX };
+        let mut reno = reno(|c| c.ssthresh_from = SsthreshFrom::Pipe);
+        assert_eq!(reno.ssthresh_after(&window, &LossEvent { pipe: 9000, ..loss(7300, 8760) }), 4500);
+        assert_eq!(reno.ssthresh_after(&window, &LossEvent { pipe: 1460, ..loss(7300, 8760) }), 2920);
+    }
 }

@@ -268,4 +268,83 @@ mod tests {
         feed(&mut growth, at(50), 1, 10, 1);
         assert!(!growth.on_segment(at(60), LEN, 100_000, 1 + 90 * LEN, None));
     }
+
+    #[test]
+    fn a_round_trip_is_smoothed_by_an_eighth_where_echoes_tell_it() {
+        // tcp_rcv_rtt_update()
+        let ms = Duration::from_millis;
+        let mut growth = established(3 << 20, 1460);
+        assert_eq!(growth.rtt(), None);
+        growth.take_rtt(ms(100), true);
+        assert_eq!(growth.rtt(), Some(ms(100)));
+        growth.take_rtt(ms(180), true);
+        assert_eq!(growth.rtt(), Some(ms(110)));
+        // How long a window takes to come is no less than that, and never more.
+        growth.take_rtt(ms(200), false);
+        assert_eq!(growth.rtt(), Some(ms(110)));
+        growth.take_rtt(ms(90), false);
+        assert_eq!(growth.rtt(), Some(ms(90)));
+        growth.take_rtt(ms(80), true);
+        assert_eq!(growth.rtt(), Some(ms(80)), "a shorter one at once");
+    }
+
+    #[test]
+    fn an_echo_tells_a_round_trip_once_and_by_a_full_segment() {
+        // tcp_rcv_rtt_measure_ts()
+        let ms = Duration::from_millis;
+        let told = |echoes: &[(u64, u32, u64)]| {
+            let mut growth = established(3 << 20, 1460);
+            growth.measure_segment(1000);
+            for &(len, value, ago) in echoes {
+                growth.time_echo(len, Some(Echoed { value, ago: ms(ago) }));
+            }
+            growth.rtt()
+        };
+        assert_eq!(told(&[(1000, 7, 100)]), Some(ms(100)));
+        assert_eq!(told(&[(1000, 7, 100), (1000, 7, 50)]), Some(ms(100)), "the same echo again");
+        assert_eq!(told(&[(1000, 7, 100), (1000, 8, 50)]), Some(ms(50)));
+        assert_eq!(told(&[(999, 7, 100)]), None, "less than a segment");
+        assert_eq!(told(&[(1000, 7, 0)]), None, "within a tick");
+    }
+
+    #[test]
+    fn without_echoes_the_coming_of_a_window_is_timed() {
+        // tcp_rcv_rtt_measure()
+        let mut growth = established(3 << 20, 1460);
+        let whole = growth.window();
+        let mut come = |ms, next| {
+            growth.now = at(ms);
+            growth.time_window(next);
+            growth.rtt()
+        };
+        assert_eq!(come(10, 1), None);
+        assert_eq!(come(50, whole), None, "a byte less than a window");
+        assert_eq!(come(60, 1 + whole), Some(Duration::from_millis(50)));
+        assert_eq!(come(70, whole), Some(Duration::from_millis(50)), "the next one is timed from there");
+        assert_eq!(come(80, 1 + 2 * whole), Some(Duration::from_millis(20)));
+    }
+
+    #[test]
+    fn small_segments_open_the_window_as_far_as_half_of_the_largest_buffer_has_their_memory() {
+        // __tcp_grow_window(): 200 B take 1280 B of memory, 800 B at 160 in 256; halved twice, they are 200 B.
+        let mut growth = established(3 << 20, 1460);
+        growth.measure_segment(LEN);
+        assert_eq!(growth.ratio, 160);
+        assert_eq!(growth.slow_growth(200), 2 * LEN);
+        // Half of 6 MiB is 1 966 080 B of data; halved once, for 400 B to become 200 B, 983 040 B.
+        growth.window = 983_040;
+        assert_eq!(growth.slow_growth(200), 2 * LEN);
+        growth.window = 983_041;
+        assert_eq!(growth.slow_growth(200), 0);
+    }
+
+    #[test]
+    fn a_window_keeps_the_room_of_a_segment() {
+        // tcp_init_buffer_space(): 65 536 B of data, less a segment, where that leaves two.
+        let growth = established(3 << 20, 1460);
+        assert_eq!((growth.clamp(), growth.space), (65_536 - 1460, 14_600));
+        let small = established(4096, 1460);
+        assert_eq!((small.clamp(), small.space), (2920, 2920));
+        assert_eq!(established(4096, 2048).clamp(), 4096, "two segments and no more");
+    }
 }

@@ -129,3 +129,109 @@ fn a_copy_of_what_is_reported_is_never_found_lost() {
     board.acknowledge(segment(2).end);
     assert_eq!(look(&mut board), ByTime::default());
 }
+
+fn at(ns: u64) -> Instant {
+    Instant::from_nanos(ns)
+}
+
+/// Three segments and a copy of the first, sent at 10 ns; `look` at what arrived that was sent at 20 ns.
+fn copy_in_network() -> Scoreboard {
+    let mut board = sent(3);
+    board.keep_times_of_copies();
+    board.retransmitted(1, at(10), true);
+    board
+}
+
+fn look(board: &mut Scoreboard, wait: u64, now: u64) -> ByTime {
+    let later = Sending { at: at(20), end: segment(2).end };
+    board.detect_losses_by_time(later, Duration::from_nanos(wait), at(now))
+}
+
+#[test]
+fn a_copy_that_may_yet_be_lost_is_looked_at_when_its_time_is_over() {
+    let mut board = copy_in_network();
+    assert_eq!(look(&mut board, 15, 21).due, Some(at(25)));
+    assert_eq!(board.next_lost(), Some(segment(1)), "the originals have had their time");
+    assert!(look(&mut board, 15, 25).lost);
+    assert_eq!(board.next_lost(), Some(segment(0)));
+}
+
+#[test]
+fn after_a_timeout_no_copy_is_found_lost() {
+    // What was sent before it is lost as a whole.
+    let mut board = copy_in_network();
+    board.lose_all();
+    assert_eq!(look(&mut board, 0, 30), ByTime::default());
+}
+
+#[test]
+fn a_copy_that_was_not_lost_after_all_is_in_the_network_again() {
+    let mut board = copy_in_network();
+    board.acknowledge(1);
+    assert!(look(&mut board, 0, 30).lost);
+    board.lose_nothing();
+    assert_eq!((board.next_lost(), board.pipe()), (None, 3 * SMSS));
+    assert!(look(&mut board, 0, 30).lost);
+}
+
+#[test]
+fn a_look_for_losses_before_there_are_any_hides_none() {
+    let mut board = sent(10);
+    assert_eq!(board.next_lost(), None);
+    assert_eq!(board.lost_below(), 1);
+    board.sack(segment(4).start..segment(7).end);
+    assert!(board.detect_losses(3, SMSS));
+    assert_eq!(board.lost_below(), segment(4).start);
+    for n in 0..4 {
+        assert_eq!(board.next_lost(), Some(segment(n)));
+        board.retransmitted(segment(n).start, at(1), true);
+    }
+    assert_eq!(board.next_lost(), None);
+}
+
+#[test]
+fn what_sack_reports_counts_until_it_is_acknowledged() {
+    let mut board = sent(5);
+    board.sack(segment(1).start..segment(3).end);
+    assert_eq!((board.sacked_segments(), board.sacked_bytes()), (3, 3 * SMSS));
+    board.acknowledge(segment(1).end);
+    assert_eq!((board.sacked_segments(), board.sacked_bytes()), (2, 2 * SMSS));
+}
+
+#[test]
+fn every_copy_that_is_lost_is_tallied_and_where_it_was_in_the_order_of_sending() {
+    let mut board = Scoreboard::new(1);
+    assert_eq!(board.tally(), Tally::default());
+    board.keep_times_of_copies();
+    board.keep_rate();
+    (1..=5).for_each(|n| board.push(1 + n * SMSS, at(0)));
+    board.begin_ack();
+    board.sack(segment(2));
+    assert!(look(&mut board, 0, 30).lost);
+    // The first two, 2000 B into the stream; then a copy, which was the sixth that was sent.
+    let tally = board.tally();
+    assert_eq!((tally.lost, tally.lost_to), (4 * SMSS, 5 * SMSS));
+}
+
+#[test]
+fn a_segment_counts_as_beyond_the_threshold_where_more_than_5_in_256_of_its_flight_were_lost() {
+    let excess = |lost| {
+        let mut meter = RateMeter::default();
+        meter.sent(at(0), 1000, 255_000, false);
+        meter.lose(0, lost);
+        meter.take_excess().map(|excess| (excess.len, excess.in_flight, excess.lost))
+    };
+    assert_eq!(excess(5000), None);
+    assert_eq!(excess(5001), Some((5001, 256_000, 5001)));
+}
+
+#[test]
+fn what_leaves_again_is_in_flight_with_the_rest() {
+    let mut meter = RateMeter::default();
+    meter.sent(at(0), 1000, 255_000, false);
+    meter.sent_again(0, at(5), 1000, 127_000);
+    meter.lose(0, 2500);
+    assert_eq!(meter.take_excess(), None);
+    meter.lose(0, 1);
+    assert_eq!(meter.take_excess().map(|excess| (excess.in_flight, excess.lost)), Some((128_000, 2501)));
+}

@@ -103,3 +103,19 @@ impl Sender {
         range.start >= self.max && range.start < self.written && self.persist == Persist::Off
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hold_ends_at_its_time() {
+        let at = Instant::from_nanos;
+        let mut ecn = EcnSender { hold_until: Some(at(10)), ..EcnSender::default() };
+        assert!(ecn.holds(at(9)) && !ecn.holds(at(10)));
+        ecn.on_timer(at(9));
+        assert_eq!(ecn.next_due(), Some(at(10)));
+        ecn.on_timer(at(10));
+        assert_eq!(ecn.next_due(), None);
+    }
+}

@@ -55,4 +55,24 @@ mod tests {
         assert!(!usage.may_grow(&Window { cwnd: 6000, ssthresh: u64::MAX }));
         assert!(!usage.may_grow(&Window { cwnd: 5999, ssthresh: 5999 }), "congestion avoidance does not");
     }
+
+    #[test]
+    fn a_limit_is_not_forgotten_for_a_larger_flight_of_the_same_window_of_data() {
+        let mut usage = Usage::default();
+        usage.note(true, 1, 4001);
+        usage.note(false, 1, 6001);
+        assert!(usage.limited());
+        usage.note(false, 4001, 6001);
+        assert!(!usage.limited(), "the next window of data");
+    }
+
+    #[test]
+    fn the_most_that_was_in_flight_counts() {
+        let mut usage = Usage::default();
+        usage.note(false, 1, 2001);
+        usage.note(false, 1, 3001);
+        usage.note(false, 1501, 3001);
+        let window = |cwnd| Window { cwnd, ssthresh: u64::MAX };
+        assert!(usage.may_grow(&window(5999)) && !usage.may_grow(&window(6000)));
+    }
 }

@@ -388,3 +388,31 @@ fn after_three_acks_of_a_hole_one_stands_for_many() {
     // What fills the hole is told of at once.
     t.data(8001..9001).expect_nothing().data(1..1001).expect("ack 9001");
 }
+
+#[test]
+fn acks_of_a_hole_stand_for_themselves_where_duplicates_are_not_reported_or_acks_are_quick() {
+    // __tcp_ack_snd_check(): only with SACK and D-SACK in use, and out of quick ACK mode.
+    for (most, dsack, quick_acks) in [(0, true, 0), (2, false, 0), (2, true, 16)] {
+        let mut t = Script::established(&config(|c| {
+            (c.recovery.sack, c.recovery.dsack) = (true, dsack);
+            (c.receive.compressed_acks, c.receive.quick_acks) = (most, quick_acks);
+        }));
+        for n in 1..=8 {
+            t.data(1000 * n + 1..1000 * (n + 1) + 1)
+                .expect(&format!("ack 1 sack 1001:{}", 1000 * (n + 1) + 1));
+        }
+    }
+}
+
+#[test]
+fn one_ack_does_not_stand_for_a_block_that_it_may_not_tell_of() {
+    // tcp_sack_compress_send_ack(): a third block, and what adjoins one of the latest two does not open one.
+    let mut t = Script::established(&config(|c| {
+        (c.recovery.sack, c.recovery.dsack, c.receive.compressed_acks) = (true, true, 44);
+    }));
+    t.data(1001..2001).ignore().data(2001..3001).ignore().data(3001..4001).ignore();
+    t.data(4001..5001).expect_nothing();
+    t.data(6001..7001).expect_nothing();
+    t.data(7001..8001).expect_nothing();
+    t.data(9001..9501).expect("ack 1 sack 9001:9501 6001:8001 1001:5001");
+}

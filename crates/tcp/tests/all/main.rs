@@ -13,7 +13,9 @@ mod window;
 
 mod hostile;
 mod linux;
+mod pacing;
 mod pipe;
+mod queries;
 mod rack;
 mod recovery_newreno;
 mod recovery_reno;

@@ -225,3 +225,16 @@ fn a_timeout_within_a_repair_asks_nothing() {
     t.write(30_000).ignore().at("200 ms").dup_acks(3).ignore();
     t.at("1.2 s").expect("1:1001").ack(1001).expect("1001:2001, 2001:3001");
 }
+
+#[test]
+fn fast_recovery_makes_the_answer_to_a_probe_irrelevant() {
+    // RFC 8985 §7.1: the loss that the probe showed has been answered.
+    let mut t = probing(|_| {});
+    t.write(10_000).ignore();
+    t.at("200 ms").ack(7001).expect_nothing().at("400 ms").expect("9001:10001");
+    t.at("500 ms").sack(7001, &[9001..10_001]).expect("7001:8001, 8001:9001");
+    t.at("600 ms").ack(10_001).expect_nothing();
+    let ssthresh = t.ssthresh();
+    t.write(1000).expect("10001:11001").at("700 ms").ack(11_001).expect_nothing();
+    assert_eq!(t.ssthresh(), ssthresh);
+}

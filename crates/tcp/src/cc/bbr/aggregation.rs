@@ -59,3 +59,70 @@ impl Aggregation {
         self.extra[0].max(self.extra[1]).min(at_rate(bandwidth, LONGEST))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::bbr::rounds::sample;
+
+    const RATE: u64 = 1_000_000;
+
+    /// `acked` bytes arrive at `ms`; what the window gets for it.
+    fn bunch(bunches: &mut Aggregation, ms: u64, acked: u64, round_starts: bool) -> u64 {
+        let delivered_at = Instant::ZERO + Duration::from_millis(ms);
+        let sample = RateSample { delivered_at, acked, ..sample() };
+        bunches.update(&sample, round_starts, 2, RATE, 200_000);
+        bunches.extra_window(RATE)
+    }
+
+    #[test]
+    fn a_bunch_is_what_arrives_beyond_the_rate() {
+        let mut bunches = Aggregation::default();
+        assert_eq!(bunch(&mut bunches, 10, 30_000, false), 30_000);
+        // 10 ms later 10 000 B were to be expected: 5000 B less than what came.
+        assert_eq!(bunch(&mut bunches, 20, 15_000, false), 35_000);
+        // Slower than the rate: an epoch begins anew, and the largest excess stands.
+        assert_eq!(bunch(&mut bunches, 90, 1000, false), 35_000);
+        assert_eq!(bunch(&mut bunches, 91, 34_000, false), 35_000);
+        assert_eq!(bunch(&mut bunches, 92, 5000, false), 38_000);
+    }
+
+    #[test]
+    fn a_bunch_is_100_ms_at_the_most_and_no_more_than_the_window() {
+        let mut bunches = Aggregation::default();
+        assert_eq!(bunch(&mut bunches, 10, 150_000, false), 100_000);
+        assert_eq!(bunches.extra_window(10 * RATE), 150_000);
+        assert_eq!(bunch(&mut bunches, 20, 300_000, false), 100_000);
+        assert_eq!(bunches.extra_window(10 * RATE), 200_000);
+    }
+
+    #[test]
+    fn the_largest_bunch_of_one_to_two_spans_of_rounds_counts() {
+        let mut bunches = Aggregation::default();
+        assert_eq!(bunch(&mut bunches, 10, 30_000, false), 30_000);
+        let mut at = 100;
+        let mut rounds = |bunches: &mut Aggregation, count, acked| {
+            (0..count).map(|_| (at += 100, bunch(bunches, at, acked, true)).1).collect::<Vec<_>>()
+        };
+        assert_eq!(rounds(&mut bunches, 4, 8000), [30_000, 30_000, 30_000, 8000]);
+        assert_eq!(rounds(&mut bunches, 4, 1000), [8000, 8000, 8000, 1000]);
+    }
+
+    #[test]
+    fn silence_is_no_bunch() {
+        let mut bunches = Aggregation::default();
+        bunch(&mut bunches, 10, 30_000, false);
+        bunches.restart(Instant::ZERO + Duration::from_millis(11));
+        // Of the 30 000 B nothing is left to add to.
+        assert_eq!(bunch(&mut bunches, 11, 6000, false), 30_000);
+        assert_eq!(bunches.epoch_acked, 6000);
+    }
+
+    #[test]
+    fn an_ack_that_measures_nothing_is_no_bunch() {
+        let mut bunches = Aggregation::default();
+        let silent = RateSample { measured: None, acked: 9000, ..sample() };
+        bunches.update(&silent, true, 2, RATE, 200_000);
+        assert_eq!(bunches.extra_window(RATE), 0);
+    }
+}

@@ -132,3 +132,71 @@ impl Model {
         self.min_rtt_at = now;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::steering::{UNIT, Units};
+    use super::*;
+    use crate::Config;
+    use crate::cc::bbr::rounds::sample;
+
+    fn took(model: &mut Model, prior_delivered: u64, delivered: u64, rate: u64, app_limited: bool) -> u64 {
+        let steering = Steering::new(&Config::default().congestion, 1000, UNIT, Units::Bytes);
+        let mut sample = RateSample { delivered, ..sample() };
+        let measured = sample.measured.as_mut().expect("measured");
+        (measured.prior_delivered, measured.app_limited) = (prior_delivered, app_limited);
+        measured.rate = Some((rate, Duration::from_secs(1)));
+        assert!(model.update_bandwidth(&sample, &steering));
+        model.max_bandwidth()
+    }
+
+    #[test]
+    fn a_round_ends_with_what_left_when_it_began() {
+        let mut model = Model::default();
+        took(&mut model, 0, 5000, 1000, false);
+        assert!(model.round_starts());
+        took(&mut model, 4999, 8000, 1000, false);
+        assert!(!model.round_starts());
+        took(&mut model, 5000, 9000, 1000, false);
+        assert!(model.round_starts());
+        // One that is counted from later ends later.
+        model.begin_round(20_000);
+        took(&mut model, 19_999, 30_000, 1000, false);
+        assert!(!model.round_starts());
+    }
+
+    #[test]
+    fn after_a_timeout_a_round_begins() {
+        let mut model = Model::default();
+        took(&mut model, 0, 5000, 1000, false);
+        took(&mut model, 0, 6000, 1000, false);
+        assert!(!model.round_starts());
+        model.start_round();
+        assert!(model.round_starts());
+    }
+
+    #[test]
+    fn what_the_application_holds_down_counts_where_it_is_as_fast_as_anything() {
+        let mut model = Model::default();
+        assert_eq!(took(&mut model, 0, 1000, 1000, true), 1000, "nothing else is known");
+        assert_eq!(took(&mut model, 0, 2000, 900, true), 1000);
+        assert_eq!(took(&mut model, 0, 3000, 1100, true), 1100);
+        // Ten rounds later the 1100 B/s are forgotten, and nothing has come after them.
+        for round in 1..=10 {
+            assert_eq!(took(&mut model, round * 10_000, (round + 1) * 10_000, 500, true), 1100);
+        }
+        assert_eq!(took(&mut model, 110_000, 120_000, 500, true), 500);
+    }
+
+    #[test]
+    fn the_smallest_rtt_is_believed_for_ten_seconds() {
+        let mut model = Model::default();
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        let ms = |ms| Some(Duration::from_millis(ms));
+        assert!(!model.update_min_rtt(at(0), ms(100)));
+        assert!(!model.update_min_rtt(at(10_000), ms(101)));
+        assert_eq!(model.min_rtt(), ms(100));
+        assert!(model.update_min_rtt(at(10_001), ms(101)));
+        assert_eq!(model.min_rtt(), ms(101));
+    }
+}

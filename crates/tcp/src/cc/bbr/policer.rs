@@ -104,3 +104,84 @@ impl Policer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::steering::{UNIT, Units};
+    use super::*;
+    use crate::Config;
+    use crate::cc::bbr::rounds::sample;
+
+    fn steering() -> Steering {
+        Steering::new(&Config::default().congestion, 1000, UNIT, Units::Bytes)
+    }
+
+    /// A second in which so much is delivered and a fifth of it lost, after an interval at the rate of `before`.
+    fn interval_after(before: Option<u64>, delivered: u64) -> Policer {
+        let mut policer = Policer { sampling: true, rate: before, ..Policer::default() };
+        let delivered_at = Instant::ZERO + Duration::from_secs(1);
+        let lost_ever = delivered.div_ceil(5);
+        policer.end(&RateSample { delivered, lost_ever, delivered_at, ..sample() }, &steering());
+        policer
+    }
+
+    #[test]
+    fn two_intervals_within_an_eighth_or_4_kbit_per_second_are_of_one_rate() {
+        for (before, rate, believed) in [
+            (200_000, 225_000, Some(212_500)),
+            (200_000, 225_001, None),
+            (200_000, 175_000, Some(187_500)),
+            (200_000, 174_999, None),
+            // An eighth of 1000 B/s is less than 4 kbit/s.
+            (1000, 1500, Some(1250)),
+            (1000, 1501, None),
+        ] {
+            let policer = interval_after(Some(before), rate);
+            assert_eq!(policer.in_use(), believed, "{before} and {rate}");
+            assert_eq!(policer.rate, Some(believed.unwrap_or(rate)), "else the later one is compared next");
+        }
+        assert_eq!(interval_after(None, 200_000).rate, Some(200_000));
+    }
+
+    #[test]
+    fn an_interval_ends_with_the_loss_of_a_fifth_after_a_millisecond() {
+        let ends = |delivered, lost_ever, time| {
+            let mut policer = Policer { sampling: true, ..Policer::default() };
+            let delivered_at = Instant::ZERO + time;
+            policer.end(&RateSample { delivered, lost_ever, delivered_at, ..sample() }, &steering());
+            policer.rate.is_some()
+        };
+        // 50 in 256.
+        let second = Duration::from_secs(1);
+        assert!(ends(256_000, 50_000, second) && !ends(256_000, 49_999, second));
+        assert!(!ends(0, 50_000, second));
+        let millisecond = Duration::from_millis(1);
+        assert!(ends(256_000, 50_000, millisecond));
+        assert!(!ends(256_000, 50_000, millisecond - Duration::from_nanos(1)));
+    }
+
+    #[test]
+    fn an_interval_without_an_end_is_forgotten_after_sixteen_rounds() {
+        let mut policer = Policer::default();
+        let mut round = |lost, lost_ever| {
+            let sample = RateSample { lost, lost_ever, delivered: 1 << 40, ..sample() };
+            assert!(!policer.update(&sample, true, true, &steering()));
+            (policer.sampling, policer.rounds)
+        };
+        assert_eq!(round(0, 0), (false, 0), "nothing is lost yet");
+        assert_eq!(round(1, 1), (true, 1));
+        for rounds in 2..=16 {
+            assert_eq!(round(0, 1), (true, rounds));
+        }
+        assert_eq!(round(0, 1), (false, 0));
+    }
+
+    #[test]
+    fn what_the_application_holds_down_is_no_interval() {
+        let mut policer = Policer { sampling: true, rounds: 3, ..Policer::default() };
+        let mut limited = sample();
+        limited.measured.as_mut().expect("measured").app_limited = true;
+        policer.update(&limited, true, true, &steering());
+        assert!(!policer.sampling);
+    }
+}

@@ -26,37 +26,51 @@ impl<B: CongestionControl> Rounds<B> {
         Rounds { bbr, window, now: Instant::ZERO, delivered: 0, lost_ever: 0 }
     }
 
-    pub fn sample(&mut self, rate: u64, change: impl FnOnce(&mut RateSample)) {
+    /// Whether the controller keeps the rate down itself.
+    pub fn sample(&mut self, rate: u64, change: impl FnOnce(&mut RateSample)) -> bool {
         let prior_delivered = self.delivered;
         let bytes = rate * RTT.as_nanos() / 1_000_000_000;
         self.now += RTT;
         self.delivered += bytes;
+        let measured = Measured { prior_delivered, rate: Some((bytes, RTT)), in_flight: bytes, ..MEASURED };
         let mut sample = RateSample {
             now: self.now,
-            measured: Some(Measured {
-                prior_delivered,
-                app_limited: false,
-                rate: Some((bytes, RTT)),
-                in_flight: bytes,
-                lost: 0,
-            }),
+            measured: Some(measured),
             delivered: self.delivered,
             delivered_at: self.now,
             acked: bytes,
-            lost: 0,
-            lost_ever: 0,
-            excess: None,
-            cwnd_limited: true,
-            rtt: Some(RTT),
-            srtt: Some(RTT),
             pipe_before: bytes,
             pipe: bytes,
-            repair: Repair::None,
             next_departure: self.now,
+            ..sample()
         };
         change(&mut sample);
         self.lost_ever += sample.lost;
         sample.lost_ever = self.lost_ever;
-        self.bbr.on_rate_sample(&mut self.window, &sample);
+        self.bbr.on_rate_sample(&mut self.window, &sample)
+    }
+}
+
+const MEASURED: Measured =
+    Measured { prior_delivered: 0, app_limited: false, rate: Some((0, RTT)), in_flight: 0, lost: 0 };
+
+/// An ACK at the beginning of time that delivers nothing.
+pub fn sample() -> RateSample {
+    RateSample {
+        now: Instant::ZERO,
+        measured: Some(MEASURED),
+        delivered: 0,
+        delivered_at: Instant::ZERO,
+        acked: 0,
+        lost: 0,
+        lost_ever: 0,
+        excess: None,
+        cwnd_limited: true,
+        rtt: Some(RTT),
+        srtt: Some(RTT),
+        pipe_before: 0,
+        pipe: 0,
+        repair: Repair::None,
+        next_departure: Instant::ZERO,
     }
 }

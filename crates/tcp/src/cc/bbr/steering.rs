@@ -152,3 +152,78 @@ pub fn mixed(bits: u64) -> u64 {
     let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^ (bits >> 31)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+
+    const SMSS: u64 = 1000;
+
+    fn steering(units: Units) -> Steering {
+        Steering::new(&Config::default().congestion, SMSS, 2 * UNIT, units)
+    }
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn a_pace_is_the_rate_times_its_gain_less_one_percent() {
+        let mut steering = steering(Units::Bytes);
+        let window = Window { cwnd: 10 * SMSS, ssthresh: u64::MAX };
+        steering.set_pace(&window, Some(ms(100)), 1_000_000, UNIT * 5 / 4, true);
+        assert_eq!(steering.pacing_rate, 1_237_500);
+    }
+
+    #[test]
+    fn before_the_pipe_is_full_a_pace_only_rises() {
+        let window = Window { cwnd: 10 * SMSS, ssthresh: u64::MAX };
+        let mut steering = steering(Units::Bytes);
+        steering.pace_by_window(&window, Some(ms(100)));
+        // 10 000 B in 100 ms, doubled, less 1 %.
+        assert_eq!(steering.pacing_rate, 198_000);
+        for (bandwidth, full, pace) in [
+            (150_000, false, 198_000),
+            (300_000, false, 297_000),
+            (200_000, false, 297_000),
+            (200_000, true, 198_000),
+        ] {
+            steering.set_pace(&window, Some(ms(100)), bandwidth, UNIT, full);
+            assert_eq!(steering.pacing_rate, pace, "{bandwidth} {full}");
+        }
+    }
+
+    #[test]
+    fn the_first_round_trip_that_is_measured_sets_the_pace_of_the_window_anew() {
+        // bbr_set_pacing_rate(): the handshake told no round trip, so that the window left in a millisecond.
+        let window = Window { cwnd: 10 * SMSS, ssthresh: u64::MAX };
+        let mut steering = steering(Units::Bytes);
+        steering.pace_by_window(&window, None);
+        assert_eq!(steering.pacing_rate, 19_800_000);
+        steering.set_pace(&window, None, 1000, UNIT, false);
+        assert_eq!(steering.pacing_rate, 19_800_000, "none yet");
+        steering.set_pace(&window, Some(ms(100)), 1000, UNIT, false);
+        assert_eq!(steering.pacing_rate, 198_000);
+        steering.set_pace(&window, Some(ms(200)), 1000, UNIT, false);
+        assert_eq!(steering.pacing_rate, 198_000, "once");
+    }
+
+    #[test]
+    fn a_product_is_whole_segments_and_a_little_more_is_none() {
+        let steering = steering(Units::Bytes);
+        let product = |bandwidth| steering.product(bandwidth, Some(ms(100)), UNIT);
+        assert_eq!(product(1_000_000), 100 * SMSS);
+        assert_eq!(product(1_000_009), 100 * SMSS, "less than a byte");
+        assert_eq!(product(1_000_010), 101 * SMSS);
+        assert_eq!(steering.product(1_000_000, Some(ms(100)), UNIT * 5 / 4), 125 * SMSS);
+        assert_eq!(steering.product(1_000_000, None, UNIT), 10 * SMSS);
+    }
+
+    #[test]
+    fn well_mixed_bits_are_those_of_splitmix64() {
+        // Computed apart from this crate.
+        assert_eq!(mixed(1), 6_238_072_747_940_578_789);
+        assert_eq!(mixed(0x1234_5678_9abc_def0), 10_820_449_572_363_811_078);
+    }
+}

@@ -154,3 +154,110 @@ fn bandwidth_is_counted_in_linuxs_steps() {
     assert_eq!(ten_segments_in(10, Units::Linux), 1380);
     assert_eq!(ten_segments_in(10, Units::Bytes), 1448);
 }
+
+#[test]
+fn a_loss_while_the_round_trip_is_probed_does_not_forget_the_window_of_before() {
+    let mut rounds = Rounds::steady(1_000_000);
+    while !matches!(rounds.bbr.mode, Mode::ProbeRtt { .. }) {
+        rounds.sample(1_000_000, |_| {});
+    }
+    let before = rounds.bbr.prior_cwnd;
+    assert!(before > 100 * SMSS);
+    let loss = LossEvent { now: rounds.now, flight_size: 0, pipe: 0, rwnd: 0, timeout: false };
+    rounds.bbr.ssthresh_after(&rounds.window.clone(), &loss);
+    assert_eq!(rounds.bbr.prior_cwnd, before);
+}
+
+#[test]
+fn a_second_loss_in_recovery_does_not_forget_the_window_of_before() {
+    let mut rounds = Rounds::steady(1_000_000);
+    let loss = LossEvent { now: rounds.now, flight_size: 0, pipe: 0, rwnd: 0, timeout: false };
+    let before = rounds.window;
+    rounds.bbr.ssthresh_after(&before, &loss);
+    rounds.sample(10_000, |sample| (sample.repair, sample.pipe) = (Repair::Fast, 50_000));
+    rounds.bbr.ssthresh_after(&rounds.window.clone(), &loss);
+    assert_eq!(rounds.bbr.prior_cwnd, before.cwnd);
+}
+
+#[test]
+fn in_the_first_round_of_recovery_what_leaves_is_what_arrives() {
+    // bbr_set_cwnd_to_recover_or_restore()
+    let mut rounds = Rounds::steady(1_000_000);
+    rounds.sample(30_000, |sample| {
+        (sample.repair, sample.lost, sample.pipe) = (Repair::Fast, 3000, 50_000);
+    });
+    assert_eq!(rounds.window.cwnd, 53_000);
+    // Still conserved: never less than what is in flight with what has arrived.
+    rounds.sample(20_000, |sample| {
+        (sample.repair, sample.pipe, sample.measured) = (Repair::Fast, 60_000, None);
+    });
+    assert_eq!(rounds.window.cwnd, 62_000);
+}
+
+#[test]
+fn a_timeout_takes_the_window_down_by_what_is_lost_and_no_further_than_a_segment() {
+    let mut rounds = Rounds::steady(1_000_000);
+    rounds.window.cwnd = 20 * SMSS;
+    rounds.bbr.on_timeout();
+    rounds.sample(10_000, |sample| {
+        (sample.repair, sample.lost, sample.pipe, sample.acked) = (Repair::Timeout, 15_000, 0, 1000);
+    });
+    assert_eq!(rounds.window.cwnd, 6 * SMSS, "five, and what arrived");
+    rounds.sample(10_000, |sample| {
+        (sample.repair, sample.lost, sample.pipe, sample.acked) = (Repair::Timeout, 90_000, 0, 1000);
+    });
+    assert_eq!(rounds.window.cwnd, 4 * SMSS, "four at the least");
+}
+
+#[test]
+fn a_probe_ends_with_a_loss_or_where_it_has_filled_the_path() {
+    for (lost, in_flight, ends) in [(0, 50, false), (1000, 50, true), (0, 300, true)] {
+        let mut rounds = Rounds::steady(1_000_000);
+        while rounds.bbr.phase != 0 {
+            rounds.sample(1_000_000, |_| {});
+        }
+        assert_eq!(rounds.bbr.pacing_gain, UNIT * 5 / 4);
+        // A round trip of the smallest is not enough, but two are.
+        rounds.sample(1_000_000, |sample| sample.pipe_before = in_flight * SMSS);
+        rounds.sample(1_000_000, |sample| {
+            (sample.lost, sample.pipe_before) = (lost, in_flight * SMSS);
+        });
+        assert_eq!(rounds.bbr.phase != 0, ends, "{lost} {in_flight}");
+    }
+}
+
+#[test]
+fn while_the_round_trip_is_probed_what_leaves_is_marked_as_limited() {
+    // From the ACK that begins it to the one that ends it.
+    let mut rounds = Rounds::steady(1_000_000);
+    let mut begins = false;
+    while !matches!(rounds.bbr.mode, Mode::ProbeRtt { .. }) {
+        begins = rounds.sample(1_000_000, |_| {});
+    }
+    assert!(begins);
+    let mut held = true;
+    while matches!(rounds.bbr.mode, Mode::ProbeRtt { .. }) {
+        assert!(held);
+        held = rounds.sample(40_000, |sample| sample.pipe = 4 * SMSS);
+    }
+    assert!(held && !rounds.sample(1_000_000, |_| {}));
+}
+
+#[test]
+fn before_the_pipe_is_full_the_window_grows_by_what_arrives() {
+    // bbr_set_cwnd(): up to the target, and without one while fewer than ten segments have arrived.
+    let mut rounds = Rounds::new();
+    rounds.window.cwnd = 1000 * SMSS;
+    rounds.sample(0, |sample| (sample.acked, sample.delivered) = (SMSS, 9999));
+    assert_eq!(rounds.window.cwnd, 1001 * SMSS);
+    rounds.sample(0, |sample| (sample.acked, sample.delivered) = (SMSS, 10_000));
+    assert_eq!(rounds.window.cwnd, 1001 * SMSS, "it is beyond the target");
+}
+
+#[test]
+fn an_interface_of_segments_and_paces() {
+    let rounds = Rounds::new();
+    assert!(rounds.bbr.steers_by_rate() && rounds.bbr.counts_segments());
+    let pace = rounds.bbr.pace().expect("it paces");
+    assert_eq!((pace.bytes_per_s, pace.least_burst), (rounds.bbr.steering.pacing_rate, 2));
+}

@@ -78,3 +78,49 @@ impl Bounds {
         self.inflight_hi = self.inflight_hi.max(inflight_hi);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::bbr::rounds::sample;
+
+    const SMSS: u64 = 1000;
+
+    #[test]
+    fn more_than_five_in_256_is_too_much() {
+        let too_high = |lost| {
+            let mut sample = sample();
+            let measured = sample.measured.as_mut().expect("measured");
+            (measured.in_flight, measured.lost) = (25_600, lost);
+            super::too_high(&sample)
+        };
+        assert!(!too_high(500) && too_high(501));
+    }
+
+    #[test]
+    fn room_is_left_for_others_of_what_a_probe_has_found() {
+        let found = |inflight_hi| Bounds { inflight_hi, ..Bounds::default() }.with_headroom(SMSS);
+        // 38 in 256.
+        assert_eq!(found(256_000), 218_000);
+        assert_eq!(found(5000), 4 * SMSS, "a segment at the least");
+        assert_eq!(found(2000), 4 * SMSS, "four segments are always allowed");
+        assert_eq!(found(u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn a_loss_that_was_none_takes_no_bound_lower() {
+        let mut bounds = Bounds { bandwidth_lo: 70, inflight_lo: 80, inflight_hi: 90, ..Bounds::default() };
+        bounds.save();
+        (bounds.bandwidth_lo, bounds.inflight_lo, bounds.inflight_hi) = (60, 81, 70);
+        bounds.undo();
+        assert_eq!((bounds.bandwidth_lo, bounds.inflight_lo, bounds.inflight_hi), (70, 81, 90));
+    }
+
+    #[test]
+    fn the_window_before_a_timeout_is_the_bound_where_there_was_none() {
+        let mut bounds = Bounds::default();
+        bounds.hold_inflight(50_000);
+        bounds.hold_inflight(40_000);
+        assert_eq!(bounds.inflight_lo, 50_000);
+    }
+}

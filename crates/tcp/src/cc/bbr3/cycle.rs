@@ -244,3 +244,61 @@ impl Bbr3 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::bbr::rounds::{Rounds, SMSS, sample};
+
+    /// In a probe with a bound of 50 segments, which grows by one for each ten that arrive.
+    fn probing_at_the_bound() -> Rounds<Bbr3> {
+        let mut rounds = Rounds::steady(1_000_000);
+        rounds.until(Phase::Up, 1_000_000);
+        rounds.bbr.bounds.inflight_hi = 50 * SMSS;
+        (rounds.bbr.cycle.acked, rounds.bbr.cycle.acked_for_growth) = (0, 10 * SMSS);
+        rounds
+    }
+
+    #[test]
+    fn a_probe_raises_its_bound_by_a_segment_for_each_share_that_arrives() {
+        let bound_after = |cwnd: u64, limited| {
+            let mut rounds = probing_at_the_bound();
+            rounds.window.cwnd = cwnd * SMSS;
+            let window = rounds.window;
+            let sample = RateSample { acked: 25 * SMSS, cwnd_limited: limited, ..sample() };
+            // In the middle of a round.
+            rounds.bbr.model.begin_ack(&RateSample { measured: None, ..sample });
+            rounds.bbr.raise_upper_bound(&window, &sample);
+            let once = rounds.bbr.bounds.inflight_hi / SMSS;
+            // Five segments were left over: five more make the next one.
+            rounds.bbr.raise_upper_bound(&window, &RateSample { acked: 5 * SMSS, ..sample });
+            (once, rounds.bbr.bounds.inflight_hi / SMSS)
+        };
+        assert_eq!(bound_after(60, true), (52, 53));
+        // Only where the window is what limits, and has come to the bound.
+        assert_eq!(bound_after(50, true), (52, 52), "the window is below the new bound");
+        assert_eq!(bound_after(49, true), (50, 50));
+        assert_eq!(bound_after(60, false), (50, 50));
+    }
+
+    #[test]
+    fn a_cycle_takes_as_many_rounds_as_reno_would_to_grow_back() {
+        // A product of 20 segments, and 63 rounds at the most.
+        for (segments, rounds_of_cycle) in [(20, 20), (200, 63)] {
+            let mut rounds = Rounds::steady(segments * 10_000);
+            rounds.until(Phase::Cruise, segments * 10_000);
+            let window = Window { cwnd: segments * SMSS, ..rounds.window };
+            let began = rounds.bbr.cycle.began;
+            rounds.bbr.cycle.rounds = rounds_of_cycle - 1;
+            assert!(!rounds.bbr.is_time_to_probe(&window, began), "{segments}");
+            rounds.bbr.cycle.rounds = rounds_of_cycle;
+            assert!(rounds.bbr.is_time_to_probe(&window, began), "{segments}");
+            // Or by the clock.
+            rounds.bbr.cycle.rounds = 0;
+            let wait = rounds.bbr.cycle.wait;
+            assert!((Duration::from_secs(2)..Duration::from_secs(3)).contains(&wait), "{wait}");
+            assert!(!rounds.bbr.is_time_to_probe(&window, began + wait));
+            assert!(rounds.bbr.is_time_to_probe(&window, began + wait + Duration::from_nanos(1)));
+        }
+    }
+}

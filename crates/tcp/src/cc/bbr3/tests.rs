@@ -11,7 +11,7 @@ impl Rounds<Bbr3> {
     }
 
     /// A pipe that was filled at `rate`, and the queue of startup drained.
-    fn steady(rate: u64) -> Self {
+    pub(super) fn steady(rate: u64) -> Self {
         let mut rounds = Rounds::new();
         for _ in 0..6 {
             rounds.sample(rate, |_| {});
@@ -27,7 +27,7 @@ impl Rounds<Bbr3> {
     }
 
     /// Rounds at `rate` until the cycle has come to `phase`.
-    fn until(&mut self, phase: Phase, rate: u64) {
+    pub(super) fn until(&mut self, phase: Phase, rate: u64) {
         for _ in 0..100 {
             if self.bbr.mode == Mode::ProbeBw(phase) {
                 return;
@@ -182,4 +182,16 @@ fn the_round_trip_is_probed_with_half_a_product_every_five_seconds() {
     }
     assert_eq!(rounds.bbr.mode, Mode::ProbeBw(Phase::Cruise));
     assert!(rounds.window.cwnd > PRODUCT, "the window of before");
+}
+
+#[test]
+fn what_is_in_flight_without_too_much_loss_raises_the_bound() {
+    let mut rounds = Rounds::steady(1_000_000);
+    rounds.bbr.bounds.inflight_hi = 50 * SMSS;
+    rounds.sample(1_000_000, |_| {});
+    assert_eq!(rounds.bbr.bounds.inflight_hi, PRODUCT);
+    // Where no bound was met there is none.
+    let mut free = Rounds::steady(1_000_000);
+    free.sample(1_000_000, |_| {});
+    assert_eq!(free.bbr.bounds.inflight_hi, u64::MAX);
 }

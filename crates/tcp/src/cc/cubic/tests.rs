@@ -396,3 +396,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_loss_takes_the_window_or_what_is_in_the_network_to_seven_tenths_in_segments_or_bytes() {
+    let window = Window { cwnd: 15_300, ssthresh: u64::MAX };
+    let event = LossEvent { pipe: 9000, rwnd: 12_500, ..loss(14_000) };
+    for (from, ssthresh) in [
+        (SsthreshFrom::FlightSize, 9800),
+        (SsthreshFrom::Cwnd, 10_710),
+        (SsthreshFrom::CwndSegments, 10_000),
+        (SsthreshFrom::Pipe, 6300),
+        (SsthreshFrom::WindowSegments, 8000),
+    ] {
+        let mut cubic = cubic(|c| c.ssthresh_from = from);
+        assert_eq!(cubic.ssthresh_after(&window, &event), ssthresh, "{from:?}");
+        let least = cubic.ssthresh_after(&Window { cwnd: 1000, ..window }, &LossEvent { pipe: 0, ..event });
+        assert_eq!(least, 2000, "{from:?}");
+    }
+}

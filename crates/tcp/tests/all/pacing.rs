@@ -1,0 +1,39 @@
+//! Pacing by the window (Linux, `tcp_update_pacing_rate()`): bursts of a millisecond, and what is not held back.
+
+use crate::script::{Script, config};
+use farpath_tcp::Config;
+
+/// Connected over a round trip of so long, at its end.
+fn connected(rtt: &str, change: impl FnOnce(&mut Config)) -> Script {
+    let mut t = Script::connect(&config(|c| {
+        c.send.pacing = true;
+        change(c);
+    }));
+    let synack = t.syn_ack();
+    t.expect("S").at(rtt).segment(synack).expect("ack 1");
+    t
+}
+
+#[test]
+fn a_burst_of_a_millisecond_leaves_at_once_and_then_the_next() {
+    // Twice 20 segments in 10 ms are 4 MB/s: three segments in 2^-10 s, and 0.75 ms for them. The first nine are not paced.
+    let mut t = connected("10 ms", |c| c.congestion.initial_window = 20);
+    t.write(18_000);
+    t.expect(
+        "1:1001, 1001:2001, 2001:3001, 3001:4001, 4001:5001, 5001:6001, 6001:7001, 7001:8001, 8001:9001, \
+         9001:10001, 10001:11001, 11001:12001",
+    );
+    t.at("11 ms").expect_timed("10.75 ms 12001:13001, 10.75 ms 13001:14001, 10.75 ms 14001:15001");
+    t.at("12 ms").expect_timed("11.5 ms 15001:16001, 11.5 ms 16001:17001, 11.5 ms 17001:18001");
+}
+
+#[test]
+fn what_a_timeout_sends_again_goes_at_once_and_the_rest_of_the_repair_is_paced() {
+    let mut t = connected("100 ms", |_| {});
+    t.write(20_000).ignore();
+    t.at("1.2 s").expect_timed("1.1 s 1:1001");
+    t.ack(1001).expect("1001:2001");
+    // Twice the nine segments in flight, in a round trip of 100 ms: 5.6 ms for each, and half of that for the first, which
+    // was late.
+    t.at("1.3 s").expect_timed("1202777.778 us 2001:3001");
+}

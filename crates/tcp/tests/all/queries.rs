@@ -1,0 +1,85 @@
+//! What others may ask an endpoint: how far its stream is, what it counts, and which window its peer last announced.
+
+use crate::script::{Script, config};
+use farpath_tcp::{Config, Flags};
+
+fn far(t: &Script) -> (bool, u64, u64, u64) {
+    let sender = t.sender();
+    (sender.has_data(), sender.sent(), sender.acked(), sender.flight_size())
+}
+
+#[test]
+fn a_stream_is_sent_acknowledged_and_over_with_its_fin() {
+    let mut t = Script::established(&config(|c| c.send.nagle = false));
+    assert_eq!(far(&t), (false, 0, 0, 0));
+    t.write(1500).expect("1:1001, 1001:1501");
+    assert_eq!(far(&t), (true, 1500, 0, 1500));
+    t.ack(1001);
+    assert_eq!(far(&t), (true, 1500, 1000, 500));
+    t.ack(1501);
+    assert_eq!(far(&t), (false, 1500, 1500, 0));
+    t.close().expect("1501:1501 F");
+    // The FIN is outstanding, and no byte of the stream.
+    assert_eq!(far(&t), (true, 1500, 1500, 1));
+    assert!(!t.sender().is_done());
+    t.ack(1502);
+    assert_eq!(far(&t), (false, 1500, 1500, 0));
+    assert!(t.sender().is_done());
+}
+
+#[test]
+fn packets_leave_with_the_ttl_of_the_configuration() {
+    assert_eq!(Script::listen(&config(|c| c.send.ttl = 32)).end.ttl(), 32);
+}
+
+#[test]
+fn windows_are_scaled_where_both_ends_offer_it() {
+    // RFC 7323 §2.2
+    let end = |scales| config(|c: &mut Config| c.send.window_scaling = scales);
+    for (one, other) in [(false, false), (false, true), (true, false), (true, true)] {
+        assert_eq!(end(one).scales_with(&end(other)), one && other);
+    }
+}
+
+#[test]
+fn segments_that_had_arrived_before_are_counted() {
+    let mut t = Script::established(&config(|_| {}));
+    t.data(1..101).ignore().data(1..101).ignore();
+    assert_eq!(t.end.receiver().duplicate_segments(), 1);
+    // Of one that had arrived in part, the rest is news.
+    t.data(51..151).ignore();
+    assert_eq!(t.end.receiver().duplicate_segments(), 1);
+    t.data(1..151).ignore();
+    assert_eq!(t.end.receiver().duplicate_segments(), 2);
+    // Beyond a hole, twice.
+    t.data(301..401).ignore().data(301..401).ignore();
+    assert_eq!(t.end.receiver().duplicate_segments(), 3);
+}
+
+/// Payload of the peer with its window.
+fn arrives(t: &mut Script, start: u64, window: u16) -> u64 {
+    (t.window, t.peer_next) = (window, start);
+    let mut segment = t.peer_segment(Flags::ACK);
+    segment.len = 100;
+    t.segment(segment).ignore();
+    t.sender().rwnd()
+}
+
+#[test]
+fn an_older_segment_does_not_change_the_window() {
+    // RFC 9293 §3.10.7.4, fifth step: SND.WL1 and SND.WL2.
+    let mut t = Script::established(&config(|_| {}));
+    assert_eq!(arrives(&mut t, 1001, 8000), 8000);
+    assert_eq!(arrives(&mut t, 1, 3000), 8000, "it was sent before");
+    assert_eq!(arrives(&mut t, 1001, 7000), 7000, "the same place again");
+    assert_eq!(arrives(&mut t, 2001, 6000), 6000);
+}
+
+#[test]
+fn an_older_segment_that_acknowledges_more_changes_the_window() {
+    let mut t = Script::established(&config(|_| {}));
+    t.write(1000).ignore();
+    assert_eq!(arrives(&mut t, 1001, 8000), 8000);
+    t.peer_acks = 1001;
+    assert_eq!(arrives(&mut t, 1, 3000), 3000);
+}
