@@ -283,6 +283,8 @@ impl Receiver {
             // Old, or beyond the window: the sender must learn where we are (RFC 9293 §3.10.7.4).
             self.duplicate_segments += u64::from(range.end <= self.next);
             self.ack = AckState::Now;
+            // The FIN behind it may be news all the same.
+            self.take_fin();
             return;
         }
         if within.start > self.next {
@@ -307,16 +309,20 @@ impl Receiver {
             }
         }
         self.note_growth(now, range.end - range.start, echoed);
-        let finished = self.fin_at == Some(self.next + 1);
-        if finished {
-            self.next += 1;
-        }
+        let finished = self.take_fin();
         if was_holed || finished {
             // RFC 5681 §4.2: at once when a segment fills all or part of a gap.
             self.ack = AckState::Now;
         } else if !range.is_empty() {
             self.withhold(now, rtt);
         }
+    }
+
+    /// Takes the peer's FIN, where all before it has arrived. Whether it did.
+    fn take_fin(&mut self) -> bool {
+        let finished = self.fin_at == Some(self.next + 1);
+        self.next += u64::from(finished);
+        finished
     }
 
     /// A segment of `len` bytes with PSH or without has been taken (`tcp_measure_rcv_mss()`).

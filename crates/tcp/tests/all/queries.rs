@@ -1,7 +1,7 @@
 //! What others may ask an endpoint: how far its stream is, what it counts, and which window its peer last announced.
 
 use crate::script::{Script, config};
-use farpath_tcp::{Config, Flags};
+use farpath_tcp::{Config, Flags, State};
 
 fn far(t: &Script) -> (bool, u64, u64, u64) {
     let sender = t.sender();
@@ -82,4 +82,14 @@ fn an_older_segment_that_acknowledges_more_changes_the_window() {
     assert_eq!(arrives(&mut t, 1001, 8000), 8000);
     t.peer_acks = 1001;
     assert_eq!(arrives(&mut t, 1, 3000), 3000);
+}
+
+#[test]
+fn a_fin_with_data_that_had_arrived_is_taken() {
+    // RFC 9293 §3.10.7.4, eighth step: the peer sends its last segment again, now with the FIN behind it.
+    let mut t = Script::established(&config(|c| c.receive.ack_every = 1));
+    t.data(1..1001).expect("ack 1001");
+    t.data_with(Flags::FIN, 1..1001).expect("ack 1002");
+    assert_eq!(t.end.state(), State::CloseWait);
+    assert_eq!(t.end.receiver().duplicate_segments(), 1);
 }
