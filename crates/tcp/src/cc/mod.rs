@@ -193,3 +193,21 @@ impl CongestionControl for Controller {
         each!(self, one => one.pace())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+
+    #[test]
+    fn of_the_controllers_version_1_of_bbr_counts_segments_and_both_steer_by_rate() {
+        use CongestionControlKind::{Bbr, Bbr3, Cubic, Reno};
+        for (control, segments, steers) in
+            [(Reno, false, false), (Cubic, false, false), (Bbr, true, true), (Bbr3, false, true)]
+        {
+            let config = CongestionConfig { control, ..Config::default().congestion };
+            let controller = Controller::new(&config, 1000);
+            assert_eq!((controller.counts_segments(), controller.steers_by_rate()), (segments, steers));
+        }
+    }
+}

@@ -347,4 +347,24 @@ mod tests {
         assert_eq!((small.clamp(), small.space), (2920, 2920));
         assert_eq!(established(4096, 2048).clamp(), 4096, "two segments and no more");
     }
+
+    #[test]
+    fn what_is_read_is_counted_by_round_trips() {
+        // tcp_rcv_space_adjust()
+        let mut growth = established(3 << 20, 1460);
+        growth.take_rtt(Duration::from_millis(100), true);
+        growth.now = at(99);
+        growth.on_read(10_001, 10_001);
+        assert_eq!(growth.counted_from, 1);
+        growth.now = at(100);
+        growth.on_read(10_001, 10_001);
+        assert_eq!((growth.counted_from, growth.space), (10_001, 14_600), "less than was expected");
+        // 14 601 B of the next round trip, and then what has come but waits to be read is taken off.
+        growth.now = at(200);
+        growth.on_read(24_602, 24_602);
+        assert_eq!(growth.space, 14_601);
+        growth.now = at(300);
+        growth.on_read(54_602, 59_602);
+        assert_eq!(growth.space, 25_000);
+    }
 }

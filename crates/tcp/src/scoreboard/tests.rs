@@ -235,3 +235,21 @@ fn what_leaves_again_is_in_flight_with_the_rest() {
     meter.lose(0, 1);
     assert_eq!(meter.take_excess().map(|excess| (excess.in_flight, excess.lost)), Some((128_000, 2501)));
 }
+
+#[test]
+fn a_copy_is_in_flight_beside_what_was_in_the_network_when_it_left() {
+    let mut board = Scoreboard::new(1);
+    board.keep_times_of_copies();
+    board.keep_rate();
+    (1..=5).for_each(|n| board.push(1 + n * SMSS, at(0)));
+    board.begin_ack();
+    board.sack(segment(2));
+    assert!(look(&mut board, 0, 30).lost);
+    let excess = |board: &mut Scoreboard| board.meter().and_then(RateMeter::take_excess);
+    excess(&mut board);
+    let beside = board.pipe();
+    board.retransmitted(1, at(10), true);
+    assert!(look(&mut board, 0, 30).lost);
+    let excess = excess(&mut board).expect("half of it");
+    assert_eq!((excess.len, excess.in_flight, excess.lost), (SMSS, beside + SMSS, SMSS));
+}

@@ -37,3 +37,15 @@ fn what_a_timeout_sends_again_goes_at_once_and_the_rest_of_the_repair_is_paced()
     // was late.
     t.at("1.3 s").expect_timed("1202777.778 us 2001:3001");
 }
+
+#[test]
+fn over_a_short_path_a_burst_is_longer() {
+    // tcp_tso_autosize(): 4 ms are seven times 512 us, so that 64 KiB >> 7 = 512 B come to the 9765 B of 10 MB/s in 2^-10 s:
+    // ten segments, of which the last is the first that is paced, by half of its time since nothing had left before.
+    let mut t = connected("4 ms", |c| c.congestion.initial_window = 20);
+    t.write(12_000);
+    t.expect(
+        "1:1001, 1001:2001, 2001:3001, 3001:4001, 4001:5001, 5001:6001, 6001:7001, 7001:8001, 8001:9001, 9001:10001",
+    );
+    t.at("5 ms").expect_timed("4.05 ms 10001:11001, 4.05 ms 11001:12001");
+}

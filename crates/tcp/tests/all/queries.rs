@@ -1,6 +1,6 @@
 //! What others may ask an endpoint: how far its stream is, what it counts, and which window its peer last announced.
 
-use crate::script::{Script, config};
+use crate::script::{PEER_ISN, Script, config};
 use farpath_tcp::{Config, Flags, State};
 
 fn far(t: &Script) -> (bool, u64, u64, u64) {
@@ -92,4 +92,38 @@ fn a_fin_with_data_that_had_arrived_is_taken() {
     t.data_with(Flags::FIN, 1..1001).expect("ack 1002");
     assert_eq!(t.end.state(), State::CloseWait);
     assert_eq!(t.end.receiver().duplicate_segments(), 1);
+}
+
+#[test]
+fn after_the_first_data_acks_travel_with_data_though_the_first_one_leaves_alone() {
+    let mut t = Script::established(&config(|c| {
+        (c.handshake.ack_alone, c.receive.ack_every) = (true, 1);
+    }));
+    t.write(20_000).ignore();
+    t.peer_acks = 1001;
+    t.data(1..1001).expect("10001:11001, 11001:12001");
+    assert_eq!(t.last().ack, PEER_ISN.at(1001));
+}
+
+#[test]
+fn a_rate_that_is_given_up_leaves_the_window_that_it_sent_in_a_round_trip() {
+    let mut t = Script::connect(&config(|_| {}));
+    let synack = t.syn_ack();
+    t.expect("S").at("100 ms").segment(synack).expect("ack 1");
+    for (bytes_per_s, cwnd) in [(1_000_000, 100_000), (1_234_567, 123_456), (1000, 10_000)] {
+        t.end.fall_back(t.now, bytes_per_s);
+        assert_eq!((t.cwnd(), t.ssthresh()), (cwnd, cwnd));
+    }
+}
+
+#[test]
+fn a_timeout_within_a_repair_halves_no_more_than_the_window() {
+    // RFC 5681 §3.1, Eq. 4: SACK has reported most of what RFC 5681 §2 counts as outstanding.
+    let mut t = Script::established(&config(|c| c.recovery.sack = true));
+    t.write(30_000).ignore();
+    let report = 1001..10_001;
+    t.sack(1, &[report]).expect("1:1001, 10001:11001, 11001:12001, 12001:13001, 13001:14001");
+    assert_eq!((t.sender().flight_size(), t.cwnd()), (14_000, 5000));
+    t.at("1 s").ignore();
+    assert_eq!(t.ssthresh(), 2500);
 }

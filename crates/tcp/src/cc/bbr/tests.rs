@@ -261,3 +261,29 @@ fn an_interface_of_segments_and_paces() {
     let pace = rounds.bbr.pace().expect("it paces");
     assert_eq!((pace.bytes_per_s, pace.least_burst), (rounds.bbr.steering.pacing_rate, 2));
 }
+
+#[test]
+fn a_cycle_begins_with_any_phase_but_the_one_that_drains() {
+    let mut rounds = Rounds::steady(1_000_000);
+    let mut seen = [0; CYCLE.len()];
+    for seed in 0..400 {
+        rounds.bbr.draw_by(seed);
+        rounds.bbr.probe_bandwidth(0, Instant::ZERO);
+        seen[rounds.bbr.phase] += 1;
+    }
+    assert_eq!(seen[1], 0);
+    assert!(seen.iter().filter(|&&times| times > 20).count() == 7, "{seen:?}");
+}
+
+#[test]
+fn before_the_pipe_is_full_the_window_stays_at_its_target() {
+    let mut rounds = Rounds::new();
+    rounds.sample(1_000_000, |_| {});
+    let bandwidth = rounds.bbr.bandwidth();
+    let target = rounds.bbr.quantized(rounds.bbr.product(bandwidth, HIGH_GAIN));
+    for (cwnd, after) in [(target - 1, target + 9), (target, target)] {
+        rounds.window.cwnd = cwnd;
+        rounds.sample(0, |sample| (sample.measured, sample.acked) = (None, 10));
+        assert_eq!(rounds.window.cwnd, after);
+    }
+}

@@ -1,5 +1,5 @@
 use super::*;
-use crate::cc::bbr::rounds::{Rounds, SMSS};
+use crate::cc::bbr::rounds::{self, Rounds, SMSS};
 use crate::scoreboard::Excess;
 
 /// What 1 MB/s has in flight.
@@ -194,4 +194,73 @@ fn what_is_in_flight_without_too_much_loss_raises_the_bound() {
     let mut free = Rounds::steady(1_000_000);
     free.sample(1_000_000, |_| {});
     assert_eq!(free.bbr.bounds.inflight_hi, u64::MAX);
+}
+
+#[test]
+fn neither_a_second_loss_nor_one_while_the_round_trip_is_probed_forgets_the_window_of_before() {
+    let mut rounds = Rounds::steady(1_000_000);
+    let loss = LossEvent { now: rounds.now, flight_size: 0, pipe: 0, rwnd: 0, timeout: false };
+    let before = rounds.window;
+    rounds.bbr.ssthresh_after(&before, &loss);
+    assert_eq!(rounds.bbr.prior_cwnd, before.cwnd);
+    rounds.bbr.repair = Repair::Fast;
+    rounds.bbr.ssthresh_after(&Window { cwnd: 4 * SMSS, ..before }, &loss);
+    assert_eq!(rounds.bbr.prior_cwnd, before.cwnd);
+    // A loss that is the first counts, whatever was before it.
+    rounds.bbr.repair = Repair::None;
+    rounds.bbr.ssthresh_after(&Window { cwnd: 5 * SMSS, ..before }, &loss);
+    assert_eq!(rounds.bbr.prior_cwnd, 5 * SMSS);
+}
+
+#[test]
+fn startup_grows_beyond_its_target_to_twice_the_first_window() {
+    let mut rounds = Rounds::new();
+    rounds.window.cwnd = 19 * SMSS;
+    // A thousand bytes in a round trip: three bursts of two segments are the target.
+    for cwnd in [20, 20] {
+        rounds.sample(10_000, |_| {});
+        assert_eq!(rounds.window.cwnd, cwnd * SMSS);
+    }
+}
+
+#[test]
+fn the_window_has_room_for_three_bursts_and_no_bound_takes_it_below_four_segments() {
+    let mut rounds = Rounds::steady(20_000);
+    assert_eq!((rounds.bbr.burst(), rounds.bbr.quantized(0)), (2 * SMSS, 6 * SMSS));
+    rounds.bbr.bounds.inflight_lo = 1;
+    rounds.sample(0, |sample| (sample.measured, sample.acked) = (None, SMSS));
+    assert_eq!(rounds.window.cwnd, 4 * SMSS);
+}
+
+#[test]
+fn a_loss_that_was_none_lowers_no_bound() {
+    for undone in [false, true] {
+        let mut rounds = Rounds::steady(1_000_000);
+        rounds.until(Phase::Cruise, 1_000_000);
+        rounds.sample(1_000_000, |sample| sample.lost = SMSS);
+        if undone {
+            rounds.bbr.on_undo();
+        }
+        rounds.sample(1_000_000, |_| {});
+        assert_eq!(rounds.bbr.bounds.inflight_lo == u64::MAX, undone);
+    }
+}
+
+#[test]
+fn the_round_trip_is_probed_anew_five_seconds_after_it_was() {
+    let mut rounds = Rounds::steady(1_000_000);
+    let probes = |rounds: &Rounds<Bbr3>| matches!(rounds.bbr.mode, Mode::ProbeRtt { .. });
+    while !probes(&rounds) {
+        rounds.sample(1_000_000, |_| {});
+    }
+    while probes(&rounds) {
+        rounds.sample(1_000_000, |sample| sample.pipe = 4 * SMSS);
+    }
+    let over = rounds.now;
+    while !probes(&rounds) {
+        // Never as short as the one that was found.
+        rounds.sample(1_000_000, |sample| sample.rtt = Some(rounds::RTT * 2));
+    }
+    let wait = rounds.now - over;
+    assert!(wait > Duration::from_secs(5) && wait <= Duration::from_millis(5200), "{wait}");
 }
