@@ -208,3 +208,6 @@ impl Asking {
 fn units(structure: &Structure) -> u64 {
     structure.available.units() + structure.guaranteed.units()
 }
+
+#[cfg(test)]
+mod tests;

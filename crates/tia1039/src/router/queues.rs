@@ -202,4 +202,62 @@ mod tests {
         assert_eq!(queues.push(Class::Available, flow(2), 2, PACKET), Ok(()));
         assert_eq!(order(&mut queues)[..2], [2, 1]);
     }
+
+    #[test]
+    fn what_waits_is_counted_in_packets_and_in_bytes() {
+        let mut queues = queues();
+        let classes = [
+            Class::Guaranteed(0),
+            Class::Guaranteed(1),
+            Class::Available,
+            Class::Available,
+            Class::Available,
+            Class::BestEffort,
+        ];
+        for (number, class) in (0..).zip(classes) {
+            queues.push(class, flow(number), number, Bytes(100)).expect("room");
+        }
+        let mut counts = vec![(queues.len(), queues.waiting().0)];
+        while queues.pop().is_some() {
+            counts.push((queues.len(), queues.waiting().0));
+        }
+        assert_eq!(counts, [(6, 600), (5, 500), (4, 400), (3, 300), (2, 200), (1, 100), (0, 0)]);
+    }
+
+    #[test]
+    fn a_delay_priority_beyond_the_last_step_is_in_it() {
+        let mut queues = queues();
+        for (number, step) in [(1, 2), (2, 3), (3, 200), (4, 3)] {
+            queues.push(Class::Guaranteed(step), flow(1), number, PACKET).expect("room");
+        }
+        assert_eq!(order(&mut queues), [2, 3, 4, 1]);
+    }
+
+    #[test]
+    fn what_has_left_makes_room() {
+        for class in [Class::BestEffort, Class::Available] {
+            let mut queues = Queues::new(PACKET, Bytes(3000));
+            for _ in 0..10 {
+                assert_eq!(queues.push(class, flow(1), 1, PACKET), Ok(()));
+                assert_eq!(queues.push(class, flow(1), 2, PACKET), Ok(()));
+                assert_eq!(queues.push(class, flow(1), 3, Bytes(1)), Err(3));
+                assert_eq!(order(&mut queues), [1, 2]);
+            }
+            queues.set_limit(Bytes(1500));
+            assert_eq!(queues.push(class, flow(1), 1, PACKET), Ok(()));
+            assert_eq!(queues.push(class, flow(1), 2, Bytes(1)), Err(2));
+        }
+    }
+
+    #[test]
+    fn a_flow_that_has_sent_its_turn_waits_for_the_others() {
+        // Packets of two turns each: one flow's after the other's.
+        let mut queues = queues();
+        for number in 0..3 {
+            for of in [1, 2] {
+                queues.push(Class::Available, flow(of), 10 * of + number, Bytes(3000)).expect("room");
+            }
+        }
+        assert_eq!(order(&mut queues), [10, 20, 11, 21, 12, 22]);
+    }
 }

@@ -533,3 +533,75 @@ fn what_is_on_its_way_at_the_old_rate_is_not_policed_after_a_cut() {
     let passed = passed.count();
     assert!((80..110).contains(&passed), "{passed}");
 }
+
+#[test]
+fn what_a_port_has_decided_is_counted() {
+    let mut bench = Bench::new(&exact());
+    let counted = |bench: &Bench| {
+        let counters = bench.port.counters();
+        (counters.requests, counters.lowered, counters.responses, counters.above_grant, counters.unknown)
+    };
+    bench.ask(1, 30);
+    assert_eq!(counted(&bench), (1, 0, 1, 0, 0), "all that it asked for");
+    bench.ask(1, 500);
+    assert_eq!(counted(&bench), (2, 1, 2, 0, 0));
+    bench.ask(1, 500);
+    assert_eq!(counted(&bench), (3, 2, 3, 0, 0));
+    // More than was granted here: an old answer, or a lie.
+    bench.answer(1, &Structure::request(word(500)));
+    assert_eq!(counted(&bench), (3, 2, 4, 1, 0));
+    bench.answer(1, &Structure::request(word(500)));
+    assert_eq!(counted(&bench), (3, 2, 5, 2, 0));
+    // Of flows that nobody knows.
+    let structure = Structure::request(word(1));
+    bench.answer(9, &structure);
+    bench.port.confirmed(ms(0), key(9), &structure);
+    assert_eq!(counted(&bench), (3, 2, 5, 2, 2));
+}
+
+#[test]
+fn a_confirmation_and_an_answer_take_a_guarantee_down_and_never_up() {
+    let guaranteed = |mbit| Structure { guaranteed: word(mbit), ..Structure::request(RateWord::ZERO) };
+    for confirms in [true, false] {
+        let mut bench = Bench::new(&RouterSettings { guaranteed: share(1.0), ..exact() });
+        bench.guarantee(1, 20, 5, RateType::Guaranteed);
+        let committed = |bench: &mut Bench, mbit| {
+            let structure = Structure { rate_type: RateType::Guaranteed, ..guaranteed(mbit) };
+            if confirms {
+                bench.port.confirmed(bench.now, key(1), &structure);
+            } else {
+                bench.answer(1, &structure);
+            }
+            bench.port.committed()
+        };
+        let of = |mbit| RateUnit::KbitPerS.decode(word(mbit));
+        assert_eq!(committed(&mut bench, 30), of(20), "{confirms}");
+        assert_eq!(committed(&mut bench, 20), of(20), "{confirms}");
+        assert_eq!(committed(&mut bench, 8), of(8), "{confirms}");
+        // What it gave back is there for others.
+        assert_eq!(bench.guarantee(2, 90, 5, RateType::Guaranteed).guaranteed, word(90), "{confirms}");
+    }
+}
+
+#[test]
+fn guarantees_that_just_fit_stay_when_the_line_changes() {
+    let mut bench = Bench::new(&RouterSettings { guaranteed: share(1.0), ..exact() });
+    bench.guarantee(1, 20, 5, RateType::Guaranteed);
+    let of_it = RateUnit::KbitPerS.decode(word(20));
+    bench.port.set_line(rate(of_it));
+    assert_eq!((bench.port.committed(), bench.port.counters().preempted), (of_it, 0));
+    bench.port.set_line(rate(of_it - 1000));
+    assert_eq!((bench.port.committed(), bench.port.counters().preempted), (0, 1));
+    // Other settings, other capacity.
+    let half = RouterSettings { utilization: share(0.5), ..exact() };
+    bench.port.set_settings(&half, rate(LINE));
+    assert_eq!(bench.port.capacity(), LINE / 2);
+}
+
+#[test]
+fn a_reset_forgets_a_flow_at_once() {
+    let mut bench = Bench::new(&exact());
+    bench.ask(1, 90);
+    bench.port.reset(key(1));
+    assert_eq!((bench.port.flows(), bench.port.committed()), (0, 0));
+}
