@@ -1,10 +1,10 @@
 //! The channels of packet radios: whose silence is whose, what is counted of them, and the limits of a station.
 
-use crate::common::{Out, Packet, at_ms, build, counters_of, offer, packet, run, spec, take_all};
-use crate::common::{ber, delay_ms};
+use crate::common::{Out, Packet, at_ms, ber, build, counters_of, delay_ms, offer, run, spec, take_all};
 use crate::radio::{arrived, plain, radio, sized, together};
 use farpath_path::{
     AirUse, ChannelTime, Direction, DropCause, Duplex, Oversize, Path, PathElement, RadioPower, RadioSpec,
+    base_delay,
 };
 use farpath_units::{Bytes, Duration, Instant, Power};
 
@@ -99,6 +99,7 @@ fn a_packet_is_held_until_it_is_taken_and_waits_until_it_is_acknowledged() {
 #[test]
 fn a_link_header_is_sent_with_each_frame() {
     let headed = RadioSpec { header: Bytes(20), ..plain() };
+    assert_eq!(base_delay(&radio(headed.clone()), Forward, Bytes(480)), Duration::from_millis(88));
     let mut path = build(&radio(headed), 1);
     let out = run(&mut path, &together(Forward, 1..=2, 480));
     // 38 ms of access, and 500 B each: 50 ms.
@@ -183,27 +184,73 @@ fn uses_of_the_air_are_written_as_in_tables() {
     assert_eq!(format!("{:>5}|", AirUse::Ack), "  ack|");
 }
 
+#[test]
+fn a_lone_packet_is_processed_by_each_station_that_it_comes_to() {
+    // A relay that processes for longer than it answers goes on when it has.
+    for (processing, ms) in [(5, 138 + 12 + 138 + 5), (20, 138 + 20 + 138 + 20)] {
+        let specs = radio(RadioSpec { hops: 2, processing: Duration::from_millis(processing), ..plain() });
+        let out = run(&mut build(&specs, 1), &together(Forward, 1..=1, 1000));
+        assert_eq!(arrived(&out), [(1, ms)]);
+        assert_eq!(base_delay(&specs, Forward, Bytes(1000)), Duration::from_millis(ms));
+    }
+}
+
+#[test]
+fn an_exchange_takes_its_access_its_answer_and_half_of_the_gap_beside_its_frames() {
+    let spec = RadioSpec { gap: Duration::from_millis(100), ..plain() };
+    assert_eq!(spec.exchange_overhead(), Duration::from_millis(38 + 12 + 50));
+}
+
+#[test]
+fn the_least_mtu_and_a_queue_of_one_packet_are_enough() {
+    let least = RadioSpec { mtu: Bytes(68), queue: Bytes(68), ..plain() };
+    assert_eq!(arrived(&run(&mut build(&radio(least), 1), &together(Forward, 1..=1, 60))).len(), 1);
+}
+
+#[test]
+fn patience_is_counted_from_when_there_was_something_to_send() {
+    let spec = RadioSpec { patience: Duration::from_secs(1), ..plain() };
+    let offers = [(at_ms(5000), Forward, sized(1, 1000)), (at_ms(9000), Forward, sized(2, 1000))];
+    assert_eq!(arrived(&run(&mut build(&radio(spec), 1), &offers)), [(1, 5138), (2, 9138)]);
+}
+
+#[test]
+fn a_wait_for_an_answer_that_has_come_does_not_end_the_next_one() {
+    // Polls of 10 ms, of which four are waited for: 60 ms after it turned around, a station would give up. The frame of a
+    // millisecond, which nothing answers, is over after 51 ms.
+    let spec = RadioSpec { poll: Some(Bytes(100)), link_ack: None, burst: 1, ..plain() };
+    let mut path = build(&radio(spec), 1);
+    let out = run(&mut path, &together(Forward, 1..=3, 10));
+    assert_eq!(arrived(&out), [(1, 51), (2, 102), (3, 153)]);
+}
+
 /// The draws of two stations that want the air at once, and wait after each burst: what a seed gives never changes.
 #[test]
 fn the_arrivals_of_a_seed_never_change() {
-    let contended = RadioSpec { gap: Duration::from_millis(200), burst: 1, ..plain() };
+    let contended = RadioSpec { gap: Duration::from_secs(1), burst: 1, ..plain() };
     let mut path = build(&radio(contended), 7);
-    let offers: Vec<_> = (1..=5)
-        .flat_map(|id| [(at_ms(0), Forward, sized(id, 1000)), (at_ms(0), Reverse, packet(id + 10))])
+    let offers: Vec<_> = (1..=8)
+        .flat_map(|id| [(at_ms(0), Forward, sized(id, 100)), (at_ms(0), Reverse, sized(id + 10, 100))])
         .collect();
     assert_eq!(
         arrived(&run(&mut path, &offers)),
         [
-            (1, 456),
-            (11, 705),
-            (2, 882),
-            (3, 1762),
-            (12, 1994),
-            (13, 2255),
-            (14, 2458),
-            (4, 2696),
-            (15, 3055),
-            (5, 3277)
+            (1, 366),
+            (11, 668),
+            (2, 1222),
+            (12, 2005),
+            (3, 2156),
+            (13, 2857),
+            (4, 2969),
+            (14, 3186),
+            (15, 3554),
+            (16, 3625),
+            (5, 4129),
+            (6, 4331),
+            (17, 4617),
+            (18, 5001),
+            (7, 5367),
+            (8, 6067)
         ]
     );
 }
