@@ -157,16 +157,17 @@ impl Bbr {
         if sample.lost > 0 {
             cwnd = cwnd.saturating_sub(sample.lost).max(self.steering.smss);
         }
+        let conserved = sample.pipe + sample.acked;
         let before = core::mem::replace(&mut self.repair, sample.repair);
         if sample.repair == Repair::Fast && before != Repair::Fast {
             self.conserves = true;
             self.model.begin_round(sample.delivered);
-            cwnd = sample.pipe + sample.acked;
+            cwnd = conserved;
         } else if before >= Repair::Fast && sample.repair == Repair::None {
             cwnd = cwnd.max(self.prior_cwnd);
             self.conserves = false;
         }
-        window.cwnd = if self.conserves { cwnd.max(sample.pipe + sample.acked) } else { cwnd };
+        window.cwnd = if self.conserves { cwnd.max(conserved) } else { cwnd };
         self.conserves
     }
 

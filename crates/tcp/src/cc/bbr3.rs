@@ -120,7 +120,7 @@ impl Bbr3 {
     /// At least three bursts, so that neither end waits for the other's.
     fn quantized(&self, window: u64) -> u64 {
         let smss = self.steering.smss;
-        let room = window.max(3 * self.burst()).max(LEAST_WINDOW * smss);
+        let room = window.max(3 * self.burst());
         if self.mode == Mode::ProbeBw(Phase::Up) { room + 2 * smss } else { room }
     }
 

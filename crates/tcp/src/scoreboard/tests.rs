@@ -253,3 +253,20 @@ fn a_copy_is_in_flight_beside_what_was_in_the_network_when_it_left() {
     let excess = excess(&mut board).expect("half of it");
     assert_eq!((excess.len, excess.in_flight, excess.lost), (SMSS, beside + SMSS, SMSS));
 }
+
+#[test]
+fn a_timeout_loses_what_has_had_its_time_and_the_first_in_any_case() {
+    // RFC 8985 §6.3
+    for (wait, lost) in [(5, 3), (1000, 1)] {
+        let mut board = sent(3);
+        board.keep_times_of_copies();
+        board.lose_expired(Duration::from_nanos(wait), at(5));
+        let mut again = 0;
+        while let Some(range) = board.next_lost() {
+            assert_eq!(range, segment(again));
+            board.retransmitted(range.start, at(5), true);
+            again += 1;
+        }
+        assert_eq!(again, lost);
+    }
+}

@@ -2,6 +2,7 @@
 
 use crate::script::{Script, config};
 use farpath_tcp::Config;
+use farpath_tcp::cc::Pace;
 
 /// Connected over a round trip of so long, at its end.
 fn connected(rtt: &str, change: impl FnOnce(&mut Config)) -> Script {
@@ -48,4 +49,16 @@ fn over_a_short_path_a_burst_is_longer() {
         "1:1001, 1001:2001, 2001:3001, 3001:4001, 4001:5001, 5001:6001, 6001:7001, 7001:8001, 8001:9001, 9001:10001",
     );
     t.at("5 ms").expect_timed("4.05 ms 10001:11001, 4.05 ms 11001:12001");
+}
+
+#[test]
+fn a_granted_rate_is_kept_whatever_the_window() {
+    let mut t = Script::connect(&config(|_| {}));
+    let synack = t.syn_ack();
+    t.expect("S").at("100 ms").segment(synack).expect("ack 1");
+    // 10 ms for each segment; half of that for the first, since nothing had left before.
+    let pace = Pace { least_burst: 1, most_burst: 1, unpaced: 0, ..Pace::at(100_000) };
+    t.end.send_at(t.now, pace);
+    t.write(3000).expect("1:1001");
+    t.at("1 s").expect_timed("105 ms 1001:2001, 115 ms 2001:3001");
 }

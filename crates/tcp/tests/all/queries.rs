@@ -1,7 +1,9 @@
 //! What others may ask an endpoint: how far its stream is, what it counts, and which window its peer last announced.
 
 use crate::script::{PEER_ISN, Script, config};
-use farpath_tcp::{Config, Flags, State};
+use farpath_tcp::config::AvoidanceGrowth;
+use farpath_tcp::{Config, Flags, Receiver, State};
+use farpath_units::{Bytes, Duration};
 
 fn far(t: &Script) -> (bool, u64, u64, u64) {
     let sender = t.sender();
@@ -126,4 +128,50 @@ fn a_timeout_within_a_repair_halves_no_more_than_the_window() {
     assert_eq!((t.sender().flight_size(), t.cwnd()), (14_000, 5000));
     t.at("1 s").ignore();
     assert_eq!(t.ssthresh(), 2500);
+}
+
+#[test]
+fn a_window_is_rounded_up_to_the_scales_unit_as_far_as_the_buffer_has_room() {
+    // RFC 7323 §2.4
+    for (buffer, announced) in [(100_000, 100_000), (100_001, 100_000), (100_007, 100_000)] {
+        let config = config(|c| c.receive.buffer = Bytes(buffer));
+        assert_eq!(Receiver::new(&config.receive, 1000).announce(3), announced);
+    }
+}
+
+#[test]
+fn half_of_a_small_buffer_that_was_read_is_announced_at_once() {
+    // RFC 9293 §3.8.6.2.2: two segments, or half the buffer.
+    let mut t = Script::established(&config(|c| {
+        (c.receive.buffer, c.receive.ack_every) = (Bytes(3000), 1);
+    }));
+    t.data(1..1001).ignore().data(1001..2001).ignore().data(2001..3001).expect("ack 3001");
+    assert_eq!(t.last().window, 0);
+    t.read(1499).expect_nothing().read(1).expect("ack 3001");
+    assert_eq!(t.last().window, 1500);
+}
+
+#[test]
+fn a_rate_beyond_all_windows_leaves_the_largest() {
+    let mut t = Script::connect(&config(|c| c.rto.initial = Duration::from_secs(3)));
+    let synack = t.syn_ack();
+    t.expect("S").at("2 s").segment(synack).expect("ack 1");
+    t.end.fall_back(t.now, u64::MAX);
+    assert_eq!(t.cwnd(), u64::MAX / 2);
+}
+
+#[test]
+fn a_window_that_was_not_filled_does_not_grow() {
+    // tcp_cwnd_validate(): by the window of data, the segment that would still fit included.
+    for (segments, cwnd) in [(5, 10_000), (10, 11_000)] {
+        let mut t = Script::established(&config(|c| {
+            c.congestion.validation_by_window = true;
+            (c.congestion.cwnd_validation, c.congestion.avoidance) = (true, AvoidanceGrowth::AllAcked);
+            c.congestion.initial_ssthresh = Some(Bytes(10_000));
+        }));
+        t.write(segments * 1000).ignore().ack(segments * 1000 + 1);
+        let after = t.cwnd();
+        t.write(segments * 1000).ignore().ack(2 * segments * 1000 + 1);
+        assert_eq!(t.cwnd().max(after), cwnd, "{segments}");
+    }
 }
