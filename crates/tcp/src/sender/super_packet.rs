@@ -117,3 +117,24 @@ impl Sender {
         peer_room <= room && peer_room <= buffer || !(self.fin && is_last)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_of_several_segments_ends_a_super_packet_that_is_not_looked_at_anew() {
+        // tcp_write_xmit(): what has not left at an ACK is cut anew.
+        let at = Instant::from_nanos(5);
+        let leaving = SuperPacket { left: 2, at, several: true, buffer_end: 9001 };
+        let mut packet = leaving;
+        assert!(!packet.on_sent(at, 1001) && packet.on_sent(at, 2001));
+        let mut cut = leaving;
+        cut.end();
+        assert!(!cut.on_sent(at, 1001) && !cut.on_sent(at, 2001));
+        let mut later = leaving;
+        assert!(!later.on_sent(at + Duration::from_nanos(1), 1001));
+        // What was written at once ends with its buffer, whatever leaves together.
+        assert!(cut.on_sent(at, 9001));
+    }
+}

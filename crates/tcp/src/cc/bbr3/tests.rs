@@ -264,3 +264,12 @@ fn the_round_trip_is_probed_anew_five_seconds_after_it_was() {
     let wait = rounds.now - over;
     assert!(wait > Duration::from_secs(5) && wait <= Duration::from_millis(5200), "{wait}");
 }
+
+#[test]
+fn a_probe_has_room_for_two_segments_more() {
+    let mut rounds = Rounds::steady(1_000_000);
+    rounds.until(Phase::Refill, 1_000_000);
+    assert_eq!(rounds.bbr.quantized(PRODUCT), PRODUCT);
+    rounds.until(Phase::Up, 1_000_000);
+    assert_eq!(rounds.bbr.quantized(PRODUCT), PRODUCT + 2 * SMSS);
+}
