@@ -605,3 +605,25 @@ fn a_reset_forgets_a_flow_at_once() {
     bench.port.reset(key(1));
     assert_eq!((bench.port.flows(), bench.port.committed()), (0, 0));
 }
+
+#[test]
+fn a_flow_takes_96_bytes_and_its_place_in_the_index() {
+    let mut port = Port::new(&RouterSettings { starts: 1000, ..exact() }, rate(LINE), 7);
+    // The sums of 2^14 buckets and one, 16 B each, and 4096 timers of 4 B.
+    let without = port.state_bytes();
+    assert_eq!(without, 16 * 16_385 + 4 * 4096);
+    for flow in 0..1000_u128 {
+        port.ask(ms(0), FlowKey::from(flow), None, &mut Structure::request(word(1)));
+    }
+    let of_each = (port.state_bytes() - without) / 1000;
+    // Room is made for 1024 of them, and for as many again in the index.
+    assert!((96 + 5..=2 * 96 + 20).contains(&of_each), "{of_each}");
+    let full = port.state_bytes();
+    (0..1000_u128).for_each(|flow| port.closed(FlowKey::from(flow)));
+    // Who is gone leaves a number behind, and the room.
+    assert!(
+        (full + 4 * 1000..=full + 4 * 1024).contains(&port.state_bytes()),
+        "{}",
+        port.state_bytes() - full
+    );
+}
