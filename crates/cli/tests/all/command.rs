@@ -279,3 +279,37 @@ fn radius_refuses_what_is_no_place() {
     refused(&["radius", "--to", "12 parsecs"], &["--to", "12 parsecs", "light-seconds"]);
     refused(&["radius", "--medium", "fiber"], &["--medium", "fibre"]);
 }
+
+#[test]
+fn no_home_is_needed_and_none_is_written_to() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let home = folder.path().join("home");
+    fs::create_dir(&home).expect("made");
+    for verb in [
+        &["run", "noisy-channel", "--seeds=1"][..],
+        &["agree", "noisy-channel", "--engine=predict,simulate", "--seeds=1"],
+        &["sweep", "noisy-channel", "--seeds=1", "--out=sweep"],
+        &["sweep", "status", "sweep"],
+        &["explain", "noisy-channel"],
+        &["radius", "linux-6"],
+        &["doctor"],
+        #[cfg(target_os = "linux")]
+        &["kernel", "list"],
+    ] {
+        // A folder of its own, none, and one that takes no files.
+        for home in [home.to_str(), None, Some("/proc")] {
+            let mut command = farpath(verb);
+            command.arg("--json").current_dir(folder.path());
+            for name in ["HOME", "XDG_CACHE_HOME", "FARPATH_KERNELS"] {
+                command.env_remove(name);
+            }
+            if let Some(home) = home {
+                command.env("HOME", home);
+            }
+            let output = command.output().expect("it starts");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(0), "{verb:?} with {home:?}: {said}");
+        }
+    }
+    assert_eq!(fs::read_dir(&home).expect("readable").count(), 0);
+}
