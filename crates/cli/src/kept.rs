@@ -55,7 +55,7 @@ impl<'a> Kept<'a> {
     /// One more. False where it could not be written: no more is wanted then.
     #[must_use]
     pub fn take(&mut self, mut run: Run) -> bool {
-        if let Some(results) = &mut self.results {
+        if let Some(results) = self.results.as_mut().filter(|_| self.failed.is_none()) {
             self.failed = results.append(&run).err();
         }
         self.traces.add(&run);
