@@ -4,7 +4,7 @@ CARGO ?= cargo
 FARPATH = target/release/farpath
 
 .PHONY: demo test test-all stages build lint core unit real-time virtual kernel doctests python docs package setup-python bpf \
-	bench bench-dask bench-long oracle truth ns3 setup setup-driver setup-test setup-bench vendor clean
+	bench bench-dask bench-long oracle truth ns3 setup setup-driver setup-test setup-bench vendor mutants clean
 
 # Rust's own homes stay the user's, where tests have another home.
 export CARGO_HOME := $(or $(CARGO_HOME),$(HOME)/.cargo)
@@ -254,6 +254,20 @@ vendor:
 setup-bench: setup
 	@command -v iperf3 >/dev/null || { $(call install,iperf3); } || \
 		echo "setup: no iperf3 here, and none installed (Debian, as root: apt-get install iperf3); its rows are not measured"
+
+# Would a test notice if a line were wrong? Each mutant of these crates, one changed line, is tried with the tests of its crate, or
+# with those of JUDGES. What no test noticed is in target/mutants/<crate>/mutants.out/missed.txt. All of them take days: a shard is
+# every so many-th, `make mutants CRATES=tcp SHARD=0/100 JUDGES="tcp sim"`.
+CRATES = path tia1039 tcp sim
+SHARD = 0/1
+JUDGES =
+mutants: setup
+	@$(CARGO) mutants --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-mutants
+	@missed=0; for crate in $(CRATES); do \
+		mkdir -p target/mutants/$$crate; \
+		nice -n 19 $(CARGO) mutants --package farpath-$$crate $(JUDGES:%=--test-package farpath-%) \
+			--shard $(SHARD) --sharding round-robin --output target/mutants/$$crate || missed=$$?; \
+	done; exit $$missed
 
 clean:
 	$(CARGO) clean
