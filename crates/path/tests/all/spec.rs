@@ -116,7 +116,9 @@ fn a_linear_bit_error_rate_is_warned_about_from_a_packet_with_overhead_on() {
 #[test]
 fn queues_without_room_for_a_packet_are_warned_about() {
     let warnings = |limit| spec("router", router(QueueLimit::Bytes(Bytes(limit)))).warnings();
-    assert_eq!(warnings(1499), ["router: forward: a queue of 1.499 kB never holds a packet of 1.5 kB"]);
+    let short = "router: forward: a queue of 1.499 kB never holds a packet of 1.5 kB: one that arrives while another is being \
+                 sent is dropped";
+    assert_eq!(warnings(1499), [short]);
     assert_eq!(warnings(1500), [""; 0]);
     assert_eq!(spec("link", bare_link(1_000_000, QueueLimit::Bytes(Bytes(1500)))).warnings(), [""; 0]);
 }
