@@ -43,8 +43,8 @@ NEXTEST = target/tools/bin/cargo-nextest
 # Everything that must hold, in stages; it ends with a table of what ran, and of what was skipped and why. FARPATH_REQUIRE makes
 # failures of skips: `all`, or some of root, bpf, chromium, tshark, virtual, python ... (crates/testing/src/lib.rs has them).
 test:
-	@rm -rf $(TESTS)/home $(TESTS)/skips $(TESTS)/stages $(TESTS)/*.xml && mkdir -p $(TESTS)/home
-	@$(MAKE) --no-print-directory setup-test setup-python $(NEXTEST)
+	@rm -rf $(TESTS)/home $(TESTS)/skips $(TESTS)/stages $(TESTS)/*.xml $(TESTS)/*.log && mkdir -p $(TESTS)/home
+	@$(MAKE) --no-print-directory setup-test $(NEXTEST)
 	@$(MAKE) --no-print-directory stages
 	@$(TESTING) summary $(TESTS)
 
@@ -70,13 +70,14 @@ stage = began=$$(date +%s); $(2) $(MAKE) --no-print-directory $(1) BUILT=$(BUILT
 	echo "$$? $$(($$(date +%s) - began)) $(1)" >> $(TESTS)/stages
 # What only computes gets the time that tests in real time leave over: they wait for clocks more than they compute.
 IDLE = $(shell command -v chrt >/dev/null 2>&1 && echo chrt --idle 0)
-BESIDE = lint core doctests kernel python docs
+beside = { $(foreach name,$(1),$(call stage,$(name),$(IDLE));) } > $(TESTS)/beside-$(firstword $(1)).log 2>&1 &
 stages: BUILT = yes
 stages:
-	@began=$$(date +%s); $(MAKE) --no-print-directory build && echo "0 $$(($$(date +%s) - began)) build" > $(TESTS)/stages
+	@$(MAKE) --no-print-directory setup-python & $(call stage,build); wait
+	@grep -q "^0 .* build" $(TESTS)/stages
 	@$(call stage,unit)
-	@{ $(foreach name,$(BESIDE),$(call stage,$(name),$(IDLE));) } > $(TESTS)/beside.log 2>&1 & \
-		$(call stage,real-time); wait; cat $(TESTS)/beside.log
+	@$(call beside,lint core doctests docs) $(call beside,kernel) $(call beside,python) \
+		$(call stage,real-time); wait; cat $(TESTS)/beside-*.log
 	@$(call stage,virtual)
 
 # Everything that the stages run, and where nextest finds it: it then asks no cargo, which waits for another that compiles.
@@ -105,7 +106,7 @@ core:
 # then those that run a kernel in virtual time, which is built beside the second.
 RUN = $(NEXTEST) nextest run --cargo-metadata $(TESTS)/metadata.json --binaries-metadata $(TESTS)/binaries.json
 unit: GROUP = @global
-real-time: GROUP = real-time
+real-time: GROUP = /real-time|driver/
 virtual: GROUP = virtual
 unit real-time virtual: $(if $(BUILT),,build)
 	@rm -f $(JUNIT); $(RUN) -E 'group($(GROUP))'; status=$$?; [ ! -e $(JUNIT) ] || cp $(JUNIT) $(TESTS)/$@.xml; exit $$status
