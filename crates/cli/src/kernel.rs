@@ -124,7 +124,7 @@ fn runs_here() -> Result<String, (String, Option<String>)> {
     let kernel = match Shelf::of_user().find(None) {
         Ok(kernel) => kernel,
         Err(KernelError::None) => {
-            let remedy = "run `farpath kernel build`, some eight minutes of one core";
+            let remedy = "run `farpath kernel build`, some four minutes of one core";
             return Err(("no kernel is built".to_owned(), Some(remedy.to_owned())));
         }
         Err(error) => return Err(told(&error)),

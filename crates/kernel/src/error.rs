@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum KernelError {
     /// None is kept.
-    #[error("no kernel is built; `farpath kernel build` makes one, in some eight minutes of one core")]
+    #[error("no kernel is built; `farpath kernel build` makes one, in some four minutes of one core")]
     None,
     /// None of that name is kept.
     #[error("no kernel is called `{name}`; there are: {known}; `farpath kernel build` makes one")]

@@ -12,7 +12,7 @@ pub struct KernelArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum KernelCommand {
-    /// Make a kernel from Linux's sources: some eight minutes of one core
+    /// Make a kernel from Linux's sources: some four minutes of one core
     ///
     /// It is a user-mode kernel: a program without privileges, whose clock jumps over waits. The sources come from Debian's
     /// package, fetched and not installed, or from a folder. It takes make, a C compiler, bc, and flex and bison, which

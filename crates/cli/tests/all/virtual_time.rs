@@ -90,7 +90,7 @@ fn without_a_kernel_the_one_command_is_named() {
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(
         stderr(&output),
-        "farpath: far.toml: no kernel is built; `farpath kernel build` makes one, in some eight minutes of one core\n"
+        "farpath: far.toml: no kernel is built; `farpath kernel build` makes one, in some four minutes of one core\n"
     );
     let list = room.farpath(&["kernel", "list"]);
     assert!(String::from_utf8_lossy(&list.stdout).contains("`farpath kernel build` makes one"));
