@@ -117,8 +117,9 @@ fn write_end(hasher: &mut SipHasher13, end: SocketAddr) {
 pub fn signal(packet: &[u8], structure: &Structure) -> Option<Vec<u8>> {
     let structures = Structures::one(*structure);
     match packet.first()? >> 4 {
-        4 if *packet.get(9)? == ip_number::TCP.0 => {
+        4 => {
             let mut headers = headers(packet, usize::from(packet[0] & 0xf) * 4)?;
+            // Refuses what is not of TCP.
             insert_v4(&mut headers, &structures).ok()?;
             Some(headers)
         }

@@ -250,8 +250,9 @@ impl Driver {
             let answer = self.answer_now.take()?;
             return self.own(answer);
         };
-        if self.answers_left == ANSWERS && self.answer.is_some() && self.syns > 0 && segment.len > 0 {
-            // Data would carry the ACK of the SYN/ACK; the answer needs a packet of its own before it.
+        if self.answers_left == ANSWERS && self.answer.is_some() && segment.len > 0 {
+            // Data would carry the ACK of the SYN/ACK; the answer needs a packet of its own before it. Whoever has sent the SYN/ACK
+            // has data to send only when that is acknowledged, and no answer left.
             self.held = Some(segment);
             (segment.len, segment.flags) = (0, Flags::ACK);
         }
@@ -272,8 +273,9 @@ impl Driver {
         }
         let mark = match (structures, self.told) {
             (Some(_), _) => QosMark::Signal,
-            (None, Some(_)) if !syn => QosMark::Flow,
-            (None, _) => QosMark::None,
+            // A rate is told behind the handshake: no SYN comes here.
+            (None, Some(_)) => QosMark::Flow,
+            (None, None) => QosMark::None,
         };
         Some(Datagram { segment, mark, structures })
     }

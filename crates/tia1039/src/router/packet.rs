@@ -27,13 +27,9 @@ pub trait QosPacket {
     /// Whether it ends its connection.
     fn ending(&self) -> Ending;
     /// The sequence number behind it, its SYN and not its payload counted, where it shows one.
-    fn next_seq(&self) -> Option<u32> {
-        None
-    }
+    fn next_seq(&self) -> Option<u32>;
     /// What it acknowledges, where it shows that.
-    fn acknowledged(&self) -> Option<u32> {
-        None
-    }
+    fn acknowledged(&self) -> Option<u32>;
     /// Whose request a response that it carries answers.
     fn answered(&self, _response: &Structure) -> FlowKey {
         self.flow()

@@ -93,7 +93,7 @@ impl Port {
             _ => Class::Guaranteed(flow.delay.level() / 16),
         };
         self.table.get_mut(slot).last_seen = now;
-        if rate > 0 && self.settings.police && self.exceeds(now, slot, rate, size) {
+        if self.settings.police && self.exceeds(now, slot, rate, size) {
             self.counters.policed += 1;
             return Decision::Police;
         }
