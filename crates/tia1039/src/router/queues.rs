@@ -174,6 +174,7 @@ mod tests {
         ];
         for (number, class) in (0..).zip(classes) {
             assert_eq!(queues.push(class, flow(number), number, PACKET), Ok(()));
+            assert!(!queues.is_empty());
         }
         assert_eq!(order(&mut queues), [3, 1, 4, 2, 0]);
         assert!(queues.is_empty());
@@ -241,7 +242,10 @@ mod tests {
                 assert_eq!(queues.push(class, flow(1), 1, PACKET), Ok(()));
                 assert_eq!(queues.push(class, flow(1), 2, PACKET), Ok(()));
                 assert_eq!(queues.push(class, flow(1), 3, Bytes(1)), Err(3));
-                assert_eq!(order(&mut queues), [1, 2]);
+                assert_eq!(queues.pop(), Some((1, PACKET)));
+                assert_eq!(queues.push(class, flow(1), 4, PACKET), Ok(()));
+                assert_eq!(queues.push(class, flow(1), 5, Bytes(1)), Err(5));
+                assert_eq!(order(&mut queues), [2, 4]);
             }
             queues.set_limit(Bytes(1500));
             assert_eq!(queues.push(class, flow(1), 1, PACKET), Ok(()));
@@ -259,5 +263,16 @@ mod tests {
             }
         }
         assert_eq!(order(&mut queues), [10, 20, 11, 21, 12, 22]);
+    }
+
+    #[test]
+    fn what_a_turn_leaves_over_is_kept_for_the_next() {
+        // Packets of a whole turn, and of two thirds of one: two of these leave in every other turn.
+        let mut queues = queues();
+        for _ in 0..9 {
+            queues.push(Class::Available, flow(1), 1, Bytes(1500)).expect("room");
+            queues.push(Class::Available, flow(2), 2, Bytes(1000)).expect("room");
+        }
+        assert_eq!(order(&mut queues)[..10], [1, 2, 1, 2, 2, 1, 2, 1, 2, 2]);
     }
 }

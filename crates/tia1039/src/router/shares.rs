@@ -222,6 +222,23 @@ mod tests {
     }
 
     #[test]
+    fn flows_that_want_about_the_level_are_taken_as_satisfied_where_that_gives_more() {
+        // Demands by weight, the capacity, and the shares. The rates of words are 16 units apart here.
+        let table = [
+            // The first wants 10 000: the others share the rest, 10 005 each, and not a third of all, 10 003.
+            ([(10_000, 1), (100_000, 1), (100_000, 1)], 30_010, [10_000, 10_005, 10_005]),
+            // It wants 10 015 by weight: a fifth of all is 10 001, and half the rest would be 9980.
+            ([(30_045, 3), (100_000, 1), (100_000, 1)], 50_005, [30_003, 10_001, 10_001]),
+        ];
+        for (flows, capacity, expected) in table {
+            let mut shares = Shares::new();
+            flows.iter().for_each(|&(demand, weight)| shares.add(demand, weight));
+            let level = shares.level(capacity);
+            assert_eq!(flows.map(|(demand, weight)| level.share(demand, weight)), expected, "{capacity}");
+        }
+    }
+
+    #[test]
     fn a_capacity_that_is_enough_has_no_level() {
         let mut shares = Shares::new();
         assert_eq!(shares.level(0), Level::Unlimited);

@@ -223,11 +223,17 @@ fn guarantees_are_admitted_to_their_share_and_then_refused() {
     }
     let refused = bench.guarantee(10, 20, 32, RateType::Guaranteed);
     assert_eq!((refused.guaranteed, refused.mark), (RateWord::ZERO, 1));
-    assert_eq!((bench.port.counters().admitted, bench.port.counters().refused), (9, 1));
+    let counted = |bench: &Bench| (bench.port.counters().admitted, bench.port.counters().refused);
+    assert_eq!(counted(&bench), (9, 1));
     // With an Available Rate beside it a refused guarantee leaves that.
     let composite = bench.guarantee(11, 20, 32, RateType::Composite);
     assert_eq!(composite.guaranteed, RateWord::ZERO);
     assert!(composite.available.units() >= 18_000);
+    // The same again is admitted again; an Available Rate is nothing to admit.
+    bench.guarantee(1, 9, 32, RateType::Guaranteed);
+    assert_eq!(counted(&bench), (10, 2));
+    bench.ask(12, 1);
+    assert_eq!(counted(&bench), (10, 2));
 }
 
 #[test]
@@ -277,6 +283,7 @@ fn an_idle_maximum_rate_is_given_up_and_a_guaranteed_one_is_kept() {
         bench.port.upkeep(ms(301_000 + late));
     }
     assert_eq!((bench.port.flows(), bench.port.committed()), (0, 0));
+    assert_eq!(bench.port.counters().expired, 2);
 }
 
 #[test]
@@ -291,6 +298,10 @@ fn what_was_missed_is_asked_for_seldom() {
     assert_eq!(asked(bench.at(101)), Some(Message::MissedStart));
     bench.ask_as(9, Structure { message: Message::ResendStart, ..Structure::request(word(5)) });
     assert_eq!(bench.data(9), Decision::Pass { class: Class::Available, signal: None });
+    // Another flow has another place, of 256.
+    let other = bench.port.pass(bench.now, key(10), QosMark::Flow, Bytes(1500), None);
+    assert!(matches!(other, Decision::Pass { signal: Some(_), .. }));
+    assert_eq!(bench.port.counters().missed, 3);
 }
 
 #[test]
@@ -327,13 +338,21 @@ fn both_fins_or_a_close_end_a_flow() {
     bench.port.closed(key(2));
     assert_eq!((bench.port.flows(), bench.port.committed()), (0, 0));
     assert_eq!((bench.port.counters().closed, bench.port.counters().unknown), (2, 1));
+    // Only a SYN begins anew, and with it neither FIN has been seen.
+    bench.ask(3, 10);
+    bench.port.fin(key(3), true);
+    bench.ask(3, 10);
+    bench.port.fin(key(3), false);
+    assert_eq!(bench.port.flows(), 1);
 }
 
 #[test]
 fn who_pays_is_kept_and_reported() {
     let mut bench = Bench::new(&exact());
-    bench.ask_as(1, Structure { charging: Charging::Reverse, ..Structure::request(word(5)) });
-    assert_eq!(bench.port.flow(&key(1)).expect("known").charging, Charging::Reverse);
+    for charging in [Charging::Reverse, Charging::Forward] {
+        bench.ask_as(1, Structure { charging, ..Structure::request(word(5)) });
+        assert_eq!(bench.port.flow(&key(1)).expect("known").charging, charging);
+    }
 }
 
 #[test]
@@ -342,11 +361,13 @@ fn bursts_pass_for_the_time_that_they_are_tolerated() {
     // 12 Mbit/s: a packet each millisecond; BT 5 is 15.6 of them.
     let granted = bench.ask(1, 12);
     let at_once = (0..100).filter(|_| matches!(bench.data(1), Decision::Pass { .. })).count();
-    assert_eq!((granted, at_once), (12_000_000, 15));
+    assert_eq!((granted, at_once, bench.port.counters().policed), (12_000_000, 15, 85));
     // At 64 kbit/s that time is less than a packet takes: two pass all the same.
     bench.ask_as(2, Structure::request(RateWord::from_units(64, Rounding::Down)));
     let at_once = (0..100).filter(|_| matches!(bench.data(2), Decision::Pass { .. })).count();
-    assert_eq!(at_once, 2);
+    assert_eq!((at_once, bench.port.counters().policed), (2, 85 + 98));
+    bench.port.settings.police = false;
+    assert!((0..100).all(|_| matches!(bench.data(2), Decision::Pass { .. })));
 }
 
 #[test]
@@ -368,6 +389,25 @@ fn a_full_table_lets_requests_pass_as_they_came() {
     bench.ask(2, 10);
     let asked = Structure::request(word(10));
     assert_eq!((bench.ask_as(3, asked), bench.port.counters().full), (asked, 1));
+    // The place of one that is over is free when its timer has let go of it.
+    bench.port.closed(key(1));
+    assert_eq!((bench.ask_as(3, asked), bench.port.counters().full), (asked, 2));
+    assert_eq!((bench.at(20_000).ask_as(3, asked).mark, bench.port.counters().full), (1, 2));
+}
+
+#[test]
+fn as_many_as_the_settings_say_may_be_unproven() {
+    let mut bench = Bench::new(&RouterSettings { starts: 1, ..exact() });
+    // Who is proven makes room for the next one.
+    (1..=3).for_each(|flow| assert_eq!(bench.ask(flow, 10), 10_000_000));
+    let full = |bench: &mut Bench, flow| {
+        bench.port.ask(bench.now, key(flow), None, &mut Structure::request(word(10)));
+        bench.port.counters().full
+    };
+    assert_eq!([4, 5, 6].map(|flow| full(&mut bench, flow)), [0, 1, 2]);
+    // And so does who is over.
+    bench.port.closed(key(4));
+    assert_eq!([5, 6].map(|flow| full(&mut bench, flow)), [2, 3]);
 }
 
 #[test]
@@ -603,7 +643,7 @@ fn a_reset_forgets_a_flow_at_once() {
     let mut bench = Bench::new(&exact());
     bench.ask(1, 90);
     bench.port.reset(key(1));
-    assert_eq!((bench.port.flows(), bench.port.committed()), (0, 0));
+    assert_eq!((bench.port.flows(), bench.port.committed(), bench.port.counters().closed), (0, 0, 1));
 }
 
 #[test]
@@ -631,4 +671,172 @@ fn a_flow_takes_96_bytes_and_its_place_in_the_index() {
         "{}",
         port.state_bytes() - full
     );
+}
+
+#[test]
+fn cuts_that_are_waited_for_take_16_bytes_each() {
+    let mut bench = Bench::new(&exact());
+    bench.ask(1, 100);
+    bench.ask(2, 100);
+    let before = bench.port.state_bytes();
+    assert!(matches!(bench.data(1), Decision::Pass { signal: Some(_), .. }));
+    let taken = bench.port.state_bytes() - before;
+    assert!(taken >= 16 && taken == 16 * bench.port.holds.capacity(), "{taken}");
+}
+
+/// Sends so many bytes in each interval of 200 ms, and gives what the flow is held to be able to use after each, in units.
+fn uses(bench: &mut Bench, flow: u8, bytes: &[u64]) -> Vec<u64> {
+    let intervals = bytes.iter().map(|&bytes| {
+        bench.now += Duration::from_millis(200);
+        bench.port.pass(bench.now, key(flow), QosMark::Flow, Bytes(bytes), Some(SEQ));
+        let slot = bench.port.table.find(&key(flow)).expect("it is known");
+        bench.port.table.get(slot).elsewhere.units()
+    });
+    intervals.collect()
+}
+
+/// One flow, which has all 10 000 units of a line. 25 bytes in 200 ms are one of them.
+fn alone_on_ten_thousand_units() -> Bench {
+    let mut bench = Bench::new(&RouterSettings { police: false, ..exact() });
+    bench.port.set_line(rate(10_000_000));
+    assert_eq!(bench.ask(1, 10), 10_000_000);
+    bench
+}
+
+#[test]
+fn three_intervals_below_four_fifths_of_a_grant_limit_it_to_its_use_and_a_quarter() {
+    let units = |units: u64| units * 25;
+    let mut bench = alone_on_ten_thousand_units();
+    // Four fifths are enough.
+    assert_eq!(uses(&mut bench, 1, &[units(8000); 5]), [0; 5]);
+    // Less is not, in three intervals in a row; 9998 is 10 000 in the rate code.
+    let nearly = units(7999);
+    assert_eq!(
+        uses(&mut bench, 1, &[nearly, nearly, units(8000), nearly, nearly, nearly]),
+        [0, 0, 0, 0, 0, 10_000]
+    );
+    // Then what it uses is followed at once, down to an eighth of an equal share,
+    let used = [4000, 2000, 800, 8000, 8000].map(units);
+    assert_eq!(uses(&mut bench, 1, &used), [5000, 2500, 1250, 1250, 1250]);
+    // until it uses 0.95 of its grant again.
+    assert_eq!(uses(&mut bench, 1, &[units(9499), units(9500)]), [1250, 0]);
+}
+
+#[test]
+fn what_another_router_has_told_stands_whatever_is_used() {
+    let mut bench = alone_on_ten_thousand_units();
+    bench.answer(1, &Structure::request(word(8)));
+    // 4000 units of 10 000, and of 8000 when the cut is over; then all of it.
+    assert_eq!(uses(&mut bench, 1, &[100_000; 20]), [8000; 20]);
+    assert_eq!(uses(&mut bench, 1, &[250_000; 3]), [8000; 3]);
+}
+
+#[test]
+fn an_interval_in_which_little_is_sent_is_over_after_two_seconds() {
+    let mut bench = alone_on_ten_thousand_units();
+    // A packet each 2 s.
+    let limits = [2, 4, 6].map(|second| {
+        bench.at(1000 * second - 200);
+        uses(&mut bench, 1, &[1000])[0]
+    });
+    assert_eq!(limits, [0, 0, 1250], "an eighth of its share");
+}
+
+#[test]
+fn a_cut_is_told_at_once_and_each_push_interval_until_it_is_answered() {
+    let mut bench = Bench::new(&RouterSettings { police: false, ..exact() });
+    bench.ask(1, 100);
+    bench.at(50).ask(2, 100);
+    let mut told = Vec::new();
+    for now in 51..=500 {
+        if let Decision::Pass { signal: Some(cut), .. } = bench.at(now).data(1) {
+            told.push((now, cut.available.units()));
+        }
+        if now == 100 {
+            // A third of it, which is told no sooner than a push interval after the last cut.
+            bench.ask(3, 100);
+        }
+    }
+    assert_eq!(told, [(51, 49_984), (251, 33_280), (451, 33_280)]);
+}
+
+#[test]
+fn a_64th_above_its_share_is_not_told() {
+    let mut bench = Bench::new(&exact());
+    let units = |units| Structure::request(RateWord::from_units(units, Rounding::Up));
+    // Two of them have 32 768 units each: one has 512 more.
+    bench.port.set_line(rate(65_536_000));
+    bench.ask_as(1, units(33_280));
+    bench.ask_as(2, units(40_000));
+    assert!(matches!(bench.at(500).data(1), Decision::Pass { signal: None, .. }));
+    bench.port.set_line(rate(65_534_000));
+    assert!(matches!(bench.at(800).data(1), Decision::Pass { signal: Some(_), .. }));
+}
+
+#[test]
+fn delay_priorities_are_served_in_four_steps() {
+    let mut bench = Bench::new(&RouterSettings { police: false, ..exact() });
+    for (level, step) in [(0, 0), (15, 0), (16, 1), (40, 2), (63, 3)] {
+        let (delay, guaranteed) = (Priority::new(level).expect("a level"), word(10));
+        let rate_type = RateType::Guaranteed;
+        bench.ask_as(1, Structure { rate_type, guaranteed, delay, ..Structure::request(RateWord::ZERO) });
+        assert_eq!(
+            bench.data(1),
+            Decision::Pass { class: Class::Guaranteed(step), signal: None },
+            "priority {level}"
+        );
+    }
+}
+
+#[test]
+fn guarantees_that_just_fit_are_admitted_beside_each_other() {
+    // Of one priority, and of a second one that could preempt the first.
+    for second in [10, 20] {
+        let mut bench = Bench::new(&RouterSettings { guaranteed: share(1.0), ..exact() });
+        bench.port.set_line(rate(80_000_000));
+        for (flow, preemption) in [(1, 10), (2, second)] {
+            let granted = bench.guarantee(flow, 40, preemption, RateType::Guaranteed);
+            assert_eq!(granted.guaranteed, word(40), "{second}");
+        }
+        assert_eq!((bench.port.committed(), bench.port.counters().preempted), (80_000_000, 0), "{second}");
+        assert_eq!(bench.guarantee(3, 1, 10, RateType::Guaranteed).guaranteed, RateWord::ZERO, "{second}");
+    }
+}
+
+#[test]
+fn who_was_limited_elsewhere_is_let_try_for_a_quarter_more() {
+    let mut bench = Bench::new(&exact());
+    let asked = bench.ask_as(1, Structure::request(word(100)));
+    bench.answer(1, &Structure { available: word(10), ..asked });
+    // 12 500 units, in the rate code rounded down.
+    assert_eq!(bench.ask(1, 100), 12_496_000);
+}
+
+#[test]
+fn a_raise_within_the_wait_after_a_cut_is_policed_at_the_higher_of_both() {
+    // A flow of 40 Mbit/s that was cut to 20, and has answered; the next request is granted in full.
+    let policed_at = |next: u64, now: u64| {
+        let mut bench = Bench::new(&exact());
+        bench.ask(1, 40);
+        bench.ask(2, 80);
+        bench.port.set_line(rate(40_000_000));
+        let Decision::Pass { signal: Some(cut), .. } = bench.at(300).data(1) else { panic!("it is told") };
+        bench.answer(1, &cut);
+        bench.port.closed(key(2));
+        bench.port.set_line(rate(LINE));
+        assert_eq!(bench.at(400).ask(1, next), next * 1_000_000);
+        bench.port.upkeep(ms(now));
+        bench.port.table.get(bench.port.table.find(&key(1)).expect("it is known")).policed
+    };
+    // The wait is 2 s: what left at the old rate may still come.
+    assert_eq!((policed_at(24, 2299), policed_at(24, 2300)), (word(40), word(24)));
+    assert_eq!(policed_at(80, 400), word(80));
+}
+
+#[test]
+fn what_a_flow_is_granted_alone_can_be_asked_of_the_settings() {
+    let settings = RouterSettings::default();
+    let granted = Bench::new(&settings).ask(1, 100);
+    assert_eq!(settings.granted_alone(rate(LINE)).map(Rate::bit_per_s), Some(granted));
+    assert_eq!(settings.granted_alone(rate(1000)), None, "0.98 of a unit");
 }

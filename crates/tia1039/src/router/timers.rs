@@ -66,3 +66,37 @@ impl Timers {
 pub(super) fn silent_at(flow: &Flow, timeout: Duration) -> Instant {
     flow.last_seen + timeout
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::router::FlowKey;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    /// Of a flow that is to be looked at no earlier than `due`, where time had come to `now`: whether it is looked at at these times.
+    fn looked_at<const N: usize>(now: u64, due: u64, times: [u64; N]) -> [bool; N] {
+        let (mut timers, mut table) = (Timers::new(), Table::new(1));
+        let slot = table.insert(Flow::new(FlowKey::from(1), at(0)));
+        assert_eq!(timers.due(at(now), &table).count(), 0);
+        timers.set(slot, table.get_mut(slot), at(due));
+        times.map(|time| timers.due(at(time), &table).any(|found| found == slot))
+    }
+
+    #[test]
+    fn a_flow_is_looked_at_no_earlier_than_it_is_due_and_a_tick_later_at_most() {
+        assert_eq!(looked_at(0, 1000, [1000, 1249, 1250, 1500]), [false, false, true, false]);
+        assert_eq!(looked_at(0, 1100, [1000, 1249, 1250]), [false, false, true]);
+        // One that is overdue has the next tick.
+        assert_eq!(looked_at(10_000, 1000, [10_249, 10_250]), [false, true]);
+    }
+
+    #[test]
+    fn a_flow_that_is_due_beyond_the_wheel_is_looked_at_when_it_has_gone_round() {
+        assert_eq!(looked_at(0, 5_000_000, [250, 1_023_500, 1_023_750]), [false, false, true]);
+        // So it is after a silence longer than that.
+        assert_eq!(looked_at(0, 5_000_000, [9_000_000, 9_000_000]), [true, false]);
+    }
+}
