@@ -129,9 +129,7 @@ mod tests {
     /// Packets sent until the guard trips, of which `per_mille` are lost. Losses become known `late` packets after what was delivered
     /// around them, and `late` of them together: RACK's reordering window, which ends when recovery begins.
     fn trips_after(threshold: u32, per_mille: u64, late: u64, packets: u64, seed: u64) -> Option<u64> {
-        let wanted = Rate::from_bit_per_s(100_000_000).expect("above zero");
-        let settings = DriverSettings { loss_per_mille: threshold, ..DriverSettings::new(wanted) };
-        let mut guard = Guard::new(&settings);
+        let mut guard = Guard::new(&DriverSettings { loss_per_mille: threshold, ..settings() });
         let mut report = PathReport { smss: SMSS, ..PathReport::default() };
         guard.restart(Instant::ZERO, &report);
         let mut known = Tally::default();
@@ -156,11 +154,62 @@ mod tests {
         None
     }
 
+    fn settings() -> DriverSettings {
+        DriverSettings::new(Rate::from_bit_per_s(100_000_000).expect("above zero"))
+    }
+
+    /// Of a thousand bytes sent in each round trip, so many are lost. What trips the guard, and in which of them, where the RTT is
+    /// so much above the smallest, in ms.
+    fn trips_in_round(min_rtt: u64, queueing: f64, lost: &[u64]) -> Option<(usize, Trip)> {
+        let min_rtt = Duration::from_millis(min_rtt);
+        let srtt = min_rtt + Duration::from_secs_f64(queueing / 1000.0);
+        // All of it may be lost: what trips is the queue.
+        let mut guard = Guard::new(&DriverSettings { loss_per_mille: 1000, ..settings() });
+        let mut report =
+            PathReport { smss: SMSS, srtt: Some(srtt), min_rtt: Some(min_rtt), ..PathReport::default() };
+        guard.restart(Instant::ZERO, &report);
+        (1..).zip(lost).find_map(|(round, lost)| {
+            report.tally.lost += lost;
+            report.tally.delivered += 1000 - lost;
+            report.tally.lost_to += 1000;
+            guard.check(Instant::ZERO + srtt * round, &report).map(|trip| (round as usize, trip))
+        })
+    }
+
+    #[test]
+    fn three_round_trips_in_a_row_with_a_queue_and_losses_trip_it() {
+        let third = Some((3, Trip::Queue));
+        // More than 20 of a thousand, and more than 25 ms.
+        assert_eq!(trips_in_round(40, 25.1, &[21, 21, 21]), third);
+        assert_eq!(trips_in_round(40, 25.1, &[20; 9]), None);
+        assert_eq!(trips_in_round(40, 25.0, &[21; 9]), None);
+        // A round trip without losses begins the count anew.
+        assert_eq!(trips_in_round(40, 25.1, &[21, 21, 0, 21, 21, 0, 21, 21]), None);
+        // Of a long path it is a quarter of the RTT.
+        assert_eq!(trips_in_round(200, 50.0, &[21; 9]), None);
+        assert_eq!(trips_in_round(200, 50.1, &[21; 9]), third);
+    }
+
+    #[test]
+    fn a_mark_trips_it_and_losses_do_beyond_104_packets_where_none_are_allowed() {
+        let mut guard = Guard::new(&DriverSettings { loss_per_mille: 0, ..settings() });
+        let mut report = PathReport { smss: SMSS, marks: 5, ..PathReport::default() };
+        (report.tally.lost, report.tally.lost_to) = (1000 * SMSS, 2000 * SMSS);
+        // What was before the grant does not count.
+        guard.restart(Instant::ZERO, &report);
+        assert_eq!(guard.check(Instant::ZERO, &report), None);
+        report.tally.lost += 104 * SMSS;
+        assert_eq!(guard.check(Instant::ZERO, &report), None);
+        let mut marked = guard.clone();
+        assert_eq!(marked.check(Instant::ZERO, &PathReport { marks: 6, ..report }), Some(Trip::Mark));
+        report.tally.lost += 1;
+        assert_eq!(guard.check(Instant::ZERO, &report), Some(Trip::Loss));
+    }
+
     #[test]
     fn what_has_arrived_counts_before_a_round_trip_is_over() {
         let rtt = Duration::from_millis(100);
-        let mut guard =
-            Guard::new(&DriverSettings::new(Rate::from_bit_per_s(100_000_000).expect("above zero")));
+        let mut guard = Guard::new(&settings());
         let mut report =
             PathReport { smss: SMSS, srtt: Some(rtt), min_rtt: Some(rtt), ..PathReport::default() };
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);

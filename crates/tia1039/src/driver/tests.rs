@@ -1,10 +1,11 @@
 mod hostile;
 mod wire;
 
-use super::{Datagram, Outcome, Plain, Trip, window_for};
-use crate::{Message, QosMark, Structure, Structures};
-use farpath_tcp::{Endpoint, Flags};
-use farpath_units::{Bytes, Duration, Instant};
+use super::{Datagram, DriverSettings, Outcome, Paced, Plain, Trip, window_for};
+use crate::{Message, QosMark, RateType, RateUnit, Rounding, Structure, Structures};
+use farpath_tcp::cc::Pace;
+use farpath_tcp::{Connection, Endpoint, Flags, Seq};
+use farpath_units::{Bytes, Duration, Instant, Rate};
 use wire::{Wire, at, grants, losing, lowered, mbit, ms, size, wants};
 
 fn both(megabit_per_s: u64) -> [Option<super::DriverSettings>; 2] {
@@ -325,4 +326,138 @@ fn buffers_that_keep_the_rate_through_repairs() {
     let window = window_for(mbit(95), Duration::from_secs(1), 100).0;
     assert!((56_000_000..64_000_000).contains(&window), "{window}");
     assert_eq!(window_for(mbit(80), ms(100), 0), Bytes(1_000_000));
+    // Ten packets, of which one is lost once: of two windows.
+    let slow = Rate::from_bit_per_s(8 * 14_480).expect("above zero");
+    assert_eq!(window_for(slow, Duration::from_secs(1), 100), Bytes(2 * 14_480));
+}
+
+#[test]
+fn bursts_are_half_of_what_is_tolerated_and_one_packet_at_the_least() {
+    // BT = 5 are 15.6 ms; of 30 Mbit/s 58 593 bytes, half of which are 19 packets.
+    for (bit_per_s, bytes_per_s, most_burst) in
+        [(64_000, 8_000, 1), (30_000_000, 3_750_000, 19), (1_000_000_000, 125_000_000, 651)]
+    {
+        let rate = Rate::from_bit_per_s(bit_per_s).expect("above zero");
+        assert_eq!(
+            wants(100).pace(rate),
+            Pace { bytes_per_s, overhead: 52, least_burst: 1, most_burst, unpaced: 0 }
+        );
+    }
+}
+
+#[test]
+fn a_connection_is_established_between_its_handshake_and_its_end() {
+    let mut wire = Wire::new(0, both(100), ms(20), grants(30));
+    assert!(!wire.ends[0].path().established);
+    wire.run(at(45));
+    assert!(wire.ends[0].path().established);
+    wire.ends[0].abort(at(45));
+    assert!(!wire.ends[0].path().established);
+}
+
+/// How many structures with such a message left one end.
+fn said(wire: &Wire, end: usize, message: Message) -> usize {
+    let all = wire.sent.iter().filter(|(_, from, _)| *from == end);
+    all.flat_map(|(.., d)| d.structures).filter(|structures| structures.first.message == message).count()
+}
+
+#[test]
+fn the_answer_of_the_handshake_is_repeated_until_the_peer_is_seen_to_have_it() {
+    // The server sends; the client has ACKs only.
+    let download = |router: wire::Router| {
+        let mut wire = Wire::new(0, both(100), ms(20), router);
+        wire.run(at(100));
+        let sent = wire.sent.iter().filter(|(_, from, _)| *from == 0).count();
+        assert_eq!(sent, 2, "a SYN, and one packet that ends the handshake");
+        for packet in 0..50 {
+            assert_eq!(wire.ends[1].write(1000), 1000);
+            wire.run(at(150 + 50 * packet));
+        }
+        let acks = wire.sent.iter().filter(|(_, from, _)| *from == 0).count() - sent;
+        assert!(acks > 32, "{acks}");
+        wire
+    };
+    // Marked data says that the server has it. Later ones answer what it asks later.
+    let granted = download(grants(30));
+    let asked = said(&granted, 1, Message::Renegotiate);
+    assert_eq!((asked > 0, said(&granted, 0, Message::Response)), (true, 1 + asked));
+    // Who only acknowledges asks for no more.
+    assert_eq!(said(&granted, 0, Message::Renegotiate), 0);
+    // A server that was granted nothing marks nothing: 32 ACKs carry the answer.
+    let plain = download(Box::new(|_, _, datagram| vec![datagram]));
+    assert_eq!((said(&plain, 0, Message::Response), said(&plain, 1, Message::Renegotiate)), (32, 0));
+    // The server's answer is in the SYN/ACK, and the ACK of that says that it has come.
+    let mut upload = Wire::new(1_000_000, both(100), ms(20), Box::new(|_, _, datagram| vec![datagram]));
+    upload.run(at(2000));
+    assert_eq!((upload.read, said(&upload, 1, Message::Response)), (1_000_000, 1));
+}
+
+#[test]
+fn a_guarantee_is_closed_once_when_all_is_acknowledged() {
+    let settings = DriverSettings { rate_type: RateType::Guaranteed, ..wants(30) };
+    let mut wire = Wire::new(200_000, [Some(settings), Some(wants(30))], ms(20), grants(30));
+    wire.run(at(60));
+    wire.ends[0].close();
+    wire.run(at(1000));
+    assert_eq!((wire.read, said(&wire, 0, Message::Close)), (200_000, 1));
+    let close =
+        wire.sent.iter().find(|(.., d)| d.structures.is_some_and(|s| s.first.message == Message::Close));
+    let last = wire.sent_by_grant().last().map(|(now, ..)| *now + ms(40));
+    assert!(close.map(|(now, ..)| *now) >= last, "{close:?} {last:?}");
+}
+
+#[test]
+fn less_than_the_guarantee_is_confirmed_behind_the_handshake() {
+    let less = RateUnit::KbitPerS.encode(2_000_000, Rounding::Down);
+    let router: wire::Router = Box::new(move |_, _, mut datagram| {
+        for structure in datagram.structures.iter_mut().flat_map(|structures| structures.iter_mut()) {
+            if structure.message.asks() {
+                structure.guaranteed = less;
+            }
+        }
+        vec![lowered(datagram, 30)]
+    });
+    let settings = DriverSettings { rate_type: RateType::Composite, guaranteed: Some(mbit(4)), ..wants(100) };
+    let mut wire = Wire::new(10_000, [Some(settings.clone()), Some(settings)], ms(20), router);
+    wire.run(at(45));
+    let client = wire.sent.iter().filter(|(_, from, _)| *from == 0).filter_map(|(.., d)| d.structures);
+    let client: Vec<_> = client.map(|s| (s.first.message, s.first.guaranteed == less)).collect();
+    assert_eq!(client, [(Message::Request, false), (Message::Response, true), (Message::Confirmation, true)]);
+}
+
+#[test]
+fn after_an_idle_second_the_rate_is_asked_for_again_before_data() {
+    // All that is asked for is granted: nothing else asks again.
+    let mut wire = Wire::new(0, both(100), ms(20), grants(200));
+    for (now, asks) in [(100, 0), (1050, 0), (2400, 1), (2500, 1)] {
+        wire.run(at(now - 50));
+        // Whoever looks meanwhile changes nothing.
+        wire.run(at(now));
+        assert_eq!(wire.ends[0].write(30_000), 30_000);
+        wire.run(at(now + 1));
+        assert_eq!(said(&wire, 0, Message::Renegotiate), asks, "at {now} ms");
+    }
+}
+
+#[test]
+fn a_copy_that_carries_an_answer_is_no_duplicate_ack() {
+    // How much is sent again without SACK when the last ACK has come three times more.
+    let repaired = |structures: Option<Structures>| {
+        let mut stack = wire::stack();
+        (stack.recovery.sack, stack.recovery.rack, stack.recovery.tail_loss_probe) = (false, false, false);
+        let mut wire = Wire::new(5_000_000, both(100), ms(20), grants(30));
+        wire.ends = [Connection::connect(&stack, Seq(1)), Connection::listen(&stack, Seq(77))];
+        wire.ends.iter_mut().for_each(Paced::measure_delivery);
+        wire.run(at(100));
+        let come = |(sent, from, _): &&(Instant, usize, Datagram)| *from == 1 && *sent + ms(20) <= at(100);
+        let last = wire.sent.iter().rev().find(come).expect("ACKs").2;
+        for _ in 0..3 {
+            wire.deliver(0, &Datagram { structures, ..last });
+        }
+        wire.run(at(110));
+        wire.ends[0].sender().stats().retransmissions
+    };
+    assert!(repaired(None) > 0);
+    let answer = Structure { message: Message::Response, ..Structure::default() };
+    assert_eq!(repaired(Some(Structures::one(answer))), 0);
 }
