@@ -220,6 +220,8 @@ mod tests {
         assert_eq!(Advice::at_most(999_999).bit_per_s(), Some(891_250));
         assert_eq!(Advice::at_most(0).bit_per_s(), Some(100_000), "there is nothing lower");
         assert_eq!(Advice::at_most(u64::MAX), Advice::AtMost(Signal::HIGHEST));
+        assert_eq!(Advice::at_most(1_000_000).to_string(), "at most 1000000 bit/s (n = 20)");
+        assert_eq!(Advice::Unknown.to_string(), "unknown (127)");
     }
 
     #[test]

@@ -190,3 +190,30 @@ fn burst_tolerance_is_half_a_second_halved_by_each_code() {
     assert_eq!([nanos(0), nanos(5), nanos(9), nanos(15)], [500_000_000, 15_625_000, 976_562, 15_258]);
     assert_eq!(BurstTolerance::new(16), None);
 }
+
+#[test]
+fn an_option_of_another_length_or_version_is_refused_by_its_place() {
+    let structure =
+        Structure { message: Message::Response, ..Structure::request(RateWord::from_bits(0x5da9)) };
+    let structures = Structures::two(structure, structure);
+    let header = HopByHop { next_header: 6, option_type: OptionType::Tia1039, structures };
+    let mut valid = [0; 32];
+    assert_eq!(header.encode(&mut valid), 32);
+    // Behind two bytes of the header the first, behind two of padding the second: its type, and its length.
+    for at in [3, 19] {
+        let mut bytes = valid;
+        bytes[at] = 11;
+        assert_eq!(HopByHop::decode(&bytes), Err(DecodeError::OptionLength { at, found: 11 }));
+    }
+    // Twelve bits.
+    for at in [12, 28] {
+        let mut bytes = valid;
+        (bytes[at], bytes[at + 1]) = (0x7f, 0xf0);
+        assert_eq!(HopByHop::decode(&bytes), Err(DecodeError::Version { at, found: 0x7ff }));
+    }
+}
+
+#[test]
+fn a_word_is_written_in_hexadecimal_as_it_is_on_the_wire() {
+    assert_eq!(format!("{:04x}", RateWord::from_bits(0x5da9)), "5da9");
+}

@@ -4,8 +4,8 @@ use core::net::SocketAddr;
 use farpath_tcp::{Flags, Segment, Seq, wire};
 use farpath_tia1039::router::FlowKey;
 use farpath_tia1039::{
-    Carrier, HopByHop, OptionType, QosMark, QosPacket, RateWord, Source, Structure, Structures, insert_v4,
-    signal,
+    Carrier, HopByHop, OptionType, PacketError, QosMark, QosPacket, RateWord, Source, Structure, Structures,
+    insert_v4, signal,
 };
 
 const V4: [&str; 2] = ["10.8.0.1:59286", "10.8.0.2:7000"];
@@ -214,4 +214,49 @@ fn only_a_whole_tcp_header_is_answered() {
     let mut other = tcp(V4[0], V4[1], Flags::ACK, 10);
     other[0] = 0x55;
     assert_eq!(signal(&other, &request(0x5da9)), None);
+}
+
+#[test]
+fn what_is_too_short_for_a_checksum_of_tcp_stays_as_it_is() {
+    let whole = tcp(V4[0], V4[1], Flags::ACK, 0);
+    for (len, fits) in (20..=38).map(|len| (len, len == 38)) {
+        let mut packet = whole[..len].to_vec();
+        packet[2..4].copy_from_slice(&(len as u16).to_be_bytes());
+        let before = packet.clone();
+        let inserted = insert_v4(&mut packet, &Structures::one(request(0x5da9)));
+        assert_eq!((inserted.is_ok(), packet == before), (fits, !fits), "{len} bytes");
+    }
+}
+
+#[test]
+fn a_tcp_header_that_says_less_than_20_bytes_is_taken_for_20() {
+    for (ends, at) in [(V4, 20), (V6, 40)] {
+        let mut packet = tcp(ends[0], ends[1], Flags::ACK, 10);
+        packet[at + 12] = 0;
+        let said = signal(&packet, &request(0x5da9)).expect("a TCP packet");
+        assert_eq!(said.len(), at + 20 + 16);
+    }
+}
+
+#[test]
+fn only_encrypted_packets_of_ipv6_show_no_ports() {
+    // ESP (50) in IPv4, ICMPv6 (58) in IPv6.
+    let mut v4 = udp(V4[0], V4[1], 0, &[0; 8]);
+    v4[9] = 50;
+    assert_eq!(QosPacket::decode(&v4), Err(PacketError::Protocol(50)));
+    let mut v6 = encrypted(1, 2, 77, &Structures::one(request(0x5da9)));
+    v6[40] = 58;
+    assert_eq!(QosPacket::decode(&v6), Err(PacketError::Protocol(58)));
+}
+
+#[test]
+fn options_are_looked_for_in_an_options_header_of_ipv6_only() {
+    // What stands behind the addresses looks like options of 8 bytes, the first of which has a type of ours: ports 0xc300 and
+    // 0x2000 here, data there.
+    let v6 = tcp("[fd00::1]:49920", "[fd00::2]:8192", Flags::ACK, 0);
+    let mut v4 = udp(V4[0], V4[1], 0, &[0; 40]);
+    v4[42] = 0x20;
+    for packet in [v6, v4] {
+        assert_eq!(read(&packet).structures, None);
+    }
 }
