@@ -429,13 +429,17 @@ fn less_than_the_guarantee_is_confirmed_behind_the_handshake() {
 fn after_an_idle_second_the_rate_is_asked_for_again_before_data() {
     // All that is asked for is granted: nothing else asks again.
     let mut wire = Wire::new(0, both(100), ms(20), grants(200));
-    for (now, asks) in [(100, 0), (1050, 0), (2400, 1), (2500, 1)] {
-        wire.run(at(now - 50));
+    wire.run(at(100));
+    assert_eq!(wire.ends[0].write(30_000), 30_000);
+    wire.run(at(300));
+    for (idle, asks) in [(950, 0), (1000, 0), (1001, 1), (1400, 2), (400, 2)] {
+        let last = wire.sent_by_grant().last().expect("data").0;
         // Whoever looks meanwhile changes nothing.
-        wire.run(at(now));
+        wire.run(last + ms(idle - 50));
+        wire.run(last + ms(idle));
         assert_eq!(wire.ends[0].write(30_000), 30_000);
-        wire.run(at(now + 1));
-        assert_eq!(said(&wire, 0, Message::Renegotiate), asks, "at {now} ms");
+        wire.run(last + ms(idle + 200));
+        assert_eq!(said(&wire, 0, Message::Renegotiate), asks, "{idle} ms");
     }
 }
 

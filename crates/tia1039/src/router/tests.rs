@@ -804,6 +804,20 @@ fn guarantees_that_just_fit_are_admitted_beside_each_other() {
 }
 
 #[test]
+fn a_guarantee_takes_from_available_rates_what_it_grows_by() {
+    let mut bench = Bench::new(&exact());
+    bench.ask(1, 100);
+    for (now, guaranteed, left) in [(0, 20, 80_000), (600, 40, 59_968)] {
+        bench.at(now).guarantee(2, guaranteed, 10, RateType::Guaranteed);
+        let Decision::Pass { signal: Some(cut), .. } = bench.at(now + 300).data(1) else {
+            panic!("it is told")
+        };
+        bench.answer(1, &cut);
+        assert_eq!(cut.available.units(), left);
+    }
+}
+
+#[test]
 fn who_was_limited_elsewhere_is_let_try_for_a_quarter_more() {
     let mut bench = Bench::new(&exact());
     let asked = bench.ask_as(1, Structure::request(word(100)));
