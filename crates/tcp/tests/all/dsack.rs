@@ -114,9 +114,11 @@ fn a_report_within_a_second_repair_ends_it_where_nothing_is_left_to_send() {
 
 #[test]
 fn an_echo_from_before_the_retransmission_gives_the_window_back() {
-    for (echo, undone) in [(50, true), (101, false)] {
+    for (eifel, echo, undone) in [(true, 50, true), (true, 101, false), (false, 50, false)] {
         let mut t = Script::established(&config(|c| {
-            (c.recovery.sack, c.recovery.eifel, c.send.timestamps) = (true, true, true);
+            (c.recovery.sack, c.recovery.eifel, c.send.timestamps) = (true, eifel, true);
+            // So that the window is remembered either way.
+            c.recovery.undo_by_dsack = true;
             c.mss = farpath_units::Bytes(1012);
         }));
         t.write(10_000).ignore();

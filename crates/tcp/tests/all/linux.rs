@@ -263,6 +263,20 @@ fn nothing_waits_in_recovery() {
     let mut t = a_short_path(|c| (c.recovery.sack, c.recovery.dup_ack_threshold) = (true, 1));
     t.at("1 ms").sack(1, &[1001..6001]).expect("1:1001");
     t.at("1100 us").sack(1, &[1001..8001]).expect("10001:11001, 11001:12001");
+    // One segment is less than a third of 5000, and news of the repair is due in 200 us.
+    let mut t = a_short_path(|c| (c.recovery.sack, c.recovery.dup_ack_threshold) = (true, 1));
+    t.at("1 ms").sack(1, &[1001..6001]).expect("1:1001");
+    t.at("1300 us").sack(1, &[1001..7001]).expect("10001:11001");
+}
+
+#[test]
+fn the_end_of_a_stream_waits_for_the_window_that_is_the_limit() {
+    // Which is cwnd with 2000 bytes; or the peer's with 1000.
+    for window in [60_000, 10_000] {
+        let mut t = a_short_path(|_| {});
+        t.close().expect_nothing().window = window;
+        t.at("1 ms").ack(1001).expect_nothing();
+    }
 }
 
 // ---- Acknowledgments ----
@@ -294,6 +308,21 @@ fn a_window_begins_with_what_128_kb_of_memory_hold() {
     }));
     t.expect("S");
     assert_eq!(t.last().window, 65_000, "half of it, in whole segments");
+}
+
+#[test]
+fn a_window_grows_by_what_comes_out_of_order_too() {
+    let announced = |order: [u64; 2]| {
+        let mut t = Script::established(&config(|c| {
+            (c.mss, c.send.window_scaling, c.receive.autotuning) = (Bytes(1460), true, true);
+            (c.receive.buffer, c.receive.quick_acks) = (Bytes(3 << 20), 16);
+        }));
+        for start in order {
+            t.data(start..start + 1448).ignore();
+        }
+        t.last().window
+    };
+    assert_eq!(announced([1449, 1]), announced([1, 1449]));
 }
 
 /// How many full segments are acknowledged at once from the beginning on, until an ACK is withheld.

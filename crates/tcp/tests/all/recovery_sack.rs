@@ -101,6 +101,20 @@ fn lost_segments_go_before_new_data_and_new_data_before_the_unreported() {
 }
 
 #[test]
+fn the_unreported_is_sent_while_new_data_waits_for_the_peers_window_where_that_is_wanted() {
+    // NextSeg() rule 3, and ns-3, which goes by it only where there is no new data.
+    for (before_window, written, sends) in
+        [(true, 1000, true), (false, 1000, false), (true, 0, true), (false, 0, true)]
+    {
+        let mut t = in_flight(|c| c.recovery.unreported_before_window = before_window);
+        t.window = 10_000;
+        t.sack(1, &[1001..5001]).expect("1:1001").write(written).expect_nothing();
+        t.sack(1, &[6001..7001, 1001..5001]).expect_nothing();
+        t.sack(1, &[6001..8001, 1001..5001]).expect(if sends { "5001:6001" } else { "" });
+    }
+}
+
+#[test]
 fn the_unreported_is_sent_only_below_the_highest_report() {
     let mut t = in_flight(|_| {});
     t.sack(1, &[1001..9001]).expect("1:1001"); // room for more, but 9001:10001 may yet arrive

@@ -282,6 +282,19 @@ mod tests {
     }
 
     #[test]
+    fn a_probe_whose_bound_was_too_high_ends_there_whatever_the_window() {
+        let mut rounds = probing_at_the_bound();
+        rounds.bbr.cycle.too_high = true;
+        let window = Window { cwnd: 60 * SMSS, ..rounds.window };
+        let sample = RateSample { cwnd_limited: true, ..sample() };
+        let ends = [49, 50].map(|in_network| {
+            rounds.bbr.check_probe_done(&window, &sample, in_network * SMSS);
+            matches!(rounds.bbr.mode, Mode::ProbeBw(Phase::Down))
+        });
+        assert_eq!(ends, [false, true]);
+    }
+
+    #[test]
     fn a_cycle_takes_as_many_rounds_as_reno_would_to_grow_back() {
         // A product of 20 segments, and 63 rounds at the most.
         for (segments, rounds_of_cycle) in [(20, 20), (200, 63)] {
