@@ -347,6 +347,21 @@ impl Written for BytesPerSecond {
     }
 }
 
+/// The name of each item of a constant array, as a constant array.
+macro_rules! names {
+    ($items:expr, |$item:ident| $name:expr) => {{
+        let items = $items;
+        let mut names = [""; $items.len()];
+        let mut place = 0;
+        while place < names.len() {
+            let $item = items[place];
+            names[place] = $name;
+            place += 1;
+        }
+        names
+    }};
+}
+
 /// `true` and `false` are what was said before there were two of it.
 impl Parameter for HyStart {
     const EXPECTED: &'static str = "a word";
@@ -362,15 +377,7 @@ impl Parameter for HyStart {
 const HYSTARTS: [(&str, HyStart); 3] =
     [("off", HyStart::Off), ("rfc-9406", HyStart::Rfc9406), ("linux", HyStart::Linux)];
 
-const HYSTART_NAMES: [&str; HYSTARTS.len()] = {
-    let mut names = [""; HYSTARTS.len()];
-    let mut place = 0;
-    while place < names.len() {
-        names[place] = HYSTARTS[place].0;
-        place += 1;
-    }
-    names
-};
+const HYSTART_NAMES: [&str; HYSTARTS.len()] = names!(HYSTARTS, |entry| entry.0);
 
 impl Written for HyStart {
     fn write(&self) -> Value {
@@ -386,15 +393,8 @@ impl Parameter for CongestionControlKind {
     }
 }
 
-const CONTROLLER_NAMES: [&str; CongestionControlKind::ALL.len()] = {
-    let mut names = [""; CongestionControlKind::ALL.len()];
-    let mut place = 0;
-    while place < names.len() {
-        names[place] = CongestionControlKind::ALL[place].name();
-        place += 1;
-    }
-    names
-};
+const CONTROLLER_NAMES: [&str; CongestionControlKind::ALL.len()] =
+    names!(CongestionControlKind::ALL, |kind| kind.name());
 
 impl Written for CongestionControlKind {
     fn write(&self) -> Value {
