@@ -108,7 +108,7 @@ core:
 		$(TESTING) skip wasm core "rustup cannot add the target wasm32-unknown-unknown here"; \
 	fi
 
-# Rust's tests, by nextest (.config/nextest.toml): first those that compute, on all cores; then those in real time, each alone;
+# Rust's tests, by nextest (.config/nextest.toml): first those that compute, on all cores; then those in real time, two at once;
 # then those that run a kernel in virtual time, which is built beside the second.
 RUN = $(NEXTEST) nextest run --cargo-metadata $(TESTS)/metadata.json --binaries-metadata $(TESTS)/binaries.json $(IGNORED)
 unit: GROUP = @global
