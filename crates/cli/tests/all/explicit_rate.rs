@@ -127,7 +127,10 @@ fn an_early_window_saves_a_round_trip_in_both() {
         return;
     }
     let folder = Folder::with(FILE);
-    let far = ["--set", "path.delay=500 ms", "--set", "transfer.size=500 kB"];
+    // A kernel that is held up on a busy machine sends what it has paced in bunches. Policed, these are dropped, and their repair
+    // takes the round trip that was saved.
+    let roomy = ["--set", "path.router.police=false", "--set", "path.router.queue=1 MB"];
+    let far = [&["--set", "path.delay=500 ms", "--set", "transfer.size=500 kB"], &roomy[..]].concat();
     let times = |early: &str| {
         both(folder.file(), &[&far[..], &["--set", early]].concat())
             .map(|flow| flow["transfer_time_ns"].as_f64().expect("it is over"))
