@@ -3,7 +3,7 @@
 use crate::error::{ExperimentError, Location, join};
 use crate::reader::{Parameter, Reader, Written, unless, word};
 use farpath_tcp::config::{
-    AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, EcnMode, EndGrowth,
+    AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, CubicRules, EcnMode, EndGrowth,
     FullAckWindow, HyStart, PartialAckTimer, QuickAckAccounting, RateKind, RateReduction, RecoveryAlgorithm,
     RtoFloor, RttMeasure, RttSampling, SlowStartGrowth, SsthreshFrom, SynLoss,
 };
@@ -120,6 +120,7 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.field("avoidance", &mut congestion.avoidance)?;
         v.field("credit_survives_loss", &mut congestion.credit_survives_loss)?;
         v.field("growth_by_delivery", &mut congestion.growth_by_delivery)?;
+        v.field("cubic", &mut congestion.cubic)?;
         v.field("fast_convergence", &mut congestion.fast_convergence)?;
         v.field("friendly_alpha_one", &mut congestion.friendly_alpha_one)?;
         v.field("cwnd_validation", &mut congestion.cwnd_validation)?;
@@ -439,6 +440,7 @@ words! {
     RecoveryAlgorithm {
         TimeoutOnly = "timeout-only", Tahoe = "tahoe", Reno = "reno", NewReno = "new-reno"
     }
+    CubicRules { Rfc9438 = "rfc-9438", Linux = "linux" }
     FullAckWindow { FlightSize = "flight-size", Ssthresh = "ssthresh" }
     RateReduction {
         AtOnce = "at-once", Conservative = "conservative", SlowStart = "slow-start", SafeAck = "safe-ack"

@@ -108,10 +108,12 @@ pub struct CongestionConfig {
     /// What an ACK covers and reports had told of before counts for no growth (Linux); without SACK, each duplicate ACK
     /// told of a segment. Off: an ACK that fills a hole counts for all that it covers.
     pub growth_by_delivery: bool,
+    /// CUBIC: by whose rules the window grows.
+    pub cubic: CubicRules,
     /// CUBIC: where a loss comes before the last `W_max` is reached, take less for the next one (RFC 9438 §4.7).
     pub fast_convergence: bool,
-    /// CUBIC: once what Reno would have has reached the last window, it is taken to grow by a whole segment per round trip
-    /// (RFC 9438 §4.3). Off: by 9/17 of one for ever (RFC 8312 §4.2; Linux, to a hundredth).
+    /// CUBIC by RFC 9438: once what Reno would have has reached the last window, it is taken to grow by a whole segment per round trip
+    /// (RFC 9438 §4.3). Off: by 9/17 of one for ever (RFC 8312 §4.2).
     pub friendly_alpha_one: bool,
     /// Reno: grow only when `cwnd` is what limits the sender (RFC 7661 §4.1 in its simplest form, as Linux does).
     /// CUBIC always does (RFC 9438 §4.6, §5.8).
@@ -163,6 +165,17 @@ impl CongestionControlKind {
             CongestionControlKind::Bbr3 => "bbr3",
         }
     }
+}
+
+/// By whose rules CUBIC's window grows in congestion avoidance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CubicRules {
+    /// RFC 9438.
+    Rfc9438,
+    // DEVIATES RFC 9438 §4.10: before the first loss the window grows by a twentieth a round trip, at least.
+    /// `tcp_cubic.c`: in whole segments and jiffies ([`RtoConfig::tick`]), 717/1024 of the window after a loss, whatever
+    /// [`CongestionConfig::ssthresh_from`] says.
+    Linux,
 }
 
 /// Slow start's increase for an ACK of N new bytes.
@@ -617,6 +630,7 @@ impl Default for Config {
             recovery: RecoveryConfig {
                 algorithm: RecoveryAlgorithm::NewReno,
                 dup_ack_threshold: 3,
+                cubic: CubicRules::Rfc9438,
                 limited_transmit: true,
                 sack: false,
                 recover_guard: true,

@@ -186,7 +186,7 @@ impl Sender {
             rwnd: 0,
             max_rwnd: 0,
             window: Window { cwnd: 0, ssthresh: 0 },
-            cc: Controller::new(&config.congestion, smss),
+            cc: Controller::new(&config.congestion, smss, config.rto.tick),
             board: Scoreboard::new(1),
             phase: Phase::Open,
             dup_acks: 0,
@@ -223,7 +223,7 @@ impl Sender {
         let smss = self.smss;
         self.set_rwnd(rwnd);
         let congestion = &self.config.congestion;
-        self.cc = Controller::new(congestion, smss);
+        self.cc = Controller::new(congestion, smss, self.config.rto.tick);
         let segments = if cautious { 1 } else { congestion.initial_window };
         let clamp = congestion.cwnd_clamp.map_or(u64::MAX, |clamp| clamp.0);
         self.window = Window {

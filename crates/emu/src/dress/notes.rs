@@ -7,8 +7,8 @@ use super::sysctls::{MOST_REORDERING, MOST_RETRIES, MOST_SYNS, RTO_MAX};
 use super::{Buffers, DELAYED_ACK, LEAST_DELAYED_ACK, LONGEST_DELAYED_ACK, UNSCALED};
 use crate::control::kernel_control;
 use farpath_tcp::config::{
-    AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionConfig, CongestionControlKind, EndGrowth,
-    FullAckWindow, HandshakeConfig, HyStart, PartialAckTimer, RateReduction, ReceiveConfig,
+    AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionConfig, CongestionControlKind, CubicRules,
+    EndGrowth, FullAckWindow, HandshakeConfig, HyStart, PartialAckTimer, RateReduction, ReceiveConfig,
     RecoveryAlgorithm, RecoveryConfig, RtoConfig, RtoFloor, RttMeasure, RttSampling, SendConfig,
     SlowStartGrowth, SsthreshFrom, SynLoss,
 };
@@ -158,6 +158,7 @@ fn of_congestion(congestion: &CongestionConfig, notes: &mut Notes) {
         avoidance,
         credit_survives_loss,
         growth_by_delivery,
+        cubic: rules,
         fast_convergence,
         friendly_alpha_one,
         cwnd_validation,
@@ -220,7 +221,11 @@ fn of_congestion(congestion: &CongestionConfig, notes: &mut Notes) {
         let kernel = "the kernel's CUBIC does, for the whole machine";
         notes.unless(*fast_convergence, "congestion.fast_convergence", fast_convergence, kernel);
         let kernel = "the kernel's CUBIC takes Reno to grow by 8/15 of a segment, as before RFC 9438";
-        notes.unless(!friendly_alpha_one, "congestion.friendly_alpha_one", true, kernel);
+        let alike = *rules == CubicRules::Linux || !friendly_alpha_one;
+        notes.unless(alike, "congestion.friendly_alpha_one", true, kernel);
+        let kernel =
+            "the kernel's window grows by a twentieth a round trip at least before the first loss (linux)";
+        notes.unless(*rules == CubicRules::Linux, "congestion.cubic", "rfc-9438", kernel);
     } else {
         let growth = match avoidance {
             AvoidanceGrowth::AllAcked => None,

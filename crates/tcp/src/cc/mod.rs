@@ -5,6 +5,7 @@ mod bbr3;
 mod cubic;
 mod explicit_rate;
 mod hystart;
+mod linux_cubic;
 mod linux_hystart;
 mod rate;
 mod reno;
@@ -14,10 +15,11 @@ pub use bbr::Bbr;
 pub use bbr3::Bbr3;
 pub use cubic::Cubic;
 pub use explicit_rate::ExplicitRate;
+pub use linux_cubic::LinuxCubic;
 pub use rate::{Pace, RateSample, Repair};
 pub use reno::Reno;
 
-use crate::config::{CongestionConfig, CongestionControlKind};
+use crate::config::{CongestionConfig, CongestionControlKind, CubicRules};
 use farpath_units::{Duration, Instant};
 
 /// What a controller steers, in bytes.
@@ -98,6 +100,10 @@ pub trait CongestionControl {
     fn on_restart(&mut self, _window: &mut Window, _now: Instant, _delivered: u64) {}
     /// The retransmission timer has expired.
     fn on_timeout(&mut self) {}
+    /// Whether the controller goes on with what it has become where a loss was found to be none; else it is what it was.
+    fn keeps_state_on_undo(&self) -> bool {
+        false
+    }
     /// A loss was found to be none.
     fn on_undo(&mut self) {}
     /// The pace at which segments are to leave; `None` leaves that to the window.
@@ -113,6 +119,8 @@ pub enum Controller {
     Reno(Reno),
     /// RFC 9438.
     Cubic(Cubic),
+    /// The same by `tcp_cubic.c`.
+    LinuxCubic(LinuxCubic),
     /// Bottleneck bandwidth and round-trip propagation time, version 1 as in Linux. It is the largest by far.
     Bbr(Box<Bbr>),
     /// Version 3, which losses bound.
@@ -127,6 +135,7 @@ macro_rules! each {
         match $controller {
             Controller::Reno($one) => $what,
             Controller::Cubic($one) => $what,
+            Controller::LinuxCubic($one) => $what,
             Controller::Bbr($one) => $what,
             Controller::Bbr3($one) => $what,
             Controller::ExplicitRate($one) => $what,
@@ -135,11 +144,14 @@ macro_rules! each {
 }
 
 impl Controller {
-    /// For segments of `smss` bytes.
-    pub fn new(config: &CongestionConfig, smss: u64) -> Controller {
+    /// For segments of `smss` bytes, on a host whose clock has this tick.
+    pub fn new(config: &CongestionConfig, smss: u64, tick: Duration) -> Controller {
         match config.control {
             CongestionControlKind::Reno => Controller::Reno(Reno::new(config, smss)),
-            CongestionControlKind::Cubic => Controller::Cubic(Cubic::new(config, smss)),
+            CongestionControlKind::Cubic => match config.cubic {
+                CubicRules::Rfc9438 => Controller::Cubic(Cubic::new(config, smss)),
+                CubicRules::Linux => Controller::LinuxCubic(LinuxCubic::new(config, smss, tick)),
+            },
             CongestionControlKind::Bbr => Controller::Bbr(Box::new(Bbr::new(config, smss))),
             CongestionControlKind::Bbr3 => Controller::Bbr3(Box::new(Bbr3::new(config, smss))),
         }
@@ -185,6 +197,10 @@ impl CongestionControl for Controller {
         each!(self, one => one.on_timeout());
     }
 
+    fn keeps_state_on_undo(&self) -> bool {
+        each!(self, one => one.keeps_state_on_undo())
+    }
+
     fn on_undo(&mut self) {
         each!(self, one => one.on_undo());
     }
@@ -206,7 +222,7 @@ mod tests {
             [(Reno, false, false), (Cubic, false, false), (Bbr, true, true), (Bbr3, false, true)]
         {
             let config = CongestionConfig { control, ..Config::default().congestion };
-            let controller = Controller::new(&config, 1000);
+            let controller = Controller::new(&config, 1000, Duration::ZERO);
             assert_eq!((controller.counts_segments(), controller.steers_by_rate()), (segments, steers));
         }
     }

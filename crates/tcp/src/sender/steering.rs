@@ -52,7 +52,7 @@ impl Sender {
     pub(crate) fn fall_back(&mut self, now: Instant, bytes_per_s: u64) {
         self.config.congestion.control = self.config.explicit_rate.fallback;
         let congestion = &self.config.congestion;
-        let controller = Controller::new(congestion, self.smss);
+        let controller = Controller::new(congestion, self.smss, self.config.rto.tick);
         let initial = u64::from(congestion.initial_window) * self.smss;
         let rtt = self.rtt.min_rtt().unwrap_or(Duration::ZERO);
         let product = u128::from(bytes_per_s) * u128::from(rtt.as_nanos()) / 1_000_000_000;

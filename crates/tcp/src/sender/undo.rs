@@ -98,7 +98,9 @@ impl Sender {
         } else {
             self.window.cwnd = self.window.cwnd.max(episode.window.cwnd);
             self.window.ssthresh = self.window.ssthresh.max(episode.window.ssthresh);
-            self.cc = episode.cc;
+            if !self.cc.keeps_state_on_undo() {
+                self.cc = episode.cc;
+            }
         }
         // Nothing to tell the peer, and an echo that comes now is answered.
         self.ecn.take_back(&episode.ecn);

@@ -363,7 +363,7 @@ proptest! {
         (config.hystart, config.fast_convergence) = (hystart, fast_convergence);
         config.cwnd_clamp = clamp.map(Bytes);
         let most = clamp.unwrap_or(u64::MAX).max(smss);
-        let mut cc = Controller::new(&config, smss);
+        let mut cc = Controller::new(&config, smss, Duration::ZERO);
         let mut window = Window { cwnd: (3 * smss).min(most), ssthresh: initial_ssthresh };
         let (mut now, mut acked_to) = (Instant::ZERO, 1u64);
         for event in events {
