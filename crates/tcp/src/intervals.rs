@@ -9,12 +9,19 @@ use std::collections::BTreeMap;
 pub struct IntervalSet {
     /// Start to end.
     map: BTreeMap<u64, u64>,
+    /// Positions in all of them.
+    covered: u64,
 }
 
 impl IntervalSet {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.map.is_empty()
+    }
+
+    /// How many positions there are in all intervals together.
+    pub fn covered(&self) -> u64 {
+        self.covered
     }
 
     /// Adds `range` and calls `fresh` with each part that was not covered yet, in rising order.
@@ -36,12 +43,14 @@ impl IntervalSet {
         while let Some((&s, &e)) = self.map.range(start..=end).next() {
             self.map.remove(&s);
             if gap_from < s {
+                self.covered += s - gap_from;
                 fresh(gap_from..s);
             }
             gap_from = gap_from.max(e);
             end = end.max(e);
         }
         if gap_from < end {
+            self.covered += end - gap_from;
             fresh(gap_from..end);
         }
         self.map.insert(start, end);
@@ -55,6 +64,7 @@ impl IntervalSet {
                 return;
             }
             entry.remove();
+            self.covered -= end.min(position) - start;
             if end > position {
                 self.map.insert(position, end);
                 return;
@@ -70,6 +80,7 @@ impl IntervalSet {
             return None;
         }
         entry.remove();
+        self.covered -= end - start;
         Some(end)
     }
 
@@ -99,6 +110,7 @@ impl IntervalSet {
     /// Forgets all.
     pub fn clear(&mut self) {
         self.map.clear();
+        self.covered = 0;
     }
 }
 
@@ -141,6 +153,7 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(&covered(&set), &model);
+                prop_assert_eq!(set.covered(), model.len() as u64);
                 let ranges: Vec<_> = set.descending().collect();
                 prop_assert!(ranges.windows(2).all(|w| w[1].end < w[0].start), "adjacent intervals merge");
                 prop_assert_eq!(set.covers(at..at + len), len == 0 && set.map.range(..=at).next_back().is_some_and(|(_, &e)| e >= at)

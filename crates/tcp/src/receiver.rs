@@ -228,10 +228,8 @@ impl Receiver {
 
     /// `len` bytes of payload have been taken, for which the window may grow.
     fn note_growth(&mut self, now: Instant, len: u64, echoed: Option<Echoed>) {
+        let held = self.unread + self.out_of_order.covered();
         let Some(growth) = self.growth.as_mut().filter(|_| len > 0) else { return };
-        // With the holes, which are few among it.
-        let beyond = self.out_of_order.descending().next().map_or(self.next, |last| last.end);
-        let held = self.unread + beyond.max(self.next) - self.next;
         let grown = growth.on_segment(now, len, held, self.next, echoed);
         if grown && self.config.quick_ack_accounting == QuickAckAccounting::Linux {
             // tcp_grow_window().
@@ -463,12 +461,12 @@ impl Receiver {
     /// The application reads up to `max` bytes; gives how many there were.
     pub fn read(&mut self, max: u64) -> u64 {
         let taken = self.unread.min(max);
-        self.unread -= taken;
         if let Some(growth) = &mut self.growth
             && taken > 0
         {
-            growth.on_read(self.next - self.unread, self.next);
+            growth.on_read(self.next - self.unread, taken, self.next);
         }
+        self.unread -= taken;
         if self.config.ack_pushed
             && self.pushed
             && taken > 0
@@ -501,15 +499,19 @@ impl Receiver {
         }
     }
 
-    /// The most that is announced for now.
+    /// The most that there is room for, for now. What grows is bounded by its memory, and only what is shown of it by the buffer.
     fn whole(&self) -> u64 {
-        let grown = self.growth.as_ref().map_or(u64::MAX, |growth| growth.window());
-        self.config.buffer.0.min(grown)
+        self.growth.as_ref().map_or(self.config.buffer.0, |growth| growth.window())
     }
 
-    /// Right edge that the buffer allows; out-of-order data takes no room of the window, it is inside it.
+    /// Right edge that the buffer allows. Out-of-order data takes no room of the window, it is inside it; of a buffer that
+    /// grows it takes memory (`tcp_space()`).
     fn edge(&self) -> u64 {
-        self.next + self.whole().min(self.config.buffer.0.saturating_sub(self.unread))
+        let room = match &self.growth {
+            Some(growth) => growth.room(self.unread + self.out_of_order.covered()),
+            None => self.config.buffer.0.saturating_sub(self.unread),
+        };
+        self.next + self.whole().min(room)
     }
 
     /// Window to announce in a segment that leaves now, in bytes. It never opens by a silly little (RFC 9293
@@ -517,6 +519,10 @@ impl Receiver {
     /// shrink (RFC 7323 §2.4), and what was promised before is taken all the same.
     pub fn announce(&mut self, scale: u8) -> u64 {
         let edge = self.edge();
+        if self.growth.as_ref().is_some_and(|growth| edge - self.next < growth.clamp() / 2) {
+            // __tcp_select_window(): memory is short.
+            self.quick_acks_left = 0;
+        }
         let step = self.mss.min(self.config.buffer.0 / 2);
         let opens = edge >= self.announced + step || edge == self.next + self.whole();
         let target = if opens { self.announced.max(edge) } else { self.announced };
@@ -528,7 +534,7 @@ impl Receiver {
         let units = if self.next + up * unit <= edge { up } else { open / unit };
         let window = units.min(u64::from(u16::MAX)) * unit;
         self.announced = self.announced.max(self.next + window);
-        window
+        if self.growth.is_some() { window.min(self.config.buffer.0.div_ceil(unit) * unit) } else { window }
     }
 
     /// Whether an ACK is due now.

@@ -125,11 +125,20 @@ impl Growth {
         self.space = self.space.min(self.clamp).max(1);
     }
 
+    /// How much more data there is memory for beside `held` bytes (`tcp_space()`).
+    pub fn room(&self, held: u64) -> u64 {
+        self.room_beside(held, self.rcv_mss)
+    }
+
+    /// The same where they came in segments of `len`.
+    fn room_beside(&self, held: u64, len: u64) -> u64 {
+        let used = held.saturating_mul(memory_of(len)) / len;
+        data_in(self.buffer.saturating_sub(used), self.ratio)
+    }
+
     /// `tcp_grow_window()`.
     fn grow(&mut self, len: u64, held: u64) -> bool {
-        let used = held.saturating_mul(memory_of(len)) / len;
-        let free = data_in(self.buffer.saturating_sub(used), self.ratio);
-        let room = self.clamp.min(free).saturating_sub(self.window);
+        let room = self.clamp.min(self.room_beside(held, len)).saturating_sub(self.window);
         let by =
             if data_in(memory_of(len), self.ratio) <= len { 2 * self.mss } else { self.slow_growth(len) };
         if room == 0 || by == 0 {
@@ -180,8 +189,10 @@ impl Growth {
         }
     }
 
-    /// `tcp_rcv_space_adjust()`: the program has read up to `read`, of what has come up to `next`.
-    pub fn on_read(&mut self, read: u64, next: u64) {
+    /// `tcp_rcv_space_adjust()`: the program reads `taken` bytes from `from` on, of what has come up to `next`. It is asked with
+    /// each segment that is copied, and answers the first: what a filled hole sets free at once makes no room.
+    pub fn on_read(&mut self, from: u64, taken: u64, next: u64) {
+        let read = from + taken.min(self.rcv_mss);
         let took = self.now.saturating_since(self.counted_since).as_nanos() / 1000;
         if self.rtt_us == 0 || took < self.rtt_us / 8 {
             return;
@@ -236,7 +247,7 @@ mod tests {
             growth.measure_segment(LEN);
             let echoed = Some(Echoed { value: echo, ago: Duration::from_millis(100) });
             grown += u64::from(growth.on_segment(now, LEN, LEN, next, echoed));
-            growth.on_read(next, next);
+            growth.on_read(next - LEN, LEN, next);
         }
         grown
     }
@@ -267,6 +278,32 @@ mod tests {
         let mut growth = established(3 << 20, 1460);
         feed(&mut growth, at(50), 1, 10, 1);
         assert!(!growth.on_segment(at(60), LEN, 100_000, 1 + 90 * LEN, None));
+    }
+
+    #[test]
+    fn what_a_filled_hole_sets_free_makes_no_room() {
+        // tcp_recvmsg_locked() asks after each segment that it copies; the first answer holds for all of the batch.
+        let mut growth = established(3 << 20, 1460);
+        growth.measure_segment(LEN);
+        growth.take_rtt(Duration::from_millis(100), true);
+        growth.now = at(200);
+        growth.on_read(1, 60 * LEN, 1 + 60 * LEN);
+        assert_eq!((growth.buffer, growth.counted_from), (131_072, 1 + LEN));
+        // The rest counts with what the next round trip brings.
+        growth.now = at(300);
+        growth.on_read(1 + 60 * LEN, LEN, 1 + 61 * LEN);
+        assert_eq!(growth.space, 60 * LEN);
+    }
+
+    #[test]
+    fn room_is_what_is_left_of_the_memory() {
+        // Traced: of 643 277 B, 60 segments of 2304 B leave 315 648 B of data, at 160 of 256.
+        let mut growth = established(3 << 20, 1460);
+        growth.measure_segment(LEN);
+        growth.buffer = 643_277;
+        assert_eq!(growth.room(0), 402_048);
+        assert_eq!(growth.room(60 * LEN), 315_648);
+        assert_eq!(growth.room(1_000_000), 0);
     }
 
     #[test]
@@ -354,17 +391,17 @@ mod tests {
         let mut growth = established(3 << 20, 1460);
         growth.take_rtt(Duration::from_millis(100), true);
         growth.now = at(99);
-        growth.on_read(10_001, 10_001);
+        growth.on_read(9_465, 536, 10_001);
         assert_eq!(growth.counted_from, 1);
         growth.now = at(100);
-        growth.on_read(10_001, 10_001);
+        growth.on_read(9_465, 536, 10_001);
         assert_eq!((growth.counted_from, growth.space), (10_001, 14_600), "less than was expected");
         // 14 601 B of the next round trip, and then what has come but waits to be read is taken off.
         growth.now = at(200);
-        growth.on_read(24_602, 24_602);
+        growth.on_read(24_066, 536, 24_602);
         assert_eq!(growth.space, 14_601);
         growth.now = at(300);
-        growth.on_read(54_602, 59_602);
+        growth.on_read(54_066, 536, 59_602);
         assert_eq!(growth.space, 25_000);
     }
 }
