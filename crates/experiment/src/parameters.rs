@@ -4,8 +4,8 @@ use crate::error::{ExperimentError, Location, join};
 use crate::reader::{Parameter, Reader, Written, unless, word};
 use farpath_tcp::config::{
     AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, CubicRules, EcnMode, EndGrowth,
-    FullAckWindow, HyStart, PartialAckTimer, QuickAckAccounting, RateKind, RateReduction, RecoveryAlgorithm,
-    RtoFloor, RttMeasure, RttSampling, SlowStartGrowth, SsthreshFrom, SynLoss,
+    FullAckWindow, HyStart, PartialAckTimer, QuickAckAccounting, RackRules, RateKind, RateReduction,
+    RecoveryAlgorithm, RtoFloor, RttMeasure, RttSampling, SlowStartGrowth, SsthreshFrom, SynLoss,
 };
 use farpath_tcp::{MAX_MSS, TIMESTAMPS};
 use farpath_units::{Bytes, Duration, Rate};
@@ -144,7 +144,7 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.field("rate_reduction", &mut recovery.rate_reduction)?;
         v.field("rate_reduction_without_sack", &mut recovery.rate_reduction_without_sack)?;
         v.field("rack", &mut recovery.rack)?;
-        v.field("rack_blocks_first", &mut recovery.rack_blocks_first)?;
+        v.field("rack_rules", &mut recovery.rack_rules)?;
         v.field("timer_slack", &mut recovery.timer_slack)?;
         v.field("tail_loss_probe", &mut recovery.tail_loss_probe)?;
         v.field("probe_ack_delay", &mut recovery.probe_ack_delay)?;
@@ -441,6 +441,7 @@ words! {
         TimeoutOnly = "timeout-only", Tahoe = "tahoe", Reno = "reno", NewReno = "new-reno"
     }
     CubicRules { Rfc9438 = "rfc-9438", Linux = "linux" }
+    RackRules { Rfc8985 = "rfc-8985", Linux = "linux" }
     FullAckWindow { FlightSize = "flight-size", Ssthresh = "ssthresh" }
     RateReduction {
         AtOnce = "at-once", Conservative = "conservative", SlowStart = "slow-start", SafeAck = "safe-ack"

@@ -269,9 +269,8 @@ pub struct RecoveryConfig {
     pub rate_reduction_without_sack: bool,
     /// With SACK, find losses by time in place of by counting (RACK, RFC 8985 §6): lost retransmissions too.
     pub rack: bool,
-    /// RACK.rtt is of what an ACK covers, also where its SACK blocks report what was sent later (Linux, which looks at the
-    /// blocks first). Off: of what was sent last (RFC 8985 §6.2 step 2).
-    pub rack_blocks_first: bool,
+    /// With RACK: by whose rules it measures, and notices reordering.
+    pub rack_rules: RackRules,
     /// What the reordering timer waits longer than RACK says, and a probe for several segments longer than two round
     /// trips (Linux: 2 ms).
     pub timer_slack: Duration,
@@ -323,6 +322,20 @@ pub enum RecoveryAlgorithm {
     Reno,
     /// As Reno, but partial ACKs keep recovery going (RFC 6582). With SACK: RFC 6675.
     NewReno,
+}
+
+/// How RACK measures, and notices that packets change their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RackRules {
+    /// RFC 8985: RACK.rtt is of what was sent last; every D-SACK widens the reordering window.
+    Rfc8985,
+    // DEVIATES RFC 8985 §6.2: steps 2 and 4, as said.
+    /// Linux: RACK.rtt is of what an ACK covers, also where its SACK blocks report what was sent later
+    /// (`tcp_sacktag_write_queue()` before `tcp_clean_rtx_queue()`). A D-SACK widens the window only after reordering was seen, and
+    /// tells nothing beyond as many as were sent again (`tcp_dsack_seen()`). An echo that shows a partial ACK to be of an
+    /// original is reordering (`tcp_try_undo_partial()`). Where more than three segments were overtaken, cwnd grows with what
+    /// SACK reports too (`tcp_may_raise_cwnd()`).
+    Linux,
 }
 
 /// How the flight comes down from what it was to `ssthresh` during fast recovery with SACK.
@@ -617,6 +630,7 @@ impl Default for Config {
                 avoidance: AvoidanceGrowth::PerByte,
                 credit_survives_loss: false,
                 growth_by_delivery: false,
+                cubic: CubicRules::Rfc9438,
                 fast_convergence: true,
                 friendly_alpha_one: true,
                 cwnd_validation: false,
@@ -630,7 +644,6 @@ impl Default for Config {
             recovery: RecoveryConfig {
                 algorithm: RecoveryAlgorithm::NewReno,
                 dup_ack_threshold: 3,
-                cubic: CubicRules::Rfc9438,
                 limited_transmit: true,
                 sack: false,
                 recover_guard: true,
@@ -641,7 +654,7 @@ impl Default for Config {
                 rate_reduction: RateReduction::AtOnce,
                 rate_reduction_without_sack: false,
                 rack: false,
-                rack_blocks_first: false,
+                rack_rules: RackRules::Rfc8985,
                 timer_slack: Duration::ZERO,
                 tail_loss_probe: false,
                 probe_ack_delay: Duration::from_millis(200),

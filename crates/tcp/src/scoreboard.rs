@@ -53,8 +53,8 @@ pub struct Delivery {
     pub covered: Option<Instant>,
     /// Where the lowest segment ends among those that were sent once.
     pub first_original_end: Option<u64>,
-    /// A segment that was sent once came after a later one.
-    pub reordered: bool,
+    /// Where the lowest segment begins of those that were sent once and came after a later one.
+    pub reordered: Option<u64>,
     /// The segments that were sent again, with the time of their latest copy.
     pub copies: Vec<Sending>,
 }
@@ -75,8 +75,10 @@ pub struct Scoreboard {
     sacked_segments: u32,
     /// Their bytes.
     sacked_bytes: u64,
-    /// One past the highest position delivered (RFC 8985 §6.2 step 3, RACK.fack).
+    /// One past the highest position delivered (RFC 8985 §6.2 step 3, RACK.fack), and the same before the ACK that is being
+    /// taken: what one ACK reports is no news of the order within it.
     fack: u64,
+    fack_before: u64,
     delivery: Delivery,
     copies: Copies,
     /// Present where somebody asks for the rate of delivery: without, nothing is kept for it.
@@ -117,8 +119,9 @@ impl Scoreboard {
     /// An ACK is about to be taken.
     pub fn begin_ack(&mut self) {
         let Delivery { bytes, latest, covered, first_original_end, reordered, copies } = &mut self.delivery;
-        (*bytes, *latest, *covered, *first_original_end, *reordered) = (0, None, None, None, false);
+        (*bytes, *latest, *covered, *first_original_end, *reordered) = (0, None, None, None, None);
         copies.clear();
+        self.fack_before = self.fack;
         if let Some(meter) = &mut self.meter {
             meter.begin_ack();
         }
@@ -181,7 +184,7 @@ impl Scoreboard {
                 if segment.sacked {
                     self.sacked_segments -= 1;
                 } else {
-                    self.delivered(0, &segment);
+                    self.delivered(0, end - len, &segment);
                     if !segment.retransmitted {
                         self.delivery.covered = Some(segment.sent_at);
                     }
@@ -200,7 +203,7 @@ impl Scoreboard {
     }
 
     /// A segment that no report knew of has been delivered.
-    fn delivered(&mut self, index: usize, segment: &Sent) {
+    fn delivered(&mut self, index: usize, start: u64, segment: &Sent) {
         let end = segment.end;
         if let Some(meter) = &mut self.meter {
             meter.delivered(index, end);
@@ -212,7 +215,10 @@ impl Scoreboard {
             self.delivery.latest = self.delivery.latest.max(Some(this));
             let first = self.delivery.first_original_end.map_or(end, |first| first.min(end));
             self.delivery.first_original_end = Some(first);
-            self.delivery.reordered |= end < self.fack;
+            if end < self.fack_before {
+                self.delivery.reordered =
+                    Some(self.delivery.reordered.map_or(start, |first| first.min(start)));
+            }
         }
         self.fack = self.fack.max(end);
     }
@@ -240,7 +246,7 @@ impl Scoreboard {
                     self.sacked_bytes += bounds.end - bounds.start;
                     self.delivery.bytes += bounds.end - bounds.start;
                     let segment = self.segments[index];
-                    self.delivered(index, &segment);
+                    self.delivered(index, bounds.start, &segment);
                 }
             }
         }
@@ -295,6 +301,31 @@ impl Scoreboard {
     /// are not kept, it is the first segment that tells.
     pub fn retransmission_outstanding(&self) -> bool {
         self.copies.any_in_network() || self.segments.front().is_some_and(|first| first.retransmitted)
+    }
+
+    /// Where the highest segment begins that SACK reports; `snd_una` where it reports none (Linux's `tcp_highest_sack_seq()`).
+    pub fn highest_sacked(&self) -> u64 {
+        let reported = self.sacked.descending().next();
+        reported
+            .and_then(|reported| self.segment_at(reported.end - 1))
+            .map_or(self.start, |segment| segment.start)
+    }
+
+    /// Whether the segment that begins at `start` was sent again, and is reported.
+    pub fn is_sacked_again(&self, start: u64) -> bool {
+        let index = self.index_of(start);
+        start >= self.start
+            && self.segments.get(index).is_some_and(|segment| segment.sacked && segment.retransmitted)
+    }
+
+    /// Whether a copy is in the network, as far as is known. Only where the times of copies are kept.
+    pub fn copy_in_network(&self) -> bool {
+        self.copies.any_in_network()
+    }
+
+    /// `bytes` have been delivered that had been before: what a D-SACK reports.
+    pub fn count_duplicate(&mut self, bytes: u64) {
+        self.delivery.bytes += bytes;
     }
 
     /// When the first segment in flight was last sent. Where the times of copies are not kept: when it first was.

@@ -327,7 +327,8 @@ impl Sender {
         let pipe_before = if self.steered { self.pipe() } else { 0 };
         let mut news = News { una_moved: seg.ack > self.una, ..News::default() };
         if self.sack_enabled {
-            news.dsack = self.duplicate_report(seg);
+            let report = self.duplicate_report(seg);
+            news.dsack = self.believed(report);
             let blocks = seg.sack.iter().filter(|block| !block.is_empty());
             news.sacked = blocks.map(|block| self.board.sack(block.clone())).sum();
         }
@@ -371,10 +372,45 @@ impl Sender {
         }
         let bare = seg.pure && seg.sack.iter().all(Range::is_empty);
         self.process_probe_ack(now, bare, self.flight_size(), news.dsack.as_ref());
+        let reduces = matches!(self.phase, Phase::Fast { .. });
+        if heard && news.sacked > 0 && !reduces && self.reordering_is_usual() {
+            let delivery = self.board.delivery();
+            let (counted, latest) = (delivery.bytes, delivery.latest.map(|latest| latest.at));
+            self.grow(now, counted, self.flight_size(), latest, latest);
+        }
         if news.sacked > 0 {
             self.schedule_probe(now);
             self.follow_reports(now);
         }
+    }
+
+    /// The congestion window grows for `counted` bytes, with an ACK before which `flight_size` was in flight. The first segment
+    /// that it covers left at `first_sent`, if that is known.
+    fn grow(
+        &mut self,
+        now: Instant,
+        counted: u64,
+        flight_size: u64,
+        first_sent: Option<Instant>,
+        echoed: Option<Instant>,
+    ) {
+        let limited = match &self.usage {
+            Some(usage) => usage.may_grow(&self.window),
+            None => self.cwnd_limited || flight_size + self.smss > self.window.cwnd,
+        };
+        let last_sent = self.board.delivery().covered.or(echoed);
+        let event = AckEvent {
+            now,
+            newly_acked: counted,
+            acked_to: self.una,
+            sent_to: self.max,
+            flight_size,
+            cwnd_limited: limited,
+            rtt: first_sent.map(|sent| now.saturating_since(sent)),
+            last_rtt: last_sent.map(|sent| now.saturating_since(sent)),
+            srtt: self.rtt.srtt(),
+        };
+        self.cc.on_ack(&mut self.window, &event);
     }
 
     /// RFC 2883 §4: the first block reports a duplicate where it lies below the ACK, or within the second block.
@@ -398,7 +434,8 @@ impl Sender {
     }
 
     fn on_new_ack(&mut self, now: Instant, seg: &Acknowledgment, news: &mut News) {
-        let newly_acked = seg.ack - self.una;
+        let prior_una = self.una;
+        let newly_acked = seg.ack - prior_una;
         let flight_size = self.flight_size();
         let first_sent = self.board.acknowledge(seg.ack);
         self.una = seg.ack;
@@ -415,12 +452,12 @@ impl Sender {
             return;
         }
         self.advance_frto(true);
-        self.undo_by_eifel(seg.echoed);
+        let holds = self.undo_by_eifel(prior_una, seg.echoed);
         // Of what arrived beyond a hole duplicate ACKs have told already; one of it was the hole.
         let told = u64::from(self.dup_acks) * self.smss;
         news.inferred = newly_acked.saturating_sub(told).max(self.smss);
         let mut after = self.advance_recovery(newly_acked);
-        if self.detect_losses_by_rack(now) {
+        if !holds && self.detect_losses_by_rack(now) {
             news.found_loss = true;
             after.grow &= !self.begin_recovery(now);
         }
@@ -437,28 +474,12 @@ impl Sender {
             after.grow &= self.phase == Phase::Open;
         }
         if after.grow {
-            let limited = match &self.usage {
-                Some(usage) => usage.may_grow(&self.window),
-                None => self.cwnd_limited || flight_size + self.smss > self.window.cwnd,
-            };
             let counted = match (self.config.congestion.growth_by_delivery, self.sack_enabled) {
                 (false, _) => after.counted,
                 (true, true) => self.board.delivery().bytes,
                 (true, false) => after.counted.min(news.inferred),
             };
-            let last_sent = self.board.delivery().covered.or(seg.echoed);
-            let event = AckEvent {
-                now,
-                newly_acked: counted,
-                acked_to: self.una,
-                sent_to: self.max,
-                flight_size,
-                cwnd_limited: limited,
-                rtt: first_sent.or(seg.echoed).map(|sent| now.saturating_since(sent)),
-                last_rtt: last_sent.map(|sent| now.saturating_since(sent)),
-                srtt: self.rtt.srtt(),
-            };
-            self.cc.on_ack(&mut self.window, &event);
+            self.grow(now, counted, flight_size, first_sent.or(seg.echoed), seg.echoed);
         }
         if !self.outstanding() {
             self.rto_due = None;

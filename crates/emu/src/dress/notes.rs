@@ -8,9 +8,9 @@ use super::{Buffers, DELAYED_ACK, LEAST_DELAYED_ACK, LONGEST_DELAYED_ACK, UNSCAL
 use crate::control::kernel_control;
 use farpath_tcp::config::{
     AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionConfig, CongestionControlKind, CubicRules,
-    EndGrowth, FullAckWindow, HandshakeConfig, HyStart, PartialAckTimer, RateReduction, ReceiveConfig,
-    RecoveryAlgorithm, RecoveryConfig, RtoConfig, RtoFloor, RttMeasure, RttSampling, SendConfig,
-    SlowStartGrowth, SsthreshFrom, SynLoss,
+    EndGrowth, FullAckWindow, HandshakeConfig, HyStart, PartialAckTimer, RackRules, RateReduction,
+    ReceiveConfig, RecoveryAlgorithm, RecoveryConfig, RtoConfig, RtoFloor, RttMeasure, RttSampling,
+    SendConfig, SlowStartGrowth, SsthreshFrom, SynLoss,
 };
 use farpath_units::{Bytes, Duration};
 use std::fmt::Display;
@@ -284,7 +284,7 @@ fn of_recovery(recovery: &RecoveryConfig, config: &Config, other_end: &Config, n
         rate_reduction,
         rate_reduction_without_sack,
         rack,
-        rack_blocks_first,
+        rack_rules,
         timer_slack,
         tail_loss_probe,
         probe_ack_delay,
@@ -344,8 +344,8 @@ fn of_recovery(recovery: &RecoveryConfig, config: &Config, other_end: &Config, n
         );
         let kernel = "the kernel's timer starts anew while losses are being repaired";
         notes.unless(*timer_follows_repair, "recovery.timer_follows_repair", false, kernel);
-        let kernel = "the kernel takes SACK blocks first, then what the ACK covers";
-        notes.unless(*rack_blocks_first, "recovery.rack_blocks_first", rack_blocks_first, kernel);
+        let kernel = "the kernel measures and notices reordering by rules of its own (linux)";
+        notes.unless(*rack_rules == RackRules::Linux, "recovery.rack_rules", "rfc-8985", kernel);
         let alike = *timer_slack == TIMER_SLACK;
         notes.unless(alike, "recovery.timer_slack", timer_slack, "2 ms in the kernel (TCP_TIMEOUT_MIN_US)");
         let probes_alike = !tail_loss_probe || *probe_ack_delay == config.rto.min;

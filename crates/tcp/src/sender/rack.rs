@@ -5,13 +5,15 @@
 
 use super::phase::Phase;
 use super::{News, Sender};
-use crate::config::RecoveryAlgorithm;
+use crate::config::{RackRules, RecoveryAlgorithm};
 use crate::scoreboard::Sending;
 use core::ops::Range;
 use farpath_units::{Duration, Instant};
 
 /// RFC 8985 §6.2 step 4: so many recoveries without a D-SACK take the reordering window back to its least.
 const PERSIST: u32 = 16;
+/// `tcp_max_reordering`, in segments.
+const MOST_REORDERING: u64 = 300;
 
 /// The latest delivery, and how much reordering is taken for granted.
 #[derive(Debug, Clone)]
@@ -21,6 +23,10 @@ pub(super) struct Rack {
     /// RACK.rtt.
     rtt: Duration,
     reordering_seen: bool,
+    /// Linux's `reordering`: the most segments by which one was overtaken.
+    degree: u64,
+    /// Linux's `dsack_dups`: segments that D-SACKs have reported.
+    duplicates: u64,
     /// RACK.dsack_round: until this is acknowledged, another D-SACK says nothing new.
     dsack_round: Option<u64>,
     /// RACK.reo_wnd_mult.
@@ -32,11 +38,13 @@ pub(super) struct Rack {
 }
 
 impl Rack {
-    fn new(rtt: Duration) -> Rack {
+    fn new(rtt: Duration, degree: u32) -> Rack {
         Rack {
             delivered: None,
             rtt,
             reordering_seen: false,
+            degree: u64::from(degree),
+            duplicates: 0,
             dsack_round: None,
             window_factor: 1,
             persist: PERSIST,
@@ -57,13 +65,14 @@ impl Sender {
         if recovery.rack && self.sack_enabled && recovery.algorithm != RecoveryAlgorithm::TimeoutOnly {
             // Before anything has been delivered, a round trip is what the handshake took.
             let rtt = self.rtt.last_sample().0.unwrap_or(self.config.rto.initial);
-            self.rack = Some(Rack::new(rtt));
+            self.rack = Some(Rack::new(rtt, recovery.dup_ack_threshold));
             self.board.keep_times_of_copies();
         }
     }
 
     /// Steps 1 to 4, for the ACK that `board.delivery()` is about.
     pub(super) fn update_rack(&mut self, now: Instant, echoed: Option<Instant>, dsack: Option<&Range<u64>>) {
+        let linux = self.rack_is_linux();
         let Some(rack) = &mut self.rack else { return };
         let delivery = self.board.delivery();
         if let Some(latest) = delivery.latest {
@@ -80,16 +89,72 @@ impl Sender {
             }
         }
         // DEVIATES RFC 8985 §6.2 step 2: not of what was sent last, but of what was looked at last, as in Linux.
-        if let Some(sent) = delivery.covered.filter(|_| self.config.recovery.rack_blocks_first) {
+        if let Some(sent) = delivery.covered.filter(|_| linux) {
             rack.rtt = now.saturating_since(sent);
         }
-        rack.reordering_seen |= delivery.reordered;
-        // Step 4: a round that sees D-SACKs widens the window.
+        let reordered = delivery.reordered;
+        // Linux: its D-SACKs of segments that had been reported, and were sent again.
+        let twice =
+            dsack.filter(|range| linux && self.board.is_sacked_again(range.start)).map(|range| range.start);
+        if let Some(lowest) = [reordered, twice].into_iter().flatten().min() {
+            self.notice_reordering(lowest);
+        }
+        let Some(rack) = &mut self.rack else { return };
+        // RFC 8985 §6.2 step 4: a round that sees D-SACKs widens the window.
         rack.dsack_round = rack.dsack_round.filter(|&round| self.una < round);
-        if dsack.is_some() && rack.dsack_round.is_none() {
+        let tells = dsack.is_some_and(|range| !linux || rack.reordering_seen && !self.tlp.is_probe(range));
+        if tells && rack.dsack_round.is_none() {
             rack.dsack_round = Some(self.max);
             rack.window_factor = rack.window_factor.saturating_add(1);
             rack.persist = PERSIST;
+        }
+    }
+
+    pub(super) fn rack_is_linux(&self) -> bool {
+        self.rack.is_some() && self.config.recovery.rack_rules == RackRules::Linux
+    }
+
+    /// What was sent once, from `lowest` on, was overtaken (`tcp_check_sack_reordering()`).
+    pub(super) fn notice_reordering(&mut self, lowest: u64) {
+        let highest = self.board.highest_sacked();
+        let (linux, smss) = (self.rack_is_linux(), self.smss);
+        let Some(rack) = &mut self.rack else { return };
+        if linux && lowest >= highest {
+            return;
+        }
+        rack.reordering_seen = true;
+        let by = highest.saturating_sub(lowest).div_ceil(smss);
+        rack.degree = rack.degree.max(by.min(MOST_REORDERING));
+    }
+
+    /// Whether more segments were overtaken than mean a loss: what SACK reports is progress then as what is acknowledged
+    /// (`tcp_may_raise_cwnd()`).
+    pub(super) fn reordering_is_usual(&self) -> bool {
+        let threshold = u64::from(self.config.recovery.dup_ack_threshold);
+        self.rack_is_linux() && self.rack.as_ref().is_some_and(|rack| rack.degree > threshold)
+    }
+
+    /// A D-SACK, unless Linux does not believe it: more duplicates than were sent again come from the path
+    /// (`tcp_dsack_seen()`). One that it believes is a delivery.
+    pub(super) fn believed(&mut self, dsack: Option<Range<u64>>) -> Option<Range<u64>> {
+        let linux = self.rack_is_linux();
+        let (range, rack) = (dsack?, self.rack.as_mut());
+        let Some(rack) = rack.filter(|_| linux) else { return Some(range) };
+        let len = range.end - range.start;
+        rack.duplicates += len.div_ceil(self.smss);
+        let believed = len <= self.max_rwnd && rack.duplicates <= self.stats.retransmissions;
+        believed.then(|| {
+            self.board.count_duplicate(len);
+            range
+        })
+    }
+
+    /// A timeout after reports of many: reordering was over-estimated (`tcp_enter_loss()`).
+    pub(super) fn forget_reordering(&mut self) {
+        let threshold = self.config.recovery.dup_ack_threshold;
+        let many = self.board.sacked_segments() >= threshold;
+        if let Some(rack) = self.rack.as_mut().filter(|_| many) {
+            rack.degree = rack.degree.min(u64::from(threshold));
         }
     }
 

@@ -239,6 +239,9 @@ impl Sender {
         let until_lost = self.time_until_lost();
         self.window.cwnd = self.smss;
         self.note_reduction(false);
+        if fresh {
+            self.forget_reordering();
+        }
         self.phase = Phase::Loss { point: self.max };
         self.recover = self.max;
         self.dup_acks = 0;

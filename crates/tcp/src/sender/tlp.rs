@@ -28,6 +28,13 @@ struct Probe {
     again: bool,
 }
 
+impl Tlp {
+    /// Whether a D-SACK reports the probe.
+    pub fn is_probe(&self, reported: &Range<u64>) -> bool {
+        self.probe.is_some_and(|probe| probe.end == reported.end)
+    }
+}
+
 impl Sender {
     /// §7.2: at new data, and at an ACK of some: the timer starts anew, or stops where other means are at work.
     pub(super) fn schedule_probe(&mut self, now: Instant) {
@@ -81,7 +88,7 @@ impl Sender {
         dsack: Option<&Range<u64>>,
     ) {
         let Some(probe) = self.tlp.probe.filter(|probe| self.una >= probe.end) else { return };
-        let arrived_twice = dsack.is_some_and(|range| range.end == probe.end);
+        let arrived_twice = dsack.is_some_and(|range| self.tlp.is_probe(range));
         if !probe.again || arrived_twice {
             self.tlp.probe = None;
         } else if self.una > probe.end {

@@ -186,6 +186,8 @@ impl Sender {
             return Some(lost);
         }
         self.new_data(now, room, pipe == 0).or_else(|| match self.phase {
+            // RACK has a reason for each that it sends again: time.
+            Phase::Fast { .. } if self.rack.is_some() => None,
             Phase::Fast { .. } if self.config.recovery.unreported_before_window || self.nxt == self.end() => {
                 self.board.next_unsacked()
             }

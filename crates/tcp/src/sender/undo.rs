@@ -56,16 +56,29 @@ impl Sender {
         }
     }
 
-    /// RFC 3522 §3.2: the first ACK of new data echoes a clock from before the first retransmission.
-    pub(super) fn undo_by_eifel(&mut self, echoed: Option<Instant>) {
+    /// RFC 3522 §3.2: the first ACK of new data echoes a clock from before the first retransmission. It moved `una` from
+    /// `prior_una`. Whether losses have to wait for what is under way: by Linux's rules fast recovery is not undone as long as a
+    /// copy is (`tcp_try_undo_partial()`).
+    pub(super) fn undo_by_eifel(&mut self, prior_una: u64, echoed: Option<Instant>) -> bool {
         let again = self.episode.as_ref().and_then(|episode| episode.first_again);
-        let (Some(again), Some(echoed)) = (again, echoed) else { return };
-        if self.config.recovery.eifel
+        let (Some(again), Some(echoed)) = (again, echoed) else { return false };
+        let late = self.config.recovery.eifel
             && self.phase != Phase::Open
-            && milliseconds(echoed) < milliseconds(again)
-        {
-            self.undo();
+            && milliseconds(echoed) < milliseconds(again);
+        if !late {
+            return false;
         }
+        if let Phase::Fast { point, .. } = self.phase
+            && self.una < point
+            && self.rack_is_linux()
+        {
+            self.notice_reordering(prior_una);
+            if self.board.copy_in_network() {
+                return true;
+            }
+        }
+        self.undo();
+        false
     }
 
     /// RFC 3708 §3: every retransmission has been reported as a duplicate.

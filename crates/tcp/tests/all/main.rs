@@ -13,6 +13,7 @@ mod window;
 
 mod hostile;
 mod linux;
+mod linux_rack;
 mod pacing;
 mod pipe;
 mod queries;

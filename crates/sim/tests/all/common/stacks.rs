@@ -117,7 +117,7 @@ pub fn linux(buffer: u64) -> Config {
     c.recovery.sack = true;
     c.recovery.rate_reduction = RateReduction::SafeAck;
     c.recovery.rack = true;
-    c.recovery.rack_blocks_first = true;
+    c.recovery.rack_rules = RackRules::Linux;
     c.recovery.timer_slack = Duration::from_millis(2);
     c.recovery.tail_loss_probe = true;
     c.recovery.timer_follows_repair = true;
