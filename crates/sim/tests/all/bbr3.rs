@@ -14,13 +14,17 @@ fn stack(control: CongestionControlKind) -> Config {
 }
 
 /// 20 MB over 20 Mbit/s and 40 ms, 8.3 s at the least, with a queue of three products.
-fn transfer(control: CongestionControlKind, per: f64) -> FlowResult {
+fn transfer(control: CongestionControlKind, per: f64, seed: u64) -> FlowResult {
     let path = vec![bottleneck("20 Mbit/s", 0, QueueLimit::Packets(200)), loss(per, 0.0), delay("20 ms")];
-    run(&setup(path, vec![upload(&stack(control), 20_000_000)], 1)).remove(0)
+    run(&setup(path, vec![upload(&stack(control), 20_000_000)], seed)).remove(0)
+}
+
+fn completed_in(control: CongestionControlKind, per: f64, seed: u64) -> f64 {
+    transfer(control, per, seed).transfer_time(Instant::ZERO).expect("it completes").as_secs_f64()
 }
 
 fn seconds(control: CongestionControlKind, per: f64) -> f64 {
-    transfer(control, per).transfer_time(Instant::ZERO).expect("it completes").as_secs_f64()
+    completed_in(control, per, 1)
 }
 
 #[test]
@@ -34,12 +38,13 @@ fn it_finds_the_rate_of_the_bottleneck() {
 
 #[test]
 fn up_to_two_percent_losses_cost_little_and_above_the_window_gives_way() {
-    // The threshold is 2 %: 10.8 s at 1 and at 2 %, 69 s at 5 %, where version 1 has 9.2 s and CUBIC 142.
+    // The threshold is 2 %: 9.5 s at 1 %, 11.0 at 2 % and 63 at 5 % with `linux-6`, means of twelve seeds, where version 1 has 9.2 s at 5 %
+    // and CUBIC 142. Which packets are lost decides: of four seeds at 2 % one took 12.6 s.
     for per in [0.01, 0.02] {
-        let seconds = seconds(Bbr3, per);
+        let seconds = (1..=4).map(|seed| completed_in(Bbr3, per, seed)).sum::<f64>() / 4.0;
         assert!(seconds < 12.5, "{per}: {seconds} s");
     }
-    let (v1, v3) = (transfer(Bbr, 0.05), transfer(Bbr3, 0.05));
+    let (v1, v3) = (transfer(Bbr, 0.05, 1), transfer(Bbr3, 0.05, 1));
     // A product is 97 kB: version 1 has half as much again in its window, version 3 a seventh of it.
     assert!(v1.mean_cwnd > 100_000.0 && v3.mean_cwnd < 30_000.0, "{} {}", v1.mean_cwnd, v3.mean_cwnd);
     let [v1, v3, cubic] = [Bbr, Bbr3, Cubic].map(|control| seconds(control, 0.05));
