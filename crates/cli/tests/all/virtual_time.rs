@@ -300,35 +300,87 @@ clock = "virtual"
 "path.link.rate" = ["10 Mbit/s", "1 Mbit/s", "1 Gbit/s", "100 kbit/s", "100 Mbit/s"]
 "#;
 
+/// The error of the simulated transfer time at each point of `experiment`, relative to the kernel's.
+fn errors(experiment: &str, more: &[&str]) -> Vec<f64> {
+    let room = Room::new();
+    fs::write(room.path().join("truth.toml"), experiment).unwrap();
+    let mut command = Command::cargo_bin("farpath").unwrap();
+    command.current_dir(room.path()).args(["agree", "truth.toml", "--engine", "simulate,emulate", "--json"]);
+    let output = command.args(more).output().unwrap();
+    let first = String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_owned();
+    let times: Value = serde_json::from_str(&first).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    assert_eq!(times["quantity"], "transfer_time");
+    times["points"].as_array().unwrap().iter().map(|point| point["error"].as_f64().unwrap()).collect()
+}
+
 #[test]
 fn the_simulator_tells_what_the_kernel_does_from_a_millisecond_to_45_seconds() {
     if !has_kernel() {
         return;
     }
-    let room = Room::new();
-    fs::write(room.path().join("truth.toml"), TRUTH).unwrap();
     // Found: 0.01 %, and 0.05 % at 1 ms by Linux's defaults, by what two devices cost. None is at 1 s: the SYN/ACK's timer and the
     // client's second SYN are 12 ms apart there, and the kernel's wheel, which can be behind, decides who begins with one segment.
     for stack in ["reno-sack", "linux-6"] {
         let ends = ["sender", "receiver"].map(|end| format!("{end}.stack={stack}"));
-        let mut command = Command::cargo_bin("farpath").unwrap();
-        command.current_dir(room.path()).args([
-            "agree",
-            "truth.toml",
-            "--engine",
-            "simulate,emulate",
-            "--json",
-        ]);
-        let output = command.args(["--set", &ends[0], "--set", &ends[1]]).output().unwrap();
-        assert!(output.status.success(), "{}", stderr(&output));
-        let first = String::from_utf8_lossy(&output.stdout).lines().next().unwrap().to_owned();
-        let times: Value = serde_json::from_str(&first).unwrap();
-        assert_eq!(times["quantity"], "transfer_time");
-        let points = times["points"].as_array().unwrap();
-        assert_eq!(points.len(), 5);
-        for point in points {
-            let error = point["error"].as_f64().unwrap();
-            assert!(error.abs() < 0.002, "{stack}: {point}");
-        }
+        let errors = errors(TRUTH, &["--set", &ends[0], "--set", &ends[1]]);
+        assert_eq!(errors.len(), 5);
+        assert!(errors.iter().all(|error| error.abs() < 0.002), "{stack}: {errors:?}");
     }
+}
+
+/// Six of the points of `experiments/truth-default.toml`: hosts as they are by default.
+const BY_DEFAULT: &str = r#"
+title = "By default"
+horizon = "10000 s"
+
+[[path]]
+element = "link"
+rate = { forward = "100 Mbit/s", reverse = "100 Mbit/s" }
+queue = { forward = "125 kB", reverse = "125 kB" }
+
+[[path]]
+element = "duplicate"
+share = { forward = "0 %", reverse = "0 %" }
+
+[[path]]
+element = "reorder"
+share = { forward = "0 %", reverse = "0 %" }
+extra_delay = "6 ms"
+
+[[path]]
+element = "delay"
+delay = "20 ms"
+
+[sender]
+stack = "linux-6"
+
+[receiver]
+stack = "linux-6"
+
+[transfer]
+size = "10 MB"
+opener = "receiver"
+
+[emulate]
+clock = "virtual"
+
+[sweep.zip]
+"path.link.rate.forward" = ["100 Mbit/s", "100 Mbit/s", "100 Mbit/s", "20 Mbit/s", "20 Mbit/s", "20 Mbit/s"]
+"path.link.rate.reverse" = ["100 Mbit/s", "100 Mbit/s", "100 Mbit/s", "20 Mbit/s", "20 Mbit/s", "500 kbit/s"]
+"path.link.queue.forward" = ["125 kB", "125 kB", "125 kB", "100 kB", "600 kB", "400 kB"]
+"path.duplicate.share.forward" = ["0 %", "0 %", "0 %", "1 %", "0 %", "0 %"]
+"path.reorder.share.forward" = ["0 %", "0 %", "0 %", "0 %", "1 %", "0 %"]
+"path.delay" = ["20 ms", "40 ms", "75 ms", "50 ms", "60 ms", "80 ms"]
+"#;
+
+#[test]
+fn hosts_by_default_do_what_the_kernel_does_over_shallow_queues_and_odd_packets() {
+    if !has_kernel() {
+        return;
+    }
+    // Found: within 0.8 % of the time. Before reordering was told from an ACK that advances and reports at once, the first three were
+    // 19 to 22 % too fast.
+    let errors = errors(BY_DEFAULT, &[]);
+    assert_eq!(errors.len(), 6);
+    assert!(errors.iter().all(|error| error.abs() < 0.02), "{errors:?}");
 }
