@@ -5,7 +5,7 @@ use crate::reader::{Parameter, Reader, Written, unless, word};
 use farpath_tcp::config::{
     AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionControlKind, CubicRules, EcnMode, EndGrowth,
     FullAckWindow, HyStart, PartialAckTimer, QuickAckAccounting, RackRules, RateKind, RateReduction,
-    RecoveryAlgorithm, RtoFloor, RttMeasure, RttSampling, SlowStartGrowth, SsthreshFrom, SynLoss,
+    RecoveryAlgorithm, RtoFloor, RttMeasure, RttSampling, SlowStartGrowth, SsthreshFrom, SynLoss, TsRecent,
 };
 use farpath_tcp::{MAX_MSS, TIMESTAMPS};
 use farpath_units::{Bytes, Duration, Rate};
@@ -107,7 +107,8 @@ fn visit(config: &mut Config, v: &mut impl Visitor) -> Result<(), ExperimentErro
         v.field("quick_ack_accounting", &mut receive.quick_ack_accounting)?;
         v.field("autotuning", &mut receive.autotuning)?;
         v.field("ack_pushed", &mut receive.ack_pushed)?;
-        v.field("compressed_acks", &mut receive.compressed_acks)
+        v.field("compressed_acks", &mut receive.compressed_acks)?;
+        v.field("ts_recent", &mut receive.ts_recent)
     })?;
     v.section("congestion", |v| {
         v.field("control", &mut congestion.control)?;
@@ -426,6 +427,9 @@ macro_rules! words {
 
 words! {
     AckClock { Segment = "segment", Host = "host" }
+    TsRecent {
+        Rfc7323 = "rfc-7323", Linux = "linux", FreeBsd = "freebsd", Rfc1323 = "rfc-1323", InOrder = "in-order"
+    }
     QuickAckAccounting { PerSegment = "per-segment", Linux = "linux" }
     SlowStartGrowth { PerAck = "per-ack", PerByte = "per-byte", TwoSegments = "two-segments", AllAcked = "all-acked" }
     AvoidanceGrowth {

@@ -61,6 +61,33 @@ pub struct ReceiveConfig {
     /// With SACK: of the ACKs that report what lies beyond a hole the first three leave at once, then one stands for so many, or
     /// for those of a twentieth of a round trip and no more than a millisecond (Linux's `tcp_comp_sack_nr`). 0 sends each.
     pub compressed_acks: u32,
+    /// With timestamps: which segments have theirs echoed from then on.
+    pub ts_recent: TsRecent,
+}
+
+/// Which segments TS.Recent is taken from (RFC 7323 §4.3), of those that PAWS lets through.
+///
+/// They differ in copies of what has arrived. The sender takes the echo for the time at which it sent what is acknowledged: where
+/// the first copy's is echoed, an ACK that was lost makes a sample of RTO + RTT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TsRecent {
+    /// `SEG.SEQ <= Last.ACK.sent` (RFC 7323 §4.3 (2)): of any copy. Appendix D takes it before the segment is tested for the
+    /// window.
+    Rfc7323,
+    // DEVIATES RFC 7323 §4.3: what ends before Last.ACK.sent is refused first, as Linux does.
+    /// `SEG.SEQ <= Last.ACK.sent <= SEG.SEQ + SEG.LEN`: of copies, that of the last segment (Linux's `tcp_sequence()` and
+    /// `tcp_replace_ts_recent()`).
+    Linux,
+    // DEVIATES RFC 7323 §4.3: what has arrived is cut off first, as FreeBSD does.
+    /// `max(SEG.SEQ, RCV.NXT) <= Last.ACK.sent`: of any copy, unless an ACK is withheld (FreeBSD's `tcp_do_segment()`).
+    FreeBsd,
+    // DEVIATES RFC 7323 §4.3: it is what came before it.
+    /// `SEG.SEQ <= Last.ACK.sent < SEG.SEQ + SEG.LEN` (RFC 1323 §3.4; 4.4BSD): of no copy of what has been acknowledged, and
+    /// of nothing without payload.
+    Rfc1323,
+    // DEVIATES RFC 7323 §4.3: copies are left out.
+    /// `SEG.SEQ = RCV.NXT <= Last.ACK.sent`: of no copy (ns-3's `TcpSocketBase::ProcessOptionTimestamp()`).
+    InOrder,
 }
 
 /// When a withheld ACK is sent for lack of a second segment.
@@ -618,6 +645,7 @@ impl Default for Config {
                 autotuning: false,
                 ack_pushed: false,
                 compressed_acks: 0,
+                ts_recent: TsRecent::Rfc7323,
             },
             congestion: CongestionConfig {
                 control: CongestionControlKind::Reno,

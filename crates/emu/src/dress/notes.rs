@@ -10,7 +10,7 @@ use farpath_tcp::config::{
     AckClock, AvoidanceGrowth, BackoffReset, Config, CongestionConfig, CongestionControlKind, CubicRules,
     EndGrowth, FullAckWindow, HandshakeConfig, HyStart, PartialAckTimer, RackRules, RateReduction,
     ReceiveConfig, RecoveryAlgorithm, RecoveryConfig, RtoConfig, RtoFloor, RttMeasure, RttSampling,
-    SendConfig, SlowStartGrowth, SsthreshFrom, SynLoss,
+    SendConfig, SlowStartGrowth, SsthreshFrom, SynLoss, TsRecent,
 };
 use farpath_units::{Bytes, Duration};
 use std::fmt::Display;
@@ -67,6 +67,7 @@ pub(super) fn of(config: &Config, other_end: &Config, buffers: Buffers) -> Vec<S
     notes.unless(*mss >= LEAST_MSS, "mss", mss, "the kernel sends 48 B at the least (tcp_min_snd_mss)");
     of_window(config, other_end, &mut notes);
     of_receive(receive, buffers, &mut notes);
+    of_timestamps(config, other_end, &mut notes);
     of_congestion(congestion, &mut notes);
     of_recovery(recovery, config, other_end, &mut notes);
     of_rto(rto, &mut notes);
@@ -114,6 +115,7 @@ fn of_receive(receive: &ReceiveConfig, buffers: Buffers, notes: &mut Notes) {
         autotuning: _,           // what the stack's [linux] table says
         ack_pushed,
         compressed_acks: _, // tcp_comp_sack_nr
+        ts_recent: _,       // of_timestamps
     } = receive;
     if read_rate.is_some() {
         let kernel = "as the program leaves data unread, the kernel counts its overhead too: the window closes earlier";
@@ -144,6 +146,23 @@ fn of_receive(receive: &ReceiveConfig, buffers: Buffers, notes: &mut Notes) {
     notes.unless(!(*ack_pushed && reads_late), "receive.ack_pushed", ack_pushed, kernel);
     let kernel = "after a gap of more than an RTO the kernel acknowledges 16 segments at once";
     notes.unless(*quick_acks_after_gap == 16, "receive.quick_acks_after_gap", quick_acks_after_gap, kernel);
+}
+
+fn of_timestamps(config: &Config, other_end: &Config, notes: &mut Notes) {
+    let word = match config.receive.ts_recent {
+        TsRecent::Linux => return,
+        TsRecent::Rfc7323 => "rfc-7323",
+        TsRecent::FreeBsd => "freebsd",
+        TsRecent::Rfc1323 => "rfc-1323",
+        TsRecent::InOrder => "in-order",
+    };
+    let agreed = config.send.timestamps && other_end.send.timestamps;
+    notes.unless(
+        !agreed,
+        "receive.ts_recent",
+        word,
+        "the kernel echoes copies of the last segment, and of no other",
+    );
 }
 
 fn of_congestion(congestion: &CongestionConfig, notes: &mut Notes) {

@@ -1,6 +1,7 @@
 //! What an arriving segment changes (RFC 9293 §3.10.7, RFC 5961, RFC 7323 §5).
 
 use super::{CloseReason, Connection, MAX_SHIFT, State, clock_ms};
+use crate::config::TsRecent;
 use crate::receiver::Echoed;
 use crate::sender::Acknowledgment;
 use crate::{Ecn, Flags, MAX_MSS, Segment, Seq, TIMESTAMPS};
@@ -129,6 +130,7 @@ impl Connection {
                 // Our last ACK was lost (RFC 9293 §3.10.7.4, eighth step, TIME-WAIT).
                 self.enter_time_wait(now);
             }
+            self.take_timestamp_of_old(now, seg, start);
             self.take_ack_of_old(now, seg, start);
             self.refuse(seg);
             return;
@@ -338,13 +340,33 @@ impl Connection {
         }
     }
 
-    /// RFC 7323 §4.3: TS.Recent follows the segment that the next ACK will be about.
+    /// RFC 7323 §4.3: TS.Recent follows the segment that the next ACK will be about. `start` is its place.
     // DEVIATES RFC 7323 §3.2: a segment without the option, though it was agreed on, is taken, as Linux does.
     fn take_timestamp(&mut self, now: Instant, seg: &Segment, start: u64) {
-        if let (Some(state), Some(theirs)) = (&mut self.timestamps, seg.timestamps)
-            && start <= state.last_ack_sent
+        if let (Some(state), Some(theirs)) = (&mut self.timestamps, seg.timestamps) {
+            let end = start + u64::from(seg.seq_len());
+            let last = state.last_ack_sent;
+            let taken = match self.config.receive.ts_recent {
+                TsRecent::Rfc7323 => start <= last,
+                TsRecent::Linux => start <= last && last <= end,
+                TsRecent::FreeBsd => start.max(self.receiver.next()) <= last,
+                TsRecent::Rfc1323 => start <= last && last < end,
+                TsRecent::InOrder => start == self.receiver.next() && start <= last,
+            };
+            if taken {
+                (state.recent, state.recent_at) = (theirs.value, now);
+            }
+        }
+    }
+
+    /// The same of a segment that is not acceptable: a copy whose ACK was lost, as a rule. Its sender measures by what the next ACK
+    /// echoes.
+    fn take_timestamp_of_old(&mut self, now: Instant, seg: &Segment, start: Option<u64>) {
+        let plain = seg.flags.contains(Flags::ACK) && !seg.flags.intersects(Flags::SYN | Flags::RST);
+        if let Some(start) = start.filter(|_| plain)
+            && !self.is_stale(now, seg)
         {
-            (state.recent, state.recent_at) = (theirs.value, now);
+            self.take_timestamp(now, seg, start);
         }
     }
 

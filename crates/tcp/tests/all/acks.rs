@@ -169,6 +169,85 @@ fn a_segment_after_a_gap_is_not_echoed() {
     assert_eq!(stamps(&t).echo, 1000);
 }
 
+/// What is echoed of copies, each with the clock at its number: of the last segment, after its ACK and before it; of the one
+/// before; and of one that holds it and what is new.
+fn echoes_of_copies(rule: TsRecent) -> [u32; 4] {
+    let clock = |value| Some(Timestamps { value, echo: 1 });
+    let opened = || {
+        let mut t = stamped(|c| c.receive.ts_recent = rule);
+        t.timestamps = clock(1100);
+        t.data(1..901);
+        t.timestamps = clock(1200);
+        t.data(901..1801).expect("ack 1801");
+        assert_eq!(stamps(&t).echo, 1100, "the first that it is for");
+        t
+    };
+    let copy = |range: std::ops::Range<u64>| {
+        let mut t = opened();
+        t.timestamps = clock(5000);
+        t.data(range).ignore().after("200 ms").ignore();
+        stamps(&t).echo
+    };
+    let mut withheld = opened();
+    withheld.timestamps = clock(4000);
+    withheld.data(1801..2701).expect_nothing();
+    withheld.timestamps = clock(5000);
+    withheld.data(1801..2701).expect("ack 2701");
+    [copy(901..1801), stamps(&withheld).echo, copy(1..901), copy(901..2701)]
+}
+
+#[test]
+fn a_copy_of_the_last_segment_is_echoed() {
+    // Its ACK was lost: the sender measures the copy, and not the time since the first one.
+    assert_eq!(echoes_of_copies(TsRecent::Rfc7323), [5000, 5000, 5000, 5000], "RFC 7323 §4.3 (2)");
+}
+
+#[test]
+fn linux_echoes_copies_of_the_last_segment_only() {
+    // tcp_sequence() refuses what ends before rcv_wup. A running 6.18 that was asked did so.
+    assert_eq!(echoes_of_copies(TsRecent::Linux), [5000, 5000, 1100, 5000]);
+}
+
+#[test]
+fn freebsd_echoes_any_copy_unless_an_ack_is_withheld() {
+    // What has arrived is cut off: the segment then begins at rcv_nxt.
+    assert_eq!(echoes_of_copies(TsRecent::FreeBsd), [5000, 4000, 5000, 5000]);
+}
+
+#[test]
+fn rfc_1323_echoes_no_copy_of_what_has_been_acknowledged() {
+    assert_eq!(echoes_of_copies(TsRecent::Rfc1323), [1100, 5000, 1100, 5000]);
+}
+
+#[test]
+fn ns_3_echoes_what_comes_in_order_only() {
+    assert_eq!(echoes_of_copies(TsRecent::InOrder), [1100, 4000, 1100, 1100]);
+}
+
+/// What is echoed after an ACK without data, whose clock shows 5000.
+fn echo_after_a_pure_ack(rule: TsRecent) -> u32 {
+    let mut t = stamped(|c| c.receive.ts_recent = rule);
+    t.timestamps = Some(Timestamps { value: 5000, echo: 1 });
+    t.write(100).ignore().ack(101).write(100).ignore();
+    stamps(&t).echo
+}
+
+#[test]
+fn rfc_1323_alone_echoes_no_pure_ack() {
+    let rules = [TsRecent::Rfc7323, TsRecent::Linux, TsRecent::FreeBsd, TsRecent::InOrder, TsRecent::Rfc1323];
+    assert_eq!(rules.map(echo_after_a_pure_ack), [5000, 5000, 5000, 5000, 1000]);
+}
+
+#[test]
+fn a_copy_with_an_older_clock_is_not_echoed() {
+    let mut t = stamped(|_| {});
+    t.timestamps = Some(Timestamps { value: 5000, echo: 1 });
+    t.data(1..901).fin().expect("ack 902");
+    t.timestamps = Some(Timestamps { value: 4999, echo: 1 });
+    t.data(1..901).expect("ack 902");
+    assert_eq!(stamps(&t).echo, 5000, "PAWS");
+}
+
 #[test]
 fn paws_drops_a_segment_from_before() {
     // RFC 7323 §5.3: within the window by its number, too old by its clock.

@@ -35,6 +35,7 @@ pub fn ns3_newreno() -> Config {
     let mut c = Config::default();
     c.receive.buffer = Bytes(8760);
     c.receive.quick_acks = 1;
+    c.receive.ts_recent = TsRecent::InOrder;
     c.congestion.initial_window = 2;
     c.congestion.one_segment_after_syn_loss = SynLoss::Never;
     c.congestion.slow_start = SlowStartGrowth::PerAck;
