@@ -25,6 +25,8 @@ struct Sent {
     end: u64,
     /// When it was first sent: it rises with the position. When a copy of it was sent is in [`Copies`].
     sent_at: Instant,
+    /// Transmissions before that, modulo 2^32.
+    count: u32,
     /// Reported by a SACK block.
     sacked: bool,
     /// Declared lost.
@@ -39,6 +41,10 @@ impl Sent {
     /// Its share of `pipe`, in multiples of its length (RFC 6675 §4, SetPipe).
     fn copies_in_network(&self) -> u64 {
         if self.sacked { 0 } else { u64::from(!self.lost) + u64::from(self.copy_in_network) }
+    }
+
+    fn first_sending(&self) -> Sending {
+        Sending { at: self.sent_at, count: self.count, end: self.end }
     }
 }
 
@@ -81,6 +87,8 @@ pub struct Scoreboard {
     fack_before: u64,
     delivery: Delivery,
     copies: Copies,
+    /// Segments sent, copies included, modulo 2^32.
+    sent: u32,
     /// Present where somebody asks for the rate of delivery: without, nothing is kept for it.
     meter: Option<Box<RateMeter>>,
 }
@@ -157,11 +165,13 @@ impl Scoreboard {
         self.segments.push_back(Sent {
             end,
             sent_at: now,
+            count: self.sent,
             sacked: false,
             lost: false,
             copy_in_network: false,
             retransmitted: false,
         });
+        self.sent = self.sent.wrapping_add(1);
     }
 
     /// The cumulative ACK moved up to `ack`. Gives the time at which the first newly acknowledged segment was
@@ -206,13 +216,12 @@ impl Scoreboard {
     fn delivered(&mut self, index: usize, start: u64, segment: &Sent) {
         let end = segment.end;
         if let Some(meter) = &mut self.meter {
-            meter.delivered(index, end);
+            meter.delivered(index);
         }
         if segment.retransmitted {
             self.delivery.copies.extend(self.copies.delivered(end));
         } else {
-            let this = Sending { at: segment.sent_at, end };
-            self.delivery.latest = self.delivery.latest.max(Some(this));
+            self.delivery.latest = self.delivery.latest.max(Some(segment.first_sending()));
             let first = self.delivery.first_original_end.map_or(end, |first| first.min(end));
             self.delivery.first_original_end = Some(first);
             if end < self.fack_before {
@@ -366,8 +375,9 @@ impl Scoreboard {
         let Sent { end, sacked, .. } = self.segments[index];
         // What is reported has arrived: a copy of it, as a probe may be, tells nothing of time and cannot be lost.
         if !sacked {
-            self.copies.sent(Sending { at: now, end });
+            self.copies.sent(Sending { at: now, count: self.sent, end });
         }
+        self.sent = self.sent.wrapping_add(1);
         if fills_hole {
             self.high_rxt = self.high_rxt.max(end);
         }

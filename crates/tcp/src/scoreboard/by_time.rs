@@ -4,18 +4,23 @@ use super::Scoreboard;
 use core::cmp::Ordering;
 use farpath_units::{Duration, Instant};
 
-/// One transmission of a segment: when it left, and where the segment ends. In the order of RACK_sent_after().
+/// One transmission of a segment. In the order in which they left, which is that of RACK_sent_after() (RFC 8985 §6.2).
+// DEVIATES RFC 8985 §6.2: of what left at one time, the order is that of positions there. A clock here may stand still between an
+// ACK and what it released: a copy of the first segment would count as sent before all that had arrived, and be lost at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sending {
     /// When.
     pub at: Instant,
+    /// Transmissions before it, modulo 2^32: the order of those of one time.
+    pub count: u32,
     /// One past the segment's last position.
     pub end: u64,
 }
 
 impl Ord for Sending {
     fn cmp(&self, other: &Sending) -> Ordering {
-        (self.at, self.end).cmp(&(other.at, other.end))
+        let of_one_time = || (self.count.wrapping_sub(other.count) as i32).cmp(&0);
+        self.at.cmp(&other.at).then_with(of_one_time).then_with(|| self.end.cmp(&other.end))
     }
 }
 
@@ -48,7 +53,7 @@ impl Scoreboard {
         let mut index = self.index_of(self.lost_below);
         while let Some(&segment) = self.segments.get(index) {
             if !segment.sacked && !segment.retransmitted {
-                if (Sending { at: segment.sent_at, end: segment.end }) >= delivered {
+                if segment.first_sending() >= delivered {
                     break;
                 }
                 if segment.sent_at + wait > now {
@@ -74,7 +79,7 @@ impl Scoreboard {
 
     /// When the last segment before `delivered` left that was sent once and is not reported; none before `from`.
     fn last_original_before(&self, delivered: Sending, from: usize) -> Option<Instant> {
-        let mut index = self.segments.partition_point(|s| Sending { at: s.sent_at, end: s.end } < delivered);
+        let mut index = self.segments.partition_point(|segment| segment.first_sending() < delivered);
         while index > from {
             let segment = self.segments[index - 1];
             if !segment.sacked && !segment.retransmitted {

@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Copies {
     /// Whether anybody asks: without RACK nothing is kept.
     enabled: bool,
-    /// End of the segment to the time of its latest copy.
-    latest: BTreeMap<u64, Instant>,
+    /// End of the segment to its latest copy.
+    latest: BTreeMap<u64, Sending>,
     /// Copies that may still arrive.
     in_network: BTreeSet<Sending>,
     /// Ends of the segments whose latest copy was declared lost.
@@ -29,8 +29,8 @@ impl Copies {
         if !self.enabled {
             return;
         }
-        if let Some(at) = self.latest.insert(copy.end, copy.at) {
-            self.in_network.remove(&Sending { at, end: copy.end });
+        if let Some(before) = self.latest.insert(copy.end, copy) {
+            self.in_network.remove(&before);
         }
         self.in_network.insert(copy);
         self.lost.remove(&copy.end);
@@ -38,8 +38,7 @@ impl Copies {
 
     /// The segment that ends at `end` has arrived: forgets it, and gives its latest copy.
     pub fn delivered(&mut self, end: u64) -> Option<Sending> {
-        let at = self.latest.remove(&end)?;
-        let copy = Sending { at, end };
+        let copy = self.latest.remove(&end)?;
         self.in_network.remove(&copy);
         self.lost.remove(&end);
         Some(copy)
@@ -68,13 +67,13 @@ impl Copies {
 
     /// When the latest copy of the segment that ends at `end` left.
     pub fn of(&self, end: u64) -> Option<Instant> {
-        self.latest.get(&end).copied()
+        self.latest.get(&end).map(|copy| copy.at)
     }
 
     /// The segment that ends at `end` is to be sent again, and the scoreboard itself knows.
     pub fn give_up(&mut self, end: u64) {
-        if let Some(&at) = self.latest.get(&end) {
-            self.in_network.remove(&Sending { at, end });
+        if let Some(copy) = self.latest.get(&end) {
+            self.in_network.remove(copy);
             self.lost.remove(&end);
         }
     }
@@ -92,6 +91,6 @@ impl Copies {
 
     pub fn lose_nothing(&mut self) {
         self.lost.clear();
-        self.in_network = self.latest.iter().map(|(&end, &at)| Sending { at, end }).collect();
+        self.in_network = self.latest.values().copied().collect();
     }
 }

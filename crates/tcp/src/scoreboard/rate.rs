@@ -3,8 +3,6 @@
 //! Each transmission remembers what had been delivered when it left. The ACK that reports it gives a rate: what has been
 //! delivered since, over the time in which it was sent or the time in which it was acknowledged, whichever is longer.
 
-use super::Sending;
-use core::cmp::Ordering;
 use farpath_units::{Duration, Instant};
 use std::collections::VecDeque;
 
@@ -88,7 +86,7 @@ pub struct RateMeter {
     /// `C.app_limited`: until so much has been delivered; zero where the application is no limit.
     app_limited_until: u64,
     /// The segment that was sent last of those that this ACK delivers.
-    newest: Option<(Sending, Snapshot)>,
+    newest: Option<Snapshot>,
     /// Bytes declared lost: since this ACK came, and ever. A copy that is lost too counts again.
     lost_now: u64,
     lost: u64,
@@ -131,14 +129,13 @@ impl RateMeter {
         }
     }
 
-    /// The segment at `index`, which ends at `end`, has been delivered.
+    /// The segment at `index` has been delivered.
     #[inline(never)]
-    pub fn delivered(&mut self, index: usize, end: u64) {
+    pub fn delivered(&mut self, index: usize) {
         let snapshot = self.snapshots[index];
-        let sending = Sending { at: snapshot.sent_at, end };
-        let later = self.newest.as_ref().is_none_or(|(newest, _)| sending.cmp(newest) == Ordering::Greater);
-        if later {
-            self.newest = Some((sending, snapshot));
+        // What was sent by then says which of two left later, also at one time.
+        if self.newest.as_ref().is_none_or(|newest| snapshot.sent_to > newest.sent_to) {
+            self.newest = Some(snapshot);
         }
     }
 
@@ -192,9 +189,9 @@ impl RateMeter {
         if bytes > 0 {
             self.delivered_at = now;
         }
-        let (sending, snapshot) = self.newest.take()?;
-        self.flight_began = sending.at;
-        let send_elapsed = sending.at.saturating_since(snapshot.flight_began);
+        let snapshot = self.newest.take()?;
+        self.flight_began = snapshot.sent_at;
+        let send_elapsed = snapshot.sent_at.saturating_since(snapshot.flight_began);
         let ack_elapsed = now.saturating_since(snapshot.delivered_at);
         let interval = send_elapsed.max(ack_elapsed);
         let sound = interval >= min_rtt && !interval.is_zero();
@@ -256,9 +253,9 @@ mod tests {
         meter
     }
 
-    fn ack(meter: &mut RateMeter, now: u64, end: u64) -> Measured {
+    fn ack(meter: &mut RateMeter, now: u64) -> Measured {
         meter.begin_ack();
-        meter.delivered(0, end);
+        meter.delivered(0);
         meter.forget_first();
         meter.measure(at(now), 1000, MIN_RTT).expect("a segment was delivered")
     }
@@ -267,13 +264,13 @@ mod tests {
     fn the_longer_of_sending_and_acknowledging_is_the_interval() {
         let mut meter = flight(3);
         // The first is measured from when it was sent alone.
-        assert_eq!(ack(&mut meter, 20, 1000).rate, Some((1000, Duration::from_millis(20))));
+        assert_eq!(ack(&mut meter, 20).rate, Some((1000, Duration::from_millis(20))));
         // ACKs come compressed, one upon the other; the interval still begins with the flight.
-        assert_eq!(ack(&mut meter, 20, 2000).rate, Some((2000, Duration::from_millis(20))));
+        assert_eq!(ack(&mut meter, 20).rate, Some((2000, Duration::from_millis(20))));
         // A later segment, sent when 2000 B had been delivered.
         meter.sent(at(21), 1000, 0, false);
-        assert_eq!(ack(&mut meter, 22, 3000).rate, Some((3000, Duration::from_millis(22))));
-        let last = ack(&mut meter, 41, 4000);
+        assert_eq!(ack(&mut meter, 22).rate, Some((3000, Duration::from_millis(22))));
+        let last = ack(&mut meter, 41);
         assert_eq!((last.prior_delivered, last.rate), (2000, Some((2000, Duration::from_millis(21)))));
     }
 
@@ -281,9 +278,9 @@ mod tests {
     fn a_rate_over_less_than_a_round_trip_is_none() {
         let mut meter = flight(2);
         meter.sent_again(0, at(19), 1000, 0);
-        ack(&mut meter, 20, 1000);
+        ack(&mut meter, 20);
         meter.sent_again(0, at(21), 1000, 0);
-        assert_eq!(ack(&mut meter, 22, 2000).rate, None, "the original arrived, not the copy");
+        assert_eq!(ack(&mut meter, 22).rate, None, "the original arrived, not the copy");
     }
 
     #[test]
@@ -291,9 +288,9 @@ mod tests {
         let mut meter = flight(1);
         meter.app_limited(1000);
         meter.sent(at(5), 1000, 0, false);
-        assert!(!ack(&mut meter, 20, 1000).app_limited, "it left before");
+        assert!(!ack(&mut meter, 20).app_limited, "it left before");
         assert!(meter.is_app_limited());
-        assert!(ack(&mut meter, 25, 2000).app_limited);
+        assert!(ack(&mut meter, 25).app_limited);
         assert!(!meter.is_app_limited());
     }
 

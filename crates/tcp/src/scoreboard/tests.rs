@@ -121,7 +121,7 @@ fn a_copy_of_what_is_reported_is_never_found_lost() {
     board.keep_times_of_copies();
     board.sack(segment(2));
     board.retransmitted(segment(2).start, Instant::from_nanos(1), false);
-    let later = Sending { at: Instant::from_nanos(9), end: segment(3).end };
+    let later = Sending { at: Instant::from_nanos(9), count: 9, end: segment(3).end };
     let look =
         |board: &mut Scoreboard| board.detect_losses_by_time(later, Duration::ZERO, Instant::from_nanos(9));
     board.acknowledge(segment(1).end);
@@ -143,7 +143,7 @@ fn copy_in_network() -> Scoreboard {
 }
 
 fn look(board: &mut Scoreboard, wait: u64, now: u64) -> ByTime {
-    let later = Sending { at: at(20), end: segment(2).end };
+    let later = Sending { at: at(20), count: 9, end: segment(2).end };
     board.detect_losses_by_time(later, Duration::from_nanos(wait), at(now))
 }
 

@@ -70,6 +70,17 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
 }
 
 #[test]
+fn over_no_distance_a_retransmission_is_not_lost_for_what_left_before_it() {
+    // Nothing takes time: the copy leaves when what has arrived did, and after it.
+    let mut t = Script::established(&rack(|c| c.congestion.initial_window = 20));
+    t.write(20_000).ignore();
+    t.sack(1, &[1001..18_001]).expect("1:1001");
+    t.sack(1, &[1001..19_001]).sack(1, &[1001..20_001]).expect_nothing();
+    // New data leaves after it, and arrives: now it is.
+    t.write(1000).expect("20001:21001").sack(1, &[1001..21_001]).expect("1:1001");
+}
+
+#[test]
 fn a_retransmission_that_is_answered_too_soon_proves_nothing() {
     // §6.2 step 2: the original arrived, and what was sent before the copy is not lost for that.
     let mut t = in_flight(10, |_| {});
