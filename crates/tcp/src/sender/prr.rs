@@ -48,6 +48,13 @@ impl Prr {
         // RFC 9937 §6.2: the first retransmission leaves whatever was delivered.
         if self.out == 0 { count.max(ack.smss) } else { count }
     }
+
+    /// `cwnd` by that: at least a segment, where nothing is under way and nothing may be sent for what arrived. A
+    /// retransmission that was lost as well may leave then, as the first one (RFC 9937 §6.2) and as in Linux, whose
+    /// `tcp_snd_cwnd_set()` knows no window of 0.
+    fn window(&mut self, bound: RateReduction, ack: Heard) -> u64 {
+        (ack.pipe + self.send_count(bound, ack)).max(ack.smss)
+    }
 }
 
 impl Sender {
@@ -92,7 +99,7 @@ impl Sender {
             smss: self.smss,
             safe: news.una_moved && !news.found_loss,
         };
-        self.window.cwnd = pipe + prr.send_count(self.config.recovery.rate_reduction, heard);
+        self.window.cwnd = prr.window(self.config.recovery.rate_reduction, heard);
     }
 
     /// `len` bytes leave.
@@ -157,5 +164,14 @@ mod tests {
     #[test]
     fn the_first_retransmission_waits_for_nothing() {
         assert_eq!(prr().send_count(RateReduction::Conservative, heard(0, 10 * SMSS, false)), SMSS);
+    }
+
+    #[test]
+    fn where_the_retransmission_is_lost_too_the_window_is_a_segment() {
+        // What was sent is ahead of what arrived, and the pipe is empty.
+        for bound in [RateReduction::Conservative, RateReduction::SafeAck] {
+            let mut prr = Prr { delivered: 3 * SMSS, out: 4 * SMSS, ..prr() };
+            assert_eq!(prr.window(bound, heard(SMSS, 0, false)), SMSS, "{bound:?}");
+        }
     }
 }
