@@ -7,6 +7,8 @@
 mod content;
 mod transfer;
 
+pub use transfer::MOST_SILENT;
+
 use crate::info::TcpInfo;
 use crate::options::{OptionError, SocketOptions};
 use crate::token::Token;
@@ -16,6 +18,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::atomic::AtomicBool;
+
+/// Connections of others that may wait to be turned away, where a token says whose one is.
+const STRANGERS: i32 = 64;
 
 /// Which way the data goes, seen from here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +60,8 @@ pub struct BulkEnd {
     /// Bytes that a receiver that connects sends first. Both ends are told.
     pub request: Bytes,
     /// Request and answer so many times over, one after the other over the one connection; `size` is that of each
-    /// answer. 1 is a plain transfer, 0 as well. More need a request, and a receiver that connects.
+    /// answer. 1 is a plain transfer, 0 as well. More need requests and answers of a byte at least, and a receiver that
+    /// connects.
     pub exchanges: u32,
     /// What the connecting end shows first, ahead of the stream. A listener takes no connection without it.
     pub token: Option<Token>,
@@ -168,6 +174,8 @@ pub struct EndReport {
     pub finished_at: Option<Instant>,
     /// Bytes of the file that were read, or handed to the kernel.
     pub bytes: Bytes,
+    /// Bytes of requests that were read, or handed to the kernel.
+    pub request_bytes: Bytes,
     /// What the kernel said of the connection when it was there: what it had counted of the handshake.
     pub info_at_connect: Option<TcpInfo>,
     /// What it said at the end, before the connection was closed. Also where it failed.
@@ -195,6 +203,14 @@ pub struct MessageStamps {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrepareError {
+    /// Exchanges that move nothing: they would go round as fast as the processor does.
+    #[error("exchanges: expected requests and answers of 1 B at least, found {request} and {answer}")]
+    EmptyExchanges {
+        /// Bytes of each request.
+        request: Bytes,
+        /// Bytes of each answer.
+        answer: Bytes,
+    },
     /// The kernel gives no socket.
     #[error("cannot make a TCP socket: {0}")]
     Socket(io::Error),
@@ -226,7 +242,7 @@ impl PrepareError {
             PrepareError::Bind { source, .. } | PrepareError::Listen { source, .. } => {
                 source.kind() == io::ErrorKind::AddrInUse
             }
-            PrepareError::Socket(_) | PrepareError::Option(_) => false,
+            PrepareError::EmptyExchanges { .. } | PrepareError::Socket(_) | PrepareError::Option(_) => false,
         }
     }
 }
@@ -243,6 +259,10 @@ pub struct Prepared {
 impl Prepared {
     /// Makes the socket, in the network namespace of the calling thread.
     pub fn new(end: BulkEnd) -> Result<Prepared, PrepareError> {
+        let (request, answer) = (end.request, end.size);
+        if end.exchanges > 1 && (request == Bytes::ZERO || answer == Bytes::ZERO) {
+            return Err(PrepareError::EmptyExchanges { request, answer });
+        }
         let socket = Socket::new(Domain::for_address(end.local), Type::STREAM, Some(Protocol::TCP))
             .map_err(PrepareError::Socket)?;
         socket.set_nonblocking(true).map_err(PrepareError::Socket)?;
@@ -255,7 +275,8 @@ impl Prepared {
         let local = socket.local_addr().map_err(bind)?;
         let local = local.as_socket().unwrap_or(address);
         if end.opening == Opening::Listen {
-            socket.listen(1).map_err(|source| PrepareError::Listen { address: local, source })?;
+            let backlog = if end.token.is_some() { STRANGERS } else { 1 };
+            socket.listen(backlog).map_err(|source| PrepareError::Listen { address: local, source })?;
         }
         Ok(Prepared { end, socket, local, stop_every: Prepared::STOP_EVERY })
     }

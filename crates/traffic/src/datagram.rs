@@ -11,7 +11,7 @@ mod format;
 mod stream;
 
 pub use burst::{Arrival, BurstSent, Received, receive_burst, send_burst};
-pub use echo::{Answered, Echo, Echoed, answer, echo};
+pub use echo::{Answered, Answers, Echo, Echoed, answer, echo};
 pub use format::{LEAST, MOST};
 pub use stream::{DatagramStream, StreamSocket, StreamStamps, StreamTally};
 
@@ -27,6 +27,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The longest that a thread is not looking at its stop flag.
 const STOP_EVERY: Duration = Duration::from_millis(10);
+
+/// Datagrams that are read one after the other, before somebody looks at the clock and at the stop flag: a flood may
+/// never let the socket run empty.
+pub const LOOK_AFTER: u32 = 64;
 
 /// So much may wait to be read, where the host allows it: a burst comes faster than a thread wakes.
 const RECEIVE_BUFFER: Bytes = Bytes(8 << 20);
@@ -47,6 +51,8 @@ pub struct DatagramSocket {
     local: SocketAddr,
     token: Token,
     peer: Peer,
+    /// Datagrams that were read since somebody has looked.
+    unlooked: u32,
 }
 
 /// To whom it speaks.
@@ -86,7 +92,7 @@ impl DatagramSocket {
         if let Peer::Known(peer) = peer {
             socket.connect(peer)?;
         }
-        Ok(DatagramSocket { socket, local, token, peer })
+        Ok(DatagramSocket { socket, local, token, peer, unlooked: 0 })
     }
 
     /// Its own address.
@@ -102,15 +108,23 @@ impl DatagramSocket {
         Some(u32::from_ne_bytes(field.try_into().ok()?))
     }
 
-    /// The next datagram that shows the token; `None` where there is none now. From the first one on, only who sent it
-    /// is heard.
+    /// The next datagram that shows the token; `None` where there is none now, or where [`LOOK_AFTER`] have been read
+    /// since the last `None`. From the first one on, only who sent it is heard.
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         loop {
+            if self.unlooked == LOOK_AFTER {
+                self.unlooked = 0;
+                return Ok(None);
+            }
             let received = come(|| match self.peer {
                 Peer::Known(_) => self.socket.recv(buffer).map(|len| (len, None)),
                 Peer::At(_) => self.socket.recv_from(buffer).map(|(len, from)| (len, Some(from))),
             })?;
-            let Some((len, from)) = received else { return Ok(None) };
+            let Some((len, from)) = received else {
+                self.unlooked = 0;
+                return Ok(None);
+            };
+            self.unlooked += 1;
             if format::token(&buffer[..len]) != Some(self.token) {
                 continue;
             }
@@ -175,5 +189,30 @@ impl Until<'_> {
 
     fn is_over(&self, now: Instant) -> bool {
         now >= self.deadline || self.stop.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    /// Of a flood the socket never ran empty, and until it did nobody looked at the deadline or the stop flag.
+    #[test]
+    fn who_reads_a_flood_comes_back_to_look() {
+        let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let token = Token([7; 16]);
+        for datagram in [format::blank(token, format::LEAST), vec![0; 100]] {
+            let mut socket = DatagramSocket::from(here, here.ip(), token).expect("a socket");
+            let flood = UdpSocket::bind(here).expect("a socket");
+            for _ in 0..3 * LOOK_AFTER {
+                flood.send_to(&datagram, socket.local()).expect("there is room for so few");
+            }
+            for left in [2, 1, 0] {
+                while socket.receive(&mut [0; 2000]).expect("it can receive").is_some() {}
+                let there = rustix::io::ioctl_fionread(&socket.socket).expect("a socket") > 0;
+                assert_eq!(there, left > 0, "{left} times as many are left");
+            }
+        }
     }
 }

@@ -16,7 +16,8 @@ mod token;
 mod wait;
 
 pub use bulk::{
-    BulkEnd, End, EndReport, Exchange, MessageStamps, Opening, PrepareError, Prepared, Role, Sample,
+    BulkEnd, End, EndReport, Exchange, MOST_SILENT, MessageStamps, Opening, PrepareError, Prepared, Role,
+    Sample,
 };
 pub use info::TcpInfo;
 pub use options::{OptionError, SocketOptions};

@@ -5,7 +5,7 @@ use farpath_units::Duration;
 use std::fmt;
 use std::str::FromStr;
 
-/// How long a connection may take to show its token before the next one is looked at.
+/// How long a connection may take to show its token before it is closed.
 pub(crate) const TOKEN_WITHIN: Duration = Duration::from_secs(5);
 
 /// Sixteen bytes that nobody guesses. Comparing two takes as long wherever they differ.

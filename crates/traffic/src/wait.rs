@@ -16,8 +16,7 @@ pub fn now(epoch: std::time::Instant) -> Instant {
 
 /// Waits until `fd` has one of `events` (or an error, or the other end is gone), at most `longest`.
 pub fn ready(fd: BorrowedFd<'_>, events: PollFlags, longest: Duration) -> io::Result<PollFlags> {
-    let ns = longest.as_nanos();
-    let timeout = Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
+    let timeout = timespec(longest);
     // Without events to wait for it is a sleep: a poll of the descriptor would return at once for POLLHUP.
     let mut fds = [PollFd::from_borrowed_fd(fd, events)];
     let waited_on = if events.is_empty() { &mut fds[..0] } else { &mut fds[..] };
@@ -27,6 +26,20 @@ pub fn ready(fd: BorrowedFd<'_>, events: PollFlags, longest: Duration) -> io::Re
         Err(Errno::INTR) => Ok(PollFlags::empty()),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Waits until one of several can be read (or has an error, or its other end is gone), at most `longest`.
+pub fn readable<'a>(fds: impl Iterator<Item = BorrowedFd<'a>>, longest: Duration) -> io::Result<()> {
+    let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+    match poll(&mut fds, Some(&timespec(longest))) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn timespec(time: Duration) -> Timespec {
+    let ns = time.as_nanos();
+    Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
 }
 
 /// While it lives, the calling thread wakes when it asked to: Linux is otherwise free to be 50 us late.

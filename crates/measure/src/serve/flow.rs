@@ -215,8 +215,8 @@ impl<'scope, 'env> Flows<'scope, 'env> {
         self.datagrams(flow, Bytes(bytes), move |socket, going, clock| {
             // `done` is the end: nothing more will come.
             let until = Until { epoch: clock.epoch(), deadline, stop: &going.done };
-            let count = answer(socket, asked.count, rate, until)?;
-            Ok(Datagrams { count, ..nothing(flow) })
+            let done = answer(socket, asked.count, asked.size as usize, rate, until)?;
+            Ok(Datagrams { count: done.arrived, ..nothing(flow) })
         })
     }
 

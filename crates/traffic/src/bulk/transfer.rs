@@ -4,6 +4,8 @@ mod establish;
 mod exchange;
 mod messages;
 
+pub use establish::MOST_SILENT;
+
 use super::content::{self, CHUNK};
 use super::{BulkEnd, End, EndReport, Exchange, MessageStamps, Opening, Prepared, Role, Sample};
 use crate::counters::ThreadTimes;
@@ -46,6 +48,7 @@ pub fn run(
         first_byte_at: None,
         finished_at: None,
         bytes: 0,
+        request_bytes: 0,
         exchanged: Vec::new(),
         stamps: None,
         reads_late: false,
@@ -80,6 +83,7 @@ struct Transfer<'a> {
     first_byte_at: Option<Instant>,
     finished_at: Option<Instant>,
     bytes: u64,
+    request_bytes: u64,
     exchanged: Vec<Exchange>,
     /// Of a stream, what this end has seen of its messages.
     stamps: Option<MessageStamps>,
@@ -163,6 +167,8 @@ impl Transfer<'_> {
                     if self.asked.role == Role::Sender {
                         self.bytes = before + written;
                         self.first_byte_at = self.first_byte_at.or_else(|| Some(wait::now(self.epoch)));
+                    } else {
+                        self.request_bytes += bytes as u64;
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -186,6 +192,7 @@ impl Transfer<'_> {
             }
             verify(read, &buffer[..bytes])?;
             read += bytes as u64;
+            self.request_bytes += bytes as u64;
         }
         Ok(())
     }
@@ -362,6 +369,7 @@ impl Transfer<'_> {
             first_byte_at: self.first_byte_at,
             finished_at: self.finished_at,
             bytes: Bytes(self.bytes),
+            request_bytes: Bytes(self.request_bytes),
             info_at_connect: self.info_at_connect,
             info,
             exchanged: self.exchanged,

@@ -106,22 +106,32 @@ pub fn echo(socket: &mut DatagramSocket, echo: Echo, until: Until<'_>) -> io::Re
 /// So much may be answered ahead of a rate: programs do not send evenly.
 const AHEAD: Duration = Duration::from_millis(100);
 
-/// Sends back what comes, as long as it was; gives how many different ones had come. Numbers are below `most`, and twice
-/// as many are answered at the most: the path may have doubled some, and nobody gets more than it asked for. What comes
-/// faster than `rate` of IP packets, over a tenth of a second, is not answered.
+/// What has been sent back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Answers {
+    /// Different datagrams that had come.
+    pub arrived: u32,
+    /// Datagrams that were sent back.
+    pub sent: u64,
+}
+
+/// Sends back datagrams of `size` bytes that come. Numbers are below `most`, and twice as many are answered at the most:
+/// the path may have doubled some, and nobody gets more than it asked for. What comes faster than `rate` of IP packets,
+/// over a tenth of a second, is not answered.
 ///
 /// # Errors
 /// The kernel refuses to send or to receive.
 pub fn answer(
     socket: &mut DatagramSocket,
     most: u32,
+    size: usize,
     rate: Option<Rate>,
     until: Until<'_>,
-) -> io::Result<u32> {
+) -> io::Result<Answers> {
     let _prompt = PromptTimers::new();
     let mut buffer = [0; format::MOST + 1];
     let mut seen = BTreeSet::new();
-    let mut answers = 0;
+    let mut answers = Answers::default();
     let headers = super::headers(socket.local().ip());
     // When all that was answered would have been sent at that rate.
     let mut busy_until = Instant::ZERO;
@@ -129,7 +139,7 @@ pub fn answer(
         while let Some(len) = socket.receive(&mut buffer)? {
             let arrived_at = until.now();
             let head = format::head(&buffer[..len]);
-            if head.number >= most || answers >= 2 * u64::from(most) {
+            if len != size || head.number >= most || answers.sent >= 2 * u64::from(most) {
                 continue;
             }
             if let Some(rate) = rate {
@@ -138,14 +148,14 @@ pub fn answer(
                 }
                 busy_until = busy_until.max(arrived_at) + rate.time_to_send(Bytes(len as u64) + headers);
             }
-            answers += 1;
+            answers.sent += 1;
             seen.insert(head.number);
-            let count = seen.len() as u32;
-            format::put_head(&mut buffer[..len], Head { arrived_at, count, ..head });
+            answers.arrived = seen.len() as u32;
+            format::put_head(&mut buffer[..len], Head { arrived_at, count: answers.arrived, ..head });
             // Without room the answer is lost, as it might be anywhere else on its way.
             let _ = socket.send(&buffer[..len])?;
         }
         socket.wait(PollFlags::IN, super::STOP_EVERY)?;
     }
-    Ok(seen.len() as u32)
+    Ok(answers)
 }

@@ -2,7 +2,7 @@
 
 use farpath_traffic::Token;
 use farpath_traffic::datagram::{
-    DatagramSocket, Echo, LEAST, Until, answer, echo, receive_burst, send_burst,
+    Answers, DatagramSocket, Echo, LEAST, Until, answer, echo, receive_burst, send_burst,
 };
 use farpath_units::{Duration, Instant, Rate};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -38,11 +38,14 @@ fn echoes_come_back_over_both_ip_versions() {
         };
         thread::scope(|scope| {
             let answering =
-                scope.spawn(|| answer(&mut answers, 50, None, until(&over)).expect("it can receive"));
+                scope.spawn(|| answer(&mut answers, 50, 200, None, until(&over)).expect("it can receive"));
             let echoed = echo(&mut begins, asked, until(&stop)).expect("it can send");
             over.store(true, Ordering::Relaxed);
             assert_eq!((echoed.sent, echoed.answered.len(), echoed.arrived), (50, 50, 50));
-            assert_eq!((echoed.duplicates, answering.join().expect("no panic")), (0, 50));
+            assert_eq!(
+                (echoed.duplicates, answering.join().expect("no panic")),
+                (0, Answers { arrived: 50, sent: 50 })
+            );
             assert!(echoed.answered.iter().all(|one| one.sent_at < one.back_at));
         });
     }
@@ -60,11 +63,12 @@ fn nobody_is_answered_without_the_token() {
     let asked =
         Echo { count: 5, size: 100, interval: Duration::from_millis(1), linger: Duration::from_millis(100) };
     thread::scope(|scope| {
-        let answering = scope.spawn(|| answer(&mut answers, 50, None, until(&over)).expect("it can receive"));
+        let answering =
+            scope.spawn(|| answer(&mut answers, 50, 100, None, until(&over)).expect("it can receive"));
         let echoed = echo(&mut begins, asked, until(&stop)).expect("it can send");
         over.store(true, Ordering::Relaxed);
         assert_eq!((echoed.sent, echoed.answered.len()), (5, 0));
-        assert_eq!(answering.join().expect("no panic"), 0);
+        assert_eq!(answering.join().expect("no panic"), Answers::default());
     });
     stranger.set_nonblocking(true).expect("a socket");
     assert!(stranger.recv(&mut [0; 2000]).is_err(), "nothing was sent to it");
@@ -141,13 +145,29 @@ fn echoes_that_come_too_fast_are_not_answered() {
     let rate = Rate::from_bit_per_s(8_000_000);
     thread::scope(|scope| {
         let answering =
-            scope.spawn(|| answer(&mut answers, 1000, rate, until(&over)).expect("it can receive"));
+            scope.spawn(|| answer(&mut answers, 1000, 972, rate, until(&over)).expect("it can receive"));
         #[expect(clippy::disallowed_methods, reason = "real sockets are in real time")]
         let begun = std::time::Instant::now();
         let echoed = echo(&mut begins, asked, until(&stop)).expect("it can send");
         let most = 102 + begun.elapsed().as_millis() as usize;
         over.store(true, Ordering::Relaxed);
         assert!((100..=most).contains(&echoed.answered.len()), "{} of {most}", echoed.answered.len());
-        assert_eq!(answering.join().expect("no panic") as usize, echoed.answered.len());
+        assert_eq!(answering.join().expect("no panic").arrived as usize, echoed.answered.len());
+    });
+}
+
+#[test]
+fn a_datagram_of_another_size_is_not_sent_back() {
+    let [mut begins, mut answers] = pair(IpAddr::V4(Ipv4Addr::LOCALHOST), [TOKEN; 2]);
+    let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
+    let asked =
+        Echo { count: 5, size: 1400, interval: Duration::from_millis(1), linger: Duration::from_millis(100) };
+    thread::scope(|scope| {
+        let answering =
+            scope.spawn(|| answer(&mut answers, 50, LEAST, None, until(&over)).expect("it can receive"));
+        let echoed = echo(&mut begins, asked, until(&stop)).expect("it can send");
+        over.store(true, Ordering::Relaxed);
+        assert_eq!((echoed.sent, echoed.answered.len()), (5, 0));
+        assert_eq!(answering.join().expect("no panic"), Answers::default());
     });
 }

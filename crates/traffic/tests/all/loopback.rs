@@ -395,11 +395,22 @@ fn exchanges_follow_each_other_over_one_connection() {
         run_both(both(Role::Sender, Opening::Listen), both(Role::Receiver, Opening::Connect));
     for report in [&answers, &asks] {
         assert!(report.end.is_completed(), "{report:?}");
-        assert_eq!(report.bytes, Bytes(400_040));
+        assert_eq!((report.bytes, report.request_bytes), (Bytes(400_040), Bytes(12_040)));
     }
     assert_eq!((answers.exchanged.len(), asks.exchanged.len()), (0, 40));
     for pair in asks.exchanged.windows(2) {
         assert!(pair[0].asked_at < pair[0].answered_at && pair[0].answered_at <= pair[1].asked_at);
+    }
+}
+
+/// They went round as fast as the processor does, and looked at neither deadline nor stop.
+#[test]
+fn exchanges_of_nothing_are_none() {
+    for (size, request) in [(0, 0), (0, 1), (1, 0)] {
+        let (size, request) = (Bytes(size), Bytes(request));
+        let asked = BulkEnd { size, request, exchanges: 2, ..end(Role::Sender, Opening::Listen, false) };
+        let refused = Prepared::new(asked).expect_err("nothing to wait for");
+        assert!(refused.to_string().contains("of 1 B at least"), "{refused}");
     }
 }
 

@@ -4,10 +4,16 @@ use super::{Stage, Transfer};
 use crate::bulk::End;
 use crate::token::{TOKEN_WITHIN, Token};
 use crate::wait;
+use farpath_units::Instant;
 use rustix::event::PollFlags;
 use socket2::Socket;
+use std::collections::VecDeque;
 use std::io::{self, Read};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
+
+/// Connections to one listener that have yet to show their token; of more, the oldest is closed.
+pub const MOST_SILENT: usize = 8;
 
 impl Transfer<'_> {
     pub(super) fn connect(&mut self) -> Result<(), End> {
@@ -31,32 +37,55 @@ impl Transfer<'_> {
         }
     }
 
+    /// Takes the connection that shows the token; where none is asked for, the first one from the other end's address.
+    /// Those that say nothing wait beside each other, and hold up nobody.
     pub(super) fn accept(&mut self) -> Result<(), End> {
-        let peer = self.asked.peer;
+        let mut silent: VecDeque<Silent> = VecDeque::new();
         loop {
-            match self.socket.accept() {
+            let now = self.look()?;
+            let came = match self.socket.accept() {
                 Ok((socket, from)) => {
-                    let from = from.as_socket();
-                    let known = |from: std::net::SocketAddr| {
-                        from.ip() == peer.ip() && (peer.port() == 0 || peer.port() == from.port())
-                    };
-                    if from.is_some_and(known) {
+                    if from.as_socket().is_some_and(|from| self.is_peer(from)) {
                         socket.set_nonblocking(true)?;
-                        if self.shows_token(&socket)? {
+                        if self.asked.token.is_none() {
                             self.socket = socket;
                             return Ok(());
                         }
+                        if silent.len() == MOST_SILENT {
+                            silent.pop_front();
+                        }
+                        silent.push_back(Silent { socket, until: now + TOKEN_WITHIN, said: Vec::new() });
                     }
+                    true
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.wait(PollFlags::IN, None)?;
-                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
                 // The other end was gone before it was taken (accept(2)): it may come again.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => true,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
                 Err(error) => return Err(error.into()),
+            };
+            for mut one in std::mem::take(&mut silent) {
+                match one.hear() {
+                    Some(said) if Some(said) == self.asked.token => {
+                        self.socket = one.socket;
+                        return Ok(());
+                    }
+                    None if one.until > now => silent.push_back(one),
+                    _ => {}
+                }
+            }
+            if !came {
+                let first = silent.iter().map(|one| one.until).min().unwrap_or(Instant::MAX);
+                let longest = first.min(self.asked.deadline).saturating_since(now).min(self.stop_every);
+                let all = silent.iter().map(|one| one.socket.as_fd());
+                wait::readable(all.chain([self.socket.as_fd()]), longest)?;
             }
         }
+    }
+
+    fn is_peer(&self, from: SocketAddr) -> bool {
+        let peer = self.asked.peer;
+        from.ip() == peer.ip() && (peer.port() == 0 || peer.port() == from.port())
     }
 
     /// Shows the other end whose connection this is.
@@ -76,28 +105,27 @@ impl Transfer<'_> {
         }
         Ok(())
     }
+}
 
-    /// Whether who connected is who was told of. One that is not, or that says nothing, is left to itself.
-    fn shows_token(&mut self, mut socket: &Socket) -> Result<bool, End> {
-        let Some(expected) = self.asked.token else { return Ok(true) };
-        let until = self.now() + TOKEN_WITHIN;
+/// A connection that has yet to show its token.
+struct Silent {
+    socket: Socket,
+    /// Then it is closed; at once where the other end has.
+    until: Instant,
+    said: Vec<u8>,
+}
+
+impl Silent {
+    /// Reads what is there, up to a token; gives that when it is whole.
+    fn hear(&mut self) -> Option<Token> {
         let mut bytes = [0; Token::LEN];
-        let mut got = 0;
-        while got < bytes.len() {
-            match socket.read(&mut bytes[got..]) {
-                Ok(0) => return Ok(false),
-                Ok(more) => got += more,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let left = until.saturating_since(self.look()?).min(self.stop_every);
-                    if left.is_zero() {
-                        return Ok(false);
-                    }
-                    wait::ready(socket.as_fd(), PollFlags::IN, left)?;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return Ok(false),
-            }
+        let left = Token::LEN - self.said.len();
+        match self.socket.read(&mut bytes[..left]) {
+            Ok(0) => self.until = Instant::ZERO,
+            Ok(more) => self.said.extend_from_slice(&bytes[..more]),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(_) => self.until = Instant::ZERO,
         }
-        Ok(expected == Token(bytes))
+        self.said.as_slice().try_into().ok().map(Token)
     }
 }

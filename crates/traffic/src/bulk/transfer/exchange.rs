@@ -9,6 +9,8 @@ impl Transfer<'_> {
     pub(super) fn exchange(&mut self) -> Result<(), End> {
         let (request, answer) = (self.request(), self.asked.size.0);
         for _ in 0..self.asked.exchanges {
+            // Also where no call has to wait.
+            self.look()?;
             match self.asked.role {
                 Role::Sender => {
                     self.read_request(request)?;
