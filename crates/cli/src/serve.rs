@@ -10,6 +10,7 @@ pub fn serve(args: &ServeArgs) -> Result<Ending, CliError> {
     use crate::{interrupt, output};
     use farpath_measure::serve::{Limits, Serve, Server, loopback};
     use farpath_measure::{Key, is_local};
+    use std::io::Write;
     use std::net::SocketAddr;
 
     let key = args.key.as_deref().map(Key::read).transpose()?;
@@ -49,7 +50,8 @@ pub fn serve(args: &ServeArgs) -> Result<Ending, CliError> {
     for address in server.addresses() {
         output::print(&format!("farpath: waits at {address}"))?;
     }
-    server.run(stop, &|line| eprintln!("farpath: {line}"))?;
+    // Who reads what it says may be gone, which is no reason to end.
+    server.run(stop, &|line| drop(writeln!(std::io::stderr(), "farpath: {line}")))?;
     Ok(Ending::Done)
 }
 

@@ -17,6 +17,9 @@ use std::thread;
 const PACKET: u64 = 1500;
 /// What a flow of datagrams may take longer than it should.
 const LONGER: Duration = Duration::from_secs(60);
+/// The longest that echoes take because of a rate that the far host names; asked for to be further apart, they may take
+/// longer.
+const LONGEST: Duration = Duration::from_secs(600);
 /// How often is looked what the far host says.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -54,6 +57,10 @@ pub fn echo(far: &mut Far, asked: Echo, stop: &AtomicBool) -> Result<Echoes, Mea
     let flow = far.next_flow();
     let packet = Bytes(asked.size as u64) + datagram::headers(far.address().ip());
     let least = far.max_rate().map_or(Duration::ZERO, |rate| rate.time_to_send(packet));
+    let takes = least * asked.count.into();
+    if let Some(rate) = far.max_rate().filter(|_| least > asked.interval && takes > LONGEST) {
+        return Err(MeasureError::TooSlow { address: far.address(), rate, count: asked.count, takes });
+    }
     let asked = Echo { interval: asked.interval.max(least), ..asked };
     let takes = asked.interval * asked.count.into() + asked.linger + LONGER;
     let message =
@@ -71,7 +78,7 @@ pub fn echo(far: &mut Far, asked: Echo, stop: &AtomicBool) -> Result<Echoes, Mea
     }
     stopped(stop)?;
     far.done(flow)?;
-    let (said, _) = far_end(far, flow, stop)?;
+    let (said, _) = far_end(far, flow, 0, stop)?;
     let arrived = said.max(echoed.arrived).min(echoed.sent);
     Ok(Echoes { echoed, arrived, packet })
 }
@@ -109,7 +116,7 @@ pub fn burst(
             send_burst(&mut socket, count, size as usize, far.max_rate(), until).map_err(here)?;
         stopped(stop)?;
         far.done(flow)?;
-        let (_, there) = far_end(far, flow, stop)?;
+        let (_, there) = far_end(far, flow, count, stop)?;
         return Ok(Burst {
             sent,
             within,
@@ -120,11 +127,12 @@ pub fn burst(
     }
     let over = AtomicBool::new(false);
     let (received, far_end) = thread::scope(|scope| {
-        let receives = scope.spawn(|| receive_burst(&mut socket, count, &over, quiet, until));
-        let far_end = far_end(far, flow, stop);
+        let receive = || receive_burst(&mut socket, count, &over, quiet, until);
+        let receives = thread::Builder::new().spawn_scoped(scope, receive).map_err(here)?;
+        let far_end = far_end(far, flow, 0, stop);
         over.store(true, Ordering::Relaxed);
-        (receives.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), far_end)
-    });
+        Ok((receives.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), far_end))
+    })?;
     let ((sent, there), received) = (far_end?, received.map_err(here)?);
     Ok(Burst {
         sent,
@@ -151,14 +159,30 @@ struct FarDatagrams {
     dropped_here: u32,
 }
 
-fn far_end(far: &mut Far, flow: u32, stop: &AtomicBool) -> Result<(u32, FarDatagrams), MeasureError> {
+/// What the far host says of a flow of which `most` datagrams may have arrived there.
+fn far_end(
+    far: &mut Far,
+    flow: u32,
+    most: u32,
+    stop: &AtomicBool,
+) -> Result<(u32, FarDatagrams), MeasureError> {
     let deadline = far.clock().now() + LONGER + LONGER;
     let mut arrivals = Vec::new();
     loop {
         stopped(stop)?;
+        if far.clock().now() >= deadline {
+            return Err(far.malformed(&"it does not say what became of datagrams"));
+        }
         match far.wait(LOOK_EVERY, &[stop])? {
             Some(News::Datagrams(part)) if part.flow == flow => {
                 let time = Instant::from_nanos;
+                // As many parts as there are thousands, and an empty one where nothing has arrived.
+                let empty = part.more && part.arrivals.is_empty();
+                if empty || arrivals.len() + part.arrivals.len() > most as usize {
+                    return Err(
+                        far.malformed(&"it says of more datagrams than were sent that they have arrived")
+                    );
+                }
                 arrivals.extend(part.arrivals.iter().map(|&(number, sent, arrived)| Arrival {
                     number,
                     sent_at: time(sent),
@@ -171,9 +195,6 @@ fn far_end(far: &mut Far, flow: u32, stop: &AtomicBool) -> Result<(u32, FarDatag
                 }
             }
             Some(News::Failed(_, why)) => return Err(far.malformed(&why)),
-            _ if far.clock().now() >= deadline => {
-                return Err(far.malformed(&"it does not say what became of datagrams"));
-            }
             _ => {}
         }
     }

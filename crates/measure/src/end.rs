@@ -1,6 +1,7 @@
 //! What one end of a transfer knows, as it is told to the other host: of integers alone, and by names that a kernel of
 //! another machine has too.
 
+use crate::said::Said;
 use farpath_engine::Series;
 use farpath_traffic::{End, EndReport, Role, Sample, Token};
 use farpath_units::{Bytes, Duration, Instant};
@@ -35,7 +36,7 @@ pub struct EndFacts {
     /// How it came out.
     pub outcome: Outcome,
     /// In words, where it did not complete.
-    pub detail: String,
+    pub detail: Said,
     /// When that was known.
     pub ended_at_ns: u64,
     /// When the connection was there.
@@ -77,6 +78,9 @@ pub struct KernelFacts {
     pub mss: u64,
 }
 
+/// Rows of one sample, at the most: a sender has ten.
+pub const OF_SAMPLE: usize = 16;
+
 /// What is noted of one end while it runs.
 #[derive(Debug)]
 pub struct Watched {
@@ -89,16 +93,21 @@ pub struct Watched {
     /// Byte-seconds of window, and seconds.
     sum: (f64, f64),
     /// The most rows that are kept.
-    most: usize,
+    pub most: usize,
     /// Whether there would have been more.
     pub cut: bool,
 }
 
 impl Watched {
-    /// Of an end that handles `size` bytes in all. At most about `most` rows are kept.
+    /// Of an end that handles `size` bytes in all. At most `most` rows are kept.
     pub fn new(flow: u32, role: Role, size: Bytes, opened: bool, token: bool, most: usize) -> Watched {
         let series = Series::new(flow);
         Watched { role, size, opened, token, series, last: None, sum: (0.0, 0.0), most, cut: false }
+    }
+
+    /// Rows that are kept by now.
+    pub fn rows(&self) -> usize {
+        self.series.rows().len()
     }
 
     /// A sample of it.
@@ -110,7 +119,7 @@ impl Watched {
                 self.sum = (self.sum.0 + seconds * value, self.sum.1 + seconds);
             }
         }
-        if self.series.rows().len() >= self.most {
+        if self.series.rows().len() + OF_SAMPLE > self.most {
             self.cut = true;
             return;
         }
@@ -136,11 +145,11 @@ impl Watched {
         let (sum, seconds) = self.sum;
         let mean_cwnd = (seconds > 0.0).then(|| (sum / seconds) as u64);
         let (outcome, detail) = match &report.end {
-            End::Completed => (Outcome::Completed, String::new()),
-            End::ConnectTimedOut => (Outcome::ConnectTimedOut, report.end.to_string()),
-            End::Deadline => (Outcome::Deadline, String::new()),
-            End::Stopped => (Outcome::Stopped, String::new()),
-            other => (Outcome::Aborted, other.to_string()),
+            End::Completed => (Outcome::Completed, Said::default()),
+            End::ConnectTimedOut => (Outcome::ConnectTimedOut, report.end.to_string().into()),
+            End::Deadline => (Outcome::Deadline, Said::default()),
+            End::Stopped => (Outcome::Stopped, Said::default()),
+            other => (Outcome::Aborted, other.to_string().into()),
         };
         let facts = EndFacts {
             outcome,

@@ -8,6 +8,7 @@ pub use way::{Queue, Way};
 
 use crate::datagrams::{Burst, Echoes, burst, echo};
 use crate::far::{Far, MeasureError};
+use crate::said::Said;
 use farpath_path::PerDirection;
 use farpath_run::Grade;
 use farpath_traffic::datagram::{Echo, LEAST};
@@ -43,7 +44,7 @@ pub struct PathEstimate {
     /// Between which hosts, as they are called.
     pub hosts: [String; 2],
     /// Both kernels.
-    pub kernels: [String; 2],
+    pub kernels: [Said; 2],
     /// The echoes.
     pub echoes: Echoes,
     /// Each way; `forward` goes to the far host.
@@ -90,7 +91,7 @@ pub fn estimate(
     let ways = PerDirection { forward: way(true)?, reverse: way(false)? };
     Ok(PathEstimate {
         hosts: [far.local().ip().to_string(), far.address().ip().to_string()],
-        kernels: [crate::kernel::name(), far.kernel().to_owned()],
+        kernels: [crate::kernel::name().into(), far.kernel().clone()],
         echoes,
         ways,
     })

@@ -7,21 +7,27 @@ mod host;
 pub use clock::{Offset, Offsets};
 pub use error::MeasureError;
 
-use crate::control::{self, Reader, Writer};
+use crate::control::{self, Reader, Until, Writer};
 use crate::kernel;
 use crate::key::{self, Challenge, Key, Who};
+use crate::limits;
 use crate::protocol::{
     Datagrams, Ended, FlowNumber, FrameError, FromFar, FromNear, Greeting, MessagesSeen, PROTOCOL, Ping,
     Pong, Ready, Rows, Welcome, Why,
 };
+use crate::said::Said;
 use farpath_emu::Clock;
-use farpath_units::{Bytes, Duration, Rate};
+use farpath_units::{Bytes, Duration, Instant, Rate};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// How long an answer may take, beside the round trip: a far host is there or it is not.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+
+/// Messages of other flows that may come before an answer: what failed since the flow before it was asked for.
+const NEWS_BEFORE_ANSWER: usize = 2 * limits::FLOWS;
 
 /// Which version of IP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,10 +47,10 @@ pub struct Far {
     address: SocketAddr,
     local: SocketAddr,
     reader: Reader,
-    writer: Writer,
+    writer: Writer<'static>,
     clock: Clock,
-    far_kernel: String,
-    far_version: String,
+    far_kernel: Said,
+    far_version: Said,
     welcome: Welcome,
     pings: u32,
     flows: u32,
@@ -58,7 +64,7 @@ pub(crate) enum News {
     Ended(Box<Ended>),
     Datagrams(Datagrams),
     /// A flow is not done, or no longer.
-    Failed(Option<u32>, String),
+    Failed(Option<u32>, Said),
 }
 
 impl Far {
@@ -76,7 +82,8 @@ impl Far {
         let clock = Clock::start();
         let here = |error: io::Error| MeasureError::Here(error.to_string());
         let local = stream.local_addr().map_err(here)?;
-        let (mut reader, writer) = control::both(stream, clock, control::SILENCE).map_err(here)?;
+        let (mut reader, writer) =
+            control::both(Arc::new(stream), clock, control::SILENCE, Until::default()).map_err(here)?;
         let not_farpath = |what: &str| MeasureError::NotFarpath { address, what: what.to_owned() };
         let ended = |error: FrameError| match error {
             FrameError::Stopped => MeasureError::Stopped,
@@ -87,6 +94,9 @@ impl Far {
         };
         let greeting = match reader.next(clock.now() + ANSWER_WITHIN, &[stop]).map_err(ended)? {
             FromFar::Greeting(greeting) => greeting,
+            FromFar::Refused(refused) => {
+                return Err(MeasureError::Denied { address, message: refused.message });
+            }
             _ => return Err(not_farpath("it did not greet")),
         };
         if greeting.farpath != PROTOCOL {
@@ -103,8 +113,8 @@ impl Far {
         };
         let hello = Greeting {
             farpath: PROTOCOL,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            kernel: kernel::name(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            kernel: kernel::name().into(),
             challenge: ours,
             key: false,
             proof,
@@ -152,17 +162,17 @@ impl Far {
     }
 
     /// This host's address as the far one sees it: another one behind a translation of addresses.
-    pub fn seen_as(&self) -> &str {
+    pub fn seen_as(&self) -> &Said {
         &self.welcome.seen_as
     }
 
     /// Name and release of its kernel.
-    pub fn kernel(&self) -> &str {
+    pub fn kernel(&self) -> &Said {
         &self.far_kernel
     }
 
     /// Version of its program.
-    pub fn version(&self) -> &str {
+    pub fn version(&self) -> &Said {
         &self.far_version
     }
 
@@ -205,8 +215,11 @@ impl Far {
         self.writer.send(message).map_err(|error| self.lost(error))
     }
 
-    fn next(&mut self, within: Duration, stops: &[&AtomicBool]) -> Result<FromFar, MeasureError> {
-        let deadline = self.clock.now() + within;
+    fn next(&mut self, stops: &[&AtomicBool]) -> Result<FromFar, MeasureError> {
+        self.next_by(self.clock.now() + ANSWER_WITHIN, stops)
+    }
+
+    fn next_by(&mut self, deadline: Instant, stops: &[&AtomicBool]) -> Result<FromFar, MeasureError> {
         self.reader.next(deadline, stops).map_err(|error| match error {
             FrameError::Stopped => MeasureError::Stopped,
             error => self.lost(error),
@@ -221,16 +234,18 @@ impl Far {
         mut news: impl FnMut(News),
     ) -> Result<Ready, MeasureError> {
         self.send(message)?;
-        loop {
-            match self.next(ANSWER_WITHIN, &[stop])? {
+        let deadline = self.clock.now() + ANSWER_WITHIN;
+        for _ in 0..NEWS_BEFORE_ANSWER {
+            match self.next_by(deadline, &[stop])? {
                 FromFar::Ready(ready) => return Ok(ready),
                 FromFar::Refused(refused) => return Err(self.denied(refused.message)),
                 other => news(self.news(other)?),
             }
         }
+        Err(self.lost("it says much, and nothing of what it was asked for"))
     }
 
-    fn denied(&self, message: String) -> MeasureError {
+    fn denied(&self, message: Said) -> MeasureError {
         MeasureError::Denied { address: self.address, message }
     }
 
@@ -275,9 +290,9 @@ impl Far {
         &mut self,
         names: Vec<String>,
         stop: &AtomicBool,
-    ) -> Result<Vec<(String, Option<String>)>, MeasureError> {
+    ) -> Result<Vec<(String, Option<Said>)>, MeasureError> {
         self.send(&FromNear::Kernel(names))?;
-        match self.next(ANSWER_WITHIN, &[stop])? {
+        match self.next(&[stop])? {
             FromFar::Kernel(values) => Ok(values),
             FromFar::Refused(refused) => Err(self.denied(refused.message)),
             _ => Err(self.lost("it said something that nobody had asked for")),
@@ -290,7 +305,7 @@ impl Far {
         self.pings += 1;
         let asked = self.clock.now();
         self.send(&FromNear::Ping(Ping { number }))?;
-        match self.next(ANSWER_WITHIN, &[stop])? {
+        match self.next(&[stop])? {
             FromFar::Pong(Pong { number: same, received_ns, sent_ns }) if same == number => {
                 Ok(clock::Exchange { asked, received_ns, sent_ns, heard: self.clock.now() })
             }

@@ -11,6 +11,9 @@ use std::{fs, io};
 /// Larger buffers are not asked of a kernel, whoever runs the program.
 const MOST_BUFFER: u64 = 256 << 20;
 
+/// Longest name of a congestion control (TCP_CA_NAME_MAX, its end left out).
+const NAME: usize = 15;
+
 /// What of it this kernel takes on a socket for `address`, and what not, each with the reason.
 ///
 /// # Errors
@@ -39,7 +42,10 @@ pub fn fit(asked: &SocketAsked, address: IpAddr) -> io::Result<(SocketOptions, V
     };
     // A name that is not there already would have a privileged kernel look for a module by it.
     let available = available();
-    if let Some(name) = options.congestion_control.take_if(|name| !available.contains(name)) {
+    if let Some(mut name) = options.congestion_control.take_if(|name| !available.contains(name)) {
+        if let Some((long, _)) = name.char_indices().nth(NAME) {
+            name.truncate(long);
+        }
         unmatched.push(format!(
             "TCP_CONGESTION = {name}: this kernel has {}: `modprobe tcp_{name}` may add it",
             available.join(", ")

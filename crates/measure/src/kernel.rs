@@ -1,5 +1,6 @@
 //! What this kernel is, and what it is set to.
 
+use crate::said::Said;
 use farpath_emu::Dress;
 use farpath_tcp::config::Config;
 use std::collections::BTreeSet;
@@ -12,12 +13,12 @@ pub fn name() -> String {
 }
 
 /// Values of those of the names that a stack may ask for; what else is asked for is nobody's business.
-pub fn values(names: &[String]) -> Vec<(String, Option<String>)> {
+pub fn values(names: &[String]) -> Vec<(String, Option<Said>)> {
     let config = Config::default();
     let known: BTreeSet<String> =
         Dress::of(&config, &config).sysctls.into_iter().map(|sysctl| sysctl.name).collect();
     let asked: BTreeSet<&String> = names.iter().filter(|name| known.contains(*name)).collect();
-    asked.into_iter().map(|name| (name.clone(), value(name))).collect()
+    asked.into_iter().map(|name| (name.clone(), value(name).map(Said::from))).collect()
 }
 
 fn value(name: &str) -> Option<String> {

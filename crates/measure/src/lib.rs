@@ -13,8 +13,10 @@ mod far;
 mod fit;
 mod kernel;
 mod key;
+pub mod limits;
 mod protocol;
 mod run;
+mod said;
 pub mod serve;
 
 pub use datagrams::{Burst, Echoes, burst, echo};
@@ -23,3 +25,4 @@ pub use far::{Family, Far, MeasureError, Offset, Offsets, is_local};
 pub use key::{Key, KeyError, key_is_open};
 pub use protocol::PROTOCOL;
 pub use run::{Exchanges, Seen, exchange, measure};
+pub use said::Said;

@@ -6,12 +6,11 @@
 
 mod line;
 
-#[cfg(test)]
-use line::MOST_BYTES;
-pub use line::{FrameError, Lines, line};
+pub use line::{FrameError, Lines, MOST_BYTES as LINE, line};
 
 use crate::end::EndFacts;
 use crate::key::{Challenge, Proof};
+use crate::said::Said;
 use farpath_units::{Bytes, Duration, Messages, Pace, Rate};
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +30,7 @@ pub enum FromFar {
     /// To a ping.
     Pong(Pong),
     /// What the kernel was asked for.
-    Kernel(Vec<(String, Option<String>)>),
+    Kernel(Vec<(String, Option<Said>)>),
     /// A flow's other end waits there.
     Ready(Ready),
     /// Some of what was seen over time at the far end of a flow: nanoseconds, metric, value.
@@ -72,9 +71,9 @@ pub struct Greeting {
     /// [`PROTOCOL`], under a name that says whose it is.
     pub farpath: u32,
     /// Version of the program.
-    pub version: String,
+    pub version: Said,
     /// Name and release.
-    pub kernel: String,
+    pub kernel: Said,
     /// What the other is to prove its key with.
     pub challenge: Challenge,
     /// From the far host: whether it wants a key.
@@ -92,7 +91,7 @@ pub struct Welcome {
     #[serde(default)]
     pub proof: Option<Proof>,
     /// The near host's address as it is seen there.
-    pub seen_as: String,
+    pub seen_as: Said,
     /// In bit/s.
     #[serde(default)]
     pub max_rate: Option<u64>,
@@ -126,7 +125,7 @@ pub struct Refused {
     /// For programs.
     pub why: Why,
     /// For people.
-    pub message: String,
+    pub message: Said,
     /// Of a flow.
     #[serde(default)]
     pub flow: Option<u32>,
@@ -290,7 +289,7 @@ pub struct Ready {
     pub token: String,
     /// What could not be set on the far socket, and why.
     #[serde(default)]
-    pub unmatched: Vec<String>,
+    pub unmatched: Vec<Said>,
 }
 
 /// What a far end saw over time.

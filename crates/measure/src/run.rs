@@ -12,6 +12,7 @@ use crate::end::EndFacts;
 use crate::far::{Far, MeasureError, News, Offsets};
 use crate::fit::fit;
 use crate::kernel;
+use crate::limits;
 use crate::protocol::{self, FromNear};
 use ends::{FarEnd, Near, NearEnd, Waiting, hear};
 use farpath_experiment::{FlowSpec, Opener, Point, Scenario};
@@ -30,8 +31,12 @@ const LEAD: Duration = Duration::from_millis(20);
 const LONGER: Duration = Duration::from_secs(30);
 /// How long the far end may say nothing of how it came out, when this one is done.
 const ENDED_WITHIN: Duration = Duration::from_secs(60);
+/// How long it may take to say all of it.
+const TOLD_WITHIN: Duration = Duration::from_secs(3600);
 /// How long a connection may take to close in good order.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
+/// Things that a far socket cannot be told, of which is taken note: there are not as many options.
+const UNMATCHED: usize = 64;
 /// How often is looked what has come of the flows.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -189,7 +194,7 @@ impl Measurement<'_> {
             far.kernel(),
             far.version()
         ));
-        if far.seen_as() != far.local().ip().to_string() {
+        if far.seen_as().as_str() != far.local().ip().to_string() {
             provenance.settings.push(format!("near: seen by the far host as {}", far.seen_as()));
         }
         let values = far.kernel_values(ends.sysctls(), self.stop)?;
@@ -258,13 +263,17 @@ impl Measurement<'_> {
                 socket: far.options,
             };
             let ready = self.far.ask(&FromNear::Transfer(asked), self.stop, |one| news.push(one))?;
+            if news.len() > 2 * limits::FLOWS {
+                return Err(self.far.malformed(&"it says more of flows than there are"));
+            }
             let token = ready.token.parse().map_err(|error| self.far.malformed(&error))?;
             let (mut socket, unmatched) = fit(&near.options, self.far.local().ip()).map_err(here)?;
             if role == Role::Sender {
                 socket.max_pacing_rate = self.far.max_rate();
             }
-            for (place, unmatched) in [("near", unmatched), ("far", ready.unmatched)] {
-                for text in unmatched {
+            let theirs = ready.unmatched.iter().map(ToString::to_string).collect();
+            for (place, unmatched) in [("near", unmatched), ("far", theirs)] {
+                for text in unmatched.into_iter().take(UNMATCHED) {
                     let line = format!("{place}: not matched: {text}");
                     if !provenance.settings.contains(&line) {
                         provenance.caveats.push(format!("{place} host: not set: {text}"));
@@ -311,21 +320,26 @@ impl Measurement<'_> {
         let specs = flows.iter().map(|flow| (flow.number, flow.role, flow.spec.clone())).collect();
         let of = flows.iter().map(|flow| flow.spec.size).fold(Bytes::ZERO, |sum, size| sum + size);
         let over: Vec<AtomicBool> = flows.iter().map(|_| AtomicBool::new(false)).collect();
-        let moved = AtomicU64::new(0);
-        let mut far_ends: Vec<FarEnd> = flows.iter().map(|_| FarEnd::default()).collect();
+        let moved = &AtomicU64::new(0);
+        let mut far_ends: Vec<FarEnd> = flows.iter().map(|flow| FarEnd::of(&flow.spec)).collect();
         let near_ends = thread::scope(|scope| {
-            let threads: Vec<_> = flows
-                .into_iter()
-                .zip(&over)
-                .map(|(flow, over)| scope.spawn(|| flow.run(clock, over, &moved)))
-                .collect();
+            let mut result = Ok(());
+            let mut threads = Vec::new();
+            for (flow, over) in flows.into_iter().zip(&over) {
+                let run = move || flow.run(clock, over, moved);
+                match thread::Builder::new().spawn_scoped(scope, run) {
+                    Ok(thread) => threads.push(thread),
+                    Err(error) => {
+                        result = Err(MeasureError::Here(format!("a thread for each flow: {error}")))
+                    }
+                }
+            }
             let mut listen = |far: &mut Far, early: &mut Vec<News>| -> Result<(), MeasureError> {
                 for news in early.drain(..).chain(far.wait(LOOK_EVERY, &[self.stop])?) {
-                    hear(&ids, &mut far_ends, &over, news);
+                    hear(&ids, &mut far_ends, &over, news).map_err(|why| far.malformed(&why))?;
                 }
                 Ok(())
             };
-            let mut result = Ok(());
             while result.is_ok() && !threads.iter().all(|thread| thread.is_finished()) {
                 result = listen(self.far, &mut early);
                 let bytes = Bytes(moved.load(Ordering::Relaxed));
@@ -349,17 +363,19 @@ impl Measurement<'_> {
                 self.far.stop(*id)?;
             }
         }
+        let last = clock.now() + TOLD_WITHIN;
         let mut deadline = clock.now() + ENDED_WITHIN;
         while far_ends.iter().any(|far| far.facts.is_none() && far.failed.is_none()) {
-            if clock.now() >= deadline {
+            if clock.now() >= deadline.min(last) {
                 return Err(self.far.malformed(&"it does not say how its end of a transfer came out"));
             }
             let heard = self.far.wait(LOOK_EVERY, &[self.stop])?;
             if self.stop.load(Ordering::Relaxed) {
                 return Err(MeasureError::Stopped);
             }
-            if let Some(news) = heard {
-                hear(&ids, &mut far_ends, &over, news);
+            if let Some(news) = heard
+                && hear(&ids, &mut far_ends, &over, news).map_err(|why| self.far.malformed(&why))?
+            {
                 // A long stream has much to tell, and a slow path takes its time over that.
                 deadline = clock.now() + ENDED_WITHIN;
             }

@@ -3,18 +3,22 @@
 //! It never begins anything. Connections are taken and datagrams answered for the address that the control connection
 //! comes from and for nobody else, and only where they show a token that was given over it.
 
+mod check;
 mod flow;
 mod ledger;
+mod room;
 mod session;
 
 use crate::control::SILENCE;
 use crate::key::Key;
+use crate::protocol::{FromFar, Refused, Why, line};
 use farpath_units::{Bytes, Duration, Rate};
 use ledger::Ledger;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::{Domain, Protocol, Socket, Type};
-use std::io::{self, ErrorKind};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::io::{self, ErrorKind, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -23,6 +27,9 @@ pub const PORT: u16 = 5277;
 
 /// How often it looks whether to stop.
 const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// Connections that are taken one after the other, before it looks whether to stop.
+const ACCEPTS: u32 = 64;
 
 /// What it is to do, and how much of it.
 #[derive(Debug, Clone)]
@@ -148,14 +155,22 @@ impl Server {
                 }
                 let mut exhausted = false;
                 for listener in &self.listeners {
-                    loop {
+                    // Of a flood of connections only so many, before it looks whether to stop.
+                    for _ in 0..ACCEPTS {
                         match listener.accept() {
                             Ok((stream, from)) => {
+                                let stream = Arc::new(stream);
+                                let ends = Arc::clone(&stream);
+                                let hang_up = move || drop(ends.shutdown(Shutdown::Both));
                                 // Who is over the limit is not talked to: that would cost more than it does.
-                                let Some(caller) = self.ledger.call(from.ip()) else { continue };
-                                let serve = move || session::serve(self, stream, from, caller, stop, told);
-                                if thread::Builder::new().spawn_scoped(scope, serve).is_err() {
+                                let Some(caller) = self.ledger.call(from.ip(), hang_up) else { continue };
+                                let its = Arc::clone(&stream);
+                                let serve = move || session::serve(self, its, from, caller, stop, told);
+                                if let Err(error) = thread::Builder::new().spawn_scoped(scope, serve) {
+                                    told(&format!("{from}: not let in: no thread for it: {error}"));
+                                    refuse(&stream, &format!("this host has no thread for it: {error}"));
                                     exhausted = true;
+                                    break;
                                 }
                             }
                             Err(error) if error.kind() == ErrorKind::WouldBlock => break,
@@ -180,6 +195,14 @@ impl Server {
             Ok(())
         })
     }
+}
+
+/// Says why to one for whom nothing else can be done. It has room for a line, having been sent nothing.
+fn refuse(stream: &TcpStream, message: &str) {
+    let refused = Refused { why: Why::Busy, message: message.into(), flow: None };
+    let _ = stream.set_nonblocking(true);
+    // Whether it hears that or not, it is gone.
+    let _ = { stream }.write_all(&line(&FromFar::Refused(refused)));
 }
 
 /// Both loopback addresses: nobody else gets there.

@@ -135,7 +135,7 @@ fn asked(experiment: &Experiment) -> Asked {
 fn echoes(found: &PathEstimate, experiment: &Experiment) -> Run {
     let (row, rows) = found.echoes.row(0);
     let mut provenance = provenance(experiment, &experiment.point(0));
-    provenance.kernel.clone_from(&found.kernels[0]);
+    provenance.kernel = found.kernels[0].to_string();
     provenance.changes.push(format!("measured={}", MEASURED[0]));
     provenance.settings.extend(words::lines(found));
     let key = RunKey { point: 0, engine: Engine::Measure, seed: Some(1) };

@@ -159,7 +159,7 @@ mod tests {
         let echoed = Echoed { sent: 1000, answered: vec![one], arrived: 999, ..Echoed::default() };
         PathEstimate {
             hosts: ["10.0.0.1".to_owned(), "10.0.0.2".to_owned()],
-            kernels: ["Linux 6".to_owned(), "Linux 5".to_owned()],
+            kernels: ["Linux 6".into(), "Linux 5".into()],
             echoes: Echoes { echoed, arrived: 999, packet: Bytes(92) },
             ways: PerDirection {
                 forward: way.clone(),
@@ -185,6 +185,22 @@ mod tests {
         // 40 ms less 92 B at 10 Mbit/s, twice; half of it.
         let ElementKind::Delay { delay } = kinds[2] else { panic!("{kinds:?}") };
         assert!(delay.forward.abs_diff(Duration::from_micros(19_925)) < Duration::from_micros(20));
+    }
+
+    /// A line's end in it put keys of the far host's own into the file.
+    #[test]
+    fn a_kernel_with_a_line_s_end_in_its_name_stays_in_its_comment() {
+        let mut found = estimate(Rate::from_bit_per_s(9_876_543), 13);
+        found.kernels[1] = "Linux 6)\nseeds = 7\n[output]\nsegments = true\n#\u{1b}[2J".into();
+        let text = found.to_toml(Bytes(1_000_000));
+        assert!(
+            !text.lines().any(|line| line.starts_with("seeds = 7") || line.starts_with("[output]")),
+            "{text}"
+        );
+        assert!(text.contains(r"Linux 6)\nseeds = 7\n") && !text.contains('\u{1b}'), "{text}");
+        let experiment =
+            Experiment::parse(&text, "path", &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert_eq!(experiment.point(0).scenario.seeds, 20);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Why a path is not measured.
 
 use crate::protocol::PROTOCOL;
+use crate::said::Said;
+use farpath_units::{Duration, Rate};
 use std::io;
 use std::net::SocketAddr;
 
@@ -67,7 +69,7 @@ pub enum MeasureError {
         /// Where.
         address: SocketAddr,
         /// Of the program.
-        theirs: String,
+        theirs: Said,
         /// Of the protocol.
         protocol: u32,
     },
@@ -89,7 +91,7 @@ pub enum MeasureError {
         /// Where.
         address: SocketAddr,
         /// Why, in its words.
-        message: String,
+        message: Said,
     },
     /// The control connection is over.
     #[error("{address}: the control connection was lost: {why}")]
@@ -107,6 +109,20 @@ pub enum MeasureError {
     /// This host cannot.
     #[error("this host: {0}")]
     Here(String),
+    /// It allows so little that looking at the path would take too long.
+    #[error(
+        "{address}: it allows {rate} (--max-rate), over which {count} echoes take {takes}: fewer of them (--echoes) take less"
+    )]
+    TooSlow {
+        /// Where.
+        address: SocketAddr,
+        /// What it allows.
+        rate: Rate,
+        /// How many were asked for.
+        count: u32,
+        /// How long they would take.
+        takes: Duration,
+    },
     /// Told to stop.
     #[error("interrupted")]
     Stopped,

@@ -1,5 +1,6 @@
 //! Lines in a stream of bytes, none longer than is allowed.
 
+use crate::said::Said;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
@@ -23,8 +24,8 @@ pub enum FrameError {
     /// No end in sight.
     #[error("a line of more than {MOST_BYTES} bytes")]
     TooLong,
-    /// It is not one of ours.
-    #[error("not understood: {0}")]
+    /// It is not one of ours. What is wrong is said with words of the line.
+    #[error("not understood: {}", Said::from(.0.to_string()))]
     Syntax(#[from] serde_json::Error),
     /// The connection failed.
     #[error("{0}")]

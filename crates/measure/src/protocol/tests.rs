@@ -10,7 +10,7 @@ fn facts() -> impl Strategy<Value = EndFacts> {
     (any::<[u64; 4]>(), any::<[Option<u64>; 6]>(), name(), 0usize..Outcome::ALL.len()).prop_map(
         |(all, some, detail, outcome)| EndFacts {
             outcome: Outcome::ALL[outcome],
-            detail,
+            detail: detail.into(),
             ended_at_ns: all[0],
             connected_at_ns: some[0],
             finished_at_ns: some[1],
@@ -36,8 +36,8 @@ fn from_far() -> impl Strategy<Value = FromFar> {
             |(farpath, version, bytes, key)| {
                 FromFar::Greeting(Greeting {
                     farpath,
-                    kernel: version.clone(),
-                    version,
+                    kernel: version.clone().into(),
+                    version: version.into(),
                     challenge: Challenge(bytes),
                     key,
                     proof: key.then_some(Proof(bytes)),
@@ -47,7 +47,7 @@ fn from_far() -> impl Strategy<Value = FromFar> {
         (any::<[u64; 2]>(), any::<Option<u64>>(), name()).prop_map(|(most, max_rate, seen_as)| {
             FromFar::Welcome(Welcome {
                 proof: None,
-                seen_as,
+                seen_as: seen_as.into(),
                 max_rate,
                 max_bytes: most[0],
                 max_time_ns: most[1],
@@ -55,7 +55,7 @@ fn from_far() -> impl Strategy<Value = FromFar> {
         }),
         (name(), any::<Option<u32>>()).prop_map(|(message, flow)| FromFar::Refused(Refused {
             why: Why::Limit,
-            message,
+            message: message.into(),
             flow
         })),
         (any::<u32>(), any::<[u64; 2]>())
@@ -126,7 +126,7 @@ proptest! {
 #[test]
 fn a_line_without_an_end_is_refused_before_it_fills_the_memory() {
     let mut lines = Lines::default();
-    for _ in 0..MOST_BYTES / 1024 - 1 {
+    for _ in 0..LINE / 1024 - 1 {
         lines.push(&[b'x'; 1024]);
         assert!(matches!(lines.next::<FromNear>(), Ok(None)));
     }

@@ -2,6 +2,8 @@
 
 use crate::end::{EndFacts, Outcome, Watched};
 use crate::far::{MeasureError, News};
+use crate::limits;
+use crate::said::Said;
 use farpath_emu::{Clock, RealTime};
 use farpath_engine::Series;
 use farpath_experiment::FlowSpec;
@@ -10,10 +12,8 @@ use farpath_traffic::{BulkEnd, EndReport, Prepared, Role};
 use farpath_units::{Bytes, Duration, Instant};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Rows of one flow that are kept.
+/// Rows of this host's end of one flow that are kept.
 const MOST_ROWS: usize = 5_000_000;
-/// Messages of one flow that are kept: as many as an experiment's stream may have.
-const MOST_MESSAGES: usize = 10_000_000;
 
 /// One flow, as this host has a part in it.
 pub struct Near {
@@ -40,48 +40,76 @@ pub struct NearEnd {
 pub struct FarEnd {
     pub facts: Option<EndFacts>,
     pub rows: Vec<SeriesRow>,
+    /// Rows that it has told, those that were left out here among them.
+    told: usize,
     pub cut: bool,
     /// Of a stream, when each message was whole; by the far host's clock.
     pub messages: Vec<Instant>,
-    pub failed: Option<String>,
+    /// Of a stream, how many there are.
+    of_messages: usize,
+    pub failed: Option<Said>,
 }
 
-/// Takes note of what the far host says. A flow that has failed there is over here.
-pub fn hear(ids: &[u32], ends: &mut [FarEnd], over: &[AtomicBool], news: News) {
-    let place = |flow: u32| ids.iter().position(|id| *id == flow);
+impl FarEnd {
+    /// Of which nothing has been said.
+    pub fn of(spec: &FlowSpec) -> FarEnd {
+        let of_messages = spec.stream.map_or(0, |stream| stream.messages.count as usize);
+        FarEnd { of_messages, ..FarEnd::default() }
+    }
+}
+
+/// Takes note of what the far host says, and gives whether it was anything new. A flow that has failed there is over here.
+///
+/// # Errors
+/// It says more than there can be.
+pub fn hear(ids: &[u32], ends: &mut [FarEnd], over: &[AtomicBool], news: News) -> Result<bool, &'static str> {
+    let flow = match &news {
+        News::Rows(rows) => Some(rows.flow),
+        News::Messages(seen) => Some(seen.flow),
+        News::Ended(ended) => Some(ended.flow),
+        News::Failed(flow, _) => *flow,
+        News::Datagrams(_) => None,
+    };
+    let Some(place) = flow.and_then(|flow| ids.iter().position(|id| *id == flow)) else { return Ok(false) };
+    let room = limits::ROWS_FROM_FAR.saturating_sub(ends.iter().map(|end| end.rows.len()).sum());
+    let end = &mut ends[place];
     match news {
         News::Rows(rows) => {
-            let Some(place) = place(rows.flow) else { return };
-            let end = &mut ends[place];
-            for (ns, metric, value) in rows.rows {
+            end.told += rows.rows.len();
+            if end.told > limits::ROWS {
+                return Err("it has more rows to tell than are kept there");
+            }
+            end.cut |= rows.rows.len() > room;
+            let told = !rows.rows.is_empty();
+            for (ns, metric, value) in rows.rows.into_iter().take(room) {
                 // One that this version does not know of is not for it.
                 let Some(metric) = Metric::from_name(&metric) else { continue };
-                if end.rows.len() < MOST_ROWS {
-                    let time = Instant::from_nanos(ns);
-                    end.rows.push(SeriesRow { time, flow: place as u32, metric, value });
-                }
+                let time = Instant::from_nanos(ns);
+                end.rows.push(SeriesRow { time, flow: place as u32, metric, value });
             }
+            return Ok(told);
         }
         News::Messages(seen) => {
-            let Some(place) = place(seen.flow) else { return };
-            let messages = &mut ends[place].messages;
-            let room = MOST_MESSAGES.saturating_sub(messages.len());
-            messages.extend(seen.at_ns.into_iter().take(room).map(Instant::from_nanos));
+            if end.messages.len() + seen.at_ns.len() > end.of_messages {
+                return Err("it has more messages to tell than the stream has");
+            }
+            end.messages.extend(seen.at_ns.iter().copied().map(Instant::from_nanos));
+            return Ok(!seen.at_ns.is_empty());
         }
         News::Ended(ended) => {
-            let Some(place) = place(ended.flow) else { return };
             if ended.end.outcome != Outcome::Completed {
                 over[place].store(true, Ordering::Relaxed);
             }
-            (ends[place].cut, ends[place].facts) = (ended.rows_cut, Some(ended.end));
+            end.cut |= ended.rows_cut;
+            end.facts = Some(ended.end);
         }
-        News::Failed(Some(flow), why) => {
-            let Some(place) = place(flow) else { return };
+        News::Failed(_, why) => {
             over[place].store(true, Ordering::Relaxed);
-            ends[place].failed = Some(why);
+            end.failed = Some(why);
         }
-        News::Failed(None, _) | News::Datagrams(_) => {}
+        News::Datagrams(_) => {}
     }
+    Ok(false)
 }
 
 /// A flow whose far end waits.

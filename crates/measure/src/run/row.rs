@@ -3,6 +3,7 @@
 use super::since;
 use crate::end::{EndFacts, Outcome as Came};
 use crate::far::Offsets;
+use crate::said::Said;
 use farpath_experiment::FlowSpec;
 use farpath_run::{FlowRow, Outcome};
 use farpath_traffic::Role;
@@ -13,7 +14,7 @@ pub fn row(
     (number, role, spec): &(u32, Role, FlowSpec),
     near: &EndFacts,
     far: Option<&EndFacts>,
-    failed: Option<String>,
+    failed: Option<Said>,
     offsets: &Offsets,
     zero: Instant,
 ) -> FlowRow {
@@ -38,10 +39,12 @@ pub fn row(
             let there = far.map(|far| far.detail.clone()).or(failed).unwrap_or_default();
             (Outcome::Aborted, format!("far end: {there}"))
         }
-        (_, Came::Aborted, Some(far)) if far.outcome == Came::Aborted && far.detail.contains("--max-") => {
+        (_, Came::Aborted, Some(far))
+            if far.outcome == Came::Aborted && far.detail.as_str().contains("--max-") =>
+        {
             (Outcome::Aborted, format!("far end: {}", far.detail))
         }
-        (_, Came::Aborted, _) => (Outcome::Aborted, near.detail.clone()),
+        (_, Came::Aborted, _) => (Outcome::Aborted, near.detail.to_string()),
     };
     let ended_at = match outcome {
         Outcome::Completed => finished_at.unwrap_or(here(near.ended_at_ns)),

@@ -1,6 +1,7 @@
 //! What a stack asks of sockets and kernels on both hosts, and what of it they do not do.
 
 use crate::protocol::SocketAsked;
+use crate::said::Said;
 use farpath_emu::Dress;
 use farpath_experiment::{FlowSpec, Scenario, Stack};
 use farpath_path::Direction;
@@ -94,12 +95,12 @@ impl Ends {
     }
 
     /// What this host's kernel, whose sysctls have these values, does otherwise.
-    pub fn near(&self, values: &[(String, Option<String>)]) -> Vec<String> {
+    pub fn near(&self, values: &[(String, Option<Said>)]) -> Vec<String> {
         self.near.iter().flat_map(|role| self.end(*role).unmatched(values)).collect()
     }
 
     /// The same of the far host's.
-    pub fn far(&self, values: &[(String, Option<String>)]) -> Vec<String> {
+    pub fn far(&self, values: &[(String, Option<Said>)]) -> Vec<String> {
         self.near.iter().flat_map(|role| self.end(super::other(*role)).unmatched(values)).collect()
     }
 }
@@ -165,9 +166,9 @@ impl End {
         End { name: stack.name.clone(), dress, asked, unmatched, covered }
     }
 
-    fn unmatched(&self, values: &[(String, Option<String>)]) -> Vec<String> {
-        let values: BTreeMap<&str, Option<&str>> =
-            values.iter().map(|(name, value)| (name.as_str(), value.as_deref())).collect();
+    fn unmatched(&self, values: &[(String, Option<Said>)]) -> Vec<String> {
+        let values: BTreeMap<&str, Option<&Said>> =
+            values.iter().map(|(name, value)| (name.as_str(), value.as_ref())).collect();
         let mut unmatched = self.unmatched.clone();
         for sysctl in &self.dress.sysctls {
             let name = sysctl.name.as_str();
@@ -175,7 +176,7 @@ impl End {
                 continue;
             }
             match values.get(name).copied().flatten() {
-                Some(value) if value == sysctl.value => {}
+                Some(value) if value.as_str() == sysctl.value => {}
                 Some(value) => unmatched
                     .push(format!("{}: {name} is {value} there, and would be {}", sysctl.why, sysctl.value)),
                 None => match sysctl.missing() {
@@ -217,8 +218,9 @@ mod tests {
     #[test]
     fn what_a_socket_cannot_be_told_is_listed_and_what_is_so_already_is_not() {
         let ends = ends("linux-6", "congestion.initial_window = 3");
-        let all_as_asked: Vec<(String, Option<String>)> =
-            ends.sender.dress.sysctls.iter().map(|one| (one.name.clone(), Some(one.value.clone()))).collect();
+        let sysctls = ends.sender.dress.sysctls.iter();
+        let all_as_asked: Vec<(String, Option<Said>)> =
+            sysctls.map(|one| (one.name.clone(), Some(one.value.as_str().into()))).collect();
         let unmatched = ends.near(&all_as_asked);
         assert!(
             unmatched.iter().any(|text| text.starts_with("congestion.initial_window: 3")),
@@ -228,7 +230,7 @@ mod tests {
         let mut other = all_as_asked.clone();
         for (name, value) in &mut other {
             if name == "net.ipv4.tcp_sack" {
-                *value = Some("0".to_owned());
+                *value = Some("0".into());
             }
         }
         let more = ends.near(&other);

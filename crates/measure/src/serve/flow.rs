@@ -1,33 +1,28 @@
 //! The far ends of flows: each on a thread of its own, until it is over or the client has gone.
 
 use super::Limits;
-use super::ledger::Client;
+use super::check::{self, Checked};
+use super::ledger::{Client, Spent};
 use crate::control::Writer;
-use crate::end::Watched;
+use crate::end::{OF_SAMPLE, Watched};
 use crate::fit::fit;
 use crate::key;
+use crate::limits::{self, FLOWS};
 use crate::protocol::{
     BurstAsked, Datagrams, EchoAsked, Ended, FromFar, MessagesSeen, Ready, Refused, Rows, Transfer, Why,
 };
+use crate::said::Said;
 use farpath_emu::Clock;
-use farpath_traffic::datagram::{self, DatagramSocket, Until, answer, receive_burst, send_burst};
+use farpath_traffic::datagram::{DatagramSocket, Until, answer, receive_burst, send_burst};
 use farpath_traffic::{BulkEnd, Opening, PrepareError, Prepared, Role, Token};
-use farpath_units::{Bytes, Duration, Instant, Messages};
+use farpath_units::{Bytes, Duration, Instant};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::Scope;
+use std::thread::{self, Scope};
 
-/// Flows of one client at once.
-const MOST_FLOWS: usize = 64;
-/// Datagrams of one flow.
-const MOST_DATAGRAMS: u32 = 100_000;
-/// Rows of one flow that are kept until it is over: some 25 MB.
-const MOST_ROWS: usize = 500_000;
-/// Messages of the streams of one client at once, each of which is stamped: 80 MB.
-const MOST_MESSAGES: u64 = 10_000_000;
 /// Rows, messages and arrivals in one message.
 const IN_ONE: usize = 1000;
 /// How long a transfer may take to close in good order.
@@ -38,7 +33,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The far ends of a client's flows.
 pub struct Flows<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
-    writer: &'scope Writer,
+    writer: &'scope Writer<'scope>,
     clock: Clock,
     /// This host's address and the client's, as the control connection has them.
     addresses: [SocketAddr; 2],
@@ -52,8 +47,6 @@ pub struct Flows<'scope, 'env> {
 /// One that goes on.
 #[derive(Default)]
 struct Going {
-    /// Of a stream, how many.
-    messages: u64,
     stop: AtomicBool,
     done: AtomicBool,
     over: AtomicBool,
@@ -70,7 +63,7 @@ impl Going {
 impl<'scope, 'env> Flows<'scope, 'env> {
     pub fn new(
         scope: &'scope Scope<'scope, 'env>,
-        writer: &'scope Writer,
+        writer: &'scope Writer<'scope>,
         clock: Clock,
         addresses: [SocketAddr; 2],
         client: &'scope Client<'scope>,
@@ -118,15 +111,19 @@ impl<'scope, 'env> Flows<'scope, 'env> {
     /// The far end of a transfer.
     pub fn transfer(&mut self, asked: Transfer) -> io::Result<Option<FromFar>> {
         let flow = asked.flow;
-        let messages = match self.messages(&asked) {
-            Ok(messages) => messages,
+        let Checked { messages, exchanges, size, bytes } = match check::transfer(&asked) {
+            Ok(checked) => checked,
             Err(refused) => return Ok(Some(FromFar::Refused(refused))),
         };
-        let times = u64::from(asked.exchanges.max(1));
-        let bytes = asked.size.saturating_add(asked.request).saturating_mul(times);
-        if let Err(refused) = self.take(flow, Bytes(bytes)) {
-            return Ok(Some(FromFar::Refused(refused)));
+        let (mut stamps, mut rows) = (self.client.messages(), self.client.rows());
+        if !stamps.take(messages.map_or(0, |messages| messages.count)) {
+            let what = format!("streams of {} messages at once", limits::MESSAGES_OF_CLIENT);
+            return Ok(Some(no_room(flow, &what)));
         }
+        let mut spent = match self.take(flow, bytes) {
+            Ok(spent) => spent,
+            Err(refused) => return Ok(Some(FromFar::Refused(refused))),
+        };
         let [at, from] = self.addresses;
         let (mut socket, unmatched) = fit(&asked.socket, at.ip())?;
         if asked.sends {
@@ -142,7 +139,7 @@ impl<'scope, 'env> Flows<'scope, 'env> {
             size: Bytes(asked.size),
             request: Bytes(asked.request),
             messages,
-            exchanges: asked.exchanges,
+            exchanges,
             token: Some(token),
             start: Instant::ZERO,
             deadline: self.until(asked.within_ns),
@@ -159,124 +156,144 @@ impl<'scope, 'env> Flows<'scope, 'env> {
         let make = |local| Prepared::new(BulkEnd { local, ..end.clone() });
         let prepared = match self.at_a_port(make, PrepareError::is_address_in_use) {
             Ok(prepared) => prepared,
-            Err(error) => return Ok(Some(self.cannot_begin(flow, Bytes(bytes), error))),
+            Err(error) => return Ok(Some(cannot(flow, error))),
         };
+        let unmatched = unmatched.into_iter().map(Said::from).collect();
         let ready = Ready { flow, port: prepared.local().port(), token: token.to_string(), unmatched };
-        let going = self.begin(flow, messages.map_or(0, |messages| messages.count));
-        let (writer, clock, limits, client) = (self.writer, self.clock, self.limits, self.client);
-        let size = Bytes(asked.size.saturating_mul(times));
+        let (writer, clock) = (self.writer, self.clock);
+        let mut fast = Speed::new(self.limits);
         let wanted = asked.sample_every_ns.is_some();
-        self.scope.spawn(move || {
-            let most = if wanted { MOST_ROWS } else { 0 };
-            let mut watched = Watched::new(flow, role, size, false, true, most);
-            let mut fast = Speed::new(limits);
+        let run = move |going: &Going| {
+            let mut watched = Watched::new(flow, role, size, false, true, 0);
             let report = prepared.run(clock.epoch(), &going.stop, &mut |sample| {
+                // A thousand at a time, as long as there is room.
+                let full = watched.rows() + OF_SAMPLE > watched.most;
+                if wanted && full && watched.most < limits::ROWS && rows.take(IN_ONE as u64) {
+                    watched.most += IN_ONE;
+                }
                 watched.note(sample);
-                if fast.is_over(sample.at, sample.bytes) {
+                let requests = match role {
+                    Role::Sender => sample.info.bytes_received.unwrap_or(Bytes::ZERO),
+                    Role::Receiver => Bytes::ZERO,
+                };
+                if fast.is_over(sample.at, sample.bytes + requests) {
                     going.stop.store(true, Ordering::Relaxed);
                 }
             });
-            client.give_back(Bytes(size.0.saturating_sub(report.bytes.0)));
+            spent.moved(report.bytes + report.request_bytes);
+            drop(spent);
             let rows_cut = watched.cut && wanted;
             let (mut end, series) = watched.finish(&report);
             if fast.over {
                 end.outcome = crate::end::Outcome::Aborted;
-                end.detail = "faster than the far host allows (--max-rate)".to_owned();
+                end.detail = "faster than the far host allows (--max-rate)".into();
             }
-            going.over.store(true, Ordering::Relaxed);
+            // Who is gone wants no more of it.
             for rows in series.rows().chunks(IN_ONE) {
                 let rows =
                     rows.iter().map(|row| (row.time.as_nanos(), row.metric.name().to_owned(), row.value));
-                // Who is gone wants no more of it.
-                if writer.send(&FromFar::Rows(Rows { flow, rows: rows.collect() })).is_err() {
-                    return;
-                }
+                writer.send(&FromFar::Rows(Rows { flow, rows: rows.collect() })).ok()?;
             }
             let messages = report.messages.map(|stamps| stamps.at).unwrap_or_default();
             for at in messages.chunks(IN_ONE) {
                 let at_ns = at.iter().map(|at| at.as_nanos()).collect();
-                if writer.send(&FromFar::Messages(MessagesSeen { flow, at_ns })).is_err() {
-                    return;
-                }
+                writer.send(&FromFar::Messages(MessagesSeen { flow, at_ns })).ok()?;
             }
-            let _ = writer.send(&FromFar::Ended(Box::new(Ended { flow, end, rows_cut })));
-        });
-        Ok(Some(FromFar::Ready(ready)))
+            drop((stamps, rows));
+            Some(FromFar::Ended(Box::new(Ended { flow, end, rows_cut })))
+        };
+        Ok(Some(self.begin(ready, run)))
     }
 
     /// Sends back what comes.
     pub fn echo(&mut self, asked: EchoAsked) -> io::Result<Option<FromFar>> {
-        let flow = asked.flow;
-        let bytes = u64::from(asked.count).saturating_mul(2 * u64::from(asked.size));
-        if let Err(refused) = self.take_datagrams(flow, asked.count, asked.size, Bytes(bytes)) {
-            return Ok(Some(FromFar::Refused(refused)));
-        }
-        let (deadline, rate) = (self.until(asked.within_ns), self.limits.rate);
-        self.datagrams(flow, Bytes(bytes), move |socket, going, clock| {
+        let EchoAsked { flow, count, size, within_ns } = asked;
+        // There and back.
+        let bytes = move |count: u64| Bytes(count.saturating_mul(2 * u64::from(size)));
+        let (deadline, rate) = (self.until(within_ns), self.limits.rate);
+        self.datagrams(flow, [count, count], size, bytes(count.into()), move |socket, going, clock| {
             // `done` is the end: nothing more will come.
             let until = Until { epoch: clock.epoch(), deadline, stop: &going.done };
-            let done = answer(socket, asked.count, asked.size as usize, rate, until)?;
-            Ok(Datagrams { count: done.arrived, ..nothing(flow) })
+            let done = answer(socket, count, size as usize, rate, until)?;
+            Ok((Datagrams { count: done.arrived, ..nothing(flow) }, bytes(done.sent)))
         })
     }
 
     /// Sends a burst, or takes one in.
     pub fn burst(&mut self, asked: BurstAsked) -> io::Result<Option<FromFar>> {
-        let flow = asked.flow;
-        let bytes = u64::from(asked.count).saturating_mul(asked.size.into());
-        if let Err(refused) = self.take_datagrams(flow, asked.count, asked.size, Bytes(bytes)) {
-            return Ok(Some(FromFar::Refused(refused)));
-        }
-        let (deadline, rate) = (self.until(asked.within_ns), self.limits.rate);
-        self.datagrams(flow, Bytes(bytes), move |socket, going, clock| {
+        let BurstAsked { flow, sends, count, size, quiet_ns, within_ns } = asked;
+        let bytes = move |count: u64| Bytes(count.saturating_mul(size.into()));
+        let (deadline, rate) = (self.until(within_ns), self.limits.rate);
+        let kept = if sends { 0 } else { count };
+        self.datagrams(flow, [count, kept], size, bytes(count.into()), move |socket, going, clock| {
             let until = Until { epoch: clock.epoch(), deadline, stop: &going.stop };
-            if asked.sends {
-                let done = send_burst(socket, asked.count, asked.size as usize, rate, until)?;
+            if sends {
+                let done = send_burst(socket, count, size as usize, rate, until)?;
                 let within_ns = done.within.as_nanos();
-                return Ok(Datagrams { count: done.sent, within_ns, ..nothing(flow) });
+                let told = Datagrams { count: done.sent, within_ns, ..nothing(flow) };
+                return Ok((told, bytes(done.sent.into())));
             }
-            let quiet = Duration::from_nanos(asked.quiet_ns);
-            let received = receive_burst(socket, asked.count, &going.done, quiet, until)?;
+            let quiet = Duration::from_nanos(quiet_ns);
+            let received = receive_burst(socket, count, &going.done, quiet, until)?;
             let arrivals = received
                 .arrivals
                 .iter()
                 .map(|one| (one.number, one.sent_at.as_nanos(), one.arrived_at.as_nanos()));
-            Ok(Datagrams {
+            let told = Datagrams {
                 arrivals: arrivals.collect(),
                 dropped_here: received.dropped_here,
                 ..nothing(flow)
-            })
+            };
+            Ok((told, bytes(received.arrivals.len() as u64)))
         })
     }
 
-    /// Does `work` with a socket for datagrams and says what came of it.
+    /// Does `work` with a socket for datagrams, of so many at the most and with so many that are kept, and says what came
+    /// of it; `work` gives how many bytes it has moved, too.
     fn datagrams(
         &mut self,
         flow: u32,
-        taken: Bytes,
-        work: impl FnOnce(&mut DatagramSocket, &Going, Clock) -> io::Result<Datagrams> + Send + 'scope,
+        [count, kept]: [u32; 2],
+        size: u32,
+        bytes: Bytes,
+        work: impl FnOnce(&mut DatagramSocket, &Going, Clock) -> io::Result<(Datagrams, Bytes)> + Send + 'scope,
     ) -> io::Result<Option<FromFar>> {
+        if let Err(refused) = check::datagrams(flow, count, size) {
+            return Ok(Some(FromFar::Refused(refused)));
+        }
+        let mut room = self.client.datagrams();
+        if !room.take(kept.into()) {
+            let what = format!("flows of {} datagrams at once", limits::DATAGRAMS_OF_CLIENT);
+            return Ok(Some(no_room(flow, &what)));
+        }
+        let mut spent = match self.take(flow, bytes) {
+            Ok(spent) => spent,
+            Err(refused) => return Ok(Some(FromFar::Refused(refused))),
+        };
         let from = self.addresses[1];
         let token = Token(key::random()?);
         let make = |local| DatagramSocket::from(local, from.ip(), token);
         let in_use = |error: &io::Error| error.kind() == io::ErrorKind::AddrInUse;
         let mut socket = match self.at_a_port(make, in_use) {
             Ok(socket) => socket,
-            Err(error) => return Ok(Some(self.cannot_begin(flow, taken, error))),
+            Err(error) => return Ok(Some(cannot(flow, error))),
         };
         let port = socket.local().port();
-        let going = self.begin(flow, 0);
+        let ready = Ready { flow, port, token: token.to_string(), unmatched: Vec::new() };
         let (writer, clock) = (self.writer, self.clock);
-        self.scope.spawn(move || {
-            let done = work(&mut socket, &going, clock);
-            going.over.store(true, Ordering::Relaxed);
-            // Who is gone wants none of it.
-            let _ = match done {
-                Ok(done) => send_in_parts(writer, done),
-                Err(error) => writer.send(&cannot(flow, error)),
+        let run = move |going: &Going| {
+            let done = work(&mut socket, going, clock);
+            // What failed has moved nobody knows how much.
+            spent.moved(done.as_ref().map_or(bytes, |(_, moved)| *moved));
+            drop(spent);
+            let last = match done {
+                Ok((done, _)) => all_but_the_last_part(writer, done).ok()?,
+                Err(error) => cannot(flow, error),
             };
-        });
-        Ok(Some(FromFar::Ready(Ready { flow, port, token: token.to_string(), unmatched: Vec::new() })))
+            drop(room);
+            Some(last)
+        };
+        Ok(Some(self.begin(ready, run)))
     }
 
     /// What is made at this host's address and a port: of those that data may take the first that is free.
@@ -298,64 +315,47 @@ impl<'scope, 'env> Flows<'scope, 'env> {
         Err(format!("none of the far host's ports {first} to {last} is free (--data-ports)"))
     }
 
-    fn begin(&mut self, flow: u32, messages: u64) -> Arc<Going> {
-        let going = Arc::new(Going { messages, ..Going::default() });
-        self.going.insert(flow, Arc::clone(&going));
-        going
+    /// Does the work of a flow on a thread of its own, which says last what comes of it; gives what the client is told now.
+    fn begin(
+        &mut self,
+        ready: Ready,
+        work: impl FnOnce(&Going) -> Option<FromFar> + Send + 'scope,
+    ) -> FromFar {
+        let (flow, writer) = (ready.flow, self.writer);
+        let going = Arc::new(Going::default());
+        let its = Arc::clone(&going);
+        let run = move || {
+            let last = work(&its);
+            // Who has heard the last of it may ask for another.
+            its.over.store(true, Ordering::Relaxed);
+            // Who is gone wants none of it.
+            let _ = last.map(|last| writer.send(&last));
+        };
+        match thread::Builder::new().spawn_scoped(self.scope, run) {
+            Ok(_) => {
+                self.going.insert(flow, going);
+                FromFar::Ready(ready)
+            }
+            Err(error) => cannot(flow, format!("the far host has no thread for it: {error}")),
+        }
     }
 
-    /// Whether there may be one more, of so many bytes.
-    fn take(&mut self, flow: u32, bytes: Bytes) -> Result<(), Refused> {
-        let refused = |message: String| Refused { why: Why::Limit, message, flow: Some(flow) };
-        if self.any() && self.going.len() >= MOST_FLOWS {
-            return Err(refused(format!("the far host does {MOST_FLOWS} flows at once, and no more")));
+    /// Takes so many bytes for one more flow, if there may be one.
+    fn take(&mut self, flow: u32, bytes: Bytes) -> Result<Spent<'scope>, Refused> {
+        let refused = |message: String| check::refused(flow, Why::Limit, message);
+        if self.any() && self.going.len() >= FLOWS {
+            return Err(refused(format!("the far host does {FLOWS} flows at once, and no more")));
         }
         if self.going.contains_key(&flow) {
             return Err(refused(format!("flow {flow} goes on already")));
         }
-        self.client.spend(bytes).map_err(|left| {
+        let spent = self.client.spend(bytes).map_err(|left| {
             refused(format!(
                 "{bytes} are asked for, and the far host allows this address {left} more within the hour (--max-bytes)"
             ))
         })?;
-        self.asked_for += bytes;
-        Ok(())
-    }
-
-    /// What was taken for it is there again.
-    fn cannot_begin(&mut self, flow: u32, taken: Bytes, error: impl std::fmt::Display) -> FromFar {
-        self.client.give_back(taken);
-        self.asked_for -= taken;
-        cannot(flow, error)
-    }
-
-    /// The messages of a stream, where it is one.
-    fn messages(&mut self, asked: &Transfer) -> Result<Option<Messages>, Refused> {
-        let Some(messages) = asked.messages else { return Ok(None) };
-        let refused = |why, message| Refused { why, message, flow: Some(asked.flow) };
-        let messages = messages.of(asked.size).filter(|_| asked.exchanges <= 1);
-        let messages = messages
-            .ok_or_else(|| refused(Why::Malformed, "messages that are not what is sent".to_owned()))?;
-        self.forget_what_is_over();
-        let going: u64 = self.going.values().map(|going| going.messages).sum();
-        if going.saturating_add(messages.count) > MOST_MESSAGES {
-            let most = format!("the far host does streams of {MOST_MESSAGES} messages at once, and no more");
-            return Err(refused(Why::Limit, most));
-        }
-        Ok(Some(messages))
-    }
-
-    fn take_datagrams(&mut self, flow: u32, count: u32, size: u32, bytes: Bytes) -> Result<(), Refused> {
-        let refused = |message: String| Err(Refused { why: Why::Limit, message, flow: Some(flow) });
-        if count > MOST_DATAGRAMS {
-            return refused(format!("{count} datagrams; the far host does {MOST_DATAGRAMS} and no more"));
-        }
-        let sizes = datagram::LEAST..=datagram::MOST;
-        if !sizes.contains(&(size as usize)) {
-            let message = format!("datagrams of {size} B; expected {} to {} B", sizes.start(), sizes.end());
-            return refused(message);
-        }
-        self.take(flow, bytes)
+        self.asked_for = Bytes(self.asked_for.0.saturating_add(bytes.0));
+        Ok(spent)
     }
 
     fn until(&self, within_ns: u64) -> Instant {
@@ -370,24 +370,30 @@ fn any_port(mut address: SocketAddr) -> SocketAddr {
 }
 
 fn cannot(flow: u32, error: impl std::fmt::Display) -> FromFar {
-    FromFar::Refused(Refused { why: Why::Cannot, message: error.to_string(), flow: Some(flow) })
+    FromFar::Refused(check::refused(flow, Why::Cannot, error.to_string()))
+}
+
+fn no_room(flow: u32, what: &str) -> FromFar {
+    let message = format!("the far host does {what}, or fewer where others measure too, and no more");
+    FromFar::Refused(check::refused(flow, Why::Limit, message))
 }
 
 fn nothing(flow: u32) -> Datagrams {
     Datagrams { flow, count: 0, within_ns: 0, arrivals: Vec::new(), dropped_here: 0, more: false }
 }
 
-/// Arrivals of a long burst take more than one message.
-fn send_in_parts(writer: &Writer, mut all: Datagrams) -> io::Result<()> {
+/// Arrivals of a long burst take more than one message. Gives the last one, which is yet to be sent.
+fn all_but_the_last_part(writer: &Writer<'_>, mut all: Datagrams) -> io::Result<FromFar> {
     let arrivals = std::mem::take(&mut all.arrivals);
     let mut parts = arrivals.chunks(IN_ONE).peekable();
     loop {
         let arrivals = parts.next().unwrap_or_default().to_vec();
         let more = parts.peek().is_some();
-        writer.send(&FromFar::Datagrams(Datagrams { arrivals, more, ..all.clone() }))?;
+        let part = FromFar::Datagrams(Datagrams { arrivals, more, ..all.clone() });
         if !more {
-            return Ok(());
+            return Ok(part);
         }
+        writer.send(&part)?;
     }
 }
 

@@ -1,41 +1,62 @@
-//! Who is there, and how much each address has had.
+//! Who is there, and how much each network has had.
+
+mod network;
 
 use super::Limits;
+use super::room::{Rooms, Taken};
+use crate::limits::{
+    ACCOUNTS, BYTES_OF_SITE, CALLERS, CALLERS_FROM_ONE, CALLERS_FROM_SITE, CLIENTS_FROM_ONE,
+    CLIENTS_FROM_SITE,
+};
 use farpath_emu::Clock;
 use farpath_units::{Bytes, Duration, Instant};
+use network::{Level, Network, Networks};
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::fmt;
+use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Connections that have not said who they are, in all and from one address. They have ten seconds for it.
-const CALLERS: u32 = 64;
-const CALLERS_FROM_ONE: u32 = 8;
-/// Clients from one address: what more of them measured would be each other.
-const CLIENTS_FROM_ONE: u32 = 2;
-/// After which an address has its bytes again.
+/// After which a network has its bytes again.
 const HOUR: Duration = Duration::from_secs(3600);
-/// Addresses that are remembered.
-const REMEMBERED: usize = 10_000;
 
-/// Who is there, and how much each address has had.
+/// Who is there, and how much each network has had.
 #[derive(Debug)]
 pub struct Ledger {
     limits: Limits,
     clock: Clock,
+    rooms: Rooms,
     page: Mutex<Page>,
 }
 
 #[derive(Debug, Default)]
 struct Page {
-    callers: u32,
-    clients: u32,
-    accounts: HashMap<IpAddr, Account>,
+    /// Those who have connected and not said who they are, the oldest first.
+    callers: Vec<Calling>,
+    /// Those who measure.
+    clients: Vec<Networks>,
+    accounts: HashMap<Network, Account>,
+    next: u64,
 }
 
+struct Calling {
+    number: u64,
+    from: Networks,
+    /// Ends its connection; `None` where that is done, and its thread has yet to notice.
+    hang_up: Option<Box<dyn FnOnce() + Send>>,
+}
+
+impl fmt::Debug for Calling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Calling")
+            .field("number", &self.number)
+            .field("from", &self.from)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a network has had since then.
 #[derive(Debug, Default)]
 struct Account {
-    callers: u32,
-    clients: u32,
     spent: Bytes,
     since: Instant,
 }
@@ -44,14 +65,23 @@ struct Account {
 #[derive(Debug)]
 pub struct Caller<'a> {
     ledger: &'a Ledger,
-    who: IpAddr,
+    number: u64,
+    from: Networks,
 }
 
 /// Somebody measures.
 #[derive(Debug)]
 pub struct Client<'a> {
     ledger: &'a Ledger,
-    who: IpAddr,
+    from: Networks,
+    rooms: Rooms,
+}
+
+/// Bytes that a flow may move. What it has not moved is given back when this goes.
+#[derive(Debug)]
+pub struct Spent<'a> {
+    client: &'a Client<'a>,
+    left: Bytes,
 }
 
 /// Why somebody is not let in.
@@ -63,193 +93,219 @@ pub enum Full {
     /// So do as many of the same address.
     #[error("{CLIENTS_FROM_ONE} clients measure from this address already; more would measure each other")]
     Address,
+    /// So do as many of the same /48.
+    #[error("{CLIENTS_FROM_SITE} clients measure from this /48 already")]
+    Site,
+    /// Others have called since, and nothing was said.
+    #[error("too many call at once")]
+    Callers,
 }
 
 impl Ledger {
     pub fn new(limits: Limits) -> Ledger {
-        Ledger { limits, clock: Clock::start(), page: Mutex::default() }
+        Ledger { limits, clock: Clock::start(), rooms: Rooms::of_all(), page: Mutex::default() }
     }
 
     fn page(&self) -> MutexGuard<'_, Page> {
         self.page.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Somebody has connected; `None` where too many others have and say nothing.
-    pub fn call(&self, address: IpAddr) -> Option<Caller<'_>> {
-        let who = network(address);
-        let now = self.clock.now();
+    /// Somebody has connected, whose connection `hang_up` ends; `None` where too many others have and say nothing. Of
+    /// these the oldest is put out where its network has more of them than this one.
+    pub fn call(&self, address: IpAddr, hang_up: impl FnOnce() + Send + 'static) -> Option<Caller<'_>> {
+        let from = Networks::of(address);
         let mut page = self.page();
-        if page.accounts.len() >= REMEMBERED {
-            page.accounts.retain(|_, account| account.is_needed(now));
-        }
-        let known = page.accounts.contains_key(&who);
-        if page.callers >= CALLERS || !known && page.accounts.len() >= REMEMBERED {
+        let waiting = |page: &Page, network: Network| {
+            let from = |one: &&Calling| one.hang_up.is_some() && one.from.has(network);
+            page.callers.iter().filter(from).count()
+        };
+        let most = |level| match level {
+            Level::Host => CALLERS_FROM_ONE,
+            Level::Site => CALLERS_FROM_SITE,
+        };
+        if from.all().any(|network| waiting(&page, network) >= most(network.level)) {
             return None;
         }
-        let account = page.accounts.entry(who).or_default();
-        if account.callers >= CALLERS_FROM_ONE {
+        let calling = page.callers.iter().filter(|one| one.hang_up.is_some()).count();
+        // As many may have been put out and not be gone yet: there is an end to these, too.
+        if page.callers.len() >= 2 * CALLERS {
             return None;
         }
-        account.callers += 1;
-        page.callers += 1;
-        Some(Caller { ledger: self, who })
+        if calling >= CALLERS {
+            let ours = waiting(&page, from.widest());
+            let held = |one: &Calling| waiting(&page, one.from.widest());
+            let largest = page.callers.iter().filter(|one| one.hang_up.is_some()).map(held).max()?;
+            if ours >= largest {
+                return None;
+            }
+            let place = page.callers.iter().position(|one| one.hang_up.is_some() && held(one) == largest)?;
+            if let Some(hang_up) = page.callers[place].hang_up.take() {
+                hang_up();
+            }
+        }
+        let number = page.next;
+        page.next += 1;
+        page.callers.push(Calling { number, from, hang_up: Some(Box::new(hang_up)) });
+        Some(Caller { ledger: self, number, from })
+    }
+
+    fn limit(&self, level: Level) -> Bytes {
+        match level {
+            Level::Host => self.limits.bytes,
+            Level::Site => Bytes(self.limits.bytes.0.saturating_mul(BYTES_OF_SITE)),
+        }
+    }
+}
+
+impl Page {
+    /// The account of a network, with nothing on it that is of an earlier hour.
+    fn account(&mut self, network: Network, now: Instant) -> &mut Account {
+        if !self.accounts.contains_key(&network) && self.accounts.len() >= ACCOUNTS {
+            self.forget_one(now);
+        }
+        let account = self.accounts.entry(network).or_insert(Account { spent: Bytes::ZERO, since: now });
+        if account.is_old(now) {
+            *account = Account { spent: Bytes::ZERO, since: now };
+        }
+        account
+    }
+
+    /// Forgets the account that is worth least: one of an earlier hour, or that with the least on it. Who has had much is
+    /// remembered, however many come that have had little.
+    fn forget_one(&mut self, now: Instant) {
+        let measures = |network: &Network| self.clients.iter().any(|client| client.has(*network));
+        let least = self
+            .accounts
+            .iter()
+            .filter(|(network, _)| !measures(network))
+            .min_by_key(|(_, account)| if account.is_old(now) { Bytes::ZERO } else { account.spent })
+            .map(|(network, _)| *network);
+        if let Some(network) = least {
+            self.accounts.remove(&network);
+        }
+    }
+}
+
+impl Account {
+    fn is_old(&self, now: Instant) -> bool {
+        now.saturating_since(self.since) >= HOUR
     }
 }
 
 impl<'a> Caller<'a> {
     /// It may measure, if there is room.
     pub fn admit(self) -> Result<Client<'a>, Full> {
-        let (ledger, who) = (self.ledger, self.who);
+        let (ledger, from) = (self.ledger, self.from);
         let mut page = ledger.page();
-        if page.clients >= ledger.limits.clients {
+        if !page.callers.iter().any(|one| one.number == self.number && one.hang_up.is_some()) {
+            return Err(Full::Callers);
+        }
+        if page.clients.len() >= ledger.limits.clients as usize {
             return Err(Full::Clients(ledger.limits.clients));
         }
-        let account = page.accounts.entry(who).or_default();
-        if account.clients >= CLIENTS_FROM_ONE {
-            return Err(Full::Address);
+        for network in from.all() {
+            let (most, full) = match network.level {
+                Level::Host => (CLIENTS_FROM_ONE, Full::Address),
+                Level::Site => (CLIENTS_FROM_SITE, Full::Site),
+            };
+            if page.clients.iter().filter(|client| client.has(network)).count() >= most {
+                return Err(full);
+            }
         }
-        account.clients += 1;
-        page.clients += 1;
-        Ok(Client { ledger, who })
+        page.clients.push(from);
+        Ok(Client { ledger, from, rooms: Rooms::of_client() })
     }
 }
 
 impl Client<'_> {
-    /// Takes from what its address may have.
+    /// Takes from what its networks may have.
     ///
     /// # Errors
     /// It is more than is left, which is given.
-    pub fn spend(&self, bytes: Bytes) -> Result<(), Bytes> {
+    pub fn spend(&self, bytes: Bytes) -> Result<Spent<'_>, Bytes> {
+        let now = self.ledger.clock.now();
         let mut page = self.ledger.page();
-        let (left, account) = self.account(&mut page);
+        let left = self.left_on(&page, now);
         if bytes > left {
             return Err(left);
         }
-        account.spent += bytes;
-        Ok(())
-    }
-
-    /// Its account, with what is left on it now.
-    fn account<'p>(&self, page: &'p mut Page) -> (Bytes, &'p mut Account) {
-        let now = self.ledger.clock.now();
-        let account = page.accounts.entry(self.who).or_default();
-        if now.saturating_since(account.since) >= HOUR {
-            (account.since, account.spent) = (now, Bytes::ZERO);
+        for network in self.from.all() {
+            let account = page.account(network, now);
+            account.spent = Bytes(account.spent.0.saturating_add(bytes.0));
         }
-        (Bytes(self.ledger.limits.bytes.0.saturating_sub(account.spent.0)), account)
-    }
-
-    /// Gives back what was asked for and has not been moved.
-    pub fn give_back(&self, bytes: Bytes) {
-        let mut page = self.ledger.page();
-        if let Some(account) = page.accounts.get_mut(&self.who) {
-            account.spent = Bytes(account.spent.0.saturating_sub(bytes.0));
-        }
+        Ok(Spent { client: self, left: bytes })
     }
 
     /// What is left of it.
     pub fn left(&self) -> Bytes {
-        self.account(&mut self.ledger.page()).0
+        self.left_on(&self.ledger.page(), self.ledger.clock.now())
+    }
+
+    fn left_on(&self, page: &Page, now: Instant) -> Bytes {
+        let left = |network: Network| {
+            let account = page.accounts.get(&network).filter(|account| !account.is_old(now));
+            let spent = account.map_or(0, |account| account.spent.0);
+            Bytes(self.ledger.limit(network.level).0.saturating_sub(spent))
+        };
+        self.from.all().map(left).min().unwrap_or(Bytes::ZERO)
+    }
+
+    /// Gives back what was asked for and has not been moved.
+    fn give_back(&self, bytes: Bytes) {
+        let mut page = self.ledger.page();
+        for network in self.from.all() {
+            if let Some(account) = page.accounts.get_mut(&network) {
+                account.spent = Bytes(account.spent.0.saturating_sub(bytes.0));
+                if account.spent == Bytes::ZERO {
+                    page.accounts.remove(&network);
+                }
+            }
+        }
+    }
+
+    /// Room for rows, of which there is none yet.
+    pub fn rows(&self) -> Taken<'_> {
+        Taken::nothing([&self.rooms.rows, &self.ledger.rooms.rows])
+    }
+
+    /// The same for messages.
+    pub fn messages(&self) -> Taken<'_> {
+        Taken::nothing([&self.rooms.messages, &self.ledger.rooms.messages])
+    }
+
+    /// The same for datagrams.
+    pub fn datagrams(&self) -> Taken<'_> {
+        Taken::nothing([&self.rooms.datagrams, &self.ledger.rooms.datagrams])
     }
 }
 
-impl Account {
-    /// Whether forgetting it would give somebody something.
-    fn is_needed(&self, now: Instant) -> bool {
-        let spent = self.spent != Bytes::ZERO && now.saturating_since(self.since) < HOUR;
-        self.callers > 0 || self.clients > 0 || spent
+impl Spent<'_> {
+    /// So much has been moved, and is not given back.
+    pub fn moved(&mut self, bytes: Bytes) {
+        self.left = Bytes(self.left.0.saturating_sub(bytes.0));
+    }
+}
+
+impl Drop for Spent<'_> {
+    fn drop(&mut self) {
+        self.client.give_back(self.left);
     }
 }
 
 impl Drop for Caller<'_> {
     fn drop(&mut self) {
-        let mut page = self.ledger.page();
-        page.callers -= 1;
-        leave(&mut page, self.who, |account| account.callers -= 1);
+        self.ledger.page().callers.retain(|one| one.number != self.number);
     }
 }
 
 impl Drop for Client<'_> {
     fn drop(&mut self) {
         let mut page = self.ledger.page();
-        page.clients -= 1;
-        leave(&mut page, self.who, |account| account.clients -= 1);
-    }
-}
-
-fn leave(page: &mut Page, who: IpAddr, change: impl FnOnce(&mut Account)) {
-    if let Some(account) = page.accounts.get_mut(&who) {
-        change(account);
-        if account.callers == 0 && account.clients == 0 && account.spent == Bytes::ZERO {
-            page.accounts.remove(&who);
+        if let Some(place) = page.clients.iter().position(|client| *client == self.from) {
+            page.clients.swap_remove(place);
         }
-    }
-}
-
-/// Whose an address is: of IPv6, one host has 64 bits to choose from.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(v6) => {
-            let mut segments = v6.segments();
-            segments[4..].fill(0);
-            Ipv6Addr::from(segments).into()
-        }
-        v4 => v4,
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::net::Ipv4Addr;
-
-    fn address(last: u8) -> IpAddr {
-        Ipv4Addr::new(192, 0, 2, last).into()
-    }
-
-    fn ledger(clients: u32) -> Ledger {
-        Ledger::new(Limits { clients, bytes: Bytes(1000), ..Limits::default() })
-    }
-
-    #[test]
-    fn silent_callers_of_one_address_do_not_keep_others_out() {
-        let ledger = ledger(4);
-        let held: Vec<_> = (0..20).filter_map(|_| ledger.call(address(1))).collect();
-        assert_eq!(held.len(), 8);
-        assert!(ledger.call(address(2)).is_some());
-        let all: Vec<_> = (2..60).flat_map(|last| [last; 8]).map(|last| ledger.call(address(last))).collect();
-        assert_eq!(all.iter().flatten().count(), 64 - 8);
-        drop((held, all));
-        assert!(ledger.page().accounts.is_empty() && ledger.page().callers == 0);
-    }
-
-    #[test]
-    fn as_many_are_let_in_as_may_and_two_from_one_address() {
-        let ledger = ledger(3);
-        let admit = |last| ledger.call(address(last)).expect("room").admit();
-        let (first, _second) = (admit(1).expect("room"), admit(1).expect("room"));
-        assert_eq!(admit(1).err(), Some(Full::Address));
-        let _third = admit(2).expect("room");
-        assert_eq!(admit(3).err(), Some(Full::Clients(3)));
-        drop(first);
-        assert!(admit(3).is_ok());
-    }
-
-    #[test]
-    fn bytes_are_an_address_s_and_not_a_connection_s() {
-        let ledger = ledger(4);
-        let admit = |address| ledger.call(address).expect("room").admit().expect("room");
-        assert_eq!(admit(address(1)).spend(Bytes(900)), Ok(()));
-        assert_eq!(admit(address(1)).spend(Bytes(200)), Err(Bytes(100)));
-        admit(address(1)).give_back(Bytes(300));
-        assert_eq!(admit(address(1)).left(), Bytes(400));
-        assert_eq!(admit(address(2)).left(), Bytes(1000));
-        let unlimited = Ledger::new(Limits { bytes: Bytes::MAX, ..Limits::default() });
-        let client = unlimited.call(address(1)).expect("room").admit().expect("room");
-        assert_eq!((client.left(), client.left()), (Bytes::MAX, Bytes::MAX), "to look costs nothing");
-        let v6 = |text: &str| text.parse::<IpAddr>().expect("an address");
-        assert_eq!(admit(v6("2001:db8::1")).spend(Bytes(1000)), Ok(()));
-        assert_eq!(admit(v6("2001:db8::ffff:1")).left(), Bytes::ZERO);
-        assert_eq!(admit(v6("2001:db8:0:1::1")).left(), Bytes(1000));
-    }
-}
+mod tests;

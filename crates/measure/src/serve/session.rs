@@ -3,14 +3,16 @@
 use super::Server;
 use super::flow::Flows;
 use super::ledger::{Caller, Client};
-use crate::control::{self, Reader, Writer};
+use crate::control::{self, Reader, Until, Writer};
 use crate::kernel;
 use crate::key::{self, Challenge, Who};
 use crate::protocol::{FrameError, FromFar, FromNear, Greeting, PROTOCOL, Pong, Refused, Welcome, Why};
+use crate::said::Said;
 use farpath_emu::Clock;
 use farpath_units::{Bytes, Duration, Instant};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 /// In which a client has to say who it is, however slowly it speaks.
@@ -21,7 +23,7 @@ const IDLE: Duration = Duration::from_secs(120);
 /// Serves one connection until it ends.
 pub fn serve(
     server: &Server,
-    stream: TcpStream,
+    stream: Arc<TcpStream>,
     from: SocketAddr,
     caller: Caller<'_>,
     stop: &AtomicBool,
@@ -29,7 +31,11 @@ pub fn serve(
 ) {
     let clock = Clock::start();
     let Ok(at) = stream.local_addr() else { return };
-    let Ok((mut reader, writer)) = control::both(stream, clock, server.limits.silence) else { return };
+    // Who reads nothing is waited for until its time is over, and not when there is nobody who serves any more.
+    let over = AtomicBool::new(false);
+    let deadline = Some(clock.now() + GREETING_WITHIN + server.limits.time);
+    let until = Until { deadline, stops: &[stop, &over] };
+    let Ok((mut reader, writer)) = control::both(stream, clock, server.limits.silence, until) else { return };
     let (client, version) = match let_in(server, &mut reader, &writer, from, caller, stop) {
         Ok(let_in) => let_in,
         Err(Some(refused)) => {
@@ -50,6 +56,7 @@ pub fn serve(
         at,
         from,
         stop,
+        over: &over,
         deadline: clock.now() + server.limits.time,
     };
     let (moved, why) = session.run();
@@ -63,7 +70,7 @@ pub fn serve(
 /// Why somebody is not let in; `None` where it has gone, or has said nothing that deserves an answer.
 type NotLetIn = Option<Refused>;
 
-fn refused(why: Why, message: impl Into<String>) -> Refused {
+fn refused(why: Why, message: impl Into<Said>) -> Refused {
     Refused { why, message: message.into(), flow: None }
 }
 
@@ -74,12 +81,12 @@ fn let_in<'a>(
     from: SocketAddr,
     caller: Caller<'a>,
     stop: &AtomicBool,
-) -> Result<(Client<'a>, String), NotLetIn> {
+) -> Result<(Client<'a>, Said), NotLetIn> {
     let ours = Challenge(key::random().map_err(|_| None)?);
     let greeting = Greeting {
         farpath: PROTOCOL,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        kernel: kernel::name(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        kernel: kernel::name().into(),
         challenge: ours,
         key: server.key.is_some(),
         proof: None,
@@ -97,8 +104,7 @@ fn let_in<'a>(
     if near.farpath != PROTOCOL {
         let message = format!(
             "it speaks version {} of the protocol (farpath {}), and this host version {PROTOCOL}",
-            near.farpath,
-            printable(&near.version)
+            near.farpath, near.version
         );
         return Err(Some(refused(Why::Version, message)));
     }
@@ -116,29 +122,26 @@ fn let_in<'a>(
     let limits = server.limits;
     let welcome = Welcome {
         proof,
-        seen_as: from.ip().to_string(),
+        seen_as: from.ip().to_string().into(),
         max_rate: limits.rate.map(|rate| rate.bit_per_s()),
         max_bytes: client.left().0,
         max_time_ns: limits.time.as_nanos(),
     };
     writer.send(&FromFar::Welcome(welcome)).map_err(|_| None)?;
-    Ok((client, printable(&near.version)))
-}
-
-/// What somebody else wrote, for a terminal.
-fn printable(text: &str) -> String {
-    text.chars().filter(|c| c.is_ascii_graphic()).take(40).collect()
+    Ok((client, near.version))
 }
 
 struct Session<'a> {
     server: &'a Server,
     reader: Reader,
-    writer: &'a Writer,
+    writer: &'a Writer<'a>,
     clock: Clock,
     client: &'a Client<'a>,
     at: SocketAddr,
     from: SocketAddr,
     stop: &'a AtomicBool,
+    /// Set when nothing more is answered, so that no flow waits to tell something.
+    over: &'a AtomicBool,
     deadline: Instant,
 }
 
@@ -157,7 +160,8 @@ impl Session<'_> {
             );
             let why = loop {
                 let idle = self.clock.now() + IDLE;
-                let message = match self.reader.next(idle.min(self.deadline), &[self.stop]) {
+                let stops = [self.stop, self.writer.broken()];
+                let message = match self.reader.next(idle.min(self.deadline), &stops) {
                     Ok(message) => message,
                     Err(FrameError::TimedOut) if self.clock.now() >= self.deadline => {
                         let message = format!("its time of {} is over (--max-time)", self.server.limits.time);
@@ -168,6 +172,9 @@ impl Session<'_> {
                         break self.tell(refused(Why::Limit, format!("nothing was asked for in {IDLE}")));
                     }
                     Err(FrameError::Closed) => break "done".to_owned(),
+                    Err(FrameError::Stopped) if !self.stop.load(Ordering::Relaxed) => {
+                        break "lost: it reads nothing of what it asked for".to_owned();
+                    }
                     Err(FrameError::Stopped) => {
                         break self.tell(refused(Why::Busy, "the far host's responder is being stopped"));
                     }
@@ -181,13 +188,14 @@ impl Session<'_> {
                 }
             };
             flows.end();
+            self.over.store(true, Ordering::Relaxed);
             (flows.asked_for(), why)
         })
     }
 
     /// Says why it ends.
     fn tell(&self, refused: Refused) -> String {
-        let why = refused.message.clone();
+        let why = refused.message.to_string();
         let _ = self.writer.send(&FromFar::Refused(refused));
         why
     }

@@ -3,6 +3,7 @@
 use crate::common;
 use crate::path;
 
+use common::raw::{OURS, greeting, raw, said, say, transfer};
 use common::{NEVER, experiment, far, run, served, v4, with};
 use farpath_experiment::Experiment;
 use farpath_measure::serve::{Limits, Server};
@@ -11,7 +12,7 @@ use farpath_run::Outcome;
 use farpath_units::{Bytes, Duration, Rate};
 use socket2::{Domain, Socket, Type};
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -48,63 +49,6 @@ fn key(text: &str) -> Key {
     let file = folder.path().join("key");
     fs::write(&file, text).expect("written");
     Key::read(&file).expect("a key")
-}
-
-/// The version of the protocol that both hosts speak.
-const OURS: u32 = farpath_measure::PROTOCOL;
-
-/// Asks for a long transfer, and connects to its far end.
-fn transfer(client: &mut BufReader<TcpStream>, address: SocketAddr, sends: bool) -> TcpStream {
-    let within = u64::MAX;
-    say(
-        client,
-        &format!(
-            "{{\"transfer\":{{\"flow\":0,\"sends\":{sends},\"size\":10000000000,\"within_ns\":{within},\
-             \"sample_every_ns\":0}}}}\n"
-        ),
-    );
-    let ready = said(client);
-    assert!(ready.starts_with("{\"ready\""), "{ready}");
-    let field = |name: &str| {
-        let at = ready.find(name).expect("it is there") + name.len() + 2;
-        ready[at..].trim_start_matches('"').split(['"', ',']).next().expect("a value").to_owned()
-    };
-    let port: u16 = field("port").parse().expect("a port");
-    let token = field("token");
-    let token: Vec<u8> =
-        (0..16).map(|at| u8::from_str_radix(&token[2 * at..2 * at + 2], 16).expect("digits")).collect();
-    let mut data = TcpStream::connect((address.ip(), port)).expect("it waits");
-    data.write_all(&token).expect("sent");
-    data
-}
-
-/// A connection without our client behind it, which has been greeted.
-fn raw(address: SocketAddr) -> BufReader<TcpStream> {
-    let stream = TcpStream::connect(address).expect("it waits");
-    stream.set_read_timeout(Some(Std::from_secs(60))).expect("a socket");
-    let mut reader = BufReader::new(stream);
-    let greeting = said(&mut reader);
-    let ours = format!("{{\"greeting\":{{\"farpath\":{OURS},");
-    assert!(greeting.starts_with(&ours), "{greeting}");
-    reader
-}
-
-fn said(reader: &mut BufReader<TcpStream>) -> String {
-    let mut line = String::new();
-    reader.read_line(&mut line).expect("it speaks");
-    line
-}
-
-fn say(reader: &mut BufReader<TcpStream>, text: &str) {
-    // It may have had enough already.
-    let _ = reader.get_mut().write_all(text.as_bytes());
-}
-
-fn greeting(version: u32) -> String {
-    let challenge = "00".repeat(32);
-    format!(
-        "{{\"greeting\":{{\"farpath\":{version},\"version\":\"9.9\",\"kernel\":\"k\",\"challenge\":\"{challenge}\"}}}}\n"
-    )
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod common;
 #[path = "common/path.rs"]
 mod path;
 
+mod bounds;
 mod estimates;
 mod hostile;
 mod transfers;

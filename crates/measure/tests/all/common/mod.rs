@@ -2,6 +2,8 @@
 
 #![allow(dead_code)]
 
+pub mod raw;
+
 use farpath_experiment::Experiment;
 use farpath_measure::serve::{Limits, Serve, Server};
 use farpath_measure::{Family, Far, Key, MeasureError, measure};

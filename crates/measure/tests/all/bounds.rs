@@ -1,0 +1,231 @@
+//! What a client can make the responder do, keep and wait for, and that there is an end to each.
+
+use crate::common;
+
+use common::raw::{self, Client};
+use common::{served, v4, with};
+use farpath_measure::serve::Limits;
+use farpath_units::{Bytes, Duration};
+use serde_json::{Value, json};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration as Std, Instant};
+
+/// Longer than anything takes that goes well, on a machine that others use too.
+const PATIENCE: Std = Std::from_secs(8);
+
+fn why(answer: &Value) -> &str {
+    answer["refused"]["why"].as_str().unwrap_or_else(|| panic!("not refused: {answer}"))
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long something takes, in real time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[test]
+fn exchanges_of_nothing_are_refused_and_so_are_too_many() {
+    let server = served(v4(), None, Limits::default());
+    with(&server, |address| {
+        let mut client = Client::new(address);
+        for (sends, size, request) in [(true, 0, 0), (true, 0, 1), (true, 1, 0), (false, 1, 1)] {
+            let asked = json!({ "sends": sends, "size": size, "request": request, "exchanges": 2 });
+            assert_eq!(why(&client.transfer(asked)), "malformed", "{sends} {size} {request}");
+        }
+        let asked = json!({ "size": 1, "request": 1, "exchanges": u32::MAX });
+        assert_eq!(why(&client.transfer(asked)), "limit");
+        let ready = client.transfer(json!({ "size": 1, "request": 1, "exchanges": 2 }));
+        assert!(ready["ready"].is_object(), "{ready}");
+    });
+}
+
+#[test]
+fn what_was_not_moved_is_given_back() {
+    let limits = Limits { bytes: Bytes(1_000_000), ..Limits::default() };
+    let server = served(v4(), None, limits);
+    with(&server, |address| {
+        let mut client = Client::new(address);
+        // Each of them is all that there is; none of them moves a byte.
+        let asked = [
+            json!({ "burst": { "flow": 0, "sends": false, "count": 1000, "size": 1000, "quiet_ns": 0, "within_ns": 1 } }),
+            json!({ "burst": { "flow": 0, "sends": true, "count": 1000, "size": 1000, "quiet_ns": 0, "within_ns": 1 } }),
+            json!({ "echo": { "flow": 0, "count": 500, "size": 1000, "within_ns": 1 } }),
+            json!({ "transfer": { "flow": 0, "sends": true, "size": 600_000, "request": 400_000, "within_ns": 1 } }),
+        ];
+        for asked in asked {
+            let ready = client.ask(&asked);
+            assert!(ready["ready"].is_object(), "{asked}: {ready}");
+            let over = client.heard().expect("it says how that came out");
+            assert!(over["datagrams"].is_object() || over["ended"].is_object(), "{over}");
+            drop(client);
+            client = Client::new(address);
+        }
+    });
+}
+
+#[test]
+fn no_more_is_sent_back_than_was_asked_for() {
+    let server = served(v4(), None, Limits::default());
+    with(&server, |address| {
+        let mut client = Client::new(address);
+        let echo = json!({ "echo": { "flow": 0, "count": 100, "size": 44, "within_ns": 2_000_000_000 } });
+        let ready = client.ask(&echo);
+        let socket = UdpSocket::bind(v4()).expect("a socket");
+        socket.connect(client.place(&ready)).expect("an address");
+        socket.set_read_timeout(Some(Std::from_millis(500))).expect("a socket");
+        let mut datagram = [b"Fpu1".as_slice(), &raw::token(&ready), &[0; 24]].concat();
+        socket.send(&datagram).expect("sent");
+        assert_eq!(socket.recv(&mut [0; 2000]).expect("it comes back"), 44);
+        // 44 B were asked for, and are what is counted.
+        datagram.resize(1400, 0);
+        socket.send(&datagram).expect("sent");
+        assert!(socket.recv(&mut [0; 2000]).is_err(), "1400 B are sent back");
+    });
+}
+
+/// Sends datagrams to an address until it is told to stop, or somebody has waited for too long.
+fn flood(to: SocketAddr, datagram: &[u8], stop: &AtomicBool) {
+    let socket = UdpSocket::bind(v4()).expect("a socket");
+    let begun = now();
+    while !stop.load(Ordering::Relaxed) && begun.elapsed() < 4 * PATIENCE {
+        for _ in 0..100 {
+            let _ = socket.send_to(datagram, to);
+        }
+    }
+}
+
+#[test]
+fn a_flood_of_datagrams_holds_up_neither_a_deadline_nor_the_end() {
+    for with_token in [false, true] {
+        for kind in ["echo", "burst"] {
+            let (over, server) = (AtomicBool::new(false), served(v4(), None, Limits::default()));
+            thread::scope(|scope| {
+                let ((), _) = with(&server, |address| {
+                    let mut client = Client::new(address);
+                    let flow = |flow: u32, seconds: u64| {
+                        json!({ kind: { "flow": flow, "sends": false, "count": 100_000, "size": 44, "quiet_ns": 0,
+                                        "within_ns": seconds * 1_000_000_000 } })
+                    };
+                    let over = &over;
+                    let mut flooded = |asked: &Value| {
+                        let ready = client.ask(asked);
+                        let (to, token) = (client.place(&ready), raw::token(&ready));
+                        let token = if with_token { token } else { vec![7; 16] };
+                        // Of a number that is not waited for: it is never enough.
+                        let datagram = [b"Fpu1".as_slice(), &token, &[0xff; 24]].concat();
+                        for _ in 0..4 {
+                            let datagram = datagram.clone();
+                            scope.spawn(move || flood(to, &datagram, over));
+                        }
+                    };
+                    flooded(&flow(0, 1));
+                    let begun = now();
+                    let done = client.heard().expect("it says how that came out");
+                    assert_eq!(done["datagrams"]["flow"], 0, "{done}");
+                    assert!(begun.elapsed() < PATIENCE, "{kind}: its deadline is a second away");
+                    // And a second one goes on when the responder is stopped.
+                    let mut flooded = |asked: &Value| {
+                        let ready = client.ask(asked);
+                        let to = client.place(&ready);
+                        scope.spawn(move || flood(to, &[0; 44], over));
+                    };
+                    flooded(&flow(1, 3600));
+                    #[expect(clippy::disallowed_methods, reason = "the flood has begun by then")]
+                    thread::sleep(Std::from_millis(300));
+                });
+                // `with` has waited for the responder's end.
+                over.store(true, Ordering::Relaxed);
+            });
+        }
+    }
+}
+
+/// The time that it takes to end, when `work` has been done.
+fn ends_within(limits: Limits, work: impl FnOnce(SocketAddr) -> Vec<Client>) -> Std {
+    let server = served(v4(), None, limits);
+    let ((held, begun), _) = with(&server, |address| (work(address), now()));
+    let took = begun.elapsed();
+    drop(held);
+    took
+}
+
+#[test]
+fn who_does_not_read_holds_up_no_end() {
+    let took = ends_within(Limits::default(), |address| {
+        let mut client = Client::new(address);
+        client.stream().set_write_timeout(Some(Std::from_secs(1))).expect("a socket");
+        let ask =
+            format!("{}\n", json!({ "kernel": ["net.ipv4.tcp_rmem", "net.ipv4.tcp_sack"] })).repeat(1000);
+        // Until the answers have filled every buffer on the way, and nothing more is asked.
+        for _ in 0..1000 {
+            if client.stream().write_all(ask.as_bytes()).is_err() {
+                break;
+            }
+        }
+        let _ = &mut client;
+        vec![client]
+    });
+    assert!(took < PATIENCE, "{took:?}");
+}
+
+#[test]
+fn slow_callers_of_eight_addresses_keep_nobody_out() {
+    let server = served(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), None, Limits::default());
+    with(&server, |address| {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, address.port()));
+        let callers = |host: u8| raw::from(Ipv4Addr::new(127, 0, 1, host), address).expect("it waits");
+        let mut slow: Vec<_> = (1..=8).flat_map(|host| [host; 8]).map(callers).collect();
+        for _ in 0..10 {
+            // They come back as soon as they are put out.
+            for place in 0..slow.len() {
+                slow[place].set_nonblocking(true).expect("a socket");
+                let there = |error: io::Error| error.kind() == io::ErrorKind::WouldBlock;
+                let mut buffer = [0; 1000];
+                let gone = loop {
+                    match slow[place].read(&mut buffer) {
+                        Ok(0) => break true,
+                        Ok(_) => {}
+                        Err(error) => break !there(error),
+                    }
+                };
+                if gone {
+                    slow[place] = callers(u8::try_from(place / 8 + 1).expect("eight"));
+                }
+            }
+            Client::from(Ipv4Addr::new(127, 0, 2, 1), address).expect("it is let in");
+        }
+    });
+}
+
+#[test]
+fn silent_connections_at_the_port_of_the_data_hold_up_nobody() {
+    let server = served(v4(), None, Limits::default());
+    with(&server, |address| {
+        let mut client = Client::new(address);
+        let ready = client.transfer(json!({ "size": 1000 }));
+        let silent: Vec<_> = (0..20).map(|_| client.silent(&ready)).collect();
+        let begun = now();
+        let mut data = client.data(&ready);
+        data.read_exact(&mut [0; 1000]).expect("data come");
+        assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
+        drop(silent);
+    });
+}
+
+#[test]
+fn a_client_keeps_no_more_than_its_share() {
+    let server = served(v4(), None, Limits { time: Duration::from_secs(60), ..Limits::default() });
+    with(&server, |address| {
+        let mut client = Client::new(address);
+        // Datagrams, of which each arrival is kept until the burst is over.
+        let burst = |flow: u32| {
+            json!({ "burst": { "flow": flow, "sends": false, "count": 100_000, "size": 44, "quiet_ns": 0,
+                               "within_ns": 60_000_000_000_u64 } })
+        };
+        let answers: Vec<Value> = (0..64).map(|flow| client.ask(&burst(flow))).collect();
+        let refused = answers.iter().filter(|answer| answer["refused"]["why"] == "limit").count();
+        assert!((1..64).contains(&refused), "{refused} of 64 are refused");
+    });
+}
