@@ -8,6 +8,7 @@ use crate::error::CliError;
 #[cfg(target_os = "linux")]
 pub fn serve(args: &ServeArgs) -> Result<Ending, CliError> {
     use crate::{interrupt, output};
+    use farpath_measure::limits::Needs;
     use farpath_measure::serve::{Limits, Serve, Server, loopback};
     use farpath_measure::{Key, is_local};
     use std::io::Write;
@@ -29,6 +30,9 @@ pub fn serve(args: &ServeArgs) -> Result<Ending, CliError> {
         data_ports: args.data_ports,
         ..Limits::default()
     };
+    if let Some(warning) = Needs::of(&limits).allow_files() {
+        eprintln!("farpath: warning: {warning}");
+    }
     // A host without IPv6 has no ::1 to wait at; nobody has asked for it.
     let without_v6 = || Serve {
         bind: bind.iter().copied().filter(SocketAddr::is_ipv4).collect(),

@@ -191,3 +191,30 @@ impl Watched {
         (facts, self.series)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farpath_traffic::TcpInfo;
+
+    #[test]
+    fn rows_beyond_the_bound_are_left_out_and_that_is_known() {
+        for role in [Role::Sender, Role::Receiver] {
+            let mut watched = Watched::new(0, role, Bytes(1 << 40), false, true, 3 * OF_SAMPLE);
+            for number in 0..1000_u32 {
+                // All that the kernel says is another with each sample.
+                let raw = number.to_ne_bytes().repeat(62);
+                let info = TcpInfo::parse(&raw).expect("long enough");
+                let before = watched.rows();
+                let at = Instant::from_nanos(number.into());
+                watched.note(&Sample { at, bytes: Bytes(number.into()), info });
+                assert!(watched.rows() - before <= OF_SAMPLE, "one sample is not that long");
+            }
+            assert!(
+                watched.cut && (OF_SAMPLE..=3 * OF_SAMPLE).contains(&watched.rows()),
+                "{}",
+                watched.rows()
+            );
+        }
+    }
+}

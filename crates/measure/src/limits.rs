@@ -5,7 +5,8 @@
 use crate::protocol::LINE;
 use crate::serve::Limits;
 use farpath_traffic::MOST_SILENT;
-use farpath_units::Bytes;
+use farpath_units::{Bytes, Duration};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Connections that have not said who they are, in all. Of more, the oldest of the network that has most of them is
 /// closed.
@@ -44,6 +45,11 @@ pub const MESSAGES_OF_CLIENT: u64 = 10_000_000;
 /// The same of all clients.
 pub const MESSAGES_IN_ALL: u64 = 20_000_000;
 
+/// Lines that it tells of clients in a time; more are counted, and their number is told.
+pub const LINES: u32 = 200;
+/// In which.
+pub const LINES_WITHIN: Duration = Duration::from_secs(10);
+
 /// Rows of all flows of a run that the near host takes from the far one. What is more is left out.
 pub const ROWS_FROM_FAR: usize = 5_000_000;
 
@@ -62,21 +68,52 @@ pub struct Needs {
 const TASKS: u64 = 8;
 /// Standard input and output, places to wait at, and some that nobody counts.
 const FILES: u64 = 32;
-/// The program, and what it has read.
-const MEMORY: u64 = 32 << 20;
+/// The program, and what its allocator keeps of what was given back.
+const MEMORY: u64 = 128 << 20;
 /// Stack of a thread, as far as it is used, and what the allocator has for it.
 const OF_TASK: u64 = 192 << 10;
 /// What a flow reads into.
 const OF_FLOW: u64 = 256 << 10;
-/// A row, a message and a datagram, in a list that may just be moving to one of twice its length.
+/// A row, in a list that may just be moving to one of twice its length.
 const OF_ROW: u64 = 72;
-const OF_MESSAGE: u64 = 24;
+/// A message's stamp.
+const OF_MESSAGE: u64 = 8;
+/// A datagram, in such a list and in what is told of it.
 const OF_DATAGRAM: u64 = 96;
 /// A line that is read, what it becomes, and what is answered.
 const OF_LINES: u64 = 6 * LINE as u64;
 const OF_ACCOUNT: u64 = 192;
 
 impl Needs {
+    /// Allows this program as many open files, as far as the host lets it; gives what is to be said where that is not far
+    /// enough.
+    pub fn allow_files(&self) -> Option<String> {
+        let there = getrlimit(Resource::Nofile);
+        let most = there.maximum.unwrap_or(u64::MAX);
+        if there.current.is_some_and(|current| current < self.files.min(most)) {
+            let current = Some(self.files.min(most));
+            // Where it is refused, what was allowed before is.
+            let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum: there.maximum });
+        }
+        let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        (allowed < self.files).then(|| {
+            format!(
+                "this host allows {allowed} open files, and --max-clients needs {}: clients may be refused",
+                self.files
+            )
+        })
+    }
+
+    /// As systemd is told: what a unit has to allow.
+    pub fn unit(&self) -> [String; 3] {
+        let memory = self.memory.0.div_ceil(1 << 20).next_multiple_of(64);
+        [
+            format!("MemoryMax={memory}M"),
+            format!("TasksMax={}", self.tasks),
+            format!("LimitNOFILE={}", self.files),
+        ]
+    }
+
     /// Of a responder with these limits.
     pub fn of(limits: &Limits) -> Needs {
         let clients = u64::from(limits.clients);
@@ -95,5 +132,20 @@ impl Needs {
             + MESSAGES_IN_ALL * OF_MESSAGE
             + DATAGRAMS_IN_ALL * OF_DATAGRAM;
         Needs { tasks, files, memory: Bytes(memory) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_client_needs_its_flows_and_the_rest_is_everybody_s() {
+        let needs = |clients| Needs::of(&Limits { clients, ..Limits::default() });
+        let (four, five) = (needs(4), needs(5));
+        assert_eq!(five.tasks - four.tasks, 1 + FLOWS as u64);
+        assert_eq!(five.files - four.files, 1 + FLOWS as u64 * (1 + MOST_SILENT as u64));
+        assert!(five.memory > four.memory && five.memory.0 - four.memory.0 < 32 << 20);
+        assert_eq!(four.unit()[1], format!("TasksMax={}", four.tasks));
     }
 }

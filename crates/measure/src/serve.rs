@@ -3,9 +3,10 @@
 //! It never begins anything. Connections are taken and datagrams answered for the address that the control connection
 //! comes from and for nobody else, and only where they show a token that was given over it.
 
-mod check;
+pub(crate) mod check;
 mod flow;
 mod ledger;
+mod log;
 mod room;
 mod session;
 
@@ -14,6 +15,7 @@ use crate::key::Key;
 use crate::protocol::{FromFar, Refused, Why, line};
 use farpath_units::{Bytes, Duration, Rate};
 use ledger::Ledger;
+use log::Log;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind, Write};
@@ -140,11 +142,12 @@ impl Server {
     }
 
     /// Serves until `stop` is set, and then until all that goes on has ended, which takes a moment. What there is to
-    /// know of clients is `told`, a line each.
+    /// know of clients is `told`, a line each, and of a flood of them as many as [`LINES`](crate::limits::LINES).
     ///
     /// # Errors
     /// Waiting fails.
     pub fn run(&self, stop: &AtomicBool, told: &(dyn Fn(&str) + Sync)) -> Result<(), ServeError> {
+        let log = &Log::new(told);
         thread::scope(|scope| {
             while !stop.load(Ordering::Relaxed) {
                 let mut fds: Vec<PollFd<'_>> =
@@ -165,9 +168,9 @@ impl Server {
                                 // Who is over the limit is not talked to: that would cost more than it does.
                                 let Some(caller) = self.ledger.call(from.ip(), hang_up) else { continue };
                                 let its = Arc::clone(&stream);
-                                let serve = move || session::serve(self, its, from, caller, stop, told);
+                                let serve = move || session::serve(self, its, from, caller, stop, log);
                                 if let Err(error) = thread::Builder::new().spawn_scoped(scope, serve) {
-                                    told(&format!("{from}: not let in: no thread for it: {error}"));
+                                    log.tell(&format!("{from}: not let in: no thread for it: {error}"));
                                     refuse(&stream, &format!("this host has no thread for it: {error}"));
                                     exhausted = true;
                                     break;

@@ -2,6 +2,9 @@
 
 #![cfg(target_os = "linux")]
 
+mod client;
+mod limits;
+
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
 use nix::sys::signal::{Signal, kill};
@@ -20,25 +23,33 @@ struct Server {
 
 impl Server {
     fn start(args: &[&str]) -> Server {
-        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_farpath"))
-            .args(["serve", "--port", "0"])
-            .args(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it starts");
+        let program = std::process::Command::new(env!("CARGO_BIN_EXE_farpath"));
+        Server::started(program, args).expect("it starts")
+    }
+
+    /// By a command that runs the program with what follows.
+    fn started(mut command: std::process::Command, args: &[&str]) -> std::io::Result<Server> {
+        command.args(["serve", "--port", "0"]).args(args);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("it speaks");
-        let address = line.trim().strip_prefix("farpath: waits at ").expect("where it waits").to_owned();
-        Server { child, address }
+        BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line)?;
+        let address = line.trim().strip_prefix("farpath: waits at ");
+        let address = address.ok_or_else(|| std::io::Error::other("it does not start"))?.to_owned();
+        Ok(Server { child, address })
     }
 
     /// As a service manager does. Gives the exit code, and what it has said of clients.
-    fn end(mut self) -> (Option<i32>, String) {
+    fn end(&mut self) -> (Option<i32>, String) {
+        let stderr = self.child.stderr.take().expect("piped");
         kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM).expect("it runs");
-        let mut told = String::new();
-        self.child.stderr.take().expect("piped").read_to_string(&mut told).expect("text");
+        let told = std::io::read_to_string(stderr).expect("text");
         (self.child.wait().expect("it ends").code(), told)
+    }
+
+    /// The same, where somebody else reads what it says.
+    fn end_quietly(&mut self) -> Option<i32> {
+        kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM).expect("it runs");
+        self.child.wait().expect("it ends").code()
     }
 }
 
@@ -68,7 +79,7 @@ fn stderr(command: &mut Command, code: i32) -> String {
 
 #[test]
 fn an_experiment_is_measured_and_its_results_are_read() {
-    let (server, folder) = (Server::start(&[]), tempdir().expect("a folder"));
+    let (mut server, folder) = (Server::start(&[]), tempdir().expect("a folder"));
     let out = folder.path().join("out");
     let out = out.to_str().expect("text");
     let set = [
@@ -187,7 +198,7 @@ fn each_refusal_is_a_sentence_and_exit_code_2() {
     };
     let (ours, other) =
         (key("ours", "a key that both hosts have\n"), key("other", "another one, quite long\n"));
-    let server = Server::start(&["--key", &ours, "--max-bytes", "1 MB"]);
+    let mut server = Server::start(&["--key", &ours, "--max-bytes", "1 MB"]);
     let to = |more: &[&str]| {
         let mut command = farpath();
         command
@@ -220,7 +231,7 @@ fn a_responder_that_everybody_reaches_without_a_key_warns() {
 
 #[test]
 fn ctrl_c_gives_up_what_goes_on_and_says_so() {
-    let server = Server::start(&[]);
+    let mut server = Server::start(&[]);
     let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_farpath"))
         .args(["measure", "single-drop", "--to", &server.address, "--set", "transfer.size=100 MB"])
         .args(["--set", "receiver.receive.read_rate=80 kbit/s", "--set", "horizon=1 h"])

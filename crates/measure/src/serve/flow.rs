@@ -16,7 +16,6 @@ use farpath_emu::Clock;
 use farpath_traffic::datagram::{DatagramSocket, Until, answer, receive_burst, send_burst};
 use farpath_traffic::{BulkEnd, Opening, PrepareError, Prepared, Role, Token};
 use farpath_units::{Bytes, Duration, Instant};
-use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -27,6 +26,8 @@ use std::thread::{self, Scope};
 const IN_ONE: usize = 1000;
 /// How long a transfer may take to close in good order.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
+/// How long is waited for the threads of flows that are over, where there may be no more of them.
+const THREADS_END_WITHIN: Duration = Duration::from_millis(200);
 /// How often a transfer is looked at where nobody wants to see it: for its rate.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -40,7 +41,8 @@ pub struct Flows<'scope, 'env> {
     client: &'scope Client<'scope>,
     limits: Limits,
     deadline: Instant,
-    going: BTreeMap<u32, Arc<Going>>,
+    /// By the numbers that the client has given them.
+    going: Vec<(u32, Arc<Going>)>,
     asked_for: Bytes,
 }
 
@@ -49,7 +51,10 @@ pub struct Flows<'scope, 'env> {
 struct Going {
     stop: AtomicBool,
     done: AtomicBool,
+    /// Nothing but the last of it is to be told.
     over: AtomicBool,
+    /// That has been told, too: its thread ends.
+    told: AtomicBool,
 }
 
 impl Going {
@@ -70,7 +75,7 @@ impl<'scope, 'env> Flows<'scope, 'env> {
         limits: Limits,
         deadline: Instant,
     ) -> Flows<'scope, 'env> {
-        let (going, asked_for) = (BTreeMap::new(), Bytes::ZERO);
+        let (going, asked_for) = (Vec::new(), Bytes::ZERO);
         Flows { scope, writer, clock, addresses, client, limits, deadline, going, asked_for }
     }
 
@@ -81,12 +86,18 @@ impl<'scope, 'env> Flows<'scope, 'env> {
     }
 
     fn forget_what_is_over(&mut self) {
-        self.going.retain(|_, going| !going.over.load(Ordering::Relaxed));
+        self.going.retain(|(_, going)| !going.told.load(Ordering::Relaxed));
+    }
+
+    /// Those of which there is more to come than the last of it.
+    fn going_on(&self) -> impl Iterator<Item = (u32, &Going)> {
+        let all = self.going.iter().map(|(flow, going)| (*flow, &**going));
+        all.filter(|(_, going)| !going.over.load(Ordering::Relaxed))
     }
 
     /// Ends all.
     pub fn end(&self) {
-        self.going.values().for_each(|going| going.end());
+        self.going.iter().for_each(|(_, going)| going.end());
     }
 
     /// Bytes that were asked for.
@@ -96,16 +107,14 @@ impl<'scope, 'env> Flows<'scope, 'env> {
 
     /// All of a flow's datagrams have been sent.
     pub fn done(&self, flow: u32) {
-        if let Some(going) = self.going.get(&flow) {
+        for (_, going) in self.going_on().filter(|(number, _)| *number == flow) {
             going.done.store(true, Ordering::Relaxed);
         }
     }
 
     /// A flow is given up.
     pub fn stop(&self, flow: u32) {
-        if let Some(going) = self.going.get(&flow) {
-            going.end();
-        }
+        self.going_on().filter(|(number, _)| *number == flow).for_each(|(_, going)| going.end());
     }
 
     /// The far end of a transfer.
@@ -125,7 +134,10 @@ impl<'scope, 'env> Flows<'scope, 'env> {
             Err(refused) => return Ok(Some(FromFar::Refused(refused))),
         };
         let [at, from] = self.addresses;
-        let (mut socket, unmatched) = fit(&asked.socket, at.ip())?;
+        let (mut socket, unmatched) = match fit(&asked.socket, at.ip()) {
+            Ok(fits) => fits,
+            Err(error) => return Ok(Some(cannot(flow, error))),
+        };
         if asked.sends {
             socket.max_pacing_rate = self.limits.rate;
         }
@@ -330,10 +342,11 @@ impl<'scope, 'env> Flows<'scope, 'env> {
             its.over.store(true, Ordering::Relaxed);
             // Who is gone wants none of it.
             let _ = last.map(|last| writer.send(&last));
+            its.told.store(true, Ordering::Relaxed);
         };
         match thread::Builder::new().spawn_scoped(self.scope, run) {
             Ok(_) => {
-                self.going.insert(flow, going);
+                self.going.push((flow, going));
                 FromFar::Ready(ready)
             }
             Err(error) => cannot(flow, format!("the far host has no thread for it: {error}")),
@@ -343,11 +356,16 @@ impl<'scope, 'env> Flows<'scope, 'env> {
     /// Takes so many bytes for one more flow, if there may be one.
     fn take(&mut self, flow: u32, bytes: Bytes) -> Result<Spent<'scope>, Refused> {
         let refused = |message: String| check::refused(flow, Why::Limit, message);
-        if self.any() && self.going.len() >= FLOWS {
-            return Err(refused(format!("the far host does {FLOWS} flows at once, and no more")));
-        }
-        if self.going.contains_key(&flow) {
+        if self.going_on().any(|(number, _)| number == flow) {
             return Err(refused(format!("flow {flow} goes on already")));
+        }
+        // Threads that have just told the last of a flow end now, or wait for a client that does not read it.
+        let patience = self.clock.now() + THREADS_END_WITHIN;
+        while self.any() && self.going.len() >= FLOWS {
+            if self.going_on().count() >= FLOWS || self.clock.now() >= patience {
+                return Err(refused(format!("the far host does {FLOWS} flows at once, and no more")));
+            }
+            thread::park_timeout(std::time::Duration::from_millis(1));
         }
         let spent = self.client.spend(bytes).map_err(|left| {
             refused(format!(

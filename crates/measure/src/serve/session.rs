@@ -3,6 +3,7 @@
 use super::Server;
 use super::flow::Flows;
 use super::ledger::{Caller, Client};
+use super::log::Log;
 use crate::control::{self, Reader, Until, Writer};
 use crate::kernel;
 use crate::key::{self, Challenge, Who};
@@ -27,7 +28,7 @@ pub fn serve(
     from: SocketAddr,
     caller: Caller<'_>,
     stop: &AtomicBool,
-    told: &(dyn Fn(&str) + Sync),
+    log: &Log<'_>,
 ) {
     let clock = Clock::start();
     let Ok(at) = stream.local_addr() else { return };
@@ -39,14 +40,14 @@ pub fn serve(
     let (client, version) = match let_in(server, &mut reader, &writer, from, caller, stop) {
         Ok(let_in) => let_in,
         Err(Some(refused)) => {
-            told(&format!("{from}: not let in: {}", refused.message));
+            log.tell(&format!("{from}: not let in: {}", refused.message));
             // Whether it is still there to hear it does not matter.
             let _ = writer.send(&FromFar::Refused(refused));
             return;
         }
         Err(None) => return,
     };
-    told(&format!("{from}: measures, with farpath {version}"));
+    log.tell(&format!("{from}: measures, with farpath {version}"));
     let mut session = Session {
         server,
         reader,
@@ -60,7 +61,7 @@ pub fn serve(
         deadline: clock.now() + server.limits.time,
     };
     let (moved, why) = session.run();
-    told(&format!(
+    log.tell(&format!(
         "{from}: {why} after {:.1}, {:.1} MB asked for",
         clock.now().since_start(),
         moved.0 as f64 / 1e6

@@ -45,6 +45,8 @@ impl Transfer<'_> {
         let whole = (self.bytes / messages.size.0).min(messages.count) as usize;
         let stamps = self.stamps.get_or_insert_default();
         if stamps.at.len() < whole {
+            // Once, and no more than there will be: a list that doubles has room for twice as many.
+            stamps.at.reserve_exact((messages.count as usize).saturating_sub(stamps.at.len()));
             stamps.at.resize(whole, now);
         }
     }

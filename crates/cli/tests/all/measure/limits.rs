@@ -1,0 +1,114 @@
+//! What the responder takes of its host, and what it says where it does not get it.
+
+use super::client::Client;
+use super::{Server, farpath};
+use farpath_measure::limits::Needs;
+use farpath_measure::serve::Limits;
+use farpath_testing::{Need, skip};
+use nix::unistd::Uid;
+use serde_json::json;
+use std::net::Ipv4Addr;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::{fs, path::Path};
+use tempfile::tempdir;
+
+#[test]
+fn the_unit_in_the_guide_allows_what_the_limits_need() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/measuring.md");
+    let guide = fs::read_to_string(guide).expect("it is there");
+    for line in Needs::of(&Limits::default()).unit() {
+        assert!(guide.lines().any(|there| there == line), "docs/measuring.md: expected {line}");
+    }
+    let [none, one] = [0, 1].map(|clients| Needs::of(&Limits { clients, ..Limits::default() }));
+    let mebibytes = (one.memory.0 - none.memory.0).div_ceil(1 << 20);
+    for text in [
+        format!("{} threads and {} for each client", none.tasks, one.tasks - none.tasks),
+        format!("{}\nopen files and {} for each client", none.files, one.files - none.files),
+        format!("{mebibytes} MiB more for each client"),
+    ] {
+        assert!(guide.contains(&text), "docs/measuring.md: expected {text}");
+    }
+    let limits = Limits::default();
+    let help = farpath().args(["serve", "--help"]).assert().success();
+    let help = String::from_utf8(help.get_output().stdout.clone()).expect("text");
+    for value in [limits.clients.to_string(), format!("{:?}", limits.bytes.to_string()), "\"1 h\"".to_owned()]
+    {
+        assert!(help.contains(&format!("[default: {value}]")), "{value}: {help}");
+    }
+    assert_eq!(limits.time.to_string(), "3600 s", "an hour");
+}
+
+#[test]
+fn as_many_open_files_are_allowed_as_are_needed_or_it_warns() {
+    let needs = Needs::of(&Limits::default()).files;
+    for (hard, warns) in [(needs + 100, false), (needs - 1, true)] {
+        let mut command = Command::new("sh");
+        let script = format!("ulimit -Sn 200; ulimit -Hn {hard}; exec \"$0\" \"$@\"");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_farpath")]);
+        let mut server = Server::started(command, &[]).expect("it starts");
+        let allowed = fs::read_to_string(format!("/proc/{}/limits", server.child.id())).expect("it runs");
+        let line =
+            allowed.lines().find(|line| line.starts_with("Max open files")).expect("the kernel says it");
+        let soft: u64 = line.split_whitespace().nth(3).and_then(|soft| soft.parse().ok()).expect("a number");
+        assert_eq!(soft, needs.min(hard), "{line}");
+        let (code, told) = server.end();
+        assert_eq!((code, told.contains("warning: this host allows")), (Some(0), warns), "{told}");
+    }
+}
+
+/// A thread that could not be made ended the program's part in it, with a panic: no answer, and no end at SIGTERM.
+#[test]
+fn where_no_thread_can_be_made_it_says_so_and_goes_on() {
+    if !Uid::effective().is_root() {
+        skip(Need::Root, "a limit of threads needs another user to hold for");
+        return;
+    }
+    let folder = tempdir().expect("a folder");
+    let program = folder.path().join("farpath");
+    fs::copy(env!("CARGO_BIN_EXE_farpath"), &program).expect("a copy that the other user may read");
+    for (path, mode) in [(folder.path(), 0o755), (&program, 0o755)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("ours");
+    }
+    // Of a user who has nothing else.
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--reuid", "61973", "--regid", "61973", "--clear-groups", "prlimit", "--nproc=40"])
+        .arg(program);
+    let Ok(mut server) = Server::started(command, &[]) else {
+        skip(Need::Root, "setpriv and prlimit (util-linux)");
+        return;
+    };
+    let address = server.address.parse().expect("an address");
+    let mut client = Client::new(Ipv4Addr::LOCALHOST, address).expect("it is let in");
+    let mut ready = Vec::new();
+    let mut refused = None;
+    for flow in 0..64 {
+        let answer = client.transfer(&json!({ "flow": flow, "size": 1000 })).expect("it answers");
+        match answer["refused"]["why"].as_str() {
+            None => ready.push(answer),
+            Some(_) => refused = Some(answer),
+        }
+    }
+    let refused = refused.expect("40 threads are too few for 64 flows");
+    assert_eq!(refused["refused"]["why"], "cannot", "{refused}");
+    assert!(
+        refused["refused"]["message"].as_str().is_some_and(|text| text.contains("no thread")),
+        "{refused}"
+    );
+    assert!(ready.len() > 20, "{}", ready.len());
+    // Another client is told so too: it has no thread to itself.
+    let error = Client::new(Ipv4Addr::new(127, 0, 0, 2), address).map(drop).expect_err("no thread is left");
+    assert!(error.to_string().contains("no thread"), "{error}");
+    let near = farpath().args(["measure", "single-drop", "--to", &server.address]).assert().code(2);
+    let said = String::from_utf8_lossy(&near.get_output().stderr).into_owned();
+    assert!(said.contains("it refuses: this host has no thread for it"), "{said}");
+    // What goes on goes on.
+    for ready in &ready {
+        assert_eq!(Client::read_all(client.data(ready).expect("it waits")).expect("data come"), 1000);
+    }
+    drop(client);
+    let (code, told) = server.end();
+    assert_eq!(code, Some(0), "{told}");
+    assert!(!told.contains("panicked"), "{told}");
+}
