@@ -15,8 +15,6 @@ use std::thread;
 
 /// Longest IP packet of a burst, where the path's own limit is not smaller: Ethernet's.
 const PACKET: u64 = 1500;
-/// What a flow of datagrams may take longer than it should.
-const LONGER: Duration = Duration::from_secs(60);
 /// The longest that echoes take because of a rate that the far host names; asked for to be further apart, they may take
 /// longer.
 const LONGEST: Duration = Duration::from_secs(600);
@@ -62,10 +60,10 @@ pub fn echo(far: &mut Far, asked: Echo, stop: &AtomicBool) -> Result<Echoes, Mea
         return Err(MeasureError::TooSlow { address: far.address(), rate, count: asked.count, takes });
     }
     let asked = Echo { interval: asked.interval.max(least), ..asked };
-    let takes = asked.interval * asked.count.into() + asked.linger + LONGER;
+    let takes = asked.interval * asked.count.into() + asked.linger + far.told_within();
     let message =
         EchoAsked { flow, count: asked.count, size: asked.size as u32, within_ns: takes.as_nanos() };
-    let mut socket = socket(far, &FromNear::Echo(message), stop)?;
+    let mut socket = socket(far, flow, &FromNear::Echo(message), stop)?;
     let clock = far.clock();
     // Who is put aside between looking at the clock and sending measures other programs. Where it is refused, so be it.
     let _ahead = RealTime::of_program();
@@ -105,11 +103,11 @@ pub fn burst(
         count,
         size: size as u32,
         quiet_ns: quiet.as_nanos(),
-        within_ns: LONGER.as_nanos(),
+        within_ns: far.told_within().as_nanos(),
     };
-    let mut socket = socket(far, &FromNear::Burst(message), stop)?;
+    let mut socket = socket(far, flow, &FromNear::Burst(message), stop)?;
     let clock = far.clock();
-    let until = Until { epoch: clock.epoch(), deadline: clock.now() + LONGER, stop };
+    let until = Until { epoch: clock.epoch(), deadline: clock.now() + far.told_within(), stop };
     let packet = Bytes(size) + headers;
     if up {
         let BurstSent { sent, within } =
@@ -144,8 +142,13 @@ pub fn burst(
 }
 
 /// Makes this host's socket for what the far one has been asked for.
-fn socket(far: &mut Far, message: &FromNear, stop: &AtomicBool) -> Result<DatagramSocket, MeasureError> {
-    let ready = far.ask(message, stop, |_| {})?;
+fn socket(
+    far: &mut Far,
+    flow: u32,
+    message: &FromNear,
+    stop: &AtomicBool,
+) -> Result<DatagramSocket, MeasureError> {
+    let ready = far.ask(flow, message, stop, |_| {})?;
     let token = ready.token.parse().map_err(|error| far.malformed(&error))?;
     let mut peer = far.address();
     peer.set_port(ready.port);
@@ -166,7 +169,7 @@ fn far_end(
     most: u32,
     stop: &AtomicBool,
 ) -> Result<(u32, FarDatagrams), MeasureError> {
-    let deadline = far.clock().now() + LONGER + LONGER;
+    let deadline = far.clock().now() + far.told_within() + far.told_within();
     let mut arrivals = Vec::new();
     loop {
         stopped(stop)?;

@@ -4,6 +4,7 @@ mod clock;
 mod error;
 mod host;
 
+pub(crate) use clock::Exchange;
 pub use clock::{Offset, Offsets};
 pub use error::MeasureError;
 
@@ -23,7 +24,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// How long an answer may take, beside the round trip: a far host is there or it is not.
+/// How long an answer may take, beside the round trip: a far host is there or it is not. Where nobody says otherwise.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
 /// Messages of other flows that may come before an answer: what failed since the flow before it was asked for.
@@ -52,6 +53,7 @@ pub struct Far {
     far_kernel: Said,
     far_version: Said,
     welcome: Welcome,
+    patience: Duration,
     pings: u32,
     flows: u32,
 }
@@ -146,9 +148,21 @@ impl Far {
             far_kernel: greeting.kernel,
             far_version: greeting.version,
             welcome,
+            patience: ANSWER_WITHIN,
             pings: 0,
             flows: 0,
         })
+    }
+
+    /// The same, of which an answer is waited for so long, beside the round trip, and what is said of a flow that is over
+    /// twice as long.
+    pub fn waiting(self, patience: Duration) -> Far {
+        Far { patience, ..self }
+    }
+
+    /// How long it may say nothing of a flow that is over.
+    pub(crate) fn told_within(&self) -> Duration {
+        self.patience + self.patience
     }
 
     /// Where it is.
@@ -216,7 +230,7 @@ impl Far {
     }
 
     fn next(&mut self, stops: &[&AtomicBool]) -> Result<FromFar, MeasureError> {
-        self.next_by(self.clock.now() + ANSWER_WITHIN, stops)
+        self.next_by(self.clock.now() + self.patience, stops)
     }
 
     fn next_by(&mut self, deadline: Instant, stops: &[&AtomicBool]) -> Result<FromFar, MeasureError> {
@@ -226,19 +240,22 @@ impl Far {
         })
     }
 
-    /// Asks for the far end of a flow, and gives where it waits. What comes for other flows is given to `news`.
+    /// Asks for the far end of a flow of that number, and gives where it waits. What comes for other flows is given to `news`.
     pub(crate) fn ask(
         &mut self,
+        flow: u32,
         message: &FromNear,
         stop: &AtomicBool,
         mut news: impl FnMut(News),
     ) -> Result<Ready, MeasureError> {
         self.send(message)?;
-        let deadline = self.clock.now() + ANSWER_WITHIN;
+        let deadline = self.clock.now() + self.patience;
         for _ in 0..NEWS_BEFORE_ANSWER {
             match self.next_by(deadline, &[stop])? {
                 FromFar::Ready(ready) => return Ok(ready),
-                FromFar::Refused(refused) => return Err(self.denied(refused.message)),
+                FromFar::Refused(refused) if refused.flow.is_none_or(|refused| refused == flow) => {
+                    return Err(self.denied(refused.message));
+                }
                 other => news(self.news(other)?),
             }
         }

@@ -11,6 +11,8 @@ mod end;
 mod estimate;
 mod far;
 mod fit;
+#[doc(hidden)]
+pub mod fuzz;
 mod kernel;
 mod key;
 pub mod limits;

@@ -344,4 +344,4 @@ pub struct Datagrams {
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

@@ -4,6 +4,7 @@
 //! translation of addresses. It takes the place of the end that opens the first flow.
 
 mod ends;
+mod heard;
 mod row;
 mod stack;
 mod stream;
@@ -14,6 +15,8 @@ use crate::fit::fit;
 use crate::kernel;
 use crate::limits;
 use crate::protocol::{self, FromNear};
+pub(crate) use heard::Heard;
+
 use ends::{FarEnd, Near, NearEnd, Waiting, hear};
 use farpath_experiment::{FlowSpec, Opener, Point, Scenario};
 use farpath_path::Direction;
@@ -29,9 +32,7 @@ use std::thread;
 const LEAD: Duration = Duration::from_millis(20);
 /// How long after this host's deadline the far end waits.
 const LONGER: Duration = Duration::from_secs(30);
-/// How long the far end may say nothing of how it came out, when this one is done.
-const ENDED_WITHIN: Duration = Duration::from_secs(60);
-/// How long it may take to say all of it.
+/// How long the far end may take to say how it came out, when this one is done.
 const TOLD_WITHIN: Duration = Duration::from_secs(3600);
 /// How long a connection may take to close in good order.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
@@ -262,7 +263,7 @@ impl Measurement<'_> {
                 low_water: far.low_water,
                 socket: far.options,
             };
-            let ready = self.far.ask(&FromNear::Transfer(asked), self.stop, |one| news.push(one))?;
+            let ready = self.far.ask(id, &FromNear::Transfer(asked), self.stop, |one| news.push(one))?;
             if news.len() > 2 * limits::FLOWS {
                 return Err(self.far.malformed(&"it says more of flows than there are"));
             }
@@ -364,7 +365,8 @@ impl Measurement<'_> {
             }
         }
         let last = clock.now() + TOLD_WITHIN;
-        let mut deadline = clock.now() + ENDED_WITHIN;
+        let told_within = self.far.told_within();
+        let mut deadline = clock.now() + told_within;
         while far_ends.iter().any(|far| far.facts.is_none() && far.failed.is_none()) {
             if clock.now() >= deadline.min(last) {
                 return Err(self.far.malformed(&"it does not say how its end of a transfer came out"));
@@ -377,7 +379,7 @@ impl Measurement<'_> {
                 && hear(&ids, &mut far_ends, &over, news).map_err(|why| self.far.malformed(&why))?
             {
                 // A long stream has much to tell, and a slow path takes its time over that.
-                deadline = clock.now() + ENDED_WITHIN;
+                deadline = clock.now() + told_within;
             }
         }
         Ok((near_ends, far_ends, specs))

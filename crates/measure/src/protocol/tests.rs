@@ -30,8 +30,35 @@ fn facts() -> impl Strategy<Value = EndFacts> {
     )
 }
 
-fn from_far() -> impl Strategy<Value = FromFar> {
+/// What a far host may say.
+pub fn from_far() -> impl Strategy<Value = FromFar> {
+    let flow = || prop_oneof![3 => 0_u32..3, 1 => any::<u32>()];
+    let metric = prop_oneof![Just("cwnd".to_owned()), Just("delivered".to_owned()), name()];
     prop_oneof![
+        (
+            flow(),
+            any::<[u32; 2]>(),
+            any::<u64>(),
+            any::<bool>(),
+            prop::collection::vec(any::<(u32, u64, u64)>(), 0..40)
+        )
+            .prop_map(|(flow, [count, dropped_here], within_ns, more, arrivals)| {
+                FromFar::Datagrams(Datagrams { flow, count, within_ns, arrivals, dropped_here, more })
+            }),
+        prop::collection::vec(
+            (prop_oneof![Just("net.ipv4.tcp_sack".to_owned()), name()], any::<Option<u8>>()),
+            0..9
+        )
+        .prop_map(|values| {
+            let value = |value: u8| Said::from(value.to_string());
+            FromFar::Kernel(values.into_iter().map(|(name, one)| (name, one.map(value))).collect())
+        }),
+        (flow(), any::<u16>(), name(), prop::collection::vec(name(), 0..3)).prop_map(
+            |(flow, port, token, unmatched)| {
+                let unmatched = unmatched.into_iter().map(Said::from).collect();
+                FromFar::Ready(Ready { flow, port, token, unmatched })
+            }
+        ),
         (any::<u32>(), name(), any::<[u8; 32]>(), any::<bool>()).prop_map(
             |(farpath, version, bytes, key)| {
                 FromFar::Greeting(Greeting {
@@ -60,12 +87,65 @@ fn from_far() -> impl Strategy<Value = FromFar> {
         })),
         (any::<u32>(), any::<[u64; 2]>())
             .prop_map(|(number, at)| { FromFar::Pong(Pong { number, received_ns: at[0], sent_ns: at[1] }) }),
-        (any::<u32>(), prop::collection::vec((any::<u64>(), name(), any::<u64>()), 0..9))
+        (flow(), prop::collection::vec((any::<u64>(), metric, any::<u64>()), 0..9))
             .prop_map(|(flow, rows)| FromFar::Rows(Rows { flow, rows })),
-        (any::<u32>(), prop::collection::vec(any::<u64>(), 0..9))
+        (flow(), prop::collection::vec(any::<u64>(), 0..9))
             .prop_map(|(flow, at_ns)| FromFar::Messages(MessagesSeen { flow, at_ns })),
-        (any::<u32>(), facts(), any::<bool>())
-            .prop_map(|(flow, end, rows_cut)| FromFar::Ended(Box::new(Ended { flow, end, rows_cut }))),
+        (flow(), facts(), any::<bool>()).prop_map(|(flow, end, rows_cut)| FromFar::Ended(Box::new(Ended {
+            flow,
+            end,
+            rows_cut
+        }))),
+    ]
+}
+
+/// What a near host may say.
+pub fn from_near() -> impl Strategy<Value = FromNear> {
+    let few = || prop_oneof![Just(0_u64), Just(1), 0_u64..1000, any::<u64>()];
+    let count = || prop_oneof![0_u32..5, Just(100_000), any::<u32>()];
+    let messages = (few(), few(), any::<bool>(), any::<u64>()).prop_map(|(size, count, every, pace)| {
+        let pace = if every { PaceAsked::EveryNs(pace) } else { PaceAsked::BitPerS(pace) };
+        MessagesAsked { size, count, pace }
+    });
+    let transfer = (
+        any::<(u32, bool)>(),
+        [few(), few(), few()],
+        count(),
+        prop::option::of(messages),
+        any::<[Option<u64>; 6]>(),
+    )
+        .prop_map(|((flow, sends), [size, request, within_ns], exchanges, messages, some)| Transfer {
+            flow,
+            sends,
+            size,
+            messages,
+            request,
+            exchanges,
+            within_ns,
+            sample_every_ns: some[0],
+            read_rate: some[1],
+            low_water: some[2],
+            socket: SocketAsked {
+                receive_buffer: some[3],
+                mss: some[4],
+                rto_min_ns: some[5],
+                congestion_control: some[3].map(|value| value.to_string()),
+                ..SocketAsked::default()
+            },
+        });
+    let datagrams = || (any::<u32>(), count(), prop_oneof![44_u32..1473, any::<u32>()], few());
+    prop_oneof![
+        transfer.prop_map(FromNear::Transfer),
+        datagrams().prop_map(|(flow, count, size, within_ns)| {
+            FromNear::Echo(EchoAsked { flow, count, size, within_ns })
+        }),
+        (datagrams(), any::<bool>(), few()).prop_map(|((flow, count, size, within_ns), sends, quiet_ns)| {
+            FromNear::Burst(BurstAsked { flow, sends, count, size, quiet_ns, within_ns })
+        }),
+        any::<u32>().prop_map(|number| FromNear::Ping(Ping { number })),
+        any::<u32>().prop_map(|flow| FromNear::Done(FlowNumber { flow })),
+        any::<u32>().prop_map(|flow| FromNear::Stop(FlowNumber { flow })),
+        prop::collection::vec(name(), 0..5).prop_map(FromNear::Kernel),
     ]
 }
 

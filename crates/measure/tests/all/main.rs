@@ -9,4 +9,6 @@ mod path;
 mod bounds;
 mod estimates;
 mod hostile;
+mod requests;
 mod transfers;
+mod trust;

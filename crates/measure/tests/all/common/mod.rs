@@ -3,6 +3,7 @@
 #![allow(dead_code)]
 
 pub mod raw;
+pub mod relay;
 
 use farpath_experiment::Experiment;
 use farpath_measure::serve::{Limits, Serve, Server};

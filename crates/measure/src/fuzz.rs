@@ -1,0 +1,197 @@
+//! What either host hears, without the sockets that it comes from: for fuzzers, which give bytes and look for panics.
+
+use crate::datagrams::{Burst, Echoes};
+use crate::end::{EndFacts, Outcome};
+use crate::estimate::{PathEstimate, Way};
+use crate::far::{Exchange, Offset, Offsets};
+use crate::protocol::{FromFar, FromNear, Lines};
+use crate::said::Said;
+use crate::serve::check;
+use farpath_experiment::Experiment;
+use farpath_path::PerDirection;
+use farpath_traffic::Role;
+use farpath_traffic::datagram::{Answered, Arrival, Echoed};
+use farpath_units::{Bytes, Duration, Instant};
+use std::sync::LazyLock;
+
+/// A client's side of a control connection: each request is understood and held against what the responder does, until one
+/// would end the session. Gives how many there were.
+///
+/// # Panics
+/// Something is wrong.
+pub fn near_says(bytes: &[u8]) -> usize {
+    let (mut lines, mut requests) = (Lines::default(), 0);
+    lines.push(bytes);
+    while let Ok(Some(message)) = lines.next::<FromNear>() {
+        requests += 1;
+        match message {
+            FromNear::Transfer(asked) => {
+                if let Ok(checked) = check::transfer(&asked) {
+                    assert!(checked.bytes >= checked.size && checked.exchanges > 0, "{asked:?}: {checked:?}");
+                    assert!(checked.exchanges == 1 || asked.size > 0 && asked.request > 0, "{asked:?}");
+                }
+            }
+            FromNear::Echo(asked) => drop(check::datagrams(asked.flow, asked.count, asked.size)),
+            FromNear::Burst(asked) => drop(check::datagrams(asked.flow, asked.count, asked.size)),
+            FromNear::Greeting(_)
+            | FromNear::Ping(_)
+            | FromNear::Kernel(_)
+            | FromNear::Done(_)
+            | FromNear::Stop(_) => {}
+        }
+    }
+    requests
+}
+
+/// A file and a stream, of both of which the far host may tell.
+static ASKED: LazyLock<Experiment> = LazyLock::new(|| {
+    let text = "title = \"t\"\npath = [{ element = \"delay\", delay = \"1 ms\" }]\nsender.stack = \"linux-6\"\n\
+                transfer = { message = \"1 kB\", interval = \"1 ms\", count = 20, opener = \"sender\" }\n\
+                flow = [{}, { direction = \"reverse\" }]";
+    Experiment::parse(text, "fuzz", &[]).expect("good")
+});
+
+/// A far host's side of it: what it says of flows and of the path is taken as a measurement does, and becomes rows and an
+/// experiment. Gives how many messages there were.
+///
+/// # Panics
+/// Something is wrong.
+pub fn far_says(bytes: &[u8]) -> usize {
+    let (mut lines, mut messages) = (Lines::default(), 0);
+    lines.push(bytes);
+    let mut heard = crate::run::Heard::of(&ASKED.point(0).scenario);
+    let mut exchanges = Vec::new();
+    let (mut kernel, mut bursts) = (Said::default(), Vec::new());
+    while let Ok(Some(message)) = lines.next::<FromFar>() {
+        messages += 1;
+        match message {
+            FromFar::Greeting(greeting) => kernel = greeting.kernel,
+            FromFar::Pong(pong) => exchanges.push(Exchange {
+                asked: Instant::from_nanos(messages as u64),
+                received_ns: pong.received_ns,
+                sent_ns: pong.sent_ns,
+                heard: Instant::from_nanos(2 * messages as u64),
+            }),
+            FromFar::Datagrams(part) => {
+                let time = Instant::from_nanos;
+                let arrivals = part.arrivals.iter().map(|&(number, sent, arrived)| Arrival {
+                    number,
+                    sent_at: time(sent),
+                    arrived_at: time(arrived),
+                });
+                let within = Duration::from_nanos(part.within_ns);
+                let (sent, dropped_there) = (part.count, part.dropped_here);
+                bursts.push(Burst {
+                    sent,
+                    within,
+                    arrivals: arrivals.collect(),
+                    packet: Bytes(1500),
+                    dropped_there,
+                });
+            }
+            FromFar::Kernel(values) => heard.kernel(&values),
+            other => {
+                if heard.hear(other).is_err() {
+                    break;
+                }
+            }
+        }
+    }
+    let clocks = Offset::of(&exchanges).unwrap_or(Offset { at: Instant::ZERO, ns: 0, error: Duration::ZERO });
+    let offsets = Offsets { before: clocks, after: clocks };
+    for role in [Role::Sender, Role::Receiver] {
+        heard.rows(role, &near(), &offsets);
+    }
+    experiment(kernel, &bursts);
+    messages
+}
+
+/// This host's own end, which has completed.
+fn near() -> EndFacts {
+    EndFacts {
+        outcome: Outcome::Completed,
+        detail: Said::default(),
+        ended_at_ns: 30_000_000,
+        connected_at_ns: Some(1_000_000),
+        finished_at_ns: Some(30_000_000),
+        bytes: 20_000,
+        stream_began_ns: Some(1_000_000),
+        processor_wait_permille: None,
+        mean_cwnd: None,
+        exchanges_ns: Vec::new(),
+        kernel: None,
+    }
+}
+
+/// What is found by such bursts, as a file; what a far host is called is no part of what that says.
+fn experiment(kernel: Said, bursts: &[Burst]) {
+    let answered = bursts.iter().flat_map(|burst| &burst.arrivals).zip(0..);
+    let answered: Vec<Answered> = answered
+        .map(|(one, number)| Answered {
+            number,
+            sent_at: one.sent_at,
+            arrived_at: one.arrived_at,
+            back_at: one.sent_at + Duration::from_millis(u64::from(number)),
+        })
+        .collect();
+    let sent = answered.len() as u32;
+    let echoed = Echoed { sent, answered, arrived: sent, ..Echoed::default() };
+    let echoes = Echoes { echoed, arrived: sent, packet: Bytes(92) };
+    let _ = (echoes.jitter_rfc3550(), echoes.reordered(), echoes.row(0));
+    let way = Way::of(bursts, 0, sent);
+    let found = PathEstimate {
+        hosts: ["192.0.2.1".to_owned(), "192.0.2.2".to_owned()],
+        kernels: ["Linux".into(), kernel],
+        echoes,
+        ways: PerDirection { forward: way.clone(), reverse: way },
+    };
+    let text = found.to_toml(Bytes(1_000_000));
+    if let Ok(experiment) = Experiment::parse(&text, "found", &[]) {
+        let scenario = &experiment.point(0).scenario;
+        assert!(scenario.seeds == 1 && !scenario.output.segments, "{text}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::line;
+    use crate::protocol::tests::{from_far, from_near};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_a_client_asks_for_is_understood_and_held_against_the_limits(
+            said in prop::collection::vec(from_near(), 1..10),
+        ) {
+            let bytes: Vec<u8> = said.iter().flat_map(line).collect();
+            prop_assert_eq!(near_says(&bytes), said.len());
+        }
+
+        #[test]
+        fn what_a_far_host_tells_becomes_rows_and_an_experiment(
+            said in prop::collection::vec(from_far(), 1..20),
+        ) {
+            let bytes: Vec<u8> = said.iter().flat_map(line).collect();
+            prop_assert!(far_says(&bytes) > 0);
+        }
+
+        #[test]
+        fn bytes_of_either_are_understood_or_refused(
+            far in prop::collection::vec(from_far(), 1..5),
+            near in prop::collection::vec(from_near(), 1..5),
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+        ) {
+            let mut bytes: [Vec<u8>; 2] =
+                [far.iter().flat_map(line).collect(), near.iter().flat_map(line).collect()];
+            for (at, byte) in changes {
+                for bytes in &mut bytes {
+                    let at = at.index(bytes.len());
+                    bytes[at] = byte;
+                }
+            }
+            far_says(&bytes[0]);
+            near_says(&bytes[1]);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What a far host says of a run, without the run: for fuzzers.
+
+use super::ends::{FarEnd, NearEnd, hear};
+use super::stack::Ends;
+use super::{place, row, stream};
+use crate::end::EndFacts;
+use crate::far::{News, Offsets};
+use crate::protocol::FromFar;
+use crate::said::Said;
+use farpath_engine::Series;
+use farpath_experiment::{FlowSpec, Scenario};
+use farpath_run::StreamFigures;
+use farpath_traffic::Role;
+use farpath_units::Instant;
+use std::sync::atomic::AtomicBool;
+
+/// What has been said of the flows of a run.
+pub struct Heard {
+    specs: Vec<FlowSpec>,
+    stacks: Ends,
+    ids: Vec<u32>,
+    ends: Vec<FarEnd>,
+    over: Vec<AtomicBool>,
+}
+
+impl Heard {
+    /// Nothing yet.
+    pub fn of(scenario: &Scenario) -> Heard {
+        let specs = scenario.flows.clone();
+        Heard {
+            stacks: Ends::of(scenario, place(scenario)),
+            ids: (0..specs.len() as u32).collect(),
+            ends: specs.iter().map(FarEnd::of).collect(),
+            over: specs.iter().map(|_| AtomicBool::new(false)).collect(),
+            specs,
+        }
+    }
+
+    /// Takes note of it.
+    pub fn hear(&mut self, said: FromFar) -> Result<bool, &'static str> {
+        let news = match said {
+            FromFar::Rows(rows) => News::Rows(rows),
+            FromFar::Messages(seen) => News::Messages(seen),
+            FromFar::Ended(ended) => News::Ended(ended),
+            FromFar::Refused(refused) => News::Failed(refused.flow, refused.message),
+            _ => return Ok(false),
+        };
+        hear(&self.ids, &mut self.ends, &self.over, news)
+    }
+
+    /// What its kernel is set to.
+    pub fn kernel(&self, values: &[(String, Option<Said>)]) {
+        let _ = self.stacks.far(values);
+    }
+
+    /// The rows of all flows, in which this host had that role.
+    pub fn rows(&self, role: Role, near: &EndFacts, offsets: &Offsets) {
+        let zero = Instant::from_nanos(1_000_000);
+        for ((number, spec), far) in (0..).zip(&self.specs).zip(&self.ends) {
+            let flow = (number, role, spec.clone());
+            let row = row::row(&flow, near, far.facts.as_ref(), far.failed.clone(), offsets, zero);
+            assert!(!row.detail.contains(char::is_control), "{row:?}");
+            let Some(of) = spec.stream else { continue };
+            let near = NearEnd {
+                facts: near.clone(),
+                series: Series::new(number),
+                cut: false,
+                messages: (0..20).map(|n| Instant::from_nanos(n * 1_000_000)).collect(),
+            };
+            let rows = stream::rows((number, role), &of.messages, &near, far, offsets, zero);
+            let _ = StreamFigures::of(&rows, &of.messages, of.playout);
+        }
+    }
+}
