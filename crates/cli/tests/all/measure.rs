@@ -4,6 +4,7 @@
 
 mod client;
 mod limits;
+mod soak;
 
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
