@@ -3,6 +3,13 @@
 use crate::Ending;
 use crate::args::ServeArgs;
 use crate::error::CliError;
+#[cfg(target_os = "linux")]
+use std::{
+    io::{self, Write},
+    sync::mpsc::{Receiver, SyncSender, sync_channel},
+    thread,
+    time::Duration,
+};
 
 /// Serves until Ctrl-C or SIGTERM.
 #[cfg(target_os = "linux")]
@@ -11,7 +18,6 @@ pub fn serve(args: &ServeArgs) -> Result<Ending, CliError> {
     use farpath_measure::limits::Needs;
     use farpath_measure::serve::{Limits, Serve, Server, loopback};
     use farpath_measure::{Key, is_local};
-    use std::io::Write;
     use std::net::SocketAddr;
 
     let key = args.key.as_deref().map(Key::read).transpose()?;
@@ -54,9 +60,44 @@ pub fn serve(args: &ServeArgs) -> Result<Ending, CliError> {
     for address in server.addresses() {
         output::print(&format!("farpath: waits at {address}"))?;
     }
-    // Who reads what it says may be gone, which is no reason to end.
-    server.run(stop, &|line| drop(writeln!(std::io::stderr(), "farpath: {line}")))?;
+    let log = Log::start();
+    let lines = &log.lines;
+    server.run(stop, &|line| drop(lines.try_send(line.to_owned())))?;
+    log.end();
     Ok(Ending::Done)
+}
+
+/// What is said of clients, written by a thread of its own: whoever reads it may be gone, or not read, which holds up nobody.
+#[cfg(target_os = "linux")]
+struct Log {
+    lines: SyncSender<String>,
+    written: Receiver<()>,
+}
+
+/// Lines that wait to be written; what comes then is left out.
+#[cfg(target_os = "linux")]
+const LINES_AHEAD: usize = 1000;
+
+#[cfg(target_os = "linux")]
+impl Log {
+    fn start() -> Log {
+        let (lines, told) = sync_channel::<String>(LINES_AHEAD);
+        let (all, written) = sync_channel(0);
+        // Without it nothing is said of clients, who are served all the same.
+        let _ = thread::Builder::new().spawn(move || {
+            for line in told {
+                let _ = writeln!(io::stderr(), "farpath: {line}");
+            }
+            drop(all);
+        });
+        Log { lines, written }
+    }
+
+    /// Waits a moment for what is yet to be written.
+    fn end(self) {
+        drop(self.lines);
+        let _ = self.written.recv_timeout(Duration::from_secs(1));
+    }
 }
 
 /// It cannot.

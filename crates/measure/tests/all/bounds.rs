@@ -179,19 +179,19 @@ fn slow_callers_of_eight_addresses_keep_nobody_out() {
         let mut slow: Vec<_> = (1..=8).flat_map(|host| [host; 8]).map(callers).collect();
         for _ in 0..10 {
             // They come back as soon as they are put out.
-            for place in 0..slow.len() {
-                slow[place].set_nonblocking(true).expect("a socket");
+            for (place, one) in (0..).zip(&mut slow) {
+                one.set_nonblocking(true).expect("a socket");
                 let there = |error: io::Error| error.kind() == io::ErrorKind::WouldBlock;
                 let mut buffer = [0; 1000];
                 let gone = loop {
-                    match slow[place].read(&mut buffer) {
+                    match one.read(&mut buffer) {
                         Ok(0) => break true,
                         Ok(_) => {}
                         Err(error) => break !there(error),
                     }
                 };
                 if gone {
-                    slow[place] = callers(u8::try_from(place / 8 + 1).expect("eight"));
+                    *one = callers(place / 8 + 1);
                 }
             }
             Client::from(Ipv4Addr::new(127, 0, 2, 1), address).expect("it is let in");

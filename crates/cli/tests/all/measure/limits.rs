@@ -2,7 +2,7 @@
 
 use super::client::Client;
 use super::{Server, farpath};
-use farpath_measure::limits::Needs;
+use farpath_measure::limits::{LINES, Needs};
 use farpath_measure::serve::Limits;
 use farpath_testing::{Need, skip};
 use nix::unistd::Uid;
@@ -111,4 +111,25 @@ fn where_no_thread_can_be_made_it_says_so_and_goes_on() {
     let (code, told) = server.end();
     assert_eq!(code, Some(0), "{told}");
     assert!(!told.contains("panicked"), "{told}");
+}
+
+/// Whoever started it reads nothing of what it says: a full pipe held up those of whom something was said, and the end.
+#[test]
+fn who_does_not_read_its_log_holds_up_nobody() {
+    let mut server = Server::start(&[]);
+    let address = server.address.parse().expect("an address");
+    // More than a pipe holds, in lines that are as long as lines are.
+    let greeting = json!({ "greeting": {
+        "farpath": 99, "version": "x".repeat(1000), "kernel": "k", "challenge": "00".repeat(32),
+    } });
+    for _ in 0..5 * LINES {
+        let mut client = Client::greeted(Ipv4Addr::new(127, 0, 0, 3), address).expect("there is room");
+        client.say(&greeting).expect("it hears");
+        assert_eq!(client.heard().expect("it answers")["refused"]["why"], "version");
+    }
+    let mut client = Client::new(Ipv4Addr::LOCALHOST, address).expect("it is let in");
+    let ready = client.transfer(&json!({ "size": 1000 })).expect("it answers");
+    assert_eq!(Client::read_all(client.data(&ready).expect("it waits")).expect("data come"), 1000);
+    drop(client);
+    assert_eq!(server.end_quietly(), Some(0));
 }
