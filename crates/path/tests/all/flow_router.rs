@@ -237,7 +237,12 @@ fn a_line_that_slows_down_does_so_for_the_next_packet() {
             preemption,
             ..Structure::default()
         };
-        first(&through(&mut path, at_ms(0), Forward, signal(flow, Structures::one(rates)))).first.guaranteed
+        let told = first(&through(&mut path, at_ms(0), Forward, signal(flow, Structures::one(rates)))).first;
+        // It is kept for who has seen the answer.
+        let answer = Structure { message: Message::Response, ..told };
+        through(&mut path, at_ms(1), Reverse, signal(flow, Structures::one(answer)));
+        through(&mut path, at_ms(2), Forward, data(0, flow, QosMark::Flow));
+        told.guaranteed
     });
     assert_eq!(guarantees, [word(5), word(5)]);
     let due = |path: &mut Path<Packet>, now: Instant| {

@@ -37,8 +37,9 @@ pub(super) struct Flow {
     pub newer: u32,
     /// The next one in a bucket of the timers.
     pub timer_next: u32,
-    /// Tells a slot's flow from the one that was there before.
-    pub generation: u32,
+    /// Tells a slot's flow from the one that was there before. A slot is used again after a tick of the timers at the earliest: so many
+    /// later no cut is waited for that was told before.
+    pub generation: u16,
     /// AR as it was asked for.
     pub requested: RateWord,
     /// AR as it was last told.
@@ -51,19 +52,19 @@ pub(super) struct Flow {
     pub elsewhere: RateWord,
     /// GR that is kept for it.
     pub guaranteed: RateWord,
+    /// GR that it was told, and that is kept for it once it has shown that it got the answer.
+    pub promised: RateWord,
     pub preemption: Priority,
     pub delay: Priority,
     pub rate_type: RateType,
     pub burst: BurstTolerance,
     pub weight: u8,
-    /// Intervals in a row in which it used less than 0.8 of its grant.
-    pub low_intervals: u8,
     /// How often it was told of its last cut.
     pub told: u8,
     pub flags: u16,
 }
 
-/// It has lost its guarantee and was not told yet.
+/// It has no guarantee any more, and was not told yet.
 pub(super) const PREEMPTED: u16 = 1;
 /// A FIN went this way.
 pub(super) const FIN_SENT: u16 = 1 << 1;
@@ -81,6 +82,11 @@ pub(super) const GONE: u16 = 1 << 6;
 pub(super) const UNPROVEN: u16 = 1 << 7;
 /// An answer to it has passed.
 pub(super) const ANSWERED: u16 = 1 << 8;
+/// A packet of it has acknowledged what came with the answer: its guarantees count.
+pub(super) const SEEN: u16 = 1 << 9;
+/// Intervals in a row in which it used less than 0.8 of its grant, up to three.
+const LOW_INTERVALS: u16 = 3 << LOW_INTERVALS_AT;
+const LOW_INTERVALS_AT: u32 = 10;
 
 const _: () = assert!(size_of::<Flow>() <= 96, "a million flows fit in 128 bytes each, their index included");
 
@@ -105,12 +111,12 @@ impl Flow {
             policed: RateWord::ZERO,
             elsewhere: RateWord::ZERO,
             guaranteed: RateWord::ZERO,
+            promised: RateWord::ZERO,
             preemption: Priority::LOWEST,
             delay: Priority::LOWEST,
             rate_type: RateType::Available,
             burst: BurstTolerance::default(),
             weight: 1,
-            low_intervals: 0,
             told: 0,
             flags: 0,
         }
@@ -128,11 +134,27 @@ impl Flow {
         self.flags &= !flag;
     }
 
+    /// Intervals in a row in which it used less than 0.8 of its grant, up to three.
+    pub fn low_intervals(&self) -> u16 {
+        (self.flags & LOW_INTERVALS) >> LOW_INTERVALS_AT
+    }
+
+    /// One more interval in which it did, or the first in which it used more.
+    pub fn count_interval(&mut self, low: bool) {
+        let intervals = if low { (self.low_intervals() + 1).min(3) } else { 0 };
+        self.flags = self.flags & !LOW_INTERVALS | intervals << LOW_INTERVALS_AT;
+    }
+
+    /// GR that it may send at, kept for it or not.
+    pub fn told_guarantee(&self) -> u64 {
+        self.guaranteed.units() + self.promised.units()
+    }
+
     /// Polices it at a higher rate. What it has sent ahead of its rate is a number of bytes: at the new one they take less
     /// time. Without this a newcomer that was raised from a trickle would be held to the trickle for a while.
     pub fn police_faster(&mut self, now: Instant, rate: RateWord) {
         let (before, after) =
-            (self.policed.units() + self.guaranteed.units(), rate.units() + self.guaranteed.units());
+            (self.policed.units() + self.told_guarantee(), rate.units() + self.told_guarantee());
         let ahead = self.sent_until.saturating_since(now).as_nanos();
         if after > before {
             let ahead = u128::from(ahead) * u128::from(before) / u128::from(after);

@@ -1,5 +1,6 @@
 //! A flow router: what it grants to whom, and in which order packets leave it. It owns no clock and no line.
 
+mod admission;
 mod counters;
 mod flow;
 mod guarantees;

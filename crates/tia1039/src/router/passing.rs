@@ -75,8 +75,6 @@ impl Port {
             let signal = (mark == QosMark::Flow).then(|| self.ask_for_request(now, &key)).flatten();
             return Decision::Pass { class: Class::BestEffort, signal };
         };
-        let flow = self.table.get(slot);
-        let rate = flow.policed.units() + flow.guaranteed.units();
         // What is not marked was not sent by its grant: a handshake, or a sender that has none or has fallen back. It keeps
         // nothing alive.
         if mark != QosMark::Flow {
@@ -84,11 +82,12 @@ impl Port {
         }
         self.prove(slot, acknowledged);
         let flow = self.table.get(slot);
+        let rate = flow.policed.units() + flow.told_guarantee();
         if rate == 0 && !flow.has(PREEMPTED) {
             return Decision::Pass { class: Class::BestEffort, signal: None };
         }
-        let class = match (flow.guaranteed.units(), rate) {
-            (_, 0) => Class::BestEffort,
+        let class = match (flow.guaranteed.units(), flow.policed.units()) {
+            (0, 0) => Class::BestEffort,
             (0, _) => Class::Available,
             _ => Class::Guaranteed(flow.delay.level() / 16),
         };
@@ -139,21 +138,21 @@ impl Port {
         let flow = self.table.get_mut(slot);
         (flow.measured_since, flow.measured_bytes) = (now, 0);
         // A guarantee is used up first.
-        let used = used.saturating_sub(flow.guaranteed.units());
+        let used = used.saturating_sub(flow.told_guarantee());
         let granted = flow.granted.units();
         let flows =
             u64::try_from(self.table.len()).unwrap_or(u64::MAX).saturating_sub(self.unproven.into()).max(1);
         let kept = self.capacity.steady(self.guarantees.sum()) / flows / KEPT;
         let flow = self.table.get_mut(slot);
         if used * 5 < granted * 4 {
-            flow.low_intervals = flow.low_intervals.saturating_add(1);
+            flow.count_interval(true);
             let can_use = RateWord::from_units((used + used / 4).max(kept).max(1), Rounding::Up);
             let known = flow.elsewhere.units();
-            if flow.low_intervals >= 3 && (known == 0 || flow.has(MEASURED) && can_use != flow.elsewhere) {
+            if flow.low_intervals() >= 3 && (known == 0 || flow.has(MEASURED) && can_use != flow.elsewhere) {
                 self.limit(slot, can_use, true);
             }
         } else {
-            flow.low_intervals = 0;
+            flow.count_interval(false);
             if flow.has(MEASURED) && used * 20 >= granted * 19 {
                 self.limit(slot, RateWord::ZERO, false);
             }

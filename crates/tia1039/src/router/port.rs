@@ -2,7 +2,8 @@
 
 use super::counters::RouterCounters;
 use super::flow::{
-    ANSWERED, FIN_SEEN, FIN_SENT, Flow, FlowKey, LOWERED, MEASURED, PREEMPTED, REVERSE_CHARGING, UNPROVEN,
+    ANSWERED, FIN_SEEN, FIN_SENT, Flow, FlowKey, LOWERED, MEASURED, PREEMPTED, REVERSE_CHARGING, SEEN,
+    UNPROVEN,
 };
 use super::guarantees::Guarantees;
 use super::settings::{Capacity, RouterSettings};
@@ -15,9 +16,6 @@ use std::collections::VecDeque;
 
 /// Flows that were asked for a missed request lately, by hash.
 pub(super) const MISSED: usize = 256;
-/// Bytes that may have come behind the answer before the first packet that acknowledges it passes here: the others were lost. One guess in
-/// 4096 is right.
-const SEEN_WITHIN: u32 = 1 << 20;
 
 /// Grants rates on one output line and remembers them.
 ///
@@ -42,7 +40,7 @@ pub struct Port {
     /// What is kept for Available Rates, in units.
     pub(super) reserved: u64,
     /// Cuts that are waited for, in the order in which the wait is over: when, whose, and its generation.
-    pub(super) holds: VecDeque<(Instant, u32, u32)>,
+    pub(super) holds: VecDeque<(Instant, u32, u16)>,
     pub(super) missed: Box<[Instant; MISSED]>,
     pub(super) counters: RouterCounters,
 }
@@ -112,8 +110,8 @@ impl Port {
             }
         };
         self.counters.requests += 1;
+        let guaranteed_before = self.guarantees.sum();
         let (guaranteed, available) = self.describe_anew(now, slot, structure);
-        let had = self.table.get(slot).guaranteed;
         let got = self.admit(slot, guaranteed);
         if structure.rate_type.has_guaranteed() {
             structure.guaranteed = got;
@@ -125,7 +123,7 @@ impl Port {
         (flow.requested, flow.weight) = (available, weight);
         let demand = (flow.demand(), flow.weight);
         self.wants(slot, demand_before, demand);
-        if demand != demand_before || had != got {
+        if demand != demand_before || self.guarantees.sum() != guaranteed_before {
             self.refresh_level();
         }
         let granted = self.share_of(slot, available);
@@ -148,16 +146,13 @@ impl Port {
         self.counters.responses += 1;
         let flow = self.table.get_mut(slot);
         if let Some(seq) = seq
-            && flow.has(UNPROVEN)
+            && !flow.has(SEEN)
             && !flow.has(ANSWERED)
         {
             flow.set(ANSWERED);
             flow.answered_seq = seq;
         }
-        if structure.guaranteed.units() < self.table.get(slot).guaranteed.units() {
-            self.guarantees.set(&mut self.table, slot, structure.guaranteed);
-            self.refresh_level();
-        }
+        self.lower_guarantee(slot, structure.guaranteed);
         let flow = self.table.get_mut(slot);
         if !flow.rate_type.has_available() {
             return;
@@ -190,10 +185,7 @@ impl Port {
             self.counters.unknown += 1;
             return;
         };
-        if structure.guaranteed.units() < self.table.get(slot).guaranteed.units() {
-            self.guarantees.set(&mut self.table, slot, structure.guaranteed);
-            self.refresh_level();
-        }
+        self.lower_guarantee(slot, structure.guaranteed);
     }
 
     /// The flow's sender says that it is over.
@@ -261,38 +253,6 @@ impl Port {
         )
     }
 
-    /// Admission control: all of a guarantee or none of it. What is there stays where more is refused.
-    fn admit(&mut self, slot: u32, wanted: RateWord) -> RateWord {
-        let flow = self.table.get(slot);
-        let (has, priority) = (flow.guaranteed, flow.preemption);
-        let more = wanted.units().saturating_sub(has.units());
-        if more == 0 {
-            self.guarantees.set(&mut self.table, slot, wanted);
-            self.counters.admitted += u64::from(wanted.units() > 0);
-            return wanted;
-        }
-        let limit = self.capacity.guaranteed;
-        if self.guarantees.sum() + more > limit + self.guarantees.below(priority) {
-            self.counters.refused += 1;
-            return has;
-        }
-        // Strictly lower priorities only, the lowest first, and of one priority the newest: who came first stays.
-        while self.guarantees.sum() + more > limit
-            && let Some(victim) = self.guarantees.first_to_go(usize::from(priority.level()))
-        {
-            self.preempt(victim);
-        }
-        self.guarantees.set(&mut self.table, slot, wanted);
-        self.counters.admitted += 1;
-        wanted
-    }
-
-    fn preempt(&mut self, victim: u32) {
-        self.guarantees.set(&mut self.table, victim, RateWord::ZERO);
-        self.table.get_mut(victim).set(PREEMPTED);
-        self.counters.preempted += 1;
-    }
-
     /// The Available Rate that a flow gets that asks for `wanted`: its share, as far as there is room now.
     fn share_of(&self, slot: u32, wanted: RateWord) -> RateWord {
         let flow = self.table.get(slot);
@@ -303,7 +263,8 @@ impl Port {
             elsewhere => wanted.units().min(elsewhere + elsewhere.div_ceil(4)),
         };
         let share = self.level.share(tried, flow.weight);
-        let guaranteed = self.guarantees.sum();
+        // What it was promised beside an Available Rate comes out of the same line.
+        let guaranteed = self.guarantees.sum() + flow.promised.units();
         let free = self.capacity.available(guaranteed).saturating_sub(self.reserved);
         let steady = self.capacity.steady(guaranteed).saturating_sub(self.reserved);
         let got = match has {
@@ -362,29 +323,6 @@ impl Port {
         if before != after && !self.table.get(slot).has(UNPROVEN) {
             self.shares.remove(before.0, before.1);
             self.shares.add(after.0, after.1);
-        }
-    }
-
-    /// A packet of the flow itself has come, which acknowledges so much. One that acknowledges what came with the answer is of somebody
-    /// who has seen it: its sequence number is not to be guessed (RFC 6528).
-    pub(super) fn prove(&mut self, slot: u32, acknowledged: Option<u32>) {
-        let flow = self.table.get(slot);
-        let answered_seq = flow.answered_seq;
-        if flow.has(ANSWERED) && acknowledged.is_some_and(|ack| ack.wrapping_sub(answered_seq) < SEEN_WITHIN)
-        {
-            self.count_in(slot);
-        }
-    }
-
-    /// Others sink for this flow from now on.
-    pub(super) fn count_in(&mut self, slot: u32) {
-        let flow = self.table.get_mut(slot);
-        if flow.has(UNPROVEN) {
-            flow.clear(UNPROVEN);
-            let (demand, weight) = (flow.demand(), flow.weight);
-            self.shares.add(demand, weight);
-            self.unproven -= 1;
-            self.refresh_level();
         }
     }
 

@@ -60,6 +60,6 @@ impl Port {
         self.table.bytes()
             + self.shares.bytes()
             + self.timers.bytes()
-            + self.holds.capacity() * size_of::<(Instant, u32, u32)>()
+            + self.holds.capacity() * size_of::<(Instant, u32, u16)>()
     }
 }

@@ -104,7 +104,6 @@ impl Shares {
     }
 
     /// What all flows want together.
-    #[cfg(test)]
     pub fn demand(&self) -> u64 {
         self.total.demand
     }

@@ -1,6 +1,7 @@
 //! What flows are granted, told and held to.
 
 mod hostile;
+mod unproven;
 
 use super::{Class, Decision, FlowKey, Port, RouterSettings};
 use crate::{Charging, Message, Priority, QosMark, RateType, RateUnit, RateWord, Rounding, Structure};

@@ -110,12 +110,11 @@ fn run(steps: Vec<Step>, mut holds: impl FnMut(&Port, u64, bool)) {
     let mut now = ms(0);
     let mut last: [Option<Structure>; 10] = [None; 10];
     for step in steps {
-        let before = port.committed();
+        let (before, guaranteed) = (port.committed(), port.guarantees.sum());
         let mut takes = false;
         match step {
             Step::Ask { flow, moved_from, mut structure } => {
                 let asked = structure;
-                let guaranteed = port.guarantees.sum();
                 port.ask(now, key(flow), moved_from.map(key), &mut structure);
                 assert!(structure.available.units() <= asked.available.units());
                 assert!(
@@ -123,7 +122,6 @@ fn run(steps: Vec<Step>, mut holds: impl FnMut(&Port, u64, bool)) {
                         || asked.rate_type.has_guaranteed()
                 );
                 assert_eq!(structure.mark, 1);
-                takes = port.guarantees.sum() > guaranteed;
                 last[usize::from(flow)] = Some(structure);
             }
             Step::Answer { flow, parts } => {
@@ -159,6 +157,8 @@ fn run(steps: Vec<Step>, mut holds: impl FnMut(&Port, u64, bool)) {
                 port.set_line(rate(mbit * 1_000_000));
             }
         }
+        // With a request, or when a packet shows that its answer was seen.
+        takes |= port.guarantees.sum() > guaranteed;
         check(&port);
         holds(&port, before, takes);
     }
