@@ -3,8 +3,8 @@
 use crate::error::{ExperimentError, Location, parse_toml};
 use crate::reader::{Parameter, Reader, as_list, as_table, word, wrong_type};
 use farpath_path::{ElementKind, MarkThreshold, PerDirection, QueueLimit, RateChange, RouterLines};
-use farpath_tia1039::RateUnit;
 use farpath_tia1039::router::RouterSettings;
+use farpath_tia1039::{Priority, RateUnit};
 use farpath_units::{Bytes, Duration, Instant, Probability, Rate};
 use std::net::SocketAddr;
 use toml::Value;
@@ -99,12 +99,21 @@ pub(crate) fn read_flow_router(reader: &mut Reader<'_>) -> Result<ElementKind, E
     })))
 }
 
-fn read_settings(reader: &mut Reader<'_>) -> Result<RouterSettings, ExperimentError> {
+fn read_settings(reader: &mut Reader<'_>) -> Result<PerDirection<RouterSettings>, ExperimentError> {
     let rest = RouterSettings::default();
+    let guaranteed = match reader.has("guaranteed") {
+        true => reader.each_way("guaranteed", Some(rest.guaranteed))?,
+        false => PerDirection::both(rest.guaranteed),
+    };
+    let preemption = match reader.has("preemption") {
+        true => reader.each_way("preemption", Some(rest.preemption))?,
+        false => PerDirection::both(rest.preemption),
+    };
     let settings = RouterSettings {
         utilization: reader.or("utilization", rest.utilization)?,
         newcomers: reader.or("newcomers", rest.newcomers)?,
-        guaranteed: reader.or("guaranteed", rest.guaranteed)?,
+        guaranteed: rest.guaranteed,
+        preemption: rest.preemption,
         unit: reader.or("unit", rest.unit)?,
         weights: read_classes(reader)?,
         police: reader.or("police", rest.police)?,
@@ -125,8 +134,11 @@ fn read_settings(reader: &mut Reader<'_>) -> Result<RouterSettings, ExperimentEr
             .at("newcomers")
             .refuse("all of the line for newcomers leaves nothing to grant to others"));
     }
-    if settings.guaranteed.fraction() > settings.utilization.fraction() {
-        let (guaranteed, utilization) = (settings.guaranteed, settings.utilization);
+    let utilization = settings.utilization;
+    if let Some(guaranteed) = [guaranteed.forward, guaranteed.reverse]
+        .into_iter()
+        .find(|share| share.fraction() > utilization.fraction())
+    {
         return Err(reader.at("guaranteed").refuse(format!(
             "{guaranteed} of the line for guarantees is more than `utilization`, {utilization}, allows for all grants"
         )));
@@ -136,7 +148,11 @@ fn read_settings(reader: &mut Reader<'_>) -> Result<RouterSettings, ExperimentEr
             return Err(reader.at(key).refuse("expected more than no time at all"));
         }
     }
-    Ok(settings)
+    Ok(PerDirection::from_fn(|way| RouterSettings {
+        guaranteed: guaranteed[way],
+        preemption: preemption[way],
+        ..settings.clone()
+    }))
 }
 
 /// `classes`: from which preemption priority on which weight holds.
@@ -193,6 +209,17 @@ impl Parameter for Changes {
             changes.push(change);
         }
         Ok(Changes(changes))
+    }
+}
+
+impl Parameter for Priority {
+    const EXPECTED: &'static str = "a priority from 0 to 63";
+    fn read(value: &Value, at: &Location) -> Result<Priority, ExperimentError> {
+        let level = value.as_integer().ok_or_else(|| wrong_type(value, at, Self::EXPECTED))?;
+        u8::try_from(level)
+            .ok()
+            .and_then(Priority::new)
+            .ok_or_else(|| at.refuse(format!("expected {}, found {level}", Self::EXPECTED)))
     }
 }
 

@@ -232,7 +232,7 @@ struct Counts {
 impl<P: PathPacket> Lane<P> {
     fn new(lines: &RouterLines, direction: Direction, seed: u64) -> Lane<P> {
         let RouterLines { rate, changes, queue: _, overhead, min_packet, settings } = lines;
-        let packet = settings.packet;
+        let (settings, packet) = (&settings[direction], settings[direction].packet);
         let capacity = granted_capacity(rate[direction], packet, framed(packet, *overhead, *min_packet));
         Lane {
             port: Port::new(settings, capacity, seed),
@@ -251,12 +251,12 @@ impl<P: PathPacket> Lane<P> {
 
     fn reconfigure(&mut self, lines: &RouterLines, direction: Direction) {
         (self.overhead, self.min_packet, self.packet) =
-            (lines.overhead, lines.min_packet, lines.settings.packet);
+            (lines.overhead, lines.min_packet, lines.settings[direction].packet);
         let rate = lines.rate[direction];
         let full = framed(self.packet, self.overhead, self.min_packet);
         self.line.set_rate(rate);
         self.changes = lines.changes[direction].iter().copied().collect();
-        self.port.set_settings(&lines.settings, granted_capacity(rate, self.packet, full));
+        self.port.set_settings(&lines.settings[direction], granted_capacity(rate, self.packet, full));
         self.queues.set_limit(limit(lines, direction));
     }
 
@@ -342,7 +342,7 @@ fn limit(lines: &RouterLines, direction: Direction) -> Bytes {
     match lines.queue[direction] {
         QueueLimit::Unlimited => Bytes::MAX,
         QueueLimit::Bytes(limit) => limit,
-        QueueLimit::Packets(packets) => Bytes(packets.saturating_mul(lines.settings.packet.0)),
+        QueueLimit::Packets(packets) => Bytes(packets.saturating_mul(lines.settings[direction].packet.0)),
     }
 }
 

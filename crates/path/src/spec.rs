@@ -218,7 +218,7 @@ pub struct RouterLines {
     /// Shortest IP packet that is sent without padding.
     pub min_packet: Bytes,
     /// How the line is shared. Grants count IP packets without framing: a line's capacity for them is that for full packets.
-    pub settings: RouterSettings,
+    pub settings: PerDirection<RouterSettings>,
 }
 
 /// From some moment on a line has another rate.

@@ -6,6 +6,7 @@ use farpath_path::{
     Backoff, Duplex, ElementKind, ElementSpec, MarkThreshold, Oversize, PacketCount, PerDirection,
     QueueLimit, RadioSpec, RateChange, RouterLines, Turnaround, WaitKind,
 };
+use farpath_tia1039::Priority;
 use farpath_tia1039::router::RouterSettings;
 use farpath_units::{Ber, Bytes, Duration, Instant, Probability, Rate};
 use proptest::collection::{btree_set, vec};
@@ -154,8 +155,11 @@ fn flow_routers() -> impl Strategy<Value = ElementKind> {
         microseconds(1_000..=1_000_000),
         microseconds(10_000..=20_000_000),
     );
-    let settings = (any::<bool>(), times, between(1..=1000), between(1..=1000)).prop_map(
-        |(police, (hold, push_interval, available_timeout), flows, starts)| RouterSettings {
+    let guarantees = (shares(), between(0..=63));
+    let settings = (any::<bool>(), times, guarantees, between(1..=1000), between(1..=1000)).prop_map(
+        |(police, (hold, push_interval, available_timeout), guarantees, flows, starts)| RouterSettings {
+            guaranteed: guarantees.0,
+            preemption: Priority::new(guarantees.1 as u8).expect("a level"),
             police,
             hold,
             push_interval,
@@ -166,10 +170,12 @@ fn flow_routers() -> impl Strategy<Value = ElementKind> {
         },
     );
     let line = (each_way(rates()), each_way(changes.boxed()), each_way(queues()), bytes(0..=40));
-    (line, bytes(0..=64), settings).prop_map(|((rate, changes, queue, overhead), min_packet, settings)| {
-        let lines = RouterLines { rate, changes, queue, overhead, min_packet, settings };
-        ElementKind::FlowRouter(Box::new(lines))
-    })
+    (line, bytes(0..=64), each_way(settings.boxed())).prop_map(
+        |((rate, changes, queue, overhead), min_packet, settings)| {
+            let lines = RouterLines { rate, changes, queue, overhead, min_packet, settings };
+            ElementKind::FlowRouter(Box::new(lines))
+        },
+    )
 }
 
 fn radios() -> impl Strategy<Value = ElementKind> {

@@ -95,7 +95,8 @@ fn granted(flow: &Flow, elements: &[ElementSpec]) -> Result<Rate, String> {
         .iter()
         .filter_map(|element| match &element.kind {
             ElementKind::FlowRouter(lines) => {
-                Some(lines.settings.granted_alone(lines.rate[flow.spec.direction]))
+                let way = flow.spec.direction;
+                Some(lines.settings[way].granted_alone(lines.rate[way]))
             }
             _ => None,
         })

@@ -405,6 +405,18 @@ fn a_flow_router_says_what_it_cannot_do() {
         "geo.toml: path[0].guaranteed: 99 % of the line for guarantees is more than `utilization`, 98 %, allows for all grants",
     );
     says(
+        router("guaranteed = { forward = \"50 %\", reverse = \"99 %\" }"),
+        "geo.toml: path[0].guaranteed: 99 % of the line for guarantees is more than `utilization`, 98 %, allows for all grants",
+    );
+    says(
+        router("preemption = 64"),
+        "geo.toml: path[0].preemption: expected a priority from 0 to 63, found 64",
+    );
+    says(
+        router("preemption = { forward = \"high\" }"),
+        "geo.toml: path[0].preemption.forward: expected a priority from 0 to 63, found `high`",
+    );
+    says(
         router("classes = [{ from = 0, weight = 2 }, { from = 0, weight = 3 }]"),
         "geo.toml: path[0].classes[1].from: classes are listed in rising order of priority",
     );

@@ -7,5 +7,6 @@ mod errors;
 mod kernel;
 mod properties;
 mod rewriting;
+mod router;
 mod shipped;
 mod streams;

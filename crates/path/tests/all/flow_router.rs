@@ -87,11 +87,11 @@ fn lines(mbit: u64, queue: QueueLimit) -> RouterLines {
         queue: PerDirection::both(queue),
         overhead: Bytes::ZERO,
         min_packet: Bytes::ZERO,
-        settings: RouterSettings {
+        settings: PerDirection::both(RouterSettings {
             utilization: share(1.0),
             newcomers: share(0.0),
             ..RouterSettings::default()
-        },
+        }),
     }
 }
 

@@ -24,7 +24,7 @@ fn router(queue: QueueLimit) -> ElementKind {
         queue: PerDirection { forward: queue, reverse: QueueLimit::Unlimited },
         overhead: Bytes(500),
         min_packet: Bytes(100),
-        settings: RouterSettings::default(),
+        settings: PerDirection::both(RouterSettings::default()),
     }))
 }
 

@@ -189,7 +189,7 @@ fn words(kind: &ElementKind) -> String {
         ),
         ElementKind::BitErrors { ber, .. } => format!("bit errors: BER {}", each_way(ber)),
         ElementKind::FlowRouter(lines) => {
-            let granted = lines.settings.utilization;
+            let granted = lines.settings.forward.utilization;
             format!("flow router of {}, of which {granted} is granted", each_way(&lines.rate))
         }
         ElementKind::Radio(radio) => words_of_radio(radio),

@@ -28,7 +28,7 @@ fn router(name: &str, line: &str, changes: &[(&str, &str)]) -> ElementSpec {
         queue: PerDirection::both(QueueLimit::Unlimited),
         overhead: Bytes(0),
         min_packet: Bytes::ZERO,
-        settings: RouterSettings::default(),
+        settings: PerDirection::both(RouterSettings::default()),
     };
     ElementSpec { name: name.to_owned(), kind: ElementKind::FlowRouter(Box::new(lines)) }
 }

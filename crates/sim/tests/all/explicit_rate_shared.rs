@@ -19,7 +19,7 @@ fn router() -> ElementSpec {
         queue: PerDirection::both(QueueLimit::Bytes(Bytes(250_000))),
         overhead: Bytes(0),
         min_packet: Bytes::ZERO,
-        settings: RouterSettings::default(),
+        settings: PerDirection::both(RouterSettings::default()),
     };
     element("router", ElementKind::FlowRouter(Box::new(lines)))
 }

@@ -118,8 +118,8 @@ impl Port {
         }
         // Whether a guarantee came or went, what is left to the others has changed.
         let demand_before = (self.table.get(slot).demand(), self.table.get(slot).weight);
-        let weight = self.settings.weights[usize::from(structure.preemption.level())].max(1);
         let flow = self.table.get_mut(slot);
+        let weight = self.settings.weights[usize::from(flow.preemption.level())].max(1);
         (flow.requested, flow.weight) = (available, weight);
         let demand = (flow.demand(), flow.weight);
         self.wants(slot, demand_before, demand);
@@ -230,13 +230,15 @@ impl Port {
 
     /// Takes over what a request says of its flow; gives the two rates that it asks for.
     fn describe_anew(&mut self, now: Instant, slot: u32, structure: &Structure) -> (RateWord, RateWord) {
+        // The request keeps the priority that it has: other routers accept others.
+        let preemption = structure.preemption.min(self.settings.preemption);
         // A guarantee stands in the list of its priority: with another priority it is a new one.
-        if self.table.get(slot).preemption != structure.preemption {
+        if self.table.get(slot).preemption != preemption {
             self.guarantees.set(&mut self.table, slot, RateWord::ZERO);
         }
         let flow = self.table.get_mut(slot);
         flow.last_seen = now;
-        (flow.preemption, flow.delay, flow.burst) = (structure.preemption, structure.delay, structure.burst);
+        (flow.preemption, flow.delay, flow.burst) = (preemption, structure.delay, structure.burst);
         flow.rate_type = structure.rate_type;
         flow.clear(PREEMPTED | REVERSE_CHARGING);
         // A sender may ask once more behind its FIN, which is not repeated. Only a SYN begins anew.

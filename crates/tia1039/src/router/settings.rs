@@ -1,6 +1,6 @@
 //! What a flow router is told.
 
-use crate::{RateUnit, RateWord, Rounding};
+use crate::{Priority, RateUnit, RateWord, Rounding};
 use farpath_units::{Bytes, Duration, Probability, Rate};
 
 /// How a flow router shares one output port.
@@ -14,6 +14,8 @@ pub struct RouterSettings {
     /// Share of the line that Guaranteed and Maximum Rates may have together. It is below 1 so that the others have the
     /// rest whatever happens.
     pub guaranteed: Probability,
+    /// The highest preemption priority that is accepted here: who asks for a higher one has this one.
+    pub preemption: Priority,
     /// What a rate counts.
     pub unit: RateUnit,
     /// Weight of an Available Rate by its preemption priority, 1 to 255.
@@ -46,6 +48,7 @@ impl Default for RouterSettings {
             utilization: Probability::new(0.98).expect("a share"),
             newcomers: Probability::new(0.02).expect("a share"),
             guaranteed: Probability::new(0.9).expect("a share"),
+            preemption: Priority::HIGHEST,
             unit: RateUnit::KbitPerS,
             weights: [1; 64],
             police: true,

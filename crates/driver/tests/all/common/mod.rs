@@ -76,11 +76,11 @@ pub fn router_lines(forward: u64, reverse: u64) -> RouterLines {
         queue: PerDirection::both(QueueLimit::Bytes(Bytes(1_000_000))),
         overhead: Bytes::ZERO,
         min_packet: Bytes::ZERO,
-        settings: RouterSettings {
+        settings: PerDirection::both(RouterSettings {
             utilization: share(1.0),
             newcomers: share(0.0),
             ..RouterSettings::default()
-        },
+        }),
     }
 }
 

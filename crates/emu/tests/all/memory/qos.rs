@@ -28,11 +28,11 @@ fn router() -> Path<WirePacket> {
         queue: PerDirection::both(QueueLimit::Unlimited),
         overhead: Bytes::ZERO,
         min_packet: Bytes::ZERO,
-        settings: RouterSettings {
+        settings: PerDirection::both(RouterSettings {
             utilization: share(1.0),
             newcomers: share(0.0),
             ..RouterSettings::default()
-        },
+        }),
     };
     let kind = ElementKind::FlowRouter(Box::new(lines));
     Path::build(&[ElementSpec { name: "router".to_owned(), kind }], 1).expect("sound")

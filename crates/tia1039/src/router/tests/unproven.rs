@@ -1,7 +1,7 @@
 //! Who has only asked takes nothing from who is proven.
 
 use super::{Bench, exact, key, word};
-use crate::router::{Class, Decision};
+use crate::router::{Class, Decision, RouterSettings};
 use crate::{Message, Priority, QosMark, RateType, RateWord, Structure};
 use farpath_units::{Bytes, Duration};
 
@@ -165,4 +165,34 @@ fn a_guarantee_of_another_priority_that_is_refused_leaves_its_rate_to_others() {
     bench.guarantee(2, 60, 21, RateType::Guaranteed);
     assert_eq!(guarantee(&bench, 2), 0);
     assert_ne!(bench.port.level, level);
+}
+
+#[test]
+fn no_higher_priority_counts_than_is_accepted_here() {
+    let accepted = |level| {
+        let preemption = Priority::new(level).expect("a level");
+        let mut settings = RouterSettings { preemption, ..exact() };
+        settings.weights[30..].fill(3);
+        Bench::new(&settings)
+    };
+    for (level, takes) in [(20, false), (21, true), (63, true)] {
+        let mut bench = accepted(level);
+        bench.guarantee(1, 60, 20, RateType::Guaranteed);
+        let told = bench.guarantee(2, 60, 63, RateType::Guaranteed);
+        assert_eq!((told.guaranteed.units() > 0, guarantee(&bench, 1) == 0), (takes, takes), "{level}");
+        assert_eq!(told.preemption, Priority::HIGHEST, "other routers accept others");
+    }
+    // Nor does its weight.
+    let rates = |level| {
+        let mut bench = accepted(level);
+        for round in 0..8 {
+            bench.at(300 * round);
+            for flow in [1, 2] {
+                let preemption = if flow == 1 { Priority::HIGHEST } else { Priority::LOWEST };
+                bench.ask_as(flow, Structure { preemption, ..Structure::request(word(100)) });
+            }
+        }
+        [1, 2].map(|flow| bench.port.flow(&key(flow)).expect("known").available)
+    };
+    assert_eq!((rates(30), rates(29)), ([74_880_000, 24_992_000], [49_984_000, 49_984_000]));
 }
