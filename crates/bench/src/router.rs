@@ -2,7 +2,7 @@
 
 use crate::clock::timed;
 use crate::figure::{Figure, Target};
-use farpath_tia1039::router::{Decision, FlowKey, Port, RouterSettings};
+use farpath_tia1039::router::{Decision, FlowKey, Numbers, Port, RouterSettings};
 use farpath_tia1039::{Message, Priority, QosMark, RateWord, Structure};
 use farpath_units::{Bytes, Duration, Instant, Rate};
 
@@ -39,6 +39,9 @@ pub fn measure(mut told: impl FnMut(Figure)) {
     });
 }
 
+/// What each packet shows: what came with its flow's answer is acknowledged.
+const NUMBERS: Numbers = Numbers { next_seq: Some(0), acknowledged: Some(0) };
+
 /// A full router and the packets that come to it, in random order of flows: nothing is in a cache by luck.
 struct World {
     port: Port,
@@ -57,7 +60,7 @@ impl World {
             // Who shows no sign of an answer counts as made up.
             let answer = Structure::decode_v4(&asked).expect("it was written here");
             world.port.answered(world.now, World::key(flow), &answer, Some(0));
-            world.port.pass(world.now, World::key(flow), QosMark::Flow, Bytes(1500), Some(0));
+            world.port.pass(world.now, World::key(flow), QosMark::Flow, Bytes(1500), NUMBERS);
         }
         world
     }
@@ -82,7 +85,7 @@ impl World {
         let preemption = Priority::new((flow % 64) as u8).expect("a level");
         let mut bytes = Structure { message, preemption, ..Structure::request(available) }.encode_v4();
         let mut structure = Structure::decode_v4(&bytes).expect("it was written here");
-        self.port.ask(self.now, World::key(flow), None, &mut structure);
+        self.port.ask(self.now, World::key(flow), Some(0), None, &mut structure);
         bytes.copy_from_slice(&structure.encode_v4());
         bytes
     }
@@ -108,7 +111,7 @@ impl World {
         for _ in 0..SIGNALS {
             self.now += Duration::from_nanos(12);
             let flow = self.random() % FLOWS;
-            let decision = self.port.pass(self.now, World::key(flow), QosMark::Flow, Bytes(1500), Some(0));
+            let decision = self.port.pass(self.now, World::key(flow), QosMark::Flow, Bytes(1500), NUMBERS);
             passed += u64::from(matches!(decision, Decision::Pass { .. }));
         }
         assert!(passed > SIGNALS / 2, "most flows send less than they may: {passed} of {SIGNALS} passed");

@@ -16,6 +16,7 @@ pub fn set_flow_seed(seed: u64) {
 const FIN: u8 = 0x01;
 const SYN: u8 = 0x02;
 const RST: u8 = 0x04;
+const ACK: u8 = 0x10;
 
 fn seed() -> u64 {
     SEED.load(Ordering::Relaxed)
@@ -69,7 +70,8 @@ impl QosPacket for WirePacket {
     }
 
     fn acknowledged(&self) -> Option<u32> {
-        self.tcp_number(headers::tcp::ACK)
+        // Without its flag the field means nothing (RFC 9293 §3.1).
+        (self.tcp_flags() & ACK != 0).then(|| self.tcp_number(headers::tcp::ACK)).flatten()
     }
 
     fn ending(&self) -> Ending {

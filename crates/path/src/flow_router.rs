@@ -6,7 +6,7 @@ use crate::{
     Departure, Direction, DropCause, DropCounts, ElementCounters, LinkCounters, PathElement, PathPacket,
     PerDirection, QueueLimit, RateChange, RouterFigures, RouterLines, Signal, Verdict,
 };
-use farpath_tia1039::router::{Class, Decision, Ending, FlowKey, Port, QosPacket, Queues};
+use farpath_tia1039::router::{Class, Decision, Ending, Fit, FlowKey, Numbers, Port, QosPacket, Queues};
 use farpath_tia1039::{Message, Structure};
 use farpath_units::{Bytes, Instant, Rate};
 use std::collections::VecDeque;
@@ -48,6 +48,7 @@ impl<P: PathPacket + Clone> FlowRouter<P> {
             return (FlowKey::from(0), Decision::Pass { class: Class::BestEffort, signal: None });
         };
         let key = qos.flow();
+        let numbers = qos.numbers();
         if let Some(mut structures) = qos.structures() {
             for structure in structures.iter_mut() {
                 self.hear(now, direction, key, qos, structure);
@@ -57,19 +58,37 @@ impl<P: PathPacket + Clone> FlowRouter<P> {
         }
         let port = &mut self.lanes[direction].port;
         let decision = if carries_data {
-            port.pass(now, key, qos.mark(), size, qos.acknowledged())
+            port.pass(now, key, qos.mark(), size, numbers)
         } else {
-            port.pass_without_data(now, key, qos.acknowledged())
+            port.pass_without_data(now, key, numbers)
         };
-        match qos.ending() {
-            Ending::No => {}
-            Ending::Fin => {
-                self.lanes[direction].port.fin(key, true);
-                self.lanes[direction.opposite()].port.fin(key, false);
-            }
-            Ending::Reset => Direction::BOTH.into_iter().for_each(|way| self.lanes[way].port.reset(key)),
+        if qos.ending() != Ending::No {
+            self.end(direction, key, qos.ending(), numbers);
         }
         (key, decision)
+    }
+
+    /// Whether a packet can be of the flow that it names.
+    fn fit(&self, direction: Direction, key: &FlowKey, numbers: Numbers) -> Fit {
+        self.lanes[direction].port.fit(&self.lanes[direction.opposite()].port, key, numbers)
+    }
+
+    /// A packet says that its connection is over. One whose numbers are not those of the connection ends nothing: if it was not made up, silence
+    /// will.
+    fn end(&mut self, direction: Direction, key: FlowKey, ending: Ending, numbers: Numbers) {
+        let proven = Direction::BOTH.into_iter().any(|way| self.lanes[way].port.is_proven(&key));
+        // A reset is judged by its sequence number (RFC 9293 §3.5.2), but for one that answers a SYN.
+        let acknowledged = numbers.acknowledged.filter(|_| ending != Ending::Reset || !proven);
+        match self.fit(direction, &key, Numbers { acknowledged, ..numbers }) {
+            Fit::Near => {}
+            Fit::Foreign => return self.lanes[direction].port.pass_unheard(),
+            Fit::Unknown => return,
+        }
+        if ending == Ending::Reset {
+            return Direction::BOTH.into_iter().for_each(|way| self.lanes[way].port.reset(key));
+        }
+        self.lanes[direction].port.fin(key, true);
+        self.lanes[direction.opposite()].port.fin(key, false);
     }
 
     /// What asks for a rate asks for the line that it goes to. A response is of the line that it comes from.
@@ -81,19 +100,25 @@ impl<P: PathPacket + Clone> FlowRouter<P> {
         qos: &dyn QosPacket,
         structure: &mut Structure,
     ) {
-        let port = &mut self.lanes[direction].port;
+        let numbers = qos.numbers();
+        let fit = self.fit(direction, &key, numbers);
+        let heard = |port: &Port| fit != Fit::Foreign || !port.is_proven(&key);
+        let way = if structure.message == Message::Response { direction.opposite() } else { direction };
+        let port = &mut self.lanes[way].port;
         match structure.message {
-            Message::Request | Message::Renegotiate | Message::ResendStart => {
-                port.ask(now, key, qos.before_move(structure), structure);
-            }
-            Message::Confirmation => port.confirmed(now, key, structure),
-            Message::Close => port.closed(key),
-            Message::Response => {
-                let port = &mut self.lanes[direction.opposite()].port;
-                port.answered(now, qos.answered(structure), structure, qos.next_seq());
-            }
+            // Of a flow without numbers it cannot be told, and silence ends it.
+            Message::Close if fit == Fit::Near || port.flow(&key).is_none() => port.closed(key),
+            Message::Close => port.pass_unheard(),
             // What another router asks for, and what asks for nothing.
             Message::MissedStart | Message::Forward => {}
+            _ if !heard(port) => port.pass_unheard(),
+            Message::Request | Message::Renegotiate | Message::ResendStart => {
+                port.ask(now, key, numbers.next_seq, qos.before_move(structure), structure);
+            }
+            Message::Confirmation => port.confirmed(now, key, structure),
+            Message::Response => {
+                port.answered(now, qos.answered(structure), structure, numbers.next_seq);
+            }
         }
     }
 }

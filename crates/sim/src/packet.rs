@@ -150,7 +150,7 @@ impl QosPacket for Packet {
     }
 
     fn acknowledged(&self) -> Option<u32> {
-        Some(self.segment.ack.0)
+        self.segment.flags.contains(Flags::ACK).then_some(self.segment.ack.0)
     }
 
     fn ending(&self) -> Ending {

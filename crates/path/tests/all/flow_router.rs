@@ -1,11 +1,13 @@
 //! A flow router among the elements of a path.
 
+mod forged;
+
 use crate::common::{at_ms, rate};
 use farpath_path::{
     Direction, DropCause, ElementKind, ElementSpec, FlowRouter, MarkThreshold, Path, PathElement, PathPacket,
     PerDirection, QueueLimit, RateChange, RouterLines, SpecError, Verdict,
 };
-use farpath_tia1039::router::{Ending, FlowKey, QosPacket, RouterSettings};
+use farpath_tia1039::router::{Ending, FlowKey, Numbers, QosPacket, RouterSettings};
 use farpath_tia1039::{
     Message, Priority, QosMark, RateType, RateUnit, RateWord, Rounding, Source, Structure, Structures,
 };
@@ -23,7 +25,11 @@ struct Packet {
     mark: QosMark,
     carried: Option<Structures>,
     ending: Ending,
+    numbers: Numbers,
 }
+
+/// Of packets of one connection: they fit each other.
+const NUMBERS: Numbers = Numbers { next_seq: Some(0), acknowledged: Some(0) };
 
 impl PathPacket for Packet {
     fn wire_size(&self) -> Bytes {
@@ -58,20 +64,20 @@ impl QosPacket for Packet {
         self.ending
     }
     fn next_seq(&self) -> Option<u32> {
-        Some(0)
+        self.numbers.next_seq
     }
     fn acknowledged(&self) -> Option<u32> {
-        Some(0)
+        self.numbers.acknowledged
     }
 }
 
 fn data(id: u32, flow: u8, mark: QosMark) -> Packet {
-    Packet { id, flow, size: 1500, mark, carried: None, ending: Ending::No }
+    Packet { id, flow, size: 1500, mark, carried: None, ending: Ending::No, numbers: NUMBERS }
 }
 
 fn signal(flow: u8, structures: Structures) -> Packet {
     let carried = Some(structures);
-    Packet { id: 0, flow, size: 76, mark: QosMark::Signal, carried, ending: Ending::No }
+    Packet { id: 0, flow, size: 76, mark: QosMark::Signal, carried, ending: Ending::No, numbers: NUMBERS }
 }
 
 fn word(mbit: u64) -> RateWord {
@@ -345,7 +351,7 @@ prop_compose! {
         let carried = (kind < 2).then(|| Structures { first: structure, second: (kind == 0).then_some(structure) });
         let mark = if kind < 2 { QosMark::Signal } else if kind < 5 { QosMark::Flow } else { QosMark::None };
         let ending = match ending { 0 => Ending::Fin, 1 => Ending::Reset, _ => Ending::No };
-        Packet { id, flow, size, mark, carried, ending }
+        Packet { id, flow, size, mark, carried, ending, numbers: NUMBERS }
     }
 }
 

@@ -40,7 +40,10 @@ impl Row for RouterRow {
         count!(closed, "flows that closed"),
         count!(expired, "flows forgotten because they were silent"),
         count!(policed, "packets dropped because their flow sent more than it was granted"),
-        count!(unknown, "structures that named a flow that was not known"),
+        count!(
+            unknown,
+            "structures that named a flow that was not known, and packets whose sequence numbers were not those of their flow"
+        ),
         count!(above_grant, "answers that said more than was granted"),
         count!(full, "requests that passed for want of room for more flows"),
         part_of_bytes!("mean_backlog_bytes", mean_backlog, "IP bytes that waited, averaged over time"),

@@ -1,6 +1,7 @@
 //! Who may have a guarantee, who loses his for it, and who has shown that he is there.
 
 use super::flow::{ANSWERED, PREEMPTED, SEEN, UNPROVEN};
+use super::numbers::Numbers;
 use super::port::Port;
 use crate::RateWord;
 
@@ -77,17 +78,22 @@ impl Port {
         }
     }
 
-    /// A packet of the flow itself has come, which acknowledges so much. One that acknowledges what came with the answer is of somebody
+    /// A packet of the flow itself has come, with these numbers. One that acknowledges what came with the answer is of somebody
     /// who has seen it: its sequence number is not to be guessed (RFC 6528).
-    pub(super) fn prove(&mut self, slot: u32, acknowledged: Option<u32>) {
+    pub(super) fn prove(&mut self, slot: u32, numbers: Numbers) {
         let flow = self.table.get_mut(slot);
-        let answered_seq = flow.answered_seq;
         if flow.has(ANSWERED)
             && !flow.has(SEEN)
-            && acknowledged.is_some_and(|ack| ack.wrapping_sub(answered_seq) < SEEN_WITHIN)
+            && let Some(acknowledged) = numbers.acknowledged
+            && acknowledged.wrapping_sub(flow.acknowledged) < SEEN_WITHIN
         {
             flow.set(SEEN);
+            flow.acknowledged = acknowledged;
+            // Whoever has asked in its name until now did not know this.
+            flow.begin_at(numbers.next_seq);
             self.count_in(slot);
+        } else {
+            flow.follow(numbers);
         }
     }
 

@@ -17,7 +17,7 @@ pub struct RouterCounters {
     pub responses: u64,
     /// Of these, how many said more than was granted here: old ones, or lies. They change nothing.
     pub above_grant: u64,
-    /// Structures that named a flow that is not known.
+    /// Structures that named a flow that is not known, and packets whose sequence numbers were not those of their flow.
     pub unknown: u64,
     /// Cuts that the router itself has told.
     pub pushed: u64,

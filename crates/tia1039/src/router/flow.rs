@@ -30,8 +30,10 @@ pub(super) struct Flow {
     /// Since when `measured_bytes` counts.
     pub measured_since: Instant,
     pub measured_bytes: u32,
-    /// The sequence number behind the packet that brought its first answer, with ANSWERED.
-    pub answered_seq: u32,
+    /// Its own sequence number, the furthest that it has shown, with NUMBERED.
+    pub seq: u32,
+    /// With ANSWERED: the sequence number behind the packet that brought its first answer; with SEEN the furthest that it has acknowledged.
+    pub acknowledged: u32,
     /// Neighbours in the list of its priority, if it has a guarantee.
     pub older: u32,
     pub newer: u32,
@@ -87,6 +89,8 @@ pub(super) const SEEN: u16 = 1 << 9;
 /// Intervals in a row in which it used less than 0.8 of its grant, up to three.
 const LOW_INTERVALS: u16 = 3 << LOW_INTERVALS_AT;
 const LOW_INTERVALS_AT: u32 = 10;
+/// Its packets show sequence numbers.
+pub(super) const NUMBERED: u16 = 1 << 12;
 
 const _: () = assert!(size_of::<Flow>() <= 96, "a million flows fit in 128 bytes each, their index included");
 
@@ -100,7 +104,8 @@ impl Flow {
             lowered_at: Instant::ZERO,
             measured_since: now,
             measured_bytes: 0,
-            answered_seq: 0,
+            seq: 0,
+            acknowledged: 0,
             older: NOBODY,
             newer: NOBODY,
             timer_next: NOBODY,

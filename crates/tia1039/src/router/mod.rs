@@ -4,6 +4,7 @@ mod admission;
 mod counters;
 mod flow;
 mod guarantees;
+mod numbers;
 mod packet;
 mod passing;
 mod port;
@@ -18,6 +19,7 @@ mod timers;
 
 pub use counters::RouterCounters;
 pub use flow::FlowKey;
+pub use numbers::{Fit, NUMBER_WINDOW, Numbers};
 pub use packet::{Ending, QosPacket};
 pub use passing::{Class, Decision};
 pub use port::Port;

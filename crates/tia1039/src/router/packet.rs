@@ -1,6 +1,7 @@
 //! A packet as a flow router sees it.
 
 use super::flow::FlowKey;
+use super::numbers::Numbers;
 use crate::{QosMark, Structure, Structures};
 
 /// What a packet says of the end of its connection.
@@ -30,6 +31,10 @@ pub trait QosPacket {
     fn next_seq(&self) -> Option<u32>;
     /// What it acknowledges, where it shows that.
     fn acknowledged(&self) -> Option<u32>;
+    /// Both of them.
+    fn numbers(&self) -> Numbers {
+        Numbers { next_seq: self.next_seq(), acknowledged: self.acknowledged() }
+    }
     /// Whose request a response that it carries answers.
     fn answered(&self, _response: &Structure) -> FlowKey {
         self.flow()

@@ -1,6 +1,7 @@
 //! What happens to a data packet, and what is seen by it.
 
 use super::flow::{Flow, FlowKey, GONE, LOWERED, MEASURED, PREEMPTED, UNPROVEN};
+use super::numbers::Numbers;
 use super::port::{MISSED, Port};
 use super::shares::Level;
 use super::timers::silent_at;
@@ -47,12 +48,12 @@ impl Port {
     /// A packet without data or structures: an ACK, a FIN. It is held to no rate, because what it acknowledges is: the end
     /// of a download asks for a rate of its own that it never uses, and may have been given a trickle. Nor does it ask for a
     /// missed request: the last ACK of a flow comes when it is over, and still has its mark.
-    /// What it acknowledges tells who has seen an answer.
-    pub fn pass_without_data(&mut self, now: Instant, key: FlowKey, acknowledged: Option<u32>) -> Decision {
+    /// Its numbers tell who has seen an answer.
+    pub fn pass_without_data(&mut self, now: Instant, key: FlowKey, numbers: Numbers) -> Decision {
         self.upkeep(now);
         let class = match self.table.find(&key) {
             Some(slot) => {
-                self.prove(slot, acknowledged);
+                self.prove(slot, numbers);
                 self.table.get_mut(slot).last_seen = now;
                 Class::Available
             }
@@ -61,14 +62,14 @@ impl Port {
         Decision::Pass { class, signal: None }
     }
 
-    /// A packet of data on its way to the line, and what it acknowledges.
+    /// A packet of data on its way to the line, and the numbers that it shows.
     pub fn pass(
         &mut self,
         now: Instant,
         key: FlowKey,
         mark: QosMark,
         size: Bytes,
-        acknowledged: Option<u32>,
+        numbers: Numbers,
     ) -> Decision {
         self.upkeep(now);
         let Some(slot) = self.table.find(&key) else {
@@ -80,7 +81,7 @@ impl Port {
         if mark != QosMark::Flow {
             return Decision::Pass { class: Class::BestEffort, signal: None };
         }
-        self.prove(slot, acknowledged);
+        self.prove(slot, numbers);
         let flow = self.table.get(slot);
         let rate = flow.policed.units() + flow.told_guarantee();
         if rate == 0 && !flow.has(PREEMPTED) {

@@ -2,8 +2,8 @@
 
 use super::counters::RouterCounters;
 use super::flow::{
-    ANSWERED, FIN_SEEN, FIN_SENT, Flow, FlowKey, LOWERED, MEASURED, PREEMPTED, REVERSE_CHARGING, SEEN,
-    UNPROVEN,
+    ANSWERED, FIN_SEEN, FIN_SENT, Flow, FlowKey, LOWERED, MEASURED, NUMBERED, PREEMPTED, REVERSE_CHARGING,
+    SEEN, UNPROVEN,
 };
 use super::guarantees::Guarantees;
 use super::settings::{Capacity, RouterSettings};
@@ -84,17 +84,20 @@ impl Port {
 
     /// A request, renegotiation or resent request on its way to the line: lowers what it asks for to what it gets.
     ///
-    /// `before_move` is the flow that it was before its requester moved.
+    /// `seq` is the sequence number behind its packet, `before_move` the flow that it was before its requester moved: that gives up what it
+    /// has for one that is proven.
     pub fn ask(
         &mut self,
         now: Instant,
         key: FlowKey,
+        seq: Option<u32>,
         before_move: Option<FlowKey>,
         structure: &mut Structure,
     ) {
         self.upkeep(now);
-        if let Some(slot) =
-            before_move.filter(|before| *before != key).and_then(|before| self.table.find(&before))
+        if let Some(slot) = before_move
+            .filter(|before| *before != key && self.is_proven(&key))
+            .and_then(|before| self.table.find(&before))
         {
             self.forget(slot);
             self.counters.moved += 1;
@@ -110,6 +113,14 @@ impl Port {
             }
         };
         self.counters.requests += 1;
+        let flow = self.table.get_mut(slot);
+        if !flow.has(SEEN) && seq.is_some() {
+            // Another connection than that which asked before, or one that somebody has asked for in its name: another answer.
+            if structure.message == Message::Request && flow.has(NUMBERED) && seq != Some(flow.seq) {
+                flow.clear(ANSWERED);
+            }
+            flow.begin_at(seq);
+        }
         let guaranteed_before = self.guarantees.sum();
         let (guaranteed, available) = self.describe_anew(now, slot, structure);
         let got = self.admit(slot, guaranteed);
@@ -150,7 +161,7 @@ impl Port {
             && !flow.has(ANSWERED)
         {
             flow.set(ANSWERED);
-            flow.answered_seq = seq;
+            flow.acknowledged = seq;
         }
         self.lower_guarantee(slot, structure.guaranteed);
         let flow = self.table.get_mut(slot);

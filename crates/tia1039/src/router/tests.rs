@@ -3,7 +3,7 @@
 mod hostile;
 mod unproven;
 
-use super::{Class, Decision, FlowKey, Port, RouterSettings};
+use super::{Class, Decision, FlowKey, Numbers, Port, RouterSettings};
 use crate::{Charging, Message, Priority, QosMark, RateType, RateUnit, RateWord, Rounding, Structure};
 use farpath_units::{Bytes, Duration, Instant, Probability, Rate};
 
@@ -32,6 +32,14 @@ fn ms(ms: u64) -> Instant {
 /// Behind the packets that bring answers.
 const SEQ: u32 = 4_294_967_000;
 
+/// Behind the SYN of a flow.
+const ISN: u32 = 7;
+
+/// A packet of a flow that acknowledges so much.
+fn acknowledging(acknowledged: u32) -> Numbers {
+    Numbers { next_seq: Some(ISN), acknowledged: Some(acknowledged) }
+}
+
 /// All of the line can be granted, and nothing is kept for newcomers.
 fn exact() -> RouterSettings {
     RouterSettings { utilization: share(1.0), newcomers: share(0.0), ..RouterSettings::default() }
@@ -50,7 +58,7 @@ impl Bench {
     /// Asks; the answer comes back at once, and is acknowledged: so that it counts.
     fn ask_as(&mut self, flow: u8, structure: Structure) -> Structure {
         let mut structure = structure;
-        self.port.ask(self.now, key(flow), None, &mut structure);
+        self.port.ask(self.now, key(flow), Some(ISN), None, &mut structure);
         self.answer(flow, &structure);
         self.ack(flow);
         structure
@@ -62,7 +70,7 @@ impl Bench {
     }
 
     fn ack(&mut self, flow: u8) -> Decision {
-        self.port.pass_without_data(self.now, key(flow), Some(SEQ))
+        self.port.pass_without_data(self.now, key(flow), acknowledging(SEQ))
     }
 
     /// Asks for an Available Rate. Gives the grant in bit/s.
@@ -80,7 +88,7 @@ impl Bench {
     }
 
     fn data(&mut self, flow: u8) -> Decision {
-        self.port.pass(self.now, key(flow), QosMark::Flow, Bytes(1500), Some(SEQ))
+        self.port.pass(self.now, key(flow), QosMark::Flow, Bytes(1500), acknowledging(SEQ))
     }
 
     fn at(&mut self, now: u64) -> &mut Bench {
@@ -300,7 +308,7 @@ fn what_was_missed_is_asked_for_seldom() {
     bench.ask_as(9, Structure { message: Message::ResendStart, ..Structure::request(word(5)) });
     assert_eq!(bench.data(9), Decision::Pass { class: Class::Available, signal: None });
     // Another flow has another place, of 256.
-    let other = bench.port.pass(bench.now, key(10), QosMark::Flow, Bytes(1500), None);
+    let other = bench.port.pass(bench.now, key(10), QosMark::Flow, Bytes(1500), Numbers::default());
     assert!(matches!(other, Decision::Pass { signal: Some(_), .. }));
     assert_eq!(bench.port.counters().missed, 3);
 }
@@ -321,9 +329,18 @@ fn acks_are_held_to_no_rate_and_ask_for_nothing() {
 fn a_flow_that_moved_gives_up_what_it_had() {
     let mut bench = Bench::new(&exact());
     bench.ask(1, 80);
-    let mut again = Structure::request(word(80));
-    bench.port.ask(bench.now, key(2), Some(key(1)), &mut again);
-    assert_eq!((again.available, bench.port.flows(), bench.port.counters().moved), (word(80), 1, 1));
+    let again = |bench: &mut Bench| {
+        let mut again = Structure::request(word(80));
+        bench.port.ask(bench.now, key(2), Some(ISN), Some(key(1)), &mut again);
+        (again, bench.port.flows(), bench.port.counters().moved)
+    };
+    // Anybody can name another's place: it counts of who has seen an answer.
+    let (begun, flows, moved) = again(&mut bench);
+    assert_eq!((begun.available.units(), flows, moved), (20_000, 2, 0));
+    bench.answer(2, &begun);
+    bench.ack(2);
+    let (again, flows, moved) = again(&mut bench);
+    assert_eq!((again.available, flows, moved), (word(80), 1, 1));
 }
 
 #[test]
@@ -402,7 +419,7 @@ fn as_many_as_the_settings_say_may_be_unproven() {
     // Who is proven makes room for the next one.
     (1..=3).for_each(|flow| assert_eq!(bench.ask(flow, 10), 10_000_000));
     let full = |bench: &mut Bench, flow| {
-        bench.port.ask(bench.now, key(flow), None, &mut Structure::request(word(10)));
+        bench.port.ask(bench.now, key(flow), Some(ISN), None, &mut Structure::request(word(10)));
         bench.port.counters().full
     };
     assert_eq!([4, 5, 6].map(|flow| full(&mut bench, flow)), [0, 1, 2]);
@@ -422,7 +439,7 @@ fn nobody_sinks_for_who_has_only_asked() {
         if now % 100 == 0 {
             for start in 0..64 {
                 let start = FlowKey::from((1 << 64) + u128::from(now + start));
-                bench.port.ask(bench.now, start, None, &mut Structure::request(word(100)));
+                bench.port.ask(bench.now, start, Some(ISN), None, &mut Structure::request(word(100)));
             }
             assert_eq!(bench.ask(1, 100), alone);
         }
@@ -442,12 +459,12 @@ fn nobody_sinks_for_who_has_not_seen_the_answer() {
         let mut bench = Bench::new(&RouterSettings::default());
         bench.ask(1, 100);
         let mut start = Structure::request(word(100));
-        bench.at(1000).port.ask(ms(1000), key(2), None, &mut start);
+        bench.at(1000).port.ask(ms(1000), key(2), Some(ISN), None, &mut start);
         second(&mut bench, &start);
         matches!(bench.at(1200).data(1), Decision::Pass { signal: Some(_), .. })
     };
     let ack = |bench: &mut Bench, ack| {
-        bench.port.pass_without_data(bench.now, key(2), Some(ack));
+        bench.port.pass_without_data(bench.now, key(2), acknowledging(ack));
     };
     // Who is made up, and sends to nobody, is not answered.
     assert!(!sinks(&|bench, _| {
@@ -485,7 +502,7 @@ fn a_guarantee_that_was_only_asked_for_is_not_kept_as_long_as_one_that_is_used()
     let asked =
         Structure { rate_type: RateType::Guaranteed, guaranteed: word(40), ..Structure::request(word(40)) };
     bench.ask_as(1, asked);
-    bench.port.ask(bench.now, key(2), None, &mut asked.clone());
+    bench.port.ask(bench.now, key(2), Some(ISN), None, &mut asked.clone());
     assert_eq!(bench.port.flows(), 2);
     // `available_timeout` is 10 s, `guaranteed_timeout` 300 s.
     bench.at(20_000).data(9);
@@ -535,7 +552,7 @@ fn a_flood_of_start_packets_takes_nothing_from_those_who_send() {
     let spoofed = |number: u128| FlowKey::from((1 << 64) + number);
     for number in 0..1_000_000 {
         let mut start = Structure::request(word(100));
-        bench.port.ask(bench.now, spoofed(number), None, &mut start);
+        bench.port.ask(bench.now, spoofed(number), Some(ISN), None, &mut start);
         if number % 10_000 == 9_999 {
             assert_eq!(go_on(&mut bench), 0, "they are told to sink after {number} starts");
         }
@@ -550,7 +567,7 @@ fn a_flood_of_start_packets_takes_nothing_from_those_who_send() {
     }
     assert_eq!(bench.port.flows(), 4);
     let mut late = Structure::request(word(1));
-    bench.port.ask(bench.now, spoofed(0), None, &mut late);
+    bench.port.ask(bench.now, spoofed(0), Some(ISN), None, &mut late);
     assert_eq!(late.mark, 1);
 }
 
@@ -654,7 +671,7 @@ fn a_flow_takes_96_bytes_and_its_place_in_the_index() {
     let without = port.state_bytes();
     assert_eq!(without, 16 * 16_385 + 4 * 4096);
     for flow in 0..1000_u128 {
-        port.ask(ms(0), FlowKey::from(flow), None, &mut Structure::request(word(1)));
+        port.ask(ms(0), FlowKey::from(flow), Some(ISN), None, &mut Structure::request(word(1)));
     }
     let of_each = (port.state_bytes() - without) / 1000;
     // Room is made for 1024 of them, and for as many again in the index.
@@ -665,7 +682,7 @@ fn a_flow_takes_96_bytes_and_its_place_in_the_index() {
     assert_eq!(port.state_bytes(), full);
     // Each packet looks at eight of them.
     for _ in 0..1000 / 8 {
-        port.pass_without_data(ms(600_000), FlowKey::from(1000_u128), None);
+        port.pass_without_data(ms(600_000), FlowKey::from(1000_u128), Numbers::default());
     }
     assert!(
         (full + 4 * 1000..=full + 4 * 1024).contains(&port.state_bytes()),
@@ -689,7 +706,7 @@ fn cuts_that_are_waited_for_take_16_bytes_each() {
 fn uses(bench: &mut Bench, flow: u8, bytes: &[u64]) -> Vec<u64> {
     let intervals = bytes.iter().map(|&bytes| {
         bench.now += Duration::from_millis(200);
-        bench.port.pass(bench.now, key(flow), QosMark::Flow, Bytes(bytes), Some(SEQ));
+        bench.port.pass(bench.now, key(flow), QosMark::Flow, Bytes(bytes), acknowledging(SEQ));
         let slot = bench.port.table.find(&key(flow)).expect("it is known");
         bench.port.table.get(slot).elsewhere.units()
     });

@@ -5,7 +5,7 @@ use farpath_path::{
     Direction, ElementKind, ElementSpec, Path, PathElement, PerDirection, QueueLimit, RouterLines, Verdict,
 };
 use farpath_tcp::wire;
-use farpath_tia1039::router::RouterSettings;
+use farpath_tia1039::router::{QosPacket as _, RouterSettings};
 use farpath_tia1039::{Carrier, Message, QosPacket, strip_v4};
 use farpath_units::{Bytes, Duration, Instant, Probability, Rate};
 use proptest::prelude::*;
@@ -98,6 +98,14 @@ fn answer(to: &str) -> Vec<u8> {
     structures.first.message = Message::Response;
     farpath_tia1039::insert_v4(&mut packet, &structures).expect("a packet");
     packet
+}
+
+#[test]
+fn an_acknowledgement_without_its_flag_means_nothing() {
+    let syn = WirePacket::new(bytes(SYN), None, 1);
+    assert_eq!((syn.next_seq(), syn.acknowledged()), (Some(0x2648_8807), None));
+    let data = WirePacket::new(data("10.8.0.1:5000"), None, 2);
+    assert_eq!((data.next_seq(), data.acknowledged()), (Some(7), Some(9)));
 }
 
 #[test]

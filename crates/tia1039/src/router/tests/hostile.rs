@@ -1,6 +1,6 @@
 //! Whatever flows do: requests, lies, repetitions and silence in any order.
 
-use super::{Bench, LINE, exact, key, ms, rate};
+use super::{Bench, LINE, acknowledging, exact, key, ms, rate};
 use crate::router::flow::{Flow, UNPROVEN};
 use crate::router::{Decision, Port, RouterSettings};
 use crate::{BurstTolerance, Message, Priority, QosMark, RateType, RateUnit, RateWord, Rounding, Structure};
@@ -115,7 +115,7 @@ fn run(steps: Vec<Step>, mut holds: impl FnMut(&Port, u64, bool)) {
         match step {
             Step::Ask { flow, moved_from, mut structure } => {
                 let asked = structure;
-                port.ask(now, key(flow), moved_from.map(key), &mut structure);
+                port.ask(now, key(flow), Some(0), moved_from.map(key), &mut structure);
                 assert!(structure.available.units() <= asked.available.units());
                 assert!(
                     structure.guaranteed.units() <= asked.guaranteed.units()
@@ -145,7 +145,7 @@ fn run(steps: Vec<Step>, mut holds: impl FnMut(&Port, u64, bool)) {
             Step::Fin { flow, sent } => port.fin(key(flow), sent),
             Step::Data { flow, mark, size } => {
                 if let Decision::Pass { signal: Some(signal), .. } =
-                    port.pass(now, key(flow), mark, Bytes(u64::from(size)), Some(0))
+                    port.pass(now, key(flow), mark, Bytes(u64::from(size)), acknowledging(0))
                     && signal.message == Message::Renegotiate
                 {
                     last[usize::from(flow)] = Some(signal);

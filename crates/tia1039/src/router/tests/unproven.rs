@@ -1,7 +1,7 @@
 //! Who has only asked takes nothing from who is proven.
 
-use super::{Bench, exact, key, word};
-use crate::router::{Class, Decision, RouterSettings};
+use super::{Bench, ISN, exact, key, word};
+use crate::router::{Class, Decision, Numbers, RouterSettings};
 use crate::{Message, Priority, QosMark, RateType, RateWord, Structure};
 use farpath_units::{Bytes, Duration};
 
@@ -22,7 +22,7 @@ fn who_has_only_asked_preempts_nobody_and_lowers_nobody() {
     let available = bench.ask(2, 70);
     let level = bench.port.level;
     for start in 10..20 {
-        bench.port.ask(bench.now, key(start), None, &mut made_up(85));
+        bench.port.ask(bench.now, key(start), Some(ISN), None, &mut made_up(85));
     }
     for now in 1..2000 {
         for flow in [1, 2] {
@@ -40,7 +40,7 @@ fn who_has_only_asked_preempts_nobody_and_lowers_nobody() {
 /// Asks without showing that the answer came.
 fn start(bench: &mut Bench, flow: u8, structure: Structure) -> Structure {
     let mut structure = structure;
-    bench.port.ask(bench.now, key(flow), None, &mut structure);
+    bench.port.ask(bench.now, key(flow), Some(ISN), None, &mut structure);
     structure
 }
 
@@ -124,7 +124,7 @@ fn a_promise_comes_out_of_the_same_line_as_the_available_rate_beside_it() {
 fn sends_much(bench: &mut Bench, flow: u8) {
     for packet in 0..12 {
         bench.now += Duration::from_millis(packet);
-        bench.port.pass(bench.now, key(flow), QosMark::Flow, Bytes(1500), None);
+        bench.port.pass(bench.now, key(flow), QosMark::Flow, Bytes(1500), Numbers::default());
     }
 }
 
