@@ -39,9 +39,6 @@ pub(super) struct Flow {
     pub newer: u32,
     /// The next one in a bucket of the timers.
     pub timer_next: u32,
-    /// Tells a slot's flow from the one that was there before. A slot is used again after a tick of the timers at the earliest: so many
-    /// later no cut is waited for that was told before.
-    pub generation: u16,
     /// AR as it was asked for.
     pub requested: RateWord,
     /// AR as it was last told.
@@ -78,7 +75,7 @@ pub(super) const LOWERED: u16 = 1 << 3;
 pub(super) const MEASURED: u16 = 1 << 4;
 /// The receiver pays: kept and reported, nothing else.
 pub(super) const REVERSE_CHARGING: u16 = 1 << 5;
-/// It is forgotten; its slot waits for its timer.
+/// It is forgotten; its slot waits for its timer, and for its cut.
 pub(super) const GONE: u16 = 1 << 6;
 /// It has asked, and has shown neither that it has seen the answer nor sent much: anybody can make up such a request.
 pub(super) const UNPROVEN: u16 = 1 << 7;
@@ -91,6 +88,8 @@ const LOW_INTERVALS: u16 = 3 << LOW_INTERVALS_AT;
 const LOW_INTERVALS_AT: u32 = 10;
 /// Its packets show sequence numbers.
 pub(super) const NUMBERED: u16 = 1 << 12;
+/// It stands among the cuts that are waited for.
+pub(super) const AWAITED: u16 = 1 << 13;
 
 const _: () = assert!(size_of::<Flow>() <= 96, "a million flows fit in 128 bytes each, their index included");
 
@@ -109,7 +108,6 @@ impl Flow {
             older: NOBODY,
             newer: NOBODY,
             timer_next: NOBODY,
-            generation: 0,
             requested: RateWord::ZERO,
             granted: RateWord::ZERO,
             reserved: RateWord::ZERO,

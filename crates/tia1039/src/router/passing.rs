@@ -1,11 +1,12 @@
 //! What happens to a data packet, and what is seen by it.
 
-use super::flow::{Flow, FlowKey, GONE, LOWERED, MEASURED, PREEMPTED, UNPROVEN};
+use super::flow::{AWAITED, Flow, FlowKey, GONE, LOWERED, MEASURED, PREEMPTED, UNPROVEN};
 use super::numbers::Numbers;
 use super::port::{MISSED, Port};
 use super::shares::Level;
 use super::timers::silent_at;
 use crate::{Message, Priority, QosMark, RateType, RateWord, Rounding, Structure};
+use core::cmp::Reverse;
 use farpath_units::{Bytes, Duration, Instant, Rate};
 
 /// Which queue a packet joins.
@@ -207,21 +208,27 @@ impl Port {
 
     /// What time brings: cuts that were waited for long enough, and flows that have been silent for too long.
     pub(super) fn upkeep(&mut self, now: Instant) {
-        while let Some(&(due, slot, generation)) = self.holds.front()
+        while let Some(&Reverse((due, slot))) = self.holds.peek()
             && due <= now
         {
-            self.holds.pop_front();
-            let hold = self.settings.hold;
-            let flow = self.table.get(slot);
-            // One that was lowered again since then has a later entry.
-            if flow.generation == generation && flow.has(LOWERED) && flow.lowered_at + hold <= now {
+            self.holds.pop();
+            let flow = self.table.get_mut(slot);
+            let over = flow.lowered_at + self.settings.hold;
+            let lowered = flow.has(LOWERED) && !flow.has(GONE);
+            if lowered && over > now {
+                // It was lowered again since then.
+                self.holds.push(Reverse((over, slot)));
+                continue;
+            }
+            flow.clear(AWAITED);
+            if lowered {
                 self.settle(slot);
             }
         }
         for slot in self.timers.due(now, &self.table) {
             let flow = self.table.get(slot);
             if flow.has(GONE) {
-                self.table.recycle(slot);
+                self.let_go(now, slot);
                 continue;
             }
             let mut timeout = self.timeout(flow.rate_type);
@@ -232,12 +239,22 @@ impl Port {
             let silent = silent_at(flow, timeout);
             if silent <= now {
                 self.forget(slot);
-                self.table.recycle(slot);
+                self.let_go(now, slot);
                 self.counters.expired += 1;
             } else {
                 let soon = now + self.settings.available_timeout;
                 self.timers.set(slot, self.table.get_mut(slot), silent.min(soon));
             }
+        }
+    }
+
+    /// The slot of a flow that is gone can be used again, once no cut of it is waited for: so that a slot has one such wait at most.
+    fn let_go(&mut self, now: Instant, slot: u32) {
+        let flow = self.table.get_mut(slot);
+        if flow.has(AWAITED) {
+            self.timers.set(slot, flow, now + self.settings.hold);
+        } else {
+            self.table.recycle(slot);
         }
     }
 

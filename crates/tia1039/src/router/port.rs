@@ -2,8 +2,8 @@
 
 use super::counters::RouterCounters;
 use super::flow::{
-    ANSWERED, FIN_SEEN, FIN_SENT, Flow, FlowKey, LOWERED, MEASURED, NUMBERED, PREEMPTED, REVERSE_CHARGING,
-    SEEN, UNPROVEN,
+    ANSWERED, AWAITED, FIN_SEEN, FIN_SENT, Flow, FlowKey, LOWERED, MEASURED, NUMBERED, PREEMPTED,
+    REVERSE_CHARGING, SEEN, UNPROVEN,
 };
 use super::guarantees::Guarantees;
 use super::settings::{Capacity, RouterSettings};
@@ -11,8 +11,9 @@ use super::shares::{Level, Shares};
 use super::table::Table;
 use super::timers::Timers;
 use crate::{Charging, Message, RateWord, Rounding, Structure};
+use core::cmp::Reverse;
 use farpath_units::{Instant, Rate};
-use std::collections::VecDeque;
+use std::collections::BinaryHeap;
 
 /// Flows that were asked for a missed request lately, by hash.
 pub(super) const MISSED: usize = 256;
@@ -39,8 +40,9 @@ pub struct Port {
     pub(super) guarantees: Guarantees,
     /// What is kept for Available Rates, in units.
     pub(super) reserved: u64,
-    /// Cuts that are waited for, in the order in which the wait is over: when, whose, and its generation.
-    pub(super) holds: VecDeque<(Instant, u32, u16)>,
+    /// Cuts that are waited for, that first whose wait is over first: when, and whose. A slot stands here once, however often its
+    /// flow was cut.
+    pub(super) holds: BinaryHeap<Reverse<(Instant, u32)>>,
     pub(super) missed: Box<[Instant; MISSED]>,
     pub(super) counters: RouterCounters,
 }
@@ -58,7 +60,7 @@ impl Port {
             level: Level::Unlimited,
             guarantees: Guarantees::new(),
             reserved: 0,
-            holds: VecDeque::new(),
+            holds: BinaryHeap::new(),
             missed: Box::new([Instant::ZERO; MISSED]),
             counters: RouterCounters::default(),
         }
@@ -312,7 +314,10 @@ impl Port {
         let flow = self.table.get_mut(slot);
         flow.lowered_at = now;
         flow.set(LOWERED);
-        self.holds.push_back((now + self.settings.hold, slot, flow.generation));
+        if !flow.has(AWAITED) {
+            flow.set(AWAITED);
+            self.holds.push(Reverse((now + self.settings.hold, slot)));
+        }
     }
 
     /// A flow can use no more than `elsewhere`; zero lifts that.

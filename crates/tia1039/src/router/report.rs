@@ -4,6 +4,7 @@ use super::counters::RouterCounters;
 use super::flow::{FlowKey, REVERSE_CHARGING};
 use super::port::Port;
 use crate::{Charging, RateType};
+use core::cmp::Reverse;
 use farpath_units::Instant;
 
 /// What a port knows of a flow.
@@ -60,6 +61,6 @@ impl Port {
         self.table.bytes()
             + self.shares.bytes()
             + self.timers.bytes()
-            + self.holds.capacity() * size_of::<(Instant, u32, u16)>()
+            + self.holds.capacity() * size_of::<Reverse<(Instant, u32)>>()
     }
 }

@@ -51,11 +51,10 @@ impl Table {
     }
 
     /// Puts in a flow that is not there, and gives its slot.
-    pub fn insert(&mut self, mut flow: Flow) -> u32 {
+    pub fn insert(&mut self, flow: Flow) -> u32 {
         let key = flow.key;
         let slot = match self.unused.pop() {
             Some(slot) => {
-                flow.generation = self.flows[slot as usize].generation;
                 self.flows[slot as usize] = flow;
                 slot
             }
@@ -74,7 +73,6 @@ impl Table {
     pub fn remove(&mut self, slot: u32) {
         let flow = &mut self.flows[slot as usize];
         flow.set(GONE);
-        flow.generation = flow.generation.wrapping_add(1);
         let hash = Table::hash(self.key, &flow.key);
         if let Ok(entry) = self.index.find_entry(hash, |&found| found == slot) {
             entry.remove();

@@ -702,6 +702,26 @@ fn cuts_that_are_waited_for_take_16_bytes_each() {
     assert!(taken >= 16 && taken == 16 * bench.port.holds.capacity(), "{taken}");
 }
 
+#[test]
+fn a_flow_that_asks_for_less_again_and_again_waits_for_one_cut() {
+    let mut bench = Bench::new(&RouterSettings { flows: 4, ..exact() });
+    bench.ask(1, 100);
+    for request in 0..9_999 {
+        bench.now += Duration::from_micros(10);
+        bench.ask(1, 40 + request % 2);
+    }
+    assert_eq!(bench.port.holds.len(), 1);
+    // It is over a wait after the last one, to the nanosecond.
+    let last = bench.now;
+    let policed = |bench: &mut Bench, after: Duration| {
+        bench.port.upkeep(last + after);
+        bench.port.table.get(bench.port.table.find(&key(1)).expect("it is known")).policed.units()
+    };
+    let hold = RouterSettings::default().hold;
+    assert_eq!(policed(&mut bench, hold - Duration::from_nanos(1)), 99_968);
+    assert_eq!((policed(&mut bench, hold), bench.port.holds.len()), (40_000, 0));
+}
+
 /// Sends so many bytes in each interval of 200 ms, and gives what the flow is held to be able to use after each, in units.
 fn uses(bench: &mut Bench, flow: u8, bytes: &[u64]) -> Vec<u64> {
     let intervals = bytes.iter().map(|&bytes| {
