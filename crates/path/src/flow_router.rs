@@ -54,7 +54,9 @@ impl<P: PathPacket + Clone> FlowRouter<P> {
                 self.hear(now, direction, key, qos, structure);
             }
             qos.set_structures(&structures);
-            return (key, Decision::Pass { class: Class::Available, signal: None });
+            // What it says may have proven it, or ended it.
+            let class = self.lanes[direction].port.class_of_signal(&key);
+            return (key, Decision::Pass { class, signal: None });
         }
         let port = &mut self.lanes[direction].port;
         let decision = if carries_data {

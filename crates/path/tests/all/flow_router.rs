@@ -20,7 +20,9 @@ use Direction::{Forward, Reverse};
 #[derive(Debug, Clone, PartialEq)]
 struct Packet {
     id: u32,
-    flow: u8,
+    flow: u32,
+    /// Without data: an ACK.
+    empty: bool,
     size: u64,
     mark: QosMark,
     carried: Option<Structures>,
@@ -36,7 +38,7 @@ impl PathPacket for Packet {
         Bytes(self.size)
     }
     fn carries_data(&self) -> bool {
-        self.carried.is_none()
+        self.carried.is_none() && !self.empty
     }
     fn qos(&mut self) -> Option<&mut dyn QosPacket> {
         Some(self)
@@ -71,13 +73,22 @@ impl QosPacket for Packet {
     }
 }
 
-fn data(id: u32, flow: u8, mark: QosMark) -> Packet {
-    Packet { id, flow, size: 1500, mark, carried: None, ending: Ending::No, numbers: NUMBERS }
+fn data(id: u32, flow: u32, mark: QosMark) -> Packet {
+    Packet { id, flow, size: 1500, mark, carried: None, ending: Ending::No, numbers: NUMBERS, empty: false }
 }
 
-fn signal(flow: u8, structures: Structures) -> Packet {
+fn signal(flow: u32, structures: Structures) -> Packet {
     let carried = Some(structures);
-    Packet { id: 0, flow, size: 76, mark: QosMark::Signal, carried, ending: Ending::No, numbers: NUMBERS }
+    Packet {
+        id: 0,
+        flow,
+        size: 76,
+        mark: QosMark::Signal,
+        carried,
+        ending: Ending::No,
+        numbers: NUMBERS,
+        empty: false,
+    }
 }
 
 fn word(mbit: u64) -> RateWord {
@@ -339,7 +350,7 @@ fn a_router_that_is_told_anew_has_other_lines_from_the_next_packet_on() {
 
 prop_compose! {
     fn packet()(
-        id: u32, flow in 0..4_u8, size in 40..3000_u64, kind in 0..6, ar in 0x4000..0x6000_u16, message in 0..8_u8,
+        id: u32, flow in 0..4_u32, size in 40..3000_u64, kind in 0..6, ar in 0x4000..0x6000_u16, message in 0..8_u8,
         rate_type in 0..4_u8, ending in 0..20,
     ) -> Packet {
         let structure = Structure {
@@ -351,7 +362,7 @@ prop_compose! {
         let carried = (kind < 2).then(|| Structures { first: structure, second: (kind == 0).then_some(structure) });
         let mark = if kind < 2 { QosMark::Signal } else if kind < 5 { QosMark::Flow } else { QosMark::None };
         let ending = match ending { 0 => Ending::Fin, 1 => Ending::Reset, _ => Ending::No };
-        Packet { id, flow, size, mark, carried, ending, numbers: NUMBERS }
+        Packet { id, flow, size, mark, carried, ending, numbers: NUMBERS, empty: false }
     }
 }
 

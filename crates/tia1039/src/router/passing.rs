@@ -14,8 +14,11 @@ use farpath_units::{Bytes, Duration, Instant, Rate};
 pub enum Class {
     /// What nobody asked a rate for.
     BestEffort,
-    /// Of a flow with an Available Rate.
+    /// Of a flow with an Available Rate, or a signal of one that is known.
     Available,
+    /// Of a flow that has only asked: all of them have one queue, which takes turns with those of Available Rates. Anybody can make them up, any
+    /// number of them.
+    Newcomer,
     /// Of a flow with a Guaranteed or Maximum Rate: its delay priority in four steps, 3 the best.
     Guaranteed(u8),
 }
@@ -55,8 +58,9 @@ impl Port {
         let class = match self.table.find(&key) {
             Some(slot) => {
                 self.prove(slot, numbers);
-                self.table.get_mut(slot).last_seen = now;
-                Class::Available
+                let flow = self.table.get_mut(slot);
+                flow.last_seen = now;
+                flow.shared_class()
             }
             None => Class::BestEffort,
         };
@@ -90,7 +94,7 @@ impl Port {
         }
         let class = match (flow.guaranteed.units(), flow.policed.units()) {
             (0, 0) => Class::BestEffort,
-            (0, _) => Class::Available,
+            (0, _) => flow.shared_class(),
             _ => Class::Guaranteed(flow.delay.level() / 16),
         };
         self.table.get_mut(slot).last_seen = now;
@@ -101,6 +105,11 @@ impl Port {
         self.measure(now, slot, size);
         let signal = self.push(now, slot);
         Decision::Pass { class, signal }
+    }
+
+    /// The class of a packet that carries structures of this flow.
+    pub fn class_of_signal(&self, key: &FlowKey) -> Class {
+        self.table.find(key).map_or(Class::Newcomer, |slot| self.table.get(slot).shared_class())
     }
 
     /// Policing: a leaky bucket as deep as the burst tolerance says, filled at what was granted.
@@ -276,6 +285,12 @@ impl Port {
             RateType::Maximum => self.settings.maximum_timeout,
             RateType::Composite | RateType::Guaranteed => self.settings.guaranteed_timeout,
         }
+    }
+}
+
+impl Flow {
+    fn shared_class(&self) -> Class {
+        if self.has(UNPROVEN) { Class::Newcomer } else { Class::Available }
     }
 }
 

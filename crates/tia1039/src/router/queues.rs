@@ -19,9 +19,9 @@ const STEPS: usize = 4;
 pub struct Queues<T> {
     guaranteed: [VecDeque<(T, Bytes)>; STEPS],
     /// Queues of those that wait; nobody stands here without a packet.
-    shared: BTreeMap<FlowKey, Shared<T>>,
+    shared: BTreeMap<Whose, Shared<T>>,
     /// Their turns.
-    turns: VecDeque<FlowKey>,
+    turns: VecDeque<Whose>,
     best_effort: VecDeque<(T, Bytes)>,
     best_effort_bytes: Bytes,
     /// What a turn adds to what a queue may send.
@@ -30,6 +30,9 @@ pub struct Queues<T> {
     limit: Bytes,
     waiting: Bytes,
 }
+
+/// Whose queue it is; `None` of all newcomers.
+type Whose = Option<FlowKey>;
 
 #[derive(Debug, Clone)]
 struct Shared<T> {
@@ -73,13 +76,14 @@ impl<T> Queues<T> {
                 self.best_effort.push_back((item, size));
                 self.best_effort_bytes += size;
             }
-            Class::Available => {
-                if self.shared.get(&flow).map_or(Bytes::ZERO, |queue| queue.bytes) + size > self.limit {
+            Class::Available | Class::Newcomer => {
+                let whose = (class == Class::Available).then_some(flow);
+                if self.shared.get(&whose).map_or(Bytes::ZERO, |queue| queue.bytes) + size > self.limit {
                     return Err(item);
                 }
                 let turns = &mut self.turns;
-                let queue = self.shared.entry(flow).or_insert_with(|| {
-                    turns.push_back(flow);
+                let queue = self.shared.entry(whose).or_insert_with(|| {
+                    turns.push_back(whose);
                     Shared { packets: VecDeque::new(), bytes: Bytes::ZERO, deficit: Bytes::ZERO }
                 });
                 queue.packets.push_back((item, size));
@@ -251,6 +255,19 @@ mod tests {
             assert_eq!(queues.push(class, flow(1), 1, PACKET), Ok(()));
             assert_eq!(queues.push(class, flow(1), 2, Bytes(1)), Err(2));
         }
+    }
+
+    #[test]
+    fn newcomers_have_one_queue_and_one_turn_together() {
+        let mut queues = Queues::new(PACKET, Bytes(4 * 1500));
+        for number in 0..4 {
+            assert_eq!(queues.push(Class::Newcomer, flow(10 + number), number, PACKET), Ok(()));
+        }
+        assert_eq!(queues.push(Class::Newcomer, flow(20), 9, Bytes(1)), Err(9));
+        for number in 4..6 {
+            assert_eq!(queues.push(Class::Available, flow(1), number, PACKET), Ok(()));
+        }
+        assert_eq!(order(&mut queues), [0, 4, 1, 5, 2, 3]);
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use super::{Packet, build, data, lines, router, signal, through, word};
 use crate::common::at_ms;
-use farpath_path::{Direction, FlowRouter, PathElement, QueueLimit};
+use farpath_path::{Direction, FlowRouter, PathElement, QueueLimit, Verdict};
 use farpath_tia1039::router::{Ending, FlowKey, NUMBER_WINDOW, Numbers};
 use farpath_tia1039::{Message, Priority, QosMark, RateType, Structure, Structures};
-use farpath_units::Instant;
+use farpath_units::{Bytes, Instant};
 
 use Direction::{Forward, Reverse};
 
@@ -186,6 +186,23 @@ fn numbers_are_followed_step_by_step_and_by_either_of_the_two() {
     assert_eq!(bench.flows(), [1, 1]);
     bench.says(Forward, Numbers { acknowledged: None, ..forward(30_000_500, 0) }, close);
     assert_eq!(bench.flows(), [0, 1]);
+}
+
+#[test]
+fn start_packets_of_any_number_of_flows_wait_in_one_queue() {
+    let limit = 15_000;
+    let mut router = FlowRouter::new("router".to_owned(), &lines(1, QueueLimit::Bytes(Bytes(limit))), 1);
+    let mut offer = |flow, packet: fn(u32) -> Packet| {
+        let verdict = router.offer(at_ms(1), Forward, Packet { flow, ..packet(flow) });
+        (verdict == Verdict::Accepted, router.backlog(Forward).expect("it has queues"))
+    };
+    let start = |_| signal(0, Structures::one(Structure::request(word(80))));
+    let ack = |id| Packet { carried: None, empty: true, ..data(id, 0, QosMark::Flow) };
+    for flow in 2..10_000 {
+        assert!(offer(flow, start).1 <= Bytes(limit), "{flow}");
+        assert!(offer(flow, ack).1 <= Bytes(limit), "{flow}");
+    }
+    assert_eq!(router.port(Forward).flows(), 9_998, "it is memory of packets that is short");
 }
 
 #[test]
