@@ -193,11 +193,13 @@ pub enum CliError {
     /// Bytes that are no explicit-rate signalling.
     #[error(transparent)]
     Qos(#[from] crate::qos::error::QosError),
-    /// A variable of the environment that is no time.
-    #[error("{name}: expected a time such as `10 s`, found `{found}`")]
+    /// A variable of the environment that is no quantity of its kind.
+    #[error("{name}: expected {expected}, found `{found}`")]
     Environment {
         /// Which.
         name: &'static str,
+        /// With its article.
+        expected: &'static str,
         /// As found.
         found: String,
         /// Why it is none.

@@ -60,7 +60,7 @@ pub fn exit_code(args: impl IntoIterator<Item = OsString>) -> u8 {
             return code;
         }
     };
-    match progress::configure().and_then(|()| run_command(cli.command)) {
+    match configure().and_then(|()| run_command(cli.command)) {
         Ok(Ending::Done) => 0,
         Ok(Ending::Failed) => 1,
         Ok(Ending::Interrupted) => 130,
@@ -71,6 +71,17 @@ pub fn exit_code(args: impl IntoIterator<Item = OsString>) -> u8 {
             2
         }
     }
+}
+
+/// Takes from the environment what is set there.
+fn configure() -> Result<(), CliError> {
+    progress::configure()?;
+    farpath_files::configure().map_err(|(found, source)| CliError::Environment {
+        name: farpath_files::MAX_FILE_VARIABLE,
+        expected: "a size such as `64 MB`",
+        found,
+        source: Box::new(source),
+    })
 }
 
 fn run_command(command: Command) -> Result<Ending, CliError> {

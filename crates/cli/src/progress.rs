@@ -35,6 +35,7 @@ pub fn configure() -> Result<(), CliError> {
     let text = text.to_string_lossy();
     let every = text.parse::<farpath_units::Duration>().map_err(|source| CliError::Environment {
         name: EVERY_VARIABLE,
+        expected: "a time such as `10 s`",
         found: text.clone().into_owned(),
         source: Box::new(source),
     })?;

@@ -4,7 +4,6 @@ use crate::Ending;
 use crate::args::RouterArgs;
 use crate::error::CliError;
 use farpath_experiment::RouterConfig;
-use std::fs;
 
 #[cfg(target_os = "linux")]
 mod statistics;
@@ -21,7 +20,8 @@ pub fn router(args: &RouterArgs) -> Result<Ending, CliError> {
 
 fn read(args: &RouterArgs) -> Result<RouterConfig, CliError> {
     let file = &args.config;
-    let text = fs::read_to_string(file).map_err(|source| CliError::Config { file: file.clone(), source })?;
+    let text =
+        farpath_files::read_text(file).map_err(|source| CliError::Config { file: file.clone(), source })?;
     Ok(RouterConfig::parse(&text, &file.display().to_string())?)
 }
 

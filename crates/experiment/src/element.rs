@@ -32,6 +32,9 @@ const KINDS: &[(&str, Option<&str>)] = &[
     ("radio", Some("rate")),
 ];
 
+/// The most elements that a path may have: each is asked for every packet, and has a generator of its own.
+pub const MAX_ELEMENTS: usize = 1000;
+
 /// What the elements of a path are called in a file.
 pub fn element_kinds() -> impl Iterator<Item = &'static str> {
     KINDS.iter().map(|(name, _)| *name)
@@ -83,6 +86,10 @@ pub(crate) fn read_path(
 ) -> Result<Vec<ElementSpec>, ExperimentError> {
     if elements.is_empty() {
         return Err(at.refuse("a path has at least one element"));
+    }
+    if elements.len() > MAX_ELEMENTS {
+        let found = elements.len();
+        return Err(at.refuse(format!("expected {MAX_ELEMENTS} elements at the most, found {found}")));
     }
     let mut specs: Vec<ElementSpec> = Vec::with_capacity(elements.len());
     for (index, element) in elements.iter().enumerate() {

@@ -11,7 +11,6 @@ use crate::scenario::{Scenario, read_scenario};
 use crate::sweep::{Axis, Change, Sweep, label};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fs;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -22,8 +21,12 @@ use toml::Value;
 /// The most runs, over all points, that one experiment may have.
 pub const MAX_RUNS: u64 = MAX_POINTS as u64;
 
-/// Of so many points, 4 kB each, all are kept. Of more than that each is made when it is asked for.
+/// Of so many points, 4 kB each, all are kept; of fewer where their paths are long. Of more than that each is made when it is
+/// asked for.
 const KEPT: usize = 4096;
+
+/// So many elements take the room of a point.
+const ELEMENTS_OF_A_POINT: usize = 16;
 
 /// So many points are made by a thread before it looks for more.
 const BLOCK: usize = 256;
@@ -72,7 +75,7 @@ impl Experiment {
     /// any point of the sweep.
     pub fn load(path: &Path, overrides: &[Override]) -> Result<Experiment, ExperimentError> {
         let origin = path.display().to_string();
-        let text = fs::read_to_string(path).map_err(|source| {
+        let text = farpath_files::read_text(path).map_err(|source| {
             let at = Location { origin: origin.clone(), key: String::new() };
             ExperimentError::Read { at, file: origin.clone(), source }
         })?;
@@ -90,7 +93,8 @@ impl Experiment {
         let published = read_published(table.remove("published"), origin, &written)?;
         let plan = Plan::new(Document::new(origin, table)?, &written, overrides)?;
         let count = plan.sweep.points(origin)?;
-        let kept: Arc<[Point]> = match count <= KEPT {
+        let elements = plan.point(0)?.scenario.path.len();
+        let kept: Arc<[Point]> = match count <= KEPT / (1 + elements / ELEMENTS_OF_A_POINT) {
             true => (0..count).map(|index| plan.point(index)).collect::<Result<_, _>>()?,
             false => Arc::default(),
         };

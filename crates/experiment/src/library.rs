@@ -6,7 +6,6 @@ use crate::stack::Stack;
 use farpath_path::ElementSpec;
 use include_dir::{Dir, include_dir};
 use std::collections::HashMap;
-use std::fs;
 use std::path::Path;
 use std::sync::{PoisonError, RwLock};
 use toml::{Table, Value};
@@ -100,7 +99,7 @@ impl Shelf {
             let folder = Path::new(&at.origin).parent().unwrap_or(Path::new(""));
             let file = folder.join(name);
             let origin = file.display().to_string();
-            return match fs::read_to_string(&file) {
+            return match farpath_files::read_text(&file) {
                 Ok(text) => Ok((origin, text)),
                 Err(source) => Err(ExperimentError::Read { at: at.clone(), file: origin, source }),
             };

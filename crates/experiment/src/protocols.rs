@@ -6,6 +6,9 @@ use crate::reader::{Parameter, Reader, as_list, as_table, unless, word};
 use farpath_units::Duration;
 use toml::Value;
 
+/// The most timers that a protocol may have.
+pub const MAX_TIMERS: usize = 1000;
+
 /// A protocol and its timers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Protocol {
@@ -80,8 +83,12 @@ impl Protocol {
             let title = reader.required("title")?;
             let at = reader.at("timer");
             let list = reader.value("timer").ok_or_else(|| reader.missing("timer", "a list of timers"))?;
-            let mut timers: Vec<ProtocolTimer> = Vec::new();
-            for (index, entry) in as_list(list, &at)?.iter().enumerate() {
+            let (list, mut timers) = (as_list(list, &at)?, Vec::<ProtocolTimer>::new());
+            if list.len() > MAX_TIMERS {
+                let found = list.len();
+                return Err(at.refuse(format!("expected {MAX_TIMERS} timers at the most, found {found}")));
+            }
+            for (index, entry) in list.iter().enumerate() {
                 let at = at.entry(index);
                 let timer = Reader::table(&at.origin, &at.key, as_table(entry, &at)?, read_timer)?;
                 if timers.iter().any(|other| other.name == timer.name) {
@@ -164,6 +171,8 @@ mod tests {
             with("beyond = \"ends\""),
             "mine.toml: timer[0].after: missing; expected a duration such as `5 s`, or `none`"
         );
+        let many = format!("title = \"Mine\"\ntimer = [{}]", "{},".repeat(MAX_TIMERS + 1));
+        assert_eq!(refused(&many), "mine.toml: timer: expected 1000 timers at the most, found 1001");
         let error = Protocol::load("dms", "--protocol").unwrap_err().to_string();
         assert_eq!(error, "--protocol: no protocol is called `dms`; did you mean `dns`?");
     }

@@ -53,6 +53,9 @@ impl Values {
     }
 }
 
+/// The most keys that a sweep may have: each point has a value of each.
+pub const MAX_SWEPT: usize = 1000;
+
 /// Series that are walked together; one alone is a dimension of the grid.
 #[derive(Debug, Clone)]
 pub(crate) struct Group(Vec<Series>);
@@ -97,6 +100,11 @@ impl Sweep {
 
     /// Refuses keys that mean the same parameter.
     pub fn check_distinct(&self, canonical: impl Fn(&str) -> String) -> Result<(), ExperimentError> {
+        let swept = self.0.iter().map(|group| group.0.len()).sum::<usize>();
+        if let Some(series) = self.0.iter().flat_map(|group| &group.0).nth(MAX_SWEPT) {
+            let reason = format!("expected {MAX_SWEPT} keys in a sweep at the most, found {swept}");
+            return Err(series.at.refuse(reason));
+        }
         let mut seen = Vec::new();
         for series in self.0.iter().flat_map(|group| &group.0) {
             let full = canonical(&series.key);

@@ -11,4 +11,4 @@ pub use read::{
     FileError, MAX_FILE, MAX_FILE_VARIABLE, MAX_MANIFEST, configure, max_file, open, read, read_at_most,
     read_manifest, read_text,
 };
-pub use replacement::{PARTIAL, Replacement};
+pub use replacement::{PARTIAL, Replacement, remove_abandoned, whole_name};

@@ -24,16 +24,27 @@ pub struct Replacement {
 }
 
 impl Replacement {
-    /// Takes a name in the folder of `path`. Whether files can be written there is known after this call.
+    /// Takes a name in the folder of `path`, and removes what killed processes have left of this file. Whether files can be
+    /// written there is known after this call.
     ///
     /// # Errors
     /// The folder is not there, or takes no files.
     pub fn create(path: impl Into<PathBuf>) -> io::Result<Replacement> {
         let path = path.into();
+        if let Some(name) = path.file_name().and_then(OsStr::to_str) {
+            remove_abandoned(folder_of(&path), |other| other == name);
+        }
+        Replacement::create_beside(path)
+    }
+
+    /// The same in a folder of many files, of which [`remove_abandoned`] has removed what was left.
+    ///
+    /// # Errors
+    /// As [`create`](Replacement::create).
+    pub fn create_beside(path: impl Into<PathBuf>) -> io::Result<Replacement> {
+        let path = path.into();
         let name = path.file_name().unwrap_or_default().to_owned();
-        // A bare name is in the folder that is called nothing.
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        remove_abandoned(folder, &name);
+        let folder = folder_of(&path);
         loop {
             let partial = draw(folder, &name)?;
             // Another process may have taken it for abandoned before it was locked.
@@ -74,11 +85,15 @@ fn draw(folder: &Path, name: &OsStr) -> io::Result<NamedTempFile> {
     drawn.tempfile_in(folder)
 }
 
-/// Removes what processes that were killed have left of this file: what is being written is locked.
-fn remove_abandoned(folder: &Path, name: &OsStr) {
-    let Some(name) = name.to_str() else { return };
+/// A bare name is in the folder that is called nothing.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Removes what processes that were killed have left of files whose name `is_ours`: what is being written is locked.
+pub fn remove_abandoned(folder: &Path, is_ours: impl Fn(&str) -> bool) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let is_partial = entry.file_name().to_str().is_some_and(|other| is_partial_of(other, name));
+        let is_partial = entry.file_name().to_str().and_then(whole_name).is_some_and(&is_ours);
         // Of the entry itself: a link is not followed.
         if !is_partial || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
@@ -89,10 +104,10 @@ fn remove_abandoned(folder: &Path, name: &OsStr) {
     }
 }
 
-/// Whether a file called `other` is one that is being written to be called `name`.
-fn is_partial_of(other: &str, name: &str) -> bool {
-    let drawn = other.strip_prefix(name).and_then(|rest| rest.strip_prefix('.')?.strip_suffix(PARTIAL));
-    drawn.is_some_and(|drawn| drawn.len() == DRAWN && drawn.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+/// What a file of this name is to be called when it is whole; `None` where it is none that is being written.
+pub fn whole_name(partial: &str) -> Option<&str> {
+    let (name, drawn) = partial.strip_suffix(PARTIAL)?.rsplit_once('.')?;
+    (drawn.len() == DRAWN && drawn.bytes().all(|byte| byte.is_ascii_alphanumeric())).then_some(name)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -48,7 +48,8 @@ impl Key {
     /// # Errors
     /// It cannot be read, or holds too little.
     pub fn read(file: &Path) -> Result<Key, KeyError> {
-        let text = fs::read(file).map_err(|source| KeyError::Read { file: file.to_owned(), source })?;
+        let text =
+            farpath_files::read(file).map_err(|source| KeyError::Read { file: file.to_owned(), source })?;
         let key = text.trim_ascii();
         if key.len() < LEAST {
             return Err(KeyError::Short { file: file.to_owned(), found: key.len() });

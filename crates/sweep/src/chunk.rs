@@ -15,7 +15,6 @@ use parquet::file::reader::ChunkReader;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -142,7 +141,8 @@ fn encode(batch: &RecordBatch, header: String) -> parquet::errors::Result<Vec<u8
 
 /// What the file at `path` says of itself.
 pub(crate) fn header(path: &Path) -> Result<Header, SweepError> {
-    let file = File::open(path).map_err(|source| SweepError::Read { path: path.to_owned(), source })?;
+    let file =
+        farpath_files::open(path).map_err(|source| SweepError::Read { path: path.to_owned(), source })?;
     header_of(path, &reader(path, file)?)
 }
 
@@ -181,7 +181,9 @@ pub fn read_runs(
     path: &Path,
     point_of: impl Fn(PointKey, Engine) -> Option<u64>,
 ) -> Result<Vec<(PointKey, Run)>, SweepError> {
-    let bytes = std::fs::read(path).map_err(|source| SweepError::Read { path: path.to_owned(), source })?;
+    // Its own program has written it; it is as large as the runs of a chunk are.
+    let bytes = farpath_files::read_manifest(path)
+        .map_err(|source| SweepError::Read { path: path.to_owned(), source })?;
     let damaged = |reason: String| SweepError::Damaged { path: path.to_owned(), reason };
     let builder = reader(path, Bytes::from(bytes))?;
     let header = header_of(path, &builder)?;

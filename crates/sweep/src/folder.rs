@@ -7,7 +7,8 @@ use crate::key::{PointKey, program};
 use crate::plan::{Plan, Wanted};
 use crate::seeds::Seeds;
 use farpath_experiment::{Experiment, Override};
-use farpath_run::{Engine, FolderLock, PARTIAL, Run};
+use farpath_files::{PARTIAL, Replacement, remove_abandoned, whole_name};
+use farpath_run::{Engine, FolderLock, Run};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -89,6 +90,8 @@ impl Folder {
         }
         fs::create_dir_all(path.join(CHUNKS)).map_err(not_writable)?;
         let lock = FolderLock::take(&path)?;
+        remove_abandoned(&path, |name| name == MANIFEST || name == POINTS);
+        remove_abandoned(&path.join(CHUNKS), |name| name.ends_with(".parquet"));
         let manifest = Manifest {
             format: FORMAT.to_owned(),
             format_version: VERSION,
@@ -126,7 +129,7 @@ impl Folder {
     fn read_manifest(path: &Path) -> Result<Manifest, SweepError> {
         let file = path.join(MANIFEST);
         let not_sweep = |reason: String| SweepError::NotSweep { path: path.to_owned(), reason };
-        let text = match fs::read(&file) {
+        let text = match farpath_files::read_manifest(&file) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(not_sweep(format!("it has no {MANIFEST}")));
@@ -172,16 +175,10 @@ impl Folder {
         write: impl FnOnce(&File) -> Result<(), SweepError>,
     ) -> Result<(), SweepError> {
         let path = self.path.join(name);
-        let partial = self.path.join(format!("{name}{PARTIAL}"));
         let not_written = |source| SweepError::Write { path: path.clone(), source };
-        let file = File::create(&partial).map_err(not_written)?;
-        let written = write(&file)
-            .and_then(|()| file.sync_all().and_then(|()| fs::rename(&partial, &path)).map_err(not_written));
-        if written.is_err() {
-            // Nobody reads it, and the next one takes the same name.
-            let _ = fs::remove_file(&partial);
-        }
-        written
+        let file = Replacement::create_beside(&path).map_err(not_written)?;
+        write(file.file())?;
+        file.commit().map_err(not_written)
     }
 
     /// The files of finished chunks, by name.
@@ -361,6 +358,6 @@ fn size(path: &Path) -> u64 {
 /// Whether a name is one that a sweep which was ended early leaves before its first `sweep.json`.
 fn ours(name: &std::ffi::OsStr) -> bool {
     let name = name.to_string_lossy();
-    let name = name.strip_suffix(PARTIAL).unwrap_or(&name);
+    let name = whole_name(&name).or(name.strip_suffix(PARTIAL)).unwrap_or(&name);
     [MANIFEST, CHUNKS, POINTS].contains(&name)
 }

@@ -3,6 +3,7 @@
 use super::CaptureError;
 use crate::EngineError;
 use crate::job::Job;
+use farpath_files::{PARTIAL, Replacement, remove_abandoned, whole_name};
 use farpath_run::Engine;
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -12,8 +13,8 @@ use std::path::{Path, PathBuf};
 /// The most runs that are captured at once.
 pub const MAX_CAPTURES: usize = 1000;
 
-/// Ending of a file whose run is not over.
-const PARTIAL: &str = ".partial";
+/// What is made and removed at once, to see whether files can be made.
+const PROBE: &str = "writable";
 
 /// A folder that takes the captures of a batch: `point-0-seed-1.pcapng`, `point-0-seed-1-emulate.pcapng` ...
 ///
@@ -50,8 +51,8 @@ impl CaptureDir {
         if let Some(found) = foreign_file(&path, &names).map_err(not_writable)? {
             return Err(CaptureError::Occupied { path, found });
         }
-        let probe = path.join(format!("writable{PARTIAL}"));
-        File::create(&probe).and_then(|_| fs::remove_file(&probe)).map_err(not_writable)?;
+        remove_abandoned(&path, is_capture);
+        drop(Replacement::create_beside(path.join(PROBE)).map_err(not_writable)?);
         Ok(CaptureDir { path, snaplen })
     }
 
@@ -66,15 +67,14 @@ impl CaptureDir {
     ) -> Result<R, EngineError> {
         let name = file_name(engine, point, seed);
         let file = self.path.join(&name);
-        let partial = Partial(self.path.join(format!("{name}{PARTIAL}")));
         let write_error = |source| CaptureError::Write { path: file.clone(), source };
-        let out = File::create(&partial.0).map_err(write_error)?;
-        let made = match make(&out, self.snaplen) {
+        let out = Replacement::create_beside(&file).map_err(write_error)?;
+        let made = match make(out.file(), self.snaplen) {
             Err(EngineError::Capture(CaptureError::Output(source))) => return Err(write_error(source).into()),
             other => other?,
         };
         if is_whole(&made) {
-            fs::rename(&partial.0, &file).map_err(write_error)?;
+            out.commit().map_err(write_error)?;
         }
         Ok(made)
     }
@@ -91,7 +91,7 @@ fn file_name(engine: Engine, point: usize, seed: u64) -> String {
 fn foreign_file(folder: &Path, ours: &HashSet<String>) -> io::Result<Option<String>> {
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name().to_string_lossy().into_owned();
-        let unfinished = name.starts_with("point-") && name.ends_with(&format!(".pcapng{PARTIAL}"));
+        let unfinished = whole_name(&name).or(name.strip_suffix(PARTIAL)).is_some_and(is_capture);
         if !unfinished && !ours.contains(&name) {
             return Ok(Some(name));
         }
@@ -99,12 +99,7 @@ fn foreign_file(folder: &Path, ours: &HashSet<String>) -> io::Result<Option<Stri
     Ok(None)
 }
 
-/// A file under its unfinished name, removed where it was not renamed.
-struct Partial(PathBuf);
-
-impl Drop for Partial {
-    fn drop(&mut self) {
-        // Nothing to be done about a failure here: the next batch takes the same name.
-        let _ = fs::remove_file(&self.0);
-    }
+/// Whether a file of this name is a capture of some run, or would be one.
+fn is_capture(name: &str) -> bool {
+    name == PROBE || (name.starts_with("point-") && name.ends_with(".pcapng"))
 }

@@ -1,6 +1,6 @@
 //! Every refusal names the file, the key and what would have been right.
 
-use farpath_experiment::{Experiment, Override};
+use farpath_experiment::{Experiment, MAX_ELEMENTS, MAX_SWEPT, MAX_VALUES, Override};
 
 const FILE: &str = r#"
 title = "T"
@@ -512,4 +512,34 @@ fn a_delay_follows_from_distance_and_medium() {
         delay("distance = { forward = \"0 km\", reverse = \"1.5 light-seconds\" }"),
         (0, 1_500_000_000)
     );
+}
+
+#[test]
+fn files_that_are_too_long_for_anybody_are_refused_before_they_take_time_or_memory() {
+    let element = "{element = \"delay\", delay = \"1 us\", name = \"e\"},";
+    let path =
+        format!("title = \"T\"\npath = [{}]\n[transfer]\nsize = \"1 kB\"", element.repeat(MAX_ELEMENTS + 1));
+    assert_eq!(refusal(&path, &[]), "geo.toml: path: expected 1000 elements at the most, found 1001");
+    let keys: String = (0..=MAX_SWEPT).map(|key| format!("\"path.x{key}\" = [1]\n")).collect();
+    let sweep = refusal(&format!("{FILE}[sweep.zip]\n{keys}"), &[]);
+    assert!(sweep.ends_with(": expected 1000 keys in a sweep at the most, found 1001"), "{sweep}");
+    let values = refusal(&format!("x = [{}]\n{FILE}", "1,".repeat(MAX_VALUES)), &[]);
+    assert!(values.starts_with("geo.toml: expected 2000000 values at the most, found 20000"), "{values}");
+    let points = with("[transfer]", "[sweep]\nseed = \"1 to 20000000 by 1\"\n[transfer]");
+    assert_eq!(points, "geo.toml: sweep.\"seed\": more than 10000000 points");
+}
+
+#[test]
+fn points_with_long_paths_are_not_all_kept() {
+    // 4096 points of 1000 elements each would take a gigabyte; made when they are asked for, they are the same.
+    let elements: String = (0..MAX_ELEMENTS - 1)
+        .map(|place| format!("{{element = \"delay\", delay = \"1 us\", name = \"e{place}\"}},"))
+        .collect();
+    let text = format!(
+        "title = \"T\"\npath = [{elements}{{element = \"loss\", rate = \"1 %\"}}]\n[transfer]\nsize = \"1 kB\"\n[sweep]\nseed = \"1 to 100 by 1\""
+    );
+    let experiment = Experiment::parse(&text, "geo.toml", &[]).expect("good");
+    let point = experiment.point(99);
+    assert!(matches!(point, std::borrow::Cow::Owned(_)), "it is made when it is asked for");
+    assert_eq!((point.scenario.seed, point.scenario.path.len()), (100, MAX_ELEMENTS));
 }

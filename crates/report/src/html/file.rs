@@ -1,10 +1,8 @@
 //! Writes a report: under another name until it is whole, and over nothing but an earlier report.
 
-use std::ffi::OsString;
-use std::fs::File;
+use farpath_files::Replacement;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// Why a report cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -26,9 +24,6 @@ pub enum ReportError {
     },
 }
 
-/// Ending of a report that is still being written.
-const PARTIAL: &str = ".partial";
-
 /// Stands in the head of every report.
 pub(super) const GENERATOR: &str = "Farpath report";
 
@@ -36,7 +31,7 @@ pub(super) const GENERATOR: &str = "Farpath report";
 #[derive(Debug)]
 pub struct ReportFile {
     path: PathBuf,
-    partial: NamedTempFile,
+    file: Replacement,
 }
 
 /// Refuses a name under which there is something else than a report.
@@ -60,37 +55,27 @@ impl ReportFile {
     pub fn create(path: impl Into<PathBuf>) -> Result<ReportFile, ReportError> {
         let path = path.into();
         may_write(&path)?;
-        let write = |source| ReportError::Write { path: path.clone(), source };
-        let mut prefix = path.file_name().map_or_else(OsString::new, OsString::from);
-        prefix.push(".");
-        // A bare name is in the folder that is called nothing.
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut name = tempfile::Builder::new();
-        name.prefix(&prefix).suffix(PARTIAL);
-        // As any other file, and not for its owner alone.
-        #[cfg(unix)]
-        name.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let partial = name.tempfile_in(folder).map_err(write)?;
-        Ok(ReportFile { path, partial })
+        match Replacement::create(&path) {
+            Ok(file) => Ok(ReportFile { path, file }),
+            Err(source) => Err(ReportError::Write { path, source }),
+        }
     }
 
     /// Writes it, and gives it its name.
     ///
     /// # Errors
     /// The file takes no more, or not its name.
-    pub fn finish(mut self, html: &str) -> Result<(), ReportError> {
-        let written =
-            self.partial.write_all(html.as_bytes()).and_then(|()| self.partial.as_file().sync_all());
-        let ReportFile { path, partial } = self;
-        let renamed = written.and_then(|()| partial.persist(&path).map_err(|error| error.error));
-        renamed.map(drop).map_err(|source| ReportError::Write { path, source })
+    pub fn finish(self, html: &str) -> Result<(), ReportError> {
+        let ReportFile { path, file } = self;
+        let written = file.file().write_all(html.as_bytes()).and_then(|()| file.commit());
+        written.map_err(|source| ReportError::Write { path, source })
     }
 }
 
 /// Whether a file is a report: its head says what made it. Notes with this name in them are none.
 fn is_report(path: &Path) -> io::Result<bool> {
     let mut head = Vec::new();
-    File::open(path)?.take(1024).read_to_end(&mut head)?;
+    farpath_files::open(path)?.take(1024).read_to_end(&mut head)?;
     let made_by = format!("<meta name=\"generator\" content=\"{GENERATOR}\">");
     Ok(String::from_utf8_lossy(&head).contains(&made_by))
 }
