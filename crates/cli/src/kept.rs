@@ -72,30 +72,37 @@ impl<'a> Kept<'a> {
         // Those in real time have come last.
         self.runs.sort_by_key(|run| run.point);
         let complete = self.runs.len() == wanted;
-        if !complete && self.failed.is_none() {
-            eprintln!("farpath: interrupted: {} of {wanted} runs are shown", self.runs.len());
+        if !complete {
+            let why = if self.failed.is_some() { "not written" } else { "interrupted" };
+            eprintln!("farpath: {why}: {} of {wanted} runs are shown", self.runs.len());
         }
         let Kept { out, report, results, report_file, failed, traces, runs } = self;
         // Stopped before the first run was done, there is nothing to put in the place of earlier results.
         if runs.is_empty() {
             return Finished { runs, written: Ok(()) };
         }
-        let tables = || -> Result<(), CliError> {
-            let Some(mut results) = results else { return Ok(()) };
+        let tables = || -> Result<Option<ResultsDir>, CliError> {
+            let Some(mut results) = results else { return Ok(None) };
             failed.map_or(Ok(()), Err)?;
             results.describe(asked.clone());
-            Ok(results.finish(complete)?)
+            results.close(complete)?;
+            Ok(Some(results))
         };
-        let tables = tables();
-        let folder = out.filter(|out| tables.is_ok() && report != Some(out.join(REPORT).as_path()));
+        let (results, tables) = tables().map_or_else(|error| (None, Err(error)), |results| (results, Ok(())));
+        // The report of a folder comes into its place with the tables, and may be the one that was asked for by its name.
+        let is_named = out.is_some_and(|out| report == Some(out.join(REPORT).as_path()));
         let pages = || -> Result<(), CliError> {
-            let files = [report_file, folder.map(report::create_in).transpose()?];
-            if files.iter().any(Option::is_some) {
-                report::write(asked, &runs, &traces, complete, files.into_iter().flatten())?;
+            let beside = report_file.filter(|_| !is_named || results.is_none());
+            let within = results.as_ref().map(|results| ReportFile::create(results.report())).transpose()?;
+            let files: Vec<ReportFile> = beside.into_iter().chain(within).collect();
+            if !files.is_empty() {
+                report::write(asked, &runs, &traces, complete, files)?;
             }
             Ok(())
         };
-        let written = pages();
-        Finished { runs, written: tables.and(written) }
+        let pages = pages();
+        // Tables without a report are worth more than neither: `farpath report` makes it of them.
+        let committed = results.map_or(Ok(()), |results| Ok(results.commit()?));
+        Finished { runs, written: tables.and(committed).and(pages) }
     }
 }

@@ -45,11 +45,6 @@ pub fn may_write_in(folder: &Path) -> Result<(), ReportError> {
     }
 }
 
-/// Takes the name of the report of a results folder.
-pub fn create_in(folder: &Path) -> Result<ReportFile, ReportError> {
-    ReportFile::create(folder.join(REPORT))
-}
-
 /// Writes the report of some runs into each of the files.
 pub fn write(
     asked: &Asked,

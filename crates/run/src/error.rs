@@ -47,6 +47,14 @@ pub enum ResultsError {
         /// Why.
         source: io::Error,
     },
+    /// The disk is gone, or takes no more, while runs are being made.
+    #[error("{}: results can no longer be written there", path.display())]
+    Lost {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// A table cannot be written.
     #[error("cannot write table {}", path.display())]
     WriteTable {

@@ -5,6 +5,7 @@
 mod arrow;
 mod asked;
 mod columns;
+mod commit;
 mod error;
 mod grade;
 mod json;
@@ -28,7 +29,6 @@ pub use json::{write_flow_lines, write_router_lines};
 pub use outcome::Outcome;
 pub use reader::Results;
 pub use run::{Engine, Provenance, Run, RunKey};
-pub use sink::PARTIAL;
 pub use statistic::{Share, Statistic};
 pub use stream::{MessageRow, StreamFigures};
 pub use summary::{PointSummary, jain_index};

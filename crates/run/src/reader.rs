@@ -1,15 +1,16 @@
 //! Reads results back.
 
 use crate::columns::Row;
+use crate::commit;
 use crate::manifest::{self, Header, Manifest};
-use crate::writer::{is_ours, table_file};
+use crate::writer::{REPORT, is_ours, table_name};
 use crate::{
-    AirRow, Asked, FlowRow, MessageRow, Provenance, ResultsError, RouterRow, Run, RunKey, SegmentRow,
-    SeriesRow, Table, arrow,
+    AirRow, Asked, FlowRow, FolderLock, MessageRow, Provenance, ResultsError, RouterRow, Run, RunKey,
+    SegmentRow, SeriesRow, Table, arrow,
 };
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -25,8 +26,9 @@ impl Results {
     /// Opens a results folder.
     pub fn read(path: impl Into<PathBuf>) -> Result<Results, ResultsError> {
         let path = path.into();
-        let file = path.join(manifest::FILE);
-        let text = match fs::read(&file) {
+        put_in_place(&path);
+        let file = commit::located(&path, manifest::FILE);
+        let text = match farpath_files::read_manifest(&file) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(without_provenance(path)),
             Err(source) if path.is_dir() => return Err(ResultsError::Read { path: file, source }),
@@ -156,8 +158,9 @@ impl Results {
         let Some(&expected) = self.manifest.tables.get(table.name()) else {
             return Ok(Vec::new());
         };
-        let path = table_file(&self.path, table);
-        let file = File::open(&path).map_err(|source| ResultsError::Read { path: path.clone(), source })?;
+        let path = commit::located(&self.path, &table_name(table));
+        let file =
+            farpath_files::open(&path).map_err(|source| ResultsError::Read { path: path.clone(), source })?;
         let damaged = |source| ResultsError::ReadTable { path: path.clone(), source };
         let batches = ParquetRecordBatchReaderBuilder::try_new(file)
             .and_then(ParquetRecordBatchReaderBuilder::build)
@@ -186,12 +189,23 @@ fn by_run<R, C: Default + Extend<R>>(rows: Vec<(RunKey, R)>) -> BTreeMap<RunKey,
     runs
 }
 
+/// What a writer that was killed left in `results.committed` gets its place, where this user may do that; it is read all the same
+/// where not.
+fn put_in_place(path: &Path) {
+    if path.join(commit::COMMITTED).is_dir()
+        && let Ok(_lock) = FolderLock::take(path)
+    {
+        let _ = commit::put_in_place(path);
+    }
+}
+
 /// What a folder without `provenance.json` is.
 fn without_provenance(path: PathBuf) -> ResultsError {
     let Ok(entries) = fs::read_dir(&path) else {
         return ResultsError::NotResults { path, reason: "there is no such folder".to_owned() };
     };
-    let left_over = entries.flatten().any(|entry| entry.file_name().to_str().is_some_and(is_ours));
+    let is_left = |name: &str| name != REPORT && (is_ours(name) || commit::is_staging(name));
+    let left_over = entries.flatten().any(|entry| entry.file_name().to_str().is_some_and(is_left));
     if left_over {
         return ResultsError::Incomplete { path };
     }

@@ -1,4 +1,4 @@
-//! One table's file, until it has its name.
+//! One table's file, while it is written.
 
 use crate::manifest::{self, Manifest};
 use crate::trace::TraceFile;
@@ -8,30 +8,15 @@ use parquet::basic::Compression;
 use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-
-/// Ending of a file that is still being written.
-pub const PARTIAL: &str = ".partial";
-
-/// A file under its unfinished name, removed where it was not renamed.
-#[derive(Debug)]
-pub(crate) struct Partial(pub PathBuf);
-
-impl Drop for Partial {
-    fn drop(&mut self) {
-        // Nothing to be done about a failure here: the next writer takes the same name.
-        let _ = fs::remove_file(&self.0);
-    }
-}
+use std::fs::File;
+use std::path::PathBuf;
 
 /// One table's file.
 #[derive(Debug)]
 pub(crate) struct Sink {
     pub table: Table,
-    // Before `partial`: open files of some systems cannot be removed.
     writer: Writer,
-    pub partial: Partial,
+    path: PathBuf,
     pub rows: u64,
 }
 
@@ -43,26 +28,26 @@ enum Writer {
 }
 
 impl Sink {
-    pub fn create(folder: &Path, table: Table) -> Result<Sink, ResultsError> {
-        let path = folder.join(format!("{}.parquet{PARTIAL}", table.name()));
+    /// Makes the file, which is not there yet.
+    pub fn create(path: PathBuf, table: Table) -> Result<Sink, ResultsError> {
         let file =
-            File::create(&path).map_err(|source| ResultsError::Write { path: path.clone(), source })?;
+            File::create_new(&path).map_err(|source| ResultsError::Write { path: path.clone(), source })?;
         let writer = Writer::create(file, table)
             .map_err(|source| ResultsError::WriteTable { path: path.clone(), source })?;
-        Ok(Sink { table, writer, partial: Partial(path), rows: 0 })
+        Ok(Sink { table, writer, path, rows: 0 })
     }
 
     pub fn append(&mut self, run: &Run, rows: usize) -> Result<(), ResultsError> {
         self.writer
             .append(self.table, run)
-            .map_err(|source| ResultsError::WriteTable { path: self.partial.0.clone(), source })?;
+            .map_err(|source| ResultsError::WriteTable { path: self.path.clone(), source })?;
         self.rows += rows as u64;
         Ok(())
     }
 
     /// Ends the file with what it needs to explain itself when it is found alone.
     pub fn close(&mut self, manifest: &Manifest) -> Result<(), ResultsError> {
-        let path = &self.partial.0;
+        let path = &self.path;
         let file = self
             .writer
             .finish([

@@ -1,8 +1,10 @@
-//! Writes results run by run. A folder changes only when it is finished: until then every file has another name.
+//! Writes results run by run. What a folder has changes only when they are finished, in one step.
 
+use crate::commit::{self, Staging};
 use crate::manifest::{self, Header, Manifest};
-use crate::sink::{PARTIAL, Partial, Sink};
+use crate::sink::Sink;
 use crate::{Asked, ResultsError, Run, Table};
+use farpath_files::{PARTIAL, whole_name};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,15 +19,17 @@ pub const REPORT: &str = "report.html";
 
 /// A results folder that is being written.
 ///
-/// [`append`](ResultsDir::append) adds runs, [`finish`](ResultsDir::finish) makes them readable. Results that were
-/// in the folder before stay readable until then, and stay for good where it is dropped without `finish`.
+/// [`append`](ResultsDir::append) adds runs, [`finish`](ResultsDir::finish) makes them readable, in one step. Results that were
+/// in the folder before stay readable until then, and stay for good where it is dropped without `finish`, or killed.
 /// A folder takes one writer at a time: of two each would take away what the other has written.
 #[derive(Debug)]
 pub struct ResultsDir {
     path: PathBuf,
-    _lock: FolderLock,
     manifest: Manifest,
+    // Before the folder that they are in: open files of some systems cannot be removed.
     tables: Vec<Sink>,
+    staging: Staging,
+    _lock: FolderLock,
 }
 
 impl ResultsDir {
@@ -39,11 +43,15 @@ impl ResultsDir {
             return Err(ResultsError::Occupied { path, found });
         }
         let lock = FolderLock::take(&path)?;
-        let flows = Sink::create(&path, Table::Flows).map_err(|error| match error {
+        commit::put_in_place(&path).map_err(not_writable)?;
+        commit::remove_left(&path);
+        let staging = Staging::create(&path).map_err(not_writable)?;
+        let flows = Sink::create(staging.path(&table_name(Table::Flows)), Table::Flows);
+        let flows = flows.map_err(|error| match error {
             ResultsError::Write { source, .. } => not_writable(source),
             other => other,
         })?;
-        Ok(ResultsDir { path, _lock: lock, manifest: Manifest::new(), tables: vec![flows] })
+        Ok(ResultsDir { path, manifest: Manifest::new(), tables: vec![flows], staging, _lock: lock })
     }
 
     /// Notes what was asked, for whoever shows the results.
@@ -51,8 +59,11 @@ impl ResultsDir {
         self.manifest.asked = Some(asked);
     }
 
-    /// Adds a run.
+    /// Adds a run. Its rows may wait in memory until there are more of them; that the disk is gone or full is seen all the same,
+    /// within a second.
     pub fn append(&mut self, run: &Run) -> Result<(), ResultsError> {
+        let lost = |source| ResultsError::Lost { path: self.path.clone(), source };
+        self.staging.check().map_err(lost)?;
         if !self.manifest.add(run) {
             return Err(ResultsError::OtherExperiment { path: self.path.clone() });
         }
@@ -75,45 +86,45 @@ impl ResultsDir {
         let index = match self.tables.iter().position(|sink| sink.table == table) {
             Some(index) => index,
             None => {
-                self.tables.push(Sink::create(&self.path, table)?);
+                self.tables.push(Sink::create(self.staging.path(&table_name(table)), table)?);
                 self.tables.len() - 1
             }
         };
         Ok(&mut self.tables[index])
     }
 
-    /// Puts everything in place, `provenance.json` last. `complete` is false where runs are missing because the
-    /// experiment was interrupted; readers are told.
-    pub fn finish(mut self, complete: bool) -> Result<(), ResultsError> {
+    /// Writes all tables and `provenance.json` to the disk; earlier results still count. `complete` is false where runs are
+    /// missing because the experiment was interrupted; readers are told.
+    pub fn close(&mut self, complete: bool) -> Result<(), ResultsError> {
         self.manifest.complete = complete;
         for sink in &mut self.tables {
             sink.close(&self.manifest)?;
             self.manifest.tables.insert(sink.table.name().to_owned(), sink.rows);
         }
-        let provenance = self.path.join(manifest::FILE);
-        let partial = Partial(self.path.join(format!("{}{PARTIAL}", manifest::FILE)));
+        let path = self.staging.path(manifest::FILE);
         let text =
             serde_json::to_string_pretty(&self.manifest).expect("a manifest holds nothing but plain data");
-        File::create(&partial.0)
+        File::create_new(&path)
             .and_then(|mut file| writeln!(file, "{text}").and_then(|()| file.sync_all()))
-            .map_err(|source| ResultsError::Write { path: partial.0.clone(), source })?;
-        // From here on the old results go. Without the old provenance no mixture of the two can be read.
-        let write_error = |path: &Path| {
-            let path = path.to_owned();
-            move |source| ResultsError::Write { path, source }
-        };
-        let report = self.path.join(REPORT);
-        remove_if_there(&report).map_err(write_error(&report))?;
-        remove_if_there(&provenance).map_err(write_error(&provenance))?;
-        for table in filed() {
-            let file = table_file(&self.path, table);
-            match self.tables.iter().find(|sink| sink.table == table) {
-                Some(sink) => fs::rename(&sink.partial.0, &file),
-                None => remove_if_there(&file),
-            }
-            .map_err(write_error(&file))?;
-        }
-        fs::rename(&partial.0, &provenance).map_err(write_error(&provenance))
+            .map_err(|source| ResultsError::Write { path, source })
+    }
+
+    /// Where the report of these results is written, to come into its place with them.
+    pub fn report(&self) -> PathBuf {
+        self.staging.path(REPORT)
+    }
+
+    /// Puts what was [closed](ResultsDir::close) in the place of earlier results, whose report goes with them.
+    pub fn commit(self) -> Result<(), ResultsError> {
+        let ResultsDir { path, tables, staging, _lock, .. } = self;
+        drop(tables);
+        staging.commit(&path).map_err(|source| ResultsError::Write { path, source })
+    }
+
+    /// Closes the tables and puts everything in place.
+    pub fn finish(mut self, complete: bool) -> Result<(), ResultsError> {
+        self.close(complete)?;
+        self.commit()
     }
 }
 
@@ -150,42 +161,45 @@ impl FolderLock {
     }
 }
 
-/// Where a table stands.
-pub(crate) fn table_file(folder: &Path, table: Table) -> PathBuf {
-    folder.join(format!("{}.parquet", table.name()))
+/// The file of a table.
+pub(crate) fn table_name(table: Table) -> String {
+    format!("{}.parquet", table.name())
 }
 
-/// The name of a file that is not ours, if the folder has one and is no results folder.
+/// The name of something that is not ours, if the folder has it and is no results folder. A link or a FIFO is never ours.
 fn foreign_file(folder: &Path) -> io::Result<Option<String>> {
-    if let Ok(text) = fs::read(folder.join(manifest::FILE)) {
-        let ours =
-            serde_json::from_slice::<Header>(&text).is_ok_and(|header| header.format == manifest::FORMAT);
-        return Ok((!ours).then(|| manifest::FILE.to_owned()));
+    let provenance = commit::located(folder, manifest::FILE);
+    match farpath_files::read_manifest(&provenance) {
+        Ok(text) => {
+            let ours =
+                serde_json::from_slice::<Header>(&text).is_ok_and(|header| header.format == manifest::FORMAT);
+            return Ok((!ours).then(|| manifest::FILE.to_owned()));
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(_) => return Ok(Some(manifest::FILE.to_owned())),
     }
     for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        if !is_ours(&name) && !is_report(&name) {
+        let entry = entry?;
+        let (name, kind) = (entry.file_name().to_string_lossy().into_owned(), entry.file_type()?);
+        let known = match kind {
+            _ if kind.is_file() => is_ours(&name),
+            _ if kind.is_dir() => commit::is_staging(&name) || name == commit::COMMITTED,
+            _ => false,
+        };
+        if !known {
             return Ok(Some(name));
         }
     }
     Ok(None)
 }
 
-/// Whether a file of this name is a report, or one that is being written: something of its own stands before the end.
-fn is_report(name: &str) -> bool {
-    name.strip_prefix(REPORT).is_some_and(|rest| rest.is_empty() || rest.ends_with(PARTIAL))
-}
-
-/// Whether a file of this name is one that an interrupted writer leaves.
+/// Whether a file of this name is one of the results, or one that an interrupted writer leaves.
 pub(crate) fn is_ours(name: &str) -> bool {
-    let name = name.strip_suffix(PARTIAL).unwrap_or(name);
-    name == manifest::FILE
-        || name.strip_suffix(".parquet").is_some_and(|stem| filed().any(|table| table.name() == stem))
+    let whole = whole_name(name).or(name.strip_suffix(PARTIAL));
+    is_results(whole.unwrap_or(name))
 }
 
-fn remove_if_there(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+/// Whether a file of this name is one of the results.
+pub(crate) fn is_results(name: &str) -> bool {
+    name == manifest::FILE || name == REPORT || filed().any(|table| table_name(table) == name)
 }

@@ -4,6 +4,7 @@
 
 mod support;
 
+mod commit;
 mod results;
 mod summary;
 mod traces;

@@ -135,7 +135,7 @@ fn earlier_results_survive_a_writer_that_did_not_finish() {
 fn killed_writers_leave_a_folder_that_is_named_incomplete_and_taken_again() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("flows.parquet.partial"), "PAR1").unwrap();
-    fs::write(folder.path().join("report.html.Xy12.partial"), "").unwrap();
+    fs::write(folder.path().join("report.html.Xy12ab.partial"), "").unwrap();
     assert!(matches!(Results::read(folder.path()), Err(ResultsError::Incomplete { .. })));
     write(folder.path(), &small_experiment(), true);
     assert_eq!(Results::read(folder.path()).unwrap().runs().unwrap(), small_experiment());
