@@ -12,6 +12,7 @@ mod docs;
 mod emulate;
 mod explain;
 mod explicit_rate;
+mod files;
 mod measure;
 mod progress;
 mod qos;

@@ -200,12 +200,12 @@ fn a_report_that_cannot_be_written_is_refused_before_anything_runs() {
     refused(&["report", &name, "--out", missing], &["cannot write the report", missing]);
 }
 
-/// As on a disk that is full after the first 512 B of each file.
+/// As on a disk that is full after so many times 512 B of each file.
 #[cfg(unix)]
-fn on_a_full_disk(args: &[&str]) -> (String, String, i32) {
+fn on_a_full_disk(blocks: u32, args: &[&str]) -> (String, String, i32) {
     let mut command = Command::new("sh");
-    let limited = r#"trap "" XFSZ; ulimit -f 1; exec "$0" "$@""#;
-    command.args(["-c", limited]).arg(assert_cmd::cargo::cargo_bin!("farpath")).args(args);
+    let limited = format!(r#"trap "" XFSZ; ulimit -f {blocks}; exec "$0" "$@""#);
+    command.args(["-c", &limited]).arg(assert_cmd::cargo::cargo_bin!("farpath")).args(args);
     let output = command.env("FARPATH_PROGRESS", "0 s").output().expect("a shell");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
     (text(output.stdout), text(output.stderr), output.status.code().expect("it exits"))
@@ -219,14 +219,22 @@ fn results_that_cannot_be_written_at_the_end_are_printed_before_the_error() {
     let agree = ["agree", "single-drop", "--engine=predict,simulate"];
     for verb in [&["run", "single-drop"][..], &agree, &["radius", "opnet-11.5"]] {
         let printed = run(verb).0;
-        let (out, err, code) = on_a_full_disk(&[verb, &["--report", &at("x.html")]].concat());
+        let (out, err, code) = on_a_full_disk(1, &[verb, &["--report", &at("x.html")]].concat());
         assert_eq!((out, code), (printed, 2), "{verb:?}: {err}");
         assert!(err.starts_with("farpath: cannot write the report"), "{err}");
     }
     let (verb, results) = (["run", "single-drop"], at("results"));
-    let (out, err, code) = on_a_full_disk(&[&verb[..], &["--out", &results]].concat());
+    // 128 KiB are enough for the tables, and too little for the report.
+    let (out, err, code) = on_a_full_disk(256, &[&verb[..], &["--out", &results]].concat());
     assert_eq!((out, code), (run(&verb).0, 2), "{err}");
-    assert!(err.starts_with("farpath: cannot write") && err.contains("results"), "{err}");
+    assert!(err.starts_with("farpath: cannot write the report"), "{err}");
+    assert!(farpath_run::Results::read(&results).expect("whole").runs().is_ok(), "the tables are kept");
+    assert!(!Path::new(&results).join("report.html").exists(), "no half of a report");
+    fs::remove_dir_all(&results).expect("they were written");
+    // That there is no room for a first 64 KiB is known before anything runs.
+    let (out, err, code) = on_a_full_disk(1, &[&verb[..], &["--out", &results]].concat());
+    assert_eq!((out.as_str(), code), ("", 2), "{err}");
+    assert!(err.contains("results: cannot write results there: File too large"), "{err}");
     let left = fs::read_dir(&results).expect("made before the first run").count();
     assert_eq!(
         (left, fs::read_dir(folder.path()).expect("readable").count()),
