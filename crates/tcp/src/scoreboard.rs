@@ -309,7 +309,7 @@ impl Scoreboard {
     /// Whether a segment was sent again that has not arrived yet, nor was its copy declared lost. Where the times of copies
     /// are not kept, it is the first segment that tells.
     pub fn retransmission_outstanding(&self) -> bool {
-        self.copies.any_in_network() || self.segments.front().is_some_and(|first| first.retransmitted)
+        self.copies.in_network() > 0 || self.segments.front().is_some_and(|first| first.retransmitted)
     }
 
     /// Where the highest segment begins that SACK reports; `snd_una` where it reports none (Linux's `tcp_highest_sack_seq()`).
@@ -327,9 +327,9 @@ impl Scoreboard {
             && self.segments.get(index).is_some_and(|segment| segment.sacked && segment.retransmitted)
     }
 
-    /// Whether a copy is in the network, as far as is known. Only where the times of copies are kept.
-    pub fn copy_in_network(&self) -> bool {
-        self.copies.any_in_network()
+    /// Copies that are in the network, as far as is known. Only where the times of copies are kept.
+    pub fn copies_in_network(&self) -> usize {
+        self.copies.in_network()
     }
 
     /// `bytes` have been delivered that had been before: what a D-SACK reports.

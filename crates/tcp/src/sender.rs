@@ -456,7 +456,12 @@ impl Sender {
         // Of what arrived beyond a hole duplicate ACKs have told already; one of it was the hole.
         let told = u64::from(self.dup_acks) * self.smss;
         news.inferred = newly_acked.saturating_sub(told).max(self.smss);
+        let repairing = self.phase != Phase::Open;
         let mut after = self.advance_recovery(newly_acked);
+        if repairing && self.phase == Phase::Open && self.rack.is_some() && self.board.first_is_lost() {
+            // Sent since the repair began, lost, and sent again within it: a loss of its own (`tcp_time_to_recover()`).
+            after.grow &= !self.begin_recovery(now);
+        }
         if !holds && self.detect_losses_by_rack(now) {
             news.found_loss = true;
             after.grow &= !self.begin_recovery(now);

@@ -44,9 +44,9 @@ impl Copies {
         Some(copy)
     }
 
-    /// Whether a copy may still arrive.
-    pub fn any_in_network(&self) -> bool {
-        !self.in_network.is_empty()
+    /// How many may still arrive.
+    pub fn in_network(&self) -> usize {
+        self.in_network.len()
     }
 
     /// The copy that has been in the network for longest.

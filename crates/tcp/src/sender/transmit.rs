@@ -65,9 +65,10 @@ impl Sender {
         if self.retransmit_first {
             self.retransmit_first = false;
             let by_time = self.rack.is_some() && matches!(self.phase, Phase::Fast { .. });
-            let lost = if by_time { self.board.next_lost() } else { None };
-            if let Some(first) = lost.or_else(|| self.board.segment_at(self.una)) {
-                return Some(first);
+            // By time, what is lost may have been sent again before this recovery began.
+            let first = if by_time { self.board.next_lost() } else { self.board.segment_at(self.una) };
+            if first.is_some() {
+                return first;
             }
         }
         if let Persist::Probe { interval } = self.persist {

@@ -42,7 +42,8 @@ impl Sender {
             ecn: self.ecn,
             flight: self.una..self.max,
             first_again: self.repair_began,
-            again: 0,
+            // What is under way from an earlier repair may be reported, too (`tcp_init_undo()`).
+            again: self.board.copies_in_network() as u64,
             reported: 0,
         });
     }
@@ -73,7 +74,7 @@ impl Sender {
             && self.rack_is_linux()
         {
             self.notice_reordering(prior_una);
-            if self.board.copy_in_network() {
+            if self.board.copies_in_network() > 0 {
                 return true;
             }
         }

@@ -106,3 +106,23 @@ fn what_is_merely_unreported_is_not_sent_again() {
     t.at("300 ms").sack(2001, &[3001..8001, 9001..12_001]).expect_nothing();
     t.at("324 ms").expect_nothing().at("325 ms").expect("8001:9001");
 }
+
+#[test]
+fn what_was_sent_since_a_repair_began_and_lost_is_a_loss_of_its_own() {
+    // tcp_time_to_recover(): sent again within the repair, it is still lost when that ends, and cwnd comes down once more.
+    let mut t = connected(|c| c.congestion.initial_window = 10);
+    t.write(30_000).ignore().at("200 ms").sack(1, &[1001..5001]).expect("1:1001");
+    t.sack(1, &[1001..6001]).ignore().sack(1, &[1001..8001]).ignore();
+    t.at("210 ms").ignore().sack(1, &[1001..8001, 9001..10_001]).ignore();
+    let (reduced, sent) = (t.ssthresh(), t.sender().flight_size());
+    assert!(sent > 11_000, "new data: {sent}");
+    // The first hole is filled; 10001:11001 was sent since, and is lost.
+    echo(&mut t, 201);
+    t.at("300 ms").ignore().sack(8001, &[9001..10_001, 11_001..sent + 1]);
+    t.expect("10001:11001, 13001:14001, 14001:15001, 15001:16001");
+    assert_eq!((t.sender().stats().fast_retransmits, t.ssthresh()), (1, reduced));
+    echo(&mut t, 211);
+    t.at("310 ms").ignore().sack(10_001, &[11_001..sent + 1]).expect_nothing();
+    assert_eq!(t.sender().stats().fast_retransmits, 2);
+    assert!(t.ssthresh() < reduced, "{} {reduced}", t.ssthresh());
+}
