@@ -1,5 +1,6 @@
 //! Streams over UDP: how they are simulated, and what any engine says of them.
 
+use crate::simulate::budgeted;
 #[cfg(target_os = "linux")]
 use farpath_experiment::IpVersion;
 use farpath_experiment::{FlowSpec, Output, Scenario, Transport};
@@ -7,7 +8,7 @@ use farpath_path::SpecError;
 use farpath_run::{FlowRow, MessageRow, Metric, Outcome, Run, SeriesRow, StreamFigures};
 #[cfg(target_os = "linux")]
 use farpath_sim::DATAGRAM_HEADERS;
-use farpath_sim::{DatagramResult, DatagramSetup, simulate_datagrams};
+use farpath_sim::{Budget, DatagramResult, DatagramSetup, simulate_datagrams};
 use farpath_units::{Bytes, Instant};
 
 use crate::air::rows;
@@ -21,7 +22,9 @@ pub(crate) fn simulate(
     run: &mut Run,
 ) -> Result<(), SpecError> {
     let setups = setups(scenario, reply);
-    let (results, air) = simulate_datagrams(&scenario.path, &setups, seed, scenario.horizon)?;
+    let datagrams = setups.iter().map(|setup| setup.messages.count).fold(0, u64::saturating_add);
+    let budget = budgeted(scenario, Budget::for_segments(datagrams.saturating_mul(2)));
+    let (results, air) = simulate_datagrams(&scenario.path, &setups, seed, scenario.horizon, budget)?;
     enter(scenario, &setups, &results, run);
     run.air = rows(&air);
     Ok(())
@@ -84,14 +87,23 @@ pub(crate) fn enter(
 
 fn row(number: u32, setup: &DatagramSetup, result: &DatagramResult, horizon: Instant) -> FlowRow {
     // Complete is what was sent and is no longer on its way, lost or not.
-    let outcome = if result.over { Outcome::Completed } else { Outcome::Horizon };
+    let outcome = match (result.over, &result.stuck) {
+        (true, _) => Outcome::Completed,
+        (false, Some(_)) => Outcome::Stuck,
+        (false, None) => Outcome::Horizon,
+    };
     let mut row = FlowRow::new(number, setup.direction.name(), outcome, setup.messages.total());
     let arrived = || result.arrived.iter().flatten();
     let last = arrived().max().copied();
     let time = last.map(|last| last.saturating_since(setup.start));
     row.bytes_read = Bytes(arrived().count() as u64 * setup.messages.size.0);
     row.start = setup.start;
-    row.ended_at = Some(if result.over { last.unwrap_or(setup.start) } else { horizon });
+    row.ended_at = Some(match &result.stuck {
+        _ if result.over => last.unwrap_or(setup.start),
+        Some(stuck) => stuck.at,
+        None => horizon,
+    });
+    row.detail = result.stuck.as_ref().map(ToString::to_string).unwrap_or_default();
     row.transfer_time = time.filter(|_| result.over);
     let rate =
         |bytes: u64| time.filter(|time| !time.is_zero()).map(|time| bytes as f64 * 8.0 / time.as_secs_f64());

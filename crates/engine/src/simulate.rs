@@ -4,11 +4,11 @@ use crate::capture::Capture;
 use crate::drops::drops_by_cause;
 use crate::record::Recorder;
 use crate::{EngineError, air, datagrams, tcp_only};
-use farpath_experiment::{FlowSpec, Opener, Point, Scenario, Transport, base_rtt_of};
+use farpath_experiment::{FlowSpec, Opener, Point, RunBudget, Scenario, Transport, base_rtt_of};
 use farpath_path::{Direction, ElementCounters, Path, PathElement};
 use farpath_run::{Engine, FlowRow, MessageRow, Outcome, Provenance, RouterRow, Run, RunKey, StreamFigures};
 use farpath_sim::{
-    FlowEnd, FlowResult, FlowSetup, FlowView, MessageStamps, Observer, Packet, PacketEvent, Plain,
+    Budget, FlowEnd, FlowResult, FlowSetup, FlowView, MessageStamps, Observer, Packet, PacketEvent, Plain,
     RateOutcome, Setup, Silent, Simulation, Trip, window_for,
 };
 use farpath_tcp::{CloseReason, Config};
@@ -52,11 +52,11 @@ pub fn simulate_watched(
     let setup = setup(scenario, seed);
     let results = if scenario.output.series || scenario.output.segments {
         let mut both = Both(Recorder::new(setup.flows.len(), scenario.output), watcher);
-        let results = simulate_to_the_end(&setup, &mut both, &mut run)?;
+        let results = simulate_to_the_end(scenario, &setup, &mut both, &mut run)?;
         (run.series, run.segments) = both.0.into_traces();
         results
     } else {
-        simulate_to_the_end(&setup, watcher, &mut run)?
+        simulate_to_the_end(scenario, &setup, watcher, &mut run)?
     };
     run.flows = (0..)
         .zip(setup.flows.iter().zip(&results))
@@ -75,17 +75,29 @@ pub fn simulate_watched(
 
 /// What became of each flow; what flow routers have decided goes into `run`.
 fn simulate_to_the_end<O: Observer>(
+    scenario: &Scenario,
     setup: &Setup,
     watcher: &mut O,
     run: &mut Run,
 ) -> Result<Vec<FlowResult>, EngineError> {
     let mut simulation = Simulation::new(setup, watcher)?;
+    simulation.set_budget(budgeted(scenario, Budget::for_flows(&setup.flows)));
     while simulation.step() {}
     let counters = simulation.path().counters();
     run.provenance.caveats.extend(air::given_up(&counters));
     run.routers = router_rows(counters);
     run.air = air::rows(&simulation.path().air(simulation.now()));
     Ok(simulation.finish())
+}
+
+/// What a run may use up: what the scenario says, else `default`.
+pub(crate) fn budgeted(scenario: &Scenario, default: Budget) -> Budget {
+    let RunBudget { events, events_at_one_instant, packets } = scenario.budget;
+    Budget {
+        events: events.unwrap_or(default.events),
+        events_at_one_instant: events_at_one_instant.unwrap_or(default.events_at_one_instant),
+        packets: packets.unwrap_or(default.packets),
+    }
 }
 
 /// What flow routers have decided.
@@ -232,7 +244,9 @@ fn row(number: u32, setup: &FlowSetup, result: &FlowResult) -> FlowRow {
         FlowEnd::Failed(CloseReason::ConnectTimedOut) => (Outcome::ConnectTimedOut, ""),
         FlowEnd::Failed(reason) => (Outcome::Aborted, reason.describe()),
         FlowEnd::Horizon => (Outcome::Horizon, ""),
+        FlowEnd::Stuck => (Outcome::Stuck, ""),
     };
+    let detail = result.stuck.as_ref().map_or_else(|| detail.to_owned(), |stuck| stuck.to_string());
     let rtt = result.sender.sender().rtt();
     let driver = result.driver.as_deref();
     FlowRow {
@@ -240,7 +254,7 @@ fn row(number: u32, setup: &FlowSetup, result: &FlowResult) -> FlowRow {
         direction: setup.direction.name(),
         outcome,
         ended_at: Some(result.ended_at),
-        detail: detail.to_owned(),
+        detail,
         start: setup.start,
         opened: Some(f64::from(u8::from(opener.established_at().is_some()))),
         completed: Some(f64::from(u8::from(outcome == Outcome::Completed))),

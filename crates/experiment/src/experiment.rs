@@ -355,4 +355,5 @@ fn says_only_how_it_is_run(key: &str) -> bool {
     matches!(key, "title" | "seed" | "seeds" | "horizon")
         || key.starts_with("output.")
         || key.starts_with("emulate.")
+        || key.starts_with("budget.")
 }

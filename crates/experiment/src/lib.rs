@@ -41,6 +41,7 @@
 //! | `sketch` | an experiment from a few numbers |
 //! | `warnings` | what is allowed and probably not meant |
 
+mod budget;
 mod design;
 mod document;
 mod element;
@@ -67,6 +68,7 @@ mod stream;
 mod sweep;
 mod warnings;
 
+pub use budget::RunBudget;
 pub use document::{Override, ParseOverrideError};
 pub use element::{MAX_ELEMENTS, element_kinds};
 pub use emulate::{Backend, EmulateOptions, EmulationClock, IpVersion};

@@ -1,5 +1,6 @@
 //! One point of an experiment: a path, two stacks and the flows between them.
 
+use crate::budget::{RunBudget, read_budget};
 use crate::element::{path_list, read_path};
 use crate::emulate::{EmulateOptions, read_emulate};
 use crate::error::ExperimentError;
@@ -24,6 +25,8 @@ pub struct Scenario {
     pub seeds: u64,
     /// A run that is not over by then ends.
     pub horizon: Duration,
+    /// What it may use up.
+    pub budget: RunBudget,
     /// From the data sender to the data receiver of a forward flow.
     pub path: Vec<ElementSpec>,
     /// The end that sends the data. Of a reverse flow it sits at the path's far end.
@@ -115,11 +118,13 @@ pub(crate) fn read_scenario(origin: &str, table: &Table, files: &Files) -> Resul
             })
         })?;
         let emulate = reader.section("emulate", read_emulate)?;
+        let budget = reader.section("budget", read_budget)?;
         let mut scenario = Scenario {
             title,
             seed,
             seeds,
             horizon,
+            budget,
             path,
             sender,
             receiver,

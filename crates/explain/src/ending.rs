@@ -10,7 +10,7 @@ use serde::Serialize;
 /// One way in which flows ended early.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Ending {
-    /// The outcome's name: `connect_timed_out`, `aborted`, `horizon`.
+    /// The outcome's name: `connect_timed_out`, `aborted`, `horizon`, `stuck`.
     pub outcome: &'static str,
     /// Flows that ended so, over all runs.
     pub flows: u64,
@@ -28,10 +28,21 @@ pub(crate) fn endings(facts: &Facts<'_>, base: &Observed) -> Vec<Ending> {
             Outcome::ConnectTimedOut => connect_timed_out(facts),
             Outcome::Aborted => aborted(facts, base),
             Outcome::Horizon => horizon(facts, base),
+            Outcome::Stuck => stuck(base),
         };
         Some(Ending { outcome, flows: *flows, because, needed })
     };
     base.outcomes.iter().filter_map(of).collect()
+}
+
+fn stuck(base: &Observed) -> (String, String) {
+    let because = match &base.details[..] {
+        [] => "the run had used up its budget".to_owned(),
+        details => details.join("; "),
+    };
+    let needed =
+        "parameters with which time goes on between one event and the next; or a larger `budget`".to_owned();
+    (because, needed)
 }
 
 fn connect_timed_out(facts: &Facts<'_>) -> (String, String) {

@@ -9,21 +9,59 @@ use core::fmt;
 use farpath_units::{Bytes, Instant};
 use std::collections::BTreeSet;
 
+/// Packets that a path holds at once, as long as its elements may make copies: 2^22. A link of 10 Gbit/s over 5 s holds as many
+/// of 1500 B.
+pub const MOST_PACKETS: usize = 1 << 22;
+/// How many hops lie between two looks at how many packets there are, less one: a mask.
+const LOOK: u32 = (1 << 14) - 1;
+
 /// A chain of elements. Forward packets meet the first element first, reverse packets the last.
 ///
 /// A packet goes from one element to the next at the time it is due, never at the time of the call, and
 /// hops happen in the order of their times. Of hops due together the one from the element nearer to the
 /// data sender comes first. A path is an element itself, so paths nest.
+///
+/// Elements that duplicate multiply: twenty of them make a million packets of one. A path that holds more than
+/// [`MOST_PACKETS`], or what [`Path::hold_at_most`] says, makes no more copies and is [overfull](Path::is_overfull) from then on.
 pub struct Path<P> {
     elements: Vec<BoxedElement<P>>,
     /// Packets that have left the chain or were lost on a hop, until they are taken.
     left: Schedule<(Direction, P, Option<DropCause>)>,
+    /// Hops so far, modulo 2^32.
+    hops: u32,
+    most: usize,
+    overfull: bool,
 }
 
 impl<P> Path<P> {
     /// A chain of any elements. Elements that share a name and a seed draw the same random numbers.
     pub fn from_elements(elements: Vec<BoxedElement<P>>) -> Path<P> {
-        Path { elements, left: Schedule::new() }
+        Path { elements, left: Schedule::new(), hops: 0, most: MOST_PACKETS, overfull: false }
+    }
+
+    /// Makes no more copies of packets once it holds more than so many, give or take some thousands.
+    pub fn hold_at_most(&mut self, packets: usize) {
+        self.most = packets;
+    }
+
+    /// Whether it has held more packets than it may, and has left out copies since: what comes out is not what was specified.
+    pub fn is_overfull(&self) -> bool {
+        self.overfull
+    }
+
+    fn count_hop(&mut self) {
+        self.hops = self.hops.wrapping_add(1);
+        if self.hops & LOOK == 0 {
+            self.look();
+        }
+    }
+
+    #[cold]
+    fn look(&mut self) {
+        if !self.overfull && self.held() > self.most {
+            self.overfull = true;
+            self.stop_duplicating();
+        }
     }
 
     /// Builds what the specifications say; every element draws its own random numbers from `seed`.
@@ -70,6 +108,7 @@ impl<P> Path<P> {
         let Some(Departure { due, direction, packet, dropped }) = self.elements[index].take(due) else {
             return;
         };
+        self.count_hop();
         let neighbour = match direction {
             Direction::Forward => self.elements.get_mut(index + 1),
             Direction::Reverse => index.checked_sub(1).map(|previous| &mut self.elements[previous]),
@@ -92,6 +131,7 @@ fn boxed<P: PathPacket + Clone + Send + 'static>(stage: Stage<P>) -> BoxedElemen
 
 impl<P> PathElement<P> for Path<P> {
     fn offer(&mut self, now: Instant, direction: Direction, packet: P) -> Verdict<P> {
+        self.count_hop();
         // Hops that were due before come first: an element that sees both directions sees time go forward.
         if self.elements.len() > 1 {
             while let Some((due, index)) = self.next_move().filter(|&(due, _)| due < now) {
@@ -138,6 +178,10 @@ impl<P> PathElement<P> for Path<P> {
 
     fn held(&self) -> usize {
         self.left.len() + self.elements.iter().map(|element| element.held()).sum::<usize>()
+    }
+
+    fn stop_duplicating(&mut self) {
+        self.elements.iter_mut().for_each(|element| element.stop_duplicating());
     }
 
     fn backlog(&self, direction: Direction) -> Option<Bytes> {

@@ -298,6 +298,9 @@ pub trait PathElement<P> {
     /// Packets inside.
     fn held(&self) -> usize;
 
+    /// Makes no more copies of packets: there are too many.
+    fn stop_duplicating(&mut self) {}
+
     /// IP bytes waiting in the longest queue of `direction`, as of the last offer; `None` without a queue.
     fn backlog(&self, _direction: Direction) -> Option<Bytes> {
         None

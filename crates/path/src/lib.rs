@@ -53,7 +53,7 @@ mod spec;
 mod stage;
 mod transmitter;
 
-pub use chain::Path;
+pub use chain::{MOST_PACKETS, Path};
 pub use check::SpecError;
 pub use counters::{ChannelTime, DropCounts, ElementCounters, LinkCounters, RouterFigures};
 pub use element::{

@@ -19,6 +19,8 @@ pub struct Stage<P> {
     held: PerDirection<Held<P>>,
     /// When the next one held is due: asked for several times for each packet.
     due: PerDirection<Option<Instant>>,
+    /// Whether copies are made no more.
+    sated: bool,
 }
 
 impl<P> Stage<P> {
@@ -46,16 +48,17 @@ impl<P> Stage<P> {
                 Held::ByDue(Schedule::new())
             }
         });
-        Stage { slots, held, due: PerDirection::both(None) }
+        Stage { slots, held, due: PerDirection::both(None), sated: false }
     }
 }
 
 impl<P: PathPacket + Clone> PathElement<P> for Stage<P> {
     fn offer(&mut self, now: Instant, direction: Direction, mut packet: P) -> Verdict<P> {
         let held = &mut self.held[direction];
+        let sated = self.sated;
         let through = match direction {
-            Direction::Forward => pass(self.slots.iter_mut(), now, direction, &mut packet, held),
-            Direction::Reverse => pass(self.slots.iter_mut().rev(), now, direction, &mut packet, held),
+            Direction::Forward => pass(self.slots.iter_mut(), now, direction, &mut packet, held, sated),
+            Direction::Reverse => pass(self.slots.iter_mut().rev(), now, direction, &mut packet, held, sated),
         };
         match through {
             Ok(due) => held.push(due, packet),
@@ -88,6 +91,10 @@ impl<P: PathPacket + Clone> PathElement<P> for Stage<P> {
         self.held.forward.len() + self.held.reverse.len()
     }
 
+    fn stop_duplicating(&mut self) {
+        self.sated = true;
+    }
+
     fn backlog(&self, direction: Direction) -> Option<Bytes> {
         self.slots.iter().filter_map(|slot| slot.transit.backlog(direction)).max()
     }
@@ -98,13 +105,14 @@ impl<P: PathPacket + Clone> PathElement<P> for Stage<P> {
 }
 
 /// Sends a packet through `slots`, in the order in which it meets them: when it leaves the last, or when it was
-/// dropped and why. A copy that is made of it goes into `held`.
+/// dropped and why. A copy that is made of it goes into `held`, unless that is `sated`.
 fn pass<'a, P: PathPacket + Clone>(
     mut slots: impl Iterator<Item = &'a mut Slot>,
     now: Instant,
     direction: Direction,
     packet: &mut P,
     held: &mut Held<P>,
+    sated: bool,
 ) -> Result<Instant, (Instant, DropCause)> {
     let view = PacketView::from(&*packet);
     let mut at = now;
@@ -130,8 +138,13 @@ fn pass<'a, P: PathPacket + Clone>(
                     slots.next().is_none(),
                     "an element that duplicates says that it does not keep order"
                 );
-                held.push(first, packet.clone());
-                at = second;
+                if sated {
+                    slot.take_back_copy(direction);
+                    at = first;
+                } else {
+                    held.push(first, packet.clone());
+                    at = second;
+                }
             }
         }
     }
@@ -177,6 +190,12 @@ impl Slot {
             }
         }
         fate
+    }
+
+    /// The copy that was counted last is not made.
+    fn take_back_copy(&mut self, direction: Direction) {
+        let counts = &mut self.counts[direction];
+        (counts.delivered, counts.duplicated) = (counts.delivered - 1, counts.duplicated - 1);
     }
 
     fn counters(&self, direction: Direction) -> ElementCounters {

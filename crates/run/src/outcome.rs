@@ -16,18 +16,20 @@ pub enum Outcome {
     /// The run was in real time and the machine could not keep it: see its [`Grade`](crate::Grade). Nothing of it is
     /// known.
     Void,
+    /// The run had used up its budget, of events or of packets, before the flow was over: it repeated itself, and the detail says what.
+    Stuck,
 }
 
 impl Outcome {
     /// As files and tables spell them, in the order of their declaration.
-    pub(crate) const NAMES: [&'static str; 5] =
-        ["completed", "connect_timed_out", "aborted", "horizon", "void"];
+    pub(crate) const NAMES: [&'static str; 6] =
+        ["completed", "connect_timed_out", "aborted", "horizon", "void", "stuck"];
 
     /// The outcome that [`name`](Outcome::name) spells so.
     pub fn from_name(name: &str) -> Option<Outcome> {
-        [Outcome::Completed, Outcome::ConnectTimedOut, Outcome::Aborted, Outcome::Horizon, Outcome::Void]
-            .into_iter()
-            .find(|outcome| outcome.name() == name)
+        use Outcome::{Aborted, Completed, ConnectTimedOut, Horizon, Stuck, Void};
+        let all = [Completed, ConnectTimedOut, Aborted, Horizon, Void, Stuck];
+        all.into_iter().find(|outcome| outcome.name() == name)
     }
 
     /// As files and tables spell it.

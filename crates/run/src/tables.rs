@@ -163,11 +163,11 @@ impl FlowRow {
             opened: match outcome {
                 Outcome::Completed => Some(1.0),
                 Outcome::ConnectTimedOut => Some(0.0),
-                Outcome::Aborted | Outcome::Horizon | Outcome::Void => None,
+                Outcome::Aborted | Outcome::Horizon | Outcome::Void | Outcome::Stuck => None,
             },
             completed: match outcome {
                 Outcome::Completed => Some(1.0),
-                Outcome::ConnectTimedOut | Outcome::Aborted | Outcome::Horizon => Some(0.0),
+                Outcome::ConnectTimedOut | Outcome::Aborted | Outcome::Horizon | Outcome::Stuck => Some(0.0),
                 Outcome::Void => None,
             },
             connect_time: None,

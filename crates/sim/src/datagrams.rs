@@ -1,5 +1,7 @@
 //! Datagrams over a path: UDP without a connection, a window or a repair. Some are answered.
 
+use crate::End;
+use crate::budget::{Budget, Deed, Stuck, Watch};
 use core::cmp::Reverse;
 use farpath_path::{
     ChannelTime, Departure, Direction, DropCounts, ElementSpec, Path, PathElement, PathPacket, PerDirection,
@@ -37,6 +39,8 @@ pub struct DatagramResult {
     pub drops: PerDirection<DropCounts>,
     /// All had left, and nothing of it was on the path any more.
     pub over: bool,
+    /// Why the run was ended before that, where it had used up its budget.
+    pub stuck: Option<Stuck>,
 }
 
 /// A datagram, or the answer to it.
@@ -65,28 +69,34 @@ pub fn simulate_datagrams(
     streams: &[DatagramSetup],
     seed: u64,
     horizon: Duration,
+    budget: Budget,
 ) -> Result<(Vec<DatagramResult>, Vec<ChannelTime>), SpecError> {
     let mut simulation = Simulation {
         path: Path::build(path, seed)?,
         streams,
         results: vec![DatagramResult::default(); streams.len()],
+        watch: Watch::new(budget),
+        now: Instant::ZERO,
     };
+    simulation.path.hold_at_most(usize::try_from(budget.packets).unwrap_or(usize::MAX));
     let mut due: BinaryHeap<Reverse<(Instant, u32)>> =
         (0..).zip(streams).map(|(number, stream)| Reverse((stream.start, number))).collect();
     let horizon = Instant::ZERO + horizon;
-    let mut now = Instant::ZERO;
-    loop {
+    while !simulation.watch.is_stuck() {
         let next = due.peek().map(|Reverse((at, _))| *at);
         // What is on the wire comes before what a host does by itself at the same instant.
         match (simulation.path.next_departure(), next) {
             (Some(at), next) if at <= horizon && next.is_none_or(|next| at <= next) => {
-                now = at;
+                simulation.now = at;
                 while let Some(departure) = simulation.path.take(at) {
                     simulation.arrive(departure);
+                    if simulation.watch.is_stuck() {
+                        break;
+                    }
                 }
             }
             (_, Some(at)) if at <= horizon => {
-                now = at;
+                simulation.now = at;
                 let Some(Reverse((_, number))) = due.pop() else { break };
                 if let Some(next) = simulation.send(at, number) {
                     due.push(Reverse((next, number)));
@@ -95,20 +105,35 @@ pub fn simulate_datagrams(
             _ => break,
         }
     }
-    let empty = simulation.path.held() == 0;
-    for (result, stream) in simulation.results.iter_mut().zip(streams) {
-        result.over = empty && result.sent.len() as u64 == stream.messages.count;
+    let Simulation { path, mut results, mut watch, now, .. } = simulation;
+    if path.is_overfull() {
+        watch.end_as_overfull(now);
     }
-    Ok((simulation.results, simulation.path.air(now)))
+    let (empty, stuck) = (path.held() == 0, watch.into_stuck());
+    for (result, stream) in results.iter_mut().zip(streams) {
+        let all_left = result.sent.len() as u64 == stream.messages.count;
+        result.stuck = stuck.clone();
+        result.over = empty && all_left && stuck.is_none();
+    }
+    Ok((results, path.air(now)))
 }
 
 struct Simulation<'a> {
     path: Path<Datagram>,
     streams: &'a [DatagramSetup],
     results: Vec<DatagramResult>,
+    watch: Watch,
+    /// Of the last thing that happened.
+    now: Instant,
 }
 
 impl Simulation<'_> {
+    fn count(&mut self, stream: u32, end: End, deed: Deed) {
+        if self.watch.count() {
+            self.watch.look(self.now, self.path.is_overfull(), (stream, end, deed));
+        }
+    }
+
     /// Sends the next datagram of a stream; gives when the one after it leaves.
     fn send(&mut self, now: Instant, stream: u32) -> Option<Instant> {
         let setup = self.streams[stream as usize];
@@ -118,6 +143,7 @@ impl Simulation<'_> {
         result.arrived.push(None);
         result.answered.push(None);
         let datagram = Datagram { stream, number, size: setup.messages.size, is_reply: false };
+        self.count(stream, End::Sender, Deed::Data);
         self.offer(now, setup.direction, datagram);
         (number + 1 < setup.messages.count).then(|| setup.start + setup.messages.due_after(number + 1))
     }
@@ -130,6 +156,8 @@ impl Simulation<'_> {
 
     fn arrive(&mut self, departure: Departure<Datagram>) {
         let Departure { due, direction, packet, dropped } = departure;
+        let from = if packet.is_reply { End::Receiver } else { End::Sender };
+        self.count(packet.stream, from, Deed::Data);
         let result = &mut self.results[packet.stream as usize];
         if let Some(cause) = dropped {
             result.drops[way_of(packet)].add(cause);

@@ -1,5 +1,6 @@
 //! One flow: two endpoints, the programs that use them, and what became of it.
 
+use crate::budget::{Bound, Stuck};
 use crate::host::Host;
 use crate::stream::Streaming;
 use crate::{End, FlowSetup, MessageStamps, Opener, Packet};
@@ -8,6 +9,10 @@ use farpath_tcp::{CloseReason, Config, Connection, Ecn, Endpoint, Seq, State};
 use farpath_tia1039::driver::Driver;
 use farpath_units::{Bytes, Duration, Instant, Rate};
 use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Retransmissions whose copies are known, the latest of those that arrived: a copy that the network makes is not as far behind.
+const KNOWN_RETRANSMISSIONS: usize = 1 << 20;
 
 /// How a flow ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +23,8 @@ pub enum FlowEnd {
     Failed(CloseReason),
     /// Not over at the horizon: still under way, or both ends wait for the other without a timer.
     Horizon,
+    /// Not over when the run had used up its [`Budget`](crate::Budget); [`FlowResult::stuck`] says what repeated.
+    Stuck,
 }
 
 /// A flow after its run.
@@ -46,6 +53,8 @@ pub struct FlowResult {
     pub mean_cwnd: f64,
     /// The stamps of its messages, where it is a stream.
     pub messages: Option<MessageStamps>,
+    /// Why the run was ended, where it had used up its budget and the flow was not over.
+    pub stuck: Option<Arc<Stuck>>,
 }
 
 /// The state of a flow while it runs.
@@ -178,6 +187,9 @@ impl Flow {
         if retransmission && self.retransmissions_received.insert(packet.number) {
             let has = self.receiver.connection.receiver().duplicate_segments();
             self.spurious_retransmissions += u64::from(has > had);
+            if self.retransmissions_received.len() > KNOWN_RETRANSMISSIONS {
+                self.retransmissions_received.pop_first();
+            }
         }
     }
 
@@ -301,11 +313,19 @@ impl Flow {
         over && !core::mem::replace(&mut self.reported_over, over)
     }
 
-    pub fn into_result(self, horizon: Instant) -> FlowResult {
-        let (end, ended_at) = self.end.unwrap_or((FlowEnd::Horizon, horizon));
+    pub fn into_result(self, horizon: Instant, stuck: Option<&Arc<Stuck>>) -> FlowResult {
+        // Where copies are missing, a transfer that completed is none of this experiment either.
+        let missing = stuck.filter(|stuck| stuck.bound == Bound::Packets);
+        let stuck = missing.or(stuck.filter(|_| self.end.is_none()));
+        let (end, ended_at) = match (stuck, self.end) {
+            (Some(stuck), _) => (FlowEnd::Stuck, stuck.at),
+            (None, Some(end)) => end,
+            (None, None) => (FlowEnd::Horizon, horizon),
+        };
         FlowResult {
             end,
             ended_at,
+            stuck: stuck.cloned(),
             bytes_read: Bytes(self.bytes_read),
             spurious_retransmissions: self.spurious_retransmissions,
             mean_cwnd: self.cwnd.mean_until(ended_at),

@@ -36,6 +36,7 @@
 //! Who wants to see more than the end gives an [`Observer`] in place of [`Silent`]; who wants to stop in
 //! between drives a [`Simulation`] step by step.
 
+mod budget;
 mod datagrams;
 mod flow;
 mod host;
@@ -45,6 +46,7 @@ mod packet;
 mod setup;
 mod stream;
 
+pub use budget::{Bound, Budget, EVENTS, EVENTS_AT_ONE_INSTANT, EVENTS_PER_SEGMENT, Stuck};
 pub use datagrams::{DATAGRAM_HEADERS, DatagramResult, DatagramSetup, simulate_datagrams};
 pub use farpath_tia1039::driver::{Outcome as RateOutcome, Plain, Trip, window_for};
 pub use flow::{FlowEnd, FlowResult};

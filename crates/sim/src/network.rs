@@ -1,5 +1,6 @@
 //! The event loop.
 
+use crate::budget::{Budget, Deed, Watch};
 use crate::flow::{Flow, FlowResult};
 use crate::{End, FlowView, Observer, Packet, PacketEvent, Setup};
 use core::cmp::Reverse;
@@ -7,6 +8,10 @@ use farpath_path::{Departure, Direction, Path, PathElement, Signal, SpecError, V
 use farpath_tcp::Seq;
 use farpath_units::{Duration, Instant};
 use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
+
+/// Packets that leave a host at once and are no events yet.
+const AT_ONCE: u32 = 1 << 12;
 
 /// Something that happens at a host by itself; arrivals are the path's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,6 +43,7 @@ pub struct Simulation<'o, O> {
     now: Instant,
     /// Whether the observer is told what flow routers let on.
     signals: bool,
+    watch: Watch,
     observer: &'o mut O,
 }
 
@@ -61,6 +67,7 @@ impl<'o, O: Observer> Simulation<'o, O> {
             horizon: Instant::ZERO + setup.horizon,
             now: Instant::ZERO,
             signals: observer.wants_signals(),
+            watch: Watch::new(Budget::for_flows(&setup.flows)),
             observer,
         };
         if simulation.signals {
@@ -73,9 +80,23 @@ impl<'o, O: Observer> Simulation<'o, O> {
         Ok(simulation)
     }
 
-    /// Lets the next thing happen; false when there is none, or none that matters, or none before the horizon.
+    /// Sets what the run may use up, in place of what [`Budget::for_flows`] says.
+    pub fn set_budget(&mut self, budget: Budget) {
+        self.watch = Watch::new(budget);
+        self.path.hold_at_most(usize::try_from(budget.packets).unwrap_or(usize::MAX));
+    }
+
+    /// Compares what was used up with the budget, after an event that [`Watch::count`] says it is time at.
+    #[cold]
+    #[inline(never)]
+    fn look(&mut self, flow: u32, end: End, deed: Deed) {
+        self.watch.look(self.now, self.path.is_overfull(), (flow, end, deed));
+    }
+
+    /// Lets the next thing happen; false when there is none, or none that matters, or none before the horizon, or when the budget is
+    /// used up.
     pub fn step(&mut self) -> bool {
-        if self.running == 0 {
+        if self.running == 0 || self.watch.is_stuck() {
             return false;
         }
         let arrival = Instant::earliest(self.path.next_departure(), self.next_on_access());
@@ -84,13 +105,13 @@ impl<'o, O: Observer> Simulation<'o, O> {
         match (arrival, wake) {
             (Some(at), wake) if wake.is_none_or(|wake| at <= wake) && at <= self.horizon => {
                 self.now = at;
-                while self.next_on_access() == Some(at) {
+                while self.next_on_access() == Some(at) && !self.watch.is_stuck() {
                     self.leave_access();
                 }
                 while let Some(departure) = self.path.take(at) {
                     self.tell_signals();
                     self.arrive(departure);
-                    if self.path.next_departure() != Some(at) {
+                    if self.path.next_departure() != Some(at) || self.watch.is_stuck() {
                         break;
                     }
                 }
@@ -139,9 +160,14 @@ impl<'o, O: Observer> Simulation<'o, O> {
     }
 
     /// Tells the observer that it is over, and gives what became of each flow.
-    pub fn finish(self) -> Vec<FlowResult> {
+    pub fn finish(mut self) -> Vec<FlowResult> {
         self.observer.end(self.now, &self.path);
-        self.flows.into_iter().map(|flow| flow.into_result(self.horizon)).collect()
+        if self.path.is_overfull() {
+            // Copies are missing: whatever came of it, it is not what was asked for.
+            self.watch.end_as_overfull(self.now);
+        }
+        let stuck = self.watch.into_stuck().map(Arc::new);
+        self.flows.into_iter().map(|flow| flow.into_result(self.horizon, stuck.as_ref())).collect()
     }
 
     fn wake_at(&mut self, at: Instant, flow: u32, wake: Wake) {
@@ -151,6 +177,10 @@ impl<'o, O: Observer> Simulation<'o, O> {
 
     fn wake(&mut self) {
         let Some(Reverse((now, _, number, wake))) = self.wakes.pop() else { return };
+        if self.watch.count() {
+            let receives = matches!(wake, Wake::ReceiverTimer | Wake::Program);
+            self.look(number, if receives { End::Receiver } else { End::Sender }, Deed::Timer);
+        }
         let flow = &mut self.flows[number as usize];
         let end = match wake {
             Wake::Start => {
@@ -189,6 +219,9 @@ impl<'o, O: Observer> Simulation<'o, O> {
 
     fn arrive(&mut self, departure: Departure<Packet>) {
         let Departure { due, direction, packet, dropped } = departure;
+        if self.watch.count() {
+            self.look(packet.flow, packet.from, Deed::sent(&packet));
+        }
         if let Some(cause) = dropped {
             self.observer.packet(due, PacketEvent::Dropped(cause), direction, &packet);
             self.flows[packet.flow as usize].count_drop(packet.from, cause);
@@ -248,6 +281,7 @@ impl<'o, O: Observer> Simulation<'o, O> {
         let setup = &self.flows[number as usize].setup;
         let direction = end.sends(setup.direction);
         let access = if direction == Direction::Forward { setup.access } else { Duration::ZERO };
+        let mut left_at_once = 0u32;
         while let Some(packet) = self.flows[number as usize].host(end).poll(now, number, end) {
             self.observer.packet(now, PacketEvent::Sent, direction, &packet);
             if access.is_zero() {
@@ -255,7 +289,21 @@ impl<'o, O: Observer> Simulation<'o, O> {
             } else {
                 self.enter_access(now + access, direction, packet);
             }
+            // Of a host that never stops these are events too.
+            left_at_once += 1;
+            if left_at_once.is_multiple_of(AT_ONCE) && self.leave_at_once(number, end, &packet) {
+                break;
+            }
         }
+    }
+
+    /// So many packets have left a host at once, `packet` the last of them; whether that was too many.
+    #[cold]
+    #[inline(never)]
+    fn leave_at_once(&mut self, number: u32, end: End, packet: &Packet) -> bool {
+        self.watch.count_many(AT_ONCE.into());
+        self.look(number, end, Deed::sent(packet));
+        self.watch.is_stuck()
     }
 
     /// Timers are lazy: an event is queued only where none stands for an earlier time, and one that comes too early

@@ -7,7 +7,7 @@ use farpath_tia1039::{QosMark, Structure, Structures};
 use farpath_units::Bytes;
 
 /// One of the two ends of a flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum End {
     /// The end that sends the transfer's data.
     Sender,

@@ -55,6 +55,7 @@ impl PointKey {
 pub fn point_key(point: &Point) -> PointKey {
     let Scenario {
         horizon,
+        budget,
         path,
         sender,
         receiver,
@@ -69,7 +70,7 @@ pub fn point_key(point: &Point) -> PointKey {
     } = &point.scenario;
     let emulate = EmulateOptions { seeds: 0, ..emulate.clone() };
     let ends = [sender, receiver].map(end_digest);
-    let rest = (horizon, path, transport, flows, emulate, warnings);
+    let rest = (horizon, budget, path, transport, flows, emulate, warnings);
     PointKey(debug_digest(&(program(), ends, rest)))
 }
 

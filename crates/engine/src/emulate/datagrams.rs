@@ -247,5 +247,12 @@ fn result(
         came.resize(sent.len(), None);
         came
     };
-    DatagramResult { arrived: whole(receiver.came), answered: whole(sender.came), drops, over, sent }
+    DatagramResult {
+        arrived: whole(receiver.came),
+        answered: whole(sender.came),
+        drops,
+        over,
+        sent,
+        stuck: None,
+    }
 }

@@ -9,7 +9,9 @@ mod silence;
 pub use measure::measure_radii;
 
 use super::{Radius, RadiusKind};
-use farpath_experiment::{EmulateOptions, FlowSpec, Opener, Output, Point, Scenario, Stack, Transport};
+use farpath_experiment::{
+    EmulateOptions, FlowSpec, Opener, Output, Point, RunBudget, Scenario, Stack, Transport,
+};
 use farpath_model::radius::Span;
 use farpath_path::{Direction, ElementKind, ElementSpec, PerDirection};
 use farpath_units::{Bytes, Duration};
@@ -179,6 +181,7 @@ impl Measurement {
             seed: 1,
             seeds: 1,
             horizon: self.takes(),
+            budget: RunBudget::default(),
             path: vec![ElementSpec { name: "delay".to_owned(), kind }],
             sender: self.stack.clone(),
             receiver: self.stack.clone(),

@@ -66,6 +66,7 @@ fn in_words(outcome: Outcome) -> &'static str {
         Outcome::Aborted => "given up after the connection was open",
         Outcome::Horizon => "not over at the horizon",
         Outcome::Void => "void, as the machine was not fast enough",
+        Outcome::Stuck => "stuck, with the budget of the run used up",
     }
 }
 

@@ -50,7 +50,11 @@ impl Row for FlowRow {
     const COLUMNS: &'static [Column<FlowRow>] = &[
         small!(flow, "", "number of the flow within the run, from 0"),
         direction!("way of the data over the path: forward or reverse"),
-        word!(outcome, Outcome, "how it ended: completed, connect_timed_out, aborted, horizon or void"),
+        word!(
+            outcome,
+            Outcome,
+            "how it ended: completed, connect_timed_out, aborted, horizon, void or stuck"
+        ),
         text!(detail, "what happened, where the outcome alone does not say; else empty"),
         time!("start_ns", start, "when the opener sent the first SYN, since the start of the run"),
         time_or_not!("ended_at_ns", ended_at, "when it ended so, since the start of the run"),

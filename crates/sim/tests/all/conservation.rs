@@ -176,6 +176,7 @@ fn check(setup: &Setup) -> (Vec<FlowResult>, bool) {
                 assert_eq!(result.transfer_time(flow.start), Some(result.ended_at - flow.start));
             }
             FlowEnd::Failed(_) => assert!(result.ended_at >= flow.start && result.ended_at <= horizon),
+            FlowEnd::Stuck => panic!("{:?}", result.stuck),
             FlowEnd::Horizon => {
                 assert_eq!(result.ended_at, horizon);
                 // Whoever has nothing to wait for has come to an end. The next message of a stream may lie beyond the horizon.

@@ -7,6 +7,7 @@ mod common;
 mod application;
 mod bbr;
 mod bbr3;
+mod budget;
 mod conservation;
 mod cost;
 mod cubic;

@@ -1,0 +1,35 @@
+//! `[budget]`: what a computed run may use up before it ends as `stuck`.
+
+use crate::error::ExperimentError;
+use crate::reader::{Reader, unless};
+
+/// What a simulation may use up; where nothing is said, what its engine says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RunBudget {
+    /// Events in all.
+    pub events: Option<u64>,
+    /// Events at one instant.
+    pub events_at_one_instant: Option<u64>,
+    /// Packets on the path at once.
+    pub packets: Option<u64>,
+}
+
+pub(crate) fn read_budget(reader: &mut Reader<'_>) -> Result<RunBudget, ExperimentError> {
+    let mut bound = |key| -> Result<Option<u64>, ExperimentError> {
+        let bound: Option<u64> = match reader.value(key) {
+            Some(value) => unless(value, &reader.at(key), "auto")?,
+            None => None,
+        };
+        match bound {
+            Some(0) => {
+                Err(reader.at(key).refuse("expected at least 1, or `auto`, found 0: no run gets anywhere"))
+            }
+            bound => Ok(bound),
+        }
+    };
+    Ok(RunBudget {
+        events: bound("events")?,
+        events_at_one_instant: bound("events_at_one_instant")?,
+        packets: bound("packets")?,
+    })
+}
