@@ -5,12 +5,17 @@ use farpath_engine::{predict, simulate_watched};
 use farpath_experiment::{Point, Scenario};
 use farpath_path::{AirUse, ChannelTime, Direction, Path, PathElement};
 use farpath_run::{Outcome, Provenance, Run, Statistic, Trace};
-use farpath_sim::{End, FlowView, Observer, Packet, PacketEvent};
+use farpath_sim::{EVENTS_PER_SEGMENT, End, FlowView, Observer, Packet, PacketEvent};
 use farpath_units::Instant;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
+
+/// Events of one variant, beside those of what it carries: a few seconds of one core.
+pub const VARIANT_EVENTS: u64 = 20_000_000;
+/// Packets on the path of one variant at once: variants run on all cores.
+pub const VARIANT_PACKETS: u64 = 1 << 20;
 
 /// A mean over seeds, with half the width of its 95 % confidence interval (Student's t) where there are several.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -261,12 +266,24 @@ struct Sample {
 
 fn sample(scenario: &Scenario, seed: u64) -> Result<Sample, ExplainError> {
     let mut waits = Waits { flows: vec![Wait::default(); scenario.flows.len()], air: Vec::new() };
-    let mut run = simulate_watched(&point(scenario), seed, Provenance::default(), &mut waits)?;
+    let point = point(&within_budget(scenario));
+    let mut run = simulate_watched(&point, seed, Provenance::default(), &mut waits)?;
     let lateness_s = lateness_s(&run);
     // Many, of many runs at once.
     run.messages = Trace::default();
     let Waits { flows, air } = waits;
     Ok(Sample { run, lateness_s, waited_s: flows.iter().map(|flow| flow.waited_s).collect(), air })
+}
+
+/// The scenario with a budget for one of many variants, where it has none of its own: a simulation alone may take ten times as much.
+fn within_budget(scenario: &Scenario) -> Scenario {
+    let mut scenario = scenario.clone();
+    let mss = scenario.sender.config.mss.min(scenario.receiver.config.mss).0.max(1);
+    let segments = scenario.flows.iter().map(|flow| flow.size.0 / mss).fold(0, u64::saturating_add);
+    let events = VARIANT_EVENTS.saturating_add(segments.saturating_mul(EVENTS_PER_SEGMENT));
+    scenario.budget.events.get_or_insert(events);
+    scenario.budget.packets.get_or_insert(VARIANT_PACKETS);
+    scenario
 }
 
 /// How late its messages were in the mean, in s; nothing where it has none.
@@ -307,7 +324,7 @@ fn summary(samples: &[Sample]) -> Observed {
         (time > 0.0).then(|| flow.bytes_read.bits() as f64 / time)
     };
     let pace = |flow: &&farpath_run::FlowRow| match flow.outcome {
-        Outcome::Aborted | Outcome::ConnectTimedOut | Outcome::Void => 0.0,
+        Outcome::Aborted | Outcome::ConnectTimedOut | Outcome::Void | Outcome::Stuck => 0.0,
         Outcome::Completed | Outcome::Horizon => rate(flow).unwrap_or(0.0),
     };
     let paces: Vec<f64> = samples
