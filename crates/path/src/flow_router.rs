@@ -70,27 +70,29 @@ impl<P: PathPacket + Clone> FlowRouter<P> {
         (key, decision)
     }
 
-    /// Whether a packet can be of the flow that it names.
-    fn fit(&self, direction: Direction, key: &FlowKey, numbers: Numbers) -> Fit {
-        self.lanes[direction].port.fit(&self.lanes[direction.opposite()].port, key, numbers)
+    /// Whether a packet in this direction can be of the flow that it names, as that goes `way`.
+    fn fit(&self, direction: Direction, way: Direction, key: &FlowKey, numbers: Numbers) -> Fit {
+        self.lanes[way].port.fit(&self.lanes[way.opposite()].port, key, numbers, way == direction)
     }
 
     /// A packet says that its connection is over. One whose numbers are not those of the connection ends nothing: if it was not made up, silence
     /// will.
     fn end(&mut self, direction: Direction, key: FlowKey, ending: Ending, numbers: Numbers) {
-        let proven = Direction::BOTH.into_iter().any(|way| self.lanes[way].port.is_proven(&key));
-        // A reset is judged by its sequence number (RFC 9293 §3.5.2), but for one that answers a SYN.
-        let acknowledged = numbers.acknowledged.filter(|_| ending != Ending::Reset || !proven);
-        match self.fit(direction, &key, Numbers { acknowledged, ..numbers }) {
-            Fit::Near => {}
-            Fit::Foreign => return self.lanes[direction].port.pass_unheard(),
-            Fit::Unknown => return,
+        let fits = Direction::BOTH.map(|way| {
+            // A reset is judged by its sequence number (RFC 9293 §3.5.2), but for one that answers a SYN.
+            let by_both = ending != Ending::Reset || !self.lanes[way].port.is_proven(&key);
+            let acknowledged = numbers.acknowledged.filter(|_| by_both);
+            (way, self.fit(direction, way, &key, Numbers { acknowledged, ..numbers }))
+        });
+        for (way, fit) in fits {
+            let port = &mut self.lanes[way].port;
+            match (fit, ending) {
+                (Fit::Unknown, _) => {}
+                (Fit::Foreign, _) => port.pass_unheard(),
+                (Fit::Near, Ending::Reset) => port.reset(key),
+                (Fit::Near, _) => port.fin(key, way == direction),
+            }
         }
-        if ending == Ending::Reset {
-            return Direction::BOTH.into_iter().for_each(|way| self.lanes[way].port.reset(key));
-        }
-        self.lanes[direction].port.fin(key, true);
-        self.lanes[direction.opposite()].port.fin(key, false);
     }
 
     /// What asks for a rate asks for the line that it goes to. A response is of the line that it comes from.
@@ -103,9 +105,9 @@ impl<P: PathPacket + Clone> FlowRouter<P> {
         structure: &mut Structure,
     ) {
         let numbers = qos.numbers();
-        let fit = self.fit(direction, &key, numbers);
-        let heard = |port: &Port| fit != Fit::Foreign || !port.is_proven(&key);
         let way = if structure.message == Message::Response { direction.opposite() } else { direction };
+        let fit = self.fit(direction, way, &key, numbers);
+        let heard = |port: &Port| fit != Fit::Foreign || !port.is_proven(&key);
         let port = &mut self.lanes[way].port;
         match structure.message {
             // Of a flow without numbers it cannot be told, and silence ends it.

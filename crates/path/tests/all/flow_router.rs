@@ -1,6 +1,7 @@
 //! A flow router among the elements of a path.
 
 mod forged;
+mod hostile;
 
 use crate::common::{at_ms, rate};
 use farpath_path::{

@@ -71,16 +71,22 @@ impl Flow {
 }
 
 impl Port {
-    /// Whether a packet of this flow that goes out by this port, and in by `other`, can be of the connection.
+    /// Whether a packet that shows these numbers, and goes out by this port where `sent`, can be of this port's flow. `other` is the port that it
+    /// comes in by, or goes out by: what that knows of the other way counts too, but nothing that is not proven where this flow is.
     ///
     /// One number is enough: a sender's own packets bring one on step by step, whatever the other does. A long way behind
     /// lies the sequence number of a signal (what its peer has acknowledged), a long way ahead an acknowledgement that a repair has
     /// let go.
-    pub fn fit(&self, other: &Port, key: &FlowKey, numbers: Numbers) -> Fit {
-        let Numbers { next_seq, acknowledged } = numbers;
-        let sent = self.table.find(key).and_then(|slot| self.table.get(slot).fits(next_seq, acknowledged));
-        let back = other.table.find(key).and_then(|slot| other.table.get(slot).fits(acknowledged, next_seq));
-        match (sent, back) {
+    pub fn fit(&self, other: &Port, key: &FlowKey, numbers: Numbers, sent: bool) -> Fit {
+        let back = Numbers { next_seq: numbers.acknowledged, acknowledged: numbers.next_seq };
+        let (ours, theirs) = if sent { (numbers, back) } else { (back, numbers) };
+        let of = |port: &Port, numbers: Numbers| {
+            let flow = port.table.get(port.table.find(key)?);
+            Some((flow.fits(numbers.next_seq, numbers.acknowledged), flow.has(SEEN)))
+        };
+        let (own, proven) = of(self, ours).unwrap_or((None, false));
+        let others = of(other, theirs).filter(|&(_, seen)| seen || !proven).and_then(|(fits, _)| fits);
+        match (own, others) {
             (None, None) => Fit::Unknown,
             (Some(true), _) | (_, Some(true)) => Fit::Near,
             _ => Fit::Foreign,

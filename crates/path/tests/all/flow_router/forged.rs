@@ -14,14 +14,14 @@ const SENT: u32 = 4_294_000_000;
 const ANSWERED: u32 = 77;
 
 /// Numbers of a packet that goes forward, so far on; and of one that comes back.
-fn forward(seq: u32, acknowledged: u32) -> Numbers {
+pub(super) fn forward(seq: u32, acknowledged: u32) -> Numbers {
     Numbers {
         next_seq: Some(SENT.wrapping_add(seq)),
         acknowledged: Some(ANSWERED.wrapping_add(acknowledged)),
     }
 }
 
-fn reverse(seq: u32, acknowledged: u32) -> Numbers {
+pub(super) fn reverse(seq: u32, acknowledged: u32) -> Numbers {
     let Numbers { next_seq, acknowledged } = forward(acknowledged, seq);
     Numbers { next_seq: acknowledged, acknowledged: next_seq }
 }
@@ -29,14 +29,14 @@ fn reverse(seq: u32, acknowledged: u32) -> Numbers {
 /// Of somebody who guesses.
 const GUESSED: Numbers = Numbers { next_seq: Some(1_000_000_000), acknowledged: Some(2_000_000_000) };
 
-struct Bench {
-    router: FlowRouter<Packet>,
-    now: Instant,
+pub(super) struct Bench {
+    pub(super) router: FlowRouter<Packet>,
+    pub(super) now: Instant,
 }
 
 impl Bench {
     /// A router with one flow that asks both ways, and what it shows in its handshake and its first data.
-    fn new() -> Bench {
+    pub(super) fn new() -> Bench {
         let router = FlowRouter::new("router".to_owned(), &lines(100, QueueLimit::Unlimited), 1);
         let mut bench = Bench { router, now: at_ms(0) };
         let asked = Structure::request(word(80));
@@ -53,23 +53,42 @@ impl Bench {
         bench
     }
 
-    fn takes(&mut self, direction: Direction, packet: Packet) -> Packet {
+    /// What comes out for it.
+    pub(super) fn all(&mut self, direction: Direction, packet: Packet) -> Vec<Packet> {
         let _ = self.router.offer(self.now, direction, packet);
-        let mut first = None;
+        let mut out = Vec::new();
         while let Some(due) = self.router.next_departure() {
-            first = first.or(self.router.take(due));
+            out.extend(self.router.take(due).map(|departure| departure.packet));
             self.now = self.now.max(due);
         }
-        first.expect("it goes on").packet
+        out
+    }
+
+    pub(super) fn takes(&mut self, direction: Direction, packet: Packet) -> Packet {
+        self.all(direction, packet).swap_remove(0)
     }
 
     fn says(&mut self, direction: Direction, numbers: Numbers, structure: Structure) -> Structure {
-        let packet = Packet { numbers, ..signal(1, Structures::one(structure)) };
+        self.says_as(1, direction, numbers, structure)
+    }
+
+    pub(super) fn says_as(
+        &mut self,
+        flow: u32,
+        direction: Direction,
+        numbers: Numbers,
+        structure: Structure,
+    ) -> Structure {
+        let packet = Packet { numbers, ..signal(flow, Structures::one(structure)) };
         self.takes(direction, packet).carried.expect("structures").first
     }
 
     fn sends(&mut self, direction: Direction, numbers: Numbers) {
-        self.takes(direction, Packet { numbers, ..data(1, 1, QosMark::Flow) });
+        self.sends_as(1, direction, numbers);
+    }
+
+    pub(super) fn sends_as(&mut self, flow: u32, direction: Direction, numbers: Numbers) {
+        self.takes(direction, Packet { numbers, ..data(1, flow, QosMark::Flow) });
     }
 
     fn ends(&mut self, direction: Direction, numbers: Numbers, ending: Ending) {
@@ -77,7 +96,7 @@ impl Bench {
     }
 
     /// Flows that are known forward and back.
-    fn flows(&self) -> [usize; 2] {
+    pub(super) fn flows(&self) -> [usize; 2] {
         Direction::BOTH.map(|way| self.router.port(way).flows())
     }
 
