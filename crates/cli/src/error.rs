@@ -173,7 +173,7 @@ pub enum CliError {
         /// Where.
         address: std::net::SocketAddr,
         /// Why.
-        source: Box<dyn std::error::Error + Send + Sync>,
+        source: std::io::Error,
     },
     /// Packets cannot be moved.
     #[cfg(target_os = "linux")]

@@ -6,6 +6,8 @@ use crate::error::CliError;
 use farpath_experiment::RouterConfig;
 
 #[cfg(target_os = "linux")]
+mod page;
+#[cfg(target_os = "linux")]
 mod statistics;
 
 /// Routes until it is told to end.
@@ -36,6 +38,7 @@ use here::run;
 
 #[cfg(target_os = "linux")]
 mod here {
+    use super::page::{Limits, Page};
     use super::{CliError, Ending, RouterArgs, RouterConfig, read, statistics};
     use crate::output;
     use farpath_emu::{Clock, Emulator, Settings, Unwatched, WirePacket, join, set_flow_seed};
@@ -66,7 +69,11 @@ mod here {
         let seed = RandomState::new().hash_one(0);
         set_flow_seed(seed);
         let [inside, outside] = join(&config.inside, &config.outside)?;
-        let page = config.statistics.map(statistics::serve).transpose()?;
+        let page = config.statistics.map(|address| {
+            let failed = |source| CliError::Statistics { address, source };
+            Page::serve(address, Limits::default()).map_err(failed)
+        });
+        let page = page.transpose()?;
         // Queues are bounded by the configuration.
         let settings = Settings { memory: Bytes::MAX, ..Settings::default() };
         let element = FlowRouter::<WirePacket>::new("router".to_owned(), &config.lines, seed);
@@ -78,7 +85,7 @@ mod here {
             let report = emulator.run(&interrupt, &mut Unwatched)?;
             interrupt.store(false, Ordering::Relaxed);
             if let Some(page) = &page {
-                page.show(&report, emulator.element());
+                page.show(statistics::text(&report, emulator.element()));
             }
             match events.try_recv() {
                 Ok(Event::End) => return Ok(Ending::Done),

@@ -1,41 +1,9 @@
 //! What a router has counted, as Prometheus reads it (text exposition format 0.0.4).
 
-use crate::error::CliError;
 use farpath_emu::{LoopReport, WirePacket};
 use farpath_path::{Direction, DropCause, ElementCounters, FlowRouter};
 use farpath_tia1039::router::{Port, RouterCounters};
 use std::fmt::Write;
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use tiny_http::{Header, Response, Server};
-
-/// The page that is served.
-pub struct Page(Arc<Mutex<String>>);
-
-/// Serves it at this address, whatever path is asked for.
-pub fn serve(address: SocketAddr) -> Result<Page, CliError> {
-    let server = Server::http(address).map_err(|source| CliError::Statistics { address, source })?;
-    let page = Arc::new(Mutex::new(String::new()));
-    let text = Arc::clone(&page);
-    thread::spawn(move || {
-        let kind = "Content-Type: text/plain; version=0.0.4".parse::<Header>().expect("a header");
-        for request in server.incoming_requests() {
-            let text = text.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            // Who asked may be gone.
-            let _ = request.respond(Response::from_string(text).with_header(kind.clone()));
-        }
-    });
-    Ok(Page(page))
-}
-
-impl Page {
-    /// Shows what is counted now.
-    pub fn show(&self, report: &LoopReport, router: &FlowRouter<WirePacket>) {
-        let text = text(report, router);
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = text;
-    }
-}
 
 type OfPort = (&'static str, &'static str, fn(&Port) -> u64);
 const GAUGES: [OfPort; 3] = [
@@ -77,7 +45,8 @@ const COUNTED: [OfElement; 4] = [
     }),
 ];
 
-fn text(report: &LoopReport, router: &FlowRouter<WirePacket>) -> String {
+/// The page.
+pub fn text(report: &LoopReport, router: &FlowRouter<WirePacket>) -> String {
     let mut text = String::new();
     for (name, help, value) in GAUGES {
         head(&mut text, name, "gauge", help);
