@@ -64,11 +64,15 @@ mod here {
             DriverCommand::Attach(args) => attach(&pinned, args)?,
             DriverCommand::Detach => {
                 let detached = pinned.detach()?;
-                output::print(&format!(
-                    "Detached from {}; {} went on with plain TCP.",
-                    count(detached.devices, "device"),
-                    count(detached.flows, "connection with a grant"),
-                ))?;
+                output::print(&if detached.interrupted {
+                    "Removed what an `attach` that was killed had left.".to_owned()
+                } else {
+                    format!(
+                        "Detached from {}; {} went on with plain TCP.",
+                        count(detached.devices, "device"),
+                        count(detached.flows, "connection with a grant"),
+                    )
+                })?;
             }
             DriverCommand::Status(args) => {
                 let status = pinned.status()?;
@@ -158,7 +162,10 @@ mod here {
     }
 
     fn status_text(status: &Status) -> String {
-        let mut text = format!("Attached to {}\n", status.devices.join(", "));
+        let mut text = match status.devices.as_slice() {
+            [] => "Attached to no device\n".to_owned(),
+            devices => format!("Attached to {}\n", devices.join(", ")),
+        };
         if status.groups > 0 {
             let _ = writeln!(text, "Opted in: {}", count(status.groups, "control group"));
         }

@@ -57,6 +57,21 @@ pub enum DriverError {
     /// It is not there.
     #[error("the driver is not attached")]
     NotAttached,
+    /// It is not there, and not nothing.
+    #[error(
+        "the driver is not attached, and an `attach` that was killed has left {} behind; `farpath driver detach` removes that",
+        left.display()
+    )]
+    Interrupted {
+        /// What is left.
+        left: PathBuf,
+    },
+    /// What is mounted now is gone with this command.
+    #[error(
+        "this command has a mount namespace of its own, which ends with it, as under `ip netns exec`: what is attached here would end too, and what \
+             is attached elsewhere is not seen; expected one that stays, as in `nsenter --net=/run/netns/NAME farpath driver ...`"
+    )]
+    Transient,
     /// No such congestion control.
     #[error("this kernel has no congestion control `{name}`; expected one of {available}")]
     NoControl {

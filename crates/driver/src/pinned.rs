@@ -9,7 +9,6 @@ use nix::mount::umount;
 use std::fs;
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 /// Where BPF objects have names.
@@ -18,7 +17,7 @@ const BPFFS: &str = "/sys/fs/bpf";
 const REGISTERED: &str = "control";
 /// The program that opts control groups in.
 const OPT_IN: &str = "opt-in";
-/// There because the file system was mounted for this.
+/// There because the file system was mounted for this, by Farpath before it told that to the mount table.
 const MOUNTED: &str = "mounted";
 /// How the names of links begin.
 const DEVICE: &str = "device-";
@@ -55,6 +54,8 @@ pub struct Detached {
     pub devices: usize,
     /// Sockets that had a grant, and go on with plain TCP.
     pub flows: usize,
+    /// It was no whole driver, but what an `attach` that was killed had left.
+    pub interrupted: bool,
 }
 
 /// How the driver is.
@@ -110,12 +111,6 @@ impl Pinned {
         let done = (|| {
             if fresh {
                 self.register(settings)?;
-            }
-            if mounted {
-                // A BPF file system holds no files, but links with any text in them.
-                let note = self.file(MOUNTED);
-                symlink("by farpath", &note)
-                    .map_err(DriverError::kernel(format!("make {}", note.display())))?;
             }
             self.link(devices, groups)
         })();
@@ -201,7 +196,15 @@ impl Pinned {
     fn names(&self) -> Result<Vec<String>, DriverError> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(DriverError::NotAttached),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(match () {
+                    () if bpffs::is_ours(&self.bpffs) => {
+                        DriverError::Interrupted { left: self.bpffs.clone() }
+                    }
+                    () if bpffs::is_transient() => DriverError::Transient,
+                    () => DriverError::NotAttached,
+                });
+            }
             Err(error) => {
                 return Err(DriverError::kernel(format!("look into {}", self.folder.display()))(error));
             }
@@ -215,6 +218,9 @@ impl Pinned {
     /// Where it is not attached, or may not be looked at.
     pub fn status(&self) -> Result<Status, DriverError> {
         let names = self.names()?;
+        if !names.iter().any(|name| name == REGISTERED) {
+            return Err(DriverError::Interrupted { left: self.folder.clone() });
+        }
         let maps = self.maps()?;
         let here = sys::netns_cookie().map_err(DriverError::kernel("ask which network namespace this is"))?;
         let mut devices = Vec::new();
@@ -225,10 +231,14 @@ impl Pinned {
             let Some(index) = index.filter(|&index| index != 0) else { continue };
             let known = name.starts_with(&format!("{DEVICE}{here}-"));
             let known = known.then(|| nix::net::if_::if_indextoname(index).ok()).flatten();
-            devices.push(known.map_or_else(
+            let mut device = known.map_or_else(
                 || format!("device {index} of another namespace"),
                 |name| name.to_string_lossy().into_owned(),
-            ));
+            );
+            if !names.contains(&exit_of(name)) {
+                device += " (one way only: an `attach` was killed)";
+            }
+            devices.push(device);
         }
         devices.sort();
         Ok(Status {
@@ -244,7 +254,15 @@ impl Pinned {
     /// # Errors
     /// Where it is not attached, or may not be removed.
     pub fn detach(&self) -> Result<Detached, DriverError> {
-        let names = self.names()?;
+        let names = match self.names() {
+            Ok(names) => names,
+            // Nothing was pinned yet.
+            Err(DriverError::Interrupted { .. }) => {
+                self.unmount(true)?;
+                return Ok(Detached { devices: 0, flows: 0, interrupted: true });
+            }
+            Err(error) => return Err(error),
+        };
         let mut flows = 0;
         if let Ok(maps) = self.maps() {
             flows = maps
@@ -272,14 +290,27 @@ impl Pinned {
         }
         fs::remove_dir(&self.folder)
             .map_err(DriverError::kernel(format!("remove {}", self.folder.display())))?;
+        self.unmount(sorted.iter().any(|name| name == MOUNTED) || bpffs::is_ours(&self.bpffs))?;
+        let devices = sorted.iter().filter(|name| is_entry(name)).count();
+        let whole = devices > 0 && sorted.iter().any(|name| name == REGISTERED);
+        Ok(Detached { devices, flows, interrupted: !whole })
+    }
+
+    /// Unmounts the file system that is `ours`, where nobody else has put anything in.
+    fn unmount(&self, ours: bool) -> Result<(), DriverError> {
         // Names with a dot are the kernel's own (maps.debug).
         let empty = fs::read_dir(&self.bpffs)
             .is_ok_and(|left| left.flatten().all(|entry| entry.file_name().to_string_lossy().contains('.')));
-        if empty && sorted.iter().any(|name| name == MOUNTED) {
+        if ours && empty {
             umount(&self.bpffs).map_err(DriverError::kernel(format!("unmount {}", self.bpffs.display())))?;
         }
-        Ok(Detached { devices: sorted.iter().filter(|name| is_entry(name)).count(), flows })
+        Ok(())
     }
+}
+
+/// The link of a device out of the host, by that into it.
+fn exit_of(entry: &str) -> String {
+    entry.strip_suffix("in").map(|name| format!("{name}out")).unwrap_or_default()
 }
 
 /// Whether it is the link of a device into the host: each device has one.

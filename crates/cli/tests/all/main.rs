@@ -9,6 +9,7 @@ mod architecture;
 mod browser;
 mod command;
 mod docs;
+mod driver;
 mod emulate;
 mod explain;
 mod explicit_rate;

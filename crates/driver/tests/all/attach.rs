@@ -113,6 +113,71 @@ fn what_is_attached_outlives_the_loader_and_detaching_leaves_nothing() {
 }
 
 #[test]
+fn what_a_killed_attach_leaves_is_found_and_undone() {
+    if skipped() {
+        return;
+    }
+    inside(|bpffs| {
+        let before = state(bpffs);
+        let pinned = Pinned::at(bpffs);
+        let interrupted = |left: &Path| match pinned.status() {
+            Err(DriverError::Interrupted { left: found }) => assert_eq!(found, left),
+            other => panic!("{other:?}"),
+        };
+        let undone = || {
+            let detached = pinned.detach().unwrap();
+            assert!(detached.interrupted, "{detached:?}");
+            assert_same(&before, &state(bpffs));
+            assert!(matches!(pinned.status(), Err(DriverError::NotAttached)));
+        };
+        // Killed when the file system was mounted.
+        mount(Some("farpath"), bpffs, Some("bpf"), MsFlags::empty(), None::<&str>).unwrap();
+        interrupted(bpffs);
+        undone();
+        // When some of it was pinned: maps, all but the link out of the host, all.
+        let attach =
+            || pinned.attach(&[(device(), rate(50_000_000))], &[], &Settings::new("cubic"), false).unwrap();
+        let pins = || {
+            let names = fs::read_dir(bpffs.join("farpath")).unwrap().flatten();
+            names.map(|entry| entry.path()).collect::<Vec<_>>()
+        };
+        attach();
+        for path in pins() {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if name == "control" || name.starts_with("device-") {
+                fs::remove_file(path).unwrap();
+            }
+        }
+        interrupted(&bpffs.join("farpath"));
+        undone();
+        attach();
+        for path in pins().iter().filter(|path| path.to_string_lossy().ends_with("-out")) {
+            fs::remove_file(path).unwrap();
+        }
+        assert_eq!(pinned.status().unwrap().devices, ["farpath0 (one way only: an `attach` was killed)"]);
+        assert!(!pinned.detach().unwrap().interrupted, "it was attached to a device");
+        assert_same(&before, &state(bpffs));
+        // What is left does not stand in the way of another.
+        mount(Some("farpath"), bpffs, Some("bpf"), MsFlags::empty(), None::<&str>).unwrap();
+        fs::create_dir(bpffs.join("farpath")).unwrap();
+        interrupted(&bpffs.join("farpath"));
+        attach();
+        assert!(!pinned.detach().unwrap().interrupted);
+        assert_same(&before, &state(bpffs));
+        // Of others nothing is unmounted.
+        mount(Some("bpf"), bpffs, Some("bpf"), MsFlags::empty(), None::<&str>).unwrap();
+        attach();
+        pinned.detach().unwrap();
+        assert!(
+            fs::read_to_string("/proc/thread-self/mounts")
+                .unwrap()
+                .contains(&format!("bpf {} bpf", bpffs.display()))
+        );
+        nix::mount::umount(bpffs).unwrap();
+    });
+}
+
+#[test]
 fn what_cannot_be_attached_is_not_attached_by_half() {
     if skipped() {
         return;
