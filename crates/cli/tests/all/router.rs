@@ -5,6 +5,7 @@ use assert_cmd::cargo::cargo_bin;
 use farpath_driver::{Device, Driver, Settings};
 use farpath_emu::Namespace;
 use farpath_testing::{Need, skip};
+use farpath_tia1039::{Message, Priority, RateType, RateUnit, RateWord, Rounding, Structure};
 use farpath_units::Rate;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -22,6 +23,11 @@ statistics = "127.0.0.1:9439"
 rate = "20 Mbit/s"
 queue = "500 kB"
 "#;
+
+/// IPPROTO_RAW: the IP header is written by who sends.
+const RAW: i32 = 255;
+/// ETH_P_ALL, as it goes over the line.
+const ALL: i32 = 0x0003_u16.to_be() as i32;
 
 /// A process of a namespace, ended with the test.
 struct Running(Child);
@@ -215,6 +221,101 @@ fn a_router_between_two_interfaces_grants_and_is_told_anew_without_losing_a_flow
     let mut router = start(&bench.router, program.to_str().expect("UTF-8"), &args);
     BufReader::new(router.0.stdout.take().expect("piped")).read_line(&mut said).expect("it says so");
     send(&mut pair, 2_000_000);
+    assert_eq!(bench.granted(), Some(19_200_000));
+}
+
+/// An IPv4 packet of TCP without options, by who writes what he likes; the router looks at no checksum. Ends are address and port.
+fn forged(
+    ends: [([u8; 4], u16); 2],
+    [seq, acknowledged]: [u32; 2],
+    flags: u8,
+    structure: Option<Structure>,
+) -> Vec<u8> {
+    let says = structure.map_or_else(Vec::new, |structure| structure.encode_v4().to_vec());
+    let [(source, from), (destination, to)] = ends;
+    let dscp = if structure.is_some() { 3 << 2 } else { 0 };
+    let len = u16::try_from(40 + says.len()).expect("it is short").to_be_bytes();
+    let mut packet = vec![0x45, dscp, len[0], len[1], 0, 1, 0, 0, 64, 6, 0, 0];
+    packet.extend([source, destination].concat());
+    packet.extend([from.to_be_bytes(), to.to_be_bytes()].concat());
+    packet.extend([seq.to_be_bytes(), acknowledged.to_be_bytes()].concat());
+    packet.extend([5 << 4, flags, 0xff, 0xff, 0, 0, 0, 0]);
+    packet.extend(says);
+    packet
+}
+
+#[test]
+fn what_is_made_up_takes_nothing_from_a_connection_and_the_page_stays() {
+    if skipped() {
+        return;
+    }
+    let bench = Bench::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("router.toml");
+    fs::write(&file, CONFIG).expect("written");
+    let program = cargo_bin("farpath");
+    let args = ["router", file.to_str().expect("UTF-8")];
+    let mut router = start(&bench.router, program.to_str().expect("UTF-8"), &args);
+    let mut said = String::new();
+    BufReader::new(router.0.stdout.take().expect("piped")).read_line(&mut said).expect("it says so");
+    let mut pair = bench.connected();
+    let sniffer = bench.near.run(|| Socket::new(Domain::PACKET, Type::DGRAM, Some(Protocol::from(ALL))));
+    let mut sniffer = sniffer.expect("it can be entered").expect("the test is root");
+    send(&mut pair, 1_000_000);
+    assert_eq!(bench.granted(), Some(19_200_000));
+
+    let port = pair.0.local_addr().expect("bound").as_socket().expect("IPv4").port();
+    let (near, far) = (([10, 7, 0, 1], port), ([10, 7, 0, 2], 5001));
+    let numbers = std::iter::repeat_with(|| {
+        let mut packet = [0; 2048];
+        let len = sniffer.read(&mut packet).expect("it has sent something");
+        let number = |at: usize| u32::from_be_bytes(packet[at..at + 4].try_into().expect("four bytes"));
+        let data = len > 1000 && packet[12..16] == near.0 && packet[20..22] == port.to_be_bytes();
+        data.then(|| [number(24), number(28)])
+    });
+    let numbers = numbers.flatten().next().expect("it goes on until there is one");
+    let start = Structure {
+        rate_type: RateType::Guaranteed,
+        guaranteed: RateUnit::KbitPerS.encode(17_000_000, Rounding::Up),
+        preemption: Priority::HIGHEST,
+        ..Structure::request(RateWord::ZERO)
+    };
+    let close = Structure { message: Message::Close, ..start };
+    let (syn, rst, ack) = (0x02, 0x04, 0x10);
+    let wrong = numbers.map(|number| number.wrapping_add(1 << 31));
+    let ends = [near, far];
+    let packets = [
+        // Of nobody to nobody, and in the name of the connection.
+        forged([([10, 7, 0, 77], 3333), ([10, 7, 0, 78], 4444)], [1, 0], syn, Some(start)),
+        forged(ends, wrong, ack, Some(start)),
+        forged(ends, wrong, ack, Some(close)),
+        forged(ends, wrong, rst, None),
+        forged(ends, wrong, syn, Some(start)),
+    ];
+    let to = SockAddr::from("10.7.0.2:0".parse::<SocketAddr>().expect("an address"));
+    let sent = bench.near.run(|| {
+        let raw = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(RAW))).expect("the test is root");
+        packets.iter().all(|packet| raw.send_to(packet, &to).is_ok())
+    });
+    assert!(sent.expect("it can be entered"), "they are sent");
+    let mut half = Vec::new();
+    let opened = bench.router.run(|| {
+        for _ in 0..600 {
+            let mut stream = TcpStream::connect("127.0.0.1:9439").expect("it listens");
+            let _ = stream.write_all(b"GET / HTTP/1.1\r\nX: ");
+            half.push(stream);
+        }
+    });
+    opened.expect("it can be entered");
+    // The reset is of both ways.
+    bench.shows("farpath_router_decisions_total{direction=\"forward\",kind=\"unknown\"}", 4);
+    assert_eq!(bench.statistic("farpath_router_decisions_total{direction=\"reverse\",kind=\"unknown\"}"), 1);
+    for kind in ["preempted", "closed", "admitted", "missed"] {
+        let name = format!("farpath_router_decisions_total{{direction=\"forward\",kind=\"{kind}\"}}");
+        assert_eq!(bench.statistic(&name), 0, "{kind}");
+    }
+    assert_eq!(bench.statistic("farpath_router_flows{direction=\"forward\"}"), 2);
+    send(&mut pair, 1_000_000);
     assert_eq!(bench.granted(), Some(19_200_000));
 }
 
