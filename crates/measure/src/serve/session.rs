@@ -174,7 +174,7 @@ impl Session<'_> {
                     }
                     Err(FrameError::Closed) => break "done".to_owned(),
                     Err(FrameError::Stopped) if !self.stop.load(Ordering::Relaxed) => {
-                        break "lost: it reads nothing of what it asked for".to_owned();
+                        break "lost: what it asked for cannot be sent to it".to_owned();
                     }
                     Err(FrameError::Stopped) => {
                         break self.tell(refused(Why::Busy, "the far host's responder is being stopped"));
