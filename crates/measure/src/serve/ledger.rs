@@ -115,31 +115,30 @@ impl Ledger {
     pub fn call(&self, address: IpAddr, hang_up: impl FnOnce() + Send + 'static) -> Option<Caller<'_>> {
         let from = Networks::of(address);
         let mut page = self.page();
-        let waiting = |page: &Page, network: Network| {
-            let from = |one: &&Calling| one.hang_up.is_some() && one.from.has(network);
-            page.callers.iter().filter(from).count()
-        };
+        let mut held: HashMap<Network, usize> = HashMap::new();
+        for network in page.calling().flat_map(|(_, one)| one.from.all()) {
+            *held.entry(network).or_default() += 1;
+        }
+        let held = |network: Network| held.get(&network).copied().unwrap_or(0);
         let most = |level| match level {
             Level::Host => CALLERS_FROM_ONE,
             Level::Site => CALLERS_FROM_SITE,
         };
-        if from.all().any(|network| waiting(&page, network) >= most(network.level)) {
+        if from.all().any(|network| held(network) >= most(network.level)) {
             return None;
         }
-        let calling = page.callers.iter().filter(|one| one.hang_up.is_some()).count();
         // As many may have been put out and not be gone yet: there is an end to these, too.
         if page.callers.len() >= 2 * CALLERS {
             return None;
         }
-        if calling >= CALLERS {
-            let ours = waiting(&page, from.widest());
-            let held = |one: &Calling| waiting(&page, one.from.widest());
-            let largest = page.callers.iter().filter(|one| one.hang_up.is_some()).map(held).max()?;
-            if ours >= largest {
+        if page.calling().count() >= CALLERS {
+            let all = || page.calling().map(|(place, one)| (place, held(one.from.widest())));
+            let largest = all().map(|(_, held)| held).max()?;
+            if held(from.widest()) >= largest {
                 return None;
             }
-            let place = page.callers.iter().position(|one| one.hang_up.is_some() && held(one) == largest)?;
-            if let Some(hang_up) = page.callers[place].hang_up.take() {
+            let (oldest, _) = all().find(|(_, held)| *held == largest)?;
+            if let Some(hang_up) = page.callers[oldest].hang_up.take() {
                 hang_up();
             }
         }
@@ -158,6 +157,11 @@ impl Ledger {
 }
 
 impl Page {
+    /// Those callers that have not been put out, the oldest first, and their places.
+    fn calling(&self) -> impl Iterator<Item = (usize, &Calling)> {
+        self.callers.iter().enumerate().filter(|(_, one)| one.hang_up.is_some())
+    }
+
     /// The account of a network, with nothing on it that is of an earlier hour.
     fn account(&mut self, network: Network, now: Instant) -> &mut Account {
         if !self.accounts.contains_key(&network) && self.accounts.len() >= ACCOUNTS {
