@@ -269,9 +269,8 @@ impl Measurement<'_> {
             }
             let token = ready.token.parse().map_err(|error| self.far.malformed(&error))?;
             let (mut socket, unmatched) = fit(&near.options, self.far.local().ip()).map_err(here)?;
-            if role == Role::Sender {
-                socket.max_pacing_rate = self.far.max_rate();
-            }
+            // Of a receiver, its requests.
+            socket.max_pacing_rate = self.far.max_rate();
             let theirs = ready.unmatched.iter().map(ToString::to_string).collect();
             for (place, unmatched) in [("near", unmatched), ("far", theirs)] {
                 for text in unmatched.into_iter().take(UNMATCHED) {

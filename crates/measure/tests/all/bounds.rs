@@ -3,10 +3,12 @@
 use crate::common;
 
 use common::raw::{self, Client};
-use common::{served, v4, with};
+use common::{NEVER, experiment, far, served, v4, with};
 use farpath_measure::limits::{DATAGRAMS_OF_CLIENT, FLOWS};
 use farpath_measure::serve::Limits;
-use farpath_units::{Bytes, Duration};
+use farpath_measure::{Exchanges, exchange};
+use farpath_run::{Outcome, Provenance};
+use farpath_units::{Bytes, Duration, Rate};
 use serde_json::{Value, json};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -211,6 +213,37 @@ fn silent_connections_at_the_port_of_the_data_hold_up_nobody() {
         data.read_exact(&mut [0; 1000]).expect("data come");
         assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
         drop(silent);
+    });
+}
+
+/// Only the answers counted: as much as a client liked went up as a request.
+#[test]
+fn requests_count_for_the_rate_too() {
+    let rate = Rate::from_bit_per_s(20_000_000).expect("not zero");
+    let server = served(v4(), None, Limits { rate: Some(rate), ..Limits::default() });
+    with(&server, |address| {
+        // Ours paces them.
+        let asked = experiment("transfer = { size = \"1 MB\", opener = \"receiver\" }");
+        let exchanges = Exchanges { count: 2, request: Bytes(2_500_000), answer: Bytes(1) };
+        let point = &asked.point(0);
+        let done = exchange(&mut far(address), point, exchanges, Provenance::default(), &NEVER, &mut |_| {});
+        let (run, _) = done.expect("measured").expect("nobody stops it");
+        assert_eq!(run.flows[0].outcome, Outcome::Completed, "{:?}", run.flows[0]);
+        // Another one does not.
+        let mut client = Client::new(address);
+        let ready = client.transfer(json!({ "request": 1_000_000_000 }));
+        let mut data = client.data(&ready);
+        let mut stream = vec![0; 1 << 20];
+        let mut sent = 0;
+        while {
+            farpath_tcp::pattern::fill(sent, &mut stream);
+            sent < 1_000_000_000 && data.write_all(&stream).is_ok()
+        } {
+            sent += stream.len() as u64;
+        }
+        let ended = client.heard().expect("it says how that came out");
+        let detail = ended["ended"]["end"]["detail"].as_str().unwrap_or_default();
+        assert!(detail.contains("(--max-rate)"), "{ended}");
     });
 }
 
