@@ -4,7 +4,7 @@ use crate::common;
 
 use common::raw::{self, Client};
 use common::{NEVER, experiment, far, served, v4, with};
-use farpath_measure::limits::{DATAGRAMS_OF_CLIENT, FLOWS};
+use farpath_measure::limits::{ACCOUNTS, DATAGRAMS_OF_CLIENT, FLOWS};
 use farpath_measure::serve::Limits;
 use farpath_measure::{Exchanges, exchange};
 use farpath_run::{Outcome, Provenance};
@@ -64,6 +64,30 @@ fn what_was_not_moved_is_given_back() {
             let over = |said: &Value| said["datagrams"].is_object() || said["ended"].is_object();
             assert!(said.iter().any(over), "{asked}: {said:?}");
         }
+    });
+}
+
+/// Each of them asks for 44 B that it never takes: they kept every other address out for an hour.
+#[test]
+fn ten_thousand_addresses_that_claim_keep_nobody_out() {
+    const AT_ONCE: u32 = 8;
+    let server = served(v4(), None, Limits { clients: 1000, ..Limits::default() });
+    with(&server, |address| {
+        let claim = |source: Ipv4Addr| {
+            let mut client = Client::from(source, address).unwrap_or_else(|why| panic!("{source}: {why}"));
+            let burst = json!({ "flow": 0, "sends": true, "count": 1, "size": 44, "quiet_ns": 0, "within_ns": 1_u64 << 40 });
+            assert!(client.ask(&json!({ "burst": burst }))["ready"].is_object(), "{source}");
+        };
+        thread::scope(|scope| {
+            for first in 0..AT_ONCE {
+                let claim = &claim;
+                let addresses = (first..ACCOUNTS as u32 + 100).step_by(AT_ONCE as usize);
+                scope.spawn(move || {
+                    addresses.for_each(|number| claim(Ipv4Addr::from(0x7f10_0000 + number)));
+                });
+            }
+        });
+        claim(Ipv4Addr::new(127, 0, 3, 1));
     });
 }
 
