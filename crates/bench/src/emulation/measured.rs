@@ -99,7 +99,7 @@ pub fn lateness(per_second: u32) -> Result<Vec<Duration>, Unmeasured> {
     let deadline = Instant::ZERO + Duration::from_secs(60);
     let until = |stop| Until { epoch: Clock::start().epoch(), deadline, stop };
     let echoed = thread::scope(|scope| {
-        scope.spawn(|| answer(&mut answers, count, None, until(&over)));
+        scope.spawn(|| answer(&mut answers, count, asked.size, None, until(&over)));
         // As `farpath measure` does.
         let _ahead = RealTime::of_program();
         let echoed = echo(&mut sends, asked, until(&stop));
