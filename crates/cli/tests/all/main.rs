@@ -14,6 +14,7 @@ mod emulate;
 mod explain;
 mod explicit_rate;
 mod files;
+mod limits;
 mod measure;
 mod progress;
 mod qos;
