@@ -4,6 +4,7 @@
 
 mod common;
 
+mod budget;
 mod capture;
 mod granted;
 mod lossy;

@@ -339,3 +339,32 @@ fn a_packet_without_ttl_and_ecn_passes_routers_and_is_not_marked() {
 fn an_element_that_says_nothing_of_queues_has_none() {
     assert_eq!(HalfDuplex::default().backlog(Forward), None);
 }
+
+/// Each of twenty elements doubles what comes: a million packets of one.
+#[test]
+fn a_path_that_is_overfull_makes_no_more_copies() {
+    let share = PerDirection::both(probability(1.0));
+    let specs: Vec<_> = (0..20).map(|n| spec(&format!("d{n}"), ElementKind::Duplicate { share })).collect();
+    let mut path = build(&specs, 1);
+    path.hold_at_most(1000);
+    assert_eq!(offer(&mut path, at_ms(0), Forward, packet(1)), None);
+    let out = take_all(&mut path, at_ms(0)).len() as u64;
+    assert!(path.is_overfull() && path.held() == 0);
+    let counters = path.counters();
+    let forward = counters.iter().filter(|counter| counter.direction == Forward);
+    assert_eq!(out, 1 + forward.map(|counter| counter.duplicated).sum::<u64>(), "what is made comes out");
+    assert!((1000..100_000).contains(&out), "{out}");
+    // It is never as it was specified again.
+    offer(&mut path, at_ms(1), Forward, packet(2));
+    assert_eq!(take_all(&mut path, at_ms(1)).len(), 1);
+}
+
+#[test]
+fn a_path_that_is_not_full_makes_every_copy() {
+    let share = PerDirection::both(probability(1.0));
+    let specs: Vec<_> = (0..10).map(|n| spec(&format!("d{n}"), ElementKind::Duplicate { share })).collect();
+    let mut path = build(&specs, 1);
+    offer(&mut path, at_ms(0), Forward, packet(1));
+    assert_eq!(take_all(&mut path, at_ms(0)).len(), 1 << 10);
+    assert!(!path.is_overfull());
+}

@@ -3,7 +3,8 @@
 
 use farpath_path::{Direction, ElementKind, ElementSpec, PathElement};
 use farpath_sim::{
-    FlowEnd, FlowResult, FlowSetup, FlowView, Observer, Opener, Packet, PacketEvent, Setup, Simulation,
+    Bound, Budget, FlowEnd, FlowResult, FlowSetup, FlowView, Observer, Opener, Packet, PacketEvent, Setup,
+    Simulation,
 };
 use farpath_strategies::{DrawnStack, all_stacks, paths};
 use farpath_tcp::{Endpoint, State};
@@ -44,6 +45,8 @@ impl Observer for Accounts {
         self.read[number] = read;
         let (acked, arrived) = (flow.sender.sender().acked(), flow.receiver.receiver().next());
         assert!(acked <= arrived, "{acked} acknowledged, {arrived} arrived");
+        let opened = flow.sender.established_at().is_some();
+        assert!(!opened || flow.sender.sender().window().cwnd > 0, "a window of nothing");
     }
 }
 
@@ -139,28 +142,30 @@ prop_compose! {
     }
 }
 
-/// After so many events a scenario is stopped, and its accounts are those of then.
-const MOST_STEPS: u32 = 300_000;
+/// After so many events, or with so many packets on its path, a scenario is stuck, and its accounts are those of then.
+const MOST_EVENTS: u64 = 300_000;
+const MOST_PACKETS: u64 = 100_000;
 
-/// More events at one instant than the largest flow has segments.
-const MOST_AT_ONCE: u32 = 100_000;
+/// More events at one instant than the largest flow has segments, while no element duplicates.
+const MOST_AT_ONCE: u64 = 100_000;
 
 /// What became of each flow, and whether the simulation came to its end.
 fn check(setup: &Setup) -> (Vec<FlowResult>, bool) {
     let sizes: Vec<u64> = setup.flows.iter().map(|flow| flow.size.0).collect();
     let mut accounts = Accounts { read: vec![0; sizes.len()], sizes, ..Accounts::default() };
     let mut simulation = Simulation::new(setup, &mut accounts).expect("the path is well formed");
-    let (mut steps, mut at, mut at_once) = (0, Instant::ZERO, 0);
-    while steps < MOST_STEPS && simulation.step() {
-        steps += 1;
-        at_once = if simulation.now() == at { at_once + 1 } else { 0 };
-        at = simulation.now();
-        assert!(at_once < MOST_AT_ONCE, "time stands still at {at}");
-    }
-    let is_over = steps < MOST_STEPS;
+    let duplicates =
+        setup.path.iter().filter(|element| matches!(element.kind, ElementKind::Duplicate { .. }));
+    simulation.set_budget(Budget {
+        events: MOST_EVENTS,
+        events_at_one_instant: MOST_AT_ONCE << duplicates.count(),
+        packets: MOST_PACKETS,
+    });
+    while simulation.step() {}
     let (now, under_way) = (simulation.now(), simulation.under_way() as u64);
     let duplicated: u64 = simulation.path().counters().iter().map(|counter| counter.duplicated).sum();
     let results = simulation.finish();
+    let is_over = results.iter().all(|flow| flow.end != FlowEnd::Stuck);
     assert_eq!(accounts.sent + duplicated, accounts.received + accounts.dropped + under_way);
     let of = |count: fn(&farpath_path::DropCounts) -> u64| -> u64 {
         results.iter().map(|flow| count(&flow.drops.forward) + count(&flow.drops.reverse)).sum()
@@ -176,7 +181,11 @@ fn check(setup: &Setup) -> (Vec<FlowResult>, bool) {
                 assert_eq!(result.transfer_time(flow.start), Some(result.ended_at - flow.start));
             }
             FlowEnd::Failed(_) => assert!(result.ended_at >= flow.start && result.ended_at <= horizon),
-            FlowEnd::Stuck => panic!("{:?}", result.stuck),
+            FlowEnd::Stuck => {
+                let stuck = result.stuck.as_deref().expect("it says why");
+                assert!(stuck.bound != Bound::EventsAtOneInstant, "time stands still: {stuck}");
+                assert!(stuck.at == result.ended_at && stuck.at <= horizon);
+            }
             FlowEnd::Horizon => {
                 assert_eq!(result.ended_at, horizon);
                 // Whoever has nothing to wait for has come to an end. The next message of a stream may lie beyond the horizon.
