@@ -136,6 +136,9 @@ impl fmt::Display for Stuck {
     }
 }
 
+/// How often each end of a flow did what.
+type Told = BTreeMap<(u32, End, Deed), u64>;
+
 /// Counts the events of a run, and says when they are too many.
 #[derive(Debug)]
 pub(crate) struct Watch {
@@ -147,7 +150,7 @@ pub(crate) struct Watch {
     instant: Instant,
     before: u64,
     /// What is being told apart, and for which bound.
-    passed: Option<(Bound, BTreeMap<(u32, End, Deed), u64>)>,
+    passed: Option<(Bound, Told)>,
     stuck: Option<Stuck>,
 }
 
@@ -222,7 +225,7 @@ impl Watch {
 }
 
 /// The two most frequent, with their share of all.
-fn most_frequent(told: &BTreeMap<(u32, End, Deed), u64>) -> String {
+fn most_frequent(told: &Told) -> String {
     let all = told.values().sum::<u64>().max(1);
     let mut by_count: Vec<_> = told.iter().collect();
     by_count.sort_by_key(|(_, count)| core::cmp::Reverse(**count));

@@ -73,7 +73,8 @@ impl DrawnFlow {
         let (mut sender, receiver) = (self.sender.config.clone(), self.receiver.config.clone());
         sender.explicit_rate.wanted = self.wanted.or(sender.explicit_rate.wanted);
         let smss = sender.mss.0.min(receiver.mss.0).saturating_sub(12).max(1);
-        let most = (smss * 2_000).min(receiver.receive.buffer.0.saturating_mul(1_000));
+        let buffer = sender.send.buffer.map_or(u64::MAX, |buffer| buffer.0).min(receiver.receive.buffer.0);
+        let most = (smss * 2_000).min(buffer.saturating_mul(1_000));
         let size = self.size.min(most);
         let messages = self.stream.map(|(length, interval)| Messages {
             size: Bytes(length),
@@ -146,7 +147,8 @@ prop_compose! {
 const MOST_EVENTS: u64 = 300_000;
 const MOST_PACKETS: u64 = 100_000;
 
-/// More events at one instant than the largest flow has segments, while no element duplicates.
+/// More events at one instant than the largest flow has segments of a file, while no element duplicates. Messages are beside that: over no
+/// distance 60 000 of a byte each, all due at once, are as many segments.
 const MOST_AT_ONCE: u64 = 100_000;
 
 /// What became of each flow, and whether the simulation came to its end.
@@ -156,9 +158,11 @@ fn check(setup: &Setup) -> (Vec<FlowResult>, bool) {
     let mut simulation = Simulation::new(setup, &mut accounts).expect("the path is well formed");
     let duplicates =
         setup.path.iter().filter(|element| matches!(element.kind, ElementKind::Duplicate { .. }));
+    let messages: u64 = setup.flows.iter().filter_map(|flow| Some(flow.messages?.count)).sum();
+    let at_once = (MOST_AT_ONCE + 4 * messages) << duplicates.count();
     simulation.set_budget(Budget {
-        events: MOST_EVENTS,
-        events_at_one_instant: MOST_AT_ONCE << duplicates.count(),
+        events: MOST_EVENTS.max(at_once * 2).min(10 * MOST_EVENTS),
+        events_at_one_instant: at_once,
         packets: MOST_PACKETS,
     });
     while simulation.step() {}

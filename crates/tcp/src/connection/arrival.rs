@@ -344,7 +344,7 @@ impl Connection {
     // DEVIATES RFC 7323 §3.2: a segment without the option, though it was agreed on, is taken, as Linux does.
     fn take_timestamp(&mut self, now: Instant, seg: &Segment, start: u64) {
         if let (Some(state), Some(theirs)) = (&mut self.timestamps, seg.timestamps) {
-            let end = start + u64::from(seg.seq_len());
+            let end = start + seg.seq_len();
             let last = state.last_ack_sent;
             let taken = match self.config.receive.ts_recent {
                 TsRecent::Rfc7323 => start <= last,
