@@ -86,7 +86,7 @@ impl Table {
 
     /// Whether a flow that is not there can be put in, where there may be so many.
     pub fn has_room(&self, most: u32) -> bool {
-        !self.unused.is_empty() || self.flows.len() < most as usize
+        self.len() < most as usize && (!self.unused.is_empty() || self.flows.len() < most as usize)
     }
 
     /// All of them.

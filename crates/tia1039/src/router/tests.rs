@@ -414,6 +414,23 @@ fn a_full_table_lets_requests_pass_as_they_came() {
 }
 
 #[test]
+fn a_smaller_table_takes_nobody_until_enough_have_gone() {
+    let mut bench = Bench::new(&RouterSettings { flows: 4, ..exact() });
+    (1..=4).for_each(|flow| _ = bench.ask(flow, 10));
+    bench.port.set_settings(&RouterSettings { flows: 2, ..exact() }, rate(LINE));
+    let asked = Structure::request(word(10));
+    let mut places = Vec::new();
+    for flow in 1..=4 {
+        bench.port.closed(key(flow));
+        // Its timer lets go of it.
+        bench.now += Duration::from_secs(4);
+        (flow + 1..=4).for_each(|other| _ = bench.data(other));
+        places.push(bench.ask_as(10 + flow, asked).mark == 1);
+    }
+    assert_eq!((places, bench.port.flows()), (vec![false, false, true, true], 2));
+}
+
+#[test]
 fn as_many_as_the_settings_say_may_be_unproven() {
     let mut bench = Bench::new(&RouterSettings { starts: 1, ..exact() });
     // Who is proven makes room for the next one.
