@@ -1,0 +1,106 @@
+//! Explicit-rate signalling: structures as bytes, and packets into a flow router.
+
+use crate::Bytes;
+use farpath_emu::WirePacket;
+use farpath_experiment::RouterConfig;
+use farpath_path::{Direction, FlowRouter, PathElement};
+use farpath_tcp::wire::{self, IpFields};
+use farpath_tcp::{Flags, Segment, Seq};
+use farpath_tia1039::{
+    HopByHop, QosPacket, RateUnit, STRUCTURE_LEN, Structure, Structures, describe_hop_by_hop, describe_v4,
+    insert_v4, signal, strip_v4,
+};
+use farpath_units::{Duration, Instant};
+use std::net::SocketAddr;
+use std::sync::OnceLock;
+
+const CONFIG: &str =
+    "inside = 'a'\noutside = 'b'\nrate = '8 Mbit/s'\nqueue = '50 packets'\nflows = 64\nstarts = 16";
+
+fn lines() -> &'static farpath_path::RouterLines {
+    static LINES: OnceLock<RouterConfig> = OnceLock::new();
+    &LINES.get_or_init(|| RouterConfig::parse(CONFIG, "router.toml").expect("good")).lines
+}
+
+/// The first byte says whether the rest is read, or sent through a router.
+pub fn signalling(data: &[u8]) {
+    let mut bytes = Bytes(data);
+    match bytes.u8() % 4 {
+        0 => read(bytes.0),
+        _ => route(bytes),
+    }
+}
+
+fn read(bytes: &[u8]) {
+    if let Some(structure) =
+        bytes.first_chunk::<STRUCTURE_LEN>().and_then(|bytes| Structure::decode_v4(bytes).ok())
+    {
+        assert_eq!(Structure::decode_v4(&structure.encode_v4()), Ok(structure), "what we write, we read");
+    }
+    let _ = Structures::decode_v4(bytes);
+    if let Ok(header) = HopByHop::decode(bytes) {
+        let mut buffer = [0; 2 * STRUCTURE_LEN];
+        let length = header.encode(&mut buffer);
+        let again = HopByHop::decode(&buffer[..length]).expect("what we write, we read");
+        assert_eq!(again.structures, header.structures);
+    }
+    let _ = describe_v4(bytes, RateUnit::KbitPerS);
+    let _ = describe_hop_by_hop(bytes, RateUnit::KbitPerS);
+    if let Ok(packet) = QosPacket::decode(bytes) {
+        let _ = (packet.flow_key(7), packet.is_encrypted());
+    }
+    let mut packet = bytes.to_vec();
+    if let Ok(Some(structures)) = strip_v4(&mut packet) {
+        insert_v4(&mut packet, &structures).expect("it was there before");
+        assert_eq!(strip_v4(&mut packet), Ok(Some(structures)), "what we put in, we take out");
+    }
+}
+
+/// A packet of one of a few flows, with structures of these bytes or none.
+fn packet(bytes: &mut Bytes<'_>) -> Vec<u8> {
+    let what = bytes.u8();
+    let host = |number: u8| -> SocketAddr { ([10, 0, 0, number % 4], 1000 + u16::from(number >> 4)).into() };
+    let (from, to) = (host(bytes.u8()), host(bytes.u8()));
+    let mut segment = Segment::new(Flags(bytes.u8()), Seq(bytes.u32()), Seq(bytes.u32()));
+    segment.len = if what & 1 == 1 { bytes.u16() % 1400 } else { 0 };
+    let mut packet = Vec::new();
+    wire::encode(from, to, &IpFields::default(), &segment, 0, &mut packet).expect("it fits");
+    if what & 2 == 2
+        && let Some(Ok(structure)) = bytes.take(STRUCTURE_LEN).first_chunk().map(Structure::decode_v4)
+    {
+        if what & 4 == 4 {
+            return signal(&packet, &structure).unwrap_or(packet);
+        }
+        let _ = insert_v4(&mut packet, &Structures::one(structure));
+    }
+    packet
+}
+
+fn route(mut bytes: Bytes<'_>) {
+    let mut router = FlowRouter::new("router".to_owned(), lines(), 7);
+    let (mut now, mut offered, mut out) = (Instant::ZERO, 0_u64, 0_u64);
+    while !bytes.is_empty() && offered < 2000 {
+        now += Duration::from_micros(bytes.below(1 << 22));
+        while let Some(departure) = router.take(now) {
+            assert!(departure.due <= now, "it left before its time");
+            out += 1;
+            // Of each packet one of the router's own may follow.
+            assert!(out <= 2 * offered, "it makes packets");
+        }
+        let direction = if bytes.u8() & 1 == 0 { Direction::Forward } else { Direction::Reverse };
+        let packet = match bytes.u8() {
+            0..=31 => {
+                let len = bytes.u8().into();
+                bytes.take(len).to_vec()
+            }
+            _ => packet(&mut bytes),
+        };
+        offered += 1;
+        router.offer(now, direction, WirePacket::new(packet, None, offered));
+        for direction in Direction::BOTH {
+            let port = router.port(direction);
+            assert!(port.flows() <= 64, "more flows than it keeps");
+            assert!(port.committed() <= port.capacity(), "more is promised than the line has");
+        }
+    }
+}
