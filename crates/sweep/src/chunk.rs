@@ -165,12 +165,18 @@ fn header_of<T: ChunkReader>(
         .ok_or_else(|| damaged(format!("it does not say `{RUNS}`")))?;
     let version: serde_json::Value =
         serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
-    match version["format_version"].as_u64() {
-        Some(found) if found > VERSION => {
-            Err(SweepError::NewerFormat { path: path.to_owned(), found, known: VERSION })
-        }
-        _ => serde_json::from_value(version).map_err(|error| damaged(error.to_string())),
+    if let Some(found) = version["format_version"].as_u64().filter(|found| *found > VERSION) {
+        return Err(SweepError::NewerFormat { path: path.to_owned(), found, known: VERSION });
     }
+    let header: Header = serde_json::from_value(version).map_err(|error| damaged(error.to_string()))?;
+    // A run has a row of its own: more runs than rows would be made of nothing, and be counted for ever.
+    let rows = u64::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
+    let sum = |sum: u64, span: &Span| sum.checked_add(span.count).filter(|sum| *sum <= rows);
+    let is_whole = header.spans.iter().try_fold(0, sum).is_some();
+    if !is_whole || header.spans.iter().any(|span| span.first.checked_add(span.count).is_none()) {
+        return Err(damaged(format!("it says that it holds more runs than its {rows} rows")));
+    }
+    Ok(header)
 }
 
 /// Reads the runs of a file whose key and engine have a number for their point; others are left out.
@@ -221,4 +227,31 @@ pub fn read_runs(
         }
     }
     Ok(runs.into_iter().map(|((key, ..), run)| (key, run)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farpath_run::RunKey;
+
+    /// Counts of runs that somebody made up: 2^64 of them were counted one by one.
+    #[test]
+    fn a_chunk_that_says_it_holds_more_runs_than_rows_is_damaged() {
+        let key: PointKey = PointKey::parse(&"0".repeat(32)).expect("a key");
+        let run = |seed| {
+            let key = RunKey { point: 0, engine: Engine::Simulate, seed: Some(seed) };
+            Run::new(key, Provenance::default())
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("chunk.parquet");
+        for (first, count) in [(1, 3), (1, u64::MAX), (u64::MAX, 1)] {
+            let span = Span { key, engine: "simulate".to_owned(), first, count, caveats: Vec::new() };
+            let header = Header { format_version: VERSION, program: String::new(), spans: vec![span] };
+            let text = serde_json::to_string(&header).expect("plain data");
+            std::fs::write(&path, encode(&keyed(&[run(1)], |_| key), text).expect("Parquet"))
+                .expect("writable");
+            let refused = read_runs(&path, |_, _| Some(0)).expect_err("it is damaged").to_string();
+            assert!(refused.contains("more runs than its 0 rows"), "{refused}");
+        }
+    }
 }

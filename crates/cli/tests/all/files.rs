@@ -1,5 +1,7 @@
 //! Files of users that are no files, too large, or somebody else's; disks that fill up, and commands that are killed.
 
+#![cfg(target_os = "linux")]
+
 use crate::support::{Folder, refused, run};
 use assert_cmd::Command;
 use farpath_testing::{Need, skip};
