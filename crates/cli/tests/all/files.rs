@@ -1,6 +1,7 @@
 //! Files of users that are no files, too large, or somebody else's; disks that fill up, and commands that are killed.
 
 #![cfg(target_os = "linux")]
+#![expect(clippy::disallowed_methods, reason = "commands are killed and disks fill up in real time")]
 
 use crate::support::{Folder, refused, run};
 use assert_cmd::Command;
