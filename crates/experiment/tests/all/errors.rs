@@ -85,7 +85,7 @@ fn unknown_keys_are_refused_with_the_nearest_known_one() {
     says(
         and("[colour]\n"),
         "geo.toml: colour: unknown key; known: title, seed, seeds, horizon, path, sender, receiver, flow, \
-         transfer, output, emulate",
+         transfer, output, emulate, budget",
     );
     says(
         set("path.loss.forward=1 %"),
