@@ -1,6 +1,6 @@
 //! Who may have a guarantee, who loses his for it, and who has shown that he is there.
 
-use super::flow::{ANSWERED, PREEMPTED, SEEN, UNPROVEN};
+use super::flow::{ANSWERED, PREEMPTED, SEEN, UNPROVEN, UNSEEN};
 use super::numbers::Numbers;
 use super::port::Port;
 use crate::RateWord;
@@ -16,7 +16,8 @@ impl Port {
     pub(super) fn admit(&mut self, slot: u32, wanted: RateWord) -> RateWord {
         let flow = self.table.get_mut(slot);
         flow.promised = RateWord::ZERO;
-        let (has, seen, unproven) = (flow.guaranteed, flow.has(SEEN), flow.has(UNPROVEN));
+        let (has, seen) = (flow.guaranteed, flow.has(SEEN));
+        let promises = flow.has(UNPROVEN) && !flow.has(UNSEEN);
         let more = wanted.units().saturating_sub(has.units());
         if more == 0 {
             self.guarantees.set(&mut self.table, slot, wanted);
@@ -24,12 +25,12 @@ impl Port {
             return wanted;
         }
         let fits =
-            if seen || unproven { self.fits_by_priority(slot, more) } else { self.fits_unfelt(slot, more) };
+            if seen || promises { self.fits_by_priority(slot, more) } else { self.fits_unfelt(slot, more) };
         if !fits {
             self.counters.refused += 1;
             return has;
         }
-        if unproven {
+        if promises {
             self.table.get_mut(slot).promised = wanted;
             return wanted;
         }
@@ -55,9 +56,10 @@ impl Port {
     fn fits_unfelt(&self, slot: u32, more: u64) -> bool {
         let flow = self.table.get(slot);
         let guaranteed = self.guarantees.sum() + more;
+        let own = if flow.has(UNPROVEN) { 0 } else { flow.demand() };
         guaranteed <= self.capacity.guaranteed
             && self.reserved - flow.reserved.units() <= self.capacity.available(guaranteed)
-            && self.shares.demand() - flow.demand() <= self.capacity.steady(guaranteed)
+            && self.shares.demand() - own <= self.capacity.steady(guaranteed)
     }
 
     pub(super) fn preempt(&mut self, victim: u32) {
@@ -94,6 +96,26 @@ impl Port {
             self.count_in(slot);
         } else {
             flow.follow(numbers);
+        }
+    }
+
+    /// A flow has sent much. Where its answers go another way, or show no numbers, that counts too, but only what it sent by what is kept for it:
+    /// by a promise anybody sends as much at once.
+    pub(super) fn has_sent_much(&mut self, slot: u32) {
+        let flow = self.table.get_mut(slot);
+        if !flow.has(UNPROVEN) {
+            return;
+        }
+        let promised = flow.promised;
+        if promised.units() > 0 {
+            flow.set(UNSEEN);
+            flow.measured_bytes = 0;
+            if self.admit(slot, promised).units() < promised.units() {
+                self.table.get_mut(slot).set(PREEMPTED);
+            }
+            self.refresh_level();
+        } else if flow.guaranteed.units() == 0 {
+            self.count_in(slot);
         }
     }
 

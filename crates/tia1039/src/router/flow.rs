@@ -88,6 +88,8 @@ const LOW_INTERVALS: u16 = 3 << LOW_INTERVALS_AT;
 const LOW_INTERVALS_AT: u32 = 10;
 /// Its packets show sequence numbers.
 pub(super) const NUMBERED: u16 = 1 << 12;
+/// It has sent much by a promise without having shown that an answer came: none is made to it any more.
+pub(super) const UNSEEN: u16 = 1 << 14;
 /// It stands among the cuts that are waited for.
 pub(super) const AWAITED: u16 = 1 << 13;
 

@@ -5,7 +5,7 @@ use super::numbers::Numbers;
 use super::port::{MISSED, Port};
 use super::shares::Level;
 use super::timers::silent_at;
-use crate::{Message, Priority, QosMark, RateType, RateWord, Rounding, Structure};
+use crate::{BurstTolerance, Message, Priority, QosMark, RateType, RateWord, Rounding, Structure};
 use core::cmp::Reverse;
 use farpath_units::{Bytes, Duration, Instant, Rate};
 
@@ -119,7 +119,9 @@ impl Port {
         let Some(rate) = Rate::from_bit_per_s(units * self.settings.unit.bits()) else { return false };
         let least = rate.time_to_send(Bytes(2 * self.settings.packet.0));
         let flow = self.table.get_mut(slot);
-        let depth = flow.burst.time().max(least);
+        // Who has only asked could send all that proves it at once, within a tolerance of 16 s.
+        let most = if flow.has(UNPROVEN) { BurstTolerance::default().time() } else { Duration::MAX };
+        let depth = flow.burst.time().min(most).max(least);
         let until = flow.sent_until.max(now) + rate.time_to_send(size);
         if until.saturating_since(now) > depth {
             return true;
@@ -139,7 +141,7 @@ impl Port {
         let much = bytes >= ENOUGH;
         // Where answers go another way, or show no numbers, as under ESP, who sends this much within an interval counts too.
         if much {
-            self.count_in(slot);
+            self.has_sent_much(slot);
         }
         if !(much && time >= INTERVAL) && time < LONG {
             return;

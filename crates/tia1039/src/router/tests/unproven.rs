@@ -2,7 +2,7 @@
 
 use super::{Bench, ISN, exact, key, word};
 use crate::router::{Class, Decision, Numbers, RouterSettings};
-use crate::{Message, Priority, QosMark, RateType, RateWord, Structure};
+use crate::{BurstTolerance, Message, Priority, QosMark, RateType, RateWord, Structure};
 use farpath_units::{Bytes, Duration};
 
 /// A start packet that anybody can make up: a guarantee of the highest priority.
@@ -195,4 +195,22 @@ fn no_higher_priority_counts_than_is_accepted_here() {
         [1, 2].map(|flow| bench.port.flow(&key(flow)).expect("known").available)
     };
     assert_eq!((rates(30), rates(29)), ([74_880_000, 24_992_000], [49_984_000, 49_984_000]));
+}
+
+#[test]
+fn nobody_sinks_for_who_sends_much_by_a_promise_or_a_burst() {
+    let burst = BurstTolerance::new(15).expect("a code");
+    for (guaranteed, available) in [(85, 100), (2, 100), (0, 100)] {
+        let mut bench = Bench::new(&RouterSettings::default());
+        let before = bench.ask(1, 100);
+        let rate_type = if guaranteed > 0 { RateType::Composite } else { RateType::Available };
+        let asked = Structure { rate_type, available: word(available), burst, ..made_up(guaranteed) };
+        start(&mut bench, 2, asked);
+        sends_much(&mut bench, 2);
+        for now in 300..310 {
+            let decision = bench.at(now).data(1);
+            assert!(matches!(decision, Decision::Pass { signal: None, .. }), "{guaranteed}: {decision:?}");
+        }
+        assert_eq!(bench.port.flow(&key(1)).expect("known").available, before);
+    }
 }
