@@ -62,7 +62,6 @@ impl Sender {
 
     /// RFC 5681 §3.2 steps 2-3; RFC 6675 §5 step 4.
     fn fast_retransmit(&mut self, now: Instant) {
-        self.stats.fast_retransmits += 1;
         self.remember_window();
         self.forget_probe();
         if !self.echo_has_reduced() {
@@ -80,6 +79,9 @@ impl Sender {
                 self.board.lose_first();
             }
         }
+        // What is lost may have been sent again before this recovery began.
+        let repairs = self.rack.is_none() || self.board.next_lost().is_some();
+        self.stats.fast_retransmits += u64::from(repairs);
         match self.config.recovery.algorithm {
             RecoveryAlgorithm::Tahoe | RecoveryAlgorithm::TimeoutOnly => {
                 self.window.cwnd = self.smss;

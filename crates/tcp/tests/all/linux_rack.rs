@@ -123,6 +123,6 @@ fn what_was_sent_since_a_repair_began_and_lost_is_a_loss_of_its_own() {
     assert_eq!((t.sender().stats().fast_retransmits, t.ssthresh()), (1, reduced));
     echo(&mut t, 211);
     t.at("310 ms").ignore().sack(10_001, &[11_001..sent + 1]).expect_nothing();
-    assert_eq!(t.sender().stats().fast_retransmits, 2);
+    assert_eq!(t.sender().stats().fast_retransmits, 1, "it was sent again before");
     assert!(t.ssthresh() < reduced, "{} {reduced}", t.ssthresh());
 }
