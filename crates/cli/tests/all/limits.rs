@@ -1,5 +1,6 @@
 //! `docs/limits.md`: what it says of a bound is what the code has, and each bound has a test.
 
+use assert_cmd::Command;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +12,7 @@ fn root() -> PathBuf {
 struct Row {
     what: String,
     default: String,
+    setting: String,
     tests: String,
 }
 
@@ -18,8 +20,9 @@ fn rows() -> Vec<Row> {
     let page = fs::read_to_string(root().join("docs/limits.md")).unwrap();
     let row = |line: &str| {
         let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
-        let [what, default, _, _, tests] = cells[..] else { panic!("five cells: {line}") };
-        Row { what: what.to_owned(), default: default.to_owned(), tests: tests.to_owned() }
+        let [what, default, setting, _, tests] = cells[..] else { panic!("five cells: {line}") };
+        let [what, default, setting, tests] = [what, default, setting, tests].map(str::to_owned);
+        Row { what, default, setting, tests }
     };
     let lines = page
         .lines()
@@ -111,6 +114,38 @@ fn a_default_is_what_the_code_has() {
         }
     }
     assert!(compared >= 30, "{compared}");
+}
+
+/// The help of `farpath serve`, which has more limits than any other verb, and of `measure`.
+#[test]
+fn help_has_the_settings_and_their_defaults() {
+    let help = |verb: &str| {
+        let output = Command::cargo_bin("farpath").unwrap().args([verb, "--help"]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let help = [help("serve"), help("measure")];
+    let mut compared = 0;
+    for row in rows() {
+        for option in code(&row.setting).filter(|code| code.starts_with("--")) {
+            let told = help.iter().find_map(|help| help.split(&format!("{option} ")).nth(1));
+            let told = told.unwrap_or_else(|| panic!("{}: no help has {option}", row.what));
+            let told = told.split("\n      --").next().unwrap();
+            // Of the option's own row, not of what follows from it.
+            let follows = ["(", " for ", " times "].iter().any(|word| row.default.contains(word));
+            let owns = option.starts_with("--max-") && !follows;
+            if let Some((_, default)) = told.split_once("[default: ").filter(|_| owns) {
+                let default = default.split(']').next().unwrap().trim_matches('"');
+                assert!(
+                    row.default.starts_with(default),
+                    "{}: {option} is {default}, said {}",
+                    row.what,
+                    row.default
+                );
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared >= 3, "{compared}");
 }
 
 #[test]
