@@ -10,7 +10,7 @@ use farpath_units::{Bytes, Duration};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     /// What it is, in one word for programs: `rto-floor`, `rto-max`, `window-scaling`, `window-field`,
-    /// `window-below-segment`, `late-flows`, `path`, `ttl`, `mtu`.
+    /// `window-below-segment`, `late-flows`, `copies`, `path`, `ttl`, `mtu`.
     pub id: &'static str,
     /// The key that it is about.
     pub key: String,
@@ -29,6 +29,9 @@ impl Warning {
         Warning { id, key: key.to_owned(), text }
     }
 }
+
+/// A packet that arrives more often than this is hardly meant to.
+const MANY_COPIES: f64 = 16.0;
 
 /// Largest window without scaling (RFC 9293 §3.1), and with it (RFC 7323 §2.3).
 const UNSCALED_WINDOW: Bytes = Bytes(65_535);
@@ -67,6 +70,7 @@ pub fn warnings(scenario: &Scenario) -> Vec<Warning> {
         let (name, text) = text.split_once(": ").unwrap_or(("", &text));
         warnings.push(Warning::new("path", &format!("path.{name}"), text.to_owned()));
     }
+    copies(scenario, &mut warnings);
     if scenario.transport == Transport::Tcp {
         hops(scenario, &mut warnings);
         long_packets(scenario, &mut warnings);
@@ -80,6 +84,23 @@ pub fn warnings(scenario: &Scenario) -> Vec<Warning> {
         warnings.push(Warning::new("late-flows", "horizon", text));
     }
     warnings
+}
+
+/// Elements that duplicate, one behind the other: each doubles what the one before it has made.
+fn copies(scenario: &Scenario, warnings: &mut Vec<Warning>) {
+    for direction in Direction::BOTH {
+        let share = |element: &ElementSpec| match &element.kind {
+            ElementKind::Duplicate { share } => share[direction].fraction(),
+            _ => 0.0,
+        };
+        let copies: f64 = scenario.path.iter().map(|element| 1.0 + share(element)).product();
+        if copies > MANY_COPIES {
+            let text = format!(
+                "{direction}: a packet arrives {copies:.0} times in the mean: a run takes as much longer"
+            );
+            warnings.push(Warning::new("copies", "path", text));
+        }
+    }
 }
 
 fn hops(scenario: &Scenario, warnings: &mut Vec<Warning>) {

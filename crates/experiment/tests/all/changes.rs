@@ -417,6 +417,10 @@ fn traps_are_warned_of() {
             "path.link: forward: a mark above 9 kB is never set in a queue of at most 9 kB",
         ),
         ("path.server-link.queue=100 B", "path.server-link: forward: a queue of 100 B"),
+        (
+            "path=[{ element = \"duplicate\", name = \"a\", share = \"100 %\" }, { element = \"duplicate\", name = \"b\", share = \"100 %\" }, { element = \"duplicate\", name = \"c\", share = \"100 %\" }, { element = \"duplicate\", name = \"d\", share = \"100 %\" }, { element = \"duplicate\", name = \"e\", share = \"10 %\" }]",
+            "path: forward: a packet arrives 18 times in the mean",
+        ),
     ];
     for (change, expected) in cases {
         let warnings = warnings(&[change]);
