@@ -10,7 +10,7 @@ use farpath_model::stream::{Cost, IsolatedLoss, Window};
 use farpath_path::{ElementKind, ElementSpec};
 use farpath_run::StreamFigures;
 use farpath_tcp::Config;
-use farpath_tcp::config::{AvoidanceGrowth, CongestionControlKind, SlowStartGrowth};
+use farpath_tcp::config::{AvoidanceGrowth, CongestionControlKind, CubicRules, SlowStartGrowth};
 use farpath_units::{Bytes, Duration, Late, Rate};
 
 const BY: &str = "Kershaw, Hughes-Jones 2007, Eq. 2.1-2.3";
@@ -54,7 +54,9 @@ pub fn stream_loss(scenario: &Scenario) -> Option<Cost> {
 fn window(sender: &Config, ack_every: u64) -> Window {
     let congestion = &sender.congestion;
     if congestion.control == CongestionControlKind::Cubic {
-        return Window::Cubic { alpha_beyond: if congestion.friendly_alpha_one { 1.0 } else { 9.0 / 17.0 } };
+        // Linux's 8/15 is as good as RFC 8312's 9/17, to a hundredth.
+        let alpha_is_one = congestion.cubic == CubicRules::Rfc9438 && congestion.friendly_alpha_one;
+        return Window::Cubic { alpha_beyond: if alpha_is_one { 1.0 } else { 9.0 / 17.0 } };
     }
     let ack_factor = match congestion.avoidance {
         AvoidanceGrowth::PerAck | AvoidanceGrowth::PerAckRounded => ack_every as f64,
@@ -257,5 +259,26 @@ fn figures(stream: &Stream, form: &IsolatedLoss, one_way: Duration, lateness: &L
         stall_time: stall.filter(|_| stream.playout.late == Late::Stall),
         discarded_messages: late.filter(|_| stream.playout.late == Late::Discard),
         max_write_lag: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farpath_experiment::Stack;
+
+    #[test]
+    fn beyond_its_maximum_linux_grows_by_no_whole_segment() {
+        // RFC 9438 §4.3 has alpha 1 there; tcp_cubic.c keeps 8/15, RFC 8312 9/17.
+        let mut config = Stack::load("linux-6").expect("it ships").config;
+        let alpha = |config: &Config| match window(config, 2) {
+            Window::Cubic { alpha_beyond } => alpha_beyond,
+            Window::Reno { .. } => panic!("it is CUBIC"),
+        };
+        assert_eq!(alpha(&config), 9.0 / 17.0);
+        config.congestion.cubic = CubicRules::Rfc9438;
+        assert_eq!(alpha(&config), 1.0);
+        config.congestion.friendly_alpha_one = false;
+        assert_eq!(alpha(&config), 9.0 / 17.0);
     }
 }
