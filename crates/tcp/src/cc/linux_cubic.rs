@@ -33,14 +33,14 @@ const STANDSTILL: u64 = 100;
 #[derive(Debug, Clone)]
 pub struct LinuxCubic {
     slow_start: SlowStart,
-    hystart: Option<LinuxHyStart>,
+    /// It keeps the shortest round trip since the last timeout, whether it may end slow start or not.
+    hystart: LinuxHyStart,
+    ends_slow_start: bool,
     fast_convergence: bool,
     clamp: u64,
     smss: u64,
     /// A jiffy.
     tick: Duration,
-    /// `delay_min`: the shortest round trip since the last timeout.
-    delay_min: Option<Duration>,
     /// `last_max_cwnd`: zero until the first loss, and after a timeout.
     last_max: u64,
     /// `cnt`: the window grows by a segment for each so many acknowledged.
@@ -122,12 +122,12 @@ impl LinuxCubic {
     pub fn new(config: &CongestionConfig, smss: u64, tick: Duration) -> LinuxCubic {
         LinuxCubic {
             slow_start: SlowStart::new(config, smss),
-            hystart: (config.hystart == HyStart::Linux).then(LinuxHyStart::default),
+            hystart: LinuxHyStart::default(),
+            ends_slow_start: config.hystart == HyStart::Linux,
             fast_convergence: config.fast_convergence,
             clamp: clamp(config, smss),
             smss,
             tick: if tick.is_zero() { Duration::from_millis(1) } else { tick },
-            delay_min: None,
             last_max: 0,
             per_segment: 0,
             credit: 0,
@@ -178,7 +178,8 @@ impl LinuxCubic {
 
     fn by_curve(&mut self, jiffy: u64, cwnd: u64, acked: u64) -> u64 {
         let hz = self.jiffies_per_second();
-        let ahead = self.delay_min.map_or(0, |delay| delay.as_nanos().div_ceil(self.tick.as_nanos()));
+        let ahead =
+            self.hystart.delay_min().map_or(0, |delay| delay.as_nanos().div_ceil(self.tick.as_nanos()));
         let last_max = self.last_max;
         let epoch = self.epoch.get_or_insert_with(|| Epoch { acked, ..Epoch::new(jiffy, last_max, cwnd) });
         let t = ((jiffy.saturating_sub(epoch.start) + ahead) << TIME_SHIFT) / hz;
@@ -205,8 +206,12 @@ impl LinuxCubic {
 
 impl CongestionControl for LinuxCubic {
     fn on_ack(&mut self, window: &mut Window, ack: &AckEvent) {
-        if let Some(delay) = ack.last_rtt {
-            self.observe(window, ack, delay);
+        // `epoch_start`, to the jiffy.
+        let epoch = self.epoch.as_ref().map(|epoch| Instant::ZERO + self.tick * epoch.start);
+        if self.ends_slow_start {
+            self.hystart.on_ack(window, ack, epoch, self.smss);
+        } else {
+            self.hystart.observe(ack, epoch);
         }
         self.skip_silence(ack);
         if ack.acked_to == ack.sent_to {
@@ -248,30 +253,13 @@ impl CongestionControl for LinuxCubic {
 
     /// `bictcp_reset()`.
     fn on_timeout(&mut self) {
-        if let Some(hystart) = &mut self.hystart {
-            hystart.on_timeout();
-        }
-        (self.delay_min, self.last_max, self.per_segment, self.credit) = (None, 0, 0, 0);
+        self.hystart.on_timeout();
+        (self.last_max, self.per_segment, self.credit) = (0, 0, 0);
         (self.seen, self.epoch) = ((0, 0), None);
     }
 
     /// A loss that was none gives the window back; what the curve aims at stays.
     fn keeps_state_on_undo(&self) -> bool {
         true
-    }
-}
-
-impl LinuxCubic {
-    /// `cubictcp_acked()`: the shortest round trip, and HyStart.
-    fn observe(&mut self, window: &mut Window, ack: &AckEvent, delay: Duration) {
-        let just_begun =
-            |epoch: &Epoch| self.jiffies(ack.now).saturating_sub(epoch.start) < self.jiffies_per_second();
-        if self.epoch.as_ref().is_some_and(just_begun) {
-            return;
-        }
-        self.delay_min = Some(self.delay_min.map_or(delay, |least| least.min(delay)));
-        if let Some(hystart) = &mut self.hystart {
-            hystart.on_ack(window, ack, None, self.smss);
-        }
     }
 }

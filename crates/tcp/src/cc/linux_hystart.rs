@@ -43,15 +43,26 @@ struct Round {
 }
 
 impl LinuxHyStart {
-    /// An ACK of new data came; congestion avoidance, where it has begun since the last loss, did so at `epoch`.
-    pub fn on_ack(&mut self, window: &mut Window, ack: &AckEvent, epoch: Option<Instant>, smss: u64) {
-        let Some(delay) = ack.last_rtt else { return };
+    /// `delay_min`, once there is one.
+    pub fn delay_min(&self) -> Option<Duration> {
+        self.delay_min
+    }
+
+    /// The delay that an ACK of new data tells, and the smallest so far (`cubictcp_acked()`). Congestion avoidance, where it has
+    /// begun since the last loss, did so at `epoch`.
+    pub fn observe(&mut self, ack: &AckEvent, epoch: Option<Instant>) -> Option<(Duration, Duration)> {
+        let delay = ack.last_rtt?.max(Duration::from_nanos(1_000));
         if epoch.is_some_and(|epoch| ack.now.saturating_since(epoch) < AFTER_RECOVERY) {
-            return;
+            return None;
         }
-        let delay = delay.max(Duration::from_nanos(1_000));
         let delay_min = self.delay_min.map_or(delay, |least| least.min(delay));
         self.delay_min = Some(delay_min);
+        Some((delay, delay_min))
+    }
+
+    /// The same, and whether slow start ends with it.
+    pub fn on_ack(&mut self, window: &mut Window, ack: &AckEvent, epoch: Option<Instant>, smss: u64) {
+        let Some((delay, delay_min)) = self.observe(ack, epoch) else { return };
         if self.found || window.cwnd >= window.ssthresh {
             return;
         }
