@@ -4,7 +4,7 @@ use crate::datagrams::{Burst, Echoes};
 use crate::end::{EndFacts, Outcome};
 use crate::estimate::{PathEstimate, Way};
 use crate::far::{Exchange, Offset, Offsets};
-use crate::protocol::{FromFar, FromNear, Lines};
+use crate::protocol::{FromFar, FromNear, Lines, line};
 use crate::said::Said;
 use crate::serve::check;
 use farpath_experiment::Experiment;
@@ -12,17 +12,40 @@ use farpath_path::PerDirection;
 use farpath_traffic::Role;
 use farpath_traffic::datagram::{Answered, Arrival, Echoed};
 use farpath_units::{Bytes, Duration, Instant};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::sync::LazyLock;
 
-/// A client's side of a control connection: each request is understood and held against what the responder does, until one
-/// would end the session. Gives how many there were.
+/// Reads messages from bytes that come in pieces of so many, and hands each over until one is not understood or `take` has had
+/// enough. What is written of a message reads back to the same.
+fn read<T: Serialize + DeserializeOwned>(bytes: &[u8], piece: usize, mut take: impl FnMut(T) -> bool) {
+    let mut lines = Lines::default();
+    for piece in bytes.chunks(piece) {
+        lines.push(piece);
+        loop {
+            let message = match lines.next::<T>() {
+                Ok(Some(message)) => message,
+                Ok(None) => break,
+                Err(_) => return,
+            };
+            let text = line(&message);
+            let again: T = serde_json::from_slice(&text).expect("what we write, we read");
+            assert_eq!(line(&again), text);
+            if !take(message) {
+                return;
+            }
+        }
+    }
+}
+
+/// A client's side of a control connection, in pieces of so many bytes: each request is understood and held against what the
+/// responder does, until one would end the session. Gives how many there were.
 ///
 /// # Panics
 /// Something is wrong.
-pub fn near_says(bytes: &[u8]) -> usize {
-    let (mut lines, mut requests) = (Lines::default(), 0);
-    lines.push(bytes);
-    while let Ok(Some(message)) = lines.next::<FromNear>() {
+pub fn near_says(bytes: &[u8], piece: usize) -> usize {
+    let mut requests = 0;
+    read(bytes, piece, |message| {
         requests += 1;
         match message {
             FromNear::Transfer(asked) => {
@@ -39,7 +62,8 @@ pub fn near_says(bytes: &[u8]) -> usize {
             | FromNear::Done(_)
             | FromNear::Stop(_) => {}
         }
-    }
+        true
+    });
     requests
 }
 
@@ -51,18 +75,17 @@ static ASKED: LazyLock<Experiment> = LazyLock::new(|| {
     Experiment::parse(text, "fuzz", &[]).expect("good")
 });
 
-/// A far host's side of it: what it says of flows and of the path is taken as a measurement does, and becomes rows and an
+/// A far host's side of it, likewise: what it says of flows and of the path is taken as a measurement does, and becomes rows and an
 /// experiment. Gives how many messages there were.
 ///
 /// # Panics
 /// Something is wrong.
-pub fn far_says(bytes: &[u8]) -> usize {
-    let (mut lines, mut messages) = (Lines::default(), 0);
-    lines.push(bytes);
+pub fn far_says(bytes: &[u8], piece: usize) -> usize {
+    let mut messages = 0;
     let mut heard = crate::run::Heard::of(&ASKED.point(0).scenario);
     let mut exchanges = Vec::new();
     let (mut kernel, mut bursts) = (Said::default(), Vec::new());
-    while let Ok(Some(message)) = lines.next::<FromFar>() {
+    read(bytes, piece, |message| {
         messages += 1;
         match message {
             FromFar::Greeting(greeting) => kernel = greeting.kernel,
@@ -90,13 +113,10 @@ pub fn far_says(bytes: &[u8]) -> usize {
                 });
             }
             FromFar::Kernel(values) => heard.kernel(&values),
-            other => {
-                if heard.hear(other).is_err() {
-                    break;
-                }
-            }
+            other => return heard.hear(other).is_ok(),
         }
-    }
+        true
+    });
     let clocks = Offset::of(&exchanges).unwrap_or(Offset { at: Instant::ZERO, ns: 0, error: Duration::ZERO });
     let offsets = Offsets { before: clocks, after: clocks };
     for role in [Role::Sender, Role::Receiver] {
@@ -155,7 +175,6 @@ fn experiment(kernel: Said, bursts: &[Burst]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::line;
     use crate::protocol::tests::{from_far, from_near};
     use proptest::prelude::*;
 
@@ -165,7 +184,7 @@ mod tests {
             said in prop::collection::vec(from_near(), 1..10),
         ) {
             let bytes: Vec<u8> = said.iter().flat_map(line).collect();
-            prop_assert_eq!(near_says(&bytes), said.len());
+            prop_assert_eq!(near_says(&bytes, bytes.len()), said.len());
         }
 
         #[test]
@@ -173,7 +192,7 @@ mod tests {
             said in prop::collection::vec(from_far(), 1..20),
         ) {
             let bytes: Vec<u8> = said.iter().flat_map(line).collect();
-            prop_assert!(far_says(&bytes) > 0);
+            prop_assert!(far_says(&bytes, bytes.len()) > 0);
         }
 
         #[test]
@@ -190,8 +209,8 @@ mod tests {
                     bytes[at] = byte;
                 }
             }
-            far_says(&bytes[0]);
-            near_says(&bytes[1]);
+            far_says(&bytes[0], 7);
+            near_says(&bytes[1], 7);
         }
     }
 }

@@ -25,6 +25,6 @@ pub use datagrams::{Burst, Echoes, burst, echo};
 pub use estimate::{PathEstimate, Probing, Queue, Way, estimate, share};
 pub use far::{Family, Far, MeasureError, Offset, Offsets, is_local};
 pub use key::{Key, KeyError, key_is_open};
-pub use protocol::{PROTOCOL, read_messages};
+pub use protocol::PROTOCOL;
 pub use run::{Exchanges, Seen, exchange, measure};
 pub use said::Said;

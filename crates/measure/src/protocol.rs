@@ -345,30 +345,3 @@ pub struct Datagrams {
 
 #[cfg(test)]
 pub mod tests;
-
-/// Reads bytes of somebody else as messages, in pieces of so many bytes: those of the near host, or of the far one. What is
-/// understood is written and read again. For fuzzing.
-#[doc(hidden)]
-pub fn read_messages(bytes: &[u8], from_near: bool, piece: usize) {
-    fn read<T: Serialize + serde::de::DeserializeOwned>(bytes: &[u8], piece: usize) {
-        let mut lines = Lines::default();
-        for piece in bytes.chunks(piece) {
-            lines.push(piece);
-            loop {
-                match lines.next::<T>() {
-                    Ok(Some(message)) => {
-                        let text = line(&message);
-                        let again: T = serde_json::from_slice(&text).expect("what we write, we read");
-                        assert_eq!(line(&again), text);
-                    }
-                    Ok(None) => break,
-                    Err(_) => return,
-                }
-            }
-        }
-    }
-    match from_near {
-        true => read::<FromNear>(bytes, piece),
-        false => read::<FromFar>(bytes, piece),
-    }
-}
