@@ -13,8 +13,10 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use tempfile::TempDir;
 
 const CONFIG: &str = r#"
 inside = "r0"
@@ -104,6 +106,17 @@ impl Bench {
         Bench { near, far, router, driver, control, _holders: holders }
     }
 
+    /// The router, once it routes as `file` says.
+    fn route(&self, file: &Path) -> Running {
+        let program = cargo_bin("farpath");
+        let args = ["router", file.to_str().expect("UTF-8")];
+        let mut router = start(&self.router, program.to_str().expect("UTF-8"), &args);
+        let mut said = String::new();
+        BufReader::new(router.0.stdout.take().expect("piped")).read_line(&mut said).expect("it says so");
+        assert_eq!(said, "farpath: routes between r0 and r1\n");
+        router
+    }
+
     /// A connection from the near to the far host; both ask.
     fn connected(&self) -> (Socket, Socket) {
         let address = SockAddr::from("10.7.0.2:5001".parse::<SocketAddr>().expect("an address"));
@@ -163,6 +176,14 @@ impl Bench {
     }
 }
 
+/// A router's configuration, in a folder of its own.
+fn configured() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("router.toml");
+    fs::write(&file, CONFIG).expect("written");
+    (folder, file)
+}
+
 fn send((near, far): &mut (Socket, Socket), bytes: usize) {
     std::thread::scope(|scope| {
         scope.spawn(|| far.read_exact(&mut vec![0; bytes]).expect("all arrives"));
@@ -176,15 +197,8 @@ fn a_router_between_two_interfaces_grants_and_is_told_anew_without_losing_a_flow
         return;
     }
     let bench = Bench::new();
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("router.toml");
-    fs::write(&file, CONFIG).expect("written");
-    let program = cargo_bin("farpath");
-    let args = ["router", file.to_str().expect("UTF-8")];
-    let mut router = start(&bench.router, program.to_str().expect("UTF-8"), &args);
-    let mut said = String::new();
-    BufReader::new(router.0.stdout.take().expect("piped")).read_line(&mut said).expect("it says so");
-    assert_eq!(said, "farpath: routes between r0 and r1\n");
+    let (_folder, file) = configured();
+    let mut router = bench.route(&file);
 
     let mut pair = bench.connected();
     send(&mut pair, 1_000_000);
@@ -218,8 +232,7 @@ fn a_router_between_two_interfaces_grants_and_is_told_anew_without_losing_a_flow
     fs::write(&file, CONFIG).expect("written");
     kill(router.pid(), Signal::SIGTERM).expect("it runs");
     assert!(router.0.wait().expect("it ends").success());
-    let mut router = start(&bench.router, program.to_str().expect("UTF-8"), &args);
-    BufReader::new(router.0.stdout.take().expect("piped")).read_line(&mut said).expect("it says so");
+    let _router = bench.route(&file);
     send(&mut pair, 2_000_000);
     assert_eq!(bench.granted(), Some(19_200_000));
 }
@@ -250,14 +263,8 @@ fn what_is_made_up_takes_nothing_from_a_connection_and_the_page_stays() {
         return;
     }
     let bench = Bench::new();
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("router.toml");
-    fs::write(&file, CONFIG).expect("written");
-    let program = cargo_bin("farpath");
-    let args = ["router", file.to_str().expect("UTF-8")];
-    let mut router = start(&bench.router, program.to_str().expect("UTF-8"), &args);
-    let mut said = String::new();
-    BufReader::new(router.0.stdout.take().expect("piped")).read_line(&mut said).expect("it says so");
+    let (_folder, file) = configured();
+    let _router = bench.route(&file);
     let mut pair = bench.connected();
     let sniffer = bench.near.run(|| Socket::new(Domain::PACKET, Type::DGRAM, Some(Protocol::from(ALL))));
     let mut sniffer = sniffer.expect("it can be entered").expect("the test is root");
