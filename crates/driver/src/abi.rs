@@ -2,7 +2,7 @@
 
 use crate::buffers::{Limit, Limits};
 use crate::{Buffers, Settings};
-use farpath_tia1039::driver::allowed_per_million;
+use farpath_explicit_rate::allowed_per_million;
 use farpath_tia1039::{OptionType, RateUnit, RateWord};
 use farpath_units::{Bytes, Rate};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};

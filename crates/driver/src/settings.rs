@@ -1,6 +1,6 @@
 //! What the driver is told.
 
-use farpath_tia1039::driver::{EXCESS, QUEUE_LOSS_PER_MILLE, QUEUE_ROUNDS};
+use farpath_explicit_rate::{EXCESS, QUEUE_LOSS_PER_MILLE, QUEUE_ROUNDS};
 use farpath_tia1039::{BurstTolerance, Priority, QosVersion};
 use farpath_units::{Bytes, Duration};
 

@@ -1,9 +1,9 @@
 //! One end of a flow: a connection, the driver between it and IP where it has one, and its place in the event queue.
 
 use crate::{End, Packet, Qos, ResendCause};
+use farpath_explicit_rate::{Datagram, Driver, DriverSettings};
 use farpath_tcp::config::RateKind;
 use farpath_tcp::{Config, Connection, Endpoint};
-use farpath_tia1039::driver::{Datagram, Driver, DriverSettings};
 use farpath_tia1039::{Priority, RateType};
 use farpath_units::Instant;
 

@@ -48,7 +48,7 @@ mod stream;
 
 pub use budget::{Bound, Budget, EVENTS, EVENTS_AT_ONE_INSTANT, EVENTS_PER_SEGMENT, Stuck};
 pub use datagrams::{DATAGRAM_HEADERS, DatagramResult, DatagramSetup, simulate_datagrams};
-pub use farpath_tia1039::driver::{Outcome as RateOutcome, Plain, Trip, window_for};
+pub use farpath_explicit_rate::{Outcome as RateOutcome, Plain, Trip, window_for};
 pub use flow::{FlowEnd, FlowResult};
 pub use network::{Simulation, simulate};
 pub use observer::{FlowView, Observer, PacketEvent, Silent};

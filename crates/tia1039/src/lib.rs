@@ -25,7 +25,6 @@
 //! | `hop_by_hop` | the same as IPv6 hop-by-hop options |
 //! | `packet`, `carry` | a whole IP packet: its flow, and what it carries; structures put in and taken out |
 //! | `rewrite` | what a router does to a packet's bytes |
-//! | [`driver`] | an end: what it asks for, how it sends at what it gets, when it no longer believes in that |
 //! | `router` | what a flow router grants, polices and forgets |
 //! | `describe` | each field of a structure in words |
 //! | `advice` | the SCONE TCP option: a ceiling for applications, which is no grant |
@@ -33,7 +32,6 @@
 pub mod advice;
 mod carry;
 mod describe;
-pub mod driver;
 mod dscp;
 mod field;
 mod hop_by_hop;

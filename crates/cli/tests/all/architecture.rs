@@ -5,12 +5,13 @@ use std::fs;
 use std::process::Command;
 
 /// The rooms, in the order in which they stand: each may depend on earlier ones only.
-const ORDER: [&str; 23] = [
+const ORDER: [&str; 24] = [
     "farpath-testing",
     "farpath-units",
     "farpath-files",
     "farpath-tcp",
     "farpath-tia1039",
+    "farpath-explicit-rate",
     "farpath-path",
     "farpath-model",
     "farpath-experiment",
@@ -32,8 +33,15 @@ const ORDER: [&str; 23] = [
 ];
 
 /// Crates that are told the time and do no I/O, and all that they may stand on.
-const SANS_IO: [&str; 6] =
-    ["farpath-units", "farpath-tcp", "farpath-tia1039", "farpath-path", "farpath-model", "farpath-sim"];
+const SANS_IO: [&str; 7] = [
+    "farpath-units",
+    "farpath-tcp",
+    "farpath-tia1039",
+    "farpath-explicit-rate",
+    "farpath-path",
+    "farpath-model",
+    "farpath-sim",
+];
 const ARITHMETIC_AND_TYPES: [&str; 13] = [
     // Formats and arithmetic.
     "arrayvec",
@@ -116,4 +124,10 @@ fn built_on(package: &str) -> BTreeSet<String> {
     let tree = String::from_utf8(output.stdout).expect("cargo prints UTF-8");
     let names = tree.lines().filter_map(|line| line.split_whitespace().next());
     names.filter(|name| *name != package).map(str::to_owned).collect()
+}
+
+/// The wire format of explicit rate knows nothing of TCP endpoints.
+#[test]
+fn explicit_rate_on_the_wire_stands_on_no_tcp() {
+    assert!(!built_on("farpath-tia1039").contains("farpath-tcp"));
 }

@@ -9,10 +9,10 @@ use common::{
 };
 use farpath_driver::{Buffers, Counter, Limits, Outcome, Settings};
 use farpath_emu::{Backend, PacketEvent};
+use farpath_explicit_rate::window_for;
 use farpath_path::Direction::{Forward, Reverse};
 use farpath_path::{ElementKind, RateChange};
 use farpath_tcp::{Flags, Segment, wire};
-use farpath_tia1039::driver::window_for;
 use farpath_tia1039::{Carrier, Message};
 use farpath_units::{Bytes, Duration, Instant};
 

@@ -1,6 +1,6 @@
 //! When a grant is no longer believed: what is sent by it is lost, queues, or is marked.
 
-use super::{DriverSettings, PathReport};
+use crate::{DriverSettings, PathReport};
 use farpath_units::{Duration, Instant};
 
 /// Why a grant was given up.

@@ -1,8 +1,8 @@
 //! Two ends and what is between them: a delay, a line, losses, and routers as functions.
 
-use crate::QosMark;
-use crate::driver::{Datagram, Driver, DriverSettings};
+use crate::{Datagram, Driver, DriverSettings};
 use farpath_tcp::{Config, Connection, Endpoint, Seq};
+use farpath_tia1039::QosMark;
 use farpath_units::{Bytes, Duration, Instant, Rate};
 use std::collections::BTreeMap;
 
@@ -63,8 +63,8 @@ pub fn grants(megabit_per_s: u64) -> Router {
 
 /// What a capable router makes of a datagram.
 pub fn lowered(mut datagram: Datagram, megabit_per_s: u64) -> Datagram {
-    let unit = crate::RateUnit::KbitPerS;
-    let limit = unit.encode(megabit_per_s * 1_000_000, crate::Rounding::Down);
+    let unit = farpath_tia1039::RateUnit::KbitPerS;
+    let limit = unit.encode(megabit_per_s * 1_000_000, farpath_tia1039::Rounding::Down);
     for structure in datagram.structures.iter_mut().flat_map(|structures| structures.iter_mut()) {
         if structure.message.asks() {
             if structure.available.units() > limit.units() {

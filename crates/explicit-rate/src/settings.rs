@@ -1,10 +1,10 @@
 //! What a driver is told, and the buffers that go with a rate.
 
-use super::SOMEBODY;
-use crate::{
+use crate::SOMEBODY;
+use farpath_tcp::cc::Pace;
+use farpath_tia1039::{
     BurstTolerance, Priority, QosVersion, RateType, RateUnit, RateWord, Rounding, Source, Structure,
 };
-use farpath_tcp::cc::Pace;
 use farpath_units::{Bytes, Duration, Rate};
 
 /// IPv4, TCP and timestamps, bytes.
@@ -66,7 +66,7 @@ impl DriverSettings {
     }
 
     /// What is asked for.
-    pub(super) fn request(&self) -> Structure {
+    pub(crate) fn request(&self) -> Structure {
         let word = |rate: Rate| self.unit.encode(rate.bit_per_s(), Rounding::Up);
         let (available, guaranteed) = match self.rate_type {
             RateType::Available => (word(self.wanted), RateWord::ZERO),
@@ -86,7 +86,7 @@ impl DriverSettings {
     }
 
     /// How segments leave at a rate of IP packets: headers count, bursts stay within the tolerance, and nothing is unpaced.
-    pub(super) fn pace(&self, rate: Rate) -> Pace {
+    pub(crate) fn pace(&self, rate: Rate) -> Pace {
         let bytes_per_s = (rate.bit_per_s() / 8).max(1);
         let tolerated = u128::from(bytes_per_s) * u128::from(self.burst.time().as_nanos()) / 1_000_000_000;
         // A router's bucket is two full packets deep at the least; half of it is for what queues before it gather.

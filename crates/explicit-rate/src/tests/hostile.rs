@@ -1,9 +1,9 @@
 //! A peer and a path that say anything: never a crash, never a rate above what was asked for, and every byte arrives.
 
 use super::wire::{Router, Wire, at, lowered, mbit, ms, wants};
-use crate::driver::Datagram;
-use crate::{Message, QosMark, RateType, RateWord, Structure, Structures};
+use crate::Datagram;
 use farpath_tcp::{Flags, Segment};
+use farpath_tia1039::{Message, QosMark, RateType, RateWord, Structure, Structures};
 use proptest::prelude::*;
 
 fn structures() -> impl Strategy<Value = Structures> {
@@ -14,7 +14,7 @@ fn structures() -> impl Strategy<Value = Structures> {
                 rate_type: RateType::from_code(tp).expect("a code"),
                 available: RateWord::from_bits(ar),
                 mark,
-                source: if named { super::super::SOMEBODY } else { crate::Source::NONE_V4 },
+                source: if named { crate::SOMEBODY } else { farpath_tia1039::Source::NONE_V4 },
                 ..Structure::default()
             }
         });

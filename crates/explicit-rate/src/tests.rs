@@ -1,10 +1,10 @@
 mod hostile;
 mod wire;
 
-use super::{Datagram, DriverSettings, Outcome, Paced, Plain, Trip, window_for};
-use crate::{Message, QosMark, RateType, RateUnit, Rounding, Structure, Structures};
+use crate::{Datagram, DriverSettings, Outcome, Paced, Plain, Trip, window_for};
 use farpath_tcp::cc::Pace;
 use farpath_tcp::{Connection, Endpoint, Flags, Seq};
+use farpath_tia1039::{Message, QosMark, RateType, RateUnit, Rounding, Structure, Structures};
 use farpath_units::{Bytes, Duration, Instant, Rate};
 use wire::{Wire, at, grants, losing, lowered, mbit, ms, size, wants};
 
@@ -76,7 +76,8 @@ fn a_cut_is_followed_within_one_and_a_half_round_trips() {
         // The router says so by a packet of its own behind a data packet.
         if cut && !pushed && from == 0 && datagram.segment.len > 0 {
             pushed = true;
-            let available = crate::RateUnit::KbitPerS.encode(10_000_000, crate::Rounding::Down);
+            let available =
+                farpath_tia1039::RateUnit::KbitPerS.encode(10_000_000, farpath_tia1039::Rounding::Down);
             let push = Structure { message: Message::Renegotiate, mark: 1, ..Structure::request(available) };
             let mut segment = datagram.segment;
             (segment.len, segment.flags) = (0, Flags::ACK);
@@ -248,7 +249,7 @@ fn a_trickle_asks_for_more_by_the_clock() {
     // 4 kbit/s at first: three seconds a packet. From 300 ms on there are 30 Mbit/s.
     let router: wire::Router = Box::new(|now, _, mut datagram| {
         let trickle = now < at(300);
-        let limit = crate::RateUnit::KbitPerS.encode(4_000, crate::Rounding::Down);
+        let limit = farpath_tia1039::RateUnit::KbitPerS.encode(4_000, farpath_tia1039::Rounding::Down);
         for structure in datagram.structures.iter_mut().flat_map(|structures| structures.iter_mut()) {
             if trickle && structure.message.asks() {
                 structure.available = limit;

@@ -1,7 +1,7 @@
 //! What was asked for, what was given, and which answers are believed.
 
-use super::{DriverSettings, Trip};
-use crate::{Message, Structure};
+use crate::{DriverSettings, Trip};
+use farpath_tia1039::{Message, Structure};
 use farpath_units::{Duration, Instant, Rate};
 
 /// With less than was asked for, more is asked for after so long, or eight round trips, however few packets it was.
@@ -56,7 +56,7 @@ pub struct Counters {
 #[derive(Debug, Clone)]
 pub(super) struct Asking {
     template: Structure,
-    unit: crate::RateUnit,
+    unit: farpath_tia1039::RateUnit,
     min_routers: u8,
     packets_between: u32,
     outcome: Outcome,

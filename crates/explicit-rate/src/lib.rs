@@ -1,4 +1,4 @@
-//! The end's side: asks for a rate in the handshake, sends at what it gets, and answers what the peer asks.
+//! An end of an explicit-rate connection: asks for a rate in the handshake, sends at what it gets, and answers what the peer asks.
 //!
 //! It stands between a TCP endpoint and IP, as the QoS sub-layer of TIA-1039 does: what leaves is dressed with a codepoint and
 //! perhaps structures, what arrives is stripped of them before TCP sees it, and the endpoint is told the rate ([`Paced`]).
@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use farpath_tcp::{Config, Connection, Seq};
-//! use farpath_tia1039::driver::{Driver, DriverSettings};
+//! use farpath_explicit_rate::{Driver, DriverSettings};
 //! use farpath_tia1039::{Message, QosMark};
 //! use farpath_units::{Instant, Rate};
 //!
@@ -30,9 +30,9 @@ pub use guard::{EXCESS, QUEUE_LOSS_PER_MILLE, QUEUE_ROUNDS, Trip, allowed_per_mi
 pub use paced::{Paced, PathReport};
 pub use settings::{DriverSettings, window_for};
 
-use crate::{Message, QosMark, Source, Structure, Structures};
 use asking::Asking;
 use farpath_tcp::{Flags, Segment};
+use farpath_tia1039::{Message, QosMark, Source, Structure, Structures};
 use farpath_units::{Duration, Instant, Rate};
 use guard::Guard;
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{RateType, RateUnit, RateWord, Rounding};
+use farpath_tia1039::{RateType, RateUnit, RateWord, Rounding};
 
 fn word(mbit: u64) -> RateWord {
     RateUnit::KbitPerS.encode(mbit * 1_000_000, Rounding::Up)
