@@ -114,7 +114,7 @@ fuzz:
 	CARGO_TARGET_DIR=$(CURDIR)/target $(CARGO) check --locked --quiet --features libfuzzer --bins --manifest-path fuzz/Cargo.toml
 
 # The core owns no clock, socket or thread: it builds where there are none.
-CORE = units tcp tia1039 explicit-rate path model sim
+CORE = units tcp tia1039 explicit-rate path elements model sim
 core:
 	@if timeout 120 rustup target add wasm32-unknown-unknown >/dev/null 2>&1; then \
 		$(CARGO) check --locked --quiet --target wasm32-unknown-unknown $(CORE:%=--package farpath-%) && \
@@ -289,7 +289,7 @@ setup-bench: setup
 # Would a test notice if a line were wrong? Each mutant of these crates, one changed line, is tried with the tests of its crate, or
 # with those of JUDGES. What no test noticed is in target/mutants/<crate>/mutants.out/missed.txt. All of them take days: a shard is
 # every so many-th, `make mutants CRATES=tcp SHARD=0/100 JUDGES="tcp sim"`.
-CRATES = path tia1039 tcp sim
+CRATES = path elements tia1039 tcp sim
 SHARD = 0/1
 JUDGES =
 mutants: setup

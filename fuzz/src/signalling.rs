@@ -3,7 +3,8 @@
 use crate::Bytes;
 use farpath_emu::WirePacket;
 use farpath_experiment::RouterConfig;
-use farpath_path::{Direction, FlowRouter, PathElement};
+use farpath_elements::FlowRouter;
+use farpath_path::{Direction, PathElement};
 use farpath_tcp::wire::{self, IpFields};
 use farpath_tcp::{Flags, Segment, Seq};
 use farpath_tia1039::{
@@ -17,7 +18,7 @@ use std::sync::OnceLock;
 const CONFIG: &str =
     "inside = 'a'\noutside = 'b'\nrate = '8 Mbit/s'\nqueue = '50 packets'\nflows = 64\nstarts = 16";
 
-fn lines() -> &'static farpath_path::RouterLines {
+fn lines() -> &'static farpath_elements::RouterLines {
     static LINES: OnceLock<RouterConfig> = OnceLock::new();
     &LINES.get_or_init(|| RouterConfig::parse(CONFIG, "router.toml").expect("good")).lines
 }

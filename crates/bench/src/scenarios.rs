@@ -1,7 +1,8 @@
 //! What the benchmark simulates, here and in ns-3.
 
+use farpath_elements::{ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit};
 use farpath_experiment::Stack;
-use farpath_path::{ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit};
+use farpath_path::PerDirection;
 use farpath_sim::{FlowResult, FlowSetup, Setup};
 use farpath_tcp::Config;
 use farpath_units::{Bytes, Duration, Probability, Rate};

@@ -41,8 +41,8 @@ mod here {
     use super::page::{Limits, Page};
     use super::{CliError, Ending, RouterArgs, RouterConfig, read, statistics};
     use crate::output;
+    use farpath_elements::FlowRouter;
     use farpath_emu::{Clock, Emulator, Settings, Unwatched, WirePacket, join, set_flow_seed};
-    use farpath_path::FlowRouter;
     use farpath_units::Bytes;
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;

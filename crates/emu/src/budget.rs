@@ -1,7 +1,8 @@
 //! How much memory a path may need, before anything runs.
 
 use crate::packet::BOOKKEEPING;
-use farpath_path::{Direction, ElementKind, ElementSpec, PerDirection, QueueLimit};
+use farpath_elements::{ElementKind, ElementSpec, QueueLimit};
+use farpath_path::{Direction, PerDirection};
 use farpath_units::{Bytes, Duration, Probability, Rate};
 
 /// What hosts may send, where it is known.
@@ -107,7 +108,7 @@ fn bytes_in(bit_per_s: Option<u64>, time: Duration) -> Option<Bytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farpath_path::MarkThreshold;
+    use farpath_elements::MarkThreshold;
 
     fn element(name: &str, kind: ElementKind) -> ElementSpec {
         ElementSpec { name: name.to_owned(), kind }

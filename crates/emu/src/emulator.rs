@@ -7,9 +7,8 @@ use crate::sys::sched::RealTime;
 use crate::{
     Clock, LoopReport, PacketEvent, Port, Queues, RealtimeGrant, Tap, VirtioHeader, WirePacket, gso, icmp,
 };
-use farpath_path::{
-    Departure, Direction, DropCause, ElementSpec, Path, PathElement, PerDirection, SpecError, Verdict,
-};
+use farpath_elements::{ElementSpec, SpecError, build_path};
+use farpath_path::{Departure, Direction, DropCause, Path, PathElement, PerDirection, Verdict};
 use farpath_units::{Bytes, Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -128,7 +127,7 @@ impl Emulator {
         clock: Clock,
     ) -> Result<Emulator, EmuError> {
         let told_mtu = icmp::told_mtu(path);
-        Ok(Emulator { told_mtu, ..Emulator::over(Path::build(path, seed)?, settings, near, far, clock) })
+        Ok(Emulator { told_mtu, ..Emulator::over(build_path(path, seed)?, settings, near, far, clock) })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::checksum;
 use crate::headers::{IPV4_LEN, ipv4};
-use farpath_path::{ElementKind, ElementSpec, Oversize};
+use farpath_elements::{ElementKind, ElementSpec, Oversize};
 
 const PROTOCOL_ICMP: u8 = 1;
 const DESTINATION_UNREACHABLE: u8 = 3;

@@ -2,6 +2,7 @@
 
 use crate::headers::{self, Content, Datagram, Headers, ipv4, u16_at};
 use crate::{Frame, VirtioHeader, checksum};
+use farpath_elements::ExplicitRatePacket;
 use farpath_path::PathPacket;
 use farpath_tcp::wire::{self, DecodeError};
 use farpath_tia1039::router::QosPacket;
@@ -262,7 +263,9 @@ impl PathPacket for WirePacket {
             _ => true,
         }
     }
+}
 
+impl ExplicitRatePacket for WirePacket {
     fn qos(&mut self) -> Option<&mut dyn QosPacket> {
         if self.is_of_a_flow() { Some(self) } else { None }
     }

@@ -1,10 +1,10 @@
 //! Streams over UDP: how they are simulated, and what any engine says of them.
 
 use crate::simulate::budgeted;
+use farpath_elements::SpecError;
 #[cfg(target_os = "linux")]
 use farpath_experiment::IpVersion;
 use farpath_experiment::{FlowSpec, Output, Scenario, Transport};
-use farpath_path::SpecError;
 use farpath_run::{FlowRow, MessageRow, Metric, Outcome, Run, SeriesRow, StreamFigures};
 #[cfg(target_os = "linux")]
 use farpath_sim::DATAGRAM_HEADERS;

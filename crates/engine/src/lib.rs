@@ -82,7 +82,7 @@ pub const MAX_EMULATED_FLOWS: usize = 500;
 pub enum EngineError {
     /// The path cannot be built.
     #[error("path: {0}")]
-    Path(#[from] farpath_path::SpecError),
+    Path(#[from] farpath_elements::SpecError),
     /// A closed form has no answer for these inputs: a defect, since an experiment is checked before it is run.
     #[error("no closed form applies: {0}")]
     Model(#[from] farpath_model::InputError),

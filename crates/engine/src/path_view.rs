@@ -1,12 +1,10 @@
 //! A path as the closed forms see it: hops, and a loss rate each way.
 
 use core::slice;
+use farpath_elements::{ElementKind, ElementSpec, MarkThreshold, QueueLimit, RadioSpec, base_delay, routers};
 use farpath_model::radius::LossyWay;
 use farpath_model::{Hop, Path};
-use farpath_path::{
-    Direction, ElementKind, ElementSpec, MarkThreshold, PacketView, QueueLimit, RadioSpec, base_delay,
-    routers,
-};
+use farpath_path::{Direction, PacketView};
 use farpath_tcp::{Config, HEADERS, TIMESTAMPS};
 use farpath_units::{Bytes, Duration, Probability, Rate};
 

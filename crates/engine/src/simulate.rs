@@ -4,6 +4,7 @@ use crate::capture::Capture;
 use crate::drops::drops_by_cause;
 use crate::record::Recorder;
 use crate::{EngineError, air, datagrams, tcp_only};
+use farpath_elements::RouterFigures;
 use farpath_experiment::{FlowSpec, Opener, Point, RunBudget, Scenario, Transport, base_rtt_of};
 use farpath_path::{Direction, ElementCounters, Path, PathElement};
 use farpath_run::{Engine, FlowRow, MessageRow, Outcome, Provenance, RouterRow, Run, RunKey, StreamFigures};
@@ -107,7 +108,7 @@ pub(crate) fn router_rows(elements: Vec<ElementCounters>) -> Vec<RouterRow> {
 
 /// Nothing of what is no flow router, or has seen no packet.
 fn router_row(counters: ElementCounters) -> Option<RouterRow> {
-    let figures = counters.router.filter(|_| counters.offered > 0)?;
+    let figures = *counters.own::<RouterFigures>().filter(|_| counters.offered > 0)?;
     let decided = figures.decided;
     Some(RouterRow {
         element: counters.name,

@@ -6,9 +6,8 @@ use crate::library::Files;
 use crate::places::{Distance, medium_of};
 use crate::radio::read_radio;
 use crate::reader::{Parameter, Reader, as_list, as_table, unless, word, wrong_type};
-use farpath_path::{
-    ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit, WaitKind,
-};
+use farpath_elements::{ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit, WaitKind};
+use farpath_path::PerDirection;
 use farpath_units::{Ber, Bytes, Duration, Probability};
 use std::borrow::Cow;
 use toml::{Table, Value};

@@ -2,7 +2,8 @@
 
 use crate::error::{ExperimentError, Location, parse_toml};
 use crate::reader::{Parameter, Reader, as_list, as_table, word, wrong_type};
-use farpath_path::{ElementKind, MarkThreshold, PerDirection, QueueLimit, RateChange, RouterLines};
+use farpath_elements::{ElementKind, MarkThreshold, QueueLimit, RateChange, RouterLines};
+use farpath_path::PerDirection;
 use farpath_tia1039::router::RouterSettings;
 use farpath_tia1039::{Priority, RateUnit};
 use farpath_units::{Bytes, Duration, Instant, Probability, Rate};

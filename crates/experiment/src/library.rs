@@ -3,7 +3,7 @@
 use crate::element::ready_made;
 use crate::error::{ExperimentError, Location, Suggestion};
 use crate::stack::Stack;
-use farpath_path::ElementSpec;
+use farpath_elements::ElementSpec;
 use include_dir::{Dir, include_dir};
 use std::collections::HashMap;
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use crate::error::{ExperimentError, Location};
 use crate::reader::{Parameter, Reader, as_table, unless, word};
-use farpath_path::{Backoff, Duplex, ElementKind, Oversize, RadioPower, RadioSpec, Turnaround};
+use farpath_elements::{Backoff, Duplex, ElementKind, Oversize, RadioPower, RadioSpec, Turnaround};
 use farpath_units::{Ber, Bytes, Duration};
 use toml::Value;
 

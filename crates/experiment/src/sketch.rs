@@ -97,7 +97,7 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::Experiment;
-    use farpath_path::{ElementKind, QueueLimit};
+    use farpath_elements::{ElementKind, QueueLimit};
 
     fn sketch() -> Sketch {
         Sketch {

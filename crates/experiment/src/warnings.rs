@@ -2,7 +2,8 @@
 
 use crate::{FlowSpec, Scenario, Transport};
 use core::fmt;
-use farpath_path::{Direction, ElementKind, ElementSpec, Oversize, base_delay, routers};
+use farpath_elements::{ElementKind, ElementSpec, Oversize, base_delay, routers};
+use farpath_path::Direction;
 use farpath_tcp::HEADERS;
 use farpath_units::{Bytes, Duration};
 

@@ -3,9 +3,10 @@
 mod timers;
 
 use crate::facts::Facts;
+use farpath_elements::{ElementKind, ElementSpec, QueueLimit};
 use farpath_experiment::Scenario;
 use farpath_model::budget::{Sawtooth, standing_queue};
-use farpath_path::{Direction, ElementKind, ElementSpec, PerDirection, QueueLimit};
+use farpath_path::{Direction, PerDirection};
 use farpath_tcp::HEADERS;
 use farpath_tcp::config::CongestionControlKind;
 use farpath_units::{Bytes, Duration};
@@ -149,7 +150,7 @@ fn of(facts: &Facts<'_>) -> Budget {
         expected_s: Some(facts.view.handshake_rtt.as_secs_f64()),
         full_s: round_trip.full_s.map(|full| full - lighter),
     };
-    let routers = PerDirection::from_fn(|way| farpath_path::routers(&facts.scenario.path, way));
+    let routers = PerDirection::from_fn(|way| farpath_elements::routers(&facts.scenario.path, way));
     let timers = timers::timers(facts, round_trip, handshake);
     let routers = [routers[data_way], routers[ack_way]];
     Budget { parts, data, acks, round_trip, handshake, routers, timers }
@@ -157,7 +158,7 @@ fn of(facts: &Facts<'_>) -> Budget {
 
 /// What `element` makes a packet of `size` wait for one way: always the same kinds.
 fn parts_of(facts: &Facts<'_>, element: &ElementSpec, way: Direction, size: Bytes) -> Vec<(PartKind, Delay)> {
-    use farpath_path::WaitKind;
+    use farpath_elements::WaitKind;
     let fixed = |kind, delay: Duration| vec![(kind, Delay::fixed(delay.as_secs_f64()))];
     match &element.kind {
         ElementKind::Delay { delay } => fixed(PartKind::Propagation, delay[way]),
@@ -170,7 +171,7 @@ fn parts_of(facts: &Facts<'_>, element: &ElementSpec, way: Direction, size: Byte
             fixed(kind, delay[way])
         }
         ElementKind::Link { .. } => {
-            let serialization = farpath_path::base_delay(std::slice::from_ref(element), way, size);
+            let serialization = farpath_elements::base_delay(std::slice::from_ref(element), way, size);
             vec![
                 (PartKind::Serialization, Delay::fixed(serialization.as_secs_f64())),
                 (PartKind::Queue, queueing(facts, element, way)),

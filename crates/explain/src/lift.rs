@@ -2,8 +2,9 @@
 
 use crate::bound_id::BoundId;
 use crate::facts::{Facts, LARGEST_WINDOW};
+use farpath_elements::{ElementKind, MarkThreshold, QueueLimit, Turnaround};
 use farpath_experiment::Scenario;
-use farpath_path::{Direction, ElementKind, MarkThreshold, PerDirection, QueueLimit, Turnaround};
+use farpath_path::{Direction, PerDirection};
 use farpath_tcp::config::{Config, RtoFloor, RttSampling, SynLoss};
 use farpath_units::{Ber, Bytes, Duration, Probability, Rate};
 

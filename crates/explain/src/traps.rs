@@ -7,8 +7,9 @@ mod timers;
 mod windows;
 
 use crate::facts::{Facts, rounded_up};
+use farpath_elements::routers;
 use farpath_experiment::{Scenario, warnings};
-use farpath_path::{Direction, routers};
+use farpath_path::Direction;
 use farpath_units::Duration;
 use serde::Serialize;
 

@@ -2,12 +2,10 @@
 
 use crate::schedule::Schedule;
 use crate::{
-    BoxedElement, ChannelTime, Departure, Direction, DropCause, ElementCounters, ElementKind, ElementSpec,
-    FlowRouter, PathElement, PathPacket, Radio, Signal, SpecError, Stage, Verdict,
+    BoxedElement, ChannelTime, Departure, Direction, DropCause, ElementCounters, PathElement, Signal, Verdict,
 };
 use core::fmt;
 use farpath_units::{Bytes, Instant};
-use std::collections::BTreeSet;
 
 /// Packets that a path holds at once, as long as its elements may make copies: 2^22. A link of 10 Gbit/s over 5 s holds as many
 /// of 1500 B.
@@ -64,39 +62,6 @@ impl<P> Path<P> {
         }
     }
 
-    /// Builds what the specifications say; every element draws its own random numbers from `seed`.
-    ///
-    /// # Errors
-    /// When two elements have one name, or one of them contradicts itself.
-    pub fn build(specs: &[ElementSpec], seed: u64) -> Result<Path<P>, SpecError>
-    where
-        P: PathPacket + Clone + Send + 'static,
-    {
-        let mut names = BTreeSet::new();
-        let mut elements: Vec<BoxedElement<P>> = Vec::new();
-        let mut transits = Vec::new();
-        let fused = |transits: &mut Vec<_>| Stage::fuse(core::mem::take(transits)).into_iter().map(boxed);
-        for spec in specs {
-            if !names.insert(spec.name.as_str()) {
-                return Err(SpecError::DuplicateName { element: spec.name.clone() });
-            }
-            let name = spec.name.clone();
-            let holding: BoxedElement<P> = match &spec.kind {
-                ElementKind::FlowRouter(lines) => Box::new(FlowRouter::new(name, lines, seed)),
-                ElementKind::Radio(radio) => Box::new(Radio::new(name, radio, seed)),
-                _ => {
-                    transits.push((name, spec.transit(seed)?));
-                    continue;
-                }
-            };
-            spec.validate()?;
-            elements.extend(fused(&mut transits));
-            elements.push(holding);
-        }
-        elements.extend(fused(&mut transits));
-        Ok(Path::from_elements(elements))
-    }
-
     /// The element that moves next, and when.
     fn next_move(&self) -> Option<(Instant, usize)> {
         let due = |(index, element): (usize, &BoxedElement<P>)| Some((element.next_departure()?, index));
@@ -123,10 +88,6 @@ impl<P> Path<P> {
             _ => self.left.push(due, (direction, packet, dropped)),
         }
     }
-}
-
-fn boxed<P: PathPacket + Clone + Send + 'static>(stage: Stage<P>) -> BoxedElement<P> {
-    Box::new(stage)
 }
 
 impl<P> PathElement<P> for Path<P> {

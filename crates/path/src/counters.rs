@@ -1,8 +1,10 @@
 //! What elements count.
 
 use crate::{AirEnergy, AirTime, Direction, DropCause};
-use farpath_tia1039::router::RouterCounters;
+use core::any::Any;
+use core::fmt;
 use farpath_units::Bytes;
+use std::sync::Arc;
 
 /// Packets dropped, by cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,19 +49,55 @@ pub struct ElementCounters {
     pub dropped: DropCounts,
     /// For a link.
     pub link: Option<LinkCounters>,
-    /// For a flow router.
-    pub router: Option<Box<RouterFigures>>,
+    /// What only elements of its kind count.
+    pub own: Option<OwnFigures>,
 }
 
-/// What a flow router has decided in one direction, and how long its queues were.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RouterFigures {
-    /// What it has decided.
-    pub decided: RouterCounters,
-    /// IP bytes that waited, averaged over the time from the first packet to the last.
-    pub mean_backlog: f64,
-    /// Their standard deviation over that time.
-    pub backlog_deviation: f64,
+/// Figures that only one kind of element has, such as what a flow router has decided. Who knows the kind knows the type.
+#[derive(Clone)]
+pub struct OwnFigures(Arc<dyn Figures>);
+
+trait Figures: Any + fmt::Debug + Send + Sync {
+    fn equals(&self, other: &dyn Any) -> bool;
+}
+
+impl<T: Any + fmt::Debug + PartialEq + Send + Sync> Figures for T {
+    fn equals(&self, other: &dyn Any) -> bool {
+        other.downcast_ref() == Some(self)
+    }
+}
+
+impl OwnFigures {
+    /// Of an element.
+    pub fn new<T: Any + fmt::Debug + PartialEq + Send + Sync>(figures: T) -> OwnFigures {
+        OwnFigures(Arc::new(figures))
+    }
+
+    /// The figures, where they are of this type.
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        let any: &dyn Any = &*self.0;
+        any.downcast_ref()
+    }
+}
+
+impl PartialEq for OwnFigures {
+    fn eq(&self, other: &OwnFigures) -> bool {
+        let other: &dyn Any = &*other.0;
+        self.0.equals(other)
+    }
+}
+
+impl fmt::Debug for OwnFigures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl ElementCounters {
+    /// The figures of elements of one kind; `None` for any other kind.
+    pub fn own<T: Any>(&self) -> Option<&T> {
+        self.own.as_ref()?.get()
+    }
 }
 
 /// What a link has counted in one direction.

@@ -3,8 +3,6 @@
 use crate::{ChannelTime, ElementCounters, LinkCounters};
 use core::fmt;
 use core::ops::{Index, IndexMut};
-use farpath_tia1039::Structure;
-use farpath_tia1039::router::QosPacket;
 use farpath_units::{Bytes, Instant};
 
 /// Which way a packet goes. `Forward` is from the data sender to the data receiver.
@@ -100,18 +98,6 @@ pub trait PathPacket {
     /// Sets CE where the packet is ECN-capable and has no mark yet (RFC 3168 §5); whether it did.
     fn mark_ce(&mut self) -> bool {
         false
-    }
-    /// What it shows to a flow router; `None` for one that is of no flow.
-    fn qos(&mut self) -> Option<&mut dyn QosPacket> {
-        None
-    }
-    /// A packet of the same flow that carries this structure and nothing else, as a router sends it behind this one.
-    /// `None` where such packets cannot be made.
-    fn signal(&self, _structure: &Structure) -> Option<Self>
-    where
-        Self: Sized,
-    {
-        None
     }
     /// Takes one off the TTL for each of so many routers; whether the packet is alive behind the last of them. A router
     /// discards what it brings to zero (RFC 791 §3.2, RFC 1812 §5.3.1). What has no TTL passes.

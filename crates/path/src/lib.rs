@@ -1,10 +1,11 @@
-//! Path elements: what happens to a packet between two hosts. They own no clock.
+//! What happens to a packet between two hosts: the shapes that every element of a path has, and the chain of them.
 //!
-//! An element is told the time and answers when a packet leaves it, so the same delay line, queue
-//! or loss process impairs simulated segments in virtual time and real IP packets in real time.
+//! An element is told the time and answers when a packet leaves it, so the same delay line, queue or loss process impairs
+//! simulated segments in virtual time and real IP packets in real time. The elements themselves are in `farpath-elements`; one
+//! of your own is a [`Transit`] or a [`PathElement`]:
 //!
 //! ```
-//! use farpath_path::{Direction, ElementKind, ElementSpec, Path, PathElement, PathPacket, PerDirection};
+//! use farpath_path::{Direction, Fate, PacketView, Path, PathElement, PathPacket, Stage, Transit};
 //! use farpath_units::{Bytes, Duration, Instant};
 //!
 //! #[derive(Clone)]
@@ -18,9 +19,15 @@
 //!     }
 //! }
 //!
-//! let delay = PerDirection::both(Duration::from_millis(250));
-//! let hop = ElementSpec { name: "hop".to_owned(), kind: ElementKind::Delay { delay } };
-//! let mut path = Path::build(&[hop], 1).expect("the specification is sound");
+//! struct Satellite;
+//! impl Transit for Satellite {
+//!     fn transit(&mut self, now: Instant, _: Direction, _: PacketView) -> Fate {
+//!         Fate::Depart(now + Duration::from_millis(250))
+//!     }
+//! }
+//!
+//! let stages = Stage::fuse(vec![("satellite".to_owned(), Box::new(Satellite))]);
+//! let mut path = Path::from_elements(stages.into_iter().map(|stage| Box::new(stage) as _).collect());
 //! path.offer(Instant::ZERO, Direction::Forward, Packet);
 //! let due = path.next_departure().expect("a packet is on its way");
 //! assert_eq!(due, Instant::ZERO + Duration::from_millis(250));
@@ -30,44 +37,26 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `element` | the two shapes, [`Transit`] (arithmetic) and [`PathElement`] (holds packets) |
-//! | `spec`, `check` | a path as data, what is refused, how it becomes elements |
-//! | `delay`, `hops`, `link`, `loss`, `reorder`, `duplicate`, `flow_router`, `radio` | one kind of element each |
 //! | `stage`, `chain` | elements one behind the other |
+//! | `counters`, `air` | what elements count, and what the time of a radio channel is used for |
+//! | `schedule` | packets in the order of their due times |
 //! | `rng` | random numbers that belong to one element and direction |
 
+mod air;
 mod chain;
-mod check;
 mod counters;
-mod delay;
-mod duplicate;
 mod element;
-mod flow_router;
-mod hops;
-mod link;
-mod loss;
-mod radio;
-mod reorder;
 mod rng;
 mod schedule;
-mod spec;
 mod stage;
-mod transmitter;
 
+pub use air::{AirEnergy, AirTime, AirUse};
 pub use chain::{MOST_PACKETS, Path};
-pub use check::SpecError;
-pub use counters::{ChannelTime, DropCounts, ElementCounters, LinkCounters, RouterFigures};
+pub use counters::{ChannelTime, DropCounts, ElementCounters, LinkCounters, OwnFigures};
 pub use element::{
     BoxedElement, BoxedTransit, Departure, Direction, DropCause, Fate, PacketView, PathElement, PathPacket,
     PerDirection, Signal, Transit, Verdict,
 };
-pub use flow_router::FlowRouter;
-pub use radio::{
-    AirEnergy, AirTime, AirUse, Backoff, Duplex, Oversize, Radio, RadioFault, RadioPower, RadioSpec,
-    Turnaround,
-};
 pub use rng::{Chance, Generator};
-pub use spec::{
-    ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit, RateChange, RouterLines, WaitKind,
-    base_delay, routers,
-};
+pub use schedule::Schedule;
 pub use stage::Stage;

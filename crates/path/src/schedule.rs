@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 
 /// A queue by due time; of two that are due together, the one that was pushed first comes first.
 #[derive(Debug)]
-pub(crate) struct Schedule<T> {
+pub struct Schedule<T> {
     heap: BinaryHeap<Timed<T>>,
     pushed: u64,
 }
@@ -19,25 +19,41 @@ struct Timed<T> {
 }
 
 impl<T> Schedule<T> {
+    /// An empty one.
     pub fn new() -> Schedule<T> {
         Schedule { heap: BinaryHeap::new(), pushed: 0 }
     }
 
+    /// Adds an item.
     pub fn push(&mut self, due: Instant, item: T) {
         self.heap.push(Timed { due, number: self.pushed, item });
         self.pushed += 1;
     }
 
+    /// When the first one is due.
     pub fn next_due(&self) -> Option<Instant> {
         self.heap.peek().map(|first| first.due)
     }
 
+    /// The first one, with its due time.
     pub fn pop(&mut self) -> Option<(Instant, T)> {
         self.heap.pop().map(|first| (first.due, first.item))
     }
 
+    /// How many there are.
     pub fn len(&self) -> usize {
         self.heap.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+}
+
+impl<T> Default for Schedule<T> {
+    fn default() -> Schedule<T> {
+        Schedule::new()
     }
 }
 

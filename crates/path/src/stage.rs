@@ -209,7 +209,7 @@ impl Slot {
             marked,
             dropped,
             link: self.transit.link_counters(direction),
-            router: None,
+            own: None,
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::html::{Columns, Figure};
 use crate::signals::{Signal, signals};
+use farpath_elements::ElementKind;
 use farpath_experiment::Scenario;
-use farpath_path::ElementKind;
 use farpath_run::{Run, SegmentEvent};
 use farpath_tia1039::{QosMark, RateUnit, Structure};
 use farpath_units::Instant;

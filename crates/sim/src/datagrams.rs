@@ -3,9 +3,9 @@
 use crate::End;
 use crate::budget::{Budget, Deed, Stuck, Watch};
 use core::cmp::Reverse;
+use farpath_elements::{ElementSpec, ExplicitRatePacket, SpecError, build_path};
 use farpath_path::{
-    ChannelTime, Departure, Direction, DropCounts, ElementSpec, Path, PathElement, PathPacket, PerDirection,
-    SpecError, Verdict,
+    ChannelTime, Departure, Direction, DropCounts, Path, PathElement, PathPacket, PerDirection, Verdict,
 };
 use farpath_units::{Bytes, Duration, Instant, Messages};
 use std::collections::BinaryHeap;
@@ -52,6 +52,8 @@ struct Datagram {
     is_reply: bool,
 }
 
+impl ExplicitRatePacket for Datagram {}
+
 impl PathPacket for Datagram {
     fn wire_size(&self) -> Bytes {
         self.size + DATAGRAM_HEADERS
@@ -72,7 +74,7 @@ pub fn simulate_datagrams(
     budget: Budget,
 ) -> Result<(Vec<DatagramResult>, Vec<ChannelTime>), SpecError> {
     let mut simulation = Simulation {
-        path: Path::build(path, seed)?,
+        path: build_path(path, seed)?,
         streams,
         results: vec![DatagramResult::default(); streams.len()],
         watch: Watch::new(budget),

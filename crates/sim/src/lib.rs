@@ -5,7 +5,8 @@
 //! [`Setup`], byte for byte.
 //!
 //! ```
-//! use farpath_path::{Direction, ElementKind, ElementSpec, PerDirection};
+//! use farpath_elements::{ElementKind, ElementSpec};
+//! use farpath_path::{Direction, PerDirection};
 //! use farpath_sim::{FlowEnd, FlowSetup, Opener, Setup, Silent, simulate};
 //! use farpath_tcp::Config;
 //! use farpath_units::{Bytes, Duration, Instant};

@@ -4,7 +4,8 @@ use crate::budget::{Budget, Deed, Watch};
 use crate::flow::{Flow, FlowResult};
 use crate::{End, FlowView, Observer, Packet, PacketEvent, Setup};
 use core::cmp::Reverse;
-use farpath_path::{Departure, Direction, Path, PathElement, Signal, SpecError, Verdict};
+use farpath_elements::{SpecError, build_path};
+use farpath_path::{Departure, Direction, Path, PathElement, Signal, Verdict};
 use farpath_tcp::Seq;
 use farpath_units::{Duration, Instant};
 use std::collections::{BTreeMap, BinaryHeap};
@@ -59,7 +60,7 @@ impl<'o, O: Observer> Simulation<'o, O> {
     pub fn new(setup: &Setup, observer: &'o mut O) -> Result<Simulation<'o, O>, SpecError> {
         let mut simulation = Simulation {
             flows: Vec::with_capacity(setup.flows.len()),
-            path: Path::build(&setup.path, setup.seed)?,
+            path: build_path(&setup.path, setup.seed)?,
             wakes: BinaryHeap::new(),
             scheduled: 0,
             on_access: BTreeMap::new(),

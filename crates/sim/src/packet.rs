@@ -1,5 +1,6 @@
 //! A simulated IP packet: a segment and whose it is.
 
+use farpath_elements::ExplicitRatePacket;
 use farpath_path::{Direction, PathPacket};
 use farpath_tcp::{Flags, Segment};
 use farpath_tia1039::router::{Ending, FlowKey, QosPacket};
@@ -113,7 +114,9 @@ impl PathPacket for Packet {
         self.ttl = self.ttl.saturating_sub(u8::try_from(routers).unwrap_or(u8::MAX));
         self.ttl > 0
     }
+}
 
+impl ExplicitRatePacket for Packet {
     fn qos(&mut self) -> Option<&mut dyn QosPacket> {
         Some(self)
     }

@@ -1,6 +1,7 @@
 //! What is to be simulated.
 
-use farpath_path::{Direction, ElementSpec};
+use farpath_elements::ElementSpec;
+use farpath_path::Direction;
 use farpath_tcp::Config;
 use farpath_units::{Bytes, Duration, Instant, Messages};
 

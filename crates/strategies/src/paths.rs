@@ -1,11 +1,12 @@
 //! Paths: the shipped ones, and chains of elements of every kind.
 
 use crate::{between, microseconds};
-use farpath_experiment::{Experiment, shipped_paths};
-use farpath_path::{
-    Backoff, Duplex, ElementKind, ElementSpec, MarkThreshold, Oversize, PacketCount, PerDirection,
-    QueueLimit, RadioSpec, RateChange, RouterLines, Turnaround, WaitKind,
+use farpath_elements::{
+    Backoff, Duplex, ElementKind, ElementSpec, MarkThreshold, Oversize, PacketCount, QueueLimit, RadioSpec,
+    RateChange, RouterLines, Turnaround, WaitKind,
 };
+use farpath_experiment::{Experiment, shipped_paths};
+use farpath_path::PerDirection;
 use farpath_tia1039::Priority;
 use farpath_tia1039::router::RouterSettings;
 use farpath_units::{Ber, Bytes, Duration, Instant, Probability, Rate};

@@ -1,9 +1,9 @@
 //! What the strategies reach: every parameter of a stack, every shipped stack, every kind of element.
 
+use farpath_elements::{ElementKind, WaitKind};
 use farpath_experiment::{
     ShippedFile, Stack, ValueKind, element_kinds, shipped_paths, shipped_stacks, stack_parameters, to_toml,
 };
-use farpath_path::{ElementKind, WaitKind};
 use farpath_strategies::{Values, paths, stacks};
 use farpath_tcp::Config;
 use farpath_units::Bytes;

@@ -1,11 +1,12 @@
 //! Two hosts and the emulator between them, for as long as something runs in them.
 
 use super::Unmeasured;
+use farpath_elements::{ElementKind, ElementSpec, PacketCount};
 use farpath_emu::{
     Backend, Cable, Clock, Emulator, Host, HostSettings, LoopReport, Namespace, RealtimeGrant, Settings,
     Unwatched,
 };
-use farpath_path::{ElementKind, ElementSpec, PacketCount, PerDirection};
+use farpath_path::PerDirection;
 use farpath_traffic::counters::Counters;
 use farpath_units::{Duration, Probability};
 use std::panic;

@@ -1,7 +1,8 @@
 //! What a router has counted, as Prometheus reads it (text exposition format 0.0.4).
 
+use farpath_elements::FlowRouter;
 use farpath_emu::{LoopReport, WirePacket};
-use farpath_path::{Direction, DropCause, ElementCounters, FlowRouter};
+use farpath_path::{Direction, DropCause, ElementCounters};
 use farpath_tia1039::router::{Port, RouterCounters};
 use std::fmt::Write;
 

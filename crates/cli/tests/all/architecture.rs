@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 /// The rooms, in the order in which they stand: each may depend on earlier ones only.
-const ORDER: [&str; 24] = [
+const ORDER: [&str; 25] = [
     "farpath-testing",
     "farpath-units",
     "farpath-files",
@@ -13,6 +13,7 @@ const ORDER: [&str; 24] = [
     "farpath-tia1039",
     "farpath-explicit-rate",
     "farpath-path",
+    "farpath-elements",
     "farpath-model",
     "farpath-experiment",
     "farpath-strategies",
@@ -33,12 +34,13 @@ const ORDER: [&str; 24] = [
 ];
 
 /// Crates that are told the time and do no I/O, and all that they may stand on.
-const SANS_IO: [&str; 7] = [
+const SANS_IO: [&str; 8] = [
     "farpath-units",
     "farpath-tcp",
     "farpath-tia1039",
     "farpath-explicit-rate",
     "farpath-path",
+    "farpath-elements",
     "farpath-model",
     "farpath-sim",
 ];
@@ -126,8 +128,12 @@ fn built_on(package: &str) -> BTreeSet<String> {
     names.filter(|name| *name != package).map(str::to_owned).collect()
 }
 
-/// The wire format of explicit rate knows nothing of TCP endpoints.
+/// A path knows no protocol, and the wire format of explicit rate no TCP endpoint.
 #[test]
-fn explicit_rate_on_the_wire_stands_on_no_tcp() {
-    assert!(!built_on("farpath-tia1039").contains("farpath-tcp"));
+fn paths_and_wire_formats_stand_on_units_alone() {
+    for room in ["farpath-path", "farpath-tia1039"] {
+        let below: Vec<String> =
+            built_on(room).into_iter().filter(|name| name.starts_with("farpath-")).collect();
+        assert_eq!(below, ["farpath-units"], "{room}");
+    }
 }

@@ -8,10 +8,10 @@ use common::{
     unless_held_up,
 };
 use farpath_driver::{Buffers, Counter, Limits, Outcome, Settings};
+use farpath_elements::{ElementKind, RateChange};
 use farpath_emu::{Backend, PacketEvent};
 use farpath_explicit_rate::window_for;
 use farpath_path::Direction::{Forward, Reverse};
-use farpath_path::{ElementKind, RateChange};
 use farpath_tcp::{Flags, Segment, wire};
 use farpath_tia1039::{Carrier, Message};
 use farpath_units::{Bytes, Duration, Instant};

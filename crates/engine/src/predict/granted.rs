@@ -2,9 +2,9 @@
 
 use super::loss::handshake_waits;
 use super::{Flow, Prediction};
+use farpath_elements::{ElementKind, ElementSpec};
 use farpath_model::InputError;
 use farpath_model::arq::FiniteFile;
-use farpath_path::{ElementKind, ElementSpec};
 use farpath_tcp::config::RateKind;
 use farpath_units::{Bytes, Probability, Rate};
 

@@ -4,10 +4,10 @@
 //! before the last one is made good, the stream is no faster than a file would be, and the models of files speak.
 
 use super::{Flow, Prediction, loss};
+use farpath_elements::{ElementKind, ElementSpec};
 use farpath_experiment::{Scenario, Stream, base_rtt};
 use farpath_model::InputError;
 use farpath_model::stream::{Cost, IsolatedLoss, Window};
-use farpath_path::{ElementKind, ElementSpec};
 use farpath_run::StreamFigures;
 use farpath_tcp::Config;
 use farpath_tcp::config::{AvoidanceGrowth, CongestionControlKind, CubicRules, SlowStartGrowth};

@@ -2,8 +2,9 @@
 
 use super::{Radius, RadiusKind};
 use crate::EngineError;
+use farpath_elements::{ElementKind, ElementSpec};
 use farpath_model::radius::Span;
-use farpath_path::{ElementKind, ElementSpec, PerDirection};
+use farpath_path::PerDirection;
 use farpath_sim::{FlowEnd, FlowResult, FlowSetup, Setup, Silent};
 use farpath_tcp::Config;
 use farpath_units::{Bytes, Duration};

@@ -9,11 +9,12 @@ mod silence;
 pub use measure::measure_radii;
 
 use super::{Radius, RadiusKind};
+use farpath_elements::{ElementKind, ElementSpec};
 use farpath_experiment::{
     EmulateOptions, FlowSpec, Opener, Output, Point, RunBudget, Scenario, Stack, Transport,
 };
 use farpath_model::radius::Span;
-use farpath_path::{Direction, ElementKind, ElementSpec, PerDirection};
+use farpath_path::{Direction, PerDirection};
 use farpath_units::{Bytes, Duration};
 
 /// Over which the connections of a measurement begin: longer than any bucket of Linux's timer wheel in which a wait of

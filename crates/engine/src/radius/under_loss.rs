@@ -3,9 +3,10 @@
 use super::{Radius, RadiusKind, connects, file_arrives};
 use crate::EngineError;
 use core::fmt;
+use farpath_elements::{ElementKind, ElementSpec, PacketCount};
 use farpath_model::InputError;
 use farpath_model::radius::{LossyWay, Span};
-use farpath_path::{ElementKind, ElementSpec, PacketCount, PerDirection};
+use farpath_path::PerDirection;
 use farpath_run::Share;
 use farpath_sim::{FlowEnd, FlowSetup, Setup, Silent};
 use farpath_tcp::{Config, TIMESTAMPS};

@@ -1,7 +1,8 @@
 //! A simulation knows what its endpoints count: what is seen from outside must be the same.
 
 use super::*;
-use farpath_path::{DropCause, ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit};
+use farpath_elements::{ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit};
+use farpath_path::DropCause;
 use farpath_run::Outcome;
 use farpath_sim::{FlowResult, FlowSetup, FlowView, Observer, Opener, Setup, simulate};
 use farpath_tcp::config::{AckClock, CongestionControlKind, EcnMode, RecoveryAlgorithm};

@@ -1,7 +1,8 @@
 //! A value from `--set` or a sweep is as good as one written into the file.
 
+use farpath_elements::{ElementKind, MarkThreshold, QueueLimit};
 use farpath_experiment::{Experiment, Opener, Override, Scenario, Stack};
-use farpath_path::{Direction, ElementKind, MarkThreshold, PerDirection, QueueLimit};
+use farpath_path::{Direction, PerDirection};
 use farpath_tcp::config::{CongestionControlKind, HyStart};
 use farpath_units::{Bytes, Duration, Probability};
 

@@ -493,7 +493,8 @@ fn a_delay_by_distance_says_what_is_wrong_with_it() {
 
 #[test]
 fn a_delay_follows_from_distance_and_medium() {
-    use farpath_path::{ElementKind, PerDirection};
+    use farpath_elements::ElementKind;
+    use farpath_path::PerDirection;
     let delay = |text: &str| {
         let text = FILE.replacen("delay = \"20 ms\"", text, 1);
         let experiment = Experiment::parse(&text, "geo.toml", &[]).expect("it is sound");

@@ -1,9 +1,9 @@
 //! What is shipped is accepted, and says what it stands for.
 
+use farpath_elements::ElementKind;
 use farpath_experiment::{
     Experiment, PublishedValue, Stack, shipped_experiments, shipped_paths, shipped_stacks, to_toml,
 };
-use farpath_path::ElementKind;
 use farpath_tcp::HEADERS;
 use farpath_tcp::config::{Config, RecoveryAlgorithm, SsthreshFrom};
 use farpath_units::{Bytes, Duration};

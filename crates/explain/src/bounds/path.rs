@@ -4,9 +4,10 @@ use super::{Reason, rtt_number};
 use crate::bound_id::BoundId;
 use crate::facts::Facts;
 use crate::{Number, Unit};
+use farpath_elements::{ElementKind, MarkThreshold, QueueLimit};
 use farpath_model::pftk::Pftk;
 use farpath_model::{epochs, mathis};
-use farpath_path::{Direction, ElementKind, MarkThreshold, QueueLimit};
+use farpath_path::Direction;
 use farpath_tcp::config::{AvoidanceGrowth, CongestionControlKind};
 use farpath_units::Duration;
 

@@ -3,7 +3,8 @@
 use super::Trap;
 use crate::bounds::{reno_utilization, short};
 use crate::facts::Facts;
-use farpath_path::{Direction, ElementKind, MarkThreshold};
+use farpath_elements::{ElementKind, MarkThreshold};
+use farpath_path::Direction;
 use farpath_units::Bytes;
 
 /// Changes that let the queue before the slowest link mark from half of its limit on, in place of dropping.

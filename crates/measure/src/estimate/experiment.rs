@@ -138,8 +138,9 @@ fn loss_note(way: &Way) -> String {
 mod tests {
     use crate::datagrams::Echoes;
     use crate::estimate::{PathEstimate, Queue, Way};
+    use farpath_elements::ElementKind;
     use farpath_experiment::Experiment;
-    use farpath_path::{ElementKind, PerDirection};
+    use farpath_path::PerDirection;
     use farpath_traffic::datagram::{Answered, Echoed};
     use farpath_units::{Bytes, Duration, Instant, Rate};
 

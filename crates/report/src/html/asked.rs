@@ -1,11 +1,9 @@
 //! What an experiment asks, in words.
 
 use crate::curve;
+use farpath_elements::{Duplex, ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit, RadioSpec};
 use farpath_experiment::{Experiment, FlowSpec, Opener, Scenario, Stack, base_rtt};
-use farpath_path::{
-    Direction, Duplex, ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit,
-    RadioSpec,
-};
+use farpath_path::{Direction, PerDirection};
 use farpath_run::{Asked, AskedPoint, AskedTimer, Results};
 use farpath_units::{Ber, Messages, Pace};
 use std::collections::{BTreeMap, HashMap};

@@ -3,7 +3,8 @@
 use crate::common::{
     self, assert_close, delay, download, drops, duration, link, run_one, seconds, setup, stacks, time, upload,
 };
-use farpath_path::{Direction, ElementKind, PacketCount, PerDirection};
+use farpath_elements::{ElementKind, PacketCount};
+use farpath_path::{Direction, PerDirection};
 use farpath_sim::{End, FlowEnd, FlowView, Observer, Opener, Packet, PacketEvent};
 use farpath_tcp::Config;
 use farpath_units::{Bytes, Instant};

@@ -1,7 +1,8 @@
 //! BBR and pacing on whole paths; the figures of a kernel beside it are in docs/validation.md.
 
 use crate::common::{bottleneck, delay, loss, run, setup, stacks, upload};
-use farpath_path::{Direction, DropCause, QueueLimit};
+use farpath_elements::QueueLimit;
+use farpath_path::{Direction, DropCause};
 use farpath_sim::{End, FlowResult, FlowView, Observer, Packet, PacketEvent, Silent, simulate};
 use farpath_tcp::Config;
 use farpath_tcp::config::CongestionControlKind;

@@ -1,7 +1,7 @@
 //! BBR, version 3, on whole paths, beside version 1 and CUBIC.
 
 use crate::common::{bottleneck, delay, loss, run, setup, stacks, upload};
-use farpath_path::QueueLimit;
+use farpath_elements::QueueLimit;
 use farpath_sim::FlowResult;
 use farpath_tcp::Config;
 use farpath_tcp::config::CongestionControlKind::{self, Bbr, Bbr3, Cubic};

@@ -1,7 +1,8 @@
 //! What makes no progress ends, and says what it repeats.
 
 use crate::common::{self, delay, delay_of, element, probability, upload};
-use farpath_path::{Direction, ElementKind, ElementSpec, PacketCount, PerDirection};
+use farpath_elements::{ElementKind, ElementSpec, PacketCount};
+use farpath_path::{Direction, PerDirection};
 use farpath_sim::{
     Bound, Budget, DatagramSetup, EVENTS, EVENTS_AT_ONE_INSTANT, EVENTS_PER_SEGMENT, FlowEnd, FlowResult,
     FlowSetup, Setup, Silent, Simulation, simulate_datagrams,

@@ -1,7 +1,8 @@
 //! Whatever the path and the stacks do: packets are neither made nor lost unaccounted, the reader gets the file and
 //! nothing else, and every flow ends by name.
 
-use farpath_path::{Direction, ElementKind, ElementSpec, PathElement};
+use farpath_elements::{ElementKind, ElementSpec};
+use farpath_path::{Direction, PathElement};
 use farpath_sim::{
     Bound, Budget, FlowEnd, FlowResult, FlowSetup, FlowView, Observer, Opener, Packet, PacketEvent, Setup,
     Simulation,

@@ -3,7 +3,8 @@
 use crate::common::{
     assert_close, bottleneck, delay, delay_of, duration, element, observed, run, setup, upload,
 };
-use farpath_path::{Direction, ElementKind, ElementSpec, PacketCount, PerDirection, QueueLimit};
+use farpath_elements::{ElementKind, ElementSpec, PacketCount, QueueLimit};
+use farpath_path::{Direction, PerDirection};
 use farpath_sim::{FlowView, Observer, Packet, PacketEvent};
 use farpath_tcp::Config;
 use farpath_tcp::config::{CongestionControlKind, HyStart};

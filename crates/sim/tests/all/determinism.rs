@@ -2,7 +2,8 @@
 
 use crate::common::log::EventLog;
 use crate::common::{bottleneck, delay, element, loss, observed, probability, run, setup, stacks, upload};
-use farpath_path::{Direction, ElementKind, ElementSpec, PacketCount, PerDirection, QueueLimit};
+use farpath_elements::{ElementKind, ElementSpec, PacketCount, QueueLimit};
+use farpath_path::{Direction, PerDirection};
 use farpath_sim::{FlowSetup, Setup};
 use farpath_units::Duration;
 

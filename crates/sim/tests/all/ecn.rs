@@ -1,7 +1,8 @@
 //! ECN over a queue that marks: what it saves, and what a threshold costs.
 
 use crate::common::{bottleneck, delay, run, seconds, setup, upload};
-use farpath_path::{DropCause, ElementKind, ElementSpec, MarkThreshold, PerDirection, QueueLimit};
+use farpath_elements::{ElementKind, ElementSpec, MarkThreshold, QueueLimit};
+use farpath_path::{DropCause, PerDirection};
 use farpath_sim::{FlowEnd, FlowResult};
 use farpath_tcp::Config;
 use farpath_tcp::config::{CongestionControlKind, EcnMode};

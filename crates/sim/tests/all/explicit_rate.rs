@@ -1,9 +1,10 @@
 //! Ends that ask for a rate, and flow routers that grant one, over whole paths (claims R001-14, 19 to 21, 23 to 25).
 
 use crate::common::{bottleneck, delay, loss, rate, setup, stacks, time, upload};
+use farpath_elements::{ElementKind, ElementSpec, QueueLimit, RateChange, RouterLines};
 use farpath_explicit_rate::{Outcome, Plain, Trip};
+use farpath_path::PerDirection;
 use farpath_path::{Direction, DropCause};
-use farpath_path::{ElementKind, ElementSpec, PerDirection, QueueLimit, RateChange, RouterLines};
 use farpath_sim::{End, FlowResult, FlowSetup, Observer, Packet, PacketEvent, Silent, simulate};
 use farpath_tcp::Config;
 use farpath_tcp::config::CongestionControlKind;

@@ -1,7 +1,8 @@
 //! Flows that share a flow router: who gets how much, and what waits (claims R001-43 and, at one distance, R001-48).
 
 use crate::common::{delay, element, rate, setup, stacks, time, upload};
-use farpath_path::{Direction, ElementKind, ElementSpec, PerDirection, QueueLimit, RouterLines};
+use farpath_elements::{ElementKind, ElementSpec, QueueLimit, RouterLines};
+use farpath_path::{Direction, PerDirection};
 use farpath_sim::{End, FlowSetup, FlowView, Observer, Packet, PacketEvent, simulate};
 use farpath_sim::{Plain, RateOutcome};
 use farpath_tcp::Config;

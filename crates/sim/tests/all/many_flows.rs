@@ -1,7 +1,8 @@
 //! Several flows on one path: they share it, and one's end is nobody else's.
 
 use crate::common::{self, bottleneck, delay, element, link, run, seconds, setup, stacks, time, upload};
-use farpath_path::{Direction, ElementKind, PerDirection, QueueLimit};
+use farpath_elements::{ElementKind, QueueLimit};
+use farpath_path::{Direction, PerDirection};
 use farpath_sim::{FlowEnd, FlowSetup, Opener};
 use farpath_tcp::Config;
 use farpath_units::{Bytes, Instant};

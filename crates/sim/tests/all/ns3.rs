@@ -2,7 +2,8 @@
 //! read, to the nanosecond: whichever rule of ns-3's got lost, of growth, of recovery or of the timer, one would move.
 
 use crate::common::{self, delay, link, run_one, stacks, upload};
-use farpath_path::{ElementKind, PacketCount, PerDirection};
+use farpath_elements::{ElementKind, PacketCount};
+use farpath_path::PerDirection;
 use farpath_units::Bytes;
 
 /// About one packet in a hundred, counted at the receiver, from 1.

@@ -1,7 +1,8 @@
 //! What modern loss recovery buys over a path: a lost tail, a lost retransmission, a timeout for nothing.
 
 use crate::common::{self, bottleneck, delay, drops, run, run_one, seconds, setup, time, upload};
-use farpath_path::{ElementKind, PerDirection, QueueLimit};
+use farpath_elements::{ElementKind, QueueLimit};
+use farpath_path::PerDirection;
 use farpath_sim::{FlowResult, FlowSetup};
 use farpath_tcp::config::{RateReduction, RtoFloor, RttSampling};
 use farpath_tcp::{Config, SendStats};

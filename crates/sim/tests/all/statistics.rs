@@ -2,7 +2,8 @@
 //! is held where it is, and `docs/validation.md` says why.
 
 use crate::common::{self, delay, element, ethernet, link, loss, run, seconds, setup, stacks, upload};
-use farpath_path::{ElementKind, ElementSpec, PacketCount, PerDirection};
+use farpath_elements::{ElementKind, ElementSpec, PacketCount};
+use farpath_path::PerDirection;
 use farpath_tcp::Config;
 use farpath_units::{Bytes, Duration};
 

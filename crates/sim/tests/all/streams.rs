@@ -3,7 +3,7 @@
 use crate::common::{
     assert_close, bottleneck, delay, drops, duration, link, run, run_one, setup, time, upload,
 };
-use farpath_path::QueueLimit;
+use farpath_elements::QueueLimit;
 use farpath_sim::{FlowEnd, FlowResult, FlowSetup, MessageStamps, Opener};
 use farpath_tcp::Config;
 use farpath_units::{Bytes, Duration, Messages, Pace};

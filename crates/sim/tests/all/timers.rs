@@ -1,7 +1,8 @@
 //! Timers against paths on which nothing comes back: when an end speaks again, and when it gives up.
 
 use crate::common::{self, delay, download, drops, duration, loss, observed, run, setup, time, upload};
-use farpath_path::{Direction, DropCause, ElementKind, ElementSpec, PerDirection};
+use farpath_elements::{ElementKind, ElementSpec};
+use farpath_path::{Direction, DropCause, PerDirection};
 use farpath_sim::{End, FlowEnd, FlowResult, FlowSetup, Observer, Packet, PacketEvent};
 use farpath_tcp::{CloseReason, Config, Flags, State};
 use farpath_units::{Bytes, Duration, Instant};

@@ -2,13 +2,12 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 use farpath_driver::{Counter, Device, Driver, Outcome, Settings, missing};
+use farpath_elements::{ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit, RouterLines};
 use farpath_emu::{
     Backend, Clock, Emulator, Host, HostSettings, LoopReport, PacketEvent, Queues, Settings as Loop, Tap,
     WirePacket,
 };
-use farpath_path::{
-    Direction, ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit, RouterLines,
-};
+use farpath_path::{Direction, PerDirection};
 use farpath_testing::Need;
 use farpath_tia1039::QosPacket;
 use farpath_tia1039::router::RouterSettings;

@@ -1,8 +1,9 @@
 //! A connection between our endpoint, the near host, and a socket of the kernel in the far one.
 
 use super::capture::Capture;
+use farpath_elements::{ElementKind, ElementSpec, PacketCount};
 use farpath_emu::{Application, Clock, Emulator, EndpointPort, Host, HostSettings, LoopReport, Settings};
-use farpath_path::{ElementKind, ElementSpec, PacketCount, PerDirection};
+use farpath_path::PerDirection;
 use farpath_tcp::{CloseReason, Config, Seq, pattern};
 use farpath_testing::{Need, skip};
 use farpath_units::{Bytes, Duration};

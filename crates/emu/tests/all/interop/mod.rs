@@ -5,8 +5,9 @@ mod capture;
 mod kernel;
 
 use capture::Capture;
+use farpath_elements::{ElementKind, ElementSpec, MarkThreshold, QueueLimit};
 use farpath_emu::{Application, CloseWhen};
-use farpath_path::{Direction, ElementKind, ElementSpec, MarkThreshold, PerDirection, QueueLimit};
+use farpath_path::{Direction, PerDirection};
 use farpath_tcp::config::EcnMode;
 use farpath_tcp::{CloseReason, Ecn, Flags, State};
 use farpath_units::{Bytes, Duration, Instant, Probability, Rate};
@@ -140,7 +141,8 @@ fn reordering_duplication_and_loss_change_no_byte() {
         setup.config.recovery.sack = sack;
         setup.sysctls = options(sack, true, true);
         setup.v6 = v6;
-        let loss = ElementKind::Bernoulli { loss_rate: share(0.5), count: farpath_path::PacketCount::All };
+        let loss =
+            ElementKind::Bernoulli { loss_rate: share(0.5), count: farpath_elements::PacketCount::All };
         let extra_delay = Duration::from_millis(1);
         setup.path.push(element("loss", loss));
         setup.path.push(element("reorder", ElementKind::Reorder { share: share(2.0), extra_delay }));

@@ -5,8 +5,9 @@
 #![cfg(target_os = "linux")]
 
 use crate::wire;
+use farpath_elements::{ElementKind, ElementSpec, MarkThreshold, QueueLimit};
 use farpath_emu::{Backend, Clock, Emulator, Host, HostSettings, LoopReport, Malformed, Settings, Unwatched};
-use farpath_path::{Direction, ElementKind, ElementSpec, MarkThreshold, PerDirection, QueueLimit};
+use farpath_path::{Direction, PerDirection};
 use farpath_traffic::{BulkEnd, EndReport, Opening, Prepared, Role, SocketOptions};
 use farpath_units::{Bytes, Duration, Instant, Rate};
 use proptest::prelude::*;

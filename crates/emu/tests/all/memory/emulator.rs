@@ -1,14 +1,12 @@
 //! The loop between two hosts that lie in memory: no privilege, real time.
 
 use crate::common::{MemoryPort, V4, V6, data, packet, payload_of, stream, super_packet};
+use farpath_elements::{ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit, build_path};
 use farpath_emu::{
     Clock, EmuError, Emulator, LoopReport, Malformed, PacketEvent, Queues, RealtimeGrant, Settings, Tap,
     VirtioHeader, WirePacket, gso,
 };
-use farpath_path::{
-    Direction, DropCause, ElementKind, ElementSpec, MarkThreshold, PacketCount, Path, PathElement,
-    PathPacket, PerDirection, QueueLimit, Verdict,
-};
+use farpath_path::{Direction, DropCause, PathElement, PathPacket, PerDirection, Verdict};
 use farpath_testing::{Need, skip};
 use farpath_units::{Bytes, Duration, Instant, Probability, Rate};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -128,7 +126,7 @@ fn the_same_seed_and_number_meet_the_same_fate_as_in_a_simulation() {
         ),
         element("twice", ElementKind::Duplicate { share: PerDirection::both(loss) }),
     ];
-    let mut simulated = Path::build(&path, 7).expect("a sound path");
+    let mut simulated = build_path(&path, 7).expect("a sound path");
     let (mut dropped, mut arrived) = (Vec::new(), Vec::new());
     for number in 1..=400u64 {
         let whole = packet(V4, &data(0, if number % 5 == 0 { 0 } else { 500 }), 0);

@@ -1,8 +1,9 @@
 //! Our endpoint on a wire, against itself: packets, checksums and content, before any kernel has a say.
 
 use crate::common::{V4, V6, run_until};
+use farpath_elements::{ElementKind, ElementSpec};
 use farpath_emu::{Application, Clock, CloseWhen, Emulator, EndpointPort, Settings, Unwatched};
-use farpath_path::{ElementKind, ElementSpec, PerDirection};
+use farpath_path::PerDirection;
 use farpath_tcp::config::RecoveryConfig;
 use farpath_tcp::{CloseReason, Config, Seq, State};
 use farpath_units::{Bytes, Duration, Instant, Probability, Rate};
@@ -29,7 +30,7 @@ fn rough_path() -> [ElementSpec; 4] {
         element("delay", ElementKind::Delay { delay: PerDirection::both(Duration::from_millis(2)) }),
         element(
             "loss",
-            ElementKind::Bernoulli { loss_rate: share(1.0), count: farpath_path::PacketCount::All },
+            ElementKind::Bernoulli { loss_rate: share(1.0), count: farpath_elements::PacketCount::All },
         ),
         element("reorder", ElementKind::Reorder { share: share(2.0), extra_delay: Duration::from_millis(1) }),
         element("twice", ElementKind::Duplicate { share: share(2.0) }),

@@ -1,9 +1,8 @@
 //! Bytes of real packets through a flow router.
 
+use farpath_elements::{ElementKind, ElementSpec, QueueLimit, RouterLines, build_path};
 use farpath_emu::{PartialChecksum, WirePacket};
-use farpath_path::{
-    Direction, ElementKind, ElementSpec, Path, PathElement, PerDirection, QueueLimit, RouterLines, Verdict,
-};
+use farpath_path::{Direction, Path, PathElement, PerDirection, Verdict};
 use farpath_tcp::wire;
 use farpath_tia1039::router::{QosPacket as _, RouterSettings};
 use farpath_tia1039::{Carrier, Message, QosPacket, strip_v4};
@@ -35,7 +34,7 @@ fn router() -> Path<WirePacket> {
         }),
     };
     let kind = ElementKind::FlowRouter(Box::new(lines));
-    Path::build(&[ElementSpec { name: "router".to_owned(), kind }], 1).expect("sound")
+    build_path(&[ElementSpec { name: "router".to_owned(), kind }], 1).expect("sound")
 }
 
 fn through(path: &mut Path<WirePacket>, ms: u64, packet: WirePacket) -> Vec<WirePacket> {

@@ -4,7 +4,8 @@
 pub mod log;
 pub mod stacks;
 
-use farpath_path::{ElementKind, ElementSpec, MarkThreshold, PacketCount, PerDirection, QueueLimit};
+use farpath_elements::{ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit};
+use farpath_path::PerDirection;
 use farpath_sim::{FlowResult, FlowSetup, Observer, Opener, Setup, Silent, simulate};
 use farpath_tcp::Config;
 use farpath_units::{Bytes, Duration, Instant, Probability, Rate};
