@@ -114,7 +114,7 @@ fuzz:
 	CARGO_TARGET_DIR=$(CURDIR)/target $(CARGO) check --locked --quiet --features libfuzzer --bins --manifest-path fuzz/Cargo.toml
 
 # The core owns no clock, socket or thread: it builds where there are none.
-CORE = units tcp tia1039 explicit-rate path elements model sim
+CORE = units tcp tia1039 explicit-rate path elements model sim predict
 core:
 	@if timeout 120 rustup target add wasm32-unknown-unknown >/dev/null 2>&1; then \
 		$(CARGO) check --locked --quiet --target wasm32-unknown-unknown $(CORE:%=--package farpath-%) && \

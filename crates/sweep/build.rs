@@ -7,15 +7,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What a run of an engine is made by.
-const MAKERS: [&str; 12] = [
+const MAKERS: [&str; 15] = [
     "units",
     "tcp",
     "tia1039",
+    "explicit-rate",
     "path",
+    "elements",
     "model",
     "experiment",
     "run",
     "sim",
+    "predict",
     "traffic",
     "emu",
     "kernel",

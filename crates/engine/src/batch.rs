@@ -7,8 +7,9 @@ use crate::emulate::until_in_time;
 use crate::helper::{by_helper, is_helped};
 use crate::job::Job;
 use crate::virtual_time::{in_guest, kernel_of};
-use crate::{CaptureDir, EngineError, Progress, predict, provenance, simulate, simulate_captured};
+use crate::{CaptureDir, EngineError, Progress, provenance, simulate, simulate_captured};
 use farpath_experiment::{EmulationClock, Experiment, Output};
+use farpath_predict::predict;
 use farpath_run::{Engine, Run};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -186,7 +187,7 @@ fn make_one(
     }
     let point = &*point;
     match job.engine {
-        Engine::Predict => predict(point, provenance).map(Some),
+        Engine::Predict => Ok(Some(predict(point, provenance)?)),
         Engine::Simulate => match capture {
             Some((out, snaplen)) => {
                 simulate_captured(point, seed, provenance, snaplen, BufWriter::new(out)).map(Some)

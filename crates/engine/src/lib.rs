@@ -1,8 +1,8 @@
 //! Engines: a scenario in, a [`Run`](farpath_run::Run) out.
 //!
 //! Every engine returns the same tables, so that what comes after (a table, a plot, a claim check)
-//! never knows which one made them. [`predict`] asks the closed forms, [`simulate`] runs the event
-//! loop, [`emulate`] asks the running kernel.
+//! never knows which one made them. [`predict`](farpath_predict::predict) asks the closed forms, [`simulate`] runs
+//! the event loop, [`emulate`] asks the running kernel.
 
 mod air;
 mod batch;
@@ -18,8 +18,6 @@ mod helper;
 mod job;
 #[cfg(target_os = "linux")]
 mod order;
-mod path_view;
-mod predict;
 mod progress;
 mod radius;
 mod record;
@@ -41,7 +39,7 @@ pub use beforehand::{can_be_emulated, can_be_measured};
 pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
 pub use emulate::{emulate, may_emulate};
 pub use farpath_model::InputError as RadiusError;
-pub use farpath_model::radius::{Connects, LIGHT_KM_PER_S, LossyWay, Race, Span};
+pub use farpath_model::radius::{LIGHT_KM_PER_S, Race, Span};
 pub use farpath_model::relay::{RelayRegion, beyond_relay, relay_region};
 pub use farpath_sim::ResendCause;
 #[cfg(target_os = "linux")]
@@ -50,13 +48,10 @@ pub use helper::may_emulate_with_help;
 pub use job::{Job, jobs};
 #[cfg(target_os = "linux")]
 pub use order::{ElsewhereError, start_program_by};
-pub use path_view::PathView;
-pub use predict::{effective_window, predict, stream_loss};
 pub use progress::{Now, Progress};
 pub use radius::{
     CheckedRadius, CheckedShare, Counts, KernelRadii, Measurement, Radius, RadiusKind, Reach, Silence,
-    UnderLoss, Way, check_radius, check_under_loss, connects, file_arrives, listening, measure_radii,
-    opening, radii, radii_under_loss,
+    UnderLoss, Way, check_radius, check_under_loss, measure_radii, radii, radii_under_loss,
 };
 pub use rehearsal::can_all_be_emulated;
 #[cfg(target_os = "linux")]
@@ -83,6 +78,9 @@ pub enum EngineError {
     /// The path cannot be built.
     #[error("path: {0}")]
     Path(#[from] farpath_elements::SpecError),
+    /// There is no prediction.
+    #[error(transparent)]
+    Predict(#[from] farpath_predict::PredictError),
     /// A closed form has no answer for these inputs: a defect, since an experiment is checked before it is run.
     #[error("no closed form applies: {0}")]
     Model(#[from] farpath_model::InputError),

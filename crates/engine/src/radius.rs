@@ -2,24 +2,20 @@
 
 mod check;
 mod kernel;
-mod lossy;
 mod under_loss;
 
 pub use check::{CheckedRadius, check_radius};
 pub use kernel::{Counts, KernelRadii, Measurement, Reach, Silence, Way, measure_radii};
-pub use lossy::{connects, file_arrives};
 pub use under_loss::{CheckedShare, UnderLoss, check_under_loss, radii_under_loss};
 
 use farpath_model::InputError;
-use farpath_model::radius::{Forgets, Listening, Opening, Race, Span, Timer};
+use farpath_model::radius::{Forgets, Opening, Race, Span, Timer};
+use farpath_predict::{FIRST_PROBE, listening, opening, timer, unsampled};
 use farpath_tcp::Config;
 use farpath_units::{Duration, Rate};
 
 /// SYNs that leave again, of which each is a radius of its own; later ones change nothing that is not said by then.
 const MOST_SYNS: usize = 16;
-
-/// A tail loss probe without a measured round trip.
-const PROBE: Duration = Duration::from_secs(1);
 
 /// What changes, or ends, beyond a radius.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -174,45 +170,9 @@ pub fn radii(stack: &Config, rate: Option<Rate>) -> Result<Vec<Radius>, InputErr
     Ok(list)
 }
 
-/// The SYNs of a stack.
-pub fn opening(stack: &Config) -> Opening {
-    let handshake = &stack.handshake;
-    Opening {
-        timer: timer(stack),
-        attempts: handshake.syn_attempts,
-        linear: handshake.syn_linear_timeouts,
-        within: handshake.connect_timeout.map_or(f64::INFINITY, Duration::as_secs_f64),
-    }
-}
-
-/// The SYN/ACKs of a stack.
-pub fn listening(stack: &Config) -> Listening {
-    Listening {
-        timer: timer(stack),
-        attempts: stack.handshake.synack_attempts,
-        shared_budget: stack.handshake.synack_shared_budget,
-    }
-}
-
-fn timer(stack: &Config) -> Timer {
-    Timer {
-        initial: stack.rto.initial.as_secs_f64(),
-        // The longest time that there is stands for none.
-        max: if stack.rto.max == Duration::MAX { f64::INFINITY } else { stack.rto.max.as_secs_f64() },
-        max_backoff_exponent: stack.rto.max_backoff_exponent,
-        tick: stack.rto.tick.as_secs_f64(),
-        wheel: stack.rto.timer_wheel,
-    }
-}
-
 /// How long a wait of `timeout` takes on the clock of a stack.
 fn wait(stack: &Config, timeout: Duration) -> Span {
     Timer { initial: timeout.as_secs_f64(), ..timer(stack) }.wait()
-}
-
-/// The timeout of the first data where the SYN was sent again, so that nothing has been measured (RFC 6298 §3, §5.7).
-fn unsampled(stack: &Config) -> Duration {
-    stack.rto.initial.max(stack.rto.after_syn_timeout.unwrap_or(Duration::ZERO))
 }
 
 /// Whether a SYN that was sent again is measured: the timeout is above the round trip then.
@@ -231,7 +191,8 @@ fn data_again(stack: &Config) -> Span {
     }
     let timer = wait(stack, unsampled(stack));
     // A probe's timer is finer than the retransmission timer, but for a wheel.
-    let probe = if rto.timer_wheel { wait(stack, PROBE) } else { Span::exactly(PROBE.as_secs_f64()) };
+    let probe =
+        if rto.timer_wheel { wait(stack, FIRST_PROBE) } else { Span::exactly(FIRST_PROBE.as_secs_f64()) };
     // Where the SYN was not sent again there is a sample.
     if stack.recovery.tail_loss_probe { timer.min(probe).max(wait(stack, rto.initial)) } else { timer }
 }
@@ -240,7 +201,9 @@ fn data_timer(stack: &Config) -> &'static str {
     let rto = &stack.rto;
     match rto.after_syn_timeout {
         _ if measures_again(stack) => "rto.max",
-        Some(timeout) if stack.recovery.tail_loss_probe && timeout > PROBE => "recovery.tail_loss_probe",
+        Some(timeout) if stack.recovery.tail_loss_probe && timeout > FIRST_PROBE => {
+            "recovery.tail_loss_probe"
+        }
         Some(timeout) if timeout > rto.initial => "rto.after_syn_timeout",
         _ => "rto.initial",
     }

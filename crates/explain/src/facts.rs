@@ -1,10 +1,10 @@
 //! What the numbers of an explanation are made of: the path and the windows as the closed forms see them.
 
 use farpath_elements::ElementKind;
-use farpath_engine::{PathView, effective_window};
 use farpath_experiment::{Opener, Scenario, base_rtt};
 use farpath_model::window_limit::DelayedAckCycle;
 use farpath_path::Direction;
+use farpath_predict::{PathView, effective_window};
 use farpath_tcp::Config;
 use farpath_units::{Bytes, Duration};
 

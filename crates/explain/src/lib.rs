@@ -160,6 +160,9 @@ pub enum ExplainError {
     /// An engine has no answer.
     #[error(transparent)]
     Engine(#[from] farpath_engine::EngineError),
+    /// There is no prediction of a scenario.
+    #[error(transparent)]
+    Predict(#[from] farpath_predict::PredictError),
     /// Stopped.
     #[error("interrupted")]
     Interrupted,
@@ -260,7 +263,7 @@ pub(crate) fn cap(scenario: &Scenario, size: Option<Bytes>) -> Scenario {
 
 /// Which buffers a stream takes, and what a loss costs it with them.
 fn of_stream(facts: &Facts<'_>) -> Vec<Number> {
-    let Some(cost) = farpath_engine::stream_loss(facts.scenario) else { return Vec::new() };
+    let Some(cost) = farpath_predict::stream_loss(facts.scenario) else { return Vec::new() };
     let rtt = facts.rtt.as_secs_f64();
     let mut numbers = vec![
         Number::new("one loss makes the stream late by", cost.lateness, Unit::Seconds),

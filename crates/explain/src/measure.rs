@@ -1,9 +1,10 @@
 //! Simulating variants of one scenario over the same seeds.
 
 use crate::{ExplainError, Watch};
-use farpath_engine::{predict, simulate_watched};
+use farpath_engine::simulate_watched;
 use farpath_experiment::{Point, Scenario};
 use farpath_path::{AirUse, ChannelTime, Direction, Path, PathElement};
+use farpath_predict::predict;
 use farpath_run::{Outcome, Provenance, Run, Statistic, Trace};
 use farpath_sim::{EVENTS_PER_SEGMENT, End, FlowView, Observer, Packet, PacketEvent};
 use farpath_units::Instant;

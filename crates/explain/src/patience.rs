@@ -1,8 +1,8 @@
 //! How long the ends wait before they give up, by the reckoning of the radii: ticks, ceilings, and SYNs that come again.
 
 use crate::facts::Facts;
-use farpath_engine::{listening, opening};
 use farpath_model::radius::{Opening, Timer};
+use farpath_predict::{listening, opening};
 use farpath_tcp::Config;
 use farpath_units::Duration;
 

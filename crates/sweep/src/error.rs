@@ -10,6 +10,9 @@ pub enum SweepError {
     /// A run cannot be made.
     #[error(transparent)]
     Engine(#[from] farpath_engine::EngineError),
+    /// There is no prediction of a point.
+    #[error(transparent)]
+    Predict(#[from] farpath_predict::PredictError),
     /// Somebody else writes there.
     #[error(transparent)]
     Results(#[from] farpath_run::ResultsError),

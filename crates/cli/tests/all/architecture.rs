@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 /// The rooms, in the order in which they stand: each may depend on earlier ones only.
-const ORDER: [&str; 25] = [
+const ORDER: [&str; 26] = [
     "farpath-testing",
     "farpath-units",
     "farpath-files",
@@ -19,6 +19,7 @@ const ORDER: [&str; 25] = [
     "farpath-strategies",
     "farpath-run",
     "farpath-sim",
+    "farpath-predict",
     "farpath-traffic",
     "farpath-driver",
     "farpath-emu",

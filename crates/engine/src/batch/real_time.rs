@@ -1,9 +1,10 @@
 //! Runs in real time: many at once where they are slow, alone where they are not.
 
 use super::InOrder;
+use crate::EngineError;
 use crate::job::Job;
-use crate::{EngineError, PathView, effective_window};
 use farpath_experiment::{Experiment, Scenario, base_rtt};
+use farpath_predict::{PathView, effective_window};
 use farpath_run::Run;
 use farpath_tcp::config::CongestionControlKind;
 use std::panic::{self, AssertUnwindSafe};

@@ -1,12 +1,13 @@
 //! Radii where packets are lost: how far so many of all connections open, and so many of all files arrive.
 
-use super::{Radius, RadiusKind, connects, file_arrives};
+use super::{Radius, RadiusKind};
 use crate::EngineError;
 use core::fmt;
 use farpath_elements::{ElementKind, ElementSpec, PacketCount};
 use farpath_model::InputError;
 use farpath_model::radius::{LossyWay, Span};
 use farpath_path::PerDirection;
+use farpath_predict::{connects, file_arrives};
 use farpath_run::Share;
 use farpath_sim::{FlowEnd, FlowSetup, Setup, Silent};
 use farpath_tcp::{Config, TIMESTAMPS};

@@ -1,9 +1,10 @@
 //! Packet radio: streams over UDP, the closed form of the poll cycle beside the simulation, and the Ricochet's numbers.
 
-use farpath_engine::{EngineError, predict, provenance, simulate};
+use farpath_engine::{provenance, simulate};
 use farpath_experiment::{Experiment, Override};
 use farpath_model::{Args, evaluate};
 use farpath_path::Direction;
+use farpath_predict::{PredictError, predict};
 use farpath_run::{Metric, Outcome, Run};
 
 const UDP: &str = r#"
@@ -128,7 +129,7 @@ fn what_knows_tcp_alone_says_so() {
     let experiment = Experiment::parse(UDP, "case.toml", &[]).expect("it is an experiment");
     let point = &experiment.point(0);
     let refused = predict(point, provenance(&experiment, point));
-    assert!(matches!(refused, Err(EngineError::TcpOnly(_))), "{refused:?}");
+    assert!(matches!(refused, Err(PredictError::TcpOnly)), "{refused:?}");
 }
 
 #[test]

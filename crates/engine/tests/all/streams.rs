@@ -1,7 +1,8 @@
 //! Constant-rate streams, predicted and simulated.
 
-use farpath_engine::{predict, provenance, simulate, stream_loss};
+use farpath_engine::{provenance, simulate};
 use farpath_experiment::{Experiment, Override};
+use farpath_predict::{predict, stream_loss};
 use farpath_run::{Outcome, Run, StreamFigures};
 
 /// The e-VLBI case by similarity: 20 Mbit/s at 50 ms, 86 segments. A loss takes 4.3 s to recover from with delayed ACKs.

@@ -3,8 +3,8 @@
 use super::Delay;
 use crate::facts::Facts;
 use crate::patience::{self, FirstTimeout, first_timeout};
-use farpath_engine::{listening, opening};
 use farpath_model::budget::{Fit, fit};
+use farpath_predict::{listening, opening};
 use farpath_tcp::Config;
 use farpath_units::Duration;
 use serde::Serialize;

@@ -6,8 +6,8 @@ use crate::facts::{Facts, UNSCALED_WINDOW, rounded_up};
 use crate::measure::Observed;
 use crate::traps::{Trap, mark_of, queue_of, receive_buffer, scale};
 use farpath_elements::ElementKind;
-use farpath_engine::stream_loss;
 use farpath_experiment::Override;
+use farpath_predict::stream_loss;
 use farpath_tcp::config::{CongestionControlKind, HyStart, RateReduction, RecoveryAlgorithm};
 use farpath_units::Bytes;
 

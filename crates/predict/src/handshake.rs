@@ -1,11 +1,50 @@
-//! Connections of two stacks over a way that loses packets.
+//! Timers of the handshake in closed form, and connections of two stacks over a way that loses packets.
 
-use super::{PROBE, listening, opening, timer, unsampled};
-use farpath_model::radius::{Connects, FirstData, LossyOpening, LossyWay, Opened, Timer};
+use farpath_model::radius::{Connects, FirstData, Listening, LossyOpening, LossyWay, Opened, Opening, Timer};
 use farpath_model::{Estimate, InputError};
 use farpath_tcp::Config;
 use farpath_tcp::config::RttMeasure;
 use farpath_units::Duration;
+
+/// A tail loss probe without a measured round trip.
+pub const FIRST_PROBE: Duration = Duration::from_secs(1);
+
+/// The SYNs of a stack.
+pub fn opening(stack: &Config) -> Opening {
+    let handshake = &stack.handshake;
+    Opening {
+        timer: timer(stack),
+        attempts: handshake.syn_attempts,
+        linear: handshake.syn_linear_timeouts,
+        within: handshake.connect_timeout.map_or(f64::INFINITY, Duration::as_secs_f64),
+    }
+}
+
+/// The SYN/ACKs of a stack.
+pub fn listening(stack: &Config) -> Listening {
+    Listening {
+        timer: timer(stack),
+        attempts: stack.handshake.synack_attempts,
+        shared_budget: stack.handshake.synack_shared_budget,
+    }
+}
+
+/// The retransmission timer of a stack before anything has been measured.
+pub fn timer(stack: &Config) -> Timer {
+    Timer {
+        initial: stack.rto.initial.as_secs_f64(),
+        // The longest time that there is stands for none.
+        max: if stack.rto.max == Duration::MAX { f64::INFINITY } else { stack.rto.max.as_secs_f64() },
+        max_backoff_exponent: stack.rto.max_backoff_exponent,
+        tick: stack.rto.tick.as_secs_f64(),
+        wheel: stack.rto.timer_wheel,
+    }
+}
+
+/// The timeout of the first data where the SYN was sent again, so that nothing has been measured (RFC 6298 §3, §5.7).
+pub fn unsampled(stack: &Config) -> Duration {
+    stack.rto.initial.max(stack.rto.after_syn_timeout.unwrap_or(Duration::ZERO))
+}
 
 /// How likely a connection of `opener` to `listener` opens over `way`, where the opener has so many full segments to send, and
 /// both clocks show `clocks` s when the first SYN leaves.
@@ -66,7 +105,7 @@ fn first_data(stack: &Config, sack: bool, timestamps: bool, segments: u64, opene
     let window = if cautious { 1 } else { congestion.initial_window };
     let at_once = u32::try_from(segments).unwrap_or(u32::MAX).min(window);
     let recovery = &stack.recovery;
-    let probe = measured.map_or(PROBE, |rtt| {
+    let probe = measured.map_or(FIRST_PROBE, |rtt| {
         rtt * 2 + if at_once == 1 { recovery.probe_ack_delay } else { recovery.timer_slack }
     });
     FirstData {

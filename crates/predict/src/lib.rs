@@ -1,14 +1,19 @@
 //! The `predict` engine: which model says how long a transfer takes, and how far it can be trusted.
+//!
+//! A scenario in, a [`Run`] of expectations out, by arithmetic alone: the models of `farpath-model` are asked what the scenario's
+//! stacks and path make of a transfer.
 
 mod granted;
+mod handshake;
 mod loss;
+mod path_view;
 mod stream;
 
+pub use handshake::{FIRST_PROBE, connects, file_arrives, listening, opening, timer, unsampled};
+pub use path_view::PathView;
 pub use stream::stream_loss;
 
-use crate::path_view::PathView;
-use crate::{EngineError, connects, file_arrives, tcp_only};
-use farpath_experiment::{FlowSpec, Opener, Point, Scenario, base_rtt};
+use farpath_experiment::{FlowSpec, Opener, Point, Scenario, Transport, base_rtt};
 use farpath_model::lossless::{self, LosslessTimes, LosslessTransfer};
 use farpath_model::radius::{Connects, LossyWay};
 use farpath_model::window_limit::{DelayedAckCycle, SteadyCycle};
@@ -25,10 +30,29 @@ const SPURIOUS: &str =
 /// Flows that differ and whose predictions are kept for those that are the same.
 const KNOWN_FLOWS: usize = 16;
 
+/// Why there is no prediction for a scenario that the experiment's checks let through.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PredictError {
+    /// A model has no answer for these inputs: a defect, since an experiment is checked before it is predicted.
+    #[error("no closed form applies: {0}")]
+    Model(#[from] InputError),
+    /// It knows no datagrams.
+    #[error(
+        "a prediction knows TCP alone; streams over UDP are simulated and emulated: `farpath simulate`, `farpath emulate`"
+    )]
+    TcpOnly,
+}
+
 /// Predicts one point. A prediction has no seed: it is an expectation.
-pub fn predict(point: &Point, mut provenance: Provenance) -> Result<Run, EngineError> {
+///
+/// # Errors
+/// Flows over UDP; inputs that no model takes.
+pub fn predict(point: &Point, mut provenance: Provenance) -> Result<Run, PredictError> {
     let scenario = &point.scenario;
-    tcp_only(scenario, "a prediction")?;
+    if let Transport::Udp { .. } = scenario.transport {
+        return Err(PredictError::TcpOnly);
+    }
     if scenario.flows.len() > 1 {
         provenance.caveats.push("predicted as if each flow had the path to itself".to_owned());
     }
