@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 /// The file that says what a kernel is.
 const ABOUT: &str = "about.json";
@@ -41,7 +41,8 @@ pub struct Kernel {
 pub struct Shelf(PathBuf);
 
 impl Shelf {
-    /// `FARPATH_KERNELS`, else `farpath/kernels` in the user's cache (`XDG_CACHE_HOME`, else `~/.cache`).
+    /// `FARPATH_KERNELS`, else `farpath/kernels` in the user's cache (`XDG_CACHE_HOME`, else `~/.cache`). A relative path is seen from
+    /// the current folder, whatever folder a kernel is started in.
     pub fn of_user() -> Shelf {
         let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let folder = set("FARPATH_KERNELS").unwrap_or_else(|| {
@@ -50,7 +51,8 @@ impl Shelf {
                 .unwrap_or_else(env::temp_dir);
             cache.join("farpath/kernels")
         });
-        Shelf(folder)
+        // It fails for an empty path only, which counts as not set.
+        Shelf(path::absolute(&folder).unwrap_or(folder))
     }
 
     /// This folder.
