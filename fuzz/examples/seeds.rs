@@ -59,7 +59,7 @@ fn main() {
         write(
             "experiments",
             &format!("drawn-{number}"),
-            &numbers(1000 + number, 40 + 24 * (number as usize % 3)),
+            &numbers(1000 + number, 24 + 8 * (number as usize % 3)),
         );
     }
     for experiment in shipped_experiments() {

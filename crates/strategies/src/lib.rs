@@ -1,8 +1,13 @@
-//! What property tests draw: stacks and paths, those that ship first and strange ones second. For tests, no part of the command.
+//! What property tests draw: stacks, paths and flows, those that ship first and strange ones second; and what must hold of every
+//! simulation of them. For tests, no part of the command.
 
+mod conservation;
+mod flows;
 mod paths;
 mod stacks;
 
+pub use conservation::check_conservation;
+pub use flows::{DrawnFlow, Scenario, flows, scenarios};
 pub use paths::paths;
 pub use stacks::{Change, DrawnStack, Values, all_stacks, stacks};
 
