@@ -14,7 +14,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<Ending, CliError> {
     let mut findings = doctor::probe();
     findings.push(crate::driver::finding());
     #[cfg(target_os = "linux")]
-    findings.push(crate::kernel::finding());
+    findings.extend([crate::kernel::finding(), crate::serve::finding()]);
     let removed = if args.clean { Some(doctor::clean()?) } else { None };
     let seen = doctor::devices();
     let text = if args.json {

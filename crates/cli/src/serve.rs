@@ -100,6 +100,33 @@ impl Log {
     }
 }
 
+/// What `farpath doctor` says of it: whether this host allows what its limits need.
+#[cfg(target_os = "linux")]
+pub fn finding() -> farpath_emu::doctor::Finding {
+    use farpath_emu::doctor::{Finding, State};
+    use farpath_measure::limits::Needs;
+    use farpath_measure::serve::Limits;
+
+    let limits = Limits::default();
+    let needs = Needs::of(&limits);
+    let lacks = needs.lacks();
+    let (state, found, remedy) = if lacks.is_empty() {
+        let Needs { tasks, files, memory } = needs;
+        let found = format!(
+            "{} clients need {tasks} threads, {files} open files and {} MiB: allowed",
+            limits.clients,
+            memory.0 >> 20
+        );
+        (State::Ok, found, None)
+    } else {
+        let found = format!("{} clients may have {}", limits.clients, lacks.join(" and "));
+        let remedy = "raise the limit (`ulimit -Hn`, `ulimit -u`, or the unit in docs/measuring.md), or allow fewer by --max-clients";
+        (State::Limited, found, Some(remedy.to_owned()))
+    };
+    let meaning = "emulation does not need it; `farpath serve` refuses clients when it runs out of them";
+    Finding { name: "serve", state, found, meaning: meaning.to_owned(), remedy }
+}
+
 /// It cannot.
 #[cfg(not(target_os = "linux"))]
 pub fn serve(_: &ServeArgs) -> Result<Ending, CliError> {

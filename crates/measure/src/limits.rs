@@ -6,7 +6,7 @@ use crate::protocol::LINE;
 use crate::serve::Limits;
 use farpath_traffic::MOST_SILENT;
 use farpath_units::{Bytes, Duration};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
 
 /// Connections that have not said who they are, in all. Of more, the oldest of the network that has most of them is
 /// closed.
@@ -102,6 +102,18 @@ impl Needs {
                 self.files
             )
         })
+    }
+
+    /// What this host lets a program of this user have too little of, each in words. Empty where all is there.
+    pub fn lacks(&self) -> Vec<String> {
+        let most = |resource| getrlimit(resource).maximum.unwrap_or(u64::MAX);
+        // Root may go beyond the number of processes of a user.
+        let threads = if geteuid().is_root() { u64::MAX } else { most(Resource::Nproc) };
+        [("open files", most(Resource::Nofile), self.files), ("threads", threads, self.tasks)]
+            .into_iter()
+            .filter(|(_, allowed, needed)| allowed < needed)
+            .map(|(what, allowed, needed)| format!("{allowed} {what} of {needed}"))
+            .collect()
     }
 
     /// As systemd is told: what a unit has to allow.
