@@ -11,7 +11,7 @@ export CARGO_HOME := $(or $(CARGO_HOME),$(HOME)/.cargo)
 export RUSTUP_HOME := $(or $(RUSTUP_HOME),$(HOME)/.rustup)
 
 # The explicit-rate driver links libelf and zlib. Where their headers are not, and are not installed by `make setup-driver`,
-# the command is built without it; `farpath driver` then says so.
+# the command is built without it; `farpath explicit-rate driver` then says so.
 DRIVER = $(shell pkg-config --exists libelf zlib 2>/dev/null && echo yes)
 CLI = $(if $(DRIVER),--features driver)
 ALL = --workspace $(if $(DRIVER),--features farpath-cli/driver$(comma)farpath-python/driver,--exclude farpath-driver)
@@ -37,7 +37,7 @@ demo: setup
 		echo "demo: SKIPPED the running kernel, which may not be asked here: $(DEMO) doctor says why"; \
 	fi
 	@echo
-	@echo "The claims of the paper, one by one:  $(DEMO) papers high-ber"
+	@echo "The claims of the paper, one by one:  $(DEMO) reproduce high-ber"
 	@echo "The command at its full speed, for you:  cargo install --path crates/cli"
 
 TESTING = target/debug/farpath-testing
@@ -208,20 +208,20 @@ oracle: setup ns3
 # and on a Linux kernel in virtual time: half an hour on two cores, after the four minutes of one core that such a kernel
 # takes to make where there is none. The tables stay in target/truth. docs/validation.md has what came out.
 LINUX = --set sender.stack=linux-6 --set receiver.stack=linux-6
-AGREE = $(FARPATH) agree --engine simulate,emulate
+COMPARE = $(FARPATH) compare --engine simulate,emulate
 GRID = experiments/truth.toml
 DEFAULT = experiments/truth-default.toml
 LOST_ACKS = experiments/truth-lost-acks.toml
 truth: setup
 	$(CARGO) build --release --locked --package farpath-cli $(CLI)
 	@$(FARPATH) kernel info >/dev/null 2>&1 || $(FARPATH) kernel build
-	$(AGREE) $(GRID) --out target/truth/reno --set sender.stack=reno-1990
-	$(AGREE) $(GRID) --out target/truth/reno-sack
-	$(AGREE) $(GRID) --out target/truth/cubic $(LINUX)
-	$(AGREE) $(GRID) --out target/truth/bbr $(LINUX) --set sender.congestion.control=bbr
-	$(AGREE) $(DEFAULT) --out target/truth/default
-	$(AGREE) $(DEFAULT) --out target/truth/default-bbr --set sender.congestion.control=bbr
-	$(AGREE) $(LOST_ACKS) --out target/truth/lost-acks
+	$(COMPARE) $(GRID) --out target/truth/reno --set sender.stack=reno-1990
+	$(COMPARE) $(GRID) --out target/truth/reno-sack
+	$(COMPARE) $(GRID) --out target/truth/cubic $(LINUX)
+	$(COMPARE) $(GRID) --out target/truth/bbr $(LINUX) --set sender.congestion.control=bbr
+	$(COMPARE) $(DEFAULT) --out target/truth/default
+	$(COMPARE) $(DEFAULT) --out target/truth/default-bbr --set sender.congestion.control=bbr
+	$(COMPARE) $(LOST_ACKS) --out target/truth/lost-acks
 
 # ns-3's wheel from PyPI, in an environment of its own. A program of ours is compiled against it with g++.
 NS3 = target/ns3
@@ -253,7 +253,7 @@ install = [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 setup-driver: setup
 	@pkg-config --exists libelf zlib 2>/dev/null || { $(call install,libelf-dev zlib1g-dev pkg-config); } || \
 		echo "setup: no libelf and zlib to build with here, and none installed (Debian, as root: apt-get install libelf-dev" \
-			"zlib1g-dev pkg-config); farpath is built without \`farpath driver\`"
+			"zlib1g-dev pkg-config); farpath is built without \`farpath explicit-rate driver\`"
 
 # What tests ask of others: chromium shows reports, tshark reads captures as somebody else would, iperf3 is a load, clang and
 # libbpf say whether the BPF objects are what their sources give, and the last three build a kernel. Where one cannot be had, the

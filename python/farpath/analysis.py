@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import polars
 
 # R = CR / (1 + delay / a) / (1 + loss / b), a in s: L. G. Roberts, "Major Improvements in TCP Performance over Satellite and
-# Radio", MILCOM 2006, fitted there to a test bed of 100 Mbit/s. `farpath papers explicit-rate` checks what it says.
+# Radio", MILCOM 2006, fitted there to a test bed of 100 Mbit/s. `farpath reproduce explicit-rate` checks what it says.
 PAPER = {"normal": (0.002, 0.007), "explicit rate": (0.060, 0.12)}
 
 

@@ -48,7 +48,7 @@ def radius(
 def papers(
     *ids: str, emulate: bool = False, progress: Progress | None = None
 ) -> list[dict[str, Any]]:
-    """The claims of papers, published beside reproduced, check by check, as `farpath papers --json` has them.
+    """The claims of papers, published beside reproduced, check by check, as `farpath reproduce --json` has them.
 
     With `emulate` the running kernel is asked too, which takes minutes of real time. `progress` is called with how many
     checks are made, and of how many.

@@ -58,8 +58,8 @@ pub enum Command {
     /// It does what it is asked within its limits, for the address that asks and nobody else. It needs no privileges, and
     /// ends with Ctrl-C or SIGTERM.
     Serve(ServeArgs),
-    /// Hold the engines against each other over a sweep, and say where they differ most
-    Agree(AgreeArgs),
+    /// Compare the engines over a sweep, and say where they differ most
+    Compare(CompareArgs),
     /// Run a sweep that outgrows one sitting: what is finished is kept, and only what is missing is run
     ///
     /// Finished runs are kept in a folder, in files that appear whole or not at all, by what made them: the point as
@@ -75,16 +75,11 @@ pub enum Command {
     /// Say how far TCP reaches: each timer of a stack as round trip, distance and the last body inside
     Radius(RadiusArgs),
     /// Check the claims of papers: published beside reproduced
-    Papers(PapersArgs),
+    Reproduce(ReproduceArgs),
     /// Say what this machine can do for emulation, and how to get what is missing
     Doctor(DoctorArgs),
-    /// Attach explicit rate (TIA-1039) to this host's TCP, look at it, take it off
-    Driver(DriverArgs),
-    /// Be a flow router between two network interfaces: grant the rates that packets ask for
-    ///
-    /// The file names the interfaces, the rate of the line each way, and what a `flow-router` of an experiment can be told. SIGHUP reads
-    /// it again, and flows keep what they have; SIGTERM and Ctrl-C end it, and packets no longer pass. See docs/router.md.
-    Router(RouterArgs),
+    /// Use explicit rates (TIA-1039): ask for them, grant them, read what is signalled
+    ExplicitRate(ExplicitRateArgs),
     /// Make and list Linux kernels for emulation in virtual time
     #[cfg(target_os = "linux")]
     Kernel(KernelArgs),
@@ -99,14 +94,31 @@ pub enum Command {
         /// What it is told, and what it leaves
         room: PathBuf,
     },
-    /// Look into explicit-rate signalling (TIA-1039)
-    Qos(QosArgs),
     /// List the TCP stacks that ship, or print one
     Stacks(StacksArgs),
     /// List the ready-made paths, or print one
     Paths(ShelfArgs),
     /// List the experiments that ship, or print one
     Experiments(ShelfArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct ExplicitRateArgs {
+    #[command(subcommand)]
+    pub command: ExplicitRateCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ExplicitRateCommand {
+    /// Attach the driver to this host's TCP, show its state, detach it
+    Driver(DriverArgs),
+    /// Run a flow router between two network interfaces: grant the rates that packets ask for
+    ///
+    /// The file names the interfaces, the rate of the line each way, and the parameters of a `flow-router` of an experiment. SIGHUP reads
+    /// it again, and flows keep what they have; SIGTERM and Ctrl-C end it, and packets no longer pass. See docs/router.md.
+    Router(RouterArgs),
+    /// Decode, encode and draw the signalling: QoS Structures
+    Qos(QosArgs),
 }
 
 /// Engines of this version.
@@ -144,7 +156,7 @@ pub struct RunArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct AgreeArgs {
+pub struct CompareArgs {
     #[command(flatten)]
     pub common: CommonArgs,
     /// Engines, separated by commas: two at least
@@ -156,12 +168,12 @@ pub struct AgreeArgs {
     pub capture: CaptureArgs,
 }
 
-/// What is held against each other where no file is named.
+/// What is compared where no file is named.
 const AGREEMENT: &str = "agreement";
 
-impl From<AgreeArgs> for RunArgs {
-    fn from(args: AgreeArgs) -> RunArgs {
-        let AgreeArgs { mut common, engine, clock, capture } = args;
+impl From<CompareArgs> for RunArgs {
+    fn from(args: CompareArgs) -> RunArgs {
+        let CompareArgs { mut common, engine, clock, capture } = args;
         let source = &mut common.source;
         if source.file.is_none() && !source.path.is_given() {
             source.file = Some(AGREEMENT.into());
@@ -364,7 +376,7 @@ pub struct RadiusArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct PapersArgs {
+pub struct ReproduceArgs {
     /// Papers, by name [default: all]
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,

@@ -1,10 +1,10 @@
-//! `farpath driver`: explicit rate for this host's TCP.
+//! `farpath explicit-rate driver`: explicit rate for this host's TCP.
 
 use crate::Ending;
 use crate::args::DriverArgs;
 use crate::error::CliError;
 
-/// `farpath driver`
+/// `farpath explicit-rate driver`
 #[cfg(all(target_os = "linux", feature = "driver"))]
 pub fn driver(args: &DriverArgs) -> Result<Ending, CliError> {
     here::driver(args)
@@ -19,14 +19,14 @@ pub fn driver(_: &DriverArgs) -> Result<Ending, CliError> {
 /// It cannot.
 #[cfg(not(target_os = "linux"))]
 pub fn driver(_: &DriverArgs) -> Result<Ending, CliError> {
-    Err(CliError::NotLinux("driver"))
+    Err(CliError::NotLinux("explicit-rate driver"))
 }
 
 /// Whether it could be attached, as a finding of `farpath doctor`.
 pub fn finding() -> farpath_emu::doctor::Finding {
     use farpath_emu::doctor::{Finding, State};
     let (state, found, remedy) = possible();
-    let meaning = "without it TCP of this host asks no router for a rate: neither by `farpath driver`, nor in an emulation with `explicit_rate`";
+    let meaning = "without it TCP of this host asks no router for a rate: neither by `farpath explicit-rate driver`, nor in an emulation with `explicit_rate`";
     let state = if state { State::Ok } else { State::Limited };
     Finding { name: "explicit rate", state, found, meaning: meaning.to_owned(), remedy }
 }

@@ -22,7 +22,7 @@ pub enum CliError {
     #[error(transparent)]
     Emulation(farpath_engine::EngineError),
     /// Nothing to hold it against.
-    #[error("--engine: an agreement is between two engines at least, and one is asked for")]
+    #[error("--engine: a comparison takes two engines at least, and one is asked for")]
     OneEngine,
     /// Results cannot be written.
     #[error(transparent)]

@@ -14,11 +14,11 @@ mod kept;
 mod kernel;
 mod measure;
 mod output;
-mod papers;
 mod progress;
 mod qos;
 mod radius;
 mod report;
+mod reproduce;
 mod router;
 mod run;
 mod serve;
@@ -28,7 +28,7 @@ mod sweep;
 
 pub use radius::{Watch, radius_lines};
 
-use args::{Cli, Command, EngineName};
+use args::{Cli, Command, EngineName, ExplicitRateCommand};
 use clap::Parser;
 use error::CliError;
 use std::ffi::OsString;
@@ -51,7 +51,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// The same for a host that has an exit code of its own.
 pub fn exit_code(args: impl IntoIterator<Item = OsString>) -> u8 {
-    let cli = match Cli::try_parse_from(args) {
+    let cli = match Cli::try_parse_from(under_new_name(args.into_iter().collect())) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version come this way too, and go to stdout with code 0.
@@ -73,6 +73,28 @@ pub fn exit_code(args: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
+/// Verbs that have another name now. The old ones are understood until the next release.
+const RENAMED: [(&str, &[&str]); 5] = [
+    ("agree", &["compare"]),
+    ("papers", &["reproduce"]),
+    ("driver", &["explicit-rate", "driver"]),
+    ("router", &["explicit-rate", "router"]),
+    ("qos", &["explicit-rate", "qos"]),
+];
+
+/// The arguments with the verb's name of today, and a line on stderr where it was called by an old one.
+fn under_new_name(mut args: Vec<OsString>) -> Vec<OsString> {
+    let Some((old, new)) = args.get(1).and_then(|verb| RENAMED.iter().find(|(old, _)| verb == old)) else {
+        return args;
+    };
+    eprintln!(
+        "farpath: `farpath {old}` is now `farpath {}`; the next release no longer has the old name",
+        new.join(" ")
+    );
+    args.splice(1..2, new.iter().map(OsString::from));
+    args
+}
+
 /// Takes from the environment what is set there.
 fn configure() -> Result<(), CliError> {
     progress::configure()?;
@@ -92,22 +114,24 @@ fn run_command(command: Command) -> Result<Ending, CliError> {
         Command::Emulate(args) => run::run(&args.into()),
         Command::Measure(args) => measure::measure(&args),
         Command::Serve(args) => serve::serve(&args),
-        Command::Agree(args) => run::agree(args.into()),
+        Command::Compare(args) => run::compare(args.into()),
         Command::Sweep(args) => sweep::sweep(&args),
         Command::Report(args) => report::report(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Radius(args) => radius::radius(&args),
-        Command::Papers(args) => papers::papers(&args),
+        Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Doctor(args) => doctor::doctor(&args),
-        Command::Driver(args) => driver::driver(&args),
-        Command::Router(args) => router::router(&args),
+        Command::ExplicitRate(args) => match args.command {
+            ExplicitRateCommand::Driver(args) => driver::driver(&args),
+            ExplicitRateCommand::Router(args) => router::router(&args),
+            ExplicitRateCommand::Qos(args) => qos::qos(&args),
+        },
         #[cfg(target_os = "linux")]
         Command::Kernel(args) => kernel::kernel(&args),
         #[cfg(target_os = "linux")]
         Command::Guest => run::guest(),
         #[cfg(target_os = "linux")]
         Command::Helper { room } => run::helper(&room),
-        Command::Qos(args) => qos::qos(&args),
         Command::Stacks(args) => shelf::stacks(&args),
         Command::Paths(args) => shelf::paths(&args),
         Command::Experiments(args) => shelf::experiments(&args),

@@ -1,4 +1,4 @@
-//! `farpath qos`: what explicit-rate signalling says, field by field and from end to end, and the bytes that say it.
+//! `farpath explicit-rate qos`: what explicit-rate signalling says, field by field and from end to end, and the bytes that say it.
 
 mod encode;
 pub mod error;
@@ -18,7 +18,7 @@ use farpath_tia1039::{
 use farpath_units::Rate;
 use serde_json::{Value, json};
 
-/// `farpath qos`
+/// `farpath explicit-rate qos`
 pub fn qos(args: &QosArgs) -> Result<Ending, CliError> {
     match &args.command {
         QosCommand::Decode(args) => {

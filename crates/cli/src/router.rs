@@ -1,4 +1,4 @@
-//! `farpath router`: a flow router between two network interfaces.
+//! `farpath explicit-rate router`: a flow router between two network interfaces.
 
 use crate::Ending;
 use crate::args::RouterArgs;
@@ -30,7 +30,7 @@ fn read(args: &RouterArgs) -> Result<RouterConfig, CliError> {
 /// It cannot.
 #[cfg(not(target_os = "linux"))]
 fn run(_: &RouterArgs, _: RouterConfig) -> Result<Ending, CliError> {
-    Err(CliError::NotLinux("router"))
+    Err(CliError::NotLinux("explicit-rate router"))
 }
 
 #[cfg(target_os = "linux")]

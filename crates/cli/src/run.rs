@@ -1,4 +1,4 @@
-//! `farpath run`, `predict`, `simulate`, `emulate`, `agree`: an experiment on the engines asked for.
+//! `farpath run`, `predict`, `simulate`, `emulate`, `compare`: an experiment on the engines asked for.
 
 use crate::args::{CommonArgs, EngineName, RunArgs};
 use crate::error::CliError;
@@ -32,7 +32,7 @@ pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
 }
 
 /// Runs the experiment on several engines and prints how far they agree.
-pub fn agree(args: RunArgs) -> Result<Ending, CliError> {
+pub fn compare(args: RunArgs) -> Result<Ending, CliError> {
     if args.engine.iter().collect::<HashSet<_>>().len() < 2 {
         return Err(CliError::OneEngine);
     }

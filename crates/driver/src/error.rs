@@ -38,14 +38,16 @@ pub enum DriverError {
         device: String,
     },
     /// It is there already.
-    #[error("{device}: the driver is attached to it already; `farpath driver detach` takes it off")]
+    #[error(
+        "{device}: the driver is attached to it already; `farpath explicit-rate driver detach` takes it off"
+    )]
     Attached {
         /// Which.
         device: String,
     },
     /// Settings are of all devices.
     #[error(
-        "the driver is attached, and its settings are of all devices; expected none here, or `farpath driver detach` first"
+        "the driver is attached, and its settings are of all devices; expected none here, or `farpath explicit-rate driver detach` first"
     )]
     Settled,
     /// Somebody else has the name.
@@ -59,7 +61,7 @@ pub enum DriverError {
     NotAttached,
     /// It is not there, and not nothing.
     #[error(
-        "the driver is not attached, and an `attach` that was killed has left {} behind; `farpath driver detach` removes that",
+        "the driver is not attached, and an `attach` that was killed has left {} behind; `farpath explicit-rate driver detach` removes that",
         left.display()
     )]
     Interrupted {
@@ -69,7 +71,7 @@ pub enum DriverError {
     /// What is mounted now is gone with this command.
     #[error(
         "this command has a mount namespace of its own, which ends with it, as under `ip netns exec`: what is attached here would end too, and what \
-             is attached elsewhere is not seen; expected one that stays, as in `nsenter --net=/run/netns/NAME farpath driver ...`"
+             is attached elsewhere is not seen; expected one that stays, as in `nsenter --net=/run/netns/NAME farpath explicit-rate driver ...`"
     )]
     Transient,
     /// No such congestion control.

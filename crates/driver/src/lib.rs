@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | `settings`, `buffers`, `abi` | what the programs are told, and the bytes that this is |
 //! | `driver` | the programs in the kernel, in the hands of this process: gone with it |
-//! | `pinned` | the same, in the hands of the system: `farpath driver attach`, `status`, `detach` |
+//! | `pinned` | the same, in the hands of the system: `farpath explicit-rate driver attach`, `status`, `detach` |
 //! | `missing` | what a machine or a user lacks for it |
 #![cfg(target_os = "linux")]
 

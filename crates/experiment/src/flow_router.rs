@@ -10,7 +10,7 @@ use farpath_units::{Bytes, Duration, Instant, Probability, Rate};
 use std::net::SocketAddr;
 use toml::Value;
 
-/// What `farpath router` is told.
+/// What `farpath explicit-rate router` is told.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RouterConfig {
     /// The interface that packets come in by which go forward.

@@ -1,4 +1,4 @@
-//! What `farpath driver` and `farpath router` are told.
+//! What `farpath explicit-rate driver` and `farpath explicit-rate router` are told.
 
 use clap::{Args, Subcommand};
 use farpath_units::{Bytes, Duration, Probability, Rate};
@@ -16,7 +16,7 @@ pub enum DriverCommand {
     ///
     /// A socket asks that has the congestion control `farpath_erate` (the socket option TCP_CONGESTION), or whose program is
     /// in a control group of --cgroup. Where nobody on the path grants a rate, it goes on with the system's. Nothing changes for any
-    /// other socket. It stays until `farpath driver detach`, which undoes all of it.
+    /// other socket. It stays until `farpath explicit-rate driver detach`, which undoes all of it.
     Attach(AttachArgs),
     /// Take it off all devices, and leave nothing of it
     ///

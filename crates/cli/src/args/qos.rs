@@ -1,4 +1,4 @@
-//! What `farpath qos` is told.
+//! What `farpath explicit-rate qos` is told.
 
 use clap::{Args, Subcommand, ValueEnum};
 use farpath_experiment::Override;

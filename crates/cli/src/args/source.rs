@@ -21,30 +21,32 @@ pub struct SourceArgs {
     pub set: Vec<Override>,
 }
 
+/// Above these in the help.
+const IN_PLACE_OF_FILE: &str = "In place of FILE";
+
 /// One's own path without a file.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "In place of FILE")]
 pub struct PathArgs {
     /// Propagation each way, such as `300 ms` or `1.5 light-seconds`
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "TIME")]
     pub delay: Option<Duration>,
     /// Link rate both ways, such as `10 Mbit/s`; the queue before it holds one bandwidth-delay product
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "RATE")]
     pub rate: Option<Rate>,
     /// Independent loss per packet, each way [default: 0 %]
-    #[arg(long, value_name = "SHARE", value_parser = parse_loss)]
+    #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "SHARE", value_parser = parse_loss)]
     pub loss: Option<Probability>,
     /// Size of the download, such as `100 MB`
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "SIZE")]
     pub size: Option<Bytes>,
     /// Stack of both ends (see `farpath stacks`), or a file [default: linux-6]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "NAME")]
     pub stack: Option<String>,
     /// Receive buffer, with window scaling where it takes that [default: the stack's]
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "SIZE")]
     pub window: Option<Bytes>,
     /// Keep these as an experiment file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "FILE")]
     pub save: Option<PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! `farpath qos encode`: a QoS Structure from what it is to say.
+//! `farpath explicit-rate qos encode`: a QoS Structure from what it is to say.
 
 use crate::args::{QosEncodeArgs, QosMessage, QosRateType};
 use data_encoding::HEXLOWER;

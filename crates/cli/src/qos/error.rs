@@ -1,4 +1,4 @@
-//! Why `farpath qos` has nothing to show.
+//! Why `farpath explicit-rate qos` has nothing to show.
 
 use farpath_tia1039::advice::AdviceError;
 use farpath_tia1039::{DecodeError, PacketError};

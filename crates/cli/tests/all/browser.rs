@@ -204,7 +204,7 @@ fn several_flows_have_their_rates_together() {
 
 #[test]
 fn the_figures_of_a_paper_are_drawn() {
-    let drawn = look_at(&["papers", "high-ber"]);
+    let drawn = look_at(&["reproduce", "high-ber"]);
     assert!(drawn.iter().all(|figures| *figures == 8), "2 to 8 in seven, and 10: {drawn:?}");
 }
 
@@ -219,7 +219,7 @@ fn a_sweep_over_many_numbers_is_drawn_as_curves() {
 fn how_far_stacks_reach_is_a_picture_and_so_are_the_figures_of_the_paper() {
     let drawn = look_at(&["radius"]);
     assert!(drawn.iter().all(|figures| *figures == 1), "{drawn:?}");
-    let drawn = look_at(&["papers", "radius"]);
+    let drawn = look_at(&["reproduce", "radius"]);
     assert!(drawn.iter().all(|figures| *figures == 4), "2 to 5: {drawn:?}");
 }
 

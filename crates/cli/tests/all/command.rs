@@ -129,7 +129,7 @@ fn bad_input_names_file_key_expected_and_found_and_writes_nothing() {
     refused(&["run", "noisy-channel", "--engine", "measure"], &["measure"]);
     refused(&["run", "noisy-channel", "--threads", "100000"], &["100000", "1..=1024"]);
     refused(&["stacks", "riverbed"], &["riverbed", "farpath stacks"]);
-    refused(&["papers", "high-bar"], &["high-bar", "high-ber"]);
+    refused(&["reproduce", "high-bar"], &["high-bar", "high-ber"]);
 }
 
 #[test]
@@ -143,6 +143,25 @@ fn what_ships_is_listed_and_printed() {
         assert!(run(&[command, name]).0.contains("title = "), "{command}");
     }
     assert!(run(&["stacks", "riverbed-16", "--resolved"]).0.contains("ack_every = 2"));
+}
+
+#[test]
+fn old_names_of_verbs_are_understood_with_a_line_that_says_the_new_one() {
+    for (old, new) in [
+        (&["agree", "--help"][..], &["compare", "--help"][..]),
+        (&["papers", "--list"], &["reproduce", "--list"]),
+        (&["driver", "--help"], &["explicit-rate", "driver", "--help"]),
+        (&["router", "--help"], &["explicit-rate", "router", "--help"]),
+        (&["qos", "decode", "00"], &["explicit-rate", "qos", "decode", "00"]),
+    ] {
+        let (today, said, code) = run(new);
+        let name = new[..new.len() - (old.len() - 1)].join(" ");
+        let line = format!(
+            "farpath: `farpath {}` is now `farpath {name}`; the next release no longer has the old name\n",
+            old[0]
+        );
+        assert_eq!(run(old), (today, line + &said, code), "{old:?}");
+    }
 }
 
 #[test]
@@ -166,7 +185,7 @@ fn the_doctor_looks_at_this_machine_and_changes_nothing() {
 
 #[test]
 fn every_claim_of_a_paper_is_listed_with_its_verdict() {
-    let (out, err, code) = run(&["papers", "radius", "--json"]);
+    let (out, err, code) = run(&["reproduce", "radius", "--json"]);
     let lines = objects(&out);
     for number in 1..=29 {
         let claim = format!("R000-{number:02}");
@@ -287,7 +306,7 @@ fn no_home_is_needed_and_none_is_written_to() {
     fs::create_dir(&home).expect("made");
     for verb in [
         &["run", "noisy-channel", "--seeds=1"][..],
-        &["agree", "noisy-channel", "--engine=predict,simulate", "--seeds=1"],
+        &["compare", "noisy-channel", "--engine=predict,simulate", "--seeds=1"],
         &["sweep", "noisy-channel", "--seeds=1", "--out=sweep"],
         &["sweep", "status", "sweep"],
         &["explain", "noisy-channel"],

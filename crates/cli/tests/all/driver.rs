@@ -1,4 +1,4 @@
-//! `farpath driver` where it is killed, and where nothing would stay of it.
+//! `farpath explicit-rate driver` where it is killed, and where nothing would stay of it.
 #![cfg(all(target_os = "linux", feature = "driver"))]
 
 use assert_cmd::cargo::cargo_bin;
@@ -125,11 +125,13 @@ fn under_ip_netns_exec_nothing_is_attached_and_it_is_said() {
     };
     let program = cargo_bin("farpath");
     let program = program.to_str().expect("UTF-8");
-    let attach = ["driver", "attach", "lo", "--rate", "50 Mbit/s"];
+    let attach = ["explicit-rate", "driver", "attach", "lo", "--rate", "50 Mbit/s"];
     let shell = format!("{program} {}; exit $?", "driver attach lo --rate '50 Mbit/s'");
-    for words in
-        [&[&[program], &attach[..]].concat()[..], &["sh", "-c", &shell], &[program, "driver", "status"]]
-    {
+    for words in [
+        &[&[program], &attach[..]].concat()[..],
+        &["sh", "-c", &shell],
+        &[program, "explicit-rate", "driver", "status"],
+    ] {
         let (code, (out, err)) = inside(words);
         assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
         assert!(err.contains("nsenter --net=/run/netns/NAME"), "{err}");

@@ -312,7 +312,7 @@ fn engines_are_held_against_each_other() {
         return;
     }
     let folder = Folder::with(SMALL);
-    let args = [&["agree", folder.file(), "--engine", "simulate,emulate", "--json"], &TINY[..]].concat();
+    let args = [&["compare", folder.file(), "--engine", "simulate,emulate", "--json"], &TINY[..]].concat();
     let (out, err, code) = run(&args);
     assert_eq!(code, 0, "{out}{err}");
     assert!(!lines(&out).is_empty(), "{out}");

@@ -109,7 +109,7 @@ fn agree_holds_a_grant_against_its_simulation() {
     }
     let folder = Folder::with(FILE);
     let sweep = r#"sweep={"path.router.blind" = [false, true]}"#;
-    let arguments = ["agree", "--engine", "simulate,emulate", "--json", folder.file(), "--set", sweep];
+    let arguments = ["compare", "--engine", "simulate,emulate", "--json", folder.file(), "--set", sweep];
     let (out, err, code) = run(&arguments);
     assert_eq!(code, 0, "{err}");
     let rows = lines(&out);

@@ -33,7 +33,7 @@ fn what_is_no_file_is_refused_at_once_whoever_names_it() {
     ] {
         let found = format!("expected a file, found {found}");
         refused(&["predict", name], &[name, &found]);
-        refused(&["router", "--check", name], &[name, &found]);
+        refused(&["explicit-rate", "router", "--check", name], &[name, &found]);
         let stack = format!("sender.stack={name}");
         if name.ends_with(".toml") {
             refused(&["predict", folder.file(), "--set", &stack], &["sender.stack", name, &found]);

@@ -22,11 +22,11 @@ fn whatever_takes_long_says_how_far_it_is() {
         (&["run", "noisy-channel", "--seeds=20"][..], " of 105 runs"),
         (&["simulate", "noisy-channel", "--seeds=20"], " of 100 runs"),
         (&["predict", "noisy-channel", MANY], " of 500 runs"),
-        (&["agree", "noisy-channel", "--engine=predict,simulate", "--seeds=20"], " of 105 runs"),
+        (&["compare", "noisy-channel", "--engine=predict,simulate", "--seeds=20"], " of 105 runs"),
         (&["sweep", "noisy-channel", "--seeds=20", "--out=sweep"], " of 100 runs"),
         (&["explain", "noisy-channel", "--set=transfer.size=5 MB"], " runs"),
         (&["radius", "--check"], " radii"),
-        (&["papers", "ricochet"], " checks"),
+        (&["reproduce", "ricochet"], " checks"),
         (&["simulate", "noisy-channel", MANY, "--seeds=1"], "checking the points"),
     ] {
         let (err, code) = messages(folder.path(), "1 ms", args);

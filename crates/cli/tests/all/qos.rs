@@ -1,4 +1,4 @@
-//! `farpath qos` from outside.
+//! `farpath explicit-rate qos` from outside.
 
 use assert_cmd::Command;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 /// Output, messages and exit code.
 fn decode(args: &[&str]) -> (String, String, i32) {
     let mut command = Command::cargo_bin("farpath").expect("built with this test");
-    let output = command.args(["qos", "decode"]).args(args).output().expect("it runs");
+    let output = command.args(["explicit-rate", "qos", "decode"]).args(args).output().expect("it runs");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     (text(output.stdout), text(output.stderr), output.status.code().expect("it exits"))
 }
@@ -93,7 +93,7 @@ fn what_is_no_structure_is_refused_with_a_reason() {
 fn what_is_encoded_is_decoded_to_the_same() {
     let encode = |args: &[&str]| {
         let mut command = Command::cargo_bin("farpath").expect("built with this test");
-        let output = command.args(["qos", "encode"]).args(args).output().expect("it runs");
+        let output = command.args(["explicit-rate", "qos", "encode"]).args(args).output().expect("it runs");
         String::from_utf8(output.stdout).expect("hexadecimal").trim().to_owned()
     };
     // As captured from a kernel's SYN, and from its peer's ACK behind a router.

@@ -189,9 +189,9 @@ fn a_report_that_cannot_be_written_is_refused_before_anything_runs() {
         &["run", "single-drop", "--out", out][..],
         &["simulate", "single-drop"],
         &["predict", "single-drop"],
-        &["agree", "single-drop", "--engine=predict,simulate"],
+        &["compare", "single-drop", "--engine=predict,simulate"],
         &["radius", "linux-6", "--loss=1%"],
-        &["papers", "high-ber"],
+        &["reproduce", "high-ber"],
     ] {
         refused(&[verb, &["--report", missing]].concat(), &["cannot write the report", missing]);
     }
@@ -216,7 +216,7 @@ fn on_a_full_disk(blocks: u32, args: &[&str]) -> (String, String, i32) {
 fn results_that_cannot_be_written_at_the_end_are_printed_before_the_error() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
-    let agree = ["agree", "single-drop", "--engine=predict,simulate"];
+    let agree = ["compare", "single-drop", "--engine=predict,simulate"];
     for verb in [&["run", "single-drop"][..], &agree, &["radius", "opnet-11.5"]] {
         let printed = run(verb).0;
         let (out, err, code) = on_a_full_disk(1, &[verb, &["--report", &at("x.html")]].concat());

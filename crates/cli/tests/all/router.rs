@@ -1,4 +1,4 @@
-//! `farpath router` between two hosts that ask: grants, statistics, a new configuration while a connection goes on.
+//! `farpath explicit-rate router` between two hosts that ask: grants, statistics, a new configuration while a connection goes on.
 #![cfg(all(target_os = "linux", feature = "driver"))]
 
 use assert_cmd::cargo::cargo_bin;
@@ -109,7 +109,7 @@ impl Bench {
     /// The router, once it routes as `file` says.
     fn route(&self, file: &Path) -> Running {
         let program = cargo_bin("farpath");
-        let args = ["router", file.to_str().expect("UTF-8")];
+        let args = ["explicit-rate", "router", file.to_str().expect("UTF-8")];
         let mut router = start(&self.router, program.to_str().expect("UTF-8"), &args);
         let mut said = String::new();
         BufReader::new(router.0.stdout.take().expect("piped")).read_line(&mut said).expect("it says so");
@@ -338,13 +338,17 @@ fn what_is_wrong_in_a_configuration_is_said_by_key() {
         (("127.0.0.1:9439", "here"), ["statistics", "127.0.0.1:9439"]),
     ] {
         fs::write(&file, CONFIG.replace(change.0, change.1)).expect("written");
-        let output = Command::new(cargo_bin("farpath")).args(["router", "--check"]).arg(&file).output();
+        let output = Command::new(cargo_bin("farpath"))
+            .args(["explicit-rate", "router", "--check"])
+            .arg(&file)
+            .output();
         let output = output.expect("the command starts");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(words.iter().all(|word| said.contains(word)), "{words:?}: {said}");
     }
-    let output = Command::new(cargo_bin("farpath")).args(["router", "/nonexistent.toml"]).output();
+    let output =
+        Command::new(cargo_bin("farpath")).args(["explicit-rate", "router", "/nonexistent.toml"]).output();
     let said = String::from_utf8_lossy(&output.expect("the command starts").stderr).into_owned();
     assert_eq!(said, "farpath: /nonexistent.toml: cannot be read: No such file or directory (os error 2)\n");
 }

@@ -69,7 +69,7 @@ impl Room {
 
     fn farpath(&self, args: &[&str]) -> Output {
         let mut command = Command::cargo_bin("farpath").unwrap();
-        command.current_dir(self.path()).env("FARPATH_KERNELS", self.path().join("kernels"));
+        command.current_dir(self.path()).env("FARPATH_KERNELS", "kernels");
         // How long a machine takes must not be seen in what is said.
         command.args(args).env("FARPATH_PROGRESS", "0 s").output().unwrap()
     }
@@ -305,7 +305,13 @@ fn errors(experiment: &str, more: &[&str]) -> Vec<f64> {
     let room = Room::new();
     fs::write(room.path().join("truth.toml"), experiment).unwrap();
     let mut command = Command::cargo_bin("farpath").unwrap();
-    command.current_dir(room.path()).args(["agree", "truth.toml", "--engine", "simulate,emulate", "--json"]);
+    command.current_dir(room.path()).args([
+        "compare",
+        "truth.toml",
+        "--engine",
+        "simulate,emulate",
+        "--json",
+    ]);
     let output = command.args(more).output().unwrap();
     let first = String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_owned();
     let times: Value = serde_json::from_str(&first).unwrap_or_else(|_| panic!("{}", stderr(&output)));

@@ -1,4 +1,4 @@
-//! What `farpath driver` does to a host, and that nothing of it is left.
+//! What `farpath explicit-rate driver` does to a host, and that nothing of it is left.
 
 use crate::common;
 

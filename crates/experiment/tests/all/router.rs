@@ -1,4 +1,4 @@
-//! What `farpath router` is told, as it is read.
+//! What `farpath explicit-rate router` is told, as it is read.
 
 use farpath_experiment::RouterConfig;
 use farpath_path::Direction;

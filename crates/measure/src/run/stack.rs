@@ -156,7 +156,7 @@ impl End {
         }
         if config.explicit_rate.wanted.is_some() {
             unmatched.push(
-                "explicit_rate.wanted: a measurement asks nobody; `farpath driver attach --cgroup DIR` on both hosts does"
+                "explicit_rate.wanted: a measurement asks nobody; `farpath explicit-rate driver attach --cgroup DIR` on both hosts does"
                     .to_owned(),
             );
         }

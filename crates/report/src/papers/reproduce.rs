@@ -102,7 +102,7 @@ pub(super) fn reproduce(
         CheckEngine::Predict => Engine::Predict,
         CheckEngine::Emulate if runs.emulate => Engine::Emulate,
         CheckEngine::Emulate => {
-            let reason = "it asks the running kernel, in real time: `farpath papers --emulate` does";
+            let reason = "it asks the running kernel, in real time: `farpath reproduce --emulate` does";
             return Err(NoNumber::NotRun(reason.to_owned()));
         }
         _ => Engine::Simulate,

@@ -79,7 +79,7 @@ impl Row for SegmentRow {
         column(
             "qos",
             "",
-            "the QoS Structures that it carries, in hexadecimal: see `farpath qos decode`",
+            "the QoS Structures that it carries, in hexadecimal: see `farpath explicit-rate qos decode`",
             Cells::MaybeText(
                 |row| row.qos.as_deref(),
                 |row, structures| row.qos = Some(structures.to_owned()),

@@ -1,6 +1,6 @@
-//! `farpath papers`: published beside reproduced.
+//! `farpath reproduce`: published beside reproduced.
 
-use crate::args::PapersArgs;
+use crate::args::ReproduceArgs;
 use crate::error::CliError;
 use crate::{Ending, interrupt, output, progress, run};
 use farpath_report::html::ReportFile;
@@ -9,7 +9,7 @@ use std::io::Write;
 
 /// Checks the papers asked for and prints their claims; [`Ending::Failed`] where one does not come
 /// out as its claim file says, or a run is void.
-pub fn papers(args: &PapersArgs) -> Result<Ending, CliError> {
+pub fn reproduce(args: &ReproduceArgs) -> Result<Ending, CliError> {
     if args.emulate {
         farpath_engine::may_emulate().map_err(CliError::Emulation)?;
     }
