@@ -4,7 +4,7 @@ use crate::args::{BuildArgs, InfoArgs, KernelArgs, KernelCommand, ListArgs};
 use crate::error::CliError;
 use crate::{Ending, interrupt, output, progress};
 use farpath_emu::doctor::{Finding, State};
-use farpath_kernel::{About, DEBIAN_SOURCE, Kernel, KernelError, Recipe, Shelf, Source, Step};
+use farpath_kernel::{About, Kernel, KernelError, Recipe, Shelf, Source, Step};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -25,7 +25,7 @@ fn build(args: &BuildArgs) -> Result<Ending, CliError> {
     let recipe = Recipe {
         source: match &args.source {
             Some(folder) => Source::Tree(folder.clone()),
-            None => Source::Debian(DEBIAN_SOURCE.to_owned()),
+            None => Source::debian(&args.linux),
         },
         hz: args.hz,
         name: args.name.clone(),

@@ -19,5 +19,5 @@ mod shelf;
 pub use boot::{Boot, Ended, Halt};
 pub use error::KernelError;
 pub use making::Step;
-pub use recipe::{DEBIAN_SOURCE, DEFAULT_HZ, HZ, Recipe, Source};
+pub use recipe::{DEFAULT_HZ, DEFAULT_LINUX, HZ, Recipe, Source};
 pub use shelf::{About, Kernel, Shelf};

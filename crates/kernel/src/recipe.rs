@@ -11,8 +11,8 @@ pub const HZ: [u32; 3] = [100, 250, 1000];
 /// Those that are meant where none are named: Debian's, and a tick of 4 ms is what the stack `linux-6` has.
 pub const DEFAULT_HZ: u32 = 250;
 
-/// Debian's package of the sources that are taken where none are named.
-pub const DEBIAN_SOURCE: &str = "linux-source-6.12";
+/// The Linux whose sources are taken where none are named.
+pub const DEFAULT_LINUX: &str = "6.12";
 
 /// How it is configured, less its ticks.
 pub(crate) const CONFIG: &str = include_str!("../linux.config");
@@ -31,6 +31,13 @@ pub enum Source {
     Debian(String),
     /// A folder with sources. It is only read.
     Tree(PathBuf),
+}
+
+impl Source {
+    /// Debian's sources of a Linux such as `6.12`.
+    pub fn debian(linux: &str) -> Source {
+        Source::Debian(format!("linux-source-{linux}"))
+    }
 }
 
 /// What a kernel is made from.

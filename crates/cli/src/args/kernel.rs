@@ -1,7 +1,7 @@
 //! What `farpath kernel` is told.
 
 use clap::{Args, Subcommand};
-use farpath_kernel::DEFAULT_HZ;
+use farpath_kernel::{DEFAULT_HZ, DEFAULT_LINUX};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -29,9 +29,11 @@ pub struct BuildArgs {
     /// Ticks per second: 100, 250 or 1000. Timers of TCP go by them
     #[arg(long, value_name = "N", default_value_t = DEFAULT_HZ)]
     pub hz: u32,
-    /// Folder with the sources of a Linux kernel, which is only read; none but 6.12 was tried [default: Debian's
-    /// linux-source-6.12]
-    #[arg(long, value_name = "DIR")]
+    /// Release of Linux, of which Debian has a package of sources, such as linux-source-6.1; 6.1 and 6.12 were tried
+    #[arg(long, value_name = "VERSION", default_value = DEFAULT_LINUX, value_parser = linux_version)]
+    pub linux: String,
+    /// Folder with the sources of a Linux kernel, which is only read, in place of Debian's
+    #[arg(long, value_name = "DIR", conflicts_with = "linux")]
     pub source: Option<PathBuf>,
     /// How it is called [default: its version and ticks, such as 6.12.117-hz250]
     #[arg(long, value_name = "NAME")]
@@ -42,6 +44,15 @@ pub struct BuildArgs {
     /// Make it also where it is there already
     #[arg(long)]
     pub again: bool,
+}
+
+/// A release as packages name it.
+fn linux_version(text: &str) -> Result<String, &'static str> {
+    let number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    match text.split_once('.') {
+        Some((major, minor)) if number(major) && number(minor) => Ok(text.to_owned()),
+        _ => Err("expected a release such as `6.12`"),
+    }
 }
 
 #[derive(Debug, Args)]
