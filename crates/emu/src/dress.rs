@@ -246,8 +246,6 @@ impl fmt::Display for Dress {
 
 /// The longest that the kernel withholds an ACK on a steady flow (TCP_DELACK_MIN, TCP_ATO_MIN).
 const DELAYED_ACK: Duration = Duration::from_millis(40);
-/// What that grows to where segments come slowly (TCP_DELACK_MAX).
-const LONGEST_DELAYED_ACK: Duration = Duration::from_millis(200);
 /// What TCP_DELACK_MAX_US accepts, at the least.
 const LEAST_DELAYED_ACK: Duration = Duration::from_millis(5);
 

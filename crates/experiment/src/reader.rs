@@ -13,12 +13,6 @@ pub(crate) trait Parameter: Sized {
     fn read(value: &Value, at: &Location) -> Result<Self, ExperimentError>;
 }
 
-/// A value that a file can give and that can be written back.
-pub(crate) trait Written: Parameter {
-    /// As a file says it.
-    fn write(&self) -> Value;
-}
-
 /// So many keys are known to the tables that most parameters are in.
 const MOST_KEYS: usize = 24;
 
@@ -69,6 +63,11 @@ impl<'a> Reader<'a> {
             self.known.push(key);
         }
         self.table.get(key)
+    }
+
+    /// Whether the file says `key`, which may be none of this table's.
+    pub fn says(&self, key: &str) -> bool {
+        self.table.contains_key(key)
     }
 
     /// Whether `key` is there.
@@ -186,11 +185,6 @@ macro_rules! quantities {
                 quantity(value, at, Self::EXPECTED)
             }
         }
-        impl Written for $type {
-            fn write(&self) -> Value {
-                Value::String(self.to_string())
-            }
-        }
     )*};
 }
 
@@ -240,28 +234,10 @@ macro_rules! whole_numbers {
 
 whole_numbers!(u8, u32, u64);
 
-impl Written for u8 {
-    fn write(&self) -> Value {
-        Value::Integer(i64::from(*self))
-    }
-}
-
-impl Written for u32 {
-    fn write(&self) -> Value {
-        Value::Integer(i64::from(*self))
-    }
-}
-
 impl Parameter for bool {
     const EXPECTED: &'static str = "true or false";
     fn read(value: &Value, at: &Location) -> Result<bool, ExperimentError> {
         value.as_bool().ok_or_else(|| wrong_type(value, at, Self::EXPECTED))
-    }
-}
-
-impl Written for bool {
-    fn write(&self) -> Value {
-        Value::Boolean(*self)
     }
 }
 
@@ -292,10 +268,19 @@ pub(crate) fn unless<T: Parameter>(
     at: &Location,
     none: &str,
 ) -> Result<Option<T>, ExperimentError> {
+    unless_read(value, none, |value| T::read(value, at))
+}
+
+/// As [`unless`], where everything else is read by `read`.
+pub(crate) fn unless_read<T>(
+    value: &Value,
+    none: &str,
+    read: impl FnOnce(&Value) -> Result<T, ExperimentError>,
+) -> Result<Option<T>, ExperimentError> {
     if value.as_str() == Some(none) {
         return Ok(None);
     }
-    T::read(value, at).map(Some).map_err(|error| match error {
+    read(value).map(Some).map_err(|error| match error {
         ExperimentError::Quantity { at, source } => {
             let expected = format!("{} such as `{}`, or `{none}`", source.expected, source.example);
             let found = format!("`{}`{}", source.found, source.hint);

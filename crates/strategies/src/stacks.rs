@@ -2,8 +2,9 @@
 
 use crate::between;
 use core::fmt;
-use farpath_experiment::{Stack, StackParameter, ValueKind, shipped_stacks, stack_parameters, to_toml};
+use farpath_experiment::{Stack, shipped_stacks, to_toml};
 use farpath_tcp::Config;
+use farpath_tcp::config::{Kind, Parameter, parameters};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -130,9 +131,8 @@ fn parameter<'a>(table: &'a mut Table, key: &str) -> &'a mut Value {
 
 /// One parameter with a value for it, and what else has to change with it.
 fn change(values: Values) -> impl Strategy<Value = Vec<Change>> + Clone {
-    let parameters = stack_parameters().into_iter();
     let parameters: Vec<_> =
-        parameters.map(|parameter| (parameter.key.clone(), value(&parameter, values))).collect();
+        parameters().map(|parameter| (parameter.key(), value(parameter, values))).collect();
     let parameters = Rc::new(parameters);
     let one = (0..parameters.len()).no_shrink().prop_flat_map(move |place| {
         let (key, value) = parameters[place].clone();
@@ -147,10 +147,10 @@ fn change(values: Values) -> impl Strategy<Value = Vec<Change>> + Clone {
 }
 
 /// Any value of a parameter.
-fn value(parameter: &StackParameter, values: Values) -> BoxedStrategy<Value> {
-    let number = |all: RangeInclusive<u64>| {
+fn value(parameter: &Parameter, values: Values) -> BoxedStrategy<Value> {
+    let number = || {
         between(match values {
-            Values::Any => all,
+            Values::Any => parameter.within.clone(),
             Values::Workable => workable(parameter),
         })
     };
@@ -159,15 +159,13 @@ fn value(parameter: &StackParameter, values: Values) -> BoxedStrategy<Value> {
         numbers.prop_map(move |number| Value::String(format!("{number} {unit}"))).boxed()
     };
     let given = match parameter.kind {
-        ValueKind::Switch => any::<bool>().prop_map(Value::Boolean).boxed(),
-        ValueKind::Word(words) => select(words).prop_map(|word| Value::String(word.to_owned())).boxed(),
-        ValueKind::Count(most) => number(0..=most).prop_map(|count| Value::Integer(count as i64)).boxed(),
-        ValueKind::Duration => quantity(number(0..=u64::MAX), "ns"),
-        ValueKind::Bytes => quantity(number(0..=u64::MAX), "B"),
-        ValueKind::Rate => quantity(number(1..=u64::MAX), "bit/s"),
-        ValueKind::ByteRate => {
-            quantity(number(1..=u64::MAX / 8).prop_map(|bytes| bytes * 8).boxed(), "bit/s")
-        }
+        Kind::Switch => any::<bool>().prop_map(Value::Boolean).boxed(),
+        Kind::Word(words) => select(words).prop_map(|word| Value::String(word.name.to_owned())).boxed(),
+        Kind::Count => number().prop_map(|count| Value::Integer(count as i64)).boxed(),
+        Kind::Duration => quantity(number(), "ns"),
+        Kind::Bytes => quantity(number(), "B"),
+        Kind::Rate => quantity(number(), "bit/s"),
+        Kind::ByteRate => quantity(number().prop_map(|bytes| bytes * 8).boxed(), "bit/s"),
     };
     match parameter.absent {
         Some(word) => prop_oneof![Just(Value::String(word.to_owned())), given].boxed(),
@@ -175,43 +173,13 @@ fn value(parameter: &StackParameter, values: Values) -> BoxedStrategy<Value> {
     }
 }
 
-const US: u64 = 1_000;
-const MS: u64 = 1_000 * US;
-const SECOND: u64 = 1_000 * MS;
-const MIB: u64 = 1 << 20;
-
 /// The numbers of [`Values::Workable`]: nanoseconds, bytes, bit/s, bytes per second, or a count.
-fn workable(parameter: &StackParameter) -> RangeInclusive<u64> {
-    match parameter.key.as_str() {
-        "mss" => 1..=65_495,
-        "receive.buffer" => 20..=16 * MIB,
-        "receive.ack_every" => 1..=20,
-        "congestion.initial_window" => 1..=100,
-        "congestion.initial_ssthresh" | "congestion.cwnd_clamp" => 1..=MIB,
-        "recovery.dup_ack_threshold" => 1..=30,
-        "recovery.timer_slack" => 0..=100 * MS,
-        "rto.initial" => 10 * MS..=10 * SECOND,
-        "rto.min" => MS..=3 * SECOND,
-        "rto.max" => SECOND..=1_000 * SECOND,
-        "rto.tick" => 0..=500 * MS,
-        "rto.srtt_divisor" | "rto.rttvar_divisor" | "rto.rttvar_factor" => 1..=32,
-        "rto.after_syn_timeout" => MS..=10 * SECOND,
-        "handshake.syn_attempts" | "handshake.synack_attempts" | "handshake.data_retries" => 1..=60,
-        "handshake.syn_linear_timeouts" => 0..=8,
-        "handshake.connect_timeout" => MS..=100 * SECOND,
-        "handshake.time_wait" => 0..=240 * SECOND,
-        "send.tso_win_divisor" => 0..=255,
-        "send.persist_min" => MS..=3 * SECOND,
-        "send.persist_max" => 100 * MS..=100 * SECOND,
-        "send.ttl" => 1..=255,
-        "explicit_rate.preemption" | "explicit_rate.delay" => 0..=63,
-        "explicit_rate.loss_limit_per_mille" => 0..=1000,
-        _ => match parameter.kind {
-            ValueKind::Duration => 0..=SECOND,
-            ValueKind::Bytes => 1..=16 * MIB,
-            ValueKind::Rate => 1_000..=1_000_000_000,
-            ValueKind::ByteRate => 1_000..=10_000_000,
-            ValueKind::Count(_) | ValueKind::Switch | ValueKind::Word(_) => 0..=100,
-        },
-    }
+fn workable(parameter: &Parameter) -> RangeInclusive<u64> {
+    parameter.workable.clone().unwrap_or(match parameter.kind {
+        Kind::Duration => 0..=1_000_000_000,
+        Kind::Bytes => 1..=16 << 20,
+        Kind::Rate => 1_000..=1_000_000_000,
+        Kind::ByteRate => 1_000..=10_000_000,
+        Kind::Count | Kind::Switch | Kind::Word(_) => 0..=100,
+    })
 }

@@ -1,11 +1,10 @@
 //! What the strategies reach: every parameter of a stack, every shipped stack, every kind of element.
 
 use farpath_elements::{ElementKind, WaitKind};
-use farpath_experiment::{
-    ShippedFile, Stack, ValueKind, element_kinds, shipped_paths, shipped_stacks, stack_parameters, to_toml,
-};
+use farpath_experiment::{ShippedFile, Stack, element_kinds, shipped_paths, shipped_stacks, to_toml};
 use farpath_strategies::{Values, paths, stacks};
 use farpath_tcp::Config;
+use farpath_tcp::config::{Kind, parameters};
 use farpath_units::Bytes;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
@@ -54,20 +53,6 @@ fn name(kind: &ElementKind) -> &'static str {
     }
 }
 
-#[test]
-fn the_list_of_parameters_is_that_of_the_stack_file() {
-    let listed: BTreeSet<String> = stack_parameters().into_iter().map(|parameter| parameter.key).collect();
-    assert_eq!(listed, written(&Config::default()).into_keys().collect());
-}
-
-/// A field of which stack files know nothing could not be drawn.
-#[test]
-fn every_field_of_a_configuration_is_a_parameter() {
-    let fields = format!("{:#?}", Config::default());
-    let of_sections = |line: &&str| line.contains(": ") && !line.ends_with('{');
-    assert_eq!(fields.lines().filter(of_sections).count(), stack_parameters().len());
-}
-
 /// Each parameter is changed, each of its words and either position of a switch is met, and where it can be absent it is both.
 #[test]
 fn every_parameter_is_drawn() {
@@ -89,12 +74,12 @@ fn every_parameter_is_drawn() {
             }
         }
         assert_eq!(changed, written(&Config::default()).into_keys().collect(), "{values:?}");
-        for parameter in stack_parameters() {
-            let met = &met[&parameter.key];
+        for parameter in parameters() {
+            let met = &met[&parameter.key()];
             let missed = |words: &[&str]| words.iter().any(|word| !met.contains(*word));
             let misses = match parameter.kind {
-                ValueKind::Switch => missed(&["true", "false"]),
-                ValueKind::Word(words) => missed(words),
+                Kind::Switch => missed(&["true", "false"]),
+                Kind::Word(words) => missed(&words.iter().map(|word| word.name).collect::<Vec<_>>()),
                 _ => met.len() < 5 || missed(parameter.absent.as_slice()),
             };
             assert!(!misses, "{values:?}: of {parameter:?} only {met:?}");

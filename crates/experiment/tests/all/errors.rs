@@ -157,19 +157,19 @@ fn values_out_of_range_are_refused() {
             "path.loss=120 %",
             "path.loss (--set): expected a fraction or a percentage such as `1 %`, found `120 %`: it is above 100 %",
         ),
-        ("sender.mss=0 B", "sender.mss (--set): a segment's length cannot be zero"),
+        ("sender.mss=0 B", "sender.mss (--set): expected a size from 1 B to 65.495 kB, found `0 B`"),
+        ("sender.mss=65496 B", "sender.mss (--set): expected a size from 1 B to 65.495 kB, found `65496 B`"),
         (
-            "sender.mss=65496 B",
-            "sender.mss (--set): 65.496 kB does not fit into an IP packet; the most is 65.495 kB",
+            "receiver.receive.buffer=0 B",
+            "receiver.receive.buffer (--set): expected a size above zero, found `0 B`",
         ),
-        ("receiver.receive.buffer=0 B", "receiver.receive.buffer (--set): a window cannot be zero"),
         (
             "receiver.receive.ack_every=0",
-            "receiver.receive.ack_every (--set): the number of segments to acknowledge cannot be zero",
+            "receiver.receive.ack_every (--set): expected a whole number from 1 to 4294967295, found `0`",
         ),
         (
             "sender.congestion.initial_window=0",
-            "sender.congestion.initial_window (--set): a window cannot be zero",
+            "sender.congestion.initial_window (--set): expected a whole number from 1 to 4294967295, found `0`",
         ),
         (
             "sender.congestion.cwnd_clamp=1 kB",
@@ -178,10 +178,17 @@ fn values_out_of_range_are_refused() {
         ),
         ("sender.rto.min=2 min", "sender.rto.min (--set): 120 s is above `rto.max`, 64 s"),
         ("sender.rto.max=2 s", "sender.rto.initial: 3 s is above `rto.max`, 2 s"),
-        ("sender.rto.srtt_divisor=0", "sender.rto.srtt_divisor (--set): a divisor cannot be zero"),
+        (
+            "sender.rto.srtt_divisor=0",
+            "sender.rto.srtt_divisor (--set): expected a whole number from 1 to 4294967295, found `0`",
+        ),
         (
             "sender.handshake.syn_attempts=0",
-            "sender.handshake.syn_attempts (--set): the number of SYNs cannot be zero",
+            "sender.handshake.syn_attempts (--set): expected a whole number from 1 to 4294967295, or `unlimited`, found `0`",
+        ),
+        (
+            "sender.recovery.rack_blocks_first=true",
+            "sender.recovery.rack_blocks_first (--set): is now called `recovery.rack_rules`",
         ),
         (
             "receiver.receive.read_rate=9 bit/s",
@@ -483,11 +490,11 @@ fn a_delay_by_distance_says_what_is_wrong_with_it() {
     );
     says(
         set("sender.send.ttl=0"),
-        "geo.toml: sender.send.ttl (--set): a packet with a TTL of zero never leaves its host",
+        "geo.toml: sender.send.ttl (--set): expected a whole number from 1 to 255, found `0`",
     );
     says(
         set("sender.send.ttl=256"),
-        "geo.toml: sender.send.ttl (--set): expected a whole number from 0 to 255, found `256`",
+        "geo.toml: sender.send.ttl (--set): expected a whole number from 1 to 255, found `256`",
     );
 }
 

@@ -5,6 +5,7 @@
 mod budget;
 mod changes;
 mod errors;
+mod guide;
 mod kernel;
 mod properties;
 mod rewriting;

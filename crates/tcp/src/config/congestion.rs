@@ -1,0 +1,229 @@
+//! `[congestion]` of a stack.
+
+use super::schema::numbers::{COUNTS, MIB, POSITIVE};
+use super::schema::{section, when, words};
+use farpath_units::Bytes;
+
+section! {
+    /// RFC 5681 §3.1, RFC 3465, RFC 6928, RFC 9406, RFC 9438.
+    struct CongestionConfig [congestion] {
+        /// Which controller.
+        control: CongestionControlKind = CongestionControlKind::Reno => {
+            from "RFC 5681; RFC 9438; Linux's `tcp_bbr.c`; draft-ietf-ccwg-bbr";
+            told "`TCP_CONGESTION`", "exactly; `bbr3`, which no released Linux has, is refused unless `linux.congestion_control` names another";
+        }
+        /// Initial window, in segments.
+        initial_window: u32 = 3 => {
+            from "RFC 5681 §3.1; 10 is RFC 6928";
+            within 1..=COUNTS;
+            workable 1..=100;
+            told "a route's `initcwnd`", "exactly";
+        }
+        /// Begin with one segment after so many losses of a SYN or SYN/ACK.
+        one_segment_after_syn_loss: SynLoss = SynLoss::First => {
+            from "RFC 5681 §3.1; Linux; ns-3";
+            fixed |it| *it == SynLoss::Second, "the kernel does so where the SYN was sent three times (second)";
+        }
+        /// `ssthresh` before the first loss; `unlimited` is as high as it gets.
+        initial_ssthresh or "unlimited": Option<Bytes> = None => {
+            from "RFC 5681 §3.1";
+            within POSITIVE;
+            workable 1..=MIB;
+            fixed Option::is_none, "the kernel begins without a bound";
+        }
+        /// `cwnd` never grows past this; `none` lets it grow.
+        cwnd_clamp or "none": Option<Bytes> = None => {
+            from "";
+            workable 1..=MIB;
+            told "the window that it is shown is brought down to it", "nearly";
+            fixed Option::is_none, "the kernel has no such bound; the window that it is shown is brought down to it";
+        }
+        /// How `cwnd` grows below `ssthresh`.
+        slow_start: SlowStartGrowth = SlowStartGrowth::PerByte => {
+            from "Jacobson 1988; RFC 5681 Eq. 2; RFC 3465 §2.2; Linux";
+            fixed |it| *it == SlowStartGrowth::AllAcked, where |own, _| when::windowed(own) && !when::grows_by_hystart(own), "the kernel's cwnd grows by all that an ACK acknowledges (all-acked)";
+        }
+        /// What ends the first slow start before a loss does.
+        hystart: HyStart = HyStart::Off => {
+            from "RFC 9406; Linux";
+            fixed |it| *it == HyStart::Linux, where when::cubic, "the kernel's CUBIC leaves slow start at once when the delay grows or ACKs come in long trains (linux), for the whole machine";
+            fixed |it| *it != HyStart::Rfc9406, where when::reno, "the kernel's Reno does not leave slow start by the delay";
+        }
+        /// How Reno's `cwnd` grows from `ssthresh` on.
+        avoidance: AvoidanceGrowth = AvoidanceGrowth::PerByte => {
+            from "RFC 5681 Eq. 3; ns-3; RFC 3465 §2.1; Linux";
+            fixed |it| *it == AvoidanceGrowth::AllAcked, where when::reno, "the kernel's cwnd grows by a segment for each cwnd of whole segments acknowledged (all-acked)";
+        }
+        /// What congestion avoidance had been acknowledged towards its next segment counts on after a loss (ns-3's
+        /// `TcpLinuxReno`).
+        credit_survives_loss: bool = false => {
+            from "ns-3";
+            fixed |it| !it, where |own, _| when::windowed(own), "the kernel counts anew after a loss";
+        }
+        /// What an ACK covers and reports had told of before counts for no growth (Linux); without SACK, each duplicate ACK
+        /// told of a segment. Off: an ACK that fills a hole counts for all that it covers.
+        growth_by_delivery: bool = false => {
+            from "Linux";
+            fixed |it| *it, where |own, _| when::windowed(own), "the kernel counts what an ACK delivers";
+        }
+        /// CUBIC: by whose rules the window grows.
+        cubic: CubicRules = CubicRules::Rfc9438 => {
+            from "RFC 9438; Linux's `tcp_cubic.c`";
+            fixed |it| *it == CubicRules::Linux, where when::cubic, "the kernel's window grows by a twentieth a round trip at least before the first loss (linux)";
+        }
+        /// CUBIC: where a loss comes before the last `W_max` is reached, take less for the next one (RFC 9438 §4.7).
+        fast_convergence: bool = true => {
+            from "RFC 9438 §4.7";
+            fixed |it| *it, where when::cubic, "the kernel's CUBIC does, for the whole machine";
+        }
+        /// CUBIC by RFC 9438: once what Reno would have has reached the last window, it is taken to grow by a whole segment per round trip
+        /// (RFC 9438 §4.3). Off: by 9/17 of one for ever (RFC 8312 §4.2).
+        friendly_alpha_one: bool = true => {
+            from "RFC 9438 §4.3; not RFC 8312";
+            fixed |it| !it, where |own, peer| when::cubic(own, peer) && own.congestion.cubic != CubicRules::Linux, "the kernel's CUBIC takes Reno to grow by 8/15 of a segment, as before RFC 9438";
+        }
+        /// Reno: grow only when `cwnd` is what limits the sender (RFC 7661 §4.1 in its simplest form, as Linux does).
+        /// CUBIC always does (RFC 9438 §4.6, §5.8).
+        cwnd_validation: bool = false => {
+            from "RFC 7661 §4.1; RFC 9438 §4.6";
+            fixed |it| *it, where |own, peer| when::reno(own, peer) && !own.congestion.avoidance_validation, "the kernel's cwnd grows only where it is the limit";
+        }
+        /// Reno: the same for congestion avoidance alone; slow start grows unused (ns-3's `TcpLinuxReno`).
+        avoidance_validation: bool = false => {
+            from "ns-3";
+            fixed |it| !it, where |own, peer| when::reno(own, peer) && !own.congestion.cwnd_validation, "the kernel's slow start grows only where cwnd is the limit, too";
+        }
+        /// Where cwnd has to be the limit to grow, it counts as that for the whole window of data in which it was, and slow
+        /// start grows to twice the most that was in flight (Linux). A window that the peer holds down is then no part of what
+        /// a loss halves.
+        validation_by_window: bool = false => {
+            from "Linux";
+            fixed |it| *it, where |own, peer| when::cubic(own, peer) || when::reno(own, peer) && own.congestion.cwnd_validation, "what limits the kernel holds for a window of data; slow start grows to twice what was in flight";
+        }
+        /// After an idle time of one RTO, go back to the initial window (RFC 5681 §4.1).
+        restart_after_idle: bool = true => {
+            from "RFC 5681 §4.1";
+            told "`tcp_slow_start_after_idle`", "nearly: cwnd halves for each RTO of silence";
+        }
+        /// What half of is `ssthresh` after a loss; with CUBIC, 0.7 of it (RFC 9438 §4.6).
+        ssthresh_from: SsthreshFrom = SsthreshFrom::FlightSize => {
+            from "RFC 5681 Eq. 4; 4.3BSD; Linux; ns-3";
+            fixed |it| *it == SsthreshFrom::CwndSegments, where |own, _| when::windowed(own), "the kernel takes its part of cwnd, used or not, in whole segments (cwnd-segments)";
+        }
+        /// Whether a timeout of a segment that had already timed out lowers `ssthresh` again. RFC 5681 §3.1 holds it.
+        ssthresh_on_repeated_timeout: bool = false => {
+            from "RFC 5681 §3.1";
+            fixed |it| !it, where |own, _| when::windowed(own), "the kernel lowers ssthresh once";
+        }
+        /// Whether a timeout within fast recovery lowers `ssthresh` a second time (RFC 5681 §3.1). Off: Linux.
+        ssthresh_on_timeout_in_recovery: bool = true => {
+            from "RFC 5681 §3.1; not Linux";
+            fixed |it| !it, where |own, _| when::windowed(own), "the kernel has lowered it when fast recovery began";
+        }
+    }
+}
+
+words! {
+    /// Names of congestion controllers.
+    CongestionControlKind {
+        /// RFC 5681: additive increase, halving on loss.
+        Reno = "reno",
+        /// RFC 9438: a cubic function of the time since the last loss, 0.7 of the window after one.
+        Cubic = "cubic",
+        /// Version 1, as in Linux: a model of the bottleneck's rate and of the round trip without queue, and no loss.
+        Bbr = "bbr",
+        /// Version 3: the same, bounded by losses of more than 2 % (draft-ietf-ccwg-bbr).
+        Bbr3 = "bbr3",
+    }
+
+    /// By whose rules CUBIC's window grows in congestion avoidance.
+    CubicRules {
+        /// RFC 9438.
+        Rfc9438 = "rfc-9438",
+        // DEVIATES RFC 9438 §4.10: before the first loss the window grows by a twentieth a round trip, at least.
+        /// `tcp_cubic.c`: in whole segments and jiffies (`rto.tick`), 717/1024 of the window after a loss, whatever
+        /// `ssthresh_from` says.
+        Linux = "linux",
+    }
+
+    /// Slow start's increase for an ACK of N new bytes.
+    SlowStartGrowth {
+        /// SMSS per ACK (Jacobson 1988).
+        PerAck = "per-ack",
+        /// `min(N, SMSS)` (RFC 5681 Eq. 2; Eq. 16 of the high-BER paper).
+        PerByte = "per-byte",
+        // DEVIATES RFC 3465 §2.3: L stays 2 in the slow start after a timeout, as in Linux and ns-3.
+        /// `min(N, L·SMSS)` with L = 2 (RFC 3465 §2.2): delayed ACKs cost nothing.
+        TwoSegments = "two-segments",
+        // DEVIATES RFC 3465 §2.2: no limit L. What a filled hole acknowledges at once, a timeout's repair foremost, opens
+        // the window by as much.
+        /// All N bytes, as far as `ssthresh` (Linux, and ns-3's Linux Reno).
+        AllAcked = "all-acked",
+    }
+
+    /// What ends the first slow start before a loss does.
+    HyStart {
+        /// Nothing.
+        Off = "off" formerly false,
+        /// HyStart++ (RFC 9406): the growth of the delay does, carefully. Until then `cwnd` grows by `min(N, 8·SMSS)` per ACK,
+        /// whatever `slow_start` says.
+        Rfc9406 = "rfc-9406" formerly true,
+        // DEVIATES RFC 9406: it goes on at a quarter of the growth for some rounds.
+        /// CUBIC's in Linux: the growth of the delay, or a train of ACKs that is half of a round trip long, does so at once. Also
+        /// in the slow start after a timeout. Reno has none.
+        Linux = "linux",
+    }
+
+    /// Congestion avoidance's increase.
+    AvoidanceGrowth {
+        /// `SMSS·SMSS / cwnd` per ACK (RFC 5681 Eq. 3; Eq. 17 of the high-BER paper). With delayed ACKs, half as fast.
+        PerAck = "per-ack",
+        /// SMSS per `cwnd` bytes acknowledged (RFC 3465 §2.1).
+        PerByte = "per-byte",
+        /// As `PerAck`, in whole bytes, at least one (RFC 5681 §3.1); and an ACK of two segments that ends slow start with
+        /// the first grows by the second (ns-3's `TcpNewReno`).
+        PerAckRounded = "per-ack-rounded",
+        // DEVIATES RFC 3465 §2.1: it grows by one SMSS per ACK at most.
+        /// SMSS for each `cwnd` that an ACK acknowledges, in whole segments, however many (Linux, ns-3's `TcpLinuxReno`).
+        AllAcked = "all-acked",
+    }
+
+    /// What a loss halves.
+    SsthreshFrom {
+        /// `max(flight_size / 2, 2·SMSS)` (RFC 5681 Eq. 4).
+        FlightSize = "flight-size",
+        /// `min(cwnd, rwnd) / 2` in whole segments, at least two (4.3BSD and its descendants).
+        WindowSegments = "window-segments",
+        /// `max(cwnd / 2, 2·SMSS)`, used or not (ns-3's `TcpLinuxReno`).
+        Cwnd = "cwnd",
+        /// The same in whole segments, rounded down (Linux, which counts in them).
+        CwndSegments = "cwnd-segments",
+        // DEVIATES RFC 5681 §3.1, RFC 6675 §5 (4.2): both halve FlightSize.
+        /// `max(pipe / 2, 2·SMSS)`: what has arrived out of order counts as no longer in flight (ns-3's `TcpNewReno`).
+        Pipe = "pipe",
+    }
+
+    /// After how many losses of its SYN or SYN/ACK a sender begins with one segment. A loss is what the timer took for one, unless
+    /// the echo says otherwise (`recovery.eifel`).
+    SynLoss {
+        // DEVIATES RFC 5681 §3.1, as ns-3.
+        /// The initial window, whatever was lost.
+        Never = "never",
+        /// RFC 5681 §3.1.
+        First = "first",
+        // DEVIATES RFC 5681 §3.1: an RTO of 1 s expires for nothing on many a path, one of 3 s did not.
+        /// Where it was sent more than twice, by the timer or for a SYN that came again (Linux).
+        Second = "second",
+    }
+}
+
+impl SynLoss {
+    /// Whether a sender whose SYN or SYN/ACK left so many times, and was lost, begins with one segment.
+    pub fn is_cautious(self, transmissions: u32) -> bool {
+        match self {
+            SynLoss::Never => false,
+            SynLoss::First => transmissions > 1,
+            SynLoss::Second => transmissions > 2,
+        }
+    }
+}

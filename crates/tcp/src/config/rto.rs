@@ -1,0 +1,140 @@
+//! `[rto]` of a stack.
+
+use super::schema::numbers::{COUNTS, MS, POSITIVE, SECOND};
+use super::schema::{section, words};
+use farpath_units::Duration;
+
+section! {
+    /// RFC 6298 and what stacks make of it.
+    struct RtoConfig [rto] {
+        /// Before the first RTT sample.
+        initial: Duration = Duration::from_secs(1) => {
+            from "RFC 6298 §2.1";
+            within POSITIVE;
+            workable 10 * MS..=10 * SECOND;
+            fixed |it| *it == Duration::from_secs(1), "the kernel starts with 1 s";
+        }
+        /// Floor.
+        min: Duration = Duration::from_secs(1) => {
+            from "RFC 6298 §2.4, §2.5";
+            within POSITIVE;
+            workable MS..=3 * SECOND;
+            told "a route's `rto_min`", "with `floor = \"variance\"`";
+            fixed |it| *it <= Duration::from_secs(120), "120 s in the kernel, at the most";
+            fixed |it| *it >= Duration::from_millis(10), "in whole jiffies, 1 to 10 ms";
+        }
+        /// Ceiling, of the timeout and of its back-off. A path property: below the RTT, nothing ever arrives in time.
+        max: Duration = Duration::from_secs(60) => {
+            from "RFC 6298 §2.4, §2.5";
+            workable SECOND..=1_000 * SECOND;
+            told "`tcp_rto_max_ms`", "1 to 120 s";
+            fixed |it| *it <= Duration::from_secs(120), "the kernel's ends at 120 s";
+            fixed |it| *it >= Duration::from_secs(1), "the kernel's is 1 s at the least";
+        }
+        /// Clock granularity G: timers expire at multiples of it, and it is the least of `4·RTTVAR`. Zero is exact.
+        tick: Duration = Duration::ZERO => {
+            from "RFC 6298 §2.2, §4";
+            workable 0..=500 * MS;
+            fixed |it| *it <= Duration::from_millis(10), "a jiffy in the kernel, 1 to 10 ms";
+        }
+        /// Timers are those of Linux's timer wheel, whose jiffy is `tick`: what waits 63·8ⁿ jiffies or more expires at a
+        /// multiple of 8ⁿ⁺¹ jiffies, and never before a jiffy more than it was to wait.
+        timer_wheel: bool = false => {
+            from "Linux";
+            fixed |it| *it, "the kernel rounds waits up by an eighth at the most (timer_wheel)";
+        }
+        /// Gain of SRTT as a divisor: 8 is alpha = 1/8.
+        srtt_divisor: u32 = 8 => {
+            from "RFC 6298 §2.3";
+            within 1..=COUNTS;
+            workable 1..=32;
+            fixed |it| *it == 8, "8 in the kernel";
+        }
+        /// Gain of RTTVAR as a divisor: 4 is beta = 1/4.
+        rttvar_divisor: u32 = 4 => {
+            from "RFC 6298 §2.3";
+            within 1..=COUNTS;
+            workable 1..=32;
+            fixed |it| *it == 4, "4 in the kernel";
+        }
+        /// K in `SRTT + K·RTTVAR`.
+        rttvar_factor: u32 = 4 => {
+            from "RFC 6298 §2.3";
+            within 1..=COUNTS;
+            workable 1..=32;
+            fixed |it| *it == 4, "4 in the kernel";
+        }
+        /// Where the floor applies.
+        floor: RtoFloor = RtoFloor::Rto => {
+            from "RFC 6298 §2.4; Linux";
+            fixed |it| *it == RtoFloor::Variance, "the kernel's floor is that of 4 RTTVAR (variance): an RTT more";
+        }
+        /// Which segments are timed when timestamps are off.
+        sampling: RttSampling = RttSampling::OneAtATime => {
+            from "RFC 6298 §3; Linux";
+            fixed |it| *it == RttSampling::EveryAck, "the kernel takes a sample of every ACK";
+        }
+        /// How a timed segment is measured.
+        measure: RttMeasure = RttMeasure::Exact => {
+            from "BSD for the latter";
+            fixed |it| *it == RttMeasure::Exact, "the kernel measures in microseconds";
+        }
+        /// When a backed-off timeout goes back to the computed one.
+        backoff_reset: BackoffReset = BackoffReset::ValidSample => {
+            from "Karn and Partridge 1987; Linux, ns-3";
+            fixed |it| *it == BackoffReset::ValidSample, "the kernel waits for a valid sample";
+        }
+        /// Largest back-off as a power of two; 64 s from 1 s is 6. Beside it, `max` holds.
+        max_backoff_exponent: u32 = 16 => {
+            from "";
+            fixed |_| false, where |own, _| own.rto.min.doubled(own.rto.max_backoff_exponent) < own.rto.max, "the kernel's back-off ends at rto.max alone";
+        }
+        /// Karn's rule for the SYN too: one that was sent again measures nothing, unless an echo tells what copy was answered
+        /// (RFC 7323 §4.1). Off: ns-3, which measures it from the first.
+        karn_on_syn: bool = true => {
+            from "RFC 6298 §3, RFC 7323 §4.1; not ns-3";
+            fixed |it| *it, "the kernel takes no sample from such a SYN";
+        }
+        /// The timeout to start data with when the SYN had to be sent again (RFC 6298 §5.7); `none` starts with `initial`.
+        after_syn_timeout or "none": Option<Duration> = Some(Duration::from_secs(3)) => {
+            from "RFC 6298 §5.7";
+            within POSITIVE;
+            workable MS..=10 * SECOND;
+            fixed |it| *it == Some(Duration::from_secs(3)), "the kernel starts data with 3 s";
+        }
+    }
+}
+
+words! {
+    /// Two readings of "minimum RTO".
+    RtoFloor {
+        /// `max(SRTT + 4·RTTVAR, min)` (RFC 6298 §2.4).
+        Rto = "rto",
+        /// `SRTT + max(4·RTTVAR, min)` (Linux).
+        Variance = "variance",
+    }
+
+    /// Which segments are timed when timestamps are off.
+    RttSampling {
+        /// One at a time (RFC 6298 §3, "at least one per RTT").
+        OneAtATime = "one-at-a-time",
+        /// Every ACK whose first newly acknowledged segment was sent only once (Linux, ns-3).
+        EveryAck = "every-ack",
+    }
+
+    /// How a timed segment is measured.
+    RttMeasure {
+        /// To the nanosecond.
+        Exact = "exact",
+        /// In clock ticks that passed, at least one (BSD before 4.4's end).
+        Ticks = "ticks",
+    }
+
+    /// When a backed-off timeout goes back to the computed one.
+    BackoffReset {
+        /// With the next valid RTT sample (Karn and Partridge 1987).
+        ValidSample = "valid-sample",
+        /// With any ACK of new data (ns-3, Linux after a timeout).
+        AnyAck = "any-ack",
+    }
+}
