@@ -415,7 +415,7 @@ pub struct ShelfArgs {
 pub struct StacksArgs {
     #[command(flatten)]
     pub shelf: ShelfArgs,
-    /// Print every parameter that is in force, defaults included
+    /// Print every parameter that is in force, and where its value comes from: this stack, a base of it, or the default
     #[arg(long, requires = "name")]
     pub resolved: bool,
     /// Print what makes the running Linux kernel behave like it: sysctls, route and socket options, and what the

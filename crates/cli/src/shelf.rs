@@ -13,7 +13,7 @@ pub fn stacks(args: &StacksArgs) -> Result<Ending, CliError> {
             let stack = Stack::load(name)?;
             output::print(&Dress::of_stack(&stack, &stack).to_string())?;
         }
-        Some(name) if args.resolved => output::print(&Stack::load(name)?.to_toml())?,
+        Some(name) if args.resolved => output::print(&Stack::explain(name)?)?,
         name => show(&shipped_stacks(), name.as_deref(), "stack", "stacks")?,
     }
     Ok(Ending::Done)

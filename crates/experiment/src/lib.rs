@@ -86,7 +86,7 @@ pub use published::{Published, PublishedColumn, PublishedValue};
 pub use range::MAX_POINTS;
 pub use scenario::{Output, Scenario};
 pub use sketch::{SKETCH_STACK, Sketch};
-pub use stack::Stack;
+pub use stack::{MAX_BASES, Stack};
 pub use stream::{MAX_MESSAGES, Stream};
 pub use sweep::{Axis, MAX_SWEPT};
 pub use warnings::{Warning, base_rtt, base_rtt_of, lateness_budget, warnings};

@@ -65,6 +65,11 @@ fn texts(folder: &'static Dir<'_>) -> impl Iterator<Item = (&'static str, &'stat
     })
 }
 
+/// Whether `name` is that of a file, not of something that ships.
+pub(crate) fn names_a_file(name: &str) -> bool {
+    name.ends_with(".toml") || name.contains('/')
+}
+
 /// What a name in an experiment can stand for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shelf {
@@ -95,7 +100,7 @@ impl Shelf {
     /// A name with a slash in it or `.toml` at its end is that of a file, seen from the folder of the
     /// file that names it; any other is one of ours.
     pub fn find(self, name: &str, at: &Location) -> Result<(String, String), ExperimentError> {
-        if name.ends_with(".toml") || name.contains('/') {
+        if names_a_file(name) {
             let folder = Path::new(&at.origin).parent().unwrap_or(Path::new(""));
             let file = folder.join(name);
             let origin = file.display().to_string();

@@ -1,11 +1,14 @@
 //! One end of a connection: a named set of TCP parameters.
 
 use crate::error::{ExperimentError, Location, parse_toml};
-use crate::library::Files;
+use crate::library::{Files, Shelf, names_a_file};
 use crate::linux::LinuxSettings;
 use crate::parameters;
 use crate::reader::Reader;
-use farpath_tcp::config::Config;
+use farpath_tcp::config::{self, Config};
+
+/// So many stacks may be based on each other.
+pub const MAX_BASES: usize = 8;
 
 /// A set of TCP parameters and what it is called.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,22 +24,46 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Reads the text of a stack file. Parameters that it does not give are those of [`Config::default`].
+    /// Reads the text of a stack file. Parameters that it does not give are those of its `base`, a shipped stack or another
+    /// file; without one, those of [`Config::default`].
     ///
     /// # Errors
-    /// Text that is not TOML, keys that do not exist, values that are refused.
+    /// Text that is not TOML, keys that do not exist, values that are refused, a base that cannot be read.
     pub fn parse(text: &str, origin: &str) -> Result<Stack, ExperimentError> {
+        Stack::parse_below(text, &[origin])
+    }
+
+    /// Reads the text of the last file of `chain`, which is the base of the one before it, and so on.
+    fn parse_below(text: &str, chain: &[&str]) -> Result<Stack, ExperimentError> {
+        let origin = *chain.last().expect("a file has a name");
         let table = parse_toml(origin, text)?;
         Reader::table(origin, "", &table, |reader| {
             let title = reader.required("title")?;
             // For the reader of the file.
             reader.optional::<String>("source")?;
-            let mut config = Config::default();
+            let base = match reader.optional::<String>("base")? {
+                Some(name) => Some(Stack::base(&name, &reader.at("base"), chain)?),
+                None => None,
+            };
+            let (mut config, mut linux) = base.map(|base| (base.config, base.linux)).unwrap_or_default();
             parameters::override_by(&mut config, reader)?;
-            let mut linux = LinuxSettings::default();
             reader.section("linux", |table| linux.override_by(table))?;
             Ok(Stack { name: origin.to_owned(), title, config, linux })
         })
+    }
+
+    fn base(name: &str, at: &Location, chain: &[&str]) -> Result<Stack, ExperimentError> {
+        let (origin, text) = Shelf::Stacks.find(name, at)?;
+        // A file may be called like a stack that ships.
+        if names_a_file(name) && chain.contains(&origin.as_str()) {
+            return Err(at.refuse(format!("{} is its own base: {}, {origin}", origin, chain.join(", "))));
+        }
+        if chain.len() > MAX_BASES {
+            return Err(at.refuse(format!("{MAX_BASES} stacks are based on each other; no more are read")));
+        }
+        let chain: Vec<&str> = chain.iter().copied().chain([origin.as_str()]).collect();
+        Stack::parse_below(&text, &chain)
+            .map_err(|error| ExperimentError::Inside { at: at.clone(), source: Box::new(error) })
     }
 
     /// The shipped stack of this name, or the one in this file.
@@ -50,6 +77,46 @@ impl Stack {
 }
 
 impl Stack {
+    /// [`Stack::to_toml`] of the stack called `name`, with the stack or file that says it beside each value: `name` itself, the
+    /// base that it has it from, or `default`.
+    ///
+    /// # Errors
+    /// As [`Stack::load`].
+    pub fn explain(name: &str) -> Result<String, ExperimentError> {
+        let resolved = Stack::load(name)?.to_toml();
+        let mut layers = Vec::new();
+        let (mut next, mut at) =
+            (Some(name.to_owned()), Location { origin: "stack".to_owned(), key: String::new() });
+        while let Some(name) = next {
+            let (origin, text) = Shelf::Stacks.find(&name, &at)?;
+            let table = parse_toml(&origin, &text)?;
+            at = Location { origin, key: "base".to_owned() };
+            next = table.get("base").and_then(toml::Value::as_str).map(str::to_owned);
+            layers.push((name, table));
+        }
+        let mut section = String::new();
+        let lines = resolved.lines().map(|line| {
+            if let Some(title) = line.strip_prefix('[') {
+                title.trim_end_matches(']').clone_into(&mut section);
+            }
+            let Some((key, _)) = line.split_once(" = ") else { return line.to_owned() };
+            let says = |table: &toml::Table| match section.as_str() {
+                "" => table.contains_key(key),
+                // Of `[linux]` whole tables are named.
+                section => {
+                    let inner = section.split('.').try_fold(table, |table, part| table.get(part)?.as_table());
+                    inner.is_some_and(|table| table.contains_key(key.trim_matches('"')))
+                }
+            };
+            let from = match layers.iter().find(|(_, table)| says(table)) {
+                Some((name, _)) => name.clone(),
+                None => default_of(&section, key),
+            };
+            format!("{line:39} # {from}")
+        });
+        Ok(lines.collect::<Vec<_>>().join("\n"))
+    }
+
     /// Every parameter that is in force, as TOML that reads back to the same, but for the title.
     pub fn to_toml(&self) -> String {
         let mut text = parameters::to_toml(&self.config);
@@ -60,6 +127,15 @@ impl Stack {
             text.push_str(&table.to_string());
         }
         text
+    }
+}
+
+/// How a value is called that no file says.
+fn default_of(section: &str, key: &str) -> String {
+    let row = config::parameters().find(|row| row.section == section && row.name == key);
+    match row.map_or("", |row| row.source) {
+        "" => "default".to_owned(),
+        source => format!("default: {source}"),
     }
 }
 

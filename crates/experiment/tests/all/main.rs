@@ -2,6 +2,7 @@
 //!
 //! One program for all tests of the crate: linking one takes as long as compiling them.
 
+mod bases;
 mod budget;
 mod changes;
 mod errors;

@@ -26,6 +26,9 @@ fn every_stack_loads() {
         "freebsd",
         "linux-2.6-reno",
         "linux-6",
+        "linux-6.1",
+        "linux-6.12",
+        "linux-6.18",
         "linux-testbed-2022",
         "ns-2.29",
         "ns-2.30",
@@ -50,7 +53,7 @@ fn every_value_of_a_stack_has_its_source_beside_it() {
     for file in shipped_stacks() {
         for line in file.text.lines().filter(|line| line.contains(" = ") && !line.starts_with('#')) {
             let key = line.split_whitespace().next().expect("a key");
-            let sourced = line.contains('#') || key == "title" || key == "source";
+            let sourced = line.contains('#') || ["title", "source", "base"].contains(&key);
             assert!(sourced, "{}: {line}", file.name);
         }
     }
