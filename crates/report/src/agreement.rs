@@ -31,9 +31,9 @@ impl Quantity {
 
     fn of(self, summary: &PointSummary) -> Option<Statistic> {
         match self {
-            Quantity::TransferTime => summary.transfer_time_s,
-            Quantity::Retransmissions => summary.retransmissions,
-            Quantity::Timeouts => summary.timeouts,
+            Quantity::TransferTime => summary.statistics.transfer_time_s,
+            Quantity::Retransmissions => summary.statistics.retransmissions,
+            Quantity::Timeouts => summary.statistics.timeouts,
         }
     }
 }

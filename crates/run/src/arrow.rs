@@ -1,6 +1,6 @@
 //! Tables in memory: Arrow record batches from runs, and rows back from batches.
 
-use crate::columns::{Cells, Column, KEY, LATER, Nullable, Row, gathered};
+use crate::schema::{Cells, Column, Nullable, Row, gathered};
 use crate::{AirRow, FlowRow, MessageRow, Provenance, RouterRow, Run, RunKey, SegmentRow, SeriesRow};
 use arrow_array::builder::{
     ArrayBuilder, ListBuilder, StringBuilder, StructBuilder, UInt32Builder, UInt64Builder,
@@ -131,7 +131,7 @@ fn infos<R: Row>() -> Vec<ColumnInfo> {
     fn info<R>(column: &Column<R>) -> ColumnInfo {
         ColumnInfo { name: column.name, unit: column.unit, about: column.about }
     }
-    KEY.iter().map(info).chain(R::COLUMNS.iter().map(info)).collect()
+    RunKey::COLUMNS.iter().map(info).chain(R::COLUMNS.iter().map(info)).collect()
 }
 
 fn batches_of<R: Row>(key: RunKey, mut rows: impl Iterator<Item = R>) -> impl Iterator<Item = RecordBatch> {
@@ -142,14 +142,14 @@ fn batches_of<R: Row>(key: RunKey, mut rows: impl Iterator<Item = R>) -> impl It
 }
 
 fn batch<R: Row>(keys: &[RunKey], rows: &[R]) -> RecordBatch {
-    let keys = KEY.iter().map(|column| array(column, keys));
+    let keys = RunKey::COLUMNS.iter().map(|column| array(column, keys));
     let cells = R::COLUMNS.iter().map(|column| array(column, rows));
     RecordBatch::try_new(schema::<R>(), keys.chain(cells).collect())
         .expect("schema and arrays come from the same columns")
 }
 
 pub(crate) fn schema<R: Row>() -> SchemaRef {
-    let fields: Vec<Field> = KEY.iter().map(field).chain(R::COLUMNS.iter().map(field)).collect();
+    let fields: Vec<Field> = RunKey::COLUMNS.iter().map(field).chain(R::COLUMNS.iter().map(field)).collect();
     Arc::new(Schema::new(fields))
 }
 
@@ -271,8 +271,8 @@ pub struct ColumnError {
 
 /// The rows of a batch, each with the run that it belongs to. Columns of other names are left alone.
 pub(crate) fn rows<R: Row>(batch: &RecordBatch) -> Result<Vec<(RunKey, R)>, ColumnError> {
-    let mut rows: Vec<(RunKey, R)> = (0..batch.num_rows()).map(|_| (RunKey::BLANK, R::blank())).collect();
-    for column in KEY {
+    let mut rows: Vec<(RunKey, R)> = (0..batch.num_rows()).map(|_| (RunKey::blank(), R::blank())).collect();
+    for column in RunKey::COLUMNS {
         fill(column, batch, rows.iter_mut().map(|(key, _)| key))?;
     }
     for column in R::COLUMNS {
@@ -288,7 +288,7 @@ fn fill<'a, R: 'static>(
 ) -> Result<(), ColumnError> {
     let error = |problem: String| ColumnError { column: column.name, problem };
     let Some(array) = batch.column_by_name(column.name) else {
-        return if LATER.contains(&column.name) { Ok(()) } else { Err(error("it is missing".to_owned())) };
+        return if column.later { Ok(()) } else { Err(error("it is missing".to_owned())) };
     };
     let expected = field(column);
     if !array.data_type().equals_datatype(expected.data_type()) {

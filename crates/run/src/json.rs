@@ -1,6 +1,6 @@
 //! JSON lines: one object a line, keys in the order and by the names of the columns, `null` for what is not known.
 
-use crate::columns::{Cells, Column, KEY, Nullable, Row, gathered};
+use crate::schema::{Cells, Column, Nullable, Row, gathered};
 use crate::{Grade, Run, RunKey};
 use serde_json::{Map, Value};
 use std::io::{self, Write};
@@ -29,7 +29,7 @@ pub(crate) fn grade_json(grade: Option<&Grade>) -> Value {
 }
 
 fn object<R: Row>(key: &RunKey, row: &R) -> Map<String, Value> {
-    let keys = KEY.iter().map(|column| entry(column, key));
+    let keys = RunKey::COLUMNS.iter().map(|column| entry(column, key));
     keys.chain(R::COLUMNS.iter().map(|column| entry(column, row))).collect()
 }
 

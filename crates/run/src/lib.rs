@@ -2,9 +2,13 @@
 //!
 //! Every engine returns the same [`Run`]: a table, a plot or a claim check never knows which one made it.
 
+#[macro_use]
+mod schema;
+#[macro_use]
+mod tables;
+
 mod arrow;
 mod asked;
-mod columns;
 mod commit;
 mod error;
 mod grade;
@@ -17,7 +21,6 @@ mod sink;
 mod statistic;
 mod stream;
 mod summary;
-mod tables;
 mod trace;
 mod writer;
 
@@ -30,8 +33,11 @@ pub use outcome::Outcome;
 pub use reader::Results;
 pub use run::{Engine, Provenance, Run, RunKey};
 pub use statistic::{Share, Statistic};
-pub use stream::{MessageRow, StreamFigures};
 pub use summary::{PointSummary, jain_index};
-pub use tables::{AirRow, FlowRow, Metric, RouterRow, SegmentEvent, SegmentRow, SeriesRow};
+pub use tables::air::AirRow;
+pub use tables::flows::{FlowNumber, FlowRow, FlowStatistics, StreamFigures};
+pub use tables::routers::RouterRow;
+pub use tables::segments::{SegmentEvent, SegmentRow};
+pub use tables::series::{MessageRow, Metric, SeriesRow};
 pub use trace::Trace;
 pub use writer::{FolderLock, REPORT, ResultsDir};

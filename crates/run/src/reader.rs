@@ -1,8 +1,8 @@
 //! Reads results back.
 
-use crate::columns::Row;
 use crate::commit;
 use crate::manifest::{self, Header, Manifest};
+use crate::schema::Row;
 use crate::writer::{REPORT, is_ours, table_name};
 use crate::{
     AirRow, Asked, FlowRow, FolderLock, MessageRow, Provenance, ResultsError, RouterRow, Run, RunKey,

@@ -1,23 +1,7 @@
 //! A constant-rate stream: the stamps of its messages, and what they say of it.
 
+use crate::{MessageRow, StreamFigures};
 use farpath_units::{Bytes, Duration, Instant, Late, Messages, Playout};
-
-/// One message of a stream. Stamps of the sender are in its clock, `arrived` is in the receiver's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MessageRow {
-    /// Which flow.
-    pub flow: u32,
-    /// Number within the flow, from 0.
-    pub message: u64,
-    /// When the application had it.
-    pub due: Instant,
-    /// When TCP had taken the last byte of it; later than `due` where the send buffer was full.
-    pub written: Option<Instant>,
-    /// When its first byte left TCP for the first time.
-    pub sent: Option<Instant>,
-    /// When the receiving application had read the last byte of it.
-    pub arrived: Option<Instant>,
-}
 
 impl MessageRow {
     /// Rows of a flow's messages, for each that was `due`; the other stamps as far as there are any.
@@ -33,35 +17,6 @@ impl MessageRow {
         };
         due.enumerate().map(row).collect()
     }
-}
-
-/// What the messages of a flow say of it; nothing of a flow that is no stream.
-///
-/// The first message that arrives sets the receiver's clock: a later one is late by as much as it comes after its own
-/// place behind the first.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct StreamFigures {
-    /// Messages that have arrived in full.
-    pub messages: Option<f64>,
-    /// Of these, those that came after they were to be played.
-    pub late_messages: Option<f64>,
-    /// From when a message was due to its arrival, at the most.
-    pub max_lateness: Option<Duration>,
-    /// The same of the last message that arrived.
-    pub final_lateness: Option<Duration>,
-    /// From when a message was due until TCP had taken all of it, at the most.
-    pub max_write_lag: Option<Duration>,
-    /// Most bytes that were due and had never left TCP: in the send buffer, and before it.
-    pub peak_backlog: Option<Bytes>,
-    /// Bytes by which the stream fell behind its rate, at the most.
-    pub delayed: Option<Bytes>,
-    /// The longest time during which messages came late, from when the first of them should have been played to the next
-    /// one that was in time. Unknown where the last message that arrived was late: it is not over.
-    pub time_to_timely: Option<Duration>,
-    /// How long a player that waits stood still.
-    pub stall_time: Option<Duration>,
-    /// Messages that a player who does not wait left out.
-    pub discarded_messages: Option<f64>,
 }
 
 impl StreamFigures {

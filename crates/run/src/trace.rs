@@ -12,7 +12,7 @@ mod page;
 
 pub(crate) use file::TraceFile;
 
-use crate::columns::Row;
+use crate::schema::Row;
 use core::fmt;
 use page::{Gathered, Page};
 

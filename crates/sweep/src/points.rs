@@ -3,11 +3,10 @@
 use crate::error::SweepError;
 use crate::folder::{Folder, POINTS};
 use crate::plan::Plan;
-use crate::precision::statistic_names;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
 use farpath_experiment::{Axis, Experiment, Kind};
-use farpath_run::{Outcome, PointSummary, Statistic};
+use farpath_run::{FlowStatistics, Outcome, PointSummary, Statistic};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use std::collections::HashMap;
@@ -130,9 +129,9 @@ fn table(
         counts(&|summary| summary.outcomes.get(&Outcome::Completed).copied().unwrap_or(0)),
     );
     add("completed_share", DataType::Float64, reals(&|summary| Some(summary.completed?.share)));
-    for (place, name) in statistic_names().into_iter().enumerate() {
+    for &name in FlowStatistics::NAMES {
         let statistic =
-            |of: fn(&Statistic) -> Option<f64>| reals(&move |summary| of(&summary.statistics()[place].1?));
+            |of: fn(&Statistic) -> Option<f64>| reals(&move |summary| of(&summary.statistics.get(name)?));
         add(name, DataType::Float64, statistic(|statistic| Some(statistic.mean)));
         add(&format!("{name}_ci95"), DataType::Float64, statistic(Statistic::ci95));
         add(&format!("{name}_sd"), DataType::Float64, statistic(|statistic| statistic.sd));

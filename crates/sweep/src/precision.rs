@@ -3,7 +3,7 @@
 use crate::error::SweepError;
 use crate::folder::Folder;
 use crate::plan::{Plan, Wanted};
-use farpath_run::{Engine, PointSummary, Statistic};
+use farpath_run::{Engine, FlowStatistics, PointSummary, Statistic};
 use std::collections::HashMap;
 use std::str::FromStr;
 use std::sync::atomic::AtomicBool;
@@ -16,7 +16,7 @@ const LEAST: u64 = 5;
 pub struct Precision {
     /// Half of the 95 % interval over the mean.
     pub share: f64,
-    /// Of which statistic, as [`PointSummary::statistics`] names it.
+    /// Of which statistic, as [`FlowStatistics`] names it.
     pub statistic: String,
     /// The most seeds of a point.
     pub most: u64,
@@ -61,18 +61,11 @@ impl Precision {
 
 /// Whether there is a statistic of this name.
 pub(crate) fn check_statistic(name: &str) -> Result<(), PrecisionError> {
-    let names = statistic_names();
-    match names.contains(&name) {
+    let known = FlowStatistics::NAMES;
+    match known.contains(&name) {
         true => Ok(()),
-        false => Err(PrecisionError { found: name.to_owned(), known: names.join(", ") }),
+        false => Err(PrecisionError { found: name.to_owned(), known: known.join(", ") }),
     }
-}
-
-/// The names of all statistics, in their order.
-pub(crate) fn statistic_names() -> [&'static str; 17] {
-    let key = farpath_run::RunKey { point: 0, engine: Engine::Simulate, seed: Some(0) };
-    let nothing = farpath_run::Run::new(key, farpath_run::Provenance::default());
-    PointSummary::of_runs([&nothing]).remove(0).statistics().map(|(name, _)| name)
 }
 
 /// Asks for more seeds of the points that are not precise enough; false where none is.
@@ -112,8 +105,7 @@ fn each_sample(
 ) -> Result<(), SweepError> {
     folder.groups(plan, &AtomicBool::new(false), |wanted, runs| {
         for summary in PointSummary::of_runs(runs) {
-            let named = summary.statistics().into_iter().find(|(name, _)| *name == statistic);
-            take(wanted, named.and_then(|(_, sample)| sample));
+            take(wanted, summary.statistics.get(statistic));
         }
     })
 }

@@ -18,7 +18,7 @@ use std::collections::{BTreeSet, HashMap};
 pub struct Search {
     /// Key of the axis that is walked.
     pub key: String,
-    /// Of which statistic, as [`PointSummary::statistics`](farpath_run::PointSummary::statistics) names it.
+    /// Of which statistic, as [`FlowStatistics`](farpath_run::FlowStatistics) names it.
     pub statistic: String,
     /// What it crosses, in its base unit.
     pub value: f64,

@@ -93,7 +93,7 @@ pub(super) fn goodput(asked: &Asked, comparison: &ComparisonTable) -> Option<Fig
         let summaries = comparison.rows.iter().flat_map(|row| &row.summaries);
         for summary in summaries.filter(|summary| summary.engine == engine) {
             let mark = |value| Mark { point: summary.point as usize, who: participle(engine), value };
-            marks.extend(summary.goodput_bit_per_s.map(mark));
+            marks.extend(summary.statistics.goodput_bit_per_s.map(mark));
         }
     }
     let title = format!("Goodput over {} and {}", lattice.names[0], lattice.names[1]);

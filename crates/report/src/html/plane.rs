@@ -62,7 +62,9 @@ const QUANTITIES: [Quantity; 3] = [
         caption: "Mean time until the sender may send, of the connections that come so far, in round trips.",
         bounds: &[1.05, 1.2, 1.5, 2.0, 4.0],
         is_cost: true,
-        value: |summary, rtt_s| Some(summary.connect_time_s?.mean / rtt_s.filter(|&rtt| rtt > 0.0)?),
+        value: |summary, rtt_s| {
+            Some(summary.statistics.connect_time_s?.mean / rtt_s.filter(|&rtt| rtt > 0.0)?)
+        },
     },
 ];
 

@@ -84,7 +84,7 @@ fn values(comparison: &ComparisonTable, engine: Engine) -> Option<String> {
     match known.as_slice() {
         [] => None,
         [(_, summary, time)] => {
-            let rate = summary.goodput_bit_per_s.map(|goodput| {
+            let rate = summary.statistics.goodput_bit_per_s.map(|goodput| {
                 let scale = Scale::of_bit_per_s(&[goodput.mean]);
                 format!(", {} {} of goodput", scale.text(goodput.mean), scale.unit)
             });
@@ -110,7 +110,7 @@ fn values(comparison: &ComparisonTable, engine: Engine) -> Option<String> {
 fn together(comparison: &ComparisonTable, engine: Engine) -> Option<String> {
     let mut all = summaries(comparison, engine);
     let (Some((_, only)), None) = (all.next(), all.next()) else { return None };
-    let (goodput, jain) = (only.aggregate_goodput_bit_per_s?, only.jain_index?);
+    let (goodput, jain) = (only.statistics.aggregate_goodput_bit_per_s?, only.statistics.jain_index?);
     let scale = Scale::of_bit_per_s(&[goodput.mean]);
     Some(format!(
         "All flows of a run together: {} {} of goodput; Jain's fairness index {:.2}.",

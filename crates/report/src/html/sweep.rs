@@ -99,7 +99,7 @@ fn curves(asked: &Asked, comparison: &ComparisonTable, grid: &Grid) -> Vec<Figur
     };
     [
         curves::figure(values, asked, grid, &of(&by.statistic)),
-        curves::figure(efficiency, asked, grid, &of(&|summary| summary.efficiency)),
+        curves::figure(efficiency, asked, grid, &of(&|summary| summary.statistics.efficiency)),
     ]
     .into_iter()
     .flatten()

@@ -2,7 +2,7 @@
 
 use super::{granted, timing};
 use farpath_run::{
-    FlowRow, Metric, Outcome, Run, SegmentEvent, SegmentRow, SeriesRow, Table, Trace, jain_index,
+    FlowNumber, FlowRow, Metric, Outcome, Run, SegmentEvent, SegmentRow, SeriesRow, Trace, jain_index,
 };
 use farpath_units::{Duration, Instant};
 
@@ -46,15 +46,7 @@ pub(super) fn value(run: &Run, name: &str, time: Option<Duration>) -> Result<f64
 /// table has the column's, times in seconds.
 pub(super) fn unit(name: &str) -> Option<&'static str> {
     let (name, _) = name.split_once(" of flow ").unwrap_or((name, ""));
-    let column = |name: &str| {
-        let columns = Table::Flows.columns();
-        columns.into_iter().find(|column| column.name == name).map(|column| column.unit)
-    };
-    let time = || {
-        let ns = format!("{}_ns", name.strip_suffix("_s")?);
-        column(&ns).filter(|unit| *unit == "ns").map(|_| "s")
-    };
-    column(name).or_else(time).or(match name {
+    FlowNumber::from_name(name).map(FlowNumber::unit).or(match name {
         "throughput_from_clock_byte_per_s"
         | "receive_rate_byte_per_s"
         | "peak_receive_rate_byte_per_s"
@@ -70,11 +62,7 @@ pub(super) fn unit(name: &str) -> Option<&'static str> {
         | "least_rtt_s"
         | "mean_rto_s"
         | "mean_spacing_change_s" => Some("s"),
-        "final_cwnd"
-        | "mean_cwnd"
-        | "ssthresh_after_loss"
-        | "cwnd_after_recovery"
-        | "queue_deviation_bytes" => Some("B"),
+        "ssthresh_after_loss" | "cwnd_after_recovery" | "queue_deviation_bytes" => Some("B"),
         "jain_index"
         | "data_packets_sent"
         | "data_packets_lost"
@@ -86,45 +74,26 @@ pub(super) fn unit(name: &str) -> Option<&'static str> {
     })
 }
 
-/// A column of the flows table, or a sum of two; `None` where there is no such column.
+/// A number in the flows table, or what two of its columns say together; `None` where there is no such thing.
 fn of_flow(flow: &FlowRow, name: &str) -> Option<Option<f64>> {
     Some(match name {
+        // Whether the outcome says so, which there always is.
         "completed" => Some(f64::from(u8::from(flow.outcome == Outcome::Completed))),
-        "transfer_time_s" => flow.transfer_time.map(Duration::as_secs_f64),
         // However it ended.
         "end_time_s" => flow.ended_at.map(|end| end.saturating_since(flow.start).as_secs_f64()),
-        "connect_time_s" => flow.connect_time.map(Duration::as_secs_f64),
-        "syns" => flow.syns,
-        "bytes_read" => Some(flow.bytes_read.0 as f64),
         "receive_rate_byte_per_s" => flow.goodput_bit_per_s.map(|bits| bits / 8.0),
-        "data_segments" => flow.data_segments,
         "first_transmissions" => {
             flow.data_segments.zip(flow.retransmissions).map(|(sent, again)| sent - again)
         }
-        "retransmissions" => flow.retransmissions,
-        "spurious_retransmissions" => flow.spurious_retransmissions,
-        "efficiency" => flow.efficiency,
-        "goodput_bit_per_s" => flow.goodput_bit_per_s,
-        "throughput_bit_per_s" => flow.throughput_bit_per_s,
-        "timeouts" => flow.timeouts,
-        "fast_retransmits" => flow.fast_retransmits,
         // 1 where the sender still has its grant at the end.
         "grant_kept" => {
             flow.explicit_rate.as_deref().map(|outcome| f64::from(u8::from(outcome == "granted")))
         }
-        "granted_bit_per_s" => flow.granted_bit_per_s,
-        "drops_data_direction" => flow.drops_data_direction,
-        "max_lateness_s" => flow.stream.max_lateness.map(Duration::as_secs_f64),
-        "final_lateness_s" => flow.stream.final_lateness.map(Duration::as_secs_f64),
         "lateness_regained_s" => {
             let both = flow.stream.max_lateness.zip(flow.stream.final_lateness);
             both.map(|(most, end)| most.saturating_sub(end).as_secs_f64())
         }
-        "delayed_bytes" => flow.stream.delayed.map(|bytes| bytes.0 as f64),
-        "time_to_timely_s" => flow.stream.time_to_timely.map(Duration::as_secs_f64),
-        "final_cwnd" => flow.final_cwnd.map(|bytes| bytes.0 as f64),
-        "mean_cwnd" => flow.mean_cwnd,
-        _ => return None,
+        _ => FlowNumber::from_name(name)?.value(flow),
     })
 }
 

@@ -117,19 +117,19 @@ struct Quantity {
 const TRANSFER_TIME: Quantity = Quantity {
     name: "transfer\ntime, {unit}",
     published: |published| published.transfer_time_s,
-    statistic: |summary| summary.transfer_time_s,
+    statistic: |summary| summary.statistics.transfer_time_s,
     scale: Scale::of_seconds,
 };
 const GOODPUT: Quantity = Quantity {
     name: "goodput,\n{unit}",
     published: |published| published.goodput_bit_per_s,
-    statistic: |summary| summary.goodput_bit_per_s,
+    statistic: |summary| summary.statistics.goodput_bit_per_s,
     scale: Scale::of_bit_per_s,
 };
 const MAX_LATENESS: Quantity = Quantity {
     name: "late at the\nmost, {unit}",
     published: |_| None,
-    statistic: |summary| summary.max_lateness_s,
+    statistic: |summary| summary.statistics.max_lateness_s,
     scale: Scale::of_seconds,
 };
 /// What else is said of streams.
@@ -137,38 +137,38 @@ const OF_STREAMS: [Quantity; 4] = [
     Quantity {
         name: "late at the\nend, {unit}",
         published: |_| None,
-        statistic: |summary| summary.final_lateness_s,
+        statistic: |summary| summary.statistics.final_lateness_s,
         scale: Scale::of_seconds,
     },
     Quantity {
         name: "timely again\nafter, {unit}",
         published: |_| None,
-        statistic: |summary| summary.time_to_timely_s,
+        statistic: |summary| summary.statistics.time_to_timely_s,
         scale: Scale::of_seconds,
     },
     Quantity {
         name: "behind at the\nmost, {unit}",
         published: |_| None,
-        statistic: |summary| summary.delayed_bytes,
+        statistic: |summary| summary.statistics.delayed_bytes,
         scale: Scale::of_bytes,
     },
     Quantity {
         name: "sender held\nup, {unit}",
         published: |_| None,
-        statistic: |summary| summary.max_write_lag_s,
+        statistic: |summary| summary.statistics.max_write_lag_s,
         scale: Scale::of_seconds,
     },
 ];
 const DROPS: Quantity = Quantity {
     name: "dropped",
     published: |_| None,
-    statistic: |summary| summary.drops,
+    statistic: |summary| summary.statistics.drops,
     scale: Scale::of_counts,
 };
 const RETRANSMISSIONS: Quantity = Quantity {
     name: "retrans-\nmissions",
     published: |published| published.retransmissions,
-    statistic: |summary| summary.retransmissions,
+    statistic: |summary| summary.statistics.retransmissions,
     scale: Scale::of_counts,
 };
 /// What is said where flows share a path.
@@ -177,20 +177,22 @@ const OF_SHARES: [Quantity; 2] = [
         name: "all flows'\ngoodput, {unit}",
         published: |_| None,
         // Of one flow it is the goodput.
-        statistic: |summary| summary.jain_index.and(summary.aggregate_goodput_bit_per_s),
+        statistic: |summary| {
+            summary.statistics.jain_index.and(summary.statistics.aggregate_goodput_bit_per_s)
+        },
         scale: Scale::of_bit_per_s,
     },
     Quantity {
         name: "Jain's\nindex",
         published: |_| None,
-        statistic: |summary| summary.jain_index,
+        statistic: |summary| summary.statistics.jain_index,
         scale: Scale::of_shares,
     },
 ];
 const TIMEOUTS: Quantity = Quantity {
     name: "timeouts",
     published: |published| published.timeouts,
-    statistic: |summary| summary.timeouts,
+    statistic: |summary| summary.statistics.timeouts,
     scale: Scale::of_counts,
 };
 
@@ -256,7 +258,7 @@ impl ComparisonTable {
         let mut known = asked.filter(|summary| summary.engine != Engine::Predict).peekable();
         self.is_of_streams()
             && known.peek().is_some()
-            && known.all(|summary| summary.retransmissions.is_none())
+            && known.all(|summary| summary.statistics.retransmissions.is_none())
     }
 
     /// What its engines are compared by in figures.
@@ -432,7 +434,7 @@ impl ComparisonRow {
 
     /// Whether flows that did not complete stand beside some that did.
     fn has_unfinished(&self) -> bool {
-        let mixed = |s: &PointSummary| s.transfer_time_s.is_some() && s.outcomes.len() > 1;
+        let mixed = |s: &PointSummary| s.statistics.transfer_time_s.is_some() && s.outcomes.len() > 1;
         self.summaries.iter().any(mixed)
     }
 

@@ -3,7 +3,7 @@
 use super::grade::grade_notes;
 use super::layout::{Column, Sheet, capitalised, notes};
 use super::numbers::Scale;
-use farpath_run::{FlowRow, Run};
+use farpath_run::{FlowNumber, FlowRow, Run};
 
 /// A table with a row per flow; below it how well runs in real time were done, and what to know before the numbers are
 /// trusted. Columns that say the same of every flow, or nothing, are left out.
@@ -26,9 +26,10 @@ pub(crate) fn flows_sheet(rows: &[(&Run, &FlowRow)]) -> Sheet {
     let text = |header: &str, cell: fn(&Run, &FlowRow) -> Option<String>| {
         Column::right(header, rows.iter().map(|(run, flow)| cell(run, flow)).collect())
     };
-    let number = |header: &str, scale: fn(&[f64]) -> Scale, value: fn(&FlowRow) -> Option<f64>| {
-        let values: Vec<Option<f64>> = rows.iter().map(|(_, flow)| value(flow)).collect();
-        let scale = scale(&values.iter().flatten().copied().collect::<Vec<_>>());
+    let number = |header: &str, column: &str| {
+        let column = FlowNumber::from_name(column).expect("a column of numbers");
+        let values: Vec<Option<f64>> = rows.iter().map(|(_, flow)| column.value(flow)).collect();
+        let scale = Scale::of_unit(column.unit(), &values.iter().flatten().copied().collect::<Vec<_>>());
         let cells = values.into_iter().map(|value| value.map(|value| scale.text(value))).collect();
         Column::right(header.replace("{unit}", scale.unit), cells)
     };
@@ -42,42 +43,30 @@ pub(crate) fn flows_sheet(rows: &[(&Run, &FlowRow)]) -> Sheet {
     heads.push(text("flow", |_, flow| Some(flow.flow.to_string())));
     let ended = vec![
         Column::left("outcome", rows.iter().map(|(_, flow)| Some(outcome(flow))).collect()),
-        number("transfer\ntime, {unit}", Scale::of_seconds, |flow| {
-            flow.transfer_time.map(|t| t.as_secs_f64())
-        }),
-        number("goodput,\n{unit}", Scale::of_bit_per_s, |flow| flow.goodput_bit_per_s),
-        number("connect\ntime, {unit}", Scale::of_seconds, |flow| flow.connect_time.map(|t| t.as_secs_f64())),
+        number("transfer\ntime, {unit}", "transfer_time_s"),
+        number("goodput,\n{unit}", "goodput_bit_per_s"),
+        number("connect\ntime, {unit}", "connect_time_s"),
     ];
     let granted = vec![
         text("explicit\nrate", |_, flow| Some(flow.explicit_rate.clone()?.into_owned())),
-        number("granted,\n{unit}", Scale::of_bit_per_s, |flow| flow.granted_bit_per_s),
+        number("granted,\n{unit}", "granted_bit_per_s"),
     ];
     let cost = vec![
-        number("data\nsegments", Scale::of_counts, |flow| flow.data_segments),
-        number("retrans-\nmissions", Scale::of_counts, |flow| flow.retransmissions),
-        number("of these\nspurious", Scale::of_counts, |flow| flow.spurious_retransmissions),
-        number("timeouts", Scale::of_counts, |flow| flow.timeouts),
-        number("drops, data\ndirection", Scale::of_counts, |flow| flow.drops_data_direction),
-        number("drops, ACK\ndirection", Scale::of_counts, |flow| flow.drops_ack_direction),
+        number("data\nsegments", "data_segments"),
+        number("retrans-\nmissions", "retransmissions"),
+        number("of these\nspurious", "spurious_retransmissions"),
+        number("timeouts", "timeouts"),
+        number("drops, data\ndirection", "drops_data_direction"),
+        number("drops, ACK\ndirection", "drops_ack_direction"),
     ];
-    let state = vec![
-        number("mean\ncwnd, {unit}", Scale::of_bytes, |flow| flow.mean_cwnd),
-        number("smallest\nRTT, {unit}", Scale::of_seconds, |flow| flow.min_rtt.map(|t| t.as_secs_f64())),
-    ];
+    let state =
+        vec![number("mean\ncwnd, {unit}", "mean_cwnd_bytes"), number("smallest\nRTT, {unit}", "min_rtt_s")];
     let stream = vec![
-        number("late at the\nmost, {unit}", Scale::of_seconds, |flow| {
-            flow.stream.max_lateness.map(|late| late.as_secs_f64())
-        }),
-        number("late at the\nend, {unit}", Scale::of_seconds, |flow| {
-            flow.stream.final_lateness.map(|late| late.as_secs_f64())
-        }),
-        number("timely again\nafter, {unit}", Scale::of_seconds, |flow| {
-            flow.stream.time_to_timely.map(|time| time.as_secs_f64())
-        }),
-        number("late\nmessages", Scale::of_counts, |flow| flow.stream.late_messages),
-        number("player\nstalls, {unit}", Scale::of_seconds, |flow| {
-            flow.stream.stall_time.map(|time| time.as_secs_f64())
-        }),
+        number("late at the\nmost, {unit}", "max_lateness_s"),
+        number("late at the\nend, {unit}", "final_lateness_s"),
+        number("timely again\nafter, {unit}", "time_to_timely_s"),
+        number("late\nmessages", "late_messages"),
+        number("player\nstalls, {unit}", "stall_time_s"),
     ];
     let groups = [ended, granted, stream, cost, state]
         .map(|group| group.into_iter().filter(Column::is_known).collect());

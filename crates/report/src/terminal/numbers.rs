@@ -28,6 +28,16 @@ impl Scale {
         Scale::of(values, &BYTES)
     }
 
+    /// For numbers in a unit that a column can have.
+    pub fn of_unit(unit: &str, values: &[f64]) -> Scale {
+        match unit {
+            "s" => Scale::of_seconds(values),
+            "bit/s" => Scale::of_bit_per_s(values),
+            "B" => Scale::of_bytes(values),
+            _ => Scale::of_counts(values),
+        }
+    }
+
     /// For shares of one: thousandths.
     pub fn of_shares(_values: &[f64]) -> Scale {
         Scale { unit: "", per_unit: 1.0, decimals: 3 }

@@ -4,7 +4,7 @@ use super::page::{self, Page, code_width};
 use super::{Block, Trace};
 use crate::RunKey;
 use crate::arrow::schema;
-use crate::columns::{Cells, Column, KEY, Row};
+use crate::schema::{Cells, Column, Row};
 use bytes::Bytes;
 use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
 use parquet::basic::Encoding;
@@ -52,7 +52,8 @@ impl TraceFile {
         let parquet = ArrowSchemaConverter::new().convert(&arrow)?;
         let file = BufWriter::with_capacity(WRITE, file);
         let writer = SerializedFileWriter::new(file, parquet.root_schema_ptr(), Arc::new(properties))?;
-        let columns = KEY.iter().flat_map(file_columns).chain(R::COLUMNS.iter().flat_map(file_columns));
+        let columns =
+            RunKey::COLUMNS.iter().flat_map(file_columns).chain(R::COLUMNS.iter().flat_map(file_columns));
         Ok(TraceFile { writer, columns: columns.collect(), waiting_rows: 0 })
     }
 

@@ -2,7 +2,7 @@
 
 use super::bits;
 use super::delta::{self, Width};
-use crate::columns::{Cells, Nullable, Row};
+use crate::schema::{Cells, Nullable, Row};
 use bytes::Bytes;
 use parquet::basic::Encoding;
 

@@ -2,7 +2,9 @@
 
 use crate::support;
 
-use farpath_run::{Engine, Outcome, Results, ResultsDir, ResultsError, Run, SegmentRow, SeriesRow, Table};
+use farpath_run::{
+    ColumnInfo, Engine, Metric, Outcome, Results, ResultsDir, ResultsError, Run, SegmentRow, SeriesRow, Table,
+};
 use farpath_units::Instant;
 use proptest::prelude::*;
 use std::fs;
@@ -254,16 +256,50 @@ fn every_column_says_what_it_means_and_names_its_unit() {
     }
 }
 
+/// Lines of a table of the guide, behind `<!-- generated: ... -->`.
+fn generated() -> Vec<(String, Vec<String>)> {
+    let mut tables: Vec<(String, Vec<String>)> = Table::ALL
+        .into_iter()
+        .filter(|table| *table != Table::Provenance)
+        .map(|table| {
+            let heads = ["| column | unit | meaning |", "| --- | --- | --- |"].map(str::to_owned);
+            let rows =
+                table.columns().into_iter().map(|ColumnInfo { name, unit, about }| row(name, unit, about));
+            (format!("columns of {}", table.name()), heads.into_iter().chain(rows).collect())
+        })
+        .collect();
+    let heads = ["| metric | unit | meaning |", "| --- | --- | --- |"].map(str::to_owned);
+    let rows = Metric::ALL.into_iter().map(|metric| row(metric.name(), metric.unit(), metric.about()));
+    tables.push(("metrics of series".to_owned(), heads.into_iter().chain(rows).collect()));
+    tables
+}
+
+fn row(name: &str, unit: &str, about: &str) -> String {
+    format!("| `{name}` | {unit} | {about} |").replace("|  |", "| |")
+}
+
+/// `FARPATH_BLESS=1` writes them anew.
 #[test]
 fn the_guide_has_every_column() {
-    let guide = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results.md")).unwrap();
-    for table in Table::ALL.into_iter().filter(|table| *table != Table::Provenance) {
-        for column in table.columns() {
-            let row =
-                format!("| `{}` | {} | {} |", column.name, column.unit, column.about).replace("|  |", "| |");
-            assert!(guide.contains(&row), "docs/results.md lacks {row}");
-        }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results.md");
+    let guide = fs::read_to_string(path).unwrap();
+    let mut renewed: Vec<&str> = guide.lines().collect();
+    let tables = generated();
+    for (name, table) in &tables {
+        let mark = format!("<!-- generated: {name} -->");
+        let start = renewed.iter().position(|line| *line == mark).unwrap_or_else(|| panic!("no {mark}")) + 1;
+        let length = renewed[start..].iter().take_while(|line| line.starts_with('|')).count();
+        renewed.splice(start..start + length, table.iter().map(String::as_str));
     }
+    let renewed = renewed.join("\n") + "\n";
+    if std::env::var_os("FARPATH_BLESS").is_some() {
+        fs::write(path, renewed).unwrap();
+        return;
+    }
+    for (shown, is) in guide.lines().zip(renewed.lines()) {
+        assert_eq!(shown, is, "docs/results.md is not what the schema says: FARPATH_BLESS=1 writes it anew");
+    }
+    assert_eq!(guide, renewed);
 }
 
 fn known_or_not() -> impl Strategy<Value = Option<f64>> {

@@ -15,12 +15,12 @@ fn seeds(times: &[f64]) -> Vec<Run> {
 #[test]
 fn transfer_time_has_the_mean_and_interval_of_the_seeds() {
     let [summary] = PointSummary::of_runs(&seeds(&[60.0, 62.0, 64.0])).try_into().unwrap();
-    let time = summary.transfer_time_s.unwrap();
+    let time = summary.statistics.transfer_time_s.unwrap();
     assert_eq!((time.n, time.mean, time.sd, time.min, time.max), (3, 62.0, Some(2.0), 60.0, 64.0));
     // t(0.975, 2) = 4.302653; 4.302653 * 2 / sqrt(3)
     assert!((time.ci95().unwrap() - 4.968_276).abs() < 1e-4);
     assert_eq!((summary.runs, summary.flows(), summary.outcomes[&Outcome::Completed]), (3, 3, 3));
-    assert_eq!(summary.timeouts, None);
+    assert_eq!(summary.statistics.timeouts, None);
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn transfers_that_did_not_complete_count_as_outcomes_not_as_times() {
     let mut runs = seeds(&[60.0, 62.0, 64.0]);
     runs[1].flows[0].outcome = Outcome::Horizon;
     let [summary] = PointSummary::of_runs(&runs).try_into().unwrap();
-    assert_eq!(summary.transfer_time_s.unwrap().n, 2);
+    assert_eq!(summary.statistics.transfer_time_s.unwrap().n, 2);
     assert_eq!(summary.outcomes, [(Outcome::Completed, 2), (Outcome::Horizon, 1)].into());
 }
 
@@ -57,11 +57,11 @@ fn flows_of_one_run_give_one_value() {
     // 1000 B in 8 s and 3000 B in 8 s, from 0 s to 10 s together.
     let both = run(0, Engine::Simulate, Some(1), vec![part(0, 0, 8, 1000), part(1, 2, 10, 3000)]);
     let [summary] = PointSummary::of_runs([&both]).try_into().unwrap();
-    assert_eq!(summary.transfer_time_s.unwrap().n, 1);
-    assert_eq!(summary.timeouts.unwrap().mean, 0.5);
-    assert_eq!(summary.aggregate_goodput_bit_per_s.unwrap().mean, 3200.0);
+    assert_eq!(summary.statistics.transfer_time_s.unwrap().n, 1);
+    assert_eq!(summary.statistics.timeouts.unwrap().mean, 0.5);
+    assert_eq!(summary.statistics.aggregate_goodput_bit_per_s.unwrap().mean, 3200.0);
     // (1 + 3)^2 / (2 (1 + 9))
-    assert!((summary.jain_index.unwrap().mean - 0.8).abs() < 1e-12);
+    assert!((summary.statistics.jain_index.unwrap().mean - 0.8).abs() < 1e-12);
 }
 
 #[test]
