@@ -3,7 +3,7 @@
 CARGO ?= cargo
 FARPATH = target/release/farpath
 
-.PHONY: demo test test-all stages build lint core deny fuzz unit real-time virtual kernel doctests python docs package setup-python bpf \
+.PHONY: demo test test-all stages build lint core systems deny fuzz unit real-time virtual kernel doctests python docs package setup-python bpf \
 	bench bench-dask bench-long oracle truth ns3 setup setup-driver setup-test setup-bench vendor mutants clean
 
 # Rust's own homes stay the user's, where tests have another home.
@@ -59,7 +59,7 @@ test-all: test
 # What tests and their tools see of a user is under target/test: a home that is empty at each start, and kernels for virtual time
 # that are kept until their recipe changes.
 TESTS = $(CURDIR)/target/test
-HERMETIC = test stages build lint core deny fuzz unit real-time virtual kernel doctests python docs package
+HERMETIC = test stages build lint core systems deny fuzz unit real-time virtual kernel doctests python docs package
 $(HERMETIC): export HOME = $(TESTS)/home
 $(HERMETIC): export XDG_CACHE_HOME = $(TESTS)/home/.cache
 $(HERMETIC): export XDG_CONFIG_HOME = $(TESTS)/home/.config
@@ -80,7 +80,7 @@ stages:
 	@$(MAKE) --no-print-directory setup-python & $(call stage,build); wait
 	@grep -q "^0 .* build" $(TESTS)/stages
 	@$(call stage,unit)
-	@$(call beside,lint core doctests docs deny) $(call beside,kernel python fuzz) \
+	@$(call beside,lint core systems doctests docs deny) $(call beside,kernel python fuzz) \
 		$(call stage,real-time); wait; cat $(TESTS)/beside-*.log
 	@$(call stage,virtual)
 
@@ -121,6 +121,16 @@ core:
 		echo "core: builds for wasm32-unknown-unknown"; \
 	else \
 		$(TESTING) skip wasm core "rustup cannot add the target wasm32-unknown-unknown here"; \
+	fi
+
+# The command and the Python package build where Linux is not, and on another processor: prediction and simulation run there.
+SYSTEMS = aarch64-apple-darwin x86_64-pc-windows-gnu aarch64-unknown-linux-gnu
+systems:
+	@if timeout 300 rustup target add $(SYSTEMS) >/dev/null 2>&1; then \
+		RUSTFLAGS="-D warnings" $(CARGO) check --locked --quiet $(SYSTEMS:%=--target %) -p farpath-cli -p farpath-python && \
+		echo "systems: builds for $(SYSTEMS)"; \
+	else \
+		$(TESTING) skip systems systems "rustup cannot add the targets $(SYSTEMS) here"; \
 	fi
 
 # Rust's tests, by nextest (.config/nextest.toml): first those that compute, on all cores; then those in real time, two at once;

@@ -138,6 +138,7 @@ pub enum CliError {
     Key(#[from] farpath_measure::KeyError),
     /// An experiment, and nobody to measure it with.
     #[error("{0}: it is an experiment; name the far host too: --to HOST")]
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "measured on Linux alone"))]
     NoFarHost(String),
     /// The driver cannot be attached, looked at or detached.
     #[cfg(all(target_os = "linux", feature = "driver"))]

@@ -1,12 +1,8 @@
 //! Real time as a run's time.
 
 use farpath_units::Instant;
-use nix::errno::Errno;
-use nix::sys::prctl;
-use nix::sys::time::TimeSpec;
-use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
-
 /// When Linux's count of ticks is zero, seconds after its start.
+#[cfg(target_os = "linux")]
 const TICKS_BEGIN: i64 = 300;
 
 /// The time since a run began, by the kernel's monotonic clock.
@@ -25,8 +21,14 @@ impl Clock {
     /// A clock that says zero as the kernel's count of ticks does, which is waited for: Linux begins at minus five minutes
     /// (`INITIAL_JIFFIES`). Waits end with a multiple of 8, 64 ... ticks, the longer the coarser, and so they are from the
     /// run's beginning what they are in the simulator.
+    #[cfg(target_os = "linux")]
     #[expect(clippy::disallowed_methods, reason = "emulation is in real time")]
     pub fn start_with_the_ticks() -> Clock {
+        use nix::errno::Errno;
+        use nix::sys::prctl;
+        use nix::sys::time::TimeSpec;
+        use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
+
         // As in the emulator: a run that begins 50 us into a tick is not at its beginning.
         let _ = prctl::set_timerslack(1);
         const CLOCK: ClockId = ClockId::CLOCK_MONOTONIC;

@@ -21,6 +21,7 @@ pub mod doctor;
 mod dress;
 #[cfg(target_os = "linux")]
 mod emulator;
+#[cfg(target_os = "linux")]
 mod endpoint;
 pub mod gso;
 mod headers;
@@ -60,6 +61,7 @@ pub use device::NAME as DEVICE;
 pub use dress::{Dress, RouteMetrics, Sysctl};
 #[cfg(target_os = "linux")]
 pub use emulator::{EmuError, Emulator, Settings};
+#[cfg(target_os = "linux")]
 pub use endpoint::{Application, CloseWhen, EndpointPort, Seen};
 #[cfg(target_os = "linux")]
 pub use host::{Backend, DeviceDrops, Host, HostSettings};
@@ -69,7 +71,9 @@ pub use malformed::{Malformed, MalformedCounts};
 #[cfg(target_os = "linux")]
 pub use namespace::{Namespace, enter_user_namespace, has_privileges};
 pub use packet::{PartialChecksum, WirePacket};
-pub use port::{Frame, Port, Received, VirtioHeader};
+#[cfg(target_os = "linux")]
+pub use port::{Port, Received};
+pub use port::{Frame, VirtioHeader};
 pub use qos::set_flow_seed;
 pub use report::{LoopReport, PacketCounts, RealtimeGrant};
 #[cfg(target_os = "linux")]

@@ -1,8 +1,11 @@
 //! Where IP packets come out of a host and go into it.
 
-use farpath_units::Instant;
-use std::io::{self, IoSlice};
-use std::os::fd::BorrowedFd;
+#[cfg(target_os = "linux")]
+use {
+    farpath_units::Instant,
+    std::io::{self, IoSlice},
+    std::os::fd::BorrowedFd,
+};
 
 /// What Linux says of a packet beside its bytes (virtio 1.2 §5.1.6): that its checksum is not finished yet, and that it
 /// stands for many.
@@ -91,6 +94,7 @@ impl Frame {
 }
 
 /// What was received into a buffer.
+#[cfg(target_os = "linux")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
     /// What is said of it.
@@ -102,6 +106,7 @@ pub struct Received {
 }
 
 /// One host's place on the path. It never blocks.
+#[cfg(target_os = "linux")]
 pub trait Port: Send {
     /// What to wait on for something to receive; `None` where only time brings it.
     fn fd(&self) -> Option<BorrowedFd<'_>>;

@@ -83,6 +83,7 @@ impl Going {
     }
 
     /// From the beginning, perhaps once more.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "the kernel is asked on Linux alone"))]
     pub fn begin(&self) {
         self.read.store(0, Ordering::Relaxed);
         self.elapsed_ns.store(0, Ordering::Relaxed);
@@ -90,11 +91,13 @@ impl Going {
     }
 
     /// So many more bytes have been read.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "the kernel is asked on Linux alone"))]
     pub fn read(&self, more: u64) {
         self.read.fetch_add(more, Ordering::Relaxed);
     }
 
     /// It is `now` on the run's clock.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "the kernel is asked on Linux alone"))]
     pub fn at(&self, now: Instant) {
         self.elapsed_ns.store(now.saturating_since(Instant::ZERO).as_nanos(), Ordering::Relaxed);
     }

@@ -111,6 +111,7 @@ pub fn whole_name(partial: &str) -> Option<&str> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(unix), expect(dead_code, reason = "there are no locks"))]
 enum Lock {
     /// It is ours until the file is closed.
     Taken,

@@ -54,6 +54,8 @@ needs! {
     Iperf3 = "iperf3",
     /// The target wasm32-unknown-unknown, which shows that the core does no I/O.
     Wasm = "wasm",
+    /// Targets of other systems and processors, for which the command is checked.
+    Systems = "systems",
     /// A running kernel that is new enough for a certain option.
     Kernel = "kernel",
     /// RustSec's list of what is known to be wrong with crates, on GitHub. Never required: it is not part of the machine.

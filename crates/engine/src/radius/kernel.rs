@@ -155,6 +155,7 @@ impl Measurement {
     }
 
     /// One byte from each opener to a listener.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "the kernel is asked on Linux alone"))]
     fn point(&self, index: usize) -> Point {
         let rtt = self.ways[index].0;
         let flow = |number| FlowSpec {
