@@ -15,6 +15,7 @@ mod hostile;
 mod linux;
 mod linux_rack;
 mod pacing;
+mod parameters;
 mod pipe;
 mod queries;
 mod rack;

@@ -2,7 +2,7 @@
 
 use farpath_emu::Dress;
 use farpath_experiment::{IpVersion, Stack, shipped_stacks};
-use farpath_tcp::config::{Config, CongestionControlKind, EcnMode};
+use farpath_tcp::config::{Config, CongestionControlKind, EcnMode, parameters};
 use farpath_units::{Bytes, Duration};
 use proptest::prelude::*;
 
@@ -216,5 +216,21 @@ proptest! {
 fn every_shipped_stack_has_a_dress() {
     for file in shipped_stacks() {
         assert!(!dress(file.name).sysctls.is_empty());
+    }
+}
+
+/// What a parameter's row says that the kernel is told, it is told.
+#[test]
+fn every_sysctl_that_the_guide_names_is_set() {
+    let mut config = Config::default();
+    config.send.ttl = 63;
+    let dress = Dress::of(&config, &config);
+    for parameter in parameters() {
+        let told = parameter.told.map_or("", |(told, _)| told);
+        let names = told.split('`').filter(|word| word.starts_with("tcp_") || word.starts_with("ip_"));
+        for name in names {
+            let name = format!("net.ipv4.{name}");
+            assert!(dress.sysctls.iter().any(|sysctl| sysctl.name == name), "{}: {name}", parameter.key());
+        }
     }
 }
