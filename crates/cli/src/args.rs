@@ -422,4 +422,16 @@ pub struct StacksArgs {
     /// kernel does otherwise
     #[arg(long, requires = "name", conflicts_with = "resolved")]
     pub linux: bool,
+    /// Print this machine as a stack: the shipped one of the nearest Linux, and what its sysctls and a route have otherwise
+    #[arg(long, conflicts_with_all = ["name", "resolved", "linux"])]
+    pub of_this_host: bool,
+    /// Take the attributes of the route to this address [default: the default route]
+    #[arg(long, value_name = "ADDRESS", requires = "of_this_host")]
+    pub to: Option<std::net::IpAddr>,
+    /// Write it to this file, for `sender.stack = "FILE"`
+    #[arg(long, value_name = "FILE", requires = "of_this_host")]
+    pub out: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long, requires = "of_this_host")]
+    pub json: bool,
 }

@@ -176,6 +176,10 @@ pub enum CliError {
         /// Why.
         source: std::io::Error,
     },
+    /// The kernel does not tell of a route.
+    #[cfg(target_os = "linux")]
+    #[error("stacks --of-this-host: the kernel tells of no such route")]
+    Route(#[source] io::Error),
     /// Packets cannot be moved.
     #[cfg(target_os = "linux")]
     #[error(transparent)]

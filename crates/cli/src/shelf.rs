@@ -9,6 +9,7 @@ use farpath_experiment::{ShippedFile, Stack, shipped_experiments, shipped_paths,
 /// `farpath stacks`
 pub fn stacks(args: &StacksArgs) -> Result<Ending, CliError> {
     match &args.shelf.name {
+        None if args.of_this_host => return this_host(args),
         Some(name) if args.linux => {
             let stack = Stack::load(name)?;
             output::print(&Dress::of_stack(&stack, &stack).to_string())?;
@@ -17,6 +18,48 @@ pub fn stacks(args: &StacksArgs) -> Result<Ending, CliError> {
         name => show(&shipped_stacks(), name.as_deref(), "stack", "stacks")?,
     }
     Ok(Ending::Done)
+}
+
+/// `farpath stacks --of-this-host`
+#[cfg(target_os = "linux")]
+fn this_host(args: &StacksArgs) -> Result<Ending, CliError> {
+    use farpath_emu::{Difference, HostFacts, HostStack};
+    use serde_json::json;
+
+    let facts = HostFacts::of_this_host(args.to).map_err(CliError::Route)?;
+    let stack = HostStack::from_facts(&facts)?;
+    let text = stack.to_string();
+    // What is written has to be readable.
+    Stack::parse(&text, "this host")?;
+    for line in &stack.not_simulated {
+        eprintln!("farpath: not simulated: {line}");
+    }
+    if let Some(file) = &args.out {
+        crate::source::write_new("--out", file, &text)?;
+    }
+    if args.json {
+        let differences: Vec<_> = stack
+            .differences
+            .iter()
+            .map(|Difference { key, value, from }| json!({ "key": key, "value": value, "from": from }))
+            .collect();
+        let object = json!({
+            "release": stack.release,
+            "base": stack.base,
+            "differences": differences,
+            "not_simulated": stack.not_simulated,
+        });
+        output::print(&object.to_string())?;
+    } else if args.out.is_none() {
+        output::print(text.trim_end())?;
+    }
+    Ok(Ending::Done)
+}
+
+/// It cannot.
+#[cfg(not(target_os = "linux"))]
+fn this_host(_: &StacksArgs) -> Result<Ending, CliError> {
+    Err(CliError::NotLinux("stacks --of-this-host"))
 }
 
 /// `farpath paths`

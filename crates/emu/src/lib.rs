@@ -46,6 +46,7 @@ mod report;
 #[allow(unsafe_code)]
 mod sys;
 mod tap;
+mod this_host;
 #[cfg(target_os = "linux")]
 mod wire;
 
@@ -71,13 +72,14 @@ pub use malformed::{Malformed, MalformedCounts};
 #[cfg(target_os = "linux")]
 pub use namespace::{Namespace, enter_user_namespace, has_privileges};
 pub use packet::{PartialChecksum, WirePacket};
+pub use port::{Frame, VirtioHeader};
 #[cfg(target_os = "linux")]
 pub use port::{Port, Received};
-pub use port::{Frame, VirtioHeader};
 pub use qos::set_flow_seed;
 pub use report::{LoopReport, PacketCounts, RealtimeGrant};
 #[cfg(target_os = "linux")]
 pub use sys::sched::RealTime;
 pub use tap::{PacketEvent, Queues, Tap, Unwatched};
+pub use this_host::{Difference, HostFacts, HostStack, RouteFacts};
 #[cfg(target_os = "linux")]
 pub use wire::join;

@@ -3,7 +3,7 @@
 mod route;
 
 use netlink_packet_core::{
-    Emitable, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
+    Emitable, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
     NetlinkMessage, NetlinkPayload, NlasIterator,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage, AddressScope};
@@ -68,6 +68,41 @@ impl Netlink {
             }
         }
         Ok(found)
+    }
+
+    /// The name and the MTU of the device with this number.
+    pub(crate) fn device(&mut self, index: u32) -> io::Result<(String, Option<u32>)> {
+        let mut question = LinkMessage::default();
+        question.header.index = index;
+        let (mut name, mut mtu) = (String::new(), None);
+        for answer in self.ask(RouteNetlinkMessage::GetLink(question), 0)? {
+            let RouteNetlinkMessage::NewLink(link) = answer else { continue };
+            for attribute in link.attributes {
+                match attribute {
+                    LinkAttribute::IfName(found) => name = found,
+                    LinkAttribute::Mtu(found) => mtu = Some(found),
+                    _ => {}
+                }
+            }
+        }
+        Ok((name, mtu))
+    }
+
+    /// The queueing discipline at the root of a device; that of its queues where it has several (mq).
+    pub(crate) fn queue(&mut self, index: u32) -> io::Result<Option<String>> {
+        let question = TcMessage::with_index(index as i32);
+        let mut root = None;
+        for answer in self.ask(RouteNetlinkMessage::GetQueueDiscipline(question), NLM_F_DUMP)? {
+            let RouteNetlinkMessage::NewQueueDiscipline(found) = answer else { continue };
+            let kind = found.attributes.iter().find_map(|attribute| match attribute {
+                TcAttribute::Kind(kind) => Some(kind.clone()),
+                _ => None,
+            });
+            if found.header.index == index as i32 && kind.as_deref() != Some("mq") {
+                root = root.or(kind);
+            }
+        }
+        Ok(root)
     }
 
     /// Makes a veth pair: `name` here, `peer` in another namespace.

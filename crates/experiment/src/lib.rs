@@ -79,7 +79,7 @@ pub use flows::{FlowSpec, MAX_FLOWS, Opener, Transport};
 pub use library::{ShippedFile, shipped_experiments, shipped_paths, shipped_stacks};
 pub use linux::LinuxSettings;
 pub use numbers::{Kind, numbers};
-pub use parameters::to_toml;
+pub use parameters::{to_toml, value_to_toml};
 pub use places::{Body, Distance, Medium, bodies, body, media, medium};
 pub use protocols::{Beyond, MAX_TIMERS, Protocol, ProtocolTimer, shipped_protocols};
 pub use published::{Published, PublishedColumn, PublishedValue};

@@ -113,7 +113,14 @@ pub fn to_toml(config: &Config) -> String {
     table.to_string()
 }
 
-/// `value` of `parameter` as a stack file says it.
+/// `value` of `parameter` as a stack file says it, a size to the byte.
+pub fn value_to_toml(parameter: &Parameter, value: Value) -> String {
+    match (parameter.kind, value) {
+        (Kind::Bytes, Value::Number(bytes)) => format!("\"{bytes} B\""),
+        _ => write(parameter, value).to_string(),
+    }
+}
+
 fn write(parameter: &Parameter, value: Value) -> Toml {
     match (parameter.kind, value) {
         (_, Value::Switch(on)) => Toml::Boolean(on),

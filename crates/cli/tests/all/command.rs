@@ -145,6 +145,36 @@ fn what_ships_is_listed_and_printed() {
     assert!(run(&["stacks", "riverbed-16", "--resolved"]).0.contains("ack_every = 2"));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn this_host_is_a_stack_that_can_be_used_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("host.toml");
+    let name = file.to_str().expect("UTF-8");
+    let (out, err, code) = run(&["stacks", "--of-this-host", "--out", name]);
+    assert_eq!((code, out.as_str()), (0, ""), "{err}");
+    let text = fs::read_to_string(&file).expect("it was written");
+    assert!(text.contains("base = \"linux-6."), "{text}");
+    let stack = format!("sender.stack={name}");
+    let (out, err, code) =
+        run(&["simulate", "noisy-channel", "--set", "path.loss=0%", "--seeds", "1", "--set", &stack]);
+    assert_eq!(code, 0, "{out}{err}");
+    refused(&["stacks", "--of-this-host", "--out", name], &["--out", "is there already"]);
+
+    let (out, _, code) = run(&["stacks", "--of-this-host", "--to", "127.0.0.1", "--json"]);
+    let found = &objects(&out)[0];
+    assert_eq!(
+        (code, found["base"].as_str().is_some_and(|base| base.starts_with("linux-6."))),
+        (0, true),
+        "{out}"
+    );
+    let mss = found["differences"].as_array().and_then(|all| all.iter().find(|one| one["key"] == "mss"));
+    assert!(mss.is_some_and(|mss| mss["from"].as_str().is_some_and(|from| from.contains("lo"))), "{out}");
+    refused(&["stacks", "linux-6", "--of-this-host"], &["--of-this-host"]);
+    refused(&["stacks", "--to", "127.0.0.1"], &["--of-this-host"]);
+    refused(&["stacks", "--of-this-host", "--to", "here"], &["--to", "here"]);
+}
+
 #[test]
 fn old_names_of_verbs_are_understood_with_a_line_that_says_the_new_one() {
     for (old, new) in [

@@ -2,12 +2,13 @@
 
 use super::{Netlink, bits, family};
 use crate::dress::RouteMetrics;
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
-use netlink_packet_route::RouteNetlinkMessage;
+use crate::this_host::RouteFacts;
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_REPLACE};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope,
     RouteType,
 };
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use std::io;
 use std::net::IpAddr;
 
@@ -73,6 +74,75 @@ impl Netlink {
             Err(error) => Err(error),
         }
     }
+
+    /// The route `to` an address; without one, the default route of the main table, by IPv4 or else by IPv6, which may be
+    /// missing. With the number of its device.
+    pub(crate) fn route_to(&mut self, to: Option<IpAddr>) -> io::Result<Option<(u32, RouteFacts)>> {
+        let mut question = RouteMessage::default();
+        let Some(to) = to else {
+            for family in [AddressFamily::Inet, AddressFamily::Inet6] {
+                question.header.address_family = family;
+                let answers = self.ask(RouteNetlinkMessage::GetRoute(question.clone()), NLM_F_DUMP)?;
+                let mut routes: Vec<RouteMessage> = answers
+                    .into_iter()
+                    .filter_map(|answer| match answer {
+                        RouteNetlinkMessage::NewRoute(route) => Some(route),
+                        _ => None,
+                    })
+                    .filter(|route| route.header.destination_prefix_length == 0)
+                    .filter(|route| route.header.table == RouteHeader::RT_TABLE_MAIN)
+                    .filter(|route| route.header.kind == RouteType::Unicast)
+                    .collect();
+                routes.sort_by_key(priority);
+                if let Some(found) = routes.first().and_then(|route| facts(route, None)) {
+                    return Ok(Some(found));
+                }
+            }
+            return Ok(None);
+        };
+        question.header.address_family = family(to);
+        question.header.destination_prefix_length = bits(to);
+        question.attributes.push(RouteAttribute::Destination(address_of(to)));
+        let answers = self.ask(RouteNetlinkMessage::GetRoute(question), 0)?;
+        let found = answers.iter().find_map(|answer| match answer {
+            RouteNetlinkMessage::NewRoute(route) => facts(route, Some(to)),
+            _ => None,
+        });
+        found.map(Some).ok_or_else(|| io::Error::other("the kernel answered without a route"))
+    }
+}
+
+/// Of several routes to the same place the least is taken.
+fn priority(route: &RouteMessage) -> u32 {
+    let of = |attribute: &RouteAttribute| match attribute {
+        RouteAttribute::Priority(priority) => Some(*priority),
+        _ => None,
+    };
+    route.attributes.iter().find_map(of).unwrap_or(0)
+}
+
+/// What a route says to TCP, and the number of its device.
+fn facts(route: &RouteMessage, to: Option<IpAddr>) -> Option<(u32, RouteFacts)> {
+    let mut index = None;
+    let mut facts = RouteFacts { to, ..RouteFacts::default() };
+    for attribute in &route.attributes {
+        match attribute {
+            RouteAttribute::Oif(number) => index = Some(*number),
+            RouteAttribute::Metrics(metrics) => metrics.iter().for_each(|metric| match metric {
+                RouteMetric::Mtu(mtu) => facts.mtu = Some(*mtu),
+                RouteMetric::Advmss(mss) => facts.advmss = Some(*mss),
+                RouteMetric::InitCwnd(segments) => facts.initcwnd = Some(*segments),
+                RouteMetric::InitRwnd(segments) => facts.initrwnd = Some(*segments),
+                RouteMetric::Window(bytes) => facts.window = Some(*bytes),
+                RouteMetric::QuickAck(on) => facts.quickack = *on != 0,
+                RouteMetric::RtoMin(ms) => facts.rto_min_ms = Some(*ms),
+                RouteMetric::CcAlgo(name) => facts.congctl = Some(name.clone()),
+                _ => {}
+            }),
+            _ => {}
+        }
+    }
+    Some((index?, facts))
 }
 
 fn address_of(ip: IpAddr) -> RouteAddress {

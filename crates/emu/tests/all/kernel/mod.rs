@@ -6,3 +6,4 @@ mod hosts;
 mod interfaces;
 mod malformed;
 mod metrics;
+mod this_host_kernel;

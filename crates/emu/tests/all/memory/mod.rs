@@ -6,3 +6,4 @@ mod endpoint;
 mod gso;
 mod packet;
 mod qos;
+mod this_host;
