@@ -113,14 +113,21 @@ fuzz:
 	CARGO_TARGET_DIR=$(CURDIR)/target $(CARGO) test --locked --quiet --manifest-path fuzz/Cargo.toml
 	CARGO_TARGET_DIR=$(CURDIR)/target $(CARGO) check --locked --quiet --features libfuzzer --bins --manifest-path fuzz/Cargo.toml
 
-# The core owns no clock, socket or thread: it builds where there are none.
+# The core owns no clock, socket or thread: it builds where there are none, and gives the same there for the same seed.
 CORE = units tcp tia1039 explicit-rate path elements model sim predict
-core:
-	@if timeout 120 rustup target add wasm32-unknown-unknown >/dev/null 2>&1; then \
-		$(CARGO) check --locked --quiet --target wasm32-unknown-unknown $(CORE:%=--package farpath-%) && \
-		echo "core: builds for wasm32-unknown-unknown"; \
+WASM = wasm32-unknown-unknown
+core: $(if $(BUILT),,build)
+	@if ! timeout 120 rustup target add $(WASM) >/dev/null 2>&1; then \
+		$(TESTING) skip wasm core "rustup cannot add the target $(WASM) here"; \
 	else \
-		$(TESTING) skip wasm core "rustup cannot add the target wasm32-unknown-unknown here"; \
+		$(CARGO) check --locked --quiet --target $(WASM) $(CORE:%=--package farpath-%) && \
+		echo "core: builds for $(WASM)" && \
+		if ! command -v node >/dev/null; then \
+			$(TESTING) skip wasm core "no node here to run WebAssembly"; \
+		else \
+			$(CARGO) build --locked --quiet --target $(WASM) --package farpath-portability --lib && \
+			target/debug/farpath-portability target/$(WASM)/debug/farpath_portability.wasm; \
+		fi; \
 	fi
 
 # The command and the Python package build where Linux is not, and on another processor: prediction and simulation run there.
