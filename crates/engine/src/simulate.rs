@@ -6,14 +6,14 @@ use crate::record::Recorder;
 use crate::{EngineError, air, datagrams, tcp_only};
 use farpath_elements::RouterFigures;
 use farpath_experiment::{FlowSpec, Opener, Point, RunBudget, Scenario, Transport, base_rtt_of};
-use farpath_path::{Direction, ElementCounters, Path, PathElement};
+use farpath_path::{Direction, ElementCounters, Generator, Path, PathElement};
 use farpath_run::{Engine, FlowRow, MessageRow, Outcome, Provenance, RouterRow, Run, RunKey, StreamFigures};
 use farpath_sim::{
     Budget, FlowEnd, FlowResult, FlowSetup, FlowView, MessageStamps, Observer, Packet, PacketEvent, Plain,
     RateOutcome, Setup, Silent, Simulation, Trip, window_for,
 };
 use farpath_tcp::{CloseReason, Config};
-use farpath_units::{Bytes, Instant, Rate};
+use farpath_units::{Bytes, Duration, Instant, Rate};
 use std::io::Write;
 
 /// Simulates one point with one seed.
@@ -177,8 +177,8 @@ impl<A: Observer, B: Observer> Observer for Both<'_, A, B> {
 }
 
 fn setup(scenario: &Scenario, seed: u64) -> Setup {
-    let flow = |flow: &FlowSpec| FlowSetup {
-        start: Instant::ZERO + flow.start,
+    let flow = |(number, flow): (u32, &FlowSpec)| FlowSetup {
+        start: Instant::ZERO + flow.start + start_within_a_tick(scenario, flow, number, seed),
         direction: flow.direction,
         opener: match flow.opener {
             Opener::Sender => farpath_sim::Opener::Sender,
@@ -190,9 +190,25 @@ fn setup(scenario: &Scenario, seed: u64) -> Setup {
         sender: configs(scenario, flow).0,
         receiver: configs(scenario, flow).1,
         access: flow.access,
+        sender_jitter: scenario.ends(flow).0.host.jitter,
+        receiver_jitter: scenario.ends(flow).1.host.jitter,
     };
-    let flows = scenario.flows.iter().map(flow).collect();
+    let flows = (0..).zip(&scenario.flows).map(flow).collect();
     Setup { path: scenario.path.clone(), flows, seed, horizon: scenario.horizon }
+}
+
+/// How far into a tick of its opener's clock a flow begins: anywhere, where that host has jitter, else where it begins.
+fn start_within_a_tick(scenario: &Scenario, flow: &FlowSpec, number: u32, seed: u64) -> Duration {
+    let (sender, receiver) = scenario.ends(flow);
+    let opener = match flow.opener {
+        Opener::Sender => sender,
+        Opener::Receiver => receiver,
+    };
+    if opener.host.jitter.is_zero() {
+        return Duration::ZERO;
+    }
+    let mut draws = Generator::new(seed, &format!("start of flow {number}"), Direction::Forward);
+    Duration::from_nanos(draws.below(opener.config.rto.tick.as_nanos()))
 }
 
 /// The parameters of both ends of a flow. Where they ask for a rate, their buffers are what it needs over the path while losses up to

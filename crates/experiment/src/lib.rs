@@ -32,6 +32,7 @@
 //! | `flows`, `stream` | what is transferred: files, and streams of messages |
 //! | `element`, `flow_router`, `radio`, `stack`, `parameters` | elements of a path; stacks, and their parameters by name |
 //! | `emulate`, `linux` | how the running kernel is used; what it is told beside a stack's parameters |
+//! | `host` | scheduling delay of simulated hosts |
 //! | `sweep`, `range`, `design`, `published` | the points, listed, by steps or drawn; what a paper printed for them |
 //! | `document` | values put into a document by key, before it is read |
 //! | `rewrite` | a file with changes written into it, its comments kept |
@@ -50,6 +51,7 @@ mod error;
 mod experiment;
 mod flow_router;
 mod flows;
+mod host;
 mod library;
 mod linux;
 mod numbers;
@@ -76,6 +78,7 @@ pub use error::{ExperimentError, Location, MAX_VALUES, Suggestion};
 pub use experiment::{Experiment, MAX_RUNS, Point};
 pub use flow_router::RouterConfig;
 pub use flows::{FlowSpec, MAX_FLOWS, Opener, Transport};
+pub use host::HostOptions;
 pub use library::{ShippedFile, shipped_experiments, shipped_paths, shipped_stacks};
 pub use linux::LinuxSettings;
 pub use numbers::{Kind, numbers};

@@ -5,6 +5,7 @@ use crate::element::{path_list, read_path};
 use crate::emulate::{EmulateOptions, read_emulate};
 use crate::error::ExperimentError;
 use crate::flows::{Ends, FlowSpec, Transport, read_flows};
+use crate::host::read_jitter;
 use crate::library::Files;
 use crate::reader::Reader;
 use crate::stack::{Stack, read_end};
@@ -102,15 +103,20 @@ pub(crate) fn read_scenario(origin: &str, table: &Table, files: &Files) -> Resul
         let mut end = |key, default: &str| {
             files.end(reader.value(key), default, || reader.section(key, |end| read_end(end, default, files)))
         };
-        let sender = end("sender", DEFAULT_STACK)?;
-        let receiver = end("receiver", &sender.name)?;
+        let mut sender = end("sender", DEFAULT_STACK)?;
+        let mut receiver = end("receiver", &sender.name)?;
+        let both_ends = reader.section("host", read_jitter)?;
         let mss = sender.config.mss.min(receiver.config.mss);
         let round = |direction| warnings::base_rtt_over(&path, mss, direction);
         if Direction::BOTH.into_iter().any(|direction| round(direction) + horizon == Duration::MAX) {
             return Err(at.refuse("a round trip and the horizon go beyond all time, which is 584 years here"));
         }
         let ends = Ends { sender: &sender, receiver: &receiver, files };
-        let (transport, flows) = read_flows(reader, ends, round)?;
+        let (transport, mut flows) = read_flows(reader, ends, round)?;
+        let own_ends = flows.iter_mut().flat_map(|flow| [&mut flow.sender, &mut flow.receiver]).flatten();
+        for end in own_ends.map(Box::as_mut).chain([&mut sender, &mut receiver]) {
+            end.host.settle(both_ends, seeds > 1);
+        }
         let output = reader.section("output", |output| {
             Ok(Output {
                 series: output.or("series", false)?,

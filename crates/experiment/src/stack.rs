@@ -1,6 +1,7 @@
 //! One end of a connection: a named set of TCP parameters.
 
 use crate::error::{ExperimentError, Location, parse_toml};
+use crate::host::HostOptions;
 use crate::library::{Files, Shelf, names_a_file};
 use crate::linux::LinuxSettings;
 use crate::parameters;
@@ -21,6 +22,8 @@ pub struct Stack {
     pub config: Config,
     /// What the running kernel is told beside what follows from them.
     pub linux: LinuxSettings,
+    /// Chance at the simulated host.
+    pub host: HostOptions,
 }
 
 impl Stack {
@@ -45,10 +48,12 @@ impl Stack {
                 Some(name) => Some(Stack::base(&name, &reader.at("base"), chain)?),
                 None => None,
             };
-            let (mut config, mut linux) = base.map(|base| (base.config, base.linux)).unwrap_or_default();
+            let (mut config, mut linux, mut host) =
+                base.map(|base| (base.config, base.linux, base.host)).unwrap_or_default();
             parameters::override_by(&mut config, reader)?;
             reader.section("linux", |table| linux.override_by(table))?;
-            Ok(Stack { name: origin.to_owned(), title, config, linux })
+            host.read_stack(reader)?;
+            Ok(Stack { name: origin.to_owned(), title, config, linux, host })
         })
     }
 
@@ -120,11 +125,12 @@ impl Stack {
     /// Every parameter that is in force, as TOML that reads back to the same, but for the title.
     pub fn to_toml(&self) -> String {
         let mut text = parameters::to_toml(&self.config);
-        let linux = self.linux.to_table();
-        if !linux.is_empty() {
-            let table = toml::Table::from_iter([("linux".to_owned(), toml::Value::Table(linux))]);
-            text.push('\n');
-            text.push_str(&table.to_string());
+        for (name, section) in [("linux", self.linux.to_table()), ("host", self.host.to_table())] {
+            if !section.is_empty() {
+                let table = toml::Table::from_iter([(name.to_owned(), toml::Value::Table(section))]);
+                text.push('\n');
+                text.push_str(&table.to_string());
+            }
         }
         text
     }
@@ -161,5 +167,6 @@ pub(crate) fn read_end_over(
     }
     parameters::override_by(&mut stack.config, reader)?;
     reader.section("linux", |table| stack.linux.override_by(table))?;
+    stack.host.override_by(reader)?;
     Ok(stack)
 }

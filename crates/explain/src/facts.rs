@@ -152,27 +152,30 @@ impl<'a> Facts<'a> {
         self.rtt + self.ack_delay() + self.rtt / 8
     }
 
-    /// Whether anything on the path is drawn, so that seeds differ.
+    /// Whether anything on the path or at the hosts is drawn, so that seeds differ.
     pub fn is_random(&self) -> bool {
-        self.scenario.path.iter().any(|element| match &element.kind {
-            ElementKind::Bernoulli { loss_rate, .. } => {
-                Direction::BOTH.iter().any(|&way| loss_rate[way].fraction() > 0.0)
-            }
-            ElementKind::BitErrors { ber, .. } => {
-                Direction::BOTH.iter().any(|&way| ber[way].errors_per_bit() > 0.0)
-            }
-            ElementKind::EvenlySpaced { every, phase, .. } => {
-                phase.is_none() && Direction::BOTH.iter().any(|&way| every[way].is_some())
-            }
-            ElementKind::Delay { .. }
-            | ElementKind::Wait { .. }
-            | ElementKind::Hops { .. }
-            | ElementKind::Link { .. }
-            | ElementKind::FlowRouter(_)
-            | ElementKind::Listed { .. } => false,
-            // Bursts, reordering, duplicates, and kinds that are newer than this list.
-            _ => true,
-        })
+        let ends = self.scenario.flows.iter().map(|flow| self.scenario.ends(flow));
+        let jitter = ends.map(|(sender, receiver)| sender.host.jitter.max(receiver.host.jitter)).max();
+        jitter.is_some_and(|jitter| !jitter.is_zero())
+            || self.scenario.path.iter().any(|element| match &element.kind {
+                ElementKind::Bernoulli { loss_rate, .. } => {
+                    Direction::BOTH.iter().any(|&way| loss_rate[way].fraction() > 0.0)
+                }
+                ElementKind::BitErrors { ber, .. } => {
+                    Direction::BOTH.iter().any(|&way| ber[way].errors_per_bit() > 0.0)
+                }
+                ElementKind::EvenlySpaced { every, phase, .. } => {
+                    phase.is_none() && Direction::BOTH.iter().any(|&way| every[way].is_some())
+                }
+                ElementKind::Delay { .. }
+                | ElementKind::Wait { .. }
+                | ElementKind::Hops { .. }
+                | ElementKind::Link { .. }
+                | ElementKind::FlowRouter(_)
+                | ElementKind::Listed { .. } => false,
+                // Bursts, reordering, duplicates, and kinds that are newer than this list.
+                _ => true,
+            })
     }
 }
 

@@ -6,7 +6,7 @@
 
 use crate::{Direction, PerDirection};
 use core::hash::Hasher;
-use farpath_units::Probability;
+use farpath_units::{Duration, Probability};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use siphasher::sip128::{Hasher128, SipHasher24};
@@ -59,6 +59,16 @@ impl Generator {
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> u64::BITS) as u64
     }
+
+    /// Draws once: a time of the Lomax distribution (Pareto II) with shape 3/2 and this mean, in whole nanoseconds. Half of them
+    /// are below 0.3 means, a hundredth above 10, a thousandth above 50; what would be above 1000 is 1000 means.
+    pub fn heavy_tailed(&mut self, mean: Duration) -> Duration {
+        // In (0, 1], so that its power is finite.
+        let draw = (self.0.next_u64() >> (u64::BITS - DRAW_BITS)) + 1;
+        let root = libm::cbrt(draw as f64 / (1u64 << DRAW_BITS) as f64);
+        let means = ((1.0 / (root * root) - 1.0) / 2.0).min(1000.0);
+        Duration::from_nanos(libm::round(means * mean.as_nanos() as f64) as u64)
+    }
 }
 
 #[cfg(test)]
@@ -107,6 +117,22 @@ mod tests {
         assert_ne!(base, Generator::new(8, "noise", Direction::Forward));
         assert_ne!(base, Generator::new(7, "noise2", Direction::Forward));
         assert_ne!(base, Generator::new(7, "noise", Direction::Reverse));
+    }
+
+    #[test]
+    fn heavy_tailed_times_have_their_quantiles() {
+        let mut generator = Generator::new(7, "noise", Direction::Forward);
+        let mean = Duration::from_micros(10);
+        let mut times: Vec<u64> = (0..100_000).map(|_| generator.heavy_tailed(mean).as_nanos()).collect();
+        times.sort_unstable();
+        // By the distribution function, 1 - (1 + x / 5 us)^-1.5; the bounds are five standard errors of each quantile.
+        for (rank, expected, error) in
+            [(50_000, 2_937.0, 0.03), (90_000, 18_208.0, 0.05), (99_000, 102_722.0, 0.12)]
+        {
+            let found = times[rank] as f64;
+            assert!((found / expected - 1.0).abs() < error, "of {rank}: {found} ns, expected {expected}");
+        }
+        assert_eq!(generator.heavy_tailed(Duration::ZERO), Duration::ZERO);
     }
 
     #[test]

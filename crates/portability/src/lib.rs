@@ -65,7 +65,7 @@ impl Case {
     fn new((stack, changes): &(String, String), (said, path): &(&str, &str)) -> Case {
         let name = format!("{stack} {changes}, {said}");
         let text = format!(
-            "title = \"portability\"\nhorizon = \"2000 s\"\npath = {}\n[sender]\nstack = \"{stack}\"\n{changes}\n\
+            "title = \"portability\"\nseeds = 2\nhorizon = \"2000 s\"\npath = {}\n[sender]\nstack = \"{stack}\"\n{changes}\n\
              [receiver]\nstack = \"{stack}\"\n[transfer]\nsize = \"150 kB\"\n",
             path.replace('\n', " "),
         );
@@ -101,6 +101,8 @@ fn flow_setup(scenario: &Scenario, flow: &FlowSpec) -> FlowSetup {
         sender: sender.config.clone(),
         receiver: receiver.config.clone(),
         access: flow.access,
+        sender_jitter: sender.host.jitter,
+        receiver_jitter: receiver.host.jitter,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::budget::{Bound, Stuck};
 use crate::host::Host;
+use crate::jitter::Jitter;
 use crate::stream::Streaming;
 use crate::{End, FlowSetup, MessageStamps, Opener, Packet};
 use farpath_explicit_rate::Driver;
@@ -141,7 +142,9 @@ impl CwndMean {
 }
 
 impl Flow {
-    pub fn new(setup: &FlowSetup, isn: [Seq; 2]) -> Flow {
+    pub fn new(setup: &FlowSetup, seed: u64, number: u32) -> Flow {
+        let isn = initial_sequence_numbers(seed, number);
+        let jitter = |mean, end| Jitter::new(mean, seed, number, end);
         let (sender, receiver) = match setup.opener {
             Opener::Sender => {
                 (Connection::connect(&setup.sender, isn[0]), Connection::listen(&setup.receiver, isn[1]))
@@ -153,8 +156,18 @@ impl Flow {
         let request = if setup.opener == Opener::Receiver { setup.request.0 } else { 0 };
         Flow {
             setup: setup.clone(),
-            sender: Host::new(sender, &setup.sender, &setup.receiver),
-            receiver: Host::new(receiver, &setup.receiver, &setup.sender),
+            sender: Host::new(
+                sender,
+                &setup.sender,
+                &setup.receiver,
+                jitter(setup.sender_jitter, End::Sender),
+            ),
+            receiver: Host::new(
+                receiver,
+                &setup.receiver,
+                &setup.sender,
+                jitter(setup.receiver_jitter, End::Receiver),
+            ),
             unwritten: setup.size.0,
             request_unwritten: request,
             request_unread: request,
@@ -344,4 +357,14 @@ impl FlowResult {
     pub fn transfer_time(&self, start: Instant) -> Option<Duration> {
         (self.end == FlowEnd::Completed).then(|| self.ended_at - start)
     }
+}
+
+/// Two numbers that differ from flow to flow and seed to seed, so that the wrap of the sequence space is met.
+fn initial_sequence_numbers(seed: u64, flow: u32) -> [Seq; 2] {
+    // SplitMix64's finalizer (Steele, Lea, Flood 2014).
+    let mut mixed = seed.wrapping_add(u64::from(flow).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^= mixed >> 31;
+    [Seq(mixed as u32), Seq((mixed >> 32) as u32)]
 }

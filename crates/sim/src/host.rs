@@ -1,5 +1,6 @@
 //! One end of a flow: a connection, the driver between it and IP where it has one, and its place in the event queue.
 
+use crate::jitter::Jitter;
 use crate::{End, Packet, Qos, ResendCause};
 use farpath_explicit_rate::{Datagram, Driver, DriverSettings};
 use farpath_tcp::config::RateKind;
@@ -13,6 +14,8 @@ pub(crate) struct Host {
     pub connection: Connection,
     /// Asks flow routers for a rate.
     pub driver: Option<Box<Driver>>,
+    /// When it comes to a packet; `None`: at once.
+    pub jitter: Option<Box<Jitter>>,
     /// The timer event that stands for it in the queue; earlier ones are stale.
     pub timer_at: Option<Instant>,
     /// Packets that the driver has sent, its own included.
@@ -23,7 +26,7 @@ pub(crate) struct Host {
 
 impl Host {
     /// The end with `config`, opposite of one with `peer`.
-    pub fn new(mut connection: Connection, config: &Config, peer: &Config) -> Host {
+    pub fn new(mut connection: Connection, config: &Config, peer: &Config, jitter: Option<Jitter>) -> Host {
         let explicit = &config.explicit_rate;
         let driver = explicit.wanted.map(|wanted| {
             let level = |level| Priority::new(level).unwrap_or(Priority::HIGHEST);
@@ -43,10 +46,15 @@ impl Host {
             };
             Box::new(Driver::new(&settings, &mut connection))
         });
-        Host { connection, driver, timer_at: None, sent: 0, answered: (0, 0) }
+        Host { connection, driver, jitter: jitter.map(Box::new), timer_at: None, sent: 0, answered: (0, 0) }
     }
 
-    /// A packet has come.
+    /// When it handles a packet that comes `now`.
+    pub fn handles_at(&mut self, now: Instant) -> Instant {
+        self.jitter.as_mut().map_or(now, |jitter| jitter.handles_at(now))
+    }
+
+    /// It handles a packet.
     pub fn receive(&mut self, now: Instant, packet: &Packet) {
         let Packet { segment, qos, .. } = packet;
         match &mut self.driver {

@@ -23,6 +23,8 @@
 //!     sender: Config::default(),
 //!     receiver: Config::default(),
 //!     access: Duration::ZERO,
+//!     sender_jitter: Duration::ZERO,
+//!     receiver_jitter: Duration::ZERO,
 //! };
 //! let horizon = Duration::from_secs(3600);
 //! let setup = Setup { path: vec![hop], flows: vec![upload], seed: 1, horizon };
@@ -41,6 +43,7 @@ mod budget;
 mod datagrams;
 mod flow;
 mod host;
+mod jitter;
 mod network;
 mod observer;
 mod packet;

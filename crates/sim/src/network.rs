@@ -6,7 +6,6 @@ use crate::{End, FlowView, Observer, Packet, PacketEvent, Setup};
 use core::cmp::Reverse;
 use farpath_elements::{SpecError, build_path};
 use farpath_path::{Departure, Direction, Path, PathElement, Signal, Verdict};
-use farpath_tcp::Seq;
 use farpath_units::{Duration, Instant};
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
@@ -29,6 +28,13 @@ enum Wake {
     Program,
 }
 
+/// Where a packet goes that is neither on the path nor at a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    Path,
+    Host,
+}
+
 /// Flows over a path, and the events that are due.
 pub struct Simulation<'o, O> {
     flows: Vec<Flow>,
@@ -36,8 +42,8 @@ pub struct Simulation<'o, O> {
     /// Earliest first; ties in the order in which they were scheduled.
     wakes: BinaryHeap<Reverse<(Instant, u64, u32, Wake)>>,
     scheduled: u64,
-    /// Packets between the path and a host that is not at its beginning, by when they are there.
-    on_access: BTreeMap<(Instant, u64), (Direction, Packet)>,
+    /// Packets between the path and a host, by when they are where they go: its access, its jitter.
+    on_access: BTreeMap<(Instant, u64), (Stop, Direction, Packet)>,
     running: usize,
     horizon: Instant,
     /// Of the last thing that happened.
@@ -75,7 +81,7 @@ impl<'o, O: Observer> Simulation<'o, O> {
             simulation.path.keep_signals();
         }
         for (number, flow) in (0..).zip(&setup.flows) {
-            simulation.flows.push(Flow::new(flow, initial_sequence_numbers(setup.seed, number)));
+            simulation.flows.push(Flow::new(flow, setup.seed, number));
             simulation.wake_at(flow.start, number, Wake::Start);
         }
         Ok(simulation)
@@ -131,18 +137,18 @@ impl<'o, O: Observer> Simulation<'o, O> {
         self.on_access.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// The next packet leaves its flow's access: for the path, or for the host.
+    /// The next packet between the path and a host is where it goes.
     fn leave_access(&mut self) {
-        let Some(((now, _), (direction, packet))) = self.on_access.pop_first() else { return };
-        match direction {
-            Direction::Forward => self.offer(now, direction, packet),
-            Direction::Reverse => self.deliver(now, direction, &packet),
+        let Some(((now, _), (stop, direction, packet))) = self.on_access.pop_first() else { return };
+        match stop {
+            Stop::Path => self.offer(now, direction, packet),
+            Stop::Host => self.deliver(now, direction, &packet),
         }
     }
 
-    fn enter_access(&mut self, at: Instant, direction: Direction, packet: Packet) {
+    fn enter_access(&mut self, at: Instant, stop: Stop, direction: Direction, packet: Packet) {
         self.scheduled += 1;
-        self.on_access.insert((at, self.scheduled), (direction, packet));
+        self.on_access.insert((at, self.scheduled), (stop, direction, packet));
     }
 
     /// The path as it is now: what is under way on it, and what its elements have counted.
@@ -228,9 +234,11 @@ impl<'o, O: Observer> Simulation<'o, O> {
             self.flows[packet.flow as usize].count_drop(packet.from, cause);
             return;
         }
-        let access = self.flows[packet.flow as usize].setup.access;
-        if direction == Direction::Reverse && !access.is_zero() {
-            self.enter_access(due + access, direction, packet);
+        let flow = &mut self.flows[packet.flow as usize];
+        let access = if direction == Direction::Reverse { flow.setup.access } else { Duration::ZERO };
+        let handled = flow.host(packet.from.peer()).handles_at(due + access);
+        if handled > due {
+            self.enter_access(handled, Stop::Host, direction, packet);
         } else {
             self.deliver(due, direction, &packet);
         }
@@ -288,7 +296,7 @@ impl<'o, O: Observer> Simulation<'o, O> {
             if access.is_zero() {
                 self.offer(now, direction, packet);
             } else {
-                self.enter_access(now + access, direction, packet);
+                self.enter_access(now + access, Stop::Path, direction, packet);
             }
             // Of a host that never stops these are events too.
             left_at_once += 1;
@@ -318,14 +326,4 @@ impl<'o, O: Observer> Simulation<'o, O> {
             self.wake_at(due, number, wake);
         }
     }
-}
-
-/// Two numbers that differ from flow to flow and seed to seed, so that the wrap of the sequence space is met.
-fn initial_sequence_numbers(seed: u64, flow: u32) -> [Seq; 2] {
-    // SplitMix64's finalizer (Steele, Lea, Flood 2014).
-    let mut mixed = seed.wrapping_add(u64::from(flow).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^= mixed >> 31;
-    [Seq(mixed as u32), Seq((mixed >> 32) as u32)]
 }

@@ -35,6 +35,10 @@ pub struct FlowSetup {
     pub receiver: Config,
     /// Propagation each way between its host at the beginning of the path and the path.
     pub access: Duration,
+    /// Mean of the sender's [`Jitter`](crate::Jitter); zero for a host that handles packets as they come.
+    pub sender_jitter: Duration,
+    /// The same of the receiver.
+    pub receiver_jitter: Duration,
 }
 
 impl FlowSetup {
@@ -50,6 +54,8 @@ impl FlowSetup {
             sender: stack.clone(),
             receiver: stack.clone(),
             access: Duration::ZERO,
+            sender_jitter: Duration::ZERO,
+            receiver_jitter: Duration::ZERO,
         }
     }
 }
@@ -61,7 +67,7 @@ pub struct Setup {
     pub path: Vec<ElementSpec>,
     /// The flows, numbered in this order.
     pub flows: Vec<FlowSetup>,
-    /// Seeds the path's random elements and the initial sequence numbers.
+    /// Seeds the path's random elements, the hosts' jitter and the initial sequence numbers.
     pub seed: u64,
     /// What is not over by then ends.
     pub horizon: Duration,

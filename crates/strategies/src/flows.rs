@@ -18,6 +18,8 @@ pub struct DrawnFlow {
     stream: Option<(u64, Duration)>,
     request: u64,
     access: Duration,
+    /// Mean, of both hosts.
+    jitter: Duration,
     /// The explicit rate that the sender asks for, beside what its stack does.
     wanted: Option<Rate>,
     sender: DrawnStack,
@@ -48,6 +50,8 @@ impl DrawnFlow {
             sender,
             receiver,
             access: self.access,
+            sender_jitter: self.jitter,
+            receiver_jitter: self.jitter,
         }
     }
 }
@@ -61,6 +65,7 @@ prop_compose! {
         stream in prop::option::weighted(0.2, (1..5_000u64, 0..100u64)),
         request in prop_oneof![Just(0), 0..100_000u64],
         access in prop_oneof![Just(0), 0..50u64],
+        jitter in prop_oneof![2 => Just(0), 1 => 0..10_000u64],
         wanted in prop::option::weighted(0.2, 1_000..1_000_000_000u64),
         sender in all_stacks(),
         receiver in all_stacks(),
@@ -73,6 +78,7 @@ prop_compose! {
             stream: stream.map(|(length, ms)| (length, Duration::from_millis(ms))),
             request,
             access: Duration::from_millis(access),
+            jitter: Duration::from_micros(jitter),
             wanted: wanted.and_then(Rate::from_bit_per_s),
             sender,
             receiver,

@@ -158,6 +158,8 @@ prop_compose! {
             sender,
             receiver,
             access: Duration::from_millis(access),
+            sender_jitter: Duration::ZERO,
+            receiver_jitter: Duration::ZERO,
         }
     }
 }

@@ -169,7 +169,8 @@ fn each_point_has_the_ends_that_its_values_make() {
         let ends = [&point.scenario.sender, &point.scenario.receiver];
         assert_eq!(ends.map(|end| end.name.as_str()), [stack; 2]);
         assert_eq!(ends[0].config.rto.min, Duration::from_millis(min));
-        assert_eq!(*ends[1], Stack::load(stack).unwrap());
+        let shipped = Stack::load(stack).unwrap();
+        assert_eq!((&ends[1].config, &ends[1].linux), (&shipped.config, &shipped.linux));
     }
 }
 
@@ -487,4 +488,30 @@ fn a_case_that_is_not_there_or_changes_what_is_not_there_is_refused() {
     );
     let error = refused(&CASES.replace("path.delay = \"300 ms\"", "path.delai = \"300 ms\""));
     assert!(error.contains("cases.far.\"path.delai\""), "{error}");
+}
+
+/// Which of the four says what jitter an end has.
+#[test]
+fn jitter_is_of_the_end_else_of_both_else_of_the_stack_where_there_are_several_seeds() {
+    let jitter = |overrides: &[&str]| {
+        let scenario = scenario(&FILE.replace("riverbed-16", "linux-6"), overrides);
+        [scenario.sender, scenario.receiver].map(|end| end.host.jitter.as_nanos() / 1000)
+    };
+    assert_eq!(jitter(&[]), [0, 0], "one seed");
+    assert_eq!(jitter(&["seeds=2"]), [20, 20]);
+    assert_eq!(jitter(&["seeds=2", "receiver.stack=ns-3.44"]), [20, 0]);
+    assert_eq!(jitter(&["seeds=2", "host.jitter=0 us"]), [0, 0]);
+    assert_eq!(jitter(&["host.jitter=5 us"]), [5, 5]);
+    assert_eq!(jitter(&["host.jitter=5 us", "sender.host.jitter=7 us"]), [7, 5]);
+    assert_eq!(jitter(&["seeds=2", "sender.host.jitter=0 us"]), [0, 20]);
+}
+
+#[test]
+fn flows_with_ends_of_their_own_have_their_jitter() {
+    let text =
+        format!("seeds = 2\n{FILE}\n[[flow]]\nsender.stack = \"linux-6\"\nreceiver.host.jitter = \"3 us\"\n");
+    let scenario = scenario(&text, &[]);
+    let (sender, receiver) = scenario.ends(&scenario.flows[0]);
+    assert_eq!([sender, receiver].map(|end| end.host.jitter), [20, 3].map(Duration::from_micros));
+    assert_eq!(scenario.sender.host.jitter, Duration::ZERO, "riverbed-16");
 }
