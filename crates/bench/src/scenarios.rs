@@ -1,6 +1,8 @@
 //! What the benchmark simulates, here and in ns-3.
 
-use farpath_elements::{ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit};
+use farpath_elements::{
+    Bernoulli, Delay, ElementKind, ElementSpec, Link, MarkThreshold, PacketCount, QueueLimit,
+};
 use farpath_experiment::Stack;
 use farpath_path::PerDirection;
 use farpath_sim::{FlowResult, FlowSetup, Setup};
@@ -76,7 +78,7 @@ pub fn today() -> Config {
 pub fn noisy(seed: u64) -> Setup {
     let loss_rate =
         PerDirection { forward: Probability::new(0.01).expect("a probability"), reverse: Probability::ZERO };
-    let loss = ElementKind::Bernoulli { loss_rate, count: PacketCount::All };
+    let loss = ElementKind::Bernoulli(Bernoulli { loss_rate, count: PacketCount::All });
     let path = vec![gigabit(QueueLimit::Unlimited), delay(20), element("loss", loss)];
     let mut stack = Config::default();
     stack.receive.buffer = Bytes(8760);
@@ -103,16 +105,19 @@ fn element(name: &str, kind: ElementKind) -> ElementSpec {
 }
 
 fn gigabit(queue: QueueLimit) -> ElementSpec {
-    let kind = ElementKind::Link {
+    let kind = ElementKind::Link(Link {
         rate: PerDirection::both(Rate::from_bit_per_s(1_000_000_000).expect("not zero")),
         queue: PerDirection { forward: queue, reverse: QueueLimit::Unlimited },
         overhead: Bytes(2),
         min_packet: Bytes::ZERO,
         mark: PerDirection::both(MarkThreshold::Never),
-    };
+    });
     element("link", kind)
 }
 
 fn delay(each_way_ms: u64) -> ElementSpec {
-    element("delay", ElementKind::Delay { delay: PerDirection::both(Duration::from_millis(each_way_ms)) })
+    element(
+        "delay",
+        ElementKind::Delay(Delay { delay: PerDirection::both(Duration::from_millis(each_way_ms)) }),
+    )
 }

@@ -1,39 +1,58 @@
 //! The elements of a path: delay, link, loss, reordering, radios, flow routers. They own no clock.
 //!
 //! ```
-//! use farpath_elements::{ElementKind, ElementSpec, build_path};
+//! use farpath_elements::{Delay, ElementKind, ElementSpec};
 //! use farpath_path::{Direction, PerDirection};
 //! use farpath_units::Duration;
 //!
 //! let delay = PerDirection::both(Duration::from_millis(250));
-//! let hop = ElementSpec { name: "hop".to_owned(), kind: ElementKind::Delay { delay } };
+//! let hop = ElementSpec { name: "hop".to_owned(), kind: ElementKind::Delay(Delay { delay }) };
 //! assert_eq!(farpath_elements::base_delay(&[hop], Direction::Forward, farpath_units::Bytes(1500)), delay.forward);
 //! ```
 //!
+//! To add one: its file, and its line in `list`.
+//!
 //! | module | what it does |
 //! | --- | --- |
-//! | `spec`, `check` | a path as data, what is refused, how it becomes elements |
-//! | `build` | from a path as data to a chain of elements |
-//! | `delay`, `hops`, `link`, `loss`, `reorder`, `duplicate`, `flow_router`, `radio` | one kind of element each |
+//! | `element` | what an element says of itself: [`Element`], [`Declared`] |
+//! | `list` | the list of elements |
+//! | `spec` | a path as data, and how it becomes a chain of elements |
+//! | `delay`, `wait`, `hops`, `link`, `loss`, `reorder`, `duplicate`, `flow_router`, `radio` | one kind of element each |
+//! | [`keys`] | the keys of an element, whatever kind of file they stand in |
+//! | `draw` | what property tests draw for elements |
+//! | `queue`, `line`, `transmitter` | what elements with a line have in common |
 
-mod build;
-mod check;
 mod delay;
+mod draw;
 mod duplicate;
+mod element;
 mod flow_router;
 mod hops;
+pub mod keys;
+mod line;
 mod link;
+mod list;
 mod loss;
+mod queue;
 mod radio;
 mod reorder;
 mod spec;
 mod transmitter;
+mod wait;
+mod words;
 
-pub use build::build_path;
-pub use check::SpecError;
-pub use flow_router::{ExplicitRatePacket, FlowRouter, RouterFigures};
-pub use radio::{Backoff, Duplex, Oversize, Radio, RadioFault, RadioPower, RadioSpec, Turnaround};
-pub use spec::{
-    ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit, RateChange, RouterLines, WaitKind,
-    base_delay, routers,
-};
+pub use delay::Delay;
+pub use draw::Draws;
+pub use duplicate::Duplicate;
+pub use element::{Built, Declared, DelayKind, DelayPart, DelayTime, Element, Fault, Inflow};
+pub use flow_router::{ExplicitRatePacket, FlowRouter, RateChange, RouterFigures, RouterLines};
+pub use hops::Hops;
+pub use line::Line;
+pub use link::Link;
+pub use list::{ElementKind, element_docs, element_names};
+pub use loss::{Bernoulli, BitErrors, EvenlySpaced, GilbertElliott, Listed, PacketCount};
+pub use queue::{MarkThreshold, QueueLimit};
+pub use radio::{Backoff, Duplex, Oversize, Radio, RadioPower, RadioSpec, Turnaround};
+pub use reorder::Reorder;
+pub use spec::{ElementSpec, SpecError, base_delay, build_path, routers};
+pub use wait::{Wait, WaitKind};

@@ -1,39 +1,145 @@
 //! A serial link behind a drop-tail queue, by arithmetic.
 
+use crate::draw::Draws;
+use crate::element::{Built, Declared, DelayKind, DelayPart, DelayTime, Element, Inflow};
+use crate::keys::Keys;
+use crate::line::{Line, faster, framed};
 use crate::transmitter::Transmitter;
-use crate::{MarkThreshold, QueueLimit};
+use crate::words::each_way;
+use crate::{ElementKind, ExplicitRatePacket, MarkThreshold, QueueLimit};
 use farpath_path::{Direction, DropCause, Fate, LinkCounters, PacketView, PerDirection, Transit};
-use farpath_units::{Bytes, Instant, Rate};
+use farpath_units::{Bytes, Duration, Instant, Rate};
 use std::collections::VecDeque;
 
-/// Size of an IP packet on the wire of a link: padded to `min_packet`, plus its framing.
-pub(crate) fn framed(size: Bytes, overhead: Bytes, min_packet: Bytes) -> Bytes {
-    size.max(min_packet) + overhead
+/// A serial link: serialization at its rate behind a drop-tail queue.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Link {
+    /// Bits on the wire, framing included.
+    pub rate: PerDirection<Rate>,
+    /// Drop-tail.
+    pub queue: PerDirection<QueueLimit>,
+    /// ECN.
+    pub mark: PerDirection<MarkThreshold>,
+    /// Framing per packet, on top of the IP packet. Ethernet: 38 B (preamble 8, header 14, FCS 4, gap 12).
+    pub overhead: Bytes,
+    /// Shortest IP packet that is sent without padding. Ethernet: 46 B.
+    pub min_packet: Bytes,
+}
+
+impl Element for Link {
+    fn describe(&self) -> String {
+        let Link { rate, queue, mark, overhead, .. } = self;
+        let framing =
+            if overhead.0 == 0 { String::new() } else { format!(", {overhead} of framing per packet") };
+        let marking = match *mark == PerDirection::both(MarkThreshold::Never) {
+            true => String::new(),
+            false => format!(", ECN marks {}", each_way(mark)),
+        };
+        format!("link of {}, queue {}{marking}{framing}", each_way(rate), each_way(queue))
+    }
+
+    fn is_random(&self) -> bool {
+        false
+    }
+
+    fn left_out(&self, _data: Direction) -> Option<String> {
+        None
+    }
+
+    fn delays(&self, direction: Direction, size: Bytes) -> Vec<DelayPart> {
+        vec![
+            DelayPart::fixed(DelayKind::Serialization, self.lone_delay(direction, size)),
+            DelayPart { kind: DelayKind::Queue, time: DelayTime::BeforeLine },
+        ]
+    }
+
+    fn warnings(&self, direction: Direction) -> Vec<String> {
+        let (queue, mark) = (self.queue[direction], self.mark[direction]);
+        mark.warning(queue).into_iter().chain(queue.warning()).collect()
+    }
+
+    fn line(&self, direction: Direction) -> Option<Line> {
+        Some(Line {
+            rate: self.rate[direction],
+            queue: self.queue[direction],
+            mark: self.mark[direction],
+            overhead: self.overhead,
+            min_packet: self.min_packet,
+            is_shared: false,
+        })
+    }
+
+    fn held(&self, direction: Direction, inflow: &mut Inflow) -> Option<Bytes> {
+        self.queue[direction].held(self.rate[direction], inflow)
+    }
+
+    fn remove_queue_limit(&mut self) {
+        self.queue = PerDirection::both(QueueLimit::Unlimited);
+        self.mark = PerDirection::both(MarkThreshold::Never);
+    }
+
+    fn speed_up(&mut self, direction: Direction, factor: u64) {
+        self.rate[direction] = faster(self.rate[direction], factor);
+    }
+
+    fn make_room(&mut self, direction: Direction, packets: u64, bytes: Bytes, at_most: Duration) {
+        self.queue[direction].make_room(packets, bytes);
+        self.mark[direction].make_room(packets, bytes, at_most);
+    }
+}
+
+impl Declared for Link {
+    const NAMES: &'static [&'static str] = &["link"];
+    const PRINCIPAL: Option<&'static str> = Some("rate");
+    const DOCS: &'static str = "\
+| `link` | **`rate`** ↔ | rate, every bit on the wire counted | required |
+| | `queue` ↔ | `64 kB`, `100 packets` or `unlimited`: what waits, drop-tail. The packet that is being sent does not count: with `0 B` or `0 packets` nothing waits, and what arrives while the link is busy is dropped; there is a [warning](#warnings) | `unlimited` |
+| | `mark` ↔ | `20 kB`, `20 packets`, `5 ms` or `never`: ECN-capable packets are marked where more waits, or they will wait longer | `never` |
+| | `overhead` | framing per packet; Ethernet `38 B` | `0 B` |
+| | `min_packet` | shorter packets are padded to it; Ethernet `46 B` | `0 B` |";
+    const WEIGHT: u32 = 3;
+
+    fn read<K: Keys>(_name: &str, keys: &mut K) -> Result<ElementKind, K::Error> {
+        Ok(ElementKind::Link(Link {
+            rate: keys.each_way("rate", None)?,
+            queue: keys.each_way_or("queue", QueueLimit::Unlimited, QueueLimit::Unlimited)?,
+            mark: keys.each_way_or("mark", MarkThreshold::Never, MarkThreshold::Never)?,
+            overhead: keys.or("overhead", Bytes::ZERO)?,
+            min_packet: keys.or("min_packet", Bytes::ZERO)?,
+        }))
+    }
+
+    fn draw(draws: &mut Draws) -> Link {
+        Link {
+            rate: draws.each_way(Draws::rate),
+            queue: draws.each_way(Draws::queue),
+            mark: draws.each_way(Draws::mark),
+            overhead: draws.bytes(0..=40),
+            min_packet: draws.bytes(0..=100),
+        }
+    }
+
+    fn build<P: ExplicitRatePacket + Clone + Send + 'static>(&self, _name: &str, _seed: u64) -> Built<P> {
+        Built::Transit(Box::new(Lanes::new(self)))
+    }
 }
 
 /// Sends one packet after the other at its rate. A packet leaves when its last bit has been sent.
 #[derive(Debug)]
-pub(crate) struct Link {
+struct Lanes {
     overhead: Bytes,
     min_packet: Bytes,
     lanes: PerDirection<Lane>,
 }
 
-impl Link {
-    pub fn new(
-        rate: PerDirection<Rate>,
-        queue: PerDirection<QueueLimit>,
-        mark: PerDirection<MarkThreshold>,
-        overhead: Bytes,
-        min_packet: Bytes,
-    ) -> Link {
-        let lanes =
-            PerDirection::from_fn(|direction| Lane::new(rate[direction], queue[direction], mark[direction]));
-        Link { overhead, min_packet, lanes }
+impl Lanes {
+    fn new(link: &Link) -> Lanes {
+        let lane = |way| Lane::new(link.rate[way], link.queue[way], link.mark[way]);
+        Lanes { overhead: link.overhead, min_packet: link.min_packet, lanes: PerDirection::from_fn(lane) }
     }
 }
 
-impl Transit for Link {
+impl Transit for Lanes {
     fn transit(&mut self, now: Instant, direction: Direction, packet: PacketView) -> Fate {
         let on_wire = framed(packet.size, self.overhead, self.min_packet);
         self.lanes[direction].send(now, packet.size, on_wire)

@@ -1,9 +1,9 @@
 //! How much memory a path may need, before anything runs.
 
 use crate::packet::BOOKKEEPING;
-use farpath_elements::{ElementKind, ElementSpec, QueueLimit};
+use farpath_elements::{ElementSpec, Inflow};
 use farpath_path::{Direction, PerDirection};
-use farpath_units::{Bytes, Duration, Probability, Rate};
+use farpath_units::{Bytes, Rate};
 
 /// What hosts may send, where it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,33 +50,10 @@ fn needed_one_way<'a>(
     direction: Direction,
     load: &Load,
 ) -> Result<Bytes, Unbounded> {
-    let mut bit_per_s = load.rate[direction].map(Rate::bit_per_s);
+    let mut inflow = Inflow::new(load.rate[direction]);
     let mut needed = Bytes::ZERO;
     for element in path {
-        let holds = match &element.kind {
-            ElementKind::Delay { delay } | ElementKind::Wait { delay, .. } => {
-                bytes_in(bit_per_s, delay[direction])
-            }
-            ElementKind::Reorder { share, extra_delay } if share[direction] > Probability::ZERO => {
-                bytes_in(bit_per_s, *extra_delay)
-            }
-            ElementKind::Duplicate { share } if share[direction] > Probability::ZERO => {
-                bit_per_s = bit_per_s.map(|rate| rate.saturating_mul(2));
-                Some(Bytes::ZERO)
-            }
-            ElementKind::Link { rate, queue, .. } => {
-                queued(&mut bit_per_s, rate[direction].bit_per_s(), queue[direction])
-            }
-            // Nobody asks it for a rate here: all packets stand in its one queue for best effort.
-            ElementKind::FlowRouter(lines) => {
-                queued(&mut bit_per_s, lines.rate[direction].bit_per_s(), lines.queue[direction])
-            }
-            ElementKind::Radio(radio) => {
-                let stations = Bytes(radio.queue.0.saturating_mul(u64::from(radio.hops) + 1));
-                queued(&mut bit_per_s, radio.rate.bit_per_s(), QueueLimit::Bytes(stations))
-            }
-            _ => Some(Bytes::ZERO),
-        };
+        let holds = element.spec().held(direction, &mut inflow);
         match (holds, load.window[direction]) {
             (Some(holds), _) => needed += holds,
             (None, Some(window)) => return Ok(window),
@@ -86,49 +63,32 @@ fn needed_one_way<'a>(
     Ok(load.window[direction].map_or(needed, |window| window.min(needed)))
 }
 
-/// What waits at most before a line of this rate, which is also the most that goes on from there.
-fn queued(bit_per_s: &mut Option<u64>, rate: u64, queue: QueueLimit) -> Option<Bytes> {
-    *bit_per_s = Some(bit_per_s.map_or(rate, |before| before.min(rate)));
-    match queue {
-        QueueLimit::Bytes(limit) => Some(limit),
-        QueueLimit::Packets(limit) => Some(Bytes(limit.saturating_mul(FULL_PACKET))),
-        QueueLimit::Unlimited => None,
-    }
-}
-
-/// What arrives at a rate in so long; `None` where the rate is not known.
-fn bytes_in(bit_per_s: Option<u64>, time: Duration) -> Option<Bytes> {
-    if time.is_zero() {
-        return Some(Bytes::ZERO);
-    }
-    let bytes = (u128::from(bit_per_s?) * u128::from(time.as_nanos())).div_ceil(8_000_000_000);
-    Some(Bytes(u64::try_from(bytes).unwrap_or(u64::MAX)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use farpath_elements::MarkThreshold;
+    use farpath_elements::{Delay, Duplicate, ElementKind, Link, QueueLimit};
+    use farpath_units::{Duration, Probability};
 
     fn element(name: &str, kind: ElementKind) -> ElementSpec {
         ElementSpec { name: name.to_owned(), kind }
     }
 
     fn delay(s: u64) -> ElementSpec {
-        element("delay", ElementKind::Delay { delay: PerDirection::both(Duration::from_secs(s)) })
+        element("delay", ElementKind::Delay(Delay { delay: PerDirection::both(Duration::from_secs(s)) }))
     }
 
     fn link(mbit_per_s: u64, queue: QueueLimit) -> ElementSpec {
         let rate = Rate::from_bit_per_s(mbit_per_s * 1_000_000).expect("not zero");
         element(
             "link",
-            ElementKind::Link {
+            ElementKind::Link(Link {
                 rate: PerDirection::both(rate),
                 queue: PerDirection::both(queue),
                 mark: PerDirection::both(MarkThreshold::Never),
                 overhead: Bytes::ZERO,
                 min_packet: Bytes::ZERO,
-            },
+            }),
         )
     }
 
@@ -161,7 +121,10 @@ mod tests {
 
     #[test]
     fn a_path_without_delay_needs_no_memory() {
-        let path = [element("none", ElementKind::Duplicate { share: PerDirection::both(Probability::ONE) })];
+        let path = [element(
+            "none",
+            ElementKind::Duplicate(Duplicate { share: PerDirection::both(Probability::ONE) }),
+        )];
         assert_eq!(needed_memory(&path, &Load::default()), Ok(Bytes::ZERO));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::checksum;
 use crate::headers::{IPV4_LEN, ipv4};
-use farpath_elements::{ElementKind, ElementSpec, Oversize};
+use farpath_elements::{ElementSpec, Oversize};
 
 const PROTOCOL_ICMP: u8 = 1;
 const DESTINATION_UNREACHABLE: u8 = 3;
@@ -13,9 +13,8 @@ const QUOTED: usize = 8;
 
 /// The MTU that a path tells of; `None` where it tells of none.
 pub(crate) fn told_mtu(path: &[ElementSpec]) -> Option<u16> {
-    let mtu = |element: &ElementSpec| match &element.kind {
-        ElementKind::Radio(radio) if radio.oversize == Oversize::Icmp => Some(radio.mtu.0),
-        _ => None,
+    let mtu = |element: &ElementSpec| {
+        element.spec().mtu().filter(|&(_, oversize)| oversize == Oversize::Icmp).map(|(mtu, _)| mtu.0)
     };
     path.iter().filter_map(mtu).min().map(|mtu| mtu.min(u16::MAX.into()) as u16)
 }

@@ -1,48 +1,24 @@
 //! The elements of a path.
 
 use crate::error::{ExperimentError, Location, Suggestion, parse_toml};
-use crate::flow_router::read_flow_router;
 use crate::library::Files;
 use crate::places::{Distance, medium_of};
-use crate::radio::read_radio;
-use crate::reader::{Parameter, Reader, as_list, as_table, unless, word, wrong_type};
-use farpath_elements::{ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit, WaitKind};
+use crate::reader::{Parameter, Reader, as_list, as_table, quantity, unless_read, wrong_type};
+use core::str::FromStr;
+use farpath_elements::keys::{Keys, ReadValue, Source};
+use farpath_elements::{ElementKind, ElementSpec, element_names};
 use farpath_path::PerDirection;
-use farpath_units::{Ber, Bytes, Duration, Probability};
+use farpath_units::{Ber, Bytes, Duration, ParseQuantityError, Power, Probability, Rate};
 use std::borrow::Cow;
 use toml::{Table, Value};
-
-/// What an element is called in a file, and the parameter that its name alone stands for.
-const KINDS: &[(&str, Option<&str>)] = &[
-    ("link", Some("rate")),
-    ("delay", Some("delay")),
-    ("medium-access", Some("delay")),
-    ("processing", Some("delay")),
-    ("codec", Some("delay")),
-    ("hops", Some("routers")),
-    ("loss", Some("rate")),
-    ("evenly-spaced-loss", Some("every")),
-    ("listed-loss", Some("packets")),
-    ("gilbert-elliott", None),
-    ("bit-errors", Some("ber")),
-    ("reorder", Some("share")),
-    ("duplicate", Some("share")),
-    ("flow-router", Some("rate")),
-    ("radio", Some("rate")),
-];
 
 /// The most elements that a path may have: each is asked for every packet, and has a generator of its own.
 pub const MAX_ELEMENTS: usize = 1000;
 
-/// What the elements of a path are called in a file.
-pub fn element_kinds() -> impl Iterator<Item = &'static str> {
-    KINDS.iter().map(|(name, _)| *name)
-}
-
 /// The parameter that is meant by the name of this element alone, if there is one.
 pub(crate) fn principal_parameter(element: &Table) -> Option<&'static str> {
     let kind = element.get("element")?.as_str()?;
-    KINDS.iter().find(|(name, _)| *name == kind).and_then(|(_, parameter)| *parameter)
+    element_names().find(|(name, _)| *name == kind).and_then(|(_, parameter)| parameter)
 }
 
 /// The name of an element: its own, or that of its kind.
@@ -105,8 +81,8 @@ pub(crate) fn read_path(
 }
 
 fn read_element(reader: &mut Reader<'_>) -> Result<ElementSpec, ExperimentError> {
-    let kind: String = reader.required("element")?;
-    let name = reader.or("name", kind.clone())?;
+    let kind: String = Reader::required(reader, "element")?;
+    let name = Reader::or(reader, "name", kind.clone())?;
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || !name.chars().all(plain) {
         let reason = format!("`{name}` cannot be part of a key: use letters, digits, `-` and `_`");
@@ -116,189 +92,187 @@ fn read_element(reader: &mut Reader<'_>) -> Result<ElementSpec, ExperimentError>
 }
 
 fn read_kind(kind: &str, reader: &mut Reader<'_>) -> Result<ElementKind, ExperimentError> {
-    let none = Probability::ZERO;
-    Ok(match kind {
-        "delay" => ElementKind::Delay { delay: propagation(reader)? },
-        "medium-access" => wait(WaitKind::MediumAccess, reader)?,
-        "processing" => wait(WaitKind::Processing, reader)?,
-        "codec" => wait(WaitKind::Codec, reader)?,
-        "hops" => ElementKind::Hops { routers: reader.each_way("routers", Some(0))? },
-        "link" => ElementKind::Link {
-            rate: reader.each_way("rate", None)?,
-            queue: if reader.has("queue") {
-                reader.each_way("queue", Some(QueueLimit::Unlimited))?
-            } else {
-                PerDirection::both(QueueLimit::Unlimited)
-            },
-            mark: if reader.has("mark") {
-                reader.each_way("mark", Some(MarkThreshold::Never))?
-            } else {
-                PerDirection::both(MarkThreshold::Never)
-            },
-            overhead: reader.or("overhead", Bytes::ZERO)?,
-            min_packet: reader.or("min_packet", Bytes::ZERO)?,
-        },
-        "loss" => ElementKind::Bernoulli {
-            loss_rate: reader.each_way("rate", Some(none))?,
-            count: reader.or("count", PacketCount::All)?,
-        },
-        "evenly-spaced-loss" => ElementKind::EvenlySpaced {
-            every: reader.each_way("every", Some(Every(None)))?.map(|every| every.0),
-            phase: reader.optional("phase")?,
-            count: reader.or("count", PacketCount::All)?,
-        },
-        "listed-loss" => ElementKind::Listed {
-            packets: reader.each_way("packets", Some(PacketNumbers(Vec::new())))?.map(|list| list.0),
-            count: reader.or("count", PacketCount::All)?,
-        },
-        "gilbert-elliott" => ElementKind::GilbertElliott {
-            good_to_bad: reader.required("good_to_bad")?,
-            bad_to_good: reader.required("bad_to_good")?,
-            loss_good: reader.or("loss_good", none)?,
-            loss_bad: reader.required("loss_bad")?,
-            active: if reader.has("active") {
-                reader.each_way("active", Some(false))?
-            } else {
-                PerDirection::both(true)
-            },
-        },
-        "bit-errors" => ElementKind::BitErrors {
-            ber: reader.each_way("ber", Some(Ber::ZERO))?,
-            overhead: reader.or("overhead", Bytes::ZERO)?,
-            linear: reader.or("linear", false)?,
-        },
-        "reorder" => ElementKind::Reorder {
-            share: reader.each_way("share", Some(none))?,
-            extra_delay: reader.required("extra_delay")?,
-        },
-        "duplicate" => ElementKind::Duplicate { share: reader.each_way("share", Some(none))? },
-        "flow-router" => read_flow_router(reader)?,
-        "radio" => read_radio(reader)?,
-        _ => {
-            return Err(ExperimentError::UnknownName {
-                at: reader.at("element"),
-                what: "element",
-                name: kind.to_owned(),
-                suggestion: Suggestion::among(kind, KINDS.iter().map(|(name, _)| name)),
-            });
-        }
+    ElementKind::read(kind, reader).unwrap_or_else(|| {
+        Err(ExperimentError::UnknownName {
+            at: reader.at("element"),
+            what: "element",
+            name: kind.to_owned(),
+            suggestion: Suggestion::among(kind, element_names().map(|(name, _)| name)),
+        })
     })
 }
 
-fn wait(what: WaitKind, reader: &mut Reader<'_>) -> Result<ElementKind, ExperimentError> {
-    Ok(ElementKind::Wait { what, delay: reader.each_way("delay", None)? })
-}
+impl Keys for Reader<'_> {
+    type Error = ExperimentError;
 
-/// A delay, or what light takes over a distance in a medium.
-fn propagation(reader: &mut Reader<'_>) -> Result<PerDirection<Duration>, ExperimentError> {
-    let (at, medium_at) = (reader.at("distance"), reader.at("medium"));
-    let medium: Option<String> = reader.optional("medium")?;
-    if reader.has("distance") {
-        if reader.has("delay") {
-            return Err(at.refuse("`delay` is there too: a delay is given, or follows from a distance"));
-        }
-        let distance = reader.each_way::<Distance>("distance", None)?;
-        let medium = medium_of(medium.as_deref().unwrap_or("vacuum"), &medium_at)?;
-        let delay = |way: &Distance| way.delay(medium).map_err(|reason| at.refuse(reason));
-        return Ok(PerDirection { forward: delay(&distance.forward)?, reverse: delay(&distance.reverse)? });
+    fn has(&mut self, key: &'static str) -> bool {
+        Reader::has(self, key)
     }
-    if medium.is_some() {
-        return Err(medium_at.refuse("a medium makes a delay of a `distance`, and there is none"));
-    }
-    if !reader.has("delay") {
-        let expected = format!("{}, or a `distance` such as `384400 km` or `moon`", Duration::EXPECTED);
-        return Err(reader.missing("delay", &expected));
-    }
-    reader.each_way("delay", None)
-}
 
-impl Parameter for Distance {
-    const EXPECTED: &'static str = "a distance such as `384400 km`, `1.5 light-seconds` or `moon`";
-    fn read(value: &Value, at: &Location) -> Result<Distance, ExperimentError> {
-        let text = value.as_str().ok_or_else(|| wrong_type(value, at, Self::EXPECTED))?;
-        Distance::parse(text, at)
+    fn optional<T: ReadValue>(&mut self, key: &'static str) -> Result<Option<T>, ExperimentError> {
+        let at = self.at(key);
+        self.value(key).map(|value| T::read(&Placed { value, at })).transpose()
     }
-}
 
-impl Parameter for PacketCount {
-    const EXPECTED: &'static str = "`all` or `data`";
-    fn read(value: &Value, at: &Location) -> Result<PacketCount, ExperimentError> {
-        word(value, at, &[("all", PacketCount::All), ("data", PacketCount::Data)])
+    fn required<T: ReadValue>(&mut self, key: &'static str) -> Result<T, ExperimentError> {
+        Keys::optional(self, key)?.ok_or_else(|| self.missing(key, T::EXPECTED))
     }
-}
 
-impl Parameter for QueueLimit {
-    const EXPECTED: &'static str = "a size such as `64 kB`, a number such as `100 packets`, or `unlimited`";
-    fn read(value: &Value, at: &Location) -> Result<QueueLimit, ExperimentError> {
-        let text = value.as_str().unwrap_or_default().trim();
-        if let Some(number) = text.strip_suffix("packets").or_else(|| text.strip_suffix("packet")) {
-            let packets = number.trim().parse().map(QueueLimit::Packets);
-            return packets.map_err(|_| wrong_type(value, at, Self::EXPECTED));
-        }
-        match unless::<Bytes>(value, at, "unlimited") {
-            Ok(limit) => Ok(limit.map_or(QueueLimit::Unlimited, QueueLimit::Bytes)),
-            Err(ExperimentError::Type { at, found, .. }) => {
-                Err(ExperimentError::Type { at, expected: Self::EXPECTED.to_owned(), found })
+    fn each_way<T: ReadValue + Clone>(
+        &mut self,
+        key: &'static str,
+        rest: Option<T>,
+    ) -> Result<PerDirection<T>, ExperimentError> {
+        each_way_by(self, key, T::EXPECTED, rest, |value, at| T::read(&Placed { value, at: at.clone() }))
+    }
+
+    /// A delay, or what light takes over a distance in a medium.
+    fn propagation(&mut self) -> Result<PerDirection<Duration>, ExperimentError> {
+        let (at, medium_at) = (self.at("distance"), self.at("medium"));
+        let medium: Option<String> = Reader::optional(self, "medium")?;
+        if Reader::has(self, "distance") {
+            if Reader::has(self, "delay") {
+                let reason = "`delay` is there too: a delay is given, or follows from a distance";
+                return Err(at.refuse(reason));
             }
-            Err(other) => Err(other),
+            let distance = each_way_by(self, "distance", DISTANCE, None, |value, at| {
+                Distance::parse(value.as_str().ok_or_else(|| wrong_type(value, at, DISTANCE))?, at)
+            })?;
+            let medium = medium_of(medium.as_deref().unwrap_or("vacuum"), &medium_at)?;
+            let delay = |way: &Distance| way.delay(medium).map_err(|reason| at.refuse(reason));
+            return Ok(PerDirection {
+                forward: delay(&distance.forward)?,
+                reverse: delay(&distance.reverse)?,
+            });
         }
+        if medium.is_some() {
+            return Err(medium_at.refuse("a medium makes a delay of a `distance`, and there is none"));
+        }
+        if !Reader::has(self, "delay") {
+            let expected = format!(
+                "{}, or a `distance` such as `384400 km` or `moon`",
+                <Duration as ReadValue>::EXPECTED
+            );
+            return Err(self.missing("delay", &expected));
+        }
+        Keys::each_way(self, "delay", None)
+    }
+
+    fn refuse(&self, key: &str, reason: String) -> ExperimentError {
+        self.at(key).refuse(reason)
     }
 }
 
-impl Parameter for MarkThreshold {
-    const EXPECTED: &'static str =
-        "a size such as `64 kB`, a number such as `20 packets`, a time such as `5 ms`, or `never`";
-    fn read(value: &Value, at: &Location) -> Result<MarkThreshold, ExperimentError> {
-        let text = value.as_str().unwrap_or_default().trim();
-        let packets = text.strip_suffix("packets").or_else(|| text.strip_suffix("packet"));
-        let threshold = if text == "never" {
-            Some(MarkThreshold::Never)
-        } else if let Some(number) = packets {
-            number.trim().parse().ok().map(MarkThreshold::Packets)
-        } else {
-            let time = text.parse().ok().map(MarkThreshold::Delay);
-            time.or_else(|| text.parse().ok().map(MarkThreshold::Bytes))
+const DISTANCE: &str = "a distance such as `384400 km`, `1.5 light-seconds` or `moon`";
+
+/// One value, or `{ forward = .., reverse = .. }`, where a direction that is not named gets `rest`, if there is one.
+fn each_way_by<T: Clone>(
+    reader: &mut Reader<'_>,
+    key: &'static str,
+    expected: &str,
+    rest: Option<T>,
+    read: impl Fn(&Value, &Location) -> Result<T, ExperimentError>,
+) -> Result<PerDirection<T>, ExperimentError> {
+    let at = reader.at(key);
+    let value = reader.value(key).ok_or_else(|| reader.missing(key, expected))?;
+    let Value::Table(table) = value else { return read(value, &at).map(PerDirection::both) };
+    Reader::table(&at.origin, &at.key, table, |reader| {
+        let mut one = |direction| match (reader.value(direction), &rest) {
+            (Some(value), _) => read(value, &reader.at(direction)),
+            (None, Some(rest)) => Ok(rest.clone()),
+            (None, None) => Err(reader.missing(direction, expected)),
         };
-        threshold.ok_or_else(|| wrong_type(value, at, Self::EXPECTED))
-    }
+        Ok(PerDirection { forward: one("forward")?, reverse: one("reverse")? })
+    })
 }
 
-/// How far apart evenly spaced losses are; nothing where there are none.
-#[derive(Clone)]
-struct Every(Option<u64>);
-
-impl Parameter for Every {
-    const EXPECTED: &'static str = "a number of packets, or `none`";
-    fn read(value: &Value, at: &Location) -> Result<Every, ExperimentError> {
-        match unless::<u64>(value, at, "none")? {
-            Some(0) => Err(at.refuse("one loss in zero packets is none in any; for no loss say `none`")),
-            every => Ok(Every(every)),
-        }
-    }
+/// A value, and where it stands.
+struct Placed<'a> {
+    value: &'a Value,
+    at: Location,
 }
 
-/// Numbers of packets, counted from 1, in rising order.
-#[derive(Clone)]
-struct PacketNumbers(Vec<u64>);
+impl<'a> Source for Placed<'a> {
+    type Error = ExperimentError;
+    type Keys = Reader<'a>;
 
-impl Parameter for PacketNumbers {
-    const EXPECTED: &'static str = "a list of packet numbers such as `[40, 41]`";
-    fn read(value: &Value, at: &Location) -> Result<PacketNumbers, ExperimentError> {
-        let list = value.as_array().ok_or_else(|| wrong_type(value, at, Self::EXPECTED))?;
-        let mut numbers: Vec<u64> = Vec::with_capacity(list.len());
-        for (index, value) in list.iter().enumerate() {
-            let at = at.entry(index);
-            let number = u64::read(value, &at)?;
-            let last = numbers.last().copied().unwrap_or(0);
-            if number <= last {
-                return Err(at.refuse(if number == 0 {
-                    "packets are counted from 1".to_owned()
-                } else {
-                    format!("{number} comes after {last}; packets are listed in rising order, each once")
-                }));
+    fn text(&self) -> Option<&str> {
+        self.value.as_str()
+    }
+
+    fn integer(&self) -> Option<i64> {
+        self.value.as_integer()
+    }
+
+    fn switch(&self) -> Option<bool> {
+        self.value.as_bool()
+    }
+
+    fn is_number(&self) -> bool {
+        matches!(self.value, Value::Integer(_) | Value::Float(_))
+    }
+
+    fn list<T>(
+        &self,
+        mut read: impl FnMut(&Self) -> Result<T, ExperimentError>,
+    ) -> Option<Result<Vec<T>, ExperimentError>> {
+        let entries = self.value.as_array()?.iter().enumerate();
+        Some(entries.map(|(index, value)| read(&Placed { value, at: self.at.entry(index) })).collect())
+    }
+
+    fn table<T>(
+        &self,
+        read: impl FnOnce(&mut Reader<'a>) -> Result<T, ExperimentError>,
+    ) -> Option<Result<T, ExperimentError>> {
+        let table = self.value.as_table()?;
+        Some(Reader::table(self.at.origin.clone(), &self.at.key, table, read))
+    }
+
+    fn quantity<T: FromStr<Err = ParseQuantityError>>(&self, expected: &str) -> Result<T, ExperimentError> {
+        quantity(self.value, &self.at, expected)
+    }
+
+    fn unless<T: ReadValue>(&self, none: &str) -> Result<Option<T>, ExperimentError> {
+        unless_read(self.value, none, |_| T::read(self))
+    }
+
+    fn wrong_type(&self, expected: &str) -> ExperimentError {
+        wrong_type(self.value, &self.at, expected)
+    }
+
+    fn refuse(&self, reason: String) -> ExperimentError {
+        self.at.refuse(reason)
+    }
+
+    fn with_hint(error: ExperimentError, hint: &str) -> ExperimentError {
+        match error {
+            ExperimentError::Type { at, expected, found } => {
+                ExperimentError::Type { at, expected, found: found + hint }
             }
-            numbers.push(number);
+            other => other,
         }
-        Ok(PacketNumbers(numbers))
+    }
+
+    fn expecting(error: ExperimentError, expected: &str) -> ExperimentError {
+        match error {
+            ExperimentError::Type { at, found, .. } => {
+                ExperimentError::Type { at, expected: expected.to_owned(), found }
+            }
+            other => other,
+        }
     }
 }
+
+/// What elements and the rest of a file have in common is read in one way.
+macro_rules! parameters {
+    ($($type:ty),*) => {$(
+        impl Parameter for $type {
+            const EXPECTED: &'static str = <$type as ReadValue>::EXPECTED;
+            fn read(value: &Value, at: &Location) -> Result<$type, ExperimentError> {
+                ReadValue::read(&Placed { value, at: at.clone() })
+            }
+        }
+    )*};
+}
+
+parameters!(Duration, Bytes, Rate, Power, Ber, Probability, u8, u32, u64, bool);

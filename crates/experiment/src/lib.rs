@@ -59,7 +59,6 @@ mod parameters;
 mod places;
 mod protocols;
 mod published;
-mod radio;
 mod range;
 mod reader;
 mod rewrite;
@@ -72,7 +71,7 @@ mod warnings;
 
 pub use budget::RunBudget;
 pub use document::{Override, ParseOverrideError};
-pub use element::{MAX_ELEMENTS, element_kinds};
+pub use element::MAX_ELEMENTS;
 pub use emulate::{Backend, EmulateOptions, EmulationClock, IpVersion};
 pub use error::{ExperimentError, Location, MAX_VALUES, Suggestion};
 pub use experiment::{Experiment, MAX_RUNS, Point};

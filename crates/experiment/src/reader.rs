@@ -1,8 +1,8 @@
 //! A checked walk through TOML: every key that is asked for is known, every other one is refused.
 
 use crate::error::{ExperimentError, Location, Suggestion, join};
-use farpath_path::PerDirection;
-use farpath_units::{Ber, Bytes, Duration, ParseQuantityError, Power, Probability, Rate};
+use farpath_units::ParseQuantityError;
+use std::borrow::Cow;
 use toml::{Table, Value};
 
 /// A value that a file gives as text, number, list or switch.
@@ -18,7 +18,7 @@ const MOST_KEYS: usize = 24;
 
 /// One table of a file.
 pub(crate) struct Reader<'a> {
-    origin: &'a str,
+    origin: Cow<'a, str>,
     key: String,
     table: &'a Table,
     known: Vec<&'static str>,
@@ -27,12 +27,17 @@ pub(crate) struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Reads the whole of `table` by `read`, and refuses the keys that it did not ask for.
     pub fn table<T>(
-        origin: &'a str,
+        origin: impl Into<Cow<'a, str>>,
         key: &str,
         table: &'a Table,
         read: impl FnOnce(&mut Reader<'a>) -> Result<T, ExperimentError>,
     ) -> Result<T, ExperimentError> {
-        let mut reader = Reader { origin, key: key.to_owned(), table, known: Vec::with_capacity(MOST_KEYS) };
+        let mut reader = Reader {
+            origin: origin.into(),
+            key: key.to_owned(),
+            table,
+            known: Vec::with_capacity(MOST_KEYS),
+        };
         let result = read(&mut reader)?;
         match table.keys().find(|key| !reader.known.contains(&key.as_str())) {
             Some(stranger) => Err(reader.unknown(stranger)),
@@ -49,12 +54,12 @@ impl<'a> Reader<'a> {
 
     /// Where this table stands.
     pub fn here(&self) -> Location {
-        Location { origin: self.origin.to_owned(), key: self.key.clone() }
+        Location { origin: self.origin.to_string(), key: self.key.clone() }
     }
 
     /// Where `key` of this table stands.
     pub fn at(&self, key: &str) -> Location {
-        Location { origin: self.origin.to_owned(), key: join(&self.key, key) }
+        Location { origin: self.origin.to_string(), key: join(&self.key, key) }
     }
 
     /// The value of `key`, unread.
@@ -93,27 +98,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A parameter that may differ by direction: one value, or `{ forward = .., reverse = .. }`, where a direction that is
-    /// not named gets `rest`.
-    pub fn each_way<T: Parameter + Clone>(
-        &mut self,
-        key: &'static str,
-        rest: Option<T>,
-    ) -> Result<PerDirection<T>, ExperimentError> {
-        let at = self.at(key);
-        let value = self.value(key).ok_or_else(|| self.missing(key, T::EXPECTED))?;
-        let Value::Table(table) = value else {
-            return T::read(value, &at).map(PerDirection::both);
-        };
-        Reader::table(&at.origin, &at.key, table, |reader| {
-            let mut one = |direction| match &rest {
-                Some(rest) => reader.or(direction, rest.clone()),
-                None => reader.required(direction),
-            };
-            Ok(PerDirection { forward: one("forward")?, reverse: one("reverse")? })
-        })
-    }
-
     /// The error for a `key` that is not there; for a misspelt one where there is such a one.
     pub fn missing(&self, key: &'static str, expected: &str) -> ExperimentError {
         let strangers = self.table.keys().filter(|name| !self.known.contains(&name.as_str()));
@@ -131,8 +115,13 @@ impl<'a> Reader<'a> {
     ) -> Result<T, ExperimentError> {
         let at = self.at(key);
         match self.value(key) {
-            Some(value) => Reader::table(self.origin, &at.key, as_table(value, &at)?, read),
-            None => read(&mut Reader { origin: self.origin, key: at.key, table: &EMPTY, known: Vec::new() }),
+            Some(value) => Reader::table(self.origin.clone(), &at.key, as_table(value, &at)?, read),
+            None => read(&mut Reader {
+                origin: self.origin.clone(),
+                key: at.key,
+                table: &EMPTY,
+                known: Vec::new(),
+            }),
         }
     }
 }
@@ -163,7 +152,7 @@ pub(crate) fn as_list<'a>(value: &'a Value, at: &Location) -> Result<&'a [Value]
 }
 
 /// The text of a quantity. A bare number is passed on as one: the quantity says that its unit is missing.
-fn quantity<T: core::str::FromStr<Err = ParseQuantityError>>(
+pub(crate) fn quantity<T: core::str::FromStr<Err = ParseQuantityError>>(
     value: &Value,
     at: &Location,
     expected: &str,
@@ -175,70 +164,6 @@ fn quantity<T: core::str::FromStr<Err = ParseQuantityError>>(
         _ => return Err(wrong_type(value, at, expected)),
     };
     text.parse().map_err(|source| ExperimentError::Quantity { at: at.clone(), source: Box::new(source) })
-}
-
-macro_rules! quantities {
-    ($($type:ty, $expected:literal;)*) => {$(
-        impl Parameter for $type {
-            const EXPECTED: &'static str = $expected;
-            fn read(value: &Value, at: &Location) -> Result<$type, ExperimentError> {
-                quantity(value, at, Self::EXPECTED)
-            }
-        }
-    )*};
-}
-
-quantities! {
-    Duration, "a duration such as `20 ms`";
-    Bytes, "a size such as `64 kB`";
-    Rate, "a rate such as `8 Mbit/s`";
-    Power, "a power such as `1.5 W`";
-}
-
-impl Parameter for Ber {
-    const EXPECTED: &'static str = "a bit error rate such as `1e-7`";
-    fn read(value: &Value, at: &Location) -> Result<Ber, ExperimentError> {
-        quantity(value, at, Self::EXPECTED)
-    }
-}
-
-impl Parameter for Probability {
-    const EXPECTED: &'static str = "a fraction or a percentage such as `1 %`";
-    fn read(value: &Value, at: &Location) -> Result<Probability, ExperimentError> {
-        match value {
-            // `1` would be everything as a fraction and one packet in a hundred as a percentage.
-            Value::Integer(_) | Value::Float(_) => Err(ExperimentError::Type {
-                at: at.clone(),
-                expected: Self::EXPECTED.to_owned(),
-                found: format!("{}: a bare number does not say which of the two it is", shown(value)),
-            }),
-            _ => quantity(value, at, Self::EXPECTED),
-        }
-    }
-}
-
-macro_rules! whole_numbers {
-    ($($type:ty),*) => {$(
-        impl Parameter for $type {
-            const EXPECTED: &'static str = "a whole number";
-            fn read(value: &Value, at: &Location) -> Result<$type, ExperimentError> {
-                let number = value.as_integer().ok_or_else(|| wrong_type(value, at, Self::EXPECTED))?;
-                <$type>::try_from(number).map_err(|_| {
-                    let range = format!("a whole number from 0 to {}", <$type>::MAX);
-                    wrong_type(value, at, &range)
-                })
-            }
-        }
-    )*};
-}
-
-whole_numbers!(u8, u32, u64);
-
-impl Parameter for bool {
-    const EXPECTED: &'static str = "true or false";
-    fn read(value: &Value, at: &Location) -> Result<bool, ExperimentError> {
-        value.as_bool().ok_or_else(|| wrong_type(value, at, Self::EXPECTED))
-    }
 }
 
 impl Parameter for String {

@@ -10,7 +10,7 @@ use crate::library::Files;
 use crate::reader::Reader;
 use crate::stack::{Stack, read_end};
 use crate::warnings::{self, Warning};
-use farpath_elements::{ElementKind, ElementSpec};
+use farpath_elements::{Delay, ElementKind, ElementSpec};
 use farpath_path::{Direction, PerDirection};
 use farpath_units::Duration;
 use std::borrow::Cow;
@@ -58,7 +58,7 @@ impl Scenario {
         if flow.access.is_zero() {
             return Cow::Borrowed(&self.path);
         }
-        let kind = ElementKind::Delay { delay: PerDirection::both(flow.access) };
+        let kind = ElementKind::Delay(Delay { delay: PerDirection::both(flow.access) });
         let access = ElementSpec { name: "access".to_owned(), kind };
         Cow::Owned(core::iter::once(access).chain(self.path.iter().cloned()).collect())
     }

@@ -97,7 +97,7 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::Experiment;
-    use farpath_elements::{ElementKind, QueueLimit};
+    use farpath_elements::{ElementKind, Link, QueueLimit};
 
     fn sketch() -> Sketch {
         Sketch {
@@ -122,7 +122,7 @@ mod tests {
         // 10 Mbit/s for 600 ms, and for a packet and its ACK.
         assert_eq!(sketch().queue(), Bytes(751_540));
         assert_eq!(Sketch { delay: Duration::ZERO, ..sketch() }.queue(), LEAST_QUEUE);
-        let ElementKind::Link { queue, .. } = &scenario(&sketch()).path[0].kind else {
+        let ElementKind::Link(Link { queue, .. }) = &scenario(&sketch()).path[0].kind else {
             panic!("not the link")
         };
         assert_eq!(queue.forward, QueueLimit::Bytes(Bytes(751_540)));

@@ -2,7 +2,7 @@
 
 use crate::{FlowSpec, Scenario, Transport};
 use core::fmt;
-use farpath_elements::{ElementKind, ElementSpec, Oversize, base_delay, routers};
+use farpath_elements::{ElementSpec, Oversize, base_delay, routers};
 use farpath_path::Direction;
 use farpath_tcp::HEADERS;
 use farpath_units::{Bytes, Duration};
@@ -90,10 +90,7 @@ pub fn warnings(scenario: &Scenario) -> Vec<Warning> {
 /// Elements that duplicate, one behind the other: each doubles what the one before it has made.
 fn copies(scenario: &Scenario, warnings: &mut Vec<Warning>) {
     for direction in Direction::BOTH {
-        let share = |element: &ElementSpec| match &element.kind {
-            ElementKind::Duplicate { share } => share[direction].fraction(),
-            _ => 0.0,
-        };
+        let share = |element: &ElementSpec| element.spec().copies(direction).fraction();
         let copies: f64 = scenario.path.iter().map(|element| 1.0 + share(element)).product();
         if copies > MANY_COPIES {
             let text = format!(
@@ -124,16 +121,16 @@ fn hops(scenario: &Scenario, warnings: &mut Vec<Warning>) {
 fn long_packets(scenario: &Scenario, warnings: &mut Vec<Warning>) {
     let longest = scenario.sender.config.mss.min(scenario.receiver.config.mss) + HEADERS;
     for element in &scenario.path {
-        let ElementKind::Radio(radio) = &element.kind else { continue };
-        let lost = match radio.oversize {
+        let Some((mtu, oversize)) = element.spec().mtu() else { continue };
+        let lost = match oversize {
             Oversize::Fragment => continue,
             Oversize::Refuse => "every full segment is dropped without a word",
             Oversize::Icmp => {
                 "every full segment is dropped; an emulated sender is told, the simulated one knows no path MTU discovery"
             }
         };
-        if longest > radio.mtu {
-            let text = format!("packets of {longest} are over the MTU of {}: {lost}", radio.mtu);
+        if longest > mtu {
+            let text = format!("packets of {longest} are over the MTU of {mtu}: {lost}");
             warnings.push(Warning::new("mtu", &format!("path.{}.oversize", element.name), text));
         }
     }

@@ -3,51 +3,16 @@
 mod timers;
 
 use crate::facts::Facts;
-use farpath_elements::{ElementKind, ElementSpec, QueueLimit};
+use farpath_elements::{DelayKind, DelayPart, DelayTime, ElementSpec, QueueLimit};
 use farpath_experiment::Scenario;
 use farpath_model::budget::{Sawtooth, standing_queue};
 use farpath_path::{Direction, PerDirection};
 use farpath_tcp::HEADERS;
 use farpath_tcp::config::CongestionControlKind;
-use farpath_units::{Bytes, Duration};
-use serde::Serialize;
+use farpath_units::Bytes;
+use serde::{Serialize, Serializer};
 
 pub use timers::{TimerFit, TimerVerdict};
-
-/// What a packet waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PartKind {
-    /// Distance over the speed of the signal.
-    Propagation,
-    /// Its bits at a link's rate.
-    Serialization,
-    /// Packets before it.
-    Queue,
-    /// Its turn on a shared medium.
-    MediumAccess,
-    /// Routers, gateways, ciphers.
-    Processing,
-    /// Interleaver, error correction, frames of speech or video.
-    Codec,
-    /// Being held back, so that others overtake it.
-    Reordering,
-}
-
-impl PartKind {
-    /// As tables spell it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            PartKind::Propagation => "propagation",
-            PartKind::Serialization => "serialization",
-            PartKind::Queue => "queue",
-            PartKind::MediumAccess => "medium access",
-            PartKind::Processing => "processing",
-            PartKind::Codec => "codec",
-            PartKind::Reordering => "held back",
-        }
-    }
-}
 
 /// A delay one way, in s.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -89,7 +54,8 @@ pub struct Part {
     /// The element of the path that it is of.
     pub element: String,
     /// What it is.
-    pub kind: PartKind,
+    #[serde(serialize_with = "key_of_kind")]
+    pub kind: DelayKind,
     /// Of a full segment, in the direction of the data.
     pub data: Delay,
     /// Of an ACK, in the other one.
@@ -156,61 +122,31 @@ fn of(facts: &Facts<'_>) -> Budget {
     Budget { parts, data, acks, round_trip, handshake, routers, timers }
 }
 
+fn key_of_kind<S: Serializer>(kind: &DelayKind, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(kind.key())
+}
+
 /// What `element` makes a packet of `size` wait for one way: always the same kinds.
-fn parts_of(facts: &Facts<'_>, element: &ElementSpec, way: Direction, size: Bytes) -> Vec<(PartKind, Delay)> {
-    use farpath_elements::WaitKind;
-    let fixed = |kind, delay: Duration| vec![(kind, Delay::fixed(delay.as_secs_f64()))];
-    match &element.kind {
-        ElementKind::Delay { delay } => fixed(PartKind::Propagation, delay[way]),
-        ElementKind::Wait { what, delay } => {
-            let kind = match what {
-                WaitKind::MediumAccess => PartKind::MediumAccess,
-                WaitKind::Processing => PartKind::Processing,
-                WaitKind::Codec => PartKind::Codec,
-            };
-            fixed(kind, delay[way])
-        }
-        ElementKind::Link { .. } => {
-            let serialization = farpath_elements::base_delay(std::slice::from_ref(element), way, size);
-            vec![
-                (PartKind::Serialization, Delay::fixed(serialization.as_secs_f64())),
-                (PartKind::Queue, queueing(facts, element, way)),
-            ]
-        }
-        ElementKind::Radio(radio) => {
-            let lone = radio.lone_delay(size);
-            let processing = radio.processing * u64::from(radio.hops);
-            let on_air = radio.frame_time(size) * u64::from(radio.hops);
-            let access = lone.saturating_sub(processing).saturating_sub(on_air);
-            let seconds = |delay: Duration| Delay::fixed(delay.as_secs_f64());
-            // What stands before radios goes by who wins the air, and no formula here says how often.
-            let share = radio.exchange_overhead() / u64::from(radio.burst.max(1)) + radio.frame_time(size);
-            let full = radio.queue.0 as f64 / size.0.max(1) as f64 * share.as_secs_f64();
-            vec![
-                (PartKind::MediumAccess, seconds(access)),
-                (PartKind::Serialization, seconds(on_air)),
-                (PartKind::Processing, seconds(processing)),
-                (PartKind::Queue, Delay { idle_s: 0.0, expected_s: None, full_s: Some(full) }),
-            ]
-        }
-        ElementKind::Reorder { share, extra_delay } => {
-            let (share, extra) = (share[way].fraction(), extra_delay.as_secs_f64());
-            let most = if share > 0.0 { extra } else { 0.0 };
-            let delay = Delay { idle_s: 0.0, expected_s: Some(share * extra), full_s: Some(most) };
-            vec![(PartKind::Reordering, delay)]
-        }
-        _ => Vec::new(),
-    }
+fn parts_of(
+    facts: &Facts<'_>,
+    element: &ElementSpec,
+    way: Direction,
+    size: Bytes,
+) -> Vec<(DelayKind, Delay)> {
+    let delay = |part: &DelayPart| match part.time {
+        DelayTime::Fixed(delay) => Delay::fixed(delay.as_secs_f64()),
+        DelayTime::BeforeLine => queueing(facts, element, way),
+        DelayTime::Varying { expected_s, full_s } => Delay { idle_s: 0.0, expected_s, full_s: Some(full_s) },
+    };
+    element.spec().delays(way, size).iter().map(|part| (part.kind, delay(part))).collect()
 }
 
 /// The wait before a link.
 fn queueing(facts: &Facts<'_>, element: &ElementSpec, way: Direction) -> Delay {
-    let ElementKind::Link { rate, queue, overhead, min_packet, .. } = &element.kind else {
-        return Delay::fixed(0.0);
-    };
+    let Some(line) = element.spec().line(way) else { return Delay::fixed(0.0) };
     let full_packet = facts.segment() + facts.view.path.headers;
-    let frame = |packet: Bytes| rate[way].time_to_send(packet.max(*min_packet) + *overhead).as_secs_f64();
-    let packets = match queue[way] {
+    let frame = |packet: Bytes| line.rate.time_to_send(line.frame(packet)).as_secs_f64();
+    let packets = match line.queue {
         QueueLimit::Packets(packets) => Some(packets as f64),
         QueueLimit::Bytes(bytes) => Some(bytes.0 as f64 / full_packet.0 as f64),
         QueueLimit::Unlimited => None,

@@ -1,6 +1,5 @@
 //! What the numbers of an explanation are made of: the path and the windows as the closed forms see them.
 
-use farpath_elements::ElementKind;
 use farpath_experiment::{Opener, Scenario, base_rtt};
 use farpath_model::window_limit::DelayedAckCycle;
 use farpath_path::Direction;
@@ -33,12 +32,8 @@ impl<'a> Facts<'a> {
         let view = PathView::new(&scenario.path, data, sender, receiver);
         let rtt = base_rtt(scenario, data);
         let packet = view.mss + view.path.headers;
-        let links = scenario.path.iter().filter_map(|element| match &element.kind {
-            ElementKind::Link { rate, .. } => Some((rate[data], &element.name)),
-            ElementKind::FlowRouter(lines) => Some((lines.rate[data], &element.name)),
-            ElementKind::Radio(radio) => Some((radio.rate, &element.name)),
-            _ => None,
-        });
+        let links =
+            scenario.path.iter().filter_map(|element| Some((element.spec().line(data)?.rate, &element.name)));
         let bottleneck = links.min_by_key(|(rate, _)| *rate).map(|(_, name)| name.clone());
         // Serialization is rounded up to the nanosecond: at 100 Gbit/s by less than 1 %.
         let spacing = view.spacing(u64::MAX).as_secs_f64();
@@ -157,25 +152,7 @@ impl<'a> Facts<'a> {
         let ends = self.scenario.flows.iter().map(|flow| self.scenario.ends(flow));
         let jitter = ends.map(|(sender, receiver)| sender.host.jitter.max(receiver.host.jitter)).max();
         jitter.is_some_and(|jitter| !jitter.is_zero())
-            || self.scenario.path.iter().any(|element| match &element.kind {
-                ElementKind::Bernoulli { loss_rate, .. } => {
-                    Direction::BOTH.iter().any(|&way| loss_rate[way].fraction() > 0.0)
-                }
-                ElementKind::BitErrors { ber, .. } => {
-                    Direction::BOTH.iter().any(|&way| ber[way].errors_per_bit() > 0.0)
-                }
-                ElementKind::EvenlySpaced { every, phase, .. } => {
-                    phase.is_none() && Direction::BOTH.iter().any(|&way| every[way].is_some())
-                }
-                ElementKind::Delay { .. }
-                | ElementKind::Wait { .. }
-                | ElementKind::Hops { .. }
-                | ElementKind::Link { .. }
-                | ElementKind::FlowRouter(_)
-                | ElementKind::Listed { .. } => false,
-                // Bursts, reordering, duplicates, and kinds that are newer than this list.
-                _ => true,
-            })
+            || self.scenario.path.iter().any(|element| element.spec().is_random())
     }
 }
 

@@ -18,7 +18,7 @@ mod traps;
 
 pub use bound_id::BoundId;
 pub use bounds::{Bound, reno_utilization};
-pub use budget::{Budget, Delay, Part, PartKind, TimerFit, TimerVerdict, budget};
+pub use budget::{Budget, Delay, Part, TimerFit, TimerVerdict, budget};
 pub use ending::Ending;
 pub use measure::{Air, Observed, Spread};
 pub use remedies::{Remedy, Verdict};

@@ -2,11 +2,11 @@
 
 use crate::bound_id::BoundId;
 use crate::facts::{Facts, LARGEST_WINDOW};
-use farpath_elements::{ElementKind, MarkThreshold, QueueLimit, Turnaround};
+use farpath_elements::Element;
 use farpath_experiment::Scenario;
-use farpath_path::{Direction, PerDirection};
+use farpath_path::Direction;
 use farpath_tcp::config::{Config, RtoFloor, RttSampling, SynLoss};
-use farpath_units::{Ber, Bytes, Duration, Probability, Rate};
+use farpath_units::{Bytes, Duration};
 
 /// A link that is lifted is so many times as fast: its share of the time is then below what is printed.
 const FASTER: u64 = 1000;
@@ -35,27 +35,9 @@ fn lift(scenario: &mut Scenario, bound: BoundId, was: &Scenario) {
         BoundId::SendBuffer => sender.send.buffer = None,
         BoundId::CwndClamp => sender.congestion.cwnd_clamp = None,
         BoundId::Application => receiver.receive.read_rate = None,
-        BoundId::Loss => scenario.path.iter_mut().for_each(|element| no_loss(&mut element.kind)),
-        BoundId::Reordering => {
-            for element in &mut scenario.path {
-                if let ElementKind::Reorder { share, .. } = &mut element.kind {
-                    *share = PerDirection::both(Probability::ZERO);
-                }
-            }
-        }
-        BoundId::Queue => {
-            for element in &mut scenario.path {
-                match &mut element.kind {
-                    ElementKind::Link { queue, mark, .. } => {
-                        *queue = PerDirection::both(QueueLimit::Unlimited);
-                        *mark = PerDirection::both(MarkThreshold::Never);
-                    }
-                    ElementKind::FlowRouter(lines) => lines.queue = PerDirection::both(QueueLimit::Unlimited),
-                    ElementKind::Radio(radio) => radio.queue = Bytes::MAX,
-                    _ => {}
-                }
-            }
-        }
+        BoundId::Loss => elements(scenario).for_each(|element| element.remove_loss()),
+        BoundId::Reordering => elements(scenario).for_each(|element| element.remove_reordering()),
+        BoundId::Queue => elements(scenario).for_each(|element| element.remove_queue_limit()),
         BoundId::SlowStart => start_at_full_window(scenario, was),
         BoundId::Timers => {
             let rto = Facts::new(was).fitting_rto();
@@ -71,34 +53,12 @@ fn lift(scenario: &mut Scenario, bound: BoundId, was: &Scenario) {
     }
 }
 
-fn speed_up(scenario: &mut Scenario, way: Direction) {
-    let faster = |rate: Rate| Rate::from_bit_per_s(rate.bit_per_s().saturating_mul(FASTER)).unwrap_or(rate);
-    for element in &mut scenario.path {
-        match &mut element.kind {
-            ElementKind::Link { rate, .. } => rate[way] = faster(rate[way]),
-            ElementKind::FlowRouter(lines) => lines.rate[way] = faster(lines.rate[way]),
-            // One air for both ways, and what it takes to use it.
-            ElementKind::Radio(radio) => {
-                radio.rate = faster(radio.rate);
-                radio.turnaround = Turnaround::default();
-                radio.gap = radio.gap / FASTER;
-                radio.backoff.base = (radio.backoff.base / FASTER).max(Duration::from_nanos(1));
-            }
-            _ => {}
-        }
-    }
+fn elements(scenario: &mut Scenario) -> impl Iterator<Item = &mut dyn Element> {
+    scenario.path.iter_mut().map(|element| element.kind.spec_mut())
 }
 
-fn no_loss(kind: &mut ElementKind) {
-    match kind {
-        ElementKind::Bernoulli { loss_rate, .. } => *loss_rate = PerDirection::both(Probability::ZERO),
-        ElementKind::EvenlySpaced { every, .. } => *every = PerDirection::both(None),
-        ElementKind::Listed { packets, .. } => *packets = PerDirection::both(Vec::new()),
-        ElementKind::GilbertElliott { active, .. } => *active = PerDirection::both(false),
-        ElementKind::BitErrors { ber, .. } => *ber = PerDirection::both(Ber::ZERO),
-        ElementKind::Radio(radio) => radio.ber = Ber::ZERO,
-        _ => {}
-    }
+fn speed_up(scenario: &mut Scenario, way: Direction) {
+    elements(scenario).for_each(|element| element.speed_up(way, FASTER));
 }
 
 /// Segments of the window that fills the path, or of the receive window where that is less.
@@ -127,29 +87,8 @@ pub(crate) fn with_room_for_a_full_burst(scenario: &Scenario) -> Scenario {
     let bytes = Bytes(packets.saturating_mul((facts.segment() + facts.view.path.headers).0));
     let data = facts.data;
     let mut roomy = scenario.clone();
-    for element in &mut roomy.path {
-        let queue = match &mut element.kind {
-            ElementKind::Link { queue, .. } => Some(&mut queue[data]),
-            ElementKind::FlowRouter(lines) => Some(&mut lines.queue[data]),
-            _ => None,
-        };
-        if let Some(queue) = queue {
-            *queue = match *queue {
-                QueueLimit::Unlimited => QueueLimit::Unlimited,
-                QueueLimit::Bytes(limit) => QueueLimit::Bytes(limit.max(bytes)),
-                QueueLimit::Packets(limit) => QueueLimit::Packets(limit.max(packets)),
-            };
-        }
-        if let ElementKind::Link { mark, .. } = &mut element.kind {
-            mark[data] = match mark[data] {
-                MarkThreshold::Bytes(threshold) => MarkThreshold::Bytes(threshold.max(bytes)),
-                MarkThreshold::Packets(threshold) => MarkThreshold::Packets(threshold.max(packets)),
-                // A full window waits for a round trip at the slowest link.
-                MarkThreshold::Delay(threshold) => MarkThreshold::Delay(threshold.max(facts.rtt)),
-                MarkThreshold::Never => MarkThreshold::Never,
-            };
-        }
-    }
+    // A full window waits for a round trip at the slowest link.
+    elements(&mut roomy).for_each(|element| element.make_room(data, packets, bytes, facts.rtt));
     roomy
 }
 

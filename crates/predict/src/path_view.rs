@@ -1,7 +1,7 @@
 //! A path as the closed forms see it: hops, and a loss rate each way.
 
 use core::slice;
-use farpath_elements::{ElementKind, ElementSpec, MarkThreshold, QueueLimit, RadioSpec, base_delay, routers};
+use farpath_elements::{ElementSpec, Line, base_delay, routers};
 use farpath_model::radius::LossyWay;
 use farpath_model::{Hop, Path};
 use farpath_path::{Direction, PacketView};
@@ -62,10 +62,10 @@ impl PathView {
             handshake_rtt: handshake_owd + base_delay(elements, data.opposite(), headers),
             handshake_owd,
             evenly_spaced: elements.iter().all(|element| {
-                let even = matches!(element.kind, ElementKind::EvenlySpaced { .. });
-                even || Direction::BOTH
-                    .iter()
-                    .all(|&way| loss(slice::from_ref(element), way, mss + headers, true) == 0.0)
+                element.spec().is_evenly_spaced()
+                    || Direction::BOTH
+                        .iter()
+                        .all(|&way| loss(slice::from_ref(element), way, mss + headers, true) == 0.0)
             }),
             caveats: elements.iter().filter_map(|element| left_out(element, data)).collect(),
             queue: queue(elements, data, mss + headers),
@@ -124,28 +124,14 @@ fn hops(elements: &[ElementSpec], direction: Direction) -> Vec<Hop> {
     let mut propagation = Duration::ZERO;
     let mut hops = Vec::new();
     for element in elements {
-        match &element.kind {
-            ElementKind::Delay { delay } | ElementKind::Wait { delay, .. } => propagation += delay[direction],
-            ElementKind::Link { rate, overhead, min_packet, .. } => hops.push(Hop {
-                rate: rate[direction],
-                propagation: Duration::ZERO,
-                overhead: *overhead,
-                min_payload: *min_packet,
-            }),
-            ElementKind::FlowRouter(lines) => hops.push(Hop {
-                rate: lines.rate[direction],
-                propagation: Duration::ZERO,
-                overhead: lines.overhead,
-                min_payload: lines.min_packet,
-            }),
-            ElementKind::Radio(radio) => {
-                let hop = polled(radio);
-                propagation +=
-                    radio.lone_delay(HEADERS).saturating_sub(hop.rate.time_to_send(hop.frame(HEADERS)));
-                hops.push(hop);
-            }
-            _ => {}
-        }
+        let (delay, line) = element.spec().as_hop(direction, HEADERS);
+        propagation += delay;
+        hops.extend(line.map(|line| Hop {
+            rate: line.rate,
+            propagation: Duration::ZERO,
+            overhead: line.overhead,
+            min_payload: line.min_packet,
+        }));
     }
     if direction == Direction::Reverse {
         hops.reverse();
@@ -158,24 +144,10 @@ fn hops(elements: &[ElementSpec], direction: Direction) -> Vec<Hop> {
     hops
 }
 
-/// Radios as the link that full bursts one way make of them: each frame takes its share of the exchange.
-fn polled(radio: &RadioSpec) -> Hop {
-    let share = radio.exchange_overhead() / u64::from(radio.burst.max(1));
-    let bits = u128::from(radio.rate.bit_per_s()) * u128::from(share.as_nanos()) / 1_000_000_000;
-    // A relay receives a frame before it sends it: half of the time is left for either.
-    let rate = radio.rate.bit_per_s() / u64::from(radio.hops.min(2));
-    Hop {
-        rate: Rate::from_bit_per_s(rate).unwrap_or(radio.rate),
-        propagation: Duration::ZERO,
-        overhead: radio.header + Bytes(u64::try_from(bits / 8).unwrap_or(u64::MAX)),
-        min_payload: Bytes::ZERO,
-    }
-}
-
 /// Loss rate of packets of `size` over all elements of one direction.
 fn loss(elements: &[ElementSpec], direction: Direction, size: Bytes, carries_data: bool) -> f64 {
     let packet = PacketView { size, carries_data };
-    elements.iter().map(|element| element.loss_rate(direction, packet).fraction()).fold(0.0, either)
+    elements.iter().map(|element| element.spec().loss_rate(direction, packet).fraction()).fold(0.0, either)
 }
 
 /// Probability that one or the other happens. `1 - (1-a)(1-b)` without the cancellation: a BER of 1e-17 counts.
@@ -183,57 +155,22 @@ fn either(a: f64, b: f64) -> f64 {
     a + b - a * b
 }
 
+/// The slowest line, which is the bottleneck.
+fn slowest(elements: &[ElementSpec], direction: Direction) -> Option<Line> {
+    elements.iter().filter_map(|element| element.spec().line(direction)).min_by_key(|line| line.rate)
+}
+
 /// The queue before the slowest link.
 fn queue(elements: &[ElementSpec], direction: Direction, packet: Bytes) -> Option<Bytes> {
-    let links = elements.iter().filter_map(|element| match &element.kind {
-        ElementKind::Link { rate, queue, .. } => Some((rate[direction], queue[direction])),
-        ElementKind::FlowRouter(lines) => Some((lines.rate[direction], lines.queue[direction])),
-        ElementKind::Radio(radio) => Some((radio.rate, QueueLimit::Bytes(radio.queue))),
-        _ => None,
-    });
-    match links.min_by_key(|(rate, _)| *rate)?.1 {
-        QueueLimit::Unlimited => None,
-        QueueLimit::Bytes(bytes) => Some(bytes),
-        QueueLimit::Packets(packets) => Some(Bytes(packets.saturating_mul(packet.0))),
-    }
+    slowest(elements, direction)?.queue.bytes(packet)
 }
 
 /// Bytes that wait before the slowest link when it begins to mark; `None` where it does not.
 fn mark(elements: &[ElementSpec], direction: Direction, packet: Bytes) -> Option<Bytes> {
-    let links = elements.iter().filter_map(|element| match &element.kind {
-        ElementKind::Link { rate, mark, .. } => Some((rate[direction], mark[direction])),
-        ElementKind::FlowRouter(lines) => Some((lines.rate[direction], MarkThreshold::Never)),
-        ElementKind::Radio(radio) => Some((radio.rate, MarkThreshold::Never)),
-        _ => None,
-    });
-    let (rate, mark) = links.min_by_key(|(rate, _)| *rate)?;
-    match mark {
-        MarkThreshold::Never => None,
-        MarkThreshold::Bytes(bytes) => Some(bytes),
-        MarkThreshold::Packets(packets) => Some(Bytes(packets.saturating_mul(packet.0))),
-        MarkThreshold::Delay(delay) => {
-            Some(Bytes((rate.bit_per_s() as f64 / 8.0 * delay.as_secs_f64()) as u64))
-        }
-    }
+    let line = slowest(elements, direction)?;
+    line.mark.bytes(line.rate, packet)
 }
 
 fn left_out(element: &ElementSpec, data: Direction) -> Option<String> {
-    let name = &element.name;
-    match &element.kind {
-        ElementKind::Listed { .. } => Some(format!("{name}: listed drops are left out of the prediction")),
-        ElementKind::Reorder { .. } => Some(format!("{name}: reordering is left out of the prediction")),
-        ElementKind::Duplicate { .. } => Some(format!("{name}: duplicates are left out of the prediction")),
-        ElementKind::FlowRouter(lines) => {
-            let changes = !lines.changes[data].is_empty() || !lines.changes[data.opposite()].is_empty();
-            changes.then(|| format!("{name}: rates after the first are left out of the prediction"))
-        }
-        ElementKind::Radio(_) => Some(format!(
-            "{name}: radios, predicted as a link that carries full bursts one way; data and ACKs that meet on the air, and \
-             frames sent again, are left out of the prediction"
-        )),
-        ElementKind::GilbertElliott { active, .. } if active[data] || active[data.opposite()] => {
-            Some(format!("{name}: losses come in bursts; predicted as if they were independent"))
-        }
-        _ => None,
-    }
+    Some(format!("{}: {}", element.name, element.spec().left_out(data)?))
 }

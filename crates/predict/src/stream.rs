@@ -4,7 +4,7 @@
 //! before the last one is made good, the stream is no faster than a file would be, and the models of files speak.
 
 use super::{Flow, Prediction, loss};
-use farpath_elements::{ElementKind, ElementSpec};
+use farpath_elements::ElementSpec;
 use farpath_experiment::{Scenario, Stream, base_rtt};
 use farpath_model::InputError;
 use farpath_model::stream::{Cost, IsolatedLoss, Window};
@@ -111,11 +111,7 @@ fn listed(flow: &Flow, elements: &[ElementSpec], form: &IsolatedLoss) -> Vec<f64
     let per_segment = form.mss.0 as f64 * 8.0 / form.rate.bit_per_s() as f64;
     let mut times: Vec<f64> = elements
         .iter()
-        .filter_map(|element| match &element.kind {
-            ElementKind::Listed { packets, .. } => Some(&packets[flow.spec.direction]),
-            _ => None,
-        })
-        .flatten()
+        .flat_map(|element| element.spec().listed_losses(flow.spec.direction))
         .map(|&number| number as f64)
         .filter(|&number| number <= flow.segments())
         .map(|number| number * per_segment)

@@ -2,8 +2,9 @@
 
 use crate::html::{Columns, Figure};
 use crate::signals::{Signal, signals};
-use farpath_elements::ElementKind;
+use farpath_elements::ElementSpec;
 use farpath_experiment::Scenario;
+use farpath_path::Direction;
 use farpath_run::{Run, SegmentEvent};
 use farpath_tia1039::{QosMark, RateUnit, Structure};
 use farpath_units::Instant;
@@ -32,8 +33,9 @@ struct Rung {
 
 /// Of what packets are passed on by: whatever has a line.
 pub fn lanes(scenario: &Scenario) -> Vec<String> {
-    let has_line = |kind: &ElementKind| matches!(kind, ElementKind::Link { .. } | ElementKind::FlowRouter(_));
-    let lines = scenario.path.iter().filter(|element| has_line(&element.kind));
+    let has_line =
+        |element: &&ElementSpec| element.spec().line(Direction::Forward).is_some_and(|line| !line.is_shared);
+    let lines = scenario.path.iter().filter(has_line);
     lines.map(|element| element.name.clone()).collect()
 }
 

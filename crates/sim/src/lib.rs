@@ -5,14 +5,14 @@
 //! [`Setup`], byte for byte.
 //!
 //! ```
-//! use farpath_elements::{ElementKind, ElementSpec};
+//! use farpath_elements::{Delay, ElementKind, ElementSpec};
 //! use farpath_path::{Direction, PerDirection};
 //! use farpath_sim::{FlowEnd, FlowSetup, Opener, Setup, Silent, simulate};
 //! use farpath_tcp::Config;
 //! use farpath_units::{Bytes, Duration, Instant};
 //!
 //! let delay = PerDirection::both(Duration::from_millis(270));
-//! let hop = ElementSpec { name: "satellite".to_owned(), kind: ElementKind::Delay { delay } };
+//! let hop = ElementSpec { name: "satellite".to_owned(), kind: ElementKind::Delay(Delay { delay }) };
 //! let upload = FlowSetup {
 //!     start: Instant::ZERO,
 //!     direction: Direction::Forward,

@@ -61,8 +61,7 @@ pub fn check_conservation(setup: &Setup, events: u64) -> (Vec<FlowResult>, bool)
     let sizes: Vec<u64> = setup.flows.iter().map(|flow| flow.size.0).collect();
     let mut accounts = Accounts { read: vec![0; sizes.len()], sizes, ..Accounts::default() };
     let mut simulation = Simulation::new(setup, &mut accounts).expect("the path is well formed");
-    let duplicates =
-        setup.path.iter().filter(|element| matches!(element.kind, ElementKind::Duplicate { .. }));
+    let duplicates = setup.path.iter().filter(|element| matches!(element.kind, ElementKind::Duplicate(_)));
     let messages: u64 = setup.flows.iter().filter_map(|flow| Some(flow.messages?.count)).sum();
     let at_once = (MOST_AT_ONCE + 4 * messages) << duplicates.count();
     simulation.set_budget(Budget {

@@ -11,7 +11,6 @@ pub use flows::{DrawnFlow, Scenario, flows, scenarios};
 pub use paths::paths;
 pub use stacks::{Change, DrawnStack, Values, all_stacks, stacks};
 
-use farpath_units::Duration;
 use proptest::prelude::*;
 use std::ops::RangeInclusive;
 
@@ -25,9 +24,4 @@ fn between(range: RangeInclusive<u64>) -> BoxedStrategy<u64> {
         (drawn as u64).clamp(least, most)
     });
     prop_oneof![1 => Just(least), 8 => inside, 1 => Just(most)].boxed()
-}
-
-/// A time of so many microseconds, drawn by [`between`].
-fn microseconds(range: RangeInclusive<u64>) -> BoxedStrategy<Duration> {
-    between(range).prop_map(Duration::from_micros).boxed()
 }

@@ -1,7 +1,7 @@
 //! Two hosts and the emulator between them, for as long as something runs in them.
 
 use super::Unmeasured;
-use farpath_elements::{ElementKind, ElementSpec, PacketCount};
+use farpath_elements::{Bernoulli, Delay, ElementKind, ElementSpec, PacketCount};
 use farpath_emu::{
     Backend, Cable, Clock, Emulator, Host, HostSettings, LoopReport, Namespace, RealtimeGrant, Settings,
     Unwatched,
@@ -42,10 +42,13 @@ impl Line {
         let element = |name: &str, kind| ElementSpec { name: name.to_owned(), kind };
         let mut path = Vec::new();
         if self.loss > 0.0 {
-            path.push(element("loss", ElementKind::Bernoulli { loss_rate, count: PacketCount::All }));
+            path.push(element(
+                "loss",
+                ElementKind::Bernoulli(Bernoulli { loss_rate, count: PacketCount::All }),
+            ));
         }
         if !self.delay.is_zero() {
-            path.push(element("delay", ElementKind::Delay { delay: PerDirection::both(self.delay) }));
+            path.push(element("delay", ElementKind::Delay(Delay { delay: PerDirection::both(self.delay) })));
         }
         path
     }

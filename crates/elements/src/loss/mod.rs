@@ -6,15 +6,24 @@ mod evenly_spaced;
 mod gilbert_elliott;
 mod listed;
 
-pub(crate) use bernoulli::Bernoulli;
-pub(crate) use bit_errors::{BitErrors, packet_error_rate};
-pub(crate) use evenly_spaced::EvenlySpaced;
-pub(crate) use gilbert_elliott::{GilbertElliott, stationary_bad};
-pub(crate) use listed::Listed;
+pub use bernoulli::Bernoulli;
+pub use bit_errors::BitErrors;
+pub use evenly_spaced::EvenlySpaced;
+pub use gilbert_elliott::GilbertElliott;
+pub use listed::Listed;
 
-use crate::PacketCount;
+use crate::keys::{ReadValue, Source, word};
 use farpath_path::{DropCause, Fate, PacketView};
 use farpath_units::Instant;
+
+/// Which packets a counting loss process counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PacketCount {
+    /// Every packet.
+    All,
+    /// Only those that carry TCP payload; the others always pass.
+    Data,
+}
 
 impl PacketCount {
     /// Whether `packet` is counted.
@@ -23,6 +32,21 @@ impl PacketCount {
             PacketCount::All => true,
             PacketCount::Data => packet.carries_data,
         }
+    }
+
+    /// Behind a sentence that says what is lost.
+    const fn words(self) -> &'static str {
+        match self {
+            PacketCount::All => "",
+            PacketCount::Data => " among those with data",
+        }
+    }
+}
+
+impl ReadValue for PacketCount {
+    const EXPECTED: &'static str = "`all` or `data`";
+    fn read<S: Source>(source: &S) -> Result<PacketCount, S::Error> {
+        word(source, &[("all", PacketCount::All), ("data", PacketCount::Data)])
     }
 }
 

@@ -14,7 +14,7 @@ mod ledger;
 mod spec;
 mod station;
 
-pub use spec::{Backoff, Duplex, Oversize, RadioFault, RadioPower, RadioSpec, Turnaround};
+pub use spec::{Backoff, Duplex, Oversize, RadioPower, RadioSpec, Turnaround};
 
 use core::mem;
 use farpath_path::Schedule;

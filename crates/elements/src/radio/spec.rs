@@ -1,6 +1,13 @@
-//! Packet radios as data, and the times that follow from it.
+//! Packet radios as data, the times that follow from it, and what they say of themselves.
 
-use crate::radio::fragments::Fragments;
+use super::Radio;
+use super::fragments::Fragments;
+use crate::draw::Draws;
+use crate::element::{Built, Declared, DelayKind, DelayPart, DelayTime, Element, Fault, Inflow};
+use crate::keys::{Keys, OrNone, ReadValue, Source, word};
+use crate::line::{Line, faster};
+use crate::{ElementKind, ExplicitRatePacket, MarkThreshold, QueueLimit};
+use farpath_path::Direction;
 use farpath_units::{Ber, Bytes, Duration, Power, Rate};
 
 /// A row of packet radios that hand packets on from one to the next, over a channel that carries one station at a time.
@@ -149,23 +156,11 @@ impl RadioSpec {
     pub fn poll_timeout(&self) -> Duration {
         self.hand_over() + self.poll_time() * 4
     }
-
-    /// One-way delay of a lone packet of `size` over idle radios, without the drawn waits between two exchanges.
-    pub fn lone_delay(&self, size: Bytes) -> Duration {
-        let fragments = Fragments::of(size, self.mtu);
-        let exchanges = fragments.count().div_ceil(u64::from(self.burst.max(1)));
-        let on_air: Duration = (0..fragments.count()).map(|n| self.frame_time(fragments.size(n))).sum();
-        let hop = self.access_time() * exchanges + self.answer_time() * (exchanges - 1) + on_air;
-        // A relay answers before it goes on.
-        let relay = self.processing.max(self.answer_time());
-        hop * u64::from(self.hops) + relay * u64::from(self.hops.saturating_sub(1)) + self.processing
-    }
 }
 
 /// Why radios cannot work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RadioFault {
+enum RadioFault {
     /// No path, or more hops than can be kept.
     #[error("expected from 1 to {MOST_HOPS} hops, found {0}")]
     Hops(u32),
@@ -196,7 +191,7 @@ pub enum RadioFault {
 
 impl RadioFault {
     /// The parameter that is wrong, as files spell it.
-    pub const fn key(&self) -> &'static str {
+    const fn key(&self) -> &'static str {
         match self {
             RadioFault::Hops(_) => "hops",
             RadioFault::Burst => "burst",
@@ -216,11 +211,9 @@ const MOST_HOPS: u32 = 1000;
 const LEAST_MTU: Bytes = Bytes(68);
 
 impl RadioSpec {
-    /// Refuses what could never work.
-    ///
-    /// # Errors
-    /// No hops, frames or attempts; an MTU or a queue without room; no time between two calls, or to wait for one.
-    pub fn validate(&self) -> Result<(), RadioFault> {
+    /// What could never work: no hops, frames or attempts; an MTU or a queue without room; no time between two calls, or to wait
+    /// for one.
+    fn check(&self) -> Result<(), RadioFault> {
         let RadioSpec { hops, burst, attempts, mtu, queue, .. } = *self;
         match () {
             () if !(1..=MOST_HOPS).contains(&hops) => Err(RadioFault::Hops(hops)),
@@ -232,5 +225,254 @@ impl RadioSpec {
             () if self.patience.is_zero() => Err(RadioFault::Patience),
             () => Ok(()),
         }
+    }
+}
+
+impl Element for RadioSpec {
+    fn describe(&self) -> String {
+        let RadioSpec { hops, rate, burst, queue, .. } = self;
+        let duplex = match self.duplex {
+            Duplex::Half => "half-duplex",
+            Duplex::Full => "full-duplex",
+        };
+        let polls = self.poll.map_or("without polls".to_owned(), |poll| format!("polls of {poll}"));
+        let turn = self.hand_over();
+        let noise = if self.ber == Ber::ZERO { String::new() } else { format!(", BER {}", self.ber) };
+        format!(
+            "{duplex} radio of {rate}, hops: {hops}, {polls}, turnaround {turn}, bursts of {burst}, queues of {queue}{noise}"
+        )
+    }
+
+    fn is_random(&self) -> bool {
+        true
+    }
+
+    fn left_out(&self, _data: Direction) -> Option<String> {
+        Some(
+            "radios, predicted as a link that carries full bursts one way; data and ACKs that meet on the air, and \
+             frames sent again, are left out of the prediction"
+                .to_owned(),
+        )
+    }
+
+    fn delays(&self, direction: Direction, size: Bytes) -> Vec<DelayPart> {
+        let processing = self.processing * u64::from(self.hops);
+        let on_air = self.frame_time(size) * u64::from(self.hops);
+        let access = self.lone_delay(direction, size).saturating_sub(processing).saturating_sub(on_air);
+        // What stands before radios goes by who wins the air, and no formula here says how often.
+        let share = self.exchange_overhead() / u64::from(self.burst.max(1)) + self.frame_time(size);
+        let full_s = self.queue.0 as f64 / size.0.max(1) as f64 * share.as_secs_f64();
+        vec![
+            DelayPart::fixed(DelayKind::MediumAccess, access),
+            DelayPart::fixed(DelayKind::Serialization, on_air),
+            DelayPart::fixed(DelayKind::Processing, processing),
+            DelayPart { kind: DelayKind::Queue, time: DelayTime::Varying { expected_s: None, full_s } },
+        ]
+    }
+
+    fn validate(&self) -> Result<(), Fault> {
+        self.check().map_err(|fault| Fault { key: fault.key().to_owned(), reason: fault.to_string() })
+    }
+
+    fn line(&self, _direction: Direction) -> Option<Line> {
+        Some(Line {
+            rate: self.rate,
+            queue: QueueLimit::Bytes(self.queue),
+            mark: MarkThreshold::Never,
+            overhead: self.header,
+            min_packet: Bytes::ZERO,
+            is_shared: true,
+        })
+    }
+
+    /// Over idle radios, without the drawn waits between two exchanges.
+    fn lone_delay(&self, _direction: Direction, size: Bytes) -> Duration {
+        let fragments = Fragments::of(size, self.mtu);
+        let exchanges = fragments.count().div_ceil(u64::from(self.burst.max(1)));
+        let on_air: Duration = (0..fragments.count()).map(|n| self.frame_time(fragments.size(n))).sum();
+        let hop = self.access_time() * exchanges + self.answer_time() * (exchanges - 1) + on_air;
+        // A relay answers before it goes on.
+        let relay = self.processing.max(self.answer_time());
+        hop * u64::from(self.hops) + relay * u64::from(self.hops.saturating_sub(1)) + self.processing
+    }
+
+    /// As the link that full bursts one way make of radios: each frame takes its share of the exchange.
+    fn as_hop(&self, direction: Direction, bare: Bytes) -> (Duration, Option<Line>) {
+        let share = self.exchange_overhead() / u64::from(self.burst.max(1));
+        let bits = u128::from(self.rate.bit_per_s()) * u128::from(share.as_nanos()) / 1_000_000_000;
+        // A relay receives a frame before it sends it: half of the time is left for either.
+        let rate = self.rate.bit_per_s() / u64::from(self.hops.min(2));
+        let line = Line {
+            rate: Rate::from_bit_per_s(rate).unwrap_or(self.rate),
+            queue: QueueLimit::Bytes(self.queue),
+            mark: MarkThreshold::Never,
+            overhead: self.header + Bytes(u64::try_from(bits / 8).unwrap_or(u64::MAX)),
+            min_packet: Bytes::ZERO,
+            is_shared: true,
+        };
+        let sending = line.rate.time_to_send(line.frame(bare));
+        (self.lone_delay(direction, bare).saturating_sub(sending), Some(line))
+    }
+
+    fn mtu(&self) -> Option<(Bytes, Oversize)> {
+        Some((self.mtu, self.oversize))
+    }
+
+    fn held(&self, _direction: Direction, inflow: &mut Inflow) -> Option<Bytes> {
+        let stations = Bytes(self.queue.0.saturating_mul(u64::from(self.hops) + 1));
+        QueueLimit::Bytes(stations).held(self.rate, inflow)
+    }
+
+    fn remove_loss(&mut self) {
+        self.ber = Ber::ZERO;
+    }
+
+    fn remove_queue_limit(&mut self) {
+        self.queue = Bytes::MAX;
+    }
+
+    /// One air for both ways, and what it takes to use it.
+    fn speed_up(&mut self, _direction: Direction, factor: u64) {
+        self.rate = faster(self.rate, factor);
+        self.turnaround = Turnaround::default();
+        self.gap = self.gap / factor;
+        self.backoff.base = (self.backoff.base / factor).max(Duration::from_nanos(1));
+    }
+}
+
+impl Declared for RadioSpec {
+    const NAMES: &'static [&'static str] = &["radio"];
+    const PRINCIPAL: Option<&'static str> = Some("rate");
+    const DOCS: &'static str = r#"| `radio` | **`rate`** | bits on the air; one or more hops of [packet radio](models/radio.md), one air for both ways | required |
+| | `hops` | radio hops; one has two stations | 1 |
+| | `duplex` | `half`, or `full`: a transceiver and a channel for each direction, and no turnarounds | `half` |
+| | `turnaround` | between listening and sending: a time, or `{ rx_to_tx = .., tx_to_rx = .. }` | `0 s` |
+| | `retune` | of a relay, between its neighbours | `0 s` |
+| | `poll` | length of a poll and of its answer, or `none`: frames are sent unasked | `none` |
+| | `header` | of each frame | `0 B` |
+| | `link_ack` | length of the answer to a burst, or `none`: what is damaged is lost | `none` |
+| | `burst` | frames for each poll that was answered | 1 |
+| | `gap` | the longest wait after an exchange, drawn | `0 s` |
+| | `backoff` | of a station that nobody answered: from 2^n to 2^(n+1) times this, n times in a row, and twice this | required |
+| | `backoff_doublings` | the largest n | 6 |
+| | `queue` | of each station and direction, with what is being sent | required |
+| | `flow_control` | a relay that is full answers no poll | `true` |
+| | `ber` | bit error rate of frames | 0 |
+| | `attempts` | how often a frame is sent, or `unlimited` | `unlimited` |
+| | `processing` | of a packet in each station that receives it | `0 s` |
+| | `mtu` | longest IP packet of a frame | required |
+| | `oversize` | longer ones: `fragment` (RFC 791), `refuse`: they are dropped without a word, or `icmp`: dropped, and an emulated sender is told (RFC 1191); the simulated TCP knows no path MTU discovery | `fragment` |
+| | `patience` | a station that gets rid of nothing for so long drops what it has, and the run says so | `5 min` |
+| | `power` | what a transceiver draws, `{ send = "2 W", listen = "500 mW" }`: energy is accounted for | unknown |"#;
+
+    fn read<K: Keys>(_name: &str, keys: &mut K) -> Result<ElementKind, K::Error> {
+        Ok(ElementKind::Radio(Box::new(RadioSpec {
+            hops: keys.or("hops", 1)?,
+            rate: keys.required("rate")?,
+            duplex: keys.or("duplex", Duplex::Half)?,
+            turnaround: Turnaround {
+                retune: keys.or("retune", Duration::ZERO)?,
+                ..keys.or("turnaround", Turnaround::default())?
+            },
+            poll: keys.or("poll", OrNone(None))?.0,
+            header: keys.or("header", Bytes::ZERO)?,
+            link_ack: keys.or("link_ack", OrNone(None))?.0,
+            burst: keys.or("burst", 1)?,
+            gap: keys.or("gap", Duration::ZERO)?,
+            backoff: Backoff {
+                base: keys.required("backoff")?,
+                max_exponent: keys.or("backoff_doublings", 6)?,
+            },
+            queue: keys.required("queue")?,
+            flow_control: keys.or("flow_control", true)?,
+            ber: keys.or("ber", Ber::ZERO)?,
+            attempts: keys.or("attempts", Attempts(None))?.0,
+            processing: keys.or("processing", Duration::ZERO)?,
+            mtu: keys.required("mtu")?,
+            oversize: keys.or("oversize", Oversize::Fragment)?,
+            patience: keys.or("patience", Duration::from_secs(300))?,
+            power: keys.optional("power")?,
+        })))
+    }
+
+    fn draw(draws: &mut Draws) -> RadioSpec {
+        let short = |draws: &mut Draws| draws.microseconds(0..=20_000);
+        RadioSpec {
+            hops: 1 + draws.below(3) as u32,
+            rate: Rate::from_bit_per_s(draws.between(20_000..=10_000_000)).expect("not zero"),
+            duplex: draws.one_of(&[Duplex::Half, Duplex::Full]),
+            turnaround: Turnaround { rx_to_tx: short(draws), tx_to_rx: short(draws), retune: short(draws) },
+            poll: draws.option(|_| Bytes(40)),
+            header: draws.bytes(0..=30),
+            link_ack: draws.option(|_| Bytes(20)),
+            burst: 1 + draws.below(6) as u32,
+            gap: short(draws),
+            backoff: Backoff { base: draws.microseconds(1..=50_000), max_exponent: draws.below(8) as u32 },
+            queue: draws.bytes(10_000..=200_000),
+            flow_control: draws.chance(50),
+            ber: draws.error_rate(),
+            attempts: draws.option(|draws| 1 + draws.below(6) as u32),
+            processing: short(draws),
+            mtu: draws.bytes(296..=9_000),
+            oversize: draws.one_of(&[Oversize::Fragment, Oversize::Refuse, Oversize::Icmp]),
+            patience: draws.microseconds(100_000..=300_000_000),
+            power: None,
+        }
+    }
+
+    fn build<P: ExplicitRatePacket + Clone + Send + 'static>(&self, name: &str, seed: u64) -> Built<P> {
+        Built::Holding(Box::new(Radio::new(name.to_owned(), self, seed)))
+    }
+}
+
+impl ReadValue for Duplex {
+    const EXPECTED: &'static str = "`half` or `full`";
+    fn read<S: Source>(source: &S) -> Result<Duplex, S::Error> {
+        word(source, &[("half", Duplex::Half), ("full", Duplex::Full)])
+    }
+}
+
+impl ReadValue for Oversize {
+    const EXPECTED: &'static str = "`fragment`, `refuse` or `icmp`";
+    fn read<S: Source>(source: &S) -> Result<Oversize, S::Error> {
+        let words =
+            [("fragment", Oversize::Fragment), ("refuse", Oversize::Refuse), ("icmp", Oversize::Icmp)];
+        word(source, &words)
+    }
+}
+
+/// How often a frame is sent, or the word `unlimited`.
+struct Attempts(Option<u32>);
+
+impl ReadValue for Attempts {
+    const EXPECTED: &'static str = u32::EXPECTED;
+    fn read<S: Source>(source: &S) -> Result<Attempts, S::Error> {
+        source.unless("unlimited").map(Attempts)
+    }
+}
+
+/// One time for both ways of turning around, or a table; without a retune.
+impl ReadValue for Turnaround {
+    const EXPECTED: &'static str = Duration::EXPECTED;
+    fn read<S: Source>(source: &S) -> Result<Turnaround, S::Error> {
+        let retune = Duration::ZERO;
+        let table = source.table(|turn| {
+            let (rx_to_tx, tx_to_rx) = (turn.required("rx_to_tx")?, turn.required("tx_to_rx")?);
+            Ok(Turnaround { rx_to_tx, tx_to_rx, retune })
+        });
+        table.unwrap_or_else(|| {
+            let both = Duration::read(source)?;
+            Ok(Turnaround { rx_to_tx: both, tx_to_rx: both, retune })
+        })
+    }
+}
+
+impl ReadValue for RadioPower {
+    const EXPECTED: &'static str = "a table";
+    fn read<S: Source>(source: &S) -> Result<RadioPower, S::Error> {
+        let read = |power: &mut S::Keys| {
+            Ok(RadioPower { send: power.required("send")?, listen: power.required("listen")? })
+        };
+        source.table(read).unwrap_or_else(|| Err(source.wrong_type(Self::EXPECTED)))
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::common::*;
 use farpath_elements::{
-    ElementKind, ExplicitRatePacket, MarkThreshold, PacketCount, QueueLimit, SpecError, build_path,
+    BitErrors, Duplicate, ElementKind, EvenlySpaced, ExplicitRatePacket, Hops, Link, MarkThreshold,
+    PacketCount, QueueLimit, Reorder, SpecError, build_path,
 };
 use farpath_path::{
     BoxedElement, Departure, Direction, DropCause, Path, PathElement, PathPacket, PerDirection, Stage,
@@ -52,10 +53,10 @@ fn a_drop_behind_a_hop_comes_out_when_it_happens() {
     let specs = [
         spec(
             "reorder",
-            ElementKind::Reorder {
+            ElementKind::Reorder(Reorder {
                 share: PerDirection { forward: probability(1.0), reverse: probability(0.0) },
                 extra_delay: Duration::from_millis(10),
-            },
+            }),
         ),
         spec("d", delay_ms(100)),
         spec("loss", listed(&[1])),
@@ -76,10 +77,10 @@ fn a_drop_behind_a_hop_comes_out_when_it_happens() {
 fn a_packet_that_is_held_back_is_overtaken() {
     let reorder = spec(
         "reorder",
-        ElementKind::Reorder {
+        ElementKind::Reorder(Reorder {
             share: PerDirection::both(probability(0.3)),
             extra_delay: Duration::from_nanos(2_500),
-        },
+        }),
     );
     let offers = steady(Forward, 10_000, 1_000);
     let out = run(&mut build(&[reorder], 1), &offers);
@@ -93,9 +94,9 @@ fn a_copy_goes_its_own_way_behind_the_packet() {
     let specs = [
         spec(
             "twice",
-            ElementKind::Duplicate {
+            ElementKind::Duplicate(Duplicate {
                 share: PerDirection { forward: probability(1.0), reverse: probability(0.0) },
-            },
+            }),
         ),
         spec("link", bare_link(12_000_000, QueueLimit::Unlimited)),
     ];
@@ -113,10 +114,10 @@ fn elements_fuse_as_far_as_both_directions_allow() {
     let reorder = |forward, reverse| {
         spec(
             "r",
-            ElementKind::Reorder {
+            ElementKind::Reorder(Reorder {
                 share: PerDirection { forward: probability(forward), reverse: probability(reverse) },
                 extra_delay: Duration::from_millis(1),
-            },
+            }),
         )
     };
     let stages = |middle| {
@@ -129,7 +130,9 @@ fn elements_fuse_as_far_as_both_directions_allow() {
     assert_eq!(stages(reorder(0.5, 0.0)), [2, 1]);
     assert_eq!(stages(reorder(0.0, 0.5)), [1, 2]);
     assert_eq!(stages(reorder(0.5, 0.5)), [1, 1, 1]);
-    let twice = |share| spec("t", ElementKind::Duplicate { share: PerDirection::both(probability(share)) });
+    let twice = |share| {
+        spec("t", ElementKind::Duplicate(Duplicate { share: PerDirection::both(probability(share)) }))
+    };
     assert_eq!(stages(twice(0.0)), [3]);
     assert_eq!(stages(twice(0.5)), [1, 1, 1]);
 }
@@ -209,7 +212,7 @@ fn the_shared_medium_serializes_both_directions() {
 #[test]
 fn hops_happen_at_their_due_time_however_late_the_call() {
     let specs = [
-        spec("twice", ElementKind::Duplicate { share: PerDirection::both(probability(1.0)) }),
+        spec("twice", ElementKind::Duplicate(Duplicate { share: PerDirection::both(probability(1.0)) })),
         spec("link", bare_link(12_000_000, QueueLimit::Unlimited)),
     ];
     let mut path = build(&specs, 0);
@@ -244,11 +247,11 @@ fn two_elements_of_one_name_are_refused() {
 fn contradictions_are_refused_by_name() {
     let never = spec(
         "gap",
-        ElementKind::EvenlySpaced {
+        ElementKind::EvenlySpaced(EvenlySpaced {
             every: PerDirection { forward: None, reverse: Some(0) },
             phase: None,
             count: PacketCount::All,
-        },
+        }),
     );
     assert_eq!(never.validate().unwrap_err().to_string(), "gap: reverse.every: expected 1 or more, found 0");
     assert!(build_path::<Packet>(&[never], 0).is_err());
@@ -266,11 +269,11 @@ fn what_is_probably_not_meant_is_warned_about() {
     let noise = |rate, linear| {
         spec(
             "noise",
-            ElementKind::BitErrors {
+            ElementKind::BitErrors(BitErrors {
                 ber: PerDirection { forward: ber(rate), reverse: ber(0.0) },
                 overhead: Bytes::ZERO,
                 linear,
-            },
+            }),
         )
     };
     assert_eq!(
@@ -282,8 +285,10 @@ fn what_is_probably_not_meant_is_warned_about() {
     );
     assert_eq!(noise(8e-5, true).warnings(), [""; 0]);
     assert_eq!(noise(1e-4, false).warnings(), [""; 0]);
-    let still =
-        ElementKind::Reorder { share: PerDirection::both(probability(0.1)), extra_delay: Duration::ZERO };
+    let still = ElementKind::Reorder(Reorder {
+        share: PerDirection::both(probability(0.1)),
+        extra_delay: Duration::ZERO,
+    });
     assert_eq!(spec("r", still).warnings().len(), 2);
 }
 
@@ -321,15 +326,15 @@ impl PathPacket for Plain {
 
 #[test]
 fn a_packet_without_ttl_and_ecn_passes_routers_and_is_not_marked() {
-    let ElementKind::Link { rate, queue, overhead, min_packet, .. } =
+    let ElementKind::Link(Link { rate, queue, overhead, min_packet, .. }) =
         bare_link(12_000_000, QueueLimit::Unlimited)
     else {
         unreachable!("a link")
     };
     let mark = PerDirection::both(MarkThreshold::Packets(0));
     let specs = [
-        spec("hops", ElementKind::Hops { routers: PerDirection::both(300) }),
-        spec("link", ElementKind::Link { rate, queue, mark, overhead, min_packet }),
+        spec("hops", ElementKind::Hops(Hops { routers: PerDirection::both(300) })),
+        spec("link", ElementKind::Link(Link { rate, queue, mark, overhead, min_packet })),
     ];
     let mut path = build_path::<Plain>(&specs, 0).expect("sound");
     for _ in 0..2 {
@@ -349,7 +354,8 @@ fn an_element_that_says_nothing_of_queues_has_none() {
 #[test]
 fn a_path_that_is_overfull_makes_no_more_copies() {
     let share = PerDirection::both(probability(1.0));
-    let specs: Vec<_> = (0..20).map(|n| spec(&format!("d{n}"), ElementKind::Duplicate { share })).collect();
+    let specs: Vec<_> =
+        (0..20).map(|n| spec(&format!("d{n}"), ElementKind::Duplicate(Duplicate { share }))).collect();
     let mut path = build(&specs, 1);
     path.hold_at_most(1000);
     assert_eq!(offer(&mut path, at_ms(0), Forward, packet(1)), None);
@@ -367,7 +373,8 @@ fn a_path_that_is_overfull_makes_no_more_copies() {
 #[test]
 fn a_path_that_is_not_full_makes_every_copy() {
     let share = PerDirection::both(probability(1.0));
-    let specs: Vec<_> = (0..10).map(|n| spec(&format!("d{n}"), ElementKind::Duplicate { share })).collect();
+    let specs: Vec<_> =
+        (0..10).map(|n| spec(&format!("d{n}"), ElementKind::Duplicate(Duplicate { share }))).collect();
     let mut path = build(&specs, 1);
     offer(&mut path, at_ms(0), Forward, packet(1));
     assert_eq!(take_all(&mut path, at_ms(0)).len(), 1 << 10);

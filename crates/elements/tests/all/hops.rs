@@ -1,13 +1,13 @@
 //! Routers: TTL against hop count (RFC 791 §3.2).
 
 use crate::common::*;
-use farpath_elements::ElementKind;
+use farpath_elements::{ElementKind, Hops};
 use farpath_path::{Direction, DropCause, PathElement, PerDirection};
 
 const FORWARD: Direction = Direction::Forward;
 
 fn hops(name: &str, forward: u32, reverse: u32) -> farpath_elements::ElementSpec {
-    spec(name, ElementKind::Hops { routers: PerDirection { forward, reverse } })
+    spec(name, ElementKind::Hops(Hops { routers: PerDirection { forward, reverse } }))
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The link against its definition: exact serialization, exact limits.
 
 use crate::common::*;
-use farpath_elements::{ElementKind, ElementSpec, MarkThreshold, QueueLimit, base_delay};
+use farpath_elements::{ElementKind, ElementSpec, Link, MarkThreshold, QueueLimit, base_delay};
 use farpath_path::{Direction, DropCause, Fate, PacketView, PathElement, PerDirection};
 use farpath_units::{Bytes, Duration, Instant};
 use proptest::prelude::*;
@@ -74,13 +74,13 @@ proptest! {
         offers in prop::collection::vec((0u64..4, 1u64..1600), 1..100),
     ) {
         let bit_per_s = digits * 10u64.pow(exponent) + offset;
-        let kind = ElementKind::Link {
+        let kind = ElementKind::Link(Link {
             rate: PerDirection::both(rate(bit_per_s)),
             queue: PerDirection::both(limit),
             mark: PerDirection::both(mark),
             overhead: Bytes(overhead),
             min_packet: Bytes(min_packet),
-        };
+        });
         let mut link = spec("link", kind).transit(0).expect("sound");
         let mut reference = Reference {
             bit_per_s: bit_per_s.into(), limit, mark, busy_since: 0, bits: 0, accepted: Vec::new(),
@@ -139,13 +139,13 @@ fn a_small_packet_on_a_fast_link_gets_the_whole_rate() {
 fn framing_and_padding_cost_time() {
     let ethernet = spec(
         "ethernet",
-        ElementKind::Link {
+        ElementKind::Link(Link {
             rate: PerDirection::both(rate(1_000_000_000)),
             queue: PerDirection::both(QueueLimit::Unlimited),
             mark: PerDirection::both(MarkThreshold::Never),
             overhead: Bytes(38),
             min_packet: Bytes(46),
-        },
+        }),
     );
     let specs = [ethernet];
     for (size, wire) in [(1500, 1538), (47, 85), (46, 84), (40, 84)] {
@@ -195,7 +195,7 @@ fn room_appears_when_the_next_packet_starts_not_when_it_ends() {
 /// What ten packets offered at once to a link of 1 ms per packet come out as: `1` is marked, `.` is not.
 fn marked(queue: QueueLimit, mark: MarkThreshold, ecn: Ecn) -> String {
     let mut kind = bare_link(12_000_000, queue);
-    if let ElementKind::Link { mark: threshold, .. } = &mut kind {
+    if let ElementKind::Link(Link { mark: threshold, .. }) = &mut kind {
         *threshold = PerDirection { forward: mark, reverse: MarkThreshold::Never };
     }
     let mut path = build(&[spec("l", kind)], 0);
@@ -232,7 +232,7 @@ fn packets_that_cannot_be_marked_pass_until_the_limit_drops_them() {
 fn a_mark_that_the_queue_never_reaches_is_worth_a_warning() {
     let warnings = |queue, mark| {
         let mut kind = bare_link(12_000_000, queue);
-        if let ElementKind::Link { mark: threshold, .. } = &mut kind {
+        if let ElementKind::Link(Link { mark: threshold, .. }) = &mut kind {
             threshold.forward = mark;
         }
         spec("l", kind).warnings().join("; ")

@@ -1,7 +1,9 @@
 //! Loss processes: exact counts where they count, frequencies within the binomial error where they draw.
 
 use crate::common::*;
-use farpath_elements::{ElementKind, PacketCount};
+use farpath_elements::{
+    Bernoulli, BitErrors, ElementKind, EvenlySpaced, GilbertElliott, Listed, PacketCount,
+};
 use farpath_path::{Direction, DropCause, Fate, PacketView, PerDirection};
 use farpath_units::{Bytes, Instant};
 use proptest::prelude::*;
@@ -78,7 +80,8 @@ fn directions_names_and_seeds_lose_different_packets() {
 
 #[test]
 fn packets_that_are_not_counted_pass_and_use_no_draw() {
-    let counting = |count| ElementKind::Bernoulli { loss_rate: PerDirection::both(probability(0.3)), count };
+    let counting =
+        |count| ElementKind::Bernoulli(Bernoulli { loss_rate: PerDirection::both(probability(0.3)), count });
     let all = fates(&counting(PacketCount::All), 5, FORWARD, &[1500], 1000);
     let mut element = spec("loss", counting(PacketCount::Data)).transit(5).expect("sound");
     for (n, lost) in (0..).zip(all) {
@@ -93,11 +96,11 @@ proptest! {
     #[test]
     fn evenly_spaced_loss_has_an_exact_count_at_every_phase(every in 1u64..40, packets in 0u64..500) {
         for phase in 0..every {
-            let kind = ElementKind::EvenlySpaced {
+            let kind = ElementKind::EvenlySpaced(EvenlySpaced {
                 every: PerDirection { forward: Some(every), reverse: None },
                 phase: Some(phase),
                 count: PacketCount::All,
-            };
+            });
             let fates_forward = fates(&kind, 0, FORWARD, &[1500], packets);
             prop_assert_eq!(lost(&fates_forward), (packets + every - 1 - phase) / every);
             let chosen = (0..packets).map(|n| n % every == phase);
@@ -117,11 +120,11 @@ proptest! {
 
 #[test]
 fn an_open_phase_is_drawn_from_the_seed_and_reaches_all_phases() {
-    let kind = ElementKind::EvenlySpaced {
+    let kind = ElementKind::EvenlySpaced(EvenlySpaced {
         every: PerDirection::both(Some(4)),
         phase: None,
         count: PacketCount::All,
-    };
+    });
     let mut seen = [0u64; 4];
     for seed in 0..400 {
         let fates = fates(&kind, seed, FORWARD, &[1500], 4);
@@ -133,10 +136,10 @@ fn an_open_phase_is_drawn_from_the_seed_and_reaches_all_phases() {
 
 #[test]
 fn data_packet_309_is_data_packet_309_whatever_else_passes() {
-    let kind = ElementKind::Listed {
+    let kind = ElementKind::Listed(Listed {
         packets: PerDirection { forward: vec![309], reverse: vec![] },
         count: PacketCount::Data,
-    };
+    });
     let mut element = spec("loss", kind).transit(0).expect("sound");
     for n in 1..=1000 {
         assert_eq!(element.transit(Instant::ZERO, FORWARD, view(40, false)), Fate::Depart(Instant::ZERO));
@@ -146,13 +149,13 @@ fn data_packet_309_is_data_packet_309_whatever_else_passes() {
 }
 
 fn gilbert(good_to_bad: f64, bad_to_good: f64, loss_good: f64, loss_bad: f64) -> ElementKind {
-    ElementKind::GilbertElliott {
+    ElementKind::GilbertElliott(GilbertElliott {
         good_to_bad: probability(good_to_bad),
         bad_to_good: probability(bad_to_good),
         loss_good: probability(loss_good),
         loss_bad: probability(loss_bad),
         active: PerDirection { forward: true, reverse: false },
-    }
+    })
 }
 
 #[test]
@@ -192,7 +195,11 @@ fn burst_loss_acts_only_where_it_is_active() {
 }
 
 fn bit_errors(rate: f64, overhead: u64, linear: bool) -> ElementKind {
-    ElementKind::BitErrors { ber: PerDirection::both(ber(rate)), overhead: Bytes(overhead), linear }
+    ElementKind::BitErrors(BitErrors {
+        ber: PerDirection::both(ber(rate)),
+        overhead: Bytes(overhead),
+        linear,
+    })
 }
 
 #[test]

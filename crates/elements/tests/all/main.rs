@@ -5,6 +5,7 @@
 mod common;
 
 mod chain;
+mod docs;
 mod flow_router;
 mod hops;
 mod link;

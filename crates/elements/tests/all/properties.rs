@@ -1,7 +1,7 @@
 //! What holds for every element and every chain, whatever the parameters and the packets.
 
 use crate::common::*;
-use farpath_elements::{ElementKind, ElementSpec, base_delay};
+use farpath_elements::{BitErrors, Duplicate, ElementKind, ElementSpec, Reorder, base_delay};
 use farpath_path::{BoxedElement, Direction, Path, PathElement, PerDirection, Stage};
 use farpath_units::{Bytes, Instant};
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ fn unfused(specs: &[ElementSpec], seed: u64) -> Path<Packet> {
 }
 
 fn scrambles(spec: &ElementSpec) -> bool {
-    matches!(spec.kind, ElementKind::Reorder { .. } | ElementKind::Duplicate { .. })
+    matches!(spec.kind, ElementKind::Reorder(Reorder { .. }) | ElementKind::Duplicate(Duplicate { .. }))
 }
 
 fn sorted(mut out: Vec<Out>) -> Vec<Out> {
@@ -36,7 +36,7 @@ proptest! {
     fn marks_are_set_by_those_who_count_them(
         mut specs in any_chain(5), offers in any_offers(60), seed: u64,
     ) {
-        specs.retain(|spec| !matches!(spec.kind, ElementKind::Duplicate { .. }));
+        specs.retain(|spec| !matches!(spec.kind, ElementKind::Duplicate(Duplicate { .. })));
         let mut path = build(&specs, seed);
         let out = run(&mut path, &offers);
         let mut marked = 0;
@@ -195,14 +195,14 @@ proptest! {
     fn a_new_element_moves_the_losses_of_no_other(
         loss in 0.05f64..0.5, others in any_chain(3), offers in any_offers(60), seed: u64,
     ) {
-        let noise = spec("noise", ElementKind::BitErrors {
+        let noise = spec("noise", ElementKind::BitErrors(BitErrors {
             ber: PerDirection::both(probability(loss).to_ber(Bytes(1500))),
             overhead: Bytes::ZERO,
             linear: false,
-        });
+        }));
         // In front of the others, so that it is offered the same packets.
         let mut more = vec![noise.clone()];
-        more.extend(others.into_iter().filter(|s| !matches!(s.kind, ElementKind::BitErrors { .. })));
+        more.extend(others.into_iter().filter(|s| !matches!(s.kind, ElementKind::BitErrors(BitErrors { .. }))));
         let forward: Vec<_> = offers.into_iter().filter(|offer| offer.1 == Direction::Forward).collect();
         let hit = |specs: &[ElementSpec]| {
             let out = run(&mut build(specs, seed), &forward);

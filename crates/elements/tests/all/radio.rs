@@ -250,8 +250,8 @@ fn what_could_never_work_is_refused() {
     ];
     for (key, case) in cases {
         match build_path::<Packet>(&radio(case), 1) {
-            Err(SpecError::Radio { element, fault }) => {
-                assert_eq!((&element[..], fault.key()), ("radio", key))
+            Err(SpecError::Fault { element, fault }) => {
+                assert_eq!((&element[..], &fault.key[..]), ("radio", key))
             }
             other => panic!("{key}: {other:?}"),
         }

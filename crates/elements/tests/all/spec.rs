@@ -2,7 +2,8 @@
 
 use crate::common::*;
 use farpath_elements::{
-    ElementKind, MarkThreshold, PacketCount, QueueLimit, RouterLines, base_delay, routers,
+    Bernoulli, BitErrors, ElementKind, EvenlySpaced, GilbertElliott, Hops, Link, MarkThreshold, PacketCount,
+    QueueLimit, Reorder, RouterLines, base_delay, routers,
 };
 use farpath_path::{Direction, DropCause, PacketView, PerDirection};
 use farpath_tia1039::router::RouterSettings;
@@ -14,7 +15,7 @@ const DATA: PacketView = PacketView { size: Bytes(1500), carries_data: true };
 const ACK: PacketView = PacketView { size: Bytes(52), carries_data: false };
 
 fn loss(kind: &ElementKind, direction: Direction, packet: PacketView) -> f64 {
-    spec("loss", kind.clone()).loss_rate(direction, packet).fraction()
+    kind.spec().loss_rate(direction, packet).fraction()
 }
 
 fn router(queue: QueueLimit) -> ElementKind {
@@ -30,13 +31,13 @@ fn router(queue: QueueLimit) -> ElementKind {
 
 #[test]
 fn independent_and_evenly_spaced_losses_have_their_own_rate_in_each_direction() {
-    let bernoulli = ElementKind::Bernoulli {
+    let bernoulli = ElementKind::Bernoulli(Bernoulli {
         loss_rate: PerDirection { forward: probability(0.25), reverse: probability(0.5) },
         count: PacketCount::All,
-    };
+    });
     assert_eq!((loss(&bernoulli, Forward, DATA), loss(&bernoulli, Reverse, ACK)), (0.25, 0.5));
     let every = PerDirection { forward: Some(4), reverse: None };
-    let spaced = ElementKind::EvenlySpaced { every, phase: None, count: PacketCount::All };
+    let spaced = ElementKind::EvenlySpaced(EvenlySpaced { every, phase: None, count: PacketCount::All });
     assert_eq!((loss(&spaced, Forward, DATA), loss(&spaced, Reverse, DATA)), (0.25, 0.0));
 }
 
@@ -45,8 +46,8 @@ fn what_counts_data_only_loses_no_acks() {
     let count = PacketCount::Data;
     let loss_rate = PerDirection::both(probability(0.25));
     for kind in [
-        ElementKind::Bernoulli { loss_rate, count },
-        ElementKind::EvenlySpaced { every: PerDirection::both(Some(4)), phase: None, count },
+        ElementKind::Bernoulli(Bernoulli { loss_rate, count }),
+        ElementKind::EvenlySpaced(EvenlySpaced { every: PerDirection::both(Some(4)), phase: None, count }),
     ] {
         assert_eq!((loss(&kind, Forward, DATA), loss(&kind, Forward, ACK)), (0.25, 0.0));
     }
@@ -55,23 +56,23 @@ fn what_counts_data_only_loses_no_acks() {
 #[test]
 fn bit_errors_hit_a_packet_with_its_overhead() {
     // 2048 B are 16384 bits: 2^-15 a bit is a half in the linear form.
-    let kind = ElementKind::BitErrors {
+    let kind = ElementKind::BitErrors(BitErrors {
         ber: PerDirection { forward: ber(0.5f64.powi(15)), reverse: ber(0.0) },
         overhead: Bytes(548),
         linear: true,
-    };
+    });
     assert_eq!((loss(&kind, Forward, DATA), loss(&kind, Reverse, DATA)), (0.5, 0.0));
 }
 
 #[test]
 fn burst_losses_have_the_mean_of_their_two_states() {
-    let kind = ElementKind::GilbertElliott {
+    let kind = ElementKind::GilbertElliott(GilbertElliott {
         good_to_bad: probability(0.25),
         bad_to_good: probability(0.75),
         loss_good: probability(0.125),
         loss_bad: probability(0.5),
         active: PerDirection { forward: true, reverse: false },
-    };
+    });
     // A quarter of the packets meet the bad state: 0.75 * 0.125 + 0.25 * 0.5.
     assert_eq!((loss(&kind, Forward, DATA), loss(&kind, Reverse, DATA)), (0.218_75, 0.0));
 }
@@ -94,7 +95,7 @@ fn a_lone_packet_is_serialized_by_a_flow_router() {
 
 #[test]
 fn the_routers_of_a_path_add_up_in_each_direction() {
-    let hops = |forward, reverse| ElementKind::Hops { routers: PerDirection { forward, reverse } };
+    let hops = |forward, reverse| ElementKind::Hops(Hops { routers: PerDirection { forward, reverse } });
     let specs = [spec("near", hops(3, 1)), spec("delay", delay_ms(1)), spec("far", hops(4, 5))];
     assert_eq!((routers(&specs, Forward), routers(&specs, Reverse)), (7, 6));
     assert_eq!(routers(&specs[1..2], Forward), 0);
@@ -106,7 +107,7 @@ fn the_routers_of_a_path_add_up_in_each_direction() {
 fn a_linear_bit_error_rate_is_warned_about_from_a_packet_with_overhead_on() {
     let noise = |ber, overhead| {
         let ber = PerDirection::both(ber);
-        spec("noise", ElementKind::BitErrors { ber, overhead: Bytes(overhead), linear: true })
+        spec("noise", ElementKind::BitErrors(BitErrors { ber, overhead: Bytes(overhead), linear: true }))
     };
     // 2^-14 on 2048 B is 1 exactly; one byte more is above it.
     assert_eq!(noise(ber(0.5f64.powi(14)), 548).warnings(), [""; 0]);
@@ -126,11 +127,11 @@ fn queues_without_room_for_a_packet_are_warned_about() {
 #[test]
 fn a_mark_beyond_the_queue_is_warned_about() {
     let warnings = |mark, queue| {
-        let ElementKind::Link { rate, overhead, min_packet, .. } = bare_link(1_000_000, queue) else {
+        let ElementKind::Link(Link { rate, overhead, min_packet, .. }) = bare_link(1_000_000, queue) else {
             unreachable!("a link")
         };
         let (mark, queue) = (PerDirection::both(mark), PerDirection::both(queue));
-        spec("link", ElementKind::Link { rate, queue, mark, overhead, min_packet }).warnings().len()
+        spec("link", ElementKind::Link(Link { rate, queue, mark, overhead, min_packet })).warnings().len()
     };
     let packets = |mark, limit| warnings(MarkThreshold::Packets(mark), QueueLimit::Packets(limit));
     assert_eq!((packets(9, 10), packets(10, 10), packets(11, 10)), (0, 2, 2));
@@ -144,7 +145,7 @@ fn a_mark_beyond_the_queue_is_warned_about() {
 fn reordering_is_warned_about_only_where_it_is_asked_for_and_takes_no_time() {
     let reorder = |share: f64, extra_delay| {
         let share = PerDirection::both(Probability::new(share).expect("a share"));
-        spec("reorder", ElementKind::Reorder { share, extra_delay }).warnings().len()
+        spec("reorder", ElementKind::Reorder(Reorder { share, extra_delay })).warnings().len()
     };
     assert_eq!(reorder(0.1, Duration::ZERO), 2);
     assert_eq!(reorder(0.1, Duration::from_millis(1)), 0);

@@ -2,7 +2,7 @@
 
 use crate::chain::HalfDuplex;
 use crate::common::*;
-use farpath_elements::ElementKind;
+use farpath_elements::{ElementKind, Listed, Reorder};
 use farpath_path::{BoxedElement, Direction, DropCause, Path, PathElement, PerDirection};
 use farpath_units::{Duration, Instant};
 
@@ -46,14 +46,14 @@ fn what_has_left_is_taken_before_a_hop_that_is_due_at_the_same_time() {
 fn a_drop_that_is_known_before_its_time_waits_for_what_leaves_before_it() {
     let share = PerDirection { forward: probability(1.0), reverse: probability(0.0) };
     let specs = [
-        spec("reorder", ElementKind::Reorder { share, extra_delay: Duration::from_millis(10) }),
+        spec("reorder", ElementKind::Reorder(Reorder { share, extra_delay: Duration::from_millis(10) })),
         spec("delay", delay_ms(100)),
         spec(
             "loss",
-            ElementKind::Listed {
+            ElementKind::Listed(Listed {
                 packets: PerDirection { forward: vec![1], reverse: vec![] },
                 count: farpath_elements::PacketCount::All,
-            },
+            }),
         ),
     ];
     let mut path = build(&specs, 0);

@@ -2,7 +2,7 @@
 
 use super::{Radius, RadiusKind};
 use crate::EngineError;
-use farpath_elements::{ElementKind, ElementSpec};
+use farpath_elements::{Delay, ElementKind, ElementSpec};
 use farpath_model::radius::Span;
 use farpath_path::PerDirection;
 use farpath_sim::{FlowEnd, FlowResult, FlowSetup, Setup, Silent};
@@ -127,7 +127,7 @@ fn halved(
 }
 
 fn transfer(stack: &Config, owd: Duration) -> Result<FlowResult, EngineError> {
-    let kind = ElementKind::Delay { delay: PerDirection::both(owd) };
+    let kind = ElementKind::Delay(Delay { delay: PerDirection::both(owd) });
     let setup = Setup {
         path: vec![ElementSpec { name: "delay".to_owned(), kind }],
         flows: vec![FlowSetup::upload(stack, Bytes(1))],

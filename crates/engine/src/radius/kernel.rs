@@ -9,7 +9,7 @@ mod silence;
 pub use measure::measure_radii;
 
 use super::{Radius, RadiusKind};
-use farpath_elements::{ElementKind, ElementSpec};
+use farpath_elements::{Delay, ElementKind, ElementSpec};
 use farpath_experiment::{
     EmulateOptions, FlowSpec, Opener, Output, Point, RunBudget, Scenario, Stack, Transport,
 };
@@ -169,7 +169,7 @@ impl Measurement {
             sender: None,
             receiver: None,
         };
-        let kind = ElementKind::Delay { delay: PerDirection::both(rtt / 2) };
+        let kind = ElementKind::Delay(Delay { delay: PerDirection::both(rtt / 2) });
         let emulate = EmulateOptions {
             sample: Some(Duration::from_secs(1)),
             // A jiffy: later than that, and another bucket of a timer may be met.

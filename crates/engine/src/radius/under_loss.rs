@@ -3,7 +3,7 @@
 use super::{Radius, RadiusKind};
 use crate::EngineError;
 use core::fmt;
-use farpath_elements::{ElementKind, ElementSpec, PacketCount};
+use farpath_elements::{Bernoulli, Delay, ElementKind, ElementSpec, PacketCount};
 use farpath_model::InputError;
 use farpath_model::radius::{LossyWay, Span};
 use farpath_path::PerDirection;
@@ -177,8 +177,8 @@ fn check(stack: &Config, under: UnderLoss, rtt: f64) -> Result<CheckedShare, Eng
     let element = |name: &str, kind| ElementSpec { name: name.to_owned(), kind };
     let loss_rate = PerDirection::both(under.loss);
     let path = vec![
-        element("delay", ElementKind::Delay { delay: PerDirection::both(owd) }),
-        element("loss", ElementKind::Bernoulli { loss_rate, count: PacketCount::All }),
+        element("delay", ElementKind::Delay(Delay { delay: PerDirection::both(owd) })),
+        element("loss", ElementKind::Bernoulli(Bernoulli { loss_rate, count: PacketCount::All })),
     ];
     // A sender goes on for as long as its retries take.
     let horizon = owd * 1000 + Duration::from_secs(100_000);

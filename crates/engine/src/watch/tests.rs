@@ -1,7 +1,10 @@
 //! A simulation knows what its endpoints count: what is seen from outside must be the same.
 
 use super::*;
-use farpath_elements::{ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit};
+use farpath_elements::{
+    Bernoulli, Delay, Duplicate, ElementKind, ElementSpec, Link, MarkThreshold, PacketCount, QueueLimit,
+    Reorder,
+};
 use farpath_path::DropCause;
 use farpath_run::Outcome;
 use farpath_sim::{FlowResult, FlowSetup, FlowView, Observer, Opener, Setup, simulate};
@@ -172,7 +175,7 @@ fn path() -> impl Strategy<Value = Vec<ElementSpec>> {
         })
     };
     let link = (100_000..100_000_000u64, 2..40u64, any::<bool>()).prop_map(|(rate, queue, marks)| {
-        ElementKind::Link {
+        ElementKind::Link(Link {
             rate: PerDirection::both(Rate::from_bit_per_s(rate).expect("not zero")),
             queue: PerDirection::both(QueueLimit::Packets(queue)),
             mark: PerDirection::both(if marks {
@@ -182,14 +185,16 @@ fn path() -> impl Strategy<Value = Vec<ElementSpec>> {
             }),
             overhead: Bytes(0),
             min_packet: Bytes(46),
-        }
+        })
     });
     let delay = (0..200u64)
-        .prop_map(|ms| ElementKind::Delay { delay: PerDirection::both(Duration::from_millis(ms)) });
-    let loss = share(0.1).prop_map(|loss_rate| ElementKind::Bernoulli { loss_rate, count: PacketCount::All });
-    let reorder = (share(0.1), 0..100u64)
-        .prop_map(|(share, ms)| ElementKind::Reorder { share, extra_delay: Duration::from_millis(ms) });
-    let copies = share(0.1).prop_map(|share| ElementKind::Duplicate { share });
+        .prop_map(|ms| ElementKind::Delay(Delay { delay: PerDirection::both(Duration::from_millis(ms)) }));
+    let loss = share(0.1)
+        .prop_map(|loss_rate| ElementKind::Bernoulli(Bernoulli { loss_rate, count: PacketCount::All }));
+    let reorder = (share(0.1), 0..100u64).prop_map(|(share, ms)| {
+        ElementKind::Reorder(Reorder { share, extra_delay: Duration::from_millis(ms) })
+    });
+    let copies = share(0.1).prop_map(|share| ElementKind::Duplicate(Duplicate { share }));
     prop::collection::vec(prop_oneof![link, delay, loss, reorder, copies], 0..6).prop_map(|kinds| {
         (0..).zip(kinds).map(|(number, kind): (u32, _)| element(&format!("element {number}"), kind)).collect()
     })
@@ -204,7 +209,7 @@ proptest! {
     ) {
         // What was overtaken has an old timestamp, and PAWS has the endpoint refuse it uncounted (RFC 7323 §5.3). What is
         // seen from outside is what arrived.
-        if path.iter().any(|element| matches!(element.kind, ElementKind::Reorder { .. })) {
+        if path.iter().any(|element| matches!(element.kind, ElementKind::Reorder(Reorder { .. }))) {
             for flow in &mut flows {
                 (flow.sender.send.timestamps, flow.receiver.send.timestamps) = (false, false);
             }
@@ -224,7 +229,7 @@ fn rare(path: Vec<ElementKind>, stack: &Config, change: impl Fn(&mut Config)) {
 }
 
 fn delay(ms: u64) -> ElementKind {
-    ElementKind::Delay { delay: PerDirection::both(Duration::from_millis(ms)) }
+    ElementKind::Delay(Delay { delay: PerDirection::both(Duration::from_millis(ms)) })
 }
 
 fn slow_reader(c: &mut Config) {
@@ -235,7 +240,7 @@ fn slow_reader(c: &mut Config) {
 #[test]
 fn answers_to_a_probe_of_a_shut_window_are_no_duplicates() {
     let loss_rate = PerDirection::both(probability(0.05));
-    let loss = ElementKind::Bernoulli { loss_rate, count: PacketCount::All };
+    let loss = ElementKind::Bernoulli(Bernoulli { loss_rate, count: PacketCount::All });
     rare(vec![delay(20)], &Config::default(), slow_reader);
     rare(vec![delay(20), loss], &Config::default(), slow_reader);
 }

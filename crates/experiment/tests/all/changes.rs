@@ -1,6 +1,8 @@
 //! A value from `--set` or a sweep is as good as one written into the file.
 
-use farpath_elements::{ElementKind, MarkThreshold, QueueLimit};
+use farpath_elements::{
+    Bernoulli, Delay, Duplicate, ElementKind, EvenlySpaced, GilbertElliott, Link, MarkThreshold, QueueLimit,
+};
 use farpath_experiment::{Experiment, Opener, Override, Scenario, Stack};
 use farpath_path::{Direction, PerDirection};
 use farpath_tcp::config::{CongestionControlKind, HyStart};
@@ -27,7 +29,7 @@ fn scenario(text: &str, overrides: &[&str]) -> Scenario {
 fn loss(scenario: &Scenario) -> (f64, f64) {
     let element = scenario.path.iter().find(|element| element.name == "loss").expect("there is one");
     match &element.kind {
-        ElementKind::Bernoulli { loss_rate, .. } => {
+        ElementKind::Bernoulli(Bernoulli { loss_rate, .. }) => {
             (loss_rate.forward.fraction(), loss_rate.reverse.fraction())
         }
         other => panic!("{other:?}"),
@@ -61,7 +63,7 @@ fn an_elements_name_alone_is_its_principal_parameter() {
     assert_eq!(loss(&scenario(FILE, &["path.loss=1%"])), (0.01, 0.01));
     assert_eq!(scenario(FILE, &["path.loss=1%"]), scenario(FILE, &["path.loss.rate=1 %"]));
     let fast = scenario(FILE, &["path.server-link=1 Gbit/s", "path.server-link.queue=100 packets"]);
-    let ElementKind::Link { rate, queue, .. } = &fast.path[0].kind else { panic!("{:?}", fast.path) };
+    let ElementKind::Link(Link { rate, queue, .. }) = &fast.path[0].kind else { panic!("{:?}", fast.path) };
     assert_eq!((rate.forward.to_string().as_str(), queue.reverse), ("1 Gbit/s", QueueLimit::Packets(100)));
 }
 
@@ -81,7 +83,7 @@ fn of_two_values_for_one_parameter_the_later_one_counts() {
 fn a_whole_path_can_be_set_before_its_elements() {
     let other = scenario(FILE, &["path.delay=1 s", "path=ideal-link"]);
     assert_eq!(other.path.len(), 2);
-    let ElementKind::Delay { delay } = &other.path[1].kind else { panic!("{:?}", other.path) };
+    let ElementKind::Delay(Delay { delay }) = &other.path[1].kind else { panic!("{:?}", other.path) };
     assert_eq!(delay.reverse, Duration::from_secs(1));
 }
 
@@ -153,7 +155,7 @@ fn each_point_has_the_elements_that_its_values_make() {
         let path = &point.scenario.path;
         assert_eq!(path.len(), [1, 2, 1][index / 3]);
         let delay = PerDirection::both(Duration::from_secs(index as u64 % 3 + 1));
-        assert_eq!(path[0].kind, ElementKind::Delay { delay });
+        assert_eq!(path[0].kind, ElementKind::Delay(Delay { delay }));
         assert!(path.iter().skip(1).all(|element| element.name == "loss"));
     }
 }
@@ -366,15 +368,19 @@ share = { forward = "1 %" }
 "#;
     let path = scenario(text, &["path.evenly-spaced-loss=none"]).path;
     let kinds: Vec<&ElementKind> = path.iter().map(|element| &element.kind).collect();
-    let ElementKind::Link { rate, queue, mark, .. } = kinds[0] else { panic!("{:?}", kinds[0]) };
+    let ElementKind::Link(Link { rate, queue, mark, .. }) = kinds[0] else { panic!("{:?}", kinds[0]) };
     assert_eq!((mark.forward, mark.reverse), (MarkThreshold::Bytes(Bytes(2000)), MarkThreshold::Never));
     assert_eq!((rate.forward.bit_per_s(), rate.reverse.bit_per_s()), (2_000_000, 1_000_000));
     assert_eq!((queue.forward, queue.reverse), (QueueLimit::Bytes(Bytes(3000)), QueueLimit::Unlimited));
-    let ElementKind::EvenlySpaced { every, phase, .. } = kinds[3] else { panic!("{:?}", kinds[3]) };
+    let ElementKind::EvenlySpaced(EvenlySpaced { every, phase, .. }) = kinds[3] else {
+        panic!("{:?}", kinds[3])
+    };
     assert_eq!((every.forward, *phase), (None, Some(99)));
-    let ElementKind::GilbertElliott { active, loss_good, .. } = kinds[5] else { panic!("{:?}", kinds[5]) };
+    let ElementKind::GilbertElliott(GilbertElliott { active, loss_good, .. }) = kinds[5] else {
+        panic!("{:?}", kinds[5])
+    };
     assert_eq!((active.forward, active.reverse, *loss_good), (true, false, Probability::ZERO));
-    let ElementKind::Duplicate { share } = kinds[8] else { panic!("{:?}", kinds[8]) };
+    let ElementKind::Duplicate(Duplicate { share }) = kinds[8] else { panic!("{:?}", kinds[8]) };
     assert_eq!(share.reverse, Probability::ZERO);
 }
 
@@ -388,7 +394,7 @@ fn a_mark_is_a_size_a_number_or_a_time() {
         ("never", MarkThreshold::Never),
     ] {
         let path = scenario(FILE, &[&format!("path.server-link.mark={written}")]).path;
-        let ElementKind::Link { mark, .. } = &path[0].kind else { panic!("{path:?}") };
+        let ElementKind::Link(Link { mark, .. }) = &path[0].kind else { panic!("{path:?}") };
         assert_eq!((mark.forward, mark.reverse), (expected, expected), "{written}");
     }
 }
@@ -461,7 +467,9 @@ fn a_case_is_several_changes_by_one_name() {
     let points: Vec<(String, u64, u64)> = experiment
         .points()
         .map(|point| {
-            let ElementKind::Delay { delay } = &point.scenario.path[0].kind else { panic!("{point:?}") };
+            let ElementKind::Delay(Delay { delay }) = &point.scenario.path[0].kind else {
+                panic!("{point:?}")
+            };
             (point.swept[0].1.clone(), delay.forward.as_nanos() / 1_000_000, point.scenario.flows[0].size.0)
         })
         .collect();
@@ -470,7 +478,7 @@ fn a_case_is_several_changes_by_one_name() {
     // One of them alone, with something else on top of it, which counts more.
     let changes = ["case=far and small", "path.delay=1 s"].map(|text| text.parse().expect("a change"));
     let one = Experiment::parse(CASES, "t.toml", &changes).expect("sound");
-    let ElementKind::Delay { delay } = &one.point(0).scenario.path[0].kind else { panic!("a delay") };
+    let ElementKind::Delay(Delay { delay }) = &one.point(0).scenario.path[0].kind else { panic!("a delay") };
     assert_eq!((one.points().len(), delay.forward), (1, Duration::from_secs(1)));
     assert_eq!(one.point(0).scenario.flows[0].size, Bytes(1000));
     // And its place in the sweep makes it again.

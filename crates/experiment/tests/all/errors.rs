@@ -500,13 +500,13 @@ fn a_delay_by_distance_says_what_is_wrong_with_it() {
 
 #[test]
 fn a_delay_follows_from_distance_and_medium() {
-    use farpath_elements::ElementKind;
+    use farpath_elements::{Delay, ElementKind};
     use farpath_path::PerDirection;
     let delay = |text: &str| {
         let text = FILE.replacen("delay = \"20 ms\"", text, 1);
         let experiment = Experiment::parse(&text, "geo.toml", &[]).expect("it is sound");
         match experiment.point(0).scenario.path[2].kind {
-            ElementKind::Delay { delay: PerDirection { forward, reverse } } => {
+            ElementKind::Delay(Delay { delay: PerDirection { forward, reverse } }) => {
                 (forward.as_nanos(), reverse.as_nanos())
             }
             ref other => panic!("{other:?}"),

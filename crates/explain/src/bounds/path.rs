@@ -4,7 +4,7 @@ use super::{Reason, rtt_number};
 use crate::bound_id::BoundId;
 use crate::facts::Facts;
 use crate::{Number, Unit};
-use farpath_elements::{ElementKind, MarkThreshold, QueueLimit};
+use farpath_elements::{ElementSpec, Line, MarkThreshold, QueueLimit};
 use farpath_model::pftk::Pftk;
 use farpath_model::{epochs, mathis};
 use farpath_path::Direction;
@@ -13,10 +13,10 @@ use farpath_units::Duration;
 
 pub(super) fn loss(facts: &Facts<'_>) -> Option<Reason> {
     let (data, acks) = (facts.view.data_loss.fraction(), facts.view.ack_loss.fraction());
-    let listed = facts.scenario.path.iter().any(|element| match &element.kind {
-        ElementKind::Listed { packets, .. } => Direction::BOTH.iter().any(|&way| !packets[way].is_empty()),
-        _ => false,
-    });
+    let drops_listed = |element: &ElementSpec| {
+        Direction::BOTH.iter().any(|&way| !element.spec().listed_losses(way).is_empty())
+    };
+    let listed = facts.scenario.path.iter().any(drops_listed);
     // BBR's window is not a matter of losses, as long as they are not a fifth of what is sent; version 3's, a fiftieth.
     use CongestionControlKind::{Bbr, Bbr3};
     let control = facts.sender().congestion.control;
@@ -88,15 +88,13 @@ pub(super) fn loss(facts: &Facts<'_>) -> Option<Reason> {
 
 pub(super) fn reordering(facts: &Facts<'_>) -> Option<Reason> {
     let threshold = facts.sender().recovery.dup_ack_threshold;
-    let (share, extra) = facts.scenario.path.iter().find_map(|element| match &element.kind {
-        ElementKind::Reorder { share, extra_delay } => Some((share[facts.data].fraction(), *extra_delay)),
-        _ => None,
-    })?;
+    let reordering = |element: &ElementSpec| element.spec().reordering(facts.data);
+    let (share, extra) = facts.scenario.path.iter().find_map(reordering)?;
     Some(Reason {
         id: BoundId::Reordering,
         allows_bit_per_s: None,
         numbers: vec![
-            Number::new("share held back", share, Unit::Share),
+            Number::new("share held back", share.fraction(), Unit::Share),
             Number::new("held back for", extra.as_secs_f64(), Unit::Seconds),
         ],
         why: format!("{threshold} segments that overtake another one are taken for its loss"),
@@ -120,15 +118,13 @@ pub fn reno_utilization(bdp: f64, queue: f64) -> f64 {
 }
 
 pub(super) fn queue(facts: &Facts<'_>) -> Option<Reason> {
-    let limited = facts.scenario.path.iter().any(|element| match &element.kind {
-        ElementKind::Link { queue, mark, .. } => Direction::BOTH
-            .iter()
-            .any(|&way| queue[way] != QueueLimit::Unlimited || mark[way] != MarkThreshold::Never),
-        ElementKind::FlowRouter(lines) => {
-            Direction::BOTH.iter().any(|&way| lines.queue[way] != QueueLimit::Unlimited)
-        }
-        _ => false,
-    });
+    let is_limited = |line: Line| {
+        !line.is_shared && (line.queue != QueueLimit::Unlimited || line.mark != MarkThreshold::Never)
+    };
+    let limited =
+        facts.scenario.path.iter().any(|element| {
+            Direction::BOTH.iter().any(|&way| element.spec().line(way).is_some_and(is_limited))
+        });
     let (queue, bdp) = (facts.view.queue, facts.bdp_packets);
     let (Some(queue), Some(bdp), true) = (queue, bdp, limited) else { return None };
     let share = queue.0 as f64 / bdp.0.max(1) as f64;

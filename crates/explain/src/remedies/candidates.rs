@@ -5,7 +5,7 @@ use crate::bounds::short;
 use crate::facts::{Facts, UNSCALED_WINDOW, rounded_up};
 use crate::measure::Observed;
 use crate::traps::{Trap, mark_of, queue_of, receive_buffer, scale};
-use farpath_elements::ElementKind;
+use farpath_elements::{ElementKind, Link};
 use farpath_experiment::Override;
 use farpath_predict::stream_loss;
 use farpath_tcp::config::{CongestionControlKind, HyStart, RateReduction, RecoveryAlgorithm};
@@ -190,7 +190,7 @@ fn congestion(facts: &Facts<'_>, base: &Observed, list: &mut List) {
 fn explicit_rate(facts: &Facts<'_>, list: &mut List) {
     let slowest = facts.scenario.path.iter().find(|element| Some(&element.name) == facts.bottleneck.as_ref());
     let Some((name, rate)) = slowest.and_then(|element| match &element.kind {
-        ElementKind::Link { rate, .. } => Some((&element.name, rate[facts.data])),
+        ElementKind::Link(Link { rate, .. }) => Some((&element.name, rate[facts.data])),
         _ => None,
     }) else {
         return;

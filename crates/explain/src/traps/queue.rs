@@ -3,7 +3,7 @@
 use super::Trap;
 use crate::bounds::{reno_utilization, short};
 use crate::facts::Facts;
-use farpath_elements::{ElementKind, MarkThreshold};
+use farpath_elements::{ElementKind, Link, MarkThreshold};
 use farpath_path::Direction;
 use farpath_units::Bytes;
 
@@ -11,7 +11,7 @@ use farpath_units::Bytes;
 pub(crate) fn mark_of(facts: &Facts<'_>) -> Option<Vec<String>> {
     let name = facts.bottleneck.as_ref()?;
     let element = facts.scenario.path.iter().find(|element| element.name == *name)?;
-    let ElementKind::Link { queue, mark, .. } = &element.kind else { return None };
+    let ElementKind::Link(Link { queue, mark, .. }) = &element.kind else { return None };
     let half = Bytes(facts.view.queue?.0 / 2);
     if mark[facts.data] != MarkThreshold::Never || half == Bytes::ZERO {
         return None;
@@ -31,7 +31,7 @@ pub(crate) fn mark_of(facts: &Facts<'_>) -> Option<Vec<String>> {
 pub(crate) fn queue_of(facts: &Facts<'_>, bytes: Bytes) -> Option<String> {
     let name = facts.bottleneck.as_ref()?;
     let element = facts.scenario.path.iter().find(|element| element.name == *name)?;
-    let ElementKind::Link { queue, .. } = &element.kind else { return None };
+    let ElementKind::Link(Link { queue, .. }) = &element.kind else { return None };
     let way = match facts.data {
         _ if queue.forward == queue.reverse => "",
         Direction::Forward => ".forward",

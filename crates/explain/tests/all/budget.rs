@@ -3,9 +3,10 @@
 use crate::common;
 
 use common::{ONE, SCALED, explained, plain};
+use farpath_elements::DelayKind;
 use farpath_engine::simulate;
 use farpath_experiment::Experiment;
-use farpath_explain::{Budget, PartKind, TimerFit, TimerVerdict, budget};
+use farpath_explain::{Budget, TimerFit, TimerVerdict, budget};
 use farpath_run::{FlowRow, Metric, Outcome, Provenance, Run};
 
 fn of(experiment: &Experiment) -> Budget {
@@ -61,8 +62,8 @@ fn parts_add_up_to_the_round_trip_that_the_simulator_measures() {
     "#;
     let experiment = Experiment::parse(text, "waits.toml", &[]).expect("it is sound");
     let budget = of(&experiment);
-    let kinds: Vec<PartKind> = budget.parts.iter().map(|part| part.kind).collect();
-    use PartKind::{Codec, MediumAccess, Processing, Propagation, Queue, Serialization};
+    let kinds: Vec<DelayKind> = budget.parts.iter().map(|part| part.kind).collect();
+    use DelayKind::{Codec, MediumAccess, Processing, Propagation, Queue, Serialization};
     assert_eq!(kinds, [Serialization, Queue, Propagation, Codec, MediumAccess, Processing]);
     assert_eq!(budget.routers, [5, 5]);
     let idle: f64 = budget.parts.iter().map(|part| part.data.idle_s + part.acks.idle_s).sum();
@@ -156,7 +157,7 @@ fn a_queue_that_fills_later_is_told_apart() {
     assert!((timer.full_s.expect("bounded") - 3.4).abs() < 0.01, "{timer:?}");
     let unlimited = of(&plain(&["path.link.queue=unlimited"]));
     // What the windows can put there: 64 kB.
-    let queue = unlimited.parts.iter().find(|part| part.kind == PartKind::Queue).expect("a queue");
+    let queue = unlimited.parts.iter().find(|part| part.kind == DelayKind::Queue).expect("a queue");
     assert!((queue.data.full_s.expect("bounded") - 65_535.0 * 8.0 / 1e7 * 1500.0 / 1460.0).abs() < 1e-3);
 }
 
@@ -204,7 +205,7 @@ fn the_queue_stands_as_long_as_expected() {
         ];
         let experiment = plain(&[changes, &SCALED, &more].concat());
         let budget = of(&experiment);
-        let part = budget.parts.iter().find(|part| part.kind == PartKind::Queue).expect("a queue");
+        let part = budget.parts.iter().find(|part| part.kind == DelayKind::Queue).expect("a queue");
         let expected = part.data.expected_s.expect("alone on the path, without loss");
         let found = mean_queue(&ran(&experiment), 1e7);
         let error = found - expected;

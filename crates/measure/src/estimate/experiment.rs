@@ -138,7 +138,7 @@ fn loss_note(way: &Way) -> String {
 mod tests {
     use crate::datagrams::Echoes;
     use crate::estimate::{PathEstimate, Queue, Way};
-    use farpath_elements::ElementKind;
+    use farpath_elements::{Bernoulli, Delay, ElementKind, Link};
     use farpath_experiment::Experiment;
     use farpath_path::PerDirection;
     use farpath_traffic::datagram::{Answered, Echoed};
@@ -179,12 +179,12 @@ mod tests {
         let scenario = &point.scenario;
         assert_eq!((scenario.seeds, scenario.warnings.as_slice()), (20, &[][..]));
         let kinds: Vec<&ElementKind> = scenario.path.iter().map(|element| &element.kind).collect();
-        let ElementKind::Link { rate: found, .. } = kinds[0] else { panic!("{kinds:?}") };
+        let ElementKind::Link(Link { rate: found, .. }) = kinds[0] else { panic!("{kinds:?}") };
         assert!(found.forward.bit_per_s().abs_diff(9_876_543) < 10_000);
-        let ElementKind::Bernoulli { loss_rate, .. } = kinds[1] else { panic!("{kinds:?}") };
+        let ElementKind::Bernoulli(Bernoulli { loss_rate, .. }) = kinds[1] else { panic!("{kinds:?}") };
         assert!((loss_rate.forward.fraction() - 0.013).abs() < 1e-6);
         // 40 ms less 92 B at 10 Mbit/s, twice; half of it.
-        let ElementKind::Delay { delay } = kinds[2] else { panic!("{kinds:?}") };
+        let ElementKind::Delay(Delay { delay }) = kinds[2] else { panic!("{kinds:?}") };
         assert!(delay.forward.abs_diff(Duration::from_micros(19_925)) < Duration::from_micros(20));
     }
 

@@ -1,13 +1,12 @@
 //! What an experiment asks, in words.
 
 use crate::curve;
-use farpath_elements::{Duplex, ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit, RadioSpec};
+use farpath_elements::ElementSpec;
 use farpath_experiment::{Experiment, FlowSpec, Opener, Scenario, Stack, base_rtt};
-use farpath_path::{Direction, PerDirection};
+use farpath_path::Direction;
 use farpath_run::{Asked, AskedPoint, AskedTimer, Results};
-use farpath_units::{Ber, Messages, Pace};
+use farpath_units::{Messages, Pace};
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What tells a list of timers from another: of each its name, what sets it, and the bits of its round trip.
@@ -136,93 +135,5 @@ fn transfer(flows: &[FlowSpec]) -> String {
 
 /// One element: its name, and what it does to packets.
 fn element(spec: &ElementSpec) -> String {
-    format!("{}: {}", spec.name, words(&spec.kind))
-}
-
-fn words(kind: &ElementKind) -> String {
-    match kind {
-        ElementKind::Delay { delay } => format!("delay of {}", each_way(delay)),
-        ElementKind::Wait { what, delay } => format!("{} of {}", what.name(), each_way(delay)),
-        ElementKind::Hops { routers } => format!("routers: {}", each_way(routers)),
-        ElementKind::Link { rate, queue, mark, overhead, .. } => {
-            let queue = queue.map(|queue| match queue {
-                QueueLimit::Unlimited => "without limit".to_owned(),
-                QueueLimit::Bytes(bytes) => format!("of {bytes}"),
-                QueueLimit::Packets(packets) => format!("of {packets} packets"),
-            });
-            let framing =
-                if overhead.0 == 0 { String::new() } else { format!(", {overhead} of framing per packet") };
-            let mark = mark.map(|mark| match mark {
-                MarkThreshold::Never => "never".to_owned(),
-                MarkThreshold::Bytes(bytes) => format!("from {bytes} of queue"),
-                MarkThreshold::Packets(packets) => format!("from {packets} packets of queue"),
-                MarkThreshold::Delay(delay) => format!("from a wait of {delay}"),
-            });
-            let marking = match mark.forward == "never" && mark.reverse == "never" {
-                true => String::new(),
-                false => format!(", ECN marks {}", each_way(&mark)),
-            };
-            format!("link of {}, queue {}{marking}{framing}", each_way(rate), each_way(&queue))
-        }
-        ElementKind::Bernoulli { loss_rate, count } => {
-            format!("independent loss of {}{}", each_way(loss_rate), of(*count))
-        }
-        ElementKind::EvenlySpaced { every, count, .. } => {
-            let every = every.map(|every| match every {
-                Some(every) => format!("one packet in {every}"),
-                None => "no packet".to_owned(),
-            });
-            format!("evenly spaced loss of {}{}", each_way(&every), of(*count))
-        }
-        ElementKind::Listed { packets, count } => {
-            let list = |packets: Vec<u64>| match packets.len() {
-                0 => "none".to_owned(),
-                1..=5 => packets.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
-                n => format!("{n} of them"),
-            };
-            format!("loss of listed packets{}: {}", of(*count), each_way(&packets.clone().map(list)))
-        }
-        ElementKind::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad, .. } => format!(
-            "bursts (Gilbert-Elliott): {good_to_bad} good to bad, {bad_to_good} back; loss of {loss_good} and {loss_bad}"
-        ),
-        ElementKind::BitErrors { ber, .. } => format!("bit errors: BER {}", each_way(ber)),
-        ElementKind::FlowRouter(lines) => {
-            let granted = lines.settings.forward.utilization;
-            format!("flow router of {}, of which {granted} is granted", each_way(&lines.rate))
-        }
-        ElementKind::Radio(radio) => words_of_radio(radio),
-        ElementKind::Reorder { share, extra_delay } => {
-            format!("reordering: {} held back by {extra_delay}", each_way(share))
-        }
-        ElementKind::Duplicate { share } => format!("duplication of {}", each_way(share)),
-        _ => "element of another kind".to_owned(),
-    }
-}
-
-fn words_of_radio(radio: &RadioSpec) -> String {
-    let RadioSpec { hops, rate, burst, queue, .. } = radio;
-    let duplex = match radio.duplex {
-        Duplex::Half => "half-duplex",
-        Duplex::Full => "full-duplex",
-    };
-    let polls = radio.poll.map_or("without polls".to_owned(), |poll| format!("polls of {poll}"));
-    let turn = radio.hand_over();
-    let noise = if radio.ber == Ber::ZERO { String::new() } else { format!(", BER {}", radio.ber) };
-    format!(
-        "{duplex} radio of {rate}, hops: {hops}, {polls}, turnaround {turn}, bursts of {burst}, queues of {queue}{noise}"
-    )
-}
-
-fn of(count: PacketCount) -> &'static str {
-    match count {
-        PacketCount::All => "",
-        PacketCount::Data => " among those with data",
-    }
-}
-
-fn each_way<T: Display + PartialEq>(value: &PerDirection<T>) -> String {
-    match value.forward == value.reverse {
-        true => format!("{} each way", value.forward),
-        false => format!("{} forward and {} reverse", value.forward, value.reverse),
-    }
+    format!("{}: {}", spec.name, spec.spec().describe())
 }

@@ -3,7 +3,7 @@
 use crate::common::{
     self, assert_close, delay, download, drops, duration, link, run_one, seconds, setup, stacks, time, upload,
 };
-use farpath_elements::{ElementKind, PacketCount};
+use farpath_elements::{Duplicate, ElementKind, Listed, PacketCount};
 use farpath_path::{Direction, PerDirection};
 use farpath_sim::{End, FlowEnd, FlowView, Observer, Opener, Packet, PacketEvent};
 use farpath_tcp::Config;
@@ -201,9 +201,9 @@ fn the_mean_window_is_that_of_the_transfer() {
 /// A retransmission is spurious where the receiver had its payload; what the network copies is no retransmission.
 #[test]
 fn copies_made_by_the_network_are_not_spurious_retransmissions() {
-    let copies = ElementKind::Duplicate { share: PerDirection::both(common::probability(1.0)) };
+    let copies = ElementKind::Duplicate(Duplicate { share: PerDirection::both(common::probability(1.0)) });
     let packets = PerDirection { forward: vec![5], reverse: Vec::new() };
-    let loss = ElementKind::Listed { packets, count: PacketCount::Data };
+    let loss = ElementKind::Listed(Listed { packets, count: PacketCount::Data });
     let path = vec![delay("20 ms"), common::element("loss", loss), common::element("copies", copies)];
     let result = run_one(path, upload(&Config::default(), 20_000));
     assert_eq!(result.sender.sender().stats().retransmissions, 1);

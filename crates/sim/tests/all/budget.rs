@@ -1,7 +1,7 @@
 //! What makes no progress ends, and says what it repeats.
 
 use crate::common::{self, delay, delay_of, element, probability, upload};
-use farpath_elements::{ElementKind, ElementSpec, PacketCount};
+use farpath_elements::{Bernoulli, Duplicate, ElementKind, ElementSpec, PacketCount};
 use farpath_path::{Direction, PerDirection};
 use farpath_sim::{
     Bound, Budget, DatagramSetup, EVENTS, EVENTS_AT_ONE_INSTANT, EVENTS_PER_SEGMENT, FlowEnd, FlowResult,
@@ -30,7 +30,7 @@ fn stuck(result: &FlowResult) -> (Bound, String) {
 
 fn doubling(elements: usize) -> Vec<ElementSpec> {
     let share = PerDirection::both(probability(1.0));
-    (0..elements).map(|n| element(&format!("d{n}"), ElementKind::Duplicate { share })).collect()
+    (0..elements).map(|n| element(&format!("d{n}"), ElementKind::Duplicate(Duplicate { share }))).collect()
 }
 
 #[test]
@@ -109,7 +109,8 @@ fn over_no_distance_bbr3_sends_again_what_was_lost_and_no_more() {
     stack.congestion.control = CongestionControlKind::Bbr3;
     for seed in 1..=40 {
         let loss_rate = PerDirection::both(probability(0.37));
-        let path = vec![element("loss", ElementKind::Bernoulli { loss_rate, count: PacketCount::Data })];
+        let path =
+            vec![element("loss", ElementKind::Bernoulli(Bernoulli { loss_rate, count: PacketCount::Data }))];
         let setup = Setup { path, flows: vec![upload(&stack, 36_582)], seed, horizon: common::FAR };
         let result = common::run(&setup).remove(0);
         assert_eq!(result.end, FlowEnd::Completed);

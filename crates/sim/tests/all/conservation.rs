@@ -1,6 +1,6 @@
 //! Packets and bytes are conserved, and every flow ends by name.
 
-use farpath_elements::ElementKind;
+use farpath_elements::{Delay, ElementKind, Wait};
 use farpath_sim::FlowEnd;
 use farpath_strategies::{check_conservation, scenarios};
 use farpath_units::Duration;
@@ -21,7 +21,7 @@ proptest! {
     #[test]
     fn without_loss_every_flow_completes(mut scenario in scenarios()) {
         scenario.path.retain(|element| {
-            matches!(element.kind, ElementKind::Delay { .. } | ElementKind::Wait { .. })
+            matches!(element.kind, ElementKind::Delay(Delay { .. }) | ElementKind::Wait(Wait { .. }))
         });
         let mut setup = scenario.setup();
         for flow in &mut setup.flows {

@@ -3,7 +3,7 @@
 use crate::common::{
     assert_close, bottleneck, delay, delay_of, duration, element, observed, run, setup, upload,
 };
-use farpath_elements::{ElementKind, ElementSpec, PacketCount, QueueLimit};
+use farpath_elements::{ElementKind, ElementSpec, EvenlySpaced, PacketCount, QueueLimit};
 use farpath_path::{Direction, PerDirection};
 use farpath_sim::{FlowView, Observer, Packet, PacketEvent};
 use farpath_tcp::Config;
@@ -106,7 +106,10 @@ fn response_function(rtt: f64, p: f64) -> f64 {
 /// Drops the packet after `first`, and one in `packets` from there on.
 fn every(packets: u64, first: u64) -> ElementSpec {
     let every = PerDirection { forward: Some(packets), reverse: None };
-    element("loss", ElementKind::EvenlySpaced { every, phase: Some(first), count: PacketCount::All })
+    element(
+        "loss",
+        ElementKind::EvenlySpaced(EvenlySpaced { every, phase: Some(first), count: PacketCount::All }),
+    )
 }
 
 /// RFC 9438 §5.1 has a loss every 1/p packets come just when the curve is back at `W_max`. Without fast convergence

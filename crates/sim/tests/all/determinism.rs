@@ -2,7 +2,9 @@
 
 use crate::common::log::EventLog;
 use crate::common::{bottleneck, delay, element, loss, observed, probability, run, setup, stacks, upload};
-use farpath_elements::{ElementKind, ElementSpec, PacketCount, QueueLimit};
+use farpath_elements::{
+    Bernoulli, Delay, Duplicate, ElementKind, ElementSpec, PacketCount, QueueLimit, Reorder,
+};
 use farpath_path::{Direction, PerDirection};
 use farpath_sim::{FlowSetup, Observer, Packet, PacketEvent, Setup};
 use farpath_units::{Duration, Instant};
@@ -15,8 +17,8 @@ fn busy_path() -> Vec<ElementSpec> {
         bottleneck("10 Mbit/s", 38, QueueLimit::Packets(5)),
         delay("20 ms"),
         loss(0.02, 0.01),
-        element("reorder", ElementKind::Reorder { share, extra_delay }),
-        element("copies", ElementKind::Duplicate { share }),
+        element("reorder", ElementKind::Reorder(Reorder { share, extra_delay })),
+        element("copies", ElementKind::Duplicate(Duplicate { share })),
     ]
 }
 
@@ -60,9 +62,11 @@ fn an_element_that_drops_nothing_moves_nobody_elses_losses() {
     };
     let none = PerDirection::both(probability(0.0));
     let alone = with(None);
-    assert!(alone == with(Some(ElementKind::Bernoulli { loss_rate: none, count: PacketCount::All })));
-    assert!(alone == with(Some(ElementKind::Duplicate { share: none })));
-    assert!(alone == with(Some(ElementKind::Delay { delay: PerDirection::both(Duration::ZERO) })));
+    assert!(
+        alone == with(Some(ElementKind::Bernoulli(Bernoulli { loss_rate: none, count: PacketCount::All })))
+    );
+    assert!(alone == with(Some(ElementKind::Duplicate(Duplicate { share: none }))));
+    assert!(alone == with(Some(ElementKind::Delay(Delay { delay: PerDirection::both(Duration::ZERO) }))));
 }
 
 /// The drops that a capture tells of in advance lie ahead; everything else comes in the order of time.

@@ -1,7 +1,7 @@
 //! ECN over a queue that marks: what it saves, and what a threshold costs.
 
 use crate::common::{bottleneck, delay, run, seconds, setup, upload};
-use farpath_elements::{ElementKind, ElementSpec, MarkThreshold, QueueLimit};
+use farpath_elements::{ElementKind, ElementSpec, Link, MarkThreshold, QueueLimit};
 use farpath_path::{DropCause, PerDirection};
 use farpath_sim::{FlowEnd, FlowResult};
 use farpath_tcp::Config;
@@ -21,7 +21,7 @@ fn stack(control: CongestionControlKind, ecn: EcnMode) -> Config {
 
 fn marking(link_rate: &str, queue: QueueLimit, mark: MarkThreshold) -> ElementSpec {
     let mut link = bottleneck(link_rate, 0, queue);
-    if let ElementKind::Link { mark: threshold, .. } = &mut link.kind {
+    if let ElementKind::Link(Link { mark: threshold, .. }) = &mut link.kind {
         *threshold = PerDirection::both(mark);
     }
     link

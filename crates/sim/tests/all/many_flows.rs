@@ -1,7 +1,7 @@
 //! Several flows on one path: they share it, and one's end is nobody else's.
 
 use crate::common::{self, bottleneck, delay, element, link, run, seconds, setup, stacks, time, upload};
-use farpath_elements::{ElementKind, QueueLimit};
+use farpath_elements::{Duplicate, ElementKind, QueueLimit};
 use farpath_path::{Direction, PerDirection};
 use farpath_sim::{FlowEnd, FlowSetup, Opener};
 use farpath_tcp::Config;
@@ -11,8 +11,10 @@ use farpath_units::{Bytes, Instant};
 /// before and is over after it: the simulation must not stop waiting for another one.
 #[test]
 fn a_stray_for_a_closed_connection_does_not_end_the_run_for_others() {
-    let copies =
-        element("copies", ElementKind::Duplicate { share: PerDirection::both(common::probability(1.0)) });
+    let copies = element(
+        "copies",
+        ElementKind::Duplicate(Duplicate { share: PerDirection::both(common::probability(1.0)) }),
+    );
     let stack = Config::default();
     let flows = vec![upload(&stack, 5_000), upload(&stack, 5_000), upload(&stack, 2_000_000)];
     let results = run(&setup(vec![link("10 Mbit/s", 0), delay("20 ms"), copies], flows, 1));

@@ -2,7 +2,7 @@
 //! read, to the nanosecond: whichever rule of ns-3's got lost, of growth, of recovery or of the timer, one would move.
 
 use crate::common::{self, delay, link, run_one, stacks, upload};
-use farpath_elements::{ElementKind, PacketCount};
+use farpath_elements::{ElementKind, Listed, PacketCount};
 use farpath_path::PerDirection;
 use farpath_units::Bytes;
 
@@ -28,7 +28,8 @@ fn five_megabytes_with_listed_losses_take_what_ns3_says_to_the_nanosecond() {
         stack.recovery.sack = sack;
         stack.receive.buffer = Bytes(window);
         let packets = PerDirection { forward: DROPS.to_vec(), reverse: Vec::new() };
-        let drops = common::element("drops", ElementKind::Listed { packets, count: PacketCount::All });
+        let drops =
+            common::element("drops", ElementKind::Listed(Listed { packets, count: PacketCount::All }));
         let path = vec![link("1 Gbit/s", 2), delay("20 ms"), drops];
         let result = run_one(path, upload(&stack, 5_000_000));
         assert_eq!(result.ended_at.as_nanos(), ns3, "SACK {sack}, window {window}");

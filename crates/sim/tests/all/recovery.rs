@@ -1,7 +1,7 @@
 //! What modern loss recovery buys over a path: a lost tail, a lost retransmission, a timeout for nothing.
 
 use crate::common::{self, bottleneck, delay, drops, run, run_one, seconds, setup, time, upload};
-use farpath_elements::{ElementKind, QueueLimit};
+use farpath_elements::{ElementKind, QueueLimit, Reorder};
 use farpath_path::PerDirection;
 use farpath_sim::{FlowResult, FlowSetup};
 use farpath_tcp::config::{RateReduction, RtoFloor, RttSampling};
@@ -93,10 +93,10 @@ fn reports_of_duplicates_give_back_what_reordering_cost() {
     // Counting takes a segment that is 5 ms late for lost; D-SACK says that it was not.
     let reordered = |undo: bool| {
         let stack = stack(|c| (c.recovery.dsack, c.recovery.undo_by_dsack) = (true, undo));
-        let late = ElementKind::Reorder {
+        let late = ElementKind::Reorder(Reorder {
             share: PerDirection { forward: common::probability(0.02), reverse: common::probability(0.0) },
             extra_delay: Duration::from_millis(5),
-        };
+        });
         let path = vec![
             bottleneck("20 Mbit/s", 0, QueueLimit::Unlimited),
             delay("20 ms"),

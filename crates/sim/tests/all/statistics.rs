@@ -2,7 +2,7 @@
 //! is held where it is, and `docs/validation.md` says why.
 
 use crate::common::{self, delay, element, ethernet, link, loss, run, seconds, setup, stacks, upload};
-use farpath_elements::{ElementKind, ElementSpec, PacketCount};
+use farpath_elements::{ElementKind, ElementSpec, EvenlySpaced, PacketCount};
 use farpath_path::PerDirection;
 use farpath_tcp::Config;
 use farpath_units::{Bytes, Duration};
@@ -59,7 +59,7 @@ fn the_high_ber_download_at_one_per_cent() {
 #[test]
 fn evenly_spaced_losses_give_the_published_time_at_one_per_cent() {
     let every = PerDirection { forward: Some(100), reverse: None };
-    let kind = ElementKind::EvenlySpaced { every, phase: None, count: PacketCount::Data };
+    let kind = ElementKind::EvenlySpaced(EvenlySpaced { every, phase: None, count: PacketCount::Data });
     let path = [ethernet("near"), delay("20 ms"), element("loss", kind), ethernet("far")];
     let runs = sample(&stacks::riverbed(), &path);
     println!("every 100th data packet: {runs:?}");

@@ -1,7 +1,7 @@
 //! Timers against paths on which nothing comes back: when an end speaks again, and when it gives up.
 
 use crate::common::{self, delay, download, drops, duration, loss, observed, run, setup, time, upload};
-use farpath_elements::{ElementKind, ElementSpec};
+use farpath_elements::{ElementKind, ElementSpec, Hops};
 use farpath_path::{Direction, DropCause, PerDirection};
 use farpath_sim::{End, FlowEnd, FlowResult, FlowSetup, Observer, Packet, PacketEvent};
 use farpath_tcp::{CloseReason, Config, Flags, State};
@@ -174,7 +174,7 @@ fn a_connection_opens_over_as_many_routers_as_its_ttl_allows() {
     let over = |routers: u32, ttl: u8| {
         let mut stack = Config::default();
         stack.send.ttl = ttl;
-        let kind = ElementKind::Hops { routers: PerDirection::both(routers) };
+        let kind = ElementKind::Hops(Hops { routers: PerDirection::both(routers) });
         let path = vec![delay("10 ms"), ElementSpec { name: "hops".to_owned(), kind }];
         let flow = run(&setup(path, vec![upload(&stack, 20_000)], 1)).remove(0);
         (flow.end, flow.drops.forward.of(DropCause::Ttl))

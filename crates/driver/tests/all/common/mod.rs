@@ -2,7 +2,10 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 use farpath_driver::{Counter, Device, Driver, Outcome, Settings, missing};
-use farpath_elements::{ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit, RouterLines};
+use farpath_elements::{
+    Bernoulli, Delay, ElementKind, ElementSpec, Link, Listed, MarkThreshold, PacketCount, QueueLimit,
+    RouterLines,
+};
 use farpath_emu::{
     Backend, Clock, Emulator, Host, HostSettings, LoopReport, PacketEvent, Queues, Settings as Loop, Tap,
     WirePacket,
@@ -51,19 +54,19 @@ pub fn element(name: &str, kind: ElementKind) -> ElementSpec {
 }
 
 pub fn delay(ms: u64) -> ElementSpec {
-    element("delay", ElementKind::Delay { delay: PerDirection::both(Duration::from_millis(ms)) })
+    element("delay", ElementKind::Delay(Delay { delay: PerDirection::both(Duration::from_millis(ms)) }))
 }
 
 /// Loses each packet with data by so much, both ways.
 pub fn loss(share: f64) -> ElementSpec {
     let loss_rate = PerDirection::both(Probability::new(share).expect("a share"));
-    element("loss", ElementKind::Bernoulli { loss_rate, count: PacketCount::All })
+    element("loss", ElementKind::Bernoulli(Bernoulli { loss_rate, count: PacketCount::All }))
 }
 
 /// Loses the packets of these numbers, that go forward.
 pub fn losing(numbers: &[u64]) -> ElementSpec {
     let packets = PerDirection { forward: numbers.to_vec(), reverse: Vec::new() };
-    element("losses", ElementKind::Listed { packets, count: PacketCount::All })
+    element("losses", ElementKind::Listed(Listed { packets, count: PacketCount::All }))
 }
 
 /// All of both lines can be granted.
@@ -91,13 +94,13 @@ pub fn router(forward: u64, reverse: u64) -> ElementSpec {
 pub fn link(bit_per_s: u64, queue: u64) -> ElementSpec {
     element(
         "link",
-        ElementKind::Link {
+        ElementKind::Link(Link {
             rate: PerDirection::both(rate(bit_per_s)),
             queue: PerDirection::both(QueueLimit::Bytes(Bytes(queue))),
             mark: PerDirection::both(MarkThreshold::Never),
             overhead: Bytes::ZERO,
             min_packet: Bytes::ZERO,
-        },
+        }),
     )
 }
 

@@ -3,7 +3,8 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use farpath_elements::{
-    ElementKind, ElementSpec, ExplicitRatePacket, MarkThreshold, PacketCount, QueueLimit, WaitKind,
+    Bernoulli, BitErrors, Delay, Duplicate, ElementKind, ElementSpec, EvenlySpaced, ExplicitRatePacket,
+    GilbertElliott, Hops, Link, Listed, MarkThreshold, PacketCount, QueueLimit, Reorder, Wait, WaitKind,
     build_path,
 };
 use farpath_path::{
@@ -81,26 +82,29 @@ pub fn spec(name: &str, kind: ElementKind) -> ElementSpec {
 }
 
 pub fn delay_ms(ms: u64) -> ElementKind {
-    ElementKind::Delay { delay: PerDirection::both(Duration::from_millis(ms)) }
+    ElementKind::Delay(Delay { delay: PerDirection::both(Duration::from_millis(ms)) })
 }
 
 /// A link of the same rate both ways, without framing.
 pub fn bare_link(bit_per_s: u64, queue: QueueLimit) -> ElementKind {
-    ElementKind::Link {
+    ElementKind::Link(Link {
         rate: PerDirection::both(rate(bit_per_s)),
         queue: PerDirection::both(queue),
         mark: PerDirection::both(MarkThreshold::Never),
         overhead: Bytes::ZERO,
         min_packet: Bytes::ZERO,
-    }
+    })
 }
 
 pub fn bernoulli(loss_rate: f64) -> ElementKind {
-    ElementKind::Bernoulli { loss_rate: PerDirection::both(probability(loss_rate)), count: PacketCount::All }
+    ElementKind::Bernoulli(Bernoulli {
+        loss_rate: PerDirection::both(probability(loss_rate)),
+        count: PacketCount::All,
+    })
 }
 
 pub fn listed(packets: &[u64]) -> ElementKind {
-    ElementKind::Listed { packets: PerDirection::both(packets.to_vec()), count: PacketCount::All }
+    ElementKind::Listed(Listed { packets: PerDirection::both(packets.to_vec()), count: PacketCount::All })
 }
 
 pub fn build(specs: &[ElementSpec], seed: u64) -> Path<Packet> {
@@ -201,14 +205,15 @@ pub fn any_kind() -> impl Strategy<Value = ElementKind> {
     let list = prop::collection::btree_set(1u64..60, 0..10).prop_map(|set| set.into_iter().collect());
     let every = prop_oneof![Just(None), (1u64..8).prop_map(Some)];
     prop_oneof![
-        per_direction(any_duration()).prop_map(|delay| ElementKind::Delay { delay }),
+        per_direction(any_duration()).prop_map(|delay| ElementKind::Delay(Delay { delay })),
         any_link(),
         (per_direction(any_probability()), any_count())
-            .prop_map(|(loss_rate, count)| ElementKind::Bernoulli { loss_rate, count }),
-        (per_direction(every), prop::option::of(0u64..10), any_count())
-            .prop_map(|(every, phase, count)| ElementKind::EvenlySpaced { every, phase, count }),
+            .prop_map(|(loss_rate, count)| ElementKind::Bernoulli(Bernoulli { loss_rate, count })),
+        (per_direction(every), prop::option::of(0u64..10), any_count()).prop_map(|(every, phase, count)| {
+            ElementKind::EvenlySpaced(EvenlySpaced { every, phase, count })
+        }),
         (per_direction(list), any_count())
-            .prop_map(|(packets, count)| ElementKind::Listed { packets, count }),
+            .prop_map(|(packets, count)| ElementKind::Listed(Listed { packets, count })),
         (
             any_probability(),
             any_probability(),
@@ -217,17 +222,28 @@ pub fn any_kind() -> impl Strategy<Value = ElementKind> {
             per_direction(any::<bool>())
         )
             .prop_map(|(good_to_bad, bad_to_good, loss_good, loss_bad, active)| {
-                ElementKind::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad, active }
+                ElementKind::GilbertElliott(GilbertElliott {
+                    good_to_bad,
+                    bad_to_good,
+                    loss_good,
+                    loss_bad,
+                    active,
+                })
             }),
         (per_direction((0.0f64..1e-3).prop_map(ber)), 0u64..60, any::<bool>()).prop_map(
-            |(ber, overhead, linear)| ElementKind::BitErrors { ber, overhead: Bytes(overhead), linear }
+            |(ber, overhead, linear)| ElementKind::BitErrors(BitErrors {
+                ber,
+                overhead: Bytes(overhead),
+                linear
+            })
         ),
         (per_direction(any_probability()), any_duration())
-            .prop_map(|(share, extra_delay)| ElementKind::Reorder { share, extra_delay }),
-        per_direction(any_probability()).prop_map(|share| ElementKind::Duplicate { share }),
-        per_direction(prop_oneof![0u32..40, 60u32..300]).prop_map(|routers| ElementKind::Hops { routers }),
+            .prop_map(|(share, extra_delay)| ElementKind::Reorder(Reorder { share, extra_delay })),
+        per_direction(any_probability()).prop_map(|share| ElementKind::Duplicate(Duplicate { share })),
+        per_direction(prop_oneof![0u32..40, 60u32..300])
+            .prop_map(|routers| ElementKind::Hops(Hops { routers })),
         per_direction(any_duration())
-            .prop_map(|delay| ElementKind::Wait { what: WaitKind::Processing, delay }),
+            .prop_map(|delay| ElementKind::Wait(Wait { what: WaitKind::Processing, delay })),
     ]
 }
 
@@ -235,12 +251,14 @@ fn any_link() -> impl Strategy<Value = ElementKind> {
     let rate = prop_oneof![1u64..1_000_000, 1_000_000u64..1_000_000_000_000].prop_map(rate);
     let marks = per_direction(any_mark());
     (per_direction(rate), per_direction(any_queue()), marks, 0u64..60, 0u64..100).prop_map(
-        |(rate, queue, mark, overhead, min_packet)| ElementKind::Link {
-            rate,
-            queue,
-            mark,
-            overhead: Bytes(overhead),
-            min_packet: Bytes(min_packet),
+        |(rate, queue, mark, overhead, min_packet)| {
+            ElementKind::Link(Link {
+                rate,
+                queue,
+                mark,
+                overhead: Bytes(overhead),
+                min_packet: Bytes(min_packet),
+            })
         },
     )
 }

@@ -1,7 +1,7 @@
 //! A connection between our endpoint, the near host, and a socket of the kernel in the far one.
 
 use super::capture::Capture;
-use farpath_elements::{ElementKind, ElementSpec, PacketCount};
+use farpath_elements::{Delay, ElementKind, ElementSpec, Listed, PacketCount};
 use farpath_emu::{Application, Clock, Emulator, EndpointPort, Host, HostSettings, LoopReport, Settings};
 use farpath_path::PerDirection;
 use farpath_tcp::{CloseReason, Config, Seq, pattern};
@@ -116,13 +116,16 @@ pub struct KernelEnd {
 
 pub fn delay(ms: u64) -> ElementSpec {
     let delay = PerDirection::both(Duration::from_millis(ms));
-    ElementSpec { name: "delay".to_owned(), kind: ElementKind::Delay { delay } }
+    ElementSpec { name: "delay".to_owned(), kind: ElementKind::Delay(Delay { delay }) }
 }
 
 /// Drops the packets of these numbers: `forward` those of ours.
 pub fn losing(forward: &[u64], reverse: &[u64]) -> ElementSpec {
     let packets = PerDirection { forward: forward.to_vec(), reverse: reverse.to_vec() };
-    ElementSpec { name: "losses".to_owned(), kind: ElementKind::Listed { packets, count: PacketCount::All } }
+    ElementSpec {
+        name: "losses".to_owned(),
+        kind: ElementKind::Listed(Listed { packets, count: PacketCount::All }),
+    }
 }
 
 impl Setup {

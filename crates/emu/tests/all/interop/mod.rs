@@ -5,7 +5,9 @@ mod capture;
 mod kernel;
 
 use capture::Capture;
-use farpath_elements::{ElementKind, ElementSpec, MarkThreshold, QueueLimit};
+use farpath_elements::{
+    Bernoulli, Duplicate, ElementKind, ElementSpec, Link, MarkThreshold, QueueLimit, Reorder,
+};
 use farpath_emu::{Application, CloseWhen};
 use farpath_path::{Direction, PerDirection};
 use farpath_tcp::config::EcnMode;
@@ -141,12 +143,14 @@ fn reordering_duplication_and_loss_change_no_byte() {
         setup.config.recovery.sack = sack;
         setup.sysctls = options(sack, true, true);
         setup.v6 = v6;
-        let loss =
-            ElementKind::Bernoulli { loss_rate: share(0.5), count: farpath_elements::PacketCount::All };
+        let loss = ElementKind::Bernoulli(Bernoulli {
+            loss_rate: share(0.5),
+            count: farpath_elements::PacketCount::All,
+        });
         let extra_delay = Duration::from_millis(1);
         setup.path.push(element("loss", loss));
-        setup.path.push(element("reorder", ElementKind::Reorder { share: share(2.0), extra_delay }));
-        setup.path.push(element("twice", ElementKind::Duplicate { share: share(2.0) }));
+        setup.path.push(element("reorder", ElementKind::Reorder(Reorder { share: share(2.0), extra_delay })));
+        setup.path.push(element("twice", ElementKind::Duplicate(Duplicate { share: share(2.0) })));
         let Some(outcome) = setup.run() else { return };
         outcome.assert_delivered(&setup);
         outcome.assert_sound(&format!("rough-{sack}-{v6}"));
@@ -246,13 +250,13 @@ fn a_port_that_nobody_listens_at_refuses() {
 
 #[test]
 fn marks_of_congestion_are_echoed_and_answered_by_both() {
-    let link = ElementKind::Link {
+    let link = ElementKind::Link(Link {
         rate: PerDirection::both(Rate::from_bit_per_s(50_000_000).expect("not zero")),
         queue: PerDirection::both(QueueLimit::Unlimited),
         mark: PerDirection::both(MarkThreshold::Packets(10)),
         overhead: Bytes::ZERO,
         min_packet: Bytes::ZERO,
-    };
+    });
     for opener in [Opener::Ours, Opener::Kernel] {
         let mut setup = writing(2_000_000, 2_000_000);
         setup.opener = opener;

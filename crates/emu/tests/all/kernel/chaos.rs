@@ -5,7 +5,7 @@
 #![cfg(target_os = "linux")]
 
 use crate::wire;
-use farpath_elements::{ElementKind, ElementSpec, MarkThreshold, QueueLimit};
+use farpath_elements::{ElementKind, ElementSpec, Link, MarkThreshold, QueueLimit};
 use farpath_emu::{Backend, Clock, Emulator, Host, HostSettings, LoopReport, Malformed, Settings, Unwatched};
 use farpath_path::{Direction, PerDirection};
 use farpath_traffic::{BulkEnd, EndReport, Opening, Prepared, Role, SocketOptions};
@@ -231,13 +231,13 @@ fn end(host: &Host, way: Direction, clock: Clock) -> Prepared {
 fn under_fire(backend: Backend) -> ([EndReport; 2], LoopReport, [Vec<Sent>; 2], Instant) {
     let (near, far) = wire::pair(|settings| HostSettings { backend, mtu: MTU, ..settings });
     let rate = PerDirection::both(Rate::from_bit_per_s(RATE).expect("not zero"));
-    let link = ElementKind::Link {
+    let link = ElementKind::Link(Link {
         rate,
         queue: PerDirection::both(QueueLimit::Unlimited),
         mark: PerDirection::both(MarkThreshold::Never),
         overhead: Bytes::ZERO,
         min_packet: Bytes::ZERO,
-    };
+    });
     let path = [ElementSpec { name: "link".to_owned(), kind: link }];
     let clock = Clock::start();
     let mut emulator = Emulator::new(&path, 1, Settings::default(), near.port(), far.port(), clock)

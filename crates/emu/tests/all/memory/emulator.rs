@@ -1,7 +1,10 @@
 //! The loop between two hosts that lie in memory: no privilege, real time.
 
 use crate::common::{MemoryPort, V4, V6, data, packet, payload_of, stream, super_packet};
-use farpath_elements::{ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit, build_path};
+use farpath_elements::{
+    Bernoulli, Delay, Duplicate, ElementKind, ElementSpec, Link, Listed, MarkThreshold, PacketCount,
+    QueueLimit, build_path,
+};
 use farpath_emu::{
     Clock, EmuError, Emulator, LoopReport, Malformed, PacketEvent, Queues, RealtimeGrant, Settings, Tap,
     VirtioHeader, WirePacket, gso,
@@ -16,12 +19,12 @@ fn element(name: &str, kind: ElementKind) -> ElementSpec {
 }
 
 fn delay(ms: u64) -> ElementSpec {
-    element("delay", ElementKind::Delay { delay: PerDirection::both(Duration::from_millis(ms)) })
+    element("delay", ElementKind::Delay(Delay { delay: PerDirection::both(Duration::from_millis(ms)) }))
 }
 
 fn losing(numbers: &[u64]) -> ElementSpec {
     let packets = PerDirection { forward: numbers.to_vec(), reverse: Vec::new() };
-    element("losses", ElementKind::Listed { packets, count: PacketCount::All })
+    element("losses", ElementKind::Listed(Listed { packets, count: PacketCount::All }))
 }
 
 /// Two hosts in memory, and how the loop between them is to run.
@@ -122,9 +125,12 @@ fn the_same_seed_and_number_meet_the_same_fate_as_in_a_simulation() {
     let path = [
         element(
             "loss",
-            ElementKind::Bernoulli { loss_rate: PerDirection::both(loss), count: PacketCount::Data },
+            ElementKind::Bernoulli(Bernoulli {
+                loss_rate: PerDirection::both(loss),
+                count: PacketCount::Data,
+            }),
         ),
-        element("twice", ElementKind::Duplicate { share: PerDirection::both(loss) }),
+        element("twice", ElementKind::Duplicate(Duplicate { share: PerDirection::both(loss) })),
     ];
     let mut simulated = build_path(&path, 7).expect("a sound path");
     let (mut dropped, mut arrived) = (Vec::new(), Vec::new());
@@ -223,13 +229,13 @@ fn segments_that_differ_in_more_than_their_place_go_alone() {
 fn a_queue_is_seen_to_fill_and_to_overflow() {
     let link = element(
         "link",
-        ElementKind::Link {
+        ElementKind::Link(Link {
             rate: PerDirection::both(Rate::from_bit_per_s(100_000_000).expect("not zero")),
             queue: PerDirection::both(QueueLimit::Packets(4)),
             mark: PerDirection::both(MarkThreshold::Never),
             overhead: Bytes::ZERO,
             min_packet: Bytes::ZERO,
-        },
+        }),
     );
     let bench = Bench::new();
     let (header, bytes) = super_packet(V4, &data(0, 10_000), 0, 1000);
@@ -258,7 +264,8 @@ fn too_much_under_way_ends_the_run_and_says_so() {
 
 #[test]
 fn copies_count_as_memory_until_they_are_gone() {
-    let twice = element("twice", ElementKind::Duplicate { share: PerDirection::both(Probability::ONE) });
+    let twice =
+        element("twice", ElementKind::Duplicate(Duplicate { share: PerDirection::both(Probability::ONE) }));
     let bench = Bench::new();
     for _ in 0..10 {
         bench.near.send_at(Instant::ZERO, VirtioHeader::default(), packet(V4, &data(0, 960), 0));

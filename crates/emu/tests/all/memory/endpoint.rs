@@ -1,7 +1,7 @@
 //! Our endpoint on a wire, against itself: packets, checksums and content, before any kernel has a say.
 
 use crate::common::{V4, V6, run_until};
-use farpath_elements::{ElementKind, ElementSpec};
+use farpath_elements::{Bernoulli, Delay, Duplicate, ElementKind, ElementSpec, Reorder};
 use farpath_emu::{Application, Clock, CloseWhen, Emulator, EndpointPort, Settings, Unwatched};
 use farpath_path::PerDirection;
 use farpath_tcp::config::RecoveryConfig;
@@ -27,13 +27,19 @@ fn element(name: &str, kind: ElementKind) -> ElementSpec {
 fn rough_path() -> [ElementSpec; 4] {
     let share = |percent: f64| PerDirection::both(Probability::new(percent / 100.0).expect("a share"));
     [
-        element("delay", ElementKind::Delay { delay: PerDirection::both(Duration::from_millis(2)) }),
+        element("delay", ElementKind::Delay(Delay { delay: PerDirection::both(Duration::from_millis(2)) })),
         element(
             "loss",
-            ElementKind::Bernoulli { loss_rate: share(1.0), count: farpath_elements::PacketCount::All },
+            ElementKind::Bernoulli(Bernoulli {
+                loss_rate: share(1.0),
+                count: farpath_elements::PacketCount::All,
+            }),
         ),
-        element("reorder", ElementKind::Reorder { share: share(2.0), extra_delay: Duration::from_millis(1) }),
-        element("twice", ElementKind::Duplicate { share: share(2.0) }),
+        element(
+            "reorder",
+            ElementKind::Reorder(Reorder { share: share(2.0), extra_delay: Duration::from_millis(1) }),
+        ),
+        element("twice", ElementKind::Duplicate(Duplicate { share: share(2.0) })),
     ]
 }
 

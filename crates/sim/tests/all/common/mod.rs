@@ -4,7 +4,9 @@
 pub mod log;
 pub mod stacks;
 
-use farpath_elements::{ElementKind, ElementSpec, MarkThreshold, PacketCount, QueueLimit};
+use farpath_elements::{
+    Bernoulli, Delay, ElementKind, ElementSpec, Link, Listed, MarkThreshold, PacketCount, QueueLimit,
+};
 use farpath_path::PerDirection;
 use farpath_sim::{FlowResult, FlowSetup, Observer, Opener, Setup, Silent, simulate};
 use farpath_tcp::Config;
@@ -38,7 +40,7 @@ pub fn delay(each_way: &str) -> ElementSpec {
 }
 
 pub fn delay_of(each_way: Duration) -> ElementSpec {
-    element("delay", ElementKind::Delay { delay: PerDirection::both(each_way) })
+    element("delay", ElementKind::Delay(Delay { delay: PerDirection::both(each_way) }))
 }
 
 /// A point-to-point link with `overhead` bytes of framing and no limit to its queue.
@@ -47,38 +49,38 @@ pub fn link(link_rate: &str, overhead: u64) -> ElementSpec {
 }
 
 pub fn bottleneck(link_rate: &str, overhead: u64, queue: QueueLimit) -> ElementSpec {
-    let kind = ElementKind::Link {
+    let kind = ElementKind::Link(Link {
         rate: PerDirection::both(rate(link_rate)),
         queue: PerDirection::both(queue),
         mark: PerDirection::both(MarkThreshold::Never),
         overhead: Bytes(overhead),
         min_packet: Bytes::ZERO,
-    };
+    });
     element("link", kind)
 }
 
 /// 10 Mbit/s Ethernet: 38 B of framing, 46 B at least.
 pub fn ethernet(name: &str) -> ElementSpec {
-    let kind = ElementKind::Link {
+    let kind = ElementKind::Link(Link {
         rate: PerDirection::both(rate("10 Mbit/s")),
         queue: PerDirection::both(QueueLimit::Unlimited),
         mark: PerDirection::both(MarkThreshold::Never),
         overhead: Bytes(38),
         min_packet: Bytes(46),
-    };
+    });
     element(name, kind)
 }
 
 /// Independent loss, in the data direction and in the ACK direction.
 pub fn loss(forward: f64, reverse: f64) -> ElementSpec {
     let loss_rate = PerDirection { forward: probability(forward), reverse: probability(reverse) };
-    element("loss", ElementKind::Bernoulli { loss_rate, count: PacketCount::All })
+    element("loss", ElementKind::Bernoulli(Bernoulli { loss_rate, count: PacketCount::All }))
 }
 
 /// Drops the packets with these numbers, from 1 in each direction; SYNs and pure ACKs count too.
 pub fn drops(forward: &[u64], reverse: &[u64]) -> ElementSpec {
     let packets = PerDirection { forward: forward.to_vec(), reverse: reverse.to_vec() };
-    element("drops", ElementKind::Listed { packets, count: PacketCount::All })
+    element("drops", ElementKind::Listed(Listed { packets, count: PacketCount::All }))
 }
 
 /// A file that the sender opens for, at time zero, with one stack at both ends.

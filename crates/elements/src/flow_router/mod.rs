@@ -1,8 +1,11 @@
 //! A flow router with its two lines, as an element of a path.
 
-use crate::link::framed;
+mod spec;
+
+pub use spec::{RateChange, RouterLines};
+
+use crate::line::framed;
 use crate::transmitter::Transmitter;
-use crate::{QueueLimit, RateChange, RouterLines};
 use farpath_path::{
     Departure, Direction, DropCause, DropCounts, ElementCounters, LinkCounters, OwnFigures, PathElement,
     PathPacket, PerDirection, Signal, Verdict,
@@ -399,11 +402,7 @@ impl<P: PathPacket> Lane<P> {
 
 /// What each of its queues may hold.
 fn limit(lines: &RouterLines, direction: Direction) -> Bytes {
-    match lines.queue[direction] {
-        QueueLimit::Unlimited => Bytes::MAX,
-        QueueLimit::Bytes(limit) => limit,
-        QueueLimit::Packets(packets) => Bytes(packets.saturating_mul(lines.settings[direction].packet.0)),
-    }
+    lines.queue[direction].bytes(lines.settings[direction].packet).unwrap_or(Bytes::MAX)
 }
 
 /// The rate of IP packets that fill a line, its framing taken off.
