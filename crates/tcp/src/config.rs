@@ -59,7 +59,8 @@ section! {
             from "RFC 9293 §3.7.1";
             within 1..=MAX_MSS.0;
             workable 1..=MAX_MSS.0;
-            told "the device's MTU, `mss` + 40 B; a route's `advmss` below 1220 B", "exactly, from 48 B on; in a window of less than two segments it sends halves of the window";
+            told "the device's MTU, `mss` + 40 B; a route's `advmss` below 1220 B",
+                "exactly, from 48 B on; in a window of less than two segments it sends halves of the window";
             fixed |it| *it >= Bytes(48), "the kernel sends 48 B at the least (tcp_min_snd_mss)";
         }
     }

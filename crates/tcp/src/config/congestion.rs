@@ -7,10 +7,11 @@ use farpath_units::Bytes;
 section! {
     /// RFC 5681 §3.1, RFC 3465, RFC 6928, RFC 9406, RFC 9438.
     struct CongestionConfig [congestion] {
-        /// Which controller.
+        /// Congestion controller.
         control: CongestionControlKind = CongestionControlKind::Reno => {
             from "RFC 5681; RFC 9438; Linux's `tcp_bbr.c`; draft-ietf-ccwg-bbr";
-            told "`TCP_CONGESTION`", "exactly; `bbr3`, which no released Linux has, is refused unless `linux.congestion_control` names another";
+            told "`TCP_CONGESTION`",
+                "exactly; `bbr3`, which no released Linux has, is refused unless `linux.congestion_control` names another";
         }
         /// Initial window, in segments.
         initial_window: u32 = 3 => {
@@ -41,18 +42,22 @@ section! {
         /// How `cwnd` grows below `ssthresh`.
         slow_start: SlowStartGrowth = SlowStartGrowth::PerByte => {
             from "Jacobson 1988; RFC 5681 Eq. 2; RFC 3465 §2.2; Linux";
-            fixed |it| *it == SlowStartGrowth::AllAcked, where |own, _| when::windowed(own) && !when::grows_by_hystart(own), "the kernel's cwnd grows by all that an ACK acknowledges (all-acked)";
+            fixed |it| *it == SlowStartGrowth::AllAcked, where |own, _| when::windowed(own) && !when::grows_by_hystart(own),
+                "the kernel's cwnd grows by all that an ACK acknowledges (all-acked)";
         }
         /// What ends the first slow start before a loss does.
         hystart: HyStart = HyStart::Off => {
             from "RFC 9406; Linux";
-            fixed |it| *it == HyStart::Linux, where when::cubic, "the kernel's CUBIC leaves slow start at once when the delay grows or ACKs come in long trains (linux), for the whole machine";
-            fixed |it| *it != HyStart::Rfc9406, where when::reno, "the kernel's Reno does not leave slow start by the delay";
+            fixed |it| *it == HyStart::Linux, where when::cubic,
+                "the kernel's CUBIC leaves slow start at once when the delay grows or ACKs come in long trains (linux), for the whole machine";
+            fixed |it| *it != HyStart::Rfc9406, where when::reno,
+                "the kernel's Reno does not leave slow start by the delay";
         }
         /// How Reno's `cwnd` grows from `ssthresh` on.
         avoidance: AvoidanceGrowth = AvoidanceGrowth::PerByte => {
             from "RFC 5681 Eq. 3; ns-3; RFC 3465 §2.1; Linux";
-            fixed |it| *it == AvoidanceGrowth::AllAcked, where when::reno, "the kernel's cwnd grows by a segment for each cwnd of whole segments acknowledged (all-acked)";
+            fixed |it| *it == AvoidanceGrowth::AllAcked, where when::reno,
+                "the kernel's cwnd grows by a segment for each cwnd of whole segments acknowledged (all-acked)";
         }
         /// What congestion avoidance had been acknowledged towards its next segment counts on after a loss (ns-3's
         /// `TcpLinuxReno`).
@@ -66,10 +71,11 @@ section! {
             from "Linux";
             fixed |it| *it, where |own, _| when::windowed(own), "the kernel counts what an ACK delivers";
         }
-        /// CUBIC: by whose rules the window grows.
+        /// Whose rules CUBIC's window grows by.
         cubic: CubicRules = CubicRules::Rfc9438 => {
             from "RFC 9438; Linux's `tcp_cubic.c`";
-            fixed |it| *it == CubicRules::Linux, where when::cubic, "the kernel's window grows by a twentieth a round trip at least before the first loss (linux)";
+            fixed |it| *it == CubicRules::Linux, where when::cubic,
+                "the kernel's window grows by a twentieth a round trip at least before the first loss (linux)";
         }
         /// CUBIC: where a loss comes before the last `W_max` is reached, take less for the next one (RFC 9438 §4.7).
         fast_convergence: bool = true => {
@@ -80,35 +86,40 @@ section! {
         /// (RFC 9438 §4.3). Off: by 9/17 of one for ever (RFC 8312 §4.2).
         friendly_alpha_one: bool = true => {
             from "RFC 9438 §4.3; not RFC 8312";
-            fixed |it| !it, where |own, peer| when::cubic(own, peer) && own.congestion.cubic != CubicRules::Linux, "the kernel's CUBIC takes Reno to grow by 8/15 of a segment, as before RFC 9438";
+            fixed |it| !it, where |own, peer| when::cubic(own, peer) && own.congestion.cubic != CubicRules::Linux,
+                "the kernel's CUBIC takes Reno to grow by 8/15 of a segment, as before RFC 9438";
         }
         /// Reno: grow only when `cwnd` is what limits the sender (RFC 7661 §4.1 in its simplest form, as Linux does).
         /// CUBIC always does (RFC 9438 §4.6, §5.8).
         cwnd_validation: bool = false => {
             from "RFC 7661 §4.1; RFC 9438 §4.6";
-            fixed |it| *it, where |own, peer| when::reno(own, peer) && !own.congestion.avoidance_validation, "the kernel's cwnd grows only where it is the limit";
+            fixed |it| *it, where |own, peer| when::reno(own, peer) && !own.congestion.avoidance_validation,
+                "the kernel's cwnd grows only where it is the limit";
         }
         /// Reno: the same for congestion avoidance alone; slow start grows unused (ns-3's `TcpLinuxReno`).
         avoidance_validation: bool = false => {
             from "ns-3";
-            fixed |it| !it, where |own, peer| when::reno(own, peer) && !own.congestion.cwnd_validation, "the kernel's slow start grows only where cwnd is the limit, too";
+            fixed |it| !it, where |own, peer| when::reno(own, peer) && !own.congestion.cwnd_validation,
+                "the kernel's slow start grows only where cwnd is the limit, too";
         }
         /// Where cwnd has to be the limit to grow, it counts as that for the whole window of data in which it was, and slow
         /// start grows to twice the most that was in flight (Linux). A window that the peer holds down is then no part of what
         /// a loss halves.
         validation_by_window: bool = false => {
             from "Linux";
-            fixed |it| *it, where |own, peer| when::cubic(own, peer) || when::reno(own, peer) && own.congestion.cwnd_validation, "what limits the kernel holds for a window of data; slow start grows to twice what was in flight";
+            fixed |it| *it, where |own, peer| when::cubic(own, peer) || when::reno(own, peer) && own.congestion.cwnd_validation,
+                "what limits the kernel holds for a window of data; slow start grows to twice what was in flight";
         }
         /// After an idle time of one RTO, go back to the initial window (RFC 5681 §4.1).
         restart_after_idle: bool = true => {
             from "RFC 5681 §4.1";
             told "`tcp_slow_start_after_idle`", "nearly: cwnd halves for each RTO of silence";
         }
-        /// What half of is `ssthresh` after a loss; with CUBIC, 0.7 of it (RFC 9438 §4.6).
+        /// What `ssthresh` is half of after a loss; with CUBIC, 0.7 of it (RFC 9438 §4.6).
         ssthresh_from: SsthreshFrom = SsthreshFrom::FlightSize => {
             from "RFC 5681 Eq. 4; 4.3BSD; Linux; ns-3";
-            fixed |it| *it == SsthreshFrom::CwndSegments, where |own, _| when::windowed(own), "the kernel takes its part of cwnd, used or not, in whole segments (cwnd-segments)";
+            fixed |it| *it == SsthreshFrom::CwndSegments, where |own, _| when::windowed(own),
+                "the kernel takes its part of cwnd, used or not, in whole segments (cwnd-segments)";
         }
         /// Whether a timeout of a segment that had already timed out lowers `ssthresh` again. RFC 5681 §3.1 holds it.
         ssthresh_on_repeated_timeout: bool = false => {

@@ -17,17 +17,17 @@ section! {
         }
         /// Of a composite rate, what is to be guaranteed beside `wanted`, which is shared.
         guaranteed or "none": Option<Rate> = None => {
-            from "GR";
+            from "TIA-1039's GR";
         }
         /// Who loses a guarantee last: 0 to 63.
         preemption: u8 = 32 => {
-            from "PP, DP";
+            from "TIA-1039's PP";
             within 0..=63;
             workable 0..=63;
         }
         /// Whose packets of a guarantee wait least: 0 to 63.
         delay: u8 = 32 => {
-            from "PP, DP";
+            from "TIA-1039's DP";
             within 0..=63;
             workable 0..=63;
         }

@@ -47,7 +47,8 @@ section! {
             from "RFC 9293 §3.8.3: at least 3 min";
             workable 1..=60;
             told "`tcp_retries2`", "nearly: it is a time";
-            fixed |it| it.is_some_and(|retries| retries <= 255), "the kernel gives up after the time that 255 of the shortest RTO would take";
+            fixed |it| it.is_some_and(|retries| retries <= 255),
+                "the kernel gives up after the time that 255 of the shortest RTO would take";
         }
         /// Answer segments of a connection that is gone with a reset (RFC 9293 §3.10.7.1). Off: ns-3.
         reset_when_closed: bool = true => {

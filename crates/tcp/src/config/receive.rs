@@ -12,13 +12,15 @@ section! {
             from "RFC 9293 §3.8";
             within POSITIVE;
             workable 20..=16 * MIB;
-            told "`tcp_rmem`, `tcp_moderate_rcvbuf`: room for more; on the path, announced windows are brought down to it", "exactly; with scaling in whole steps of it";
+            told "`tcp_rmem`, `tcp_moderate_rcvbuf`: room for more; on the path, announced windows are brought down to it",
+                "exactly; with scaling in whole steps of it";
         }
         /// How fast the application reads, in bytes per second; `unlimited` reads at once.
         read_rate or "unlimited": Option<u64> = None => {
             from "";
             told "the program reads so", "nearly: what is unread takes overhead with it";
-            fixed Option::is_none, "as the program leaves data unread, the kernel counts its overhead too: the window closes earlier";
+            fixed Option::is_none,
+                "as the program leaves data unread, the kernel counts its overhead too: the window closes earlier";
         }
         /// Acknowledge every so many segments with payload; 1 acknowledges each.
         // DEVIATES RFC 5681 §4.2: it counts full-sized segments. Small ones are counted here too, as BSD did: a
@@ -34,30 +36,34 @@ section! {
         ack_delay: Duration = Duration::from_millis(200) => {
             from "RFC 1122 §4.2.3.2";
             told "0: a route's `quickack`; 5 to 40 ms: `TCP_DELACK_MAX_US`", "up to 40 ms";
-            fixed |it| *it <= Duration::from_millis(40), where when::withheld, "the kernel withholds an ACK for 40 ms, and up to 200 ms where segments come slowly";
+            fixed |it| *it <= Duration::from_millis(40), where when::withheld,
+                "the kernel withholds an ACK for 40 ms, and up to 200 ms where segments come slowly";
             fixed |it| *it >= Duration::from_millis(5), where when::withheld, "5 ms, in whole jiffies";
         }
         /// Where it follows the gaps between segments (Linux): the longest that it gets, from `ack_delay` on. It
         /// doubles with each wait that no second segment ended.
         ack_delay_max or "none": Option<Duration> = None => {
             from "Linux";
-            fixed |it| it.is_none_or(|max| max == Duration::from_millis(200)), where when::withheld, "the kernel withholds an ACK for 40 ms, and up to 200 ms where segments come slowly";
+            fixed |it| it.is_none_or(|max| max == Duration::from_millis(200)), where when::withheld,
+                "the kernel withholds an ACK for 40 ms, and up to 200 ms where segments come slowly";
         }
-        /// What starts the wait.
+        /// What the wait for a second segment begins with.
         ack_clock: AckClock = AckClock::Segment => {
-            from "BSD for the latter";
+            from "RFC 1122 §4.2.3.2; BSD";
             fixed |it| *it == AckClock::Segment, where when::withheld, "the kernel's wait begins with the segment";
         }
         /// Acknowledge so many segments at once when a connection begins (Linux "quick ACK").
         quick_acks: u32 = 0 => {
             from "Linux";
-            fixed |it| (16..=64).contains(it), where when::withheld, "the kernel acknowledges the first segments at once, 27 or so";
+            fixed |it| (16..=64).contains(it), where when::withheld,
+                "the kernel acknowledges the first segments at once, 27 or so";
         }
         /// Acknowledge so many at once again where data in order comes after a gap longer than the RTO (Linux). What a sender
         /// repairs by timeouts is then acknowledged segment by segment, and its timer is measured anew the sooner.
         quick_acks_after_gap: u32 = 0 => {
             from "Linux";
-            fixed |it| *it == 16, where when::withheld, "after a gap of more than an RTO the kernel acknowledges 16 segments at once";
+            fixed |it| *it == 16, where when::withheld,
+                "after a gap of more than an RTO the kernel acknowledges 16 segments at once";
         }
         /// What uses up quick ACKs, and what bounds their number.
         quick_ack_accounting: QuickAckAccounting = QuickAckAccounting::PerSegment => {
@@ -82,7 +88,8 @@ section! {
         /// With timestamps: which segments have theirs echoed from then on.
         ts_recent: TsRecent = TsRecent::Rfc7323 => {
             from "RFC 7323 §4.3";
-            fixed |it| *it == TsRecent::Linux, where when::timestamps, "the kernel echoes copies of the last segment, and of no other";
+            fixed |it| *it == TsRecent::Linux, where when::timestamps,
+                "the kernel echoes copies of the last segment, and of no other";
         }
     }
 }

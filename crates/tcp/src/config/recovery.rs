@@ -33,7 +33,8 @@ section! {
         /// No fast retransmit for duplicate ACKs of data below `recover` (RFC 6582 §3.2 step 1). Plain Reno has no such guard.
         recover_guard: bool = true => {
             from "RFC 6582 §3.2";
-            fixed |it| *it, where when::no_sack, "without SACK the kernel makes no second fast retransmit below what recovery began with";
+            fixed |it| *it, where when::no_sack,
+                "without SACK the kernel makes no second fast retransmit below what recovery began with";
         }
         /// What the guard keeps from starting a fast retransmit sends no new data either (Linux). Off: limited transmit goes on
         /// (RFC 3042).
@@ -44,8 +45,10 @@ section! {
         /// Which partial ACKs restart the retransmission timer in NewReno (RFC 6582 §4).
         partial_ack_timer: PartialAckTimer = PartialAckTimer::Impatient => {
             from "RFC 6582 §4; ns-3 for the last";
-            fixed |it| *it == PartialAckTimer::SlowButSteady, where when::no_sack, "each ACK of new data restarts the kernel's timer (slow-but-steady)";
-            fixed |it| *it != PartialAckTimer::ImpatientWithSack, where when::sack, "each ACK of new data restarts the kernel's timer (slow-but-steady)";
+            fixed |it| *it == PartialAckTimer::SlowButSteady, where when::no_sack,
+                "each ACK of new data restarts the kernel's timer (slow-but-steady)";
+            fixed |it| *it != PartialAckTimer::ImpatientWithSack, where when::sack,
+                "each ACK of new data restarts the kernel's timer (slow-but-steady)";
         }
         /// What NewReno without SACK leaves of the congestion window when recovery is over (RFC 6582 §3.2 step 3).
         full_ack_window: FullAckWindow = FullAckWindow::FlightSize => {
@@ -61,26 +64,31 @@ section! {
         /// With SACK, how fast recovery brings the flight down to `ssthresh`.
         rate_reduction: RateReduction = RateReduction::AtOnce => {
             from "RFC 6675 §5; RFC 6937 CRB, SSRB; RFC 9937";
-            fixed |it| *it == RateReduction::SafeAck, where when::sack, "the kernel brings the flight down in proportion to what arrives (PRR, safe-ack)";
+            fixed |it| *it == RateReduction::SafeAck, where when::sack,
+                "the kernel brings the flight down in proportion to what arrives (PRR, safe-ack)";
         }
         /// The same without SACK, where each duplicate ACK stands for a segment that has arrived (RFC 9937 §6.2; Linux). Off:
         /// the window is inflated and deflated (RFC 5681 §3.2, RFC 6582 §3.2).
         rate_reduction_without_sack: bool = false => {
             from "RFC 9937 §6.2; Linux";
-            fixed |it| *it, where when::no_sack, "the kernel brings the flight down in proportion to what arrives (PRR), without SACK too";
-            fixed |it| !it, where |own, peer| when::no_sack(own, peer) && own.recovery.rate_reduction != RateReduction::SafeAck, "the kernel brings the flight down in proportion to what arrives (PRR), without SACK too";
+            fixed |it| *it, where when::no_sack,
+                "the kernel brings the flight down in proportion to what arrives (PRR), without SACK too";
+            fixed |it| !it, where |own, peer| when::no_sack(own, peer) && own.recovery.rate_reduction != RateReduction::SafeAck,
+                "the kernel brings the flight down in proportion to what arrives (PRR), without SACK too";
         }
         /// With SACK, find losses by time in place of by counting (RACK, RFC 8985 §6): lost retransmissions too.
         rack: bool = false => {
             from "RFC 8985 §6";
             told "`tcp_recovery`", "before Linux 6.17; from then on SACK means RACK";
-            fixed |it| *it, where when::sack, "from Linux 6.17 on SACK means RACK, whatever tcp_recovery says; before it, RFC 6675";
+            fixed |it| *it, where when::sack,
+                "from Linux 6.17 on SACK means RACK, whatever tcp_recovery says; before it, RFC 6675";
         }
-        /// With RACK: by whose rules it measures, and notices reordering.
+        /// With RACK: whose rules it measures and notices reordering by.
         rack_rules: RackRules = RackRules::Rfc8985 => {
             from "RFC 8985 §6.2; Linux";
             was "rack_blocks_first";
-            fixed |it| *it == RackRules::Linux, where when::sack, "the kernel measures and notices reordering by rules of its own (linux)";
+            fixed |it| *it == RackRules::Linux, where when::sack,
+                "the kernel measures and notices reordering by rules of its own (linux)";
         }
         /// What the reordering timer waits longer than RACK says, and a probe for several segments longer than two round
         /// trips (Linux: 2 ms).
@@ -98,14 +106,13 @@ section! {
         probe_ack_delay: Duration = Duration::from_millis(200) => {
             from "RFC 8985 §7.2";
         }
-        /// After a timeout, find out whether it was for nothing before all is sent again (F-RTO, RFC 5682); what it cost
-        /// is given back then.
+        /// After a timeout, find out whether it was spurious before all is sent again (F-RTO, RFC 5682), and undo what it
+        /// cost if it was.
         frto: bool = false => {
             from "RFC 5682";
             told "`tcp_frto`", "exactly";
         }
-        /// With timestamps, see by the first ACK that a retransmission was for nothing (Eifel, RFC 3522), and give back
-        /// what it cost.
+        /// With timestamps, tell a spurious retransmission by the first ACK (Eifel, RFC 3522), and undo what it cost.
         eifel: bool = false => {
             from "RFC 3522";
             fixed |it| *it, where when::timestamps, "with timestamps the kernel does so";
@@ -115,7 +122,7 @@ section! {
             from "RFC 2883";
             told "`tcp_dsack`", "exactly";
         }
-        /// Give back what a loss cost when every retransmission for it is reported as a duplicate (RFC 3708).
+        /// Undo what a loss cost when every retransmission for it is reported as a duplicate (RFC 3708).
         undo_by_dsack: bool = false => {
             from "RFC 3708";
             fixed |it| *it, where |own, peer| when::sack(own, peer) && peer.recovery.dsack, "the kernel does so";
@@ -136,7 +143,8 @@ section! {
         /// After which kind of recovery the ACK that ends it grows the congestion window.
         end_growth: EndGrowth = EndGrowth::AfterTimeout => {
             from "RFC 5681 §3; ns-3; Linux";
-            fixed |it| *it == EndGrowth::AfterBoth, "the kernel's window grows with the ACK that ends either (after-both)";
+            fixed |it| *it == EndGrowth::AfterBoth,
+                "the kernel's window grows with the ACK that ends either (after-both)";
         }
         /// With SACK, what is merely unreported is sent again also where new data waits for the peer's window (RFC 6675 §4,
         /// NextSeg rule 3). Off: only where there is no new data (ns-3).
@@ -154,7 +162,8 @@ section! {
         /// been added to it. Off: it stays above `ssthresh`, as where segments in flight are counted (ns-3, Linux).
         deflate_below_ssthresh: bool = true => {
             from "RFC 6582 §3.2; not ns-3, Linux";
-            fixed |it| !it, where when::no_sack, "the kernel counts segments in flight, and does not go below ssthresh by a partial ACK";
+            fixed |it| !it, where when::no_sack,
+                "the kernel counts segments in flight, and does not go below ssthresh by a partial ACK";
         }
         /// Without SACK, duplicate ACKs count while a timeout is being repaired too. Off: ns-3.
         dup_acks_after_timeout: bool = true => {

@@ -7,25 +7,25 @@ use farpath_units::Duration;
 section! {
     /// RFC 6298 and what stacks make of it.
     struct RtoConfig [rto] {
-        /// Before the first RTT sample.
+        /// RTO before the first RTT sample.
         initial: Duration = Duration::from_secs(1) => {
             from "RFC 6298 §2.1";
             within POSITIVE;
             workable 10 * MS..=10 * SECOND;
             fixed |it| *it == Duration::from_secs(1), "the kernel starts with 1 s";
         }
-        /// Floor.
+        /// Floor of the RTO.
         min: Duration = Duration::from_secs(1) => {
-            from "RFC 6298 §2.4, §2.5";
+            from "RFC 6298 §2.4";
             within POSITIVE;
             workable MS..=3 * SECOND;
             told "a route's `rto_min`", "with `floor = \"variance\"`";
             fixed |it| *it <= Duration::from_secs(120), "120 s in the kernel, at the most";
             fixed |it| *it >= Duration::from_millis(10), "in whole jiffies, 1 to 10 ms";
         }
-        /// Ceiling, of the timeout and of its back-off. A path property: below the RTT, nothing ever arrives in time.
+        /// Ceiling of the RTO and of its back-off. A path property: below the RTT, nothing ever arrives in time.
         max: Duration = Duration::from_secs(60) => {
-            from "RFC 6298 §2.4, §2.5";
+            from "RFC 6298 §2.5";
             workable SECOND..=1_000 * SECOND;
             told "`tcp_rto_max_ms`", "1 to 120 s";
             fixed |it| *it <= Duration::from_secs(120), "the kernel's ends at 120 s";
@@ -87,7 +87,8 @@ section! {
         /// Largest back-off as a power of two; 64 s from 1 s is 6. Beside it, `max` holds.
         max_backoff_exponent: u32 = 16 => {
             from "";
-            fixed |_| false, where |own, _| own.rto.min.doubled(own.rto.max_backoff_exponent) < own.rto.max, "the kernel's back-off ends at rto.max alone";
+            fixed |_| false, where |own, _| own.rto.min.doubled(own.rto.max_backoff_exponent) < own.rto.max,
+                "the kernel's back-off ends at rto.max alone";
         }
         /// Karn's rule for the SYN too: one that was sent again measures nothing, unless an echo tells what copy was answered
         /// (RFC 7323 §4.1). Off: ns-3, which measures it from the first.

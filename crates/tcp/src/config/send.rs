@@ -22,7 +22,8 @@ section! {
         /// burst of full segments ends at the edge of the peer's window, a small one behind them fills it (Linux).
         minshall: bool = false => {
             from "Linux";
-            fixed |it| *it, where |own, _| own.send.nagle, "in the kernel a small segment waits for another small one alone (Minshall)";
+            fixed |it| *it, where |own, _| own.send.nagle,
+                "in the kernel a small segment waits for another small one alone (Minshall)";
         }
         /// Window scaling (RFC 7323 §2).
         window_scaling: bool = false => {
@@ -64,14 +65,16 @@ section! {
             within POSITIVE;
             workable MS..=3 * SECOND;
             told "`rto.min`, of 200 ms or more", "where they are the same";
-            fixed |_| false, where |own, _| own.send.persist_min != own.rto.min.max(Duration::from_millis(200)), "the kernel starts with the RTO, at least 200 ms";
+            fixed |_| false, where |own, _| own.send.persist_min != own.rto.min.max(Duration::from_millis(200)),
+                "the kernel starts with the RTO, at least 200 ms";
         }
         /// Longest zero-window probe interval.
         persist_max: Duration = Duration::from_secs(60) => {
             from "RFC 9293 §3.8.6.1";
             workable 100 * MS..=100 * SECOND;
             told "`rto.max`", "where they are the same";
-            fixed |_| false, where |own, _| own.send.persist_max != own.rto.max.clamp(Duration::from_secs(1), Duration::from_secs(120)), "the kernel's ends at rto.max";
+            fixed |_| false, where |own, _| own.send.persist_max != own.rto.max.clamp(Duration::from_secs(1), Duration::from_secs(120)),
+                "the kernel's ends at rto.max";
         }
         /// TTL, or hop limit, that packets leave with (RFC 791 §3.1; RFC 1700 recommends 64).
         ttl: u8 = 64 => {
