@@ -6,7 +6,7 @@ use crate::source::{self, Source};
 use crate::{Ending, interrupt, output, progress};
 use farpath_experiment::{Experiment, ExperimentError};
 use farpath_explain::{Effort, ExplainError, Explanation, Remedy, Watch};
-use farpath_report::terminal::explanation_text;
+use farpath_report::tables::explanation_text;
 use std::path::{Path, PathBuf};
 
 /// Explains one point, and writes the changed experiment where that is asked for.

@@ -15,7 +15,7 @@ use farpath_experiment::{
     Body, Distance, Location, Medium, SKETCH_STACK, Stack, bodies, medium, shipped_stacks,
 };
 use farpath_report::html::{Reach, ReportFile, reach_page};
-use farpath_report::terminal::{RadiusRow, ShareRow, radius_text, shares_text};
+use farpath_report::tables::{RadiusRow, ShareRow, radius_text, shares_text};
 use serde_json::{Value, json};
 use std::error::Error;
 use std::io::Write;

@@ -9,7 +9,7 @@ use farpath_engine::{CaptureDir, EngineError, Extras, Progress, can_all_be_emula
 use farpath_experiment::{Experiment, Point};
 use farpath_report::agreement::agreements;
 use farpath_report::html;
-use farpath_report::terminal::{agreement_text, flows_table, routers_table};
+use farpath_report::tables::{ComparisonTable, agreement_text, flows_table, routers_table};
 use farpath_run::{Asked, Engine, Outcome, PointSummary, Run, write_flow_lines, write_router_lines};
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashSet};
@@ -45,10 +45,10 @@ pub fn compare(args: RunArgs) -> Result<Ending, CliError> {
             writeln!(out, "{json}")?;
         }
     } else {
-        let mut comparison = html::comparison(&asked, &runs);
+        let mut comparison = ComparisonTable::from_runs(&asked, &runs);
         // The table below says it.
         comparison.agreement.clear();
-        output::print(&comparison.render(output::width()))?;
+        output::print(&comparison.table().to_text(output::width()))?;
         output::print(&format!("\n{}", agreement_text(&asked, &agreements, output::width())))?;
     }
     written.map(|()| ending)
@@ -222,10 +222,13 @@ pub fn print(
                 }
             }
         }
-        (false, Rows::Routers) => output::print(&routers_table(runs, output::width()))?,
-        (false, Rows::Flows) => output::print(&flows_table(runs, output::width()))?,
+        (false, Rows::Routers) => output::print(&routers_table(runs).map_or_else(
+            || "No flow router has seen a packet.\n".to_owned(),
+            |table| table.to_text(output::width()),
+        ))?,
+        (false, Rows::Flows) => output::print(&flows_table(runs).to_text(output::width()))?,
         (false, Rows::Points) => {
-            let table = || html::comparison(asked, runs).render(output::width());
+            let table = || ComparisonTable::from_runs(asked, runs).table().to_text(output::width());
             output::print(&progress::during("making the table", table))?;
         }
     }

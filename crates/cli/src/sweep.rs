@@ -8,6 +8,7 @@ use crate::{Ending, interrupt, output, progress};
 use farpath_engine::{can_all_be_emulated, may_emulate};
 use farpath_experiment::Experiment;
 use farpath_report::html;
+use farpath_report::tables::ComparisonTable;
 use farpath_run::{Engine, FolderLock, PointSummary, Statistic};
 use farpath_sweep::{
     Cleaned, Folder, Limits, POINTS, Plan, Precision, Search, Status, SweepError, Threshold, more_seeds,
@@ -185,8 +186,8 @@ fn print(
     drop(bar);
     if !summaries.is_empty() {
         let runs = summaries.iter().map(|(summary, _)| summary.runs).sum();
-        let table = html::comparison_of_summaries(&html::asked(experiment, runs), summaries);
-        output::print(&table.render(output::width()))?;
+        let table = ComparisonTable::from_summaries(&html::asked(experiment, runs), summaries);
+        output::print(&table.table().to_text(output::width()))?;
         output::print("")?;
     }
     written?;

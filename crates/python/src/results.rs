@@ -5,7 +5,8 @@ use crate::experiment::Experiment;
 use crate::table::Table;
 use crate::wait::{Going, wait};
 use farpath_engine::{EngineError, Job, can_all_be_emulated, jobs, run_all};
-use farpath_report::html::{Traces, asked, comparison, run_page};
+use farpath_report::html::{Traces, asked, run_page};
+use farpath_report::tables::ComparisonTable;
 use farpath_run::{Asked, Engine, PointSummary, ResultsDir, Run, RunKey};
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
@@ -144,7 +145,7 @@ impl Results {
 
     /// The table that the command prints.
     fn text(&self, width: u16) -> String {
-        comparison(&self.asked, &self.runs).render(Some(width))
+        ComparisonTable::from_runs(&self.asked, &self.runs).table().to_text(Some(width))
     }
 
     /// The figures of the report of these runs, as JSON: plot, title, caption, what is set, and data.

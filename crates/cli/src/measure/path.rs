@@ -13,7 +13,7 @@ use farpath_measure::{
     measure as measure_point,
 };
 use farpath_report::html;
-use farpath_report::terminal::flows_table;
+use farpath_report::tables::flows_table;
 use farpath_run::{Asked, AskedPoint, Engine, Run, RunKey, write_flow_lines};
 use farpath_units::{Bytes, Duration, Rate};
 use std::collections::BTreeSet;
@@ -172,7 +172,7 @@ fn print(
     text.extend(caveats.into_iter().enumerate().map(|(number, caveat)| format!("[{}] {caveat}", number + 1)));
     output::print(&text.join("\n"))?;
     if args.flows && !runs.is_empty() {
-        output::print(&format!("\n{}", flows_table(runs, output::width())))?;
+        output::print(&format!("\n{}", flows_table(runs).to_text(output::width())))?;
     }
     Ok(())
 }

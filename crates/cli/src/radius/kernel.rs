@@ -6,7 +6,7 @@ use farpath_engine::{
     CheckedRadius, Counts, KernelRadii, Measurement, Radius, RadiusKind, Reach, Span, Way, measure_radii,
 };
 use farpath_experiment::Stack;
-use farpath_report::terminal::{WayRow, span_text, ways_text};
+use farpath_report::tables::{WayRow, span_text, ways_text};
 use farpath_units::Duration;
 use serde_json::{Value, json};
 

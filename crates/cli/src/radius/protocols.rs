@@ -4,7 +4,7 @@ use super::{Ask, inside, owd_km};
 use crate::error::CliError;
 use crate::output;
 use farpath_experiment::{Protocol, ProtocolTimer, shipped_protocols};
-use farpath_report::terminal::{RadiusRow, protocol_text};
+use farpath_report::tables::{RadiusRow, protocol_text};
 use serde_json::json;
 use std::io::Write;
 

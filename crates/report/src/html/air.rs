@@ -2,7 +2,7 @@
 
 use super::data::{Columns, Figure};
 use super::sweep::slice;
-use crate::terminal::comparison::participle;
+use crate::tables::comparison::participle;
 use farpath_run::{Asked, Run};
 
 /// The most bars of a figure.

@@ -1,8 +1,8 @@
 //! A quantity over one parameter of a sweep, a line for each value of another, with intervals.
 
 use super::data::{Columns, Figure};
-use crate::terminal::ComparisonTable;
-use crate::terminal::comparison::{ENGINES, participle};
+use crate::tables::ComparisonTable;
+use crate::tables::comparison::{ENGINES, participle};
 use farpath_run::{Asked, AskedPoint, Statistic};
 
 /// The most values of either parameter that a figure of lines can show.

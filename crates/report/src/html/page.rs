@@ -3,7 +3,7 @@
 use super::data::Figure;
 use super::file::GENERATOR;
 use super::plots::{LICENCES, inline_json, plot, runtime};
-use crate::terminal::layout::{Column, Sheet, UNKNOWN, is_right};
+use crate::table::{Alignment, Table, UNKNOWN};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::{Map, Value};
 
@@ -42,7 +42,7 @@ pub enum Block {
     Notice(String, Vec<String>),
     /// Terms, and what is said of each.
     Facts(Vec<(String, Vec<String>)>),
-    /// Headers, and rows of as many cells.
+    /// A table, with its notes.
     Table(Table),
     /// A figure.
     Figure(Figure),
@@ -61,36 +61,6 @@ pub struct Panel {
     pub label: String,
     /// What is shown.
     pub blocks: Vec<Block>,
-}
-
-/// A table: columns of text.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Table {
-    columns: Vec<(String, bool, Vec<Option<String>>)>,
-    notes: Vec<String>,
-}
-
-impl Table {
-    /// Of columns of text.
-    pub fn of_texts<'a>(columns: impl IntoIterator<Item = (&'a str, Vec<Option<String>>)>) -> Table {
-        let column = |(header, cells): (&str, Vec<Option<String>>)| (header.to_owned(), false, cells);
-        Table { columns: columns.into_iter().map(column).collect(), notes: Vec::new() }
-    }
-
-    /// Leaves so many rows, and says how many it took away.
-    pub(super) fn shorten(&mut self, rows: usize) -> usize {
-        let all = self.columns.first().map_or(0, |(_, _, cells)| cells.len());
-        for (_, _, cells) in &mut self.columns {
-            cells.truncate(rows);
-        }
-        all.saturating_sub(rows)
-    }
-
-    pub(crate) fn of(sheet: Sheet) -> Table {
-        let groups = sheet.groups.into_iter().flatten();
-        let column = |column: Column| (column.header.clone(), is_right(&column), column.cells);
-        Table { columns: sheet.heads.into_iter().chain(groups).map(column).collect(), notes: sheet.notes }
-    }
 }
 
 impl Page {
@@ -237,20 +207,21 @@ impl Writer {
 }
 
 fn table_html(table: &Table) -> Markup {
-    let rows = table.columns.first().map_or(0, |(_, _, cells)| cells.len());
-    let class = |right: bool| if right { None } else { Some("left") };
-    let cell_class = |right: bool, text: Option<&str>| match text {
-        Some(text) if !right && text.len() > 30 => Some("left long"),
-        _ => class(right),
+    let columns = table.columns();
+    let class = |alignment: Alignment| (alignment == Alignment::Left).then_some("left");
+    let cell_class = |alignment: Alignment, text: Option<&str>| match text {
+        Some(text) if alignment == Alignment::Left && text.len() > 30 => Some("left long"),
+        _ => class(alignment),
     };
     html! {
         div.wide {
             table {
-                thead { tr { @for (header, right, _) in &table.columns {
-                    th class=[class(*right)] { (header) }
+                thead { tr { @for column in &columns {
+                    th class=[class(column.alignment)] { (column.header) }
                 } } }
-                tbody { @for row in 0..rows { tr { @for (_, right, cells) in &table.columns {
-                    td class=[cell_class(*right, cells[row].as_deref())] { (cells[row].as_deref().unwrap_or(UNKNOWN)) }
+                tbody { @for row in 0..table.rows() { tr { @for column in &columns {
+                    @let cell = column.cells[row].as_deref();
+                    td class=[cell_class(column.alignment, cell)] { (cell.unwrap_or(UNKNOWN)) }
                 } } } }
             }
         }

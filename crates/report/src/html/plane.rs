@@ -4,8 +4,8 @@
 use super::curves::title;
 use super::data::{Columns, Figure};
 use crate::curve::{numbers, value_of};
-use crate::terminal::comparison::{ENGINES, participle};
-use crate::terminal::{ComparisonRow, ComparisonTable};
+use crate::tables::comparison::{ENGINES, participle};
+use crate::tables::{ComparisonRow, ComparisonTable};
 use farpath_run::{Asked, Engine, PointSummary, Share};
 use serde_json::{Value, json};
 

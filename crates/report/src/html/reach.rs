@@ -1,9 +1,9 @@
 //! How far stacks reach, as a picture: a sector each, and the bodies around the Earth.
 
 use super::data::{Columns, Figure};
-use super::page::{Block, Page, Section, Table};
-use crate::terminal::RadiusRow;
-use crate::terminal::radius::radius_sheet;
+use super::page::{Block, Page, Section};
+use crate::tables::RadiusRow;
+use crate::tables::radius::radius_table;
 use core::f64::consts::{PI, TAU};
 use farpath_experiment::Body;
 
@@ -48,7 +48,7 @@ pub struct Reach {
 
 /// The picture of some stacks, and a table of all their radii, with bodies around them.
 pub fn reach_page(reaches: &[Reach], bodies: &[Body], medium: &str, rows: &[RadiusRow]) -> Page {
-    let table = Table::of(radius_sheet(rows));
+    let table = radius_table(rows);
     let figure = Block::Figure(figure(reaches, bodies, medium));
     let kind = format!("Farpath {} · radius", env!("CARGO_PKG_VERSION"));
     let sections = vec![

@@ -1,17 +1,15 @@
 //! The page of a run or a sweep.
 
 use super::air;
-use super::page::{Block, Page, Panel, Section, Table};
+use super::page::{Block, Page, Panel, Section};
 use super::short;
 use super::sweep::{self, slice};
 use super::trace::{Trace, Traces};
-use crate::terminal::agreement::agreement_notes;
-use crate::terminal::comparison::participle;
-use crate::terminal::flows::flows_sheet;
-use crate::terminal::grade::grade_notes;
-use crate::terminal::layout::Column;
-use crate::terminal::{Caveat, ComparisonRow, ComparisonTable, Published};
-use farpath_run::{Asked, Engine, PointSummary, Run};
+use crate::table::Column;
+use crate::tables::ComparisonTable;
+use crate::tables::comparison::participle;
+use crate::tables::flows::table_of_rows;
+use farpath_run::{Asked, Run};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most points that the table of results lists.
@@ -24,73 +22,11 @@ const FLOWS: usize = 400;
 const UNRECORDED: &str = "large transfers, or many of them, are recorded only where the experiment asks for it, by \
                           `series` and `segments` of `[output]`.";
 
-/// Engines side by side, a row for each point that has runs. These come point by point.
-pub fn comparison(asked: &Asked, runs: &[Run]) -> ComparisonTable {
-    let mut of_engine: BTreeMap<(u64, Engine), Vec<String>> = BTreeMap::new();
-    for run in runs {
-        of_engine.entry((run.point, run.engine)).or_default().extend_from_slice(&run.provenance.caveats);
-    }
-    let summaries = PointSummary::of_runs(runs).into_iter().map(|summary| {
-        let caveats = of_engine.remove(&(summary.point, summary.engine)).unwrap_or_default();
-        (summary, caveats)
-    });
-    ComparisonTable {
-        agreement: agreement_notes(asked, runs),
-        remarks: grade_notes(runs),
-        ..comparison_of_summaries(asked, summaries)
-    }
-}
-
-/// The same of summaries alone, each with its caveats, in the order of points: a sweep's runs are more than fit into
-/// memory. It says nothing of how far engines agree.
-pub fn comparison_of_summaries(
-    asked: &Asked,
-    summaries: impl IntoIterator<Item = (PointSummary, Vec<String>)>,
-) -> ComparisonTable {
-    let mut summaries = summaries.into_iter().peekable();
-    let mut rows = Vec::new();
-    for (number, point) in (0..).zip(&asked.points) {
-        let mut of_point = Vec::new();
-        let mut caveats: Vec<Caveat> =
-            point.warnings.iter().map(|text| Caveat { engine: None, text: text.clone() }).collect();
-        while let Some((summary, texts)) = summaries.next_if(|(summary, _)| summary.point == number) {
-            let mut seen: BTreeSet<&str> = point.warnings.iter().map(String::as_str).collect();
-            for text in texts.iter().filter(|text| seen.insert(text.as_str())) {
-                caveats.push(Caveat { engine: Some(summary.engine), text: text.clone() });
-            }
-            of_point.push(summary);
-        }
-        if of_point.is_empty() {
-            continue;
-        }
-        rows.push(ComparisonRow {
-            swept: point.swept.iter().map(|(_, value)| value.clone()).collect(),
-            published: Published {
-                transfer_time_s: point.published.get("transfer_time").copied(),
-                goodput_bit_per_s: point.published.get("goodput").copied(),
-                retransmissions: point.published.get("retransmissions").copied(),
-                timeouts: point.published.get("timeouts").copied(),
-            },
-            summaries: of_point,
-            caveats,
-        });
-    }
-    let first = asked.points.first().map_or(&[] as &[_], |point| &point.swept);
-    let swept_keys = first.iter().map(|(key, _)| key.clone()).collect();
-    ComparisonTable {
-        title: asked.title.clone(),
-        swept_keys,
-        rows,
-        agreement: Vec::new(),
-        remarks: Vec::new(),
-    }
-}
-
 /// The page of some runs. Where they are not all that the experiment asks for, it says so before anything else.
 pub fn run_page(asked: &Asked, runs: &[Run], traces: &Traces, complete: bool) -> Page {
-    let comparison = comparison(asked, runs);
-    let mut sheet = comparison.sheet();
-    let caveats = std::mem::take(&mut sheet.caveats);
+    let comparison = ComparisonTable::from_runs(asked, runs);
+    let mut table = comparison.table();
+    let caveats = std::mem::take(&mut table.caveats);
     let mut first = Vec::new();
     if !complete {
         let of = if asked.runs > 0 {
@@ -109,7 +45,6 @@ pub fn run_page(asked: &Asked, runs: &[Run], traces: &Traces, complete: bool) ->
     }
     let mut results: Vec<Block> = sweep::figures(asked, &comparison).into_iter().map(Block::Figure).collect();
     results.extend(air::figures(asked, runs).into_iter().map(Block::Figure));
-    let mut table = Table::of(sheet);
     let left_out = table.shorten(POINTS);
     results.push(Block::Table(table));
     if left_out > 0 {
@@ -207,19 +142,19 @@ fn what_happened(asked: &Asked, traces: &Traces) -> Vec<Block> {
 fn flows(asked: &Asked, runs: &[Run]) -> Vec<Block> {
     let all: Vec<_> = runs.iter().flat_map(|run| run.flows.iter().map(move |flow| (run, flow))).collect();
     let shown = &all[..all.len().min(FLOWS)];
-    let mut sheet = flows_sheet(shown);
+    let mut table = table_of_rows(shown);
     if asked.points.len() > 1 {
         let place = |run: &Run| {
             let point = asked.points.get(usize::try_from(run.point).ok()?)?;
             Some(slice(point, |_| true))
         };
         let keys: Vec<&str> = asked.points[0].swept.iter().map(|(key, _)| key.as_str()).collect();
-        sheet.heads.retain(|column| column.header != "point");
-        sheet
+        table.heads.retain(|column| column.header != "point");
+        table
             .heads
             .insert(0, Column::right(keys.join(" / "), shown.iter().map(|(run, _)| place(run)).collect()));
     }
-    let mut blocks = vec![Block::Table(Table::of(sheet))];
+    let mut blocks = vec![Block::Table(table)];
     if shown.len() < all.len() {
         blocks.push(Block::Text(format!(
             "The first {} of {} flows; `--out` keeps all of them, as Parquet.",

@@ -1,9 +1,9 @@
 //! What one wants to know first, in a few lines.
 
-use crate::terminal::comparison::{ENGINES, participle};
-use crate::terminal::layout::capitalised;
-use crate::terminal::numbers::Scale;
-use crate::terminal::{ComparisonRow, ComparisonTable};
+use crate::tables::comparison::{ENGINES, participle};
+use crate::tables::numbers::Scale;
+use crate::tables::{ComparisonRow, ComparisonTable};
+use crate::terminal::capitalised;
 use farpath_run::{Engine, Outcome, PointSummary, Statistic};
 
 /// How the transfers ended, how long they took or how late they were, and how far the engines agree.

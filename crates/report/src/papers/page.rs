@@ -4,7 +4,8 @@ use super::check::{Checked, Verdict};
 use super::claim::Paper;
 use super::number::Numbers;
 use super::render::{counts, verdict_text};
-use crate::html::{Block, Figure, Page, Section, Table};
+use crate::html::{Block, Figure, Page, Section};
+use crate::table::Table;
 
 /// The page of a paper: what was checked, and the figures drawn from simulation. `complete` says whether that is all.
 pub fn page(paper: &Paper, checked: &[Checked], figures: Vec<Figure>, complete: bool) -> Page {
@@ -22,7 +23,7 @@ pub fn page(paper: &Paper, checked: &[Checked], figures: Vec<Figure>, complete: 
     let what = |check: &Checked| {
         Some(if check.what.is_empty() { check.statement.clone() } else { check.what.clone() })
     };
-    let claims = Table::of_texts([
+    let claims = Table::from_texts([
         ("claim", column(&|check| Some(check.claim.clone()))),
         ("what", column(&what)),
         ("by", column(&|check| Some(check.engine.name().to_owned()))),

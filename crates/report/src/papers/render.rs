@@ -2,7 +2,7 @@
 
 use super::check::{Checked, Verdict};
 use super::number::Numbers;
-use crate::terminal::layout::{bare, finish};
+use crate::terminal::{bare, finish};
 use comfy_table::{ColumnConstraint, LineStyle, TableStyle, Width};
 
 /// What stands where there is no number.

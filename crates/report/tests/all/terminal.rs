@@ -1,6 +1,6 @@
 //! Terminal tables, as they are printed.
 
-use farpath_report::terminal::{Caveat, ComparisonRow, ComparisonTable, Published, flows_table};
+use farpath_report::tables::{Caveat, ComparisonRow, ComparisonTable, Published, flows_table};
 use farpath_run::{Engine, FlowRow, Outcome, PointSummary, Provenance, Run, RunKey};
 use farpath_units::{Bytes, Duration};
 
@@ -86,14 +86,14 @@ fn widest(text: &str) -> usize {
 
 #[test]
 fn engines_stand_side_by_side() {
-    let text = flagship().render(Some(120));
+    let text = flagship().table().to_text(Some(120));
     assert_eq!(text, include_str!("../golden/comparison_120.txt"), "\n{text}");
     assert!(widest(&text) <= 120);
 }
 
 #[test]
 fn narrow_terminals_get_tables_below_each_other() {
-    let text = flagship().render(Some(80));
+    let text = flagship().table().to_text(Some(80));
     assert_eq!(text, include_str!("../golden/comparison_80.txt"), "\n{text}");
     assert!(widest(&text) <= 80);
 }
@@ -105,7 +105,7 @@ fn columns_without_a_value_are_left_out() {
         row.published = Published::default();
         row.summaries.retain(|summary| summary.engine == Engine::Predict);
     }
-    let text = table.render(None);
+    let text = table.table().to_text(None);
     assert!(
         !text.contains("published") && !text.contains("± 95 %") && !text.contains("Difference"),
         "\n{text}"
@@ -117,7 +117,7 @@ fn columns_without_a_value_are_left_out() {
 fn one_outcome_for_all_is_a_note_and_not_a_column() {
     let mut table = flagship();
     table.rows.truncate(2);
-    let text = table.render(Some(120));
+    let text = table.table().to_text(Some(120));
     assert!(text.contains("Outcome: all 40 simulated transfers completed."), "\n{text}");
     assert!(!text.contains("completed 20/20"), "\n{text}");
 }
@@ -139,7 +139,7 @@ fn goodput_is_compared_where_nothing_completed() {
         agreement: Vec::new(),
         remarks: Vec::new(),
     };
-    assert_eq!(table.render(Some(80)), include_str!("../golden/comparison_goodput.txt"));
+    assert_eq!(table.table().to_text(Some(80)), include_str!("../golden/comparison_goodput.txt"));
 }
 
 #[test]
@@ -148,5 +148,5 @@ fn flows_of_a_run_have_a_row_each() {
     let mut second = flow(None, Some(4.0), Some(12.0));
     (second.flow, second.outcome, second.detail) = (1, Outcome::Aborted, "reset by peer".to_owned());
     first.flows.push(second);
-    assert_eq!(flows_table(&[first], Some(80)), include_str!("../golden/flows.txt"));
+    assert_eq!(flows_table(&[first]).to_text(Some(80)), include_str!("../golden/flows.txt"));
 }

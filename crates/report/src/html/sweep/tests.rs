@@ -1,6 +1,6 @@
-use super::super::run_page::comparison;
 use super::*;
 use crate::html::asked;
+use crate::tables::ComparisonTable;
 use farpath_engine::{jobs, provenance, simulate};
 use farpath_experiment::Experiment;
 use farpath_run::Run;
@@ -25,7 +25,7 @@ fn of_losses(losses: &str, horizon: &str) -> Vec<Figure> {
     let jobs = jobs(&experiment, &[Engine::Simulate]);
     let runs: Vec<Run> = jobs.iter().map(run).collect();
     let asked = asked(&experiment, runs.len() as u64);
-    figures(&asked, &comparison(&asked, &runs))
+    figures(&asked, &ComparisonTable::from_runs(&asked, &runs))
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What the air of radios was used for.
 
-use super::layout::{Column, Sheet};
 use super::numbers::Scale;
+use crate::table::{Column, Table};
 use farpath_explain::Air;
 
 /// Characters of a bar that stands for all of the time.
@@ -22,7 +22,8 @@ fn channel_text(air: &Air, width: Option<u16>) -> String {
     let share = |seconds: f64| seconds / total;
     let bar = |seconds: f64| "█".repeat((share(seconds) * WHOLE_BAR).round() as usize);
     let way = air.direction.map(|direction| format!(", {direction}")).unwrap_or_default();
-    let sheet = Sheet {
+    let table = Table {
+        title: format!("What the air of `{}` was used for (hop {}{way})", air.element, air.hop + 1),
         heads: vec![Column::left("use", uses.iter().map(|(what, _)| Some((*what).to_owned())).collect())],
         groups: vec![vec![
             Column::right(
@@ -35,13 +36,7 @@ fn channel_text(air: &Air, width: Option<u16>) -> String {
             ),
             Column::left("", uses.iter().map(|(_, seconds)| Some(bar(*seconds))).collect()),
         ]],
-        notes: Vec::new(),
-        caveats: Vec::new(),
+        ..Table::default()
     };
-    format!(
-        "What the air of `{}` was used for (hop {}{way})\n\n{}",
-        air.element,
-        air.hop + 1,
-        sheet.render(width)
-    )
+    table.to_text(width)
 }

@@ -1,7 +1,8 @@
 //! The radii of stacks, for people.
 
 use super::comparison::{percent, share_text};
-use super::layout::{self, Column, Sheet};
+use crate::table::{Column, Table};
+use crate::terminal;
 use farpath_run::Share;
 
 /// One line: a radius of a stack.
@@ -40,7 +41,7 @@ pub fn radius_text(rows: &[RadiusRow], width: Option<u16>) -> String {
 
 /// The same for timers of protocols, whose sources follow.
 pub fn protocol_text(rows: &[RadiusRow], sources: &[String], width: Option<u16>) -> String {
-    format!("{}\n{}", text(rows, ["protocol", "beyond it", ""], width), layout::notes(sources, width))
+    format!("{}\n{}", text(rows, ["protocol", "beyond it", ""], width), terminal::notes(sources, width))
 }
 
 fn text(rows: &[RadiusRow], names: [&str; 3], width: Option<u16>) -> String {
@@ -51,9 +52,9 @@ fn text(rows: &[RadiusRow], names: [&str; 3], width: Option<u16>) -> String {
         Some(if new { row.stack.clone() } else { String::new() })
     });
     let (stack, what) = (Column::left(names[0], stacks.collect()), what(rows, names[1]));
-    let mut text = layout::tables(&[stack, what], &groups(rows, names[2]), width);
+    let mut text = terminal::tables(&[stack, what], &groups(rows, names[2]), width);
     for note in notes(rows) {
-        text.push_str(&layout::paragraph(&note, width));
+        text.push_str(&terminal::paragraph(&note, width));
     }
     text
 }
@@ -62,13 +63,13 @@ fn text(rows: &[RadiusRow], names: [&str; 3], width: Option<u16>) -> String {
 const OF_STACKS: [&str; 3] = ["stack", "radius", "set by"];
 
 /// The same for a page.
-pub(crate) fn radius_sheet(rows: &[RadiusRow]) -> Sheet {
+pub(crate) fn radius_table(rows: &[RadiusRow]) -> Table {
     let stack = Column::left(OF_STACKS[0], column(rows, |row| Some(row.stack.clone())));
-    Sheet {
+    Table {
         heads: vec![stack, what(rows, OF_STACKS[1])],
         groups: groups(rows, OF_STACKS[2]).into(),
         notes: notes(rows),
-        caveats: Vec::new(),
+        ..Table::default()
     }
 }
 
@@ -123,7 +124,7 @@ pub fn ways_text(rows: &[WayRow], width: Option<u16>) -> String {
         Column::right("kernel\nopened", cells(|row| row.kernel.map(|kernel| kernel.0.to_string()))),
         Column::right("kernel\nusable", cells(|row| row.kernel.map(|kernel| kernel.1.to_string()))),
     ];
-    layout::tables(&[Column::right("RTT, s", cells(|row| Some(number(row.rtt))))], &[columns], width)
+    terminal::tables(&[Column::right("RTT, s", cells(|row| Some(number(row.rtt))))], &[columns], width)
 }
 
 /// One line: how many connections came so far, by the closed form and in the simulator.
@@ -156,7 +157,7 @@ pub fn shares_text(rows: &[ShareRow], width: Option<u16>) -> String {
         Column::right("simulated, %", cells(|row| share_text(row.simulated))),
         Column::left("agree", cells(|row| yes_or_no(row.agrees))),
     ];
-    layout::tables(&heads, &[columns], width)
+    terminal::tables(&heads, &[columns], width)
 }
 
 /// From a least to a most, as the tables have it: `1–1.032`.

@@ -1,8 +1,9 @@
 //! How far engines agree, as text.
 
 use super::comparison::participle;
-use super::layout::{Column, capitalised, notes, tables};
 use crate::agreement::{Agreement, PointError, agreements};
+use crate::table::Column;
+use crate::terminal::{capitalised, notes, tables};
 use farpath_run::{Asked, Run};
 
 /// The worst points that are named.

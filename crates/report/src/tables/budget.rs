@@ -1,7 +1,8 @@
 //! The delay budget of an explanation: where a round trip goes, and which timers allow for it.
 
-use super::layout::{self, Column};
 use super::numbers::Scale;
+use crate::table::Column;
+use crate::terminal;
 use farpath_explain::{Budget, Delay, Part, TimerFit, TimerVerdict};
 
 /// Both tables, at most `width` columns wide.
@@ -49,7 +50,7 @@ fn parts(budget: &Budget, width: Option<u16>) -> String {
     };
     let heads = [Column::left("part", lines.iter().map(|line| Some(line.what.clone())).collect())];
     let groups = [way("data", |line| line.data), way("ACKs", |line| line.acks)];
-    layout::tables(&heads, &groups, width)
+    terminal::tables(&heads, &groups, width)
 }
 
 fn timers(timers: &[TimerFit], width: Option<u16>) -> String {
@@ -81,8 +82,9 @@ fn timers(timers: &[TimerFit], width: Option<u16>) -> String {
         .filter(told)
         .map(|timer| format!("{}: {}. {}.", timer.id, timer.why, timer.source))
         .collect();
-    let notes = if notes.is_empty() { String::new() } else { format!("\n{}", layout::notes(&notes, width)) };
-    format!("{}{notes}", layout::tables(&heads, &groups, width))
+    let notes =
+        if notes.is_empty() { String::new() } else { format!("\n{}", terminal::notes(&notes, width)) };
+    format!("{}{notes}", terminal::tables(&heads, &groups, width))
 }
 
 /// Milliseconds where they tell anything; four digits from a thousand seconds on.

@@ -1,28 +1,28 @@
 //! The flows of some runs, one row each.
 
 use super::grade::grade_notes;
-use super::layout::{Column, Sheet, capitalised, notes};
 use super::numbers::Scale;
+use crate::table::{Column, Table};
+use crate::terminal::capitalised;
 use farpath_run::{FlowNumber, FlowRow, Run};
 
 /// A table with a row per flow; below it how well runs in real time were done, and what to know before the numbers are
 /// trusted. Columns that say the same of every flow, or nothing, are left out.
-pub fn flows_table(runs: &[Run], width: Option<u16>) -> String {
+pub fn flows_table(runs: &[Run]) -> Table {
     let rows: Vec<(&Run, &FlowRow)> =
         runs.iter().flat_map(|run| run.flows.iter().map(move |flow| (run, flow))).collect();
-    let table = flows_sheet(&rows).render(width);
-    let mut remarks = grade_notes(runs);
+    let mut notes = grade_notes(runs);
     for caveat in runs.iter().flat_map(|run| &run.provenance.caveats) {
-        let remark = capitalised(caveat);
-        if !remarks.contains(&remark) {
-            remarks.push(remark);
+        let note = capitalised(caveat);
+        if !notes.contains(&note) {
+            notes.push(note);
         }
     }
-    if remarks.is_empty() { table } else { format!("{table}\n{}", notes(&remarks, width)) }
+    Table { notes, ..table_of_rows(&rows) }
 }
 
-/// The same of some flows, as columns.
-pub(crate) fn flows_sheet(rows: &[(&Run, &FlowRow)]) -> Sheet {
+/// The same of some flows, without notes.
+pub(crate) fn table_of_rows(rows: &[(&Run, &FlowRow)]) -> Table {
     let text = |header: &str, cell: fn(&Run, &FlowRow) -> Option<String>| {
         Column::right(header, rows.iter().map(|(run, flow)| cell(run, flow)).collect())
     };
@@ -70,7 +70,7 @@ pub(crate) fn flows_sheet(rows: &[(&Run, &FlowRow)]) -> Sheet {
     ];
     let groups = [ended, granted, stream, cost, state]
         .map(|group| group.into_iter().filter(Column::is_known).collect());
-    Sheet { heads, groups: groups.into(), notes: Vec::new(), caveats: Vec::new() }
+    Table { heads, groups: groups.into(), ..Table::default() }
 }
 
 fn outcome(flow: &FlowRow) -> String {

@@ -1,8 +1,11 @@
 //! What was published, predicted, simulated, emulated and measured, side by side.
 
-use super::layout::{self, Column, Sheet};
+use super::agreement::agreement_notes;
+use super::grade::grade_notes;
 use super::numbers::Scale;
-use farpath_run::{Engine, Outcome, PointSummary, Share, Statistic};
+use crate::table::{Column, Table};
+use farpath_run::{Asked, Engine, Outcome, PointSummary, Run, Share, Statistic};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a paper printed for one point.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -197,20 +200,70 @@ const TIMEOUTS: Quantity = Quantity {
 };
 
 impl ComparisonTable {
-    /// As text of at most `width` columns; where that is too narrow for one table, as several below each other.
-    pub fn render(&self, width: Option<u16>) -> String {
-        let sheet = self.sheet();
-        let mut text = format!("{}\n\n{}", self.title, sheet.render(width));
-        let notes = [sheet.notes, sheet.caveats].concat();
-        if !notes.is_empty() {
-            text += "\n";
-            text += &layout::notes(&notes, width);
+    /// Engines side by side, a row for each point that has runs. These come point by point.
+    pub fn from_runs(asked: &Asked, runs: &[Run]) -> ComparisonTable {
+        let mut of_engine: BTreeMap<(u64, Engine), Vec<String>> = BTreeMap::new();
+        for run in runs {
+            of_engine.entry((run.point, run.engine)).or_default().extend_from_slice(&run.provenance.caveats);
         }
-        text
+        let summaries = PointSummary::of_runs(runs).into_iter().map(|summary| {
+            let caveats = of_engine.remove(&(summary.point, summary.engine)).unwrap_or_default();
+            (summary, caveats)
+        });
+        ComparisonTable {
+            agreement: agreement_notes(asked, runs),
+            remarks: grade_notes(runs),
+            ..ComparisonTable::from_summaries(asked, summaries)
+        }
     }
 
-    /// The same as columns, for whoever draws tables otherwise.
-    pub(crate) fn sheet(&self) -> Sheet {
+    /// The same of summaries alone, each with its caveats, in the order of points: a sweep's runs are more than fit into
+    /// memory. It says nothing of how far engines agree.
+    pub fn from_summaries(
+        asked: &Asked,
+        summaries: impl IntoIterator<Item = (PointSummary, Vec<String>)>,
+    ) -> ComparisonTable {
+        let mut summaries = summaries.into_iter().peekable();
+        let mut rows = Vec::new();
+        for (number, point) in (0..).zip(&asked.points) {
+            let mut of_point = Vec::new();
+            let mut caveats: Vec<Caveat> =
+                point.warnings.iter().map(|text| Caveat { engine: None, text: text.clone() }).collect();
+            while let Some((summary, texts)) = summaries.next_if(|(summary, _)| summary.point == number) {
+                let mut seen: BTreeSet<&str> = point.warnings.iter().map(String::as_str).collect();
+                for text in texts.iter().filter(|text| seen.insert(text.as_str())) {
+                    caveats.push(Caveat { engine: Some(summary.engine), text: text.clone() });
+                }
+                of_point.push(summary);
+            }
+            if of_point.is_empty() {
+                continue;
+            }
+            rows.push(ComparisonRow {
+                swept: point.swept.iter().map(|(_, value)| value.clone()).collect(),
+                published: Published {
+                    transfer_time_s: point.published.get("transfer_time").copied(),
+                    goodput_bit_per_s: point.published.get("goodput").copied(),
+                    retransmissions: point.published.get("retransmissions").copied(),
+                    timeouts: point.published.get("timeouts").copied(),
+                },
+                summaries: of_point,
+                caveats,
+            });
+        }
+        let first = asked.points.first().map_or(&[] as &[_], |point| &point.swept);
+        let swept_keys = first.iter().map(|(key, _)| key.clone()).collect();
+        ComparisonTable {
+            title: asked.title.clone(),
+            swept_keys,
+            rows,
+            agreement: Vec::new(),
+            remarks: Vec::new(),
+        }
+    }
+
+    /// As a table, with its title.
+    pub fn table(&self) -> Table {
         let heads: Vec<Column> =
             self.swept_keys.iter().enumerate().map(|(i, key)| self.swept(i, key)).collect();
         let streams = self.is_of_streams();
@@ -245,7 +298,7 @@ impl ComparisonTable {
             notes.push("Transfer times are of completed transfers only.".to_owned());
         }
         notes.extend(self.agreement.iter().chain(&self.remarks).cloned());
-        Sheet { heads, groups, notes, caveats: self.caveats() }
+        Table { title: self.title.clone(), heads, groups, notes, caveats: self.caveats() }
     }
 
     fn is_of_streams(&self) -> bool {

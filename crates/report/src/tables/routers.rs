@@ -1,15 +1,16 @@
 //! What flow routers have decided, one row for each of them and direction.
 
-use super::layout::{Column, Sheet};
 use super::numbers::Scale;
+use crate::table::{Column, Table};
 use farpath_run::{RouterRow, Run};
 
-/// A table with a row per flow router and direction. Columns that say nothing of any of them are left out.
-pub fn routers_table(runs: &[Run], width: Option<u16>) -> String {
+/// A table with a row per flow router and direction; `None` where none has seen a packet. Columns that say nothing of any of them
+/// are left out.
+pub fn routers_table(runs: &[Run]) -> Option<Table> {
     let rows: Vec<(&Run, &RouterRow)> =
         runs.iter().flat_map(|run| run.routers.iter().map(move |router| (run, router))).collect();
     if rows.is_empty() {
-        return "No flow router has seen a packet.\n".to_owned();
+        return None;
     }
     let text = |header: &str, cell: fn(&Run, &RouterRow) -> Option<String>| {
         Column::right(header, rows.iter().map(|(run, router)| cell(run, router)).collect())
@@ -52,5 +53,5 @@ pub fn routers_table(runs: &[Run], width: Option<u16>) -> String {
         number("longest\nqueue, {unit}", Scale::of_bytes, |router| router.max_backlog.0 as f64),
     ];
     let groups = [granted, ended, queue].map(|group| group.into_iter().filter(Column::is_known).collect());
-    Sheet { heads, groups: groups.into(), notes: Vec::new(), caveats: Vec::new() }.render(width)
+    Some(Table { heads, groups: groups.into(), ..Table::default() })
 }

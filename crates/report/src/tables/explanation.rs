@@ -2,8 +2,9 @@
 
 use super::air::air_text;
 use super::budget::budget_text;
-use super::layout::{self, Column};
 use super::numbers::Scale;
+use crate::table::Column;
+use crate::terminal;
 use farpath_explain::{Bound, Explanation, Number, Observed, Remedy, Spread, Unit, Verdict};
 
 /// The whole of it, at most `width` columns wide.
@@ -120,12 +121,12 @@ fn head(explanation: &Explanation, width: Option<u16>) -> String {
 
 /// Lines, wrapped.
 fn paragraphs(lines: &[String], width: Option<u16>) -> String {
-    let mut table = layout::bare(width);
+    let mut table = terminal::bare(width);
     table.load_style(comfy_table::TableStyle::new());
     for line in lines {
         table.add_row([line]);
     }
-    layout::finish(&mut table)
+    terminal::finish(&mut table)
 }
 
 fn endings(explanation: &Explanation, width: Option<u16>) -> String {
@@ -226,8 +227,8 @@ fn bounds(explanation: &Explanation, width: Option<u16>) -> String {
     };
     format!(
         "What bounds it, the costliest first\n\n{}\n{}{others}",
-        layout::tables(&heads, &groups, width),
-        layout::notes(&notes, width)
+        terminal::tables(&heads, &groups, width),
+        terminal::notes(&notes, width)
     )
 }
 
@@ -323,8 +324,8 @@ fn remedies(explanation: &Explanation, width: Option<u16>) -> String {
     let notes: Vec<String> = rows.iter().map(|remedy| note(remedy)).collect();
     format!(
         "What to change, and what it gains (`--apply NAME` writes the changed experiment)\n\n{}\n{}",
-        layout::tables(&heads, &groups, width),
-        layout::notes(&notes, width)
+        terminal::tables(&heads, &groups, width),
+        terminal::notes(&notes, width)
     )
 }
 

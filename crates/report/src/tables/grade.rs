@@ -1,7 +1,7 @@
 //! How well runs in real time were done, in a sentence or two.
 
 use super::comparison::{ENGINES, participle};
-use super::layout::capitalised;
+use crate::terminal::capitalised;
 use farpath_run::{Grade, Lateness, Run};
 use farpath_units::Duration;
 

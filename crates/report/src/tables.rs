@@ -1,0 +1,21 @@
+//! What tables say: engines side by side, the flows of a run, radii and the rest.
+
+pub(crate) mod agreement;
+mod air;
+mod budget;
+pub(crate) mod comparison;
+mod explanation;
+pub(crate) mod flows;
+pub(crate) mod grade;
+pub(crate) mod numbers;
+pub(crate) mod radius;
+mod routers;
+
+pub use agreement::agreement_text;
+pub use comparison::{Caveat, ComparisonRow, ComparisonTable, Published};
+pub use explanation::explanation_text;
+pub use flows::flows_table;
+pub use radius::{
+    RadiusRow, ShareRow, WayRow, protocol_text, radius_text, shares_text, span_text, ways_text,
+};
+pub use routers::routers_table;
