@@ -10,12 +10,12 @@ mod grade;
 mod hosts;
 mod programs;
 
-use crate::beforehand::can_be_emulated;
 use crate::capture::{Capture, CaptureError};
+use crate::preflight::can_be_emulated;
 use crate::progress::Going;
+use crate::recorder::PacketRecorder;
 use crate::series::Series;
 use crate::simulate::router_rows;
-use crate::tap::Recording;
 use crate::{EngineError, air, tcp_only};
 use drivers::Drivers;
 use farpath_emu::{Clock, EmuError, Emulator, LoopReport, Settings, Tap};
@@ -131,7 +131,7 @@ fn once(
     let before = Before::of(&hosts)?;
     hosts.enter(&mut provenance);
     let capture = capture.map(|(file, snaplen)| tape(file, snaplen, point, seed, &provenance)).transpose()?;
-    let mut recording = Recording::new(&hosts.ports(&scenario.flows), scenario.output, capture);
+    let mut recording = PacketRecorder::new(&hosts.ports(&scenario.flows), scenario.output, capture);
     for (number, flow) in (0..).zip(&scenario.flows) {
         if let Some(stream) = flow.stream {
             recording.stamp(number, stream.messages);

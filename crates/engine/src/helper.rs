@@ -7,8 +7,8 @@
 use crate::EngineError;
 use crate::emulate::may_emulate;
 use crate::job::Job;
-use crate::order::{Order, Task, carry_out, error_left, leave_error, program, run_left};
 use crate::temporary::TemporaryFolder;
+use crate::worker::{Task, WorkerJob, carry_out, error_left, leave_error, program, run_left};
 use farpath_experiment::Experiment;
 use farpath_run::Run;
 use std::fs::{self, File};
@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// What a helper is called by: a subcommand that is not for people, and its room.
+/// What a helper is called by: a subcommand that is not for people, and its working directory.
 const HELPER_COMMAND: &str = "helper";
 
 const RESULTS: &str = "results";
@@ -39,7 +39,7 @@ static HELPED: AtomicBool = AtomicBool::new(false);
 /// Neither privileges nor a user namespace are to be had.
 pub fn may_emulate_with_help() -> Result<(), EngineError> {
     if !farpath_emu::has_privileges() && !is_helped() {
-        send(&Order::nothing(), &AtomicBool::new(false))?;
+        send(&WorkerJob::idle(), &AtomicBool::new(false))?;
         HELPED.store(true, Ordering::Relaxed);
     }
     Ok(())
@@ -60,35 +60,35 @@ pub(crate) fn by_helper(
 ) -> Result<Option<Run>, EngineError> {
     let task =
         Task::Run { point: job.point, seed, trace: job.trace, snaplen: capture.map(|(_, snaplen)| snaplen) };
-    let Some(room) = send(&Order::of(experiment, task)?, stop)? else { return Ok(None) };
-    let run = run_left(&room.path().join(RESULTS), capture)?;
+    let Some(work_dir) = send(&WorkerJob::new(experiment, task)?, stop)? else { return Ok(None) };
+    let run = run_left(&work_dir.path().join(RESULTS), capture)?;
     Ok(Some(run.ok_or_else(|| EngineError::Helper("it left no results".to_owned()))?))
 }
 
 /// Whether a helper can make the hosts of these points.
-pub(crate) fn rehearse(experiment: &Experiment, points: &[usize]) -> Result<(), EngineError> {
-    let order = Order::of(experiment, Task::Rehearse(points.to_vec()))?;
-    send(&order, &AtomicBool::new(false)).map(drop)
+pub(crate) fn preflight(experiment: &Experiment, points: &[usize]) -> Result<(), EngineError> {
+    let job = WorkerJob::new(experiment, Task::Preflight(points.to_vec()))?;
+    send(&job, &AtomicBool::new(false)).map(drop)
 }
 
-/// Has a helper do something, and gives its room; `None` where it was stopped.
-fn send(order: &Order, stop: &AtomicBool) -> Result<Option<TemporaryFolder>, EngineError> {
-    let room = order.room()?;
-    let Some(status) = run(room.path(), stop)? else { return Ok(None) };
-    if let Some(error) = error_left(&room.path().join(RESULTS)) {
+/// Has a helper do something, and gives its working directory; `None` where it was stopped.
+fn send(job: &WorkerJob, stop: &AtomicBool) -> Result<Option<TemporaryFolder>, EngineError> {
+    let work_dir = job.make_work_dir()?;
+    let Some(status) = run(work_dir.path(), stop)? else { return Ok(None) };
+    if let Some(error) = error_left(&work_dir.path().join(RESULTS)) {
         return Err(EngineError::InHelper(error));
     }
     if !status.success() {
-        let messages = fs::read_to_string(room.path().join(MESSAGES)).unwrap_or_default();
+        let messages = fs::read_to_string(work_dir.path().join(MESSAGES)).unwrap_or_default();
         return Err(EngineError::Helper(format!("{status}; {}", messages.trim())));
     }
-    Ok(Some(room))
+    Ok(Some(work_dir))
 }
 
-fn run(room: &Path, stop: &AtomicBool) -> Result<Option<ExitStatus>, EngineError> {
-    let mut program = program().map_err(EngineError::OrderFiles)?;
-    let messages = File::create_new(room.join(MESSAGES)).map_err(EngineError::OrderFiles)?;
-    program.arg(HELPER_COMMAND).arg(room).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(messages);
+fn run(work_dir: &Path, stop: &AtomicBool) -> Result<Option<ExitStatus>, EngineError> {
+    let mut program = program().map_err(EngineError::WorkerFiles)?;
+    let messages = File::create_new(work_dir.join(MESSAGES)).map_err(EngineError::WorkerFiles)?;
+    program.arg(HELPER_COMMAND).arg(work_dir).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(messages);
     // Ctrl-C is for this process, which looks whether to stop.
     let mut helper = program.process_group(0).spawn().map_err(|source| {
         let program = program.get_program().to_string_lossy().into_owned();
@@ -115,21 +115,21 @@ fn sleep() {
     thread::sleep(LOOK_EVERY);
 }
 
-/// Does what is ordered in `room`. To be called before any thread is started.
+/// Does the job in `work_dir`. To be called before any thread is started.
 ///
 /// # Errors
 /// It cannot even say that something went wrong.
-pub fn helper(room: &Path) -> Result<(), EngineError> {
-    let out = room.join(RESULTS);
+pub fn helper(work_dir: &Path) -> Result<(), EngineError> {
+    let out = work_dir.join(RESULTS);
     let done = may_emulate().and_then(|()| {
-        let room_left = room.to_owned();
+        let work_dir_left = work_dir.to_owned();
         thread::spawn(move || {
             let _ = io::stdin().read_to_end(&mut Vec::new());
             // Nobody else is there to do it.
-            let _ = fs::remove_dir_all(room_left);
+            let _ = fs::remove_dir_all(work_dir_left);
             process::exit(1);
         });
-        carry_out(room, &out)
+        carry_out(work_dir, &out)
     });
     done.or_else(|error| leave_error(&out, &error))
 }

@@ -6,7 +6,6 @@
 
 mod air;
 mod batch;
-mod beforehand;
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "captures of real packets"))]
 mod capture;
 mod datagrams;
@@ -17,25 +16,24 @@ mod emulate;
 mod helper;
 mod job;
 #[cfg(target_os = "linux")]
-mod order;
+mod passive;
+mod preflight;
 mod progress;
 mod radius;
 mod record;
-mod rehearsal;
+#[cfg(target_os = "linux")]
+mod recorder;
 #[cfg(target_os = "linux")]
 mod series;
 mod simulate;
-#[cfg(target_os = "linux")]
-mod tap;
 #[cfg(target_os = "linux")]
 mod temporary;
 #[cfg_attr(not(target_os = "linux"), path = "virtual_time/elsewhere.rs")]
 mod virtual_time;
 #[cfg(target_os = "linux")]
-mod watch;
+mod worker;
 
 pub use batch::{Extras, run_all, run_all_with, run_one};
-pub use beforehand::{can_be_emulated, can_be_measured};
 pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
 pub use emulate::{emulate, may_emulate};
 pub use farpath_model::InputError as RadiusError;
@@ -46,19 +44,19 @@ pub use farpath_sim::ResendCause;
 pub use helper::helper;
 pub use helper::may_emulate_with_help;
 pub use job::{Job, jobs};
-#[cfg(target_os = "linux")]
-pub use order::{ElsewhereError, start_program_by};
+pub use preflight::{can_all_be_emulated, can_be_emulated, can_be_measured};
 pub use progress::{Now, Progress};
 pub use radius::{
     CheckedRadius, CheckedShare, Counts, KernelRadii, Measurement, Radius, RadiusKind, Reach, Silence,
     UnderLoss, Way, check_radius, check_under_loss, measure_radii, radii, radii_under_loss,
 };
-pub use rehearsal::can_all_be_emulated;
 #[cfg(target_os = "linux")]
 pub use series::Series;
 pub use simulate::{simulate, simulate_captured, simulate_watched};
 #[cfg(target_os = "linux")]
 pub use virtual_time::{guest, kernel_runs};
+#[cfg(target_os = "linux")]
+pub use worker::{ElsewhereError, start_program_by};
 
 use farpath_experiment::{Experiment, Point, Scenario, Transport};
 use farpath_run::Provenance;
@@ -133,7 +131,7 @@ pub enum EngineError {
     Kernel(#[from] farpath_kernel::KernelError),
     /// What another process of this program is told and leaves cannot be written or read.
     #[error("what another process is told and leaves: {0}")]
-    OrderFiles(std::io::Error),
+    WorkerFiles(std::io::Error),
     /// A guest cannot do what it is told.
     #[cfg(target_os = "linux")]
     #[error("in virtual time: {0}")]

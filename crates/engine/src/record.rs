@@ -31,7 +31,7 @@ const METRICS: [Metric; 12] = [
 /// comes and goes within such a moment (the first segments of a burst in `flight_size`) is not seen. `queue` is
 /// [`FlowView::backlog`]: the longest queue in the flow's data direction just after the last packet, of any flow, was
 /// offered to it. It rises in time, and is seen to fall when the next packet comes.
-pub(crate) struct Recorder {
+pub(crate) struct RowRecorder {
     output: Output,
     /// Per flow: the values last written, in the order of [`METRICS`], and the number of RTT samples.
     last: Vec<([Option<u64>; METRICS.len()], u64)>,
@@ -46,10 +46,10 @@ pub(crate) struct Recorder {
     disorder: bool,
 }
 
-impl Recorder {
-    pub fn new(flows: usize, output: Output) -> Recorder {
+impl RowRecorder {
+    pub fn new(flows: usize, output: Output) -> RowRecorder {
         let last = vec![([None; METRICS.len()], 0); flows];
-        Recorder {
+        RowRecorder {
             output,
             last,
             series: Trace::default(),
@@ -79,7 +79,7 @@ impl Recorder {
     }
 }
 
-impl Recorder {
+impl RowRecorder {
     /// Notes what happened to a packet of `size` bytes.
     pub fn segment(
         &mut self,
@@ -147,7 +147,7 @@ fn hexadecimal(structures: &Structures) -> String {
     HEXLOWER.encode(&bytes[..len])
 }
 
-impl Observer for Recorder {
+impl Observer for RowRecorder {
     fn packet(&mut self, now: Instant, event: PacketEvent, direction: Direction, packet: &Packet) {
         self.segment(now, event, direction, packet, packet.wire_size());
     }

@@ -2,7 +2,7 @@
 
 use crate::capture::Capture;
 use crate::drops::drops_by_cause;
-use crate::record::Recorder;
+use crate::record::RowRecorder;
 use crate::{EngineError, air, datagrams, tcp_only};
 use farpath_elements::RouterFigures;
 use farpath_experiment::{FlowSpec, Opener, Point, RunBudget, Scenario, Transport, base_rtt_of};
@@ -52,7 +52,7 @@ pub fn simulate_watched(
     }
     let setup = setup(scenario, seed);
     let results = if scenario.output.series || scenario.output.segments {
-        let mut both = Both(Recorder::new(setup.flows.len(), scenario.output), watcher);
+        let mut both = Both(RowRecorder::new(setup.flows.len(), scenario.output), watcher);
         let results = simulate_to_the_end(scenario, &setup, &mut both, &mut run)?;
         (run.series, run.segments) = both.0.into_traces();
         results

@@ -9,8 +9,8 @@ pub use guest::guest;
 
 use crate::EngineError;
 use crate::job::Job;
-use crate::order::{Order, PROGRAM, Task, error_left, run_left};
 use crate::temporary::TemporaryFolder;
+use crate::worker::{PROGRAM, Task, WorkerJob, error_left, run_left};
 use farpath_experiment::{EmulateOptions, EmulationClock, Experiment, Scenario};
 use farpath_kernel::{Boot, Ended, Halt, Kernel, Shelf};
 use farpath_run::{FlowRow, Outcome, Run};
@@ -53,12 +53,12 @@ pub(crate) fn in_guest(
     let scenario = &point.scenario;
     let task =
         Task::Run { point: job.point, seed, trace: job.trace, snaplen: capture.map(|(_, snaplen)| snaplen) };
-    let order = Order::of(experiment, task)?;
-    let (room, ended) = boot(&order, &scenario.emulate, seed, kernel, stop)?;
+    let worker_job = WorkerJob::new(experiment, task)?;
+    let (work_dir, ended) = boot(&worker_job, &scenario.emulate, seed, kernel, stop)?;
     if ended.halt == Halt::Stopped {
         return Ok(None);
     }
-    match run_left(room.path(), capture)? {
+    match run_left(work_dir.path(), capture)? {
         Some(mut run) => {
             // Its release does not tell its ticks, and timers go by these.
             run.provenance.kernel = name(kernel);
@@ -69,16 +69,16 @@ pub(crate) fn in_guest(
 }
 
 /// Whether hosts can be made on `kernel` for these points.
-pub(crate) fn rehearse(
+pub(crate) fn preflight(
     experiment: &Experiment,
     points: &[usize],
     kernel: &Kernel,
 ) -> Result<(), EngineError> {
     let first = experiment.point(points[0]);
     let options = &first.scenario.emulate;
-    let order = Order::of(experiment, Task::Rehearse(points.to_vec()))?;
+    let job = WorkerJob::new(experiment, Task::Preflight(points.to_vec()))?;
     // A guest that dies or hangs is told of where it would have made a run: it is no fault of the experiment.
-    boot(&order, options, 0, kernel, &AtomicBool::new(false)).map(drop)
+    boot(&job, options, 0, kernel, &AtomicBool::new(false)).map(drop)
 }
 
 /// Whether `kernel` runs on this machine: it is started, and switches itself off again.
@@ -87,21 +87,21 @@ pub(crate) fn rehearse(
 /// It cannot be started.
 pub fn kernel_runs(kernel: &Kernel) -> Result<Ended, EngineError> {
     let options = EmulateOptions { patience: PATIENCE, ..EmulateOptions::default() };
-    Ok(boot(&Order::nothing(), &options, 0, kernel, &AtomicBool::new(false))?.1)
+    Ok(boot(&WorkerJob::idle(), &options, 0, kernel, &AtomicBool::new(false))?.1)
 }
 
-/// Has a guest do something, in a room of its own.
+/// Has a guest do something, in a working directory of its own.
 fn boot(
-    order: &Order,
+    job: &WorkerJob,
     options: &EmulateOptions,
     seed: u64,
     kernel: &Kernel,
     stop: &AtomicBool,
 ) -> Result<(TemporaryFolder, Ended), EngineError> {
-    let room = order.room()?;
+    let work_dir = job.make_work_dir()?;
     let ended = Boot {
         kernel,
-        room: room.path(),
+        work_dir: work_dir.path(),
         program: PROGRAM,
         command: GUEST_COMMAND,
         seed,
@@ -109,9 +109,9 @@ fn boot(
         patience: Duration::from_nanos(options.patience.as_nanos()),
     }
     .run(stop, |_| false)?;
-    match error_left(room.path()) {
+    match error_left(work_dir.path()) {
         Some(error) => Err(EngineError::InGuest(error)),
-        None => Ok((room, ended)),
+        None => Ok((work_dir, ended)),
     }
 }
 

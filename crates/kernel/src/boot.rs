@@ -13,10 +13,10 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// In the environment of a guest's program: its room.
-pub(crate) const ROOM: &str = "FARPATH_ROOM";
+/// In the environment of a guest's program: its working directory.
+pub(crate) const WORK_DIR: &str = "FARPATH_ROOM";
 
-/// The room by the same name each time: the kernel's process is in it, and the kernel's files are those that this process
+/// The working directory by the same name each time: the kernel's process is in it, and the kernel's files are those that this process
 /// sees.
 const HERE: &str = "/proc/self/cwd";
 
@@ -35,8 +35,8 @@ pub struct Boot<'a> {
     /// Its kernel.
     pub kernel: &'a Kernel,
     /// A folder that the machine shares with this one: what it leaves lying about is here, and its results will be.
-    pub room: &'a Path,
-    /// Its first and only program, a file in the room. It sees all files of this machine, and can change none of them
+    pub work_dir: &'a Path,
+    /// Its first and only program, a file in the working directory. It sees all files of this machine, and can change none of them
     /// before [`guest::hand_out`](crate::guest::hand_out). It shall end with
     /// [`guest::power_off`](crate::guest::power_off).
     pub program: &'a str,
@@ -130,9 +130,9 @@ impl Boot<'_> {
             // The command line is mixed into the guest's chance: it must not hold the names of temporary folders.
             .arg(format!("init={HERE}/{}", self.program))
             // What a kernel does not know is for its first process.
-            .arg(format!("{ROOM}={HERE}"))
+            .arg(format!("{WORK_DIR}={HERE}"))
             .arg(self.command)
-            .current_dir(self.room)
+            .current_dir(self.work_dir)
             .env("LD_PRELOAD", self.kernel.shim())
             .env("FARPATH_SEED", self.seed.to_string())
             // Its memory is a file: in shared memory, where it looks first without these.

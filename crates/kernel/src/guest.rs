@@ -1,7 +1,7 @@
 //! What the first process of a machine does beside its work.
 
 use crate::KernelError;
-use crate::boot::ROOM;
+use crate::boot::WORK_DIR;
 use nix::mount::{MsFlags, mount, umount};
 use nix::sys::reboot::{RebootMode, reboot};
 use std::convert::Infallible;
@@ -13,19 +13,19 @@ use std::path::{Path, PathBuf};
 pub const MEMORY: &str = "/run";
 
 /// Mounts what a kernel offers: `/proc`, `/sys`, `/dev`, and memory at [`MEMORY`]. All else is the host's, and cannot be
-/// changed. Gives the room, the folder that guest and host share.
+/// changed. Gives the working directory, the folder that guest and host share.
 ///
 /// # Errors
 /// This is no guest, or a file system is not there.
 pub fn enter() -> Result<PathBuf, KernelError> {
-    let room = env::var_os(ROOM).filter(|_| std::process::id() == 1).ok_or_else(no_guest)?;
+    let work_dir = env::var_os(WORK_DIR).filter(|_| std::process::id() == 1).ok_or_else(no_guest)?;
     // Its name is the host's, whose `/proc` is about to be covered.
-    let room = fs::canonicalize(&room).map_err(KernelError::at(room))?;
+    let work_dir = fs::canonicalize(&work_dir).map_err(KernelError::at(work_dir))?;
     for (kind, place) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", MEMORY)] {
         mount(Some(kind), place, Some(kind), MsFlags::empty(), None::<&str>)
             .map_err(failed(|| format!("mounting {kind} at {place}")))?;
     }
-    Ok(room)
+    Ok(work_dir)
 }
 
 /// Copies a folder of the guest's into `to`, a folder of the host's that is there and can be written. Nothing of the host

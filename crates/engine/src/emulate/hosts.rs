@@ -1,11 +1,11 @@
 //! Two hosts in the dress of their stacks.
 
 use crate::EngineError;
-use crate::beforehand::stacks;
 use crate::capture::FIRST_PORT;
 use crate::datagrams::longest;
+use crate::passive::FlowPorts;
+use crate::preflight::stacks;
 use crate::simulate::configs;
-use crate::watch::FlowPorts;
 use farpath_emu::{Backend, Dress, Host, HostSettings, Sysctl};
 use farpath_experiment::{FlowSpec, IpVersion, Scenario, Stack, Transport};
 use farpath_path::{Direction, PerDirection};

@@ -4,7 +4,7 @@ use super::drivers::Drivers;
 use super::hosts::Hosts;
 use crate::EngineError;
 use crate::batch::real_time::is_light;
-use crate::beforehand::control_of;
+use crate::preflight::control_of;
 use crate::progress::Going;
 use crate::series::Series;
 use farpath_emu::{Clock, Dress, RealTime};

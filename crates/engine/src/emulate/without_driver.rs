@@ -3,7 +3,7 @@
 use super::Granted;
 use super::hosts::Hosts;
 use crate::EngineError;
-use crate::beforehand::asks;
+use crate::preflight::asks;
 use farpath_experiment::Scenario;
 use farpath_path::Direction;
 use farpath_tcp::Config;

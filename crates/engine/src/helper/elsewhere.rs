@@ -33,6 +33,6 @@ pub(crate) fn by_helper(
 }
 
 /// It cannot.
-pub(crate) fn rehearse(_: &Experiment, _: &[usize]) -> Result<(), EngineError> {
+pub(crate) fn preflight(_: &Experiment, _: &[usize]) -> Result<(), EngineError> {
     Err(HostError::NotLinux.into())
 }

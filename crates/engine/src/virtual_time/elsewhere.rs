@@ -37,6 +37,6 @@ pub(crate) fn in_guest(
 }
 
 /// It cannot.
-pub(crate) fn rehearse(_: &Experiment, _: &[usize], kernel: &Kernel) -> Result<(), EngineError> {
+pub(crate) fn preflight(_: &Experiment, _: &[usize], kernel: &Kernel) -> Result<(), EngineError> {
     match *kernel {}
 }

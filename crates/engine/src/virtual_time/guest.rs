@@ -1,7 +1,7 @@
 //! The first process of a guest: it does what is ordered, just as in real time.
 
 use crate::EngineError;
-use crate::order::{carry_out, leave_error};
+use crate::worker::{carry_out, leave_error};
 use farpath_kernel::guest::{MEMORY, enter, hand_out, power_off};
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -11,9 +11,9 @@ use std::path::PathBuf;
 /// # Errors
 /// This is no guest, or it cannot even say that something went wrong.
 pub fn guest() -> Result<Infallible, EngineError> {
-    let room = &enter()?;
+    let work_dir = &enter()?;
     let out = PathBuf::from(MEMORY).join("results");
-    carry_out(room, &out).or_else(|error| leave_error(&out, &error))?;
-    hand_out(&out, room)?;
+    carry_out(work_dir, &out).or_else(|error| leave_error(&out, &error))?;
+    hand_out(&out, work_dir)?;
     Ok(power_off()?)
 }

@@ -1,9 +1,9 @@
 //! What an emulation shows becomes what a simulation shows: counts, rows of segments, queues, and a capture.
 
 use crate::capture::{Capture, CaptureError};
-use crate::record::Recorder;
+use crate::passive::{Counts, FlowPorts, PassiveAnalyzer, Seen};
+use crate::record::RowRecorder;
 use crate::series::Series;
-use crate::watch::{Counts, FlowPorts, Seen, Watch};
 use farpath_emu::{PacketEvent, Queues, Tap, WirePacket};
 use farpath_experiment::Output;
 use farpath_path::Direction;
@@ -17,11 +17,11 @@ use std::io::Write;
 /// Records the packets of an emulation.
 ///
 /// What a device refuses is lost outside the path: it is none of a flow's drops, and the loop's own report counts it.
-pub(crate) struct Recording<W> {
-    watch: Watch,
+pub(crate) struct PacketRecorder<W> {
+    analyzer: PassiveAnalyzer,
     /// When each flow's first SYN was sent.
     opened: Vec<Option<Instant>>,
-    recorder: Recorder,
+    recorder: RowRecorder,
     /// Of each flow, where series are asked for: what waits in the queues its data goes through.
     queues: Vec<(Direction, Series)>,
     /// Of each flow that is a stream, when the first byte of each message left its host.
@@ -29,14 +29,14 @@ pub(crate) struct Recording<W> {
     capture: Option<Capture<W>>,
 }
 
-impl<W: Write> Recording<W> {
+impl<W: Write> PacketRecorder<W> {
     /// Records these flows, as far as the experiment asks for it.
-    pub fn new(flows: &[FlowPorts], output: Output, capture: Option<Capture<W>>) -> Recording<W> {
+    pub fn new(flows: &[FlowPorts], output: Output, capture: Option<Capture<W>>) -> PacketRecorder<W> {
         let queues = (0..).zip(flows).map(|(number, flow)| (flow.direction, Series::new(number)));
-        Recording {
-            watch: Watch::new(flows.iter().copied()),
+        PacketRecorder {
+            analyzer: PassiveAnalyzer::new(flows.iter().copied()),
             opened: vec![None; flows.len()],
-            recorder: Recorder::new(flows.len(), output),
+            recorder: RowRecorder::new(flows.len(), output),
             queues: queues.take_while(|_| output.series).collect(),
             messages: vec![None; flows.len()],
             capture,
@@ -55,7 +55,7 @@ impl<W: Write> Recording<W> {
 
     /// What has been counted of a flow.
     pub fn counts(&self, flow: u32) -> &Counts {
-        self.watch.counts(flow)
+        self.analyzer.counts(flow)
     }
 
     /// When the flow's first SYN was sent.
@@ -76,7 +76,7 @@ impl<W: Write> Recording<W> {
     }
 }
 
-impl<W: Write> Tap for Recording<W> {
+impl<W: Write> Tap for PacketRecorder<W> {
     fn packet(
         &mut self,
         at: Instant,
@@ -108,7 +108,7 @@ impl<W: Write> Tap for Recording<W> {
             let ports = [decoded.source.port(), decoded.destination.port()];
             let (number, ttl) = (packet.number(), decoded.ip.ttl);
             let seen = Seen { event, direction, number, ports, ttl, segment: &decoded.segment };
-            self.watch.packet(seen)
+            self.analyzer.packet(seen)
         });
         let known = known.map(|known| farpath_sim::Packet { qos, ..known });
         if let Some(segment) = &known {
@@ -119,7 +119,7 @@ impl<W: Write> Tap for Recording<W> {
             if event == farpath_sim::PacketEvent::Sent
                 && let Some((messages, sent)) = &mut self.messages[number as usize]
             {
-                let begun = self.watch.sent(number).div_ceil(messages.size.0).min(messages.count);
+                let begun = self.analyzer.sent(number).div_ceil(messages.size.0).min(messages.count);
                 if sent.len() < begun as usize {
                     sent.resize(begun as usize, at);
                 }

@@ -15,7 +15,7 @@ use proptest::prelude::*;
 
 /// Takes from a simulated packet what a real one shows, and holds what is made of it against the packet.
 struct Wire {
-    watch: Watch,
+    analyzer: PassiveAnalyzer,
     flows: Vec<FlowPorts>,
     /// Whether the data receiver is closed, and how many spurious retransmissions have reached it since. A closed
     /// endpoint does not know what it had, and does not count them.
@@ -31,7 +31,11 @@ impl Wire {
             receiver: 50_000 + 2 * number,
         };
         let flows: Vec<FlowPorts> = (0..).zip(&setup.flows).map(ports).collect();
-        Wire { watch: Watch::new(flows.iter().copied()), closed: vec![(false, 0); flows.len()], flows }
+        Wire {
+            analyzer: PassiveAnalyzer::new(flows.iter().copied()),
+            closed: vec![(false, 0); flows.len()],
+            flows,
+        }
     }
 }
 
@@ -47,13 +51,13 @@ impl Observer for Wire {
             ttl: packet.ttl,
             segment: &packet.segment,
         };
-        let before = self.watch.counts(packet.flow).spurious_retransmissions;
+        let before = self.analyzer.counts(packet.flow).spurious_retransmissions;
         // Why it was sent again is the sender's to say.
         let packet_as_seen = Packet { resent_by: None, ..*packet };
-        assert_eq!(self.watch.packet(seen), Some(packet_as_seen), "{event:?} at {now}");
+        assert_eq!(self.analyzer.packet(seen), Some(packet_as_seen), "{event:?} at {now}");
         let (closed, uncounted) = &mut self.closed[packet.flow as usize];
         if *closed {
-            *uncounted += self.watch.counts(packet.flow).spurious_retransmissions - before;
+            *uncounted += self.analyzer.counts(packet.flow).spurious_retransmissions - before;
         }
     }
 
@@ -89,7 +93,7 @@ fn check(setup: &Setup) {
     for (number, (flow, result)) in (0..).zip(setup.flows.iter().zip(&results)) {
         let mut expected = counted(result, flow);
         expected.spurious_retransmissions += wire.closed[number as usize].1;
-        assert_eq!(*wire.watch.counts(number), expected, "flow {number}: {:?}", result.end);
+        assert_eq!(*wire.analyzer.counts(number), expected, "flow {number}: {:?}", result.end);
     }
 }
 
@@ -246,18 +250,18 @@ fn answers_to_a_probe_of_a_shut_window_are_no_duplicates() {
 }
 
 /// One flow on port 1 against port 2, forward.
-fn one_flow() -> Watch {
-    Watch::new([FlowPorts { direction: Direction::Forward, sender: 1, receiver: 2 }])
+fn one_flow() -> PassiveAnalyzer {
+    PassiveAnalyzer::new([FlowPorts { direction: Direction::Forward, sender: 1, receiver: 2 }])
 }
 
-/// Shows `watch` that the data sender, or else the receiver, sends this and that it arrives.
-fn passes(watch: &mut Watch, from: End, number: u64, segment: &Segment) {
+/// Shows `analyzer` that the data sender, or else the receiver, sends this and that it arrives.
+fn passes(analyzer: &mut PassiveAnalyzer, from: End, number: u64, segment: &Segment) {
     let (direction, ports) = match from {
         End::Sender => (Direction::Forward, [1, 2]),
         End::Receiver => (Direction::Reverse, [2, 1]),
     };
     for event in [PacketEvent::Sent, PacketEvent::Received] {
-        let packet = watch.packet(Seen { event, direction, number, ports, ttl: 64, segment });
+        let packet = analyzer.packet(Seen { event, direction, number, ports, ttl: 64, segment });
         assert_eq!(packet.map(|packet| (packet.flow, packet.from)), Some((0, from)));
     }
 }
@@ -267,31 +271,31 @@ fn data(seq: Seq, len: u16) -> Segment {
 }
 
 /// The handshake, with these initial sequence numbers.
-fn connects(watch: &mut Watch, [own, peer]: [Seq; 2]) {
+fn connects(analyzer: &mut PassiveAnalyzer, [own, peer]: [Seq; 2]) {
     let window = |segment: Segment| Segment { window: 65_535, ..segment };
-    passes(watch, End::Sender, 1, &window(Segment::new(Flags::SYN, own, Seq(0))));
-    passes(watch, End::Receiver, 1, &window(Segment::new(Flags::SYN | Flags::ACK, peer, own.at(1))));
+    passes(analyzer, End::Sender, 1, &window(Segment::new(Flags::SYN, own, Seq(0))));
+    passes(analyzer, End::Receiver, 1, &window(Segment::new(Flags::SYN | Flags::ACK, peer, own.at(1))));
 }
 
 #[test]
 fn sequence_numbers_wrap_and_positions_do_not() {
     let isn = Seq(u32::MAX - 1500);
-    let mut watch = one_flow();
-    connects(&mut watch, [isn, Seq(0)]);
+    let mut analyzer = one_flow();
+    connects(&mut analyzer, [isn, Seq(0)]);
     for (number, position) in [(2, 1), (3, 1001), (4, 2001), (5, 1001)] {
-        passes(&mut watch, End::Sender, number, &data(isn.at(position), 1000));
+        passes(&mut analyzer, End::Sender, number, &data(isn.at(position), 1000));
     }
-    let counts = watch.counts(0);
+    let counts = analyzer.counts(0);
     assert_eq!((counts.data_segments, counts.data_bytes), (4, 4000));
     assert_eq!((counts.retransmissions, counts.spurious_retransmissions), (1, 1));
 }
 
 #[test]
 fn a_copy_that_the_network_makes_is_no_retransmission() {
-    let mut watch = one_flow();
-    connects(&mut watch, [Seq(0), Seq(0)]);
-    passes(&mut watch, End::Sender, 2, &data(Seq(1), 1000));
-    passes(&mut watch, End::Sender, 3, &data(Seq(1), 1000));
+    let mut analyzer = one_flow();
+    connects(&mut analyzer, [Seq(0), Seq(0)]);
+    passes(&mut analyzer, End::Sender, 2, &data(Seq(1), 1000));
+    passes(&mut analyzer, End::Sender, 3, &data(Seq(1), 1000));
     let copy = data(Seq(1), 1000);
     for number in [2, 3] {
         let seen = Seen {
@@ -302,20 +306,20 @@ fn a_copy_that_the_network_makes_is_no_retransmission() {
             ttl: 64,
             segment: &copy,
         };
-        assert_eq!(watch.packet(seen).map(|packet| packet.retransmission), Some(number == 3));
+        assert_eq!(analyzer.packet(seen).map(|packet| packet.retransmission), Some(number == 3));
     }
-    assert_eq!(watch.counts(0).spurious_retransmissions, 1);
+    assert_eq!(analyzer.counts(0).spurious_retransmissions, 1);
 }
 
 #[test]
 fn a_connection_that_is_begun_anew_has_new_numbers() {
-    let mut watch = one_flow();
-    connects(&mut watch, [Seq(7), Seq(1_000_000)]);
+    let mut analyzer = one_flow();
+    connects(&mut analyzer, [Seq(7), Seq(1_000_000)]);
     // The listener had forgotten the first SYN when the second came.
-    connects(&mut watch, [Seq(7), Seq(3_000_000_000)]);
+    connects(&mut analyzer, [Seq(7), Seq(3_000_000_000)]);
     let request = Segment { len: 100, ..Segment::new(Flags::ACK, Seq(3_000_000_001), Seq(8)) };
-    passes(&mut watch, End::Receiver, 3, &request);
-    let again = watch.packet(Seen {
+    passes(&mut analyzer, End::Receiver, 3, &request);
+    let again = analyzer.packet(Seen {
         event: PacketEvent::Sent,
         direction: Direction::Reverse,
         number: 4,
@@ -324,66 +328,66 @@ fn a_connection_that_is_begun_anew_has_new_numbers() {
         segment: &request,
     });
     assert!(again.is_some_and(|packet| packet.retransmission));
-    assert_eq!((watch.counts(0).syns, watch.counts(0).synacks), (2, 2));
+    assert_eq!((analyzer.counts(0).syns, analyzer.counts(0).synacks), (2, 2));
 }
 
 #[test]
 fn a_window_is_scaled_where_both_ends_said_so() {
     for (peer_scales, spurious) in [(false, 0), (true, 1)] {
-        let mut watch = one_flow();
+        let mut analyzer = one_flow();
         let syn = Segment { window_scale: Some(3), window: 100, ..Segment::new(Flags::SYN, Seq(0), Seq(0)) };
-        passes(&mut watch, End::Receiver, 1, &syn);
+        passes(&mut analyzer, End::Receiver, 1, &syn);
         let window_scale = peer_scales.then_some(0);
         let synack = Segment { window_scale, ..Segment::new(Flags::SYN | Flags::ACK, Seq(0), Seq(1)) };
-        passes(&mut watch, End::Sender, 1, &synack);
+        passes(&mut analyzer, End::Sender, 1, &synack);
         passes(
-            &mut watch,
+            &mut analyzer,
             End::Receiver,
             2,
             &Segment { window: 100, ..Segment::new(Flags::ACK, Seq(1), Seq(1)) },
         );
         // 100 bytes have room, or 800.
         for (number, position) in [(2, 1), (3, 101), (4, 101)] {
-            passes(&mut watch, End::Sender, number, &data(Seq(position), 100));
+            passes(&mut analyzer, End::Sender, number, &data(Seq(position), 100));
         }
-        assert_eq!(watch.counts(0).spurious_retransmissions, spurious, "{peer_scales}");
+        assert_eq!(analyzer.counts(0).spurious_retransmissions, spurious, "{peer_scales}");
     }
 }
 
 #[test]
 fn an_ack_from_before_what_has_come_since_is_not_heard() {
     for (request, dup_acks) in [(0, 1), (100, 0)] {
-        let mut watch = one_flow();
+        let mut analyzer = one_flow();
         let open = |segment: Segment| Segment { window: 65_535, ..segment };
         for (from, flags) in [(End::Sender, Flags::SYN), (End::Receiver, Flags::SYN | Flags::ACK)] {
             let syn = Segment { sack_permitted: true, ..open(Segment::new(flags, Seq(0), Seq(1))) };
-            passes(&mut watch, from, 1, &syn);
+            passes(&mut analyzer, from, 1, &syn);
         }
         if request > 0 {
             let request = Segment { len: request, ..open(Segment::new(Flags::ACK, Seq(1), Seq(1))) };
-            passes(&mut watch, End::Receiver, 2, &request);
+            passes(&mut analyzer, End::Receiver, 2, &request);
         }
         for (number, position) in [(2, 1), (3, 1001)] {
-            passes(&mut watch, End::Sender, number, &data(Seq(position), 1000));
+            passes(&mut analyzer, End::Sender, number, &data(Seq(position), 1000));
         }
         let mut old = open(Segment::new(Flags::ACK, Seq(1), Seq(1)));
         old.sack.push(SackBlock { start: Seq(1001), end: Seq(2001) });
-        passes(&mut watch, End::Receiver, 3, &old);
-        assert_eq!(watch.counts(0).dup_acks, dup_acks, "request of {request}");
+        passes(&mut analyzer, End::Receiver, 3, &old);
+        assert_eq!(analyzer.counts(0).dup_acks, dup_acks, "request of {request}");
     }
 }
 
 #[test]
 fn a_stranger_is_no_flow() {
-    let mut watch = one_flow();
+    let mut analyzer = one_flow();
     let segment = data(Seq(1), 1000);
     for (direction, ports) in
         [(Direction::Forward, [2, 1]), (Direction::Reverse, [1, 2]), (Direction::Forward, [1, 3])]
     {
         let seen = Seen { event: PacketEvent::Sent, direction, number: 1, ports, ttl: 64, segment: &segment };
-        assert_eq!(watch.packet(seen), None);
+        assert_eq!(analyzer.packet(seen), None);
     }
-    assert_eq!(*watch.counts(0), Counts::default());
+    assert_eq!(*analyzer.counts(0), Counts::default());
 }
 
 #[test]
@@ -410,7 +414,7 @@ proptest! {
     fn anything_is_counted_without_a_panic(
         segments in prop::collection::vec(any::<(u32, u32, u16, u16, u8, u8, (u32, u32), (bool, bool))>(), 1..60),
     ) {
-        let mut watch = one_flow();
+        let mut analyzer = one_flow();
         for (number, (seq, ack, len, window, flags, scale, (start, end), (forward, sent))) in (0..).zip(segments) {
             let mut segment = Segment { len, window, ..Segment::new(Flags(flags), Seq(seq), Seq(ack)) };
             segment.window_scale = Some(scale);
@@ -418,10 +422,10 @@ proptest! {
             segment.sack.push(SackBlock { start: Seq(start), end: Seq(end) });
             let (direction, ports) = if forward { (Direction::Forward, [1, 2]) } else { (Direction::Reverse, [2, 1]) };
             let event = if sent { PacketEvent::Sent } else { PacketEvent::Received };
-            let packet = watch.packet(Seen { event, direction, number, ports, ttl: 64, segment: &segment });
+            let packet = analyzer.packet(Seen { event, direction, number, ports, ttl: 64, segment: &segment });
             prop_assert!(packet.is_some());
         }
-        let counts = watch.counts(0);
+        let counts = analyzer.counts(0);
         prop_assert!(counts.spurious_retransmissions <= counts.retransmissions);
         prop_assert!(counts.retransmissions <= counts.data_segments);
     }

@@ -1,6 +1,6 @@
 //! What the packets of a flow tell of it, seen from outside: where nobody can ask the endpoints, as a simulation can.
 //!
-//! Told of each packet as it leaves its host and as it reaches the other, or is dropped, a [`Watch`] gives it back as a
+//! Told of each packet as it leaves its host and as it reaches the other, or is dropped, a [`PassiveAnalyzer`] gives it back as a
 //! [`Packet`] of its flow, for all that records packets, and counts what a [`FlowRow`] counts. On a simulation it counts
 //! what the endpoints themselves count, but for what the tests beside it name.
 
@@ -73,23 +73,23 @@ pub(crate) struct Counts {
 
 /// Watches the packets of flows.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct PassiveAnalyzer {
     /// Flow and sending end by direction, source and destination port.
     ends: HashMap<(Direction, [u16; 2]), (u32, End)>,
     flows: Vec<Flow>,
 }
 
-impl Watch {
+impl PassiveAnalyzer {
     /// Watches these flows, numbered in this order.
-    pub fn new(flows: impl IntoIterator<Item = FlowPorts>) -> Watch {
-        let mut watch = Watch { ends: HashMap::new(), flows: Vec::new() };
+    pub fn new(flows: impl IntoIterator<Item = FlowPorts>) -> PassiveAnalyzer {
+        let mut analyzer = PassiveAnalyzer { ends: HashMap::new(), flows: Vec::new() };
         for (number, ports) in (0..).zip(flows) {
             let FlowPorts { direction, sender, receiver } = ports;
-            watch.ends.insert((direction, [sender, receiver]), (number, End::Sender));
-            watch.ends.insert((direction.opposite(), [receiver, sender]), (number, End::Receiver));
-            watch.flows.push(Flow::default());
+            analyzer.ends.insert((direction, [sender, receiver]), (number, End::Sender));
+            analyzer.ends.insert((direction.opposite(), [receiver, sender]), (number, End::Receiver));
+            analyzer.flows.push(Flow::default());
         }
-        watch
+        analyzer
     }
 
     /// Takes note of a packet, and says whose it is; `None` where it is no flow's. Events come in the order of time,

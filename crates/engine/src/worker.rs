@@ -1,5 +1,5 @@
 //! What another process of this program is told to do, and what it leaves: the first process of a guest, or a helper. It is
-//! told in a folder that both can see, its room.
+//! told in a folder that both can see, its working directory.
 
 use crate::capture::CaptureError;
 use crate::emulate::{can_be_prepared, until_in_time};
@@ -19,9 +19,9 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
-/// This program, within a room.
+/// This program, within a working directory.
 pub(crate) const PROGRAM: &str = "farpath";
-const ORDER: &str = "order.json";
+const JOB: &str = "job.json";
 const CAPTURE: &str = "capture.pcapng";
 const ERROR: &str = "error.json";
 
@@ -54,7 +54,7 @@ pub(crate) fn program() -> io::Result<Command> {
 
 /// Everything that is told.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Order {
+pub(crate) struct WorkerJob {
     /// Where files that the experiment names are looked for.
     folder: PathBuf,
     /// The experiment, as it was read here.
@@ -77,15 +77,15 @@ pub(crate) enum Task {
         snaplen: Option<u32>,
     },
     /// Make the hosts of these points, and leave it at that.
-    Rehearse(Vec<usize>),
+    Preflight(Vec<usize>),
     /// Nothing: it came up.
     Nothing,
 }
 
-impl Order {
-    pub(crate) fn of(experiment: &Experiment, task: Task) -> Result<Order, EngineError> {
-        Ok(Order {
-            folder: env::current_dir().map_err(EngineError::OrderFiles)?,
+impl WorkerJob {
+    pub(crate) fn new(experiment: &Experiment, task: Task) -> Result<WorkerJob, EngineError> {
+        Ok(WorkerJob {
+            folder: env::current_dir().map_err(EngineError::WorkerFiles)?,
             text: experiment.text.to_string(),
             origin: experiment.origin.clone(),
             overrides: experiment.overrides.iter().map(|change| change.text().to_owned()).collect(),
@@ -94,8 +94,8 @@ impl Order {
     }
 
     /// To come up.
-    pub(crate) fn nothing() -> Order {
-        Order {
+    pub(crate) fn idle() -> WorkerJob {
+        WorkerJob {
             folder: PathBuf::from("/"),
             text: String::new(),
             origin: String::new(),
@@ -104,12 +104,12 @@ impl Order {
         }
     }
 
-    /// A room with the order in it, and with the program.
-    pub(crate) fn room(&self) -> Result<TemporaryFolder, EngineError> {
+    /// A working directory with the job in it, and with the program.
+    pub(crate) fn make_work_dir(&self) -> Result<TemporaryFolder, EngineError> {
         let furnished = || {
-            let room = TemporaryFolder::new()?;
-            let at = |name: &str| room.path().join(name);
-            fs::write(at(ORDER), serde_json::to_vec(self).expect("plain data"))?;
+            let work_dir = TemporaryFolder::new()?;
+            let at = |name: &str| work_dir.path().join(name);
+            fs::write(at(JOB), serde_json::to_vec(self).expect("plain data"))?;
             match INTERPRETED.get() {
                 Some(Interpreted { interpreter, code }) => {
                     fs::write(at(PROGRAM), format!("#!{}\n{code}", interpreter.join(" ")))?;
@@ -117,32 +117,32 @@ impl Order {
                 }
                 None => symlink(env::current_exe()?, at(PROGRAM))?,
             }
-            Ok(room)
+            Ok(work_dir)
         };
-        furnished().map_err(EngineError::OrderFiles)
+        furnished().map_err(EngineError::WorkerFiles)
     }
 }
 
-/// Does what is ordered in `room`, and leaves what comes of it in `out`.
-pub(crate) fn carry_out(room: &Path, out: &Path) -> Result<(), EngineError> {
-    let text = fs::read(room.join(ORDER)).map_err(EngineError::OrderFiles)?;
-    let order: Order = serde_json::from_slice(&text).expect("an order is written by the same program");
-    fs::create_dir_all(out).map_err(EngineError::OrderFiles)?;
-    env::set_current_dir(&order.folder).map_err(EngineError::OrderFiles)?;
-    match order.task {
-        Task::Run { point, seed, trace, snaplen } => run(&read(&order)?, point, seed, trace, snaplen, out),
-        Task::Rehearse(ref points) => {
-            let experiment = read(&order)?;
+/// Does the job in `work_dir`, and leaves what comes of it in `out`.
+pub(crate) fn carry_out(work_dir: &Path, out: &Path) -> Result<(), EngineError> {
+    let text = fs::read(work_dir.join(JOB)).map_err(EngineError::WorkerFiles)?;
+    let job: WorkerJob = serde_json::from_slice(&text).expect("a job is written by the same program");
+    fs::create_dir_all(out).map_err(EngineError::WorkerFiles)?;
+    env::set_current_dir(&job.folder).map_err(EngineError::WorkerFiles)?;
+    match job.task {
+        Task::Run { point, seed, trace, snaplen } => run(&read(&job)?, point, seed, trace, snaplen, out),
+        Task::Preflight(ref points) => {
+            let experiment = read(&job)?;
             points.iter().try_for_each(|&point| can_be_prepared(&experiment.point(point).scenario))
         }
         Task::Nothing => Ok(()),
     }
 }
 
-fn read(order: &Order) -> Result<Experiment, EngineError> {
+fn read(job: &WorkerJob) -> Result<Experiment, EngineError> {
     let overrides: Vec<Override> =
-        order.overrides.iter().map(|text| text.parse().expect("it was parsed before")).collect();
-    let parsed = Experiment::parse(&order.text, &order.origin, &overrides);
+        job.overrides.iter().map(|text| text.parse().expect("it was parsed before")).collect();
+    let parsed = Experiment::parse(&job.text, &job.origin, &overrides);
     parsed.map_err(|error| EngineError::Experiment(Box::new(error)))
 }
 
@@ -184,7 +184,7 @@ pub(crate) fn leave_error(out: &Path, error: &EngineError) -> Result<(), EngineE
     // That it is not there is seen when it is written to.
     let _ = fs::create_dir_all(out);
     let links = serde_json::to_vec(&links(error)).expect("plain data");
-    fs::write(out.join(ERROR), links).map_err(EngineError::OrderFiles)
+    fs::write(out.join(ERROR), links).map_err(EngineError::WorkerFiles)
 }
 
 /// The error that was left in `out`.
@@ -234,8 +234,8 @@ mod tests {
         let source = io::Error::from_raw_os_error(1);
         let denied = HostError::Kernel { what: "make a network namespace".to_owned(), help: "", source };
         let error = EngineError::from(denied);
-        let room = tempfile::tempdir().expect("a folder");
-        let out = room.path().join("out");
+        let work_dir = tempfile::tempdir().expect("a folder");
+        let out = work_dir.path().join("out");
         assert!(error_left(&out).is_none());
         leave_error(&out, &error).expect("writable");
         let told = error_left(&out).expect("it is there");

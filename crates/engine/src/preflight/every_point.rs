@@ -1,7 +1,7 @@
 //! Whether this machine can do what an experiment asks of it, tried before the first run.
 
+use super::can_be_emulated;
 use crate::EngineError;
-use crate::beforehand::can_be_emulated;
 use crate::emulate::can_be_prepared;
 use crate::helper::{self, is_helped};
 use crate::virtual_time::{self, kernel_of};
@@ -26,8 +26,8 @@ pub fn can_all_be_emulated(experiment: &Experiment) -> Result<(), EngineError> {
     for points in different.chunk_by(|a, b| clock(a) == clock(b)) {
         let numbers = || points.iter().map(|point| point.index).collect::<Vec<usize>>();
         match kernel_of(&points[0].scenario)? {
-            Some(kernel) => virtual_time::rehearse(experiment, &numbers(), &kernel)?,
-            None if is_helped() => helper::rehearse(experiment, &numbers())?,
+            Some(kernel) => virtual_time::preflight(experiment, &numbers(), &kernel)?,
+            None if is_helped() => helper::preflight(experiment, &numbers())?,
             None => points.iter().try_for_each(|point| can_be_prepared(&point.scenario))?,
         }
     }

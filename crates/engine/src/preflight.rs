@@ -1,6 +1,9 @@
 //! What a scenario says of an emulation before it begins: nothing is made, run or written for one that cannot be.
 
+mod every_point;
 mod memory;
+
+pub use every_point::can_all_be_emulated;
 
 use crate::datagrams::shortest;
 use crate::{EngineError, MAX_EMULATED_FLOWS, tcp_only};
