@@ -121,6 +121,15 @@ pub enum ExplicitRateCommand {
     Qos(QosArgs),
 }
 
+/// How tables are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TableFormat {
+    /// Columns of text, as wide as the terminal
+    Text,
+    /// Tables of Markdown
+    Markdown,
+}
+
 /// Engines of this version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
 pub enum EngineName {
@@ -311,6 +320,9 @@ pub struct CommonArgs {
     /// Print what each flow router of a simulation has granted and refused, and how long its queue was
     #[arg(long)]
     pub routers: bool,
+    /// Print tables in this format
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "text", conflicts_with = "json")]
+    pub format: TableFormat,
     /// Print JSON, one object a line
     #[arg(long)]
     pub json: bool,

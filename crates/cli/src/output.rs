@@ -1,5 +1,7 @@
 //! Standard output.
 
+use crate::args::TableFormat;
+use farpath_report::Table;
 use std::io::{self, IsTerminal, StdoutLock, Write};
 
 /// Standard output, buffered by line, and how wide it is.
@@ -14,6 +16,14 @@ const ELSEWHERE: u16 = 120;
 pub fn width() -> Option<u16> {
     let terminal = if io::stdout().is_terminal() { terminal_size::terminal_size() } else { None };
     Some(terminal.map_or(ELSEWHERE, |(terminal_size::Width(columns), _)| columns))
+}
+
+/// Prints a table.
+pub fn print_table(table: &Table, format: TableFormat) -> io::Result<()> {
+    print(&match format {
+        TableFormat::Text => table.to_text(width()),
+        TableFormat::Markdown => table.to_markdown(),
+    })
 }
 
 /// Prints a text and the end of its line.

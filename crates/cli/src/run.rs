@@ -1,6 +1,6 @@
 //! `farpath run`, `predict`, `simulate`, `emulate`, `compare`: an experiment on the engines asked for.
 
-use crate::args::{CommonArgs, EngineName, RunArgs};
+use crate::args::{CommonArgs, EngineName, RunArgs, TableFormat};
 use crate::error::CliError;
 use crate::kept::{Finished, Kept};
 use crate::source::{self, Source};
@@ -26,7 +26,8 @@ pub fn run(args: &RunArgs) -> Result<Ending, CliError> {
             (_, true) => Rows::Routers,
             _ => Rows::Points,
         };
-        print(&experiment, &asked, &runs, args.common.json, rows)?;
+        let format = (!args.common.json).then_some(args.common.format);
+        print(&experiment, &asked, &runs, format, rows)?;
     }
     written.map(|()| ending)
 }
@@ -48,8 +49,12 @@ pub fn compare(args: RunArgs) -> Result<Ending, CliError> {
         let mut comparison = ComparisonTable::from_runs(&asked, &runs);
         // The table below says it.
         comparison.agreement.clear();
-        output::print(&comparison.table().to_text(output::width()))?;
-        output::print(&format!("\n{}", agreement_text(&asked, &agreements, output::width())))?;
+        output::print_table(&comparison.table(), args.common.format)?;
+        let text = agreement_text(&asked, &agreements, output::width());
+        output::print(&match args.common.format {
+            TableFormat::Text => format!("\n{text}"),
+            TableFormat::Markdown => format!("\n```text\n{}\n```", text.trim_end()),
+        })?;
     }
     written.map(|()| ending)
 }
@@ -192,28 +197,28 @@ pub enum Rows {
     Routers,
 }
 
-/// Prints a table, or lines of JSON.
+/// Prints a table, or lines of JSON where there is no format for one.
 pub fn print(
     experiment: &Experiment,
     asked: &Asked,
     runs: &[Run],
-    json: bool,
+    format: Option<TableFormat>,
     rows: Rows,
 ) -> Result<(), CliError> {
-    match (json, rows) {
-        (true, Rows::Flows) => {
+    match (format, rows) {
+        (None, Rows::Flows) => {
             let mut out = output::stdout();
             for run in runs {
                 write_flow_lines(run, &mut out)?;
             }
         }
-        (true, Rows::Routers) => {
+        (None, Rows::Routers) => {
             let mut out = output::stdout();
             for run in runs {
                 write_router_lines(run, &mut out)?;
             }
         }
-        (true, Rows::Points) => {
+        (None, Rows::Points) => {
             let mut out = output::stdout();
             // Runs come point by point and engine by engine.
             for runs in runs.chunk_by(|a, b| (a.point, a.engine) == (b.point, b.engine)) {
@@ -222,14 +227,14 @@ pub fn print(
                 }
             }
         }
-        (false, Rows::Routers) => output::print(&routers_table(runs).map_or_else(
-            || "No flow router has seen a packet.\n".to_owned(),
-            |table| table.to_text(output::width()),
-        ))?,
-        (false, Rows::Flows) => output::print(&flows_table(runs).to_text(output::width()))?,
-        (false, Rows::Points) => {
-            let table = || ComparisonTable::from_runs(asked, runs).table().to_text(output::width());
-            output::print(&progress::during("making the table", table))?;
+        (Some(format), Rows::Routers) => match routers_table(runs) {
+            Some(table) => output::print_table(&table, format)?,
+            None => output::print("No flow router has seen a packet.")?,
+        },
+        (Some(format), Rows::Flows) => output::print_table(&flows_table(runs), format)?,
+        (Some(format), Rows::Points) => {
+            let table = || ComparisonTable::from_runs(asked, runs).table();
+            output::print_table(&progress::during("making the table", table), format)?;
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! An experiment's transfers, between this host and the far one.
 
-use crate::args::{MeasureArgs, PathArgs, SourceArgs};
+use crate::args::{MeasureArgs, PathArgs, SourceArgs, TableFormat};
 use crate::error::CliError;
 use crate::kept::{Finished, Kept};
 use crate::source::{self, Source};
@@ -63,7 +63,8 @@ pub fn measure(args: &MeasureArgs, host: &str, key: Option<&Key>) -> Result<Endi
     let Finished { runs, written } = kept.finish(&asked, jobs.len());
     if !runs.is_empty() {
         let rows = if args.flows { run::Rows::Flows } else { run::Rows::Points };
-        run::print(&experiment, &asked, &runs, args.json, rows)?;
+        let format = (!args.json).then_some(TableFormat::Text);
+        run::print(&experiment, &asked, &runs, format, rows)?;
     }
     written?;
     match failed {

@@ -36,6 +36,20 @@ fn refused(args: &[&str], words: &[&str]) {
 }
 
 #[test]
+fn tables_are_printed_as_markdown_where_that_is_asked_for() {
+    let (text, _, code) = run(&["predict", "geo", "--format", "markdown"]);
+    assert_eq!(code, 0);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("**") && lines[0].ends_with("**"), "{text}");
+    assert!(lines[2].starts_with("| ") && lines[3].starts_with("| ---"), "{text}");
+    let cells = |line: &str| line.matches(" | ").count();
+    assert_eq!((cells(lines[2]), cells(lines[2])), (cells(lines[3]), cells(lines[4])), "{text}");
+    let (_, error, code) = run(&["predict", "geo", "--format", "markdown", "--json"]);
+    assert_eq!(code, 2);
+    assert!(error.contains("--json"), "{error}");
+}
+
+#[test]
 fn run_prints_published_predicted_and_simulated_side_by_side() {
     let (out, err, code) = run(&["run", "noisy-channel", "--seeds", "2"]);
     assert_eq!((code, err.as_str()), (0, ""));
