@@ -3,7 +3,8 @@
 use crate::support;
 
 use farpath_run::{
-    ColumnInfo, Engine, Metric, Outcome, Results, ResultsDir, ResultsError, Run, SegmentRow, SeriesRow, Table,
+    ColumnInfo, Engine, FlowStatistics, Metric, Outcome, Results, ResultsDir, ResultsError, Run, SegmentRow,
+    SeriesRow, Table,
 };
 use farpath_units::Instant;
 use proptest::prelude::*;
@@ -271,6 +272,9 @@ fn generated() -> Vec<(String, Vec<String>)> {
     let heads = ["| metric | unit | meaning |", "| --- | --- | --- |"].map(str::to_owned);
     let rows = Metric::ALL.into_iter().map(|metric| row(metric.name(), metric.unit(), metric.about()));
     tables.push(("metrics of series".to_owned(), heads.into_iter().chain(rows).collect()));
+    let heads = ["| statistic |", "| --- |"].map(str::to_owned);
+    let rows = FlowStatistics::NAMES.iter().map(|name| format!("| `{name}` |"));
+    tables.push(("statistics over seeds".to_owned(), heads.into_iter().chain(rows).collect()));
     tables
 }
 
