@@ -4,7 +4,7 @@ CARGO ?= cargo
 FARPATH = target/release/farpath
 
 .PHONY: demo test test-all stages build lint core systems deny fuzz unit real-time virtual kernel doctests python docs package setup-python bpf \
-	bench bench-dask bench-long oracle truth ns3 setup setup-driver setup-test setup-bench vendor mutants clean
+	bench bench-dask bench-long oracle truth ns3 setup setup-driver setup-test setup-bench vendor mutants release clean
 
 # Rust's own homes stay the user's, where tests have another home.
 export CARGO_HOME := $(or $(CARGO_HOME),$(HOME)/.cargo)
@@ -290,6 +290,25 @@ setup-test: setup setup-driver
 # The files are in the repository, so that nothing else needs npm; `git diff` shows whether anything moved.
 VENDOR = crates/report/vendor
 VENDORED = vega vega-lite vega-embed
+# What a release is made of, in target/release-artifacts: the command as one static program with manual pages and completions, a wheel for
+# every Python from 3.11 on, and their SHA-256. The command has no driver then, which links libelf. RELEASE=demo tries it in less time.
+RELEASE = release
+ARTIFACTS = target/release-artifacts
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+STATIC = $(shell uname -m)-unknown-linux-musl
+release: setup
+	rustup target add $(STATIC)
+	$(CARGO) build --profile $(RELEASE) --locked --target $(STATIC) --package farpath-cli
+	rm -rf $(ARTIFACTS) && mkdir -p $(ARTIFACTS)/farpath-$(VERSION)/completions
+	cp target/$(STATIC)/$(RELEASE)/farpath README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT $(ARTIFACTS)/farpath-$(VERSION)/
+	cd $(ARTIFACTS)/farpath-$(VERSION) && ./farpath generate manual man && \
+		for shell in bash zsh fish; do ./farpath generate completions $$shell > completions/farpath.$$shell || exit 1; done
+	tar -C $(ARTIFACTS) --owner=0 --group=0 -czf $(ARTIFACTS)/farpath-$(VERSION)-$(STATIC).tar.gz farpath-$(VERSION)
+	rm -r $(ARTIFACTS)/farpath-$(VERSION)
+	python3 -m venv target/tools/release && target/tools/release/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
+	target/tools/release/bin/maturin build --profile $(RELEASE) --locked --out $(ARTIFACTS)
+	cd $(ARTIFACTS) && sha256sum * > SHA256SUMS && cat SHA256SUMS
+
 vendor:
 	@command -v npm >/dev/null || { echo "make vendor needs npm (Debian: apt-get install npm)"; exit 1; }
 	rm -rf target/vendor && mkdir -p target/vendor

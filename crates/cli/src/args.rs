@@ -94,6 +94,8 @@ pub enum Command {
         /// What it is told, and what it leaves
         room: PathBuf,
     },
+    /// Print completions for a shell, or write the manual pages
+    Generate(GenerateArgs),
     /// List the TCP stacks that ship, or print one
     Stacks(StacksArgs),
     /// List the ready-made paths, or print one
@@ -128,6 +130,27 @@ pub enum TableFormat {
     Text,
     /// Tables of Markdown
     Markdown,
+}
+
+#[derive(Debug, Args)]
+pub struct GenerateArgs {
+    #[command(subcommand)]
+    pub command: GenerateCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum GenerateCommand {
+    /// Print what a shell needs to complete verbs and options: `farpath generate completions bash >> ~/.bash_completion`
+    Completions {
+        #[arg(value_name = "SHELL")]
+        shell: clap_complete::Shell,
+    },
+    /// Write a manual page for each verb into a folder: `man -l DIR/farpath-run.1`
+    Manual {
+        /// Folder, which is made where it is not there
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
 }
 
 /// Engines of this version.

@@ -8,6 +8,7 @@ mod doctor;
 mod driver;
 mod error;
 mod explain;
+mod generate;
 mod interrupt;
 mod kept;
 #[cfg(target_os = "linux")]
@@ -132,6 +133,7 @@ fn run_command(command: Command) -> Result<Ending, CliError> {
         Command::Guest => run::guest(),
         #[cfg(target_os = "linux")]
         Command::Helper { room } => run::helper(&room),
+        Command::Generate(args) => generate::generate(&args),
         Command::Stacks(args) => shelf::stacks(&args),
         Command::Paths(args) => shelf::paths(&args),
         Command::Experiments(args) => shelf::experiments(&args),

@@ -209,6 +209,30 @@ fn old_names_of_verbs_are_understood_with_a_line_that_says_the_new_one() {
 }
 
 #[test]
+fn completions_and_manual_pages_know_every_verb() {
+    let (bash, _, code) = run(&["generate", "completions", "bash"]);
+    assert_eq!(code, 0);
+    let folder = tempfile::tempdir().expect("a folder");
+    let manual = folder.path().join("man");
+    let (_, _, code) = run(&["generate", "manual", manual.to_str().expect("UTF-8")]);
+    assert_eq!(code, 0);
+    let (help, _, _) = run(&["--help"]);
+    let verbs =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let verbs: Vec<&str> = verbs
+        .filter(|line| !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(verbs.contains(&"explain"), "{verbs:?}");
+    for verb in verbs.into_iter().filter(|verb| *verb != "help") {
+        assert!(bash.contains(verb), "{verb}");
+        let page = std::fs::read_to_string(manual.join(format!("farpath-{verb}.1"))).expect(verb);
+        assert!(page.contains(".SH SYNOPSIS"), "{verb}");
+    }
+    refused(&["generate", "manual", "/dev/null/man"], &["manual: cannot write /dev/null/man"]);
+}
+
+#[test]
 fn the_doctor_looks_at_this_machine_and_changes_nothing() {
     let (text, _, code) = run(&["doctor"]);
     assert_eq!(code, 0);
