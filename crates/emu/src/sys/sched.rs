@@ -11,7 +11,8 @@ const PROGRAM: libc::c_int = 10;
 /// The calling thread runs before all ordinary ones (`SCHED_FIFO`) until this is dropped.
 #[derive(Debug)]
 pub struct RealTime {
-    before: (libc::c_int, libc::sched_param),
+    /// Policy and priority.
+    before: (libc::c_int, libc::c_int),
     /// It is about a thread, so it stays on it.
     _not_send: PhantomData<*const ()>,
 }
@@ -37,7 +38,7 @@ impl RealTime {
 
     fn at(priority: libc::c_int) -> io::Result<RealTime> {
         let before = current()?;
-        set(libc::SCHED_FIFO, libc::sched_param { sched_priority: priority })?;
+        set(libc::SCHED_FIFO, priority)?;
         Ok(RealTime { before, _not_send: PhantomData })
     }
 }
@@ -49,18 +50,25 @@ impl Drop for RealTime {
     }
 }
 
-fn current() -> io::Result<(libc::c_int, libc::sched_param)> {
-    let mut parameters = libc::sched_param { sched_priority: 0 };
+// The kernel is asked itself: musl's functions of these names only say ENOSYS, and its `sched_param` has other fields.
+
+/// Policy and priority of the calling thread.
+fn current() -> io::Result<(libc::c_int, libc::c_int)> {
+    let mut priority: libc::c_int = 0;
     // SAFETY: no pointer is passed; 0 is the calling thread.
-    let policy = unsafe { libc::sched_getscheduler(0) };
-    // SAFETY: `parameters` outlives the call, which writes one `sched_param` to it.
-    let result = unsafe { libc::sched_getparam(0, &mut parameters) };
-    if policy < 0 || result < 0 { Err(io::Error::last_os_error()) } else { Ok((policy, parameters)) }
+    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) };
+    // SAFETY: the kernel's `sched_param` is one int; `priority` outlives the call, which writes to it.
+    let result = unsafe { libc::syscall(libc::SYS_sched_getparam, 0, &raw mut priority) };
+    if policy < 0 || result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok((policy as libc::c_int, priority))
+    }
 }
 
-fn set(policy: libc::c_int, parameters: libc::sched_param) -> io::Result<()> {
-    // SAFETY: `parameters` outlives the call, which only reads it; 0 is the calling thread.
-    let result = unsafe { libc::sched_setscheduler(0, policy, &parameters) };
+fn set(policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
+    // SAFETY: the kernel's `sched_param` is one int; `priority` outlives the call, which only reads it.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
