@@ -395,7 +395,7 @@ pub struct RadiusArgs {
     /// Find each radius by simulation too, and print it beside
     #[arg(long)]
     pub check: bool,
-    /// Ask the running kernel too, in the dress of the stack [default then: linux-6]: its timers before a silent peer, and
+    /// Ask the running kernel too, configured like the stack [default then: linux-6]: its timers before a silent peer, and
     /// connections over ways as long as the radii. It takes two round trips of the longest: minutes of real time
     #[arg(long)]
     pub emulate: bool,

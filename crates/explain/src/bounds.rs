@@ -6,10 +6,10 @@ mod windows;
 
 pub use path::reno_utilization;
 
+use crate::ablate::{with_room_for_a_full_burst, without};
 use crate::bound_id::BoundId;
-use crate::facts::Facts;
-use crate::lift::{with_room_for_a_full_burst, without};
 use crate::measure::{Bench, Observed, Spread};
+use crate::path_summary::PathSummary;
 use crate::{ExplainError, Number, Unit};
 use farpath_experiment::Scenario;
 use farpath_units::Bytes;
@@ -26,7 +26,7 @@ pub struct Bound {
     pub lost_share: Option<f64>,
     /// What is simulated without it, all else being equal; nothing for the handshake, which is measured.
     pub without: Option<Observed>,
-    /// What is simulated with this bound alone: all others on the rate are lifted.
+    /// What is simulated with this bound alone: all others on the rate are ablated.
     pub alone: Option<Observed>,
     /// The rate of payload that it allows by itself, by its closed form, in bit/s.
     pub allows_bit_per_s: Option<f64>,
@@ -53,12 +53,12 @@ const CEILINGS: [BoundId; 9] = [
 
 /// The bounds that are there, the costliest first.
 pub(crate) fn bounds(
-    facts: &Facts<'_>,
+    summary: &PathSummary<'_>,
     base: &Observed,
     bench: &mut Bench<'_>,
 ) -> Result<Vec<Bound>, ExplainError> {
-    let scenario = facts.scenario;
-    let present: Vec<Reason> = reasons(facts, base);
+    let scenario = summary.scenario;
+    let present: Vec<Reason> = reasons(summary, base);
     let mut variants = Vec::new();
     for reason in &present {
         let (from, to) = counterfactual(scenario, reason.id);
@@ -142,29 +142,29 @@ struct Reason {
 }
 
 /// The bounds that the scenario has, and what the formulas say of each.
-fn reasons(facts: &Facts<'_>, base: &Observed) -> Vec<Reason> {
+fn reasons(summary: &PathSummary<'_>, base: &Observed) -> Vec<Reason> {
     [
-        Some(windows::receive_window(facts)),
-        windows::send_buffer(facts),
-        windows::cwnd_clamp(facts),
-        windows::application(facts),
-        path::loss(facts),
-        path::reordering(facts),
-        path::queue(facts),
-        Some(times::timers(facts, base)),
-        times::delayed_ack(facts),
-        Some(times::handshake(facts, base)),
-        Some(times::slow_start(facts)),
-        path::link(facts),
-        path::ack_link(facts),
+        Some(windows::receive_window(summary)),
+        windows::send_buffer(summary),
+        windows::cwnd_clamp(summary),
+        windows::application(summary),
+        path::loss(summary),
+        path::reordering(summary),
+        path::queue(summary),
+        Some(times::timers(summary, base)),
+        times::delayed_ack(summary),
+        Some(times::handshake(summary, base)),
+        Some(times::slow_start(summary)),
+        path::link(summary),
+        path::ack_link(summary),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
-fn rtt_number(facts: &Facts<'_>) -> Number {
-    Number::new("round-trip time", facts.rtt.as_secs_f64(), Unit::Seconds)
+fn rtt_number(summary: &PathSummary<'_>) -> Number {
+    Number::new("round-trip time", summary.rtt.as_secs_f64(), Unit::Seconds)
 }
 
 /// Bytes for a sentence.

@@ -2,7 +2,7 @@
 
 mod timers;
 
-use crate::facts::Facts;
+use crate::path_summary::PathSummary;
 use farpath_elements::{DelayKind, DelayPart, DelayTime, ElementSpec, QueueLimit};
 use farpath_experiment::Scenario;
 use farpath_model::budget::{Sawtooth, standing_queue};
@@ -83,20 +83,20 @@ pub struct Budget {
 
 /// The budget of the scenario's first flow.
 pub fn budget(scenario: &Scenario) -> Budget {
-    of(&Facts::new(scenario))
+    of(&PathSummary::new(scenario))
 }
 
-fn of(facts: &Facts<'_>) -> Budget {
-    let segment = facts.segment() + facts.view.path.headers;
-    let bare = facts.view.path.headers;
-    let [data_way, ack_way] = [facts.data, facts.data.opposite()];
-    let parts: Vec<Part> = facts
+fn of(summary: &PathSummary<'_>) -> Budget {
+    let segment = summary.segment() + summary.view.path.headers;
+    let bare = summary.view.path.headers;
+    let [data_way, ack_way] = [summary.data, summary.data.opposite()];
+    let parts: Vec<Part> = summary
         .scenario
         .path
         .iter()
         .flat_map(|element| {
             let (data, acks) =
-                (parts_of(facts, element, data_way, segment), parts_of(facts, element, ack_way, bare));
+                (parts_of(summary, element, data_way, segment), parts_of(summary, element, ack_way, bare));
             data.into_iter().zip(acks).map(|((kind, data), (_, acks))| Part {
                 element: element.name.clone(),
                 kind,
@@ -109,15 +109,15 @@ fn of(facts: &Facts<'_>) -> Budget {
     let sum = |of: fn(&Part) -> Delay| parts.iter().map(of).fold(Delay::fixed(0.0), Delay::plus);
     let (data, acks) = (sum(|part| part.data), sum(|part| part.acks));
     // A SYN meets the same queues as a segment, and takes less time on the links.
-    let lighter = facts.rtt.saturating_sub(facts.view.handshake_rtt).as_secs_f64();
+    let lighter = summary.rtt.saturating_sub(summary.view.handshake_rtt).as_secs_f64();
     let round_trip = data.plus(acks);
     let handshake = Delay {
-        idle_s: facts.view.handshake_rtt.as_secs_f64(),
-        expected_s: Some(facts.view.handshake_rtt.as_secs_f64()),
+        idle_s: summary.view.handshake_rtt.as_secs_f64(),
+        expected_s: Some(summary.view.handshake_rtt.as_secs_f64()),
         full_s: round_trip.full_s.map(|full| full - lighter),
     };
-    let routers = PerDirection::from_fn(|way| farpath_elements::routers(&facts.scenario.path, way));
-    let timers = timers::timers(facts, round_trip, handshake);
+    let routers = PerDirection::from_fn(|way| farpath_elements::routers(&summary.scenario.path, way));
+    let timers = timers::timers(summary, round_trip, handshake);
     let routers = [routers[data_way], routers[ack_way]];
     Budget { parts, data, acks, round_trip, handshake, routers, timers }
 }
@@ -128,23 +128,23 @@ fn key_of_kind<S: Serializer>(kind: &DelayKind, serializer: S) -> Result<S::Ok, 
 
 /// What `element` makes a packet of `size` wait for one way: always the same kinds.
 fn parts_of(
-    facts: &Facts<'_>,
+    summary: &PathSummary<'_>,
     element: &ElementSpec,
     way: Direction,
     size: Bytes,
 ) -> Vec<(DelayKind, Delay)> {
     let delay = |part: &DelayPart| match part.time {
         DelayTime::Fixed(delay) => Delay::fixed(delay.as_secs_f64()),
-        DelayTime::BeforeLine => queueing(facts, element, way),
+        DelayTime::BeforeLine => queueing(summary, element, way),
         DelayTime::Varying { expected_s, full_s } => Delay { idle_s: 0.0, expected_s, full_s: Some(full_s) },
     };
     element.spec().delays(way, size).iter().map(|part| (part.kind, delay(part))).collect()
 }
 
 /// The wait before a link.
-fn queueing(facts: &Facts<'_>, element: &ElementSpec, way: Direction) -> Delay {
+fn queueing(summary: &PathSummary<'_>, element: &ElementSpec, way: Direction) -> Delay {
     let Some(line) = element.spec().line(way) else { return Delay::fixed(0.0) };
-    let full_packet = facts.segment() + facts.view.path.headers;
+    let full_packet = summary.segment() + summary.view.path.headers;
     let frame = |packet: Bytes| line.rate.time_to_send(line.frame(packet)).as_secs_f64();
     let packets = match line.queue {
         QueueLimit::Packets(packets) => Some(packets as f64),
@@ -152,40 +152,41 @@ fn queueing(facts: &Facts<'_>, element: &ElementSpec, way: Direction) -> Delay {
         QueueLimit::Unlimited => None,
     };
     // What the windows of all flows can put there, and the ACKs for that the other way.
-    let segments = (facts.window.0 as f64 / facts.segment().0 as f64) * facts.scenario.flows.len() as f64;
-    let own = if way == facts.data {
+    let segments =
+        (summary.window.0 as f64 / summary.segment().0 as f64) * summary.scenario.flows.len() as f64;
+    let own = if way == summary.data {
         segments * frame(full_packet)
     } else {
-        segments / facts.ack_every() as f64 * frame(facts.view.path.headers)
+        segments / summary.ack_every() as f64 * frame(summary.view.path.headers)
     };
     // Behind those that wait there is one on the link.
     let full = packets.map_or(own, |packets| (packets + 1.0) * frame(full_packet));
-    let slowest = way == facts.data && facts.bottleneck.as_ref() == Some(&element.name);
-    let expected = if slowest { standing(facts) } else { elsewhere(facts, way) };
+    let slowest = way == summary.data && summary.bottleneck.as_ref() == Some(&element.name);
+    let expected = if slowest { standing(summary) } else { elsewhere(summary, way) };
     let full = if full.is_finite() { Some(full) } else { None };
     Delay { idle_s: 0.0, expected_s: expected.map(|packets| packets * frame(full_packet)), full_s: full }
 }
 
 /// Segments that wait before the slowest link on average.
-fn standing(facts: &Facts<'_>) -> Option<f64> {
-    let segment = facts.segment().0 as f64;
-    let pipe = facts.bdp?.0 as f64 / segment;
-    let window = facts.window.0 as f64 / segment;
-    let queue = facts.view.queue_segments().unwrap_or(f64::INFINITY);
+fn standing(summary: &PathSummary<'_>) -> Option<f64> {
+    let segment = summary.segment().0 as f64;
+    let pipe = summary.bdp?.0 as f64 / segment;
+    let window = summary.window.0 as f64 / segment;
+    let queue = summary.view.queue_segments().unwrap_or(f64::INFINITY);
     // Random losses and marks bring the window down where no formula here says how often; so do other flows.
-    let alone = facts.scenario.flows.len() == 1;
-    let undisturbed = facts.view.data_loss.fraction() == 0.0 && facts.view.mark_segments().is_none();
+    let alone = summary.scenario.flows.len() == 1;
+    let undisturbed = summary.view.data_loss.fraction() == 0.0 && summary.view.mark_segments().is_none();
     if !alone || (!undisturbed && window > pipe) {
         return None;
     }
-    let congestion = &facts.sender().congestion;
+    let congestion = &summary.sender().congestion;
     let sawtooth = match congestion.control {
         CongestionControlKind::Reno => Sawtooth::Linear { keeps: 0.5 },
         CongestionControlKind::Cubic => {
             // RFC 9438 section 4.2, C = 0.4: so many seconds back to the window; section 4.3: in so many rounds as Reno.
             let top = pipe + queue;
             let by_time = (0.3 * top / 0.4).cbrt();
-            let as_reno = 0.3 * top / (9.0 / 17.0) * facts.rtt.as_secs_f64();
+            let as_reno = 0.3 * top / (9.0 / 17.0) * summary.rtt.as_secs_f64();
             if as_reno < by_time { Sawtooth::Linear { keeps: 0.7 } } else { Sawtooth::Cubic }
         }
         CongestionControlKind::Bbr | CongestionControlKind::Bbr3 => return None,
@@ -194,12 +195,12 @@ fn standing(facts: &Facts<'_>) -> Option<f64> {
 }
 
 /// Before any other link than the slowest nothing stands in the long run, unless the ACKs do not fit onto theirs.
-fn elsewhere(facts: &Facts<'_>, way: Direction) -> Option<f64> {
-    if way == facts.data {
+fn elsewhere(summary: &PathSummary<'_>, way: Direction) -> Option<f64> {
+    if way == summary.data {
         return Some(0.0);
     }
-    let data = facts.view.spacing(u64::MAX);
-    let acks = facts.view.path.reverse.iter().map(|hop| hop.rate.time_to_send(hop.frame(HEADERS))).max();
-    let fits = acks.is_none_or(|ack| ack <= data * facts.ack_every());
-    (fits && facts.scenario.flows.len() == 1).then_some(0.0)
+    let data = summary.view.spacing(u64::MAX);
+    let acks = summary.view.path.reverse.iter().map(|hop| hop.rate.time_to_send(hop.frame(HEADERS))).max();
+    let fits = acks.is_none_or(|ack| ack <= data * summary.ack_every());
+    (fits && summary.scenario.flows.len() == 1).then_some(0.0)
 }

@@ -1,8 +1,8 @@
 //! Transfers that did not complete: which timer or budget ended them, and what would have been needed.
 
-use crate::facts::{Facts, rounded_up};
+use crate::give_up_time::{self, first_timeout};
 use crate::measure::{Observed, Unfinished};
-use crate::patience::{self, first_timeout};
+use crate::path_summary::{PathSummary, rounded_up};
 use farpath_run::Outcome;
 use farpath_units::Duration;
 use serde::Serialize;
@@ -20,14 +20,14 @@ pub struct Ending {
     pub needed: String,
 }
 
-pub(crate) fn endings(facts: &Facts<'_>, base: &Observed) -> Vec<Ending> {
+pub(crate) fn endings(summary: &PathSummary<'_>, base: &Observed) -> Vec<Ending> {
     let of = |(outcome, flows): (&&'static str, &u64)| {
         let (because, needed) = match Outcome::from_name(outcome)? {
             // Void: only what is in real time can be that, and nothing here is.
             Outcome::Completed | Outcome::Void => return None,
-            Outcome::ConnectTimedOut => connect_timed_out(facts),
-            Outcome::Aborted => aborted(facts, base),
-            Outcome::Horizon => horizon(facts, base),
+            Outcome::ConnectTimedOut => connect_timed_out(summary),
+            Outcome::Aborted => aborted(summary, base),
+            Outcome::Horizon => horizon(summary, base),
             Outcome::Stuck => stuck(base),
         };
         Some(Ending { outcome, flows: *flows, because, needed })
@@ -45,11 +45,11 @@ fn stuck(base: &Observed) -> (String, String) {
     (because, needed)
 }
 
-fn connect_timed_out(facts: &Facts<'_>) -> (String, String) {
-    let (end, opener) = facts.opener();
+fn connect_timed_out(summary: &PathSummary<'_>) -> (String, String) {
+    let (end, opener) = summary.opener();
     let attempts = opener.handshake.syn_attempts.unwrap_or(u32::MAX);
-    let budget = patience::of_opener(facts);
-    let rtt = facts.view.handshake_rtt;
+    let budget = give_up_time::of_opener(summary);
+    let rtt = summary.view.handshake_rtt;
     let linear = match opener.handshake.syn_linear_timeouts {
         0 => String::new(),
         linear => format!(" for the first {}", linear + 1),
@@ -62,38 +62,38 @@ fn connect_timed_out(facts: &Facts<'_>) -> (String, String) {
         format!(
             "the answer takes a round trip of {rtt:.3}: a budget above that, by more SYNs or a longer first timeout"
         )
-    } else if facts.view.handshake_loss.fraction() == 1.0 {
+    } else if summary.view.handshake_loss.fraction() == 1.0 {
         "every SYN or every answer is lost: a path that lets one through".to_owned()
     } else {
         format!(
             "a SYN or its answer is lost with {:.1} %: more SYNs ({end}.handshake.syn_attempts)",
-            facts.view.handshake_loss.fraction() * 100.0
+            summary.view.handshake_loss.fraction() * 100.0
         )
     };
     (because, needed)
 }
 
-fn aborted(facts: &Facts<'_>, base: &Observed) -> (String, String) {
-    let sender = facts.sender();
+fn aborted(summary: &PathSummary<'_>, base: &Observed) -> (String, String) {
+    let sender = summary.sender();
     let what = base.details.join(", ");
-    let rto = first_timeout(facts).timeout;
+    let rto = first_timeout(summary).timeout;
     match sender.handshake.data_retries {
         Some(retries) if what.contains("retries") => {
-            let budget = patience::of_sender(facts);
+            let budget = give_up_time::of_sender(summary);
             let because = format!(
                 "{what}: one segment was sent again {retries} times without an answer, which takes {budget:.3} from a \
                  timeout of {rto:.3}"
             );
-            let needed = if budget <= facts.rtt {
+            let needed = if budget <= summary.rtt {
                 format!(
                     "an ACK takes a round trip of {:.3}: retries or a timeout that last longer",
-                    facts.rtt
+                    summary.rtt
                 )
             } else {
                 format!(
                     "with {:.1} % of data and {:.1} % of ACKs lost: more retries (sender.handshake.data_retries)",
-                    facts.view.data_loss.fraction() * 100.0,
-                    facts.view.ack_loss.fraction() * 100.0
+                    summary.view.data_loss.fraction() * 100.0,
+                    summary.view.ack_loss.fraction() * 100.0
                 )
             };
             (because, needed)
@@ -102,17 +102,17 @@ fn aborted(facts: &Facts<'_>, base: &Observed) -> (String, String) {
     }
 }
 
-fn horizon(facts: &Facts<'_>, base: &Observed) -> (String, String) {
-    let horizon = facts.scenario.horizon;
+fn horizon(summary: &PathSummary<'_>, base: &Observed) -> (String, String) {
+    let horizon = summary.scenario.horizon;
     let unfinished = &base.unfinished;
-    let (end, listener) = facts.listener();
+    let (end, listener) = summary.listener();
     let attempts = listener.handshake.synack_attempts.unwrap_or(u32::MAX);
-    let patience = patience::of_listener(facts);
-    if unfinished.iter().all(|flow| !flow.open) && attempts < LONG && patience < horizon {
+    let give_up_time = give_up_time::of_listener(summary);
+    if unfinished.iter().all(|flow| !flow.open) && attempts < LONG && give_up_time < horizon {
         return (
             format!(
                 "virtual time ended at {horizon} and the connection never opened at the {end}: it gave up after \
-                 {attempts} SYN/ACKs in {patience:.3}, while the other end took the connection as open and waited"
+                 {attempts} SYN/ACKs in {give_up_time:.3}, while the other end took the connection as open and waited"
             ),
             format!(
                 "more SYN/ACKs ({end}.handshake.synack_attempts), or a request: its retransmissions open the \

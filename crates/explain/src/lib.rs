@@ -5,14 +5,14 @@
 //! by simulating the changed experiment. Everything comes back as data; `farpath-report` prints it. The definitions are
 //! in `docs/explain.md`.
 
+mod ablate;
 mod bound_id;
 mod bounds;
 mod budget;
 mod ending;
-mod facts;
-mod lift;
+mod give_up_time;
 mod measure;
-mod patience;
+mod path_summary;
 mod remedies;
 mod traps;
 
@@ -24,10 +24,10 @@ pub use measure::{Air, Observed, Spread};
 pub use remedies::{Remedy, Verdict};
 pub use traps::{Trap, traps};
 
-use facts::Facts;
 use farpath_experiment::{Experiment, Scenario};
 use farpath_units::Bytes;
 use measure::{Bench, predicted};
+use path_summary::PathSummary;
 use remedies::{Patient, candidates};
 use serde::Serialize;
 use std::sync::atomic::AtomicBool;
@@ -188,33 +188,33 @@ pub fn explain(
     let only = experiment.only(point, &[])?;
     let alone = only.point(0);
     let whole = &alone.scenario;
-    let random = Facts::new(whole).is_random();
+    let random = PathSummary::new(whole).is_random();
     let (seeds, size) = plan(whole, random, effort);
     let scenario = cap(whole, size);
-    let facts = Facts::new(&scenario);
+    let summary = PathSummary::new(&scenario);
     let mut bench = Bench::new((whole.seed..whole.seed + seeds).collect(), watch);
 
     let base = bench.measure_one(scenario.clone())?;
     let predicted_s = predicted(&scenario)?.time_s;
-    let bounds = bounds::bounds(&facts, &base, &mut bench)?;
+    let bounds = bounds::bounds(&summary, &base, &mut bench)?;
     // Traps are those of the whole file, also where less of it is simulated.
     let traps = traps(whole);
-    let candidates = candidates(&facts, &traps, &base)?;
+    let candidates = candidates(&summary, &traps, &base)?;
     let patient = Patient { experiment, point, size, base: &base, predicted_s };
     let remedies = patient.try_all(candidates, &mut bench)?;
     let all = patient.combine(&remedies, &mut bench)?;
 
-    let file = Facts::new(whole).size();
+    let file = PathSummary::new(whole).size();
     Ok(Explanation {
         title: only.title.clone(),
         point,
         points: experiment.points().len(),
         swept: experiment.swept(point),
         size: file.0,
-        simulated_size: size.map(|_| facts.size().0),
-        numbers: numbers(&facts),
+        simulated_size: size.map(|_| summary.size().0),
+        numbers: numbers(&summary),
         budget: budget::budget(whole),
-        endings: ending::endings(&facts, &base),
+        endings: ending::endings(&summary, &base),
         predicted_s,
         caveats: caveats(whole, size, seeds, random, predicted_s.is_some(), &base),
         observed: base,
@@ -227,8 +227,8 @@ pub fn explain(
 
 /// How many seeds, and how much of the largest flow, where the effort does not allow for all.
 fn plan(scenario: &Scenario, random: bool, effort: Effort) -> (u64, Option<Bytes>) {
-    let facts = Facts::new(scenario);
-    let segment = facts.segment().0;
+    let summary = PathSummary::new(scenario);
+    let segment = summary.segment().0;
     let work: u64 = scenario.flows.iter().map(|flow| flow.size.0.div_ceil(segment)).sum::<u64>().max(1);
     let each = (effort.segments / VARIANTS).max(1);
     let seeds = match effort.seeds {
@@ -240,7 +240,7 @@ fn plan(scenario: &Scenario, random: bool, effort: Effort) -> (u64, Option<Bytes
     if work <= affordable {
         return (seeds, None);
     }
-    let whole = u128::from(facts.size().0.div_ceil(segment));
+    let whole = u128::from(summary.size().0.div_ceil(segment));
     let segments = (whole * u128::from(affordable) / u128::from(work)) as u64;
     (seeds, Some(Bytes(segments.max(1) * segment)))
 }
@@ -262,9 +262,9 @@ pub(crate) fn cap(scenario: &Scenario, size: Option<Bytes>) -> Scenario {
 }
 
 /// Which buffers a stream takes, and what a loss costs it with them.
-fn of_stream(facts: &Facts<'_>) -> Vec<Number> {
-    let Some(cost) = farpath_predict::stream_loss(facts.scenario) else { return Vec::new() };
-    let rtt = facts.rtt.as_secs_f64();
+fn of_stream(summary: &PathSummary<'_>) -> Vec<Number> {
+    let Some(cost) = farpath_predict::stream_loss(summary.scenario) else { return Vec::new() };
+    let rtt = summary.rtt.as_secs_f64();
     let mut numbers = vec![
         Number::new("one loss makes the stream late by", cost.lateness, Unit::Seconds),
         Number::new("a play-out buffer that hides it", cost.lateness + rtt, Unit::Seconds),
@@ -277,23 +277,23 @@ fn of_stream(facts: &Facts<'_>) -> Vec<Number> {
     numbers
 }
 
-fn numbers(facts: &Facts<'_>) -> Vec<Number> {
-    let mut numbers = vec![Number::new("round-trip time", facts.rtt.as_secs_f64(), Unit::Seconds)];
-    if let Some(rate) = facts.rate_of_link() {
+fn numbers(summary: &PathSummary<'_>) -> Vec<Number> {
+    let mut numbers = vec![Number::new("round-trip time", summary.rtt.as_secs_f64(), Unit::Seconds)];
+    if let Some(rate) = summary.rate_of_link() {
         numbers.push(Number::new("payload rate of the slowest link", rate, Unit::BitPerS));
     }
-    if let Some(bdp) = facts.bdp {
-        let segments = bdp.0 as f64 / facts.segment().0 as f64;
+    if let Some(bdp) = summary.bdp {
+        let segments = bdp.0 as f64 / summary.segment().0 as f64;
         numbers.push(Number::new("bandwidth-delay product, payload", bdp.0 as f64, Unit::Bytes));
         numbers.push(Number::new("the same", segments, Unit::Segments));
     }
-    if let Some(queue) = facts.view.queue {
+    if let Some(queue) = summary.view.queue {
         numbers.push(Number::new("queue", queue.0 as f64, Unit::Bytes));
     }
-    numbers.push(Number::new("window", facts.window.0 as f64, Unit::Bytes));
-    numbers.push(Number::new("loss of data", facts.view.data_loss.fraction(), Unit::Share));
-    numbers.push(Number::new("loss of ACKs", facts.view.ack_loss.fraction(), Unit::Share));
-    numbers.extend(of_stream(facts));
+    numbers.push(Number::new("window", summary.window.0 as f64, Unit::Bytes));
+    numbers.push(Number::new("loss of data", summary.view.data_loss.fraction(), Unit::Share));
+    numbers.push(Number::new("loss of ACKs", summary.view.ack_loss.fraction(), Unit::Share));
+    numbers.extend(of_stream(summary));
     numbers
 }
 

@@ -6,7 +6,7 @@ mod sequence;
 mod timers;
 mod windows;
 
-use crate::facts::{Facts, rounded_up};
+use crate::path_summary::{PathSummary, rounded_up};
 use farpath_elements::routers;
 use farpath_experiment::{Scenario, warnings};
 use farpath_path::Direction;
@@ -44,44 +44,44 @@ impl Trap {
 
 /// The traps that `scenario` meets: those that every run warns of, and more.
 pub fn traps(scenario: &Scenario) -> Vec<Trap> {
-    of(&Facts::new(scenario))
+    of(&PathSummary::new(scenario))
 }
 
-pub(crate) fn of(facts: &Facts<'_>) -> Vec<Trap> {
+pub(crate) fn of(summary: &PathSummary<'_>) -> Vec<Trap> {
     // Their definitions are those of the warnings; what is added is where they come from and what to change.
-    let mut traps: Vec<Trap> = warnings(facts.scenario)
+    let mut traps: Vec<Trap> = warnings(summary.scenario)
         .into_iter()
         .map(|warning| {
             let (source, set) = match warning.id {
-                "rto-floor" => timers::floor(facts),
-                "rto-max" => timers::ceiling(facts),
+                "rto-floor" => timers::floor(summary),
+                "rto-max" => timers::ceiling(summary),
                 "window-scaling" => windows::scaling(),
-                "window-below-segment" => windows::one_segment(facts),
-                "ttl" => ("RFC 791 section 3.2; RFC 1812 section 5.3.1", enough_ttl(facts)),
+                "window-below-segment" => windows::one_segment(summary),
+                "ttl" => ("RFC 791 section 3.2; RFC 1812 section 5.3.1", enough_ttl(summary)),
                 "window-field" => ("RFC 7323 section 2.3", Vec::new()),
                 _ => ("docs/experiment-files.md", Vec::new()),
             };
             Trap::new(warning.id, warning.key, warning.text, source).set(set)
         })
         .collect();
-    traps.extend(timers::initial(facts));
-    traps.extend(timers::data_retries(facts));
-    traps.extend(handshake::syn_budget(facts));
-    traps.extend(handshake::synack_budget(facts));
-    traps.extend(handshake::syn_loss(facts));
-    traps.extend(handshake::synack_loss(facts));
-    traps.extend(windows::below_ack(facts));
-    traps.extend(windows::below_fast_retransmit(facts));
-    traps.extend(windows::send_buffer(facts));
-    traps.extend(queue::below_bdp(facts));
-    traps.extend(queue::ack_link(facts));
-    traps.extend(sequence::wrap(facts));
+    traps.extend(timers::initial(summary));
+    traps.extend(timers::data_retries(summary));
+    traps.extend(handshake::syn_budget(summary));
+    traps.extend(handshake::synack_budget(summary));
+    traps.extend(handshake::syn_loss(summary));
+    traps.extend(handshake::synack_loss(summary));
+    traps.extend(windows::below_ack(summary));
+    traps.extend(windows::below_fast_retransmit(summary));
+    traps.extend(windows::send_buffer(summary));
+    traps.extend(queue::below_bdp(summary));
+    traps.extend(queue::ack_link(summary));
+    traps.extend(sequence::wrap(summary));
     traps
 }
 
 /// The largest TTL at both ends, where that is enough.
-fn enough_ttl(facts: &Facts<'_>) -> Vec<String> {
-    let most = Direction::BOTH.map(|way| routers(&facts.scenario.path, way)).into_iter().max();
+fn enough_ttl(summary: &PathSummary<'_>) -> Vec<String> {
+    let most = Direction::BOTH.map(|way| routers(&summary.scenario.path, way)).into_iter().max();
     let enough = most.is_some_and(|most| most < u32::from(u8::MAX));
     let ends = ["sender", "receiver"].iter().filter(|_| enough);
     ends.map(|end| format!("{end}.send.ttl={}", u8::MAX)).collect()
@@ -89,10 +89,10 @@ fn enough_ttl(facts: &Facts<'_>) -> Vec<String> {
 
 /// Changes that give both ends timers for a round trip of `rtt`: the first timeout one and a half, the longest at least
 /// eight, and what the end already has, its floor among it.
-pub(crate) fn fit_timers(facts: &Facts<'_>, rtt: Duration, raise_max: bool) -> Vec<String> {
+pub(crate) fn fit_timers(summary: &PathSummary<'_>, rtt: Duration, raise_max: bool) -> Vec<String> {
     let initial = rounded_up(rtt + rtt / 2);
     let mut changes = Vec::new();
-    for (end, config) in [("sender", facts.sender()), ("receiver", facts.receiver())] {
+    for (end, config) in [("sender", summary.sender()), ("receiver", summary.receiver())] {
         let max = rounded_up(rtt * 8).max(config.rto.min);
         if raise_max && config.rto.max < max {
             changes.push(format!("{end}.rto.max={max}"));

@@ -2,7 +2,7 @@
 
 use super::{Reason, rtt_number};
 use crate::bound_id::BoundId;
-use crate::facts::Facts;
+use crate::path_summary::PathSummary;
 use crate::{Number, Unit};
 use farpath_elements::{ElementSpec, Line, MarkThreshold, QueueLimit};
 use farpath_model::pftk::Pftk;
@@ -11,42 +11,42 @@ use farpath_path::Direction;
 use farpath_tcp::config::{AvoidanceGrowth, CongestionControlKind};
 use farpath_units::Duration;
 
-pub(super) fn loss(facts: &Facts<'_>) -> Option<Reason> {
-    let (data, acks) = (facts.view.data_loss.fraction(), facts.view.ack_loss.fraction());
+pub(super) fn loss(summary: &PathSummary<'_>) -> Option<Reason> {
+    let (data, acks) = (summary.view.data_loss.fraction(), summary.view.ack_loss.fraction());
     let drops_listed = |element: &ElementSpec| {
         Direction::BOTH.iter().any(|&way| !element.spec().listed_losses(way).is_empty())
     };
-    let listed = facts.scenario.path.iter().any(drops_listed);
+    let listed = summary.scenario.path.iter().any(drops_listed);
     // BBR's window is not a matter of losses, as long as they are not a fifth of what is sent; version 3's, a fiftieth.
     use CongestionControlKind::{Bbr, Bbr3};
-    let control = facts.sender().congestion.control;
+    let control = summary.sender().congestion.control;
     let bbr = control == Bbr || control == Bbr3 && data.max(acks) <= 0.02;
     if bbr || data == 0.0 && acks == 0.0 && !listed {
         return None;
     }
     // Growth that counts bytes does not slow down with delayed ACKs.
-    let every = match facts.sender().congestion.avoidance {
+    let every = match summary.sender().congestion.avoidance {
         AvoidanceGrowth::PerByte | AvoidanceGrowth::AllAcked => 1,
-        AvoidanceGrowth::PerAck | AvoidanceGrowth::PerAckRounded => facts.ack_every(),
+        AvoidanceGrowth::PerAck | AvoidanceGrowth::PerAckRounded => summary.ack_every(),
     };
-    let round = facts.rtt;
-    let timeout = facts.sender().rto.timeout(round, Duration::ZERO);
+    let round = summary.rtt;
+    let timeout = summary.sender().rto.timeout(round, Duration::ZERO);
     let pftk = Pftk {
-        mss: facts.segment(),
+        mss: summary.segment(),
         rtt: round,
         t0: timeout,
-        loss_event_rate: facts.view.data_loss,
+        loss_event_rate: summary.view.data_loss,
         ack_every: every,
         wmax: None,
     };
     let reno = (data > 0.0).then(|| mathis::constant(every).ok()).flatten().map(|c| c / data.sqrt());
     // Where CUBIC's own window is the smaller, it runs as Reno does (RFC 9438 section 4.3).
-    let cubic = (facts.sender().congestion.control == CongestionControlKind::Cubic && data > 0.0)
-        .then(|| epochs::cubic_mean_window(round, facts.view.data_loss))
+    let cubic = (summary.sender().congestion.control == CongestionControlKind::Cubic && data > 0.0)
+        .then(|| epochs::cubic_mean_window(round, summary.view.data_loss))
         .filter(|&cubic| reno.is_some_and(|reno| cubic > reno));
     let mean = cubic.or(reno);
     let allows = match cubic {
-        Some(window) => Some(window * facts.segment().0 as f64 * 8.0 / round.as_secs_f64()),
+        Some(window) => Some(window * summary.segment().0 as f64 * 8.0 / round.as_secs_f64()),
         None if data > 0.0 => pftk.goodput().ok().map(|allows| allows.value.bytes_per_s() * 8.0),
         None => None,
     };
@@ -61,14 +61,14 @@ pub(super) fn loss(facts: &Facts<'_>) -> Option<Reason> {
     let mut numbers = vec![
         Number::new("loss of data", data, Unit::Share),
         Number::new("loss of ACKs", acks, Unit::Share),
-        rtt_number(facts),
+        rtt_number(summary),
         Number::new("retransmission timeout", timeout.as_secs_f64(), Unit::Seconds),
     ];
     numbers.extend(mean.map(|mean| Number::new(law, mean, Unit::Segments)));
-    let window = match (mean, facts.bdp) {
+    let window = match (mean, summary.bdp) {
         (Some(mean), Some(bdp)) => format!(
             ": {controller}'s window comes to {mean:.1} segments on average; {:.0} fill the path",
-            bdp.0 as f64 / facts.segment().0 as f64
+            bdp.0 as f64 / summary.segment().0 as f64
         ),
         (Some(mean), None) => format!(": {controller}'s window comes to {mean:.1} segments on average"),
         (None, _) => String::new(),
@@ -86,10 +86,10 @@ pub(super) fn loss(facts: &Facts<'_>) -> Option<Reason> {
     })
 }
 
-pub(super) fn reordering(facts: &Facts<'_>) -> Option<Reason> {
-    let threshold = facts.sender().recovery.dup_ack_threshold;
-    let reordering = |element: &ElementSpec| element.spec().reordering(facts.data);
-    let (share, extra) = facts.scenario.path.iter().find_map(reordering)?;
+pub(super) fn reordering(summary: &PathSummary<'_>) -> Option<Reason> {
+    let threshold = summary.sender().recovery.dup_ack_threshold;
+    let reordering = |element: &ElementSpec| element.spec().reordering(summary.data);
+    let (share, extra) = summary.scenario.path.iter().find_map(reordering)?;
     Some(Reason {
         id: BoundId::Reordering,
         allows_bit_per_s: None,
@@ -117,18 +117,18 @@ pub fn reno_utilization(bdp: f64, queue: f64) -> f64 {
     (carried / lasts).min(1.0)
 }
 
-pub(super) fn queue(facts: &Facts<'_>) -> Option<Reason> {
+pub(super) fn queue(summary: &PathSummary<'_>) -> Option<Reason> {
     let is_limited = |line: Line| {
         !line.is_shared && (line.queue != QueueLimit::Unlimited || line.mark != MarkThreshold::Never)
     };
     let limited =
-        facts.scenario.path.iter().any(|element| {
+        summary.scenario.path.iter().any(|element| {
             Direction::BOTH.iter().any(|&way| element.spec().line(way).is_some_and(is_limited))
         });
-    let (queue, bdp) = (facts.view.queue, facts.bdp_packets);
+    let (queue, bdp) = (summary.view.queue, summary.bdp_packets);
     let (Some(queue), Some(bdp), true) = (queue, bdp, limited) else { return None };
     let share = queue.0 as f64 / bdp.0.max(1) as f64;
-    let reaches = facts.capacity().is_some_and(|capacity| facts.window > capacity);
+    let reaches = summary.capacity().is_some_and(|capacity| summary.window > capacity);
     let used = if reaches { reno_utilization(bdp.0 as f64, queue.0 as f64) } else { 1.0 };
     let why = if reaches {
         format!(
@@ -141,7 +141,7 @@ pub(super) fn queue(facts: &Facts<'_>) -> Option<Reason> {
     };
     Some(Reason {
         id: BoundId::Queue,
-        allows_bit_per_s: facts.rate_of_link().map(|rate| rate * used),
+        allows_bit_per_s: summary.rate_of_link().map(|rate| rate * used),
         numbers: vec![
             Number::new("queue", queue.0 as f64, Unit::Bytes),
             Number::new("bandwidth-delay product, packets", bdp.0 as f64, Unit::Bytes),
@@ -152,12 +152,12 @@ pub(super) fn queue(facts: &Facts<'_>) -> Option<Reason> {
     })
 }
 
-pub(super) fn link(facts: &Facts<'_>) -> Option<Reason> {
-    let name = facts.bottleneck.as_ref()?;
-    let rate = facts.rate_of_link()?;
-    let hop = facts.view.path.forward.iter().min_by_key(|hop| hop.rate)?;
-    let frame = hop.frame(facts.segment() + facts.view.path.headers);
-    let share = facts.segment().0 as f64 / frame.0 as f64;
+pub(super) fn link(summary: &PathSummary<'_>) -> Option<Reason> {
+    let name = summary.bottleneck.as_ref()?;
+    let rate = summary.rate_of_link()?;
+    let hop = summary.view.path.forward.iter().min_by_key(|hop| hop.rate)?;
+    let frame = hop.frame(summary.segment() + summary.view.path.headers);
+    let share = summary.segment().0 as f64 / frame.0 as f64;
     Some(Reason {
         id: BoundId::Link,
         allows_bit_per_s: Some(rate),
@@ -170,13 +170,13 @@ pub(super) fn link(facts: &Facts<'_>) -> Option<Reason> {
     })
 }
 
-pub(super) fn ack_link(facts: &Facts<'_>) -> Option<Reason> {
-    facts.bottleneck.as_ref()?;
-    let every = facts.ack_every();
-    let headers = facts.view.path.headers;
-    let hop = facts.view.path.reverse.iter().min_by_key(|hop| hop.rate)?;
+pub(super) fn ack_link(summary: &PathSummary<'_>) -> Option<Reason> {
+    summary.bottleneck.as_ref()?;
+    let every = summary.ack_every();
+    let headers = summary.view.path.headers;
+    let hop = summary.view.path.reverse.iter().min_by_key(|hop| hop.rate)?;
     let each = hop.rate.time_to_send(hop.frame(headers)).as_secs_f64();
-    let rate = (every * facts.segment().0) as f64 * 8.0 / each.max(1e-12);
+    let rate = (every * summary.segment().0) as f64 * 8.0 / each.max(1e-12);
     Some(Reason {
         id: BoundId::AckLink,
         allows_bit_per_s: Some(rate),

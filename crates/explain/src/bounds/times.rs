@@ -2,17 +2,17 @@
 
 use super::{Reason, rtt_number};
 use crate::bound_id::BoundId;
-use crate::facts::Facts;
 use crate::measure::Observed;
+use crate::path_summary::PathSummary;
 use crate::{Number, Unit};
 use farpath_model::slow_start::SlowStart;
 use farpath_tcp::config::SlowStartGrowth;
 use farpath_units::Duration;
 
-pub(super) fn timers(facts: &Facts<'_>, base: &Observed) -> Reason {
-    let rto = &facts.sender().rto;
-    let timeout = rto.timeout(facts.rtt, Duration::ZERO);
-    let fitting = facts.fitting_rto();
+pub(super) fn timers(summary: &PathSummary<'_>, base: &Observed) -> Reason {
+    let rto = &summary.sender().rto;
+    let timeout = rto.timeout(summary.rtt, Duration::ZERO);
+    let fitting = summary.fitting_rto();
     let waited = base.waited_for_timer_s;
     Reason {
         id: BoundId::Timers,
@@ -27,19 +27,19 @@ pub(super) fn timers(facts: &Facts<'_>, base: &Observed) -> Reason {
         why: format!(
             "{:.1} timeouts, {waited:.2} s of silence before them; the timeout is {timeout:.3} at a steady round trip of \
              {:.3}, where {fitting:.3} would fit (RTT, ACK delay and an eighth)",
-            base.timeouts, facts.rtt
+            base.timeouts, summary.rtt
         ),
         source: "RFC 6298 sections 2 and 5; the silence is measured in the simulation",
     }
 }
 
-pub(super) fn delayed_ack(facts: &Facts<'_>) -> Option<Reason> {
-    let every = facts.ack_every();
+pub(super) fn delayed_ack(summary: &PathSummary<'_>) -> Option<Reason> {
+    let every = summary.ack_every();
     if every < 2 {
         return None;
     }
-    let delay = facts.ack_delay();
-    let growth = match facts.sender().congestion.slow_start {
+    let delay = summary.ack_delay();
+    let growth = match summary.sender().congestion.slow_start {
         SlowStartGrowth::TwoSegments | SlowStartGrowth::AllAcked => "",
         _ => "slow start grows by half in place of doubling, and ",
     };
@@ -57,9 +57,9 @@ pub(super) fn delayed_ack(facts: &Facts<'_>) -> Option<Reason> {
     })
 }
 
-pub(super) fn handshake(facts: &Facts<'_>, base: &Observed) -> Reason {
-    let (end, opener) = facts.opener();
-    let rtt = facts.view.handshake_rtt;
+pub(super) fn handshake(summary: &PathSummary<'_>, base: &Observed) -> Reason {
+    let (end, opener) = summary.opener();
+    let rtt = summary.view.handshake_rtt;
     let rounds = if end == "sender" { 1.0 } else { 1.5 };
     let mut numbers = vec![
         Number::new("round trip without data", rtt.as_secs_f64(), Unit::Seconds),
@@ -80,11 +80,12 @@ pub(super) fn handshake(facts: &Facts<'_>, base: &Observed) -> Reason {
     }
 }
 
-pub(super) fn slow_start(facts: &Facts<'_>) -> Reason {
-    let congestion = &facts.sender().congestion;
-    let full = facts.bdp.map_or(facts.window, |bdp| bdp.min(facts.window)).min(facts.size());
-    let segments = full.0.div_ceil(facts.segment().0).max(1);
-    let start = SlowStart { initial_window: congestion.initial_window.into(), ack_every: facts.ack_every() };
+pub(super) fn slow_start(summary: &PathSummary<'_>) -> Reason {
+    let congestion = &summary.sender().congestion;
+    let full = summary.bdp.map_or(summary.window, |bdp| bdp.min(summary.window)).min(summary.size());
+    let segments = full.0.div_ceil(summary.segment().0).max(1);
+    let start =
+        SlowStart { initial_window: congestion.initial_window.into(), ack_every: summary.ack_every() };
     let rounds = start.rounds_to(segments).map_or(0.0, |rounds| rounds.value);
     Reason {
         id: BoundId::SlowStart,
@@ -93,11 +94,11 @@ pub(super) fn slow_start(facts: &Facts<'_>) -> Reason {
             Number::new("initial window", congestion.initial_window.into(), Unit::Segments),
             Number::new("full window", segments as f64, Unit::Segments),
             Number::new("rounds until it is full", rounds, Unit::Count),
-            rtt_number(facts),
+            rtt_number(summary),
         ],
         why: format!(
             "from {} segments it takes {rounds:.1} rounds of {:.3} until {segments} fill the path, the window or the file",
-            congestion.initial_window, facts.rtt
+            congestion.initial_window, summary.rtt
         ),
         source: "RFC 5681 section 3.1 (docs/models/slow-start.md)",
     }

@@ -1,8 +1,8 @@
 //! The timers of the two stacks, each laid against the answer that it waits for.
 
 use super::Delay;
-use crate::facts::Facts;
-use crate::patience::{self, FirstTimeout, first_timeout};
+use crate::give_up_time::{self, FirstTimeout, first_timeout};
+use crate::path_summary::PathSummary;
 use farpath_model::budget::{Fit, fit};
 use farpath_predict::{listening, opening};
 use farpath_tcp::Config;
@@ -15,9 +15,9 @@ use serde::Serialize;
 pub enum TimerVerdict {
     /// It outlasts the answer, also through full queues.
     Fits,
-    /// It expires for nothing where queues are full.
+    /// A spurious timeout where queues are full.
     SpuriousWhenFull,
-    /// It expires for nothing on an idle path already.
+    /// A spurious timeout on an idle path already.
     Spurious,
     /// It ends the connection where queues are full.
     EndsWhenFull,
@@ -30,9 +30,9 @@ impl TimerVerdict {
     pub const fn name(self) -> &'static str {
         match self {
             TimerVerdict::Fits => "fits",
-            TimerVerdict::SpuriousWhenFull => "for nothing when queues are full",
-            TimerVerdict::Spurious => "fires for nothing",
-            TimerVerdict::EndsWhenFull => "ends it when queues are full",
+            TimerVerdict::SpuriousWhenFull => "spurious when the queue is full",
+            TimerVerdict::Spurious => "spurious",
+            TimerVerdict::EndsWhenFull => "ends it when the queue is full",
             TimerVerdict::Ends => "ends the connection",
         }
     }
@@ -103,13 +103,13 @@ fn laid(
 }
 
 /// All of them, in the order in which a connection meets them.
-pub(super) fn timers(facts: &Facts<'_>, round_trip: Delay, handshake: Delay) -> Vec<TimerFit> {
-    let (opener_end, opener) = facts.opener();
-    let (listener_end, listener) = facts.listener();
-    let (sender, receiver) = (facts.sender(), facts.receiver());
+pub(super) fn timers(summary: &PathSummary<'_>, round_trip: Delay, handshake: Delay) -> Vec<TimerFit> {
+    let (opener_end, opener) = summary.opener();
+    let (listener_end, listener) = summary.listener();
+    let (sender, receiver) = (summary.sender(), summary.receiver());
     let s = |seconds: f64| Duration::from_secs_f64(seconds);
     // A lone segment's ACK is withheld.
-    let answered = round_trip.plus(Delay::fixed(facts.ack_delay().as_secs_f64()));
+    let answered = round_trip.plus(Delay::fixed(summary.ack_delay().as_secs_f64()));
     let mut list = Vec::new();
 
     let (syns, synacks) = (opening(opener), listening(listener));
@@ -172,7 +172,7 @@ pub(super) fn timers(facts: &Facts<'_>, round_trip: Delay, handshake: Delay) -> 
         ),
         "RFC 9293 section 3.8.3",
     ));
-    let FirstTimeout { timeout: first, key, measured } = first_timeout(facts);
+    let FirstTimeout { timeout: first, key, measured } = first_timeout(summary);
     let first_key = format!("sender.rto.{key}");
     let probed = sender.recovery.tail_loss_probe && !measured && PROBE.max(sender.rto.initial) < first;
     let (again, again_key) = if probed {
@@ -202,7 +202,7 @@ pub(super) fn timers(facts: &Facts<'_>, round_trip: Delay, handshake: Delay) -> 
         ),
         "RFC 6298 sections 2.2, 3 and 5.7; RFC 8985 section 7.2",
     ));
-    let steady = sender.rto.timeout(facts.rtt, Duration::ZERO);
+    let steady = sender.rto.timeout(summary.rtt, Duration::ZERO);
     list.push(laid(
         "min-rto",
         "sender.rto.min".to_owned(),
@@ -212,8 +212,8 @@ pub(super) fn timers(facts: &Facts<'_>, round_trip: Delay, handshake: Delay) -> 
         format!(
             "at a round trip that is always {:.3} the timeout comes down to {steady:.3}, and a lone segment's ACK may \
              be withheld for {}; a queue that fills within a round trip comes on top",
-            facts.rtt,
-            facts.ack_delay()
+            summary.rtt,
+            summary.ack_delay()
         ),
         "RFC 6298 section 2.4; RFC 1122 section 4.2.3.2",
     ));
@@ -226,12 +226,12 @@ pub(super) fn timers(facts: &Facts<'_>, round_trip: Delay, handshake: Delay) -> 
         "no timeout is longer: below the round trip every segment leaves again".to_owned(),
         "RFC 6298 section 2.5",
     ));
-    list.extend(delayed_ack(facts, receiver));
+    list.extend(delayed_ack(summary, receiver));
     let retries = sender.handshake.data_retries;
     list.push(laid(
         "data-retries",
         "sender.handshake.data_retries".to_owned(),
-        retries.map_or(f64::INFINITY, |_| patience::of_sender(facts).as_secs_f64()),
+        retries.map_or(f64::INFINITY, |_| give_up_time::of_sender(summary).as_secs_f64()),
         answered,
         Does::GivesUp,
         match retries {
@@ -246,10 +246,10 @@ pub(super) fn timers(facts: &Facts<'_>, round_trip: Delay, handshake: Delay) -> 
 }
 
 /// A withheld ACK waits for the next segment: at the pace of the slowest link it has to come in time.
-fn delayed_ack(facts: &Facts<'_>, receiver: &Config) -> Option<TimerFit> {
-    let every = facts.ack_every();
-    facts.bottleneck.as_ref().filter(|_| every > 1)?;
-    let gap = facts.view.spacing(u64::MAX) * (every - 1);
+fn delayed_ack(summary: &PathSummary<'_>, receiver: &Config) -> Option<TimerFit> {
+    let every = summary.ack_every();
+    summary.bottleneck.as_ref().filter(|_| every > 1)?;
+    let gap = summary.view.spacing(u64::MAX) * (every - 1);
     Some(laid(
         "delayed-ack",
         "receiver.receive.ack_delay".to_owned(),

@@ -2,8 +2,8 @@
 
 use crate::ExplainError;
 use crate::bounds::short;
-use crate::facts::{Facts, UNSCALED_WINDOW, rounded_up};
 use crate::measure::Observed;
+use crate::path_summary::{PathSummary, UNSCALED_WINDOW, rounded_up};
 use crate::traps::{Trap, mark_of, queue_of, receive_buffer, scale};
 use farpath_elements::{ElementKind, Link};
 use farpath_experiment::Override;
@@ -51,19 +51,19 @@ impl List {
 
 /// What to try, in no order.
 pub(crate) fn candidates(
-    facts: &Facts<'_>,
+    summary: &PathSummary<'_>,
     traps: &[Trap],
     base: &Observed,
 ) -> Result<Vec<Candidate>, ExplainError> {
     let mut list = List { candidates: Vec::new(), error: None };
-    windows(facts, base, &mut list);
-    catch_up(facts, base, &mut list);
-    queue(facts, base, &mut list);
-    congestion(facts, base, &mut list);
-    explicit_rate(facts, &mut list);
-    recovery(facts, base, &mut list);
-    timers(facts, base, &mut list);
-    acks(facts, &mut list);
+    windows(summary, base, &mut list);
+    catch_up(summary, base, &mut list);
+    queue(summary, base, &mut list);
+    congestion(summary, base, &mut list);
+    explicit_rate(summary, &mut list);
+    recovery(summary, base, &mut list);
+    timers(summary, base, &mut list);
+    acks(summary, &mut list);
     for trap in traps {
         list.add(trap.id, &format!("out of the trap `{}`", trap.id), trap.text.clone(), trap.set.clone());
     }
@@ -73,9 +73,9 @@ pub(crate) fn candidates(
     }
 }
 
-fn windows(facts: &Facts<'_>, base: &Observed, list: &mut List) {
-    let (sender, receiver) = (facts.sender(), facts.receiver());
-    let needed = facts.window_needed();
+fn windows(summary: &PathSummary<'_>, base: &Observed, list: &mut List) {
+    let (sender, receiver) = (summary.sender(), summary.receiver());
+    let needed = summary.window_needed();
     let scaled = sender.scales_with(receiver);
     let buffer = receiver.receive.buffer;
     let fills = format!("{} fill path and queue", short(needed));
@@ -98,11 +98,11 @@ fn windows(facts: &Facts<'_>, base: &Observed, list: &mut List) {
         );
     }
     // A window that fits never overflows the queue.
-    if let Some(capacity) = facts.capacity()
+    if let Some(capacity) = summary.capacity()
         && base.overflow_drops > 0.0
-        && facts.window > capacity
+        && summary.window > capacity
     {
-        let segment = facts.segment().0;
+        let segment = summary.segment().0;
         let fits = Bytes((capacity.0 / segment).max(2) * segment);
         let why =
             format!("path and queue hold {}: a window that is no larger does not overflow", short(fits));
@@ -112,16 +112,16 @@ fn windows(facts: &Facts<'_>, base: &Observed, list: &mut List) {
 }
 
 /// A stream sends faster than its rate for a while, from what its application could write meanwhile.
-fn catch_up(facts: &Facts<'_>, base: &Observed, list: &mut List) {
-    let cost = stream_loss(facts.scenario).filter(|cost| cost.timely_again.is_finite());
+fn catch_up(summary: &PathSummary<'_>, base: &Observed, list: &mut List) {
+    let cost = stream_loss(summary.scenario).filter(|cost| cost.timely_again.is_finite());
     let Some(cost) = cost.filter(|_| base.retransmissions > 0.0) else { return };
     let backlog = Bytes(cost.send_buffer.ceil() as u64);
-    let window = Bytes((cost.peak_rate * facts.rtt.as_secs_f64() / 8.0).ceil() as u64);
+    let window = Bytes((cost.peak_rate * summary.rtt.as_secs_f64() / 8.0).ceil() as u64);
     let mut set = Vec::new();
-    if facts.sender().send.buffer.is_some_and(|buffer| buffer < backlog) {
+    if summary.sender().send.buffer.is_some_and(|buffer| buffer < backlog) {
         set.push(format!("sender.send.buffer={backlog}"));
     }
-    if facts.receiver().receive.buffer < window {
+    if summary.receiver().receive.buffer < window {
         set.extend(receive_buffer(window));
     }
     let why = format!(
@@ -132,16 +132,16 @@ fn catch_up(facts: &Facts<'_>, base: &Observed, list: &mut List) {
     list.add("catch-up", "buffers that let the stream catch up", why, set);
 }
 
-fn queue(facts: &Facts<'_>, base: &Observed, list: &mut List) {
+fn queue(summary: &PathSummary<'_>, base: &Observed, list: &mut List) {
     if base.overflow_drops > 0.0
-        && let Some(set) = mark_of(facts)
+        && let Some(set) = mark_of(summary)
     {
         let why = "the queue marks from half of its limit on, and the sender slows down before it overflows (RFC 3168)";
         list.add("ecn", "ECN, and a queue that marks", why.to_owned(), set);
     }
-    if let Some(bdp) = facts.bdp_packets
-        && facts.queue_is_short()
-        && let Some(change) = queue_of(facts, bdp)
+    if let Some(bdp) = summary.bdp_packets
+        && summary.queue_is_short()
+        && let Some(change) = queue_of(summary, bdp)
     {
         let why = format!(
             "one bandwidth-delay product is {}: a halved window then keeps the link busy",
@@ -151,8 +151,8 @@ fn queue(facts: &Facts<'_>, base: &Observed, list: &mut List) {
     }
 }
 
-fn congestion(facts: &Facts<'_>, base: &Observed, list: &mut List) {
-    let congestion = &facts.sender().congestion;
+fn congestion(summary: &PathSummary<'_>, base: &Observed, list: &mut List) {
+    let congestion = &summary.sender().congestion;
     let lossy = base.retransmissions > 0.0;
     if congestion.initial_window < 10 {
         let why = "fewer rounds of slow start (RFC 6928)".to_owned();
@@ -166,9 +166,9 @@ fn congestion(facts: &Facts<'_>, base: &Observed, list: &mut List) {
     }
     let window_rules =
         matches!(congestion.control, CongestionControlKind::Reno | CongestionControlKind::Cubic);
-    if window_rules && lossy && facts.bdp.is_some() {
+    if window_rules && lossy && summary.bdp.is_some() {
         let why = "the rate is that of what arrives, and no loss below a fifth lowers it (BBR version 1)";
-        let set = with_sack(facts, &["sender.congestion.control=bbr"]);
+        let set = with_sack(summary, &["sender.congestion.control=bbr"]);
         list.add("bbr", "BBR, with SACK", why.to_owned(), set);
     }
     if base.overflow_drops > 0.0 {
@@ -177,8 +177,8 @@ fn congestion(facts: &Facts<'_>, base: &Observed, list: &mut List) {
             let set = vec!["sender.congestion.hystart=rfc-9406".to_owned()];
             list.add("hystart", "HyStart++", why.to_owned(), set);
         }
-        if let Some(bdp) = facts.bdp.filter(|_| congestion.initial_ssthresh.is_none()) {
-            let whole = Bytes((bdp.0 / facts.segment().0).max(2) * facts.segment().0);
+        if let Some(bdp) = summary.bdp.filter(|_| congestion.initial_ssthresh.is_none()) {
+            let whole = Bytes((bdp.0 / summary.segment().0).max(2) * summary.segment().0);
             let why = format!("slow start ends at the bandwidth-delay product of {}", short(bdp));
             let set = vec![format!("sender.congestion.initial_ssthresh={whole}")];
             list.add("initial-ssthresh", "slow start that knows the path", why, set);
@@ -187,15 +187,16 @@ fn congestion(facts: &Facts<'_>, base: &Observed, list: &mut List) {
 }
 
 /// A flow router in place of the slowest link, and ends that ask it.
-fn explicit_rate(facts: &Facts<'_>, list: &mut List) {
-    let slowest = facts.scenario.path.iter().find(|element| Some(&element.name) == facts.bottleneck.as_ref());
+fn explicit_rate(summary: &PathSummary<'_>, list: &mut List) {
+    let slowest =
+        summary.scenario.path.iter().find(|element| Some(&element.name) == summary.bottleneck.as_ref());
     let Some((name, rate)) = slowest.and_then(|element| match &element.kind {
-        ElementKind::Link(Link { rate, .. }) => Some((&element.name, rate[facts.data])),
+        ElementKind::Link(Link { rate, .. }) => Some((&element.name, rate[summary.data])),
         _ => None,
     }) else {
         return;
     };
-    if facts.sender().explicit_rate.wanted.is_some() {
+    if summary.sender().explicit_rate.wanted.is_some() {
         return;
     }
     let why = "a flow router on the slowest link says the rate, and both ends' drivers ask it: no slow start, and a \
@@ -204,7 +205,7 @@ fn explicit_rate(facts: &Facts<'_>, list: &mut List) {
     set.extend(["sender", "receiver"].map(|end| format!("{end}.explicit_rate.wanted={rate}")));
     // What goes on at a rate while losses are repaired takes SACK and a window of more than 64 kB.
     set.extend(scale());
-    set.extend(with_sack(facts, &["sender.recovery.rack=true", "sender.recovery.tail_loss_probe=true"]));
+    set.extend(with_sack(summary, &["sender.recovery.rack=true", "sender.recovery.tail_loss_probe=true"]));
     list.add_one(
         "explicit-rate",
         "explicit rate (TIA-1039), with SACK, RACK and TLP",
@@ -214,8 +215,8 @@ fn explicit_rate(facts: &Facts<'_>, list: &mut List) {
     );
 }
 
-fn recovery(facts: &Facts<'_>, base: &Observed, list: &mut List) {
-    let sender = &facts.sender().recovery;
+fn recovery(summary: &PathSummary<'_>, base: &Observed, list: &mut List) {
+    let sender = &summary.sender().recovery;
     // What repairs losses has nothing to do where there are none.
     if base.retransmissions == 0.0 {
         return;
@@ -225,16 +226,16 @@ fn recovery(facts: &Facts<'_>, base: &Observed, list: &mut List) {
         list.add("new-reno", "NewReno", why.to_owned(), vec![NEW_RENO.to_owned()]);
     }
     let why = "several losses of a window are repaired in one round trip (RFC 2018, RFC 6675)";
-    list.add("sack", "selective acknowledgments", why.to_owned(), with_sack(facts, &[]));
+    list.add("sack", "selective acknowledgments", why.to_owned(), with_sack(summary, &[]));
     if !sender.rack || !sender.tail_loss_probe {
         let why =
             "losses are found by time, lost retransmissions too, and a lost tail before the timer (RFC 8985)";
-        let set = with_sack(facts, &["sender.recovery.rack=true", "sender.recovery.tail_loss_probe=true"]);
+        let set = with_sack(summary, &["sender.recovery.rack=true", "sender.recovery.tail_loss_probe=true"]);
         list.add("rack-tlp", "RACK and TLP, with SACK", why.to_owned(), set);
     }
     if sender.rate_reduction == RateReduction::AtOnce {
         let why = "recovery brings the window down without falling silent (RFC 6937, RFC 9937)";
-        let set = with_sack(facts, &["sender.recovery.rate_reduction=safe-ack"]);
+        let set = with_sack(summary, &["sender.recovery.rate_reduction=safe-ack"]);
         list.add("prr", "proportional rate reduction, with SACK", why.to_owned(), set);
     }
     if !sender.limited_transmit {
@@ -243,7 +244,7 @@ fn recovery(facts: &Facts<'_>, base: &Observed, list: &mut List) {
         list.add("limited-transmit", "limited transmit", why.to_owned(), set);
     }
     if base.timeouts > 0.0 && !sender.frto {
-        let why = "a timeout for nothing is seen to be one, and its cost is given back (RFC 5682)";
+        let why = "a spurious timeout is detected, and what it cost is undone (RFC 5682)";
         list.add("frto", "F-RTO", why.to_owned(), vec!["sender.recovery.frto=true".to_owned()]);
     }
 }
@@ -252,8 +253,8 @@ fn recovery(facts: &Facts<'_>, base: &Observed, list: &mut List) {
 const NEW_RENO: &str = "sender.recovery.algorithm=new-reno";
 
 /// `changes`, after those that give both ends SACK where they have not.
-fn with_sack(facts: &Facts<'_>, changes: &[&str]) -> Vec<String> {
-    let sack = if facts.sender().recovery.sack && facts.receiver().recovery.sack {
+fn with_sack(summary: &PathSummary<'_>, changes: &[&str]) -> Vec<String> {
+    let sack = if summary.sender().recovery.sack && summary.receiver().recovery.sack {
         &[][..]
     } else {
         &["sender.recovery.sack=true", "receiver.recovery.sack=true", NEW_RENO]
@@ -261,10 +262,10 @@ fn with_sack(facts: &Facts<'_>, changes: &[&str]) -> Vec<String> {
     sack.iter().chain(changes).map(|change| (*change).to_owned()).collect()
 }
 
-fn timers(facts: &Facts<'_>, base: &Observed, list: &mut List) {
-    let rto = &facts.sender().rto;
+fn timers(summary: &PathSummary<'_>, base: &Observed, list: &mut List) {
+    let rto = &summary.sender().rto;
     // A lone segment's withheld ACK still comes in time.
-    let fitting = rounded_up(facts.fitting_rto());
+    let fitting = rounded_up(summary.fitting_rto());
     if base.timeouts > 0.0 && fitting < rto.min {
         let why = format!("the path asks for {fitting}: RTT, ACK delay and an eighth");
         list.add("rto-min", "a lower floor of the timeout", why, vec![format!("sender.rto.min={fitting}")]);
@@ -275,8 +276,8 @@ fn timers(facts: &Facts<'_>, base: &Observed, list: &mut List) {
     }
 }
 
-fn acks(facts: &Facts<'_>, list: &mut List) {
-    if facts.ack_every() > 1 {
+fn acks(summary: &PathSummary<'_>, list: &mut List) {
+    if summary.ack_every() > 1 {
         let why = "slow start doubles, no segment waits; twice the ACKs".to_owned();
         let set = vec!["receiver.receive.ack_every=1".to_owned()];
         list.add("ack-every-segment", "an ACK for every segment", why, set);

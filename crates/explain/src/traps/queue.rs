@@ -2,22 +2,22 @@
 
 use super::Trap;
 use crate::bounds::{reno_utilization, short};
-use crate::facts::Facts;
+use crate::path_summary::PathSummary;
 use farpath_elements::{ElementKind, Link, MarkThreshold};
 use farpath_path::Direction;
 use farpath_units::Bytes;
 
 /// Changes that let the queue before the slowest link mark from half of its limit on, in place of dropping.
-pub(crate) fn mark_of(facts: &Facts<'_>) -> Option<Vec<String>> {
-    let name = facts.bottleneck.as_ref()?;
-    let element = facts.scenario.path.iter().find(|element| element.name == *name)?;
+pub(crate) fn mark_of(summary: &PathSummary<'_>) -> Option<Vec<String>> {
+    let name = summary.bottleneck.as_ref()?;
+    let element = summary.scenario.path.iter().find(|element| element.name == *name)?;
     let ElementKind::Link(Link { queue, mark, .. }) = &element.kind else { return None };
-    let half = Bytes(facts.view.queue?.0 / 2);
-    if mark[facts.data] != MarkThreshold::Never || half == Bytes::ZERO {
+    let half = Bytes(summary.view.queue?.0 / 2);
+    if mark[summary.data] != MarkThreshold::Never || half == Bytes::ZERO {
         return None;
     }
     // Where the two directions differ, the other one keeps dropping.
-    let way = match facts.data {
+    let way = match summary.data {
         _ if queue.forward == queue.reverse && mark.forward == mark.reverse => "",
         Direction::Forward => ".forward",
         Direction::Reverse => ".reverse",
@@ -28,11 +28,11 @@ pub(crate) fn mark_of(facts: &Facts<'_>) -> Option<Vec<String>> {
 }
 
 /// The change that gives the queue before the slowest link room for so much, in the data direction.
-pub(crate) fn queue_of(facts: &Facts<'_>, bytes: Bytes) -> Option<String> {
-    let name = facts.bottleneck.as_ref()?;
-    let element = facts.scenario.path.iter().find(|element| element.name == *name)?;
+pub(crate) fn queue_of(summary: &PathSummary<'_>, bytes: Bytes) -> Option<String> {
+    let name = summary.bottleneck.as_ref()?;
+    let element = summary.scenario.path.iter().find(|element| element.name == *name)?;
     let ElementKind::Link(Link { queue, .. }) = &element.kind else { return None };
-    let way = match facts.data {
+    let way = match summary.data {
         _ if queue.forward == queue.reverse => "",
         Direction::Forward => ".forward",
         Direction::Reverse => ".reverse",
@@ -44,12 +44,12 @@ pub(crate) fn queue_of(facts: &Facts<'_>, bytes: Bytes) -> Option<String> {
 const WORTH_A_WORD: f64 = 0.99;
 
 /// `queue-below-bdp`: a window that may overflow the queue, and a queue that does not last until it has grown again.
-pub(super) fn below_bdp(facts: &Facts<'_>) -> Option<Trap> {
-    let (queue, bdp, capacity) = (facts.view.queue?, facts.bdp_packets?, facts.capacity()?);
-    let name = facts.bottleneck.as_ref()?;
+pub(super) fn below_bdp(summary: &PathSummary<'_>) -> Option<Trap> {
+    let (queue, bdp, capacity) = (summary.view.queue?, summary.bdp_packets?, summary.capacity()?);
+    let name = summary.bottleneck.as_ref()?;
     let used = reno_utilization(bdp.0 as f64, queue.0 as f64);
-    let costs = used < WORTH_A_WORD && facts.queue_is_short();
-    (costs && facts.window > capacity && facts.size() > capacity).then(|| {
+    let costs = used < WORTH_A_WORD && summary.queue_is_short();
+    (costs && summary.window > capacity && summary.size() > capacity).then(|| {
         let text = format!(
             "{} are below the bandwidth-delay product of {}, and the window may pass both together: after each \
              overflow the halved window leaves the link idle; Reno uses {:.0} % of it",
@@ -58,17 +58,17 @@ pub(super) fn below_bdp(facts: &Facts<'_>) -> Option<Trap> {
             used * 100.0
         );
         let source = "Reno's sawtooth (docs/explain.md); Villamizar and Song 1994";
-        Trap::new("queue-below-bdp", format!("path.{name}.queue"), text, source).set(queue_of(facts, bdp))
+        Trap::new("queue-below-bdp", format!("path.{name}.queue"), text, source).set(queue_of(summary, bdp))
     })
 }
 
 /// `ack-link`: the ACKs of a full data link do not fit onto theirs.
-pub(super) fn ack_link(facts: &Facts<'_>) -> Option<Trap> {
-    facts.bottleneck.as_ref()?;
-    let data = facts.view.spacing(u64::MAX).as_secs_f64();
-    let headers = facts.view.path.headers;
-    let acks = facts.view.path.reverse.iter().map(|hop| hop.rate.time_to_send(hop.frame(headers)));
-    let ack = acks.max()?.as_secs_f64() / facts.ack_every() as f64;
+pub(super) fn ack_link(summary: &PathSummary<'_>) -> Option<Trap> {
+    summary.bottleneck.as_ref()?;
+    let data = summary.view.spacing(u64::MAX).as_secs_f64();
+    let headers = summary.view.path.headers;
+    let acks = summary.view.path.reverse.iter().map(|hop| hop.rate.time_to_send(hop.frame(headers)));
+    let ack = acks.max()?.as_secs_f64() / summary.ack_every() as f64;
     (ack > data && data > 0.0).then(|| {
         let text = format!(
             "the ACKs of a full link take {:.2} times what their own link carries: they queue, and set the pace",
@@ -76,8 +76,8 @@ pub(super) fn ack_link(facts: &Facts<'_>) -> Option<Trap> {
         );
         let trap = Trap::new("ack-link", "path", text, "RFC 3449 section 2.1: a normalized bandwidth ratio above 1");
         // Fewer ACKs (RFC 3449 section 4.2), where the receiver withholds any.
-        let fewer = (ack / data * facts.ack_every() as f64).ceil();
-        let withholds = !facts.receiver().receive.ack_delay.is_zero();
+        let fewer = (ack / data * summary.ack_every() as f64).ceil();
+        let withholds = !summary.receiver().receive.ack_delay.is_zero();
         if withholds { trap.set(vec![format!("receiver.receive.ack_every={fewer}")]) } else { trap }
     })
 }

@@ -34,14 +34,14 @@ const LANDMARKS: [(&str, &str); 8] = [
 
 /// The zones of a sector, from the centre on.
 const ZONES: [&str; 3] =
-    ["works as meant", "works, and sends again for nothing", "seems connected, and exchanges nothing"];
+    ["works as meant", "works, with spurious retransmissions", "seems connected, and exchanges nothing"];
 
 /// How far one stack reaches, in km; infinite where it never gives up.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reach {
     /// The stack.
     pub stack: String,
-    /// Until where each zone of the picture goes: nothing leaves again for nothing, data can be exchanged, and the
+    /// Until where each zone of the picture goes: nothing is retransmitted needlessly, data can be exchanged, and the
     /// opener takes its connection as open.
     pub km: [f64; 3],
 }

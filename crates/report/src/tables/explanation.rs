@@ -260,21 +260,18 @@ fn ended(observed: &Observed) -> String {
 
 fn traps(explanation: &Explanation, width: Option<u16>) -> String {
     if explanation.traps.is_empty() {
-        return "Traps met: none of those that are known\n".to_owned();
+        return "No known pitfalls found\n".to_owned();
     }
     let lines: Vec<String> = explanation
         .traps
         .iter()
         .map(|trap| {
-            let out = if trap.set.is_empty() {
-                String::new()
-            } else {
-                format!(" Out of it: {}.", trap.set.join(", "))
-            };
+            let out =
+                if trap.set.is_empty() { String::new() } else { format!(" Fix: {}.", trap.set.join(", ")) };
             format!("{} ({}): {}. {}.{out}", trap.id, trap.key, trap.text, trap.source)
         })
         .collect();
-    format!("Traps met\n\n{}", paragraphs(&lines, width))
+    format!("Pitfalls\n\n{}", paragraphs(&lines, width))
 }
 
 fn remedies(explanation: &Explanation, width: Option<u16>) -> String {

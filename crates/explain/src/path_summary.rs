@@ -8,7 +8,7 @@ use farpath_tcp::Config;
 use farpath_units::{Bytes, Duration};
 
 /// One flow of a scenario on an idle path.
-pub(crate) struct Facts<'a> {
+pub(crate) struct PathSummary<'a> {
     pub scenario: &'a Scenario,
     pub view: PathView,
     /// The way that the data go.
@@ -25,8 +25,8 @@ pub(crate) struct Facts<'a> {
     pub window: Bytes,
 }
 
-impl<'a> Facts<'a> {
-    pub fn new(scenario: &'a Scenario) -> Facts<'a> {
+impl<'a> PathSummary<'a> {
+    pub fn new(scenario: &'a Scenario) -> PathSummary<'a> {
         let (sender, receiver) = (&scenario.sender.config, &scenario.receiver.config);
         let data = scenario.flows[0].direction;
         let view = PathView::new(&scenario.path, data, sender, receiver);
@@ -38,7 +38,7 @@ impl<'a> Facts<'a> {
         // Serialization is rounded up to the nanosecond: at 100 Gbit/s by less than 1 %.
         let spacing = view.spacing(u64::MAX).as_secs_f64();
         let segments = (bottleneck.is_some() && spacing > 0.0).then(|| rtt.as_secs_f64() / spacing);
-        Facts {
+        PathSummary {
             bdp: segments.map(|segments| Bytes((segments * view.mss.0 as f64) as u64)),
             bdp_packets: segments.map(|segments| Bytes((segments * packet.0 as f64) as u64)),
             window: effective_window(sender, receiver),

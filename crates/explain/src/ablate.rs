@@ -1,27 +1,27 @@
 //! Taking one bound out of a scenario: what is simulated then differs from it in nothing else.
 
 use crate::bound_id::BoundId;
-use crate::facts::{Facts, LARGEST_WINDOW};
+use crate::path_summary::{LARGEST_WINDOW, PathSummary};
 use farpath_elements::Element;
 use farpath_experiment::Scenario;
 use farpath_path::Direction;
 use farpath_tcp::config::{Config, RtoFloor, RttSampling, SynLoss};
 use farpath_units::{Bytes, Duration};
 
-/// A link that is lifted is so many times as fast: its share of the time is then below what is printed.
+/// A link that is ablated is so many times as fast: its share of the time is then below what is printed.
 const FASTER: u64 = 1000;
 
 /// `scenario` without these bounds.
 pub(crate) fn without(scenario: &Scenario, bounds: &[BoundId]) -> Scenario {
-    let mut lifted = scenario.clone();
+    let mut ablated = scenario.clone();
     for bound in bounds {
-        lift(&mut lifted, *bound, scenario);
+        ablate(&mut ablated, *bound, scenario);
     }
-    lifted
+    ablated
 }
 
 /// Takes one bound out. Sizes and times are those of the scenario as it `was`.
-fn lift(scenario: &mut Scenario, bound: BoundId, was: &Scenario) {
+fn ablate(scenario: &mut Scenario, bound: BoundId, was: &Scenario) {
     let data = was.flows[0].direction;
     let (sender, receiver) = (&mut scenario.sender.config, &mut scenario.receiver.config);
     match bound {
@@ -40,7 +40,7 @@ fn lift(scenario: &mut Scenario, bound: BoundId, was: &Scenario) {
         BoundId::Queue => elements(scenario).for_each(|element| element.remove_queue_limit()),
         BoundId::SlowStart => start_at_full_window(scenario, was),
         BoundId::Timers => {
-            let rto = Facts::new(was).fitting_rto();
+            let rto = PathSummary::new(was).fitting_rto();
             fit_timers(sender, rto);
             fit_timers(receiver, rto);
         }
@@ -62,33 +62,33 @@ fn speed_up(scenario: &mut Scenario, way: Direction) {
 }
 
 /// Segments of the window that fills the path, or of the receive window where that is less.
-fn full_window(facts: &Facts<'_>) -> u64 {
-    let full = facts.bdp.map_or(facts.window, |bdp| bdp.min(facts.window));
-    let initial = facts.sender().congestion.initial_window;
-    full.0.div_ceil(facts.segment().0).max(initial.into())
+fn full_window(summary: &PathSummary<'_>) -> u64 {
+    let full = summary.bdp.map_or(summary.window, |bdp| bdp.min(summary.window));
+    let initial = summary.sender().congestion.initial_window;
+    full.0.div_ceil(summary.segment().0).max(initial.into())
 }
 
 /// Begins with the window that fills the path, and goes on from there as after slow start.
 fn start_at_full_window(scenario: &mut Scenario, was: &Scenario) {
-    let facts = Facts::new(was);
-    let segments = full_window(&facts);
+    let summary = PathSummary::new(was);
+    let segments = full_window(&summary);
     let congestion = &mut scenario.sender.config.congestion;
     congestion.initial_window = u32::try_from(segments).unwrap_or(u32::MAX);
     congestion.one_segment_after_syn_loss = SynLoss::Never;
-    let ssthresh = Bytes(segments.saturating_mul(facts.segment().0));
+    let ssthresh = Bytes(segments.saturating_mul(summary.segment().0));
     congestion.initial_ssthresh = Some(congestion.initial_ssthresh.map_or(ssthresh, |was| was.min(ssthresh)));
 }
 
 /// `scenario` with queues that take a full window sent at once, unmarked: without that room a start at the full window
 /// loses what slow start would not have, and with more of it slow start overflows nothing.
 pub(crate) fn with_room_for_a_full_burst(scenario: &Scenario) -> Scenario {
-    let facts = Facts::new(scenario);
-    let packets = full_window(&facts);
-    let bytes = Bytes(packets.saturating_mul((facts.segment() + facts.view.path.headers).0));
-    let data = facts.data;
+    let summary = PathSummary::new(scenario);
+    let packets = full_window(&summary);
+    let bytes = Bytes(packets.saturating_mul((summary.segment() + summary.view.path.headers).0));
+    let data = summary.data;
     let mut roomy = scenario.clone();
     // A full window waits for a round trip at the slowest link.
-    elements(&mut roomy).for_each(|element| element.make_room(data, packets, bytes, facts.rtt));
+    elements(&mut roomy).for_each(|element| element.make_room(data, packets, bytes, summary.rtt));
     roomy
 }
 

@@ -1,6 +1,6 @@
 //! How long the ends wait before they give up, by the reckoning of the radii: ticks, ceilings, and SYNs that come again.
 
-use crate::facts::Facts;
+use crate::path_summary::PathSummary;
 use farpath_model::radius::{Opening, Timer};
 use farpath_predict::{listening, opening};
 use farpath_tcp::Config;
@@ -10,20 +10,20 @@ use farpath_units::Duration;
 const MOST_ATTEMPTS: u32 = 10_000;
 
 /// From the first SYN until the opener gives up, wherever that falls on its clock.
-pub(crate) fn of_opener(facts: &Facts<'_>) -> Duration {
-    abandoned(&opening(facts.opener().1))
+pub(crate) fn of_opener(summary: &PathSummary<'_>) -> Duration {
+    abandoned(&opening(summary.opener().1))
 }
 
 /// From the first SYN that comes until the listener forgets the half-open connection, however the clocks stand.
-pub(crate) fn of_listener(facts: &Facts<'_>) -> Duration {
-    let (opening, listening) = (opening(facts.opener().1), listening(facts.listener().1));
+pub(crate) fn of_listener(summary: &PathSummary<'_>) -> Duration {
+    let (opening, listening) = (opening(summary.opener().1), listening(summary.listener().1));
     listening.gives_up(&opening).map_or(Duration::MAX, |forgets| seconds(forgets.value.span.least))
 }
 
 /// From the first segment of data until the sender gives up where no ACK comes.
-pub(crate) fn of_sender(facts: &Facts<'_>) -> Duration {
-    let sender = facts.sender();
-    let timer = Timer { initial: first_timeout(facts).timeout.as_secs_f64(), ..opening(sender).timer };
+pub(crate) fn of_sender(summary: &PathSummary<'_>) -> Duration {
+    let sender = summary.sender();
+    let timer = Timer { initial: first_timeout(summary).timeout.as_secs_f64(), ..opening(sender).timer };
     let attempts = sender.handshake.data_retries.map(|retries| retries.saturating_add(1));
     abandoned(&Opening { timer, attempts, linear: 0, within: f64::INFINITY })
 }
@@ -67,10 +67,10 @@ pub(crate) struct FirstTimeout {
 
 /// The end that sends the data has timed its own SYN or SYN/ACK, unless that was sent again (RFC 6298 section 3) and no
 /// timestamp tells which was answered.
-pub(crate) fn first_timeout(facts: &Facts<'_>) -> FirstTimeout {
-    let rto = &facts.sender().rto;
-    let syn = facts.view.handshake_rtt;
-    let echoed = facts.sender().send.timestamps && facts.receiver().send.timestamps;
+pub(crate) fn first_timeout(summary: &PathSummary<'_>) -> FirstTimeout {
+    let rto = &summary.sender().rto;
+    let syn = summary.view.handshake_rtt;
+    let echoed = summary.sender().send.timestamps && summary.receiver().send.timestamps;
     if rto.initial < syn && rto.karn_on_syn && !echoed {
         let fallback = rto.after_syn_timeout.unwrap_or(Duration::ZERO);
         let key = if fallback > rto.initial { "after_syn_timeout" } else { "initial" };
