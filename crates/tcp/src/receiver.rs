@@ -21,8 +21,11 @@ const SENT_AT_ONCE: u32 = 3;
 const COMPRESSED_SHARE: u64 = 20;
 const LONGEST_COMPRESSION: Duration = Duration::from_millis(1);
 const COMPRESSION_SLACK: Duration = Duration::from_micros(100);
-/// What a segment is taken to be at most before one was longer: Linux's `TCP_MSS_DEFAULT`.
+/// What the peer's MSS is taken for before a segment was longer, and the least: Linux's `TCP_MSS_DEFAULT` and `TCP_MIN_MSS`. A
+/// header of TCP without options.
 const FIRST_LONGEST: u64 = 536;
+const LEAST_LONGEST: u64 = 88;
+const HEADER: u64 = 20;
 
 /// The receiving half of a connection. Positions are u64; 0 is the peer's SYN.
 #[derive(Debug, Clone)]
@@ -50,8 +53,10 @@ pub struct Receiver {
     growth: Option<Box<Growth>>,
     /// How long the ACK of a lone segment is withheld now (`icsk_ack.ato`), within what `config` has.
     ack_delay: Duration,
-    /// The longest segment that came, and whether what came since the last ACK had an end marked in it.
+    /// The peer's MSS, as far as its segments show it (`rcv_mss`), the length of the segment before where that was a shorter
+    /// one (`last_seg_size`), and whether what came since the last ACK had an end marked in it.
     longest: u64,
+    shorter: u64,
     pushed: bool,
     compression: Compression,
     /// When data last came in order.
@@ -113,6 +118,7 @@ impl Receiver {
             growth: config.autotuning.then(|| Box::new(Growth::new(config.buffer.0, mss))),
             ack_delay: config.ack_delay,
             longest: FIRST_LONGEST,
+            shorter: 0,
             pushed: false,
             compression: Compression::default(),
             last_in_order: None,
@@ -182,6 +188,11 @@ impl Receiver {
         let end = start + u64::from(len);
         if len > 0 && end <= self.next {
             self.duplicate_segments += 1;
+            if self.config.quick_ack_accounting == QuickAckAccounting::Linux {
+                // tcp_send_dupack(), tcp_enter_quickack_mode(): an ACK was lost, or came too late for the sender.
+                self.acknowledge_at_once(self.config.quick_acks, len.into());
+                self.ack_delay = self.config.ack_delay;
+            }
             self.note_duplicate(start..end);
         }
     }
@@ -217,11 +228,13 @@ impl Receiver {
     fn acknowledge_at_once(&mut self, segments: u32, len: u64) {
         let segments = match self.config.quick_ack_accounting {
             QuickAckAccounting::PerSegment => segments,
-            // tcp_incr_quickack(); `rcv_mss` is the longest segment so far.
-            QuickAckAccounting::Linux => match self.whole() / (2 * self.longest.max(len)) {
-                0 => segments.min(2),
-                half => segments.min(u32::try_from(half).unwrap_or(u32::MAX)),
-            },
+            // tcp_incr_quickack(): by the window that was announced.
+            QuickAckAccounting::Linux => {
+                match (self.edge_announced() - self.next) / (2 * self.longest.max(len)) {
+                    0 => segments.min(2),
+                    half => segments.min(u32::try_from(half).unwrap_or(u32::MAX)),
+                }
+            }
         };
         self.quick_acks_left = self.quick_acks_left.max(segments);
     }
@@ -323,10 +336,26 @@ impl Receiver {
         finished
     }
 
-    /// A segment of `len` bytes with PSH or without has been taken (`tcp_measure_rcv_mss()`).
-    pub fn on_push(&mut self, len: u64, push: bool) {
-        self.pushed |= push || len < self.longest;
-        self.longest = self.longest.max(len);
+    /// A segment with `len` bytes of payload behind a TCP header of `header` bytes has been taken, with PSH or FIN or without
+    /// (`tcp_measure_rcv_mss()`).
+    pub fn on_push(&mut self, len: u64, header: u64, push: bool) {
+        let last = core::mem::take(&mut self.shorter);
+        if len >= self.longest {
+            self.longest = len;
+            self.pushed |= push;
+            return;
+        }
+        // A shorter one that came twice in a row is the peer's MSS, unless it may be what was left of a buffer.
+        let is_full =
+            len + header >= FIRST_LONGEST + HEADER || (len + header >= LEAST_LONGEST + HEADER && !push);
+        if is_full {
+            self.shorter = len;
+            if len == last {
+                self.longest = len;
+                return;
+            }
+        }
+        self.pushed = true;
     }
 
     /// The handshake has agreed on ECN, or not.

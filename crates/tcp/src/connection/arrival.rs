@@ -182,7 +182,8 @@ impl Connection {
             });
             self.receiver.on_data(now, start..end, fin, echoed, &self.sender.rtt);
             if seg.len > 0 {
-                self.receiver.on_push(seg.len.into(), seg.flags.contains(Flags::PSH));
+                let push = fin || seg.flags.contains(Flags::PSH);
+                self.receiver.on_push(seg.len.into(), 20 + seg.options_len() as u64, push);
                 self.receiver.on_ecn(seg.flags.contains(Flags::CWR), seg.ecn == Ecn::Ce);
             }
             if self.receiver.finished() {

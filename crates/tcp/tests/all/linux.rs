@@ -293,6 +293,44 @@ fn what_ends_with_psh_is_acknowledged_once_it_is_read() {
     t.data(3101..4101).read(1000).expect_nothing();
 }
 
+/// `tcp_measure_rcv_mss()`: two alike in a row, and no PSH, are the peer's MSS, though it is below the 536 bytes first taken for it.
+#[test]
+fn short_segments_that_are_alike_are_the_end_of_nothing() {
+    let mut t = Script::established(&config(|c| c.receive.ack_pushed = true));
+    t.data(1..101).read(100).expect("ack 101");
+    t.data(101..201).read(100).expect_nothing();
+    t.data(201..301).expect("ack 301").read(100);
+    // With PSH it is the end of a buffer; below 88 bytes with their options it is never an MSS.
+    t.data_with(Flags::PSH, 301..401).read(100).expect("ack 401");
+    let mut t = Script::established(&config(|c| c.receive.ack_pushed = true));
+    t.data(1..81).read(80).expect("ack 81").data(81..161).read(80).expect("ack 161");
+}
+
+/// `tcp_send_dupack()` enters quick ACK mode: as many ACKs as half of the window that was announced has segments.
+#[test]
+fn a_copy_makes_the_receiver_acknowledge_at_once() {
+    let mut t = Script::established(&config(|c| {
+        (c.receive.quick_ack_accounting, c.receive.quick_acks) = (QuickAckAccounting::Linux, 16);
+        c.receive.buffer = Bytes(60_000);
+    }));
+    let mut next = 1;
+    let mut come = |t: &mut Script| {
+        next += 1000;
+        t.data(next - 1000..next).ignore();
+        let at_once = t.last().ack == PEER_ISN.at(next);
+        t.read(1000).ignore();
+        at_once
+    };
+    let until_withheld = |t: &mut Script, come: &mut dyn FnMut(&mut Script) -> bool| {
+        (0..100).find(|_| !come(t)).expect("one is withheld")
+    };
+    assert_eq!(until_withheld(&mut t, &mut come), 16);
+    assert!(come(&mut t), "the second in a row");
+    assert_eq!(until_withheld(&mut t, &mut come), 0);
+    t.data(1..1001).ignore();
+    assert_eq!(until_withheld(&mut t, &mut come), 15, "one of sixteen was for the copy");
+}
+
 #[test]
 fn behind_a_gap_psh_says_nothing() {
     let mut t = Script::established(&config(|c| c.receive.ack_pushed = true));
