@@ -155,7 +155,7 @@ class Run:
 
     @property
     def outcome(self) -> str:
-        """completed, connect_timed_out, aborted, horizon, void, stuck."""
+        """completed, connect_timed_out, aborted, horizon, void, stuck, unknown."""
         return str(self._first["outcome"])
 
     @property

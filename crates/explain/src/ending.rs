@@ -23,8 +23,8 @@ pub struct Ending {
 pub(crate) fn endings(summary: &PathSummary<'_>, base: &Observed) -> Vec<Ending> {
     let of = |(outcome, flows): (&&'static str, &u64)| {
         let (because, needed) = match Outcome::from_name(outcome)? {
-            // Void: only what is in real time can be that, and nothing here is.
-            Outcome::Completed | Outcome::Void => return None,
+            // Void: only what is in real time can be that, and nothing here is. Unknown: only a prediction.
+            Outcome::Completed | Outcome::Void | Outcome::Unknown => return None,
             Outcome::ConnectTimedOut => connect_timed_out(summary),
             Outcome::Aborted => aborted(summary, base),
             Outcome::Horizon => horizon(summary, base),

@@ -325,7 +325,9 @@ fn summary(samples: &[Sample]) -> Observed {
         (time > 0.0).then(|| flow.bytes_read.bits() as f64 / time)
     };
     let pace = |flow: &&farpath_run::FlowRow| match flow.outcome {
-        Outcome::Aborted | Outcome::ConnectTimedOut | Outcome::Void | Outcome::Stuck => 0.0,
+        Outcome::Aborted | Outcome::ConnectTimedOut | Outcome::Void | Outcome::Stuck | Outcome::Unknown => {
+            0.0
+        }
         Outcome::Completed | Outcome::Horizon => rate(flow).unwrap_or(0.0),
     };
     let paces: Vec<f64> = samples

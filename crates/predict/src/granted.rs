@@ -47,7 +47,7 @@ pub(super) fn add(
     // Its first round trip is the handshake.
     prediction.transfer_time = prediction.established + time.value.saturating_sub(view.handshake_rtt);
     let lost = view.data_loss.fraction();
-    prediction.retransmissions = prediction.segments * lost / (1.0 - lost);
+    prediction.retransmissions = Some(prediction.segments * lost / (1.0 - lost));
     prediction.fast_retransmits = None;
     prediction.timeouts = None;
     prediction.by = time.source;

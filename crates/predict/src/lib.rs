@@ -3,11 +3,13 @@
 //! A scenario in, a [`Run`] of expectations out, by arithmetic alone: the models of `farpath-model` are asked what the scenario's
 //! stacks and path make of a transfer.
 
+mod domain;
 mod granted;
 mod handshake;
 mod loss;
 mod path_view;
 mod stream;
+mod transient;
 
 pub use handshake::{FIRST_PROBE, connects, file_arrives, listening, opening, timer, unsampled};
 pub use path_view::PathView;
@@ -48,18 +50,16 @@ pub enum PredictError {
 ///
 /// # Errors
 /// Flows over UDP; inputs that no model takes.
-pub fn predict(point: &Point, mut provenance: Provenance) -> Result<Run, PredictError> {
+pub fn predict(point: &Point, provenance: Provenance) -> Result<Run, PredictError> {
     let scenario = &point.scenario;
     if let Transport::Udp { .. } = scenario.transport {
         return Err(PredictError::TcpOnly);
-    }
-    if scenario.flows.len() > 1 {
-        provenance.caveats.push("predicted as if each flow had the path to itself".to_owned());
     }
     let key = RunKey { point: point.index as u64, engine: Engine::Predict, seed: None };
     let mut run = Run::new(key, provenance);
     // Flows that are the same are predicted once: thousands of them are written as one, with a count.
     let mut known: Vec<(&FlowSpec, Prediction)> = Vec::new();
+    let mut rates = Vec::with_capacity(scenario.flows.len());
     for (number, flow) in (0..).zip(&scenario.flows) {
         if !known.last().is_some_and(|(last, _)| *last == flow) {
             match known.iter().position(|(other, _)| *other == flow) {
@@ -80,7 +80,13 @@ pub fn predict(point: &Point, mut provenance: Provenance) -> Result<Run, Predict
         }
         if let Some((_, prediction)) = known.last() {
             run.flows.push(row(number, scenario, flow, prediction));
+            rates.push((flow.direction, prediction.wire_rate));
         }
+    }
+    if let Some(why) = domain::shared(scenario, &mut run.flows, &rates) {
+        run.provenance.caveats.push(format!("no prediction: {why}"));
+    } else if scenario.flows.len() > 1 {
+        run.provenance.caveats.push("predicted as if each flow had the path to itself".to_owned());
     }
     Ok(run)
 }
@@ -95,7 +101,7 @@ struct Prediction {
     transfer_time: Duration,
     /// First transmissions of data.
     segments: f64,
-    retransmissions: f64,
+    retransmissions: Option<f64>,
     timeouts: Option<f64>,
     fast_retransmits: Option<f64>,
     /// The model that decided.
@@ -103,6 +109,10 @@ struct Prediction {
     /// What it says of a stream.
     stream: StreamFigures,
     caveats: Vec<String>,
+    /// Why nothing is predicted.
+    unknown: Option<String>,
+    /// What it takes of a link, in bit/s.
+    wire_rate: f64,
 }
 
 /// A flow, and what the models need to know of it.
@@ -113,6 +123,16 @@ struct Flow<'a> {
     receiver: &'a Config,
     /// The most that may be unacknowledged.
     window: Bytes,
+}
+
+/// Whether both ends take selective acknowledgments.
+fn sack(flow: &Flow) -> bool {
+    flow.sender.recovery.sack && flow.receiver.recovery.sack
+}
+
+/// Whether losses are found by time (RFC 8985).
+fn rack(flow: &Flow) -> bool {
+    flow.sender.recovery.rack && sack(flow)
 }
 
 /// Whether the ends agree on ECN: the opener asks, the other accepts.
@@ -210,8 +230,12 @@ impl<'a> Flow<'a> {
         }
         let mut prediction = self.predict_file(self.spec.size)?;
         if !granted::add(self, &scenario.path, &mut prediction)? {
-            loss::add(self, &mut prediction)?;
+            match domain::outside(self, &scenario.path_of(self.spec)) {
+                Some(why) => prediction.withdraw(why),
+                None => loss::add(self, &mut prediction)?,
+            }
         }
+        prediction.wire_rate = domain::on_the_wire(self, &prediction);
         Ok(prediction)
     }
 
@@ -276,12 +300,14 @@ impl<'a> Flow<'a> {
             established: times.established,
             transfer_time: times.last_byte_received,
             segments: self.segments(),
-            retransmissions: 0.0,
+            retransmissions: Some(0.0),
             timeouts: Some(0.0),
             fast_retransmits: Some(0.0),
             by: lossless.source,
             stream: StreamFigures::default(),
             caveats,
+            unknown: None,
+            wire_rate: 0.0,
         })
     }
 }
@@ -299,12 +325,18 @@ pub fn effective_window(sender: &Config, receiver: &Config) -> Bytes {
 fn row(number: u32, scenario: &Scenario, flow: &FlowSpec, prediction: &Prediction) -> FlowRow {
     let start = Instant::ZERO + flow.start;
     let Prediction { connects: Connects { opened, .. }, completes, .. } = *prediction;
+    let connect_time = (opened > 0.0).then_some(prediction.established);
+    if let Some(why) = &prediction.unknown {
+        let row = FlowRow::new(number, flow.direction.name(), Outcome::Unknown, flow.size);
+        let known = FlowRow { start, opened: Some(opened), completed: Some(completes), connect_time, ..row };
+        return domain::unknown(&known, why);
+    }
     let in_time = completes > 0.0 && start + prediction.transfer_time <= Instant::ZERO + scenario.horizon;
     let seconds = prediction.transfer_time.as_secs_f64();
     let goodput = (in_time && seconds > 0.0).then(|| flow.size.0 as f64 * 8.0 / seconds);
     // The counts are those of a whole transfer: of one cut short the models say nothing.
     let whole = in_time.then_some(prediction);
-    let data_segments = whole.map(|whole| whole.segments + whole.retransmissions);
+    let data_segments = whole.and_then(|whole| Some(whole.segments + whole.retransmissions?));
     let share_new = data_segments.map(|sent| prediction.segments / sent);
     let outcome = match in_time {
         true => Outcome::Completed,
@@ -318,14 +350,14 @@ fn row(number: u32, scenario: &Scenario, flow: &FlowSpec, prediction: &Predictio
         start,
         opened: Some(opened),
         completed: (in_time || completes == 0.0).then_some(completes),
-        connect_time: (opened > 0.0).then_some(prediction.established),
+        connect_time,
         transfer_time: in_time.then_some(prediction.transfer_time),
         bytes_read: if in_time { flow.size } else { Bytes::ZERO },
         goodput_bit_per_s: goodput,
         throughput_bit_per_s: goodput.zip(share_new).map(|(goodput, share)| goodput / share),
         efficiency: share_new,
         data_segments,
-        retransmissions: whole.map(|whole| whole.retransmissions),
+        retransmissions: whole.and_then(|whole| whole.retransmissions),
         timeouts: whole.and_then(|whole| whole.timeouts),
         fast_retransmits: whole.and_then(|whole| whole.fast_retransmits),
         stream: whole.map(|whole| whole.stream).unwrap_or_default(),

@@ -1,17 +1,15 @@
 //! What loss adds to a transfer: which model speaks, by what is lost and by how large the window may get.
 
-use super::{Flow, Prediction, uses_ecn};
+use super::{Flow, Prediction, domain, rack, sack, transient, uses_ecn};
 use farpath_experiment::Opener;
 use farpath_model::InputError;
 use farpath_model::cardwell::{self, Cardwell, FirstLoss};
-use farpath_model::epochs::{self, Avoidance, LossEpochs};
 use farpath_model::markov::{self, Congestion, Recovery, RenoChain, Repair, Timer};
-use farpath_model::mathis;
 use farpath_model::radius::Connects;
 use farpath_model::recovery::{Growth, IsolatedDrop};
 use farpath_tcp::config::{
-    AvoidanceGrowth, BackoffReset, CongestionControlKind, FullAckWindow, HyStart, RecoveryAlgorithm,
-    SlowStartGrowth, SsthreshFrom,
+    AvoidanceGrowth, BackoffReset, CongestionControlKind, HyStart, RecoveryAlgorithm, SlowStartGrowth,
+    SsthreshFrom,
 };
 use farpath_units::{Bytes, Duration, Probability};
 
@@ -28,18 +26,13 @@ pub(super) fn add(flow: &Flow, prediction: &mut Prediction) -> Result<(), InputE
         let caveat = "no closed form has BBR: predicted without its pace, and as if losses took no time";
         prediction.caveats.push(caveat.to_owned());
         let lost = view.data_loss.fraction();
-        if lost < 1.0 {
-            prediction.retransmissions = prediction.segments * lost / (1.0 - lost);
-        }
+        // How much its start puts into a queue that ends is not known.
+        prediction.retransmissions =
+            view.queue.is_none().then(|| prediction.segments * lost / (1.0 - lost)).filter(|_| lost < 1.0);
         let waits = handshake_waits(flow, prediction);
         prediction.established += waits;
         prediction.transfer_time += waits;
         return Ok(());
-    }
-    let large = loss_epochs(flow)?;
-    if view.data_loss == Probability::ZERO && view.ack_loss == Probability::ZERO {
-        let walked = large.slow_start == large.as_walked(flow.ack_every()).slow_start;
-        return if large.can_overflow() || !walked { epochs(flow, &large, prediction) } else { Ok(()) };
     }
     let waits = handshake_waits(flow, prediction);
     prediction.established += waits;
@@ -47,67 +40,74 @@ pub(super) fn add(flow: &Flow, prediction: &mut Prediction) -> Result<(), InputE
         return Ok(());
     }
     prediction.transfer_time += waits;
-    if view.evenly_spaced && isolated(flow, prediction)? {
+    if view.data_loss == Probability::ONE {
+        // A SYN may be short enough to get through where no segment is.
+        prediction.transfer_time = Duration::MAX;
+        prediction.by = "no segment arrives";
         return Ok(());
     }
-    if view.evenly_spaced {
+    if view.evenly_spaced && view.data_loss > Probability::ZERO {
+        if isolated(flow, prediction)? {
+            return Ok(());
+        }
         let caveat =
             "evenly spaced losses fall into the repair of the one before; predicted as if independent";
         prediction.caveats.push(caveat.to_owned());
     }
-    let cubic = flow.sender.congestion.control == CongestionControlKind::Cubic;
-    let reno_mean = mathis::constant(flow.ack_every())? / view.data_loss.fraction().sqrt();
-    let cubic_mean = if cubic { epochs::cubic_mean_window(large.round, view.data_loss) } else { 0.0 };
-    let mean = reno_mean.max(cubic_mean);
-    let model = reno_chain(flow)?;
-    let few = prediction.segments * view.data_loss.fraction() < FEW_LOSSES && model.reach() < model.window;
-    // RACK repairs without the timer what duplicates cannot: even half of that window has few timeouts.
-    let smallest = epochs::SMALLEST_MEAN_WINDOW / if rack(flow) { 2.0 } else { 1.0 };
-    let timeouts_rule = mean.min(large.window) < smallest;
-    if model.reach() > markov::LARGEST_WINDOW || ((cubic || few) && !timeouts_rule) {
-        epochs(flow, &large, prediction)
-    } else {
-        if cubic {
-            prediction.caveats.push("predicted as if the sender ran Reno; it runs CUBIC".to_owned());
+    let reno = flow.sender.congestion.control == CongestionControlKind::Reno && !rack(flow);
+    // The chain has RFC 5681's recovery, tick and delayed ACKs at windows of a few segments; Linux's recovery without SACK it has not.
+    if reno && !flow.sender.recovery.rate_reduction_without_sack {
+        let model = reno_chain(flow)?;
+        let few =
+            prediction.segments * view.data_loss.fraction() < FEW_LOSSES && model.reach() < model.window;
+        if !few && view.data_loss > Probability::ZERO && model.reach() <= markov::LARGEST_WINDOW {
+            return chain(flow, &model, prediction);
         }
-        if rack(flow) {
-            let caveat =
-                "predicted as if duplicate ACKs and the timer found what is lost; the sender has RACK";
-            prediction.caveats.push(caveat.to_owned());
-        }
-        overflow(flow, mean, prediction)?;
-        chain(flow, &model, prediction)
     }
+    rounds(flow, prediction)
 }
 
-/// Whether both ends take selective acknowledgments.
-fn sack(flow: &Flow) -> bool {
-    flow.sender.recovery.sack && flow.receiver.recovery.sack
-}
-
-/// Whether losses are found by time (RFC 8985).
-fn rack(flow: &Flow) -> bool {
-    flow.sender.recovery.rack && sack(flow)
-}
-
-/// A window that the path does not hold overflows the queue; the chain does not know of that.
-fn overflow(flow: &Flow, mean_window: f64, prediction: &mut Prediction) -> Result<(), InputError> {
-    let round = flow.round()?;
-    let most = (flow.window.0 as f64 / flow.view.mss.0 as f64).min(flow.segments());
-    let window = most.min(mean_window);
-    // Before the first loss, of one in so many segments.
-    let slow_start = most.min(1.0 / flow.view.data_loss.fraction());
-    if let Some(capacity) = flow.view.capacity(round).filter(|capacity| window > *capacity) {
-        prediction.caveats.push(format!(
-            "the window grows to {window:.0} segments and path and queue hold {capacity:.0}: the queue overflows, and these losses are left out",
-        ));
-    } else if let Some(queue) = flow.view.queue_segments().filter(|queue| slow_start > 2.0 * queue) {
-        // Each ACK of slow start lets twice as much go as it covers: up to half of a window stands before the link.
-        prediction.caveats.push(format!(
-            "slow start may overflow a queue of {queue:.0} segments on its way to {slow_start:.0}, and these losses are left out",
-        ));
+/// The numeric model: everything but what one of the forms above is exact for.
+fn rounds(flow: &Flow, prediction: &mut Prediction) -> Result<(), InputError> {
+    if let Some(why) = domain::unanswered(flow) {
+        prediction.withdraw(why);
+        return Ok(());
+    }
+    let transfer = transient::transfer(flow, uses_ecn(flow.spec, flow.sender, flow.receiver))?;
+    if transfer.untouched() && walks_alike(flow) {
+        // Nothing is lost, and the walk without loss has been followed to the nanosecond.
+        return Ok(());
+    }
+    if let Some(why) = domain::sent_twice(transfer.sent_twice) {
+        prediction.withdraw(why);
+        return Ok(());
+    }
+    prediction.transfer_time = prediction.established + Duration::from_secs_f64(transfer.seconds);
+    prediction.retransmissions = Some(transfer.retransmissions);
+    prediction.timeouts = Some(transfer.timeouts);
+    prediction.fast_retransmits = Some(transfer.fast_retransmits);
+    prediction.by = transient::SOURCE;
+    if transfer.many_holes > 0.1 {
+        prediction.caveats.push(
+            "without SACK a queue that overflows is repaired a segment a round trip, and may overflow again by it: expect up to \
+             twice the time"
+                .to_owned(),
+        );
     }
     Ok(())
+}
+
+/// Whether the walk without loss has the slow start of these ends.
+fn walks_alike(flow: &Flow) -> bool {
+    let congestion = &flow.sender.congestion;
+    let by_segment = matches!(congestion.slow_start, SlowStartGrowth::PerAck | SlowStartGrowth::PerByte);
+    // Linux's Reno has none.
+    let watches = match congestion.hystart {
+        HyStart::Off => false,
+        HyStart::Linux => congestion.control != CongestionControlKind::Reno,
+        HyStart::Rfc9406 => true,
+    };
+    (by_segment || flow.ack_every() == 1) && !watches && !flow.receiver.receive.autotuning
 }
 
 /// Mean wait until the sender may send where packets of the handshake are lost, and it ends well.
@@ -134,7 +134,7 @@ fn lone_segment(flow: &Flow, prediction: &mut Prediction) -> bool {
     prediction.by = LONE_SEGMENT;
     (prediction.timeouts, prediction.fast_retransmits) = (None, Some(0.0));
     let answered = (1.0 - flow.view.data_loss.fraction()) * (1.0 - flow.view.ack_loss.fraction());
-    prediction.retransmissions = if answered > 0.0 { 1.0 / answered - 1.0 } else { 0.0 };
+    prediction.retransmissions = Some(if answered > 0.0 { 1.0 / answered - 1.0 } else { 0.0 });
     true
 }
 
@@ -152,7 +152,7 @@ fn isolated(flow: &Flow, prediction: &mut Prediction) -> Result<bool, InputError
         return Ok(false);
     }
     prediction.transfer_time += Duration::from_secs_f64(drops * isolated.value.time.as_secs_f64());
-    prediction.retransmissions = drops;
+    prediction.retransmissions = Some(drops);
     prediction.fast_retransmits = Some(drops);
     prediction.by = isolated.source;
     prediction.caveats.extend(isolated.caveats);
@@ -178,7 +178,7 @@ fn chain(flow: &Flow, model: &RenoChain, prediction: &mut Prediction) -> Result<
         prediction.transfer_time = until_then + Duration::from_secs_f64(times(rest, each.seconds));
         (rest, first.probability / (1.0 - model.data_loss.fraction()))
     };
-    prediction.retransmissions = times(steady, each.retransmissions) + repeated;
+    prediction.retransmissions = Some(times(steady, each.retransmissions) + repeated);
     prediction.timeouts = Some(times(steady, each.timeouts));
     prediction.fast_retransmits = Some(times(steady, each.fast_retransmits));
     prediction.by = estimate.source;
@@ -275,95 +275,6 @@ fn reno_chain(flow: &Flow) -> Result<RenoChain, InputError> {
             tick: sender.rto.tick,
             max_backoff_exponent: sender.rto.max_backoff_exponent,
             kept_until_sample: sender.rto.backoff_reset == BackoffReset::ValidSample,
-        },
-    })
-}
-
-/// Large windows, and CUBIC: timeouts are few, and the file may be over before the window has come to its mean.
-fn epochs(flow: &Flow, model: &LossEpochs, prediction: &mut Prediction) -> Result<(), InputError> {
-    let loss = flow.view.data_loss;
-    if loss == Probability::ONE {
-        // A SYN may be short enough to get through where no segment is.
-        prediction.transfer_time = Duration::MAX;
-        prediction.by = "no segment arrives";
-        return Ok(());
-    }
-    let estimate = model.transfer()?;
-    // What losses, overflow and another slow start change of the time that was walked.
-    let walked = model.as_walked(flow.ack_every()).transfer()?.value;
-    let sending = (prediction.transfer_time - prediction.established).as_secs_f64();
-    let seconds = (sending + estimate.value.seconds - walked.seconds).max(0.0);
-    prediction.transfer_time = prediction.established + Duration::from_secs_f64(seconds);
-    prediction.retransmissions =
-        prediction.segments * loss.fraction() / (1.0 - loss.fraction()) + estimate.value.overflowed;
-    prediction.fast_retransmits = Some(estimate.value.reductions);
-    prediction.timeouts = None;
-    prediction.by = estimate.source;
-    prediction.caveats.extend(estimate.caveats);
-    if flow.view.ack_loss > Probability::ZERO {
-        prediction.caveats.push("lost ACKs slow the growth of a large window; that is left out".to_owned());
-    }
-    Ok(())
-}
-
-fn loss_epochs(flow: &Flow) -> Result<LossEpochs, InputError> {
-    let (sender, view) = (flow.sender, &flow.view);
-    let congestion = &sender.congestion;
-    // Linux's Reno has none.
-    let hystart = match congestion.control {
-        CongestionControlKind::Reno if congestion.hystart == HyStart::Linux => HyStart::Off,
-        CongestionControlKind::Reno
-        | CongestionControlKind::Cubic
-        | CongestionControlKind::Bbr
-        | CongestionControlKind::Bbr3 => congestion.hystart,
-    };
-    let every = flow.ack_every() as f64;
-    let mss = view.mss.0 as f64;
-    let round = flow.round()?;
-    let sack = sack(flow);
-    let mark = view.mark_segments().filter(|_| uses_ecn(flow.spec, flow.sender, flow.receiver));
-    let per_ack = |limit: f64| 1.0 + limit.min(every) / every;
-    Ok(LossEpochs {
-        segments: flow.segments(),
-        round,
-        spacing: view.spacing(flow.ack_every()),
-        queue: view.queue_segments(),
-        mark,
-        window: (flow.window.0 as f64 / mss).max(1.0),
-        loss: view.data_loss,
-        slow_start: epochs::SlowStart {
-            initial_window: congestion.initial_window.into(),
-            threshold: congestion.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes.0 as f64 / mss),
-            // RFC 9406 §4.2: as long as HyStart++ watches, an ACK counts for up to eight segments.
-            factor: match (hystart == HyStart::Rfc9406, congestion.slow_start) {
-                (true, _) => per_ack(8.0),
-                (false, SlowStartGrowth::TwoSegments) => per_ack(2.0),
-                (false, SlowStartGrowth::AllAcked) => per_ack(every),
-                (false, SlowStartGrowth::PerAck | SlowStartGrowth::PerByte) => per_ack(1.0),
-            },
-            hystart: hystart != HyStart::Off,
-        },
-        avoidance: match (congestion.control, congestion.avoidance) {
-            (CongestionControlKind::Cubic, _) => {
-                Avoidance::Cubic { fast_convergence: congestion.fast_convergence }
-            }
-            (_, AvoidanceGrowth::PerAck | AvoidanceGrowth::PerAckRounded) => {
-                Avoidance::Reno { per_round: 1.0 / every }
-            }
-            (_, AvoidanceGrowth::PerByte | AvoidanceGrowth::AllAcked) => Avoidance::Reno { per_round: 1.0 },
-        },
-        repair: epochs::Repair {
-            together: sack,
-            // An echo of a mark repairs nothing: the window is there at once.
-            deflates: !sack
-                && mark.is_none()
-                && sender.recovery.algorithm == RecoveryAlgorithm::NewReno
-                && sender.recovery.full_ack_window == FullAckWindow::FlightSize,
-            // RACK: a round and the reordering window, a quarter of one.
-            lost_again: match rack(flow) {
-                true => round + round / 4,
-                false => flow.timeout(round, Duration::ZERO) + sender.rto.tick / 2,
-            },
         },
     })
 }

@@ -33,6 +33,8 @@ pub struct PathView {
     pub caveats: Vec<String>,
     /// What waits before the slowest link in the data direction, at most; `None` where nothing limits it.
     pub queue: Option<Bytes>,
+    /// The same in the other direction.
+    pub ack_queue: Option<Bytes>,
     /// What waits there when it begins to mark what is ECN-capable; `None` where it does not.
     mark: Option<Bytes>,
 }
@@ -69,6 +71,7 @@ impl PathView {
             }),
             caveats: elements.iter().filter_map(|element| left_out(element, data)).collect(),
             queue: queue(elements, data, mss + headers),
+            ack_queue: queue(elements, data.opposite(), headers),
             mark: mark(elements, data, mss + headers),
         }
     }

@@ -97,7 +97,7 @@ pub(super) fn predict(
     } else {
         as_a_file(flow, stream, &estimate.value, one_way, losses, &mut prediction)?
     };
-    prediction.retransmissions = losses;
+    prediction.retransmissions = Some(losses);
     prediction.fast_retransmits = Some(losses);
     let last_due = messages.due_after(messages.count - 1);
     let behind = Duration::from_secs_f64(lateness.at_the_end.unwrap_or(0.0));

@@ -17,5 +17,7 @@ words! {
         /// The run had used up its budget, of events or of packets, before the flow was over: it repeated itself, and the detail
         /// says what.
         Stuck = "stuck",
+        /// The engine does not say: the scenario is outside of what its models hold for, and the detail says why.
+        Unknown = "unknown",
     }
 }

@@ -30,7 +30,7 @@ fn check(run: &Run) {
 /// Ten thousand flows that are the same took three milliseconds each; a few that differ are told apart.
 #[test]
 fn flows_that_are_the_same_are_predicted_alike_and_once() {
-    let file = "title = \"t\"\nsender.stack = \"linux-6\"\n[[path]]\nelement = \"link\"\nrate = \"10 Mbit/s\"\n\
+    let file = "title = \"t\"\nsender.stack = \"linux-6\"\n[[path]]\nelement = \"link\"\nrate = \"1000 Gbit/s\"\n\
                 [[path]]\nelement = \"delay\"\ndelay = \"20 ms\"\n[transfer]\nsize = \"1 MB\"\n";
     let one = |flow: &str| predict(&format!("{file}{flow}")).remove(0).flows.remove(0);
     let (large, small) = (one(""), one("[[flow]]\nsize = \"1 kB\"\n"));
@@ -42,6 +42,75 @@ fn flows_that_are_the_same_are_predicted_alike_and_once() {
         let alike = if number == 5000 { &small } else { &large };
         assert_eq!((flow.flow as usize, flow.transfer_time), (number, alike.transfer_time));
         assert_eq!((flow.retransmissions, flow.outcome), (alike.retransmissions, alike.outcome));
+    }
+}
+
+/// Fifty flows over 100 Mbit/s are not 2.5 Gbit/s.
+#[test]
+fn flows_that_ask_for_more_than_their_link_has_are_not_predicted() {
+    let file = "title = \"t\"\n[[path]]\nelement = \"link\"\nrate = \"100 Mbit/s\"\n\
+                [[path]]\nelement = \"delay\"\ndelay = \"20 ms\"\n[transfer]\nsize = \"10 MB\"\n";
+    let run = predict(&format!("{file}[[flow]]\ncount = 50\n")).remove(0);
+    for flow in &run.flows {
+        assert_eq!(
+            (flow.outcome, flow.transfer_time, flow.goodput_bit_per_s),
+            (Outcome::Unknown, None, None)
+        );
+        assert!(flow.detail.contains("share a link of 100 Mbit/s"), "{flow:?}");
+    }
+    assert!(run.provenance.caveats.iter().any(|caveat| caveat.starts_with("no prediction: 50 flows")));
+    // Short ones that leave the link idle meet each other seldom.
+    let run = predict(&format!("{file}[[flow]]\ncount = 2\nsize = \"3 kB\"\n")).remove(0);
+    assert!(run.flows.iter().all(|flow| flow.outcome == Outcome::Completed), "{:?}", run.flows);
+}
+
+/// Names of the data files of a folder.
+fn shipped(folder: &str) -> Vec<String> {
+    let folder = format!("{}/../../{folder}", env!("CARGO_MANIFEST_DIR"));
+    let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    names
+        .filter(|path| path.extension().is_some_and(|end| end == "toml"))
+        .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+        .collect()
+}
+
+#[test]
+fn every_stack_over_every_path_has_a_number_or_a_reason() {
+    for stack in shipped("stacks") {
+        for path in shipped("paths") {
+            let text = format!(
+                "title = \"t\"\nhorizon = \"1000000000 s\"\npath = \"{path}\"\nsender.stack = \"{stack}\"\n\
+                 receiver.stack = \"{stack}\"\n[transfer]\nsize = \"1 MB\"\n"
+            );
+            let run = predict(&text).remove(0);
+            check(&run);
+            let flow = &run.flows[0];
+            let unknown = flow.outcome == Outcome::Unknown;
+            let why = run.provenance.caveats.iter().any(|caveat| caveat.ends_with(&flow.detail));
+            assert!(!unknown || why, "{stack} over {path}: {flow:?}");
+        }
+    }
+}
+
+/// More loss is never faster, nor more delay: but for the mean over 64 replicas or more of where losses fall, to 3 %.
+#[test]
+fn more_loss_and_more_delay_take_longer() {
+    for stack in ["linux-6", "reno-sack", "reno-1990", "rfc-5681"] {
+        let time = |loss: f64, delay: u32| {
+            let text = format!(
+                "title = \"t\"\nhorizon = \"1000000000 s\"\nsender.stack = \"{stack}\"\nreceiver.stack = \"{stack}\"\n\
+                 [[path]]\nelement = \"link\"\nrate = \"10 Mbit/s\"\n[[path]]\nelement = \"delay\"\ndelay = \"{delay} ms\"\n\
+                 [[path]]\nelement = \"loss\"\nrate = {{ forward = \"{loss} %\" }}\n[transfer]\nsize = \"3 MB\"\n"
+            );
+            predict(&text)[0].flows[0].transfer_time.expect("it is known").as_secs_f64()
+        };
+        let never_less = |times: Vec<f64>| {
+            assert!(times.windows(2).all(|pair| pair[1] >= 0.97 * pair[0]), "{stack}: {times:?}");
+            // 3 MB over 10 Mbit/s.
+            assert!(times[0] > 2.4, "{stack}: {times:?}");
+        };
+        never_less([0.0, 0.01, 0.1, 0.3, 1.0, 3.0].map(|loss| time(loss, 20)).to_vec());
+        never_less([1, 5, 20, 100, 300].map(|delay| time(1.0, delay)).to_vec());
     }
 }
 

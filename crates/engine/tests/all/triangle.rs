@@ -181,18 +181,18 @@ fn an_overflowing_queue() {
             .replace("send.window_scaling", &format!("congestion.control = \"{control}\"\n{sack}"));
         let point = &compare(&text)[0];
         assert_within(0.05, point, control);
-        assert!(point.by.contains("epochs"), "{point:?}");
+        assert!(point.by.contains("rounds"), "{point:?}");
         assert!(point.simulated.retransmissions > 100.0, "{point:?}");
     }
 }
 
-/// Without SACK, hundreds of drops end in a row of timeouts: no number here is good, and the prediction says so.
+/// Without SACK, hundreds of drops end in a row of timeouts: there is no prediction, and it says why.
 #[test]
 fn an_overflowing_queue_without_sack_is_named() {
     let text =
         one_link("100 Mbit/s", "50 ms", "5 MB", "100 MB").replace("rate =", "queue = \"1250 kB\"\nrate =");
     let point = &compare(&text)[0];
-    assert!(point.caveats.iter().any(|caveat| caveat.contains("overflow the queue")), "{point:?}");
+    assert!(point.caveats.iter().any(|caveat| caveat.contains("a queue that overflows")), "{point:?}");
 }
 
 /// Slow starts other than one SMSS per ACK, without a loss. 2 %: rounds are counted whole.
@@ -210,8 +210,8 @@ fn other_slow_starts() {
     }
 }
 
-/// Today's Linux over a long path, with a queue of one bandwidth-delay product. 8 % where a slow start overflows it, which
-/// PRR repairs in more than a round; 15 % where losses are random: 100 seeds leave 7 % at 0.1 %.
+/// Today's Linux over a long path, with a queue of one bandwidth-delay product. 6 % without loss: the hosts of a simulation take
+/// times that differ by seed, and a segment more or less in a burst decides when the queue overflows; 15 % where losses are random: 100 seeds leave 7 % at 0.1 %.
 #[test]
 fn linux_6() {
     let text = r#"
@@ -237,10 +237,9 @@ size = "10 MB"
 [sweep]
 "path.loss.rate.forward" = ["0 %", "0.1 %", "1 %", "3 %"]
 "#;
-    // Without loss 12 %: where slow start ends is predicted by HyStart++'s delays, and Linux's ends by trains of ACKs.
-    for (point, tolerance) in compare(text).iter().zip([0.12, 0.15, 0.15, 0.15]) {
+    for (point, tolerance) in compare(text).iter().zip([0.06, 0.15, 0.15, 0.15]) {
         assert_within(tolerance, point, "linux-6");
-        assert!(point.by.contains("9438"), "{point:?}");
+        assert!(point.by.contains("rounds"), "{point:?}");
     }
 }
 

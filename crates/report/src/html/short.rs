@@ -67,6 +67,7 @@ fn in_words(outcome: Outcome) -> &'static str {
         Outcome::Horizon => "not over at the horizon",
         Outcome::Void => "void, as the machine was not fast enough",
         Outcome::Stuck => "stuck, with the budget of the run used up",
+        Outcome::Unknown => "outside of what the models hold for",
     }
 }
 

@@ -21,7 +21,7 @@ table! {
         #[blank(DIRECTIONS[0])]
         #[cells(direction_cells!())]
         pub direction: &'static str,
-        /// How it ended: completed, connect_timed_out, aborted, horizon, void or stuck.
+        /// How it ended: completed, connect_timed_out, aborted, horizon, void, stuck or unknown.
         #[blank(Outcome::Void)]
         pub outcome: Outcome,
         /// What happened, where the outcome alone does not say ("reset by peer"); else empty.
@@ -183,12 +183,14 @@ impl FlowRow {
             opened: match outcome {
                 Outcome::Completed => Some(1.0),
                 Outcome::ConnectTimedOut => Some(0.0),
-                Outcome::Aborted | Outcome::Horizon | Outcome::Void | Outcome::Stuck => None,
+                Outcome::Aborted | Outcome::Horizon | Outcome::Void | Outcome::Stuck | Outcome::Unknown => {
+                    None
+                }
             },
             completed: match outcome {
                 Outcome::Completed => Some(1.0),
                 Outcome::ConnectTimedOut | Outcome::Aborted | Outcome::Horizon | Outcome::Stuck => Some(0.0),
-                Outcome::Void => None,
+                Outcome::Void | Outcome::Unknown => None,
             },
             bytes,
             ..FlowRow::blank()

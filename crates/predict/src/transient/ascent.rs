@@ -1,0 +1,392 @@
+//! The beginning of a transfer, ACK by ACK, as if no packet were lost by chance: until the queue overflows or marks, or slow start
+//! is over.
+
+use super::Ends;
+use super::net::Net;
+use farpath_tcp::cc::{CongestionControl, Controller, Window};
+use farpath_tcp::config::RateReduction;
+use std::collections::VecDeque;
+
+/// Segments above it that are reported when one is taken to be lost (RFC 6675 §2).
+const DUPLICATES: u64 = 3;
+
+/// What the sender did, and when.
+#[derive(Debug, Clone)]
+pub(super) struct Ascent {
+    /// When each segment left, in seconds from the first.
+    pub sent: Vec<f64>,
+    /// When each ACK came, what it covered, and the window then, in segments.
+    pub acks: Vec<Acked>,
+    /// When segments left again, and when the window fell, for a queue that overflowed.
+    pub resent: Vec<f64>,
+    pub reductions: Vec<f64>,
+    /// How it ended.
+    pub end: End,
+    /// The controller as it is then, and its window.
+    pub controller: Controller,
+    pub window: Window,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Acked {
+    pub at: f64,
+    pub covers: u64,
+    pub window: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum End {
+    /// The last byte has been received, at this time.
+    File(f64),
+    /// Slow start is over, or the receive window is full: rounds go on from this time.
+    Steady(f64),
+    /// The queue had no room: the first such segment, how many until the sender knew, and when it did.
+    Overflow { first: u64, lost: u64, at: f64 },
+    /// The queue marked a segment, and the sender knows.
+    Marked(f64),
+}
+
+/// An ACK on its way.
+struct Ack {
+    at: f64,
+    covers: u64,
+    /// Segments that it is the first to report, and the last of them.
+    reports: u64,
+    number: u64,
+    /// Place of that one in the order of all that was sent, retransmissions included.
+    order: u64,
+    /// When the first and the last segment that it newly covers had left.
+    sent: (f64, f64),
+    marked: bool,
+}
+
+/// The link forward, the receiver, and the way back.
+struct Far<'a> {
+    net: &'a Net,
+    ends: &'a Ends<'a>,
+    free: f64,
+    back_free: f64,
+    /// ACKs that are still sent for every segment.
+    quick: u64,
+    /// Segments that came and are not acknowledged: when the first of them left, when the last came.
+    held: u64,
+    held_sent: (f64, f64),
+    held_came: f64,
+    held_marked: bool,
+    /// One past the last segment that came or was dropped; those below it that are missing.
+    next: u64,
+    missing: VecDeque<u64>,
+    /// Packets sent so far.
+    order: u64,
+    last: (u64, u64),
+    acks: VecDeque<Ack>,
+}
+
+impl Far<'_> {
+    /// A segment leaves. Whether there was room for it.
+    fn send(&mut self, number: u64, at: f64, growing: bool) -> bool {
+        self.order += 1;
+        let waiting = ((self.free - at) / self.net.spacing - 1e-9).max(0.0);
+        // Of as many as the link is still busy with, all but one wait.
+        if self.net.spacing > 0.0 && waiting > 0.0 && waiting.ceil() > self.net.queue {
+            if number >= self.next {
+                self.missing.push_back(number);
+                self.next = number + 1;
+            }
+            return false;
+        }
+        let marked = self.net.spacing > 0.0 && waiting > self.net.mark;
+        let start = self.free.max(at);
+        self.free = start + self.net.spacing;
+        let came = start + self.net.forward;
+        self.take(number, at, came, growing, marked);
+        true
+    }
+
+    fn take(&mut self, number: u64, sent: f64, came: f64, growing: bool, marked: bool) {
+        if self.held > 0 && came > self.held_came + self.ends.ack_delay {
+            self.acknowledge(self.held_came + self.ends.ack_delay);
+        }
+        let gap = !self.missing.is_empty();
+        if number < self.next {
+            self.missing.retain(|&missing| missing != number);
+        }
+        self.next = self.next.max(number + 1);
+        self.last = (number, self.order);
+        if self.held == 0 {
+            self.held_sent.0 = sent;
+            self.held_came = came;
+        }
+        self.held += 1;
+        self.held_sent.1 = sent;
+        self.held_marked |= marked;
+        let quick = self.quick > 0 || (growing && self.ends.quick_while_growing);
+        if gap || quick || self.held >= self.ends.ack_every {
+            self.quick = self.quick.saturating_sub(1);
+            self.acknowledge(came);
+        }
+    }
+
+    fn acknowledge(&mut self, at: f64) {
+        let start = self.back_free.max(at);
+        if self.net.ack_spacing > 0.0 && (start - at) / self.net.ack_spacing > self.net.ack_queue {
+            // It finds no room: what comes next covers it.
+            return;
+        }
+        self.back_free = start + self.net.ack_spacing;
+        let at = start + self.net.back;
+        let covers = self.missing.front().copied().unwrap_or(self.next);
+        let (number, order) = self.last;
+        let reports = self.held;
+        self.acks.push_back(Ack {
+            at,
+            covers,
+            reports,
+            number,
+            order,
+            sent: self.held_sent,
+            marked: self.held_marked,
+        });
+        (self.held, self.held_marked) = (0, false);
+    }
+
+    /// The next ACK that comes.
+    fn next_ack(&mut self) -> Option<Ack> {
+        let late = (self.held > 0).then_some(self.held_came + self.ends.ack_delay);
+        if let Some(late) = late
+            && self.acks.front().is_none_or(|ack| ack.at > late + self.net.back)
+        {
+            self.acknowledge(late);
+            // Those that were on their way before it come first.
+            self.acks.make_contiguous().sort_by(|a, b| a.at.total_cmp(&b.at));
+        }
+        self.acks.pop_front()
+    }
+}
+
+impl Ascent {
+    pub fn new(ends: &Ends, net: &Net) -> Ascent {
+        let mut controller = ends.controller();
+        let mut window = ends.first_window();
+        let mut far = Far {
+            net,
+            ends,
+            free: 0.0,
+            back_free: 0.0,
+            quick: ends.quick_acks,
+            held: 0,
+            held_sent: (0.0, 0.0),
+            held_came: 0.0,
+            held_marked: false,
+            next: 0,
+            missing: VecDeque::new(),
+            order: 0,
+            last: (0, 0),
+            acks: VecDeque::new(),
+        };
+        let (mut sent, mut acks): (Vec<f64>, Vec<Acked>) = (Vec::new(), Vec::new());
+        let (mut una, mut now) = (0_u64, 0.0);
+        let mut dropped: Option<(u64, u64)> = None;
+        let mut duplicates = 0;
+        let (mut resent, mut reductions) = (Vec::new(), Vec::new());
+        let mut recovery: Option<Recovery> = None;
+        // One past the last segment reported, and how many have been.
+        let (mut highest, mut delivered) = (0, 0);
+        let mut srtt = net.idle();
+        let end = loop {
+            let may = (window.cwnd / ends.mss).max(1).min(ends.window);
+            let growing = window.cwnd < window.ssthresh;
+            let limit = (una + may + duplicates.min(2)).min(ends.segments);
+            while recovery.is_none() && (sent.len() as u64) < limit {
+                let number = sent.len() as u64;
+                sent.push(now);
+                if !far.send(number, now, growing) {
+                    let (_, lost) = dropped.get_or_insert((number, 0));
+                    *lost += 1;
+                }
+            }
+            let Some(ack) = far.next_ack() else {
+                // Only a tail that found no room leaves nothing to come.
+                let (first, lost) = dropped.unwrap_or((sent.len() as u64 - 1, 1));
+                break End::Overflow { first, lost, at: now };
+            };
+            now = ack.at;
+            delivered += ack.reports;
+            highest = highest.max(ack.number + 1);
+            if let Some(repair) = &mut recovery {
+                let advanced = ack.covers > una;
+                una = una.max(ack.covers);
+                acks.push(Acked { at: now, covers: una, window: window.ssthresh / ends.mss });
+                if una >= repair.until {
+                    window.cwnd = window.ssthresh;
+                    recovery = None;
+                    dropped = far.missing.front().map(|&first| (first, far.missing.len() as u64));
+                    duplicates = 0;
+                    if una == ends.segments {
+                        break End::File(far.free - net.spacing + net.forward);
+                    }
+                    if dropped.is_none() {
+                        break End::Steady(now);
+                    }
+                    continue;
+                }
+                let limit = (una + ends.window).min(ends.segments);
+                repair.on_ack(&ack, advanced, highest, delivered, sent.len() as u64);
+                while let Some(number) = repair.next(sent.len() as u64, limit) {
+                    let again = number < sent.len() as u64;
+                    if again {
+                        resent.push(now);
+                    } else {
+                        sent.push(now);
+                    }
+                    if !far.send(number, now, false) {
+                        repair.dropped(number, far.order, again);
+                    }
+                }
+                continue;
+            }
+            if ack.covers == una {
+                duplicates += 1;
+                if duplicates >= 3 || (ends.rack && sent.len() as u64 == ends.segments) {
+                    let (first, lost) = dropped.unwrap_or((una, 1));
+                    if !(ends.sack && ends.rate_reduction == RateReduction::SafeAck) || highest <= first {
+                        break End::Overflow { first, lost, at: now };
+                    }
+                    let flight = sent.len() as u64 - una;
+                    window.ssthresh =
+                        controller.ssthresh_after(&window, &ends.loss(now, flight, flight - lost, false));
+                    reductions.push(now);
+                    let missing = far.missing.iter().copied().collect();
+                    let mut repair = Recovery::new(&window, ends.mss, missing, sent.len() as u64);
+                    repair.on_ack(&ack, false, highest, delivered, sent.len() as u64);
+                    recovery = Some(repair);
+                }
+                continue;
+            }
+            let flight = sent.len() as u64 - una;
+            let newly = ack.covers - una;
+            una = ack.covers;
+            let rtt = now - ack.sent.1;
+            srtt += (rtt - srtt) / 8.0;
+            let limited = ends.limited(&window, flight);
+            let event =
+                ends.ack(now, newly, una, sent.len() as u64, flight, limited, (now - ack.sent.0, rtt), srtt);
+            controller.on_ack(&mut window, &event);
+            acks.push(Acked { at: now, covers: una, window: window.cwnd / ends.mss });
+            if una == ends.segments {
+                break End::File(far.free.max(0.0) - net.spacing + net.forward);
+            }
+            if ack.marked {
+                break End::Marked(now);
+            }
+            let full = window.cwnd / ends.mss >= ends.window && !ends.grows_unused(&window);
+            if dropped.is_none()
+                && (window.cwnd >= window.ssthresh || full || sent.len() > super::LONGEST_ASCENT)
+            {
+                break End::Steady(now);
+            }
+        };
+        Ascent { sent, acks, resent, reductions, end, controller, window }
+    }
+}
+
+/// Fast recovery with SACK and proportional rate reduction, ACK by ACK (RFC 9937, as `tcp_cwnd_reduction()` has it).
+struct Recovery {
+    ssthresh: u64,
+    prior: u64,
+    /// It is over when all below this is acknowledged.
+    until: u64,
+    /// What found no room, in the order of numbers; so many are known, so many have left again.
+    missing: Vec<u64>,
+    known: usize,
+    left: usize,
+    /// Of those that left again, so many have arrived.
+    repaired: u64,
+    /// Retransmissions that found no room either: their place in the order of all that was sent.
+    dropped_again: VecDeque<(u64, u64)>,
+    delivered: u64,
+    before: u64,
+    out: u64,
+    allowed: u64,
+}
+
+impl Recovery {
+    fn new(window: &Window, mss: u64, missing: Vec<u64>, until: u64) -> Recovery {
+        Recovery {
+            ssthresh: (window.ssthresh / mss).max(1),
+            prior: (window.cwnd / mss).max(1),
+            until,
+            missing,
+            known: 0,
+            left: 0,
+            repaired: 0,
+            dropped_again: VecDeque::new(),
+            delivered: 0,
+            before: 0,
+            out: 0,
+            allowed: 0,
+        }
+    }
+
+    /// An ACK came, after which `highest` is one past the last segment reported and `delivered` have been, of `sent`.
+    fn on_ack(&mut self, ack: &Ack, advanced: bool, highest: u64, delivered: u64, sent: u64) {
+        if ack.number < self.until && self.missing.binary_search(&ack.number).is_ok() {
+            self.repaired += 1;
+        }
+        let known = self.missing.partition_point(|&number| number + DUPLICATES <= highest);
+        let mut newly_lost = known > self.known;
+        self.known = self.known.max(known);
+        while let Some(&(order, number)) = self.dropped_again.front()
+            && order < ack.order
+        {
+            // RFC 8985: what was sent later has arrived.
+            self.dropped_again.pop_front();
+            self.left -= 1;
+            self.missing.retain(|&missing| missing != number);
+            self.missing.insert(self.left, number);
+            newly_lost = true;
+        }
+        self.before = delivered;
+        let in_flight = self.pipe(sent);
+        self.delivered += ack.reports;
+        let wanted = if in_flight > self.ssthresh {
+            (self.ssthresh * self.delivered).div_ceil(self.prior).saturating_sub(self.out)
+        } else {
+            let safe = u64::from(advanced && !newly_lost);
+            let conserving = self.delivered.saturating_sub(self.out).max(ack.reports) + safe;
+            conserving.min(self.ssthresh - in_flight)
+        };
+        self.allowed = wanted.max(u64::from(self.out == 0));
+    }
+
+    /// What is in the network, as far as the sender knows.
+    fn pipe(&self, sent: u64) -> u64 {
+        let outstanding = sent - self.before.min(sent);
+        (outstanding + self.left as u64).saturating_sub(self.known as u64)
+    }
+
+    /// The number of the next segment to leave, where one may.
+    fn next(&mut self, sent: u64, limit: u64) -> Option<u64> {
+        if self.allowed == 0 {
+            return None;
+        }
+        let number = if self.left < self.known {
+            self.left += 1;
+            self.missing[self.left - 1]
+        } else if sent < limit {
+            sent
+        } else {
+            return None;
+        };
+        self.allowed -= 1;
+        self.out += 1;
+        Some(number)
+    }
+
+    /// That segment found no room.
+    fn dropped(&mut self, number: u64, order: u64, again: bool) {
+        if again {
+            self.dropped_again.push_back((order, number));
+        }
+    }
+}
