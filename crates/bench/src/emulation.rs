@@ -16,7 +16,7 @@ use farpath_units::Duration;
 use load::{Iperf3, Load, Moved, OwnTraffic};
 use measured::{Measured, lateness, stream_lateness};
 use probe::{Errors, one_way};
-use rig::{Line, Rig, cable};
+use rig::{Line, Rig, veth_baseline};
 
 /// Why something was not measured.
 #[derive(Debug, thiserror::Error)]
@@ -79,7 +79,7 @@ impl<F: FnMut(Figure)> Bench<F> {
     fn goodput(&mut self) {
         let iperf3 = |control| Iperf3 { control, seconds: 5 };
         let ceiling =
-            said("plain veth", cable().and_then(|cable| iperf3("cubic").run(cable.near(), cable.far())));
+            said("plain veth", veth_baseline().and_then(|veth| iperf3("cubic").run(veth.near(), veth.far())));
         let ceiling = ceiling.map(|moved| moved.gbit_per_s());
         self.add("emulation: plain veth, the ceiling", ceiling, "Gbit/s", Target::None);
 
@@ -146,8 +146,10 @@ impl<F: FnMut(Figure)> Bench<F> {
 
     /// How much longer than the path says a datagram takes.
     fn delay(&mut self) {
-        let nothing =
-            said("plain veth", cable().and_then(|cable| one_way(cable.near(), cable.far(), Duration::ZERO)));
+        let nothing = said(
+            "plain veth",
+            veth_baseline().and_then(|veth| one_way(veth.near(), veth.far(), Duration::ZERO)),
+        );
         self.errors("emulation: one-way delay of plain veth", nothing, Target::None);
         for realtime in [true, false] {
             for ms in [1, 10, 100] {
@@ -203,16 +205,16 @@ impl<F: FnMut(Figure)> Bench<F> {
             let name = format!("farpath measure: {per_second} datagrams a second");
             self.late(&name, said(&name, lateness(per_second)));
             let name = format!("farpath measure: a stream of {per_second} messages a second");
-            let stream = cable().and_then(|cable| stream_lateness(per_second, cable.far(), cable.far()));
+            let stream = veth_baseline().and_then(|veth| stream_lateness(per_second, veth.far(), veth.far()));
             self.late(&name, said(&name, stream));
         }
         let iperf3 = Iperf3 { control: "cubic", seconds: 5 };
         let name = "farpath measure: loopback";
         // Both ends in one namespace: what goes to its own address goes over loopback.
-        let theirs = said(name, cable().and_then(|cable| iperf3.run(cable.far(), cable.far())));
+        let theirs = said(name, veth_baseline().and_then(|veth| iperf3.run(veth.far(), veth.far())));
         let ours = theirs.and_then(|theirs| {
             let load = Measured { size: theirs.bytes() };
-            said(name, cable().and_then(|cable| load.run(cable.far(), cable.far())))
+            said(name, veth_baseline().and_then(|veth| load.run(veth.far(), veth.far())))
         });
         self.beside_iperf3(name, theirs, ours);
 

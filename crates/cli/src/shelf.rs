@@ -3,7 +3,7 @@
 use crate::args::{ShelfArgs, StacksArgs};
 use crate::error::CliError;
 use crate::{Ending, output};
-use farpath_emu::Dress;
+use farpath_emu::KernelProfile;
 use farpath_experiment::{ShippedFile, Stack, shipped_experiments, shipped_paths, shipped_stacks};
 
 /// `farpath stacks`
@@ -12,7 +12,7 @@ pub fn stacks(args: &StacksArgs) -> Result<Ending, CliError> {
         None if args.of_this_host => return this_host(args),
         Some(name) if args.linux => {
             let stack = Stack::load(name)?;
-            output::print(&Dress::of_stack(&stack, &stack).to_string())?;
+            output::print(&KernelProfile::of_stack(&stack, &stack).to_string())?;
         }
         Some(name) if args.resolved => output::print(&Stack::explain(name)?)?,
         name => show(&shipped_stacks(), name.as_deref(), "stack", "stacks")?,

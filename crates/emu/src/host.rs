@@ -1,8 +1,8 @@
 //! A host: a network namespace with one device, on the path by itself.
 
 use crate::device::{NAME, Tun, Veth};
-use crate::dress::RouteMetrics;
 use crate::host_error::{BE_ROOT, HostError};
+use crate::kernel_profile::RouteMetrics;
 use crate::maker::Process;
 use crate::namespace::{Namespace, has_ipv6, set_sysctl, set_sysctl_if_ipv6};
 use crate::netlink::Netlink;

@@ -7,8 +7,6 @@
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
 mod budget;
-#[cfg(target_os = "linux")]
-mod cable;
 mod checksum;
 mod clamp;
 mod clock;
@@ -18,7 +16,6 @@ mod control;
 #[cfg(target_os = "linux")]
 mod device;
 pub mod doctor;
-mod dress;
 #[cfg(target_os = "linux")]
 mod emulator;
 #[cfg(target_os = "linux")]
@@ -30,6 +27,7 @@ mod host;
 mod host_error;
 #[cfg(target_os = "linux")]
 mod icmp;
+mod kernel_profile;
 mod lateness;
 #[cfg(target_os = "linux")]
 mod maker;
@@ -48,18 +46,17 @@ mod sys;
 mod tap;
 mod this_host;
 #[cfg(target_os = "linux")]
+mod veth_baseline;
+#[cfg(target_os = "linux")]
 mod wire;
 
 pub use budget::{Load, Unbounded, needed_memory};
-#[cfg(target_os = "linux")]
-pub use cable::Cable;
 pub use clock::Clock;
 pub use control::kernel_control;
 #[cfg(target_os = "linux")]
 pub use control::{available_controls, has_control};
 #[cfg(target_os = "linux")]
 pub use device::NAME as DEVICE;
-pub use dress::{Dress, RouteMetrics, Sysctl};
 #[cfg(target_os = "linux")]
 pub use emulator::{EmuError, Emulator, Settings};
 #[cfg(target_os = "linux")]
@@ -67,6 +64,7 @@ pub use endpoint::{Application, CloseWhen, EndpointPort, Seen};
 #[cfg(target_os = "linux")]
 pub use host::{Backend, DeviceDrops, Host, HostSettings};
 pub use host_error::HostError;
+pub use kernel_profile::{KernelProfile, RouteMetrics, Sysctl};
 pub use lateness::Lateness;
 pub use malformed::{Malformed, MalformedCounts};
 #[cfg(target_os = "linux")]
@@ -81,5 +79,7 @@ pub use report::{LoopReport, PacketCounts, RealtimeGrant};
 pub use sys::sched::RealTime;
 pub use tap::{PacketEvent, Queues, Tap, Unwatched};
 pub use this_host::{Difference, HostFacts, HostStack, RouteFacts};
+#[cfg(target_os = "linux")]
+pub use veth_baseline::VethBaseline;
 #[cfg(target_os = "linux")]
 pub use wire::join;

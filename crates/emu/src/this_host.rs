@@ -1,7 +1,7 @@
 //! The running machine as a stack: what its kernel, its sysctls and a route say, as differences from a shipped stack.
 //!
 //! [`HostFacts`] is what was found, [`HostStack`] what follows from it. The way back, from a stack to a kernel's settings, is
-//! [`Dress`](crate::Dress).
+//! [`KernelProfile`](crate::KernelProfile).
 
 #[cfg(target_os = "linux")]
 mod found;

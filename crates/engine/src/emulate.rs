@@ -1,6 +1,6 @@
 //! The `emulate` engine: the running Linux kernel's TCP over the path's own elements, in real time.
 //!
-//! Two hosts, each a network namespace in the dress of its stack; between them the path, told the time by a real
+//! Two hosts, each a network namespace configured like its stack; between them the path, told the time by a real
 //! clock; in them two programs for each flow. Nothing of it outlives the process, and nothing of the machine is changed.
 
 mod datagrams;
@@ -98,7 +98,7 @@ pub(crate) fn until_in_time(
 
 /// Whether the hosts and programs of a scenario can be made here: all that a run begins with.
 pub(crate) fn can_be_prepared(scenario: &Scenario) -> Result<(), EngineError> {
-    let hosts = Hosts::dressed(scenario)?;
+    let hosts = Hosts::configured(scenario)?;
     let drivers = Drivers::attach(scenario, &hosts)?;
     Programs::prepare(scenario, &hosts, &drivers, look_every(scenario)).map(drop)
 }
@@ -125,7 +125,7 @@ fn once(
     capture: Option<(&File, u32)>,
 ) -> Result<Run, EngineError> {
     let scenario = &point.scenario;
-    let hosts = Hosts::dressed(scenario)?;
+    let hosts = Hosts::configured(scenario)?;
     let drivers = Drivers::attach(scenario, &hosts)?;
     let programs = Programs::prepare(scenario, &hosts, &drivers, look_every(scenario))?;
     let before = Before::of(&hosts)?;
@@ -196,7 +196,7 @@ fn carry<T>(
         realtime: true,
         stands: scenario.emulate.clock != EmulationClock::Real,
         memory: scenario.emulate.memory,
-        clamp: PerDirection::from_fn(|direction| hosts.dress[direction].window_clamp),
+        clamp: PerDirection::from_fn(|direction| hosts.profile[direction].window_clamp),
     };
     let [near, far] = Direction::BOTH.map(|direction| hosts.of[direction].port());
     let mut emulator = Emulator::new(&scenario.path, seed, settings, near, far, clock)?;

@@ -229,7 +229,7 @@ pub(crate) fn configs(scenario: &Scenario, flow: &FlowSpec) -> (Config, Config) 
         if receiver.explicit_rate.size_buffers {
             let needed = needs(receiver.explicit_rate.loss_limit_per_mille);
             receiver.receive.buffer = receiver.receive.buffer.max(needed);
-            // As large from the beginning, and for the kernel too (Dress::of_stack).
+            // As large from the beginning, and for the kernel too (KernelProfile::of_stack).
             receiver.receive.autotuning = false;
         }
     }

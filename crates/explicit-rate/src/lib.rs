@@ -1,6 +1,6 @@
 //! An end of an explicit-rate connection: asks for a rate in the handshake, sends at what it gets, and answers what the peer asks.
 //!
-//! It stands between a TCP endpoint and IP, as the QoS sub-layer of TIA-1039 does: what leaves is dressed with a codepoint and
+//! It stands between a TCP endpoint and IP, as the QoS sub-layer of TIA-1039 does: what leaves gets a codepoint and
 //! perhaps structures, what arrives is stripped of them before TCP sees it, and the endpoint is told the rate ([`Paced`]).
 //! Structures count in no sequence space.
 //!

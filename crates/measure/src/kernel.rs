@@ -1,7 +1,7 @@
 //! What this kernel is, and what it is set to.
 
 use crate::said::Said;
-use farpath_emu::Dress;
+use farpath_emu::KernelProfile;
 use farpath_tcp::config::Config;
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +16,7 @@ pub fn name() -> String {
 pub fn values(names: &[String]) -> Vec<(String, Option<Said>)> {
     let config = Config::default();
     let known: BTreeSet<String> =
-        Dress::of(&config, &config).sysctls.into_iter().map(|sysctl| sysctl.name).collect();
+        KernelProfile::of(&config, &config).sysctls.into_iter().map(|sysctl| sysctl.name).collect();
     let asked: BTreeSet<&String> = names.iter().filter(|name| known.contains(*name)).collect();
     asked.into_iter().map(|name| (name.clone(), value(name).map(Said::from))).collect()
 }

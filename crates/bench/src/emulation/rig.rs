@@ -3,8 +3,8 @@
 use super::Unmeasured;
 use farpath_elements::{Bernoulli, Delay, ElementKind, ElementSpec, PacketCount};
 use farpath_emu::{
-    Backend, Cable, Clock, Emulator, Host, HostSettings, LoopReport, Namespace, RealtimeGrant, Settings,
-    Unwatched,
+    Backend, Clock, Emulator, Host, HostSettings, LoopReport, Namespace, RealtimeGrant, Settings, Unwatched,
+    VethBaseline,
 };
 use farpath_path::PerDirection;
 use farpath_traffic::counters::Counters;
@@ -124,8 +124,8 @@ impl<T> Emulated<T> {
 }
 
 /// Two hosts without an emulator between them.
-pub fn cable() -> Result<Cable, Unmeasured> {
-    Ok(Cable::new(&sysctls())?)
+pub fn veth_baseline() -> Result<VethBaseline, Unmeasured> {
+    Ok(VethBaseline::new(&sysctls())?)
 }
 
 fn sysctls() -> Vec<(String, String)> {

@@ -5,7 +5,7 @@ use farpath_testing::{Need, skip};
 
 /// Whether hosts can be made; where not, loudly.
 fn hosts() -> bool {
-    match cable() {
+    match veth_baseline() {
         Ok(_) => true,
         Err(error) => {
             skip(Need::Root, format!("no network namespaces: {error}"));
@@ -36,7 +36,7 @@ fn iperf3_is_understood() {
         return;
     }
     let load = Iperf3 { control: "reno", seconds: 1 };
-    match cable().and_then(|cable| load.run(cable.near(), cable.far())) {
+    match veth_baseline().and_then(|veth| load.run(veth.near(), veth.far())) {
         Ok(moved) => assert!(moved.gbit() > 0.0),
         Err(Unmeasured::Load(missing)) if missing.contains("not installed") => {
             skip(Need::Iperf3, "iperf3 is not installed here");

@@ -1,4 +1,4 @@
-//! `farpath emulate` as a user meets it: an experiment in the dress of a stack, its programs, and all that is recorded.
+//! `farpath emulate` as a user meets it: an experiment configured like a stack, its programs, and all that is recorded.
 
 use super::Unmeasured;
 use farpath_engine::emulate as run;

@@ -257,7 +257,7 @@ fn a_run_repeats_byte_by_byte_and_agrees_with_its_simulation() {
     assert_eq!(flow["retransmissions"], simulated["retransmissions"]);
 }
 
-/// Five of the points of `experiments/truth.toml`, with the dress of the 1990s and with Linux's defaults.
+/// Five of the points of `experiments/truth.toml`, configured like the 1990s and with Linux's defaults.
 const TRUTH: &str = r#"
 title = "Truth"
 horizon = "10000 s"

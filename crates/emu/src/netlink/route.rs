@@ -1,7 +1,7 @@
 //! The route to the other host, and what it says to TCP.
 
 use super::{Netlink, bits, family};
-use crate::dress::RouteMetrics;
+use crate::kernel_profile::RouteMetrics;
 use crate::this_host::RouteFacts;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_REPLACE};
 use netlink_packet_route::route::{

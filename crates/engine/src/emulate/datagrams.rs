@@ -38,7 +38,7 @@ pub(super) fn once(
     going: &Going,
 ) -> Result<Run, EngineError> {
     let scenario = &point.scenario;
-    let hosts = Hosts::dressed(scenario)?;
+    let hosts = Hosts::configured(scenario)?;
     let setups = setups(scenario, reply);
     let pairs = pairs(&setups, &hosts).map_err(EngineError::Datagrams)?;
     let before = Before::of(&hosts)?;

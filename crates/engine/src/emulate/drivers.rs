@@ -48,7 +48,7 @@ impl Drivers {
             let settings = Settings {
                 // It is the peer that is told, and this host that tells it.
                 early_window: peers.any(|peer| peer.config.explicit_rate.early_window),
-                ..settings(&stack.config, hosts.dress[host].congestion_control.as_deref())?
+                ..settings(&stack.config, hosts.profile[host].congestion_control.as_deref())?
             };
             let (mut driver, control) = loaded(&settings)?;
             hosts.of[host].namespace().run(|| driver.attach(&Device::named(DEVICE)?, wanted))??;

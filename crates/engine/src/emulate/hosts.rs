@@ -1,4 +1,4 @@
-//! Two hosts in the dress of their stacks.
+//! Two hosts configured like their stacks.
 
 use crate::EngineError;
 use crate::capture::FIRST_PORT;
@@ -6,7 +6,7 @@ use crate::datagrams::longest;
 use crate::passive::FlowPorts;
 use crate::preflight::stacks;
 use crate::simulate::configs;
-use farpath_emu::{Backend, Dress, Host, HostSettings, Sysctl};
+use farpath_emu::{Backend, Host, HostSettings, KernelProfile, Sysctl};
 use farpath_experiment::{FlowSpec, IpVersion, Scenario, Stack, Transport};
 use farpath_path::{Direction, PerDirection};
 use farpath_run::Provenance;
@@ -15,7 +15,7 @@ use std::net::{IpAddr, SocketAddr};
 /// The hosts at the ends of the path, by the direction of what they send: `forward` is the near one's.
 pub(super) struct Hosts {
     pub of: PerDirection<Host>,
-    pub dress: PerDirection<Dress>,
+    pub profile: PerDirection<KernelProfile>,
     addresses: PerDirection<IpAddr>,
     /// Whose TCP it is.
     pub kernel: String,
@@ -26,11 +26,11 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    pub fn dressed(scenario: &Scenario) -> Result<Hosts, EngineError> {
+    pub fn configured(scenario: &Scenario) -> Result<Hosts, EngineError> {
         let stacks = sized(scenario)?;
-        let dress = PerDirection {
-            forward: Dress::of_stack(&stacks.forward, &stacks.reverse),
-            reverse: Dress::of_stack(&stacks.reverse, &stacks.forward),
+        let profile = PerDirection {
+            forward: KernelProfile::of_stack(&stacks.forward, &stacks.reverse),
+            reverse: KernelProfile::of_stack(&stacks.reverse, &stacks.forward),
         };
         let options = &scenario.emulate;
         let backend = match options.backend {
@@ -38,14 +38,14 @@ impl Hosts {
             farpath_experiment::Backend::Tun => Backend::Tun,
             farpath_experiment::Backend::Packet => Backend::Packet,
         };
-        let host = |plain: HostSettings, dress: &Dress| {
+        let host = |plain: HostSettings, profile: &KernelProfile| {
             // A datagram leaves in one piece: fragments are the radio's.
-            let mtu = dress.mtu(options.ip).max(longest(scenario));
-            Host::new(&HostSettings { mtu, metrics: dress.route, backend, ..plain })
+            let mtu = profile.mtu(options.ip).max(longest(scenario));
+            Host::new(&HostSettings { mtu, metrics: profile.route, backend, ..plain })
         };
         let of = PerDirection {
-            forward: host(HostSettings::near(), &dress.forward)?,
-            reverse: host(HostSettings::far(), &dress.reverse)?,
+            forward: host(HostSettings::near(), &profile.forward)?,
+            reverse: host(HostSettings::far(), &profile.reverse)?,
         };
         let address = |settings: HostSettings| match options.ip {
             IpVersion::V4 => IpAddr::V4(settings.address.0),
@@ -54,30 +54,30 @@ impl Hosts {
         let addresses =
             PerDirection { forward: address(HostSettings::near()), reverse: address(HostSettings::far()) };
         let mut hosts =
-            Hosts { of, dress, addresses, kernel: kernel(), settings: Vec::new(), caveats: Vec::new() };
+            Hosts { of, profile, addresses, kernel: kernel(), settings: Vec::new(), caveats: Vec::new() };
         hosts.put_on(stacks.map(|stack| stack.name), scenario.transport)?;
         Ok(hosts)
     }
 
-    /// Tells each host what its dress says, and notes what was told and what cannot be.
+    /// Tells each host what its profile says, and notes what was told and what cannot be.
     fn put_on(&mut self, stacks: PerDirection<String>, transport: Transport) -> Result<(), EngineError> {
         for direction in Direction::BOTH {
-            let (host, dress) = (&self.of[direction], &self.dress[direction]);
+            let (host, profile) = (&self.of[direction], &self.profile[direction]);
             let place = if direction == Direction::Forward { "near" } else { "far" };
-            let missing = dress.tell(host)?;
-            let told = dress.sysctls.iter().filter(|sysctl| !missing.contains(sysctl));
+            let missing = profile.tell(host)?;
+            let told = profile.sysctls.iter().filter(|sysctl| !missing.contains(sysctl));
             self.settings.extend(told.map(|Sysctl { name, value, .. }| format!("{place}: {name} = {value}")));
-            let mut unmatched = dress.unmatched.clone();
+            let mut unmatched = profile.unmatched.clone();
             for sysctl in missing {
                 if let Err(instead) = sysctl.missing() {
                     let lacks = || format!("this kernel does not have {}", sysctl.name);
                     unmatched.push(instead.unwrap_or_else(lacks));
                 }
             }
-            let control = dress.congestion_control.iter();
+            let control = profile.congestion_control.iter();
             self.settings.extend(control.map(|name| format!("{place}: TCP_CONGESTION {name}")));
-            self.settings.push(format!("{place}: route{}", dress.route));
-            if let Some(clamp) = dress.window_clamp {
+            self.settings.push(format!("{place}: route{}", profile.route));
+            if let Some(clamp) = profile.window_clamp {
                 self.settings.push(format!("{place}: announced windows brought down to {clamp} on the path"));
             }
             if let Some(why) = host.instead_of_tun() {

@@ -7,7 +7,7 @@ use crate::batch::real_time::is_light;
 use crate::preflight::control_of;
 use crate::progress::Going;
 use crate::series::Series;
-use farpath_emu::{Clock, Dress, RealTime};
+use farpath_emu::{Clock, KernelProfile, RealTime};
 use farpath_experiment::{FlowSpec, Opener, Scenario, base_rtt};
 use farpath_run::{FlowRow, MessageRow, Outcome};
 use farpath_traffic::{BulkEnd, End, EndReport, Opening, Prepared, Role, SocketOptions};
@@ -91,13 +91,13 @@ impl Programs {
                 start: Instant::ZERO + flow.start,
                 deadline: Instant::ZERO + scenario.horizon,
                 sample_every: Some(scenario.emulate.sample_over(base_rtt(scenario, flow.direction))),
-                read_rate: hosts.dress[host].read_rate,
-                low_water: hosts.dress[host].receive_low_water,
+                read_rate: hosts.profile[host].read_rate,
+                low_water: hosts.profile[host].receive_low_water,
                 close_within: CLOSE_WITHIN,
                 socket: {
                     let (sender, receiver) = scenario.ends(flow);
                     let stack = if role == Role::Sender { sender } else { receiver };
-                    let mut socket = socket_options(&hosts.dress[host]);
+                    let mut socket = socket_options(&hosts.profile[host]);
                     if flow.is_special() {
                         socket.congestion_control = control_of(flow, stack).map(str::to_owned);
                     }
@@ -266,12 +266,12 @@ impl FlowEnds {
     }
 }
 
-/// What the dress says of sockets.
-pub(crate) fn socket_options(dress: &Dress) -> SocketOptions {
+/// What the profile says of sockets.
+pub(crate) fn socket_options(profile: &KernelProfile) -> SocketOptions {
     SocketOptions {
-        congestion_control: dress.congestion_control.clone(),
-        nodelay: dress.nodelay,
-        delack_max: dress.delayed_ack_max,
+        congestion_control: profile.congestion_control.clone(),
+        nodelay: profile.nodelay,
+        delack_max: profile.delayed_ack_max,
         ..SocketOptions::default()
     }
 }

@@ -21,7 +21,7 @@ use farpath_units::{Bytes, Duration};
 /// 129 s or less falls, so that they begin anywhere in it.
 const STARTS: Duration = Duration::from_millis(2_100);
 
-/// What the running kernel does in the dress of a stack.
+/// What the running kernel does configured like a stack.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelRadii {
     /// Its name and release.

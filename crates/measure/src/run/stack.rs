@@ -2,7 +2,7 @@
 
 use crate::protocol::SocketAsked;
 use crate::said::Said;
-use farpath_emu::Dress;
+use farpath_emu::KernelProfile;
 use farpath_experiment::{FlowSpec, Scenario, Stack};
 use farpath_path::Direction;
 use farpath_traffic::Role;
@@ -29,7 +29,7 @@ pub struct Ends {
 
 struct End {
     name: String,
-    dress: Dress,
+    profile: KernelProfile,
     asked: Asked,
     unmatched: Vec<String>,
     /// Sysctls that a socket option stands for.
@@ -87,7 +87,7 @@ impl Ends {
 
     /// The sysctls that either stack asks for.
     pub fn sysctls(&self) -> Vec<String> {
-        let both = self.sender.dress.sysctls.iter().chain(&self.receiver.dress.sysctls);
+        let both = self.sender.profile.sysctls.iter().chain(&self.receiver.profile.sysctls);
         let mut names: Vec<String> = both.map(|sysctl| sysctl.name.clone()).collect();
         names.sort_unstable();
         names.dedup();
@@ -107,25 +107,25 @@ impl Ends {
 
 impl End {
     fn of(stack: &Stack, other: &Stack) -> End {
-        let (config, dress) = (&stack.config, Dress::of_stack(stack, other));
-        let mut unmatched = dress.unmatched.clone();
+        let (config, profile) = (&stack.config, KernelProfile::of_stack(stack, other));
+        let mut unmatched = profile.unmatched.clone();
         let mut covered = Vec::new();
         let growing = stack.linux.autotuning;
         let ns = |time: Duration| time.as_nanos();
         let options = SocketAsked {
-            congestion_control: dress.congestion_control.clone(),
+            congestion_control: profile.congestion_control.clone(),
             receive_buffer: (!growing).then_some(config.receive.buffer.0),
             send_buffer: config.send.buffer.filter(|_| !growing).map(|buffer| buffer.0),
-            nodelay: dress.nodelay,
-            mss: Some(dress.mss.0).filter(|mss| MSS.contains(mss)),
+            nodelay: profile.nodelay,
+            mss: Some(profile.mss.0).filter(|mss| MSS.contains(mss)),
             rto_min_ns: Some(config.rto.min).filter(|min| *min < RTO_MIN).map(ns),
             rto_max_ns: Some(config.rto.max).filter(|max| *max >= RTO_MAX.0 && *max < RTO_MAX.1).map(ns),
-            delack_max_ns: dress.delayed_ack_max.map(ns),
+            delack_max_ns: profile.delayed_ack_max.map(ns),
         };
         if options.receive_buffer.is_some() {
             // SO_RCVBUF ends autotuning.
             covered.extend(["net.ipv4.tcp_rmem", "net.ipv4.tcp_moderate_rcvbuf"]);
-            if dress.window_clamp.is_some() {
+            if profile.window_clamp.is_some() {
                 unmatched.push(format!(
                     "receive.buffer: SO_RCVBUF of {} stands for it: the kernel announces about as much, not just that",
                     config.receive.buffer
@@ -138,7 +138,7 @@ impl End {
         if options.rto_max_ns.is_some() {
             covered.push("net.ipv4.tcp_rto_max_ms");
         }
-        let route = &dress.route;
+        let route = &profile.route;
         if let Some(segments) = route.initcwnd.filter(|segments| *segments != INITIAL_WINDOW) {
             unmatched.push(format!(
                 "congestion.initial_window: {segments} is a route's to say (ip route ... initcwnd {segments})"
@@ -152,7 +152,7 @@ impl End {
             unmatched.push("receive.ack_every: 1 is a route's to say (ip route ... quickack 1)".to_owned());
         }
         if options.mss.is_none() {
-            unmatched.push(format!("mss: the kernel's TCP_MAXSEG does not take {}", Bytes(dress.mss.0)));
+            unmatched.push(format!("mss: the kernel's TCP_MAXSEG does not take {}", Bytes(profile.mss.0)));
         }
         if config.explicit_rate.wanted.is_some() {
             unmatched.push(
@@ -160,17 +160,17 @@ impl End {
                     .to_owned(),
             );
         }
-        let read_rate = dress.read_rate;
-        let low_water = dress.receive_low_water.map(|bytes| bytes.0);
+        let read_rate = profile.read_rate;
+        let low_water = profile.receive_low_water.map(|bytes| bytes.0);
         let asked = Asked { options, read_rate, low_water };
-        End { name: stack.name.clone(), dress, asked, unmatched, covered }
+        End { name: stack.name.clone(), profile, asked, unmatched, covered }
     }
 
     fn unmatched(&self, values: &[(String, Option<Said>)]) -> Vec<String> {
         let values: BTreeMap<&str, Option<&Said>> =
             values.iter().map(|(name, value)| (name.as_str(), value.as_ref())).collect();
         let mut unmatched = self.unmatched.clone();
-        for sysctl in &self.dress.sysctls {
+        for sysctl in &self.profile.sysctls {
             let name = sysctl.name.as_str();
             if self.covered.contains(&name) {
                 continue;
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn what_a_socket_cannot_be_told_is_listed_and_what_is_so_already_is_not() {
         let ends = ends("linux-6", "congestion.initial_window = 3");
-        let sysctls = ends.sender.dress.sysctls.iter();
+        let sysctls = ends.sender.profile.sysctls.iter();
         let all_as_asked: Vec<(String, Option<Said>)> =
             sysctls.map(|one| (one.name.clone(), Some(one.value.as_str().into()))).collect();
         let unmatched = ends.near(&all_as_asked);

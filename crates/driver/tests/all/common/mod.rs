@@ -233,7 +233,7 @@ impl Bench {
             // Who writes is to notice what becomes of it.
             ("net.ipv4.tcp_wmem", "4096 262144 262144"),
         ];
-        let dressed = |one: HostSettings, address, peer| HostSettings {
+        let configured = |one: HostSettings, address, peer| HostSettings {
             address: (address, one.address.1),
             peer: (peer, one.peer.1),
             sysctls: sysctls.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
@@ -242,8 +242,10 @@ impl Bench {
             ..one
         };
         let host = |settings| Host::new(&settings).expect("hosts can be made");
-        let (near, far) =
-            (host(dressed(HostSettings::near(), near, far)), host(dressed(HostSettings::far(), far, near)));
+        let (near, far) = (
+            host(configured(HostSettings::near(), near, far)),
+            host(configured(HostSettings::far(), far, near)),
+        );
         let control = control();
         // The settings of the kernel are those of a namespace.
         let driver = near.namespace().run(|| Driver::load_as(&control, settings)).expect("it can be entered");

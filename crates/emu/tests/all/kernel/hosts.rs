@@ -4,7 +4,7 @@
 #![cfg(target_os = "linux")]
 
 use crate::wire::{PATIENCE, any, backends, far_addresses, join, missing, pair};
-use farpath_emu::{Backend, Cable, Host, HostError, HostSettings};
+use farpath_emu::{Backend, Host, HostError, HostSettings, VethBaseline};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -88,19 +88,19 @@ fn a_cable_joins_two_namespaces_without_us() {
         return;
     }
     let sysctls = [("net.ipv4.tcp_sack".to_string(), "0".to_string())];
-    let cable = Cable::new(&sysctls).unwrap();
+    let veth = VethBaseline::new(&sysctls).unwrap();
     let to = SocketAddr::new(HostSettings::far().address.0.into(), 0);
-    let there = cable.far().run(|| UdpSocket::bind(to)).unwrap().unwrap();
-    let here = cable.near().run(|| UdpSocket::bind(any(to.ip()))).unwrap().unwrap();
+    let there = veth.far().run(|| UdpSocket::bind(to)).unwrap().unwrap();
+    let here = veth.near().run(|| UdpSocket::bind(any(to.ip()))).unwrap().unwrap();
     there.set_read_timeout(Some(PATIENCE)).unwrap();
     here.send_to(b"a datagram", there.local_addr().unwrap()).unwrap();
     let mut buffer = [0; 64];
     let (len, from) = there.recv_from(&mut buffer).unwrap();
     assert_eq!((&buffer[..len], from.ip()), (&b"a datagram"[..], HostSettings::near().address.0.into()));
-    for namespace in [cable.near(), cable.far()] {
+    for namespace in [veth.near(), veth.far()] {
         assert_eq!(namespace.sysctl("net.ipv4.tcp_sack").as_deref(), Some("0"));
     }
-    let refused = Cable::new(&[("kernel.hostname".to_string(), "x".to_string())]);
+    let refused = VethBaseline::new(&[("kernel.hostname".to_string(), "x".to_string())]);
     assert!(refused.is_err());
 }
 

@@ -1,9 +1,9 @@
 //! What needs no privilege: hosts that lie in memory, and packets alone.
 
-mod dress;
 mod emulator;
 mod endpoint;
 mod gso;
+mod kernel_profile;
 mod packet;
 mod qos;
 mod this_host;

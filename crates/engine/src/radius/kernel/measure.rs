@@ -4,7 +4,7 @@ use super::silence::silence;
 use super::{Counts, KernelRadii, Measurement, Way};
 use crate::emulate::{emulate, kernel_release};
 use crate::{EngineError, simulate};
-use farpath_emu::{Clock, Dress};
+use farpath_emu::{Clock, KernelProfile};
 use farpath_run::{Outcome, Provenance, Run};
 use farpath_units::Duration;
 use std::panic;
@@ -46,7 +46,7 @@ pub fn measure_radii(
         let kernel = run.grade.as_ref().is_none_or(|grade| grade.void.is_none()).then(|| counts(&run));
         ways.push(Way { rtt, predicted, simulated, kernel });
     }
-    let caveats = Dress::of_stack(&what.stack, &what.stack).unmatched;
+    let caveats = KernelProfile::of_stack(&what.stack, &what.stack).unmatched;
     let complete = !stop.load(Ordering::Relaxed);
     Ok(KernelRadii { kernel: kernel_release(), silence: silence?, ways, caveats, complete })
 }

@@ -3,7 +3,7 @@
 use super::{Measurement, Silence};
 use crate::EngineError;
 use crate::emulate::socket_options;
-use farpath_emu::{Clock, Dress, Host, HostError, HostSettings, Port, RealTime, VirtioHeader};
+use farpath_emu::{Clock, Host, HostError, HostSettings, KernelProfile, Port, RealTime, VirtioHeader};
 use farpath_model::radius::Span;
 use farpath_tcp::wire::{IpFields, decode_unverified, encode};
 use farpath_tcp::{Flags, Segment, Seq};
@@ -36,10 +36,10 @@ type Times = BTreeMap<u16, Vec<Instant>>;
 /// Opens as many connections as are asked for to nobody, and sends as many SYNs that nobody goes on with, until all is
 /// over or `stop` is set.
 pub(super) fn silence(what: &Measurement, stop: &AtomicBool) -> Result<Silence, EngineError> {
-    let dress = Dress::of_stack(&what.stack, &what.stack);
-    let settings = HostSettings { metrics: dress.route, ..HostSettings::near() };
+    let profile = KernelProfile::of_stack(&what.stack, &what.stack);
+    let settings = HostSettings { metrics: profile.route, ..HostSettings::near() };
     let host = Host::new(&settings)?;
-    dress.tell(&host)?;
+    profile.tell(&host)?;
     let own = |port| SocketAddr::new(settings.address.0.into(), port);
     let peer = |port| SocketAddr::new(settings.peer.0.into(), port);
     let listener = host.namespace().run(|| TcpListener::bind(own(LISTENS)))?;
@@ -61,7 +61,7 @@ pub(super) fn silence(what: &Measurement, stop: &AtomicBool) -> Result<Silence, 
             read_rate: None,
             low_water: None,
             close_within: Duration::ZERO,
-            socket: socket_options(&dress),
+            socket: socket_options(&profile),
         };
         Ok(host.namespace().run(|| Prepared::new(end))??)
     };

@@ -1,4 +1,4 @@
-//! Period dress: what the running kernel is told to behave like a stack, and what it cannot be made to do.
+//! Kernel profile: what the running kernel is told to behave like a stack, and what it cannot be made to do.
 
 mod notes;
 mod sysctls;
@@ -16,12 +16,12 @@ use std::fmt;
 ///
 /// Everything is set in the host's own network namespace or on its sockets. Nothing of the machine is changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dress {
+pub struct KernelProfile {
     /// Values of the namespace.
     pub sysctls: Vec<Sysctl>,
     /// Metrics of the route to the other end.
     pub route: RouteMetrics,
-    /// Longest segment; [`Dress::mtu`] makes the device keep to it.
+    /// Longest segment; [`KernelProfile::mtu`] makes the device keep to it.
     pub mss: Bytes,
     /// The kernel's name of the congestion controller, set on each socket: the default of a namespace may only be one
     /// that everybody may use. `None` where no Linux has the stack's controller and the stack names no other for it.
@@ -96,14 +96,14 @@ pub struct RouteMetrics {
     pub advmss: Option<u32>,
 }
 
-impl Dress {
-    /// The dress of the end with `config`, opposite of one with `other_end`.
-    pub fn of(config: &Config, other_end: &Config) -> Dress {
-        Dress::with(config, other_end, Buffers::Given)
+impl KernelProfile {
+    /// The profile of the end with `config`, opposite of one with `other_end`.
+    pub fn of(config: &Config, other_end: &Config) -> KernelProfile {
+        KernelProfile::with(config, other_end, Buffers::Given)
     }
 
-    fn with(config: &Config, other_end: &Config, buffers: Buffers) -> Dress {
-        let mut dress = Dress {
+    fn with(config: &Config, other_end: &Config, buffers: Buffers) -> KernelProfile {
+        let mut profile = KernelProfile {
             sysctls: sysctls::of(config, other_end, buffers),
             route: RouteMetrics {
                 initcwnd: Some(config.congestion.initial_window.clamp(1, MOST_SEGMENTS)),
@@ -122,19 +122,19 @@ impl Dress {
             read_rate: config.receive.read_rate,
             unmatched: Vec::new(),
         };
-        dress.unmatched = notes::of(config, other_end, buffers);
-        dress
+        profile.unmatched = notes::of(config, other_end, buffers);
+        profile
     }
 
-    /// The dress of `stack`, its own `[linux]` settings included.
-    pub fn of_stack(stack: &Stack, other_end: &Stack) -> Dress {
+    /// The profile of `stack`, its own `[linux]` settings included.
+    pub fn of_stack(stack: &Stack, other_end: &Stack) -> KernelProfile {
         // A window that grows is behind a rate that is there at once, and cannot be seen to grow behind holes.
         let explicit = &stack.config.explicit_rate;
         let rate = explicit.wanted.is_some() && explicit.size_buffers;
         let buffers = if stack.linux.autotuning && !rate { Buffers::Growing } else { Buffers::Given };
-        let mut dress = Dress::with(&stack.config, &other_end.config, buffers);
-        dress.put_on(&stack.linux);
-        dress
+        let mut profile = KernelProfile::with(&stack.config, &other_end.config, buffers);
+        profile.put_on(&stack.linux);
+        profile
     }
 
     /// Puts `settings` on top of what is there.
@@ -154,7 +154,7 @@ impl Dress {
         }
     }
 
-    /// Tells a host what the dress says of its namespace. Gives what this kernel does not have.
+    /// Tells a host what the profile says of its namespace. Gives what this kernel does not have.
     ///
     /// # Errors
     /// The first value that the kernel refuses.
@@ -204,7 +204,7 @@ impl fmt::Display for RouteMetrics {
 }
 
 /// For people: commands and options, the reason beside each.
-impl fmt::Display for Dress {
+impl fmt::Display for KernelProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.sysctls.iter().map(|sysctl| sysctl.name.len() + 3 + sysctl.value.len()).max();
         let width = name.unwrap_or(0);

@@ -1,6 +1,6 @@
-//! The running kernel takes every dress, and what it does not follow is said.
+//! The running kernel takes every profile, and what it does not follow is said.
 
-use farpath_emu::Dress;
+use farpath_emu::KernelProfile;
 use farpath_experiment::{IpVersion, Stack, shipped_stacks};
 use farpath_tcp::config::{Config, CongestionControlKind, EcnMode, parameters};
 use farpath_units::{Bytes, Duration};
@@ -10,19 +10,19 @@ fn stack(name: &str) -> Stack {
     Stack::load(name).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn dress(name: &str) -> Dress {
-    Dress::of_stack(&stack(name), &stack(name))
+fn profile(name: &str) -> KernelProfile {
+    KernelProfile::of_stack(&stack(name), &stack(name))
 }
 
-fn value<'a>(dress: &'a Dress, name: &str) -> &'a str {
-    let sysctl = dress.sysctls.iter().find(|sysctl| sysctl.name == format!("net.ipv4.{name}"));
+fn value<'a>(profile: &'a KernelProfile, name: &str) -> &'a str {
+    let sysctl = profile.sysctls.iter().find(|sysctl| sysctl.name == format!("net.ipv4.{name}"));
     &sysctl.unwrap_or_else(|| panic!("{name}")).value
 }
 
 #[test]
 fn the_stacks_that_say_what_the_kernel_does_are_followed_in_full() {
     for name in ["linux-6", "reno-1990", "reno-sack"] {
-        assert_eq!(dress(name).unmatched, [""; 0], "{name}");
+        assert_eq!(profile(name).unmatched, [""; 0], "{name}");
     }
 }
 
@@ -30,15 +30,17 @@ fn the_stacks_that_say_what_the_kernel_does_are_followed_in_full() {
 fn a_controller_that_no_linux_has_is_said_by_its_name_and_replaced_by_none() {
     let mut stack = stack("linux-6");
     stack.config.congestion.control = CongestionControlKind::Bbr3;
-    let dress = Dress::of_stack(&stack, &stack);
-    assert_eq!(dress.congestion_control, None);
-    assert!(dress.unmatched.iter().any(|note| note.starts_with("congestion.control bbr3: no Linux has it")));
-    assert!(!dress.to_string().contains("TCP_CONGESTION"), "{dress}");
+    let profile = KernelProfile::of_stack(&stack, &stack);
+    assert_eq!(profile.congestion_control, None);
+    assert!(
+        profile.unmatched.iter().any(|note| note.starts_with("congestion.control bbr3: no Linux has it"))
+    );
+    assert!(!profile.to_string().contains("TCP_CONGESTION"), "{profile}");
 }
 
 #[test]
 fn linux_6_leaves_the_kernel_its_defaults() {
-    let dress = dress("linux-6");
+    let profile = profile("linux-6");
     let defaults = [
         ("tcp_sack", "1"),
         ("tcp_dsack", "1"),
@@ -65,22 +67,22 @@ fn linux_6_leaves_the_kernel_its_defaults() {
         ("tcp_backlog_ack_defer", "1"),
     ];
     for (name, default) in defaults {
-        assert_eq!(value(&dress, name), default, "{name}");
+        assert_eq!(value(&profile, name), default, "{name}");
     }
     // These alone are otherwise: no run may learn from another.
-    let pinned: Vec<&str> = dress
+    let pinned: Vec<&str> = profile
         .sysctls
         .iter()
         .map(|sysctl| sysctl.name.trim_start_matches("net.ipv4."))
         .filter(|name| !defaults.iter().any(|(known, _)| known == name))
         .collect();
     assert_eq!(pinned, ["tcp_no_metrics_save", "tcp_fastopen"]);
-    assert_eq!((dress.congestion_control.as_deref(), dress.route.initcwnd), (Some("cubic"), Some(10)));
+    assert_eq!((profile.congestion_control.as_deref(), profile.route.initcwnd), (Some("cubic"), Some(10)));
 }
 
 #[test]
 fn what_the_kernel_cannot_be_made_to_do_is_named_with_what_it_does() {
-    let unmatched = dress("bsd-1996").unmatched;
+    let unmatched = profile("bsd-1996").unmatched;
     for line in [
         "rto.initial 6 s: the kernel starts with 1 s",
         "rto.tick 500 ms: a jiffy in the kernel, 1 to 10 ms",
@@ -95,20 +97,24 @@ fn what_the_kernel_cannot_be_made_to_do_is_named_with_what_it_does() {
 fn the_window_on_the_path_is_the_stacks_own() {
     let mut config = Config::default();
     config.receive.buffer = Bytes(8760);
-    assert_eq!(Dress::of(&config, &config).window_clamp, Some(Bytes(8760)));
+    assert_eq!(KernelProfile::of(&config, &config).window_clamp, Some(Bytes(8760)));
     // The kernel stops here by itself.
     config.receive.buffer = Bytes(1 << 20);
-    assert_eq!(Dress::of(&config, &config).window_clamp, None);
+    assert_eq!(KernelProfile::of(&config, &config).window_clamp, None);
     config.send.window_scaling = true;
-    assert_eq!(Dress::of(&config, &config).window_clamp, Some(Bytes(1 << 20)));
-    assert_eq!(Dress::of(&config, &Config::default()).window_clamp, None, "the other end does not scale");
+    assert_eq!(KernelProfile::of(&config, &config).window_clamp, Some(Bytes(1 << 20)));
+    assert_eq!(
+        KernelProfile::of(&config, &Config::default()).window_clamp,
+        None,
+        "the other end does not scale"
+    );
 }
 
 #[test]
 fn a_window_of_less_than_two_segments_shortens_the_segments() {
     let (sender, mut receiver) = (Config::default(), Config::default());
     receiver.receive.buffer = Bytes(2000);
-    let unmatched = Dress::of(&sender, &receiver).unmatched;
+    let unmatched = KernelProfile::of(&sender, &receiver).unmatched;
     let said = "mss 1.46 kB: in a window of 2 kB the kernel sends segments of 1 kB, half of it";
     assert!(unmatched.iter().any(|line| line == said), "{unmatched:#?}");
 }
@@ -118,23 +124,23 @@ fn a_stacks_own_settings_come_on_top() {
     let text = "title = \"T\"\n[linux]\ncongestion_control = \"bbr\"\n\
                 sysctl = { \"net.ipv4.tcp_frto\" = 1, \"net.ipv4.tcp_tw_reuse\" = 0 }\n";
     let stack = Stack::parse(text, "s.toml").unwrap_or_else(|error| panic!("{error}"));
-    let dress = Dress::of_stack(&stack, &stack);
-    assert_eq!((value(&dress, "tcp_frto"), value(&dress, "tcp_tw_reuse")), ("1", "0"));
-    assert_eq!(dress.congestion_control.as_deref(), Some("bbr"));
+    let profile = KernelProfile::of_stack(&stack, &stack);
+    assert_eq!((value(&profile, "tcp_frto"), value(&profile, "tcp_tw_reuse")), ("1", "0"));
+    assert_eq!(profile.congestion_control.as_deref(), Some("bbr"));
 }
 
 #[test]
 fn a_sysctl_that_a_kernel_lacks_is_told_of_where_it_makes_a_difference() {
-    let missing = |dress: &Dress, name: &str| {
+    let missing = |profile: &KernelProfile, name: &str| {
         let name = format!("net.ipv4.{name}");
-        dress.sysctls.iter().find(|sysctl| sysctl.name == name).map(|sysctl| sysctl.missing())
+        profile.sysctls.iter().find(|sysctl| sysctl.name == name).map(|sysctl| sysctl.missing())
     };
     // Linux before 6.5 has no linear timeouts: as the one stack has it, and the other does not.
-    assert_eq!(missing(&dress("reno-1990"), "tcp_syn_linear_timeouts"), Some(Ok(())));
+    assert_eq!(missing(&profile("reno-1990"), "tcp_syn_linear_timeouts"), Some(Ok(())));
     let note = "handshake.syn_linear_timeouts: this kernel does not have net.ipv4.tcp_syn_linear_timeouts, and behaves as \
                 with 0 in place of 4";
-    assert_eq!(missing(&dress("linux-6"), "tcp_syn_linear_timeouts"), Some(Err(Some(note.to_owned()))));
-    assert_eq!(missing(&dress("linux-6"), "tcp_sack"), Some(Err(None)), "every kernel has it");
+    assert_eq!(missing(&profile("linux-6"), "tcp_syn_linear_timeouts"), Some(Err(Some(note.to_owned()))));
+    assert_eq!(missing(&profile("linux-6"), "tcp_sack"), Some(Err(None)), "every kernel has it");
 }
 
 /// What Linux 6.18 takes, by writing.
@@ -160,7 +166,7 @@ fn is_accepted(name: &str, value: &str) -> bool {
     numbers.is_some_and(|numbers| numbers.len() == 1 && range.contains(&numbers[0]))
 }
 
-/// Any numbers where the dress computes with them.
+/// Any numbers where the profile computes with them.
 fn any_config() -> impl Strategy<Value = Config> {
     let size = || prop_oneof![1..100_000_u64, any::<u64>().prop_map(|n| n.max(1))].prop_map(Bytes);
     let time = || prop_oneof![1..u64::MAX, 1..10_000_000_000_u64].prop_map(Duration::from_nanos);
@@ -195,27 +201,27 @@ fn any_config() -> impl Strategy<Value = Config> {
 proptest! {
     #[test]
     fn every_stack_has_a_dress_that_the_kernel_takes(config in any_config(), other in any_config()) {
-        let dress = Dress::of(&config, &other);
-        for sysctl in &dress.sysctls {
+        let profile = KernelProfile::of(&config, &other);
+        for sysctl in &profile.sysctls {
             let name = sysctl.name.trim_start_matches("net.ipv4.");
             prop_assert!(is_accepted(name, &sysctl.value), "{} = {}", sysctl.name, sysctl.value);
         }
-        prop_assert!((68..=65_535).contains(&dress.mtu(IpVersion::V4)));
-        prop_assert!((1280..=65_535).contains(&dress.mtu(IpVersion::V6)));
+        prop_assert!((68..=65_535).contains(&profile.mtu(IpVersion::V4)));
+        prop_assert!((1280..=65_535).contains(&profile.mtu(IpVersion::V6)));
         // A metric of zero is none.
-        prop_assert!(dress.route.initcwnd.is_some_and(|segments| segments > 0));
-        prop_assert!(dress.route.rto_min_ms.is_some_and(|ms| (1..=120_000).contains(&ms)));
-        let delay = dress.delayed_ack_max;
+        prop_assert!(profile.route.initcwnd.is_some_and(|segments| segments > 0));
+        prop_assert!(profile.route.rto_min_ms.is_some_and(|ms| (1..=120_000).contains(&ms)));
+        let delay = profile.delayed_ack_max;
         let taken = Duration::from_millis(5)..=Duration::from_millis(200);
         prop_assert!(delay.is_none_or(|delay| taken.contains(&delay)));
-        prop_assert!(dress.window_clamp.is_none_or(|clamp| clamp <= config.receive.buffer));
+        prop_assert!(profile.window_clamp.is_none_or(|clamp| clamp <= config.receive.buffer));
     }
 }
 
 #[test]
 fn every_shipped_stack_has_a_dress() {
     for file in shipped_stacks() {
-        assert!(!dress(file.name).sysctls.is_empty());
+        assert!(!profile(file.name).sysctls.is_empty());
     }
 }
 
@@ -224,13 +230,13 @@ fn every_shipped_stack_has_a_dress() {
 fn every_sysctl_that_the_guide_names_is_set() {
     let mut config = Config::default();
     config.send.ttl = 63;
-    let dress = Dress::of(&config, &config);
+    let profile = KernelProfile::of(&config, &config);
     for parameter in parameters() {
         let told = parameter.told.map_or("", |(told, _)| told);
         let names = told.split('`').filter(|word| word.starts_with("tcp_") || word.starts_with("ip_"));
         for name in names {
             let name = format!("net.ipv4.{name}");
-            assert!(dress.sysctls.iter().any(|sysctl| sysctl.name == name), "{}: {name}", parameter.key());
+            assert!(profile.sysctls.iter().any(|sysctl| sysctl.name == name), "{}: {name}", parameter.key());
         }
     }
 }

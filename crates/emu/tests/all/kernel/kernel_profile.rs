@@ -1,7 +1,7 @@
-//! The running kernel takes the dress of every stack, and only the host that wears it is changed.
+//! The running kernel is configured like every stack, and only the host that asks for it is changed.
 
 use crate::wire::missing;
-use farpath_emu::{Dress, Host, HostSettings, Namespace, Sysctl};
+use farpath_emu::{Host, HostSettings, KernelProfile, Namespace, Sysctl};
 use farpath_experiment::{IpVersion, Stack, shipped_stacks};
 use farpath_units::Bytes;
 use std::fs;
@@ -16,16 +16,16 @@ fn stack(name: &str) -> Stack {
 }
 
 /// A host that plays `stack`, and what it was told. Only what a kernel of some years ago may lack may be missing.
-fn dressed(stack: &Stack) -> (Host, Dress) {
-    let mut dress = Dress::of_stack(stack, stack);
-    let (metrics, mtu) = (dress.route, dress.mtu(IpVersion::V4));
+fn configured(stack: &Stack) -> (Host, KernelProfile) {
+    let mut profile = KernelProfile::of_stack(stack, stack);
+    let (metrics, mtu) = (profile.route, profile.mtu(IpVersion::V4));
     let host = Host::new(&HostSettings { metrics, mtu, ..HostSettings::near() });
     let host = host.unwrap_or_else(|error| panic!("{}: {error}", stack.name));
-    let missing = dress.tell(&host).unwrap_or_else(|error| panic!("{}: {error}", stack.name));
+    let missing = profile.tell(&host).unwrap_or_else(|error| panic!("{}: {error}", stack.name));
     let missing: Vec<Sysctl> = missing.into_iter().cloned().collect();
     assert!(missing.iter().all(|sysctl| sysctl.absent.is_some()), "{}: {missing:?}", stack.name);
-    dress.sysctls.retain(|sysctl| !missing.contains(sysctl));
-    (host, dress)
+    profile.sysctls.retain(|sysctl| !missing.contains(sysctl));
+    (host, profile)
 }
 
 /// As the kernel prints several numbers.
@@ -39,8 +39,8 @@ fn every_shipped_stack_can_be_put_on_and_reads_back() {
         return;
     }
     for file in shipped_stacks() {
-        let (host, dress) = dressed(&stack(file.name));
-        for sysctl in &dress.sysctls {
+        let (host, profile) = configured(&stack(file.name));
+        for sysctl in &profile.sysctls {
             let found = host.namespace().sysctl(&sysctl.name).unwrap_or_else(|| panic!("{}", sysctl.name));
             assert_eq!(words(&found), words(&sysctl.value), "{}: {}", file.name, sysctl.name);
         }
@@ -53,14 +53,14 @@ fn nothing_of_the_machine_is_changed() {
         return;
     }
     let names: Vec<String> =
-        dressed(&stack("reno-1990")).1.sysctls.into_iter().map(|sysctl| sysctl.name).collect();
+        configured(&stack("reno-1990")).1.sysctls.into_iter().map(|sysctl| sysctl.name).collect();
     let machine = || -> Vec<String> {
         let read = |name: &String| fs::read_to_string(path_of(name));
         names.iter().map(|name| read(name).unwrap_or_else(|error| panic!("{name}: {error}"))).collect()
     };
     let before = machine();
     for file in shipped_stacks() {
-        let (host, _) = dressed(&stack(file.name));
+        let (host, _) = configured(&stack(file.name));
         assert_eq!(machine(), before, "{}", file.name);
         drop(host);
     }
@@ -97,7 +97,7 @@ fn linux_6_is_what_a_kernel_of_its_release_begins_with() {
     let fresh = Namespace::new().expect("one was made");
     let stack = linux_6(release);
     let mut otherwise = Vec::new();
-    for Sysctl { name, value, absent, .. } in Dress::of_stack(&stack, &stack).sysctls {
+    for Sysctl { name, value, absent, .. } in KernelProfile::of_stack(&stack, &stack).sysctls {
         let found = fresh.sysctl(&name).or_else(|| absent.map(str::to_owned)).expect("every kernel has it");
         let found = words(&found).join(" ");
         // A namespace takes these over from the machine, which may have been told others, or have little memory.
@@ -117,7 +117,7 @@ fn linux_6_is_what_a_kernel_of_its_release_begins_with() {
     assert_eq!(otherwise, [""; 0], "Linux {release:?}");
 }
 
-/// Where the dress computes, at both ends of what a stack file may say.
+/// Where the profile is computed, at both ends of what a stack file may say.
 #[test]
 fn the_kernel_takes_what_is_computed_from_the_smallest_and_the_largest() {
     if missing().is_some() {
@@ -137,7 +137,7 @@ fn the_kernel_takes_what_is_computed_from_the_smallest_and_the_largest() {
         for more in ["", growing] {
             let text = format!("title = \"T\"\n{text}{more}");
             let stack = Stack::parse(&text, "s.toml").unwrap_or_else(|error| panic!("{error}"));
-            drop(dressed(&stack));
+            drop(configured(&stack));
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Two hosts with a veth pair between them and nothing else: what this kernel moves at best, to measure emulations against.
 
 use crate::device::NAME;
-use crate::dress::RouteMetrics;
 use crate::host::{HostSettings, QUIET};
 use crate::host_error::{BE_ROOT, HostError};
+use crate::kernel_profile::RouteMetrics;
 use crate::namespace::{Namespace, set_sysctl, set_sysctl_if_ipv6};
 use crate::netlink::Netlink;
 use std::io;
@@ -12,17 +12,17 @@ use std::os::fd::AsFd;
 /// Two network namespaces, joined. Packets go from one to the other within the kernel; nobody counts, delays or drops
 /// them. IPv4, with the addresses of [`HostSettings::near`] and [`HostSettings::far`].
 #[derive(Debug)]
-pub struct Cable {
+pub struct VethBaseline {
     near: Namespace,
     far: Namespace,
 }
 
-impl Cable {
+impl VethBaseline {
     /// Joins two new namespaces, which both have these sysctls.
     ///
     /// # Errors
     /// What the kernel refuses, or a sysctl that is not of a namespace.
-    pub fn new(sysctls: &[(String, String)]) -> Result<Cable, HostError> {
+    pub fn new(sysctls: &[(String, String)]) -> Result<VethBaseline, HostError> {
         let (near, far) = (Namespace::new()?, Namespace::new()?);
         // Before there are devices: they are made with what is set then.
         for namespace in [&near, &far] {
@@ -36,7 +36,7 @@ impl Cable {
         for (namespace, settings) in [(&near, HostSettings::near()), (&far, HostSettings::far())] {
             namespace.run(|| plug_in(&settings))?.map_err(failed("configure a veth device"))?;
         }
-        Ok(Cable { near, far })
+        Ok(VethBaseline { near, far })
     }
 
     /// The namespace of the near host.
