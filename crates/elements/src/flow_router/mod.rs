@@ -141,7 +141,10 @@ impl<P: ExplicitRatePacket + Clone> FlowRouter<P> {
         let numbers = qos.numbers();
         let way = if structure.message == Message::Response { direction.opposite() } else { direction };
         let fit = self.fit(direction, way, &key, numbers);
-        let heard = |port: &Port| fit != Fit::Foreign || !port.is_proven(&key);
+        // In the name of a flow that is proven, this way or the other, only what fits its numbers: who makes up a request of the other way, its
+        // answer and the ACK of that would have numbers of his own count as the connection's.
+        let proven = Direction::BOTH.iter().any(|way| self.lanes[*way].port.is_proven(&key));
+        let heard = fit != Fit::Foreign || !proven;
         let port = &mut self.lanes[way].port;
         match structure.message {
             // Of a flow without numbers it cannot be told, and silence ends it.
@@ -149,7 +152,7 @@ impl<P: ExplicitRatePacket + Clone> FlowRouter<P> {
             Message::Close => port.pass_unheard(),
             // What another router asks for, and what asks for nothing.
             Message::MissedStart | Message::Forward => {}
-            _ if !heard(port) => port.pass_unheard(),
+            _ if !heard => port.pass_unheard(),
             Message::Request | Message::Renegotiate | Message::ResendStart => {
                 port.ask(now, key, numbers.next_seq, qos.before_move(structure), structure);
             }

@@ -39,7 +39,10 @@ fn made_up(flows: core::ops::Range<u32>) -> impl Strategy<Value = (Direction, Pa
     let ending = prop::sample::select(vec![Ending::No, Ending::Fin, Ending::Reset]);
     let kind = (flows, prop::option::weighted(0.6, (structure(), prop::option::of(structure()))), ending);
     (kind, (number(), number()), any::<bool>()).prop_map(|((flow, says, ending), numbers, forward)| {
-        let numbers = Numbers { next_seq: numbers.0, acknowledged: numbers.1 };
+        // A flow of his own he could prove, by an ACK near the number of an answer that he made up too: nothing keeps a host from having flows.
+        // Of the others' flows numbers may meet.
+        let apart = if flow > 2 { 1_000_000_000 } else { 0 };
+        let numbers = Numbers { next_seq: numbers.0, acknowledged: numbers.1.map(|number| number + apart) };
         let packet = match says {
             Some((first, second)) => Packet { numbers, ..signal(flow, Structures { first, second }) },
             None => Packet { numbers, ending, empty: true, size: 40, ..data(0, flow, QosMark::Flow) },
@@ -146,6 +149,27 @@ proptest! {
         let said: u64 = router.counters().iter().map(|counters| counters.duplicated).sum();
         prop_assert_eq!((router.held(), out + dropped), (0, offered + said));
     }
+}
+
+/// Found by the property above: a request of the other way without numbers, its answer with numbers that were made up, and a reset that fits these.
+#[test]
+fn who_makes_up_a_flow_of_the_other_way_ends_no_proven_one() {
+    let mut bench = two_flows();
+    let asks = Structures {
+        first: Structure { message: Message::Forward, ..Structure::request(word(0)) },
+        second: Some(Structure::request(word(0))),
+    };
+    bench.takes(Reverse, Packet { numbers: Numbers::default(), ..signal(2, asks) });
+    let answers = Structures {
+        first: Structure { message: Message::Response, ..Structure::request(word(0)) },
+        second: None,
+    };
+    let made_up = Numbers { next_seq: Some(1_230_114_876), acknowledged: None };
+    bench.takes(Forward, Packet { numbers: made_up, ..signal(2, answers) });
+    let numbers = Numbers { next_seq: Some(1_000_000_000), acknowledged: made_up.next_seq };
+    let reset = Packet { numbers, ending: Ending::Reset, empty: true, size: 40, ..data(0, 2, QosMark::Flow) };
+    bench.takes(Reverse, reset);
+    assert_eq!(has(&bench, 2).1, 15_008_000);
 }
 
 #[test]
