@@ -53,7 +53,7 @@ pub(crate) fn agreement_notes(asked: &Asked, runs: &[Run]) -> Vec<String> {
     let note = |agreement: &Agreement| {
         let worst = agreement.worst();
         format!(
-            "Agreement on {}: {} against {} at {} points: median {} %, 90 % of points within {} %, worst {} % at {}.",
+            "Agreement on {}: {} against {} at {} points: median {} %, 90th percentile {} %, worst {} % at {}.",
             agreement.quantity.name(),
             participle(agreement.of),
             participle(agreement.against),

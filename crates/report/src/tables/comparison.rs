@@ -374,7 +374,7 @@ impl ComparisonTable {
                 (b != 0.0).then(|| format!("{:+.1}", ((a - b) / b * 1000.0).round() / 10.0 + 0.0))
             };
             let note = format!(
-                "Difference: {} less {}, in % of the latter.",
+                "Difference: relative error of {} against {}.",
                 participle(pair[0]),
                 participle(pair[1])
             );
