@@ -168,7 +168,7 @@ class Experiment:
     def explain(
         self, *, point: int = 0, seeds: int | None = None, progress: Progress | None = None
     ) -> dict[str, Any]:
-        """What bounds a transfer, which traps it meets, and what a change gains, as `farpath explain --json` has it.
+        """What bounds a transfer, which pitfalls it meets, and what a change gains, as `farpath explain --json` has it.
 
         `seeds` is how often each variant is simulated, of itself as often as ten seconds of a core allow.
         """
@@ -221,5 +221,5 @@ def measure(
 def explain(
     experiment: Experiment | str | os.PathLike[str] | None = None, *, point: int = 0, **keywords: Any
 ) -> dict[str, Any]:
-    """What bounds a transfer, which traps it meets, and what a change gains; keywords are those of `Experiment`."""
+    """What bounds a transfer, which pitfalls it meets, and what a change gains; keywords are those of `Experiment`."""
     return _experiment(experiment, keywords).explain(point=point)

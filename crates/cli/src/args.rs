@@ -35,7 +35,7 @@ pub struct Cli {
 pub enum Command {
     /// Run an experiment on several engines and print their answers side by side
     Run(RunArgs),
-    /// Run an experiment on the closed forms alone
+    /// Run an experiment on closed forms and numeric models alone
     Predict(OneEngineArgs),
     /// Run an experiment on the packet-level simulator alone
     Simulate(SimulateArgs),
@@ -70,7 +70,7 @@ pub enum Command {
     Sweep(Box<SweepArgs>),
     /// Make the report of a results folder: one HTML file that needs no network
     Report(ReportArgs),
-    /// Say what bounds a transfer, which traps it meets, and what a change gains
+    /// Say what bounds a transfer, which pitfalls it meets, and what a change gains
     Explain(ExplainArgs),
     /// Say how far TCP reaches: each timer of a stack as round trip, distance and the last body inside
     Radius(RadiusArgs),
@@ -156,7 +156,7 @@ pub enum GenerateCommand {
 /// Engines of this version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
 pub enum EngineName {
-    /// Published closed forms
+    /// Closed forms and numeric models
     Predict,
     /// Packet-level discrete events
     Simulate,

@@ -1,4 +1,4 @@
-//! What bounds a transfer, in order; which traps it meets; what to change, and what that gains.
+//! What bounds a transfer, in order; which pitfalls it meets; what to change, and what that gains.
 //!
 //! The method is one, whatever the bound: take it out of the experiment, leave everything else, simulate both with the
 //! same seeds. The difference is what it costs. Closed forms stand beside it as the reason, and a remedy is confirmed
