@@ -52,13 +52,13 @@ fn a_killed_attach_leaves_nothing_that_detach_does_not_undo() {
         let output = script(&format!(
             r#"
             mount -t sysfs sysfs /sys
-            "$farpath" driver attach lo --rate "50 Mbit/s" >/dev/null 2>&1 & pid=$!
+            "$farpath" explicit-rate driver attach lo --rate "50 Mbit/s" >/dev/null 2>&1 & pid=$!
             sleep 0.{centiseconds:02}
             kill -9 $pid 2>/dev/null || true
             wait $pid 2>/dev/null || true
-            code=0; "$farpath" driver status 2>&1 || code=$?; echo "status $code"
-            code=0; "$farpath" driver detach 2>&1 || code=$?; echo "detach $code"
-            code=0; "$farpath" driver status 2>&1 || code=$?; echo "again $code"
+            code=0; "$farpath" explicit-rate driver status 2>&1 || code=$?; echo "status $code"
+            code=0; "$farpath" explicit-rate driver detach 2>&1 || code=$?; echo "detach $code"
+            code=0; "$farpath" explicit-rate driver status 2>&1 || code=$?; echo "again $code"
             grep -c " {BPFFS} bpf " /proc/self/mounts || true
             "#
         ));
@@ -126,7 +126,7 @@ fn under_ip_netns_exec_nothing_is_attached_and_it_is_said() {
     let program = cargo_bin("farpath");
     let program = program.to_str().expect("UTF-8");
     let attach = ["explicit-rate", "driver", "attach", "lo", "--rate", "50 Mbit/s"];
-    let shell = format!("{program} {}; exit $?", "driver attach lo --rate '50 Mbit/s'");
+    let shell = format!("{program} {}; exit $?", "explicit-rate driver attach lo --rate '50 Mbit/s'");
     for words in [
         &[&[program], &attach[..]].concat()[..],
         &["sh", "-c", &shell],
@@ -143,9 +143,9 @@ fn under_ip_netns_exec_nothing_is_attached_and_it_is_said() {
         r#"
         mount -t sysfs sysfs /sys
         in="nsenter --net=/run/netns/{}"
-        $in "$farpath" driver attach lo --rate "50 Mbit/s" >/dev/null
-        $in "$farpath" driver status
-        $in "$farpath" driver detach
+        $in "$farpath" explicit-rate driver attach lo --rate "50 Mbit/s" >/dev/null
+        $in "$farpath" explicit-rate driver status
+        $in "$farpath" explicit-rate driver detach
         "#,
         name.0
     ));
