@@ -1,9 +1,9 @@
 //! Explicit-rate signalling: structures as bytes, and packets into a flow router.
 
 use crate::Bytes;
+use farpath_elements::FlowRouter;
 use farpath_emu::WirePacket;
 use farpath_experiment::RouterConfig;
-use farpath_elements::FlowRouter;
 use farpath_path::{Direction, PathElement};
 use farpath_tcp::wire::{self, IpFields};
 use farpath_tcp::{Flags, Segment, Seq};
