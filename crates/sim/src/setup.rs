@@ -35,7 +35,7 @@ pub struct FlowSetup {
     pub receiver: Config,
     /// Propagation each way between its host at the beginning of the path and the path.
     pub access: Duration,
-    /// Mean of the sender's [`Jitter`](crate::Jitter); zero for a host that handles packets as they come.
+    /// Mean time that the sender takes before it handles a packet, drawn for each; zero for a host that handles packets as they come.
     pub sender_jitter: Duration,
     /// The same of the receiver.
     pub receiver_jitter: Duration,
