@@ -10,6 +10,9 @@ FARPATH = target/release/farpath
 export CARGO_HOME := $(or $(CARGO_HOME),$(HOME)/.cargo)
 export RUSTUP_HOME := $(or $(RUSTUP_HOME),$(HOME)/.rustup)
 
+# A property that fails is made smaller for a minute at most, and then told.
+export PROPTEST_MAX_SHRINK_TIME := 60000
+
 # The explicit-rate driver links libelf and zlib. Where their headers are not, and are not installed by `make setup-driver`,
 # the command is built without it; `farpath explicit-rate driver` then says so.
 DRIVER = $(shell pkg-config --exists libelf zlib 2>/dev/null && echo yes)

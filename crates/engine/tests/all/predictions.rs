@@ -114,6 +114,15 @@ fn more_loss_and_more_delay_take_longer() {
     }
 }
 
+/// Each try of a segment was followed once, and there are 10^12 of them.
+#[test]
+fn a_path_that_loses_nearly_everything_is_predicted_too() {
+    let text = "title = \"t\"\nhorizon = \"100000000 s\"\nsender.stack = \"rfc-5681\"\nreceiver.stack = \"rfc-5681\"\n\
+                [[path]]\nelement = \"link\"\nrate = \"1 Mbit/s\"\n[[path]]\nelement = \"delay\"\ndelay = \"1 ms\"\n\
+                [[path]]\nelement = \"loss\"\nrate = { forward = \"99.9999999999 %\" }\n[transfer]\nsize = \"10 kB\"\n";
+    check(&predict(text).remove(0));
+}
+
 /// Values from `10^low` to `10^high`, all sizes alike.
 fn log_uniform(low: f64, high: f64) -> impl Strategy<Value = f64> {
     (low..high).prop_map(|exponent| 10f64.powf(exponent))

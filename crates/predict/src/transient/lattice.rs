@@ -49,6 +49,11 @@ impl Losses {
         lost
     }
 
+    /// How many packets are lost in a row in the mean, whatever was lost before them: `p / (1 - p)`.
+    pub fn mean_run(&self) -> f64 {
+        libm::expm1(-self.log_survival)
+    }
+
     fn draw(&mut self) {
         self.gap = if self.log_survival == 0.0 {
             u64::MAX

@@ -13,6 +13,9 @@ const STEPS: u64 = 32;
 /// Holes that a timeout leaves without SACK, up to which what is sent twice behind them counts for little. Chosen.
 const MANY_HOLES: u64 = 8;
 
+/// Lost tries of one segment that are followed one by one. Every timer has reached its bound long before: what is lost beyond is added by its mean.
+const TRIES: u32 = 64;
+
 /// Duplicate ACKs that begin a fast retransmit (RFC 5681 §3.2).
 const THRESHOLD: u64 = 3;
 
@@ -511,14 +514,24 @@ impl<'a> Walk<'a> {
         self.fall(loss.behind + 1, 1, true);
         self.controller.on_timeout();
         self.window.cwnd = self.ends.mss;
+        let mut tries = 0;
         loop {
             self.tally.retransmissions += 1.0;
             self.tally.timeouts += 1.0;
             self.backoff += 1;
+            tries += 1;
             if self.losses.first_of(1).is_none() {
                 break;
             }
+            let last = at;
             at = self.expiry(at, loss.rtt, self.backoff);
+            if tries == TRIES {
+                let further = self.losses.mean_run();
+                self.tally.retransmissions += 1.0 + further;
+                self.tally.timeouts += 1.0 + further;
+                at += further * (at - last);
+                break;
+            }
         }
         if !self.ends.keeps_backoff {
             self.backoff = 0;
