@@ -15,6 +15,7 @@ mod grade;
 mod json;
 mod manifest;
 mod outcome;
+pub mod parquet_file;
 mod reader;
 mod run;
 mod sink;

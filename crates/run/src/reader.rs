@@ -6,9 +6,8 @@ use crate::schema::Row;
 use crate::writer::{REPORT, is_ours, table_name};
 use crate::{
     AirRow, Asked, FlowRow, FolderLock, MessageRow, Provenance, ResultsError, RouterRow, Run, RunKey,
-    SegmentRow, SeriesRow, Table, arrow,
+    SegmentRow, SeriesRow, Table, arrow, parquet_file,
 };
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -162,9 +161,7 @@ impl Results {
         let file =
             farpath_files::open(&path).map_err(|source| ResultsError::Read { path: path.clone(), source })?;
         let damaged = |source| ResultsError::ReadTable { path: path.clone(), source };
-        let batches = ParquetRecordBatchReaderBuilder::try_new(file)
-            .and_then(ParquetRecordBatchReaderBuilder::build)
-            .map_err(damaged)?;
+        let batches = parquet_file::open(file).and_then(|builder| builder.build()).map_err(damaged)?;
         let mut rows = Vec::new();
         let mut found = 0;
         for batch in batches {

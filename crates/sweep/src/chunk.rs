@@ -150,7 +150,7 @@ fn reader<T: ChunkReader + 'static>(
     path: &Path,
     source: T,
 ) -> Result<ParquetRecordBatchReaderBuilder<T>, SweepError> {
-    ParquetRecordBatchReaderBuilder::try_new(source)
+    farpath_run::parquet_file::open(source)
         .map_err(|error| SweepError::Damaged { path: path.to_owned(), reason: error.to_string() })
 }
 
