@@ -70,8 +70,8 @@ mod tests {
             |column| column.into_builder().set_num_values(-1).build().expect("a column"),
         ];
         for change in places {
-            let error = open(changed(change)).err().expect("it is refused").to_string();
-            assert!(error.contains("column \"numbers\" is not in the file"), "{error}");
+            let Err(error) = open(changed(change)) else { panic!("it is refused") };
+            assert!(error.to_string().contains("column \"numbers\" is not in the file"), "{error}");
         }
         assert!(open(changed(|column| column)).is_ok());
     }
