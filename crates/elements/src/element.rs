@@ -171,6 +171,10 @@ pub enum DelayKind {
     Codec,
     /// Being held back, so that others overtake it.
     Reordering,
+    /// An extra delay that is drawn.
+    Jitter,
+    /// The next contact.
+    Contact,
 }
 
 impl DelayKind {
@@ -184,6 +188,8 @@ impl DelayKind {
             DelayKind::Processing => "processing",
             DelayKind::Codec => "codec",
             DelayKind::Reordering => "held back",
+            DelayKind::Jitter => "delay variation",
+            DelayKind::Contact => "waiting for a contact",
         }
     }
 
@@ -197,6 +203,8 @@ impl DelayKind {
             DelayKind::Processing => "processing",
             DelayKind::Codec => "codec",
             DelayKind::Reordering => "reordering",
+            DelayKind::Jitter => "jitter",
+            DelayKind::Contact => "contact",
         }
     }
 }

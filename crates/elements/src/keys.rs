@@ -93,6 +93,12 @@ pub trait Source: Sized {
         read: impl FnOnce(&mut Self::Keys) -> Result<T, Self::Error>,
     ) -> Option<Result<T, Self::Error>>;
 
+    /// The name and the text of the file that a text names, seen from the folder of the file that it stands in.
+    ///
+    /// # Errors
+    /// When it names none that can be read.
+    fn file(&self) -> Result<(String, String), Self::Error>;
+
     /// A quantity by its text.
     ///
     /// # Errors

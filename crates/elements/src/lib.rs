@@ -17,17 +17,20 @@
 //! | `element` | what an element says of itself: [`Element`], [`Declared`] |
 //! | `list` | the list of elements |
 //! | `spec` | a path as data, and how it becomes a chain of elements |
-//! | `delay`, `wait`, `hops`, `link`, `loss`, `reorder`, `duplicate`, `flow_router`, `radio` | one kind of element each |
+//! | `delay`, `wait`, `hops`, `link`, `trace_link`, `loss`, `reorder`, `duplicate`, `jitter`, `token_bucket`, `contacts`, `flow_router`, `radio` | one kind of element each |
+//! | [`trace`] | rates over time, from files and from models |
 //! | [`keys`] | the keys of an element, whatever kind of file they stand in |
 //! | `draw` | what property tests draw for elements |
 //! | `queue`, `line`, `transmitter` | what elements with a line have in common |
 
+mod contacts;
 mod delay;
 mod draw;
 mod duplicate;
 mod element;
 mod flow_router;
 mod hops;
+mod jitter;
 pub mod keys;
 mod line;
 mod link;
@@ -37,16 +40,22 @@ mod queue;
 mod radio;
 mod reorder;
 mod spec;
+mod token_bucket;
+pub mod trace;
+mod trace_link;
 mod transmitter;
 mod wait;
+mod waiting;
 mod words;
 
+pub use contacts::{Contact, ContactPlan, Contacts, Outside, parse_plan};
 pub use delay::Delay;
 pub use draw::Draws;
 pub use duplicate::Duplicate;
 pub use element::{Built, Declared, DelayKind, DelayPart, DelayTime, Element, Fault, Inflow};
 pub use flow_router::{ExplicitRatePacket, FlowRouter, RateChange, RouterFigures, RouterLines};
 pub use hops::Hops;
+pub use jitter::{Distribution, Jitter};
 pub use line::Line;
 pub use link::Link;
 pub use list::{ElementKind, element_docs, element_names};
@@ -55,4 +64,7 @@ pub use queue::{MarkThreshold, QueueLimit};
 pub use radio::{Backoff, Duplex, Oversize, Radio, RadioPower, RadioSpec, Turnaround};
 pub use reorder::Reorder;
 pub use spec::{ElementSpec, SpecError, base_delay, build_path, routers};
+pub use token_bucket::{Excess, TokenBucket};
+pub use trace::Trace;
+pub use trace_link::TraceLink;
 pub use wait::{Wait, WaitKind};

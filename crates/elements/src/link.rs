@@ -5,11 +5,11 @@ use crate::element::{Built, Declared, DelayKind, DelayPart, DelayTime, Element, 
 use crate::keys::Keys;
 use crate::line::{Line, faster, framed};
 use crate::transmitter::Transmitter;
+use crate::waiting::Waiting;
 use crate::words::each_way;
 use crate::{ElementKind, ExplicitRatePacket, MarkThreshold, QueueLimit};
 use farpath_path::{Direction, DropCause, Fate, LinkCounters, PacketView, PerDirection, Transit};
 use farpath_units::{Bytes, Duration, Instant, Rate};
-use std::collections::VecDeque;
 
 /// A serial link: serialization at its rate behind a drop-tail queue.
 #[derive(Debug, Clone, PartialEq)]
@@ -146,12 +146,12 @@ impl Transit for Lanes {
     }
 
     fn backlog(&self, direction: Direction) -> Option<Bytes> {
-        Some(self.lanes[direction].waiting_bytes)
+        Some(self.lanes[direction].waiting.bytes())
     }
 
     fn link_counters(&self, direction: Direction) -> Option<LinkCounters> {
         let lane = &self.lanes[direction];
-        Some(LinkCounters { bytes_sent: lane.bytes_sent, max_backlog: lane.max_backlog })
+        Some(LinkCounters { bytes_sent: lane.bytes_sent, max_backlog: lane.waiting.max_bytes() })
     }
 }
 
@@ -160,43 +160,23 @@ impl Transit for Lanes {
 struct Lane {
     /// Busy until the last accepted packet will have been sent.
     line: Transmitter,
-    limit: QueueLimit,
     mark: MarkThreshold,
-    /// Accepted packets that may still wait: when their sending starts, and their IP length.
-    waiting: VecDeque<(Instant, Bytes)>,
-    waiting_bytes: Bytes,
+    waiting: Waiting,
     bytes_sent: Bytes,
-    max_backlog: Bytes,
 }
 
 impl Lane {
     fn new(rate: Rate, limit: QueueLimit, mark: MarkThreshold) -> Lane {
-        Lane {
-            line: Transmitter::new(rate),
-            limit,
-            mark,
-            waiting: VecDeque::new(),
-            waiting_bytes: Bytes::ZERO,
-            bytes_sent: Bytes::ZERO,
-            max_backlog: Bytes::ZERO,
-        }
+        Lane { line: Transmitter::new(rate), mark, waiting: Waiting::new(limit), bytes_sent: Bytes::ZERO }
     }
 
     fn send(&mut self, now: Instant, size: Bytes, on_wire: Bytes) -> Fate {
-        // Each packet is pushed and popped once: the cost does not grow with the queue.
-        while let Some(&(start, size)) = self.waiting.front()
-            && start <= now
-        {
-            self.waiting.pop_front();
-            self.waiting_bytes -= size;
-        }
+        self.waiting.leave(now);
         let mut marks = false;
         if self.line.busy_until() <= now {
             self.line.rest_until(now);
-        } else if self.has_room(size) {
-            self.waiting.push_back((self.line.busy_until(), size));
-            self.waiting_bytes += size;
-            self.max_backlog = self.max_backlog.max(self.waiting_bytes);
+        } else if self.waiting.has_room(size) {
+            self.waiting.join(self.line.busy_until(), size);
             marks = self.marks(now);
         } else {
             return Fate::Drop(DropCause::QueueOverflow);
@@ -211,17 +191,9 @@ impl Lane {
     fn marks(&self, now: Instant) -> bool {
         match self.mark {
             MarkThreshold::Never => false,
-            MarkThreshold::Bytes(threshold) => self.waiting_bytes > threshold,
-            MarkThreshold::Packets(threshold) => self.waiting.len() as u64 > threshold,
+            MarkThreshold::Bytes(threshold) => self.waiting.bytes() > threshold,
+            MarkThreshold::Packets(threshold) => self.waiting.packets() > threshold,
             MarkThreshold::Delay(threshold) => self.line.busy_until() - now > threshold,
-        }
-    }
-
-    fn has_room(&self, size: Bytes) -> bool {
-        match self.limit {
-            QueueLimit::Unlimited => true,
-            QueueLimit::Bytes(limit) => self.waiting_bytes + size <= limit,
-            QueueLimit::Packets(limit) => (self.waiting.len() as u64) < limit,
         }
     }
 }

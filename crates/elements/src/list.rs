@@ -4,8 +4,8 @@ use crate::draw::Draws;
 use crate::element::{Built, Declared, Element};
 use crate::keys::Keys;
 use crate::{
-    Bernoulli, BitErrors, Delay, Duplicate, EvenlySpaced, ExplicitRatePacket, GilbertElliott, Hops, Link,
-    Listed, RadioSpec, Reorder, RouterLines, Wait,
+    Bernoulli, BitErrors, Contacts, Delay, Duplicate, EvenlySpaced, ExplicitRatePacket, GilbertElliott, Hops,
+    Jitter, Link, Listed, RadioSpec, Reorder, RouterLines, TokenBucket, TraceLink, Wait,
 };
 
 /// Of each kind its name here, the type that describes it, and how that is held.
@@ -104,6 +104,10 @@ elements! {
     BitErrors: BitErrors in BitErrors,
     Reorder: Reorder in Reorder,
     Duplicate: Duplicate in Duplicate,
+    Jitter: Jitter in Jitter,
+    TokenBucket: TokenBucket in TokenBucket,
+    Contacts: Contacts in Contacts,
+    TraceLink: TraceLink in TraceLink,
     FlowRouter: RouterLines in Box<RouterLines>,
     Radio: RadioSpec in Box<RadioSpec>,
 }

@@ -1,7 +1,7 @@
 //! The elements of a path.
 
 use crate::error::{ExperimentError, Location, Suggestion, parse_toml};
-use crate::library::Files;
+use crate::library::{Files, beside};
 use crate::places::{Distance, medium_of};
 use crate::reader::{Parameter, Reader, as_list, as_table, quantity, unless_read, wrong_type};
 use core::str::FromStr;
@@ -226,6 +226,12 @@ impl<'a> Source for Placed<'a> {
     ) -> Option<Result<T, ExperimentError>> {
         let table = self.value.as_table()?;
         Some(Reader::table(self.at.origin.clone(), &self.at.key, table, read))
+    }
+
+    fn file(&self) -> Result<(String, String), ExperimentError> {
+        let name =
+            self.value.as_str().ok_or_else(|| wrong_type(self.value, &self.at, "the name of a file"))?;
+        beside(name, &self.at)
     }
 
     fn quantity<T: FromStr<Err = ParseQuantityError>>(&self, expected: &str) -> Result<T, ExperimentError> {

@@ -101,13 +101,7 @@ impl Shelf {
     /// file that names it; any other is one of ours.
     pub fn find(self, name: &str, at: &Location) -> Result<(String, String), ExperimentError> {
         if names_a_file(name) {
-            let folder = Path::new(&at.origin).parent().unwrap_or(Path::new(""));
-            let file = folder.join(name);
-            let origin = file.display().to_string();
-            return match farpath_files::read_text(&file) {
-                Ok(text) => Ok((origin, text)),
-                Err(source) => Err(ExperimentError::Read { at: at.clone(), file: origin, source }),
-            };
+            return beside(name, at);
         }
         match texts(self.folder()).find(|(shipped, _)| *shipped == name) {
             Some((_, text)) => Ok((format!("{name}.toml"), text.to_owned())),
@@ -122,6 +116,17 @@ impl Shelf {
                 })
             }
         }
+    }
+}
+
+/// The name and the text of the file that `at` calls `name`: seen from the folder of the file that names it.
+pub(crate) fn beside(name: &str, at: &Location) -> Result<(String, String), ExperimentError> {
+    let folder = Path::new(&at.origin).parent().unwrap_or(Path::new(""));
+    let file = folder.join(name);
+    let origin = file.display().to_string();
+    match farpath_files::read_text(&file) {
+        Ok(text) => Ok((origin, text)),
+        Err(source) => Err(ExperimentError::Read { at: at.clone(), file: origin, source }),
     }
 }
 

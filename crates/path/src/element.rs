@@ -141,11 +141,13 @@ pub enum DropCause {
     LinkRetries,
     /// A radio that could get rid of nothing gave up.
     Stalled,
+    /// There was no contact.
+    Outage,
 }
 
 impl DropCause {
     /// All of them, in the order of their declaration.
-    pub const ALL: [DropCause; 8] = [
+    pub const ALL: [DropCause; 9] = [
         DropCause::Loss,
         DropCause::BitErrors,
         DropCause::QueueOverflow,
@@ -154,6 +156,7 @@ impl DropCause {
         DropCause::Mtu,
         DropCause::LinkRetries,
         DropCause::Stalled,
+        DropCause::Outage,
     ];
 
     /// As files and tables spell it.
@@ -167,6 +170,7 @@ impl DropCause {
             DropCause::Mtu => "mtu",
             DropCause::LinkRetries => "link-retries",
             DropCause::Stalled => "stalled",
+            DropCause::Outage => "outage",
         }
     }
 }

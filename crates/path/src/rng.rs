@@ -60,12 +60,15 @@ impl Generator {
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> u64::BITS) as u64
     }
 
+    /// Draws once: a number in (0, 1], so that its logarithm is finite.
+    pub fn fraction(&mut self) -> f64 {
+        ((self.0.next_u64() >> (u64::BITS - DRAW_BITS)) + 1) as f64 / (1u64 << DRAW_BITS) as f64
+    }
+
     /// Draws once: a time of the Lomax distribution (Pareto II) with shape 3/2 and this mean, in whole nanoseconds. Half of them
     /// are below 0.3 means, a hundredth above 10, a thousandth above 50; what would be above 1000 is 1000 means.
     pub fn heavy_tailed(&mut self, mean: Duration) -> Duration {
-        // In (0, 1], so that its power is finite.
-        let draw = (self.0.next_u64() >> (u64::BITS - DRAW_BITS)) + 1;
-        let root = libm::cbrt(draw as f64 / (1u64 << DRAW_BITS) as f64);
+        let root = libm::cbrt(self.fraction());
         let means = ((1.0 / (root * root) - 1.0) / 2.0).min(1000.0);
         Duration::from_nanos(libm::round(means * mean.as_nanos() as f64) as u64)
     }

@@ -69,7 +69,7 @@ impl Declared for Listed {
     const NAMES: &'static [&'static str] = &["listed-loss"];
     const PRINCIPAL: Option<&'static str> = Some("packets");
     const DOCS: &'static str = "\
-| `listed-loss` | **`packets`** ↔ | numbers of the lost packets, from 1, in rising order | required |
+| `listed-loss` | **`packets`** ↔ | numbers of the lost packets, from 1, in rising order; or the name of a file with a number a line | required |
 | | `count` | `all` or `data` | `all` |";
 
     fn read<K: Keys>(_name: &str, keys: &mut K) -> Result<ElementKind, K::Error> {
@@ -98,8 +98,15 @@ impl Declared for Listed {
 struct PacketNumbers(Vec<u64>);
 
 impl ReadValue for PacketNumbers {
-    const EXPECTED: &'static str = "a list of packet numbers such as `[40, 41]`";
+    const EXPECTED: &'static str =
+        "a list of packet numbers such as `[40, 41]`, or the name of a file with a number a line";
     fn read<S: Source>(source: &S) -> Result<PacketNumbers, S::Error> {
+        if source.text().is_some() {
+            let (file, text) = source.file()?;
+            return numbers_of(&text)
+                .map(PacketNumbers)
+                .map_err(|reason| source.refuse(format!("{file}: {reason}")));
+        }
         let mut last = 0;
         let numbers = source.list(|entry| {
             let number = u64::read(entry)?;
@@ -115,6 +122,23 @@ impl ReadValue for PacketNumbers {
         });
         numbers.unwrap_or_else(|| Err(source.wrong_type(Self::EXPECTED))).map(PacketNumbers)
     }
+}
+
+/// The numbers of a file, one a line.
+fn numbers_of(text: &str) -> Result<Vec<u64>, String> {
+    let mut numbers: Vec<u64> = Vec::new();
+    for (line, found) in (1..).zip(text.lines()).map(|(line, text)| (line, text.trim())) {
+        if found.is_empty() || found.starts_with('#') {
+            continue;
+        }
+        let last = numbers.last().copied().unwrap_or(0);
+        let number = found.parse().ok().filter(|number| *number > last);
+        numbers.push(number.ok_or_else(|| {
+            let shown: String = found.chars().take(40).collect();
+            format!("line {line}: expected a whole number above {last}, found `{shown}`")
+        })?);
+    }
+    Ok(numbers)
 }
 
 #[derive(Debug)]

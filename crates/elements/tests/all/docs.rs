@@ -97,7 +97,11 @@ impl Source for Sample {
     type Keys = Asked;
 
     fn text(&self) -> Option<&str> {
-        None
+        Some("sample")
+    }
+
+    fn file(&self) -> Result<(String, String), Refused> {
+        Ok(("sample".to_owned(), "1\n".to_owned()))
     }
 
     fn integer(&self) -> Option<i64> {

@@ -5,6 +5,7 @@
 mod common;
 
 mod chain;
+mod changing;
 mod docs;
 mod flow_router;
 mod hops;

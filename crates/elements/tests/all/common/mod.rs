@@ -3,9 +3,9 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use farpath_elements::{
-    Bernoulli, BitErrors, Delay, Duplicate, ElementKind, ElementSpec, EvenlySpaced, ExplicitRatePacket,
-    GilbertElliott, Hops, Link, Listed, MarkThreshold, PacketCount, QueueLimit, Reorder, Wait, WaitKind,
-    build_path,
+    Bernoulli, BitErrors, Delay, Draws, Duplicate, ElementKind, ElementSpec, EvenlySpaced,
+    ExplicitRatePacket, GilbertElliott, Hops, Link, Listed, MarkThreshold, PacketCount, QueueLimit, Reorder,
+    Wait, WaitKind, build_path,
 };
 use farpath_path::{
     Departure, Direction, DropCause, ElementCounters, Path, PathElement, PathPacket, PerDirection, Verdict,
@@ -204,7 +204,12 @@ fn any_duration() -> impl Strategy<Value = Duration> + Clone {
 pub fn any_kind() -> impl Strategy<Value = ElementKind> {
     let list = prop::collection::btree_set(1u64..60, 0..10).prop_map(|set| set.into_iter().collect());
     let every = prop_oneof![Just(None), (1u64..8).prop_map(Some)];
+    // As the elements themselves draw it.
+    let drawn = prop::collection::vec(any::<u64>(), 60)
+        .prop_map(|numbers| ElementKind::draw(&mut Draws::new(numbers)))
+        .prop_filter("no packets are held", |kind| spec("it", kind.clone()).transit(1).is_ok());
     prop_oneof![
+        drawn,
         per_direction(any_duration()).prop_map(|delay| ElementKind::Delay(Delay { delay })),
         any_link(),
         (per_direction(any_probability()), any_count())

@@ -1,0 +1,368 @@
+//! Contacts: times at which a path is there, and the times between.
+
+use crate::draw::Draws;
+use crate::element::{Built, Declared, DelayKind, DelayPart, DelayTime, Element, Fault, Inflow};
+use crate::keys::{self, Keys, ReadValue, Source};
+use crate::waiting::Waiting;
+use crate::words::each_way;
+use crate::{ElementKind, ExplicitRatePacket, QueueLimit};
+use farpath_path::{Direction, DropCause, Fate, PacketView, PerDirection, Transit};
+use farpath_units::{Bytes, Duration, Instant};
+
+/// What becomes of a packet that comes between two contacts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outside {
+    /// It waits for the next contact.
+    Hold,
+    /// It is lost.
+    Drop,
+}
+
+impl Outside {
+    const WORDS: [(&'static str, Outside); 2] = [("hold", Outside::Hold), ("drop", Outside::Drop)];
+}
+
+impl ReadValue for Outside {
+    const EXPECTED: &'static str = "`hold` or `drop`";
+    fn read<S: Source>(source: &S) -> Result<Outside, S::Error> {
+        keys::word(source, &Outside::WORDS)
+    }
+}
+
+/// One contact: from its first instant on, until just before its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Contact {
+    /// Since the start of the run.
+    pub from: Duration,
+    /// Since the start of the run; not in it.
+    pub to: Duration,
+}
+
+/// When there is contact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ContactPlan {
+    /// At these times, in rising order, and never again.
+    Listed(PerDirection<Vec<Contact>>),
+    /// For the first `contact` of each `period`, which begins at `offset` and went on before.
+    Periodic {
+        /// From the beginning of one contact to that of the next.
+        period: Duration,
+        /// How long each lasts.
+        contact: Duration,
+        /// Where in the run one begins.
+        offset: Duration,
+    },
+}
+
+/// Packets pass during contacts. A packet that has come in during a contact passes, even where a line behind this element sends it later.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Contacts {
+    /// When there is contact.
+    pub plan: ContactPlan,
+    /// What becomes of packets between contacts.
+    pub outside: Outside,
+    /// What is held at the most.
+    pub queue: PerDirection<QueueLimit>,
+}
+
+impl ContactPlan {
+    /// The first moment from `now` on at which there is contact; `None` where there is none any more.
+    pub fn next_contact(&self, now: Instant, direction: Direction) -> Option<Instant> {
+        match self {
+            ContactPlan::Listed(contacts) => {
+                let contacts = &contacts[direction];
+                let next = contacts.partition_point(|contact| contact.to <= now.since_start());
+                let from = contacts.get(next)?.from;
+                Some(now.max(Instant::ZERO + from))
+            }
+            ContactPlan::Periodic { period, contact, offset } => {
+                let period = period.as_nanos();
+                let into = (now.as_nanos() % period + period - offset.as_nanos() % period) % period;
+                let wait = if into < contact.as_nanos() { 0 } else { period - into };
+                Some(now + Duration::from_nanos(wait))
+            }
+        }
+    }
+
+    /// The longest time without contact between two contacts, or before the first.
+    pub fn longest_gap(&self, direction: Direction) -> Duration {
+        match self {
+            ContactPlan::Listed(contacts) => {
+                let mut last = Duration::ZERO;
+                let gaps = contacts[direction].iter().map(|contact| {
+                    let gap = Duration::from_nanos(contact.from.as_nanos().saturating_sub(last.as_nanos()));
+                    last = contact.to;
+                    gap
+                });
+                gaps.max().unwrap_or(Duration::ZERO)
+            }
+            ContactPlan::Periodic { period, contact, .. } => *period - *contact,
+        }
+    }
+
+    /// The mean wait of packets that come at any time; `None` where contacts end.
+    fn mean_wait_s(&self) -> Option<f64> {
+        match self {
+            ContactPlan::Listed(_) => None,
+            ContactPlan::Periodic { period, contact, .. } => {
+                let gap = (*period - *contact).as_secs_f64();
+                Some(gap * gap / (2.0 * period.as_secs_f64()))
+            }
+        }
+    }
+}
+
+impl Element for Contacts {
+    fn describe(&self) -> String {
+        let when = match &self.plan {
+            ContactPlan::Listed(contacts) => {
+                let count = |contacts: &Vec<Contact>| match contacts.len() {
+                    1 => "1 contact".to_owned(),
+                    n => format!("{n} contacts"),
+                };
+                each_way(&PerDirection::from_fn(|way| count(&contacts[way])))
+            }
+            ContactPlan::Periodic { period, contact, .. } => {
+                format!("contact for {contact} of every {period}")
+            }
+        };
+        let outside = match self.outside {
+            Outside::Hold => format!("packets wait for the next, in a queue {}", each_way(&self.queue)),
+            Outside::Drop => "packets between are lost".to_owned(),
+        };
+        format!("{when}; {outside}")
+    }
+
+    fn is_random(&self) -> bool {
+        false
+    }
+
+    fn left_out(&self, data: Direction) -> Option<String> {
+        let gap = self.plan.longest_gap(data);
+        (!gap.is_zero()).then(|| format!("contacts, and gaps of up to {gap}, are left out of the prediction"))
+    }
+
+    fn delays(&self, direction: Direction, _size: Bytes) -> Vec<DelayPart> {
+        if self.outside == Outside::Drop {
+            return Vec::new();
+        }
+        let full_s = self.plan.longest_gap(direction).as_secs_f64();
+        let time = DelayTime::Varying { expected_s: self.plan.mean_wait_s(), full_s };
+        vec![DelayPart { kind: DelayKind::Contact, time }]
+    }
+
+    fn validate(&self) -> Result<(), Fault> {
+        let refuse = |key: &str, reason: String| Err(Fault { key: key.to_owned(), reason });
+        match &self.plan {
+            ContactPlan::Listed(contacts) => {
+                for direction in Direction::BOTH {
+                    let mut last = Duration::ZERO;
+                    for contact in &contacts[direction] {
+                        if contact.to <= contact.from {
+                            let reason =
+                                format!("expected an end after {}, found {}", contact.from, contact.to);
+                            return refuse("contacts", reason);
+                        }
+                        if contact.from < last {
+                            let reason = format!(
+                                "expected contacts one behind the other, found one from {} on, before {last}, where the one before it ends",
+                                contact.from
+                            );
+                            return refuse("contacts", reason);
+                        }
+                        last = contact.to;
+                    }
+                    if contacts[direction].is_empty() {
+                        return refuse("contacts", format!("expected a contact, found none {direction}"));
+                    }
+                }
+            }
+            ContactPlan::Periodic { period, contact, .. } => {
+                if contact.is_zero() || contact > period {
+                    let reason = format!(
+                        "expected more than nothing and at most the period of {period}, found {contact}"
+                    );
+                    return refuse("contact", reason);
+                }
+            }
+        }
+        match self.outside {
+            Outside::Drop if self.queue != PerDirection::both(QueueLimit::Unlimited) => {
+                refuse("queue", "nothing is held where packets between contacts are lost".to_owned())
+            }
+            Outside::Drop | Outside::Hold => Ok(()),
+        }
+    }
+
+    fn held(&self, direction: Direction, inflow: &mut Inflow) -> Option<Bytes> {
+        match self.outside {
+            Outside::Drop => Some(Bytes::ZERO),
+            Outside::Hold => self.queue[direction]
+                .bytes(crate::element::FULL_PACKET)
+                .or_else(|| inflow.bytes_in(self.plan.longest_gap(direction))),
+        }
+    }
+
+    fn remove_queue_limit(&mut self) {
+        self.queue = PerDirection::both(QueueLimit::Unlimited);
+    }
+
+    fn make_room(&mut self, direction: Direction, packets: u64, bytes: Bytes, _at_most: Duration) {
+        if self.outside == Outside::Hold {
+            self.queue[direction].make_room(packets, bytes);
+        }
+    }
+}
+
+impl Declared for Contacts {
+    const NAMES: &'static [&'static str] = &["contacts"];
+    const PRINCIPAL: Option<&'static str> = Some("contact");
+    const DOCS: &'static str = "\
+| `contacts` | **`contact`** | how long each contact lasts | required with `period` |
+| | `period` | from the beginning of one contact to that of the next; or `plan` | |
+| | `offset` | where in the run a contact begins | `0 s` |
+| | `plan` ↔ | contacts one by one: a list such as `[{ from = \"0 s\", to = \"40 min\" }]`, or the name of a file of ION's (`a contact +0 +2400 1 2 125000`, of which the times are taken) | |
+| | `outside` | `hold` or `drop`: what becomes of packets between contacts. Behind the last contact of a plan they are lost | `hold` |
+| | `queue` ↔ | what is held at the most, as for `link` | `unlimited` |";
+
+    fn read<K: Keys>(_name: &str, keys: &mut K) -> Result<ElementKind, K::Error> {
+        let plan = keys.has("plan").then(|| keys.each_way::<Listed>("plan", None)).transpose()?;
+        let (period, contact): (Option<Duration>, Option<Duration>) =
+            (keys.optional("period")?, keys.optional("contact")?);
+        let offset: Option<Duration> = keys.optional("offset")?;
+        let plan = match (plan, period, contact) {
+            (Some(listed), None, None) if offset.is_none() => {
+                ContactPlan::Listed(listed.map(|listed| listed.0))
+            }
+            (Some(_), ..) => {
+                return Err(
+                    keys.refuse("plan", "`period`, `contact` and `offset` say the same otherwise".to_owned())
+                );
+            }
+            (None, period, contact) => {
+                let period = period.map_or_else(|| keys.required("period"), Ok)?;
+                let contact = contact.map_or_else(|| keys.required("contact"), Ok)?;
+                ContactPlan::Periodic { period, contact, offset: offset.unwrap_or(Duration::ZERO) }
+            }
+        };
+        Ok(ElementKind::Contacts(Contacts {
+            plan,
+            outside: keys.or("outside", Outside::Hold)?,
+            queue: keys.each_way_or("queue", QueueLimit::Unlimited, QueueLimit::Unlimited)?,
+        }))
+    }
+
+    fn draw(draws: &mut Draws) -> Contacts {
+        let plan = if draws.chance(50) {
+            let contact = draws.microseconds(1..=10_000_000);
+            let period = contact + draws.microseconds(0..=10_000_000);
+            ContactPlan::Periodic { period, contact, offset: draws.microseconds(0..=10_000_000) }
+        } else {
+            ContactPlan::Listed(draws.each_way(|draws| {
+                let mut at = Duration::ZERO;
+                let mut contact = || {
+                    let from = at + draws.microseconds(0..=1_000_000);
+                    at = from + draws.microseconds(1..=10_000_000);
+                    Contact { from, to: at }
+                };
+                vec![contact(), contact(), contact()]
+            }))
+        };
+        let outside = draws.one_of(&[Outside::Hold, Outside::Drop]);
+        let queue = match outside {
+            Outside::Hold => draws.each_way(Draws::queue),
+            Outside::Drop => PerDirection::both(QueueLimit::Unlimited),
+        };
+        Contacts { plan, outside, queue }
+    }
+
+    fn build<P: ExplicitRatePacket + Clone + Send + 'static>(&self, _name: &str, _seed: u64) -> Built<P> {
+        let waiting = PerDirection::from_fn(|way| Waiting::new(self.queue[way]));
+        Built::Transit(Box::new(Gate { plan: self.plan.clone(), outside: self.outside, waiting }))
+    }
+}
+
+#[derive(Debug)]
+struct Gate {
+    plan: ContactPlan,
+    outside: Outside,
+    waiting: PerDirection<Waiting>,
+}
+
+impl Transit for Gate {
+    fn transit(&mut self, now: Instant, direction: Direction, packet: PacketView) -> Fate {
+        let Some(contact) = self.plan.next_contact(now, direction) else {
+            return Fate::Drop(DropCause::Outage);
+        };
+        if contact == now {
+            return Fate::Depart(now);
+        }
+        if self.outside == Outside::Drop {
+            return Fate::Drop(DropCause::Outage);
+        }
+        let waiting = &mut self.waiting[direction];
+        waiting.leave(now);
+        if !waiting.has_room(packet.size) {
+            return Fate::Drop(DropCause::QueueOverflow);
+        }
+        waiting.join(contact, packet.size);
+        Fate::Depart(contact)
+    }
+
+    fn backlog(&self, direction: Direction) -> Option<Bytes> {
+        Some(self.waiting[direction].bytes())
+    }
+}
+
+/// Contacts one by one, from a list or a file.
+#[derive(Clone)]
+struct Listed(Vec<Contact>);
+
+impl ReadValue for Listed {
+    const EXPECTED: &'static str =
+        "a list of contacts such as `[{ from = \"0 s\", to = \"40 min\" }]`, or the name of a contact plan";
+    fn read<S: Source>(source: &S) -> Result<Listed, S::Error> {
+        if source.text().is_some() {
+            let (file, text) = source.file()?;
+            return parse_plan(&text)
+                .map(Listed)
+                .map_err(|reason| source.refuse(format!("{file}: {reason}")));
+        }
+        let contacts = source.list(|entry| {
+            let contact =
+                entry.table(|keys| Ok(Contact { from: keys.required("from")?, to: keys.required("to")? }));
+            contact.unwrap_or_else(|| {
+                Err(entry.wrong_type("a contact such as `{ from = \"0 s\", to = \"40 min\" }`"))
+            })
+        });
+        contacts.unwrap_or_else(|| Err(source.wrong_type(Self::EXPECTED))).map(Listed)
+    }
+}
+
+/// Reads the contacts of a plan of ION's (`ionrc`): lines `a contact +FROM +TO NODE NODE RATE`, with times in seconds since the start.
+/// Nodes and rates are left out; other commands are passed over.
+///
+/// # Errors
+/// The line that is not as it should be.
+pub fn parse_plan(text: &str) -> Result<Vec<Contact>, String> {
+    let mut contacts = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let mut words = line.split_whitespace();
+        if (words.next(), words.next()) != (Some("a"), Some("contact")) {
+            continue;
+        }
+        let mut time = |what: &str| {
+            let found = words.next().unwrap_or("nothing");
+            let seconds = found.strip_prefix('+').and_then(|seconds| seconds.parse::<u32>().ok());
+            seconds.map(|seconds| Duration::from_secs(u64::from(seconds))).ok_or_else(|| {
+                format!("line {number}: expected the {what} of a contact in seconds since the start, such as `+2400`, found `{found}`")
+            })
+        };
+        contacts.push(Contact { from: time("beginning")?, to: time("end")? });
+    }
+    contacts.sort_by_key(|contact| contact.from);
+    if contacts.is_empty() {
+        return Err("expected lines such as `a contact +0 +2400 1 2 125000`, found none".to_owned());
+    }
+    Ok(contacts)
+}

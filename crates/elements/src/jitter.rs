@@ -1,0 +1,233 @@
+//! Delay variation.
+
+use crate::draw::Draws;
+use crate::element::{Built, Declared, DelayKind, DelayPart, DelayTime, Element, Fault, Inflow};
+use crate::keys::{self, Keys, ReadValue, Source};
+use crate::words::each_way;
+use crate::{ElementKind, ExplicitRatePacket};
+use farpath_path::{Chance, Direction, Fate, Generator, PacketView, PerDirection, Transit};
+use farpath_units::{Bytes, Duration, Instant, Probability};
+
+/// How the extra delay of a packet is distributed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Distribution {
+    /// From nothing to twice the mean, all alike.
+    Uniform,
+    /// Mostly short, with a tail: what a queue of random traffic makes.
+    Exponential,
+    /// About the mean, with the standard deviation that is given, and never below zero.
+    Normal,
+    /// Lomax (Pareto II) of shape 3/2: rarely very long, as hosts and radio schedulers are.
+    Pareto,
+}
+
+impl Distribution {
+    const WORDS: [(&'static str, Distribution); 4] = [
+        ("uniform", Distribution::Uniform),
+        ("exponential", Distribution::Exponential),
+        ("normal", Distribution::Normal),
+        ("pareto", Distribution::Pareto),
+    ];
+
+    /// As files spell it.
+    pub fn name(self) -> &'static str {
+        Distribution::WORDS.into_iter().find(|(_, this)| *this == self).map_or("", |(name, _)| name)
+    }
+}
+
+impl ReadValue for Distribution {
+    const EXPECTED: &'static str = "`uniform`, `exponential`, `normal` or `pareto`";
+    fn read<S: Source>(source: &S) -> Result<Distribution, S::Error> {
+        keys::word(source, &Distribution::WORDS)
+    }
+}
+
+/// Delays each packet by a time that is drawn (`jitter` of RFC 3393 is the difference of two of these).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Jitter {
+    /// Mean of the extra delay, before what keeping packets in order adds.
+    pub mean: PerDirection<Duration>,
+    /// How it is distributed.
+    pub distribution: Distribution,
+    /// Standard deviation, for `normal` alone.
+    pub deviation: Duration,
+    /// Chance that a packet has the extra delay of the one before it: the autocorrelation of neighbours. It leaves the distribution as it is.
+    pub correlation: Probability,
+    /// Whether packets may overtake each other; else none leaves before one that came earlier.
+    pub reorder: bool,
+}
+
+/// Means beyond which nothing is drawn: one packet in 5e8 would be, of exponential delays.
+const EXPONENTIAL_MOST: u64 = 20;
+/// The same of the Lomax distribution, as [`Generator::heavy_tailed`] has it.
+const PARETO_MOST: u64 = 1000;
+/// Standard deviations above the mean beyond which nothing is drawn.
+const NORMAL_MOST: u64 = 6;
+
+impl Jitter {
+    /// The longest extra delay that is drawn.
+    fn most(&self, direction: Direction) -> Duration {
+        let mean = self.mean[direction];
+        match self.distribution {
+            Distribution::Uniform => mean * 2,
+            Distribution::Exponential => mean * EXPONENTIAL_MOST,
+            Distribution::Normal if mean.is_zero() => Duration::ZERO,
+            Distribution::Normal => mean + self.deviation * NORMAL_MOST,
+            Distribution::Pareto => mean * PARETO_MOST,
+        }
+    }
+}
+
+impl Element for Jitter {
+    fn describe(&self) -> String {
+        let order = if self.reorder { "packets overtake each other" } else { "in order" };
+        format!("jitter: {} of {} in the mean, {order}", self.distribution.name(), each_way(&self.mean))
+    }
+
+    fn is_random(&self) -> bool {
+        true
+    }
+
+    fn left_out(&self, _data: Direction) -> Option<String> {
+        Some("jitter is left out of the prediction".to_owned())
+    }
+
+    fn delays(&self, direction: Direction, _size: Bytes) -> Vec<DelayPart> {
+        let time = DelayTime::Varying {
+            expected_s: Some(self.mean[direction].as_secs_f64()),
+            full_s: self.most(direction).as_secs_f64(),
+        };
+        vec![DelayPart { kind: DelayKind::Jitter, time }]
+    }
+
+    fn validate(&self) -> Result<(), Fault> {
+        let refuse = |key: &str, reason: &str| Err(Fault { key: key.to_owned(), reason: reason.to_owned() });
+        if (self.distribution == Distribution::Normal) == self.deviation.is_zero() {
+            return refuse(
+                "deviation",
+                "`normal` has a standard deviation above zero, and no other distribution has one",
+            );
+        }
+        if self.correlation.fraction() >= 1.0 {
+            return refuse(
+                "correlation",
+                "expected less than 100 %: all packets would have the delay of the first",
+            );
+        }
+        Ok(())
+    }
+
+    fn reordering(&self, direction: Direction) -> Option<(Probability, Duration)> {
+        let share = if self.reorder { Probability::ONE } else { Probability::ZERO };
+        Some((share, self.most(direction)))
+    }
+
+    fn held(&self, direction: Direction, inflow: &mut Inflow) -> Option<Bytes> {
+        inflow.bytes_in(self.most(direction))
+    }
+
+    fn remove_reordering(&mut self) {
+        self.reorder = false;
+    }
+}
+
+impl Declared for Jitter {
+    const NAMES: &'static [&'static str] = &["jitter"];
+    const PRINCIPAL: Option<&'static str> = Some("mean");
+    const DOCS: &'static str = "\
+| `jitter` | **`mean`** ↔ | of an extra delay that is drawn for each packet | required |
+| | `distribution` | `uniform` (from zero to twice the mean), `exponential`, `normal` (with `deviation`, cut at zero) or `pareto` (Lomax, shape 3/2) | `uniform` |
+| | `deviation` | standard deviation of `normal` | `0 s` |
+| | `correlation` | chance that a packet has the extra delay of the one before | `0 %` |
+| | `reorder` | whether packets overtake each other; else each leaves behind those that came before it | `false` |";
+
+    fn read<K: Keys>(_name: &str, keys: &mut K) -> Result<ElementKind, K::Error> {
+        Ok(ElementKind::Jitter(Jitter {
+            mean: keys.each_way("mean", Some(Duration::ZERO))?,
+            distribution: keys.or("distribution", Distribution::Uniform)?,
+            deviation: keys.or("deviation", Duration::ZERO)?,
+            correlation: keys.or("correlation", Probability::ZERO)?,
+            reorder: keys.or("reorder", false)?,
+        }))
+    }
+
+    fn draw(draws: &mut Draws) -> Jitter {
+        let distribution = draws.one_of(&Distribution::WORDS.map(|(_, distribution)| distribution));
+        let deviation = match distribution {
+            Distribution::Normal => draws.microseconds(1..=100_000),
+            _ => Duration::ZERO,
+        };
+        Jitter {
+            mean: draws.each_way(|draws| draws.microseconds(0..=100_000)),
+            distribution,
+            deviation,
+            correlation: draws.share(),
+            reorder: draws.chance(30),
+        }
+    }
+
+    fn build<P: ExplicitRatePacket + Clone + Send + 'static>(&self, name: &str, seed: u64) -> Built<P> {
+        Built::Transit(Box::new(Varying {
+            most: PerDirection::from_fn(|way| self.most(way)),
+            correlation: Chance::from(self.correlation),
+            jitter: self.clone(),
+            draws: Generator::per_direction(seed, name),
+            last: PerDirection::both(Duration::ZERO),
+            left: PerDirection::both(Instant::ZERO),
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct Varying {
+    jitter: Jitter,
+    most: PerDirection<Duration>,
+    correlation: Chance,
+    draws: PerDirection<Generator>,
+    /// Extra delay of the packet before.
+    last: PerDirection<Duration>,
+    /// When the last packet leaves that is kept in order.
+    left: PerDirection<Instant>,
+}
+
+impl Varying {
+    /// Draws the same number of times for each packet, whatever comes of it.
+    fn extra_delay(&mut self, direction: Direction) -> Duration {
+        let Jitter { mean, distribution, deviation, .. } = &self.jitter;
+        let (mean, draws) = (mean[direction], &mut self.draws[direction]);
+        let keeps = draws.happens(self.correlation);
+        let nanoseconds = |ns: f64| Duration::from_nanos(libm::round(ns.max(0.0)) as u64);
+        let mean_ns = mean.as_nanos() as f64;
+        let fresh = match distribution {
+            Distribution::Uniform => nanoseconds(2.0 * mean_ns * (1.0 - draws.fraction())),
+            Distribution::Exponential => nanoseconds(-mean_ns * libm::log(draws.fraction())),
+            Distribution::Normal => {
+                // Box and Muller 1958.
+                let radius = libm::sqrt(-2.0 * libm::log(draws.fraction()));
+                let angle = 2.0 * core::f64::consts::PI * draws.fraction();
+                nanoseconds(mean_ns + deviation.as_nanos() as f64 * radius * libm::cos(angle))
+            }
+            Distribution::Pareto => draws.heavy_tailed(mean),
+        };
+        if !keeps {
+            self.last[direction] = fresh.min(self.most[direction]);
+        }
+        self.last[direction]
+    }
+}
+
+impl Transit for Varying {
+    fn transit(&mut self, now: Instant, direction: Direction, _packet: PacketView) -> Fate {
+        let due = now + self.extra_delay(direction);
+        if self.jitter.reorder {
+            return Fate::Depart(due);
+        }
+        let left = &mut self.left[direction];
+        *left = due.max(*left);
+        Fate::Depart(*left)
+    }
+
+    fn keeps_order(&self, _direction: Direction) -> bool {
+        !self.jitter.reorder
+    }
+}
