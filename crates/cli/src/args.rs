@@ -7,6 +7,7 @@ mod measure;
 mod qos;
 mod source;
 mod sweep;
+mod trace;
 
 #[cfg_attr(not(all(target_os = "linux", feature = "driver")), allow(unused_imports))]
 pub use driver::{AttachArgs, DriverArgs, DriverCommand, RouterArgs};
@@ -16,6 +17,7 @@ pub use measure::{MeasureArgs, ServeArgs};
 pub use qos::{QosArgs, QosCommand, QosDecodeArgs, QosEncodeArgs, QosExchangeArgs, QosMessage, QosRateType};
 pub use source::{PathArgs, SourceArgs};
 pub use sweep::{SweepArgs, SweepCommand, SweepRunArgs};
+pub use trace::{MakeArgs, ModelName, TraceArgs, TraceCommand};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use farpath_experiment::Override;
@@ -94,6 +96,8 @@ pub enum Command {
         /// What it is told, and what it leaves
         room: PathBuf,
     },
+    /// Look at a trace of a rate over time, or make one by a model
+    Trace(TraceArgs),
     /// Print completions for a shell, or write the manual pages
     Generate(GenerateArgs),
     /// List the TCP stacks that ship, or print one

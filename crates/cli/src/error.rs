@@ -10,6 +10,25 @@ pub enum CliError {
     /// The experiment is refused.
     #[error(transparent)]
     Experiment(#[from] farpath_experiment::ExperimentError),
+    /// A trace cannot be read.
+    #[error("{}", file.display())]
+    ReadTrace {
+        /// Its name.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A trace is none.
+    #[error("{}", file.display())]
+    Trace {
+        /// Its name.
+        file: PathBuf,
+        /// The line.
+        source: farpath_elements::trace::TraceError,
+    },
+    /// No trace is made.
+    #[error("--span")]
+    Model(#[source] farpath_elements::trace::ModelError),
     /// An engine has no answer.
     #[error("{}: {source}", file.display())]
     Engine {

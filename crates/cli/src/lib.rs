@@ -26,6 +26,7 @@ mod serve;
 mod shelf;
 mod source;
 mod sweep;
+mod trace;
 
 pub use radius::{Watch, radius_lines};
 
@@ -133,6 +134,7 @@ fn run_command(command: Command) -> Result<Ending, CliError> {
         Command::Guest => run::guest(),
         #[cfg(target_os = "linux")]
         Command::Helper { room } => run::helper(&room),
+        Command::Trace(args) => trace::trace(&args),
         Command::Generate(args) => generate::generate(&args),
         Command::Stacks(args) => shelf::stacks(&args),
         Command::Paths(args) => shelf::paths(&args),

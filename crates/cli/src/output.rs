@@ -30,3 +30,12 @@ pub fn print_table(table: &Table, format: TableFormat) -> io::Result<()> {
 pub fn print(text: &str) -> io::Result<()> {
     writeln!(stdout(), "{}", text.trim_end())
 }
+
+/// A rate in the unit that it is best read in, with two digits behind the point.
+pub fn rate(bit_per_s: f64) -> String {
+    match bit_per_s {
+        rate if rate >= 1e9 => format!("{:.2} Gbit/s", rate / 1e9),
+        rate if rate >= 1e6 => format!("{:.2} Mbit/s", rate / 1e6),
+        rate => format!("{:.2} kbit/s", rate / 1e3),
+    }
+}

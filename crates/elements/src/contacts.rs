@@ -137,9 +137,13 @@ impl Element for Contacts {
         false
     }
 
-    fn left_out(&self, data: Direction) -> Option<String> {
-        let gap = self.plan.longest_gap(data);
-        (!gap.is_zero()).then(|| format!("contacts, and gaps of up to {gap}, are left out of the prediction"))
+    fn left_out(&self, _data: Direction) -> Option<String> {
+        None
+    }
+
+    fn no_model(&self, _data: Direction) -> Option<String> {
+        let gap = Direction::BOTH.into_iter().map(|way| self.plan.longest_gap(way)).max()?;
+        (!gap.is_zero()).then(|| format!("there is no model of gaps between contacts, of up to {gap} here"))
     }
 
     fn delays(&self, direction: Direction, _size: Bytes) -> Vec<DelayPart> {

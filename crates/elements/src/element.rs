@@ -23,6 +23,11 @@ pub trait Element: fmt::Debug {
     /// What the closed forms leave out of it, for data that go this way; `None` where they have it right.
     fn left_out(&self, data: Direction) -> Option<String>;
 
+    /// Why there is no prediction at all for data that go this way over it; `None` where there can be one.
+    fn no_model(&self, _data: Direction) -> Option<String> {
+        None
+    }
+
     /// What it makes a packet of `size` (IP length) wait for, one way: for either direction the same kinds.
     fn delays(&self, direction: Direction, size: Bytes) -> Vec<DelayPart>;
 

@@ -4,6 +4,7 @@ use crate::draw::Draws;
 use crate::element::{Built, Declared, DelayKind, DelayPart, DelayTime, Element, Inflow};
 use crate::keys::Keys;
 use crate::line::{Line, faster, framed};
+use crate::queue::QueueSetting;
 use crate::transmitter::Transmitter;
 use crate::waiting::Waiting;
 use crate::words::each_way;
@@ -93,16 +94,19 @@ impl Declared for Link {
     const PRINCIPAL: Option<&'static str> = Some("rate");
     const DOCS: &'static str = "\
 | `link` | **`rate`** ↔ | rate, every bit on the wire counted | required |
-| | `queue` ↔ | `64 kB`, `100 packets` or `unlimited`: what waits, drop-tail. The packet that is being sent does not count: with `0 B` or `0 packets` nothing waits, and what arrives while the link is busy is dropped; there is a [warning](#warnings) | `unlimited` |
+| | `queue` ↔ | `64 kB`, `100 packets`, `50 ms` (at the link's rate), `1 bdp` (at the link's rate over the path's round trip without queues) or `unlimited`: what waits, drop-tail. The packet that is being sent does not count: with `0 B` or `0 packets` nothing waits, and what arrives while the link is busy is dropped; there is a [warning](#warnings) | `unlimited` |
 | | `mark` ↔ | `20 kB`, `20 packets`, `5 ms` or `never`: ECN-capable packets are marked where more waits, or they will wait longer | `never` |
 | | `overhead` | framing per packet; Ethernet `38 B` | `0 B` |
 | | `min_packet` | shorter packets are padded to it; Ethernet `46 B` | `0 B` |";
     const WEIGHT: u32 = 3;
 
     fn read<K: Keys>(_name: &str, keys: &mut K) -> Result<ElementKind, K::Error> {
+        let rate: PerDirection<Rate> = keys.each_way("rate", None)?;
+        let unlimited = QueueSetting::Limit(QueueLimit::Unlimited);
+        let queue = keys.each_way_or("queue", unlimited, unlimited)?;
         Ok(ElementKind::Link(Link {
-            rate: keys.each_way("rate", None)?,
-            queue: keys.each_way_or("queue", QueueLimit::Unlimited, QueueLimit::Unlimited)?,
+            rate,
+            queue: PerDirection::from_fn(|way| queue[way].limit(rate[way])),
             mark: keys.each_way_or("mark", MarkThreshold::Never, MarkThreshold::Never)?,
             overhead: keys.or("overhead", Bytes::ZERO)?,
             min_packet: keys.or("min_packet", Bytes::ZERO)?,

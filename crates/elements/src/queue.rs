@@ -150,6 +150,39 @@ impl ReadValue for QueueLimit {
     }
 }
 
+/// A limit as a file has it for a line whose rate is known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum QueueSetting {
+    Limit(QueueLimit),
+    /// What the line sends in so long.
+    Time(Duration),
+}
+
+impl QueueSetting {
+    pub fn limit(self, rate: Rate) -> QueueLimit {
+        match self {
+            QueueSetting::Limit(limit) => limit,
+            QueueSetting::Time(time) => {
+                let bytes = u128::from(rate.bit_per_s()) * u128::from(time.as_nanos()) / 8_000_000_000;
+                QueueLimit::Bytes(Bytes(u64::try_from(bytes).unwrap_or(u64::MAX)))
+            }
+        }
+    }
+}
+
+impl ReadValue for QueueSetting {
+    // `bdp` is resolved where the whole path is known, before an element is read.
+    const EXPECTED: &'static str = "a size such as `64 kB`, a number such as `100 packets`, a time such as `50 ms`, a bandwidth-delay product such as \
+                                    `1 bdp`, or `unlimited`";
+    fn read<S: Source>(source: &S) -> Result<QueueSetting, S::Error> {
+        if let Some(time) = source.text().and_then(|text| text.parse().ok()) {
+            return Ok(QueueSetting::Time(time));
+        }
+        let limit = QueueLimit::read(source).map_err(|error| S::expecting(error, Self::EXPECTED))?;
+        Ok(QueueSetting::Limit(limit))
+    }
+}
+
 impl ReadValue for MarkThreshold {
     const EXPECTED: &'static str =
         "a size such as `64 kB`, a number such as `20 packets`, a time such as `5 ms`, or `never`";

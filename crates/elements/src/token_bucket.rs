@@ -62,10 +62,12 @@ impl Element for TokenBucket {
     }
 
     fn left_out(&self, _data: Direction) -> Option<String> {
-        Some(match self.excess {
-            Excess::Drop => "what a policer drops is left out of the prediction".to_owned(),
-            Excess::Wait => "the first burst of a shaper passes faster than the prediction has it".to_owned(),
-        })
+        let first = "the first burst of a shaper passes faster than the prediction has it";
+        (self.excess == Excess::Wait).then(|| first.to_owned())
+    }
+
+    fn no_model(&self, _data: Direction) -> Option<String> {
+        (self.excess == Excess::Drop).then(|| "there is no model of what a policer drops".to_owned())
     }
 
     fn delays(&self, direction: Direction, _size: Bytes) -> Vec<DelayPart> {

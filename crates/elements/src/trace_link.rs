@@ -4,6 +4,7 @@ use crate::draw::Draws;
 use crate::element::{Built, Declared, DelayKind, DelayPart, DelayTime, Element, Inflow};
 use crate::keys::{Keys, ReadValue, Source};
 use crate::line::{Line, framed};
+use crate::queue::QueueSetting;
 use crate::trace::{Sending, Trace};
 use crate::waiting::Waiting;
 use crate::words::each_way;
@@ -125,11 +126,10 @@ impl Declared for TraceLink {
                 }
             }
         }
-        Ok(ElementKind::TraceLink(TraceLink {
-            trace,
-            queue: keys.each_way_or("queue", QueueLimit::Unlimited, QueueLimit::Unlimited)?,
-            overhead: keys.or("overhead", Bytes::ZERO)?,
-        }))
+        let unlimited = QueueSetting::Limit(QueueLimit::Unlimited);
+        let setting = keys.each_way_or("queue", unlimited, unlimited)?;
+        let queue = PerDirection::from_fn(|way| setting[way].limit(trace[way].mean_rate()));
+        Ok(ElementKind::TraceLink(TraceLink { trace, queue, overhead: keys.or("overhead", Bytes::ZERO)? }))
     }
 
     fn draw(draws: &mut Draws) -> TraceLink {

@@ -6,8 +6,8 @@ use crate::places::{Distance, medium_of};
 use crate::reader::{Parameter, Reader, as_list, as_table, quantity, unless_read, wrong_type};
 use core::str::FromStr;
 use farpath_elements::keys::{Keys, ReadValue, Source};
-use farpath_elements::{ElementKind, ElementSpec, element_names};
-use farpath_path::PerDirection;
+use farpath_elements::{ElementKind, ElementSpec, base_delay, element_names};
+use farpath_path::{Direction, PerDirection};
 use farpath_units::{Ber, Bytes, Duration, ParseQuantityError, Power, Probability, Rate};
 use std::borrow::Cow;
 use toml::{Table, Value};
@@ -66,6 +66,9 @@ pub(crate) fn read_path(
         let found = elements.len();
         return Err(at.refuse(format!("expected {MAX_ELEMENTS} elements at the most, found {found}")));
     }
+    if elements.iter().any(has_bdp) {
+        return read_path(&without_bdp(elements, at, files)?, at, files);
+    }
     let mut specs: Vec<ElementSpec> = Vec::with_capacity(elements.len());
     for (index, element) in elements.iter().enumerate() {
         let at = at.entry(index);
@@ -78,6 +81,64 @@ pub(crate) fn read_path(
         specs.push(spec);
     }
     Ok(specs)
+}
+
+/// The bandwidth-delay products that a queue may hold.
+const BDPS: &str = "a number of bandwidth-delay products above zero and up to 1000, such as `1 bdp`";
+
+/// Of `1 bdp` the number.
+fn bdp_factor(value: &Value) -> Option<&str> {
+    value.as_str()?.trim_end().strip_suffix("bdp").map(str::trim)
+}
+
+/// Whether the queue of this element is said in bandwidth-delay products, one way or both.
+fn has_bdp(element: &Value) -> bool {
+    let is_bdp = |value: &Value| bdp_factor(value).is_some();
+    element
+        .get("queue")
+        .is_some_and(|queue| is_bdp(queue) || queue.as_table().is_some_and(|ways| ways.values().any(is_bdp)))
+}
+
+/// The elements with queues of so many bandwidth-delay products in bytes: the rate of the queue's own line, times the round trip of an
+/// empty packet over the whole path without queues.
+fn without_bdp(elements: &[Value], at: &Location, files: &Files) -> Result<Vec<Value>, ExperimentError> {
+    let with = |queue: &dyn Fn(usize, Direction, &Value) -> Result<Value, ExperimentError>| {
+        let mut elements = elements.to_vec();
+        for (index, element) in elements.iter_mut().enumerate().filter(|(_, element)| has_bdp(element)) {
+            let table = element.as_table_mut().expect("it has a key");
+            let written = table.get("queue").expect("it has one").clone();
+            let mut ways = Table::new();
+            for direction in Direction::BOTH {
+                let one = match &written {
+                    Value::Table(ways) => ways.get(direction.name()),
+                    both => Some(both),
+                };
+                if let Some(one) = one {
+                    ways.insert(direction.name().to_owned(), queue(index, direction, one)?);
+                }
+            }
+            table.insert("queue".to_owned(), Value::Table(ways));
+        }
+        Ok(elements)
+    };
+    let unlimited = |_, _, value: &Value| {
+        Ok(if bdp_factor(value).is_some() { Value::from("unlimited") } else { value.clone() })
+    };
+    let specs = read_path(&with(&unlimited)?, at, files)?;
+    let round_trip: Duration =
+        Direction::BOTH.into_iter().map(|way| base_delay(&specs, way, Bytes::ZERO)).sum();
+    with(&|index, direction, value| {
+        let Some(text) = bdp_factor(value) else { return Ok(value.clone()) };
+        let key = at.entry(index).child("queue");
+        let factor = text.parse::<f64>().ok().filter(|factor| *factor > 0.0 && *factor <= 1000.0);
+        let factor = factor.ok_or_else(|| wrong_type(value, &key, BDPS))?;
+        let line = specs[index].spec().line(direction);
+        let line = line.ok_or_else(|| {
+            key.refuse("this element has no line whose rate would say what a bandwidth-delay product is")
+        })?;
+        let bytes = line.rate.bit_per_s() as f64 / 8.0 * round_trip.as_secs_f64() * factor;
+        Ok(Value::from(format!("{} B", bytes as u64)))
+    })
 }
 
 fn read_element(reader: &mut Reader<'_>) -> Result<ElementSpec, ExperimentError> {

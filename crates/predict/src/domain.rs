@@ -60,6 +60,9 @@ pub(crate) fn outside(flow: &Flow, elements: &[ElementSpec]) -> Option<String> {
 /// What of an element no model has.
 fn odd(flow: &Flow, element: &ElementSpec) -> Option<String> {
     let name = &element.name;
+    if let Some(reason) = element.spec().no_model(flow.spec.direction) {
+        return Some(format!("{name}: {reason}"));
+    }
     let late = |way| {
         let (share, extra_delay) = element.spec().reordering(way)?;
         (share > Probability::ZERO && extra_delay >= flow.view.handshake_rtt).then_some(())

@@ -52,7 +52,7 @@ pub fn transfer(run: &Run, times: &[Duration]) -> Option<String> {
             )
         }
         (Outcome::Completed, Some(time), Some(goodput)) => {
-            format!("{} in {time:.3}: {}{again}", flow.bytes, rate(goodput))
+            format!("{} in {time:.3}: {}{again}", flow.bytes, crate::output::rate(goodput))
         }
         (outcome, ..) => {
             let at = flow.ended_at.map_or(Duration::ZERO, |at| at.saturating_since(flow.start));
@@ -136,16 +136,7 @@ fn way_text(way: &Way) -> String {
 }
 
 fn rate_of(rate: Rate) -> String {
-    self::rate(rate.bit_per_s() as f64)
-}
-
-/// To three digits.
-fn rate(bit_per_s: f64) -> String {
-    match bit_per_s {
-        rate if rate >= 1e9 => format!("{:.2} Gbit/s", rate / 1e9),
-        rate if rate >= 1e6 => format!("{:.2} Mbit/s", rate / 1e6),
-        rate => format!("{:.2} kbit/s", rate / 1e3),
-    }
+    crate::output::rate(rate.bit_per_s() as f64)
 }
 
 /// Least, median, 99th percentile and most of what is sorted.

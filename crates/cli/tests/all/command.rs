@@ -400,3 +400,42 @@ fn no_home_is_needed_and_none_is_written_to() {
     }
     assert_eq!(fs::read_dir(&home).expect("readable").count(), 0);
 }
+
+#[test]
+fn traces_are_made_by_their_seed_and_looked_at() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("link.csv");
+    let file = file.to_str().expect("UTF-8");
+    let make = ["trace", "make", "on-off", "--rate", "8 Mbit/s", "--span", "1 min", "--seed", "2"];
+    let (printed, err, code) = run(&make);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let (out, _, code) = run(&[&make[..], &["--out", file]].concat());
+    assert_eq!((out.as_str(), code), ("", 0));
+    assert_eq!(fs::read_to_string(file).expect("written"), printed);
+    refused(&[&make[..], &["--out", file]].concat(), &["--out", "link.csv"]);
+    let (out, ..) = run(&["trace", "info", file, "--json"]);
+    let figures = &objects(&out)[0];
+    assert_eq!(
+        (&figures["kind"], &figures["span_s"], &figures["repeats"]),
+        (&"rates".into(), &60.0.into(), &true.into())
+    );
+    // And a run over it, from a file beside the experiment.
+    let experiment = folder.path().join("e.toml");
+    let text = "title = \"t\"\n[[path]]\nelement = \"trace-link\"\ntrace = \"link.csv\"\nqueue = \"100 ms\"\n[[path]]\n\
+                element = \"delay\"\ndelay = \"10 ms\"\n[transfer]\nsize = \"2 MB\"\n";
+    fs::write(&experiment, text).expect("written");
+    let experiment = experiment.to_str().expect("UTF-8");
+    let (out, err, code) = run(&["simulate", experiment, "--json"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(objects(&out)[0]["transfer_time_s"]["mean"].as_f64().expect("a time") > 2.0, "{out}");
+    fs::write(file, "0,8000000\n1,lots\n").expect("written");
+    let said = "link.csv: line 2: expected a rate from 0 on, in bit/s or such as `8 Mbit/s`, found `lots`";
+    refused(&["simulate", experiment], &["e.toml: path[0].trace", said]);
+    refused(&["trace", "info", file], &[said]);
+    refused(&["trace", "info", "no-such-file"], &["no-such-file"]);
+    refused(
+        &["trace", "make", "rain", "--rate", "8 Mbit/s", "--span", "0.5 s"],
+        &["--span", "from 1 s to 24 h"],
+    );
+    refused(&["trace", "make", "snow", "--rate", "8 Mbit/s"], &["snow", "rain"]);
+}

@@ -48,6 +48,19 @@ impl Model {
         Model::ALL.into_iter().find(|(_, this)| *this == self).map_or("", |(name, _)| name)
     }
 
+    /// In a line.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Model::OnOff => "On for 8 s and off for 2 s in the mean, both exponential",
+            Model::Shadowing => {
+                "Mobile satellite terminal: shadowed for a quarter of the time, with a twentieth of the rate"
+            }
+            Model::Rain => "Rain fade over hours, with adaptive coding",
+            Model::Cellular => "Cellular link: a rate each 100 ms, correlated over 1 s",
+            Model::Slots => "Low constellation: another satellite, and another rate, each 15 s",
+        }
+    }
+
     /// A trace over `span`, which repeats; `rate` is what the model calls its whole rate, or that of a clear sky, or the median.
     ///
     /// # Errors

@@ -523,3 +523,27 @@ fn flows_with_ends_of_their_own_have_their_jitter() {
     assert_eq!([sender, receiver].map(|end| end.host.jitter), [20, 3].map(Duration::from_micros));
     assert_eq!(scenario.sender.host.jitter, Duration::ZERO, "riverbed-16");
 }
+
+/// A queue in bandwidth-delay products follows what is swept.
+#[test]
+fn queues_in_time_and_in_bandwidth_delay_products_are_bytes_at_each_point() {
+    let queues = |queue: &str, sweep: &str, points: usize| -> Vec<(QueueLimit, QueueLimit)> {
+        let text = format!(
+            "title = \"t\"\n[[path]]\nelement = \"link\"\nrate = {{ forward = \"8 Mbit/s\", reverse = \"800 kbit/s\" }}\n\
+             queue = {queue}\n[[path]]\nelement = \"delay\"\ndelay = \"100 ms\"\n[transfer]\nsize = \"1 MB\"\n{sweep}"
+        );
+        let experiment = Experiment::parse(&text, "t.toml", &[]).expect("sound");
+        let queue = |point: usize| {
+            let point = experiment.point(point);
+            let ElementKind::Link(link) = &point.scenario.path[0].kind else { panic!("a link comes first") };
+            (link.queue.forward, link.queue.reverse)
+        };
+        (0..points).map(queue).collect()
+    };
+    let bytes = |forward, reverse| (QueueLimit::Bytes(Bytes(forward)), QueueLimit::Bytes(Bytes(reverse)));
+    assert_eq!(queues("\"50 ms\"", "", 1), [bytes(50_000, 5_000)]);
+    let sweep = "[sweep]\n\"path.delay\" = [\"100 ms\", \"10 ms\"]\n";
+    assert_eq!(queues("\"1 bdp\"", sweep, 2), [bytes(200_000, 20_000), bytes(20_000, 2_000)]);
+    let one_way = queues("{ forward = \"0.5 bdp\", reverse = \"3 packets\" }", "", 1);
+    assert_eq!(one_way, [(QueueLimit::Bytes(Bytes(100_000)), QueueLimit::Packets(3))]);
+}

@@ -223,8 +223,13 @@ fn words_and_limits_say_what_they_can_be() {
     );
     says(
         set("path.link.queue=ten packets"),
-        "geo.toml: path.link.queue (--set): expected a size such as `64 kB`, a number such as `100 packets`, or \
-         `unlimited`, found `ten packets`",
+        "geo.toml: path.link.queue (--set): expected a size such as `64 kB`, a number such as `100 packets`, a time such \
+         as `50 ms`, a bandwidth-delay product such as `1 bdp`, or `unlimited`, found `ten packets`",
+    );
+    says(
+        set("path.link.queue=some bdp"),
+        "geo.toml: path.link.queue (--set): expected a number of bandwidth-delay products above zero and up to 1000, such as \
+         `1 bdp`, found `some bdp`",
     );
     says(
         set("path.link.mark=20"),

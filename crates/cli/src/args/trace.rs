@@ -1,0 +1,69 @@
+//! What `farpath trace` is told.
+
+use clap::{Args, Subcommand, ValueEnum};
+use farpath_elements::trace::Model;
+use farpath_units::{Duration, Rate};
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub struct TraceArgs {
+    #[command(subcommand)]
+    pub command: TraceCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TraceCommand {
+    /// Say how long a trace is, its mean rate, how much it varies, and its outages
+    Info {
+        /// Trace: a millisecond a line as mahimahi has it, or `seconds,bit/s` a line
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make a trace by a model: the same for the same seed
+    Make(MakeArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct MakeArgs {
+    /// How the rate varies
+    #[arg(value_name = "MODEL")]
+    pub model: ModelName,
+    /// Whole rate (on-off, shadowing), that under a clear sky (rain), the median (cellular), or the mean (slots)
+    #[arg(long, value_name = "RATE")]
+    pub rate: Rate,
+    /// From 1 s to 24 h, after which it repeats
+    #[arg(long, value_name = "TIME", default_value = "10 min")]
+    pub span: Duration,
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    /// Another seed makes another trace
+    pub seed: u64,
+    /// Write it into this file [default: print it]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// A model by its name.
+#[derive(Debug, Clone, Copy)]
+pub struct ModelName(pub Model);
+
+impl ValueEnum for ModelName {
+    fn value_variants<'a>() -> &'a [ModelName] {
+        const ALL: [ModelName; Model::ALL.len()] = {
+            let mut all = [ModelName(Model::OnOff); Model::ALL.len()];
+            let mut number = 0;
+            while number < all.len() {
+                all[number] = ModelName(Model::ALL[number].1);
+                number += 1;
+            }
+            all
+        };
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(clap::builder::PossibleValue::new(self.0.name()).help(self.0.describe()))
+    }
+}
