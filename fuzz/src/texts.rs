@@ -1,11 +1,19 @@
 //! Texts as users write them: experiments, stacks, configurations of a router, and changes beside a file.
 
+use farpath_elements::{ElementKind, ElementSpec, QueueLimit, Trace, TraceLink, parse_plan};
 use farpath_experiment::{Experiment, Override, RouterConfig, Stack};
+use farpath_path::{Direction, Fate, PacketView, PerDirection};
+use farpath_units::{Bytes, Duration, Instant};
 
 /// The first byte says what the rest is.
 pub fn texts(data: &[u8]) {
     let Some((&kind, text)) = data.split_first() else { return };
     let Ok(text) = str::from_utf8(text) else { return };
+    match kind {
+        4 => return trace(text),
+        5 => return drop(parse_plan(text)),
+        _ => {}
+    }
     // Ten million points take their time, and are allowed; so are files beside this one.
     let long = [" by ", " times ", "points", "/", ".toml"];
     if kind % 4 != 1 && long.iter().any(|word| text.contains(word)) {
@@ -25,6 +33,28 @@ pub fn texts(data: &[u8]) {
     if let Some(error) = error {
         let message = error.to_string();
         assert!(message.starts_with("some.toml: "), "{message}");
+    }
+}
+
+/// A trace that is read is written so that it reads back, has figures, and sends a packet or says that it never will.
+fn trace(text: &str) {
+    let Ok(trace) = Trace::parse(text) else { return };
+    assert_eq!(Trace::parse(&trace.to_text()).expect("what we write, we read"), trace);
+    let figures = trace.figures();
+    assert!(figures.mean_bit_per_s > 0.0 && figures.variation >= 0.0, "{figures:?}");
+    let both = PerDirection::both(trace);
+    let kind =
+        TraceLink { trace: both, queue: PerDirection::both(QueueLimit::Unlimited), overhead: Bytes::ZERO };
+    let spec = ElementSpec { name: "link".to_owned(), kind: ElementKind::TraceLink(kind) };
+    let mut link = spec.transit(1).expect("it is sound");
+    let mut last = Instant::ZERO;
+    for number in 0..20 {
+        let now = Instant::ZERO + Duration::from_millis(number * number * 100);
+        let packet = PacketView { size: Bytes(1 + number * 3000), carries_data: true };
+        if let Fate::Depart(at) = link.transit(now, Direction::Forward, packet) {
+            assert!(at >= now && at >= last, "{at} after {last}, sent at {now}");
+            last = at;
+        }
     }
 }
 

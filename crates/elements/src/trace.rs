@@ -256,7 +256,8 @@ impl Trace {
 }
 
 fn time(line: usize, text: &str) -> Result<Duration, TraceError> {
-    let seconds: Option<f64> = text.trim().parse().ok().filter(|seconds| (0.0..1e9).contains(seconds));
+    // Below 2^53 ns, so that what is written reads back.
+    let seconds: Option<f64> = text.trim().parse().ok().filter(|seconds| (0.0..9e6).contains(seconds));
     seconds.map(|seconds| Duration::from_nanos(libm::round(seconds * 1e9) as u64)).ok_or_else(|| {
         TraceError::new(line, "seconds since the start such as `2.5`", format!("`{}`", shown(text)))
     })
