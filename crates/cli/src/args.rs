@@ -5,6 +5,8 @@ mod driver;
 mod kernel;
 mod measure;
 mod qos;
+#[cfg(target_os = "linux")]
+mod shell;
 mod source;
 mod sweep;
 mod trace;
@@ -15,6 +17,8 @@ pub use driver::{AttachArgs, DriverArgs, DriverCommand, RouterArgs};
 pub use kernel::{BuildArgs, InfoArgs, KernelArgs, KernelCommand, ListArgs};
 pub use measure::{MeasureArgs, ServeArgs};
 pub use qos::{QosArgs, QosCommand, QosDecodeArgs, QosEncodeArgs, QosExchangeArgs, QosMessage, QosRateType};
+#[cfg(target_os = "linux")]
+pub use shell::ShellArgs;
 pub use source::{PathArgs, SourceArgs};
 pub use sweep::{SweepArgs, SweepCommand, SweepRunArgs};
 pub use trace::{MakeArgs, ModelName, TraceArgs, TraceCommand};
@@ -48,6 +52,13 @@ pub enum Command {
     /// is then 1. In virtual time (`--clock virtual`) waits cost nothing, nothing is late, no privileges are needed, and a
     /// seed repeats byte by byte: `farpath kernel build` makes the kernel.
     Emulate(EmulateArgs),
+    /// Run a shell, or a command, on a host behind a path
+    ///
+    /// Two hosts, each a network namespace with this machine's kernel, files and programs; between them the path, in real time. The command runs
+    /// on the near host, from which forward packets come, and `--far` has another one run on the far host. In both, `near` and `far` are
+    /// names of the hosts, in IPv4 and IPv6. They reach each other and nothing else. The exit code is the command's.
+    #[cfg(target_os = "linux")]
+    Shell(Box<ShellArgs>),
     /// Measure a real network: an experiment's transfers, or what there is to know of the path
     ///
     /// `farpath measure FILE --to HOST` does an experiment's transfers between this host and another one, with what the

@@ -40,6 +40,21 @@ pub enum CliError {
     /// This machine, or this user, cannot emulate.
     #[error(transparent)]
     Emulation(farpath_engine::EngineError),
+    /// A command has not run on a path.
+    #[cfg(target_os = "linux")]
+    #[error("{}", file.display())]
+    Shell {
+        /// The path.
+        file: PathBuf,
+        /// Why.
+        source: farpath_engine::ShellError,
+    },
+    /// No path is named.
+    #[cfg(target_os = "linux")]
+    #[error(
+        "expected PATH, or --delay and --rate: `farpath paths` and `farpath experiments` list what ships"
+    )]
+    NoPath,
     /// Nothing to hold it against.
     #[error("--engine: a comparison takes two engines at least, and one is asked for")]
     OneEngine,

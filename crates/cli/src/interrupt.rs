@@ -35,6 +35,14 @@ pub fn quiet_flag() -> &'static AtomicBool {
     &STOP
 }
 
+/// Set by SIGTERM and SIGHUP. Ctrl-C is for the programs in the foreground: what they make of it is their affair.
+#[cfg(target_os = "linux")]
+pub fn flag_of_programs() -> &'static AtomicBool {
+    let flag = quiet_flag();
+    farpath_emu::ignore_interrupts();
+    flag
+}
+
 /// Whether Ctrl-C was pressed.
 pub fn happened() -> bool {
     STOP.load(Ordering::Relaxed)

@@ -24,6 +24,8 @@ mod router;
 mod run;
 mod serve;
 mod shelf;
+#[cfg(target_os = "linux")]
+mod shell;
 mod source;
 mod sweep;
 mod trace;
@@ -44,6 +46,9 @@ enum Ending {
     Failed,
     /// Ctrl-C; what was finished has been printed.
     Interrupted,
+    /// As a command has ended that was run.
+    #[cfg(target_os = "linux")]
+    Code(u8),
 }
 
 /// Runs the command with these arguments, the program's name first.
@@ -66,6 +71,8 @@ pub fn exit_code(args: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(Ending::Done) => 0,
         Ok(Ending::Failed) => 1,
         Ok(Ending::Interrupted) => 130,
+        #[cfg(target_os = "linux")]
+        Ok(Ending::Code(code)) => code,
         // Whoever reads our output has seen enough.
         Err(CliError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,
         Err(error) => {
@@ -114,6 +121,8 @@ fn run_command(command: Command) -> Result<Ending, CliError> {
         Command::Predict(args) => run::run(&args.with(EngineName::Predict)),
         Command::Simulate(args) => run::run(&args.with(EngineName::Simulate)),
         Command::Emulate(args) => run::run(&args.into()),
+        #[cfg(target_os = "linux")]
+        Command::Shell(args) => shell::shell(&args),
         Command::Measure(args) => measure::measure(&args),
         Command::Serve(args) => serve::serve(&args),
         Command::Compare(args) => run::compare(args.into()),

@@ -38,6 +38,8 @@ mod namespace;
 mod netlink;
 mod packet;
 mod port;
+#[cfg(target_os = "linux")]
+mod program;
 mod qos;
 mod report;
 #[cfg(target_os = "linux")]
@@ -73,8 +75,12 @@ pub use packet::{PartialChecksum, WirePacket};
 pub use port::{Frame, VirtioHeader};
 #[cfg(target_os = "linux")]
 pub use port::{Port, Received};
+#[cfg(target_os = "linux")]
+pub use program::{Program, ProgramSettings, exit_code};
 pub use qos::set_flow_seed;
 pub use report::{LoopReport, PacketCounts, RealtimeGrant};
+#[cfg(target_os = "linux")]
+pub use sys::child::ignore_interrupts;
 #[cfg(target_os = "linux")]
 pub use sys::sched::RealTime;
 pub use tap::{PacketEvent, Queues, Tap, Unwatched};

@@ -37,6 +37,13 @@ impl Namespace {
         })
     }
 
+    /// The same namespace once more.
+    pub fn try_clone(&self) -> Result<Namespace, HostError> {
+        let file = self.file.try_clone();
+        let file = file.map_err(|error| HostError::kernel("keep a network namespace", "", error))?;
+        Ok(Namespace { file })
+    }
+
     /// Moves the calling thread into it for good. Sockets that it opens from now on are in it.
     pub fn enter(&self) -> Result<(), HostError> {
         setns(&self.file, CloneFlags::CLONE_NEWNET)

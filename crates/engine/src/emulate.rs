@@ -9,6 +9,7 @@ mod drivers;
 mod grade;
 mod hosts;
 mod programs;
+mod shell;
 
 use crate::capture::{Capture, CaptureError};
 use crate::preflight::can_be_emulated;
@@ -28,6 +29,7 @@ use hosts::Hosts;
 pub(crate) use hosts::kernel as kernel_release;
 use programs::Programs;
 pub(crate) use programs::socket_options;
+pub use shell::{ShellEnd, ShellError, ShellSettings, shell};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufWriter, Seek};

@@ -35,6 +35,8 @@ mod worker;
 
 pub use batch::{Extras, run_all, run_all_with, run_one};
 pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
+#[cfg(target_os = "linux")]
+pub use emulate::{ShellEnd, ShellError, ShellSettings, shell};
 pub use emulate::{emulate, may_emulate};
 pub use farpath_model::InputError as RadiusError;
 pub use farpath_model::radius::{LIGHT_KM_PER_S, Race, Span};

@@ -22,7 +22,7 @@ pub struct SourceArgs {
 }
 
 /// Above these in the help.
-const IN_PLACE_OF_FILE: &str = "In place of FILE";
+pub const IN_PLACE_OF_FILE: &str = "In place of FILE";
 
 /// One's own path without a file.
 #[derive(Debug, Default, Args)]

@@ -20,5 +20,6 @@ mod progress;
 mod qos;
 mod report;
 mod router;
+mod shell;
 mod sweep;
 mod virtual_time;

@@ -1,0 +1,45 @@
+//! What `farpath shell` is told.
+
+use super::source::{IN_PLACE_OF_FILE, parse_loss};
+use clap::Args;
+use farpath_experiment::Override;
+use farpath_units::{Duration, Probability, Rate};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub struct ShellArgs {
+    /// Path: an experiment file, or the name of an experiment or of a ready-made path (see `farpath paths`)
+    #[arg(value_name = "PATH")]
+    pub file: Option<PathBuf>,
+    /// Propagation each way, such as `300 ms`
+    #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "TIME", requires = "rate", conflicts_with = "file")]
+    pub delay: Option<Duration>,
+    /// Link rate both ways, such as `10 Mbit/s`; the queue before it holds one bandwidth-delay product
+    #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "RATE", requires = "delay", conflicts_with = "file")]
+    pub rate: Option<Rate>,
+    /// Independent loss per packet, each way [default: 0 %]
+    #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "SHARE", value_parser = parse_loss, requires = "rate")]
+    pub loss: Option<Probability>,
+    /// Change a value of the file, such as `path.loss=1%`; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<Override>,
+    /// Seed of what the path draws: the packet of the same number meets the same fate [default: the file's]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Command that runs on the far host, by a shell: started first, ended last
+    #[arg(long, value_name = "COMMAND")]
+    pub far: Option<OsString>,
+    /// Start the near command when the far host listens at this TCP port
+    #[arg(long, value_name = "PORT")]
+    pub far_port: Option<u16>,
+    /// Configure both hosts' kernels like the experiment's stacks, in place of this kernel's defaults
+    #[arg(long)]
+    pub like_stacks: bool,
+    /// Say nothing at the end of what the path did
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Command that runs on the near host, and its arguments [default: your shell]
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
