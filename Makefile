@@ -4,7 +4,8 @@ CARGO ?= cargo
 FARPATH = target/release/farpath
 
 .PHONY: demo test test-all stages build lint core systems deny fuzz unit real-time virtual kernel doctests python docs package setup-python bpf \
-	bench bench-dask bench-long oracle truth ns3 setup setup-driver setup-test setup-bench vendor mutants release clean
+	bench bench-gate bench-baseline bench-growth bench-dask bench-long oracle truth ns3 setup setup-driver setup-test setup-bench setup-gate \
+	vendor mutants release clean
 
 # Rust's own homes stay the user's, where tests have another home.
 export CARGO_HOME := $(or $(CARGO_HOME),$(HOME)/.cargo)
@@ -207,6 +208,23 @@ setup-python:
 bench: setup setup-driver setup-bench
 	@$(MAKE) --no-print-directory ns3 || true
 	$(CARGO) run --release --locked --package farpath-bench --bin bench -- $(NS3) target/bench.json
+
+# Instructions a segment, counted by callgrind, beside those of crates/bench/baseline.json: fails where a row takes over 12 % more. What else
+# the machine does changes no count. After a change that is worth its cost: MADE_ON="processor, compiler" make bench-baseline.
+GATE = $(CARGO) run --release --locked --package farpath-bench --bin bench -- --gate crates/bench/baseline.json
+bench-gate: setup setup-gate
+	$(GATE)
+
+bench-baseline: setup setup-gate
+	$(GATE) --write "$(MADE_ON)"
+
+# How the instructions of a segment grow with windows, flows, path elements and loss.
+bench-growth: setup setup-gate
+	$(CARGO) run --release --locked --package farpath-bench --bin bench -- --growth
+
+setup-gate: setup
+	@command -v valgrind >/dev/null || { $(call install,valgrind); } || \
+		{ echo "setup: no valgrind here, and none installed (Debian, as root: apt-get install valgrind)"; exit 1; }
 
 # How a sweep scales with Dask workers on this machine.
 bench-dask: setup setup-python

@@ -9,6 +9,7 @@ pub mod clock;
 #[cfg(target_os = "linux")]
 pub mod emulation;
 pub mod figure;
+pub mod gate;
 pub mod grid;
 pub mod ns3;
 #[cfg(target_os = "linux")]

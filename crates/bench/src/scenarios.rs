@@ -38,6 +38,11 @@ impl Long {
         Setup { path: vec![gigabit(queue), delay(self.delay_ms)], flows, seed: 1, horizon }
     }
 
+    /// The element that delays, both ways.
+    pub fn delay(&self) -> ElementSpec {
+        delay(self.delay_ms)
+    }
+
     /// For ns-3's program: the nearest it has to today's Linux.
     pub fn arguments(&self) -> Vec<String> {
         let mut arguments: Vec<String> = [
@@ -76,15 +81,20 @@ pub fn today() -> Config {
 
 /// The high-BER paper's download: 10 MB through a window of six segments, 20 ms each way, loss of 1 %.
 pub fn noisy(seed: u64) -> Setup {
+    lossy(seed, 0.01, 10_000_000)
+}
+
+/// The same with another loss rate and size.
+pub fn lossy(seed: u64, rate: f64, size: u64) -> Setup {
     let loss_rate =
-        PerDirection { forward: Probability::new(0.01).expect("a probability"), reverse: Probability::ZERO };
+        PerDirection { forward: Probability::new(rate).expect("a probability"), reverse: Probability::ZERO };
     let loss = ElementKind::Bernoulli(Bernoulli { loss_rate, count: PacketCount::All });
     let path = vec![gigabit(QueueLimit::Unlimited), delay(20), element("loss", loss)];
     let mut stack = Config::default();
     stack.receive.buffer = Bytes(8760);
     Setup {
         path,
-        flows: vec![FlowSetup::upload(&stack, Bytes(10_000_000))],
+        flows: vec![FlowSetup::upload(&stack, Bytes(size))],
         seed,
         horizon: Duration::from_secs(86_400),
     }

@@ -29,6 +29,13 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["--memory-of", size] => memory_of(size),
+        ["--row", name, times] => row(name, times),
+        ["--gate", baseline] => return gate(Path::new(baseline), None),
+        ["--gate", baseline, "--write", made_on] => return gate(Path::new(baseline), Some(made_on.to_owned())),
+        ["--growth"] => {
+            let mut bench = Bench::default();
+            farpath_bench::gate::growth(|figure| bench.told(figure)).map_err(Into::into)
+        }
         ["--tracing"] => Bench::default().tracing(),
         ["--sweep"] => Bench::default().sweep(),
         ["--emulation"] => {
@@ -48,7 +55,7 @@ fn main() -> ExitCode {
         }
         [environment, output] => Bench::default().run(Path::new(environment), Path::new(output)),
         _ => {
-            Err("usage: bench VIRTUAL-ENVIRONMENT OUTPUT.json | --tracing | --sweep | --router | --emulation | --long | --measured"
+            Err("usage: bench VIRTUAL-ENVIRONMENT OUTPUT.json | --tracing | --sweep | --router | --emulation | --long | --measured | --growth | --gate BASELINE.json [--write MADE-ON]"
                 .into())
         }
     };
@@ -245,6 +252,29 @@ impl Bench {
             self.add(format!("ns-3, {name}"), theirs.map(|rate| rate / 1e3), "k segments/s", Target::None);
             let times = theirs.map(|theirs| ours / theirs);
             self.add(format!("farpath to ns-3, {name}"), times, "times", Target::AtLeast(90.0));
+        }
+    }
+}
+
+/// Runs one row of the gate, for callgrind, and prints its segments.
+fn row(name: &str, times: &str) -> Result<(), Box<dyn Error>> {
+    println!("{}", farpath_bench::gate::run_row(name, times.parse()?)?);
+    Ok(())
+}
+
+/// Exit code 1 where a row needs too many instructions, 2 where nothing could be measured.
+fn gate(baseline: &Path, write: Option<String>) -> ExitCode {
+    let mut bench = Bench::default();
+    println!("Instructions a segment, by callgrind; the baseline is {}", baseline.display());
+    match farpath_bench::gate::gate(baseline, write, |figure| bench.told(figure)) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => {
+            eprintln!("bench: a segment takes over 12 % more instructions than in the baseline");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("bench: {error}");
+            ExitCode::from(2)
         }
     }
 }
