@@ -71,6 +71,9 @@ fn main() {
     write("texts", "trace-rates", b"\x04# repeat 4\ntime_s,rate\n0,8 Mbit/s\n1,0\n2.5,4000000\n");
     write("texts", "trace-opportunities", b"\x041\n1\n2\n5\n");
     write("texts", "contact-plan", b"\x05a contact +0 +2400 1 2 125000\na contact +3600 +6000 2 1 125000\n");
+    for number in 0..4 {
+        write("captures", &format!("drawn-{number}"), &[&[1], &numbers(4000 + number, 600)[..]].concat());
+    }
     write("texts", "router", &[&[2], ROUTER.as_bytes()].concat());
     let rate = RateWord::from_units(800, Rounding::Down);
     let structure = Structure::request(rate).encode_v4();

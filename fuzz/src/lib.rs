@@ -2,6 +2,7 @@
 //!
 //! `cargo fuzz` makes programs of them; `cargo test` runs them over the seeds in `seeds/` and some thousand random inputs.
 
+mod captures;
 mod experiments;
 mod messages;
 mod results;
@@ -9,6 +10,7 @@ mod segments;
 mod signalling;
 mod texts;
 
+pub use captures::captures;
 pub use experiments::experiments;
 pub use messages::messages;
 pub use results::{results, whole_files};
@@ -20,13 +22,14 @@ pub use texts::texts;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 7] = [
     ("segments", segments),
     ("experiments", experiments),
     ("texts", texts),
     ("signalling", signalling),
     ("messages", messages),
     ("results", results),
+    ("captures", captures),
 ];
 
 /// Numbers from the front of some bytes; zero when they are used up.

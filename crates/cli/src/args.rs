@@ -1,5 +1,6 @@
 //! The command line.
 
+mod diagnose;
 mod driver;
 #[cfg(target_os = "linux")]
 mod kernel;
@@ -11,6 +12,7 @@ mod source;
 mod sweep;
 mod trace;
 
+pub use diagnose::DiagnoseArgs;
 #[cfg_attr(not(all(target_os = "linux", feature = "driver")), allow(unused_imports))]
 pub use driver::{AttachArgs, DriverArgs, DriverCommand, RouterArgs};
 #[cfg(target_os = "linux")]
@@ -85,6 +87,11 @@ pub enum Command {
     Report(ReportArgs),
     /// Say what bounds a transfer, which pitfalls it meets, and what a change gains
     Explain(ExplainArgs),
+    /// Say what held the connections of a capture, and when
+    ///
+    /// Each interval between two sends of new data belongs to what the sender waited for: the receive window, its own window, the path, a
+    /// loss, a pace, the program. The times add up to the whole. Captures of either end, and between, as pcap or pcapng.
+    Diagnose(DiagnoseArgs),
     /// Say how far TCP reaches: each timer of a stack as round trip, distance and the last body inside
     Radius(RadiusArgs),
     /// Check the claims of papers: published beside reproduced

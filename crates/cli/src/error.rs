@@ -55,6 +55,32 @@ pub enum CliError {
         "expected PATH, or --delay and --rate: `farpath paths` and `farpath experiments` list what ships"
     )]
     NoPath,
+    /// A capture cannot be opened.
+    #[error("{}", file.display())]
+    ReadCapture {
+        /// Its name.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A capture is none, or damaged.
+    #[error("{}", file.display())]
+    Capture {
+        /// Its name.
+        file: PathBuf,
+        /// Where.
+        source: farpath_diagnose::CaptureError,
+    },
+    /// A capture without TCP.
+    #[error("{}: no TCP among its {frames} frames{}", file.display(), if *unknown > 0 { format!("; {unknown} are of link types that are not known") } else { String::new() })]
+    NoTcp {
+        /// Its name.
+        file: PathBuf,
+        /// Frames that it has.
+        frames: u64,
+        /// Of link types that are not known.
+        unknown: u64,
+    },
     /// Nothing to hold it against.
     #[error("--engine: a comparison takes two engines at least, and one is asked for")]
     OneEngine,

@@ -4,6 +4,7 @@
 //! error, 130 interrupted.
 
 mod args;
+mod diagnose;
 mod doctor;
 mod driver;
 mod error;
@@ -129,6 +130,7 @@ fn run_command(command: Command) -> Result<Ending, CliError> {
         Command::Sweep(args) => sweep::sweep(&args),
         Command::Report(args) => report::report(&args),
         Command::Explain(args) => explain::explain(&args),
+        Command::Diagnose(args) => diagnose::diagnose(&args),
         Command::Radius(args) => radius::radius(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Doctor(args) => doctor::doctor(&args),

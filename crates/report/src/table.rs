@@ -59,6 +59,15 @@ impl Table {
         Table { heads: columns.into_iter().map(column).collect(), ..Table::default() }
     }
 
+    /// Of a column of text and columns of numbers, by their headers, and a row of cells for each line.
+    pub fn from_rows<const COLUMNS: usize>(headers: [&str; COLUMNS], rows: &[[String; COLUMNS]]) -> Table {
+        let column = |(place, header): (usize, &str)| {
+            let cells = rows.iter().map(|row| Some(row[place].clone())).collect();
+            if place == 0 { Column::left(header, cells) } else { Column::right(header, cells) }
+        };
+        Table { heads: headers.into_iter().enumerate().map(column).collect(), ..Table::default() }
+    }
+
     /// All columns, in their order.
     pub(crate) fn columns(&self) -> Vec<&Column> {
         self.heads.iter().chain(self.groups.iter().flatten()).collect()

@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 /// The rooms, in the order in which they stand: each may depend on earlier ones only.
-const ORDER: [&str; 27] = [
+const ORDER: [&str; 28] = [
     "farpath-testing",
     "farpath-units",
     "farpath-files",
@@ -15,6 +15,7 @@ const ORDER: [&str; 27] = [
     "farpath-path",
     "farpath-elements",
     "farpath-model",
+    "farpath-diagnose",
     "farpath-experiment",
     "farpath-run",
     "farpath-sim",

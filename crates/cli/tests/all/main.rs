@@ -8,6 +8,7 @@ mod support;
 mod architecture;
 mod browser;
 mod command;
+mod diagnose;
 mod docs;
 mod driver;
 mod emulate;

@@ -1,0 +1,169 @@
+//! `farpath diagnose`: what held the connections of a capture, when.
+
+use crate::args::DiagnoseArgs;
+use crate::error::CliError;
+use crate::{Ending, output, progress};
+use farpath_diagnose::{ConnectionReport, Diagnosis, Report, Vantage, read};
+use farpath_report::Table;
+use std::fs::File;
+use std::io::{self, Read};
+
+/// Connections that get a line each beside those that are told more of.
+const LISTED: usize = 10;
+
+/// `farpath diagnose`
+pub fn diagnose(args: &DiagnoseArgs) -> Result<Ending, CliError> {
+    let failed = |source| CliError::ReadCapture { file: args.file.clone(), source };
+    let source: Box<dyn Read + Send> = match args.file.as_os_str() == "-" {
+        true => Box::new(io::stdin()),
+        false => Box::new(File::open(&args.file).map_err(failed)?),
+    };
+    let mut diagnosis = Diagnosis::default();
+    let ended = progress::during("reading the capture", || {
+        read(source, |frame| {
+            if args.interface.is_none_or(|interface| interface == frame.interface) {
+                diagnosis.frame(frame);
+            }
+        })
+    });
+    let report = diagnosis.finish();
+    if let Err(source) = ended {
+        // What came before a cut or damage is worth telling.
+        if report.tcp_packets == 0 {
+            return Err(CliError::Capture { file: args.file.clone(), source });
+        }
+        eprintln!("farpath: {}: {source}; this is of what came before", args.file.display());
+    }
+    if report.connections.is_empty() {
+        return Err(CliError::NoTcp {
+            file: args.file.clone(),
+            frames: report.frames,
+            unknown: report.unknown_link,
+        });
+    }
+    if args.json {
+        for connection in report.connections.iter().take(args.connections) {
+            output::print(&serde_json::to_string(connection).expect("plain data"))?;
+        }
+    } else {
+        print(&report, args.connections)?;
+    }
+    Ok(Ending::Done)
+}
+
+fn print(report: &Report, told: usize) -> io::Result<()> {
+    for connection in report.connections.iter().take(told) {
+        output::print(&tell(connection))?;
+        output::print("")?;
+    }
+    let rest = &report.connections[told.min(report.connections.len())..];
+    for connection in rest.iter().take(LISTED) {
+        let ConnectionReport { sender, receiver, interface, bytes, summary, .. } = connection;
+        output::print(&format!("{sender} to {receiver} (interface {interface}), {bytes} B: {summary}"))?;
+    }
+    let more = rest.len().saturating_sub(LISTED);
+    if more > 0 {
+        let bytes: u64 = rest.iter().skip(LISTED).map(|connection| connection.bytes).sum();
+        output::print(&format!("{more} more connections with {bytes} B"))?;
+    }
+    if report.packets_not_followed > 0 {
+        output::print(&format!(
+            "{} packets are of connections beyond those that are followed",
+            report.packets_not_followed
+        ))?;
+    }
+    Ok(())
+}
+
+/// The sentence, the table of limits, the longest waits, the path.
+fn tell(connection: &ConnectionReport) -> String {
+    let ConnectionReport {
+        sender,
+        receiver,
+        interface,
+        vantage,
+        frames,
+        duration_s,
+        bytes,
+        bytes_back,
+        data_packets,
+        retransmissions,
+        bytes_not_captured,
+        mss,
+        window,
+        min_rtt_s,
+        rtt_s,
+        delivered_bit_per_s,
+        limits,
+        moments,
+        summary,
+    } = connection;
+    let width = output::width();
+    let mut text = format!(
+        "{sender} to {receiver}, frames {} to {}, interface {interface}\n\n{summary}\n\n",
+        frames.0, frames.1
+    );
+    let rows: Vec<_> = limits
+        .iter()
+        .map(|share| {
+            let percent = if *duration_s > 0.0 { 100.0 * share.time_s / duration_s } else { 0.0 };
+            let time = format!("{:.3}", share.time_s);
+            [share.limit.name().to_owned(), time, format!("{percent:.1}"), share.bytes.to_string()]
+        })
+        .collect();
+    text.push_str(&Table::from_rows(["limit", "time, s", "share, %", "bytes"], &rows).to_text(width));
+    let rows: Vec<_> = moments
+        .iter()
+        .map(|moment| {
+            let (at, time) = (format!("{:.3}", moment.at_s), format!("{:.3}", moment.time_s));
+            [moment.limit.name().to_owned(), at, time, moment.frame.to_string()]
+        })
+        .collect();
+    text.push('\n');
+    text.push_str(
+        &Table::from_rows(["longest waits", "at, s", "for, s", "until frame"], &rows).to_text(width),
+    );
+    let place = match vantage {
+        Vantage::NearSender => "near the sender",
+        Vantage::NearReceiver => "near the receiver",
+        Vantage::Middle => "between the ends",
+        Vantage::Unknown => "unknown: the handshake is not in the capture",
+    };
+    let ms = |seconds: f64| format!("{:.1} ms", seconds * 1e3);
+    let least = min_rtt_s.map_or_else(|| "unknown".to_owned(), ms);
+    let percentiles = rtt_s.map(|[median, most, all]| {
+        format!("; {} (median), {} (95 %), {} (99 %)", ms(median), ms(most), ms(all))
+    });
+    let rate = delivered_bit_per_s.map_or_else(|| "unknown".to_owned(), output::rate);
+    let lost = if *bytes_not_captured > 0 {
+        format!("; {bytes_not_captured} B are not in the capture")
+    } else {
+        String::new()
+    };
+    let window = window.map_or_else(|| "unknown".to_owned(), |window| format!("{window} B at the most"));
+    text.push_str(&format!(
+        "\n\nsent          {bytes} B in {data_packets} packets, {retransmissions} of them again; {bytes_back} B back{lost}\n\
+         segment       {mss} B\n\
+         window        {window}\n\
+         round trip    {least} (least){}\n\
+         delivered     {rate} at the most within a round trip\n\
+         capture       {place}\n\
+         Wireshark     {}",
+        percentiles.unwrap_or_default(),
+        filter(connection)
+    ));
+    text
+}
+
+/// A display filter of Wireshark's for the connection.
+fn filter(connection: &ConnectionReport) -> String {
+    let (one, other) = (connection.sender, connection.receiver);
+    let family = if one.is_ipv4() { "ip" } else { "ipv6" };
+    format!(
+        "{family}.addr == {} && tcp.port == {} && {family}.addr == {} && tcp.port == {}",
+        one.ip(),
+        one.port(),
+        other.ip(),
+        other.port()
+    )
+}

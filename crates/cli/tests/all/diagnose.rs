@@ -1,0 +1,166 @@
+//! `farpath diagnose` beside what is known of a simulated transfer, at both ends; and what is no capture.
+
+use crate::support::{Folder, lines, refused, run};
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+
+/// A transfer over a path, of which the capture is read at the sender (interface 0) and the receiver (1).
+fn diagnosed(path: &str, sender: &str, receiver: &str, transfer: &str) -> [Value; 2] {
+    let folder = Folder::with(&format!(
+        "title = \"t\"\n{path}\n[sender]\nstack = \"linux-6\"\n{sender}\n[receiver]\nstack = \"linux-6\"\n{receiver}\n\
+         [transfer]\n{transfer}\n"
+    ));
+    let captures = &folder.path("captures");
+    let (out, err, code) = run(&["simulate", folder.file(), "--seeds", "1", "--capture", captures]);
+    assert_eq!(code, 0, "{out}{err}");
+    let capture: PathBuf =
+        fs::read_dir(captures).expect("it is there").flatten().next().expect("a capture").path();
+    let capture = capture.to_str().expect("UTF-8");
+    ["0", "1"].map(|interface| {
+        let (out, err, code) = run(&["diagnose", capture, "--interface", interface, "--json"]);
+        assert_eq!(code, 0, "{err}");
+        let found = lines(&out).remove(0);
+        // Each instant has one owner.
+        let sum: f64 = found["limits"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|limit| limit["time_s"].as_f64().expect("s"))
+            .sum();
+        let whole = found["duration_s"].as_f64().expect("s");
+        assert!((sum - whole).abs() < 1e-6, "{sum} of {whole}");
+        found
+    })
+}
+
+/// The share of the time that a limit has.
+fn share(found: &Value, limit: &str) -> f64 {
+    let limits = found["limits"].as_array().expect("a list");
+    let time = limits
+        .iter()
+        .find(|entry| entry["limit"] == limit)
+        .map_or(0.0, |entry| entry["time_s"].as_f64().expect("s"));
+    time / found["duration_s"].as_f64().expect("s")
+}
+
+fn link(rate: &str, queue: &str, delay: &str) -> String {
+    format!(
+        "[[path]]\nelement = \"link\"\nrate = \"{rate}\"\nqueue = \"{queue}\"\n[[path]]\nelement = \"delay\"\ndelay = \"{delay}\"\n"
+    )
+}
+
+#[test]
+fn a_small_receive_window_is_named_at_both_ends() {
+    let path = link("100 Mbit/s", "1 bdp", "50 ms");
+    let found = diagnosed(&path, "", "receive.buffer = \"128 kB\"", "size = \"5 MB\"");
+    for (found, vantage) in found.iter().zip(["near-sender", "near-receiver"]) {
+        assert_eq!(found["vantage"], vantage);
+        assert!(share(found, "receive-window") > 0.7, "{found}");
+        let said = found["summary"].as_str().expect("a sentence");
+        assert!(said.contains("receive window full: 128.0 kB over 100 ms allow 10.24 Mbit/s"), "{said}");
+        assert_eq!(
+            (found["bytes"].as_u64(), found["bytes_not_captured"].as_u64()),
+            (Some(5_000_000), Some(0))
+        );
+        assert_eq!(found["retransmissions"], 0);
+    }
+}
+
+#[test]
+fn a_path_that_is_full_is_named_with_its_queue() {
+    for found in diagnosed(&link("10 Mbit/s", "4 bdp", "20 ms"), "", "", "size = \"10 MB\"") {
+        assert!(share(&found, "path-rate") > 0.8, "{found}");
+        // 10 Mbit/s of IP packets carry 9.65 of payload.
+        let rate = found["delivered_bit_per_s"].as_f64().expect("a rate");
+        assert!((9.3e6..10.0e6).contains(&rate), "{rate}");
+    }
+}
+
+#[test]
+fn a_window_of_the_senders_own_is_told_from_the_receivers() {
+    // A queue of a fifth of a BDP: Reno's window is below the path's most of the time, and no queue stands.
+    let found = diagnosed(
+        &link("10 Mbit/s", "0.2 bdp", "50 ms"),
+        "congestion.control = \"reno\"",
+        "",
+        "size = \"10 MB\"",
+    );
+    for found in found {
+        assert!(share(&found, "congestion-window") > 0.8, "{found}");
+        assert!(found["retransmissions"].as_u64().expect("a number") > 0, "{found}");
+    }
+}
+
+#[test]
+fn losses_have_the_time_of_their_repair() {
+    let loss = "[[path]]\nelement = \"loss\"\nrate = { forward = \"1 %\" }\n";
+    for found in
+        diagnosed(&format!("{}{loss}", link("10 Mbit/s", "1 bdp", "50 ms")), "", "", "size = \"3 MB\"")
+    {
+        // Some twenty losses, a round trip of repair each, in ten seconds; the window that they leave has the most.
+        assert!((0.08..0.4).contains(&share(&found, "loss")), "{found}");
+        assert!(share(&found, "congestion-window") > 0.4, "{found}");
+    }
+}
+
+#[test]
+fn slow_start_is_named_where_a_file_is_short() {
+    for found in diagnosed(&link("100 Mbit/s", "1 bdp", "150 ms"), "", "", "size = \"300 kB\"") {
+        assert!(share(&found, "slow-start") > 0.4, "{found}");
+    }
+}
+
+#[test]
+fn a_program_without_data_is_told_from_nagles_algorithm() {
+    let stream = "message = \"10 kB\"\nrate = \"1 Mbit/s\"\nduration = \"10 s\"";
+    let path = link("50 Mbit/s", "1 bdp", "50 ms");
+    for found in diagnosed(&path, "send.nagle = false", "", stream) {
+        assert!(share(&found, "application") > 0.9, "{found}");
+        assert!(share(&found, "nagle") == 0.0, "{found}");
+    }
+    // Each message ends in a short segment, held back until that of the message before is acknowledged.
+    for found in diagnosed(&path, "send.nagle = true", "", stream) {
+        assert!((0.25..0.55).contains(&share(&found, "nagle")), "{found}");
+    }
+}
+
+#[test]
+fn text_has_the_sentence_first_and_the_rest_below() {
+    let folder = Folder::with("title = \"t\"\npath = \"geo\"\n[transfer]\nsize = \"100 kB\"\n");
+    let captures = &folder.path("captures");
+    let (_, err, code) = run(&["simulate", folder.file(), "--seeds", "1", "--capture", captures]);
+    assert_eq!(code, 0, "{err}");
+    let capture = fs::read_dir(captures).expect("it is there").flatten().next().expect("a capture").path();
+    let (out, err, code) = run(&["diagnose", capture.to_str().expect("UTF-8")]);
+    assert_eq!(code, 0, "{err}");
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(lines[2].contains(" % of "), "{out}");
+    for word in
+        ["share, %", "longest waits", "round trip", "Wireshark     ip.addr == 10.0.0.1", "(interface 0)"]
+    {
+        assert!(out.contains(word), "{word}: {out}");
+    }
+    // Cut off in the middle of a block: what came before is told.
+    let whole = fs::read(&capture).expect("it is there");
+    let cut = folder.path("cut.pcapng");
+    fs::write(&cut, &whole[..whole.len() - 20]).expect("written");
+    let (out, err, code) = run(&["diagnose", &cut, "--json"]);
+    assert_eq!((code, out.lines().count()), (0, 1), "{err}");
+    assert!(err.contains("it ends in the middle of a block"), "{err}");
+}
+
+#[test]
+fn what_is_no_capture_is_refused() {
+    let folder = Folder::with("title = \"t\"\n");
+    refused(&["diagnose", folder.file()], &[folder.file(), "neither pcap nor pcapng"]);
+    refused(&["diagnose", "no-such-file.pcap"], &["no-such-file.pcap"]);
+    // A header, and nothing behind it; then a packet that is not TCP.
+    let file = folder.path("empty.pcap");
+    let header = [0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 101, 0, 0, 0];
+    fs::write(&file, header).expect("written");
+    refused(&["diagnose", &file], &["no TCP among its 0 frames"]);
+    let packet = [&header[..], &[0; 8], &[4, 0, 0, 0, 4, 0, 0, 0], &[0x45, 0, 0, 4]].concat();
+    fs::write(&file, packet).expect("written");
+    refused(&["diagnose", &file], &["no TCP among its 1 frames"]);
+}

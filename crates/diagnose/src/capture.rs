@@ -1,0 +1,158 @@
+//! Packets out of pcap and pcapng.
+
+use pcap_parser::{Block, PcapBlockOwned, PcapError, create_reader};
+use std::io::Read;
+
+/// A frame as it was captured.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame<'a> {
+    /// Counted from 1, as Wireshark does.
+    pub number: u64,
+    /// Interface of its section, counted over the file.
+    pub interface: u32,
+    /// Link type of its interface (`LINKTYPE_...`).
+    pub link_type: i32,
+    /// Since 1970.
+    pub time_ns: u64,
+    /// What was kept of it.
+    pub data: &'a [u8],
+    /// Its length on the wire.
+    pub length: u32,
+}
+
+/// Why a capture cannot be read, or no further.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CaptureError {
+    /// It is neither pcap nor pcapng.
+    #[error("it is neither pcap nor pcapng")]
+    NotACapture,
+    /// The file ends in the middle of a block, as where a capture was cut off.
+    #[error("it ends in the middle of a block, after frame {frames}")]
+    Truncated {
+        /// Frames before.
+        frames: u64,
+    },
+    /// A block is damaged.
+    #[error("it is damaged after frame {frames}")]
+    Damaged {
+        /// Frames before.
+        frames: u64,
+    },
+    /// A block is longer than what is held.
+    #[error("a block after frame {frames} is longer than {} MiB", MOST_BUFFERED >> 20)]
+    TooLong {
+        /// Frames before.
+        frames: u64,
+    },
+    /// The bytes cannot be had.
+    #[error("it cannot be read after frame {frames}")]
+    Unreadable {
+        /// Frames before.
+        frames: u64,
+    },
+}
+
+/// What is buffered to begin with, and at the most: a block has to fit.
+const BUFFERED: usize = 1 << 16;
+const MOST_BUFFERED: usize = 1 << 24;
+
+/// Interfaces of a file that are told apart; packets of others are those of the last.
+const MOST_INTERFACES: usize = 4096;
+
+struct Interface {
+    link_type: i32,
+    /// Units of a second.
+    resolution: u64,
+    offset_s: i64,
+}
+
+/// Reads a capture to its end, frame by frame.
+///
+/// # Errors
+/// What is wrong with the file; the frames before have been given.
+pub fn read(source: impl Read + Send, mut each: impl FnMut(Frame<'_>)) -> Result<u64, CaptureError> {
+    let mut frames = 0;
+    let mut reader = create_reader(BUFFERED, source).map_err(|error| match error {
+        PcapError::ReadError => CaptureError::Unreadable { frames: 0 },
+        _ => CaptureError::NotACapture,
+    })?;
+    let mut interfaces: Vec<Interface> = Vec::new();
+    // Of the section that is being read: its first interface.
+    let mut section = 0;
+    let mut legacy_ns = false;
+    let mut buffered = BUFFERED;
+    loop {
+        match reader.next() {
+            Ok((offset, block)) => {
+                let mut frame = |interface: usize, time_ns: u64, data: &[u8], length: u32| {
+                    frames += 1;
+                    let link_type = interfaces.get(interface).map_or(-1, |known| known.link_type);
+                    let interface = u32::try_from(interface).unwrap_or(u32::MAX);
+                    each(Frame { number: frames, interface, link_type, time_ns, data, length });
+                };
+                match block {
+                    PcapBlockOwned::LegacyHeader(header) => {
+                        legacy_ns = header.is_nanosecond_precision();
+                        interfaces.push(Interface {
+                            link_type: header.network.0,
+                            resolution: 1,
+                            offset_s: 0,
+                        });
+                    }
+                    PcapBlockOwned::Legacy(block) => {
+                        let fraction = u64::from(block.ts_usec) * if legacy_ns { 1 } else { 1000 };
+                        let time = u64::from(block.ts_sec) * 1_000_000_000 + fraction;
+                        frame(0, time, block.data, block.origlen);
+                    }
+                    PcapBlockOwned::NG(Block::SectionHeader(_)) => section = interfaces.len(),
+                    PcapBlockOwned::NG(Block::InterfaceDescription(block))
+                        if interfaces.len() < MOST_INTERFACES =>
+                    {
+                        interfaces.push(Interface {
+                            link_type: block.linktype.0,
+                            resolution: block.ts_resolution().unwrap_or(1_000_000).max(1),
+                            offset_s: block.ts_offset(),
+                        });
+                    }
+                    PcapBlockOwned::NG(Block::EnhancedPacket(block)) => {
+                        let interface = section + block.if_id as usize;
+                        let units = u64::from(block.ts_high) << 32 | u64::from(block.ts_low);
+                        let time = interfaces.get(interface).map_or(0, |interface| {
+                            let ns = u128::from(units) * 1_000_000_000 / u128::from(interface.resolution);
+                            let offset = i128::from(interface.offset_s) * 1_000_000_000;
+                            u64::try_from(ns.cast_signed() + offset).unwrap_or(0)
+                        });
+                        let kept = block.data.len().min(block.caplen as usize);
+                        frame(interface, time, &block.data[..kept], block.origlen);
+                    }
+                    // A simple packet has no time, and nothing can be said of it; other blocks are not packets.
+                    PcapBlockOwned::NG(Block::SimplePacket(_)) => frames += 1,
+                    PcapBlockOwned::NG(_) => {}
+                }
+                reader.consume(offset);
+            }
+            Err(PcapError::Eof) => return Ok(frames),
+            Err(PcapError::Incomplete(_)) => match reader.refill() {
+                Ok(()) => {}
+                Err(PcapError::BufferTooSmall) => grow(&mut *reader, &mut buffered, frames)?,
+                Err(_) => return Err(CaptureError::Unreadable { frames }),
+            },
+            Err(PcapError::BufferTooSmall) => grow(&mut *reader, &mut buffered, frames)?,
+            Err(PcapError::UnexpectedEof) => return Err(CaptureError::Truncated { frames }),
+            Err(PcapError::ReadError) => return Err(CaptureError::Unreadable { frames }),
+            Err(_) => return Err(CaptureError::Damaged { frames }),
+        }
+    }
+}
+
+fn grow(
+    reader: &mut dyn pcap_parser::traits::PcapReaderIterator,
+    buffered: &mut usize,
+    frames: u64,
+) -> Result<(), CaptureError> {
+    *buffered *= 2;
+    if *buffered > MOST_BUFFERED || !reader.grow(*buffered) {
+        return Err(CaptureError::TooLong { frames });
+    }
+    reader.refill().map_err(|_| CaptureError::Unreadable { frames })
+}

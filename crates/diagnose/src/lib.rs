@@ -1,0 +1,18 @@
+//! What held a TCP connection, when: from a capture of its packets.
+//!
+//! Nothing here opens a file or reads a clock: [`read`] takes whatever gives bytes, and [`Diagnosis`] is told of packets. Memory is
+//! bounded by the number of connections that are followed ([`MAX_CONNECTIONS`]) and the data that each has in flight, not by the length of the capture.
+//!
+//! The method, step by step, is in `docs/diagnose.md`.
+
+mod capture;
+mod connection;
+mod ledger;
+mod packet;
+mod report;
+
+pub use capture::{CaptureError, Frame, read};
+pub use connection::{Diagnosis, MAX_CONNECTIONS, MAX_IN_FLIGHT};
+pub use ledger::{Limit, Moment};
+pub use packet::{Link, TcpPacket, parse};
+pub use report::{ConnectionReport, LimitShare, Report, Vantage};

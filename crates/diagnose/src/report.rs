@@ -1,0 +1,88 @@
+//! What is told of a capture.
+
+use crate::ledger::{Limit, Moment};
+use serde::Serialize;
+use std::net::SocketAddr;
+
+/// Of a whole capture.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// Frames of the file.
+    pub frames: u64,
+    /// Of these, TCP packets.
+    pub tcp_packets: u64,
+    /// Frames of link types that are not known.
+    pub unknown_link: u64,
+    /// Connections, the one with the most data first.
+    pub connections: Vec<ConnectionReport>,
+    /// Packets of connections beyond those that are followed.
+    pub packets_not_followed: u64,
+}
+
+/// Where a capture was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Vantage {
+    /// Within a tenth of the round trip of the data sender.
+    NearSender,
+    /// Within a tenth of the round trip of the data receiver.
+    NearReceiver,
+    /// Between.
+    Middle,
+    /// The handshake is not in the capture.
+    Unknown,
+}
+
+/// How much of a connection's time a limit had.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct LimitShare {
+    /// The limit.
+    pub limit: Limit,
+    /// For how long it was what new data waited for, in s.
+    pub time_s: f64,
+    /// Payload bytes that were sent for the first time behind such waits.
+    pub bytes: u64,
+}
+
+/// Of a connection, in the direction in which it carried the most data.
+#[derive(Debug, Clone, Serialize)]
+pub struct ConnectionReport {
+    /// Who sent most of the data.
+    pub sender: SocketAddr,
+    /// Who received it.
+    pub receiver: SocketAddr,
+    /// Interface of the capture.
+    pub interface: u32,
+    /// Where the capture was made.
+    pub vantage: Vantage,
+    /// First and last frame.
+    pub frames: (u64, u64),
+    /// From the first packet to the last, in s.
+    pub duration_s: f64,
+    /// Payload bytes, each counted once; and those of the other direction.
+    pub bytes: u64,
+    /// Payload bytes of the other direction.
+    pub bytes_back: u64,
+    /// Packets with payload, and how many of these had been sent before.
+    pub data_packets: u64,
+    /// Of these, sent before.
+    pub retransmissions: u64,
+    /// Acknowledged data that is not in the capture.
+    pub bytes_not_captured: u64,
+    /// Maximum segment size, of the handshake or the longest usual packet.
+    pub mss: u32,
+    /// The longest window that the receiver announced, where its scale is known, bytes.
+    pub window: Option<u64>,
+    /// Shortest round trip, s.
+    pub min_rtt_s: Option<f64>,
+    /// Percentiles of the round trip under data, s: 50, 95, 99.
+    pub rtt_s: Option<[f64; 3]>,
+    /// The most that was acknowledged within a round trip, as a rate: the path had at least so much, bit/s.
+    pub delivered_bit_per_s: Option<f64>,
+    /// What held it, the longest first. The times add up to the duration.
+    pub limits: Vec<LimitShare>,
+    /// The longest waits for new data.
+    pub moments: Vec<Moment>,
+    /// What was found, in a sentence.
+    pub summary: String,
+}

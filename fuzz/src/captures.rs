@@ -1,0 +1,48 @@
+//! Captures as others write them.
+
+use farpath_diagnose::{Diagnosis, Link, parse, read};
+use std::net::SocketAddr;
+
+/// A capture; or, by the first byte, packets at times that are drawn, of one connection.
+pub fn captures(data: &[u8]) {
+    let Some((&kind, rest)) = data.split_first() else { return };
+    let mut diagnosis = Diagnosis::default();
+    if kind == 0 {
+        let _ = read(rest, |frame| diagnosis.frame(frame));
+    } else {
+        packets(rest, &mut diagnosis);
+    }
+    for connection in diagnosis.finish().connections {
+        let sum: f64 = connection.limits.iter().map(|limit| limit.time_s).sum();
+        let whole = connection.duration_s;
+        // Times of captures are up to 584 years.
+        assert!((sum - whole).abs() <= 1e-6 * whole.max(1.0), "{sum} of {whole}: {connection:?}");
+        assert!(!connection.summary.is_empty());
+    }
+}
+
+/// Each packet has a template of its own, with fields that are drawn: near what a connection would have.
+fn packets(data: &[u8], diagnosis: &mut Diagnosis) {
+    let ends: [SocketAddr; 2] = ["10.0.0.1:1", "10.0.0.2:2"].map(|end| end.parse().expect("an address"));
+    let mut now = 1_000_000_000_u64;
+    let mut frame = vec![0; 60];
+    frame[..4].copy_from_slice(&[0x45, 0, 0, 60]);
+    (frame[9], frame[32]) = (6, 0x50);
+    let mut template = parse(Link::Raw, &frame, 60).expect("a packet");
+    for (number, bytes) in (1..).zip(data.chunks_exact(12)) {
+        now += u64::from(u16::from_le_bytes([bytes[0], bytes[1]])) * 10_000;
+        let way = usize::from(bytes[2] & 1);
+        (template.source, template.destination) = (ends[way], ends[1 - way]);
+        template.seq = u32::from(u16::from_le_bytes([bytes[3], bytes[4]])) << (bytes[2] >> 5);
+        template.ack = (bytes[2] & 2 == 0)
+            .then(|| u32::from(u16::from_le_bytes([bytes[5], bytes[6]])) << (bytes[2] >> 5));
+        (template.syn, template.fin, template.rst) =
+            (bytes[7] & 15 == 1, bytes[7] & 15 == 2, bytes[7] & 15 == 3);
+        template.window = u16::from_le_bytes([bytes[8], bytes[9]]);
+        template.payload = if bytes[7] & 16 == 0 { 0 } else { u32::from(bytes[10]) * 40 };
+        template.window_scale = (bytes[11] & 1 == 1).then_some((bytes[11] >> 1) & 14);
+        template.mss = (bytes[11] & 64 != 0).then_some(1460);
+        template.sacked_to = (bytes[11] & 128 != 0).then(|| template.seq.wrapping_add(3000));
+        diagnosis.packet(number, 0, now, &template);
+    }
+}
