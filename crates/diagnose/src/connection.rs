@@ -591,7 +591,8 @@ impl Half {
         while let Some(&(at, from)) = self.recent.front()
             && now.saturating_sub(at) >= window
         {
-            let rate = self.acknowledged_to.saturating_sub(from) as f64 * 8e9 / now.saturating_sub(at).max(1) as f64;
+            let rate =
+                self.acknowledged_to.saturating_sub(from) as f64 * 8e9 / now.saturating_sub(at).max(1) as f64;
             self.delivered = self.delivered.max(rate);
             self.recent.pop_front();
         }
