@@ -206,19 +206,18 @@ impl Connection {
         let opened = half.total_rtt_ns.is_some();
         let vantage = match half.total_rtt_ns {
             None => Vantage::Unknown,
-            Some(total) if half.missing_ns <= total / 10 => Vantage::NearSender,
+            Some(_) if half.is_near_sender() => Vantage::NearSender,
             Some(total) if half.missing_ns >= total - total / 10 => Vantage::NearReceiver,
             Some(_) => Vantage::Middle,
         };
         let seconds = |ns: u64| ns as f64 / 1e9;
-        let mut limits: Vec<LimitShare> = half
+        let limits = half
             .ledger
             .limits()
             .into_iter()
             .filter(|(_, ns, bytes)| *ns > 0 || *bytes > 0)
             .map(|(limit, ns, bytes)| LimitShare { limit, time_s: seconds(ns), bytes })
             .collect();
-        limits.retain(|share| share.time_s > 0.0 || share.bytes > 0);
         let rtt = (!half.rtt.is_empty())
             .then(|| [50.0, 95.0, 99.0].map(|percent| half.rtt.value_at_percentile(percent) as f64 / 1e6));
         let mut report = ConnectionReport {
@@ -654,8 +653,9 @@ impl Half {
             self.hole_ns = None;
             return;
         }
+        self.retransmissions += 1;
+        // What the receiver has already is a probe, or the repair of a loss that was none.
         if end > self.acknowledged_to {
-            self.retransmissions += 1;
             self.unmeasured_to = self.sent_to;
             // What was waited for was a sign of the loss.
             for (_, state) in &mut self.parts {
@@ -665,9 +665,6 @@ impl Half {
             }
             self.repair_to.get_or_insert(self.sent_to);
             self.lost = true;
-        } else {
-            // A copy of what the receiver has: a probe, or a repair of a loss that was none.
-            self.retransmissions += 1;
         }
     }
 
@@ -679,26 +676,25 @@ impl Half {
             && waited <= self.prompt() / 4
             && self.parts.iter().all(|(_, state)| *state == State::Open);
         let open = if burst { self.burst } else { self.owner_of_open(now, length) };
-        let parts: Vec<(u64, Limit)> = self
-            .parts
-            .drain(..)
-            .map(|(ns, state)| {
-                let limit = match state {
-                    State::Idle => Limit::Application,
-                    State::Full => Limit::ReceiveWindow,
-                    State::Closed => Limit::ZeroWindow,
-                    State::Repair => Limit::Loss,
-                    State::Open => open,
-                };
-                (ns, limit)
-            })
-            .collect();
+        let parts = self.take_parts(Limit::Application, open);
         let parts = if parts.is_empty() { vec![(0, open)] } else { parts };
         if let Some((_, longest)) = parts.iter().max_by_key(|(ns, _)| *ns).filter(|_| !burst) {
             self.burst = *longest;
         }
         self.ledger.enter(self.from_ns, &parts, self.burst, bytes, number);
         self.from_ns = now;
+    }
+
+    /// The parts of the wait that is over, each with its owner; those of parts with nothing in flight, and with room, are given.
+    fn take_parts(&mut self, idle: Limit, open: Limit) -> Vec<(u64, Limit)> {
+        let owner = |state| match state {
+            State::Idle => idle,
+            State::Full => Limit::ReceiveWindow,
+            State::Closed => Limit::ZeroWindow,
+            State::Repair => Limit::Loss,
+            State::Open => open,
+        };
+        self.parts.drain(..).map(|(ns, state)| (ns, owner(state))).collect()
     }
 
     /// How close an acknowledgment and what it lets go are.
@@ -759,20 +755,8 @@ impl Half {
                 self.opened_by,
             );
         }
-        let parts: Vec<(u64, Limit)> = self
-            .parts
-            .drain(..)
-            .map(|(ns, state)| {
-                let limit = match state {
-                    State::Full => Limit::ReceiveWindow,
-                    State::Closed => Limit::ZeroWindow,
-                    State::Repair => Limit::Loss,
-                    State::Idle if !self.ended => Limit::Application,
-                    State::Idle | State::Open => Limit::Closing,
-                };
-                (ns, limit)
-            })
-            .collect();
+        let idle = if self.ended { Limit::Closing } else { Limit::Application };
+        let parts = self.take_parts(idle, Limit::Closing);
         self.ledger.enter(self.from_ns, &parts, Limit::Closing, 0, last.0);
     }
 }

@@ -326,11 +326,8 @@ impl ReadValue for Listed {
     const EXPECTED: &'static str =
         "a list of contacts such as `[{ from = \"0 s\", to = \"40 min\" }]`, or the name of a contact plan";
     fn read<S: Source>(source: &S) -> Result<Listed, S::Error> {
-        if source.text().is_some() {
-            let (file, text) = source.file()?;
-            return parse_plan(&text)
-                .map(Listed)
-                .map_err(|reason| source.refuse(format!("{file}: {reason}")));
+        if let Some(read) = keys::by_file(source, parse_plan) {
+            return read.map(Listed);
         }
         let contacts = source.list(|entry| {
             let contact =

@@ -201,12 +201,7 @@ impl Varying {
         let fresh = match distribution {
             Distribution::Uniform => nanoseconds(2.0 * mean_ns * (1.0 - draws.fraction())),
             Distribution::Exponential => nanoseconds(-mean_ns * libm::log(draws.fraction())),
-            Distribution::Normal => {
-                // Box and Muller 1958.
-                let radius = libm::sqrt(-2.0 * libm::log(draws.fraction()));
-                let angle = 2.0 * core::f64::consts::PI * draws.fraction();
-                nanoseconds(mean_ns + deviation.as_nanos() as f64 * radius * libm::cos(angle))
-            }
+            Distribution::Normal => nanoseconds(mean_ns + deviation.as_nanos() as f64 * draws.normal()),
             Distribution::Pareto => draws.heavy_tailed(mean),
         };
         if !keeps {

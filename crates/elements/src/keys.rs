@@ -193,6 +193,18 @@ impl ReadValue for bool {
     }
 }
 
+/// What `parse` makes of the file that a text names; `None` where it is no text.
+pub(crate) fn by_file<T, E: core::fmt::Display, S: Source>(
+    source: &S,
+    parse: impl FnOnce(&str) -> Result<T, E>,
+) -> Option<Result<T, S::Error>> {
+    source.text()?;
+    let read = |(file, text): (String, String)| {
+        parse(&text).map_err(|reason| source.refuse(format!("{file}: {reason}")))
+    };
+    Some(source.file().and_then(read))
+}
+
 /// Reads one of a set of words.
 pub(crate) fn word<T: Copy, S: Source>(source: &S, words: &[(&'static str, T)]) -> Result<T, S::Error> {
     let found = source.text();

@@ -245,14 +245,6 @@ impl Trace {
             Trace::Opportunities(opportunities) => opportunities.figures(),
         }
     }
-
-    /// Rate by rate over its span: when each begins, and bit/s. Of opportunities, those of each second.
-    pub fn rates(&self) -> Vec<(Duration, f64)> {
-        match self {
-            Trace::Rates(rates) => rates.steps.iter().map(|&(at, rate)| (at, rate as f64)).collect(),
-            Trace::Opportunities(opportunities) => opportunities.seconds(),
-        }
-    }
 }
 
 fn time(line: usize, text: &str) -> Result<Duration, TraceError> {

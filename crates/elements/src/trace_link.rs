@@ -2,7 +2,7 @@
 
 use crate::draw::Draws;
 use crate::element::{Built, Declared, DelayKind, DelayPart, DelayTime, Element, Inflow};
-use crate::keys::{Keys, ReadValue, Source};
+use crate::keys::{self, Keys, ReadValue, Source};
 use crate::line::{Line, framed};
 use crate::queue::QueueSetting;
 use crate::trace::{Sending, Trace};
@@ -107,8 +107,9 @@ impl Declared for TraceLink {
     fn read<K: Keys>(_name: &str, keys: &mut K) -> Result<ElementKind, K::Error> {
         let mut trace = keys.each_way::<Trace>("trace", None)?;
         let repeat = keys.has("repeat").then(|| keys.each_way::<Duration>("repeat", None)).transpose()?;
-        for direction in repeat.iter().flat_map(|_| Direction::BOTH) {
-            let repeat = repeat.as_ref().expect("there is one")[direction];
+        for (direction, repeat) in
+            repeat.iter().flat_map(|repeat| Direction::BOTH.map(|way| (way, repeat[way])))
+        {
             match &mut trace[direction] {
                 Trace::Rates(rates) => {
                     let last = rates.steps.last().expect("a trace has a step").0;
@@ -231,9 +232,8 @@ impl ReadValue for Trace {
     const EXPECTED: &'static str =
         "the name of a trace, or a list such as `[{ at = \"0 s\", rate = \"10 Mbit/s\" }]`";
     fn read<S: Source>(source: &S) -> Result<Trace, S::Error> {
-        if source.text().is_some() {
-            let (file, text) = source.file()?;
-            return Trace::parse(&text).map_err(|error| source.refuse(format!("{file}: {error}")));
+        if let Some(read) = keys::by_file(source, Trace::parse) {
+            return read;
         }
         let mut last = None;
         let steps = source.list(|entry| {

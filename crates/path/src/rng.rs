@@ -65,6 +65,12 @@ impl Generator {
         ((self.0.next_u64() >> (u64::BITS - DRAW_BITS)) + 1) as f64 / (1u64 << DRAW_BITS) as f64
     }
 
+    /// Draws twice: a number of the standard normal distribution (Box and Muller 1958).
+    pub fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(-2.0 * libm::log(self.fraction()));
+        radius * libm::cos(2.0 * core::f64::consts::PI * self.fraction())
+    }
+
     /// Draws once: a time of the Lomax distribution (Pareto II) with shape 3/2 and this mean, in whole nanoseconds. Half of them
     /// are below 0.3 means, a hundredth above 10, a thousandth above 50; what would be above 1000 is 1000 means.
     pub fn heavy_tailed(&mut self, mean: Duration) -> Duration {

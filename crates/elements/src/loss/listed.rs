@@ -3,7 +3,7 @@
 use super::lost_if;
 use crate::draw::Draws;
 use crate::element::{Built, Declared, DelayPart, Element, Fault};
-use crate::keys::{Keys, ReadValue, Source};
+use crate::keys::{self, Keys, ReadValue, Source};
 use crate::words::each_way;
 use crate::{ElementKind, ExplicitRatePacket, PacketCount};
 use farpath_path::{Direction, DropCause, Fate, PacketView, PerDirection, Transit};
@@ -101,11 +101,8 @@ impl ReadValue for PacketNumbers {
     const EXPECTED: &'static str =
         "a list of packet numbers such as `[40, 41]`, or the name of a file with a number a line";
     fn read<S: Source>(source: &S) -> Result<PacketNumbers, S::Error> {
-        if source.text().is_some() {
-            let (file, text) = source.file()?;
-            return numbers_of(&text)
-                .map(PacketNumbers)
-                .map_err(|reason| source.refuse(format!("{file}: {reason}")));
+        if let Some(read) = keys::by_file(source, numbers_of) {
+            return read.map(PacketNumbers);
         }
         let mut last = 0;
         let numbers = source.list(|entry| {

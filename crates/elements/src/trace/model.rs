@@ -160,17 +160,12 @@ struct Gaussian {
 
 impl Gaussian {
     fn new(draws: &mut Generator, step_s: f64, constant_s: f64) -> Gaussian {
-        Gaussian { value: normal(draws), keeps: libm::exp(-step_s / constant_s) }
+        Gaussian { value: draws.normal(), keeps: libm::exp(-step_s / constant_s) }
     }
 
     fn next(&mut self, draws: &mut Generator) -> f64 {
         let value = self.value;
-        self.value = self.keeps * value + libm::sqrt(1.0 - self.keeps * self.keeps) * normal(draws);
+        self.value = self.keeps * value + libm::sqrt(1.0 - self.keeps * self.keeps) * draws.normal();
         value
     }
-}
-
-/// A number of the standard normal distribution (Box and Muller 1958).
-fn normal(draws: &mut Generator) -> f64 {
-    libm::sqrt(-2.0 * libm::log(draws.fraction())) * libm::cos(2.0 * core::f64::consts::PI * draws.fraction())
 }
