@@ -165,19 +165,19 @@ impl Element for Contacts {
                         if contact.to <= contact.from {
                             let reason =
                                 format!("expected an end after {}, found {}", contact.from, contact.to);
-                            return refuse("contacts", reason);
+                            return refuse("plan", reason);
                         }
                         if contact.from < last {
                             let reason = format!(
                                 "expected contacts one behind the other, found one from {} on, before {last}, where the one before it ends",
                                 contact.from
                             );
-                            return refuse("contacts", reason);
+                            return refuse("plan", reason);
                         }
                         last = contact.to;
                     }
                     if contacts[direction].is_empty() {
-                        return refuse("contacts", format!("expected a contact, found none {direction}"));
+                        return refuse("plan", format!("expected a contact, found none {direction}"));
                     }
                 }
             }

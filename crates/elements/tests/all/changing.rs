@@ -189,7 +189,7 @@ fn plans_that_contradict_themselves_are_refused() {
     {
         let kind = contacts(ContactPlan::Listed(PerDirection::both(listed)), Outside::Hold);
         let error = spec("contacts", kind).validate().expect_err("refused").to_string();
-        assert!(error.contains(part), "{error}");
+        assert!(error.starts_with("contacts: plan: ") && error.contains(part), "{error}");
     }
     let long = ContactPlan::Periodic { period: seconds(5), contact: seconds(6), offset: seconds(0) };
     assert!(spec("contacts", contacts(long, Outside::Hold)).validate().is_err());
