@@ -10,7 +10,7 @@ use farpath_units::{Bytes, Duration, Instant};
 use std::collections::BTreeMap;
 
 /// The metrics of a series, in the order in which they are looked at.
-const METRICS: [Metric; 12] = [
+const METRICS: [Metric; 13] = [
     Metric::Cwnd,
     Metric::Ssthresh,
     Metric::FlightSize,
@@ -23,6 +23,7 @@ const METRICS: [Metric; 12] = [
     Metric::Acked,
     Metric::Queue,
     Metric::Retransmissions,
+    Metric::Limit,
 ];
 
 /// Records what the experiment asks for: a series' value when it changes, and every segment.
@@ -183,6 +184,7 @@ impl Observer for RowRecorder {
             Some(half.acked()),
             flow.backlog().map(|bytes| bytes.0),
             Some(half.stats().retransmissions).filter(|&again| again > 0),
+            Some(half.limit(now) as u64),
         ];
         let (sample, samples) = half.rtt().last_sample();
         let (last, sampled) = core::mem::replace(&mut self.last[flow.number as usize], (values, samples));

@@ -29,5 +29,5 @@ pub use receiver::Receiver;
 pub use rtt::RttEstimator;
 pub use scoreboard::Tally;
 pub use segment::{Ecn, Flags, HEADERS, MAX_MSS, SackBlock, SackBlocks, Segment, TIMESTAMPS, Timestamps};
-pub use sender::{SendStats, Sender};
+pub use sender::{SendLimit, SendStats, Sender};
 pub use seq::Seq;

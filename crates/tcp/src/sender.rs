@@ -2,6 +2,7 @@
 
 mod ecn;
 mod frto;
+mod limit;
 mod pacing;
 mod phase;
 mod prr;
@@ -14,6 +15,7 @@ mod transmit;
 mod undo;
 mod usage;
 
+pub use limit::SendLimit;
 pub(crate) use transmit::Transmission;
 
 use crate::cc::{AckEvent, CongestionControl, Controller, LossEvent, Window};

@@ -3,6 +3,7 @@
 use farpath_engine::{EngineError, jobs, provenance, run_all, simulate};
 use farpath_experiment::Experiment;
 use farpath_run::{Engine, Metric, Outcome, Run, SegmentEvent};
+use farpath_tcp::SendLimit;
 use farpath_units::Bytes;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,6 +54,38 @@ fn a_series_has_a_row_for_every_change_and_no_other() {
     assert_eq!(last[&Metric::Delivered], (ended, 500_000), "the last byte is seen when it is read");
     assert_eq!(last[&Metric::Cwnd].1, flow.final_cwnd.expect("simulated").0);
     assert_eq!(last[&Metric::Srtt].1, flow.srtt.expect("measured").as_nanos());
+}
+
+#[test]
+fn the_series_of_limits_says_what_the_sender_waits_for() {
+    let of = |text: &str| -> Vec<SendLimit> {
+        let rows = run(text, 1).series.to_vec().into_iter().filter(|row| row.metric == Metric::Limit);
+        rows.map(|row| SendLimit::ALL[row.value as usize]).collect()
+    };
+    let clean = |more: &str| {
+        format!(
+            "title = \"t\"\npath = [{{ element = \"link\", rate = \"5 Mbit/s\", queue = \"1 MB\" }}, {{ element = \"delay\", delay = \"20 ms\" }}]\n\
+             [output]\nseries = true\n[sender]\nsend.nagle = true\n{more}"
+        )
+    };
+    let file = "[transfer]\nsize = \"500 kB\"\n";
+    assert!(of(NOISY).contains(&SendLimit::Repair), "losses");
+    // A window without scale has room for it.
+    let short = of(&clean("[transfer]\nsize = \"40 kB\"\n"));
+    assert_eq!(short, [SendLimit::SlowStart, SendLimit::Ended], "no loss, and no window but cwnd");
+    let small = of(&clean(&format!("[receiver]\nreceive.buffer = \"20 kB\"\n{file}")));
+    assert!(small.contains(&SendLimit::ReceiveWindow), "{small:?}");
+    let full = of(&clean(&format!("send.buffer = \"10 kB\"\n{file}")));
+    assert!(full.contains(&SendLimit::SendBuffer), "{full:?}");
+    let stream = of(&clean("[transfer]\nmessage = \"2 kB\"\nrate = \"1 Mbit/s\"\nduration = \"2 s\"\n"));
+    assert!(stream.contains(&SendLimit::Application) && stream.contains(&SendLimit::Nagle), "{stream:?}");
+}
+
+/// A number of the series is told in the guide.
+#[test]
+fn the_limits_are_numbered_as_the_guide_says() {
+    let said = SendLimit::ALL.map(|limit| format!("{} {}", limit.name(), limit as u8)).join(", ");
+    assert!(Metric::Limit.about().contains(&said), "{said}");
 }
 
 /// What waits behind the packet being sent: never more than the queue holds, and at its fullest before a drop.

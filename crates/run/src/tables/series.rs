@@ -33,6 +33,10 @@ words! {
         Queue = "queue",
         /// Segments that the sender has sent again by then; no row before the first.
         Retransmissions = "retransmissions",
+        /// What keeps a simulated sender from sending more, after it has sent what it could: repair 0, ended 1, application 2, send
+        /// buffer 3, zero window 4, receive window 5, Nagle 6, slow start 7, congestion window 8, pacing 9, driver 10. Where two
+        /// hold at once, the lower number.
+        Limit = "limit",
     }
 }
 
@@ -53,7 +57,7 @@ impl Metric {
             | Metric::Acked
             | Metric::Queue => 0,
             Metric::RttSample | Metric::Srtt | Metric::Rttvar | Metric::Rto => 1,
-            Metric::Retransmissions => 2,
+            Metric::Retransmissions | Metric::Limit => 2,
         }
     }
 }

@@ -101,6 +101,11 @@ impl Bbr {
         }
     }
 
+    /// Whether the rate still doubles in each round trip.
+    pub(super) fn is_in_startup(&self) -> bool {
+        self.mode == Mode::Startup
+    }
+
     /// The rate that the model has: of the policer, where one was found.
     fn bandwidth(&self) -> u64 {
         self.policer.in_use().unwrap_or(self.model.max_bandwidth())

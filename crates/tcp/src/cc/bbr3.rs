@@ -97,6 +97,11 @@ impl Bbr3 {
         }
     }
 
+    /// Whether the rate still doubles in each round trip.
+    pub(super) fn is_in_startup(&self) -> bool {
+        self.mode == Mode::Startup
+    }
+
     /// The rate that the model has, as far as losses since the last probe allow.
     fn bandwidth(&self) -> u64 {
         self.model.max_bandwidth().min(self.bounds.bandwidth_lo)

@@ -156,6 +156,18 @@ impl Controller {
             CongestionControlKind::Bbr3 => Controller::Bbr3(Box::new(Bbr3::new(config, smss))),
         }
     }
+
+    /// Whether it is in slow start, or in what it has in its place.
+    pub fn is_in_slow_start(&self, window: &Window) -> bool {
+        match self {
+            Controller::Reno(_) | Controller::Cubic(_) | Controller::LinuxCubic(_) => {
+                window.cwnd < window.ssthresh
+            }
+            Controller::Bbr(bbr) => bbr.is_in_startup(),
+            Controller::Bbr3(bbr) => bbr.is_in_startup(),
+            Controller::ExplicitRate(_) => false,
+        }
+    }
 }
 
 impl CongestionControl for Controller {

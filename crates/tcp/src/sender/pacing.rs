@@ -83,6 +83,11 @@ impl Sender {
         true
     }
 
+    /// Whether what is next has to wait for its pace at `now`.
+    pub(super) fn pacer_holds(&self, now: Instant) -> bool {
+        self.pacer.pace.is_some() && !self.pacer.releases(now)
+    }
+
     /// `len` bytes leave.
     #[inline(never)]
     pub(super) fn pace_sent(&mut self, now: Instant, len: u64) {

@@ -41,7 +41,7 @@ impl SuperPacket {
 
 impl Sender {
     /// Whether new data leaves in super-packets, or waits for more of a window.
-    fn forms_super_packets(&self) -> bool {
+    pub(super) fn forms_super_packets(&self) -> bool {
         self.config.send.super_packets || self.config.send.tso_win_divisor > 0
     }
 

@@ -93,6 +93,13 @@ impl Sender {
             return (fits || self.nxt == self.una).then_some(segment);
         }
         self.restart_after_idle(now);
+        let (room, network_empty) = self.room();
+        self.new_data(now, room, network_empty)
+    }
+
+    /// Outside of a repair: what the congestion window has room for, and whether nothing is in the network.
+    #[inline]
+    pub(super) fn room(&self) -> (u64, bool) {
         let by_duplicates = !self.sack_enabled && self.reduces_rate();
         let in_network = if by_duplicates {
             self.in_network()
@@ -101,8 +108,7 @@ impl Sender {
         } else {
             self.nxt - self.una
         };
-        let room = (self.window.cwnd + self.limited_transmit_room()).saturating_sub(in_network);
-        self.new_data(now, room, in_network == 0)
+        ((self.window.cwnd + self.limited_transmit_room()).saturating_sub(in_network), in_network == 0)
     }
 
     /// Outside of recovery a SACKed segment has left the network; without limited transmit that is no reason to
@@ -157,7 +163,7 @@ impl Sender {
     }
 
     /// Nagle's rule (RFC 9293 §3.7.4), for a segment that is not full.
-    fn nagle_holds(&self) -> bool {
+    pub(super) fn nagle_holds(&self) -> bool {
         let send = &self.config.send;
         send.nagle && if send.minshall { self.small_end > self.una } else { self.outstanding() }
     }

@@ -2,8 +2,8 @@
 
 use crate::script::{PEER_ISN, Script, config};
 use farpath_tcp::config::AvoidanceGrowth;
-use farpath_tcp::{Config, Flags, Receiver, State};
-use farpath_units::{Bytes, Duration};
+use farpath_tcp::{Config, Flags, Receiver, SendLimit, State};
+use farpath_units::{Bytes, Duration, Instant};
 
 fn far(t: &Script) -> (bool, u64, u64, u64) {
     let sender = t.sender();
@@ -174,4 +174,30 @@ fn a_window_that_was_not_filled_does_not_grow() {
         t.write(segments * 1000).ignore().ack(2 * segments * 1000 + 1);
         assert_eq!(t.cwnd().max(after), cwnd, "{segments}");
     }
+}
+
+#[test]
+fn a_sender_says_what_keeps_it_from_sending_more() {
+    let limit = |t: &Script| t.sender().limit(Instant::ZERO);
+    let mut t = Script::established_to(&config(|c| c.send.buffer = Some(Bytes(20_000))), 3000);
+    assert_eq!(limit(&t), SendLimit::Application);
+    // Three segments fill the peer's window.
+    t.write(5000).ignore();
+    assert_eq!((t.sender().flight_size(), limit(&t)), (3000, SendLimit::ReceiveWindow));
+    t.ack(1001).ignore().ack(2001).ignore();
+    assert_eq!(limit(&t), SendLimit::Application);
+    t.ack(3001).ignore().write(500).expect_nothing();
+    assert_eq!(limit(&t), SendLimit::Nagle);
+    t.ack(5001).ignore().ack(5501).ignore().write(20_000).ignore();
+    assert_eq!(limit(&t), SendLimit::ReceiveWindow);
+    let mut t = Script::established(&config(|c| c.congestion.initial_window = 2));
+    t.write(5000).expect("1:1001, 1001:2001");
+    assert_eq!(limit(&t), SendLimit::SlowStart);
+    t.close().ack(1001).ignore().ack(2001).ignore();
+    assert_eq!(limit(&t), SendLimit::Ended);
+    let mut t = Script::established(&config(|c| {
+        (c.send.buffer, c.congestion.initial_window) = (Some(Bytes(2000)), 8);
+    }));
+    t.write(2000).ignore();
+    assert_eq!(limit(&t), SendLimit::SendBuffer);
 }
