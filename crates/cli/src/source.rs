@@ -97,6 +97,7 @@ fn checked<T>(read: impl FnOnce() -> T) -> T {
 fn no_flags_beside_a_file(path: &PathArgs) -> Result<(), CliError> {
     let given = [
         (path.delay.is_some(), "--delay", "--set path.delay=..."),
+        (path.rtt.is_some(), "--rtt", "--set path.delay=..., half of it"),
         (path.rate.is_some(), "--rate", "--set path.link=..."),
         (path.loss.is_some(), "--loss", "--set path.loss=..."),
         (path.size.is_some(), "--size", "--set transfer.size=..."),
@@ -111,7 +112,7 @@ fn no_flags_beside_a_file(path: &PathArgs) -> Result<(), CliError> {
 }
 
 fn of_flags(path: &PathArgs, overrides: &[Override]) -> Result<Source, CliError> {
-    let (Some(delay), Some(rate), Some(size)) = (path.delay, path.rate, path.size) else {
+    let (Some(delay), Some(rate), Some(size)) = (path.one_way(), path.rate, path.size) else {
         return Err(incomplete(path));
     };
     let sketch = Sketch {
@@ -142,6 +143,9 @@ fn of_flags(path: &PathArgs, overrides: &[Override]) -> Result<Source, CliError>
             None => format!("stack {}, ", experiment.point(0).scenario.sender.name),
         };
         let queue = sketch.queue();
+        if path.delay.is_some() {
+            eprintln!("farpath: --delay is one way: a round trip of {} (--rtt takes that)", delay * 2);
+        }
         eprintln!(
             "farpath: not given: {stack}a queue of {queue} (one bandwidth-delay product, ten packets at least); \
              --save FILE keeps all of it"
@@ -151,8 +155,11 @@ fn of_flags(path: &PathArgs, overrides: &[Override]) -> Result<Source, CliError>
 }
 
 fn incomplete(path: &PathArgs) -> CliError {
-    let needed =
-        [(path.delay.is_some(), "--delay"), (path.rate.is_some(), "--rate"), (path.size.is_some(), "--size")];
+    let needed = [
+        (path.one_way().is_some(), "--delay"),
+        (path.rate.is_some(), "--rate"),
+        (path.size.is_some(), "--size"),
+    ];
     let names = |wanted: bool| -> Vec<&str> {
         needed.iter().filter(|(given, _)| *given == wanted).map(|(_, name)| *name).collect()
     };

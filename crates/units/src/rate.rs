@@ -24,7 +24,8 @@ const SHOWN: &[(&str, u64)] =
 
 /// A rate in bit/s, never zero. A link rate counts every bit on the wire; goodput counts payload only.
 ///
-/// `8 MBps` and `8 Mbps` are refused by name: the two are a factor of eight apart and one letter.
+/// `8 Mbps` is read as `8 Mbit/s`, as iperf3, ethtool and tc write it, and `1 MB/s` as bytes, of which goodput is made; both are
+/// written in bit/s. `8 MBps` and a bare `8M` are refused with both readings: they are a factor of eight apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(NonZeroU64);
 
@@ -56,16 +57,45 @@ impl Rate {
     }
 }
 
+/// Other spellings that are read, in bit/s; none is written.
+const ALSO: Kind = Kind {
+    units: &[
+        ("bps", 1),
+        ("kbps", 1_000),
+        ("Kbps", 1_000),
+        ("Mbps", 1_000_000),
+        ("Gbps", 1_000_000_000),
+        ("Tbps", 1_000_000_000_000),
+        ("B/s", 8),
+        ("kB/s", 8_000),
+        ("MB/s", 8_000_000),
+        ("GB/s", 8_000_000_000),
+    ],
+    ..RATE
+};
+
+/// The prefix of a unit that says neither bits nor bytes, or says it by the case of one letter alone.
+fn ambiguous(unit: &str) -> Option<&'static str> {
+    [("k", ["k", "K", "kBps"]), ("M", ["M", "m", "MBps"]), ("G", ["G", "g", "GBps"])]
+        .into_iter()
+        .find(|(_, units)| units.contains(&unit))
+        .map(|(prefix, _)| prefix)
+}
+
 impl FromStr for Rate {
     type Err = ParseQuantityError;
     fn from_str(text: &str) -> Result<Rate, ParseQuantityError> {
-        let (_, unit) = split_number(text);
-        if unit.ends_with("ps") || unit.ends_with("B/s") {
-            return Err(
-                RATE.error(text, format_args!("write bits and seconds out, as in `Mbit/s`, not `{unit}`"))
-            );
+        let (number, unit) = split_number(text);
+        if let Some(prefix) = ambiguous(unit) {
+            return Err(RATE.error(
+                text,
+                format_args!(
+                    "it could be `{number} {prefix}bit/s` or `{number} {prefix}B/s`: write one of them"
+                ),
+            ));
         }
-        let bit_per_s = RATE.parse(text)?;
+        let kind = if ALSO.units.iter().any(|(also, _)| *also == unit) { &ALSO } else { &RATE };
+        let bit_per_s = kind.parse(text)?;
         Rate::from_bit_per_s(bit_per_s).ok_or_else(|| RATE.error(text, "it is zero"))
     }
 }

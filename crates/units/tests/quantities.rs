@@ -35,9 +35,9 @@ fn what_is_refused_names_what_was_expected_and_found() {
     assert!(cases[1].1.ends_with("it is negative"), "{}", cases[1].1);
     assert!(cases[2].1.contains("`y` is not a unit"), "{}", cases[2].1);
     assert!(cases[3].1.ends_with("it is out of range"), "{}", cases[3].1);
-    assert!(cases[4].1.contains("as in `Mbit/s`, not `MBps`"), "{}", cases[4].1);
+    assert!(cases[4].1.contains("`8 Mbit/s` or `8 MB/s`"), "{}", cases[4].1);
     assert!(cases[5].1.contains("not in bits"), "{}", cases[5].1);
-    for bad in ["0 bit/s", "8 Mbps", "8 MB/s", "", "fast"] {
+    for bad in ["0 bit/s", "0 Mbps", "", "fast", "8 mbps", "1e30 Gbps"] {
         assert!(bad.parse::<Rate>().is_err(), "{bad}");
     }
     for bad in ["101 %", "-1 %", "1.5", "nan", "1 %%"] {
@@ -46,6 +46,27 @@ fn what_is_refused_names_what_was_expected_and_found() {
     assert!("2".parse::<Ber>().is_err());
     assert!("1.5 B".parse::<Bytes>().is_err());
     assert_eq!("1.5 kB".parse(), Ok(Bytes(1500)));
+}
+
+/// Rates as other programs spell them; a bare `10M` is bits to one and bytes to the next.
+#[test]
+fn other_spellings_of_rates_are_read_and_written_in_bit_per_s() {
+    for (text, same) in [
+        ("10Mbps", "10 Mbit/s"),
+        ("1.5 Gbps", "1.5 Gbit/s"),
+        ("64 kbps", "64 kbit/s"),
+        ("9600 bps", "9600 bit/s"),
+        ("1 MB/s", "8 Mbit/s"),
+        ("1.25 kB/s", "10 kbit/s"),
+    ] {
+        assert_eq!(text.parse::<Rate>(), same.parse(), "{text}");
+        assert!(text.parse::<Rate>().expect("a rate").to_string().ends_with("bit/s"));
+    }
+    for bare in ["10M", "10 M", "10m", "10MBps"] {
+        let message = bare.parse::<Rate>().unwrap_err().to_string();
+        assert!(message.contains("`10 Mbit/s` or `10 MB/s`"), "{message}");
+    }
+    assert!("10k".parse::<Rate>().unwrap_err().to_string().contains("`10 kbit/s` or `10 kB/s`"));
 }
 
 #[test]

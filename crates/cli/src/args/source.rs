@@ -30,6 +30,9 @@ pub struct PathArgs {
     /// Propagation each way, such as `300 ms` or `1.5 light-seconds`
     #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "TIME")]
     pub delay: Option<Duration>,
+    /// Round-trip time of an idle path, as `ping` shows it: twice --delay
+    #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "TIME", conflicts_with = "delay")]
+    pub rtt: Option<Duration>,
     /// Link rate both ways, such as `10 Mbit/s`; the queue before it holds one bandwidth-delay product
     #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "RATE")]
     pub rate: Option<Rate>,
@@ -53,9 +56,16 @@ pub struct PathArgs {
 impl PathArgs {
     /// Whether any of them is.
     pub fn is_given(&self) -> bool {
-        let PathArgs { delay, rate, loss, size, stack, window, save } = self;
-        let numbers = delay.is_some() || rate.is_some() || loss.is_some() || size.is_some();
+        let PathArgs { delay, rtt, rate, loss, size, stack, window, save } = self;
+        let numbers = delay.is_some() || rtt.is_some() || rate.is_some() || loss.is_some() || size.is_some();
         numbers || stack.is_some() || window.is_some() || save.is_some()
+    }
+}
+
+impl PathArgs {
+    /// Propagation each way, however it was given.
+    pub fn one_way(&self) -> Option<Duration> {
+        self.delay.or(self.rtt.map(|rtt| rtt / 2))
     }
 }
 

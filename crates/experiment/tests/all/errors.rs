@@ -55,8 +55,8 @@ fn says(message: String, expected: &str) {
 fn a_unit_is_demanded_and_a_wrong_one_named() {
     says(
         with("10 Mbit/s", "8 MBps"),
-        "geo.toml: path[0].rate: expected a rate such as `8 Mbit/s`, found `8 MBps`: write bits and seconds out, \
-         as in `Mbit/s`, not `MBps`",
+        "geo.toml: path[0].rate: expected a rate such as `8 Mbit/s`, found `8 MBps`: it could be \
+         `8 Mbit/s` or `8 MB/s`: write one of them",
     );
     says(
         with("\"20 ms\"", "20"),
