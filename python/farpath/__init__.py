@@ -19,7 +19,7 @@ from ._farpath import (
     UnitError,
     __version__,
 )
-from .command import papers, radius
+from .command import VERDICTS, papers, radius
 from .experiment import Experiment, emulate, explain, measure, predict, simulate
 from .quantities import Duration, Rate, Share, Size
 from .results import Results, Run
@@ -43,6 +43,7 @@ __all__ = [
     "SweepError",
     "Table",
     "UnitError",
+    "VERDICTS",
     "__version__",
     "emulate",
     "explain",

@@ -9,6 +9,7 @@ __all__ = [
     "FarpathError",
     "Missing",
     "PLOTS",
+    "VERDICTS",
     "PROGRAM",
     "Results",
     "ResultsError",
@@ -34,6 +35,7 @@ __all__ = [
 __version__: str
 PROGRAM: str
 PLOTS: list[str]
+VERDICTS: list[tuple[str, str]]
 
 class FarpathError(Exception): ...
 

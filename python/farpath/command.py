@@ -45,10 +45,16 @@ def radius(
     return [json.loads(line) for line in _farpath.radius([*arguments, "--", *stacks], progress)]
 
 
+VERDICTS: dict[str, str] = dict(_farpath.VERDICTS)
+"""What a check of `papers` can come to, and what that means."""
+
+
 def papers(
     *ids: str, emulate: bool = False, progress: Progress | None = None
 ) -> list[dict[str, Any]]:
     """The claims of papers, published beside reproduced, check by check, as `farpath reproduce --json` has them.
+
+    The `verdict` of each is a key of `farpath.VERDICTS`.
 
     With `emulate` the running kernel is asked too, which takes minutes of real time. `progress` is called with how many
     checks are made, and of how many.

@@ -4,7 +4,7 @@ use crate::args::ReproduceArgs;
 use crate::error::CliError;
 use crate::{Ending, interrupt, output, progress, run};
 use farpath_report::html::ReportFile;
-use farpath_report::papers::{self, Checked, Paper, Runs, check_paper};
+use farpath_report::papers::{self, Checked, Counts, Paper, Runs, check_paper};
 use std::io::Write;
 
 /// Checks the papers asked for and prints their claims; [`Ending::Failed`] where one does not come
@@ -32,10 +32,12 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<Ending, CliError> {
         (None, _) => None,
     };
     let mut ending = Ending::Done;
+    let mut counts = Counts::default();
     for paper in &papers {
         let mut runs = Runs::default();
         runs.emulate = args.emulate;
         let checked = check(paper, &mut runs)?;
+        counts.add(&Counts::of_checked(&checked));
         if args.json {
             let mut out = output::stdout();
             for one in &checked {
@@ -59,6 +61,9 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<Ending, CliError> {
         if interrupt::happened() {
             return Ok(Ending::Interrupted);
         }
+    }
+    if papers.len() > 1 && !args.json {
+        output::print(&format!("{} papers: {counts}\n", papers.len()))?;
     }
     Ok(ending)
 }
@@ -119,10 +124,11 @@ mod tests {
 
     #[test]
     fn a_known_difference_is_no_failure_and_a_new_one_or_a_void_run_is() {
-        let known = "differs = true\nreason = 'its figure was drawn by hand'";
+        let sum = "verdict = 'arithmetic'";
+        let known = "verdict = 'differs'\nreason = 'its figure was drawn by hand'";
         for (published, lines, verdict, ending) in [
-            (0.5, "", Verdict::Reproduced, Ending::Done),
-            (0.7, "", Verdict::Differs, Ending::Failed),
+            (0.5, sum, Verdict::Arithmetic, Ending::Done),
+            (0.7, sum, Verdict::Differs, Ending::Failed),
             (0.7, known, Verdict::Differs, Ending::Done),
             (0.5, known, Verdict::Reproduced, Ending::Failed),
         ] {

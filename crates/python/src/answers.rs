@@ -4,7 +4,7 @@ use crate::error;
 use crate::experiment::Experiment;
 use crate::wait::{Going, wait};
 use farpath_explain::{Effort, ExplainError, Watch};
-use farpath_report::papers::{Paper, PaperError, Runs, check_paper, paper, papers as all_papers};
+use farpath_report::papers::{Paper, PaperError, Runs, Verdict, check_paper, paper, papers as all_papers};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::atomic::Ordering;
@@ -56,6 +56,11 @@ pub fn radius(py: Python<'_>, arguments: Vec<String>, progress: Option<Py<PyAny>
         farpath_cli::radius_lines(&arguments, &watch)
     })?;
     made.map_err(|refused| error::command(py, &*refused))
+}
+
+/// What a check of a paper can come to, and what that means.
+pub fn verdicts() -> Vec<(&'static str, &'static str)> {
+    Verdict::ALL.iter().map(|verdict| (verdict.name(), verdict.meaning().trim())).collect()
 }
 
 /// The checks of papers, of all that there are where none is named; the running kernel's too with `emulate`.

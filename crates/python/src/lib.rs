@@ -45,6 +45,7 @@ fn _farpath(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("PROGRAM", farpath_sweep::program())?;
     module.add("PLOTS", farpath_report::html::plot_names())?;
+    module.add("VERDICTS", answers::verdicts())?;
     error::add(module)?;
     module.add_class::<experiment::Experiment>()?;
     module.add_class::<results::Results>()?;

@@ -1,6 +1,7 @@
 //! The command as a user meets it: what it prints, where, and how it exits.
 
 use assert_cmd::Command;
+use farpath_report::papers::Verdict;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -265,7 +266,7 @@ fn every_claim_of_a_paper_is_listed_with_its_verdict() {
             assert!(line.get(key).is_some(), "{key}: {line}");
         }
         let verdict = line["verdict"].as_str().expect("text");
-        assert!(["reproduced", "erratum", "differs", "not run"].contains(&verdict), "{verdict}");
+        assert!(Verdict::ALL.iter().any(|known| known.name() == verdict), "{verdict}");
         known |= verdict == "differs" && line["recorded"] == "differs";
         new |= verdict != "not run" && line["verdict"] != line["recorded"];
     }

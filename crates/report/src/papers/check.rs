@@ -4,40 +4,9 @@ use super::PaperError;
 use super::claim::{Check, CheckEngine, Claim, Paper};
 use super::number::Numbers;
 use super::reproduce::{NoNumber, Reproduced, Runs, reproduce};
-use core::fmt;
+use super::verdict::Verdict;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// What a check says of its claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// The rule holds.
-    Reproduced,
-    /// The paper is shown wrong: what is right was found, and it is not what is printed.
-    Erratum,
-    /// The rule does not hold.
-    Differs,
-    /// It was not run: this version cannot, or was not asked to.
-    NotRun,
-}
-
-impl Verdict {
-    /// As files and tables spell it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Verdict::Reproduced => "reproduced",
-            Verdict::Erratum => "erratum",
-            Verdict::Differs => "differs",
-            Verdict::NotRun => "not run",
-        }
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
 
 /// One check, made.
 #[derive(Debug, Clone)]
@@ -58,7 +27,7 @@ pub struct Checked {
     pub rule: String,
     /// What that says.
     pub verdict: Verdict,
-    /// What the claim file says that it does: [`Verdict::Differs`] where a difference is known.
+    /// What the claim file says that it is.
     pub recorded: Verdict,
     /// Why.
     pub reason: String,
@@ -120,22 +89,16 @@ fn judge(claim: &Claim, check: &Check, reproduced: Option<Reproduced>, not_run: 
         None => (Verdict::NotRun, not_run),
         Some(found) => verdict(claim, check, found, expected.as_ref()),
     };
-    let recorded = match check {
-        Check { differs: true, .. } => Verdict::Differs,
-        Check { not_run: Some(_), .. } => Verdict::NotRun,
-        Check { correct: Some(_), .. } => Verdict::Erratum,
-        _ => Verdict::Reproduced,
-    };
     Checked {
         claim: claim.id.clone(),
         statement: claim.statement.clone(),
         engine: check.engine,
         what: check.what.clone(),
-        published: check.published.clone().or(check.correct.is_none().then_some(expected).flatten()),
+        published: check.printed(),
         reproduced: reproduced.map(|found| found.numbers),
         rule: check.rule.to_string(),
         verdict,
-        recorded,
+        recorded: check.recorded(),
         reason,
     }
 }
@@ -148,22 +111,38 @@ fn verdict(
 ) -> (Verdict, String) {
     let reason = if check.reason.is_empty() { &claim.reason } else { &check.reason };
     if !check.rule.holds(&found.numbers, expected) {
-        return (Verdict::Differs, differs(check, found, expected, reason));
+        // Of several numbers some can be near enough, each by itself.
+        let held = check.rule.held(&found.numbers, expected);
+        let verdict = if held > 0 { Verdict::InPart } else { Verdict::Differs };
+        return (verdict, differs(check, found, expected, reason, held));
     }
     // A claim can be wrong in one number and right in another: only a check with a correction is about the wrong one.
-    match (&claim.erratum, &check.correct) {
-        (Some(_), Some(_)) if check.rule.holds(&found.numbers, check.published.as_ref()) => {
-            let reason = "listed as an erratum, and what is printed passes the rule too";
+    match (check.correct.is_some(), check.recorded()) {
+        (true, _) if check.rule.holds(&found.numbers, check.published.as_ref()) => {
+            let reason = "what is printed passes the rule too, beside what is said to be right";
             (Verdict::Differs, reason.to_owned())
         }
-        (Some(erratum), Some(_)) => (Verdict::Erratum, erratum.clone()),
-        _ => (Verdict::Reproduced, reason.clone()),
+        (true, recorded) => {
+            let text = if recorded == Verdict::Unclear { &claim.unclear } else { &claim.erratum };
+            (recorded, text.clone().unwrap_or_default())
+        }
+        (false, recorded @ (Verdict::Fitted | Verdict::Arithmetic)) => (recorded, reason.clone()),
+        (false, _) => (Verdict::Reproduced, reason.clone()),
     }
 }
 
-fn differs(check: &Check, found: &Reproduced, expected: Option<&Numbers>, reason: &str) -> String {
+fn differs(
+    check: &Check,
+    found: &Reproduced,
+    expected: Option<&Numbers>,
+    reason: &str,
+    held: usize,
+) -> String {
     let beside = expected.map_or(String::new(), |expected| format!(" beside {expected}"));
     let mut text = format!("{}{beside} is not {}", found.numbers, check.rule);
+    if held > 0 {
+        text = format!("{text}: {held} of {} are", found.numbers.0.len());
+    }
     for more in [found.remark.as_str(), reason] {
         if !more.is_empty() {
             text = format!("{text}. {more}");

@@ -2,7 +2,8 @@
 
 use super::codec::{Bytes, Codec};
 use super::number::Numbers;
-use super::{PaperError, Rule};
+use super::{PaperError, Rule, Verdict};
+use farpath_model::formulas;
 use farpath_units::Duration;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,6 +63,8 @@ pub struct Claim {
     pub reason: String,
     /// What is wrong in the paper. With it, the checks hold what is right.
     pub erratum: Option<String>,
+    /// What can be meant, where what is printed does not come out as it stands and the paper does not say.
+    pub unclear: Option<String>,
     /// How it is checked; one line of the answer each.
     #[serde(rename = "check")]
     pub checks: Vec<Check>,
@@ -72,12 +75,19 @@ impl Claim {
         if self.checks.is_empty() {
             return Some("the claim has no check".to_owned());
         }
-        if self.erratum.is_none() && self.checks.iter().any(|check| check.correct.is_some()) {
-            return Some("`correct` is for a claim with an `erratum` that says what is wrong".to_owned());
-        }
-        let unexplained = |check: &Check| check.differs && check.reason.is_empty() && self.reason.is_empty();
-        if self.checks.iter().any(unexplained) {
-            return Some("`differs` needs a `reason`, of the check or the claim, that says why".to_owned());
+        for check in &self.checks {
+            let recorded = check.recorded();
+            let text = if recorded == Verdict::Unclear { &self.unclear } else { &self.erratum };
+            if check.correct.is_some() && text.is_none() {
+                let key = if recorded == Verdict::Unclear { "unclear" } else { "erratum" };
+                return Some(format!("`correct` is for a claim with an `{key}` that says what is wrong"));
+            }
+            let explained = !check.reason.is_empty() || !self.reason.is_empty();
+            if !explained && matches!(recorded, Verdict::Differs | Verdict::InPart | Verdict::Fitted) {
+                return Some(format!(
+                    "the verdict `{recorded}` needs a `reason`, of the check or the claim, that says why"
+                ));
+            }
         }
         self.checks.iter().find_map(Check::fault)
     }
@@ -163,9 +173,8 @@ pub struct Check {
     /// When it is near enough.
     #[serde(default)]
     pub rule: Rule,
-    /// It is known not to be reproduced; the reason says why.
-    #[serde(default)]
-    pub differs: bool,
+    /// What it is known to come to, where that is not `reproduced`, or `erratum` with `correct`, or `not run`.
+    pub verdict: Option<Verdict>,
     /// What a reader of the verdict should know, where that is not what the claim says.
     #[serde(default)]
     pub reason: String,
@@ -178,6 +187,43 @@ impl Check {
     pub(super) fn expected(&self) -> Option<Numbers> {
         let listed = self.stack.as_ref().map(|_| Numbers(vec![self.attributes.len() as f64]));
         self.correct.clone().or_else(|| self.published.clone()).or(listed)
+    }
+
+    /// What the paper prints: its numbers, or the attributes of a stack.
+    pub(super) fn printed(&self) -> Option<Numbers> {
+        self.published.clone().or_else(|| self.correct.is_none().then(|| self.expected()).flatten())
+    }
+
+    /// What the claim file says that it comes to.
+    pub fn recorded(&self) -> Verdict {
+        let implied = match (&self.not_run, &self.correct) {
+            (Some(_), _) => Verdict::NotRun,
+            (None, Some(_)) => Verdict::Erratum,
+            (None, None) => Verdict::Reproduced,
+        };
+        self.verdict.unwrap_or(implied)
+    }
+
+    /// Whether it does no more than combine printed numbers.
+    fn is_arithmetic(&self) -> bool {
+        let group = |name: &String| formulas().iter().find(|formula| formula.name == name);
+        self.formula.as_ref().and_then(group).is_some_and(|formula| formula.source == "arithmetic")
+    }
+
+    /// Why its verdict cannot be what the file says.
+    fn verdict_fault(&self) -> Option<String> {
+        let verdict = self.verdict?;
+        let fault = match verdict {
+            Verdict::Reproduced | Verdict::NotRun | Verdict::Erratum => "follows from the rest: leave it out",
+            Verdict::Unclear if self.correct.is_none() => "is for a check with `correct`",
+            Verdict::Unclear => return None,
+            _ if self.correct.is_some() || self.not_run.is_some() => {
+                "goes with neither `correct` nor `not_run`"
+            }
+            Verdict::Arithmetic if self.formula.is_none() => "is for a `formula`",
+            _ => return None,
+        };
+        Some(format!("verdict = \"{verdict}\" {fault}"))
     }
 
     /// Why it cannot be made, or could not fail.
@@ -201,15 +247,18 @@ impl Check {
         if self.correct.is_some() && self.published.is_none() {
             return Some("`correct` without `published`: there is nothing to be wrong".to_owned());
         }
-        if self.differs && (self.correct.is_some() || self.not_run.is_some()) {
-            return Some("`differs` goes with neither `correct` nor `not_run`".to_owned());
+        if let Some(fault) = self.verdict_fault() {
+            return Some(fault);
         }
         match self.time.as_deref().map(str::parse::<Duration>) {
             Some(Err(error)) => return Some(format!("time: {error}")),
             Some(Ok(time)) if time.is_zero() => return Some("`time` cannot be zero".to_owned()),
             _ => {}
         }
-        self.rule.fault(self.expected().as_ref())
+        let bare = self.is_arithmetic() && self.recorded() == Verdict::Reproduced;
+        let uncalled =
+            || "a bare sum, difference, product or quotient is `verdict = \"arithmetic\"`".to_owned();
+        self.rule.fault(self.expected().as_ref()).or_else(|| bare.then(uncalled))
     }
 }
 

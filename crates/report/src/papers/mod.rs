@@ -18,8 +18,9 @@ mod render;
 mod reproduce;
 mod rule;
 mod timing;
+mod verdict;
 
-pub use check::{Checked, Verdict, check_paper};
+pub use check::{Checked, check_paper};
 pub use claim::{Check, CheckEngine, Claim, OverPoints, OverSeeds, Paper};
 pub use figures::figures;
 pub use number::Numbers;
@@ -27,6 +28,7 @@ pub use page::page;
 pub use render::render;
 pub use reproduce::Runs;
 pub use rule::Rule;
+pub use verdict::{Counts, Verdict};
 
 use include_dir::{Dir, include_dir};
 

@@ -1,9 +1,10 @@
 //! A paper as a page: its claims, and its figures.
 
-use super::check::{Checked, Verdict};
+use super::check::Checked;
 use super::claim::Paper;
 use super::number::Numbers;
-use super::render::{counts, verdict_text};
+use super::render::{reasons, verdict_text};
+use super::verdict::{Counts, Verdict};
 use crate::html::{Block, Figure, Page, Section};
 use crate::table::Table;
 
@@ -16,7 +17,7 @@ pub fn page(paper: &Paper, checked: &[Checked], figures: Vec<Figure>, complete: 
     }
     first.push(Block::Short(vec![
         format!("{}. {}.", paper.authors, paper.published_in),
-        counts(checked).trim().to_owned() + ".",
+        format!("{}.", Counts::of_checked(checked)),
     ]));
     let numbers = |numbers: &Option<Numbers>| numbers.as_ref().map(Numbers::to_string);
     let column = |of: &dyn Fn(&Checked) -> Option<String>| checked.iter().map(of).collect::<Vec<_>>();
@@ -32,24 +33,23 @@ pub fn page(paper: &Paper, checked: &[Checked], figures: Vec<Figure>, complete: 
         ("rule", column(&|check| Some(check.rule.clone()))),
         ("verdict", column(&|check| Some(verdict_text(check)))),
     ]);
-    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-    for check in
-        checked.iter().filter(|check| check.verdict != Verdict::Reproduced || !check.is_as_recorded())
-    {
-        let reason = (format!("{}, {}", check.claim, verdict_text(check)), vec![check.reason.clone()]);
-        if !reasons.contains(&reason) {
-            reasons.push(reason);
-        }
-    }
+    let reasons: Vec<(String, Vec<String>)> = reasons(checked)
+        .into_iter()
+        .map(|(claim, verdict, reason)| (format!("{claim}, {verdict}"), vec![reason.to_owned()]))
+        .collect();
+    let meanings =
+        Verdict::ALL.iter().filter(|verdict| checked.iter().any(|check| check.verdict == **verdict));
+    let meanings = meanings.map(|verdict| (verdict.name().to_owned(), vec![verdict.meaning().to_owned()]));
     let mut sections = vec![Section { title: String::new(), blocks: first }];
     if !figures.is_empty() {
         let blocks = figures.into_iter().map(Block::Figure).collect();
         sections.push(Section { title: "Figures".to_owned(), blocks });
     }
     sections.push(Section { title: "Claims".to_owned(), blocks: vec![Block::Table(claims)] });
+    sections.push(Section { title: "Verdicts".to_owned(), blocks: vec![Block::Facts(meanings.collect())] });
     if !reasons.is_empty() {
         sections.push(Section {
-            title: "Errata, and what differs".to_owned(),
+            title: "Errata, what was fitted, and what differs".to_owned(),
             blocks: vec![Block::Facts(reasons)],
         });
     }

@@ -1,7 +1,8 @@
 //! The checks of a paper as a table for a terminal.
 
-use super::check::{Checked, Verdict};
+use super::check::Checked;
 use super::number::Numbers;
+use super::verdict::{Counts, Verdict};
 use crate::terminal::{bare, finish};
 use comfy_table::{ColumnConstraint, LineStyle, TableStyle, Width};
 
@@ -11,6 +12,8 @@ const NONE: &str = "–";
 const WHAT: usize = 60;
 /// The least that the columns of numbers and rules need beside each other.
 const NARROWEST: u16 = 80;
+/// Width of a verdict; longer ones take a second line.
+const VERDICT: u16 = 10;
 
 /// A row per check, below it why numbers are errata, differ or were not run, and a line that counts. Of at most
 /// `width` columns, though never narrower than 80; without a width, nothing is wrapped.
@@ -34,66 +37,72 @@ pub fn render(checked: &[Checked], width: Option<u16>) -> String {
     if let Some(width) = width {
         // What is fixed is never broken; the rest is shared out so that lists of numbers break where they must.
         let free = width - 34;
-        let shares = [None, None, Some(38), Some(20), Some(22), Some(20), None];
-        for (column, share) in table.column_iter_mut().zip(shares) {
-            column.set_constraint(match share {
-                None => ColumnConstraint::ContentWidth,
-                Some(percent) => ColumnConstraint::UpperBoundary(Width::Fixed(free * percent / 100)),
-            });
+        let fixed = |percent: u16| ColumnConstraint::UpperBoundary(Width::Fixed(free * percent / 100));
+        let verdict = ColumnConstraint::UpperBoundary(Width::Fixed(VERDICT));
+        let whole = ColumnConstraint::ContentWidth;
+        let widths = [whole, whole, fixed(38), fixed(20), fixed(22), fixed(20), verdict];
+        for (column, width) in table.column_iter_mut().zip(widths) {
+            column.set_constraint(width);
         }
     }
-    let reasons = reasons(checked, width);
-    let parts = [finish(&mut table), reasons, counts(checked)];
+    let parts = [
+        finish(&mut table),
+        reasons_text(checked, width),
+        wrapped(&Counts::of_checked(checked).to_string(), width),
+    ];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// The reasons of what was not simply reproduced, each claim's own ones once.
-fn reasons(checked: &[Checked], width: Option<u16>) -> String {
+fn reasons_text(checked: &[Checked], width: Option<u16>) -> String {
     let mut table = bare(width);
     table.load_style(TableStyle::new());
-    let mut said = Vec::new();
-    for check in
-        checked.iter().filter(|check| check.verdict != Verdict::Reproduced || !check.is_as_recorded())
-    {
-        let verdict = verdict_text(check);
-        let reason = (check.claim.as_str(), verdict.clone(), check.reason.as_str());
-        if !said.contains(&reason) {
-            table.add_row([check.claim.clone(), verdict, check.reason.clone()]);
-            said.push(reason);
+    let reasons = reasons(checked);
+    for (claim, verdict, reason) in &reasons {
+        table.add_row([*claim, verdict, *reason]);
+    }
+    if reasons.is_empty() { String::new() } else { finish(&mut table) }
+}
+
+/// Claim, verdict and reason of what was not simply reproduced, each claim's own ones once.
+pub(super) fn reasons(checked: &[Checked]) -> Vec<(&str, String, &str)> {
+    let mut reasons = Vec::new();
+    let simple = |check: &Checked| {
+        matches!(check.verdict, Verdict::Reproduced | Verdict::Arithmetic) && check.is_as_recorded()
+    };
+    for check in checked.iter().filter(|check| !simple(check)) {
+        let reason = (check.claim.as_str(), verdict_text(check), check.reason.as_str());
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
         }
     }
-    if said.is_empty() {
-        return String::new();
-    }
-    finish(&mut table)
+    reasons
 }
 
 /// The verdict of a check, and of a difference whether it is known.
 pub(super) fn verdict_text(check: &Checked) -> String {
     match (check.verdict, check.is_as_recorded()) {
-        (Verdict::Differs, true) => "differs, known".to_owned(),
+        (verdict @ (Verdict::Differs | Verdict::InPart), true) => format!("{verdict}, known"),
         (verdict, true) => verdict.to_string(),
         (verdict, false) => format!("{verdict}, new"),
     }
 }
 
-/// `61 reproduced, 14 errata, 1 known difference, 2 not run`; behind it, what is not as the claim file says.
-pub(super) fn counts(checked: &[Checked]) -> String {
-    let part = |is: &dyn Fn(&Checked) -> bool, one: &str, many: &str| {
-        let count = checked.iter().filter(|check| is(check)).count();
-        format!("{count} {}", if count == 1 { one } else { many })
-    };
-    let of = |verdict| move |check: &Checked| check.verdict == verdict && check.is_as_recorded();
-    let mut parts = vec![
-        part(&of(Verdict::Reproduced), "reproduced", "reproduced"),
-        part(&of(Verdict::Erratum), "erratum", "errata"),
-        part(&of(Verdict::Differs), "known difference", "known differences"),
-        part(&of(Verdict::NotRun), "not run", "not run"),
-    ];
-    if checked.iter().any(|check| !check.is_as_recorded()) {
-        parts.push(part(&|check| !check.is_as_recorded(), "not as recorded", "not as recorded"));
+/// Lines of whole words, of at most `width` columns.
+fn wrapped(text: &str, width: Option<u16>) -> String {
+    let width = width.map_or(usize::MAX, usize::from);
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.last_mut().expect("there is one from the beginning");
+        if last.is_empty() {
+            last.push_str(word);
+        } else if last.chars().count() + 1 + word.chars().count() <= width {
+            last.push(' ');
+            last.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
     }
-    parts.join(", ") + "\n"
+    lines.join("\n") + "\n"
 }
 
 fn text(numbers: Option<&Numbers>) -> String {

@@ -94,6 +94,30 @@ impl Rule {
             })
     }
 
+    /// For how many of several numbers it holds, each by itself; none where they must be in order, or are not as many as
+    /// expected.
+    pub(super) fn held(&self, found: &Numbers, expected: Option<&Numbers>) -> usize {
+        let compares = self.within.is_some() || self.decimals.is_some();
+        let count = found.0.len();
+        let bands = match &self.between {
+            Some(Pairs::Many(pairs)) => pairs.len(),
+            _ => count,
+        };
+        let pairs = if compares { expected.map_or(0, |expected| expected.0.len()) } else { count };
+        if count < 2 || self.order.is_some() || bands != count || pairs != count {
+            return 0;
+        }
+        let one = |index: usize| {
+            let mut rule = self.clone();
+            if let Some(Pairs::Many(pairs)) = &self.between {
+                rule.between = Some(Pairs::One(pairs[index]));
+            }
+            let expected = expected.filter(|_| compares).map(|expected| Numbers(vec![expected.0[index]]));
+            rule.holds(&Numbers(vec![found.0[index]]), expected.as_ref())
+        };
+        (0..count).filter(|&index| one(index)).count()
+    }
+
     fn near(&self, found: f64, expected: f64) -> bool {
         let within = self.within.as_deref().and_then(|text| text.parse::<Probability>().ok());
         // A part in 10^12 above the tolerance is the decimal's own rounding.
@@ -167,6 +191,21 @@ mod tests {
         assert!(!bands.holds(&numbers(&[0.0]), None));
         assert!(!rule("order = 'falling'").holds(&numbers(&[3.0, 2.0, 2.0]), None));
         assert!(!rule("at_least = 1").holds(&numbers(&[f64::NAN]), None));
+    }
+
+    #[test]
+    fn of_several_numbers_those_that_hold_by_themselves_are_counted() {
+        let held = |text: &str, list: &[f64], expected: Option<&[f64]>| {
+            rule(text).held(&numbers(list), expected.map(numbers).as_ref())
+        };
+        assert_eq!(held("within = '1 %'", &[50.0, 60.0], Some(&[50.2, 50.2])), 1);
+        assert_eq!(held("between = [[0, 1], [0, 1], [2, 3]]", &[0.5, 2.0, 2.0], Some(&[9.0, 9.0, 9.0])), 2);
+        assert_eq!(held("at_most = 1", &[0.5, 2.0], None), 1);
+        // Alone, in order, or not as many as expected: whole or not at all.
+        assert_eq!(held("at_most = 1", &[0.5], None), 0);
+        assert_eq!(held("order = 'rising'\nat_most = 1", &[0.5, 0.2], None), 0);
+        assert_eq!(held("between = [[0, 1]]", &[0.5, 0.2], None), 0);
+        assert_eq!(held("within = '1 %'", &[50.0, 60.0], Some(&[50.0])), 0);
     }
 
     #[test]

@@ -12,3 +12,4 @@ mod papers;
 mod radius;
 mod ricochet;
 mod terminal;
+mod verdicts;

@@ -51,17 +51,40 @@ fn a_check_that_could_not_fail_is_refused() {
         ("experiment = 'geo'\npublished = 1\nrule = { decimals = 1 }".to_owned(), "`metric` go together"),
         (format!("{HALF}\npublished = 1\ncorrect = 0.5\nrule = {{ decimals = 1 }}"), "with an `erratum`"),
         (
-            format!("{HALF}\npublished = 1\ndiffers = true\nrule = {{ decimals = 1 }}"),
-            "`differs` needs a `reason`",
+            format!(
+                "{HALF}\npublished = 1\ncorrect = 0.5\nrule = {{ decimals = 1 }}\nverdict = 'unclear in the paper'"
+            ),
+            "with an `unclear`",
         ),
-        ("not_run = 'no'\ndiffers = true\nreason = 'r'".to_owned(), "neither `correct` nor `not_run`"),
+        (format!("{HALF}\npublished = 0.5\nrule = {{ decimals = 1 }}"), "is `verdict = \"arithmetic\"`"),
+        (
+            format!("{HALF}\npublished = 0.5\nrule = {{ decimals = 1 }}\nverdict = 'fitted'"),
+            "the verdict `fitted` needs a `reason`",
+        ),
+        (
+            format!("{HALF}\npublished = 0.5\nrule = {{ decimals = 1 }}\nverdict = 'reproduced'"),
+            "follows from the rest: leave it out",
+        ),
+        (
+            "stack = 'riverbed-16'\nverdict = 'arithmetic'\nrule = { at_least = 1 }".to_owned(),
+            "is for a `formula`",
+        ),
+        (
+            format!("{HALF}\npublished = 1\nverdict = 'differs'\nrule = {{ decimals = 1 }}"),
+            "the verdict `differs` needs a `reason`",
+        ),
+        (
+            "not_run = 'no'\nverdict = 'differs'\nreason = 'r'".to_owned(),
+            "goes with neither `correct` nor `not_run`",
+        ),
     ] {
         let message = refusal(&paper("", &check));
         assert!(message.starts_with(prefix) && message.contains(problem), "{message}");
     }
     let elsewhere = paper("", &format!("{HALF}\npublished = 0.5\nrule = {{ decimals = 1 }}"));
     assert!(refusal(&elsewhere.replace("'predict'", "'measure'")).contains("`measure` needs `not_run`"));
-    let twice = paper("", &format!("{HALF}\npublished = 0.5\nrule = {{ decimals = 1 }}"));
+    let sum = "verdict = 'arithmetic'\nrule = { decimals = 1 }";
+    let twice = paper("", &format!("{HALF}\npublished = 0.5\n{sum}"));
     let (head, claim) = twice.split_at(twice.find("[[claim]]").unwrap());
     assert!(refusal(&format!("{head}{claim}{claim}")).contains("two claims of this name"));
     assert!(
@@ -74,7 +97,7 @@ fn a_check_that_cannot_be_made_is_a_fault_of_the_file() {
     for (check, problem) in [
         ("formula = 'ratoi'\npublished = 1\nrule = { decimals = 1 }", "no formula `ratoi`"),
         (
-            "formula = 'ratio'\nargs = { a = [1, 2], b = [1, 2, 3] }\npublished = 1\nrule = { decimals = 1 }",
+            "formula = 'ratio'\nargs = { a = [1, 2], b = [1, 2, 3] }\npublished = 1\nverdict = 'arithmetic'\nrule = { decimals = 1 }",
             "args.a has 2 entries, the longest list 3",
         ),
         (
@@ -110,40 +133,60 @@ fn an_erratum_whose_printed_number_passes_differs() {
 }
 
 #[test]
+fn of_a_list_that_holds_in_part_it_is_said_how_many_do() {
+    let check = |published: &str| {
+        let text = format!(
+            "formula = 'ratio'\nargs = {{ a = [1, 3], b = 2 }}\npublished = {published}\nrule = {{ decimals = 1 }}\n\
+             verdict = 'in part'\nreason = 'the second is a slip'"
+        );
+        check_one(&paper("", &text)).unwrap().remove(0)
+    };
+    let part = check("[0.5, 1.7]");
+    assert_eq!((part.verdict, part.recorded), (Verdict::InPart, Verdict::InPart));
+    assert!(part.reason.contains("1 of 2 are. the second is a slip"), "{}", part.reason);
+    // Neither, and both, are something else, and new.
+    assert_eq!(
+        (check("[0.7, 1.7]").verdict, check("[0.7, 1.7]").is_as_recorded()),
+        (Verdict::Differs, false)
+    );
+    assert_eq!(check("[0.5, 1.5]").verdict, Verdict::Reproduced);
+}
+
+#[test]
+fn what_can_be_meant_in_two_ways_is_unclear_and_what_was_chosen_is_fitted() {
+    let text = format!(
+        "{HALF}\npublished = 0.6\ncorrect = 0.5\nrule = {{ within = '1 %' }}\nverdict = 'unclear in the paper'"
+    );
+    let unclear = check_one(&paper("unclear = 'of which half is not said'", &text)).unwrap().remove(0);
+    assert_eq!((unclear.verdict, unclear.recorded), (Verdict::Unclear, Verdict::Unclear));
+    assert_eq!(unclear.reason, "of which half is not said");
+    let text = format!(
+        "{HALF}\npublished = 0.5\nrule = {{ within = '1 %' }}\nverdict = 'fitted'\nreason = 'b was chosen'"
+    );
+    let fitted = check_one(&paper("", &text)).unwrap().remove(0);
+    assert_eq!((fitted.verdict, fitted.reason.as_str()), (Verdict::Fitted, "b was chosen"));
+    assert!(render(&[fitted], Some(100)).contains("R-01 fitted b was chosen"));
+}
+
+#[test]
 fn a_difference_is_known_where_the_claim_file_says_so() {
     let check = |published: f64, lines: &str| {
         let text = format!("{HALF}\npublished = {published}\nrule = {{ decimals = 1 }}\n{lines}");
         check_one(&paper("", &text)).unwrap()
     };
-    let known = "differs = true\nreason = 'drawn by hand'";
+    let sum = "verdict = 'arithmetic'";
+    let known = "verdict = 'differs'\nreason = 'drawn by hand'";
     for (published, lines, recorded, counted, said) in [
-        (0.5, "", "reproduced", "1 reproduced, 0 errata, 0 known differences, 0 not run", None),
-        (
-            0.7,
-            known,
-            "differs",
-            "0 reproduced, 0 errata, 1 known difference, 0 not run",
-            Some("differs, known"),
-        ),
-        (
-            0.7,
-            "",
-            "reproduced",
-            "0 reproduced, 0 errata, 0 known differences, 0 not run, 1 not as recorded",
-            Some("differs, new"),
-        ),
-        (
-            0.5,
-            known,
-            "differs",
-            "0 reproduced, 0 errata, 0 known differences, 0 not run, 1 not as recorded",
-            Some("reproduced, new"),
-        ),
+        (0.5, sum, "arithmetic", "1 arithmetic", None),
+        (0.7, known, "differs", "1 differs", Some("differs, known")),
+        (0.7, sum, "arithmetic", "1 not as recorded", Some("differs, new")),
+        (0.5, known, "differs", "1 not as recorded", Some("reproduced, new")),
     ] {
+        let counted = format!("{counted}; 1 of 1 has a published number");
         let checked = check(published, lines);
         assert_eq!(checked[0].to_json()["recorded"], recorded);
         let text = render(&checked, Some(120));
-        assert_eq!(text.lines().last(), Some(counted), "{text}");
+        assert_eq!(text.lines().last(), Some(counted.as_str()), "{text}");
         assert!(said.is_none_or(|said| text.contains(said)), "{text}");
     }
 }
@@ -161,7 +204,11 @@ fn a_stack_that_has_not_what_was_published_is_named() {
 
 #[test]
 fn an_interrupted_paper_is_no_fault() {
-    let paper = Paper::parse("some-paper", &paper("", &format!("{HALF}\nrule = {{ at_most = 1 }}"))).unwrap();
+    let paper = Paper::parse(
+        "some-paper",
+        &paper("", &format!("{HALF}\nverdict = 'arithmetic'\nrule = {{ at_most = 1 }}")),
+    )
+    .unwrap();
     let mut taken = 0;
     let done = check_paper(&paper, &mut Runs::default(), &AtomicBool::new(true), |_| taken += 1);
     assert_eq!((done.unwrap(), taken), (false, 0));
