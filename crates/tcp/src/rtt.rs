@@ -52,11 +52,11 @@ impl RtoConfig {
         // when the wait does, so that the bucket is the one after.
         let wait = wait.as_nanos().div_ceil(tick.as_nanos());
         let mut granule = 1;
-        while wait >= granule * 63 {
+        while wait / 63 >= granule {
             granule *= 8;
         }
-        let passed = now.as_nanos() / tick.as_nanos() + wait;
-        Instant::ZERO + tick * ((passed / granule + 1) * granule)
+        let passed = (now.as_nanos() / tick.as_nanos()).saturating_add(wait);
+        Instant::ZERO + tick * (passed / granule + 1).saturating_mul(granule)
     }
 }
 

@@ -224,7 +224,8 @@ impl CongestionControl for LinuxCubic {
         if window.cwnd < window.ssthresh {
             let before = window.cwnd;
             self.slow_start.on_ack(window, ack);
-            acked = acked.saturating_sub((window.cwnd - before).div_ceil(self.smss));
+            // An initial window above the clamp shrinks here.
+            acked = acked.saturating_sub(window.cwnd.saturating_sub(before).div_ceil(self.smss));
             if window.cwnd < window.ssthresh || acked == 0 {
                 return;
             }
