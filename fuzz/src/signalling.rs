@@ -80,6 +80,8 @@ fn packet(bytes: &mut Bytes<'_>) -> Vec<u8> {
 fn route(mut bytes: Bytes<'_>) {
     let mut router = FlowRouter::new("router".to_owned(), lines(), 7);
     let (mut now, mut offered, mut out) = (Instant::ZERO, 0_u64, 0_u64);
+    // What each line had promised, and guaranteed of that, before a packet.
+    let mut before = [(0, 0); 2];
     while !bytes.is_empty() && offered < 2000 {
         now += Duration::from_micros(bytes.below(1 << 22));
         while let Some(departure) = router.take(now) {
@@ -98,10 +100,15 @@ fn route(mut bytes: Bytes<'_>) {
         };
         offered += 1;
         router.offer(now, direction, WirePacket::new(packet, None, offered));
-        for direction in Direction::BOTH {
+        for (direction, before) in Direction::BOTH.into_iter().zip(&mut before) {
             let port = router.port(direction);
             assert!(port.flows() <= 64, "more flows than it keeps");
-            assert!(port.committed() <= port.capacity(), "more is promised than the line has");
+            assert!(port.guaranteed() <= port.capacity(), "more is guaranteed than the line has");
+            // A guarantee is admitted over the heads of Available Rates; until they have sunk nothing more is promised.
+            let (committed, guaranteed) = *before;
+            let most = port.capacity().max(committed) + port.guaranteed().saturating_sub(guaranteed);
+            assert!(port.committed() <= most, "more is promised than the line has");
+            *before = (port.committed(), port.guaranteed());
         }
     }
 }

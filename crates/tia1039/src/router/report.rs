@@ -41,7 +41,13 @@ impl Port {
         self.table.len()
     }
 
-    /// What may be sent by all flows together at this moment, bit/s: what is kept for them.
+    /// What is guaranteed to all flows together, bit/s.
+    pub fn guaranteed(&self) -> u64 {
+        self.guarantees.sum() * self.settings.unit.bits()
+    }
+
+    /// What may be sent by all flows together at this moment, bit/s: what is kept for them. Above [`Port::capacity`] only
+    /// from when a guarantee was admitted over the heads of Available Rates, or the line lost capacity, until those have sunk.
     pub fn committed(&self) -> u64 {
         (self.reserved + self.guarantees.sum()) * self.settings.unit.bits()
     }
