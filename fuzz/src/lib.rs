@@ -13,7 +13,7 @@ mod texts;
 pub use captures::captures;
 pub use experiments::experiments;
 pub use messages::messages;
-pub use results::{results, whole_files};
+pub use results::{forgive_parquet, results, whole_files};
 pub use segments::segments;
 pub use signalling::signalling;
 pub use texts::texts;

@@ -161,11 +161,11 @@ impl Results {
         let file =
             farpath_files::open(&path).map_err(|source| ResultsError::Read { path: path.clone(), source })?;
         let damaged = |source| ResultsError::ReadTable { path: path.clone(), source };
-        let batches = parquet_file::open(file).and_then(|builder| builder.build()).map_err(damaged)?;
+        let batches = parquet_file::open(file).and_then(parquet_file::batches).map_err(damaged)?;
         let mut rows = Vec::new();
         let mut found = 0;
         for batch in batches {
-            let batch = batch.map_err(|source| damaged(source.into()))?;
+            let batch = batch.map_err(damaged)?;
             let more: Vec<(RunKey, R)> =
                 arrow::rows(&batch).map_err(|source| ResultsError::Column { path: path.clone(), source })?;
             found += more.len() as u64;

@@ -209,7 +209,7 @@ pub fn read_runs(
             runs.insert((span.key, engine, seed), run);
         }
     }
-    for batch in builder.build().map_err(|error| damaged(error.to_string()))? {
+    for batch in farpath_run::parquet_file::batches(builder).map_err(|error| damaged(error.to_string()))? {
         let batch = batch.map_err(|error| damaged(error.to_string()))?;
         let keys = batch
             .column_by_name(POINT_KEY)
