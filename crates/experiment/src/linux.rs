@@ -72,8 +72,11 @@ impl LinuxSettings {
     pub(crate) fn to_table(&self) -> Table {
         let mut table = Table::new();
         if !self.sysctls.is_empty() {
-            let value =
-                |text: &String| text.parse().map_or_else(|_| Value::String(text.clone()), Value::Integer);
+            // As a number only where it is read back as the same text: `007` and `+7` stay text.
+            let value = |text: &String| match text.parse::<i64>() {
+                Ok(number) if number.to_string() == *text => Value::Integer(number),
+                _ => Value::String(text.clone()),
+            };
             let sysctls = self.sysctls.iter().map(|(name, text)| (name.clone(), value(text)));
             table.insert("sysctl".to_owned(), Value::Table(sysctls.collect()));
         }
