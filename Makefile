@@ -118,7 +118,7 @@ fuzz:
 	CARGO_TARGET_DIR=$(CURDIR)/target $(CARGO) check --locked --quiet --features libfuzzer --bins --manifest-path fuzz/Cargo.toml
 
 # The core owns no clock, socket or thread: it builds where there are none, and gives the same there for the same seed.
-CORE = units tcp tia1039 explicit-rate path elements model sim predict diagnose
+CORE = units tcp tia1039 explicit-rate path elements model sim predict diagnose script
 WASM = wasm32-unknown-unknown
 core: $(if $(BUILT),,build)
 	@if ! timeout 120 rustup target add $(WASM) >/dev/null 2>&1; then \

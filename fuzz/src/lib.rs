@@ -6,6 +6,7 @@ mod captures;
 mod experiments;
 mod messages;
 mod results;
+mod scripts;
 mod segments;
 mod signalling;
 mod texts;
@@ -14,6 +15,7 @@ pub use captures::captures;
 pub use experiments::experiments;
 pub use messages::messages;
 pub use results::{forgive_parquet, results, whole_files};
+pub use scripts::scripts;
 pub use segments::segments;
 pub use signalling::signalling;
 pub use texts::texts;
@@ -22,7 +24,7 @@ pub use texts::texts;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     ("segments", segments),
     ("experiments", experiments),
     ("texts", texts),
@@ -30,6 +32,7 @@ pub const TARGETS: [Target; 7] = [
     ("messages", messages),
     ("results", results),
     ("captures", captures),
+    ("scripts", scripts),
 ];
 
 /// Numbers from the front of some bytes; zero when they are used up.

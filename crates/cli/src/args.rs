@@ -6,6 +6,7 @@ mod driver;
 mod kernel;
 mod measure;
 mod qos;
+mod script;
 #[cfg(target_os = "linux")]
 mod shell;
 mod source;
@@ -19,6 +20,7 @@ pub use driver::{AttachArgs, DriverArgs, DriverCommand, RouterArgs};
 pub use kernel::{BuildArgs, InfoArgs, KernelArgs, KernelCommand, ListArgs};
 pub use measure::{MeasureArgs, ServeArgs};
 pub use qos::{QosArgs, QosCommand, QosDecodeArgs, QosEncodeArgs, QosExchangeArgs, QosMessage, QosRateType};
+pub use script::ScriptArgs;
 #[cfg(target_os = "linux")]
 pub use shell::ShellArgs;
 pub use source::{PathArgs, SourceArgs};
@@ -92,6 +94,12 @@ pub enum Command {
     /// Each interval between two sends of new data belongs to what the sender waited for: the receive window, its own window, the path, a
     /// loss, a pace, the program. The times add up to the whole. Captures of either end, and between, as pcap or pcapng.
     Diagnose(DiagnoseArgs),
+    /// Play packet scripts in packetdrill's language against simulated stacks
+    ///
+    /// A script says what a TCP is sent, what its program calls, and what leaves it and when, line by line. What differs is shown
+    /// with the last ten segments. The exit code is 0 where every script passed, 1 where one failed, 2 where one cannot be read or
+    /// asks for what is not there.
+    Script(ScriptArgs),
     /// Say how far TCP reaches: each timer of a stack as round trip, distance and the last body inside
     Radius(RadiusArgs),
     /// Check the claims of papers: published beside reproduced

@@ -55,6 +55,28 @@ pub enum CliError {
         "expected PATH, or --delay and --rate: `farpath paths` and `farpath experiments` list what ships"
     )]
     NoPath,
+    /// A packet script cannot be read.
+    #[error("{}", file.display())]
+    ReadScript {
+        /// Its name.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A packet script, or a report of them, cannot be written.
+    #[error("{}", file.display())]
+    WriteScript {
+        /// Its name.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A folder without scripts.
+    #[error("{}: expected packet scripts (*.pkt), found none", file.display())]
+    NoScript {
+        /// Its name.
+        file: PathBuf,
+    },
     /// A capture cannot be opened.
     #[error("{}", file.display())]
     ReadCapture {

@@ -23,6 +23,7 @@ mod report;
 mod reproduce;
 mod router;
 mod run;
+mod script;
 mod serve;
 mod shelf;
 #[cfg(target_os = "linux")]
@@ -45,6 +46,8 @@ enum Ending {
     Done,
     /// A comparison failed, or a run is void.
     Failed,
+    /// Something was not understood, and all that was has been printed.
+    Refused,
     /// Ctrl-C; what was finished has been printed.
     Interrupted,
     /// As a command has ended that was run.
@@ -71,6 +74,7 @@ pub fn exit_code(args: impl IntoIterator<Item = OsString>) -> u8 {
     match configure().and_then(|()| run_command(cli.command)) {
         Ok(Ending::Done) => 0,
         Ok(Ending::Failed) => 1,
+        Ok(Ending::Refused) => 2,
         Ok(Ending::Interrupted) => 130,
         #[cfg(target_os = "linux")]
         Ok(Ending::Code(code)) => code,
@@ -131,6 +135,7 @@ fn run_command(command: Command) -> Result<Ending, CliError> {
         Command::Report(args) => report::report(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Diagnose(args) => diagnose::diagnose(&args),
+        Command::Script(args) => script::script(&args),
         Command::Radius(args) => radius::radius(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Doctor(args) => doctor::doctor(&args),

@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::receiver::Receiver;
 use crate::sender::{Sender, Transmission};
 use crate::{Ecn, Endpoint, Flags, MAX_MSS, SackBlock, Segment, Seq, Timestamps};
-use farpath_units::{Bytes, Instant};
+use farpath_units::{Bytes, Duration, Instant};
 
 /// The clock that initial sequence numbers follow (RFC 9293 §3.4.1).
 const ISN_TICK_NS: u64 = 4_000;
@@ -232,14 +232,86 @@ impl Connection {
         self.sender.rwnd = self.sender.rwnd.max(window.0.min(MAX_WINDOW));
     }
 
+    /// Keeps the times in which the sender waits, for [`Connection::information`]; from before the handshake on.
+    pub fn keep_times(&mut self, now: Instant) {
+        self.sender.keep_times(now);
+    }
+
+    /// The program's next write ends as `MSG_MORE` says: an end that is no full segment waits for more. Without it, the stream
+    /// ends there for now.
+    pub fn begin_write(&mut self, more: bool) {
+        self.sender.begin_write(more);
+    }
+
+    /// What has been written ends a record (`MSG_EOR`): no segment holds both sides of its end.
+    pub fn end_record(&mut self) {
+        self.sender.end_record();
+    }
+
+    /// `TCP_NODELAY`. Set, what is there leaves, corked or not.
+    pub fn set_no_delay(&mut self, on: bool) {
+        self.sender.set_no_delay(on);
+    }
+
+    /// `TCP_CORK`: only full segments leave, and what is behind them after 200 ms.
+    pub fn set_cork(&mut self, on: bool) {
+        self.sender.set_cork(on);
+    }
+
+    /// `TCP_USER_TIMEOUT` (RFC 9293 §3.9.1.5): so long after its first retransmission, data that nobody acknowledges ends the
+    /// connection.
+    pub fn set_user_timeout(&mut self, timeout: Option<Duration>) {
+        self.sender.set_user_timeout(timeout);
+    }
+
+    /// Another size of the send buffer, bytes.
+    pub fn set_send_buffer(&mut self, bytes: u64) {
+        self.sender.set_send_buffer(bytes);
+    }
+
+    /// Whether a segment has data or a FIN behind what has arrived in order.
+    pub fn takes_as_new(&self, segment: &Segment) -> bool {
+        let start = segment.seq.position(self.peer_isn, self.receiver.next());
+        start.is_some_and(|start| start + u64::from(segment.len) > self.receiver.next())
+    }
+
+    /// Options that the handshake has agreed on, as `tcp_info` has them.
+    pub(crate) fn options_agreed(&self) -> u64 {
+        u64::from(self.timestamps.is_some())
+            | u64::from(self.sender.sack_enabled) << 1
+            | u64::from(self.scale_agreed) << 2
+            | u64::from(self.sender.ecn.capable) << 3
+    }
+
+    pub(crate) fn peer_shift(&self) -> u8 {
+        self.peer_scale
+    }
+
+    pub(crate) fn own_shift(&self) -> u8 {
+        self.own_scale
+    }
+
+    pub(crate) fn announced_mss(&self) -> u64 {
+        self.config.mss.0
+    }
+
     /// Gives the connection up: the peer is told with a reset.
     pub fn abort(&mut self, now: Instant) {
         // RFC 9293 §3.10.5: where both ends have closed there is nothing left to abort.
         let closing = matches!(self.state, State::Closing | State::LastAck | State::TimeWait);
         if self.is_synchronized() && !closing {
-            self.reset =
-                Some(Segment::new(Flags::RST | Flags::ACK, self.isn.at(self.sender.max), self.ack_seq()));
+            let mut reset =
+                Segment::new(Flags::RST | Flags::ACK, self.isn.at(self.sender.max), self.ack_seq());
+            // RFC 7323 §3.2: where timestamps were agreed on, a reset should have them too (tcp_send_active_reset()).
+            reset.timestamps =
+                self.timestamps.map(|state| Timestamps { value: clock_ms(now), echo: state.recent });
+            self.reset = Some(reset);
         }
+        self.finish(CloseReason::Aborted, now);
+    }
+
+    /// Forgets the connection without a word: whatever comes for it is answered by a reset.
+    pub fn forget(&mut self, now: Instant) {
         self.finish(CloseReason::Aborted, now);
     }
 
@@ -332,7 +404,7 @@ impl Connection {
             segment.flags |= Flags::CWR;
         }
         // No more to come right behind it: the receiver may as well read.
-        if len > 0 && (fin || push || start + len == self.sender.max && self.sender.nothing_more()) {
+        if len > 0 && (fin || push || self.sender.marks_end(start + len)) {
             segment.flags |= Flags::PSH;
         }
         if fin {
@@ -422,7 +494,10 @@ impl Endpoint for Connection {
     }
 
     fn poll_segment(&mut self, now: Instant) -> Option<Segment> {
-        let segment = self.choose_segment(now)?;
+        let Some(segment) = self.choose_segment(now) else {
+            self.sender.note_wait(now);
+            return None;
+        };
         self.stats.segments_sent += 1;
         Some(segment)
     }

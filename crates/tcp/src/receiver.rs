@@ -62,6 +62,7 @@ pub struct Receiver {
     /// When data last came in order.
     last_in_order: Option<Instant>,
     duplicate_segments: u64,
+    out_of_order_segments: u64,
     echo: Echo,
 }
 
@@ -123,6 +124,7 @@ impl Receiver {
             compression: Compression::default(),
             last_in_order: None,
             duplicate_segments: 0,
+            out_of_order_segments: 0,
             echo: Echo::Off,
         }
     }
@@ -161,6 +163,31 @@ impl Receiver {
     /// Bytes that the application can read.
     pub fn readable(&self) -> u64 {
         self.unread
+    }
+
+    pub(crate) fn ack_delay(&self) -> Duration {
+        self.ack_delay
+    }
+
+    pub(crate) fn longest_segment(&self) -> u64 {
+        self.longest
+    }
+
+    pub(crate) fn last_data(&self) -> Option<Instant> {
+        self.last_in_order
+    }
+
+    /// Bytes that came in order, without SYN and FIN.
+    pub(crate) fn received(&self) -> u64 {
+        self.next.saturating_sub(1 + u64::from(self.finished()))
+    }
+
+    pub(crate) fn out_of_order_segments(&self) -> u64 {
+        self.out_of_order_segments
+    }
+
+    pub(crate) fn announced_window(&self) -> u64 {
+        self.edge_announced() - self.next
     }
 
     /// Segments whose payload had all arrived before.
@@ -391,6 +418,7 @@ impl Receiver {
         let mut news = false;
         self.out_of_order.insert(range.clone(), |_| news = true);
         self.duplicate_segments += u64::from(!news);
+        self.out_of_order_segments += u64::from(news);
         // One place for each block: the latest arrival in it.
         let block = self.out_of_order.containing(range.start).unwrap_or(range.clone());
         let place = self.recent.iter().position(|start| block.contains(start)).unwrap_or(RECENT - 1);

@@ -65,6 +65,15 @@ pub struct Delivery {
     pub copies: Vec<Sending>,
 }
 
+/// What is taken to have become of a segment in flight.
+#[derive(Debug, Clone, Copy)]
+pub struct Condition {
+    /// Its first sending is taken to be lost.
+    pub lost: bool,
+    /// It was sent again, and that copy is taken to be in the network.
+    pub copy: bool,
+}
+
 /// Segments in flight, with what SACK and the timer say of each.
 #[derive(Debug, Clone, Default)]
 pub struct Scoreboard {
@@ -312,12 +321,13 @@ impl Scoreboard {
         self.copies.in_network() > 0 || self.segments.front().is_some_and(|first| first.retransmitted)
     }
 
-    /// Where the highest segment begins that SACK reports; `snd_una` where it reports none (Linux's `tcp_highest_sack_seq()`).
+    /// Where the highest segment ends that SACK reports; `snd_una` where it reports none (Linux's `tcp_highest_sack_seq()`, whose
+    /// `highest_sack` is the segment behind that one: `tcp_advance_highest_sack()`).
     pub fn highest_sacked(&self) -> u64 {
         let reported = self.sacked.descending().next();
         reported
             .and_then(|reported| self.segment_at(reported.end - 1))
-            .map_or(self.start, |segment| segment.start)
+            .map_or(self.start, |segment| segment.end)
     }
 
     /// Whether the segment that begins at `start` was sent again, and is reported.
@@ -340,6 +350,15 @@ impl Scoreboard {
     /// When the first segment in flight was last sent. Where the times of copies are not kept: when it first was.
     pub fn first_last_sent(&self) -> Option<Instant> {
         self.segments.front().map(|first| self.copies.of(first.end).unwrap_or(first.sent_at))
+    }
+
+    /// How many segments in flight are like that.
+    pub fn count(&self, holds: impl Fn(Condition) -> bool) -> u64 {
+        let condition = |segment: &Sent| Condition {
+            lost: segment.lost && !segment.sacked,
+            copy: segment.copy_in_network && !segment.sacked,
+        };
+        self.segments.iter().filter(|segment| holds(condition(segment))).count() as u64
     }
 
     /// The last segment in flight.

@@ -5,6 +5,7 @@ mod frto;
 mod limit;
 mod pacing;
 mod phase;
+mod program;
 mod prr;
 mod rack;
 mod recovery;
@@ -16,6 +17,7 @@ mod undo;
 mod usage;
 
 pub use limit::SendLimit;
+pub(crate) use program::Wait;
 pub(crate) use transmit::Transmission;
 
 use crate::cc::{AckEvent, CongestionControl, Controller, LossEvent, Window};
@@ -28,6 +30,7 @@ use farpath_units::{Duration, Instant};
 use frto::Frto;
 use pacing::Pacer;
 use phase::Phase;
+use program::{Times, Wishes};
 use prr::Prr;
 use rack::Rack;
 use super_packet::SuperPacket;
@@ -159,6 +162,10 @@ pub struct Sender {
     pub(crate) measures: bool,
     pacer: Pacer,
     pub(crate) ecn: EcnSender,
+    /// Present where a program has asked for something of its own.
+    wishes: Option<Box<Wishes>>,
+    /// Present where somebody asks for it.
+    times: Option<Box<Times>>,
     pub(crate) stats: SendStats,
 }
 
@@ -215,6 +222,8 @@ impl Sender {
             measures: false,
             pacer: Pacer::default(),
             ecn: EcnSender::default(),
+            wishes: None,
+            times: None,
             stats: SendStats::default(),
         }
     }
@@ -246,6 +255,9 @@ impl Sender {
             self.config.send.buffer.map_or(u64::MAX, |buffer| buffer.0.saturating_sub(self.buffered()));
         let taken = if self.fin { 0 } else { bytes.min(room).min(MAX_STREAM - self.written) };
         self.written += taken;
+        if let Some(times) = &mut self.times {
+            times.no_room = taken < bytes;
+        }
         taken
     }
 
@@ -317,6 +329,7 @@ impl Sender {
             // RFC 9293 §3.8.6.1: while the peer answers, its window may stay shut as long as it likes.
             self.retries = 0;
         }
+        self.end_hold();
         let window_changed = seg.window != self.rwnd;
         self.update_window(seg.window);
         if !self.outstanding() && !seg.pure && seg.sack[0].is_empty() {
@@ -332,7 +345,12 @@ impl Sender {
             let report = self.duplicate_report(seg);
             news.dsack = self.believed(report);
             let blocks = seg.sack.iter().filter(|block| !block.is_empty());
+            let before = self.board.sacked_bytes();
             news.sacked = blocks.map(|block| self.board.sack(block.clone())).sum();
+            if self.rack_is_linux() {
+                // tcp_match_skb_to_sack(): of a segment that is reported in part nothing is.
+                news.sacked = self.board.sacked_bytes() - before;
+            }
         }
         if news.sacked > 0 && self.rack.is_none() {
             let before = self.board.lost_below();
@@ -348,6 +366,7 @@ impl Sender {
         }
         self.undo_by_dsack(news.dsack.as_ref());
         self.reduce_rate(&news);
+        self.note_ack(now);
         if self.steered {
             self.steer(now, pipe_before);
         }
@@ -529,7 +548,7 @@ impl Sender {
         if let Persist::Waiting { due, interval } = self.persist
             && due <= now
         {
-            if self.spent() {
+            if self.spent() || self.user_timeout_passed(now) {
                 return false;
             }
             self.retries += 1;
@@ -556,7 +575,7 @@ impl Sender {
     }
 
     fn on_timeout(&mut self, now: Instant) -> bool {
-        if self.spent() {
+        if self.spent() || self.user_timeout_passed(now) {
             return false;
         }
         self.retries += 1;
@@ -564,7 +583,7 @@ impl Sender {
         self.timed = None;
         self.after_timeout(now);
         self.rtt.back_off();
-        self.rto_due = Some(self.rtt.deadline(now));
+        self.rto_due = Some(self.within_user_timeout(self.rtt.deadline(now)));
         true
     }
 

@@ -9,7 +9,8 @@
 //! - `<!-- output: made at 1a2b3c4 on Linux 6.18, 2 cores: real time -->`: not checked, and why.
 //!
 //! With `FARPATH_BLESS=1` the blocks that differ are written anew. Look at what `git diff` says then, and name the commit of a
-//! slow one. Experiments that a command needs are blocks of the same page that begin with their name: `# relay.toml`.
+//! slow one. Experiments that a command needs are blocks of the same page that begin with their name: `# relay.toml`; and packet
+//! scripts: `// first.pkt`.
 #![cfg(unix)]
 
 use std::collections::HashMap;
@@ -104,9 +105,11 @@ impl Page {
     }
 
     fn files(&self) -> Files {
-        let named = self.blocks.iter().filter(|block| block.info == "toml").filter_map(|block| {
+        let kinds = [("toml", "# ", ".toml"), ("text", "// ", ".pkt")];
+        let named = self.blocks.iter().filter_map(|block| {
+            let (_, begins, ends) = kinds.iter().find(|(info, ..)| block.info == *info)?;
             let body = self.body(block);
-            let name = body.first()?.strip_prefix("# ").filter(|name| name.ends_with(".toml"))?;
+            let name = body.first()?.strip_prefix(begins).filter(|name| name.ends_with(ends))?;
             (!name.contains([' ', '/'])).then(|| (name.to_owned(), body.join("\n")))
         });
         named.collect()

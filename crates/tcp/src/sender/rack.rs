@@ -22,7 +22,8 @@ pub(super) struct Rack {
     delivered: Option<Sending>,
     /// RACK.rtt.
     rtt: Duration,
-    reordering_seen: bool,
+    /// Linux's `reord_seen`: how often a segment was overtaken.
+    reorderings: u64,
     /// Linux's `reordering`: the most segments by which one was overtaken.
     degree: u64,
     /// Linux's `dsack_dups`: segments that D-SACKs have reported.
@@ -42,7 +43,7 @@ impl Rack {
         Rack {
             delivered: None,
             rtt,
-            reordering_seen: false,
+            reorderings: 0,
             degree: u64::from(degree),
             duplicates: 0,
             dsack_round: None,
@@ -50,6 +51,14 @@ impl Rack {
             persist: PERSIST,
             due: None,
         }
+    }
+
+    pub fn degree(&self) -> u64 {
+        self.degree
+    }
+
+    pub fn reorderings(&self) -> u64 {
+        self.reorderings
     }
 
     /// Step 2: the most recently sent segment that has been delivered.
@@ -102,7 +111,7 @@ impl Sender {
         let Some(rack) = &mut self.rack else { return };
         // RFC 8985 §6.2 step 4: a round that sees D-SACKs widens the window.
         rack.dsack_round = rack.dsack_round.filter(|&round| self.una < round);
-        let tells = dsack.is_some_and(|range| !linux || rack.reordering_seen && !self.tlp.is_probe(range));
+        let tells = dsack.is_some_and(|range| !linux || rack.reorderings > 0 && !self.tlp.is_probe(range));
         if tells && rack.dsack_round.is_none() {
             rack.dsack_round = Some(self.max);
             rack.window_factor = rack.window_factor.saturating_add(1);
@@ -122,7 +131,7 @@ impl Sender {
         if linux && lowest >= highest {
             return;
         }
-        rack.reordering_seen = true;
+        rack.reorderings += 1;
         let by = highest.saturating_sub(lowest).div_ceil(smss);
         rack.degree = rack.degree.max(by.min(MOST_REORDERING));
     }
@@ -170,7 +179,7 @@ impl Sender {
     /// RACK.reo_wnd.
     fn reordering_window(&self, rack: &Rack) -> Duration {
         let enough = self.board.sacked_segments() >= self.config.recovery.dup_ack_threshold;
-        if !rack.reordering_seen && (self.phase != Phase::Open || enough) {
+        if rack.reorderings == 0 && (self.phase != Phase::Open || enough) {
             return Duration::ZERO;
         }
         let quarter = self.rtt.min_rtt().unwrap_or(Duration::ZERO) / 4;

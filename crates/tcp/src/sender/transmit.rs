@@ -133,7 +133,7 @@ impl Sender {
         if start == end || self.ecn.holds(now) {
             return None;
         }
-        let want = (self.written.saturating_sub(start)).min(self.smss);
+        let want = self.within_record(start, (self.written.saturating_sub(start)).min(self.smss));
         if room < want && !network_empty {
             self.meet_cwnd();
             return None;
@@ -149,7 +149,7 @@ impl Sender {
             }
             return None;
         }
-        if len < self.smss && !with_fin && self.nagle_holds() {
+        if len < self.smss && !with_fin && self.holds_small(now, start + len) {
             return None;
         }
         if !self.begins_super_packet(now, room, peer_room) {
@@ -217,7 +217,7 @@ impl Sender {
     /// The next segment that was never sent, if the peer's window has room for all of it.
     pub(super) fn unsent_segment(&self) -> Option<Range<u64>> {
         let start = self.max;
-        let len = self.written.saturating_sub(start).min(self.smss);
+        let len = self.within_record(start, self.written.saturating_sub(start).min(self.smss));
         let fits = start + len <= self.una + self.rwnd || len == 0;
         let with_fin = self.fin && start + len == self.written;
         let end = start + len + u64::from(with_fin);
@@ -225,6 +225,14 @@ impl Sender {
     }
 
     fn probe(&mut self, now: Instant, interval: Duration) -> Option<Range<u64>> {
+        let held = self.written.saturating_sub(self.nxt);
+        if !self.outstanding() && self.rwnd >= held && held > 0 && held < self.smss {
+            // What was withheld with an open window leaves as any data (tcp_write_wakeup()).
+            self.persist = Persist::Off;
+            self.retries = 0;
+            self.mark_held();
+            return Some(self.nxt..self.nxt + held);
+        }
         let interval = interval.doubled(1).min(self.config.send.persist_max);
         self.persist = Persist::Waiting { due: now + interval, interval };
         self.stats.probes += 1;
@@ -285,6 +293,7 @@ impl Sender {
         if !again {
             push = self.super_packet.on_sent(now, range.end) && self.config.send.super_packets;
             self.burst = len == self.smss;
+            self.note_sent_wishes(range.end);
             if len < self.smss {
                 self.small_end = range.end;
             }

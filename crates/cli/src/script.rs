@@ -1,0 +1,374 @@
+//! `farpath script`: packet scripts, played against stacks.
+
+use crate::args::ScriptArgs;
+use crate::error::CliError;
+use crate::{Ending, output};
+use farpath_experiment::Stack;
+use farpath_script::syntax::{Script, Way};
+use farpath_script::{
+    Comparison, Fault, MAX_SCRIPT, Outcome, ParseError, Simulated, Verdict, parse, play, seconds, update,
+};
+use farpath_units::Bytes;
+use rayon::prelude::*;
+use serde_json::json;
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Deepest folder that is looked into, and most scripts of one command.
+const MAX_DEPTH: u32 = 16;
+const MAX_SCRIPTS: usize = 100_000;
+
+/// A script as it was read, or why it is none.
+struct Played {
+    file: PathBuf,
+    /// As it is shown: without the folder that was named.
+    name: String,
+    text: String,
+    read: Result<Script, ParseError>,
+    /// By stack.
+    verdicts: Vec<Verdict>,
+}
+
+/// A word for what came of a script.
+fn word(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Passed => "ok",
+        Outcome::Failed(_) => "fails",
+        Outcome::CannotRun(_) => "cannot run",
+    }
+}
+
+/// `farpath script`
+pub fn script(args: &ScriptArgs) -> Result<Ending, CliError> {
+    let stacks: Vec<Stack> = args.stack.iter().map(|name| Stack::load(name)).collect::<Result<_, _>>()?;
+    let comparison = Comparison { tolerance: args.tolerance };
+    let mut files = Vec::new();
+    for given in &args.files {
+        find(given, given, &mut files)?;
+    }
+    if files.is_empty() {
+        return Err(CliError::NoScript { file: args.files[0].clone() });
+    }
+    let played: Vec<Played> = files
+        .into_par_iter()
+        .map(|(file, name)| {
+            let text = read(&file)?;
+            let read = parse(&text);
+            let verdicts = match &read {
+                Ok(script) => stacks
+                    .iter()
+                    .map(|stack| play(script, &mut Simulated::new(&stack.config), &comparison))
+                    .collect(),
+                Err(_) => Vec::new(),
+            };
+            Ok(Played { file, name, text, read, verdicts })
+        })
+        .collect::<Result<_, CliError>>()?;
+    for bad in played.iter().filter(|played| played.read.is_err()) {
+        if let Err(error) = &bad.read {
+            eprintln!("farpath: {}:{error}", bad.file.display());
+        }
+    }
+    if args.json {
+        print_json(&played, args)?;
+    } else if args.tap {
+        print_tap(&played, args)?;
+    } else {
+        print_text(&played, args)?;
+    }
+    if let Some(file) = &args.junit {
+        let text = junit(&played, args);
+        replace(file, &text)?;
+    }
+    if args.update {
+        for played in &played {
+            write_update(played)?;
+        }
+    }
+    let all = || played.iter().flat_map(|played| &played.verdicts);
+    // A file that is no script is an error; a script that asks for more than there is has no answer.
+    if played.iter().any(|played| played.read.is_err()) {
+        return Ok(Ending::Refused);
+    }
+    if all().any(|verdict| matches!(verdict.outcome, Outcome::Failed(_))) {
+        return Ok(Ending::Failed);
+    }
+    if all().any(|verdict| matches!(verdict.outcome, Outcome::CannotRun(_))) {
+        return Ok(Ending::Refused);
+    }
+    Ok(Ending::Done)
+}
+
+fn read(file: &Path) -> Result<String, CliError> {
+    let failed = |source| CliError::ReadScript { file: file.to_owned(), source };
+    let bytes = farpath_files::read_at_most(file, Bytes(MAX_SCRIPT as u64)).map_err(failed)?;
+    String::from_utf8(bytes)
+        .map_err(|_| failed(io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8")))
+}
+
+/// The scripts of a file or folder, in their order by name.
+fn find(root: &Path, given: &Path, files: &mut Vec<(PathBuf, String)>) -> Result<(), CliError> {
+    fn walk(root: &Path, at: &Path, depth: u32, files: &mut Vec<(PathBuf, String)>) -> io::Result<()> {
+        let mut entries: Vec<PathBuf> =
+            std::fs::read_dir(at)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
+        entries.sort();
+        for entry in entries {
+            if entry.is_dir() && depth < MAX_DEPTH {
+                walk(root, &entry, depth + 1, files)?;
+            } else if entry.extension().is_some_and(|extension| extension == "pkt")
+                && files.len() < MAX_SCRIPTS
+            {
+                let name = entry.strip_prefix(root).unwrap_or(&entry).display().to_string();
+                files.push((entry, name));
+            }
+        }
+        Ok(())
+    }
+    if given.is_dir() {
+        return walk(root, given, 0, files)
+            .map_err(|source| CliError::ReadScript { file: given.to_owned(), source });
+    }
+    files.push((given.to_owned(), given.display().to_string()));
+    Ok(())
+}
+
+fn replace(file: &Path, text: &str) -> Result<(), CliError> {
+    use std::io::Write as _;
+    let write = || {
+        let replacement = farpath_files::Replacement::create(file)?;
+        let mut target = replacement.file();
+        target.write_all(text.as_bytes())?;
+        replacement.commit()
+    };
+    write().map_err(|source| CliError::WriteScript { file: file.to_owned(), source })
+}
+
+// ---- Output ----
+
+/// The fault of a verdict.
+fn fault(verdict: &Verdict) -> Option<&Fault> {
+    match &verdict.outcome {
+        Outcome::Passed => None,
+        Outcome::Failed(fault) | Outcome::CannotRun(fault) => Some(fault),
+    }
+}
+
+/// The line, what was expected and what came, and the last segments.
+fn explain(played: &Played, stack: &str, verdict: &Verdict) -> String {
+    let Some(fault) = fault(verdict) else { return String::new() };
+    let mut text = format!(
+        "{}:{}: {} with {stack}\n  expected {}\n  found    {}\n",
+        played.file.display(),
+        fault.place,
+        word(&verdict.outcome),
+        fault.expected,
+        fault.found
+    );
+    if matches!(verdict.outcome, Outcome::CannotRun(_)) || verdict.segments.is_empty() {
+        return text;
+    }
+    let _ = writeln!(text, "  {:>12}  {:<8}", "time", "stack");
+    for shown in &verdict.segments {
+        let arrow = if shown.way == Way::In { "<---" } else { "--->" };
+        let mark = if shown.fault { "   <== here" } else { "" };
+        let _ = writeln!(text, "  {:>12}  {arrow}  {}{mark}", seconds(shown.at), shown.text);
+    }
+    text
+}
+
+fn print_text(played: &[Played], args: &ScriptArgs) -> io::Result<()> {
+    let good: Vec<&Played> = played.iter().filter(|played| played.read.is_ok()).collect();
+    for played in &good {
+        for (stack, verdict) in args.stack.iter().zip(&played.verdicts) {
+            if verdict.outcome != Outcome::Passed {
+                output::print(&explain(played, stack, verdict))?;
+                output::print("")?;
+            }
+        }
+    }
+    if good.is_empty() {
+        return Ok(());
+    }
+    output::print(&table(&good, &args.stack))?;
+    for (index, stack) in args.stack.iter().enumerate() {
+        let count = |wanted: &str| {
+            good.iter().filter(|played| word(&played.verdicts[index].outcome) == wanted).count()
+        };
+        let (ok, fails, cannot) = (count("ok"), count("fails"), count("cannot run"));
+        output::print(&format!("{stack}: {ok} ok, {fails} fail, {cannot} cannot run"))?;
+    }
+    Ok(())
+}
+
+/// A line for each script, a column for each stack.
+fn table(played: &[&Played], stacks: &[String]) -> String {
+    let width =
+        |words: &mut dyn Iterator<Item = &str>| words.map(|word| word.chars().count()).max().unwrap_or(0);
+    let names = width(&mut played.iter().map(|played| played.name.as_str()).chain(["script"]));
+    let widths: Vec<usize> =
+        stacks.iter().map(|stack| stack.chars().count().max("cannot run".len())).collect();
+    let mut text = format!("{:names$}", "script");
+    for (stack, width) in stacks.iter().zip(&widths) {
+        let _ = write!(text, "  {stack:width$}");
+    }
+    let whole = names + widths.iter().map(|width| width + 2).sum::<usize>();
+    let _ = write!(text, "\n{}", "─".repeat(whole));
+    for played in played {
+        let _ = write!(text, "\n{:names$}", played.name);
+        for (verdict, width) in played.verdicts.iter().zip(&widths) {
+            let _ = write!(text, "  {:width$}", word(&verdict.outcome));
+        }
+    }
+    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+fn print_json(played: &[Played], args: &ScriptArgs) -> io::Result<()> {
+    for played in played.iter().filter(|played| played.read.is_ok()) {
+        for (stack, verdict) in args.stack.iter().zip(&played.verdicts) {
+            let segments: Vec<_> = verdict
+                .segments
+                .iter()
+                .map(|shown| {
+                    let way = if shown.way == Way::In { "in" } else { "out" };
+                    json!({ "at_s": shown.at.as_secs_f64(), "way": way, "segment": shown.text, "fault": shown.fault })
+                })
+                .collect();
+            let fault = fault(verdict);
+            let object = json!({
+                "script": played.file.display().to_string(),
+                "stack": stack,
+                "outcome": word(&verdict.outcome),
+                "line": fault.map(|fault| fault.place.line),
+                "column": fault.map(|fault| fault.place.column),
+                "expected": fault.map(|fault| &fault.expected),
+                "found": fault.map(|fault| &fault.found),
+                "segments": segments,
+                "printed": verdict.printed,
+                "duration_s": verdict.duration.as_secs_f64(),
+            });
+            output::print(&object.to_string())?;
+        }
+    }
+    Ok(())
+}
+
+fn print_tap(played: &[Played], args: &ScriptArgs) -> io::Result<()> {
+    output::print("TAP version 13")?;
+    output::print(&format!("1..{}", played.len() * args.stack.len()))?;
+    let mut number = 0;
+    for played in played {
+        for (index, stack) in args.stack.iter().enumerate() {
+            number += 1;
+            let name = format!("{} {stack}", played.name);
+            let verdict = match (&played.read, played.verdicts.get(index)) {
+                (Ok(_), Some(verdict)) => verdict,
+                (Err(error), _) => {
+                    output::print(&format!("not ok {number} {name}\n# {error}"))?;
+                    continue;
+                }
+                (Ok(_), None) => continue,
+            };
+            match &verdict.outcome {
+                Outcome::Passed => output::print(&format!("ok {number} {name}"))?,
+                Outcome::CannotRun(fault) => output::print(&format!(
+                    "ok {number} {name} # SKIP line {}: expected {}, found {}",
+                    fault.place.line,
+                    fault.expected.replace('\n', " "),
+                    fault.found.replace('\n', " ")
+                ))?,
+                Outcome::Failed(_) => {
+                    output::print(&format!("not ok {number} {name}"))?;
+                    for line in explain(played, stack, verdict).lines() {
+                        output::print(&format!("# {line}"))?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A text within XML; what XML cannot hold is left out.
+fn escaped(text: &str) -> String {
+    text.chars().fold(String::new(), |mut escaped, c| {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            c if c.is_control() && !matches!(c, '\n' | '\t') => {}
+            c => escaped.push(c),
+        }
+        escaped
+    })
+}
+
+fn junit(played: &[Played], args: &ScriptArgs) -> String {
+    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+    for (index, stack) in args.stack.iter().enumerate() {
+        let count = |wanted: &str| {
+            played
+                .iter()
+                .filter(|played| {
+                    played.verdicts.get(index).is_some_and(|verdict| word(&verdict.outcome) == wanted)
+                })
+                .count()
+        };
+        let errors = played.iter().filter(|played| played.read.is_err()).count();
+        let _ = writeln!(
+            text,
+            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{errors}\" skipped=\"{}\">",
+            escaped(stack),
+            played.len(),
+            count("fails"),
+            count("cannot run")
+        );
+        for played in played {
+            let _ = write!(text, "    <testcase name=\"{}\"", escaped(&played.name));
+            let inside = match (&played.read, played.verdicts.get(index)) {
+                (Err(error), _) => format!("<error message=\"{}\"/>", escaped(&error.to_string())),
+                (Ok(_), Some(verdict)) => {
+                    let _ = write!(text, " time=\"{}\"", verdict.duration.as_secs_f64());
+                    match &verdict.outcome {
+                        Outcome::Passed => String::new(),
+                        Outcome::Failed(_) => {
+                            format!("<failure>{}</failure>", escaped(&explain(played, stack, verdict)))
+                        }
+                        Outcome::CannotRun(fault) => format!(
+                            "<skipped message=\"{}\"/>",
+                            escaped(&format!(
+                                "line {}: expected {}, found {}",
+                                fault.place.line, fault.expected, fault.found
+                            ))
+                        ),
+                    }
+                }
+                (Ok(_), None) => String::new(),
+            };
+            let _ = writeln!(text, ">{inside}</testcase>");
+        }
+        text.push_str("  </testsuite>\n");
+    }
+    text.push_str("</testsuites>\n");
+    text
+}
+
+/// `--update`: the script with what came, where that is a packet and not another one.
+fn write_update(played: &Played) -> Result<(), CliError> {
+    let (Ok(script), Some(verdict)) = (&played.read, played.verdicts.first()) else { return Ok(()) };
+    if !matches!(verdict.outcome, Outcome::Failed(_)) {
+        return Ok(());
+    }
+    match update(&played.text, script, verdict) {
+        Some(text) => {
+            replace(&played.file, &text)?;
+            eprintln!("farpath: {}: written with what came; look at the difference", played.file.display());
+        }
+        None => eprintln!(
+            "farpath: {}: not written: what differs is no packet that is expected",
+            played.file.display()
+        ),
+    }
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! Scripts played against simulated ends.
+
+use farpath_script::{Comparison, Outcome, Simulated, Verdict, parse, play, update};
+use farpath_tcp::Config;
+use farpath_units::Duration;
+
+/// The beginning of a connection that the far end opens.
+const ACCEPTED: &str = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
+    +0 < S 0:0(0) win 65535 <mss 1000>\n+0 > S. 0:0(0) ack 1 <mss 1460>\n+.1 < . 1:1(0) ack 1 win 65535\n\
+    +0 accept(3, ..., ...) = 4\n";
+
+fn run(text: &str) -> Verdict {
+    let script = parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    play(&script, &mut Simulated::new(&Config::default()), &Comparison { tolerance: Some(Duration::ZERO) })
+}
+
+fn passes(rest: &str) {
+    let verdict = run(&format!("{ACCEPTED}{rest}"));
+    assert_eq!(verdict.outcome, Outcome::Passed, "{:#?}", verdict.segments);
+}
+
+/// The line of the fault, what was expected and what was found.
+fn fails(rest: &str) -> (u32, String, String) {
+    match run(&format!("{ACCEPTED}{rest}")).outcome {
+        Outcome::Failed(fault) => (fault.place.line, fault.expected, fault.found),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn rfc_9293_a_segment_is_acknowledged_and_a_close_is_a_fin() {
+    passes(
+        "+0 < P. 1:501(500) ack 1 win 65535\n+.2 > . 1:1(0) ack 501\n+0 read(4, ..., 1000) = 500\n+0 write(4, ..., 300) = 300\n\
+         +0 > P. 1:301(300) ack 501\n+.1 < . 501:501(0) ack 301 win 65535\n+0 close(4) = 0\n+0 > F. 301:301(0) ack 501\n",
+    );
+}
+
+#[test]
+fn segments_that_leave_together_are_one_in_a_script_unless_it_is_strict() {
+    let rest = "+0 write(4, ..., 3000) = 3000\n+0 > P. 1:3001(3000) ack 1\n";
+    passes(rest);
+    let strict = format!("--strict_segments\n{ACCEPTED}{rest}");
+    assert!(
+        matches!(run(&strict).outcome, Outcome::Failed(fault) if fault.found.contains("the length differs"))
+    );
+}
+
+#[test]
+fn what_differs_is_named_with_its_line() {
+    let (line, expected, found) = fails("+0 write(4, ..., 300) = 300\n+0 > P. 2:302(300) ack 1\n");
+    assert_eq!(line, 9);
+    assert!(expected.contains("P. 2:302(300) ack 1"), "{expected}");
+    assert!(
+        found.contains("P. 1:301(300) ack 1") && found.contains("the sequence number differs"),
+        "{found}"
+    );
+    let (_, expected, found) = fails("+0 write(4, ..., 300) = 200\n");
+    assert_eq!((expected.as_str(), found.as_str()), ("`write()` = 200", "300"));
+    let (_, _, found) = fails("+0 > . 1:1(0) ack 2\n");
+    assert!(found.starts_with("nothing by"), "{found}");
+    let (_, _, found) = fails("+0 write(4, ..., 300) = 300\n+.1 > P. 1:301(300) ack 1\n");
+    assert!(found.contains("early"), "{found}");
+    let (_, expected, found) = fails("+0 %{ assert tcpi_snd_cwnd == 77, tcpi_snd_cwnd }%\n");
+    assert!(expected.contains("tcpi_snd_cwnd == 77") && found.parse::<u32>().is_ok(), "{expected} {found}");
+}
+
+#[test]
+fn the_last_segments_are_shown_and_the_one_at_fault_is_marked() {
+    let verdict = run(&format!("{ACCEPTED}+0 write(4, ..., 300) = 300\n+0 > P. 1:301(300) ack 7\n"));
+    let marked: Vec<_> = verdict.segments.iter().filter(|shown| shown.fault).collect();
+    assert_eq!(marked.len(), 1);
+    assert!(marked[0].text.starts_with("P. 1:301(300) ack 1"), "{marked:?}");
+    assert!(verdict.segments.len() <= 10);
+}
+
+#[test]
+fn a_call_blocks_until_it_has_what_it_waits_for() {
+    passes("+0...0.1 read(4, ..., 1000) = 500\n+.1 < P. 1:501(500) ack 1 win 65535\n");
+    let (_, _, found) = fails("+0 read(4, ..., 1000) = 500\n");
+    assert_eq!(found, "it blocks");
+    let (_, expected, found) =
+        fails("+0...0.05 read(4, ..., 1000) = 500\n+.1 < P. 1:501(500) ack 1 win 65535\n");
+    assert!(expected.contains("the end of the call") && found.contains("late"), "{expected} {found}");
+    // A script that waits for ever does not.
+    let (_, expected, _) = fails("+0...0.1 read(4, ..., 1000) = 500\n");
+    assert_eq!(expected, "a call that ends");
+}
+
+#[test]
+fn what_a_simulated_end_does_not_have_is_said_before_it_is_wrong() {
+    for (rest, words) in [
+        ("+0 setsockopt(4, SOL_TCP, TCP_FASTOPEN, [1], 4) = 0\n", "TCP_FASTOPEN"),
+        ("+0 < icmp unreachable host_unreachable [1:1(0)]\n", "icmp"),
+        ("+0 > gre: . 1:1(0) ack 1\n", "gre"),
+        ("+0 `rm -rf /tmp/x`\n", "rm -rf"),
+        ("+0 mmap(...) = 0\n", "mmap"),
+        ("+0 %{ assert tcpi_no_such_field }%\n", "tcpi_no_such_field"),
+    ] {
+        match run(&format!("{ACCEPTED}{rest}")).outcome {
+            Outcome::CannotRun(fault) => {
+                assert_eq!(fault.place.line, 8, "{rest}");
+                assert!(fault.found.contains(words), "{rest}: {fault:?}");
+            }
+            other => panic!("{rest}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn update_writes_what_came() {
+    let text = format!("{ACCEPTED}+0 write(4, ..., 300) = 300\n+0.1 > . 1:201(200) ack 1 // what is sent\n");
+    let script = parse(&text).expect("a script");
+    let comparison = Comparison { tolerance: Some(Duration::ZERO) };
+    let verdict = play(&script, &mut Simulated::new(&Config::default()), &comparison);
+    let anew = update(&text, &script, &verdict).expect("it can be written");
+    assert!(anew.contains("+0 > P. 1:301(300) ack 1 // what is sent"), "{anew}");
+    assert_eq!(run(&anew).outcome, Outcome::Passed);
+}
+
+#[test]
+fn tcp_cork_and_msg_more_withhold_what_is_no_full_segment() {
+    passes(
+        "+0 setsockopt(4, SOL_TCP, TCP_CORK, [1], 4) = 0\n+0 write(4, ..., 1040) = 1040\n+0 > . 1:1001(1000) ack 1\n\
+         +.05 < . 1:1(0) ack 1001 win 65535\n+.05 setsockopt(4, SOL_TCP, TCP_CORK, [0], 4) = 0\n+0 > P. 1001:1041(40) ack 1\n\
+         +.1 < . 1:1(0) ack 1041 win 65535\n+0 send(4, ..., 40, MSG_MORE) = 40\n+.01 write(4, ..., 40) = 40\n\
+         +0 > P. 1041:1121(80) ack 1\n",
+    );
+}
+
+#[test]
+fn msg_eor_ends_a_segment() {
+    passes(
+        "+0 setsockopt(4, SOL_TCP, TCP_NODELAY, [1], 4) = 0\n+0 send(4, ..., 400, MSG_EOR) = 400\n+0 > P. 1:401(400) ack 1\n\
+         +0 send(4, ..., 400, MSG_EOR) = 400\n+0 > P. 401:801(400) ack 1\n",
+    );
+}
+
+#[test]
+fn rfc_9293_3_9_1_5_a_user_timeout_ends_a_connection() {
+    passes(
+        "+0 setsockopt(4, SOL_TCP, TCP_USER_TIMEOUT, [4000], 4) = 0\n+0 write(4, ..., 100) = 100\n+0 > P. 1:101(100) ack 1\n\
+         +1 > P. 1:101(100) ack 1\n+2 > P. 1:101(100) ack 1\n+2.5 write(4, ..., 100) = -1 ETIMEDOUT\n",
+    );
+}
