@@ -70,6 +70,8 @@ fn main() {
     }
     write("texts", "trace-rates", b"\x04# repeat 4\ntime_s,rate\n0,8 Mbit/s\n1,0\n2.5,4000000\n");
     write("texts", "trace-opportunities", b"\x041\n1\n2\n5\n");
+    write("texts", "tc", b"\x06tc qdisc add dev eth0 root netem delay 100ms 10ms 25% loss 0.3% rate 10mbit limit 50; tc qdisc add dev eth1 root tbf rate 1mbit burst 10kb latency 50ms");
+    write("texts", "mahimahi", b"\x06mm-delay 20 mm-loss uplink 0.01 mm-link up down --uplink-queue=droptail --uplink-queue-args=packets=100 -- x");
     write("texts", "contact-plan", b"\x05a contact +0 +2400 1 2 125000\na contact +3600 +6000 2 1 125000\n");
     for number in 0..4 {
         write("captures", &format!("drawn-{number}"), &[&[1], &numbers(4000 + number, 600)[..]].concat());

@@ -1,7 +1,7 @@
 //! Texts as users write them: experiments, stacks, configurations of a router, and changes beside a file.
 
 use farpath_elements::{ElementKind, ElementSpec, QueueLimit, Trace, TraceLink, parse_plan};
-use farpath_experiment::{Experiment, Override, RouterConfig, Stack};
+use farpath_experiment::{Experiment, Override, RouterConfig, Stack, import};
 use farpath_path::{Direction, Fate, PacketView, PerDirection};
 use farpath_units::{Bytes, Duration, Instant};
 
@@ -12,6 +12,7 @@ pub fn texts(data: &[u8]) {
     match kind {
         4 => return trace(text),
         5 => return drop(parse_plan(text)),
+        6 => return imported(text),
         _ => {}
     }
     // Ten million points take their time, and are allowed; so are files beside this one.
@@ -33,6 +34,18 @@ pub fn texts(data: &[u8]) {
     if let Some(error) = error {
         let message = error.to_string();
         assert!(message.starts_with("some.toml: "), "{message}");
+    }
+}
+
+/// What is made of a command line of `tc` is a path; of `mahimahi` it names files that are not there.
+fn imported(text: &str) {
+    let _ = import::mahimahi(text);
+    for way in [None, Some(Direction::Forward), Some(Direction::Reverse)] {
+        let Ok(imported) = import::tc(text, way) else { continue };
+        let text = format!("title = \"T\"\n{}[transfer]\nsize = \"1 kB\"\n", imported.to_toml());
+        if let Err(error) = Experiment::parse(&text, "imported.toml", &[]) {
+            panic!("{error}\n{text}");
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 mod diagnose;
 mod driver;
 #[cfg(target_os = "linux")]
+mod import;
 mod kernel;
 mod measure;
 mod qos;
@@ -16,6 +17,7 @@ mod trace;
 pub use diagnose::DiagnoseArgs;
 #[cfg_attr(not(all(target_os = "linux", feature = "driver")), allow(unused_imports))]
 pub use driver::{AttachArgs, DriverArgs, DriverCommand, RouterArgs};
+pub use import::{ImportArgs, ImportCommand, ImportText, ImportWay};
 #[cfg(target_os = "linux")]
 pub use kernel::{BuildArgs, InfoArgs, KernelArgs, KernelCommand, ListArgs};
 pub use measure::{MeasureArgs, ServeArgs};
@@ -122,6 +124,8 @@ pub enum Command {
         /// What it is told, and what it leaves
         room: PathBuf,
     },
+    /// Make a path of a command line of another emulator
+    Import(ImportArgs),
     /// Look at a trace of a rate over time, or make one by a model
     Trace(TraceArgs),
     /// Print completions for a shell, or write the manual pages

@@ -10,6 +10,14 @@ pub enum CliError {
     /// The experiment is refused.
     #[error(transparent)]
     Experiment(#[from] farpath_experiment::ExperimentError),
+    /// A command line of another emulator is not read.
+    #[error("a command line of {of}")]
+    Import {
+        /// The emulator.
+        of: &'static str,
+        /// The word.
+        source: farpath_experiment::import::ImportError,
+    },
     /// A trace cannot be read.
     #[error("{}", file.display())]
     ReadTrace {

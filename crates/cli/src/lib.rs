@@ -10,6 +10,7 @@ mod driver;
 mod error;
 mod explain;
 mod generate;
+mod import;
 mod interrupt;
 mod kept;
 #[cfg(target_os = "linux")]
@@ -150,6 +151,7 @@ fn run_command(command: Command) -> Result<Ending, CliError> {
         Command::Guest => run::guest(),
         #[cfg(target_os = "linux")]
         Command::Helper { room } => run::helper(&room),
+        Command::Import(args) => import::import(&args),
         Command::Trace(args) => trace::trace(&args),
         Command::Generate(args) => generate::generate(&args),
         Command::Stacks(args) => shelf::stacks(&args),

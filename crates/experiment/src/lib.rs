@@ -35,6 +35,7 @@
 //! | `host` | scheduling delay of simulated hosts |
 //! | `sweep`, `range`, `design`, `published` | the points, listed, by steps or drawn; what a paper printed for them |
 //! | `document` | values put into a document by key, before it is read |
+//! | [`import`] | command lines of other emulators as elements of a path |
 //! | `rewrite` | a file with changes written into it, its comments kept |
 //! | `reader` | the checked walk: every key is read or refused |
 //! | `library` | shipped stacks, paths and experiments |
@@ -52,6 +53,7 @@ mod experiment;
 mod flow_router;
 mod flows;
 mod host;
+pub mod import;
 mod library;
 mod linux;
 mod numbers;

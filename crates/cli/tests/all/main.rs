@@ -15,6 +15,7 @@ mod emulate;
 mod explain;
 mod explicit_rate;
 mod files;
+mod import;
 mod limits;
 mod measure;
 mod progress;

@@ -1,0 +1,50 @@
+//! `farpath import`: command lines of other emulators as a path.
+
+use crate::args::{ImportArgs, ImportCommand, ImportText, ImportWay};
+use crate::error::CliError;
+use crate::source::write_new;
+use crate::{Ending, output};
+use farpath_experiment::import::{ImportError, Imported, mahimahi, tc};
+use farpath_path::Direction;
+
+/// `farpath import`
+pub fn import(args: &ImportArgs) -> Result<Ending, CliError> {
+    let (of, ImportText { commands, out }) = match &args.command {
+        ImportCommand::Tc { text, .. } => ("tc", text),
+        ImportCommand::Mahimahi(text) => ("mahimahi", text),
+    };
+    let text = commands.join("\n");
+    let imported: Result<Imported, ImportError> = match &args.command {
+        ImportCommand::Tc { direction, .. } => tc(
+            &text,
+            match direction {
+                ImportWay::Forward => Some(Direction::Forward),
+                ImportWay::Reverse => Some(Direction::Reverse),
+                ImportWay::Both => None,
+            },
+        ),
+        ImportCommand::Mahimahi(_) => mahimahi(&text),
+    };
+    let imported = imported.map_err(|source| CliError::Import { of, source })?;
+    let source = one_line(&text).replace('\\', "\\\\").replace('"', "\\\"");
+    let mut file = format!("title = \"A path of {of}\"\nsource = \"{source}\"\n\n");
+    for note in &imported.notes {
+        file.push_str(&format!("# {}\n", one_line(note)));
+    }
+    if !imported.notes.is_empty() {
+        file.push('\n');
+    }
+    file.push_str(imported.to_toml().trim_end());
+    match out {
+        Some(path) => write_new("--out", path, &format!("{file}\n"))?,
+        None => output::print(&file)?,
+    }
+    Ok(Ending::Done)
+}
+
+fn one_line(text: &str) -> String {
+    text.split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
