@@ -189,7 +189,8 @@ fn data_again(stack: &Config) -> Span {
     if measures_again(stack) {
         return wait(stack, rto.max);
     }
-    let timer = wait(stack, unsampled(stack));
+    // Where the SYN's back-off is kept it has been doubled once, at the least.
+    let timer = wait(stack, unsampled(stack, 1));
     // A probe's timer is finer than the retransmission timer, but for a wheel.
     let probe =
         if rto.timer_wheel { wait(stack, FIRST_PROBE) } else { Span::exactly(FIRST_PROBE.as_secs_f64()) };
@@ -212,7 +213,7 @@ fn data_timer(stack: &Config) -> &'static str {
 /// When the first data segment has been sent as often as it may be, and its last timeout is over.
 fn data_given_up(stack: &Config) -> Span {
     let Some(retries) = stack.handshake.data_retries else { return Span::exactly(f64::INFINITY) };
-    let first = if measures_again(stack) { stack.rto.max } else { unsampled(stack) };
+    let first = if measures_again(stack) { stack.rto.max } else { unsampled(stack, 1) };
     let timer = Timer { initial: first.as_secs_f64(), ..timer(stack) };
     let attempts = Some(retries.saturating_add(1));
     Opening { timer, attempts, linear: 0, within: f64::INFINITY }.abandoned().value

@@ -1,6 +1,6 @@
 //! What is allowed and probably not meant: a warning means "look before you trust this".
 
-use crate::{FlowSpec, Scenario, Transport};
+use crate::{FlowSpec, Scenario, Stack, Transport};
 use core::fmt;
 use farpath_elements::{ElementSpec, Oversize, base_delay, routers};
 use farpath_path::Direction;
@@ -11,7 +11,7 @@ use farpath_units::{Bytes, Duration};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     /// What it is, in one word for programs: `rto-floor`, `rto-max`, `window-scaling`, `window-field`,
-    /// `window-below-segment`, `late-flows`, `copies`, `path`, `ttl`, `mtu`.
+    /// `window-below-segment`, `late-flows`, `copies`, `datagrams-ask`, `path`, `ttl`, `mtu`.
     pub id: &'static str,
     /// The key that it is about.
     pub key: String,
@@ -72,6 +72,7 @@ pub fn warnings(scenario: &Scenario) -> Vec<Warning> {
         warnings.push(Warning::new("path", &format!("path.{name}"), text.to_owned()));
     }
     copies(scenario, &mut warnings);
+    datagrams_that_ask(scenario, &mut warnings);
     if scenario.transport == Transport::Tcp {
         hops(scenario, &mut warnings);
         long_packets(scenario, &mut warnings);
@@ -85,6 +86,16 @@ pub fn warnings(scenario: &Scenario) -> Vec<Warning> {
         warnings.push(Warning::new("late-flows", "horizon", text));
     }
     warnings
+}
+
+/// Streams of datagrams ask no router for a rate, whatever their stacks want.
+fn datagrams_that_ask(scenario: &Scenario, warnings: &mut Vec<Warning>) {
+    let ends = scenario.flows.iter().flat_map(|flow| <[&Stack; 2]>::from(scenario.ends(flow)));
+    let asking = ends.into_iter().filter(|stack| stack.config.explicit_rate.wanted.is_some()).count();
+    if scenario.transport != Transport::Tcp && asking > 0 {
+        let text = "datagrams do not ask for a rate: they run as if nothing was wanted, and routers grant them nothing";
+        warnings.push(Warning::new("datagrams-ask", "explicit_rate.wanted", text.to_owned()));
+    }
 }
 
 /// Elements that duplicate, one behind the other: each doubles what the one before it has made.

@@ -29,6 +29,11 @@ pub(crate) fn outside(flow: &Flow, elements: &[ElementSpec]) -> Option<String> {
     let bbr =
         matches!(flow.sender.congestion.control, CongestionControlKind::Bbr | CongestionControlKind::Bbr3);
     let rto = flow.sender.rto.initial;
+    if !flow.sender.handshake.syn && !flow.receiver.handshake.syn {
+        return Some(
+            "the connection is open without a SYN (handshake.syn): there is no model of that".to_owned(),
+        );
+    }
     if bbr && flow.view.handshake_rtt > rto {
         return Some(format!(
             "BBR begins without a measured round trip where the handshake takes longer than {rto}: there is no model of that"

@@ -3,7 +3,7 @@
 use farpath_model::radius::{Connects, FirstData, Listening, LossyOpening, LossyWay, Opened, Opening, Timer};
 use farpath_model::{Estimate, InputError};
 use farpath_tcp::Config;
-use farpath_tcp::config::RttMeasure;
+use farpath_tcp::config::{RttMeasure, TickExpiry};
 use farpath_units::Duration;
 
 /// A tail loss probe without a measured round trip.
@@ -38,12 +38,28 @@ pub fn timer(stack: &Config) -> Timer {
         max_backoff_exponent: stack.rto.max_backoff_exponent,
         tick: stack.rto.tick.as_secs_f64(),
         wheel: stack.rto.timer_wheel,
+        counted: stack.rto.tick_expiry == TickExpiry::Counted,
     }
 }
 
-/// The timeout of the first data where the SYN was sent again, so that nothing has been measured (RFC 6298 §3, §5.7).
-pub fn unsampled(stack: &Config) -> Duration {
-    stack.rto.initial.max(stack.rto.after_syn_timeout.unwrap_or(Duration::ZERO))
+/// The timeout of the first data where the SYN was sent again, so that nothing has been measured (RFC 6298 §3, §5.7),
+/// where the SYN's own timeout was doubled so often.
+pub fn unsampled(stack: &Config, doublings: u32) -> Duration {
+    let first = stack.rto.initial.max(stack.rto.after_syn_timeout.unwrap_or(Duration::ZERO));
+    if !stack.rto.kept_over_handshake {
+        return first;
+    }
+    first.doubled(doublings.min(stack.rto.max_backoff_exponent)).min(stack.rto.max.max(first))
+}
+
+/// How often the timeout of a SYN has been doubled when its answer comes after `rtt`.
+pub fn syn_doublings(stack: &Config, rtt: Duration) -> u32 {
+    let (mut doublings, mut over) = (0, stack.rto.initial);
+    while over < rtt && doublings < stack.rto.max_backoff_exponent {
+        doublings += 1;
+        over += stack.rto.initial.doubled(doublings).min(stack.rto.max.max(stack.rto.initial));
+    }
+    doublings
 }
 
 /// How likely a connection of `opener` to `listener` opens over `way`, where the opener has so many full segments to send, and
@@ -98,7 +114,7 @@ fn first_data(stack: &Config, sack: bool, timestamps: bool, segments: u64, opene
     });
     let timeout = match measured {
         Some(rtt) => rto.timeout(rtt, rtt / 2),
-        None => unsampled(stack),
+        None => unsampled(stack, (syns as u32).saturating_sub(1)),
     };
     let first_answered = timestamps && stack.recovery.eifel && echoed == 0.0;
     let cautious = !first_answered && congestion.one_segment_after_syn_loss.is_cautious(syns as u32);

@@ -11,7 +11,9 @@ mod path_view;
 mod stream;
 mod transient;
 
-pub use handshake::{FIRST_PROBE, connects, file_arrives, listening, opening, timer, unsampled};
+pub use handshake::{
+    FIRST_PROBE, connects, file_arrives, listening, opening, syn_doublings, timer, unsampled,
+};
 pub use path_view::PathView;
 pub use stream::stream_loss;
 

@@ -100,7 +100,8 @@ impl<'a> Ends<'a> {
         };
         let handshake = flow.view.handshake_rtt;
         let measured = handshake <= sender.rto.initial || !sender.rto.karn_on_syn || timestamps;
-        let spurious_start = !measured && crate::unsampled(sender) < handshake;
+        let spurious_start =
+            !measured && crate::unsampled(sender, crate::syn_doublings(sender, handshake)) < handshake;
         Ok(Ends {
             flow,
             mss,

@@ -153,6 +153,11 @@ impl Flow {
                 (Connection::listen(&setup.sender, isn[0]), Connection::connect(&setup.receiver, isn[1]))
             }
         };
+        let (sender, receiver) = match setup.sender.handshake.syn || setup.receiver.handshake.syn {
+            true => (sender, receiver),
+            // Neither end opens by a SYN.
+            false => (sender.opened(&setup.receiver, isn[1]), receiver.opened(&setup.sender, isn[0])),
+        };
         let request = if setup.opener == Opener::Receiver { setup.request.0 } else { 0 };
         Flow {
             setup: setup.clone(),

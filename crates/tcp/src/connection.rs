@@ -91,6 +91,8 @@ pub struct Connection {
     active: bool,
     /// A SYN or SYN/ACK is to be sent now.
     syn_due: bool,
+    /// What the peer's SYN would say, where there is none and the connection is open from the beginning.
+    unsaid: Option<Segment>,
     syn_sent_at: Option<Instant>,
     syn_timer: Option<Instant>,
     /// SYNs or SYN/ACKs charged against the budget.
@@ -142,6 +144,25 @@ impl Connection {
         connection
     }
 
+    /// This end without a handshake: open when it is first served, as if both SYNs had been exchanged in no time. `peer` and
+    /// `peer_isn` are what the other end is made of.
+    pub fn opened(mut self, peer: &Config, peer_isn: Seq) -> Connection {
+        self.syn_due = false;
+        self.unsaid = Some(Connection::connect(peer, peer_isn).syn(Instant::ZERO));
+        self
+    }
+
+    /// Opens what needs no SYN.
+    fn open_without_syn(&mut self, now: Instant) {
+        if let Some(syn) = self.unsaid.take() {
+            self.take_syn(now, &syn);
+            // What our own SYN would have announced is the window that the peer counts on.
+            let _ = self.segment(now, Flags::SYN | Flags::ACK, 0);
+            // No echo: nothing was timed.
+            self.establish(now, u64::from(syn.window), &Segment { timestamps: None, ..syn });
+        }
+    }
+
     fn new(config: &Config, isn: Seq, active: bool) -> Connection {
         let mut sender = Sender::new(config);
         // It differs from connection to connection, and is the same for the same seed.
@@ -156,6 +177,7 @@ impl Connection {
             receiver: Receiver::new(&config.receive, config.mss.0),
             active,
             syn_due: false,
+            unsaid: None,
             syn_sent_at: None,
             syn_timer: None,
             attempts: 0,
@@ -471,6 +493,7 @@ impl Connection {
 
 impl Endpoint for Connection {
     fn on_segment(&mut self, now: Instant, segment: &Segment) {
+        self.open_without_syn(now);
         self.stats.segments_received += 1;
         match self.state {
             State::Closed => self.reject(segment),
@@ -481,6 +504,7 @@ impl Endpoint for Connection {
     }
 
     fn on_timer(&mut self, now: Instant) {
+        self.open_without_syn(now);
         if self.syn_timer.is_some_and(|due| due <= now) {
             self.on_syn_timer(now);
         }
@@ -494,6 +518,7 @@ impl Endpoint for Connection {
     }
 
     fn poll_segment(&mut self, now: Instant) -> Option<Segment> {
+        self.open_without_syn(now);
         let Some(segment) = self.choose_segment(now) else {
             self.sender.note_wait(now);
             return None;
@@ -585,4 +610,32 @@ fn scale_for(buffer: u64) -> u8 {
 /// The timestamp clock: one tick a millisecond (RFC 7323 §5.4 asks for 1 ms to 1 s), from 1 so that 0 means none.
 fn clock_ms(now: Instant) -> u32 {
     ((now.as_nanos() / 1_000_000) as u32).wrapping_add(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farpath_units::Duration;
+
+    #[test]
+    fn ends_without_a_syn_are_open_when_they_are_first_served() {
+        let config = Config::default();
+        let (ours, theirs) = (Seq(u32::MAX - 3), Seq(9));
+        let mut sender = Connection::connect(&config, ours).opened(&config, theirs);
+        let mut receiver = Connection::listen(&config, theirs).opened(&config, ours);
+        assert_eq!(sender.write(4000), 4000);
+        let now = Instant::ZERO + Duration::from_secs(3);
+        let first = sender.poll_segment(now).expect("data leave at once");
+        assert!(!first.flags.contains(Flags::SYN) && first.len > 0, "{first:?}");
+        assert_eq!((sender.established_at(), sender.stats().syns), (Some(now), 0));
+        assert_eq!(sender.sender().rtt().last_sample(), (None, 0));
+        let later = now + Duration::from_secs(1);
+        receiver.on_segment(later, &first);
+        assert_eq!((receiver.readable(), receiver.established_at()), (first.len.into(), Some(later)));
+        let second = sender.poll_segment(now).expect("the initial window is more than one segment");
+        receiver.on_segment(later, &second);
+        let ack = receiver.poll_segment(later).expect("every second segment is acknowledged");
+        sender.on_segment(later + Duration::from_secs(1), &ack);
+        assert_eq!(sender.sender().rtt().last_sample().1, 1);
+    }
 }

@@ -1,6 +1,6 @@
 //! Round-trip time and the retransmission timeout made from it (RFC 6298).
 
-use crate::config::{BackoffReset, RtoConfig, RtoFloor, RttMeasure};
+use crate::config::{BackoffReset, RtoConfig, RtoFloor, RttMeasure, TickExpiry};
 use farpath_units::{Duration, Instant};
 
 /// SRTT, RTTVAR, RTO and its back-off.
@@ -46,6 +46,11 @@ impl RtoConfig {
     pub fn expiry(&self, now: Instant, wait: Duration) -> Instant {
         let tick = self.tick;
         if !self.timer_wheel || tick.is_zero() {
+            if self.tick_expiry == TickExpiry::Counted && !tick.is_zero() {
+                // Wright, Stevens: TCP/IP Illustrated, Volume 2, 25.4: the tick under way is counted as a whole one.
+                let ticks = wait.as_nanos().div_ceil(tick.as_nanos()).max(1);
+                return Instant::ZERO + tick * (now.as_nanos() / tick.as_nanos() + ticks);
+            }
             return (now + wait).next_multiple_of(tick);
         }
         // kernel/time/timer.c: 64 buckets on each level, each as long as eight of those below. A jiffy has begun already
@@ -127,9 +132,12 @@ impl RttEstimator {
         }
     }
 
-    /// The handshake is over; its back-off does not burden the data, unless `after_syn_timeout` says how.
+    /// The handshake is over; its back-off does not burden the data, unless `kept_over_handshake` keeps it or
+    /// `after_syn_timeout` says how.
     pub fn on_established(&mut self, syn_again: bool) {
-        self.backoff = 0;
+        if !(self.config.kept_over_handshake && self.smoothed.is_none()) {
+            self.backoff = 0;
+        }
         if let Some(rto) = self.config.after_syn_timeout.filter(|_| syn_again && self.smoothed.is_none()) {
             self.unsampled = self.unsampled.max(rto);
         }
@@ -252,6 +260,35 @@ mod tests {
         rtt.sample(at(0), at(40));
         assert_eq!(rtt.rto(), Duration::from_millis(540));
         assert_eq!(rtt.deadline(at(100)), at(1000));
+    }
+
+    #[test]
+    fn a_counted_timer_expires_between_one_tick_less_and_its_ticks() {
+        let expiry = |now, wait| {
+            let rtt = estimator(|c| {
+                (c.tick, c.tick_expiry) = (Duration::from_millis(500), TickExpiry::Counted);
+            });
+            rtt.config().expiry(at(now), Duration::from_millis(wait))
+        };
+        // 1.5 s are three ticks, of which the first has begun: 1.0 to 1.5 s.
+        assert_eq!((expiry(0, 1500), expiry(499, 1500)), (at(1500), at(1500)));
+        assert_eq!((expiry(500, 1500), expiry(100, 40)), (at(2000), at(500)));
+    }
+
+    #[test]
+    fn the_back_off_of_the_syn_is_kept_until_a_segment_is_timed_where_the_stack_is_like_that() {
+        for (kept, expected) in [(true, 12), (false, 3)] {
+            let mut rtt = estimator(|c| {
+                (c.initial, c.after_syn_timeout, c.kept_over_handshake) =
+                    (Duration::from_secs(3), None, kept);
+            });
+            rtt.back_off();
+            rtt.back_off();
+            rtt.on_established(true);
+            assert_eq!(rtt.rto(), Duration::from_secs(expected));
+            rtt.sample(at(0), at(100));
+            assert_eq!(rtt.rto(), Duration::from_secs(1));
+        }
     }
 
     #[test]

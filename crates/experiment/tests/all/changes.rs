@@ -436,6 +436,11 @@ fn traps_are_warned_of() {
     }
     let late = format!("{FILE}[[flow]]\ncount = 3\nspacing = \"1 h\"");
     assert_eq!(scenario(&late, &[]).warnings, ["horizon: 2 of 3 flows start only at 3600 s or later"]);
+    let datagrams = [
+        "transfer={ protocol = \"udp\", message = \"1 kB\", rate = \"1 Mbit/s\", count = 10 }",
+        "sender.explicit_rate.wanted=1 Mbit/s",
+    ];
+    assert!(warnings(&datagrams)[0].starts_with("explicit_rate.wanted: datagrams do not ask for a rate"));
     let scaled = [
         "receiver.receive.buffer=1 MB",
         "sender.send.window_scaling=true",

@@ -102,7 +102,7 @@ fn unknown_names_are_refused_with_the_nearest_known_one() {
     says(
         with("riverbed-16", "solaris"),
         "geo.toml: sender.stack: no stack is called `solaris`; known: bsd-1996, freebsd, linux-2.6-reno, linux-6, linux-6.1, linux-6.12, linux-6.18, linux-testbed-2022, \
-         ns-2.29, ns-2.30, ns-3.44, opnet-11.5, reno-1990, reno-sack, rfc-5681, riverbed-16, windows-2003, windows-modern",
+         ns-2.29, ns-2.30, ns-3.44, opnet-11.5, reno-1990, reno-sack, rfc-5681, riverbed-16, riverbed-16-attempts, windows-2003, windows-modern",
     );
     says(
         with("\"delay\"", "\"dealy\""),

@@ -38,6 +38,7 @@ fn every_stack_loads() {
         "reno-sack",
         "rfc-5681",
         "riverbed-16",
+        "riverbed-16-attempts",
         "windows-2003",
         "windows-modern",
     ];

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 const FOREVER: f64 = f64::INFINITY;
 
 fn timer(initial: f64) -> Timer {
-    Timer { initial, max: FOREVER, max_backoff_exponent: u32::MAX, tick: 0.0, wheel: false }
+    Timer { initial, max: FOREVER, max_backoff_exponent: u32::MAX, tick: 0.0, wheel: false, counted: false }
 }
 
 /// Of Linux at 250 jiffies a second.
@@ -157,6 +157,18 @@ fn bad_inputs_are_refused_by_name() {
     assert_eq!(distance_km(1.0, 0.9).unwrap_err().to_string(), "the refractive index must be at least 1");
 }
 
+#[test]
+fn a_timer_that_counts_ticks_ends_up_to_one_early() {
+    let counted = Timer { tick: 0.5, counted: true, ..timer(0.7) };
+    // Two ticks, of which the first may be about to end.
+    let wait = counted.wait();
+    assert!((wait.least - 0.5).abs() < 1e-6 && wait.most == 1.0, "{wait:?}");
+    let opening = Opening { timer: counted, ..opening(0.7, 3) };
+    // 0.7, 1.4 and 2.8 s are 2, 3 and 6 ticks; only the first can be short.
+    let abandoned = opening.abandoned().value;
+    assert!((abandoned.least - 5.0).abs() < 1e-6 && abandoned.most == 5.5, "{abandoned:?}");
+}
+
 prop_compose! {
     fn any_opening()(
         initial in 0.001..10.0f64,
@@ -169,7 +181,7 @@ prop_compose! {
     ) -> Opening {
         // No timeout of Linux is longer than 120 s (TCP_RTO_MAX); up to 129 s every place on the wheel is tried.
         let max = if wheel { max.min(120.0) } else { max };
-        let timer = Timer { initial, max, max_backoff_exponent: exponent, tick, wheel };
+        let timer = Timer { initial, max, max_backoff_exponent: exponent, tick, wheel, counted: false };
         Opening { timer, attempts: Some(attempts), linear, within }
     }
 }

@@ -65,11 +65,13 @@ pub struct Timer {
     pub tick: f64,
     /// The clock is Linux's timer wheel, and `tick` its jiffy: a wait of 63·8ⁿ jiffies or more ends on a multiple of 8ⁿ⁺¹.
     pub wheel: bool,
+    /// The tick under way is counted as a whole one, so that the timer expires up to a tick early (4.4BSD).
+    pub counted: bool,
 }
 
 impl Timer {
     pub(super) fn check(&self) -> Result<(), InputError> {
-        let Timer { initial, max, max_backoff_exponent: _, tick, wheel: _ } = *self;
+        let Timer { initial, max, max_backoff_exponent: _, tick, wheel: _, counted: _ } = *self;
         let not = |quantity| Err(InputError::NotPositive { quantity });
         if initial.is_nan() || initial <= 0.0 || initial == f64::INFINITY {
             return not("the first timeout");
@@ -114,10 +116,15 @@ impl Timer {
                 // kernel/time/timer.c, as `farpath_tcp::RtoConfig::expiry` has it.
                 let (wait, granule) = ((timeout as u64).div_ceil(tick), granule(timeout, tick as f64) as u64);
                 ((now / tick + wait) / granule + 1) * granule
+            } else if self.counted {
+                now / tick + (timeout as u64).div_ceil(tick).max(1)
             } else {
                 due.div_ceil(tick)
             };
             return (granules * tick) as f64;
+        }
+        if !self.wheel && self.counted {
+            return (libm::floor(now / tick) + libm::ceil(timeout / tick).max(1.0)) * tick;
         }
         if !self.wheel {
             return libm::ceil(due / tick) * tick;
@@ -138,6 +145,10 @@ impl Timer {
         let tick = self.tick_ns();
         if tick == 0.0 {
             return vec![0.0];
+        }
+        if self.counted && !self.wheel {
+            // A start right on a tick, and one just before the next, which is counted as a whole tick all the same.
+            return vec![0.0, tick - 1.0];
         }
         if !self.wheel {
             // A start from which the first timeout ends right on a tick, and one that just misses it. It is the first wait

@@ -144,6 +144,7 @@ fn timer(given: &Given<'_>) -> Timer {
         max_backoff_exponent: u32::MAX,
         tick: given.number("tick"),
         wheel: given.number("wheel") != 0.0,
+        counted: false,
     }
 }
 

@@ -102,6 +102,10 @@ fn what_differs() {
             ("R004-23", "Linux, 20 ms each way as printed, 0 %"),
             // Which kernel and recovery it was is not printed; ours is faster.
             ("R004-23", "Linux, round trip of the trace: 1 and 10 %"),
+            // One run in three is; the offset alone changes nothing; two segments, which its text sees too.
+            ("R004-28", "share of runs that are over by then at 10 %"),
+            ("R004-29", "the same over six offsets with one seed, 1 %"),
+            ("R004-30", "cwnd after the recovery, B"),
             // Three segments last four round trips after a drop, not 15.
             ("R004-34", "one drop, mean of 12 places, Riverbed's TCP, s"),
             ("R004-34", "the same, Linux, s"),
@@ -116,6 +120,9 @@ fn what_is_wrong_and_what_needs_a_kernel() {
         "R004-33",
     ];
     assert_eq!(ids(Verdict::Erratum), BTreeSet::from(errata));
+    // 0.1 % in one, 1 % in the other; the delay of the trace.
+    assert_eq!(ids(Verdict::InPart), BTreeSet::from(["R004-26", "R004-27"]));
+    assert_eq!(ids(Verdict::Fitted), BTreeSet::from(["R004-31"]));
     assert_eq!(ids(Verdict::Unclear), BTreeSet::from(["R004-35"]));
     assert_eq!(ids(Verdict::NotRun), BTreeSet::from(["R004-23", "R004-24"]));
 }
@@ -157,7 +164,8 @@ fn the_table_fits_and_counts() {
         assert!(text.contains(id), "{id}\n{text}");
     }
     let counts = Counts::of_checked(checked());
-    assert_eq!(text.lines().last(), Some(counts.to_string().as_str()));
+    // In whole words, where they do not fit a line.
+    assert!(text.replace('\n', " ").trim_end().ends_with(&counts.to_string()), "{text}");
     assert!(Verdict::ALL.iter().all(|verdict| counts.with(*verdict) == of(*verdict).len()));
     // The page of the paper shows this very table; FARPATH_BLESS=1 writes it anew.
     let page = fs::read_to_string(PAGE).expect("the page is there");

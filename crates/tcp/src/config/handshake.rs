@@ -7,6 +7,12 @@ use farpath_units::Duration;
 section! {
     /// RFC 9293 §3.5, §3.8.3.
     struct HandshakeConfig [handshake] {
+        /// Open by a SYN. Off at both ends, a simulated connection is open from the beginning, as between the one-way agents of ns;
+        /// off at one end only, it is opened as usual.
+        syn: bool = true => {
+            from "not ns's one-way agents";
+            fixed |it| *it, "the kernel opens by a SYN";
+        }
         /// SYNs sent before giving up; the give-up comes when the wait after the last one ends. `unlimited` never gives up.
         syn_attempts or "unlimited": Option<u32> = Some(8) => {
             from "RFC 9293 §3.8.3: at least 3 min";

@@ -37,6 +37,11 @@ section! {
             workable 0..=500 * MS;
             fixed |it| *it <= Duration::from_millis(10), "a jiffy in the kernel, 1 to 10 ms";
         }
+        /// On which tick of a coarse clock a timer expires.
+        tick_expiry: TickExpiry = TickExpiry::RoundedUp => {
+            from "4.4BSD for the latter";
+            fixed |it| *it == TickExpiry::RoundedUp, "the kernel's timers are never early";
+        }
         /// Timers are those of Linux's timer wheel, whose jiffy is `tick`: what waits 63·8ⁿ jiffies or more expires at a
         /// multiple of 8ⁿ⁺¹ jiffies, and never before a jiffy more than it was to wait.
         timer_wheel: bool = false => {
@@ -103,10 +108,24 @@ section! {
             workable MS..=10 * SECOND;
             fixed |it| *it == Some(Duration::from_secs(3)), "the kernel starts data with 3 s";
         }
+        /// The back-off of the SYN stays with the data until a segment has been timed, as where one timer serves both. Off: data
+        /// start with the timeout that `after_syn_timeout` or `initial` says.
+        kept_over_handshake: bool = false => {
+            from "Karn and Partridge 1987, read so";
+            fixed |it| !it, "the kernel starts data anew";
+        }
     }
 }
 
 words! {
+    /// On which tick of a coarse clock a timer expires.
+    TickExpiry {
+        /// On the first that is not before the wait is over: never early.
+        RoundedUp = "rounded-up",
+        /// On the nth from its start, where the wait is n ticks: up to one tick early (4.4BSD, `tcp_slowtimo()`).
+        Counted = "counted",
+    }
+
     /// Two readings of "minimum RTO".
     RtoFloor {
         /// `max(SRTT + 4·RTTVAR, min)` (RFC 6298 §2.4).

@@ -30,7 +30,7 @@ impl Connection {
         }
     }
 
-    fn take_syn(&mut self, now: Instant, seg: &Segment) {
+    pub(super) fn take_syn(&mut self, now: Instant, seg: &Segment) {
         self.peer_isn = seg.seq;
         self.receiver.on_syn();
         self.ecn.on_syn(seg);
@@ -86,7 +86,7 @@ impl Connection {
     }
 
     /// `seg` acknowledges our SYN or SYN/ACK.
-    fn establish(&mut self, now: Instant, rwnd: u64, seg: &Segment) {
+    pub(super) fn establish(&mut self, now: Instant, rwnd: u64, seg: &Segment) {
         let echo = self.timestamps.and(seg.timestamps).map(|t| t.echo);
         let again = self.syn_transmissions > 1;
         // Karn: a SYN that was sent again measures nothing, except where the stack is like that, or by what it is echoed.
