@@ -4,7 +4,7 @@ CARGO ?= cargo
 FARPATH = target/release/farpath
 
 .PHONY: demo test test-all stages build lint core systems deny fuzz unit real-time virtual kernel doctests python docs package setup-python bpf \
-	bench bench-gate bench-baseline bench-growth bench-dask bench-long oracle truth ns3 setup setup-driver setup-test setup-bench setup-gate \
+	bench bench-gate bench-baseline bench-growth bench-dask bench-long oracle truth diagnose-matrix ns3 setup setup-driver setup-test setup-bench setup-gate \
 	vendor mutants release clean
 
 # Rust's own homes stay the user's, where tests have another home.
@@ -251,6 +251,10 @@ truth: setup
 	$(CARGO) build --release --locked --package farpath-cli $(CLI)
 	@$(FARPATH) kernel info >/dev/null 2>&1 || $(FARPATH) kernel build
 	$(CARGO) run --release --locked --package farpath-bench --bin truth -- $(FARPATH) target/truth $(SEED) $(PARTS)
+
+# What `farpath diagnose` says of simulated transfers beside why their senders did not send: a confusion matrix for docs/validation.md.
+diagnose-matrix:
+	$(CARGO) run --locked --package farpath-bench --bin diagnose_matrix
 
 # ns-3's wheel from PyPI, in an environment of its own. A program of ours is compiled against it with g++.
 NS3 = target/ns3

@@ -1,12 +1,16 @@
 //! `farpath diagnose`: what held the connections of a capture, when.
 
+mod compressed;
+mod experiment;
+
 use crate::args::DiagnoseArgs;
 use crate::error::CliError;
+use crate::source::may_write_new;
 use crate::{Ending, output, progress};
 use farpath_diagnose::{ConnectionReport, Diagnosis, Report, Vantage, read};
 use farpath_report::Table;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 
 /// Connections that get a line each beside those that are told more of.
 const LISTED: usize = 10;
@@ -14,10 +18,14 @@ const LISTED: usize = 10;
 /// `farpath diagnose`
 pub fn diagnose(args: &DiagnoseArgs) -> Result<Ending, CliError> {
     let failed = |source| CliError::ReadCapture { file: args.file.clone(), source };
-    let source: Box<dyn Read + Send> = match args.file.as_os_str() == "-" {
-        true => Box::new(io::stdin()),
-        false => Box::new(File::open(&args.file).map_err(failed)?),
-    };
+    let source = match args.file.as_os_str() == "-" {
+        true => compressed::decompressed(io::stdin()),
+        false => File::open(&args.file).and_then(compressed::decompressed),
+    }
+    .map_err(failed)?;
+    if let Some(file) = &args.as_experiment {
+        may_write_new("--as-experiment", file)?;
+    }
     let mut diagnosis = Diagnosis::default();
     let ended = progress::during("reading the capture", || {
         read(source, |frame| {
@@ -47,6 +55,9 @@ pub fn diagnose(args: &DiagnoseArgs) -> Result<Ending, CliError> {
         }
     } else {
         print(&report, args.connections)?;
+    }
+    if let Some(file) = &args.as_experiment {
+        experiment::write(&report.connections[0], file)?;
     }
     Ok(Ending::Done)
 }
@@ -94,9 +105,12 @@ fn tell(connection: &ConnectionReport) -> String {
         min_rtt_s,
         rtt_s,
         delivered_bit_per_s,
+        path_rate_bit_per_s: _,
+        sender_opened: _,
         limits,
         moments,
         summary,
+        intervals: _,
     } = connection;
     let width = output::width();
     let mut text = format!(

@@ -101,6 +101,14 @@ pub enum CliError {
         /// Where.
         source: farpath_diagnose::CaptureError,
     },
+    /// No experiment can be fitted to a connection.
+    #[error("{flag}: no experiment can be made of this connection: {why}")]
+    NotFitted {
+        /// The flag that asks for it.
+        flag: &'static str,
+        /// What is missing.
+        why: &'static str,
+    },
     /// A capture without TCP.
     #[error("{}: no TCP among its {frames} frames{}", file.display(), if *unknown > 0 { format!("; {unknown} are of link types that are not known") } else { String::new() })]
     NoTcp {

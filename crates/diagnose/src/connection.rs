@@ -13,14 +13,22 @@ pub const MAX_CONNECTIONS: usize = 100_000;
 /// Packets in flight, and acknowledgments on their way to the sender, that are held for all connections together.
 pub const MAX_IN_FLIGHT: usize = 4_000_000;
 
-/// An ACK and the data that it lets go are this close at the least, where the capture is near the sender.
+/// An ACK and the data that it lets go are this close, where the capture is at the sender: as long as a host takes for it.
 const PROMPT_NS: u64 = 1_000_000;
+/// On short round trips a sixteenth of them, and no less than this.
+const LEAST_PROMPT_NS: u64 = 200_000;
+/// A path that delivers so much of its rate over a round trip is busy.
+const BUSY_PATH: f64 = 0.9;
+/// The shortest round trip of a round is a queue's where it is above the floor by one part of so many.
+const LEAST_STANDING: u64 = 16;
 /// More round trip than this share above the shortest one is a queue that stands.
 const STANDING: f64 = 0.25;
 /// And this much at the least.
 const STANDING_NS: u64 = 2_000_000;
 /// A flight that grows by more than this factor in a round trip is slow start's.
 const DOUBLING: f64 = 1.4;
+/// Round trips beyond an hour count as that.
+const LONGEST_RTT_US: u64 = 3_600_000_000;
 /// Packets by which the rate of a burst is measured.
 const BURST: usize = 8;
 /// Data that comes at no more than so many times the spacing of the fastest burst keeps a line busy.
@@ -44,9 +52,16 @@ pub struct Diagnosis {
     ended: Vec<ConnectionReport>,
     /// Held for all connections together.
     held: usize,
+    /// Connections whose intervals may still be kept.
+    recorded: usize,
 }
 
 impl Diagnosis {
+    /// One that keeps the intervals of so many connections, the first that are seen.
+    pub fn with_intervals(connections: usize) -> Diagnosis {
+        Diagnosis { recorded: connections, ..Diagnosis::default() }
+    }
+
     /// Takes a frame of a capture. Frames come in the order of their times.
     pub fn frame(&mut self, frame: Frame<'_>) {
         self.frames += 1;
@@ -74,12 +89,21 @@ impl Diagnosis {
             && packet.ack.is_none()
             && self.connections.get(&key).is_some_and(Connection::has_begun)
             && let Some(before) = self.connections.remove(&key)
-            && self.ended.len() < MAX_CONNECTIONS
         {
-            self.ended.push(before.finish(interface));
+            self.held = self.held.saturating_sub(before.halves.iter().map(Half::held).sum());
+            if self.ended.len() < MAX_CONNECTIONS {
+                self.ended.push(before.finish(interface));
+            }
         }
-        let connection =
-            self.connections.entry(key).or_insert_with(|| Connection::new(one, other, number, time_ns));
+        let recorded = &mut self.recorded;
+        let connection = self.connections.entry(key).or_insert_with(|| {
+            let mut connection = Connection::new(one, other, number, time_ns);
+            if *recorded > 0 {
+                *recorded -= 1;
+                connection.halves.iter_mut().for_each(|half| half.ledger.intervals = Some(Vec::new()));
+            }
+            connection
+        });
         connection.packet(number, time_ns, packet, &mut self.held);
     }
 
@@ -188,7 +212,13 @@ impl Connection {
         if peer.peer_scale != Some(0) || packet.ack.is_none() {
             peer.peer_scale = Some(scale.unwrap_or(0));
         }
+        // The window of a SYN is never scaled (RFC 7323 §2.2).
+        self.halves[1 - side].first_window = u64::from(packet.window);
         self.halves[side].begin(packet.seq.wrapping_add(1));
+        if packet.ack.is_some() && self.halves[1 - side].bytes == 0 {
+            let peer = &mut self.halves[1 - side];
+            peer.edge = peer.edge.max(peer.sent_to + peer.first_window);
+        }
         if let Some(mss) = packet.mss {
             for half in &mut self.halves {
                 half.mss = Some(half.mss.map_or(u32::from(mss), |known| known.min(u32::from(mss))));
@@ -218,8 +248,10 @@ impl Connection {
             .filter(|(_, ns, bytes)| *ns > 0 || *bytes > 0)
             .map(|(limit, ns, bytes)| LimitShare { limit, time_s: seconds(ns), bytes })
             .collect();
-        let rtt = (!half.rtt.is_empty())
-            .then(|| [50.0, 95.0, 99.0].map(|percent| half.rtt.value_at_percentile(percent) as f64 / 1e6));
+        let rtt = half
+            .rtt
+            .as_ref()
+            .map(|rtts| [50.0, 95.0, 99.0].map(|percent| rtts.value_at_percentile(percent) as f64 / 1e6));
         let mut report = ConnectionReport {
             sender: addresses[main],
             receiver: addresses[1 - main],
@@ -237,10 +269,20 @@ impl Connection {
             min_rtt_s: half.min_rtt_ns.map(seconds),
             rtt_s: rtt,
             delivered_bit_per_s: (half.delivered > 0.0).then_some(half.delivered),
+            path_rate_bit_per_s: Some(if vantage == Vantage::NearSender {
+                half.path_rate
+            } else {
+                half.burst_rate
+            })
+            .filter(|rate| *rate > 0.0 && vantage != Vantage::Unknown),
+            sender_opened: self.opening.client.map(|client| client == main),
             limits,
             moments: half.ledger.moments(first.1),
             summary: String::new(),
+            intervals: half.ledger.intervals.take().unwrap_or_default(),
         };
+        // The handshake is entered when the rest is.
+        report.intervals.sort_by_key(|interval| interval.from_ns);
         report.summary = summary(&report);
         report
     }
@@ -269,8 +311,9 @@ struct Half {
     place: Option<(u32, u64)>,
     sent_to: u64,
     acknowledged_to: u64,
-    /// Right edge of the announced window.
+    /// Right edge of the announced window, and the window that a SYN announced.
     edge: u64,
+    first_window: u64,
     peer_scale: Option<u8>,
     mss: Option<u32>,
     missing_ns: u64,
@@ -282,8 +325,8 @@ struct Half {
     /// Nothing up to here is measured: some of it was sent again.
     unmeasured_to: u64,
     min_rtt_ns: Option<u64>,
-    /// In us.
-    rtt: Histogram<u64>,
+    /// In us; made with the first one, and as long as its values ask for: many connections have none, or short ones.
+    rtt: Option<Histogram<u32>>,
     inflated: bool,
     /// A loss is being repaired until this is acknowledged.
     repair_to: Option<u64>,
@@ -303,15 +346,23 @@ struct Half {
     /// When a hole appeared in what passes.
     hole_ns: Option<u64>,
     round_to: u64,
-    flights: (u64, u64),
+    /// Sent in the last round trip, and the most in any.
+    round_sent: u64,
+    most_sent: u64,
+    /// The shortest round trip of this round, and whether that of the last one was above the floor.
+    round_rtt_ns: u64,
+    queue_stands: bool,
     growing: bool,
+    grew: bool,
     /// Times and positions of acknowledgments within a round trip.
     recent: VecDeque<(u64, u64)>,
     delivered: f64,
-    /// Times of the last packets with new data and the bytes up to each; and the fastest that so many have come, bit/s.
+    /// What was acknowledged within the last round trip, as a rate; and the most of that while a queue stood, which is the path's.
+    rate: f64,
+    path_rate: f64,
+    /// Times of the last packets with new data and the bytes that had passed by each; and the fastest that so many have come, bit/s.
     burst_of: VecDeque<(u64, u64)>,
     burst_rate: f64,
-    most_flight: u64,
     lost: bool,
     most_window: u64,
     bytes: u64,
@@ -344,6 +395,7 @@ impl Half {
             sent_to: 0,
             acknowledged_to: 0,
             edge: 0,
+            first_window: 0,
             peer_scale: None,
             mss: None,
             missing_ns: 0,
@@ -352,8 +404,7 @@ impl Half {
             in_flight: VecDeque::new(),
             unmeasured_to: 0,
             min_rtt_ns: None,
-            // Up to an hour, to two digits.
-            rtt: Histogram::new_with_bounds(1, 3_600_000_000, 2).expect("bounds that a histogram can have"),
+            rtt: None,
             inflated: false,
             repair_to: None,
             duplicates: 0,
@@ -368,13 +419,18 @@ impl Half {
             last_full: false,
             hole_ns: None,
             round_to: 0,
-            flights: (0, 0),
+            round_sent: 0,
+            most_sent: 0,
+            round_rtt_ns: u64::MAX,
+            queue_stands: false,
             growing: true,
+            grew: true,
             recent: VecDeque::new(),
             delivered: 0.0,
+            rate: 0.0,
+            path_rate: 0.0,
             burst_of: VecDeque::new(),
             burst_rate: 0.0,
-            most_flight: 0,
             lost: false,
             most_window: 0,
             bytes: 0,
@@ -396,7 +452,7 @@ impl Half {
             return;
         }
         self.place = Some((seq, 1 << 32));
-        (self.sent_to, self.acknowledged_to, self.edge) = (1 << 32, 1 << 32, 1 << 32);
+        (self.sent_to, self.acknowledged_to, self.edge) = (1 << 32, 1 << 32, (1 << 32) + self.first_window);
         self.round_to = self.sent_to;
     }
 
@@ -407,6 +463,11 @@ impl Half {
         self.missing_ns = missing_ns;
         self.total_rtt_ns = Some(total_ns);
         self.min_rtt_ns = Some(total_ns.max(1));
+    }
+
+    /// What it holds of what is held for all together.
+    fn held(&self) -> usize {
+        self.in_flight.len() + self.pending.len()
     }
 
     fn mss(&self) -> u64 {
@@ -548,15 +609,22 @@ impl Half {
             self.repair_to.get_or_insert(self.sent_to);
         }
         self.count_delivered(at_ns);
-        self.flights.1 = self.flights.1.max(self.flight());
         if ack >= self.round_to {
-            let (before, most) = self.flights;
-            // Behind a loss slow start ends at half of what there was.
-            let below = !self.lost || most <= self.most_flight / 2;
-            self.growing = below && most as f64 >= DOUBLING * before as f64;
-            self.most_flight = self.most_flight.max(most);
-            self.flights = (most, 0);
+            // What left within the round; it is the same wherever it is seen.
+            let sent = self.sent_to - self.round_to;
+            // Behind a loss slow start ends at half of what there was; before, it goes where no round was.
+            let below = if self.lost { sent <= self.most_sent / 2 } else { sent > self.most_sent };
+            let grew = below && sent as f64 >= DOUBLING * self.round_sent as f64;
+            // Behind a bottleneck a round comes late, and one of them may seem not to grow.
+            self.growing = grew || (self.grew && self.growing && !self.lost && !self.is_near_sender());
+            self.grew = grew;
+            self.most_sent = self.most_sent.max(sent);
+            self.round_sent = sent;
             self.round_to = self.sent_to;
+            let floor = self.min_rtt_ns.unwrap_or(0);
+            self.queue_stands = self.round_rtt_ns != u64::MAX
+                && self.round_rtt_ns > floor + (floor / LEAST_STANDING).max(LEAST_PROMPT_NS);
+            self.round_rtt_ns = u64::MAX;
         }
     }
 
@@ -571,9 +639,12 @@ impl Half {
             sent = (end > self.unmeasured_to).then_some(at);
         }
         let Some(rtt) = sent.map(|at| now.saturating_sub(at)).filter(|rtt| *rtt > 0) else { return };
-        self.rtt.saturating_record(rtt.div_ceil(1000));
+        let rtts = self.rtt.get_or_insert_with(|| Histogram::new(2).expect("two digits can be had"));
+        // It grows by itself, up to an hour.
+        let _ = rtts.record(rtt.div_ceil(1000).min(LONGEST_RTT_US));
         let least = self.min_rtt_ns.map_or(rtt, |least| least.min(rtt));
         self.min_rtt_ns = Some(least);
+        self.round_rtt_ns = self.round_rtt_ns.min(rtt);
         let standing = (least as f64 * STANDING) as u64;
         self.inflated = rtt > least + standing.max(STANDING_NS);
     }
@@ -582,6 +653,7 @@ impl Half {
     fn count_delivered(&mut self, now: u64) {
         let Some(window) = self.min_rtt_ns.filter(|_| self.repair_to.is_none()) else {
             self.recent.clear();
+            self.rate = 0.0;
             return;
         };
         if self.recent.back().is_none_or(|(at, _)| now.saturating_sub(*at) >= window / 16) {
@@ -593,16 +665,21 @@ impl Half {
             let rate =
                 self.acknowledged_to.saturating_sub(from) as f64 * 8e9 / now.saturating_sub(at).max(1) as f64;
             self.delivered = self.delivered.max(rate);
+            self.rate = rate;
+            // The bursts of slow start queue, too, and not for the whole of a round.
+            if self.inflated && self.queue_stands {
+                self.path_rate = self.path_rate.max(rate);
+            }
             self.recent.pop_front();
         }
     }
 
     /// How fast packets have come at the most, one behind the other.
     fn count_burst(&mut self, now: u64) {
-        self.burst_of.push_back((now, self.sent_to));
+        self.burst_of.push_back((now, self.bytes));
         if self.burst_of.len() > BURST {
             let (at, from) = self.burst_of.pop_front().expect("there are some");
-            let rate = self.sent_to.saturating_sub(from) as f64 * 8e9 / now.saturating_sub(at).max(1) as f64;
+            let rate = self.bytes.saturating_sub(from) as f64 * 8e9 / now.saturating_sub(at).max(1) as f64;
             self.burst_rate = self.burst_rate.max(rate);
         }
     }
@@ -638,7 +715,6 @@ impl Half {
         if !self.last_full {
             self.short_to = end;
         }
-        self.flights.1 = self.flights.1.max(self.flight());
         if *held < MAX_IN_FLIGHT {
             self.in_flight.push_back((end, now));
             *held += 1;
@@ -687,6 +763,9 @@ impl Half {
 
     /// The parts of the wait that is over, each with its owner; those of parts with nothing in flight, and with room, are given.
     fn take_parts(&mut self, idle: Limit, open: Limit) -> Vec<(u64, Limit)> {
+        // Without the handshake nobody knows when an acknowledgment reached the sender, so that nothing in flight may be much of it.
+        let idle =
+            if self.total_rtt_ns.is_none() && idle == Limit::Application { Limit::Unclear } else { idle };
         let owner = |state| match state {
             State::Idle => idle,
             State::Full => Limit::ReceiveWindow,
@@ -697,9 +776,14 @@ impl Half {
         self.parts.drain(..).map(|(ns, state)| (ns, owner(state))).collect()
     }
 
-    /// How close an acknowledgment and what it lets go are.
+    /// How close an acknowledgment and what it lets go are: at the sender itself as its host takes, elsewhere as the way to it varies.
     fn prompt(&self) -> u64 {
-        PROMPT_NS.max(self.min_rtt_ns.unwrap_or(0) / if self.is_near_sender() { 16 } else { 4 })
+        let rtt = self.min_rtt_ns.unwrap_or(0);
+        if self.is_near_sender() {
+            (rtt / 16).clamp(LEAST_PROMPT_NS, PROMPT_NS) + self.missing_ns / 4
+        } else {
+            PROMPT_NS.max(rtt / 4)
+        }
     }
 
     fn is_near_sender(&self) -> bool {
@@ -711,20 +795,34 @@ impl Half {
         if self.total_rtt_ns.is_none() {
             return Limit::Unclear;
         }
-        let prompt = now.saturating_sub(self.acked_ns) <= self.prompt();
-        let short = length < self.full_segment();
-        if short && now.saturating_sub(self.short_acked_ns) <= self.prompt() {
-            return Limit::Nagle;
-        }
-        if !self.last_full {
-            // A short segment leaves when there is no more to put into it.
-            return Limit::Application;
+        if self.parts.iter().any(|(_, state)| matches!(state, State::Full | State::Closed)) {
+            // The window had opened, and not by enough (RFC 9293 §3.8.6.2).
+            return Limit::ReceiveWindow;
         }
         let near_sender = self.is_near_sender();
-        let since = now.saturating_sub(self.new_ns) as f64;
-        if !near_sender && self.burst_rate > 0.0 && since <= BUSY * length as f64 * 8e9 / self.burst_rate {
-            // It arrives as fast as anything ever has.
+        let prompt = now.saturating_sub(self.acked_ns) <= self.prompt();
+        let short = length < self.full_segment();
+        if short && now.saturating_sub(self.short_acked_ns) <= self.prompt()
+            || short && prompt && self.flight() == 0
+        {
+            return Limit::Nagle;
+        }
+        let path_rate = if near_sender { self.path_rate } else { self.burst_rate };
+        if path_rate > 0.0 && self.rate >= BUSY_PATH * path_rate {
             return Limit::PathRate;
+        }
+        if !self.last_full {
+            // A short segment leaves when there is no more to put into it. What then follows each acknowledgment finds room in a send buffer.
+            return if near_sender && prompt { Limit::CongestionWindow } else { Limit::Application };
+        }
+        let since = now.saturating_sub(self.new_ns) as f64;
+        if !near_sender
+            && self.burst_rate > 0.0
+            && since <= BUSY * length as f64 * 8e9 / self.burst_rate
+            && self.burst != Limit::Handshake
+        {
+            // What left together comes as fast as the path lets it.
+            return self.burst;
         }
         if prompt {
             return if self.inflated {
@@ -739,7 +837,12 @@ impl Half {
             // No pace of a window of segments is so slow.
             return Limit::Application;
         }
-        if near_sender { Limit::Paced } else { Limit::Unclear }
+        match near_sender {
+            // What doubles may be paced.
+            true if self.growing => Limit::SlowStart,
+            true => Limit::Paced,
+            false => Limit::Unclear,
+        }
     }
 
     fn finish(&mut self, first_ns: u64, last: (u64, u64)) {

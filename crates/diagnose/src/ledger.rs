@@ -66,6 +66,20 @@ pub struct Moment {
     pub frame: u64,
 }
 
+/// A stretch of time in which new data waited for one thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Interval {
+    /// What it waited for.
+    pub limit: Limit,
+    /// Since 1970, in ns.
+    pub from_ns: u64,
+    /// When it ended.
+    pub to_ns: u64,
+}
+
+/// Intervals of a connection that are kept, where they are asked for.
+pub const MAX_INTERVALS: usize = 1_000_000;
+
 /// The longest waits that are kept.
 const MOMENTS: usize = 10;
 
@@ -75,12 +89,19 @@ pub(crate) struct Ledger {
     entries: BTreeMap<Limit, (u64, u64)>,
     /// The shortest first.
     moments: Vec<(u64, Limit, u64, u64)>,
+    /// Every interval, where somebody asks for them.
+    pub intervals: Option<Vec<Interval>>,
 }
 
 impl Ledger {
     /// A wait from `from_ns` on is over: its parts, and what was sent behind it, which this limit has.
     pub fn enter(&mut self, from_ns: u64, parts: &[(u64, Limit)], of_bytes: Limit, bytes: u64, frame: u64) {
         let mut own: BTreeMap<Limit, u64> = BTreeMap::new();
+        let mut at = from_ns;
+        for &(ns, limit) in parts {
+            self.note(Interval { limit, from_ns: at, to_ns: at + ns });
+            at += ns;
+        }
         for (ns, limit) in parts {
             self.entries.entry(*limit).or_default().0 += ns;
             *own.entry(*limit).or_default() += ns;
@@ -94,6 +115,21 @@ impl Ledger {
             if self.moments.len() > MOMENTS {
                 self.moments.remove(0);
             }
+        }
+    }
+
+    /// An interval; one that goes on where the last ended, with the same limit, is part of that.
+    fn note(&mut self, interval: Interval) {
+        let Some(intervals) = self.intervals.as_mut().filter(|_| interval.to_ns > interval.from_ns) else {
+            return;
+        };
+        let full = intervals.len() >= MAX_INTERVALS;
+        match intervals.last_mut() {
+            Some(last) if last.limit == interval.limit && last.to_ns == interval.from_ns => {
+                last.to_ns = interval.to_ns;
+            }
+            _ if full => {}
+            _ => intervals.push(interval),
         }
     }
 

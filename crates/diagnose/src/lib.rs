@@ -13,6 +13,6 @@ mod report;
 
 pub use capture::{CaptureError, Frame, read};
 pub use connection::{Diagnosis, MAX_CONNECTIONS, MAX_IN_FLIGHT};
-pub use ledger::{Limit, Moment};
+pub use ledger::{Interval, Limit, MAX_INTERVALS, Moment};
 pub use packet::{Link, TcpPacket, parse};
 pub use report::{ConnectionReport, LimitShare, Report, Vantage};

@@ -1,6 +1,6 @@
 //! What is told of a capture.
 
-use crate::ledger::{Limit, Moment};
+use crate::ledger::{Interval, Limit, Moment};
 use serde::Serialize;
 use std::net::SocketAddr;
 
@@ -79,10 +79,18 @@ pub struct ConnectionReport {
     pub rtt_s: Option<[f64; 3]>,
     /// The most that was acknowledged within a round trip, as a rate: the path had at least so much, bit/s.
     pub delivered_bit_per_s: Option<f64>,
+    /// The rate of the path's narrowest link in payload, where it was seen: by a queue that stood for a whole round trip, or, elsewhere than
+    /// near the sender, by the fastest eight packets; bit/s.
+    pub path_rate_bit_per_s: Option<f64>,
+    /// Whether the data sender opened the connection, where the handshake is in the capture.
+    pub sender_opened: Option<bool>,
     /// What held it, the longest first. The times add up to the duration.
     pub limits: Vec<LimitShare>,
     /// The longest waits for new data.
     pub moments: Vec<Moment>,
     /// What was found, in a sentence.
     pub summary: String,
+    /// Every interval, where they were asked for.
+    #[serde(skip)]
+    pub intervals: Vec<Interval>,
 }

@@ -1,0 +1,565 @@
+//! `make diagnose-matrix`: what `farpath diagnose` says of simulated transfers, beside why their senders did not send.
+//!
+//! Each transfer is simulated once. An observer notes what limited the sender at each instant; its capture is read as it was made at the sender, at
+//! the receiver and between, whole and with defects. Both are compared by time, and each connection counts alike, however long it took.
+//!
+//! With the name of a limit as an argument, the cases where most of it is said otherwise are listed.
+
+use farpath_diagnose::{Diagnosis, Interval, Limit, Link, TcpPacket, parse, read};
+use farpath_engine::{provenance, simulate_captured, simulate_watched};
+use farpath_experiment::Experiment;
+use farpath_path::Direction;
+use farpath_sim::{FlowView, Observer, Packet, PacketEvent};
+use farpath_tcp::SendLimit;
+use farpath_units::Instant;
+use rayon::prelude::*;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write as _;
+use std::{env, fs};
+
+const CONTROLS: [&str; 5] = ["reno", "cubic", "bbr", "bbr3", "explicit rate"];
+/// Round trips, ms.
+const DELAYS: [u64; 6] = [1, 10, 50, 300, 1300, 45_000];
+/// Thresholds may be set by these controllers and delays; what is reported is of those that have neither.
+const KNOWN_CONTROLS: [&str; 2] = ["reno", "bbr"];
+const KNOWN_DELAYS: [u64; 3] = [10, 300, 45_000];
+/// Segments of 1500 B that the path holds in a round trip.
+const BDP: u64 = 200;
+/// The path is busy where it delivers so much of its rate over a round trip.
+const BUSY: f64 = 0.95;
+
+const SCENARIOS: [&str; 10] = [
+    "receive window",
+    "slow reader",
+    "short queue",
+    "long queue",
+    "losses",
+    "short file",
+    "small writes",
+    "Nagle",
+    "send buffer",
+    "paced window",
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Sender,
+    Receiver,
+    Middle,
+}
+
+const PLACES: [(Place, &str); 3] =
+    [(Place::Sender, "sender"), (Place::Receiver, "receiver"), (Place::Middle, "middle")];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Defect {
+    Clean,
+    Offload,
+    Snaplen96,
+    Dropped,
+    NoSyn,
+}
+
+const DEFECTS: [(Defect, &str); 5] = [
+    (Defect::Clean, "clean"),
+    (Defect::Offload, "offload"),
+    (Defect::Snaplen96, "96 B of each packet"),
+    (Defect::Dropped, "1 % not captured"),
+    (Defect::NoSyn, "no handshake"),
+];
+
+/// The experiment of a scenario: the path holds [`BDP`] segments whatever its delay.
+fn experiment(scenario: &str, control: &str, rtt_ms: u64) -> String {
+    let rate = BDP * 1500 * 8 * 1000 / rtt_ms;
+    let bytes = BDP * 1500;
+    let queue = match scenario {
+        "long queue" | "send buffer" => bytes * 2,
+        "short queue" => bytes / 5,
+        _ => bytes,
+    };
+    let explicit = control == "explicit rate";
+    let element = if explicit { "flow-router" } else { "link" };
+    let mut text = format!(
+        "title = \"{scenario}\"\nhorizon = \"10000000 s\"\n[[path]]\nelement = \"{element}\"\nrate = \"{rate} bit/s\"\nqueue = \"{queue} B\"\n\
+         [[path]]\nelement = \"delay\"\ndelay = \"{} us\"\n",
+        rtt_ms * 500
+    );
+    if scenario == "losses" {
+        text += "[[path]]\nelement = \"loss\"\nrate = { forward = \"0.5 %\" }\n";
+    }
+    let initial = (3 * rtt_ms).clamp(1000, 120_000);
+    for end in ["sender", "receiver"] {
+        let _ = write!(text, "[{end}]\nstack = \"linux-6\"\nrto.initial = \"{initial} ms\"\n");
+        if explicit {
+            let wanted = if scenario == "long queue" { rate } else { rate / 2 };
+            let _ = writeln!(text, "explicit_rate.wanted = \"{wanted} bit/s\"");
+        }
+        let keys = match (end, scenario) {
+            ("sender", "small writes") => "send.nagle = false\n".to_owned(),
+            ("sender", "Nagle") => "send.nagle = true\nsend.minshall = false\n".to_owned(),
+            ("sender", "send buffer") => format!("send.buffer = \"{} B\"\n", bytes / 4),
+            ("sender", "paced window") => "send.pacing = true\n".to_owned(),
+            ("receiver", "receive window") => {
+                format!("receive.autotuning = false\nreceive.buffer = \"{} B\"\n", bytes / 4)
+            }
+            ("receiver", "slow reader") => format!(
+                "receive.autotuning = false\nreceive.buffer = \"{} B\"\nreceive.read_rate = \"{} bit/s\"\n",
+                bytes / 2,
+                rate / 40 * 8
+            ),
+            ("receiver", _) => "receive.autotuning = false\nreceive.buffer = \"8 MB\"\n".to_owned(),
+            _ => String::new(),
+        };
+        text += &keys;
+        if end == "sender" && !explicit {
+            let _ = writeln!(text, "congestion.control = \"{control}\"");
+        }
+    }
+    text += "[transfer]\nopener = \"sender\"\n";
+    match scenario {
+        "small writes" => {
+            let _ = write!(
+                text,
+                "message = \"7000 B\"\nrate = \"{} bit/s\"\nduration = \"{} ms\"\n",
+                rate / 100,
+                50 * rtt_ms
+            );
+        }
+        "Nagle" => {
+            let _ = write!(
+                text,
+                "message = \"2000 B\"\nrate = \"{} bit/s\"\nduration = \"{} ms\"\n",
+                rate / 225,
+                50 * rtt_ms
+            );
+        }
+        "short file" => text += &format!("size = \"{} B\"\n", bytes / 3),
+        "slow reader" => text += &format!("size = \"{} B\"\n", bytes * 5),
+        _ => text += &format!("size = \"{} B\"\n", bytes * 15),
+    }
+    text
+}
+
+/// What limited the sender, as it happened.
+struct Truth {
+    /// Whether the sender asks for a rate: then it has no slow start but in its first round trips.
+    granted: bool,
+    /// From when on; `None` while the connection is opened.
+    limits: Vec<(u64, Option<SendLimit>)>,
+    /// When something was last acknowledged or sent for the first time, and how far both were.
+    progress: (u64, u64, u64),
+    /// Data that reached the receiver within the last round trip: when, and bytes on the wire; and from when on the path was busy.
+    arrived: VecDeque<(u64, u64)>,
+    within: u64,
+    busy: Vec<(u64, bool)>,
+    rate: f64,
+    rtt_ns: u64,
+    first_ns: u64,
+    last_ns: u64,
+}
+
+impl Truth {
+    fn new(rtt_ms: u64, granted: bool) -> Truth {
+        Truth {
+            granted,
+            limits: Vec::new(),
+            progress: (0, 0, 0),
+            arrived: VecDeque::new(),
+            within: 0,
+            busy: vec![(0, false)],
+            rate: (BDP * 1500 * 8 * 1000 / rtt_ms) as f64,
+            rtt_ns: rtt_ms * 1_000_000,
+            first_ns: u64::MAX,
+            last_ns: 0,
+        }
+    }
+
+    /// By the same order as the ledger: what a path that is busy holds is its own, unless the peer's window or a repair does.
+    fn label(limit: Option<SendLimit>, busy: bool) -> Limit {
+        let Some(limit) = limit else { return Limit::Handshake };
+        match limit {
+            SendLimit::Repair => Limit::Loss,
+            SendLimit::Ended => Limit::Closing,
+            SendLimit::Application => Limit::Application,
+            SendLimit::ZeroWindow => Limit::ZeroWindow,
+            SendLimit::ReceiveWindow => Limit::ReceiveWindow,
+            SendLimit::Nagle => Limit::Nagle,
+            _ if busy => Limit::PathRate,
+            SendLimit::SlowStart => Limit::SlowStart,
+            SendLimit::SendBuffer | SendLimit::CongestionWindow => Limit::CongestionWindow,
+            SendLimit::Pacing | SendLimit::Driver => Limit::Paced,
+        }
+    }
+
+    fn intervals(&self) -> Vec<Interval> {
+        let mut times: Vec<u64> =
+            self.limits.iter().map(|(at, _)| *at).chain(self.busy.iter().map(|(at, _)| *at)).collect();
+        times.extend([self.first_ns, self.last_ns]);
+        times.retain(|at| (self.first_ns..=self.last_ns).contains(at));
+        times.sort_unstable();
+        times.dedup();
+        let pairs = times.windows(2);
+        pairs
+            .map(|pair| {
+                let limit = self.limits[..self.limits.partition_point(|(at, _)| *at <= pair[0])]
+                    .last()
+                    .and_then(|(_, limit)| *limit);
+                let busy = self.busy[self.busy.partition_point(|(at, _)| *at <= pair[0]) - 1].1;
+                Interval { limit: Truth::label(limit, busy), from_ns: pair[0], to_ns: pair[1] }
+            })
+            .collect()
+    }
+}
+
+impl Observer for Truth {
+    fn packet(&mut self, now: Instant, event: PacketEvent, direction: Direction, packet: &Packet) {
+        let now = now.as_nanos();
+        if event != (PacketEvent::Dropped(farpath_path::DropCause::Loss)) {
+            self.first_ns = self.first_ns.min(now);
+            self.last_ns = self.last_ns.max(now);
+        }
+        if event != PacketEvent::Received || direction != Direction::Forward || packet.segment.len == 0 {
+            return;
+        }
+        let bytes = farpath_path::PathPacket::wire_size(packet).0;
+        self.arrived.push_back((now, bytes));
+        self.within += bytes;
+        while let Some(&(at, bytes)) = self.arrived.front()
+            && at + self.rtt_ns <= now
+        {
+            self.arrived.pop_front();
+            self.within -= bytes;
+        }
+        let busy = self.within as f64 * 8e9 / self.rtt_ns as f64 >= BUSY * self.rate;
+        if self.busy.last().is_none_or(|(_, before)| *before != busy) {
+            // The sender meets it when it is acknowledged.
+            self.busy.push((now + self.rtt_ns / 2, busy));
+        }
+    }
+
+    fn state(&mut self, now: Instant, flow: FlowView<'_>) {
+        let at = now.as_nanos();
+        let sender = flow.sender.sender();
+        let limit = flow.sender.established_at().map(|_| match sender.limit(now) {
+            // Before it has seen the path's rate, a controller paces what it doubles.
+            SendLimit::Pacing if !self.granted && sender.window().ssthresh == u64::MAX => {
+                SendLimit::SlowStart
+            }
+            limit => limit,
+        });
+        let repairs = limit == Some(SendLimit::Repair);
+        if self.limits.last().is_none_or(|(_, before)| *before != limit) {
+            // The silence before a repair was the first sign of the loss.
+            let from = if repairs { self.progress.0 } else { at };
+            while self.limits.last().is_some_and(|(before, _)| repairs && *before >= from) {
+                self.limits.pop();
+            }
+            self.limits.push((from, limit));
+        }
+        let (acked, sent) = (sender.acked(), sender.sent());
+        if (acked, sent) != (self.progress.1, self.progress.2) {
+            self.progress = (at, acked, sent);
+        }
+    }
+}
+
+/// A packet of the capture, where it passed.
+#[derive(Clone, Copy)]
+struct Seen {
+    at: u64,
+    packet: TcpPacket,
+}
+
+struct Transfer {
+    scenario: &'static str,
+    control: &'static str,
+    rtt_ms: u64,
+    truth: Vec<Interval>,
+    /// At the sender and at the receiver, with all of their headers and with 96 B.
+    seen: [[Vec<Seen>; 2]; 2],
+    data_end: std::net::SocketAddr,
+}
+
+fn transfer(scenario: &'static str, control: &'static str, rtt_ms: u64) -> Transfer {
+    let text = experiment(scenario, control, rtt_ms);
+    let experiment =
+        Experiment::parse(&text, "matrix.toml", &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let point = &experiment.point(0);
+    let mut truth = Truth::new(rtt_ms, control == "explicit rate");
+    simulate_watched(point, 1, provenance(&experiment, point), &mut truth).expect("it is simulated");
+    let mut capture = Vec::new();
+    simulate_captured(point, 1, provenance(&experiment, point), 128, &mut capture).expect("it is simulated");
+    let mut seen = [[Vec::new(), Vec::new()], [Vec::new(), Vec::new()]];
+    let mut begun = None;
+    read(&capture[..], |frame| {
+        let begun = *begun.get_or_insert(frame.time_ns);
+        for (seen, kept) in seen.iter_mut().zip([usize::MAX, 96]) {
+            let data = &frame.data[..frame.data.len().min(kept)];
+            let packet = Link::from_type(frame.link_type).and_then(|link| parse(link, data, frame.length));
+            if let (Some(packet), 0 | 1) = (packet, frame.interface) {
+                seen[frame.interface as usize].push(Seen { at: frame.time_ns - begun, packet });
+            }
+        }
+    })
+    .expect("a capture");
+    let start = truth.first_ns;
+    let mut truth = truth.intervals();
+    for interval in &mut truth {
+        (interval.from_ns, interval.to_ns) = (interval.from_ns - start, interval.to_ns - start);
+    }
+    let longest = seen[0][0].iter().max_by_key(|seen| seen.packet.payload);
+    let data_end = longest.expect("a packet").packet.source;
+    Transfer { scenario, control, rtt_ms, truth, seen, data_end }
+}
+
+/// What passes at a place, and how much later it is there than at the sender.
+fn placed(transfer: &Transfer, place: Place, snaplen: usize) -> (Vec<Seen>, u64) {
+    let [sender, receiver] = &transfer.seen[snaplen];
+    let way = transfer.rtt_ms * 500_000;
+    match place {
+        Place::Sender => (sender.clone(), 0),
+        Place::Receiver => (receiver.clone(), way),
+        // Behind the bottleneck: half of the way to the receiver.
+        Place::Middle => {
+            let shift = |seen: &Seen| {
+                let data = seen.packet.source == transfer.data_end;
+                Seen { at: if data { seen.at - way / 2 } else { seen.at + way / 2 }, ..*seen }
+            };
+            let mut seen: Vec<Seen> = receiver.iter().map(shift).collect();
+            seen.sort_by_key(|seen| seen.at);
+            (seen, way / 2)
+        }
+    }
+}
+
+fn with_defect(seen: Vec<Seen>, defect: Defect) -> Vec<Seen> {
+    match defect {
+        Defect::Clean | Defect::Snaplen96 => seen,
+        Defect::NoSyn => seen.into_iter().filter(|seen| !seen.packet.syn).collect(),
+        Defect::Dropped => {
+            // SplitMix64's finalizer (Steele, Lea, Flood 2014), by the number of the frame.
+            let drawn = |number: u64| {
+                let mut mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                mixed ^ (mixed >> 29)
+            };
+            (0..)
+                .zip(seen)
+                .filter(|(number, _)| !drawn(*number).is_multiple_of(100))
+                .map(|(_, seen)| seen)
+                .collect()
+        }
+        Defect::Offload => {
+            // What follows within 100 us, up to 64 kB, is one packet, as a device cuts it or puts it together.
+            let mut merged: Vec<Seen> = Vec::new();
+            for seen in seen {
+                let fits = |last: &Seen| {
+                    last.packet.payload > 0
+                        && seen.packet.payload > 0
+                        && last.packet.source == seen.packet.source
+                        && last.packet.seq.wrapping_add(last.packet.payload) == seen.packet.seq
+                        && !last.packet.fin
+                        && last.packet.payload + seen.packet.payload < 65_000
+                        && seen.at - last.at <= 100_000
+                };
+                match merged.last_mut().filter(|last| fits(last)) {
+                    Some(last) => {
+                        last.packet.payload += seen.packet.payload;
+                        last.packet.fin |= seen.packet.fin;
+                        last.packet.ack = seen.packet.ack;
+                    }
+                    None => merged.push(seen),
+                }
+            }
+            merged
+        }
+    }
+}
+
+type Cells = BTreeMap<(Limit, Limit), f64>;
+
+/// Shares of the connection's time, by what was true and what was said.
+fn compare(transfer: &Transfer, place: Place, defect: Defect) -> Cells {
+    let (seen, later) = placed(transfer, place, usize::from(defect == Defect::Snaplen96));
+    let mut diagnosis = Diagnosis::with_intervals(1);
+    // Any time but 1970.
+    let base = 1_000_000_000_000_000_000;
+    for (number, seen) in (1..).zip(with_defect(seen, defect)) {
+        diagnosis.packet(number, 0, base + seen.at, &seen.packet);
+    }
+    let report = diagnosis.finish();
+    let said = &report.connections.first().expect("a connection").intervals;
+    let mut cells = Cells::new();
+    let mut total = 0.0;
+    let mut next = said.iter().peekable();
+    for truth in &transfer.truth {
+        let (from, to) = (truth.from_ns + base + later, truth.to_ns + base + later);
+        while next.peek().is_some_and(|said| said.to_ns <= from) {
+            next.next();
+        }
+        for said in next.clone().take_while(|said| said.from_ns < to) {
+            let both = said.to_ns.min(to).saturating_sub(said.from_ns.max(from)) as f64;
+            *cells.entry((truth.limit, said.limit)).or_default() += both;
+            total += both;
+        }
+    }
+    for share in cells.values_mut() {
+        *share /= total;
+    }
+    cells
+}
+
+/// How much is right of what is said, and how much is not said.
+fn score(cells: &Cells) -> (f64, f64) {
+    let sum = |keep: &dyn Fn(&(Limit, Limit)) -> bool| -> f64 {
+        cells.iter().filter(|(key, _)| keep(key)).map(|(_, share)| share).fold(0.0, |sum, share| sum + share)
+    };
+    let all = sum(&|_| true);
+    let unclear = sum(&|(_, said)| *said == Limit::Unclear);
+    (sum(&|(truth, said)| truth == said) / (all - unclear), unclear / all)
+}
+
+fn add(cells: &mut Cells, more: &Cells) {
+    for (key, share) in more {
+        *cells.entry(*key).or_default() += share;
+    }
+}
+
+const PAGE: &str = "docs/validation.md";
+const BEGIN: &str = "<!-- made by `make diagnose-matrix`: from here -->\n";
+const END: &str = "<!-- made by `make diagnose-matrix`: to here -->\n";
+
+fn main() {
+    let asked = env::args().nth(1);
+    let cases: Vec<_> = SCENARIOS
+        .iter()
+        .flat_map(|scenario| {
+            CONTROLS.iter().flat_map(move |control| DELAYS.map(|delay| (*scenario, *control, delay)))
+        })
+        .filter(|(_, control, delay)| {
+            // Who sets thresholds sees the known half alone.
+            asked.is_none() || KNOWN_CONTROLS.contains(control) && KNOWN_DELAYS.contains(delay)
+        })
+        .collect();
+    let results: Vec<_> = cases
+        .par_iter()
+        .map(|&(scenario, control, delay)| {
+            let transfer = transfer(scenario, control, delay);
+            let compared: Vec<_> = PLACES
+                .iter()
+                .flat_map(|(place, _)| DEFECTS.iter().map(|(defect, _)| compare(&transfer, *place, *defect)))
+                .collect();
+            (transfer.scenario, transfer.control, transfer.rtt_ms, compared)
+        })
+        .collect();
+    let known =
+        |control: &str, delay: u64| (KNOWN_CONTROLS.contains(&control), KNOWN_DELAYS.contains(&delay));
+    let gather = |half: (bool, bool), index: usize| {
+        let mut cells = Cells::new();
+        for (_, control, delay, compared) in &results {
+            if known(control, *delay) == half {
+                add(&mut cells, &compared[index]);
+            }
+        }
+        cells
+    };
+    if let Some(asked) = asked {
+        // Development looks at the known half alone.
+        for (scenario, control, delay, compared) in &results {
+            if known(control, *delay) != (true, true) {
+                continue;
+            }
+            for (index, cells) in compared.iter().enumerate().filter(|(index, _)| index % DEFECTS.len() == 0)
+            {
+                let mut wrong: Vec<_> = cells
+                    .iter()
+                    .filter(|((truth, said), _)| {
+                        truth != said && (truth.name() == asked || said.name() == asked || asked == "all")
+                    })
+                    .collect();
+                wrong.sort_by(|one, other| other.1.total_cmp(one.1));
+                for ((truth, said), share) in wrong.into_iter().take(3).filter(|(_, share)| **share > 0.02) {
+                    println!(
+                        "{:5.1} %  {scenario}, {control}, {delay} ms, {}: {} is called {}",
+                        100.0 * share,
+                        PLACES[index / DEFECTS.len()].1,
+                        truth.name(),
+                        said.name()
+                    );
+                }
+            }
+        }
+        for (index, (_, place)) in PLACES.iter().enumerate() {
+            let (right, unclear) = score(&gather((true, true), index * DEFECTS.len()));
+            println!("{place}: {:.1} % right, {:.1} % unclear", 100.0 * right, 100.0 * unclear);
+        }
+        return;
+    }
+    let mut text = String::from(BEGIN);
+    for (title, half) in [
+        ("Controllers and delays that no threshold was chosen by", (false, false)),
+        ("Those by which they may be chosen", (true, true)),
+    ] {
+        let _ = writeln!(
+            text,
+            "\n{title}: right, of the time of which something is said; and unclear, in % of the time.\n"
+        );
+        let _ = write!(text, "| capture |");
+        PLACES.iter().for_each(|(_, place)| {
+            let _ = write!(text, " {place}: right | unclear |");
+        });
+        let _ = write!(text, "\n| --- |{}\n", " --- |".repeat(2 * PLACES.len()));
+        for (row, (_, defect)) in DEFECTS.iter().enumerate() {
+            let _ = write!(text, "| {defect} |");
+            for column in 0..PLACES.len() {
+                let (right, unclear) = score(&gather(half, column * DEFECTS.len() + row));
+                let _ = write!(text, " {:.1} | {:.1} |", 100.0 * right, 100.0 * unclear);
+            }
+            text.push('\n');
+        }
+    }
+    for (index, (_, place)) in PLACES.iter().enumerate() {
+        let cells = gather((false, false), index * DEFECTS.len());
+        let mut limits: Vec<Limit> = cells.keys().flat_map(|(truth, said)| [*truth, *said]).collect();
+        limits.sort_unstable();
+        limits.dedup();
+        let _ = writeln!(
+            text,
+            "\nAt the {place}, clean, the half that no threshold was chosen by: rows are true, columns said, in % of the true time.\n"
+        );
+        let names: Vec<_> = limits.iter().map(|limit| limit.name()).collect();
+        let _ = write!(
+            text,
+            "| true | share, % | {} | recall, % | precision, % |\n| --- |{}\n",
+            names.join(" | "),
+            " --- |".repeat(names.len() + 3)
+        );
+        let all: f64 = cells.values().sum();
+        for truth in &limits {
+            let row: Vec<f64> =
+                limits.iter().map(|said| cells.get(&(*truth, *said)).copied().unwrap_or(0.0)).collect();
+            let sum: f64 = row.iter().sum();
+            if sum == 0.0 {
+                continue;
+            }
+            let own = cells.get(&(*truth, *truth)).copied().unwrap_or(0.0);
+            let said: f64 = cells.iter().filter(|((_, said), _)| said == truth).map(|(_, share)| share).sum();
+            let shares: Vec<_> = row.iter().map(|share| format!("{:.1}", 100.0 * share / sum)).collect();
+            let precision = if said > 0.0 { format!("{:.1}", 100.0 * own / said) } else { "–".to_owned() };
+            let _ = writeln!(
+                text,
+                "| {} | {:.1} | {} | {:.1} | {precision} |",
+                truth.name(),
+                100.0 * sum / all,
+                shares.join(" | "),
+                100.0 * own / sum
+            );
+        }
+    }
+    text.push_str(END);
+    print!("{text}");
+    let page = fs::read_to_string(PAGE).expect("run it in the root of the repository");
+    let (before, rest) = page.split_once(BEGIN).expect("the page has a place for it");
+    let (_, after) = rest.split_once(END).expect("the page has a place for it");
+    fs::write(PAGE, format!("{before}{text}{after}")).expect("the page is written");
+}

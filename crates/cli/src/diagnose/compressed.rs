@@ -1,0 +1,79 @@
+//! Captures that are kept compressed: known by their first bytes, whatever the file is called.
+
+use flate2::read::MultiGzDecoder;
+use ruzstd::decoding::StreamingDecoder;
+use std::io::{self, BufRead, BufReader, Read};
+
+const GZIP: &[u8] = &[0x1f, 0x8b];
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+
+/// What `source` holds, decompressed where it is gzip or zstd.
+///
+/// Nothing is kept of it beyond the window of its compression.
+pub fn decompressed(source: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    let mut source = BufReader::with_capacity(1 << 16, source);
+    let first = source.fill_buf()?;
+    Ok(if first.starts_with(GZIP) {
+        Box::new(MultiGzDecoder::new(source))
+    } else if first.starts_with(ZSTD) {
+        let frame = StreamingDecoder::new(source).map_err(io::Error::other)?;
+        Box::new(Zstd { frame: Some(frame) })
+    } else {
+        Box::new(source)
+    })
+}
+
+/// The frames of a zstd file, one behind the other (RFC 8878 §3).
+struct Zstd<R: Read> {
+    frame: Option<StreamingDecoder<R, ruzstd::decoding::FrameDecoder>>,
+}
+
+impl<R: BufRead> Read for Zstd<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(frame) = &mut self.frame {
+            let read = frame.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            let mut rest = self.frame.take().expect("it is there").into_inner();
+            if !rest.fill_buf()?.is_empty() {
+                self.frame = Some(StreamingDecoder::new(rest).map_err(io::Error::other)?);
+            }
+        }
+        Ok(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::{Compression, write::GzEncoder};
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+    use std::io::Write;
+
+    fn read(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        decompressed(io::Cursor::new(bytes))?.read_to_end(&mut text).map(|_| text)
+    }
+
+    #[test]
+    fn gzip_zstd_and_neither_are_told_by_their_first_bytes() {
+        let text = b"a capture, ".repeat(20_000);
+        let gzip = || {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+            encoder.write_all(&text).and_then(|()| encoder.finish()).expect("in memory")
+        };
+        let zstd = || compress_to_vec(&text[..], CompressionLevel::Fastest);
+        for whole in [text.clone(), gzip(), zstd()] {
+            assert_eq!(read(whole).expect("it is read"), text);
+        }
+        // Several, one behind the other.
+        for twice in [[gzip(), gzip()].concat(), [zstd(), zstd()].concat()] {
+            assert_eq!(read(twice).expect("it is read"), text.repeat(2));
+        }
+        for whole in [gzip(), zstd()] {
+            assert!(read(whole[..whole.len() / 2].to_vec()).is_err(), "cut off");
+        }
+        assert_eq!(read(Vec::new()).expect("nothing"), b"");
+    }
+}

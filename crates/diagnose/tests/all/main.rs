@@ -1,0 +1,3 @@
+//! Tests of what others see of the crate.
+
+mod bounds;
