@@ -121,6 +121,7 @@ fn gigabit(queue: QueueLimit) -> ElementSpec {
         overhead: Bytes(2),
         min_packet: Bytes::ZERO,
         mark: PerDirection::both(MarkThreshold::Never),
+        aqm: PerDirection::default(),
     });
     element("link", kind)
 }

@@ -131,6 +131,8 @@ pub trait Source: Sized {
 pub trait ReadValue: Sized {
     /// With its article and an example, for a key that is missing.
     const EXPECTED: &'static str;
+    /// Whether it may be a table, which is then not taken for one value each way.
+    const IS_TABLE: bool = false;
 
     /// Reads it.
     ///

@@ -21,8 +21,10 @@
 //! | [`trace`] | rates over time, from files and from models |
 //! | [`keys`] | the keys of an element, whatever kind of file they stand in |
 //! | `draw` | what property tests draw for elements |
+//! | `aqm` | queues that manage themselves: CoDel, PIE, flow queues |
 //! | `queue`, `line`, `transmitter` | what elements with a line have in common |
 
+mod aqm;
 mod contacts;
 mod delay;
 mod draw;
@@ -48,6 +50,7 @@ mod wait;
 mod waiting;
 mod words;
 
+pub use aqm::{Aqm, Codel, FlowQueues, Pie};
 pub use contacts::{Contact, ContactPlan, Contacts, Outside, parse_plan};
 pub use delay::Delay;
 pub use draw::Draws;

@@ -1,7 +1,8 @@
 //! A serial link behind a drop-tail queue, by arithmetic.
 
+use crate::aqm::{Aqm, Managed};
 use crate::draw::Draws;
-use crate::element::{Built, Declared, DelayKind, DelayPart, DelayTime, Element, Inflow};
+use crate::element::{Built, Declared, DelayKind, DelayPart, DelayTime, Element, Fault, Inflow};
 use crate::keys::Keys;
 use crate::line::{Line, faster, framed};
 use crate::queue::QueueSetting;
@@ -21,6 +22,8 @@ pub struct Link {
     pub queue: PerDirection<QueueLimit>,
     /// ECN.
     pub mark: PerDirection<MarkThreshold>,
+    /// What is dropped and marked before the queue is full.
+    pub aqm: PerDirection<Aqm>,
     /// Framing per packet, on top of the IP packet. Ethernet: 38 B (preamble 8, header 14, FCS 4, gap 12).
     pub overhead: Bytes,
     /// Shortest IP packet that is sent without padding. Ethernet: 46 B.
@@ -29,22 +32,48 @@ pub struct Link {
 
 impl Element for Link {
     fn describe(&self) -> String {
-        let Link { rate, queue, mark, overhead, .. } = self;
+        let Link { rate, queue, mark, aqm, overhead, .. } = self;
         let framing =
             if overhead.0 == 0 { String::new() } else { format!(", {overhead} of framing per packet") };
         let marking = match *mark == PerDirection::both(MarkThreshold::Never) {
             true => String::new(),
             false => format!(", ECN marks {}", each_way(mark)),
         };
-        format!("link of {}, queue {}{marking}{framing}", each_way(rate), each_way(queue))
+        let managed = match *aqm == PerDirection::default() {
+            true => String::new(),
+            false => format!(", managed by {}", each_way(aqm)),
+        };
+        format!("link of {}, queue {}{managed}{marking}{framing}", each_way(rate), each_way(queue))
     }
 
     fn is_random(&self) -> bool {
-        false
+        Direction::BOTH.into_iter().any(|way| self.aqm[way].is_random())
     }
 
-    fn left_out(&self, _data: Direction) -> Option<String> {
-        None
+    fn left_out(&self, data: Direction) -> Option<String> {
+        let aqm = self.aqm[data];
+        let managed = || {
+            format!(
+                "what {} drops and marks is left out of the prediction, which has a queue that drops when it is full",
+                aqm.name()
+            )
+        };
+        (aqm != Aqm::DropTail).then(managed)
+    }
+
+    fn validate(&self) -> Result<(), Fault> {
+        let both =
+            |way: &Direction| self.aqm[*way] != Aqm::DropTail && self.mark[*way] != MarkThreshold::Never;
+        match Direction::BOTH.into_iter().find(both) {
+            Some(way) => {
+                let aqm = self.aqm[way].name();
+                let reason = format!(
+                    "`aqm = \"{aqm}\"` decides what is marked: expected `mark` without it, or its `ecn` and `ce_threshold`"
+                );
+                Err(Fault { key: "mark".to_owned(), reason })
+            }
+            None => Ok(()),
+        }
     }
 
     fn delays(&self, direction: Direction, size: Bytes) -> Vec<DelayPart> {
@@ -77,6 +106,7 @@ impl Element for Link {
     fn remove_queue_limit(&mut self) {
         self.queue = PerDirection::both(QueueLimit::Unlimited);
         self.mark = PerDirection::both(MarkThreshold::Never);
+        self.aqm = PerDirection::default();
     }
 
     fn speed_up(&mut self, direction: Direction, factor: u64) {
@@ -86,6 +116,7 @@ impl Element for Link {
     fn make_room(&mut self, direction: Direction, packets: u64, bytes: Bytes, at_most: Duration) {
         self.queue[direction].make_room(packets, bytes);
         self.mark[direction].make_room(packets, bytes, at_most);
+        self.aqm[direction] = Aqm::DropTail;
     }
 }
 
@@ -96,17 +127,25 @@ impl Declared for Link {
 | `link` | **`rate`** ↔ | rate, every bit on the wire counted | required |
 | | `queue` ↔ | `64 kB`, `100 packets`, `50 ms` (at the link's rate), `1 bdp` (at the link's rate over the path's round trip without queues) or `unlimited`: what waits, drop-tail. The packet that is being sent does not count: with `0 B` or `0 packets` nothing waits, and what arrives while the link is busy is dropped; there is a [warning](#warnings) | `unlimited` |
 | | `mark` ↔ | `20 kB`, `20 packets`, `5 ms` or `never`: ECN-capable packets are marked where more waits, or they will wait longer | `never` |
+| | `aqm` ↔ | `drop-tail`, or a [managed queue](queues.md): `codel`, `fq-codel`, `pie`, `fq-pie`, or one with parameters such as `{ kind = \"codel\", target = \"5 ms\" }`; without a `queue` it has Linux's limit | `drop-tail` |
 | | `overhead` | framing per packet; Ethernet `38 B` | `0 B` |
 | | `min_packet` | shorter packets are padded to it; Ethernet `46 B` | `0 B` |";
     const WEIGHT: u32 = 3;
 
     fn read<K: Keys>(_name: &str, keys: &mut K) -> Result<ElementKind, K::Error> {
         let rate: PerDirection<Rate> = keys.each_way("rate", None)?;
+        let aqm = keys.each_way_or("aqm", Aqm::DropTail, Aqm::DropTail)?;
         let unlimited = QueueSetting::Limit(QueueLimit::Unlimited);
-        let queue = keys.each_way_or("queue", unlimited, unlimited)?;
+        let has_queue = keys.has("queue");
+        let setting = keys.each_way_or("queue", unlimited, unlimited)?;
+        let limit = |way: Direction| match has_queue {
+            true => setting[way].limit(rate[way]),
+            false => aqm[way].default_limit(),
+        };
         Ok(ElementKind::Link(Link {
             rate,
-            queue: PerDirection::from_fn(|way| queue[way].limit(rate[way])),
+            queue: PerDirection::from_fn(limit),
+            aqm,
             mark: keys.each_way_or("mark", MarkThreshold::Never, MarkThreshold::Never)?,
             overhead: keys.or("overhead", Bytes::ZERO)?,
             min_packet: keys.or("min_packet", Bytes::ZERO)?,
@@ -114,17 +153,25 @@ impl Declared for Link {
     }
 
     fn draw(draws: &mut Draws) -> Link {
+        let aqm = draws.each_way(Aqm::draw);
+        let mark = draws.each_way(Draws::mark);
+        let unmanaged = |way| if aqm[way] == Aqm::DropTail { mark[way] } else { MarkThreshold::Never };
         Link {
             rate: draws.each_way(Draws::rate),
             queue: draws.each_way(Draws::queue),
-            mark: draws.each_way(Draws::mark),
+            mark: PerDirection::from_fn(unmanaged),
+            aqm,
             overhead: draws.bytes(0..=40),
             min_packet: draws.bytes(0..=100),
         }
     }
 
-    fn build<P: ExplicitRatePacket + Clone + Send + 'static>(&self, _name: &str, _seed: u64) -> Built<P> {
-        Built::Transit(Box::new(Lanes::new(self)))
+    fn build<P: ExplicitRatePacket + Clone + Send + 'static>(&self, name: &str, seed: u64) -> Built<P> {
+        let plain = Lanes::new(self);
+        if self.aqm == PerDirection::default() {
+            return Built::Transit(Box::new(plain));
+        }
+        Built::Holding(Box::new(Managed::new(self, name, seed, Box::new(plain))))
     }
 }
 

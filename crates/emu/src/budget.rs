@@ -86,6 +86,7 @@ mod tests {
                 rate: PerDirection::both(rate),
                 queue: PerDirection::both(queue),
                 mark: PerDirection::both(MarkThreshold::Never),
+                aqm: PerDirection::default(),
                 overhead: Bytes::ZERO,
                 min_packet: Bytes::ZERO,
             }),

@@ -244,6 +244,28 @@ impl PathPacket for WirePacket {
         }
     }
 
+    fn is_ecn_capable(&self) -> bool {
+        let Some(&[first, second]) = self.bytes.first_chunk::<2>() else { return false };
+        match first >> 4 {
+            4 => second & 0b11 != 0,
+            6 => second >> 4 & 0b11 != 0,
+            _ => false,
+        }
+    }
+
+    /// Addresses, protocol and the four bytes that TCP and UDP have their ports in, mixed (FNV-1a).
+    fn flow(&self) -> u64 {
+        let bytes = self.bytes();
+        let (addresses, protocol, ports) = match bytes.first().map(|first| first >> 4) {
+            Some(4) => (12..20, 9, usize::from(bytes[0] & 0xf) * 4),
+            Some(6) => (8..40, 6, 40),
+            _ => return 0,
+        };
+        let parts = [bytes.get(addresses), bytes.get(protocol..protocol + 1), bytes.get(ports..ports + 4)];
+        let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        parts.into_iter().flatten().flatten().fold(0xcbf2_9ce4_8422_2325, mix)
+    }
+
     /// As a router that decrements the field, and IPv4's header checksum with it (RFC 1624).
     fn pass_routers(&mut self, routers: u32) -> bool {
         let routers = u8::try_from(routers).unwrap_or(u8::MAX);

@@ -184,7 +184,15 @@ impl Keys for Reader<'_> {
         key: &'static str,
         rest: Option<T>,
     ) -> Result<PerDirection<T>, ExperimentError> {
-        each_way_by(self, key, T::EXPECTED, rest, |value, at| T::read(&Placed { value, at: at.clone() }))
+        let read = |value: &Value, at: &Location| T::read(&Placed { value, at: at.clone() });
+        let at = self.at(key);
+        let names_a_way = |table: &Table| Direction::BOTH.iter().any(|way| table.contains_key(way.name()));
+        match self.value(key) {
+            Some(value) if T::IS_TABLE && value.as_table().is_some_and(|table| !names_a_way(table)) => {
+                read(value, &at).map(PerDirection::both)
+            }
+            _ => each_way_by(self, key, T::EXPECTED, rest, read),
+        }
     }
 
     /// A delay, or what light takes over a distance in a medium.

@@ -99,6 +99,14 @@ pub trait PathPacket {
     fn mark_ce(&mut self) -> bool {
         false
     }
+    /// Whether it is ECN-capable, with a mark or without (RFC 3168 §5).
+    fn is_ecn_capable(&self) -> bool {
+        false
+    }
+    /// What tells its flow from others in its direction, for queues that keep flows apart. Packets without a flow are one.
+    fn flow(&self) -> u64 {
+        0
+    }
     /// Takes one off the TTL for each of so many routers; whether the packet is alive behind the last of them. A router
     /// discards what it brings to zero (RFC 791 §3.2, RFC 1812 §5.3.1). What has no TTL passes.
     fn pass_routers(&mut self, _routers: u32) -> bool {
@@ -143,11 +151,13 @@ pub enum DropCause {
     Stalled,
     /// There was no contact.
     Outage,
+    /// A managed queue chose it before the queue was full.
+    Aqm,
 }
 
 impl DropCause {
     /// All of them, in the order of their declaration.
-    pub const ALL: [DropCause; 9] = [
+    pub const ALL: [DropCause; 10] = [
         DropCause::Loss,
         DropCause::BitErrors,
         DropCause::QueueOverflow,
@@ -157,6 +167,7 @@ impl DropCause {
         DropCause::LinkRetries,
         DropCause::Stalled,
         DropCause::Outage,
+        DropCause::Aqm,
     ];
 
     /// As files and tables spell it.
@@ -171,6 +182,7 @@ impl DropCause {
             DropCause::LinkRetries => "link-retries",
             DropCause::Stalled => "stalled",
             DropCause::Outage => "outage",
+            DropCause::Aqm => "aqm",
         }
     }
 }

@@ -62,6 +62,10 @@ impl PathPacket for Datagram {
     fn carries_data(&self) -> bool {
         true
     }
+
+    fn flow(&self) -> u64 {
+        u64::from(self.stream)
+    }
 }
 
 /// Sends `streams` over the path until nothing is under way any more, or until the horizon. Gives what became of each, and what

@@ -2,7 +2,7 @@
 
 use farpath_elements::ExplicitRatePacket;
 use farpath_path::{Direction, PathPacket};
-use farpath_tcp::{Flags, Segment};
+use farpath_tcp::{Ecn, Flags, Segment};
 use farpath_tia1039::router::{Ending, FlowKey, QosPacket};
 use farpath_tia1039::{QosMark, Structure, Structures};
 use farpath_units::Bytes;
@@ -108,6 +108,14 @@ impl PathPacket for Packet {
 
     fn mark_ce(&mut self) -> bool {
         self.segment.ecn.mark()
+    }
+
+    fn is_ecn_capable(&self) -> bool {
+        self.segment.ecn != Ecn::NotEct
+    }
+
+    fn flow(&self) -> u64 {
+        u64::from(self.flow)
     }
 
     fn pass_routers(&mut self, routers: u32) -> bool {

@@ -135,7 +135,7 @@ impl Declared for RouterLines {
             return Err(keys.refuse("blind", reason.to_owned()));
         }
         let mark = PerDirection::both(MarkThreshold::Never);
-        Ok(ElementKind::Link(Link { rate, queue, mark, overhead, min_packet }))
+        Ok(ElementKind::Link(Link { rate, queue, mark, aqm: PerDirection::default(), overhead, min_packet }))
     }
 
     fn draw(draws: &mut Draws) -> RouterLines {

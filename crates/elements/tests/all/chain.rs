@@ -334,7 +334,10 @@ fn a_packet_without_ttl_and_ecn_passes_routers_and_is_not_marked() {
     let mark = PerDirection::both(MarkThreshold::Packets(0));
     let specs = [
         spec("hops", ElementKind::Hops(Hops { routers: PerDirection::both(300) })),
-        spec("link", ElementKind::Link(Link { rate, queue, mark, overhead, min_packet })),
+        spec(
+            "link",
+            ElementKind::Link(Link { rate, queue, mark, aqm: PerDirection::default(), overhead, min_packet }),
+        ),
     ];
     let mut path = build_path::<Plain>(&specs, 0).expect("sound");
     for _ in 0..2 {

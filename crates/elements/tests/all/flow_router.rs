@@ -146,6 +146,7 @@ fn figure_1_of_the_paper_in_structures() {
         rate: PerDirection::both(rate(10_000_000_000)),
         queue: PerDirection::both(QueueLimit::Unlimited),
         mark: PerDirection::both(MarkThreshold::Never),
+        aqm: PerDirection::default(),
         overhead: Bytes::ZERO,
         min_packet: Bytes::ZERO,
     });
@@ -421,6 +422,7 @@ proptest! {
             rate: PerDirection::both(rate(20_000_000)),
             queue: PerDirection::both(queue),
             mark: PerDirection::both(MarkThreshold::Never),
+            aqm: PerDirection::default(),
             overhead: Bytes(overhead),
             min_packet: Bytes(60),
         });

@@ -78,6 +78,7 @@ proptest! {
             rate: PerDirection::both(rate(bit_per_s)),
             queue: PerDirection::both(limit),
             mark: PerDirection::both(mark),
+            aqm: PerDirection::default(),
             overhead: Bytes(overhead),
             min_packet: Bytes(min_packet),
         });
@@ -143,6 +144,7 @@ fn framing_and_padding_cost_time() {
             rate: PerDirection::both(rate(1_000_000_000)),
             queue: PerDirection::both(QueueLimit::Unlimited),
             mark: PerDirection::both(MarkThreshold::Never),
+            aqm: PerDirection::default(),
             overhead: Bytes(38),
             min_packet: Bytes(46),
         }),

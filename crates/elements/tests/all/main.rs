@@ -12,6 +12,7 @@ mod hops;
 mod link;
 mod loss;
 mod properties;
+mod queues;
 mod radio;
 mod radio_channels;
 mod spec;

@@ -131,7 +131,12 @@ fn a_mark_beyond_the_queue_is_warned_about() {
             unreachable!("a link")
         };
         let (mark, queue) = (PerDirection::both(mark), PerDirection::both(queue));
-        spec("link", ElementKind::Link(Link { rate, queue, mark, overhead, min_packet })).warnings().len()
+        spec(
+            "link",
+            ElementKind::Link(Link { rate, queue, mark, aqm: PerDirection::default(), overhead, min_packet }),
+        )
+        .warnings()
+        .len()
     };
     let packets = |mark, limit| warnings(MarkThreshold::Packets(mark), QueueLimit::Packets(limit));
     assert_eq!((packets(9, 10), packets(10, 10), packets(11, 10)), (0, 2, 2));
@@ -156,5 +161,5 @@ fn reordering_is_warned_about_only_where_it_is_asked_for_and_takes_no_time() {
 fn directions_and_causes_of_drops_are_written_as_in_files_and_padded() {
     assert_eq!(format!("{:>8}|{:<8}|", Forward, Reverse), " forward|reverse |");
     let names = DropCause::ALL.map(|cause| cause.to_string()).join(" ");
-    assert_eq!(names, "loss bit-errors queue-overflow policing ttl mtu link-retries stalled outage");
+    assert_eq!(names, "loss bit-errors queue-overflow policing ttl mtu link-retries stalled outage aqm");
 }

@@ -7,6 +7,7 @@ use crate::path_summary::{PathSummary, UNSCALED_WINDOW, rounded_up};
 use crate::traps::{Trap, mark_of, queue_of, receive_buffer, scale};
 use farpath_elements::{ElementKind, Link};
 use farpath_experiment::Override;
+use farpath_path::PerDirection;
 use farpath_predict::stream_loss;
 use farpath_tcp::config::{CongestionControlKind, HyStart, RateReduction, RecoveryAlgorithm};
 use farpath_units::Bytes;
@@ -191,7 +192,10 @@ fn explicit_rate(summary: &PathSummary<'_>, list: &mut List) {
     let slowest =
         summary.scenario.path.iter().find(|element| Some(&element.name) == summary.bottleneck.as_ref());
     let Some((name, rate)) = slowest.and_then(|element| match &element.kind {
-        ElementKind::Link(Link { rate, .. }) => Some((&element.name, rate[summary.data])),
+        // What a managed queue is told is no key of a flow router.
+        ElementKind::Link(Link { rate, aqm, .. }) if *aqm == PerDirection::default() => {
+            Some((&element.name, rate[summary.data]))
+        }
         _ => None,
     }) else {
         return;

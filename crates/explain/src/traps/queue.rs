@@ -3,7 +3,7 @@
 use super::Trap;
 use crate::bounds::{reno_utilization, short};
 use crate::path_summary::PathSummary;
-use farpath_elements::{ElementKind, Link, MarkThreshold};
+use farpath_elements::{Aqm, ElementKind, Link, MarkThreshold};
 use farpath_path::Direction;
 use farpath_units::Bytes;
 
@@ -11,14 +11,17 @@ use farpath_units::Bytes;
 pub(crate) fn mark_of(summary: &PathSummary<'_>) -> Option<Vec<String>> {
     let name = summary.bottleneck.as_ref()?;
     let element = summary.scenario.path.iter().find(|element| element.name == *name)?;
-    let ElementKind::Link(Link { queue, mark, .. }) = &element.kind else { return None };
+    let ElementKind::Link(Link { queue, mark, aqm, .. }) = &element.kind else { return None };
     let half = Bytes(summary.view.queue?.0 / 2);
-    if mark[summary.data] != MarkThreshold::Never || half == Bytes::ZERO {
+    let managed = aqm[summary.data] != Aqm::DropTail;
+    if managed || mark[summary.data] != MarkThreshold::Never || half == Bytes::ZERO {
         return None;
     }
     // Where the two directions differ, the other one keeps dropping.
     let way = match summary.data {
-        _ if queue.forward == queue.reverse && mark.forward == mark.reverse => "",
+        _ if queue.forward == queue.reverse && mark.forward == mark.reverse && aqm.forward == aqm.reverse => {
+            ""
+        }
         Direction::Forward => ".forward",
         Direction::Reverse => ".reverse",
     };

@@ -98,6 +98,7 @@ pub fn link(bit_per_s: u64, queue: u64) -> ElementSpec {
             rate: PerDirection::both(rate(bit_per_s)),
             queue: PerDirection::both(QueueLimit::Bytes(Bytes(queue))),
             mark: PerDirection::both(MarkThreshold::Never),
+            aqm: PerDirection::default(),
             overhead: Bytes::ZERO,
             min_packet: Bytes::ZERO,
         }),

@@ -46,6 +46,13 @@ impl PathPacket for Packet {
         }
         marks
     }
+    fn is_ecn_capable(&self) -> bool {
+        self.ecn != Ecn::NotEct
+    }
+    /// The upper half of its number.
+    fn flow(&self) -> u64 {
+        self.id >> 32
+    }
     fn pass_routers(&mut self, routers: u32) -> bool {
         self.ttl = self.ttl.saturating_sub(u8::try_from(routers).unwrap_or(u8::MAX));
         self.ttl > 0
@@ -91,6 +98,7 @@ pub fn bare_link(bit_per_s: u64, queue: QueueLimit) -> ElementKind {
         rate: PerDirection::both(rate(bit_per_s)),
         queue: PerDirection::both(queue),
         mark: PerDirection::both(MarkThreshold::Never),
+        aqm: PerDirection::default(),
         overhead: Bytes::ZERO,
         min_packet: Bytes::ZERO,
     })
@@ -261,6 +269,7 @@ fn any_link() -> impl Strategy<Value = ElementKind> {
                 rate,
                 queue,
                 mark,
+                aqm: PerDirection::default(),
                 overhead: Bytes(overhead),
                 min_packet: Bytes(min_packet),
             })

@@ -254,6 +254,7 @@ fn marks_of_congestion_are_echoed_and_answered_by_both() {
         rate: PerDirection::both(Rate::from_bit_per_s(50_000_000).expect("not zero")),
         queue: PerDirection::both(QueueLimit::Unlimited),
         mark: PerDirection::both(MarkThreshold::Packets(10)),
+        aqm: PerDirection::default(),
         overhead: Bytes::ZERO,
         min_packet: Bytes::ZERO,
     });

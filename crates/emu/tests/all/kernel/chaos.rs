@@ -235,6 +235,7 @@ fn under_fire(backend: Backend) -> ([EndReport; 2], LoopReport, [Vec<Sent>; 2], 
         rate,
         queue: PerDirection::both(QueueLimit::Unlimited),
         mark: PerDirection::both(MarkThreshold::Never),
+        aqm: PerDirection::default(),
         overhead: Bytes::ZERO,
         min_packet: Bytes::ZERO,
     });

@@ -233,6 +233,7 @@ fn a_queue_is_seen_to_fill_and_to_overflow() {
             rate: PerDirection::both(Rate::from_bit_per_s(100_000_000).expect("not zero")),
             queue: PerDirection::both(QueueLimit::Packets(4)),
             mark: PerDirection::both(MarkThreshold::Never),
+            aqm: PerDirection::default(),
             overhead: Bytes::ZERO,
             min_packet: Bytes::ZERO,
         }),

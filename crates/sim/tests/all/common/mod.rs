@@ -53,6 +53,7 @@ pub fn bottleneck(link_rate: &str, overhead: u64, queue: QueueLimit) -> ElementS
         rate: PerDirection::both(rate(link_rate)),
         queue: PerDirection::both(queue),
         mark: PerDirection::both(MarkThreshold::Never),
+        aqm: PerDirection::default(),
         overhead: Bytes(overhead),
         min_packet: Bytes::ZERO,
     });
@@ -65,6 +66,7 @@ pub fn ethernet(name: &str) -> ElementSpec {
         rate: PerDirection::both(rate("10 Mbit/s")),
         queue: PerDirection::both(QueueLimit::Unlimited),
         mark: PerDirection::both(MarkThreshold::Never),
+        aqm: PerDirection::default(),
         overhead: Bytes(38),
         min_packet: Bytes(46),
     });

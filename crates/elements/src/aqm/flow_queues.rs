@@ -1,0 +1,340 @@
+//! A queue for each flow, in turn by deficits, new flows first (RFC 8290), with CoDel or PIE in each.
+//!
+//! Linux takes the queue of a flow by a keyed hash; here flows get queues in the order in which they come, and share them by a hash once
+//! there are more flows than queues. The limit on memory (32 MB of buffers) is left out: a link knows no buffers, only packets.
+
+use super::codel::{Codel, CodelState, Head};
+use super::discipline::{Discipline, Effects, Fifo, Queued, has_room};
+use super::pie::{self, Pie, PieState, Settled, Updates};
+use super::{MTU, whole};
+use crate::QueueLimit;
+use crate::draw::Draws;
+use crate::keys::Keys;
+use farpath_path::{DropCause, Generator, PathPacket};
+use farpath_units::{Bytes, Instant};
+use std::collections::{HashMap, VecDeque};
+
+/// Queues for flows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FlowQueues {
+    /// How many there are.
+    pub flows: u32,
+    /// What a queue may send before it is another's turn.
+    pub quantum: Bytes,
+    /// Packets that the longest queue loses at most where all together are too long (`fq_codel`).
+    pub drop_batch: u32,
+}
+
+impl FlowQueues {
+    /// Of Linux's `fq_codel` and `fq_pie`.
+    pub const DEFAULT: FlowQueues = FlowQueues { flows: 1024, quantum: Bytes(MTU), drop_batch: 64 };
+
+    pub(super) fn read<K: Keys>(keys: &mut K) -> Result<FlowQueues, K::Error> {
+        let default = FlowQueues::DEFAULT;
+        let quantum = keys.or("quantum", default.quantum)?;
+        // As in Linux: with less, a full packet waits for many rounds.
+        if !(256..=1 << 20).contains(&quantum.0) {
+            let reason = format!("expected a size from 256 B to 1 MiB, found {quantum}");
+            return Err(keys.refuse("quantum", reason));
+        }
+        Ok(FlowQueues {
+            flows: whole(keys, "flows", 1..=65_536, default.flows)?,
+            quantum,
+            drop_batch: whole(keys, "drop_batch", 1..=65_536, default.drop_batch)?,
+        })
+    }
+
+    pub(super) fn draw(draws: &mut Draws) -> FlowQueues {
+        FlowQueues {
+            flows: draws.between(1..=1024) as u32,
+            quantum: draws.bytes(256..=10_000),
+            drop_batch: draws.between(1..=64) as u32,
+        }
+    }
+}
+
+/// One flow's queue.
+#[derive(Debug)]
+struct FlowQueue<P, S> {
+    fifo: Fifo<P>,
+    state: S,
+    deficit: i64,
+    /// On one of the two lists.
+    listed: bool,
+}
+
+/// The queues and whose turn it is.
+#[derive(Debug)]
+struct Turns<P, S> {
+    queues: Vec<FlowQueue<P, S>>,
+    of_flow: HashMap<u64, usize>,
+    most: usize,
+    quantum: i64,
+    new: VecDeque<usize>,
+    old: VecDeque<usize>,
+    packets: usize,
+    bytes: u64,
+}
+
+impl<P: PathPacket, S> Turns<P, S> {
+    fn new(queues: FlowQueues) -> Turns<P, S> {
+        Turns {
+            queues: Vec::new(),
+            of_flow: HashMap::new(),
+            most: queues.flows as usize,
+            quantum: queues.quantum.0 as i64,
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            packets: 0,
+            bytes: 0,
+        }
+    }
+
+    /// The queue of a packet's flow.
+    fn queue_of(&mut self, packet: &P, state: impl FnOnce() -> S) -> usize {
+        let flow = packet.flow();
+        if let Some(&queue) = self.of_flow.get(&flow) {
+            return queue;
+        }
+        if self.queues.len() == self.most {
+            // Fibonacci hashing: neighbouring numbers of flows get queues far apart.
+            let hash = flow.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            return ((u128::from(hash) * self.most as u128) >> 64) as usize;
+        }
+        let queue = self.queues.len();
+        self.queues.push(FlowQueue { fifo: Fifo::new(), state: state(), deficit: 0, listed: false });
+        self.of_flow.insert(flow, queue);
+        queue
+    }
+
+    fn push(&mut self, now: Instant, queue: usize, packet: P) {
+        let flow = &mut self.queues[queue];
+        let size = flow.fifo.push(now, packet);
+        (self.packets, self.bytes) = (self.packets + 1, self.bytes + size.0);
+        if !flow.listed {
+            flow.listed = true;
+            flow.deficit = self.quantum;
+            self.new.push_back(queue);
+        }
+    }
+
+    /// The next packet of the queue whose turn it is, as `take` takes it (RFC 8290 §4.2).
+    fn next(&mut self, mut take: impl FnMut(&mut Taken<'_, P, S>) -> Option<Queued<P>>) -> Option<Queued<P>> {
+        loop {
+            let from_new = !self.new.is_empty();
+            let list = if from_new { &mut self.new } else { &mut self.old };
+            let queue = *list.front()?;
+            let flow = &mut self.queues[queue];
+            if flow.deficit <= 0 {
+                flow.deficit += self.quantum;
+                list.pop_front();
+                self.old.push_back(queue);
+                continue;
+            }
+            let mut taken = Taken {
+                fifo: &mut flow.fifo,
+                state: &mut flow.state,
+                packets: &mut self.packets,
+                bytes: &mut self.bytes,
+            };
+            match take(&mut taken) {
+                Some(packet) => {
+                    flow.deficit -= packet.size.0 as i64;
+                    return Some(packet);
+                }
+                None => {
+                    list.pop_front();
+                    // A new queue that is empty passes through the old ones, so that they are served between.
+                    if from_new && !self.old.is_empty() {
+                        self.old.push_back(queue);
+                    } else {
+                        flow.listed = false;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A flow's queue while a packet is taken from it.
+struct Taken<'a, P, S> {
+    fifo: &'a mut Fifo<P>,
+    state: &'a mut S,
+    packets: &'a mut usize,
+    bytes: &'a mut u64,
+}
+
+/// Its packets, and the backlog of all queues.
+struct FlowHead<'a, P> {
+    fifo: &'a mut Fifo<P>,
+    packets: &'a mut usize,
+    bytes: &'a mut u64,
+}
+
+impl<P: PathPacket> Head<P> for FlowHead<'_, P> {
+    fn pop(&mut self) -> Option<Queued<P>> {
+        let packet = self.fifo.pop()?;
+        *self.packets -= 1;
+        *self.bytes -= packet.size.0;
+        Some(packet)
+    }
+
+    fn backlog(&self) -> u64 {
+        *self.bytes
+    }
+}
+
+/// Linux's `fq_codel`.
+#[derive(Debug)]
+pub(super) struct FqCodelQueue<P> {
+    limit: QueueLimit,
+    drop_batch: u32,
+    codel: Codel,
+    turns: Turns<P, CodelState>,
+}
+
+impl<P: PathPacket> FqCodelQueue<P> {
+    pub fn new(limit: QueueLimit, queues: FlowQueues, codel: Codel) -> FqCodelQueue<P> {
+        FqCodelQueue { limit, drop_batch: queues.drop_batch, codel, turns: Turns::new(queues) }
+    }
+
+    /// Drops from the head of the longest queue, half of it or a batch (`fq_codel_drop`).
+    fn drop_from_longest(&mut self, effects: &mut Effects<P>) {
+        let longest = |turns: &Turns<P, CodelState>| {
+            let mut longest = (0, Bytes::ZERO);
+            for (number, queue) in turns.queues.iter().enumerate() {
+                if queue.fifo.bytes() > longest.1 {
+                    longest = (number, queue.fifo.bytes());
+                }
+            }
+            longest
+        };
+        let (number, bytes) = longest(&self.turns);
+        let half = bytes.0 >> 1;
+        let turns = &mut self.turns;
+        let queue = &mut turns.queues[number];
+        let (mut dropped, mut length) = (0, 0);
+        while let Some(packet) = queue.fifo.pop() {
+            length += packet.size.0;
+            turns.packets -= 1;
+            turns.bytes -= packet.size.0;
+            effects.dropped.push((packet.packet, DropCause::QueueOverflow));
+            dropped += 1;
+            if dropped >= self.drop_batch || length >= half {
+                break;
+            }
+        }
+        queue.state.add_drops(dropped);
+    }
+}
+
+impl<P: PathPacket> Discipline<P> for FqCodelQueue<P> {
+    fn enqueue(
+        &mut self,
+        now: Instant,
+        packet: P,
+        idle: bool,
+        effects: &mut Effects<P>,
+    ) -> Result<(), (P, DropCause)> {
+        let size = packet.wire_size();
+        let room = idle || has_room(self.limit, self.turns.packets, Bytes(self.turns.bytes), size);
+        let codel = self.codel;
+        let queue = self.turns.queue_of(&packet, || CodelState::new(codel));
+        self.turns.push(now, queue, packet);
+        if !room {
+            self.drop_from_longest(effects);
+        }
+        Ok(())
+    }
+
+    fn dequeue(&mut self, now: Instant, effects: &mut Effects<P>) -> Option<Queued<P>> {
+        self.turns.next(|taken| {
+            let mut head = FlowHead { fifo: taken.fifo, packets: taken.packets, bytes: taken.bytes };
+            taken.state.dequeue(now, &mut head, effects)
+        })
+    }
+
+    fn len(&self) -> usize {
+        self.turns.packets
+    }
+
+    fn bytes(&self) -> Bytes {
+        Bytes(self.turns.bytes)
+    }
+}
+
+/// Linux's `fq_pie`.
+#[derive(Debug)]
+pub(super) struct FqPieQueue<P> {
+    limit: QueueLimit,
+    pie: Pie,
+    updates: Updates,
+    generator: Generator,
+    turns: Turns<P, PieState>,
+}
+
+impl<P: PathPacket> FqPieQueue<P> {
+    pub fn new(limit: QueueLimit, queues: FlowQueues, pie: Pie, generator: Generator) -> FqPieQueue<P> {
+        FqPieQueue { limit, pie, updates: pie::updates(pie), generator, turns: Turns::new(queues) }
+    }
+
+    fn catch_up(&mut self, now: Instant) {
+        let queues = &mut self.turns.queues;
+        self.updates.catch_up(now, |_| {
+            let mut settled = Settled::Yes;
+            for queue in queues.iter_mut() {
+                if queue.state.update(queue.fifo.bytes().0) == Settled::No {
+                    settled = Settled::No;
+                }
+            }
+            settled
+        });
+    }
+}
+
+impl<P: PathPacket> Discipline<P> for FqPieQueue<P> {
+    fn enqueue(
+        &mut self,
+        now: Instant,
+        mut packet: P,
+        idle: bool,
+        effects: &mut Effects<P>,
+    ) -> Result<(), (P, DropCause)> {
+        self.catch_up(now);
+        let pie = self.pie;
+        let number = self.turns.queue_of(&packet, || PieState::new(pie));
+        let room =
+            idle || has_room(self.limit, self.turns.packets, Bytes(self.turns.bytes), packet.wire_size());
+        let queue = &mut self.turns.queues[number];
+        if !room {
+            queue.state.dropped();
+            return Err((packet, DropCause::QueueOverflow));
+        }
+        let backlog = queue.fifo.bytes().0;
+        if !queue.state.lets_in(backlog, &mut packet, &mut self.generator, effects) {
+            queue.state.dropped();
+            return Err((packet, DropCause::Aqm));
+        }
+        self.turns.push(now, number, packet);
+        Ok(())
+    }
+
+    fn dequeue(&mut self, now: Instant, _effects: &mut Effects<P>) -> Option<Queued<P>> {
+        self.catch_up(now);
+        self.turns.next(|taken| {
+            let packet = taken.fifo.pop()?;
+            *taken.packets -= 1;
+            *taken.bytes -= packet.size.0;
+            taken.state.leaves(now, packet.since, taken.fifo.bytes().0);
+            Some(packet)
+        })
+    }
+
+    fn len(&self) -> usize {
+        self.turns.packets
+    }
+
+    fn bytes(&self) -> Bytes {
+        Bytes(self.turns.bytes)
+    }
+}

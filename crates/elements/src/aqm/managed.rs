@@ -1,0 +1,207 @@
+//! A link whose queue is managed in one direction or both.
+
+use super::discipline::{Discipline, Effects};
+use crate::Link;
+use crate::line::framed;
+use crate::transmitter::Transmitter;
+use farpath_path::{
+    BoxedTransit, Departure, Direction, DropCause, DropCounts, ElementCounters, Fate, Generator,
+    LinkCounters, PacketView, PathElement, PathPacket, PerDirection, Schedule, Verdict,
+};
+use farpath_units::{Bytes, Instant};
+use std::fmt;
+
+/// It holds packets: what becomes of one is known when its turn comes, not when it joins the queue. A direction without an algorithm is
+/// the arithmetic of a plain link.
+pub(crate) struct Managed<P> {
+    name: String,
+    plain: BoxedTransit,
+    lanes: PerDirection<Option<Lane<P>>>,
+    /// Packets that are being sent or were dropped, until they are taken.
+    left: PerDirection<Schedule<(P, Option<DropCause>)>>,
+    counts: PerDirection<Counts>,
+    overhead: Bytes,
+    min_packet: Bytes,
+}
+
+struct Lane<P> {
+    line: Transmitter,
+    queue: Box<dyn Discipline<P> + Send>,
+    bytes_sent: Bytes,
+    max_backlog: Bytes,
+}
+
+impl<P> Lane<P> {
+    /// When the line is free for the next packet that waits.
+    fn next_turn(&self) -> Option<Instant> {
+        (self.queue.len() > 0).then(|| self.line.busy_until())
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    offered: u64,
+    marked: u64,
+    dropped: DropCounts,
+}
+
+impl<P: PathPacket + Send + 'static> Managed<P> {
+    /// `plain` is the same link without algorithms.
+    pub fn new(link: &Link, name: &str, seed: u64, plain: BoxedTransit) -> Managed<P> {
+        let lane = |way| {
+            let queue = link.aqm[way].discipline(link.queue[way], Generator::new(seed, name, way))?;
+            let line = Transmitter::new(link.rate[way]);
+            Some(Lane { line, queue, bytes_sent: Bytes::ZERO, max_backlog: Bytes::ZERO })
+        };
+        Managed {
+            name: name.to_owned(),
+            plain,
+            lanes: PerDirection::from_fn(lane),
+            left: PerDirection::from_fn(|_| Schedule::new()),
+            counts: PerDirection::default(),
+            overhead: link.overhead,
+            min_packet: link.min_packet,
+        }
+    }
+
+    /// Begins to send each packet whose turn came by `now`.
+    fn advance(&mut self, now: Instant, direction: Direction) {
+        while let Some(start) =
+            self.lanes[direction].as_ref().and_then(Lane::next_turn).filter(|turn| *turn <= now)
+        {
+            self.send_next(start, direction);
+        }
+    }
+
+    fn send_next(&mut self, now: Instant, direction: Direction) {
+        let Some(lane) = &mut self.lanes[direction] else { return };
+        let mut effects = Effects::new();
+        let next = lane.queue.dequeue(now, &mut effects);
+        self.counts[direction].marked += effects.marked;
+        for (packet, cause) in effects.dropped {
+            self.counts[direction].dropped.add(cause);
+            self.left[direction].push(now, (packet, Some(cause)));
+        }
+        if let Some(next) = next {
+            let on_wire = framed(next.size, self.overhead, self.min_packet);
+            lane.line.serialize(on_wire);
+            lane.bytes_sent += on_wire;
+            self.left[direction].push(lane.line.busy_until(), (next.packet, None));
+        }
+    }
+
+    fn next_of(&self, direction: Direction) -> Option<Instant> {
+        let turn = self.lanes[direction].as_ref().and_then(Lane::next_turn);
+        turn.into_iter().chain(self.left[direction].next_due()).min()
+    }
+}
+
+impl<P: PathPacket + Send + 'static> PathElement<P> for Managed<P> {
+    fn offer(&mut self, now: Instant, direction: Direction, mut packet: P) -> Verdict<P> {
+        self.advance(now, direction);
+        self.counts[direction].offered += 1;
+        let Some(lane) = &mut self.lanes[direction] else {
+            let view = PacketView::from(&packet);
+            let due = match self.plain.transit(now, direction, view) {
+                Fate::Mark(due) => {
+                    self.counts[direction].marked += u64::from(packet.mark_ce());
+                    due
+                }
+                Fate::Drop(cause) => {
+                    self.counts[direction].dropped.add(cause);
+                    return Verdict::Dropped { at: now, cause, packet };
+                }
+                Fate::Depart(due) | Fate::Route(due, _) | Fate::Duplicate(due, _) => due,
+            };
+            self.left[direction].push(due, (packet, None));
+            return Verdict::Accepted;
+        };
+        let idle = lane.line.busy_until() <= now;
+        if idle {
+            lane.line.rest_until(now);
+        }
+        let mut effects = Effects::new();
+        let joined = lane.queue.enqueue(now, packet, idle, &mut effects);
+        self.counts[direction].marked += effects.marked;
+        for (packet, cause) in effects.dropped {
+            self.counts[direction].dropped.add(cause);
+            self.left[direction].push(now, (packet, Some(cause)));
+        }
+        if let Err((packet, cause)) = joined {
+            self.counts[direction].dropped.add(cause);
+            return Verdict::Dropped { at: now, cause, packet };
+        }
+        if idle {
+            self.send_next(now, direction);
+        } else {
+            lane.max_backlog = lane.max_backlog.max(lane.queue.bytes());
+        }
+        Verdict::Accepted
+    }
+
+    fn next_departure(&self) -> Option<Instant> {
+        Instant::earliest(self.next_of(Direction::Forward), self.next_of(Direction::Reverse))
+    }
+
+    fn take(&mut self, now: Instant) -> Option<Departure<P>> {
+        Direction::BOTH.into_iter().for_each(|way| self.advance(now, way));
+        let due = |way: Direction| self.left[way].next_due().filter(|due| *due <= now);
+        // Of two that are due together the forward one leaves first.
+        let direction = match (due(Direction::Forward), due(Direction::Reverse)) {
+            (None, None) => return None,
+            (Some(forward), reverse) if reverse.is_none_or(|reverse| forward <= reverse) => {
+                Direction::Forward
+            }
+            _ => Direction::Reverse,
+        };
+        let (due, (packet, dropped)) = self.left[direction].pop()?;
+        Some(Departure { due, direction, packet, dropped })
+    }
+
+    fn held(&self) -> usize {
+        let held = |way: Direction| {
+            self.left[way].len() + self.lanes[way].as_ref().map_or(0, |lane| lane.queue.len())
+        };
+        Direction::BOTH.into_iter().map(held).sum()
+    }
+
+    fn backlog(&self, direction: Direction) -> Option<Bytes> {
+        match &self.lanes[direction] {
+            Some(lane) => Some(lane.queue.bytes()),
+            None => self.plain.backlog(direction),
+        }
+    }
+
+    fn counters(&self) -> Vec<ElementCounters> {
+        let counters = |direction| {
+            let Counts { offered, marked, dropped } = self.counts[direction];
+            let link = match &self.lanes[direction] {
+                Some(lane) => {
+                    Some(LinkCounters { bytes_sent: lane.bytes_sent, max_backlog: lane.max_backlog })
+                }
+                None => self.plain.link_counters(direction),
+            };
+            ElementCounters {
+                name: self.name.clone(),
+                direction,
+                offered,
+                delivered: offered - dropped.total(),
+                duplicated: 0,
+                marked,
+                dropped,
+                link,
+                own: None,
+            }
+        };
+        Direction::BOTH.map(counters).into()
+    }
+}
+
+impl<P> fmt::Debug for Managed<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Managed")
+            .field("name", &self.name)
+            .field("counts", &self.counts)
+            .finish_non_exhaustive()
+    }
+}

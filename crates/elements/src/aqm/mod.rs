@@ -1,0 +1,194 @@
+//! Active queue management: what a queue before a line drops and marks before it is full.
+//!
+//! Each algorithm keeps the arithmetic and the defaults of Linux's qdisc of its name, so that the same packets meet the same fates; where
+//! it differs the file of the algorithm says so. Lengths are those of IP packets, and the interface's MTU is 1500 B without a link header.
+
+mod codel;
+mod discipline;
+mod flow_queues;
+mod managed;
+mod pie;
+
+pub use codel::Codel;
+pub use flow_queues::FlowQueues;
+pub use pie::Pie;
+
+pub(crate) use managed::Managed;
+
+use crate::QueueLimit;
+use crate::draw::Draws;
+use crate::keys::{self, Keys, ReadValue, Source};
+use core::fmt;
+use discipline::Discipline;
+use farpath_path::{Generator, PathPacket};
+use farpath_units::Duration;
+
+/// The MTU that algorithms compare backlogs with, and the default quantum of flow queues (`psched_mtu` of an interface without link
+/// headers).
+const MTU: u64 = 1500;
+
+/// How a queue before a line is managed.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Aqm {
+    /// It drops what comes while it is full, and nothing else.
+    #[default]
+    DropTail,
+    /// CoDel (RFC 8289).
+    Codel(Codel),
+    /// Flow queues with CoDel in each (RFC 8290).
+    FqCodel(FlowQueues, Codel),
+    /// PIE (RFC 8033).
+    Pie(Pie),
+    /// Flow queues with PIE in each.
+    FqPie(FlowQueues, Pie),
+}
+
+/// Algorithms as files spell them.
+const NAMES: [&str; 5] = ["drop-tail", "codel", "fq-codel", "pie", "fq-pie"];
+
+impl Aqm {
+    /// As files spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Aqm::DropTail => NAMES[0],
+            Aqm::Codel(_) => NAMES[1],
+            Aqm::FqCodel(..) => NAMES[2],
+            Aqm::Pie(_) => NAMES[3],
+            Aqm::FqPie(..) => NAMES[4],
+        }
+    }
+
+    /// The limit of its queue where none is given: that of Linux's qdisc.
+    pub(crate) const fn default_limit(self) -> QueueLimit {
+        match self {
+            Aqm::DropTail => QueueLimit::Unlimited,
+            Aqm::Codel(_) | Aqm::Pie(_) => QueueLimit::Packets(1000),
+            Aqm::FqCodel(..) | Aqm::FqPie(..) => QueueLimit::Packets(10_240),
+        }
+    }
+
+    /// Whether what it drops depends on random numbers.
+    pub const fn is_random(self) -> bool {
+        match self {
+            Aqm::DropTail | Aqm::Codel(_) | Aqm::FqCodel(..) => false,
+            Aqm::Pie(_) | Aqm::FqPie(..) => true,
+        }
+    }
+
+    /// The queueing delay that it steers at, where it has one.
+    pub const fn target(self) -> Option<Duration> {
+        match self {
+            Aqm::DropTail => None,
+            Aqm::Codel(codel) | Aqm::FqCodel(_, codel) => Some(codel.target),
+            Aqm::Pie(pie) | Aqm::FqPie(_, pie) => Some(pie.target),
+        }
+    }
+
+    /// One for property tests.
+    pub(crate) fn draw(draws: &mut Draws) -> Aqm {
+        match draws.below(10) {
+            0..=5 => Aqm::DropTail,
+            6 => Aqm::Codel(Codel::draw(draws)),
+            7 => Aqm::FqCodel(FlowQueues::draw(draws), Codel::draw(draws)),
+            8 => Aqm::Pie(Pie::draw(draws)),
+            _ => Aqm::FqPie(FlowQueues::draw(draws), Pie::draw(draws)),
+        }
+    }
+
+    /// The queue itself; `None` where it only drops what finds it full, which is arithmetic.
+    fn discipline<P: PathPacket + Send + 'static>(
+        self,
+        limit: QueueLimit,
+        generator: Generator,
+    ) -> Option<Box<dyn Discipline<P> + Send>> {
+        Some(match self {
+            Aqm::DropTail => return None,
+            Aqm::Codel(codel) => Box::new(codel::CodelQueue::new(limit, codel)),
+            Aqm::FqCodel(queues, codel) => Box::new(flow_queues::FqCodelQueue::new(limit, queues, codel)),
+            Aqm::Pie(pie) => Box::new(pie::PieQueue::new(limit, pie, generator)),
+            Aqm::FqPie(queues, pie) => Box::new(flow_queues::FqPieQueue::new(limit, queues, pie, generator)),
+        })
+    }
+}
+
+impl fmt::Display for Aqm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        match self.target() {
+            Some(target) => write!(f, " with a target of {target}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl ReadValue for Aqm {
+    const EXPECTED: &'static str = "one of `drop-tail`, `codel`, `fq-codel`, `pie`, `fq-pie`, or one with its parameters such as \
+                                    `{ kind = \"codel\", target = \"5 ms\" }`";
+    const IS_TABLE: bool = true;
+
+    fn read<S: Source>(source: &S) -> Result<Aqm, S::Error> {
+        if source.text().is_some() {
+            return Ok(match Kind::read(source)?.0 {
+                "codel" => Aqm::Codel(Codel::DEFAULT),
+                "fq-codel" => Aqm::FqCodel(FlowQueues::DEFAULT, Codel::IN_FLOW_QUEUES),
+                "pie" => Aqm::Pie(Pie::DEFAULT),
+                "fq-pie" => Aqm::FqPie(FlowQueues::DEFAULT, Pie::DEFAULT),
+                _ => Aqm::DropTail,
+            });
+        }
+        let read = source.table(|keys| {
+            Ok(match keys.required::<Kind>("kind")?.0 {
+                "codel" => Aqm::Codel(Codel::read(keys, Codel::DEFAULT)?),
+                "fq-codel" => {
+                    Aqm::FqCodel(FlowQueues::read(keys)?, Codel::read(keys, Codel::IN_FLOW_QUEUES)?)
+                }
+                "pie" => Aqm::Pie(Pie::read(keys)?),
+                "fq-pie" => Aqm::FqPie(FlowQueues::read(keys)?, Pie::read(keys)?),
+                _ => Aqm::DropTail,
+            })
+        });
+        read.unwrap_or_else(|| Err(source.wrong_type(Self::EXPECTED)))
+    }
+}
+
+/// The name of an algorithm.
+struct Kind(&'static str);
+
+impl ReadValue for Kind {
+    const EXPECTED: &'static str = "an algorithm such as `codel`";
+    fn read<S: Source>(source: &S) -> Result<Kind, S::Error> {
+        keys::word(source, &NAMES.map(|name| (name, name))).map(Kind)
+    }
+}
+
+/// A time from `least` on.
+fn time_from<K: Keys>(
+    keys: &mut K,
+    key: &'static str,
+    least: Duration,
+    default: Duration,
+) -> Result<Duration, K::Error> {
+    let time = keys.or(key, default)?;
+    let most = Duration::from_secs(1000);
+    if time < least || time > most {
+        return Err(keys.refuse(key, format!("expected a time from {least} to {most}, found {time}")));
+    }
+    Ok(time)
+}
+
+/// A whole number in a range.
+fn whole<K: Keys>(
+    keys: &mut K,
+    key: &'static str,
+    range: core::ops::RangeInclusive<u32>,
+    default: u32,
+) -> Result<u32, K::Error> {
+    let number = keys.or(key, default)?;
+    if !range.contains(&number) {
+        let (least, most) = range.into_inner();
+        return Err(
+            keys.refuse(key, format!("expected a whole number from {least} to {most}, found {number}"))
+        );
+    }
+    Ok(number)
+}
