@@ -27,7 +27,7 @@ pub use receive::{AckClock, QuickAckAccounting, ReceiveConfig, TsRecent};
 pub use recovery::{
     EndGrowth, FullAckWindow, PartialAckTimer, RackRules, RateReduction, RecoveryAlgorithm, RecoveryConfig,
 };
-pub use rto::{BackoffReset, RtoConfig, RtoFloor, RttMeasure, RttSampling, TickExpiry};
+pub use rto::{BackoffReset, RtoConfig, RtoFloor, RttMeasure, RttSampling, RttVariation, TickExpiry};
 pub use schema::{FixedByLinux, Kind, Parameter, Value, Word};
 pub use send::{EcnMode, SendConfig};
 

@@ -1,6 +1,6 @@
 //! Round-trip time and the retransmission timeout made from it (RFC 6298).
 
-use crate::config::{BackoffReset, RtoConfig, RtoFloor, RttMeasure, TickExpiry};
+use crate::config::{BackoffReset, RtoConfig, RtoFloor, RttMeasure, RttVariation, TickExpiry};
 use farpath_units::{Duration, Instant};
 
 /// SRTT, RTTVAR, RTO and its back-off.
@@ -20,6 +20,62 @@ pub struct RttEstimator {
 struct Smoothed {
     srtt: Duration,
     rttvar: Duration,
+    /// Where RTTVAR follows the largest deviation of a round trip.
+    deviation: Deviation,
+}
+
+/// What Linux's `tcp_rtt_estimator()` keeps beside SRTT and RTTVAR, in its units: microseconds, four times the mean deviation.
+#[derive(Debug, Clone, Copy, Default)]
+struct Deviation {
+    /// Eight times SRTT.
+    srtt: u64,
+    /// `mdev_us`, and the largest of this round trip.
+    mean: u64,
+    largest: u64,
+    /// `rttvar_us`.
+    variation: u64,
+    /// The round trip is over when more than this is acknowledged.
+    round: u64,
+}
+
+impl Deviation {
+    /// The first sample of `rtt` microseconds.
+    fn first(rtt: u64, floor: u64, next: u64) -> Deviation {
+        let variation = (2 * rtt).max(floor);
+        Deviation { srtt: 8 * rtt, mean: 2 * rtt, largest: variation, variation, round: next }
+    }
+
+    /// Another one, where all before `una` is acknowledged and `next` is sent next.
+    fn follow(&mut self, rtt: u64, floor: u64, una: u64, next: u64) {
+        let smoothed = self.srtt / 8;
+        self.srtt = self.srtt + rtt - smoothed;
+        let off = rtt.abs_diff(smoothed);
+        let mean = self.mean / 4;
+        if off < mean {
+            self.mean -= mean - off;
+        } else if rtt < smoothed {
+            // An RTT below the mean raises the deviation an eighth as fast.
+            self.mean += (off - mean) / 8;
+        } else {
+            self.mean += off - mean;
+        }
+        if self.mean > self.largest {
+            self.largest = self.mean;
+            self.variation = self.variation.max(self.largest);
+        }
+        if una > self.round {
+            self.variation -= self.variation.saturating_sub(self.largest) / 4;
+            (self.round, self.largest) = (next, floor);
+        }
+    }
+
+    fn smoothed(self) -> Smoothed {
+        Smoothed {
+            srtt: Duration::from_micros(self.srtt / 8),
+            rttvar: Duration::from_micros(self.variation / 4),
+            deviation: self,
+        }
+    }
 }
 
 impl RtoConfig {
@@ -84,28 +140,71 @@ impl RttEstimator {
         }
     }
 
-    /// Takes the measurement of a segment sent at `sent` and acknowledged at `acked` (RFC 6298 §2.2-2.3).
+    /// Takes the measurement of a segment sent at `sent` and acknowledged at `acked` (RFC 6298 §2.2-2.3), before any data is sent.
     pub fn sample(&mut self, sent: Instant, acked: Instant) {
+        self.sample_in_flight(sent, acked, 1, 1);
+    }
+
+    /// The same, where all before `una` is acknowledged and `next` is sent next.
+    pub fn sample_in_flight(&mut self, sent: Instant, acked: Instant, una: u64, next: u64) {
         let rtt = match self.config.measure {
             RttMeasure::Exact => acked.saturating_since(sent),
             RttMeasure::Ticks => ticks_between(sent, acked, self.config.tick),
         };
         self.samples += 1;
         self.last_sample = Some(rtt);
-        self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
+        self.note_least(rtt);
         self.backoff = 0;
+        if self.config.variation == RttVariation::Linux {
+            let micros = |instant: Instant| instant.as_nanos() / 1000;
+            let (rtt, floor) = (micros(acked).saturating_sub(micros(sent)), self.variation_floor());
+            let deviation = match self.smoothed {
+                None => Deviation::first(rtt, floor, next),
+                Some(Smoothed { mut deviation, .. }) => {
+                    deviation.follow(rtt, floor, una, next);
+                    deviation
+                }
+            };
+            self.smoothed = Some(deviation.smoothed());
+            return;
+        }
+        let deviation = Deviation::default();
         self.smoothed = Some(match self.smoothed {
-            None => Smoothed { srtt: rtt, rttvar: rtt / 2 },
-            Some(Smoothed { srtt, rttvar }) => Smoothed {
+            None => Smoothed { srtt: rtt, rttvar: rtt / 2, deviation },
+            Some(Smoothed { srtt, rttvar, .. }) => Smoothed {
                 rttvar: weighted(rttvar, srtt.abs_diff(rtt), self.config.rttvar_divisor),
                 srtt: weighted(srtt, rtt, self.config.srtt_divisor),
+                deviation,
             },
         });
     }
 
+    /// A round trip that was measured beside the samples: `min_rtt` can be less than each of them.
+    pub fn note_least(&mut self, rtt: Duration) {
+        self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
+    }
+
+    /// The least that RTTVAR can be, in Linux's units.
+    fn variation_floor(&self) -> u64 {
+        match self.config.floor {
+            RtoFloor::Rto => 0,
+            RtoFloor::Variance => self.config.min.as_nanos() / 1000,
+        }
+    }
+
     /// Retransmission timeout without back-off.
     fn base_rto(&self) -> Duration {
-        self.smoothed.map_or(self.unsampled, |Smoothed { srtt, rttvar }| self.config.timeout(srtt, rttvar))
+        match self.smoothed {
+            None => self.unsampled,
+            Some(Smoothed { deviation, .. }) if self.config.variation == RttVariation::Linux => {
+                let rto = Duration::from_micros(deviation.srtt / 8 + deviation.variation);
+                let rto = if self.config.floor == RtoFloor::Rto { rto.max(self.config.min) } else { rto };
+                // In whole jiffies, before it is doubled (`usecs_to_jiffies()`).
+                let rounded = (Instant::ZERO + rto).next_multiple_of(self.config.tick);
+                rounded.saturating_since(Instant::ZERO).min(self.config.max)
+            }
+            Some(Smoothed { srtt, rttvar, .. }) => self.config.timeout(srtt, rttvar),
+        }
     }
 
     /// Retransmission timeout with its back-off, at most `max`.
@@ -118,6 +217,11 @@ impl RttEstimator {
     /// When a timer started at `now` expires: on a tick of the host's clock.
     pub fn deadline(&self, now: Instant) -> Instant {
         self.config.expiry(now, self.rto())
+    }
+
+    /// When a timer started at `now` to wait so long expires: on a tick of the host's clock.
+    pub fn expiry(&self, now: Instant, wait: Duration) -> Instant {
+        self.config.expiry(now, wait)
     }
 
     /// Doubles the timeout after it expired (RFC 6298 §5.5).
@@ -224,6 +328,74 @@ mod tests {
         };
         assert_eq!(floor(RtoFloor::Rto), Duration::from_millis(200));
         assert_eq!(floor(RtoFloor::Variance), Duration::from_millis(240));
+    }
+
+    /// Linux's estimator, over a floor of 200 ms.
+    fn linux() -> RttEstimator {
+        estimator(|c| {
+            (c.variation, c.floor, c.min) =
+                (RttVariation::Linux, RtoFloor::Variance, Duration::from_millis(200));
+        })
+    }
+
+    #[test]
+    fn by_linux_the_variation_rises_at_once_and_falls_once_a_round_trip() {
+        // tcp_rtt_estimator(), by hand in its units: 200 ms are mdev 400; 300 after 200 ms once more, and 300 + (1000 - 75)
+        // after 1.2 s, which takes SRTT to 325.
+        let mut rtt = linux();
+        rtt.sample(at(0), at(200));
+        assert_eq!(rtt.rto(), Duration::from_millis(200 + 400));
+        // Within the round that ends at 5001: una is not beyond it.
+        rtt.sample_in_flight(at(0), at(200), 2, 5001);
+        rtt.sample_in_flight(at(0), at(1200), 1001, 9001);
+        assert_eq!(rtt.rto(), Duration::from_millis(325 + 1225), "it rises within a round");
+        for _ in 0..3 {
+            rtt.sample_in_flight(at(0), at(325), 5001, 9001);
+        }
+        assert_eq!(rtt.rttvar(), Some(Duration::from_micros(1_225_000 / 4)), "it does not fall within one");
+    }
+
+    #[test]
+    fn by_linux_a_fall_is_a_quarter_of_what_the_largest_of_the_round_lies_below() {
+        let mut rtt = linux();
+        rtt.sample(at(0), at(400));
+        // Each sample ends a round; the first of them still has the largest of before it, 800.
+        assert_eq!(rtt.rto(), Duration::from_millis(400 + 800));
+        let rounds: Vec<Duration> = (1..5)
+            .map(|n| {
+                rtt.sample_in_flight(at(0), at(400), 1000 * n + 1, 1000 * n + 1);
+                rtt.rto().saturating_sub(Duration::from_millis(400))
+            })
+            .collect();
+        // mdev is 600, 450, 337.5, 253.125; its largest 800, 450, 337.5, 253.125.
+        assert_eq!(rounds[..2], [Duration::from_millis(800), Duration::from_micros(712_500)]);
+        assert_eq!(rounds[2], Duration::from_micros(712_500 - (712_500 - 337_500) / 4));
+    }
+
+    #[test]
+    fn by_linux_the_floor_of_the_variation_is_that_of_the_timeout() {
+        let mut rtt = linux();
+        for n in 0..200 {
+            rtt.sample_in_flight(at(0), at(20), 1000 * n + 1, 1000 * n + 1);
+        }
+        assert_eq!(rtt.rto(), Duration::from_millis(220));
+        assert_eq!(rtt.rttvar(), Some(Duration::from_millis(50)));
+    }
+
+    #[test]
+    fn by_linux_a_shorter_round_trip_raises_the_deviation_an_eighth_as_fast() {
+        let mut rtt = linux();
+        rtt.sample(at(0), at(400));
+        for n in 1..20 {
+            rtt.sample_in_flight(at(0), at(400), 1000 * n + 1, 1000 * n + 1);
+        }
+        let mut longer = rtt.clone();
+        let before = rtt.rto();
+        // 300 ms below SRTT, and as much above it: 4·|off| - mdev is added, an eighth of it here.
+        rtt.sample_in_flight(at(0), at(100), 30_001, 30_001);
+        longer.sample_in_flight(at(0), at(700), 30_001, 30_001);
+        assert!(rtt.rto() < before, "{} after {before}", rtt.rto());
+        assert!(longer.rto() > before + Duration::from_millis(80), "{} after {before}", longer.rto());
     }
 
     #[test]

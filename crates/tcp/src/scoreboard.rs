@@ -57,6 +57,11 @@ pub struct Delivery {
     pub latest: Option<Sending>,
     /// When the last one left that the ACK covers, of those that were sent once and not reported before.
     pub covered: Option<Instant>,
+    /// The first and the last of these left at, and the same of what SACK blocks report: of segments that were sent once.
+    pub acked: Option<(Instant, Instant)>,
+    pub sacked: Option<(Instant, Instant)>,
+    /// The ACK covers a segment that was sent again, reported before or not.
+    pub covers_copy: bool,
     /// Where the lowest segment ends among those that were sent once.
     pub first_original_end: Option<u64>,
     /// Where the lowest segment begins of those that were sent once and came after a later one.
@@ -72,6 +77,12 @@ pub struct Condition {
     pub lost: bool,
     /// It was sent again, and that copy is taken to be in the network.
     pub copy: bool,
+}
+
+/// From the first to the last of several times, with one more: blocks come in any order.
+fn extend(times: &mut Option<(Instant, Instant)>, at: Instant) {
+    let (first, last) = times.unwrap_or((at, at));
+    *times = Some((first.min(at), last.max(at)));
 }
 
 /// Segments in flight, with what SACK and the timer say of each.
@@ -135,9 +146,9 @@ impl Scoreboard {
 
     /// An ACK is about to be taken.
     pub fn begin_ack(&mut self) {
-        let Delivery { bytes, latest, covered, first_original_end, reordered, copies } = &mut self.delivery;
-        (*bytes, *latest, *covered, *first_original_end, *reordered) = (0, None, None, None, None);
+        let mut copies = core::mem::take(&mut self.delivery.copies);
         copies.clear();
+        self.delivery = Delivery { copies, ..Delivery::default() };
         self.fack_before = self.fack;
         if let Some(meter) = &mut self.meter {
             meter.begin_ack();
@@ -200,12 +211,14 @@ impl Scoreboard {
                 self.delivery.bytes += len;
             }
             if end == segment.end {
+                self.delivery.covers_copy |= segment.retransmitted;
                 if segment.sacked {
                     self.sacked_segments -= 1;
                 } else {
                     self.delivered(0, end - len, &segment);
                     if !segment.retransmitted {
                         self.delivery.covered = Some(segment.sent_at);
+                        extend(&mut self.delivery.acked, segment.sent_at);
                     }
                 }
                 self.segments.pop_front();
@@ -265,6 +278,9 @@ impl Scoreboard {
                     self.delivery.bytes += bounds.end - bounds.start;
                     let segment = self.segments[index];
                     self.delivered(index, bounds.start, &segment);
+                    if !segment.retransmitted {
+                        extend(&mut self.delivery.sacked, segment.sent_at);
+                    }
                 }
             }
         }

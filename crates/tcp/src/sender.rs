@@ -32,7 +32,7 @@ use pacing::Pacer;
 use phase::Phase;
 use program::{Times, Wishes};
 use prr::Prr;
-use rack::Rack;
+use rack::{Rack, milliseconds};
 use super_packet::SuperPacket;
 use tlp::Tlp;
 use undo::Episode;
@@ -374,6 +374,11 @@ impl Sender {
 
     /// The ACK did not move `una`.
     fn on_old_ack(&mut self, now: Instant, seg: &Acknowledgment, duplicate: bool, news: &mut News) {
+        if self.config.rto.sampling == RttSampling::Linux
+            && let Some(sent) = self.linux_sample(now)
+        {
+            self.rtt.sample_in_flight(sent, now, self.una, self.max);
+        }
         // RFC 7323 §4.3: what lies beyond a gap does not become TS.Recent. Its echo is that of an older segment, by which
         // RFC 8985 §6.2 step 2 would take each copy that is reported for its original; min_rtt judges, as in Linux.
         self.update_rack(now, None, news.dsack.as_ref());
@@ -528,13 +533,34 @@ impl Sender {
             self.timed = None;
         }
         let sent = match self.config.rto.sampling {
+            RttSampling::Linux => match (self.linux_sample(now), seg.echoed) {
+                (None, Some(echoed)) => {
+                    // tcp_rtt_tsopt_us(): in whole milliseconds of the clock that is echoed, and one at the least.
+                    let passed = milliseconds(now).saturating_sub(milliseconds(echoed)).max(1);
+                    let now = echoed + Duration::from_millis(passed);
+                    self.rtt.sample_in_flight(echoed, now, self.una, self.max);
+                    None
+                }
+                (sent, _) => sent,
+            },
             RttSampling::EveryAck => first_sent.or(seg.echoed),
             // The exact time where it is at hand: an echo knows milliseconds.
             RttSampling::OneAtATime => timed.or(seg.echoed),
         };
         if let Some(sent) = sent {
-            self.rtt.sample(sent, now);
+            self.rtt.sample_in_flight(sent, now, self.una, self.max);
         }
+    }
+
+    /// When what this ACK measures left, by Linux's rules (`tcp_clean_rtx_queue()`); no echo is looked at.
+    fn linux_sample(&mut self, now: Instant) -> Option<Instant> {
+        let delivery = self.board.delivery();
+        let (acked, sacked) = (delivery.acked.filter(|_| !delivery.covers_copy), delivery.sacked);
+        // tcp_update_rtt_min() takes the last one.
+        if let Some((_, last)) = sacked.or(acked) {
+            self.rtt.note_least(now.saturating_since(last));
+        }
+        acked.or(sacked).map(|(first, _)| first)
     }
 
     // ---- Timers ----

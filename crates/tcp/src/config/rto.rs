@@ -74,10 +74,16 @@ section! {
             from "RFC 6298 §2.4; Linux";
             fixed |it| *it == RtoFloor::Variance, "the kernel's floor is that of 4 RTTVAR (variance): an RTT more";
         }
+        /// How RTTVAR follows the samples.
+        variation: RttVariation = RttVariation::Rfc6298 => {
+            from "RFC 6298 §2.3; Linux, tcp_input.c: `tcp_rtt_estimator()`";
+            fixed |it| *it == RttVariation::Linux, "the kernel lets RTTVAR fall once a round trip, and not below its floor (linux)";
+        }
         /// Which segments are timed when timestamps are off.
         sampling: RttSampling = RttSampling::OneAtATime => {
             from "RFC 6298 §3; Linux";
-            fixed |it| *it == RttSampling::EveryAck, "the kernel takes a sample of every ACK";
+            fixed |it| *it == RttSampling::Linux,
+                "the kernel takes a sample of every ACK, of what only SACK reports too (linux)";
         }
         /// How a timed segment is measured.
         measure: RttMeasure = RttMeasure::Exact => {
@@ -134,12 +140,28 @@ words! {
         Variance = "variance",
     }
 
+    /// How RTTVAR follows the samples.
+    RttVariation {
+        /// Each sample moves it by its gain (RFC 6298 §2.3).
+        Rfc6298 = "rfc-6298",
+        // DEVIATES RFC 6298 §2.3: it rises at once, and falls by rounds.
+        /// A mean deviation follows each sample, an eighth as fast where an RTT below SRTT would raise it. RTTVAR is its largest of a
+        /// round trip: it rises with it at once, falls by a quarter of the difference as a round ends, and is never below the
+        /// floor that `floor = "variance"` gives (Linux).
+        Linux = "linux",
+    }
+
     /// Which segments are timed when timestamps are off.
     RttSampling {
         /// One at a time (RFC 6298 §3, "at least one per RTT").
         OneAtATime = "one-at-a-time",
         /// Every ACK whose first newly acknowledged segment was sent only once (Linux, ns-3).
         EveryAck = "every-ack",
+        // DEVIATES RFC 7323 §4.1: an echo counts where nothing else tells, as below.
+        /// Every ACK: the first segment that it covers, unless it covers one that was sent again, or one that SACK had reported; else
+        /// the first that its SACK blocks report, also where the ACK covers nothing; else the echo of an ACK of new data
+        /// (Linux's `tcp_clean_rtx_queue()`, `tcp_ack_update_rtt()`).
+        Linux = "linux",
     }
 
     /// How a timed segment is measured.

@@ -14,6 +14,7 @@ mod window;
 mod hostile;
 mod linux;
 mod linux_rack;
+mod linux_timer;
 mod pacing;
 mod parameters;
 mod pipe;
