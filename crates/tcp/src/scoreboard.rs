@@ -16,7 +16,7 @@ use core::ops::Range;
 use farpath_units::Instant;
 use std::collections::VecDeque;
 
-pub use by_time::Sending;
+pub use by_time::{ByTime, Sending};
 pub use rate::{Excess, Measured, RateMeter, Tally};
 
 /// A segment in flight. It begins where the one before it ends.

@@ -337,6 +337,9 @@ impl Sender {
             return;
         }
         self.board.begin_ack();
+        if let Some(rack) = &mut self.rack {
+            rack.started = false;
+        }
         self.burst = false;
         self.super_packet.end();
         let pipe_before = if self.steered { self.pipe() } else { 0 };
@@ -392,9 +395,12 @@ impl Sender {
             self.advance_frto(false);
             self.on_dup_ack(now);
         }
-        if heard && self.detect_losses_by_rack(now) {
-            news.found_loss = true;
-            self.begin_recovery(now);
+        if heard {
+            let found = self.detect_losses_by_rack(now);
+            if found.lost {
+                news.found_loss = true;
+                self.begin_recovery_by_rack(now, found);
+            }
         }
         let bare = seg.pure && seg.sack.iter().all(Range::is_empty);
         self.process_probe_ack(now, bare, self.flight_size(), news.dsack.as_ref());
@@ -405,7 +411,9 @@ impl Sender {
             self.grow(now, counted, self.flight_size(), latest, latest);
         }
         if news.sacked > 0 {
-            self.schedule_probe(now);
+            if !self.has_one_timer() {
+                self.schedule_probe(now);
+            }
             self.follow_reports(now);
         }
     }
@@ -488,9 +496,12 @@ impl Sender {
             // Sent since the repair began, lost, and sent again within it: a loss of its own (`tcp_time_to_recover()`).
             after.grow &= !self.begin_recovery(now);
         }
-        if !holds && self.detect_losses_by_rack(now) {
-            news.found_loss = true;
-            after.grow &= !self.begin_recovery(now);
+        if !holds {
+            let found = self.detect_losses_by_rack(now);
+            if found.lost {
+                news.found_loss = true;
+                after.grow &= !self.begin_recovery_by_rack(now, found);
+            }
         }
         if seg.echo && self.ecn.capable {
             // RFC 3168 §6.1.2: no growth with it either.
@@ -512,9 +523,13 @@ impl Sender {
             };
             self.grow(now, counted, flight_size, first_sent.or(seg.echoed), seg.echoed);
         }
+        let one_timer = self.has_one_timer();
         if !self.outstanding() {
             self.rto_due = None;
-        } else if after.restart_timer {
+            if one_timer {
+                self.stop_timers();
+            }
+        } else if after.restart_timer && !one_timer {
             self.rto_due = Some(self.rtt.deadline(now));
         }
         if let Persist::Waiting { .. } = self.persist
@@ -524,7 +539,11 @@ impl Sender {
             self.persist = Persist::Off;
         }
         self.process_probe_ack(now, false, flight_size, news.dsack.as_ref());
-        self.schedule_probe(now);
+        if one_timer {
+            self.start_timer(now);
+        } else {
+            self.schedule_probe(now);
+        }
     }
 
     fn sample_rtt(&mut self, now: Instant, seg: &Acknowledgment, first_sent: Option<Instant>) {
@@ -606,6 +625,9 @@ impl Sender {
         }
         self.retries += 1;
         self.stats.timeouts += 1;
+        if self.has_one_timer() {
+            self.stop_timers();
+        }
         self.timed = None;
         self.after_timeout(now);
         self.rtt.back_off();

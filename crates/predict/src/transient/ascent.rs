@@ -249,7 +249,10 @@ impl Ascent {
                 duplicates += 1;
                 if duplicates >= 3 || (ends.rack && sent.len() as u64 == ends.segments) {
                     let (first, lost) = dropped.unwrap_or((una, 1));
-                    if !(ends.sack && ends.rate_reduction == RateReduction::SafeAck) || highest <= first {
+                    if !(ends.sack
+                        && matches!(ends.rate_reduction, RateReduction::SafeAck | RateReduction::Linux))
+                        || highest <= first
+                    {
                         break End::Overflow { first, lost, at: now };
                     }
                     let flight = sent.len() as u64 - una;

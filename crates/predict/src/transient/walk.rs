@@ -410,7 +410,9 @@ impl<'a> Walk<'a> {
                 RateReduction::AtOnce => ssthresh,
                 _ if pipe > ssthresh => (delivered * ssthresh).div_ceil(flight),
                 RateReduction::SlowStart => (2 * delivered).min(ssthresh),
-                RateReduction::Conservative | RateReduction::SafeAck => delivered.min(ssthresh),
+                RateReduction::Conservative | RateReduction::SafeAck | RateReduction::Linux => {
+                    delivered.min(ssthresh)
+                }
             };
             let allowed = allowed.max(1);
             let resent = holes.min(allowed);

@@ -64,8 +64,8 @@ section! {
         /// With SACK, how fast recovery brings the flight down to `ssthresh`.
         rate_reduction: RateReduction = RateReduction::AtOnce => {
             from "RFC 6675 §5; RFC 6937 CRB, SSRB; RFC 9937";
-            fixed |it| *it == RateReduction::SafeAck, where when::sack,
-                "the kernel brings the flight down in proportion to what arrives (PRR, safe-ack)";
+            fixed |it| *it == RateReduction::Linux, where when::sack,
+                "the kernel brings the flight down in proportion to what arrives, in segments of cwnd (PRR, linux)";
         }
         /// The same without SACK, where each duplicate ACK stands for a segment that has arrived (RFC 9937 §6.2; Linux). Off:
         /// the window is inflated and deflated (RFC 5681 §3.2, RFC 6582 §3.2).
@@ -73,7 +73,7 @@ section! {
             from "RFC 9937 §6.2; Linux";
             fixed |it| *it, where when::no_sack,
                 "the kernel brings the flight down in proportion to what arrives (PRR), without SACK too";
-            fixed |it| !it, where |own, peer| when::no_sack(own, peer) && own.recovery.rate_reduction != RateReduction::SafeAck,
+            fixed |it| !it, where |own, peer| when::no_sack(own, peer) && own.recovery.rate_reduction != RateReduction::Linux,
                 "the kernel brings the flight down in proportion to what arrives (PRR), without SACK too";
         }
         /// With SACK, find losses by time in place of by counting (RACK, RFC 8985 §6): lost retransmissions too.
@@ -140,6 +140,21 @@ section! {
             from "Linux; not RFC 6298 §5";
             fixed |it| *it, where when::sack, "the kernel's timer starts anew while losses are being repaired";
         }
+        // DEVIATES RFC 8985 §6.2 step 5, §7.2: timers of their own there.
+        /// With SACK, retransmission timer, probe timer and reordering timer are one: what is started takes the place of what ran. Where
+        /// the retransmission timer follows one of the others, it counts from when the first segment in flight was last sent
+        /// (Linux's `icsk_pending`, `tcp_rearm_rto()`).
+        one_timer: bool = false => {
+            from "Linux: `tcp_rearm_rto()`, `tcp_schedule_loss_probe()`, `tcp_rack_mark_lost()`";
+            fixed |it| *it, where when::sack, "the kernel has one timer for timeouts, probes and reordering";
+        }
+        // DEVIATES RFC 8985 §7.3: there it takes an RTT sample since the last one.
+        /// A probe may leave though nothing has been measured since the last one (Linux).
+        probe_without_sample: bool = false => {
+            from "Linux: `tcp_send_loss_probe()`";
+            fixed |it| *it, where |own, peer| when::sack(own, peer) && own.recovery.tail_loss_probe,
+                "the kernel probes though nothing was measured since the last probe";
+        }
         /// After which kind of recovery the ACK that ends it grows the congestion window.
         end_growth: EndGrowth = EndGrowth::AfterTimeout => {
             from "RFC 5681 §3; ns-3; Linux";
@@ -194,7 +209,8 @@ words! {
         /// Linux: RACK.rtt is of what an ACK covers, also where its SACK blocks report what was sent later
         /// (`tcp_sacktag_write_queue()` before `tcp_clean_rtx_queue()`). A D-SACK widens the window only after reordering was seen, and
         /// tells nothing beyond as many as were sent again (`tcp_dsack_seen()`). An echo that shows a partial ACK to be of an
-        /// original is reordering (`tcp_try_undo_partial()`). Where more than three segments were overtaken, cwnd grows with what
+        /// original is reordering (`tcp_try_undo_partial()`). A timeout loses what was sent RACK.rtt ago, without a reordering window
+        /// (`tcp_timeout_mark_lost()`), and a copy that is lost after it begins a recovery (`tcp_fastretrans_alert()`). Where more than three segments were overtaken, cwnd grows with what
         /// SACK reports too (`tcp_may_raise_cwnd()`).
         Linux = "linux",
     }
@@ -211,6 +227,10 @@ words! {
         /// In proportion to what arrives (PRR), and below `ssthresh` a segment more with each ACK that makes progress
         /// and tells of no further loss (RFC 9937 §6.2; Linux).
         SafeAck = "safe-ack",
+        // DEVIATES RFC 9937 §6.1: RecoverFS is what was in flight there.
+        /// As safe-ack, in whole segments, and in proportion to `cwnd` as recovery found it; an ACK that tells of no delivery
+        /// changes nothing (Linux's `tcp_cwnd_reduction()`).
+        Linux = "linux",
     }
 
     /// RFC 6582 §4.

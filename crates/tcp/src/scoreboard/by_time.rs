@@ -33,8 +33,9 @@ impl PartialOrd for Sending {
 /// What a look at the times gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ByTime {
-    /// Something was declared lost.
+    /// Something was declared lost, and a copy among it.
     pub lost: bool,
+    pub lost_copy: bool,
     /// When all that may yet be lost will be: the reordering timer.
     pub due: Option<Instant>,
 }
@@ -47,7 +48,7 @@ impl Scoreboard {
 
     /// Declares lost what was sent before `delivered`, and `wait` or longer ago.
     pub fn detect_losses_by_time(&mut self, delivered: Sending, wait: Duration, now: Instant) -> ByTime {
-        let mut lost = false;
+        let (mut lost, mut lost_copy) = (false, false);
         let mut pending: Option<Instant> = None;
         // First transmissions, in the order of positions, which is that of time: each is passed once.
         let mut index = self.index_of(self.lost_below);
@@ -71,10 +72,10 @@ impl Scoreboard {
             self.copies.lose(copy);
             let index = self.index_of(copy.end - 1);
             self.update(index, |segment| (segment.lost, segment.copy_in_network) = (true, false));
-            lost = true;
+            (lost, lost_copy) = (true, true);
         }
         let copy = self.copies.latest_before(delivered).map(|copy| copy.at);
-        ByTime { lost, due: pending.max(copy).map(|at| at + wait) }
+        ByTime { lost, lost_copy, due: pending.max(copy).map(|at| at + wait) }
     }
 
     /// When the last segment before `delivered` left that was sent once and is not reported; none before `from`.

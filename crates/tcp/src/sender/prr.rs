@@ -6,7 +6,7 @@ use super::phase::Phase;
 use super::{News, Sender};
 use crate::config::RateReduction;
 
-/// One recovery's account, in bytes.
+/// One recovery's account, in bytes; in segments by Linux's rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Prr {
     /// RecoverFS: what the recovery began with and has to hear of.
@@ -41,7 +41,9 @@ impl Prr {
             let limit = match bound {
                 RateReduction::AtOnce | RateReduction::Conservative => arrived,
                 RateReduction::SlowStart => arrived.max(ack.delivered) + ack.smss,
-                RateReduction::SafeAck => arrived.max(ack.delivered) + if ack.safe { ack.smss } else { 0 },
+                RateReduction::SafeAck | RateReduction::Linux => {
+                    arrived.max(ack.delivered) + if ack.safe { ack.smss } else { 0 }
+                }
             };
             limit.min(ack.ssthresh - ack.pipe)
         };
@@ -69,8 +71,18 @@ impl Sender {
         self.prr.is_some()
     }
 
+    fn counts_segments(&self) -> bool {
+        self.config.recovery.rate_reduction == RateReduction::Linux
+    }
+
     /// Fast recovery begins, with the ACK that `board.delivery()` is about.
     pub(super) fn begin_rate_reduction(&mut self) {
+        if self.counts_segments() {
+            // tcp_init_cwnd_reduction(): in proportion to cwnd as it was, whatever of it was in use.
+            let flight = self.window.cwnd / self.smss;
+            self.prr = self.reduces_in_proportion().then_some(Prr { flight, delivered: 0, out: 0 });
+            return;
+        }
         // RFC 9937 §6.1: what SACK had reported before is not heard of again. RFC 6937 has flight_size here, with
         // which a flight of many reports would come down too far.
         let flight = if self.sack_enabled {
@@ -84,28 +96,42 @@ impl Sender {
 
     /// An ACK, or the reordering timer, in fast recovery: `cwnd` is `pipe`, and what may be sent now.
     pub(super) fn reduce_rate(&mut self, news: &News) {
+        let delivered = if self.sack_enabled { self.board.delivery().bytes } else { news.inferred };
+        self.reduce_rate_by(delivered, news.una_moved && !news.found_loss);
+    }
+
+    /// The reordering timer has found a loss, in a recovery that it began or in another one. By Linux's rules the first counts as a
+    /// segment that arrived, and the other changes nothing (`tcp_rack_reo_timeout()`).
+    pub(super) fn reduce_rate_by_timer(&mut self, began: bool) {
+        self.reduce_rate_by(if self.counts_segments() && began { self.smss } else { 0 }, false);
+    }
+
+    fn reduce_rate_by(&mut self, delivered: u64, safe: bool) {
         let pipe = self.in_network();
+        let segments = self.counts_segments();
         let Some(prr) = self.prr.as_mut().filter(|_| matches!(self.phase, Phase::Fast { .. })) else {
             return;
         };
-        let delivered = if self.sack_enabled { self.board.delivery().bytes } else { news.inferred };
-        if delivered == 0 && prr.out > 0 {
+        if delivered == 0 && (segments || prr.out > 0) {
             return;
         }
-        let heard = Heard {
-            delivered,
-            pipe,
-            ssthresh: self.window.ssthresh,
-            smss: self.smss,
-            safe: news.una_moved && !news.found_loss,
-        };
+        if segments {
+            let smss = self.smss;
+            let ssthresh = self.window.ssthresh / smss;
+            let (delivered, pipe) = (delivered.div_ceil(smss), pipe.div_ceil(smss));
+            let heard = Heard { delivered, pipe, ssthresh, smss: 1, safe };
+            self.window.cwnd = prr.window(RateReduction::Linux, heard) * smss;
+            return;
+        }
+        let heard = Heard { delivered, pipe, ssthresh: self.window.ssthresh, smss: self.smss, safe };
         self.window.cwnd = prr.window(self.config.recovery.rate_reduction, heard);
     }
 
     /// `len` bytes leave.
     pub(super) fn count_for_rate_reduction(&mut self, len: u64) {
+        let counted = if self.counts_segments() { 1 } else { len };
         if let Some(prr) = &mut self.prr {
-            prr.out += len;
+            prr.out += counted;
         }
     }
 }

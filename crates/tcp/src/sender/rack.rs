@@ -3,10 +3,10 @@
 //! What has not arrived is lost once something that was sent after it has, and a round trip and a reordering window
 //! have passed since it was sent. The times are the scoreboard's.
 
+use super::Sender;
 use super::phase::Phase;
-use super::{News, Sender};
 use crate::config::{RackRules, RecoveryAlgorithm};
-use crate::scoreboard::Sending;
+use crate::scoreboard::{ByTime, Sending};
 use core::ops::Range;
 use farpath_units::{Duration, Instant};
 
@@ -36,6 +36,10 @@ pub(super) struct Rack {
     persist: u32,
     /// The reordering timer (§6.2 step 5).
     pub due: Option<Instant>,
+    /// Something was delivered since losses were last looked for (Linux's `rack.advanced`).
+    advanced: bool,
+    /// This ACK has started the reordering timer.
+    pub started: bool,
 }
 
 impl Rack {
@@ -50,6 +54,8 @@ impl Rack {
             window_factor: 1,
             persist: PERSIST,
             due: None,
+            advanced: false,
+            started: false,
         }
     }
 
@@ -64,6 +70,7 @@ impl Rack {
     /// Step 2: the most recently sent segment that has been delivered.
     fn on_delivered(&mut self, now: Instant, sending: Sending) {
         self.rtt = now.saturating_since(sending.at);
+        self.advanced = true;
         self.delivered = self.delivered.max(Some(sending));
     }
 }
@@ -186,15 +193,44 @@ impl Sender {
         (quarter * u64::from(rack.window_factor)).min(self.rtt.srtt().unwrap_or(Duration::ZERO))
     }
 
-    /// Step 5, at an ACK or when the reordering timer expires. Whether a loss was found.
-    pub(super) fn detect_losses_by_rack(&mut self, now: Instant) -> bool {
-        let Some(wait) = self.time_until_lost() else { return false };
-        let Some(rack) = &mut self.rack else { return false };
-        let Some(delivered) = rack.delivered else { return false };
-        let found = self.board.detect_losses_by_time(delivered, wait, now);
+    /// Step 5, at an ACK. What was found.
+    pub(super) fn detect_losses_by_rack(&mut self, now: Instant) -> ByTime {
+        let one_timer = self.has_one_timer();
+        let Some(rack) = &mut self.rack else { return ByTime::default() };
+        if one_timer && !core::mem::take(&mut rack.advanced) {
+            return ByTime::default();
+        }
+        let found = self.look_for_losses(now);
         let slack = self.config.recovery.timer_slack;
-        rack.due = found.due.map(|due| self.config.rto.timer(now, due.saturating_since(now) + slack));
-        found.lost
+        let due = found.due.map(|due| {
+            let wait = due.saturating_since(now) + slack;
+            let wait = if one_timer { wait.min(self.rtt.rto()) } else { wait };
+            self.config.rto.timer(now, wait)
+        });
+        let Some(rack) = &mut self.rack else { return found };
+        if !one_timer {
+            rack.due = due;
+        } else if due.is_some() {
+            (rack.due, rack.started) = (due, true);
+            (self.rto_due, self.tlp.due) = (None, None);
+        }
+        found
+    }
+
+    /// The same; the timer stays as it is.
+    fn look_for_losses(&mut self, now: Instant) -> ByTime {
+        let (Some(wait), Some(delivered)) =
+            (self.time_until_lost(), self.rack.as_ref().and_then(|rack| rack.delivered))
+        else {
+            return ByTime::default();
+        };
+        self.board.detect_losses_by_time(delivered, wait, now)
+    }
+
+    /// What a timeout takes for lost is as old as this: RACK.rtt + RACK.reo_wnd (RFC 8985 §6.3), or RACK.rtt by Linux's rules
+    /// (`tcp_timeout_mark_lost()`).
+    pub(super) fn age_at_timeout(&self) -> Option<Duration> {
+        if self.rack_is_linux() { self.rack.as_ref().map(|rack| rack.rtt) } else { self.time_until_lost() }
     }
 
     /// RACK.rtt + RACK.reo_wnd.
@@ -204,6 +240,13 @@ impl Sender {
 
     /// The first segment in flight is sent again: where the timer follows the repair, it starts anew.
     pub(super) fn follow_repair(&mut self, now: Instant) {
+        if self.has_one_timer() {
+            if self.rack.as_ref().is_none_or(|rack| rack.due.is_none()) {
+                self.tlp.due = None;
+                self.rto_due = Some(self.rtt.deadline(now));
+            }
+            return;
+        }
         if self.config.recovery.timer_follows_repair && self.rack.is_some() && self.rto_due.is_some() {
             self.rto_due = Some(self.rtt.deadline(now));
         }
@@ -212,6 +255,13 @@ impl Sender {
     /// The same with a report of what left before the first segment in flight last did: of that one there can be no news.
     pub(super) fn follow_reports(&mut self, now: Instant) {
         let first = self.board.first_last_sent();
+        if self.has_one_timer() {
+            let reported = self.board.delivery().sacked.map(|(earliest, _)| earliest);
+            if reported.is_some_and(|reported| first.is_some_and(|first| reported < first)) {
+                self.start_timer(now);
+            }
+            return;
+        }
         let reported = self.board.delivery().latest;
         if reported.is_some_and(|reported| first.is_some_and(|first| reported.at < first)) {
             self.follow_repair(now);
@@ -228,11 +278,71 @@ impl Sender {
     /// The reordering timer expired.
     pub(super) fn on_reordering_timer(&mut self, now: Instant) {
         self.board.begin_ack();
-        let lost = self.detect_losses_by_rack(now);
-        if lost {
-            self.begin_recovery(now);
+        let found = if self.has_one_timer() {
+            let found = self.look_for_losses(now);
+            self.rearm_timeout(now);
+            found
+        } else {
+            self.detect_losses_by_rack(now)
+        };
+        let began = found.lost && self.begin_recovery_by_timer(now);
+        self.reduce_rate_by_timer(began);
+    }
+
+    /// Whether retransmission timer, probe timer and reordering timer are one: no two of them are due then.
+    pub(super) fn has_one_timer(&self) -> bool {
+        self.config.recovery.one_timer && self.sack_enabled
+    }
+
+    /// Whether any of the three is due.
+    pub(super) fn timer_runs(&self) -> bool {
+        let reordering = self.rack.as_ref().is_some_and(|rack| rack.due.is_some());
+        self.rto_due.is_some() || self.has_one_timer() && (self.tlp.due.is_some() || reordering)
+    }
+
+    /// Stops all three.
+    pub(super) fn stop_timers(&mut self) {
+        (self.rto_due, self.tlp.due) = (None, None);
+        self.stop_reordering_timer();
+    }
+
+    /// The one timer becomes the retransmission timer (`tcp_rearm_rto()`).
+    pub(super) fn rearm_timeout(&mut self, now: Instant) {
+        let other = self.tlp.due.is_some() || self.rack.as_ref().is_some_and(|rack| rack.due.is_some());
+        let wait = if other { self.time_until_timeout(now) } else { self.rtt.rto() };
+        self.stop_timers();
+        if self.outstanding() {
+            self.rto_due = Some(self.rtt.expiry(now, wait.max(Duration::from_nanos(1))));
         }
-        self.reduce_rate(&News { found_loss: lost, ..News::default() });
+    }
+
+    /// What is left of the RTO, counted from when the first segment in flight was last sent (`tcp_rto_delta_us()`).
+    pub(super) fn time_until_timeout(&self, now: Instant) -> Duration {
+        let sent = self.board.first_last_sent().unwrap_or(now);
+        (sent + self.rtt.rto()).saturating_since(now)
+    }
+
+    /// The one timer starts anew with progress, unless it waits for reordering since this ACK (`tcp_set_xmit_timer()`).
+    pub(super) fn start_timer(&mut self, now: Instant) {
+        if self.rack.as_ref().is_some_and(|rack| rack.started) {
+            return;
+        }
+        if !self.probes_now() {
+            self.rearm_timeout(now);
+            return;
+        }
+        self.start_probe_timer(now, self.rtt.rto());
+    }
+
+    /// New data has left (`tcp_event_new_data_sent()`, and the end of `tcp_write_xmit()`).
+    pub(super) fn follow_new_data(&mut self, now: Instant, first: bool) {
+        if first || self.tlp.due.is_some() {
+            self.rearm_timeout(now);
+        }
+        if self.probes_now() {
+            let left = self.time_until_timeout(now);
+            self.start_probe_timer(now, if left.is_zero() { Duration::MAX } else { left });
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use super::phase::Phase;
 use super::{News, Sender};
 use crate::cc::{CongestionControl, Window};
 use crate::config::{EndGrowth, FullAckWindow, PartialAckTimer, RecoveryAlgorithm, SsthreshFrom};
+use crate::scoreboard::ByTime;
 use farpath_units::Instant;
 
 /// What an ACK of new data may still change, once recovery has seen it.
@@ -60,6 +61,22 @@ impl Sender {
         begins
     }
 
+    /// The same, where losses have just been looked for; by Linux's rules a copy that is lost after a timeout begins a recovery too.
+    pub(super) fn begin_recovery_by_rack(&mut self, now: Instant, found: ByTime) -> bool {
+        let repaired_in_vain =
+            found.lost_copy && matches!(self.phase, Phase::Loss { .. }) && self.rack_is_linux();
+        if repaired_in_vain {
+            self.frto = Frto::Off;
+            self.fast_retransmit(now);
+        }
+        repaired_in_vain || self.begin_recovery(now)
+    }
+
+    /// The same, at the reordering timer: any loss begins one after a timeout then (`tcp_rack_reo_timeout()`).
+    pub(super) fn begin_recovery_by_timer(&mut self, now: Instant) -> bool {
+        self.begin_recovery_by_rack(now, ByTime { lost: true, lost_copy: true, due: None })
+    }
+
     /// RFC 5681 §3.2 steps 2-3; RFC 6675 §5 step 4.
     fn fast_retransmit(&mut self, now: Instant) {
         self.remember_window();
@@ -70,7 +87,7 @@ impl Sender {
         self.note_reduction(false);
         self.recover = self.max;
         self.limited_transmit_bytes = 0;
-        if self.config.recovery.fast_retransmit_timer {
+        if self.config.recovery.fast_retransmit_timer && !self.has_one_timer() {
             self.rto_due = Some(self.rtt.deadline(now));
         }
         if self.sack_enabled {
@@ -238,7 +255,7 @@ impl Sender {
             self.window.ssthresh = self.cc.ssthresh_after(&self.uninflated(), &self.loss_event(now, true));
         }
         self.cc.on_timeout();
-        let until_lost = self.time_until_lost();
+        let until_lost = self.age_at_timeout();
         self.window.cwnd = self.smss;
         self.note_reduction(false);
         if fresh {

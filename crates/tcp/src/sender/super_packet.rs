@@ -89,7 +89,7 @@ impl Sender {
     /// or the timer, ends the wait.
     fn defers(&mut self, now: Instant, room: u64, peer_room: u64, quota: u64, most: u64) -> bool {
         let divisor = u64::from(self.config.send.tso_win_divisor);
-        if divisor == 0 || self.phase != Phase::Open || self.rto_due.is_none() {
+        if divisor == 0 || self.phase != Phase::Open || !self.timer_runs() {
             return false;
         }
         if now.saturating_since(self.last_sent.max(self.next_departure())) > SOON {

@@ -36,33 +36,50 @@ impl Tlp {
 }
 
 impl Sender {
-    /// §7.2: at new data, and at an ACK of some: the timer starts anew, or stops where other means are at work.
-    pub(super) fn schedule_probe(&mut self, now: Instant) {
-        let applies = self.config.recovery.tail_loss_probe
+    /// Whether a probe may follow what is in flight.
+    pub(super) fn probes_now(&self) -> bool {
+        self.config.recovery.tail_loss_probe
             && self.sack_enabled
             && self.phase == Phase::Open
             && self.board.sacked_segments() == 0
             && self.outstanding()
-            && self.persist == Persist::Off;
-        if !applies {
+            && self.persist == Persist::Off
+    }
+
+    /// §7.2: at new data, and at an ACK of some: the timer starts anew, or stops where other means are at work.
+    pub(super) fn schedule_probe(&mut self, now: Instant) {
+        if !self.probes_now() {
             self.tlp.due = None;
             return;
         }
+        let rto = self.rto_due.unwrap_or(Instant::MAX);
+        self.tlp.due = Some(self.config.rto.timer(now, self.probe_timeout()).min(rto));
+    }
+
+    /// The one timer becomes the probe timer, and waits so long at the most.
+    pub(super) fn start_probe_timer(&mut self, now: Instant, most: Duration) {
+        self.stop_timers();
+        self.tlp.due = Some(self.config.rto.timer(now, self.probe_timeout().min(most)));
+    }
+
+    /// PTO. Not even an RTT of nothing makes a timer that expires at once.
+    fn probe_timeout(&self) -> Duration {
         let alone = self.flight_size() <= self.smss;
         let recovery = &self.config.recovery;
         let more = if alone { recovery.probe_ack_delay } else { recovery.timer_slack };
-        let pto = self.rtt.srtt().map_or(UNMEASURED, |srtt| srtt * 2 + more);
-        let rto = self.rto_due.unwrap_or(Instant::MAX);
-        // Not even an RTT of nothing makes a timer that expires at once.
-        self.tlp.due = Some(self.config.rto.timer(now, pto.max(Duration::from_nanos(1))).min(rto));
+        self.rtt.srtt().map_or(UNMEASURED, |srtt| srtt * 2 + more).max(Duration::from_nanos(1))
     }
 
     /// §7.3: the probe timer expired.
     pub(super) fn on_probe_timer(&mut self, now: Instant) {
         let samples = self.rtt.last_sample().1;
-        let fresh = self.tlp.samples != Some(samples);
-        self.tlp.due = None;
+        let fresh = self.config.recovery.probe_without_sample || self.tlp.samples != Some(samples);
         self.tlp.wanted = self.tlp.probe.is_none() && fresh && self.outstanding();
+        if self.has_one_timer() && !self.tlp.wanted {
+            self.rearm_timeout(now);
+            return;
+        }
+        self.tlp.due = None;
         // Whether there is a probe or not, what comes next is the retransmission timer.
         self.rto_due = self.outstanding().then(|| self.rtt.deadline(now));
     }
@@ -104,6 +121,9 @@ impl Sender {
 
     /// §7.1: fast recovery and timeouts make the probe's answer irrelevant.
     pub(super) fn forget_probe(&mut self) {
-        (self.tlp.due, self.tlp.wanted, self.tlp.probe) = (None, false, None);
+        (self.tlp.wanted, self.tlp.probe) = (false, None);
+        if !self.has_one_timer() {
+            self.tlp.due = None;
+        }
     }
 }

@@ -265,6 +265,7 @@ impl Sender {
     fn send(&mut self, now: Instant, range: Range<u64>, purpose: Purpose) -> Transmission {
         let len = range.end.min(self.written) - range.start;
         let again = range.start < self.max;
+        let first = !self.outstanding();
         let mut push = false;
         if self.steered {
             self.note_restart(now);
@@ -310,7 +311,7 @@ impl Sender {
             usage.note(in_network + self.smss > self.window.cwnd, self.una, self.max);
         }
         // RFC 6298 §5.1; a recovery that restarts a running timer says so itself.
-        if self.persist == Persist::Off && self.rto_due.is_none() {
+        if self.persist == Persist::Off && !self.timer_runs() {
             self.rto_due = Some(self.rtt.deadline(now));
         }
         if again && range.start == self.una && purpose == Purpose::Stream {
@@ -318,7 +319,11 @@ impl Sender {
         }
         self.count_for_rate_reduction(len);
         if !again && purpose == Purpose::Stream {
-            self.schedule_probe(now);
+            if self.has_one_timer() && self.persist == Persist::Off {
+                self.follow_new_data(now, first);
+            } else {
+                self.schedule_probe(now);
+            }
         }
         Transmission { start: range.start, len, fin: range.end > self.written, ect, cwr, push }
     }

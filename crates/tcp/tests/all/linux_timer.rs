@@ -1,10 +1,10 @@
 //! Linux's timer: what it measures, what it is started for, how long it waits.
 #![allow(clippy::single_range_in_vec_init, reason = "one SACK block is a list of one range")]
 
-use crate::duration;
 use crate::script::{Script, config};
-use farpath_tcp::Config;
-use farpath_tcp::config::{RackRules, RttSampling};
+use crate::{duration, time};
+use farpath_tcp::config::{RackRules, RateReduction, RttSampling};
+use farpath_tcp::{Config, Endpoint};
 
 /// Connected at 100 ms over a round trip of as much, with SACK and RACK and without timestamps.
 fn connected(change: impl FnOnce(&mut Config)) -> Script {
@@ -62,4 +62,82 @@ fn the_least_round_trip_is_of_what_left_last() {
     t.write(1000).ignore().at("150 ms").write(1000).ignore().at("230 ms").ack(2001);
     assert_eq!(t.sender().rtt().last_sample().0, Some(duration("130 ms")));
     assert_eq!(t.sender().rtt().min_rtt(), Some(duration("80 ms")));
+}
+
+// ---- One timer: icsk_pending ----
+
+#[test]
+fn while_reordering_is_waited_for_there_is_no_timeout() {
+    for (one_timer, timeouts) in [(true, 0), (false, 1)] {
+        let mut t = connected(|c| c.recovery.one_timer = one_timer);
+        // RTO is 300 ms. At 390 ms the second is reported: the first is lost 290 ms and a quarter of the least round trip after it left.
+        t.write(2000).ignore().at("390 ms").sack(1, &[1001..2001]).expect_nothing();
+        t.at("414 ms").ignore().at("420 ms").ignore();
+        assert_eq!(t.sender().stats().timeouts, timeouts, "one timer: {one_timer}");
+        assert_eq!(t.sender().stats().retransmissions, 1);
+        if one_timer {
+            assert_eq!(
+                t.end.next_due(),
+                Some(time("415 ms") + t.sender().rtt().rto()),
+                "it follows the repair"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_retransmission_timer_counts_from_the_first_segment_where_it_follows_another_one() {
+    let mut t = connected(|c| {
+        (c.recovery.one_timer, c.recovery.tail_loss_probe) = (true, true);
+        (c.recovery.probe_ack_delay, c.congestion.initial_window) = (duration("0 s"), 4);
+    });
+    // Two round trips are 200 ms, the RTO 300 ms. Each write of new data starts the probe timer anew, up to the timeout of the first.
+    t.write(1000).ignore();
+    assert_eq!(t.end.next_due(), Some(time("300 ms")));
+    t.at("250 ms").write(1000).ignore();
+    assert_eq!(t.end.next_due(), Some(time("400 ms")));
+    // The probe has left: from now on.
+    t.at("400 ms").expect("1001:2001");
+    assert_eq!(t.end.next_due(), Some(time("700 ms")));
+}
+
+#[test]
+fn a_probe_needs_no_sample_since_the_last_one() {
+    for (without, probes) in [(true, 2), (false, 1)] {
+        let mut t = connected(|c| {
+            (c.recovery.probe_without_sample, c.recovery.tail_loss_probe) = (without, true);
+        });
+        // The probe arrives twice, which measures nothing.
+        t.write(1000).ignore().at("400 ms").expect("1:1001").at("450 ms").sack(1001, &[1..1001]);
+        assert_eq!(samples(&t), 1);
+        t.write(1000).expect("1001:2001").at("800 ms").ignore();
+        assert_eq!(t.sender().stats().loss_probes, probes, "{without}");
+    }
+}
+
+// ---- What a timeout loses: tcp_timeout_mark_lost() ----
+
+#[test]
+fn a_timeout_leaves_no_time_for_reordering() {
+    for (rules, pipe) in [(RackRules::Linux, 1000), (RackRules::Rfc8985, 2000)] {
+        let mut t = connected(|c| c.recovery.rack_rules = rules);
+        // At 400 ms the second is 110 ms old: more than RACK.rtt, less than that and a quarter.
+        t.write(1000).ignore().at("290 ms").write(1000).ignore().at("400 ms").ignore();
+        assert_eq!(t.sender().stats().timeouts, 1);
+        assert_eq!(t.sender().pipe(), pipe, "{rules:?}");
+    }
+}
+
+// ---- The rate of repair: tcp_cwnd_reduction() ----
+
+#[test]
+fn the_flight_comes_down_in_proportion_to_the_window_not_to_itself() {
+    for (reduction, sent) in [(RateReduction::Linux, ""), (RateReduction::SafeAck, "10001:11001")] {
+        let mut t = connected(|c| {
+            (c.recovery.rate_reduction, c.congestion.initial_window) = (reduction, 20);
+        });
+        // Ten in flight of a window of 20; ssthresh is 5. Four are reported: 5 of 20 for each is one, 5 of 10 two.
+        t.write(10_000).ignore().at("200 ms").sack(1, &[1001..4001]).expect("1:1001");
+        t.write(10_000).expect_nothing().sack(1, &[1001..5001]).expect(sent);
+    }
 }
