@@ -291,10 +291,13 @@ impl<'a> Target<'a> {
                 let next = self.end.receiver().next();
                 assert_eq!(segment.ack, ISNS[1].at(next));
                 let window = u64::from(segment.window) << scale;
+                // A window that grows ends with the buffer rounded up to what the field can say, as in `__tcp_select_window()`.
+                let receive = &self.config.receive;
+                let unit = if receive.autotuning { 1 << scale } else { 1 };
                 assert!(
-                    window <= self.config.receive.buffer.0,
+                    window <= receive.buffer.0.next_multiple_of(unit),
                     "{window} B of {}",
-                    self.config.receive.buffer
+                    receive.buffer
                 );
                 // RFC 9293 §3.8.6: a window does not shrink, but for what a shift cannot say (RFC 7323 §2.4).
                 let right_edge = next + window;
