@@ -22,7 +22,7 @@ pub use import::{ImportArgs, ImportCommand, ImportText, ImportWay};
 pub use kernel::{BuildArgs, InfoArgs, KernelArgs, KernelCommand, ListArgs};
 pub use measure::{MeasureArgs, ServeArgs};
 pub use qos::{QosArgs, QosCommand, QosDecodeArgs, QosEncodeArgs, QosExchangeArgs, QosMessage, QosRateType};
-pub use script::ScriptArgs;
+pub use script::{ScriptArgs, ScriptEngine};
 #[cfg(target_os = "linux")]
 pub use shell::ShellArgs;
 pub use source::{PathArgs, SourceArgs};
@@ -96,7 +96,7 @@ pub enum Command {
     /// Each interval between two sends of new data belongs to what the sender waited for: the receive window, its own window, the path, a
     /// loss, a pace, the program. The times add up to the whole. Captures of either end, and between, as pcap or pcapng.
     Diagnose(DiagnoseArgs),
-    /// Play packet scripts in packetdrill's language against simulated stacks
+    /// Play packet scripts in packetdrill's language against simulated stacks or a kernel
     ///
     /// A script says what a TCP is sent, what its program calls, and what leaves it and when, line by line. What differs is shown
     /// with the last ten segments. The exit code is 0 where every script passed, 1 where one failed, 2 where one cannot be read or

@@ -1,6 +1,6 @@
 //! `farpath script`: packet scripts, played against stacks.
 
-use crate::args::ScriptArgs;
+use crate::args::{ScriptArgs, ScriptEngine};
 use crate::error::CliError;
 use crate::{Ending, output};
 use farpath_experiment::Stack;
@@ -41,7 +41,11 @@ fn word(outcome: &Outcome) -> &'static str {
 
 /// `farpath script`
 pub fn script(args: &ScriptArgs) -> Result<Ending, CliError> {
-    let stacks: Vec<Stack> = args.stack.iter().map(|name| Stack::load(name)).collect::<Result<_, _>>()?;
+    let simulates = args.engine == ScriptEngine::Simulate;
+    let stacks: Vec<Stack> = match simulates {
+        true => args.stack.iter().map(|name| Stack::load(name)).collect::<Result<_, _>>()?,
+        false => Vec::new(),
+    };
     let comparison = Comparison { tolerance: args.tolerance };
     let mut files = Vec::new();
     for given in &args.files {
@@ -50,7 +54,7 @@ pub fn script(args: &ScriptArgs) -> Result<Ending, CliError> {
     if files.is_empty() {
         return Err(CliError::NoScript { file: args.files[0].clone() });
     }
-    let played: Vec<Played> = files
+    let mut played: Vec<Played> = files
         .into_par_iter()
         .map(|(file, name)| {
             let text = read(&file)?;
@@ -65,6 +69,8 @@ pub fn script(args: &ScriptArgs) -> Result<Ending, CliError> {
             Ok(Played { file, name, text, read, verdicts })
         })
         .collect::<Result<_, CliError>>()?;
+    let named = if simulates { args.stack.clone() } else { vec![on_kernel(args, &comparison, &mut played)?] };
+    let args = &ScriptArgs { stack: named, ..args.clone() };
     for bad in played.iter().filter(|played| played.read.is_err()) {
         if let Err(error) = &bad.read {
             eprintln!("farpath: {}:{error}", bad.file.display());
@@ -98,6 +104,48 @@ pub fn script(args: &ScriptArgs) -> Result<Ending, CliError> {
         return Ok(Ending::Refused);
     }
     Ok(Ending::Done)
+}
+
+/// Plays them on a kernel; gives its name.
+#[cfg(target_os = "linux")]
+fn on_kernel(args: &ScriptArgs, comparison: &Comparison, played: &mut [Played]) -> Result<String, CliError> {
+    use crate::args::ClockName;
+    use farpath_engine::{Repeated, play_in_virtual_time, play_on_kernel};
+    use farpath_kernel::Shelf;
+
+    let scripts = || played.iter().filter_map(|played| played.read.as_ref().ok());
+    let (name, repeated): (String, Vec<Repeated>) = match args.clock {
+        ClockName::Real => {
+            let all = scripts().map(|script| play_on_kernel(script, comparison, args.repeat));
+            ("this kernel".to_owned(), all.collect::<Result<_, _>>().map_err(CliError::Emulation)?)
+        }
+        ClockName::Virtual => {
+            let kernel = Shelf::of_user()
+                .find(args.kernel.as_deref())
+                .map_err(|error| CliError::Emulation(error.into()))?;
+            let texts = played
+                .iter()
+                .filter(|played| played.read.is_ok())
+                .map(|played| played.text.clone())
+                .collect();
+            let patience = std::time::Duration::from_nanos(args.patience.as_nanos());
+            let all = play_in_virtual_time(texts, comparison, args.repeat, &kernel, patience);
+            (format!("Linux {}", kernel.about.name), all.map_err(CliError::Emulation)?)
+        }
+    };
+    for (played, repeated) in played.iter_mut().filter(|played| played.read.is_ok()).zip(repeated) {
+        if args.repeat > 1 && repeated.passed < args.repeat {
+            eprintln!("farpath: {}: passed {} times", played.file.display(), repeated.passed);
+        }
+        played.verdicts = vec![repeated.verdict];
+    }
+    Ok(name)
+}
+
+/// There is none.
+#[cfg(not(target_os = "linux"))]
+fn on_kernel(_: &ScriptArgs, _: &Comparison, _: &mut [Played]) -> Result<String, CliError> {
+    Err(CliError::Emulation(farpath_emu::HostError::NotLinux.into()))
 }
 
 fn read(file: &Path) -> Result<String, CliError> {

@@ -24,6 +24,8 @@ mod record;
 #[cfg(target_os = "linux")]
 mod recorder;
 #[cfg(target_os = "linux")]
+mod scripts;
+#[cfg(target_os = "linux")]
 mod series;
 mod simulate;
 #[cfg(target_os = "linux")]
@@ -52,6 +54,8 @@ pub use radius::{
     CheckedRadius, CheckedShare, Counts, KernelRadii, Measurement, Radius, RadiusKind, Reach, Silence,
     UnderLoss, Way, check_radius, check_under_loss, measure_radii, radii, radii_under_loss,
 };
+#[cfg(target_os = "linux")]
+pub use scripts::{Repeated, play_in_virtual_time, play_on_kernel};
 #[cfg(target_os = "linux")]
 pub use series::Series;
 pub use simulate::{simulate, simulate_captured, simulate_watched};

@@ -98,6 +98,28 @@ fn boot(
     kernel: &Kernel,
     stop: &AtomicBool,
 ) -> Result<(TemporaryFolder, Ended), EngineError> {
+    let memory_mb = MEMORY_MB + options.memory.0 / 1_000_000;
+    start(job, memory_mb, Duration::from_nanos(options.patience.as_nanos()), seed, kernel, stop)
+}
+
+/// Has a guest do something that is no experiment's.
+pub(crate) fn start_guest(
+    job: &WorkerJob,
+    patience: Duration,
+    kernel: &Kernel,
+    stop: &AtomicBool,
+) -> Result<(TemporaryFolder, Ended), EngineError> {
+    start(job, MEMORY_MB, patience, 0, kernel, stop)
+}
+
+fn start(
+    job: &WorkerJob,
+    memory_mb: u64,
+    patience: Duration,
+    seed: u64,
+    kernel: &Kernel,
+    stop: &AtomicBool,
+) -> Result<(TemporaryFolder, Ended), EngineError> {
     let work_dir = job.make_work_dir()?;
     let ended = Boot {
         kernel,
@@ -105,8 +127,8 @@ fn boot(
         program: PROGRAM,
         command: GUEST_COMMAND,
         seed,
-        memory_mb: MEMORY_MB + options.memory.0 / 1_000_000,
-        patience: Duration::from_nanos(options.patience.as_nanos()),
+        memory_mb,
+        patience,
     }
     .run(stop, |_| false)?;
     match error_left(work_dir.path()) {

@@ -4,6 +4,7 @@
 use crate::capture::CaptureError;
 use crate::emulate::{can_be_prepared, until_in_time};
 use crate::progress::Going;
+use crate::scripts::{ScriptTask, carry_out_scripts};
 use crate::temporary::TemporaryFolder;
 use crate::{EngineError, provenance};
 use farpath_experiment::{Experiment, Output, Override};
@@ -78,6 +79,8 @@ pub(crate) enum Task {
     },
     /// Make the hosts of these points, and leave it at that.
     Preflight(Vec<usize>),
+    /// Play packet scripts.
+    Scripts(ScriptTask),
     /// Nothing: it came up.
     Nothing,
 }
@@ -95,12 +98,17 @@ impl WorkerJob {
 
     /// To come up.
     pub(crate) fn idle() -> WorkerJob {
+        WorkerJob::alone(Task::Nothing)
+    }
+
+    /// A task that needs no experiment.
+    pub(crate) fn alone(task: Task) -> WorkerJob {
         WorkerJob {
             folder: PathBuf::from("/"),
             text: String::new(),
             origin: String::new(),
             overrides: Vec::new(),
-            task: Task::Nothing,
+            task,
         }
     }
 
@@ -135,6 +143,7 @@ pub(crate) fn carry_out(work_dir: &Path, out: &Path) -> Result<(), EngineError> 
             let experiment = read(&job)?;
             points.iter().try_for_each(|&point| can_be_prepared(&experiment.point(point).scenario))
         }
+        Task::Scripts(ref task) => carry_out_scripts(task, out),
         Task::Nothing => Ok(()),
     }
 }

@@ -27,4 +27,5 @@ pub use player::{
 };
 pub use settings::{Setting, settings};
 pub use simulated::Simulated;
+pub use simulated::calls::bytes_of_call;
 pub use update::update;

@@ -1,6 +1,6 @@
 //! Sockets of a simulated end: system calls in Linux's manner around [`farpath_tcp::Connection`].
 
-mod calls;
+pub(crate) mod calls;
 mod readiness;
 mod wire;
 

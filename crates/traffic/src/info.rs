@@ -193,6 +193,74 @@ const ROOM: usize = 512;
 /// `TCP_INFINITE_SSTHRESH`.
 const NO_SSTHRESH: u32 = 0x7fff_ffff;
 
+/// Fields of `struct tcp_info` by their names without `tcpi_`: where they begin, and their bytes.
+const FIELDS: &[(&str, usize, usize)] = &[
+    ("state", 0, 1),
+    ("ca_state", 1, 1),
+    ("retransmits", 2, 1),
+    ("probes", 3, 1),
+    ("backoff", 4, 1),
+    ("options", 5, 1),
+    ("rto", 8, 4),
+    ("ato", 12, 4),
+    ("snd_mss", 16, 4),
+    ("rcv_mss", 20, 4),
+    ("unacked", 24, 4),
+    ("sacked", 28, 4),
+    ("lost", 32, 4),
+    ("retrans", 36, 4),
+    ("last_data_sent", 44, 4),
+    ("last_data_recv", 52, 4),
+    ("last_ack_recv", 56, 4),
+    ("pmtu", 60, 4),
+    ("rcv_ssthresh", 64, 4),
+    ("rtt", 68, 4),
+    ("rttvar", 72, 4),
+    ("snd_ssthresh", 76, 4),
+    ("snd_cwnd", 80, 4),
+    ("advmss", 84, 4),
+    ("reordering", 88, 4),
+    ("rcv_rtt", 92, 4),
+    ("rcv_space", 96, 4),
+    ("total_retrans", 100, 4),
+    ("pacing_rate", 104, 8),
+    ("max_pacing_rate", 112, 8),
+    ("bytes_acked", 120, 8),
+    ("bytes_received", 128, 8),
+    ("segs_out", 136, 4),
+    ("segs_in", 140, 4),
+    ("notsent_bytes", 144, 4),
+    ("min_rtt", 148, 4),
+    ("data_segs_in", 152, 4),
+    ("data_segs_out", 156, 4),
+    ("delivery_rate", 160, 8),
+    ("busy_time", 168, 8),
+    ("rwnd_limited", 176, 8),
+    ("sndbuf_limited", 184, 8),
+    ("delivered", 192, 4),
+    ("delivered_ce", 196, 4),
+    ("bytes_sent", 200, 8),
+    ("bytes_retrans", 208, 8),
+    ("dsack_dups", 216, 4),
+    ("reord_seen", 220, 4),
+    ("rcv_ooopack", 224, 4),
+    ("snd_wnd", 228, 4),
+    ("rcv_wnd", 232, 4),
+    ("rehash", 236, 4),
+];
+
+/// A field of `tcp_info` of a socket, as the kernel writes it; `None` where it has no such field.
+pub fn field(socket: BorrowedFd<'_>, name: &str) -> io::Result<Option<u64>> {
+    let mut bytes = [0; ROOM];
+    let len = sys::get_option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
+    let found = FIELDS.iter().find(|(own, at, size)| *own == name && at + size <= len);
+    Ok(found.map(|&(_, at, size)| match size {
+        1 => bytes[at].into(),
+        4 => u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes")).into(),
+        _ => u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes")),
+    }))
+}
+
 impl TcpInfo {
     /// Asks the kernel of a TCP socket.
     pub fn of(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {

@@ -12,6 +12,18 @@ const TCP_RTO_MAX_MS: c_int = 44;
 const TCP_RTO_MIN_US: c_int = 45;
 const TCP_DELACK_MAX_US: c_int = 46;
 
+/// Sets an option whose value is a number.
+pub fn set_number(socket: BorrowedFd<'_>, level: i32, option: i32, value: i32) -> io::Result<()> {
+    sys::set_option(socket, level, option, &value.to_ne_bytes())
+}
+
+/// An option whose value is a number.
+pub fn number(socket: BorrowedFd<'_>, level: i32, option: i32) -> io::Result<i32> {
+    let mut value = [0; 4];
+    sys::get_option(socket, level, option, &mut value)?;
+    Ok(i32::from_ne_bytes(value))
+}
+
 /// What is set on a socket before it connects or listens; `None` leaves the namespace's default. A connection that a
 /// listener accepts has its listener's.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

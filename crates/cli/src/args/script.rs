@@ -1,10 +1,19 @@
 //! What `farpath script` is told.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use farpath_units::Duration;
 use std::path::PathBuf;
 
-#[derive(Debug, Args)]
+/// What scripts are played on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ScriptEngine {
+    /// Simulated stacks
+    Simulate,
+    /// A Linux kernel
+    Emulate,
+}
+
+#[derive(Debug, Clone, Args)]
 pub struct ScriptArgs {
     /// Scripts in packetdrill's language, or folders of them (`*.pkt`)
     #[arg(value_name = "FILE|DIR", required = true)]
@@ -12,6 +21,21 @@ pub struct ScriptArgs {
     /// Play them against this simulated stack; several are compared in one table (`farpath stacks` lists them)
     #[arg(long, value_name = "NAME", default_value = "linux-6")]
     pub stack: Vec<String>,
+    /// Play them on an engine: simulated stacks, or a Linux kernel's TCP (`emulate`)
+    #[arg(long, value_enum, default_value = "simulate")]
+    pub engine: ScriptEngine,
+    /// With `emulate`: on the running kernel in real time, in a network namespace, or on a user-mode kernel whose clock jumps over waits
+    #[arg(long, value_enum, default_value = "virtual")]
+    pub clock: super::ClockName,
+    /// The user-mode kernel, as `farpath kernel list` names it [default: the first one]
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+    /// With `emulate`: play each script so often, until it does not pass
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub repeat: u32,
+    /// With `emulate`: give a guest up after so much real time
+    #[arg(long, value_name = "TIME", default_value = "600 s")]
+    pub patience: Duration,
     /// Let times be off by so much [default: what the script says, else 4 ms]
     #[arg(long, value_name = "TIME")]
     pub tolerance: Option<Duration>,

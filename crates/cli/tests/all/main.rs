@@ -22,6 +22,7 @@ mod progress;
 mod qos;
 mod report;
 mod router;
+mod script;
 mod shell;
 mod sweep;
 mod virtual_time;

@@ -229,6 +229,38 @@ fn has_kernel() -> bool {
 }
 
 #[test]
+fn a_packet_script_passes_on_a_kernel_as_on_its_simulation() {
+    if !has_kernel() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // A loss that SACK reports, and a read that waits: times to a tick of 4 ms.
+    let rest = "+.1 < . 1:1(0) ack 1 win 320 <sack 1001:4001,nop,nop>\n+0~+.01 > . 1:1001(1000) ack 1\n\
+        +0 %{ assert tcpi_ca_state == TCP_CA_Recovery, tcpi_ca_state }%\n+.1...0.2 read(4, ..., 1000) = 500\n\
+        +.1 < P. 1:501(500) ack 10001 win 320\n+0 > . 10001:10001(0) ack 501\n";
+    let wrong = "+0 write(4, ..., 100) = 100\n+0 > P. 10001:10102(101) ack 1\n";
+    for (name, text) in [("a.pkt", rest), ("b.pkt", wrong)] {
+        fs::write(folder.path().join(name), format!("{}{text}", crate::script::GOOD)).unwrap();
+    }
+    let verdicts = |more: &[&str]| -> Vec<(Value, Value, Value)> {
+        let mut command = Command::cargo_bin("farpath").unwrap();
+        command.args(["script", ".", "--json"]).args(more).current_dir(folder.path());
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        let read = |line: &str| {
+            let verdict: Value = serde_json::from_str(line).unwrap();
+            (verdict["outcome"].clone(), verdict["line"].clone(), verdict["expected"].clone())
+        };
+        String::from_utf8_lossy(&output.stdout).lines().map(read).collect()
+    };
+    let of_kernel = verdicts(&["--engine", "emulate", "--repeat", "3"]);
+    assert_eq!((&of_kernel[0].0, &of_kernel[1].0), (&Value::from("ok"), &Value::from("fails")));
+    let simulated = verdicts(&[]);
+    assert_eq!(of_kernel[0], simulated[0]);
+    assert_eq!((&of_kernel[1].0, &of_kernel[1].1), (&simulated[1].0, &simulated[1].1));
+}
+
+#[test]
 fn a_run_repeats_byte_by_byte_and_agrees_with_its_simulation() {
     if !has_kernel() {
         return;

@@ -479,7 +479,8 @@ impl Simulated {
             (0, 1) => {
                 options.others.insert((level, option), number.unwrap_or(0));
             }
-            (6, 25) => {
+            // No bound, which is what a simulated end has.
+            (6, 25) if matches!(number, Some(-1 | 0xffff_ffff)) => {
                 options.others.insert((level, option), number.unwrap_or(0));
             }
             _ => {
@@ -580,6 +581,14 @@ fn told(number: i64) -> Begun {
 
 /// Bytes that a call reads or writes.
 fn bytes_of(call: &Call) -> Result<u64, Refusal> {
+    match bytes_of_call(call) {
+        Some(bytes) if (0..=MAX_BYTES).contains(&bytes) => Ok(bytes as u64),
+        _ => Err(Refusal::new(format!("the number of bytes of `{}()`", call.name), "another value")),
+    }
+}
+
+/// Bytes that a call reads or writes, where its arguments say.
+pub fn bytes_of_call(call: &Call) -> Option<i64> {
     let vector = |list: &Expression| match list {
         Expression::List(parts) => parts
             .iter()
@@ -590,14 +599,10 @@ fn bytes_of(call: &Call) -> Result<u64, Refusal> {
             .sum::<Option<i64>>(),
         _ => None,
     };
-    let bytes = match call.name.as_str() {
+    match call.name.as_str() {
         "readv" | "writev" => call.arguments.get(1).and_then(vector),
         "sendmsg" | "recvmsg" => call.arguments.get(1).and_then(|message| vector(message.part("msg_iov")?)),
         "sendfile" => call.arguments.get(3).and_then(Expression::number),
         _ => call.arguments.get(2).and_then(Expression::number),
-    };
-    match bytes {
-        Some(bytes) if (0..=MAX_BYTES).contains(&bytes) => Ok(bytes as u64),
-        _ => Err(Refusal::new(format!("the number of bytes of `{}()`", call.name), "another value")),
     }
 }

@@ -1,0 +1,76 @@
+//! `farpath script` as a user meets it: verdicts, exit codes, the forms of output, and what is no script.
+#![cfg(target_os = "linux")]
+
+use crate::support::{lines, refused, run};
+use std::fs;
+
+/// A connection that is opened, and ten segments of the initial window of `linux-6`.
+pub const GOOD: &str = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
+    +0 < S 0:0(0) win 65535 <mss 1000,sackOK,nop,wscale 7>\n+0 > S. 0:0(0) ack 1 <...>\n\
+    +.1 < . 1:1(0) ack 1 win 320\n+0 accept(3, ..., ...) = 4\n+0 write(4, ..., 10000) = 10000\n\
+    +0 > P. 1:10001(10000) ack 1\n";
+
+#[test]
+fn a_folder_has_a_line_a_script_and_a_column_a_stack() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("writable");
+    fs::create_dir(folder.path().join("inner")).expect("writable");
+    file("inner/good.pkt", GOOD);
+    file("wrong.pkt", &format!("{GOOD}+0 < . 1:1(0) ack 10001 win 320\n+0 > . 7:7(0) ack 1\n"));
+    file("beyond.pkt", &format!("{GOOD}+0 < icmp unreachable [1:1(0)]\n"));
+    file("no-script.txt", "not read");
+    let at = folder.path().to_str().expect("UTF-8");
+    let good = format!("{at}/inner");
+    let (out, err, code) = run(&["script", &good, "--stack", "linux-6", "--stack", "linux-6.1"]);
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(out.contains("linux-6: 1 ok, 0 fail, 0 cannot run"), "{out}");
+
+    let (out, _, code) = run(&["script", at, "--json"]);
+    assert_eq!(code, 1);
+    let found: Vec<_> = lines(&out).iter().map(|line| line["outcome"].as_str().map(str::to_owned)).collect();
+    assert_eq!(found, [Some("cannot run".to_owned()), Some("ok".to_owned()), Some("fails".to_owned())]);
+    let wrong = &lines(&out)[2];
+    assert_eq!((wrong["line"].as_u64(), wrong["column"].as_u64()), (Some(11), Some(1)));
+    assert!(wrong["segments"].as_array().is_some_and(|segments| segments.len() == 10));
+
+    let report = format!("{at}/report.xml");
+    let (out, _, _) = run(&["script", at, "--tap", "--junit", &report]);
+    assert!(out.starts_with("TAP version 13\n1..3\nok 1 beyond.pkt linux-6 # SKIP"), "{out}");
+    assert!(out.contains("\nnot ok 3 wrong.pkt linux-6\n"), "{out}");
+    let report = fs::read_to_string(report).expect("it is written");
+    assert!(report.contains("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\""), "{report}");
+
+    // What a simulated end does not have is no failure of the stack, and no success either.
+    let (_, _, code) = run(&["script", &format!("{at}/beyond.pkt")]);
+    assert_eq!(code, 2);
+}
+
+#[test]
+fn what_is_no_script_is_named_with_its_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path().to_str().expect("UTF-8");
+    refused(&["script", at], &["expected packet scripts (*.pkt), found none"]);
+    refused(&["script", &format!("{at}/none.pkt")], &["none.pkt"]);
+    let file = format!("{at}/bad.pkt");
+    fs::write(&file, "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 > . 1:1001(999) ack 1\n")
+        .expect("writable");
+    refused(
+        &["script", &file],
+        &["bad.pkt:2:8: expected a length that is the difference", "found `1:1001(999)`"],
+    );
+    fs::write(&file, [0xff, 0xfe]).expect("writable");
+    refused(&["script", &file], &["UTF-8"]);
+}
+
+#[test]
+fn update_writes_a_script_that_passes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("new.pkt");
+    fs::write(&file, GOOD.replace("1:10001(10000)", "1:9001(9000)")).expect("writable");
+    let name = file.to_str().expect("UTF-8");
+    assert_eq!(run(&["script", name, "--strict"]).2, 2, "no such option");
+    fs::write(&file, GOOD.replace("> S. 0:0(0) ack 1 <...>", "> S. 0:0(0) ack 1 <mss 7>")).expect("writable");
+    assert_eq!(run(&["script", name, "--update"]).2, 1);
+    assert!(!fs::read_to_string(&file).expect("it is there").contains("mss 7"));
+    assert_eq!(run(&["script", name]).2, 0);
+}

@@ -1,0 +1,439 @@
+//! A kernel as what a script is played against: its sockets, and a TUN device for the packets.
+
+use crate::EngineError;
+use farpath_emu::{Backend, Clock, Host, HostSettings, Port, VirtioHeader};
+use farpath_script::syntax::{Call, Expression, IcmpSpec, Script};
+use farpath_script::{
+    Begun, Comparison, Machine, Packet, Refusal, Returned, Sent, Setting, Value, Verdict, bytes, error_name,
+    play,
+};
+use farpath_traffic::{info, options};
+use farpath_units::Instant;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, IoSlice, Read, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddrV4};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+/// The end under test, and the other one: packetdrill's addresses.
+const LOCAL: Ipv4Addr = Ipv4Addr::new(192, 168, 0, 1);
+const REMOTE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const PORT: u16 = 8080;
+/// Room for the longest packet and more, as a port asks.
+const BUFFER: usize = 66_000;
+/// Most bytes of one call.
+const MAX_BYTES: i64 = 1 << 26;
+const O_RDWR: i64 = 2;
+const O_NONBLOCK: i64 = 0o4000;
+const MSG_DONTWAIT: i32 = 0x40;
+const MSG_ERRQUEUE: i32 = 0x2000;
+/// What of packetdrill's `defaults.sh` shows on the wire.
+const DEFAULTS: [(&str, &str); 3] = [
+    ("net.ipv4.tcp_rmem", "4096 540000 15728640"),
+    ("net.ipv4.tcp_ecn", "0"),
+    ("net.ipv4.tcp_congestion_control", "cubic"),
+];
+
+/// Plays a script in a network namespace of its own.
+pub(super) fn play_in_namespace(script: &Script, comparison: &Comparison) -> Result<Verdict, EngineError> {
+    let ipv6 = |last| Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, last);
+    let host = Host::new(&HostSettings {
+        address: (LOCAL, ipv6(1)),
+        peer: (REMOTE, ipv6(2)),
+        backend: Backend::Tun,
+        offload: false,
+        ..HostSettings::near()
+    })?;
+    let play_it = || KernelMachine::new(&host).map(|mut machine| play(script, &mut machine, comparison));
+    host.namespace().run(play_it)?.map_err(EngineError::WorkerFiles)
+}
+
+struct KernelMachine<'a> {
+    host: &'a Host,
+    port: Box<dyn Port>,
+    clock: Clock,
+    buffer: Vec<u8>,
+    sockets: BTreeMap<i64, (Arc<Socket>, bool)>,
+    sent: VecDeque<Sent>,
+    calls: u64,
+    done: Sender<(u64, Instant, Returned)>,
+    ended: Receiver<(u64, Instant, Returned)>,
+    waiting: VecDeque<(u64, Instant, Returned)>,
+    /// Calls that wait for a connection: where, and the descriptor that it gets.
+    accepting: BTreeMap<u64, (Arc<Socket>, i64)>,
+    /// A byte for each call that has ended.
+    wake: (UnixStream, UnixStream),
+}
+
+/// What an error of the system is called.
+fn failed(error: &io::Error) -> Returned {
+    match error.raw_os_error().and_then(error_name) {
+        Some(name) => Returned::error(name),
+        None => Returned::error(&error.to_string()),
+    }
+}
+
+fn returned(result: io::Result<usize>) -> Returned {
+    result.map_or_else(|error| failed(&error), |value| Returned::value(value as i64))
+}
+
+fn done(result: io::Result<()>) -> Returned {
+    returned(result.map(|()| 0))
+}
+
+/// A call that may block.
+enum Blocking {
+    Accept,
+    Connect,
+    Read(usize, i32),
+    Write(usize, i32),
+}
+
+impl Blocking {
+    fn make(&self, socket: &Socket) -> (Returned, Option<Socket>) {
+        match self {
+            Blocking::Accept => match socket.accept() {
+                Ok((accepted, _)) => (Returned::value(0), Some(accepted)),
+                Err(error) => (failed(&error), None),
+            },
+            Blocking::Connect => {
+                let to = SockAddr::from(SocketAddrV4::new(REMOTE, PORT));
+                (done(socket.connect(&to)), None)
+            }
+            Blocking::Read(most, flags) => {
+                let mut buffer = vec![std::mem::MaybeUninit::uninit(); *most];
+                (returned(socket.recv_with_flags(&mut buffer, *flags)), None)
+            }
+            Blocking::Write(len, flags) => (returned(socket.send_with_flags(&vec![0; *len], *flags)), None),
+        }
+    }
+}
+
+impl<'a> KernelMachine<'a> {
+    fn new(host: &'a Host) -> io::Result<KernelMachine<'a>> {
+        let (done, ended) = channel();
+        let wake = UnixStream::pair()?;
+        wake.0.set_nonblocking(true)?;
+        Ok(KernelMachine {
+            host,
+            port: host.port(),
+            clock: Clock::start(),
+            buffer: vec![0; BUFFER],
+            sockets: BTreeMap::new(),
+            sent: VecDeque::new(),
+            calls: 0,
+            done,
+            ended,
+            waiting: VecDeque::new(),
+            accepting: BTreeMap::new(),
+            wake,
+        })
+    }
+
+    /// Takes what the kernel has sent, and calls that have ended.
+    fn drain(&mut self) {
+        let now = self.clock.now();
+        while let Ok(Some(received)) = self.port.receive(now, &mut self.buffer) {
+            if let Some(packet) = bytes::decode(&self.buffer[..received.len]) {
+                self.sent.push_back(Sent { at: now, packet });
+            }
+        }
+        let mut told = [0; 64];
+        while matches!(self.wake.0.read(&mut told), Ok(1..)) {}
+        self.waiting.extend(self.ended.try_iter());
+    }
+
+    fn socket(&self, descriptor: i64) -> Result<&(Arc<Socket>, bool), Returned> {
+        self.sockets.get(&descriptor).ok_or_else(|| Returned::error("EBADF"))
+    }
+
+    /// Makes a call that may block: here where it does not, else in a thread of its own.
+    fn make(&mut self, call: &Call, descriptor: i64, what: Blocking) -> Begun {
+        let (socket, nonblocking) = match self.socket(descriptor) {
+            Ok((socket, nonblocking)) => (Arc::clone(socket), *nonblocking),
+            Err(error) => return Begun::Ended(error),
+        };
+        let wanted = call.expected.number().unwrap_or(-1);
+        if nonblocking || call.until.is_none() {
+            let what = match what {
+                Blocking::Read(most, flags) => Blocking::Read(most, flags | MSG_DONTWAIT),
+                Blocking::Write(len, flags) => Blocking::Write(len, flags | MSG_DONTWAIT),
+                other => other,
+            };
+            // One that would block for ever is none of a script without a time for its end.
+            let _ = socket.set_nonblocking(true);
+            let (returned, accepted) = what.make(&socket);
+            let _ = socket.set_nonblocking(nonblocking);
+            return Begun::Ended(self.keep(returned, accepted, wanted));
+        }
+        self.calls += 1;
+        let (number, done, clock) = (self.calls, self.done.clone(), self.clock);
+        let Ok(mut wake) = self.wake.1.try_clone() else { return Begun::Ended(Returned::error("EMFILE")) };
+        let accepts = matches!(what, Blocking::Accept);
+        if accepts {
+            // The connection is taken when it is there: its descriptor is the script's.
+            self.accepting.insert(number, (Arc::clone(&socket), wanted));
+        }
+        thread::spawn(move || {
+            let returned = if accepts {
+                let mut fds = [PollFd::new(&*socket, PollFlags::IN)];
+                let _ = poll(&mut fds, None);
+                Returned::value(wanted)
+            } else {
+                what.make(&socket).0
+            };
+            // Nobody may listen any more.
+            let _ = done.send((number, clock.now(), returned));
+            let _ = wake.write_all(&[0]);
+        });
+        // It runs until it waits.
+        for _ in 0..20 {
+            thread::yield_now();
+        }
+        Begun::Blocks(number)
+    }
+
+    fn keep(&mut self, returned: Returned, accepted: Option<Socket>, wanted: i64) -> Returned {
+        match accepted {
+            Some(socket) => {
+                self.sockets.insert(wanted, (Arc::new(socket), false));
+                Returned::value(wanted)
+            }
+            None => returned,
+        }
+    }
+
+    fn system_call(&mut self, call: &Call) -> Result<Begun, Refusal> {
+        let number = |place: usize| call.arguments.get(place).and_then(Expression::number);
+        let argument = |place: usize| {
+            number(place).ok_or_else(|| {
+                Refusal::new(format!("a number as argument {} of `{}()`", place + 1, call.name), "none")
+            })
+        };
+        let flags = |place: usize| number(place).unwrap_or(0) as i32;
+        let ended = |returned| Ok(Begun::Ended(returned));
+        match call.name.as_str() {
+            "socket" => {
+                let wanted = call.expected.number().unwrap_or(-1);
+                match Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)) {
+                    Ok(socket) => {
+                        let nonblocking = flags(1) & O_NONBLOCK as i32 != 0;
+                        let _ = socket.set_nonblocking(nonblocking);
+                        self.sockets.insert(wanted, (Arc::new(socket), nonblocking));
+                        ended(Returned::value(wanted))
+                    }
+                    Err(error) => ended(failed(&error)),
+                }
+            }
+            "bind" => ended(match self.socket(argument(0)?) {
+                Ok((socket, _)) => {
+                    done(socket.bind(&SockAddr::from(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, PORT))))
+                }
+                Err(error) => error,
+            }),
+            "listen" => ended(match self.socket(argument(0)?) {
+                Ok((socket, _)) => done(socket.listen(flags(1))),
+                Err(error) => error,
+            }),
+            "accept" | "accept4" => Ok(self.make(call, argument(0)?, Blocking::Accept)),
+            "connect" => Ok(self.make(call, argument(0)?, Blocking::Connect)),
+            "read" | "recv" | "recvmsg" | "readv" => {
+                let flags = match call.name.as_str() {
+                    "recv" => flags(3),
+                    "recvmsg" => flags(2),
+                    _ => 0,
+                };
+                if flags & MSG_ERRQUEUE != 0 {
+                    return Err(Refusal::new("a call that reads the stream", "MSG_ERRQUEUE"));
+                }
+                Ok(self.make(call, argument(0)?, Blocking::Read(bytes_of(call)?, flags)))
+            }
+            "write" | "send" | "sendmsg" | "writev" => {
+                let flags = match call.name.as_str() {
+                    "send" => flags(3),
+                    "sendmsg" => flags(2),
+                    _ => 0,
+                };
+                Ok(self.make(call, argument(0)?, Blocking::Write(bytes_of(call)?, flags)))
+            }
+            "close" => ended(match self.sockets.remove(&argument(0)?) {
+                Some(_) => Returned::value(0),
+                None => Returned::error("EBADF"),
+            }),
+            "shutdown" => {
+                let how = match argument(1)? {
+                    0 => Shutdown::Read,
+                    1 => Shutdown::Write,
+                    _ => Shutdown::Both,
+                };
+                ended(match self.socket(argument(0)?) {
+                    Ok((socket, _)) => done(socket.shutdown(how)),
+                    Err(error) => error,
+                })
+            }
+            "fcntl" => {
+                let command = argument(1)?;
+                let Some((socket, nonblocking)) = self.sockets.get_mut(&argument(0)?) else {
+                    return ended(Returned::error("EBADF"));
+                };
+                match command {
+                    3 => ended(Returned::value(O_RDWR | if *nonblocking { O_NONBLOCK } else { 0 })),
+                    4 => {
+                        *nonblocking = number(2).unwrap_or(0) & O_NONBLOCK != 0;
+                        ended(done(socket.set_nonblocking(*nonblocking)))
+                    }
+                    _ => Err(Refusal::new("F_GETFL or F_SETFL", command.to_string())),
+                }
+            }
+            "setsockopt" => {
+                let (level, option) = (argument(1)? as i32, argument(2)? as i32);
+                if matches!((level, option), (1, 37) | (6, 36)) {
+                    return Err(Refusal::new(
+                        "a socket option without control messages",
+                        "SO_TIMESTAMPING or TCP_INQ",
+                    ));
+                }
+                let (socket, _) = match self.socket(argument(0)?) {
+                    Ok(socket) => socket,
+                    Err(error) => return ended(error),
+                };
+                if let Some(Expression::Text(name)) = call.arguments.get(3) {
+                    return ended(done(socket.set_tcp_congestion(name.as_bytes())));
+                }
+                let Some(value) = number(3) else {
+                    return Err(Refusal::new("a socket option that is a number", "another value"));
+                };
+                ended(done(options::set_number(socket.as_fd(), level, option, value as i32)))
+            }
+            "getsockopt" => {
+                let (level, option) = (argument(1)? as i32, argument(2)? as i32);
+                ended(match self.socket(argument(0)?) {
+                    Ok((socket, _)) => match options::number(socket.as_fd(), level, option) {
+                        Ok(value) => {
+                            let value = if value < 0
+                                && call.arguments.get(3).and_then(Expression::number)
+                                    > Some(i64::from(i32::MAX))
+                            {
+                                i64::from(value as u32)
+                            } else {
+                                i64::from(value)
+                            };
+                            Returned::value(0).with(3, Expression::List(vec![Expression::Number(value)]))
+                        }
+                        Err(error) => failed(&error),
+                    },
+                    Err(error) => error,
+                })
+            }
+            _ => {
+                Err(Refusal::new("a system call that is made on a kernel here", format!("`{}()`", call.name)))
+            }
+        }
+    }
+}
+
+impl Machine for KernelMachine<'_> {
+    fn now(&mut self) -> Instant {
+        self.clock.now()
+    }
+
+    fn advance(&mut self, until: Instant) -> Result<(), Refusal> {
+        loop {
+            self.drain();
+            let now = self.clock.now();
+            if now >= until || !self.sent.is_empty() || !self.waiting.is_empty() {
+                return Ok(());
+            }
+            let left = until.saturating_since(now).as_nanos();
+            let wait =
+                Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 };
+            let Some(fd) = self.port.fd() else {
+                return Err(Refusal::new("a device that can be waited for", "none"));
+            };
+            let mut fds =
+                [PollFd::from_borrowed_fd(fd, PollFlags::IN), PollFd::new(&self.wake.0, PollFlags::IN)];
+            let _ = poll(&mut fds, Some(&wait));
+        }
+    }
+
+    fn take_sent(&mut self) -> Option<Sent> {
+        if self.sent.is_empty() {
+            self.drain();
+        }
+        self.sent.pop_front()
+    }
+
+    fn take_ended(&mut self) -> Option<(u64, Instant, Returned)> {
+        let (number, at, returned) = self.waiting.pop_front()?;
+        let returned = match self.accepting.remove(&number) {
+            Some((listener, wanted)) => {
+                let (returned, accepted) = Blocking::Accept.make(&listener);
+                self.keep(returned, accepted, wanted)
+            }
+            None => returned,
+        };
+        Some((number, at, returned))
+    }
+
+    fn inject(&mut self, packet: &Packet) -> Result<(), Refusal> {
+        let raw = bytes::encode(packet, LOCAL, REMOTE);
+        let now = self.clock.now();
+        self.port
+            .send(now, VirtioHeader::default(), None, &[IoSlice::new(&raw)])
+            .map_err(|error| Refusal::new("a packet that the device takes", error.to_string()))
+    }
+
+    fn inject_icmp(&mut self, _: (u16, u16), message: &IcmpSpec, _: u32) -> Result<(), Refusal> {
+        Err(Refusal::new("a TCP segment", format!("`icmp {}`", message.kind)))
+    }
+
+    fn call(&mut self, call: &Call) -> Result<Begun, Refusal> {
+        self.system_call(call)
+    }
+
+    fn set(&mut self, settings: &[Setting]) -> Result<(), Refusal> {
+        let set = |name: &str, value: &str| {
+            self.host.namespace().set_sysctl(name, value).map_err(|error| {
+                Refusal::new("a sysctl of this kernel", format!("`{name}={value}`: {error}"))
+            })
+        };
+        for setting in settings {
+            match setting {
+                Setting::Nothing | Setting::Segmentation(_) => {}
+                Setting::Defaults => DEFAULTS.iter().try_for_each(|(name, value)| set(name, value))?,
+                Setting::Sysctl(name, value) => set(name, value)?,
+                Setting::Route(_) | Setting::Qdisc(_) => {
+                    return Err(Refusal::new("a sysctl", "`ip route` or `tc qdisc`"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn information(&mut self, ports: (u16, u16), name: &str) -> Option<Value> {
+        let name = name.strip_prefix("tcpi_")?;
+        let port = |address: io::Result<SockAddr>| Some(address.ok()?.as_socket()?.port());
+        let found = self.sockets.values().find(|(socket, _)| {
+            port(socket.local_addr()) == Some(ports.0) && port(socket.peer_addr()) == Some(ports.1)
+        });
+        let (socket, _) = found?;
+        info::field(socket.as_fd(), name).ok()?.map(|value| Value::Int(value.into()))
+    }
+
+    fn listening_port(&self) -> u16 {
+        PORT
+    }
+}
+
+/// Bytes that a call reads or writes.
+fn bytes_of(call: &Call) -> Result<usize, Refusal> {
+    match farpath_script::bytes_of_call(call) {
+        Some(bytes) if (0..=MAX_BYTES).contains(&bytes) => Ok(bytes as usize),
+        _ => Err(Refusal::new(format!("the number of bytes of `{}()`", call.name), "another value")),
+    }
+}
