@@ -166,6 +166,25 @@ pub enum TableFormat {
     Markdown,
 }
 
+/// An end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum End {
+    /// The one that sends the data
+    Sender,
+    /// The one that receives them
+    Receiver,
+}
+
+impl End {
+    /// As keys spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            End::Sender => "sender",
+            End::Receiver => "receiver",
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub struct GenerateArgs {
     #[command(subcommand)]
@@ -349,6 +368,24 @@ pub struct ExplainArgs {
     /// Write the experiment as changed by this remedy; `all` is the combination that helps most
     #[arg(long, value_name = "NAME")]
     pub apply: Option<String>,
+    /// Which group of flows of a file with several, from 0 [default: the first]
+    #[arg(long, value_name = "N")]
+    pub group: Option<usize>,
+    /// Show the delay budget too: where a round trip goes, and which timers allow for it
+    #[arg(long)]
+    pub budget: bool,
+    /// Show everything: the budget, every bound, remedies without effect
+    #[arg(long)]
+    pub verbose: bool,
+    /// Print in this format; Markdown is for a ticket
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "text", conflicts_with = "json")]
+    pub format: TableFormat,
+    /// Write the sysctls of the advised remedy, or of --apply's, as a file of sysctl.d
+    #[arg(long, value_name = "FILE")]
+    pub write_sysctl: Option<PathBuf>,
+    /// The end whose sysctls --write-sysctl writes
+    #[arg(long, value_name = "END", value_enum, default_value = "sender", requires = "write_sysctl")]
+    pub end: End,
     /// Where --apply writes [default: FILE-NAME.toml beside FILE]
     #[arg(long, value_name = "FILE", requires = "apply")]
     pub out: Option<PathBuf>,

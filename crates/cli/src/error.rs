@@ -204,6 +204,14 @@ pub enum CliError {
         /// All of them.
         known: String,
     },
+    /// `--write-sysctl` where there is nothing to write.
+    #[error("--write-sysctl: nothing to write into {}: {reason}", file.display())]
+    NoSysctls {
+        /// Where it would go.
+        file: PathBuf,
+        /// Why there is nothing.
+        reason: String,
+    },
     /// A file is in the way.
     #[error("{flag}: {} is there already; expected the name of a new file", file.display())]
     Exists {

@@ -1,12 +1,12 @@
 //! `farpath explain`: what bounds a transfer, and what to change.
 
-use crate::args::ExplainArgs;
+use crate::args::{ExplainArgs, TableFormat};
 use crate::error::CliError;
 use crate::source::{self, Source};
 use crate::{Ending, interrupt, output, progress};
 use farpath_experiment::{Experiment, ExperimentError};
-use farpath_explain::{Effort, ExplainError, Explanation, Remedy, Watch};
-use farpath_report::tables::explanation_text;
+use farpath_explain::{Effort, ExplainError, Explanation, HostSystem, Remedy, Watch};
+use farpath_report::tables::{ExplanationView, explanation_markdown, explanation_text};
 use std::path::{Path, PathBuf};
 
 /// Explains one point, and writes the changed experiment where that is asked for.
@@ -14,11 +14,14 @@ pub fn explain(args: &ExplainArgs) -> Result<Ending, CliError> {
     let Source { experiment, file } = source::load(&args.source, false)?;
     source::start_threads(args.threads)?;
     let out = args.apply.as_ref().map(|name| destination(args, &file, name)).transpose()?;
+    if let Some(file) = &args.write_sysctl {
+        source::may_write_new("--write-sysctl", file)?;
+    }
 
     let bar = progress::bar(0, "runs");
     let watch =
         Watch { stop: interrupt::flag(), planned: &|runs| bar.inc_length(runs), done: &|| bar.inc(1) };
-    let effort = Effort { seeds: args.source.seeds, ..Effort::default() };
+    let effort = Effort { group: args.group, seeds: args.source.seeds, ..Effort::default() };
     let explanation = farpath_explain::explain(&experiment, args.point, effort, &watch);
     drop(bar);
     let explanation = match explanation {
@@ -32,11 +35,19 @@ pub fn explain(args: &ExplainArgs) -> Result<Ending, CliError> {
         (Some(name), Some(out)) => Some((out, apply(&experiment, &explanation, name, out)?)),
         _ => None,
     };
+    let sysctls = args.write_sysctl.as_ref().map(|file| sysctl_file(args, &explanation, file)).transpose()?;
+    let view = ExplanationView { budget: args.budget, verbose: args.verbose };
     if args.json {
         let json = serde_json::to_value(&explanation).expect("an explanation has no keys but text");
         output::print(&json.to_string())?;
     } else {
-        output::print(&explanation_text(&explanation, output::width()))?;
+        output::print(&match args.format {
+            TableFormat::Text => explanation_text(&explanation, output::width(), view),
+            TableFormat::Markdown => explanation_markdown(&explanation, view),
+        })?;
+    }
+    if let (Some(file), Some(text)) = (&args.write_sysctl, sysctls) {
+        source::write_new("--write-sysctl", file, &text)?;
     }
     if let Some((out, text)) = changed {
         source::write_new("--apply", out, &text)?;
@@ -58,6 +69,46 @@ fn destination(args: &ExplainArgs, file: &Path, name: &str) -> Result<PathBuf, C
     Ok(out)
 }
 
+/// The sysctls of a remedy at one end, as a file of `sysctl.d`.
+fn sysctl_file(args: &ExplainArgs, explanation: &Explanation, file: &Path) -> Result<String, CliError> {
+    let end = args.end.name();
+    let nothing = |reason: String| CliError::NoSysctls { file: file.to_owned(), reason };
+    let remedy = match &args.apply {
+        Some(name) => named(explanation, name)?,
+        None => explanation.advised().ok_or_else(|| nothing("nothing is advised".to_owned()))?,
+    };
+    let own = remedy.commands.iter().filter(|commands| commands.end == end);
+    let sysctls: Vec<_> = own
+        .filter(|commands| commands.system == HostSystem::Linux)
+        .flat_map(|commands| &commands.settings)
+        .flat_map(|setting| setting.sysctls.iter().map(move |(name, value)| (setting, name, value)))
+        .collect();
+    if sysctls.is_empty() {
+        let reason =
+            format!("`{}` has no sysctl of Linux at the {end} (--end takes the other one)", remedy.id);
+        return Err(nothing(reason));
+    }
+    let mut text = format!(
+        "# {}: for the {end} of \"{}\", by `farpath explain`.\n# In force by `sysctl -p FILE`, and at each start from /etc/sysctl.d.\n",
+        remedy.title, explanation.title
+    );
+    for (setting, name, value) in sysctls {
+        text += &format!("# {}; undo: {}\n{name} = {value}\n", setting.key, setting.undo.join("; "));
+    }
+    Ok(text)
+}
+
+/// The remedy of this name.
+fn named<'a>(explanation: &'a Explanation, name: &str) -> Result<&'a Remedy, CliError> {
+    explanation.remedy(name).ok_or_else(|| CliError::NoSuchRemedy {
+        name: name.to_owned(),
+        known: match explanation.remedy_names().as_slice() {
+            [] => "none".to_owned(),
+            names => names.join(", "),
+        },
+    })
+}
+
 /// The text of the experiment with a remedy in it.
 fn apply(
     experiment: &Experiment,
@@ -65,13 +116,7 @@ fn apply(
     name: &str,
     out: &Path,
 ) -> Result<String, CliError> {
-    let remedy = explanation.remedy(name).ok_or_else(|| CliError::NoSuchRemedy {
-        name: name.to_owned(),
-        known: match explanation.remedy_names().as_slice() {
-            [] => "none".to_owned(),
-            names => names.join(", "),
-        },
-    })?;
+    let remedy = named(explanation, name)?;
     let text = experiment.rewritten(explanation.point, remedy.changes(), &head(remedy, explanation))?;
     // Files that it names are looked for beside it: they must be the same ones from there.
     let meant = experiment.only(explanation.point, remedy.changes())?;

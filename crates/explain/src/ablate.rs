@@ -1,6 +1,7 @@
 //! Taking one bound out of a scenario: what is simulated then differs from it in nothing else.
 
 use crate::bound_id::BoundId;
+use crate::groups::Rivals;
 use crate::path_summary::{LARGEST_WINDOW, PathSummary};
 use farpath_elements::Element;
 use farpath_experiment::Scenario;
@@ -11,11 +12,25 @@ use farpath_units::{Bytes, Duration};
 /// A link that is ablated is so many times as fast: its share of the time is then below what is printed.
 const FASTER: u64 = 1000;
 
-/// `scenario` without these bounds.
-pub(crate) fn without(scenario: &Scenario, bounds: &[BoundId]) -> Scenario {
+/// `scenario` without these bounds. Where there are rivals, the explained flows alone are without them.
+pub(crate) fn without(scenario: &Scenario, bounds: &[BoundId], rivals: &Rivals) -> Scenario {
     let mut ablated = scenario.clone();
+    if !rivals.any() {
+        for bound in bounds {
+            ablate(&mut ablated, *bound, scenario);
+        }
+        return ablated;
+    }
+    let (sender, receiver) = scenario.ends(&scenario.flows[0]);
+    (ablated.sender, ablated.receiver) = (sender.clone(), receiver.clone());
     for bound in bounds {
         ablate(&mut ablated, *bound, scenario);
+    }
+    let (sender, receiver) = (ablated.sender.config.clone(), ablated.receiver.config.clone());
+    (ablated.sender, ablated.receiver) = (scenario.sender.clone(), scenario.receiver.clone());
+    rivals.give(&mut ablated, &sender, &receiver);
+    if bounds.iter().any(|bound| bound.is_of_the_path()) {
+        rivals.hold(&mut ablated);
     }
     ablated
 }

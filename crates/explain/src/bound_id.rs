@@ -53,4 +53,19 @@ impl BoundId {
             BoundId::Link => "link",
         }
     }
+
+    /// Whether flows that share the path feel it together.
+    pub(crate) const fn is_of_the_path(self) -> bool {
+        match self {
+            BoundId::Loss | BoundId::Reordering | BoundId::Queue | BoundId::AckLink | BoundId::Link => true,
+            BoundId::ReceiveWindow
+            | BoundId::SendBuffer
+            | BoundId::CwndClamp
+            | BoundId::Application
+            | BoundId::Timers
+            | BoundId::DelayedAck
+            | BoundId::Handshake
+            | BoundId::SlowStart => false,
+        }
+    }
 }

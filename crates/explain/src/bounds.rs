@@ -8,6 +8,7 @@ pub use path::reno_utilization;
 
 use crate::ablate::{with_room_for_a_full_burst, without};
 use crate::bound_id::BoundId;
+use crate::groups::Rivals;
 use crate::measure::{Bench, Observed, Spread};
 use crate::path_summary::PathSummary;
 use crate::{ExplainError, Number, Unit};
@@ -55,14 +56,15 @@ const CEILINGS: [BoundId; 9] = [
 pub(crate) fn bounds(
     summary: &PathSummary<'_>,
     base: &Observed,
+    rivals: &Rivals,
     bench: &mut Bench<'_>,
 ) -> Result<Vec<Bound>, ExplainError> {
     let scenario = summary.scenario;
     let present: Vec<Reason> = reasons(summary, base);
     let mut variants = Vec::new();
     for reason in &present {
-        let (from, to) = counterfactual(scenario, reason.id);
-        variants.extend([from, to, alone(scenario, reason.id)]);
+        let (from, to) = counterfactual(scenario, reason.id, rivals);
+        variants.extend([from, to, alone(scenario, reason.id, rivals)]);
     }
     let observed = bench.measure(&variants)?;
     let mut bounds: Vec<Bound> = present
@@ -87,25 +89,25 @@ pub(crate) fn bounds(
 }
 
 /// What is compared with what for the cost of a bound.
-fn counterfactual(scenario: &Scenario, id: BoundId) -> (Scenario, Scenario) {
+fn counterfactual(scenario: &Scenario, id: BoundId, rivals: &Rivals) -> (Scenario, Scenario) {
     match id {
         BoundId::SlowStart => {
             let roomy = with_room_for_a_full_burst(scenario);
-            let at_once = without(&roomy, &[BoundId::SlowStart]);
+            let at_once = without(&roomy, &[BoundId::SlowStart], rivals);
             (roomy, at_once)
         }
-        _ => (scenario.clone(), without(scenario, &[id])),
+        _ => (scenario.clone(), without(scenario, &[id], rivals)),
     }
 }
 
 /// `scenario` with this bound as the only one on its rate. A queue bounds nothing without the link behind it.
-fn alone(scenario: &Scenario, id: BoundId) -> Scenario {
+fn alone(scenario: &Scenario, id: BoundId, rivals: &Rivals) -> Scenario {
     if !CEILINGS.contains(&id) {
         return scenario.clone();
     }
     let kept = |other: &BoundId| *other == id || (id == BoundId::Queue && *other == BoundId::Link);
     let others: Vec<BoundId> = CEILINGS.into_iter().filter(|other| !kept(other)).collect();
-    without(scenario, &others)
+    without(scenario, &others, rivals)
 }
 
 fn bound(reason: Reason, base: &Observed, seen: &[Observed]) -> Bound {
@@ -154,7 +156,7 @@ fn reasons(summary: &PathSummary<'_>, base: &Observed) -> Vec<Reason> {
         Some(times::timers(summary, base)),
         times::delayed_ack(summary),
         Some(times::handshake(summary, base)),
-        Some(times::slow_start(summary)),
+        Some(times::slow_start(summary, base)),
         path::link(summary),
         path::ack_link(summary),
     ]

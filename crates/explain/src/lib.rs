@@ -11,24 +11,34 @@ mod bounds;
 mod budget;
 mod ending;
 mod give_up_time;
+mod groups;
+mod host_commands;
 mod measure;
 mod path_summary;
+mod priced;
 mod remedies;
+mod rtt;
+mod sensitivity;
 mod traps;
 
 pub use bound_id::BoundId;
 pub use bounds::{Bound, reno_utilization};
 pub use budget::{Budget, Delay, Part, TimerFit, TimerVerdict, budget};
 pub use ending::Ending;
+pub use host_commands::{HostCommands, HostSystem, Setting};
 pub use measure::{Air, Observed, Spread};
-pub use remedies::{Remedy, Verdict};
+pub use priced::Priced;
+pub use remedies::{GAIN, GAIN_WITH_A_RISK, Place, Remedy, Verdict};
+pub use rtt::Quantiles;
+pub use sensitivity::Sensitivity;
 pub use traps::{Trap, traps};
 
 use farpath_experiment::{Experiment, Scenario};
 use farpath_units::Bytes;
+use groups::{Groups, Rivals, in_front};
 use measure::{Bench, predicted};
 use path_summary::PathSummary;
-use remedies::{Patient, candidates};
+use remedies::{Combinations, Patient, candidates, initial_window_of};
 use serde::Serialize;
 use std::sync::atomic::AtomicBool;
 
@@ -87,6 +97,10 @@ pub struct Explanation {
     pub size: u64,
     /// Bytes of a flow that were simulated, where that is less.
     pub simulated_size: Option<u64>,
+    /// How long all of the flow takes, carried on from what was simulated, in s, where that is less.
+    pub whole_time_s: Option<f64>,
+    /// The groups of flows, where there are several; the explained one first.
+    pub groups: Vec<Group>,
     /// The path and its windows.
     pub numbers: Vec<Number>,
     /// What a round trip is made of, and the timers that wait for it.
@@ -103,27 +117,64 @@ pub struct Explanation {
     pub traps: Vec<Trap>,
     /// The one that helps most first.
     pub remedies: Vec<Remedy>,
-    /// Several of them together, where that is better than one.
+    /// Several of them together, where that is better than one: the smallest set within 5 % of the best.
     pub all: Option<Remedy>,
+    /// The same of what the hosts can change.
+    pub hosts: Option<Remedy>,
+    /// The name of the remedy that is advised, where one is worth it.
+    pub advice: Option<String>,
+    /// What is not simulated, and what it would save.
+    pub priced: Vec<Priced>,
+    /// How the answer depends on what is known of the path, the strongest first.
+    pub sensitivity: Vec<Sensitivity>,
     /// What to know before this is trusted.
     pub caveats: Vec<String>,
 }
 
 impl Explanation {
-    /// The remedy of this name; `all` is the combination.
+    /// The remedy of this name; `all` is the combination, or the one that is as good as any.
     pub fn remedy(&self, id: &str) -> Option<&Remedy> {
-        self.all.iter().chain(&self.remedies).find(|remedy| remedy.id == id)
+        let named = self.combinations().chain(&self.remedies).find(|remedy| remedy.id == id);
+        let alone = || self.remedies.iter().find(|remedy| remedy.verdict == Verdict::Helps && !remedy.apart);
+        named.or_else(|| if id == "all" { alone() } else { None })
     }
 
     /// The names that [`Explanation::remedy`] knows.
     pub fn remedy_names(&self) -> Vec<&str> {
-        self.remedies.iter().chain(&self.all).map(|remedy| remedy.id.as_str()).collect()
+        self.remedies.iter().chain(self.combinations()).map(|remedy| remedy.id.as_str()).collect()
     }
+
+    /// What is advised.
+    pub fn advised(&self) -> Option<&Remedy> {
+        self.remedy(self.advice.as_deref()?)
+    }
+
+    /// Sets of several remedies.
+    pub fn combinations(&self) -> impl Iterator<Item = &Remedy> {
+        self.all.iter().chain(&self.hosts)
+    }
+}
+
+/// A group of flows that differ in nothing but when they start.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Group {
+    /// What it is: how many, of which size, which way.
+    pub label: String,
+    /// Its place in the file, from 0: what `--group` takes.
+    pub number: usize,
+    /// How many flows it has.
+    pub flows: usize,
+    /// Bytes of each.
+    pub size: u64,
+    /// As it is, simulated.
+    pub observed: Observed,
 }
 
 /// How much is simulated for one explanation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
+    /// Which group of flows is explained, from 0; `None` is the first.
+    pub group: Option<usize>,
     /// Runs of each variant; `None` is twenty where anything is drawn, and one where nothing is.
     pub seeds: Option<u64>,
     /// Data segments over all variants and runs, about. What needs more gets fewer seeds, then a smaller file.
@@ -133,7 +184,7 @@ pub struct Effort {
 impl Default for Effort {
     /// About ten seconds of one core in a release build, less where little is lost.
     fn default() -> Effort {
-        Effort { seeds: None, segments: 40_000_000 }
+        Effort { group: None, seeds: None, segments: 40_000_000 }
     }
 }
 
@@ -160,6 +211,14 @@ pub enum ExplainError {
     /// An engine has no answer.
     #[error(transparent)]
     Engine(#[from] farpath_engine::EngineError),
+    /// Flows of which there are none.
+    #[error("--group: there is no group {group}; the flows are {count} groups, numbered from 0")]
+    NoGroup {
+        /// As asked for.
+        group: usize,
+        /// How many there are.
+        count: usize,
+    },
     /// There is no prediction of a scenario.
     #[error(transparent)]
     Predict(#[from] farpath_predict::PredictError),
@@ -187,31 +246,55 @@ pub fn explain(
 ) -> Result<Explanation, ExplainError> {
     let only = experiment.only(point, &[])?;
     let alone = only.point(0);
-    let whole = &alone.scenario;
+    let group = effort.group.unwrap_or(0);
+    let count = Groups::new(&alone.scenario).count;
+    if group >= count {
+        return Err(ExplainError::NoGroup { group, count });
+    }
+    let whole = &in_front(&alone.scenario, group);
     let random = PathSummary::new(whole).is_random();
     let (seeds, size) = plan(whole, random, effort);
     let scenario = cap(whole, size);
     let summary = PathSummary::new(&scenario);
-    let mut bench = Bench::new((whole.seed..whole.seed + seeds).collect(), watch);
+    let full_window = summary.full_segments().saturating_mul(summary.segment().0);
+    let mut bench = Bench::new((whole.seed..whole.seed + seeds).collect(), full_window, watch);
 
-    let base = bench.measure_one(scenario.clone())?;
+    let kinds = Groups::new(&scenario);
+    let observed = bench.measure_groups(scenario.clone(), kinds.count)?;
+    let base = observed[0].clone();
+    let paces: Vec<f64> = observed.iter().map(|observed| observed.rate_bit_per_s).collect();
+    let rivals = Rivals::new(&kinds, &paces);
     let predicted_s = predicted(&scenario)?.time_s;
-    let bounds = bounds::bounds(&summary, &base, &mut bench)?;
+    let bounds = bounds::bounds(&summary, &base, &rivals, &mut bench)?;
     // Traps are those of the whole file, also where less of it is simulated.
-    let traps = traps(whole);
-    let candidates = candidates(&summary, &traps, &base)?;
-    let patient = Patient { experiment, point, size, base: &base, predicted_s };
-    let remedies = patient.try_all(candidates, &mut bench)?;
-    let all = patient.combine(&remedies, &mut bench)?;
+    let mut traps = traps(whole);
+    let mut candidates = candidates(&summary, &traps, &base)?;
+    // Of a part of a file several connections would carry parts of that part.
+    candidates.retain(|candidate| size.is_none() || !candidate.together);
+    let patient = Patient { group, experiment, point, size, base: &base, predicted_s };
+    let mut remedies = patient.try_all(candidates, &mut bench)?;
+    for remedy in &mut remedies {
+        if let Some((segments, queue)) = initial_window_of(remedy, &summary) {
+            patient.burst_risk(remedy, segments, queue, &mut bench)?;
+        }
+    }
+    withdraw_what_hurts(&mut traps, &mut remedies);
+    let Combinations { all, hosts } = patient.combine(&remedies, &mut bench)?;
+    let whole_time_s = size.map(|size| whole_time_s(whole, size, &base, &mut bench)).transpose()?.flatten();
 
     let file = PathSummary::new(whole).size();
+    let priced = priced::priced(&summary, &base, &bounds, &mut bench)?;
+    let sensitivity = sensitivity::sensitivity(&scenario, &base, &mut bench)?;
+    let advice = advice(&remedies, all.as_ref(), hosts.as_ref());
     Ok(Explanation {
         title: only.title.clone(),
         point,
         points: experiment.points().len(),
         swept: experiment.swept(point),
         size: file.0,
-        simulated_size: size.map(|_| summary.size().0),
+        simulated_size: size.filter(|_| summary.size() < file).map(|_| summary.size().0),
+        whole_time_s,
+        groups: if kinds.count > 1 { groups_of(&scenario, &kinds, group, observed) } else { Vec::new() },
         numbers: numbers(&summary),
         budget: budget::budget(whole),
         endings: ending::endings(&summary, &base),
@@ -222,7 +305,110 @@ pub fn explain(
         traps,
         remedies,
         all,
+        hosts,
+        advice,
+        priced,
+        sensitivity,
     })
+}
+
+/// A row for each group of flows.
+fn groups_of(scenario: &Scenario, kinds: &Groups, explained: usize, observed: Vec<Observed>) -> Vec<Group> {
+    let row = |(place, (first, observed)): (usize, (usize, Observed))| {
+        let (flow, flows) = (&scenario.flows[first], kinds.size(place));
+        // The explained one was moved to the front.
+        let number = match place {
+            0 => explained,
+            place if place <= explained => place - 1,
+            place => place,
+        };
+        Group { label: groups::label(flow, flows, flow.size), number, flows, size: flow.size.0, observed }
+    };
+    kinds.firsts().into_iter().zip(observed).enumerate().map(row).collect()
+}
+
+/// A pitfall whose usual way out is slower here is told without it, and no other table advises it.
+fn withdraw_what_hurts(traps: &mut [Trap], remedies: &mut Vec<Remedy>) {
+    for trap in traps.iter_mut().filter(|trap| !trap.set.is_empty()) {
+        let Some(place) = remedies.iter().position(|remedy| remedy.set == trap.set) else { continue };
+        if remedies[place].verdict == Verdict::Hurts {
+            let slower = remedies[place]
+                .simulated_speed_up
+                .map_or(String::new(), |speed_up| format!(", {:.2} times as slow", 1.0 / speed_up.max(1e-9)));
+            trap.text += &format!("; its usual way out ({}) is worse here{slower}", trap.set.join(", "));
+            trap.set.clear();
+            remedies.remove(place);
+        }
+    }
+}
+
+/// What is advised: what the hosts can do, unless the path's equipment gains a quarter more.
+fn advice(remedies: &[Remedy], all: Option<&Remedy>, hosts: Option<&Remedy>) -> Option<String> {
+    let speed = |remedy: &&Remedy| (remedy.simulated.completed, remedy.simulated_speed_up.unwrap_or(0.0));
+    let best =
+        |a: &&Remedy, b: &&Remedy| speed(a).partial_cmp(&speed(b)).unwrap_or(core::cmp::Ordering::Equal);
+    // Several connections gain at the cost of others: where one connection can be helped, it is.
+    let worth = |remedy: &&Remedy| remedy.is_worth_it && !remedy.apart && !remedy.together;
+    let singles = || remedies.iter().filter(worth);
+    // Of two that gain as much, the one alone, and without a risk.
+    let choose = |set: Option<&Remedy>, hosts: bool| -> Option<String> {
+        let set = set.into_iter().filter(worth).max_by(best);
+        let alone = singles().filter(|remedy| !hosts || remedy.place.is_of_hosts()).max_by(best);
+        let gain = |remedy: &Remedy| speed(&remedy);
+        let Some(alone) = alone else { return Some(set?.id.clone()) };
+        let (completed, fast) = gain(alone);
+        let adds_a_risk = |set: &Remedy| set.risk.is_some() && alone.risk.is_none();
+        let enough = |set: &Remedy| if adds_a_risk(set) { GAIN_WITH_A_RISK } else { GAIN };
+        if let Some(set) = set.filter(|set| gain(set).1 > fast * enough(set) || gain(set).0 > completed) {
+            return Some(set.id.clone());
+        }
+        let safe = singles()
+            .filter(|remedy| !hosts || remedy.place.is_of_hosts())
+            .filter(|remedy| remedy.risk.is_none())
+            .filter(|remedy| gain(remedy).0 >= completed && gain(remedy).1 * GAIN >= fast)
+            .max_by(best);
+        Some(safe.unwrap_or(alone).id.clone())
+    };
+    let of = |id: &Option<String>| {
+        let id = id.as_deref()?;
+        remedies.iter().chain(all).chain(hosts).find(|remedy| remedy.id == id)
+    };
+    let hosts = hosts.or(all.filter(|all| all.place.is_of_hosts()));
+    let (hosts_only, any) = (choose(hosts, true), choose(all, false));
+    match (of(&hosts_only), of(&any)) {
+        (Some(host), Some(best))
+            if speed(&best).0 <= speed(&host).0 && speed(&best).1 <= GAIN_WITH_A_RISK * speed(&host).1 =>
+        {
+            hosts_only
+        }
+        (Some(_) | None, Some(_)) => any,
+        (Some(_), None) => hosts_only,
+        (None, None) => remedies
+            .iter()
+            .find(|remedy| remedy.together && remedy.is_worth_it)
+            .map(|remedy| remedy.id.clone()),
+    }
+}
+
+/// The time of all of a flow, from that of the part that was simulated and the pace of its second half.
+fn whole_time_s(
+    whole: &Scenario,
+    size: Bytes,
+    base: &Observed,
+    bench: &mut Bench<'_>,
+) -> Result<Option<f64>, ExplainError> {
+    let file = PathSummary::new(whole).size();
+    let half = Bytes(size.0 / 2);
+    if file <= size || half == Bytes::ZERO || base.lateness_s.is_some() {
+        return Ok(None);
+    }
+    let first = bench.measure_one(cap(whole, Some(half)))?;
+    let time = |observed: &Observed| {
+        observed.transfer_time_s.filter(|_| observed.completed == 1.0).map(|time| time.mean)
+    };
+    let (Some(part), Some(first)) = (time(base), time(&first)) else { return Ok(None) };
+    let pace = (part - first) / (size.0 - half.0) as f64;
+    Ok((pace > 0.0).then(|| part + pace * (file.0 - size.0) as f64))
 }
 
 /// How many seeds, and how much of the largest flow, where the effort does not allow for all.
@@ -240,7 +426,8 @@ fn plan(scenario: &Scenario, random: bool, effort: Effort) -> (u64, Option<Bytes
     if work <= affordable {
         return (seeds, None);
     }
-    let whole = u128::from(summary.size().0.div_ceil(segment));
+    let largest = scenario.flows.iter().map(|flow| flow.size.0).max().unwrap_or(0);
+    let whole = u128::from(largest.div_ceil(segment));
     let segments = (whole * u128::from(affordable) / u128::from(work)) as u64;
     (seeds, Some(Bytes(segments.max(1) * segment)))
 }
@@ -323,9 +510,16 @@ fn caveats(
     if random && seeds < FEW_SEEDS {
         caveats.push(format!("{seeds} seeds: small gains may be missed"));
     }
+    if scenario.flows.len() > remedies::MOST_FLOWS {
+        caveats.push(format!(
+            "more than {} flows: remedies are tried alone, and not together",
+            remedies::MOST_FLOWS
+        ));
+    }
     if scenario.flows.len() > 1 {
         caveats.push(format!(
-            "{} flows: times are means over them, and the closed forms are of the first as if it had the path to itself",
+            "{} flows: times are of those that are explained, bounds are lifted for these alone (the others keep the pace that they \
+             had), and the closed forms are of the first as if it had the path to itself",
             scenario.flows.len()
         ));
     }

@@ -1,5 +1,7 @@
 //! Simulating variants of one scenario over the same seeds.
 
+use crate::groups::Groups;
+use crate::rtt::{Histogram, Quantiles};
 use crate::{ExplainError, Watch};
 use farpath_engine::simulate_watched;
 use farpath_experiment::{Point, Scenario};
@@ -113,6 +115,10 @@ pub struct Observed {
     pub air: Vec<Air>,
     /// Packets dropped by a full queue, per flow.
     pub overflow_drops: f64,
+    /// Round-trip times that the senders measured during the transfers, queueing included, in s.
+    pub rtt_s: Option<Quantiles>,
+    /// Rounds that a sender was in slow start for, until its window filled the path, it lost something, or all was sent.
+    pub slow_start_rounds: Option<f64>,
     /// What each run is judged by, for paired differences: see [`Observed::judged_s`].
     #[serde(skip)]
     pub(crate) times: Vec<Option<f64>>,
@@ -181,47 +187,60 @@ impl Observed {
     }
 }
 
+/// One experiment to simulate.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Variant {
+    pub scenario: Scenario,
+    /// The explained flows carry one file between them: what counts is when the last of them is done.
+    pub together: bool,
+    /// Fewer seeds than all, for a search.
+    pub seeds: Option<usize>,
+}
+
+impl From<Scenario> for Variant {
+    fn from(scenario: Scenario) -> Variant {
+        Variant { scenario, together: false, seeds: None }
+    }
+}
+
 /// Simulates variants, each once however often it is asked for.
 pub(crate) struct Bench<'a> {
     seeds: Vec<u64>,
     watch: &'a Watch<'a>,
-    known: Vec<(Scenario, Observed)>,
+    known: Vec<(Variant, Observed)>,
+    /// A window that fills the path, where slow start is over.
+    full_window: u64,
 }
 
 impl<'a> Bench<'a> {
-    pub fn new(seeds: Vec<u64>, watch: &'a Watch<'a>) -> Bench<'a> {
-        Bench { seeds, watch, known: Vec::new() }
+    pub fn new(seeds: Vec<u64>, full_window: u64, watch: &'a Watch<'a>) -> Bench<'a> {
+        Bench { seeds, watch, known: Vec::new(), full_window }
+    }
+
+    /// How many runs a variant has.
+    pub fn seeds(&self) -> usize {
+        self.seeds.len()
     }
 
     /// What becomes of each of these, in their order.
     pub fn measure(&mut self, variants: &[Scenario]) -> Result<Vec<Observed>, ExplainError> {
-        let mut new: Vec<&Scenario> = Vec::new();
+        self.measure_variants(&variants.iter().cloned().map(Variant::from).collect::<Vec<_>>())
+    }
+
+    /// The same of variants.
+    pub fn measure_variants(&mut self, variants: &[Variant]) -> Result<Vec<Observed>, ExplainError> {
+        let mut new: Vec<&Variant> = Vec::new();
         for variant in variants {
             if !self.known.iter().any(|(known, _)| known == variant) && !new.contains(&variant) {
                 new.push(variant);
             }
         }
-        let jobs: Vec<(usize, u64)> =
-            (0..new.len()).flat_map(|variant| self.seeds.iter().map(move |&seed| (variant, seed))).collect();
-        (self.watch.planned)(jobs.len() as u64);
-        let results: Vec<Result<(usize, Sample), ExplainError>> = jobs
-            .into_par_iter()
-            .map(|(variant, seed)| {
-                if self.watch.stop.load(Ordering::Relaxed) {
-                    return Err(ExplainError::Interrupted);
-                }
-                let sample = sample(new[variant], seed)?;
-                (self.watch.done)();
-                Ok((variant, sample))
-            })
+        let samples = self.samples(&new)?;
+        let observed: Vec<_> = new
+            .into_iter()
+            .zip(samples)
+            .map(|(variant, samples)| (variant.clone(), summary(&samples, 0, variant.together)))
             .collect();
-        let mut samples: Vec<Vec<Sample>> = new.iter().map(|_| Vec::new()).collect();
-        for result in results {
-            let (variant, sample) = result?;
-            samples[variant].push(sample);
-        }
-        let observed: Vec<_> =
-            new.into_iter().cloned().zip(samples.iter().map(|samples| summary(samples))).collect();
         self.known.extend(observed);
         let found = |variant| self.known.iter().find(|(known, _)| known == variant);
         Ok(variants.iter().filter_map(found).map(|(_, observed)| observed.clone()).collect())
@@ -230,6 +249,48 @@ impl<'a> Bench<'a> {
     /// What becomes of this one.
     pub fn measure_one(&mut self, variant: Scenario) -> Result<Observed, ExplainError> {
         Ok(self.measure(&[variant])?.remove(0))
+    }
+
+    /// What becomes of each group of its flows.
+    pub fn measure_groups(
+        &mut self,
+        scenario: Scenario,
+        groups: usize,
+    ) -> Result<Vec<Observed>, ExplainError> {
+        let variant = Variant::from(scenario);
+        let samples = self.samples(&[&variant])?.remove(0);
+        let observed: Vec<Observed> = (0..groups).map(|group| summary(&samples, group, false)).collect();
+        self.known.push((variant, observed[0].clone()));
+        Ok(observed)
+    }
+
+    /// All runs of these.
+    fn samples(&self, variants: &[&Variant]) -> Result<Vec<Vec<Sample>>, ExplainError> {
+        let seeds =
+            |variant: &Variant| &self.seeds[..variant.seeds.unwrap_or(usize::MAX).min(self.seeds.len())];
+        let jobs: Vec<(usize, u64)> = variants
+            .iter()
+            .enumerate()
+            .flat_map(|(number, variant)| seeds(variant).iter().map(move |&seed| (number, seed)))
+            .collect();
+        (self.watch.planned)(jobs.len() as u64);
+        let results: Vec<Result<(usize, Sample), ExplainError>> = jobs
+            .into_par_iter()
+            .map(|(number, seed)| {
+                if self.watch.stop.load(Ordering::Relaxed) {
+                    return Err(ExplainError::Interrupted);
+                }
+                let sample = sample(&variants[number].scenario, seed, self.full_window)?;
+                (self.watch.done)();
+                Ok((number, sample))
+            })
+            .collect();
+        let mut samples: Vec<Vec<Sample>> = variants.iter().map(|_| Vec::new()).collect();
+        for result in results {
+            let (variant, sample) = result?;
+            samples[variant].push(sample);
+        }
+        Ok(samples)
     }
 }
 
@@ -242,15 +303,19 @@ fn point(scenario: &Scenario) -> Point {
 }
 
 /// What the closed forms say.
+#[derive(Debug, Clone)]
 pub(crate) struct Predicted {
-    /// The mean transfer time of the flows in s, where all complete.
+    /// The transfer time of the first flow in s, where it completes.
     pub time_s: Option<f64>,
     /// What they say of their own answer.
     pub caveats: Vec<String>,
 }
 
 pub(crate) fn predicted(scenario: &Scenario) -> Result<Predicted, ExplainError> {
-    let run = predict(&point(scenario), Provenance::default())?;
+    // Of the first flow, as if it had the path to itself: equal flows have equal answers.
+    let mut alone = scenario.clone();
+    alone.flows.truncate(1);
+    let run = predict(&point(&alone), Provenance::default())?;
     let times: Option<Vec<f64>> =
         run.flows.iter().map(|flow| flow.transfer_time.map(|time| time.as_secs_f64())).collect();
     let time_s = times.and_then(Spread::of).map(|times| times.mean);
@@ -260,20 +325,38 @@ pub(crate) fn predicted(scenario: &Scenario) -> Result<Predicted, ExplainError> 
 /// One run, and what its flows spent waiting.
 struct Sample {
     run: Run,
+    group_of: Vec<usize>,
     lateness_s: Option<f64>,
     waited_s: Vec<f64>,
+    slow_start_rounds: Vec<f64>,
+    rtts: Vec<Histogram>,
     air: Vec<ChannelTime>,
 }
 
-fn sample(scenario: &Scenario, seed: u64) -> Result<Sample, ExplainError> {
-    let mut waits = Waits { flows: vec![Wait::default(); scenario.flows.len()], air: Vec::new() };
+fn sample(scenario: &Scenario, seed: u64, full_window: u64) -> Result<Sample, ExplainError> {
+    let groups = Groups::new(scenario);
+    let mut waits = Waits {
+        flows: vec![Wait::default(); scenario.flows.len()],
+        rtts: vec![Histogram::default(); groups.count],
+        full_window,
+        group_of: groups.of,
+        air: Vec::new(),
+    };
     let point = point(&within_budget(scenario));
     let mut run = simulate_watched(&point, seed, Provenance::default(), &mut waits)?;
     let lateness_s = lateness_s(&run);
     // Many, of many runs at once.
     run.messages = Trace::default();
-    let Waits { flows, air } = waits;
-    Ok(Sample { run, lateness_s, waited_s: flows.iter().map(|flow| flow.waited_s).collect(), air })
+    let Waits { flows, air, rtts, group_of, .. } = waits;
+    Ok(Sample {
+        run,
+        group_of,
+        lateness_s,
+        waited_s: flows.iter().map(|flow| flow.waited_s).collect(),
+        slow_start_rounds: flows.iter().map(|flow| f64::from(flow.rounds)).collect(),
+        rtts,
+        air,
+    })
 }
 
 /// The scenario with a budget for one of many variants, where it has none of its own: a simulation alone may take ten times as much.
@@ -299,17 +382,27 @@ fn lateness_s(run: &Run) -> Option<f64> {
     (count > 0.0).then(|| sum / count)
 }
 
-fn summary(samples: &[Sample]) -> Observed {
-    let flows: Vec<_> = samples.iter().flat_map(|sample| &sample.run.flows).collect();
+/// Of the flows of one group, over all runs.
+fn summary(samples: &[Sample], group: usize, together: bool) -> Observed {
+    let members = |sample: &Sample| -> Vec<farpath_run::FlowRow> {
+        let all = sample.run.flows.iter().zip(&sample.group_of);
+        all.filter(|(_, of)| **of == group).map(|(flow, _)| flow.clone()).collect()
+    };
+    let runs: Vec<Vec<farpath_run::FlowRow>> = samples.iter().map(members).collect();
+    let flows: Vec<_> = runs.iter().flatten().collect();
     let count = flows.len().max(1) as f64;
     let mean =
         |values: Vec<Option<f64>>| Spread::of(values.into_iter().flatten()).map_or(0.0, |values| values.mean);
-    let transfer_times: Vec<Option<f64>> = samples
+    let transfer_times: Vec<Option<f64>> = runs
         .iter()
-        .map(|sample| {
+        .map(|flows| {
             let all: Option<Vec<f64>> =
-                (sample.run.flows.iter()).map(|flow| Some(flow.transfer_time?.as_secs_f64())).collect();
-            Spread::of(all?).map(|times| times.mean)
+                flows.iter().map(|flow| Some(flow.transfer_time?.as_secs_f64())).collect();
+            let all = all?;
+            if together {
+                return all.into_iter().reduce(f64::max);
+            }
+            Spread::of(all).map(|times| times.mean)
         })
         .collect();
     let mut outcomes = BTreeMap::new();
@@ -330,20 +423,14 @@ fn summary(samples: &[Sample]) -> Observed {
         }
         Outcome::Completed | Outcome::Horizon => rate(flow).unwrap_or(0.0),
     };
-    let paces: Vec<f64> = samples
+    let paces: Vec<f64> = runs
         .iter()
-        .map(|sample| {
-            let flows = &sample.run.flows;
-            flows.iter().map(|flow| pace(&flow)).sum::<f64>() / flows.len().max(1) as f64
-        })
+        .map(|flows| flows.iter().map(|flow| pace(&flow)).sum::<f64>() / flows.len().max(1) as f64)
         .collect();
     let completed = |flow: &&&farpath_run::FlowRow| flow.outcome == Outcome::Completed;
-    let completions = samples
+    let completions = runs
         .iter()
-        .map(|sample| {
-            let flows = &sample.run.flows;
-            flows.iter().filter(|flow| completed(&flow)).count() as f64 / flows.len().max(1) as f64
-        })
+        .map(|flows| flows.iter().filter(|flow| completed(&flow)).count() as f64 / flows.len().max(1) as f64)
         .collect();
     let unfinished = flows
         .iter()
@@ -370,7 +457,12 @@ fn summary(samples: &[Sample]) -> Observed {
         )
         .map(|times| times.mean),
         timeouts: mean(flows.iter().map(|flow| flow.timeouts).collect()),
-        waited_for_timer_s: mean(samples.iter().flat_map(|s| s.waited_s.iter().map(|s| Some(*s))).collect()),
+        waited_for_timer_s: mean(of_flows(samples, group, |sample| &sample.waited_s)),
+        rtt_s: Quantiles::of(samples.iter().filter_map(|sample| sample.rtts.get(group))),
+        slow_start_rounds: Spread::of(
+            of_flows(samples, group, |sample| &sample.slow_start_rounds).into_iter().flatten(),
+        )
+        .map(|rounds| rounds.mean),
         retransmissions: mean(flows.iter().map(|flow| flow.retransmissions).collect()),
         air: Air::mean(&samples.iter().map(|sample| &sample.air[..]).collect::<Vec<_>>()),
         overflow_drops: mean(flows.iter().map(|flow| overflow(flow)).collect()),
@@ -387,9 +479,23 @@ fn summary(samples: &[Sample]) -> Observed {
     }
 }
 
-/// How long each flow's sender stood still before its retransmission timer expired, and what the air was used for.
+/// A figure of each flow of a group, over all runs.
+fn of_flows(samples: &[Sample], group: usize, figures: fn(&Sample) -> &Vec<f64>) -> Vec<Option<f64>> {
+    let of = |sample| {
+        let all = figures(sample).iter().zip(&sample.group_of);
+        all.filter(move |(_, of)| **of == group).map(|(figure, _)| Some(*figure))
+    };
+    samples.iter().flat_map(of).collect()
+}
+
+/// How long each flow's sender stood still before its retransmission timer expired, how it began, which round trips it
+/// saw, and what the air was used for.
 struct Waits {
     flows: Vec<Wait>,
+    /// Round-trip times of each group.
+    rtts: Vec<Histogram>,
+    group_of: Vec<usize>,
+    full_window: u64,
     air: Vec<ChannelTime>,
 }
 
@@ -400,6 +506,12 @@ struct Wait {
     before: Instant,
     timeouts: u64,
     waited_s: f64,
+    /// RTT samples that are in the histogram.
+    samples: u64,
+    /// Rounds of the first slow start, each over when what was sent by its beginning is acknowledged.
+    rounds: u32,
+    round_ends: u64,
+    started: bool,
 }
 
 impl Observer for Waits {
@@ -414,7 +526,22 @@ impl Observer for Waits {
 
     fn state(&mut self, now: Instant, view: FlowView<'_>) {
         let flow = &mut self.flows[view.number as usize];
-        let timeouts = view.sender.sender().stats().timeouts;
+        let sender = view.sender.sender();
+        if let (Some(sample), count) = sender.rtt().last_sample()
+            && count > flow.samples
+        {
+            flow.samples = count;
+            self.rtts[self.group_of[view.number as usize]].add(sample);
+        }
+        let window = sender.window();
+        let filled = window.cwnd >= self.full_window || window.cwnd >= window.ssthresh;
+        if !flow.started && sender.acked() >= flow.round_ends && sender.sent() > flow.round_ends {
+            flow.rounds += 1;
+            flow.round_ends = sender.sent();
+        }
+        // Before it is open a connection has no window.
+        flow.started |= sender.sent() > 0 && (filled || sender.stats().retransmissions > 0);
+        let timeouts = sender.stats().timeouts;
         if timeouts > flow.timeouts {
             flow.timeouts = timeouts;
             // The retransmission has left at this very moment: what counts is the silence before it.
@@ -468,6 +595,8 @@ mod tests {
             retransmissions: 0.0,
             air: Vec::new(),
             overflow_drops: 0.0,
+            rtt_s: None,
+            slow_start_rounds: None,
             times: times.iter().map(|time| done(time).then_some(*time)).collect(),
             paces: times.iter().map(|time| if done(time) { 1.0 / time } else { 0.0 }).collect(),
             completions: times.iter().map(|time| f64::from(u8::from(done(time)))).collect(),

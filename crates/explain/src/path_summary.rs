@@ -89,9 +89,15 @@ impl<'a> PathSummary<'a> {
         self.view.mss
     }
 
-    /// Bytes of the largest flow.
+    /// Bytes of a flow of the explained group.
     pub fn size(&self) -> Bytes {
-        self.scenario.flows.iter().map(|flow| flow.size).max().unwrap_or_default()
+        self.scenario.flows[0].size
+    }
+
+    /// Segments of a window that fills the path, or of the receive window or the file where that is less.
+    pub fn full_segments(&self) -> u64 {
+        let full = self.bdp.map_or(self.window, |bdp| bdp.min(self.window)).min(self.size());
+        full.0.div_ceil(self.segment().0).max(1)
     }
 
     /// The limit of the queue before the slowest link, as payload of full segments.

@@ -1,14 +1,19 @@
 //! What to change, what it would gain by the closed forms, and what it gains when it is simulated.
 
 mod candidates;
+mod search;
 
-use crate::measure::{Bench, Observed, Predicted, Spread, predicted};
+use crate::groups::in_front;
+use crate::host_commands::{self, HostCommands};
+use crate::measure::{Bench, Observed, Predicted, Spread, Variant, predicted};
 use crate::{ExplainError, cap};
+use core::cmp::Ordering;
 use farpath_experiment::{Experiment, Override, Scenario};
 use farpath_units::Bytes;
 use serde::Serialize;
 
-pub(crate) use candidates::{Candidate, candidates};
+pub(crate) use candidates::{Candidate, candidates, initial_window_of};
+pub(crate) use search::{Combinations, MOST_FLOWS};
 
 /// What becomes of the transfer with a remedy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -22,6 +27,60 @@ pub enum Verdict {
     Hurts,
 }
 
+/// Who can make a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// Whoever runs the host that sends the data.
+    Sender,
+    /// Whoever runs the host that receives them.
+    Receiver,
+    /// Both of them.
+    BothHosts,
+    /// Whoever runs the equipment of the path.
+    Path,
+    /// Nobody yet: it takes routers of another kind.
+    NewRouters,
+}
+
+impl Place {
+    /// All of them, as tables group them.
+    pub const ALL: [Place; 5] =
+        [Place::Sender, Place::Receiver, Place::BothHosts, Place::Path, Place::NewRouters];
+
+    /// For the head of a group.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Place::Sender => "on the sending host",
+            Place::Receiver => "on the receiving host",
+            Place::BothHosts => "on both hosts",
+            Place::Path => "on the path's equipment",
+            Place::NewRouters => "needs new routers",
+        }
+    }
+
+    /// Whether it is a matter of the hosts alone.
+    pub const fn is_of_hosts(self) -> bool {
+        matches!(self, Place::Sender | Place::Receiver | Place::BothHosts)
+    }
+
+    /// Where these changes are made.
+    fn of(changes: &[Override]) -> Place {
+        let any = |start: &str| changes.iter().any(|change| change.key.starts_with(start));
+        if changes.iter().any(|change| change.key.contains("explicit_rate")) {
+            Place::NewRouters
+        } else if any("path.") {
+            Place::Path
+        } else if any("flow") || any("receiver.") && any("sender.") {
+            Place::BothHosts
+        } else if any("receiver.") {
+            Place::Receiver
+        } else {
+            Place::Sender
+        }
+    }
+}
+
 /// One change, or a set of changes that belong together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Remedy {
@@ -31,8 +90,18 @@ pub struct Remedy {
     pub title: String,
     /// Why it should help.
     pub why: String,
+    /// Who can make it.
+    pub place: Place,
+    /// What it may do to other traffic, or where the path is not as it is described.
+    pub risk: Option<String>,
     /// The changes, as `--set` takes them.
     pub set: Vec<String>,
+    /// What is typed in to make them, for each end whose host has settings for it.
+    pub commands: Vec<HostCommands>,
+    /// The share by which the 95th percentile of the round-trip time under the transfer falls, where that is a tenth at least.
+    pub less_delay: Option<f64>,
+    /// Worth doing: it gains more than [`GAIN`], or more flows complete.
+    pub is_worth_it: bool,
     /// The closed forms' transfer time with it, in s; unknown where they say that it does not complete.
     pub predicted_s: Option<f64>,
     /// How many times as fast the closed forms take it to be.
@@ -51,7 +120,11 @@ pub struct Remedy {
     #[serde(skip)]
     pub(crate) changes: Vec<Override>,
     #[serde(skip)]
-    apart: bool,
+    pub(crate) apart: bool,
+    #[serde(skip)]
+    pub(crate) together: bool,
+    #[serde(skip)]
+    family: Option<&'static str>,
 }
 
 impl Remedy {
@@ -64,11 +137,22 @@ impl Remedy {
 /// A remedy below so much of the time is no effect.
 const WORTH: f64 = 0.01;
 
+/// A change is advised where the transfer is so many times as fast with it.
+pub const GAIN: f64 = 1.1;
+/// One with a risk has to be worth more.
+pub const GAIN_WITH_A_RISK: f64 = 1.25;
+/// Of remedies that differ in a number alone, and of sets of them, the smallest within so much of the best is taken.
+pub(crate) const NEARLY: f64 = 1.05;
+/// Less queueing is told from this share of the round-trip time on.
+const LESS_DELAY: f64 = 0.1;
+
 /// Predicted and simulated speed-up differ by more than this factor: they do not agree.
 const AGREES: f64 = 1.25;
 
 /// A point of an experiment that remedies are tried on.
 pub(crate) struct Patient<'a> {
+    /// Which group of flows it is about.
+    pub group: usize,
     pub experiment: &'a Experiment,
     pub point: usize,
     /// The size that is simulated, where that is not the file's.
@@ -82,7 +166,7 @@ impl Patient<'_> {
     /// changes do not go with the rest of the experiment: a floor above a ceiling, keys of a link that a flow router has not.
     fn changed(&self, changes: &[Override]) -> Option<(Scenario, Predicted)> {
         let changed = self.experiment.only(self.point, changes).ok()?;
-        let scenario = cap(&changed.point(0).scenario, self.size);
+        let scenario = cap(&in_front(&changed.point(0).scenario, self.group), self.size);
         let prediction = predicted(&scenario).ok()?;
         Some((scenario, prediction))
     }
@@ -95,80 +179,55 @@ impl Patient<'_> {
     ) -> Result<Vec<Remedy>, ExplainError> {
         let tried = candidates.into_iter().filter_map(|candidate| {
             let (scenario, prediction) = self.changed(&candidate.changes)?;
-            Some(((candidate, prediction), scenario))
+            let variant = Variant { together: candidate.together, ..Variant::from(scenario) };
+            Some(((candidate, prediction), variant))
         });
-        let (tried, scenarios): (Vec<_>, Vec<_>) = tried.unzip();
-        let observed = bench.measure(&scenarios)?;
+        let (tried, variants): (Vec<_>, Vec<_>) = tried.unzip();
+        let observed = bench.measure_variants(&variants)?;
         let mut remedies: Vec<Remedy> = tried
             .into_iter()
             .zip(observed)
             .map(|((candidate, prediction), simulated)| self.remedy(candidate, prediction, simulated))
             .collect();
-        remedies.sort_by(|a, b| {
-            let speed = |remedy: &Remedy| remedy.simulated_speed_up.unwrap_or(0.0);
-            let completed = |remedy: &Remedy| remedy.simulated.completed;
-            completed(b)
-                .total_cmp(&completed(a))
-                .then(speed(b).total_cmp(&speed(a)))
-                .then(b.simulated.rate_bit_per_s.total_cmp(&a.simulated.rate_bit_per_s))
-        });
-        Ok(remedies)
+        remedies
+            .sort_by(|a, b| merit(&b.simulated).partial_cmp(&merit(&a.simulated)).unwrap_or(Ordering::Equal));
+        Ok(one_of_each_family(remedies))
     }
 
-    /// The combination that is left when all that do not hurt are taken together and what adds nothing is taken out
-    /// again, the least first. Starting from all of them finds what helps only together: two buffers of one size.
-    pub fn combine(
+    /// What a burst of this remedy's initial window does before a queue of a quarter of it: where the queue is shorter than
+    /// one knows, it is lost.
+    pub fn burst_risk(
         &self,
-        remedies: &[Remedy],
+        remedy: &mut Remedy,
+        segments: u64,
+        queue: Override,
         bench: &mut Bench<'_>,
-    ) -> Result<Option<Remedy>, ExplainError> {
-        let changed = |kept: &[&Remedy]| self.changed(&together(kept));
-        let mut kept: Vec<&Remedy> = Vec::new();
-        for remedy in remedies.iter().filter(|remedy| remedy.verdict != Verdict::Hurts && !remedy.apart) {
-            kept.push(remedy);
-            // Each goes with the experiment, and perhaps not with a better one.
-            if changed(&kept).is_none() {
-                kept.pop();
-            }
-        }
-        let Some((scenario, mut prediction)) = changed(&kept).filter(|_| kept.len() > 1) else {
-            return Ok(None);
+    ) -> Result<(), ExplainError> {
+        let short = [remedy.changes.as_slice(), core::slice::from_ref(&queue)].concat();
+        let before = core::slice::from_ref(&queue);
+        let (Some((with, _)), Some((without, _))) = (self.changed(&short), self.changed(before)) else {
+            return Ok(());
         };
-        let mut best = bench.measure_one(scenario)?;
-        for index in (0..kept.len()).rev() {
-            let mut fewer = kept.clone();
-            fewer.remove(index);
-            if fewer.is_empty() {
-                break;
-            }
-            // One that another one needs stays.
-            let Some((scenario, predicted)) = changed(&fewer) else { continue };
-            let without = bench.measure_one(scenario)?;
-            // Gone, unless it is worse without it.
-            if !without.is_beaten_by(&best, WORTH) {
-                best = without;
-                prediction = predicted;
-                kept = fewer;
-            }
-        }
-        if kept.len() < 2 {
-            return Ok(None);
-        }
-        let names: Vec<&str> = kept.iter().map(|remedy| remedy.id.as_str()).collect();
-        let candidate = Candidate {
-            id: "all".to_owned(),
-            title: names.join(", "),
-            why: "of the remedies that do not hurt, those without which it would be slower".to_owned(),
-            changes: together(&kept),
-            apart: false,
+        let [with, without] = [bench.measure_one(with)?, bench.measure_one(without)?];
+        let time = |observed: &Observed| {
+            let time = observed.judged_s().filter(|_| observed.completed == 1.0);
+            time.map_or_else(|| "not all complete".to_owned(), |time| format!("{:.3} s", time.mean))
         };
-        Ok(Some(self.remedy(candidate, prediction, best)))
+        remedy.risk = Some(format!(
+            "{segments} segments leave at once: where a queue holds fewer, the others are lost, of this and of other traffic. \
+             Before a queue of a quarter of them ({}): {} with it, {} without",
+            queue.text(),
+            time(&with),
+            time(&without)
+        ));
+        remedy.is_worth_it &= without.speed_up_of(&with).is_none_or(|speed_up| speed_up > 0.9);
+        Ok(())
     }
 
     fn remedy(&self, candidate: Candidate, prediction: Predicted, simulated: Observed) -> Remedy {
         // How long a stream takes says nothing of how late it is.
         let stream = simulated.lateness_s.is_some();
-        let predicted_s = prediction.time_s.filter(|_| !stream);
+        let predicted_s = prediction.time_s.filter(|_| !stream && !candidate.together);
         let predicted_speed_up = self
             .predicted_s
             .zip(predicted_s)
@@ -182,8 +241,19 @@ impl Patient<'_> {
         } else {
             Verdict::NoEffect
         };
-        let disagreement =
-            if stream { None } else { self.disagreement(&prediction, predicted_speed_up, &simulated) };
+        let disagreement = if stream || candidate.together {
+            None
+        } else {
+            self.disagreement(&prediction, predicted_speed_up, &simulated)
+        };
+        let less_delay =
+            self.base.rtt_s.zip(simulated.rtt_s).map(|(before, after)| 1.0 - after.p95 / before.p95);
+        let less_delay =
+            less_delay.filter(|share| *share >= LESS_DELAY && simulated.completed >= self.base.completed);
+        let gain = if candidate.risk.is_some() { GAIN_WITH_A_RISK } else { GAIN };
+        let is_worth_it = verdict == Verdict::Helps
+            && (simulated.completed > self.base.completed
+                || simulated_speed_up.is_none_or(|speed_up| speed_up >= gain));
         Remedy {
             set: candidate.changes.iter().map(|change| change.text().to_owned()).collect(),
             id: candidate.id,
@@ -196,8 +266,15 @@ impl Patient<'_> {
             simulated_speed_up,
             verdict,
             disagreement,
+            place: Place::of(&candidate.changes),
+            risk: candidate.risk,
+            commands: host_commands::of(&self.experiment.point(self.point).scenario, &candidate.changes),
+            less_delay,
+            is_worth_it,
             changes: candidate.changes,
             apart: candidate.apart,
+            together: candidate.together,
+            family: candidate.family,
         }
     }
 
@@ -248,6 +325,40 @@ impl Patient<'_> {
             "predicted {predicted:.2} times as fast, simulated {simulated:.2} times: they do not agree{because}"
         ))
     }
+}
+
+/// Of one remedy in several strengths the weakest that is nearly as good as the best.
+fn one_of_each_family(remedies: Vec<Remedy>) -> Vec<Remedy> {
+    let chosen = |family: &str| {
+        let members: Vec<&Remedy> = remedies.iter().filter(|remedy| remedy.family == Some(family)).collect();
+        // They were made the weakest first, and are sorted the best first.
+        let best = merit(&members.first()?.simulated);
+        let nearly = members.iter().filter(|remedy| is_nearly(merit(&remedy.simulated), best));
+        nearly.min_by_key(|remedy| strength(remedy)).map(|remedy| remedy.id.clone())
+    };
+    let kept: Vec<bool> = remedies
+        .iter()
+        .map(|remedy| remedy.family.is_none_or(|family| chosen(family).as_ref() == Some(&remedy.id)))
+        .collect();
+    remedies.into_iter().zip(kept).filter(|(_, kept)| *kept).map(|(remedy, _)| remedy).collect()
+}
+
+/// The number that the name of a remedy of a family ends with.
+fn strength(remedy: &Remedy) -> u64 {
+    remedy.id.rsplit('-').next().and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+/// What is better is greater: more complete, then faster.
+fn merit(observed: &Observed) -> (f64, f64) {
+    let speed = match observed.judged_s().filter(|_| observed.completed == 1.0) {
+        Some(time) => 1.0 / time.mean.max(1e-9),
+        None => observed.rate_bit_per_s,
+    };
+    (observed.completed, speed)
+}
+
+fn is_nearly(merit: (f64, f64), best: (f64, f64)) -> bool {
+    merit.0 >= best.0 && merit.1 * NEARLY >= best.1
 }
 
 /// The changes of several remedies, the best of them last: of two values for one key the later counts.

@@ -13,7 +13,7 @@ mod routers;
 
 pub use agreement::agreement_text;
 pub use comparison::{Caveat, ComparisonRow, ComparisonTable, Published};
-pub use explanation::explanation_text;
+pub use explanation::{ExplanationView, explanation_markdown, explanation_text};
 pub use flows::flows_table;
 pub use radius::{
     RadiusRow, ShareRow, WayRow, protocol_text, radius_text, shares_text, span_text, ways_text,

@@ -36,8 +36,35 @@ pub(crate) fn tables(heads: &[Column], groups: &[Vec<Column>], width: Option<u16
     if blocks.is_empty() {
         blocks.push(heads.to_vec());
     }
+    if width.is_some_and(|width| width <= NARROW) && !blocks.iter().all(|block| fits(block, width)) {
+        return cards(heads, groups, width);
+    }
     let texts: Vec<String> = blocks.iter().map(|block| table(block, width)).collect();
     texts.join("\n")
+}
+
+/// On a terminal as narrow as this, a table that would have to break its cells is written as cards.
+const NARROW: u16 = 80;
+
+/// A card for each row: what it is, then a line for each cell that is known.
+fn cards(heads: &[Column], groups: &[Vec<Column>], width: Option<u16>) -> String {
+    let rows =
+        heads.iter().chain(groups.iter().flatten()).map(|column| column.cells.len()).max().unwrap_or(0);
+    let card = |row: usize| {
+        let name =
+            heads.iter().filter_map(|head| head.cells.get(row)?.clone()).collect::<Vec<_>>().join("  ");
+        let mut text = paragraph(&name, width);
+        for column in groups.iter().flatten() {
+            if let Some(Some(cell)) = column.cells.get(row) {
+                let header = column.header.replace("-\n", "").replace('\n', " ");
+                let line = if header.is_empty() { cell.clone() } else { format!("{header}: {cell}") };
+                let indented = paragraph(&line, width.map(|width| width.saturating_sub(2)));
+                text.extend(indented.lines().map(|line| format!("  {line}\n")));
+            }
+        }
+        text
+    };
+    (0..rows).map(card).collect::<Vec<_>>().join("\n")
 }
 
 fn fits(columns: &[Column], width: Option<u16>) -> bool {
@@ -109,4 +136,24 @@ fn bottom_aligned(columns: &[Column], header: &str) -> String {
     let lines = |header: &str| header.matches('\n').count();
     let highest = columns.iter().map(|column| lines(&column.header)).max().unwrap_or(0);
     "\n".repeat(highest - lines(header)) + header
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_that_does_not_fit_becomes_cards_on_a_narrow_terminal() {
+        let cells = |texts: [&str; 2]| texts.map(|text| Some(text.to_owned())).to_vec();
+        let heads = [Column::left("change", cells(["a-remedy-of-a-long-name", "another-one"]))];
+        let columns = vec![
+            Column::right("simulated\ntime, s", cells(["1.25", "17.50"])),
+            Column::left("verdict", cells(["helps, and more than that is said here", "hurts"])),
+        ];
+        let wide = tables(&heads, core::slice::from_ref(&columns), Some(120));
+        assert!(wide.contains('─'), "{wide}");
+        let narrow = tables(&heads, &[columns], Some(60));
+        assert!(!narrow.contains('─') && narrow.contains("  simulated time, s: 1.25\n"), "{narrow}");
+        assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
+    }
 }

@@ -42,10 +42,9 @@ fn an_explanation_says_what_bounds_what_is_trapped_and_what_to_change() {
     let (out, err, code) = run_in(folder.path(), &args);
     assert_eq!(code, 0, "{err}");
     for word in [
-        "Delay budget",
-        "Timers against it",
-        "synack-schedule",
         "As it is",
+        "What to do",
+        "What it depends on",
         "What bounds it",
         "receive-window",
         "initial-rto",
@@ -54,6 +53,18 @@ fn an_explanation_says_what_bounds_what_is_trapped_and_what_to_change() {
     ] {
         assert!(out.contains(word), "{word}:\n{out}");
     }
+    assert!(!out.contains("Delay budget"), "only where it is asked for:\n{out}");
+    // A sentence, what to do, then the tables.
+    let places = ["The link is full", "As it is", "What to do", "What bounds it"].map(|word| out.find(word));
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}\n{out}");
+    let (budget, _, code) = run_in(folder.path(), &with("explain", &PATH, &["--budget"]));
+    assert_eq!(code, 0);
+    for word in ["Delay budget", "Timers against it", "synack-schedule"] {
+        assert!(budget.contains(word), "{word}:\n{budget}");
+    }
+    let (markdown, _, code) = run_in(folder.path(), &with("explain", &PATH, &["--format", "markdown"]));
+    assert_eq!(code, 0);
+    assert!(markdown.contains("### What to do") && markdown.contains("| bound |"), "{markdown}");
     // What was not given is said.
     for word in ["bandwidth-delay product", "--save"] {
         assert!(err.contains(word), "{err}");
@@ -210,4 +221,47 @@ fn bad_input_is_named_and_nothing_is_written() {
         assert_eq!(code, 2, "{err}");
         assert!(err.contains("/proc/x.toml") && err.contains("cannot write"), "{err}");
     }
+}
+
+/// What is advised can be kept as a file of sysctl.d; where there is nothing to write, nothing is written.
+#[test]
+fn sysctls_are_written_for_one_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = ["--rtt", "200ms", "--rate", "100Mbps", "--size", "5 MB", "--window", "200 kB"];
+    let rest = [
+        "--apply",
+        "receive-window",
+        "--out",
+        "x.toml",
+        "--write-sysctl",
+        "90-far.conf",
+        "--end",
+        "receiver",
+    ];
+    let (_, err, code) = run_in(folder.path(), &with("explain", &path, &rest));
+    assert_eq!(code, 0, "{err}");
+    let text = fs::read_to_string(folder.path().join("90-far.conf")).expect("written");
+    assert!(text.lines().any(|line| line.starts_with("net.ipv4.tcp_rmem = 4096 131072 ")), "{text}");
+    assert!(text.contains("undo: sysctl -w net.ipv4.tcp_rmem="), "{text}");
+    let other = ["--apply", "receive-window", "--out", "y.toml", "--write-sysctl", "near.conf"];
+    refused(folder.path(), &with("explain", &path, &other), &["--write-sysctl", "near.conf", "--end"]);
+    refused(folder.path(), &with("explain", &path, &["--rtt", "1 s", "--delay", "1 s"]), &["--rtt"]);
+}
+
+/// A terminal that is asked for a group of flows that is not there.
+#[test]
+fn a_group_of_flows_is_chosen() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let flows = [
+        "explain",
+        "geo",
+        "--set",
+        "flow=[{ size = \"100 kB\" }, { size = \"200 kB\", direction = \"reverse\" }]",
+        "--seeds",
+        "1",
+    ];
+    let (out, err, code) = run_in(folder.path(), &[&flows[..], &["--group", "1"]].concat());
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("1 × 200 kB reverse") && out.contains("Explained is group 1"), "{out}");
+    refused(folder.path(), &[&flows[..], &["--group", "2"]].concat(), &["--group", "no group 2", "2 groups"]);
 }

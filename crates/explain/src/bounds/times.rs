@@ -80,24 +80,28 @@ pub(super) fn handshake(summary: &PathSummary<'_>, base: &Observed) -> Reason {
     }
 }
 
-pub(super) fn slow_start(summary: &PathSummary<'_>) -> Reason {
+pub(super) fn slow_start(summary: &PathSummary<'_>, base: &Observed) -> Reason {
     let congestion = &summary.sender().congestion;
     let full = summary.bdp.map_or(summary.window, |bdp| bdp.min(summary.window)).min(summary.size());
     let segments = full.0.div_ceil(summary.segment().0).max(1);
     let start =
         SlowStart { initial_window: congestion.initial_window.into(), ack_every: summary.ack_every() };
-    let rounds = start.rounds_to(segments).map_or(0.0, |rounds| rounds.value);
+    let formula = start.rounds_to(segments).map_or(0.0, |rounds| rounds.value);
+    // A stack that counts bytes doubles whatever the receiver withholds: what was seen is what counts.
+    let rounds = base.slow_start_rounds.unwrap_or(formula);
     Reason {
         id: BoundId::SlowStart,
         allows_bit_per_s: None,
         numbers: vec![
             Number::new("initial window", congestion.initial_window.into(), Unit::Segments),
             Number::new("full window", segments as f64, Unit::Segments),
-            Number::new("rounds until it is full", rounds, Unit::Count),
+            Number::new("rounds of slow start, recorded", rounds, Unit::Count),
+            Number::new("rounds until it is full, by the formula", formula, Unit::Count),
             rtt_number(summary),
         ],
         why: format!(
-            "from {} segments it takes {rounds:.1} rounds of {:.3} until {segments} fill the path, the window or the file",
+            "it began with {} segments and grew for {rounds:.1} rounds of {:.3} (recorded); {segments} segments fill the path, \
+             the window or the file",
             congestion.initial_window, summary.rtt
         ),
         source: "RFC 5681 section 3.1 (docs/models/slow-start.md)",

@@ -1,12 +1,13 @@
 //! Changes that could help, from what the scenario has and what was seen of it.
 
+use super::Remedy;
 use crate::ExplainError;
 use crate::bounds::short;
 use crate::measure::Observed;
 use crate::path_summary::{PathSummary, UNSCALED_WINDOW, rounded_up};
 use crate::traps::{Trap, mark_of, queue_of, receive_buffer, scale};
 use farpath_elements::{ElementKind, Link};
-use farpath_experiment::Override;
+use farpath_experiment::{Override, Transport};
 use farpath_path::PerDirection;
 use farpath_predict::stream_loss;
 use farpath_tcp::config::{CongestionControlKind, HyStart, RateReduction, RecoveryAlgorithm};
@@ -21,6 +22,12 @@ pub(crate) struct Candidate {
     pub changes: Vec<Override>,
     /// Another system, not a setting: no part of `all`.
     pub apart: bool,
+    /// The file is divided between several connections: what counts is when the last is done.
+    pub together: bool,
+    /// Others of this family differ in a number alone, with which the name ends; the smallest that is nearly the best is kept.
+    pub family: Option<&'static str>,
+    /// What it may do to others.
+    pub risk: Option<String>,
 }
 
 /// A list of candidates being made.
@@ -34,6 +41,24 @@ impl List {
         self.add_one(id, title, why, set, false);
     }
 
+    /// One strength of a family.
+    fn add_strength(
+        &mut self,
+        family: &'static str,
+        number: u64,
+        texts: (String, String, String),
+        set: Vec<String>,
+    ) {
+        let (title, why, risk) = texts;
+        let before = self.candidates.len();
+        self.add_one(&format!("{family}-{number}"), &title, why, set, false);
+        if let Some(added) = self.candidates.get_mut(before) {
+            added.family = Some(family);
+            added.risk = Some(risk).filter(|risk| !risk.is_empty());
+            added.together = family == CONNECTIONS;
+        }
+    }
+
     fn add_one(&mut self, id: &str, title: &str, why: String, set: Vec<String>, apart: bool) {
         if set.is_empty() || self.candidates.iter().any(|known| known.id == id) {
             return;
@@ -43,7 +68,8 @@ impl List {
             Ok(changes) if self.candidates.iter().any(|known| known.changes == changes) => {}
             Ok(changes) => {
                 let (id, title) = (id.to_owned(), title.to_owned());
-                self.candidates.push(Candidate { id, title, why, changes, apart });
+                let (together, family, risk) = (false, None, None);
+                self.candidates.push(Candidate { id, title, why, changes, apart, together, family, risk });
             }
             Err(error) => self.error = Some(error),
         }
@@ -65,6 +91,7 @@ pub(crate) fn candidates(
     recovery(summary, base, &mut list);
     timers(summary, base, &mut list);
     acks(summary, &mut list);
+    connections(summary, base, &mut list);
     for trap in traps {
         list.add(trap.id, &format!("out of the trap `{}`", trap.id), trap.text.clone(), trap.set.clone());
     }
@@ -112,6 +139,9 @@ fn windows(summary: &PathSummary<'_>, base: &Observed, list: &mut List) {
     }
 }
 
+/// Ten full packets: a queue below that drops the bursts of any sender.
+const TEN_PACKETS: u64 = 15_000;
+
 /// A stream sends faster than its rate for a while, from what its application could write meanwhile.
 fn catch_up(summary: &PathSummary<'_>, base: &Observed, list: &mut List) {
     let cost = stream_loss(summary.scenario).filter(|cost| cost.timely_again.is_finite());
@@ -134,11 +164,24 @@ fn catch_up(summary: &PathSummary<'_>, base: &Observed, list: &mut List) {
 }
 
 fn queue(summary: &PathSummary<'_>, base: &Observed, list: &mut List) {
-    if base.overflow_drops > 0.0
+    let is_long = base.rtt_s.is_some_and(|rtt| rtt.p95 > 1.5 * summary.rtt.as_secs_f64());
+    if (base.overflow_drops > 0.0 || is_long)
         && let Some(set) = mark_of(summary)
     {
         let why = "the queue marks from half of its limit on, and the sender slows down before it overflows (RFC 3168)";
         list.add("ecn", "ECN, and a queue that marks", why.to_owned(), set);
+    }
+    // A queue that holds more than the path does delays whoever shares it.
+    if let (Some(queue), Some(bdp)) = (summary.view.queue, summary.bdp_packets)
+        && queue.0 > bdp.0.max(TEN_PACKETS).saturating_mul(2)
+        && base.rtt_s.is_some_and(|rtt| rtt.p95 > 1.5 * summary.rtt.as_secs_f64())
+        && let Some(change) = queue_of(summary, Bytes(bdp.0.max(TEN_PACKETS)))
+    {
+        let why = format!(
+            "the queue holds {:.1} bandwidth-delay products, and is full of this transfer",
+            queue.0 as f64 / bdp.0 as f64
+        );
+        list.add("short-queue", "a queue of one bandwidth-delay product", why, vec![change]);
     }
     if let Some(bdp) = summary.bdp_packets
         && summary.queue_is_short()
@@ -155,10 +198,10 @@ fn queue(summary: &PathSummary<'_>, base: &Observed, list: &mut List) {
 fn congestion(summary: &PathSummary<'_>, base: &Observed, list: &mut List) {
     let congestion = &summary.sender().congestion;
     let lossy = base.retransmissions > 0.0;
-    if congestion.initial_window < 10 {
-        let why = "fewer rounds of slow start (RFC 6928)".to_owned();
-        let set = vec!["sender.congestion.initial_window=10".to_owned()];
-        list.add("initial-window", "an initial window of ten segments", why, set);
+    initial_window(summary, list);
+    // A file that slow start carries in a round or two never meets what a controller does differently.
+    if summary.size().0 <= FEW_SEGMENTS * summary.segment().0 {
+        return;
     }
     if congestion.control == CongestionControlKind::Reno && lossy {
         let why = "0.7 of the window is left after a loss, and growth does not hang on the RTT (RFC 9438)";
@@ -167,7 +210,8 @@ fn congestion(summary: &PathSummary<'_>, base: &Observed, list: &mut List) {
     }
     let window_rules =
         matches!(congestion.control, CongestionControlKind::Reno | CongestionControlKind::Cubic);
-    if window_rules && lossy && summary.bdp.is_some() {
+    let queues = base.rtt_s.is_some_and(|rtt| rtt.p95 > 1.5 * summary.rtt.as_secs_f64());
+    if window_rules && (lossy || queues) && summary.bdp.is_some() {
         let why = "the rate is that of what arrives, and no loss below a fifth lowers it (BBR version 1)";
         let set = with_sack(summary, &["sender.congestion.control=bbr"]);
         list.add("bbr", "BBR, with SACK", why.to_owned(), set);
@@ -184,6 +228,75 @@ fn congestion(summary: &PathSummary<'_>, base: &Observed, list: &mut List) {
             let set = vec![format!("sender.congestion.initial_ssthresh={whole}")];
             list.add("initial-ssthresh", "slow start that knows the path", why, set);
         }
+    }
+}
+
+/// Two initial windows of RFC 6928.
+const FEW_SEGMENTS: u64 = 20;
+
+/// Larger first windows, as long as the path or the file fills them.
+fn initial_window(summary: &PathSummary<'_>, list: &mut List) {
+    let now = u64::from(summary.sender().congestion.initial_window);
+    let file = summary.size().0.div_ceil(summary.segment().0);
+    let fills = summary.bdp.map_or(file, |bdp| (bdp.0 / summary.segment().0).min(file));
+    for segments in INITIAL_WINDOWS.into_iter().filter(|segments| *segments > now) {
+        // RFC 6928 is for everybody; what is beyond the first that fills path or file adds nothing.
+        if segments > 10 && segments / 2 >= fills {
+            break;
+        }
+        let why = "fewer rounds of slow start (RFC 6928 section 2 has ten)".to_owned();
+        // Ten are what RFC 6928 found to be harmless nearly everywhere.
+        let risk = if segments > 10 { format!("{segments} segments leave at once") } else { String::new() };
+        let texts = (format!("an initial window of {segments} segments"), why, risk);
+        list.add_strength(
+            INITIAL_WINDOW,
+            segments,
+            texts,
+            vec![format!("sender.congestion.initial_window={segments}")],
+        );
+    }
+}
+
+/// The family of initial windows, and its strengths.
+const INITIAL_WINDOW: &str = "initial-window";
+const INITIAL_WINDOWS: [u64; 6] = [10, 20, 40, 80, 160, 320];
+
+/// Of such a remedy its window, and a queue of a quarter of it.
+pub(crate) fn initial_window_of(remedy: &Remedy, summary: &PathSummary<'_>) -> Option<(u64, Override)> {
+    let segments: u64 = remedy.id.strip_prefix(INITIAL_WINDOW)?.strip_prefix('-')?.parse().ok()?;
+    remedy.risk.as_ref()?;
+    let packet = (summary.segment() + summary.view.path.headers).0;
+    let queue = Bytes((segments / 4).max(2) * packet);
+    let is_shorter = summary.view.queue.is_none_or(|now| queue < now);
+    let change = queue_of(summary, queue).filter(|_| is_shorter)?;
+    Some((segments, change.parse().ok()?))
+}
+
+/// The family of several connections.
+const CONNECTIONS: &str = "connections";
+/// Segments that each of several connections has to carry at the least.
+const EACH: u64 = 20;
+
+/// One file over several connections.
+fn connections(summary: &PathSummary<'_>, base: &Observed, list: &mut List) {
+    let [flow] = summary.scenario.flows.as_slice() else { return };
+    let plain = flow.stream.is_none() && flow.start.is_zero() && !flow.is_special();
+    let is_tcp = summary.scenario.transport == Transport::Tcp;
+    if !plain || !is_tcp || base.completed < 1.0 {
+        return;
+    }
+    for count in [2_u64, 4, 8, 16] {
+        let size = Bytes(summary.size().0.div_ceil(count));
+        if size.0 < EACH * summary.segment().0 {
+            break;
+        }
+        let direction = flow.direction.name();
+        let why = "each has a window of its own, and a loss halves that of one".to_owned();
+        let risk = format!("{count} connections take {count} shares of a link that others use too");
+        let set =
+            vec![format!("flow=[{{ count = {count}, size = \"{size}\", direction = \"{direction}\" }}]")];
+        let texts = (format!("{count} connections at once"), why, risk);
+        list.add_strength(CONNECTIONS, count, texts, set);
     }
 }
 
@@ -221,7 +334,7 @@ fn explicit_rate(summary: &PathSummary<'_>, list: &mut List) {
 
 fn recovery(summary: &PathSummary<'_>, base: &Observed, list: &mut List) {
     let sender = &summary.sender().recovery;
-    // What repairs losses has nothing to do where there are none.
+    // What repairs losses has nothing to do where there are none, and a file of one window has next to none to repair.
     if base.retransmissions == 0.0 {
         return;
     }

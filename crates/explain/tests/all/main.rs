@@ -4,6 +4,7 @@
 
 mod common;
 
+mod advice;
 mod budget;
 mod theory;
 mod traps;

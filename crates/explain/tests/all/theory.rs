@@ -134,7 +134,9 @@ fn one_per_cent_of_loss_comes_before_link_and_window() {
 
 /// Every remedy whose predicted and simulated speed-up differ by more than a quarter says so, and no other does.
 fn disagreements_are_said(explanation: &Explanation) {
-    for remedy in explanation.remedies.iter().chain(&explanation.all) {
+    // Of several connections at once there is no closed form.
+    let several = |remedy: &&Remedy| remedy.id.starts_with("connections-");
+    for remedy in explanation.remedies.iter().chain(&explanation.all).filter(|remedy| !several(remedy)) {
         let (Some(predicted), Some(simulated)) = (remedy.predicted_speed_up, remedy.simulated_speed_up)
         else {
             panic!("all of these complete: {remedy:?}");
@@ -317,7 +319,7 @@ fn a_horizon_names_the_time_that_is_needed() {
 
 #[test]
 fn a_large_file_is_cut_to_the_effort_and_says_so() {
-    let effort = Effort { seeds: None, segments: 50_000 };
+    let effort = Effort { group: None, seeds: None, segments: 50_000 };
     let explanation = explained(&plain(&[]), effort);
     assert_eq!((explanation.size, explanation.simulated_size), (10_000_000, Some(1_460_000)));
     assert!(explanation.caveats.iter().any(|caveat| caveat.contains("1.5 MB")), "{:?}", explanation.caveats);

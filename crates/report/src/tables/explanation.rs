@@ -1,25 +1,117 @@
-//! An explanation for people: what bounds the transfer, the traps, and what to change.
+//! An explanation for people: what bounds the transfer, what to do, then the tables.
+
+mod advice;
 
 use super::air::air_text;
 use super::budget::budget_text;
 use super::numbers::Scale;
-use crate::table::Column;
+use crate::table::{Column, Table};
 use crate::terminal;
-use farpath_explain::{Bound, Explanation, Number, Observed, Remedy, Spread, Unit, Verdict};
+use farpath_explain::{Bound, Explanation, Number, Observed, Place, Remedy, Spread, Unit, Verdict};
+
+/// How much of an explanation is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ExplanationView {
+    /// The delay budget too, and the timers against it.
+    pub budget: bool,
+    /// Everything: the budget, every bound's reason, and remedies without effect.
+    pub verbose: bool,
+}
+
+/// A part of it: a title, a table, and what stands below.
+#[derive(Default)]
+struct Section {
+    title: String,
+    table: Option<Table>,
+    /// Paragraphs.
+    lines: Vec<String>,
+    /// Text with columns of its own.
+    preformatted: String,
+}
+
+impl Section {
+    fn lines(title: &str, lines: Vec<String>) -> Option<Section> {
+        (!lines.is_empty()).then(|| Section { title: title.to_owned(), lines, ..Section::default() })
+    }
+
+    fn to_text(&self, width: Option<u16>) -> String {
+        let title = if self.title.is_empty() { String::new() } else { format!("{}\n\n", self.title) };
+        let table = self.table.as_ref().map(|table| table.to_text(width)).unwrap_or_default();
+        let lines = if self.lines.is_empty() { String::new() } else { paragraphs(&self.lines, width) };
+        format!("{title}{table}{}{lines}", self.preformatted)
+    }
+
+    fn to_markdown(&self) -> String {
+        let title = if self.title.is_empty() { String::new() } else { format!("### {}\n\n", self.title) };
+        let mut parts: Vec<String> = Vec::new();
+        parts.extend(self.table.as_ref().map(Table::to_markdown));
+        if !self.preformatted.is_empty() {
+            parts.push(format!("```text\n{}\n```\n", self.preformatted.trim_end()));
+        }
+        // Commands are lines of their own, indented: as code they stay what they are.
+        let mut code: Vec<&str> = Vec::new();
+        let mut text = String::new();
+        let close = |text: &mut String, code: &mut Vec<&str>| {
+            if !code.is_empty() {
+                *text += &format!("```sh\n{}\n```\n\n", code.join("\n"));
+                code.clear();
+            }
+        };
+        for line in &self.lines {
+            if let Some(command) = line.strip_prefix("    ") {
+                code.push(command);
+            } else {
+                close(&mut text, &mut code);
+                text += &format!("{}\n\n", line.trim_start());
+            }
+        }
+        close(&mut text, &mut code);
+        if !text.is_empty() {
+            parts.push(text);
+        }
+        format!("{title}{}", parts.join("\n"))
+    }
+}
 
 /// The whole of it, at most `width` columns wide.
-pub fn explanation_text(explanation: &Explanation, width: Option<u16>) -> String {
-    let parts = [
-        head(explanation, width),
-        endings(explanation, width),
-        budget_text(&explanation.budget, width),
-        air_text(&explanation.observed.air, width),
-        bounds(explanation, width),
-        traps(explanation, width),
-        remedies(explanation, width),
-        caveats(explanation, width),
-    ];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+pub fn explanation_text(explanation: &Explanation, width: Option<u16>, view: ExplanationView) -> String {
+    let parts: Vec<String> =
+        sections(explanation, width, view).iter().map(|section| section.to_text(width)).collect();
+    parts.join("\n")
+}
+
+/// The same as Markdown, for a ticket.
+pub fn explanation_markdown(explanation: &Explanation, view: ExplanationView) -> String {
+    let parts: Vec<String> =
+        sections(explanation, Some(100), view).iter().map(Section::to_markdown).collect();
+    parts.join("\n").trim_end().to_owned() + "\n"
+}
+
+fn sections(explanation: &Explanation, width: Option<u16>, view: ExplanationView) -> Vec<Section> {
+    let preformatted =
+        |text: String| (!text.is_empty()).then(|| Section { preformatted: text, ..Section::default() });
+    [
+        Some(head(explanation)),
+        endings(explanation),
+        advice::what_to_do(explanation),
+        groups(explanation),
+        bounds(explanation, view),
+        traps(explanation),
+        remedies(explanation, view),
+        advice::delay(explanation),
+        advice::priced(explanation),
+        advice::depends(explanation),
+        preformatted(air_text(&explanation.observed.air, width)),
+        if view.budget || view.verbose {
+            preformatted(budget_text(&explanation.budget, width))
+        } else {
+            None
+        },
+        Section::lines("", explanation.caveats.iter().map(|caveat| format!("Note: {caveat}.")).collect()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// A duration, rate or size in the unit that suits it alone.
@@ -89,7 +181,7 @@ fn observed(observed: &Observed) -> String {
     }
 }
 
-fn head(explanation: &Explanation, width: Option<u16>) -> String {
+fn head(explanation: &Explanation) -> Section {
     let mut lines = Vec::new();
     if explanation.points > 1 {
         let swept: Vec<String> =
@@ -101,14 +193,32 @@ fn head(explanation: &Explanation, width: Option<u16>) -> String {
             swept.join(", ")
         ));
     }
-    let whole = explanation.simulated_size.map(|_| format!(" of {}", size(explanation.size)));
-    let bytes = explanation.simulated_size.unwrap_or(explanation.size);
-    lines.push(format!(
-        "As it is: {}{} {}",
-        size(bytes),
-        whole.unwrap_or_default(),
-        observed(&explanation.observed)
-    ));
+    lines.push(advice::sentence(explanation));
+    let mut as_it_is = match (explanation.simulated_size, explanation.whole_time_s) {
+        (Some(part), Some(whole)) => format!(
+            "As it is: {} in about {}, carried on from the first {}: {}",
+            size(explanation.size),
+            seconds(whole),
+            size(part),
+            observed(&explanation.observed)
+        ),
+        (Some(part), None) => format!(
+            "As it is: {} of {} {}",
+            size(part),
+            size(explanation.size),
+            observed(&explanation.observed)
+        ),
+        (None, _) => format!("As it is: {} {}", size(explanation.size), observed(&explanation.observed)),
+    };
+    if let Some(rtt) = explanation.observed.rtt_s {
+        as_it_is += &format!(
+            "; round trips under it {} (p50), {} (p95), {} (p99)",
+            seconds(rtt.p50),
+            seconds(rtt.p95),
+            seconds(rtt.p99)
+        );
+    }
+    lines.push(as_it_is);
     lines.push(match explanation.predicted_s {
         Some(time) => format!("Predicted: {}", seconds(time)),
         None => "Predicted: it does not complete in time".to_owned(),
@@ -116,7 +226,38 @@ fn head(explanation: &Explanation, width: Option<u16>) -> String {
     let numbers: Vec<String> =
         explanation.numbers.iter().map(|number| format!("{} {}", number.name, quantity(number))).collect();
     lines.push(format!("Path: {}", numbers.join("; ")));
-    format!("{}\n\n{}", explanation.title, paragraphs(&lines, width))
+    Section { title: explanation.title.clone(), lines, ..Section::default() }
+}
+
+/// A row for each group of flows.
+fn groups(explanation: &Explanation) -> Option<Section> {
+    let groups = &explanation.groups;
+    if groups.is_empty() {
+        return None;
+    }
+    let cells = |of: fn(&farpath_explain::Group) -> Option<String>| groups.iter().map(of).collect::<Vec<_>>();
+    let heads = vec![
+        Column::left("group", cells(|group| Some(group.number.to_string()))),
+        Column::left("flows", cells(|group| Some(group.label.clone()))),
+    ];
+    let columns = vec![
+        Column::right(
+            "completed, %",
+            cells(|group| Some(format!("{:.1}", group.observed.completed * 100.0))),
+        ),
+        Column::right(
+            "time of one",
+            cells(|group| group.observed.transfer_time_s.map(|time| seconds(time.mean))),
+        ),
+        Column::right("its rate", cells(|group| Some(rate(group.observed.rate_bit_per_s)))),
+    ];
+    let table = Table { heads, groups: vec![columns], ..Table::default() };
+    Some(Section {
+        title: "The flows, each group by itself".to_owned(),
+        table: Some(table),
+        lines: vec![format!("Explained is group {}; another one: --group.", groups[0].number)],
+        ..Section::default()
+    })
 }
 
 /// Lines, wrapped.
@@ -129,27 +270,31 @@ fn paragraphs(lines: &[String], width: Option<u16>) -> String {
     terminal::finish(&mut table)
 }
 
-fn endings(explanation: &Explanation, width: Option<u16>) -> String {
-    if explanation.endings.is_empty() {
-        return String::new();
-    }
-    let lines: Vec<String> = explanation
-        .endings
-        .iter()
-        .map(|ending| {
-            format!(
-                "{} ({} of the flows): {}. Needed: {}.",
-                ending.outcome, ending.flows, ending.because, ending.needed
-            )
-        })
-        .collect();
-    format!("Why it does not complete\n\n{}", paragraphs(&lines, width))
+fn endings(explanation: &Explanation) -> Option<Section> {
+    let lines = explanation.endings.iter().map(|ending| {
+        format!(
+            "{} ({} of the flows): {}. Needed: {}.",
+            ending.outcome, ending.flows, ending.because, ending.needed
+        )
+    });
+    Section::lines("Why it does not complete", lines.collect())
+}
+
+/// Times in one unit, or each in its own where they differ by more than a thousand.
+fn times_in(values: &[&[Option<f64>]]) -> (String, impl Fn(f64) -> String + use<>) {
+    let all: Vec<f64> = values.iter().copied().flatten().flatten().map(|time| time.abs()).collect();
+    let some = || all.iter().copied().filter(|time| *time > 0.0);
+    let (least, most) = (some().fold(f64::INFINITY, f64::min), some().fold(0.0, f64::max));
+    let each = most > 1000.0 * least.max(most * 1e-6);
+    let scale = Scale::of_seconds(&all);
+    let unit = if each { String::new() } else { format!(", {}", scale.unit) };
+    (unit, move |value: f64| if each && value != 0.0 { seconds(value) } else { scale.text(value) })
 }
 
 /// A bound that costs less of the time needs no words.
 const TELLING: f64 = 0.005;
 
-fn bounds(explanation: &Explanation, width: Option<u16>) -> String {
+fn bounds(explanation: &Explanation, view: ExplanationView) -> Option<Section> {
     let bounds = &explanation.bounds;
     let judged = judged(&explanation.observed);
     // What costs next to nothing and would not hold the rate down by itself either needs no words here.
@@ -157,7 +302,7 @@ fn bounds(explanation: &Explanation, width: Option<u16>) -> String {
     let tells = |bound: &&Bound| {
         let holds = time_of(bound.alone.as_ref()).zip(time).is_some_and(|(alone, time)| alone > time / 2.0);
         let certain = bound.lost_s.is_none_or(|lost| lost.is_certain());
-        holds || bound.lost_share.is_none_or(|share| certain && share.abs() >= TELLING)
+        view.verbose || holds || bound.lost_share.is_none_or(|share| certain && share.abs() >= TELLING)
     };
     let (told, rest): (Vec<&Bound>, Vec<&Bound>) = bounds.iter().partition(tells);
     let number = |bound: &Bound| told.iter().position(|told| told.id == bound.id).map(|place| place + 1);
@@ -174,8 +319,9 @@ fn bounds(explanation: &Explanation, width: Option<u16>) -> String {
     let lost: Vec<Option<f64>> = bounds.iter().map(|bound| bound.lost_s.map(|lost| lost.mean)).collect();
     let without: Vec<Option<f64>> = bounds.iter().map(|bound| time_of(bound.without.as_ref())).collect();
     let alone: Vec<Option<f64>> = bounds.iter().map(|bound| time_of(bound.alone.as_ref())).collect();
-    let all = [&lost, &without, &alone].into_iter().flatten().flatten();
-    let scale = Scale::of_seconds(&all.map(|time| time.abs()).collect::<Vec<_>>());
+    let scale = Scale::of_seconds(
+        &[&lost, &without, &alone].into_iter().flatten().flatten().map(|time| time.abs()).collect::<Vec<_>>(),
+    );
     let unit = scale.unit;
     let times = |values: Vec<Option<f64>>| {
         values.into_iter().map(|value| value.map(|value| scale.text(value))).collect::<Vec<_>>()
@@ -216,20 +362,19 @@ fn bounds(explanation: &Explanation, width: Option<u16>) -> String {
     let notes: Vec<String> =
         told.iter().map(|bound| format!("{}: {}. {}.", bound.id.name(), bound.why, bound.source)).collect();
     let names: Vec<&str> = rest.iter().map(|bound| bound.id.name()).collect();
-    let others = if names.is_empty() {
-        String::new()
+    let lines = if names.is_empty() {
+        Vec::new()
     } else {
         let share = TELLING * 100.0;
-        paragraphs(
-            &[format!("Below {share} % of the {judged}, and not in the way: {}.", names.join(", "))],
-            width,
-        )
+        vec![format!("Below {share} % of the {judged}, and not in the way: {}.", names.join(", "))]
     };
-    format!(
-        "What bounds it, the costliest first\n\n{}\n{}{others}",
-        terminal::tables(&heads, &groups, width),
-        terminal::notes(&notes, width)
-    )
+    let table = Table { heads: heads.to_vec(), groups: groups.to_vec(), notes, ..Table::default() };
+    Some(Section {
+        title: "What bounds it, the costliest first".to_owned(),
+        table: Some(table),
+        lines,
+        ..Section::default()
+    })
 }
 
 /// What it is judged by is called.
@@ -258,40 +403,53 @@ fn ended(observed: &Observed) -> String {
     })
 }
 
-fn traps(explanation: &Explanation, width: Option<u16>) -> String {
+fn traps(explanation: &Explanation) -> Option<Section> {
     if explanation.traps.is_empty() {
-        return "No known pitfalls found\n".to_owned();
+        return Section::lines("", vec!["No known pitfalls found".to_owned()]);
     }
-    let lines: Vec<String> = explanation
-        .traps
-        .iter()
-        .map(|trap| {
-            let out =
-                if trap.set.is_empty() { String::new() } else { format!(" Fix: {}.", trap.set.join(", ")) };
-            format!("{} ({}): {}. {}.{out}", trap.id, trap.key, trap.text, trap.source)
-        })
-        .collect();
-    format!("Pitfalls\n\n{}", paragraphs(&lines, width))
+    let lines = explanation.traps.iter().map(|trap| {
+        let out = if trap.set.is_empty() { String::new() } else { format!(" Fix: {}.", trap.set.join(", ")) };
+        format!("{} ({}): {}. {}.{out}", trap.id, trap.key, trap.text, trap.source)
+    });
+    Section::lines("Pitfalls", lines.collect())
 }
 
-fn remedies(explanation: &Explanation, width: Option<u16>) -> String {
-    let rows: Vec<&Remedy> = explanation.all.iter().chain(&explanation.remedies).collect();
+/// The remedies of each place together, the best of each first; those that change nothing in one line.
+fn remedies(explanation: &Explanation, view: ExplanationView) -> Option<Section> {
+    let is_told =
+        |remedy: &&Remedy| view.verbose || remedy.verdict != Verdict::NoEffect || remedy.less_delay.is_some();
+    let (told, silent): (Vec<&Remedy>, Vec<&Remedy>) = explanation.remedies.iter().partition(is_told);
+    let rows: Vec<&Remedy> = explanation
+        .combinations()
+        .chain(
+            Place::ALL
+                .into_iter()
+                .flat_map(|place| told.iter().copied().filter(move |remedy| remedy.place == place)),
+        )
+        .collect();
+    let names: Vec<&str> = silent.iter().map(|remedy| remedy.id.as_str()).collect();
+    let without = (!names.is_empty()).then(|| format!("Tried, and no effect: {}.", names.join(", ")));
     if rows.is_empty() {
-        return "What to change: nothing that is known here applies\n".to_owned();
+        let lines = core::iter::once("Nothing that is known here helps.".to_owned()).chain(without).collect();
+        return Section::lines("What to change", lines);
     }
-    let heads = [Column::left(
-        "change",
-        (1..).zip(&rows).map(|(i, remedy): (u32, &&Remedy)| Some(format!("{} [{i}]", remedy.id))).collect(),
-    )];
+    let heads = vec![
+        Column::left(
+            "change",
+            (1..)
+                .zip(&rows)
+                .map(|(i, remedy): (u32, &&Remedy)| Some(format!("{} [{i}]", remedy.id)))
+                .collect(),
+        ),
+        Column::left("where", rows.iter().map(|remedy| Some(remedy.place.title().to_owned())).collect()),
+    ];
     let judged = judged(&explanation.observed);
     let is_stream = explanation.observed.lateness_s.is_some();
     let predicted: Vec<Option<f64>> = rows.iter().map(|remedy| remedy.predicted_s).collect();
     let simulated: Vec<Option<f64>> = rows.iter().map(|remedy| time_of(Some(&remedy.simulated))).collect();
-    let scale = Scale::of_seconds(&predicted.iter().chain(&simulated).flatten().copied().collect::<Vec<_>>());
-    let unit = scale.unit;
-    let times = |values: Vec<Option<f64>>| {
-        values.into_iter().map(|value| value.map(|value| scale.text(value))).collect::<Vec<_>>()
-    };
+    let (unit, text) = times_in(&[&predicted, &simulated]);
+    let times =
+        |values: Vec<Option<f64>>| values.into_iter().map(|value| value.map(&text)).collect::<Vec<_>>();
     let factor = |of: fn(&Remedy) -> Option<f64>| {
         rows.iter().map(|remedy| of(remedy).map(|factor| format!("{factor:.2}"))).collect::<Vec<_>>()
     };
@@ -299,14 +457,14 @@ fn remedies(explanation: &Explanation, width: Option<u16>) -> String {
         .iter()
         .map(|remedy| time_of(Some(&remedy.simulated)).and(remedy.simulated.judged_s()?.ci95))
         .collect();
-    let groups = [
+    let groups = vec![
         vec![
-            Column::right(format!("predicted\ntime, {unit}"), times(predicted)),
+            Column::right(format!("predicted\ntime{unit}"), times(predicted)),
             Column::right("times\nas fast", factor(|remedy| remedy.predicted_speed_up)),
         ],
         vec![
             Column::right(
-                format!("simulated\n{judged}, {unit}"),
+                format!("simulated\n{judged}{unit}"),
                 filled(times(simulated), rows.iter().map(|remedy| Some(&remedy.simulated))),
             ),
             Column::right("± 95 %", times(intervals)),
@@ -316,14 +474,19 @@ fn remedies(explanation: &Explanation, width: Option<u16>) -> String {
             ),
             Column::left("verdict", rows.iter().map(|remedy| Some(verdict(remedy).to_owned())).collect()),
         ],
-    ]
-    .map(|group| group.into_iter().filter(Column::is_known).collect());
+    ];
+    let groups = groups
+        .into_iter()
+        .map(|group: Vec<Column>| group.into_iter().filter(Column::is_known).collect())
+        .collect();
     let notes: Vec<String> = rows.iter().map(|remedy| note(remedy)).collect();
-    format!(
-        "What to change, and what it gains (`--apply NAME` writes the changed experiment)\n\n{}\n{}",
-        terminal::tables(&heads, &groups, width),
-        terminal::notes(&notes, width)
-    )
+    let table = Table { heads, groups, notes, ..Table::default() };
+    Some(Section {
+        title: "What to change, and what it gains (`--apply NAME` writes the changed experiment)".to_owned(),
+        table: Some(table),
+        lines: without.into_iter().collect(),
+        ..Section::default()
+    })
 }
 
 fn verdict(remedy: &Remedy) -> &'static str {
@@ -344,18 +507,13 @@ fn note(remedy: &Remedy) -> String {
         Verdict::NoEffect | Verdict::Hurts => String::new(),
     };
     let mut text = format!("{}: {why}{set}.", remedy.title);
+    if let Some(risk) = &remedy.risk {
+        text += &format!(" Risk: {risk}.");
+    }
     if let Some(disagreement) = &remedy.disagreement {
         let mut letters = disagreement.chars();
         let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
         text += &format!(" {first}{}.", letters.as_str());
     }
     text
-}
-
-fn caveats(explanation: &Explanation, width: Option<u16>) -> String {
-    if explanation.caveats.is_empty() {
-        return String::new();
-    }
-    let lines: Vec<String> = explanation.caveats.iter().map(|caveat| format!("Note: {caveat}.")).collect();
-    paragraphs(&lines, width)
 }

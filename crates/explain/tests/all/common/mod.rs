@@ -40,6 +40,6 @@ pub fn explained(experiment: &Experiment, effort: Effort) -> Explanation {
 }
 
 /// Five seeds.
-pub const FEW: Effort = Effort { seeds: Some(5), segments: 20_000_000 };
+pub const FEW: Effort = Effort { group: None, seeds: Some(5), segments: 20_000_000 };
 /// One run, where nothing is drawn.
-pub const ONE: Effort = Effort { seeds: None, segments: 20_000_000 };
+pub const ONE: Effort = Effort { group: None, seeds: None, segments: 20_000_000 };

@@ -1,0 +1,266 @@
+//! The verdict in a sentence, what to do, and what the answer depends on.
+
+use super::{Section, judged, seconds, time_of};
+use crate::table::{Column, Table};
+use farpath_explain::{BoundId, Explanation, HostCommands, Place, Remedy, Setting};
+
+/// What bounds it, in one sentence.
+pub(super) fn sentence(explanation: &Explanation) -> String {
+    let observed = &explanation.observed;
+    if observed.completed < 1.0 {
+        let all: u64 = observed.outcomes.values().sum();
+        let done = observed.outcomes.get("completed").copied().unwrap_or(0);
+        let more = match explanation.endings.first() {
+            Some(ending) => format!(": {}", ending.because),
+            None => String::new(),
+        };
+        return format!("{done} of {all} transfers complete{more}.");
+    }
+    let Some(bound) = explanation.bounds.first() else {
+        return "Nothing that is known here bounds it.".to_owned();
+    };
+    let judged = judged(observed);
+    let (Some(now), Some(share)) = (time_of(Some(observed)), bound.lost_share) else {
+        return format!("{}.", plain(bound.id));
+    };
+    let percent = format!("{:.0} %", share * 100.0);
+    if share < SMALL {
+        return format!(
+            "Nothing stands out: no single bound costs more than {:.0} % of the {judged}.",
+            SMALL * 100.0
+        );
+    }
+    match time_of(bound.without.as_ref()) {
+        Some(without) if bound.id == BoundId::Link => format!(
+            "{}: with a link without limit it would take {} in place of {} ({percent} of the {judged}).",
+            plain(bound.id),
+            seconds(without),
+            seconds(now)
+        ),
+        Some(without) => format!(
+            "{}: that costs {percent} of the {judged}; without it {} in place of {}.",
+            plain(bound.id),
+            seconds(without),
+            seconds(now)
+        ),
+        None => format!("{}: that is {percent} of the {judged}.", plain(bound.id)),
+    }
+}
+
+/// A bound that costs less is not what bounds a transfer.
+const SMALL: f64 = 0.03;
+
+/// A bound, said to somebody who has never heard of it.
+const fn plain(bound: BoundId) -> &'static str {
+    match bound {
+        BoundId::ReceiveWindow => "The receive window is too small for this path",
+        BoundId::SendBuffer => "The send buffer is too small for this path",
+        BoundId::CwndClamp => "The sender's own limit on its window is too small for this path",
+        BoundId::Application => "The receiving program reads more slowly than the path delivers",
+        BoundId::Loss => "Packet loss keeps the sender's window small",
+        BoundId::Reordering => "Packets that arrive out of order are taken for lost ones",
+        BoundId::Queue => "The queue before the slowest link overflows",
+        BoundId::Timers => "The retransmission timers do not fit this path",
+        BoundId::DelayedAck => "The receiver waits before it acknowledges",
+        BoundId::Handshake => "Opening the connection takes longest",
+        BoundId::SlowStart => "The sender begins with a small window, and growing it takes longest",
+        BoundId::AckLink => "The link that the ACKs return over is too slow",
+        BoundId::Link => "The link is full",
+    }
+}
+
+/// The advised change, and what is typed in for it.
+pub(super) fn what_to_do(explanation: &Explanation) -> Option<Section> {
+    let Some(remedy) = explanation.advised() else {
+        let none = "No change that somebody can make today gains a tenth; see the tables.".to_owned();
+        return Section::lines("What to do", vec![none]);
+    };
+    let title = |remedy: &Remedy| format!("{} ({})", remedy.title, remedy.place.title());
+    let mut lines = vec![match gain(explanation, remedy) {
+        Some(gain) => format!("{}: {gain} (simulated).", title(remedy)),
+        None => format!("{}.", title(remedy)),
+    }];
+    lines.extend(remedy.risk.iter().map(|risk| format!("Risk: {risk}.")));
+    for commands in &remedy.commands {
+        lines.extend(typed(commands));
+    }
+    let typed: Vec<&str> = remedy
+        .commands
+        .iter()
+        .flat_map(|commands| &commands.settings)
+        .map(|setting| setting.key.as_str())
+        .collect();
+    let silent: Vec<&str> = remedy
+        .set
+        .iter()
+        .map(String::as_str)
+        .filter(|change| !typed.contains(&change.split('=').next().unwrap_or(change).trim()))
+        .collect();
+    if !silent.is_empty() {
+        lines.push(format!("For these no command is known here: {}.", silent.join(", ")));
+    }
+    // What the path's equipment would add to what hosts can do.
+    if let Some(all) = explanation.all.as_ref().filter(|all| {
+        remedy.place.is_of_hosts()
+            && !all.place.is_of_hosts()
+            && all.simulated_speed_up.unwrap_or(0.0)
+                > remedy.simulated_speed_up.unwrap_or(0.0) * farpath_explain::GAIN
+    }) && let Some(gain) = gain(explanation, all)
+    {
+        lines.push(format!("With the path's equipment too ({}): {gain}.", all.title));
+    }
+    Section::lines("What to do", lines)
+}
+
+fn gain(explanation: &Explanation, remedy: &Remedy) -> Option<String> {
+    let (before, after) = (time_of(Some(&explanation.observed)), time_of(Some(&remedy.simulated)));
+    match (before, after) {
+        (Some(before), Some(after)) => Some(format!(
+            "{} in place of {}, {:.2} times as fast",
+            seconds(after),
+            seconds(before),
+            before / after.max(1e-9)
+        )),
+        (None, Some(after)) => Some(format!("it completes, in {}", seconds(after))),
+        _ => None,
+    }
+}
+
+/// The commands of one end.
+fn typed(commands: &HostCommands) -> Vec<String> {
+    let end = match commands.end {
+        "path" => "On the machine before the slowest link",
+        "program" => "In the program that opens the connections",
+        "sender" => "On the sending host",
+        _ => "On the receiving host",
+    };
+    let mut lines = Vec::new();
+    if !commands.settings.iter().any(Setting::is_needed) {
+        return lines;
+    }
+    let has_root = commands.settings.iter().any(|setting| !setting.root.is_empty());
+    if has_root {
+        lines.push(format!("{end} ({}), as root:", commands.system.name()));
+    }
+    let all = |of: fn(&Setting) -> &Vec<String>| {
+        let mut lines: Vec<String> = Vec::new();
+        for line in commands.settings.iter().flat_map(of) {
+            let line = format!("    {line}");
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        lines
+    };
+    lines.extend(all(|setting| &setting.root));
+    let program = all(|setting| &setting.program);
+    if !program.is_empty() {
+        lines.push(if has_root {
+            "Or for one program alone, without root:".to_owned()
+        } else {
+            format!("{end}:")
+        });
+        lines.extend(program);
+    }
+    lines.push("To see that it is in force:".to_owned());
+    let mut seen: Vec<&str> = Vec::new();
+    for setting in commands.settings.iter().filter(|setting| setting.is_needed()) {
+        if !seen.contains(&setting.check.as_str()) {
+            seen.push(&setting.check);
+            lines.push(format!("    {}", setting.check));
+        }
+    }
+    if has_root {
+        lines.push("To undo it:".to_owned());
+        lines.extend(all(|setting| &setting.undo));
+    }
+    let mut affected: Vec<&str> = commands
+        .settings
+        .iter()
+        .filter(|setting| setting.is_needed())
+        .map(|setting| setting.affects.as_str())
+        .collect();
+    affected.dedup();
+    lines.push(format!("It changes: {}.", affected.join("; ")));
+    lines
+}
+
+/// Which changes make the round trips under the transfer shorter, for what shares the path.
+pub(super) fn delay(explanation: &Explanation) -> Option<Section> {
+    let before = explanation.observed.rtt_s?;
+    let lines = explanation.remedies.iter().filter_map(|remedy| {
+        let (share, after) = (remedy.less_delay?, remedy.simulated.rtt_s?);
+        Some(format!(
+            "{}: p95 {} in place of {} ({:.0} % less), {}{}",
+            remedy.id,
+            seconds(after.p95),
+            seconds(before.p95),
+            share * 100.0,
+            remedy.place.title(),
+            match gain(explanation, remedy) {
+                Some(gain) => format!("; the transfer takes {gain}"),
+                None => String::new(),
+            }
+        ))
+    });
+    Section::lines("Shorter round trips under the transfer", lines.collect())
+}
+
+/// What is not simulated as a setting.
+pub(super) fn priced(explanation: &Explanation) -> Option<Section> {
+    let mut lines = Vec::new();
+    for remedy in &explanation.priced {
+        lines.push(format!(
+            "{} ({}): saves {} at the most: {}. Risk: {}.",
+            remedy.title,
+            remedy.place.title(),
+            seconds(remedy.saves_s),
+            remedy.how,
+            remedy.risk
+        ));
+        if remedy.place != Place::Path {
+            lines.extend(remedy.commands.iter().map(|command| format!("    {command}")));
+        }
+    }
+    Section::lines("What no setting here stands for", lines)
+}
+
+/// How the answer changes with what is known of the path.
+pub(super) fn depends(explanation: &Explanation) -> Option<Section> {
+    let inputs = &explanation.sensitivity;
+    if inputs.is_empty() {
+        return None;
+    }
+    let time = |time: Option<f64>| Some(time.map_or_else(|| "not all complete".to_owned(), seconds));
+    let heads =
+        vec![Column::left("input", inputs.iter().map(|input| Some(input.input.to_owned())).collect())];
+    let columns = vec![
+        Column::right("by half", inputs.iter().map(|input| time(input.less_s)).collect()),
+        Column::right(
+            "as it is",
+            inputs.iter().map(|_| time(time_of(Some(&explanation.observed)))).collect(),
+        ),
+        Column::right("by double", inputs.iter().map(|input| time(input.more_s)).collect()),
+        Column::right(
+            "longest\nby shortest",
+            inputs.iter().map(|input| input.span.map(|span| format!("{span:.2}"))).collect(),
+        ),
+    ];
+    let table = Table { heads, groups: vec![columns], ..Table::default() };
+    let first = &inputs[0];
+    let line = match first.span {
+        Some(span) if span < STEADY => {
+            "None of them matters much: the answer holds where they are known to a factor of two.".to_owned()
+        }
+        _ => format!("It depends most on the {}: measure that first.", first.input),
+    };
+    Some(Section {
+        title: "What it depends on".to_owned(),
+        table: Some(table),
+        lines: vec![line],
+        ..Section::default()
+    })
+}
+
+/// Half and double of an input change the answer by less than a fifth.
+const STEADY: f64 = 1.2;
