@@ -2,7 +2,7 @@
 
 use super::*;
 use farpath_elements::{
-    Bernoulli, Delay, Duplicate, ElementKind, ElementSpec, Link, MarkThreshold, PacketCount, QueueLimit,
+    Aqm, Bernoulli, Delay, Duplicate, ElementKind, ElementSpec, Link, MarkThreshold, PacketCount, QueueLimit,
     Reorder,
 };
 use farpath_path::DropCause;
@@ -187,6 +187,7 @@ fn path() -> impl Strategy<Value = Vec<ElementSpec>> {
             } else {
                 MarkThreshold::Never
             }),
+            aqm: PerDirection::both(Aqm::DropTail),
             overhead: Bytes(0),
             min_packet: Bytes(46),
         })
