@@ -191,6 +191,8 @@ impl<'o, O: Observer> Simulation<'o, O> {
         let flow = &mut self.flows[number as usize];
         let end = match wake {
             Wake::Start => {
+                flow.sender.connection.open_without_syn(now);
+                flow.receiver.connection.open_without_syn(now);
                 // Both: who listens has nothing to say, and the program at the data sender may write already.
                 self.serve(now, number, End::Receiver);
                 End::Sender

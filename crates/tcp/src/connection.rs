@@ -144,16 +144,16 @@ impl Connection {
         connection
     }
 
-    /// This end without a handshake: open when it is first served, as if both SYNs had been exchanged in no time. `peer` and
-    /// `peer_isn` are what the other end is made of.
+    /// This end without a handshake: [`open_without_syn`](Connection::open_without_syn) opens it. `peer` and `peer_isn` are what the
+    /// other end is made of.
     pub fn opened(mut self, peer: &Config, peer_isn: Seq) -> Connection {
         self.syn_due = false;
         self.unsaid = Some(Connection::connect(peer, peer_isn).syn(Instant::ZERO));
         self
     }
 
-    /// Opens what needs no SYN.
-    fn open_without_syn(&mut self, now: Instant) {
+    /// Opens what needs no SYN, as if both had been exchanged in no time.
+    pub fn open_without_syn(&mut self, now: Instant) {
         if let Some(syn) = self.unsaid.take() {
             self.take_syn(now, &syn);
             // What our own SYN would have announced is the window that the peer counts on.
@@ -493,7 +493,6 @@ impl Connection {
 
 impl Endpoint for Connection {
     fn on_segment(&mut self, now: Instant, segment: &Segment) {
-        self.open_without_syn(now);
         self.stats.segments_received += 1;
         match self.state {
             State::Closed => self.reject(segment),
@@ -504,7 +503,6 @@ impl Endpoint for Connection {
     }
 
     fn on_timer(&mut self, now: Instant) {
-        self.open_without_syn(now);
         if self.syn_timer.is_some_and(|due| due <= now) {
             self.on_syn_timer(now);
         }
@@ -518,7 +516,6 @@ impl Endpoint for Connection {
     }
 
     fn poll_segment(&mut self, now: Instant) -> Option<Segment> {
-        self.open_without_syn(now);
         let Some(segment) = self.choose_segment(now) else {
             self.sender.note_wait(now);
             return None;
@@ -618,20 +615,22 @@ mod tests {
     use farpath_units::Duration;
 
     #[test]
-    fn ends_without_a_syn_are_open_when_they_are_first_served() {
+    fn ends_without_a_syn_are_open_when_they_are_told_to() {
         let config = Config::default();
         let (ours, theirs) = (Seq(u32::MAX - 3), Seq(9));
         let mut sender = Connection::connect(&config, ours).opened(&config, theirs);
         let mut receiver = Connection::listen(&config, theirs).opened(&config, ours);
         assert_eq!(sender.write(4000), 4000);
         let now = Instant::ZERO + Duration::from_secs(3);
+        sender.open_without_syn(now);
+        receiver.open_without_syn(now);
         let first = sender.poll_segment(now).expect("data leave at once");
         assert!(!first.flags.contains(Flags::SYN) && first.len > 0, "{first:?}");
         assert_eq!((sender.established_at(), sender.stats().syns), (Some(now), 0));
         assert_eq!(sender.sender().rtt().last_sample(), (None, 0));
         let later = now + Duration::from_secs(1);
         receiver.on_segment(later, &first);
-        assert_eq!((receiver.readable(), receiver.established_at()), (first.len.into(), Some(later)));
+        assert_eq!((receiver.readable(), receiver.established_at()), (first.len.into(), Some(now)));
         let second = sender.poll_segment(now).expect("the initial window is more than one segment");
         receiver.on_segment(later, &second);
         let ack = receiver.poll_segment(later).expect("every second segment is acknowledged");

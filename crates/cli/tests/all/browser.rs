@@ -220,7 +220,7 @@ fn how_far_stacks_reach_is_a_picture_and_so_are_the_figures_of_the_paper() {
     let drawn = look_at(&["radius"]);
     assert!(drawn.iter().all(|figures| *figures == 1), "{drawn:?}");
     let drawn = look_at(&["reproduce", "radius"]);
-    assert!(drawn.iter().all(|figures| *figures == 4), "2 to 5: {drawn:?}");
+    assert!(drawn.iter().all(|figures| *figures == 5), "2 to 5, and the step at 12 s: {drawn:?}");
 }
 
 #[test]
