@@ -2,8 +2,8 @@
 
 mod diagnose;
 mod driver;
-#[cfg(target_os = "linux")]
 mod import;
+#[cfg(target_os = "linux")]
 mod kernel;
 mod measure;
 mod qos;

@@ -52,7 +52,7 @@ impl Observer for Accounts {
 const MOST_PACKETS: u64 = 100_000;
 
 /// More events at one instant than the largest flow has segments of a file, while no element duplicates. Messages are beside that: over no
-/// distance 60 000 of a byte each, all due at once, are as many segments.
+/// distance 60 000 of a byte each, all due at once, are as many segments; so is a request that a send buffer of a byte cuts up.
 const MOST_AT_ONCE: u64 = 100_000;
 
 /// Simulates, and panics where something does not hold. Gives what became of each flow, and whether the simulation came to its end: after
@@ -63,7 +63,8 @@ pub fn check_conservation(setup: &Setup, events: u64) -> (Vec<FlowResult>, bool)
     let mut simulation = Simulation::new(setup, &mut accounts).expect("the path is well formed");
     let duplicates = setup.path.iter().filter(|element| matches!(element.kind, ElementKind::Duplicate(_)));
     let messages: u64 = setup.flows.iter().filter_map(|flow| Some(flow.messages?.count)).sum();
-    let at_once = (MOST_AT_ONCE + 4 * messages) << duplicates.count();
+    let requests: u64 = setup.flows.iter().map(|flow| flow.request.0).sum();
+    let at_once = (MOST_AT_ONCE + 4 * (messages + requests)) << duplicates.count();
     simulation.set_budget(Budget {
         events: events.max(at_once * 2).min(10 * events),
         events_at_one_instant: at_once,
