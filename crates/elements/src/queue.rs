@@ -49,6 +49,16 @@ impl QueueLimit {
         }
     }
 
+    /// Whether one more packet of `size` has room where so many packets and IP bytes wait.
+    #[inline]
+    pub(crate) fn has_room(self, packets: usize, bytes: Bytes, size: Bytes) -> bool {
+        match self {
+            QueueLimit::Unlimited => true,
+            QueueLimit::Bytes(limit) => bytes + size <= limit,
+            QueueLimit::Packets(limit) => (packets as u64) < limit,
+        }
+    }
+
     /// The most that waits before a line of this rate, which is also the most that goes on from there.
     pub(crate) fn held(self, rate: Rate, inflow: &mut Inflow) -> Option<Bytes> {
         inflow.limit(rate);

@@ -31,11 +31,7 @@ impl Waiting {
 
     #[inline]
     pub fn has_room(&self, size: Bytes) -> bool {
-        match self.limit {
-            QueueLimit::Unlimited => true,
-            QueueLimit::Bytes(limit) => self.bytes + size <= limit,
-            QueueLimit::Packets(limit) => (self.packets.len() as u64) < limit,
-        }
+        self.limit.has_room(self.packets.len(), self.bytes, size)
     }
 
     #[inline]

@@ -55,15 +55,6 @@ pub(crate) trait Discipline<P> {
     fn bytes(&self) -> Bytes;
 }
 
-/// Whether a limit leaves room for one more packet of `size` beside these.
-pub(crate) fn has_room(limit: QueueLimit, packets: usize, bytes: Bytes, size: Bytes) -> bool {
-    match limit {
-        QueueLimit::Unlimited => true,
-        QueueLimit::Bytes(limit) => bytes + size <= limit,
-        QueueLimit::Packets(limit) => (packets as u64) < limit,
-    }
-}
-
 /// Packets in the order in which they came.
 #[derive(Debug)]
 pub(crate) struct Fifo<P> {
@@ -90,7 +81,7 @@ impl<P: PathPacket> Fifo<P> {
     }
 
     pub fn has_room(&self, limit: QueueLimit, packet: &P) -> bool {
-        has_room(limit, self.packets.len(), self.bytes, packet.wire_size())
+        limit.has_room(self.packets.len(), self.bytes, packet.wire_size())
     }
 
     pub fn len(&self) -> usize {

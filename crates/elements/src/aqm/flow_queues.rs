@@ -4,12 +4,13 @@
 //! there are more flows than queues. The limit on memory (32 MB of buffers) is left out: a link knows no buffers, only packets.
 
 use super::codel::{Codel, CodelState, Head};
-use super::discipline::{Discipline, Effects, Fifo, Queued, has_room};
-use super::pie::{self, Pie, PieState, Settled, Updates};
+use super::discipline::{Discipline, Effects, Fifo, Queued};
+use super::pie::{Pie, PieState, Settled, Updates};
 use super::{MTU, whole};
 use crate::QueueLimit;
 use crate::draw::Draws;
 use crate::keys::Keys;
+use core::cmp::Reverse;
 use farpath_path::{DropCause, Generator, PathPacket};
 use farpath_units::{Bytes, Instant};
 use std::collections::{HashMap, VecDeque};
@@ -118,8 +119,22 @@ impl<P: PathPacket, S> Turns<P, S> {
         }
     }
 
+    /// Whether all queues together have room for one more packet.
+    fn has_room(&self, limit: QueueLimit, packet: &P) -> bool {
+        limit.has_room(self.packets, Bytes(self.bytes), packet.wire_size())
+    }
+
+    /// One of the queues, to take packets from.
+    fn head(&mut self, queue: usize) -> (&mut S, FlowHead<'_, P>) {
+        let FlowQueue { fifo, state, .. } = &mut self.queues[queue];
+        (state, FlowHead { fifo, packets: &mut self.packets, bytes: &mut self.bytes })
+    }
+
     /// The next packet of the queue whose turn it is, as `take` takes it (RFC 8290 §4.2).
-    fn next(&mut self, mut take: impl FnMut(&mut Taken<'_, P, S>) -> Option<Queued<P>>) -> Option<Queued<P>> {
+    fn next(
+        &mut self,
+        mut take: impl FnMut(&mut S, &mut FlowHead<'_, P>) -> Option<Queued<P>>,
+    ) -> Option<Queued<P>> {
         loop {
             let from_new = !self.new.is_empty();
             let list = if from_new { &mut self.new } else { &mut self.old };
@@ -131,19 +146,20 @@ impl<P: PathPacket, S> Turns<P, S> {
                 self.old.push_back(queue);
                 continue;
             }
-            let mut taken = Taken {
-                fifo: &mut flow.fifo,
-                state: &mut flow.state,
-                packets: &mut self.packets,
-                bytes: &mut self.bytes,
-            };
-            match take(&mut taken) {
+            let (state, mut head) = self.head(queue);
+            let taken = take(state, &mut head);
+            let flow = &mut self.queues[queue];
+            match taken {
                 Some(packet) => {
                     flow.deficit -= packet.size.0 as i64;
                     return Some(packet);
                 }
                 None => {
-                    list.pop_front();
+                    if from_new {
+                        self.new.pop_front()
+                    } else {
+                        self.old.pop_front()
+                    };
                     // A new queue that is empty passes through the old ones, so that they are served between.
                     if from_new && !self.old.is_empty() {
                         self.old.push_back(queue);
@@ -156,15 +172,7 @@ impl<P: PathPacket, S> Turns<P, S> {
     }
 }
 
-/// A flow's queue while a packet is taken from it.
-struct Taken<'a, P, S> {
-    fifo: &'a mut Fifo<P>,
-    state: &'a mut S,
-    packets: &'a mut usize,
-    bytes: &'a mut u64,
-}
-
-/// Its packets, and the backlog of all queues.
+/// A flow's queue while packets are taken from it, and the backlog of all.
 struct FlowHead<'a, P> {
     fifo: &'a mut Fifo<P>,
     packets: &'a mut usize,
@@ -200,31 +208,22 @@ impl<P: PathPacket> FqCodelQueue<P> {
 
     /// Drops from the head of the longest queue, half of it or a batch (`fq_codel_drop`).
     fn drop_from_longest(&mut self, effects: &mut Effects<P>) {
-        let longest = |turns: &Turns<P, CodelState>| {
-            let mut longest = (0, Bytes::ZERO);
-            for (number, queue) in turns.queues.iter().enumerate() {
-                if queue.fifo.bytes() > longest.1 {
-                    longest = (number, queue.fifo.bytes());
-                }
-            }
-            longest
-        };
-        let (number, bytes) = longest(&self.turns);
-        let half = bytes.0 >> 1;
-        let turns = &mut self.turns;
-        let queue = &mut turns.queues[number];
+        // Of queues of one length the first.
+        let longest = self.turns.queues.iter().map(|queue| queue.fifo.bytes()).enumerate();
+        let longest = longest.max_by_key(|(number, bytes)| (*bytes, Reverse(*number)));
+        let Some((number, length)) = longest else { return };
+        let half = length.0 >> 1;
+        let (state, mut head) = self.turns.head(number);
         let (mut dropped, mut length) = (0, 0);
-        while let Some(packet) = queue.fifo.pop() {
+        while let Some(packet) = head.pop() {
             length += packet.size.0;
-            turns.packets -= 1;
-            turns.bytes -= packet.size.0;
             effects.dropped.push((packet.packet, DropCause::QueueOverflow));
             dropped += 1;
             if dropped >= self.drop_batch || length >= half {
                 break;
             }
         }
-        queue.state.add_drops(dropped);
+        state.add_drops(dropped);
     }
 }
 
@@ -236,8 +235,7 @@ impl<P: PathPacket> Discipline<P> for FqCodelQueue<P> {
         idle: bool,
         effects: &mut Effects<P>,
     ) -> Result<(), (P, DropCause)> {
-        let size = packet.wire_size();
-        let room = idle || has_room(self.limit, self.turns.packets, Bytes(self.turns.bytes), size);
+        let room = idle || self.turns.has_room(self.limit, &packet);
         let codel = self.codel;
         let queue = self.turns.queue_of(&packet, || CodelState::new(codel));
         self.turns.push(now, queue, packet);
@@ -248,10 +246,7 @@ impl<P: PathPacket> Discipline<P> for FqCodelQueue<P> {
     }
 
     fn dequeue(&mut self, now: Instant, effects: &mut Effects<P>) -> Option<Queued<P>> {
-        self.turns.next(|taken| {
-            let mut head = FlowHead { fifo: taken.fifo, packets: taken.packets, bytes: taken.bytes };
-            taken.state.dequeue(now, &mut head, effects)
-        })
+        self.turns.next(|state, head| state.dequeue(now, head, effects))
     }
 
     fn len(&self) -> usize {
@@ -275,12 +270,12 @@ pub(super) struct FqPieQueue<P> {
 
 impl<P: PathPacket> FqPieQueue<P> {
     pub fn new(limit: QueueLimit, queues: FlowQueues, pie: Pie, generator: Generator) -> FqPieQueue<P> {
-        FqPieQueue { limit, pie, updates: pie::updates(pie), generator, turns: Turns::new(queues) }
+        FqPieQueue { limit, pie, updates: Updates::new(pie), generator, turns: Turns::new(queues) }
     }
 
     fn catch_up(&mut self, now: Instant) {
         let queues = &mut self.turns.queues;
-        self.updates.catch_up(now, |_| {
+        self.updates.catch_up(now, || {
             let mut settled = Settled::Yes;
             for queue in queues.iter_mut() {
                 if queue.state.update(queue.fifo.bytes().0) == Settled::No {
@@ -303,8 +298,7 @@ impl<P: PathPacket> Discipline<P> for FqPieQueue<P> {
         self.catch_up(now);
         let pie = self.pie;
         let number = self.turns.queue_of(&packet, || PieState::new(pie));
-        let room =
-            idle || has_room(self.limit, self.turns.packets, Bytes(self.turns.bytes), packet.wire_size());
+        let room = idle || self.turns.has_room(self.limit, &packet);
         let queue = &mut self.turns.queues[number];
         if !room {
             queue.state.dropped();
@@ -321,11 +315,9 @@ impl<P: PathPacket> Discipline<P> for FqPieQueue<P> {
 
     fn dequeue(&mut self, now: Instant, _effects: &mut Effects<P>) -> Option<Queued<P>> {
         self.catch_up(now);
-        self.turns.next(|taken| {
-            let packet = taken.fifo.pop()?;
-            *taken.packets -= 1;
-            *taken.bytes -= packet.size.0;
-            taken.state.leaves(now, packet.since, taken.fifo.bytes().0);
+        self.turns.next(|state, head| {
+            let packet = head.pop()?;
+            state.leaves(now, packet.since, head.fifo.bytes().0);
             Some(packet)
         })
     }

@@ -77,11 +77,7 @@ impl<P: PathPacket + Send + 'static> Managed<P> {
         let Some(lane) = &mut self.lanes[direction] else { return };
         let mut effects = Effects::new();
         let next = lane.queue.dequeue(now, &mut effects);
-        self.counts[direction].marked += effects.marked;
-        for (packet, cause) in effects.dropped {
-            self.counts[direction].dropped.add(cause);
-            self.left[direction].push(now, (packet, Some(cause)));
-        }
+        note(effects, now, &mut self.counts[direction], &mut self.left[direction]);
         if let Some(next) = next {
             let on_wire = framed(next.size, self.overhead, self.min_packet);
             lane.line.serialize(on_wire);
@@ -122,11 +118,7 @@ impl<P: PathPacket + Send + 'static> PathElement<P> for Managed<P> {
         }
         let mut effects = Effects::new();
         let joined = lane.queue.enqueue(now, packet, idle, &mut effects);
-        self.counts[direction].marked += effects.marked;
-        for (packet, cause) in effects.dropped {
-            self.counts[direction].dropped.add(cause);
-            self.left[direction].push(now, (packet, Some(cause)));
-        }
+        note(effects, now, &mut self.counts[direction], &mut self.left[direction]);
         if let Err((packet, cause)) = joined {
             self.counts[direction].dropped.add(cause);
             return Verdict::Dropped { at: now, cause, packet };
@@ -194,6 +186,20 @@ impl<P: PathPacket + Send + 'static> PathElement<P> for Managed<P> {
             }
         };
         Direction::BOTH.map(counters).into()
+    }
+}
+
+/// Counts what a queue did at `now`; what it dropped leaves.
+fn note<P>(
+    effects: Effects<P>,
+    now: Instant,
+    counts: &mut Counts,
+    left: &mut Schedule<(P, Option<DropCause>)>,
+) {
+    counts.marked += effects.marked;
+    for (packet, cause) in effects.dropped {
+        counts.dropped.add(cause);
+        left.push(now, (packet, Some(cause)));
     }
 }
 

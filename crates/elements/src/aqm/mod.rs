@@ -43,19 +43,31 @@ pub enum Aqm {
     FqPie(FlowQueues, Pie),
 }
 
-/// Algorithms as files spell them.
-const NAMES: [&str; 5] = ["drop-tail", "codel", "fq-codel", "pie", "fq-pie"];
-
 impl Aqm {
+    /// As files spell them, each as Linux has it by default.
+    const ALL: [(&'static str, Aqm); 5] = [
+        ("drop-tail", Aqm::DropTail),
+        ("codel", Aqm::Codel(Codel::DEFAULT)),
+        ("fq-codel", Aqm::FqCodel(FlowQueues::DEFAULT, Codel::IN_FLOW_QUEUES)),
+        ("pie", Aqm::Pie(Pie::DEFAULT)),
+        ("fq-pie", Aqm::FqPie(FlowQueues::DEFAULT, Pie::DEFAULT)),
+    ];
+
     /// As files spell it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Aqm::DropTail => NAMES[0],
-            Aqm::Codel(_) => NAMES[1],
-            Aqm::FqCodel(..) => NAMES[2],
-            Aqm::Pie(_) => NAMES[3],
-            Aqm::FqPie(..) => NAMES[4],
-        }
+    pub fn name(self) -> &'static str {
+        let same = |other: &Aqm| core::mem::discriminant(other) == core::mem::discriminant(&self);
+        Aqm::ALL.iter().find(|(_, aqm)| same(aqm)).map_or("", |(name, _)| name)
+    }
+
+    /// The same algorithm with the parameters that `keys` have.
+    fn with_parameters<K: Keys>(self, keys: &mut K) -> Result<Aqm, K::Error> {
+        Ok(match self {
+            Aqm::DropTail => Aqm::DropTail,
+            Aqm::Codel(default) => Aqm::Codel(Codel::read(keys, default)?),
+            Aqm::FqCodel(_, default) => Aqm::FqCodel(FlowQueues::read(keys)?, Codel::read(keys, default)?),
+            Aqm::Pie(_) => Aqm::Pie(Pie::read(keys)?),
+            Aqm::FqPie(..) => Aqm::FqPie(FlowQueues::read(keys)?, Pie::read(keys)?),
+        })
     }
 
     /// The limit of its queue where none is given: that of Linux's qdisc.
@@ -128,36 +140,20 @@ impl ReadValue for Aqm {
 
     fn read<S: Source>(source: &S) -> Result<Aqm, S::Error> {
         if source.text().is_some() {
-            return Ok(match Kind::read(source)?.0 {
-                "codel" => Aqm::Codel(Codel::DEFAULT),
-                "fq-codel" => Aqm::FqCodel(FlowQueues::DEFAULT, Codel::IN_FLOW_QUEUES),
-                "pie" => Aqm::Pie(Pie::DEFAULT),
-                "fq-pie" => Aqm::FqPie(FlowQueues::DEFAULT, Pie::DEFAULT),
-                _ => Aqm::DropTail,
-            });
+            return Kind::read(source).map(|kind| kind.0);
         }
-        let read = source.table(|keys| {
-            Ok(match keys.required::<Kind>("kind")?.0 {
-                "codel" => Aqm::Codel(Codel::read(keys, Codel::DEFAULT)?),
-                "fq-codel" => {
-                    Aqm::FqCodel(FlowQueues::read(keys)?, Codel::read(keys, Codel::IN_FLOW_QUEUES)?)
-                }
-                "pie" => Aqm::Pie(Pie::read(keys)?),
-                "fq-pie" => Aqm::FqPie(FlowQueues::read(keys)?, Pie::read(keys)?),
-                _ => Aqm::DropTail,
-            })
-        });
+        let read = source.table(|keys| keys.required::<Kind>("kind")?.0.with_parameters(keys));
         read.unwrap_or_else(|| Err(source.wrong_type(Self::EXPECTED)))
     }
 }
 
-/// The name of an algorithm.
-struct Kind(&'static str);
+/// An algorithm by its name alone.
+struct Kind(Aqm);
 
 impl ReadValue for Kind {
     const EXPECTED: &'static str = "an algorithm such as `codel`";
     fn read<S: Source>(source: &S) -> Result<Kind, S::Error> {
-        keys::word(source, &NAMES.map(|name| (name, name))).map(Kind)
+        keys::word(source, &Aqm::ALL).map(Kind)
     }
 }
 

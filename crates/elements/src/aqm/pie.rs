@@ -86,14 +86,14 @@ pub(super) struct Updates {
 }
 
 impl Updates {
-    pub fn new(first: Duration, every: Duration) -> Updates {
-        Updates { next: Instant::ZERO + first, every }
+    pub fn new(pie: Pie) -> Updates {
+        Updates { next: Instant::ZERO + FIRST_UPDATE, every: pie.tupdate }
     }
 
     /// Calls `update` for each look that was due by `now`, until one says that nothing will change any more.
-    pub fn catch_up(&mut self, now: Instant, mut update: impl FnMut(Instant) -> Settled) {
+    pub fn catch_up(&mut self, now: Instant, mut update: impl FnMut() -> Settled) {
         while self.next <= now {
-            let settled = update(self.next);
+            let settled = update();
             self.next += self.every;
             if settled == Settled::Yes && self.next <= now {
                 let behind = (now - self.next).as_nanos() / self.every.as_nanos() + 1;
@@ -258,13 +258,18 @@ pub(super) struct PieQueue<P> {
 
 impl<P: PathPacket> PieQueue<P> {
     pub fn new(limit: QueueLimit, pie: Pie, generator: Generator) -> PieQueue<P> {
-        let updates = Updates::new(FIRST_UPDATE, pie.tupdate);
-        PieQueue { limit, state: PieState::new(pie), updates, generator, fifo: Fifo::new() }
+        PieQueue {
+            limit,
+            state: PieState::new(pie),
+            updates: Updates::new(pie),
+            generator,
+            fifo: Fifo::new(),
+        }
     }
 
     fn catch_up(&mut self, now: Instant) {
         let backlog = self.fifo.bytes().0;
-        self.updates.catch_up(now, |_| self.state.update(backlog));
+        self.updates.catch_up(now, || self.state.update(backlog));
     }
 }
 
@@ -303,9 +308,4 @@ impl<P: PathPacket> Discipline<P> for PieQueue<P> {
     fn bytes(&self) -> Bytes {
         self.fifo.bytes()
     }
-}
-
-/// When [`Pie`] in flow queues looks.
-pub(super) fn updates(pie: Pie) -> Updates {
-    Updates::new(FIRST_UPDATE, pie.tupdate)
 }
