@@ -26,25 +26,10 @@ pub fn import(args: &ImportArgs) -> Result<Ending, CliError> {
         ImportCommand::Mahimahi(_) => mahimahi(&text),
     };
     let imported = imported.map_err(|source| CliError::Import { of, source })?;
-    let source = one_line(&text).replace('\\', "\\\\").replace('"', "\\\"");
-    let mut file = format!("title = \"A path of {of}\"\nsource = \"{source}\"\n\n");
-    for note in &imported.notes {
-        file.push_str(&format!("# {}\n", one_line(note)));
-    }
-    if !imported.notes.is_empty() {
-        file.push('\n');
-    }
-    file.push_str(imported.to_toml().trim_end());
+    let file = imported.to_file(of, &text);
     match out {
         Some(path) => write_new("--out", path, &format!("{file}\n"))?,
         None => output::print(&file)?,
     }
     Ok(Ending::Done)
-}
-
-fn one_line(text: &str) -> String {
-    text.split(|c: char| c.is_whitespace() || c.is_control())
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
 }

@@ -4,6 +4,7 @@ use crate::args::{ScriptArgs, ScriptEngine};
 use crate::error::CliError;
 use crate::{Ending, output};
 use farpath_experiment::Stack;
+use farpath_report::Table;
 use farpath_script::syntax::{Script, Way};
 use farpath_script::{
     Comparison, Fault, MAX_SCRIPT, Outcome, ParseError, Simulated, Verdict, parse, play, seconds, update,
@@ -13,6 +14,7 @@ use rayon::prelude::*;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io;
+use std::iter;
 use std::path::{Path, PathBuf};
 
 /// Deepest folder that is looked into, and most scripts of one command.
@@ -202,6 +204,25 @@ fn fault(verdict: &Verdict) -> Option<&Fault> {
     }
 }
 
+/// A fault in one line.
+fn short(fault: &Fault) -> String {
+    let Fault { place, expected, found } = fault;
+    format!("line {}: expected {expected}, found {found}", place.line)
+}
+
+/// How many scripts passed, failed and could not run on the stack of this number.
+fn counts<'a>(played: impl IntoIterator<Item = &'a Played>, stack: usize) -> [usize; 3] {
+    let mut counts = [0; 3];
+    for verdict in played.into_iter().filter_map(|played| played.verdicts.get(stack)) {
+        counts[match verdict.outcome {
+            Outcome::Passed => 0,
+            Outcome::Failed(_) => 1,
+            Outcome::CannotRun(_) => 2,
+        }] += 1;
+    }
+    counts
+}
+
 /// The line, what was expected and what came, and the last segments.
 fn explain(played: &Played, stack: &str, verdict: &Verdict) -> String {
     let Some(fault) = fault(verdict) else { return String::new() };
@@ -240,10 +261,7 @@ fn print_text(played: &[Played], args: &ScriptArgs) -> io::Result<()> {
     }
     output::print(&table(&good, &args.stack))?;
     for (index, stack) in args.stack.iter().enumerate() {
-        let count = |wanted: &str| {
-            good.iter().filter(|played| word(&played.verdicts[index].outcome) == wanted).count()
-        };
-        let (ok, fails, cannot) = (count("ok"), count("fails"), count("cannot run"));
+        let [ok, fails, cannot] = counts(good.iter().copied(), index);
         output::print(&format!("{stack}: {ok} ok, {fails} fail, {cannot} cannot run"))?;
     }
     Ok(())
@@ -251,24 +269,13 @@ fn print_text(played: &[Played], args: &ScriptArgs) -> io::Result<()> {
 
 /// A line for each script, a column for each stack.
 fn table(played: &[&Played], stacks: &[String]) -> String {
-    let width =
-        |words: &mut dyn Iterator<Item = &str>| words.map(|word| word.chars().count()).max().unwrap_or(0);
-    let names = width(&mut played.iter().map(|played| played.name.as_str()).chain(["script"]));
-    let widths: Vec<usize> =
-        stacks.iter().map(|stack| stack.chars().count().max("cannot run".len())).collect();
-    let mut text = format!("{:names$}", "script");
-    for (stack, width) in stacks.iter().zip(&widths) {
-        let _ = write!(text, "  {stack:width$}");
-    }
-    let whole = names + widths.iter().map(|width| width + 2).sum::<usize>();
-    let _ = write!(text, "\n{}", "─".repeat(whole));
-    for played in played {
-        let _ = write!(text, "\n{:names$}", played.name);
-        for (verdict, width) in played.verdicts.iter().zip(&widths) {
-            let _ = write!(text, "  {:width$}", word(&verdict.outcome));
-        }
-    }
-    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+    let names = played.iter().map(|played| Some(played.name.clone())).collect();
+    let words = |index: usize| {
+        let word = |played: &&Played| Some(word(&played.verdicts[index].outcome).to_owned());
+        played.iter().map(word).collect()
+    };
+    let stacks = stacks.iter().enumerate().map(|(index, stack)| (stack.as_str(), words(index)));
+    Table::from_texts(iter::once(("script", names)).chain(stacks)).to_text(output::width())
 }
 
 fn print_json(played: &[Played], args: &ScriptArgs) -> io::Result<()> {
@@ -319,12 +326,9 @@ fn print_tap(played: &[Played], args: &ScriptArgs) -> io::Result<()> {
             };
             match &verdict.outcome {
                 Outcome::Passed => output::print(&format!("ok {number} {name}"))?,
-                Outcome::CannotRun(fault) => output::print(&format!(
-                    "ok {number} {name} # SKIP line {}: expected {}, found {}",
-                    fault.place.line,
-                    fault.expected.replace('\n', " "),
-                    fault.found.replace('\n', " ")
-                ))?,
+                Outcome::CannotRun(fault) => {
+                    output::print(&format!("ok {number} {name} # SKIP {}", short(fault).replace('\n', " ")))?;
+                }
                 Outcome::Failed(_) => {
                     output::print(&format!("not ok {number} {name}"))?;
                     for line in explain(played, stack, verdict).lines() {
@@ -355,22 +359,13 @@ fn escaped(text: &str) -> String {
 fn junit(played: &[Played], args: &ScriptArgs) -> String {
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
     for (index, stack) in args.stack.iter().enumerate() {
-        let count = |wanted: &str| {
-            played
-                .iter()
-                .filter(|played| {
-                    played.verdicts.get(index).is_some_and(|verdict| word(&verdict.outcome) == wanted)
-                })
-                .count()
-        };
+        let [_, failures, skipped] = counts(played, index);
         let errors = played.iter().filter(|played| played.read.is_err()).count();
         let _ = writeln!(
             text,
-            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{errors}\" skipped=\"{}\">",
+            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\">",
             escaped(stack),
-            played.len(),
-            count("fails"),
-            count("cannot run")
+            played.len()
         );
         for played in played {
             let _ = write!(text, "    <testcase name=\"{}\"", escaped(&played.name));
@@ -383,13 +378,9 @@ fn junit(played: &[Played], args: &ScriptArgs) -> String {
                         Outcome::Failed(_) => {
                             format!("<failure>{}</failure>", escaped(&explain(played, stack, verdict)))
                         }
-                        Outcome::CannotRun(fault) => format!(
-                            "<skipped message=\"{}\"/>",
-                            escaped(&format!(
-                                "line {}: expected {}, found {}",
-                                fault.place.line, fault.expected, fault.found
-                            ))
-                        ),
+                        Outcome::CannotRun(fault) => {
+                            format!("<skipped message=\"{}\"/>", escaped(&short(fault)))
+                        }
                     }
                 }
                 (Ok(_), None) => String::new(),

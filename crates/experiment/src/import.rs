@@ -6,6 +6,7 @@ mod tc;
 pub use mahimahi::mahimahi;
 pub use tc::tc;
 
+use crate::sketch::quoted;
 use core::fmt::Write;
 use farpath_path::Direction;
 use farpath_units::{Bytes, Duration, Rate};
@@ -87,6 +88,19 @@ impl Imported {
         self
     }
 
+    /// A path file of it, with the notes as comments. `of` is the emulator, `commands` are its command lines.
+    pub fn to_file(&self, of: &str, commands: &str) -> String {
+        let title = quoted(&format!("A path of {of}"));
+        let mut text = format!("title = {title}\nsource = {}\n\n", quoted(&one_line(commands)));
+        for note in &self.notes {
+            let _ = writeln!(text, "# {}", one_line(note));
+        }
+        if !self.notes.is_empty() {
+            text.push('\n');
+        }
+        text + self.to_toml().trim_end()
+    }
+
     fn note(&mut self, note: impl Into<String>) {
         let note = note.into();
         if !self.notes.contains(&note) {
@@ -107,8 +121,10 @@ fn each_way(way: Way, value: &str, rest: &str) -> String {
     }
 }
 
-fn quoted(text: &str) -> String {
-    format!("\"{text}\"")
+/// Words with a blank between two, and nothing that would end a line.
+fn one_line(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// The largest of these units of which it is a whole number.

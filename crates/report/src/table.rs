@@ -54,7 +54,7 @@ pub struct Table {
 
 impl Table {
     /// Of columns of text, each with its header.
-    pub(crate) fn from_texts<'a>(columns: impl IntoIterator<Item = (&'a str, Vec<Option<String>>)>) -> Table {
+    pub fn from_texts<'a>(columns: impl IntoIterator<Item = (&'a str, Vec<Option<String>>)>) -> Table {
         let column = |(header, cells): (&str, Vec<Option<String>>)| Column::left(header, cells);
         Table { heads: columns.into_iter().map(column).collect(), ..Table::default() }
     }

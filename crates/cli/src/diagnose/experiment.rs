@@ -143,9 +143,8 @@ pub fn write(report: &ConnectionReport, file: &Path) -> Result<(), CliError> {
     let experiment = Experiment::parse(&text, &file.display().to_string(), &[])?;
     source::write_new(FLAG, file, &text)?;
     let point = &experiment.point(0);
-    let seeds = if fit.loss > 0.0 { SEEDS } else { 1 };
     let mut flows: Vec<FlowRow> = Vec::new();
-    for seed in 1..=seeds {
+    for seed in 1..=point.scenario.seeds {
         let run = simulate(point, seed, provenance(&experiment, point))
             .map_err(|source| CliError::Engine { file: file.to_owned(), source })?;
         flows.extend(run.flows.into_iter().take(1));
