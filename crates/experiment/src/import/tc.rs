@@ -7,6 +7,8 @@ use farpath_units::{Bytes, Duration, Rate};
 
 /// What is read of `tc`.
 const KNOWN: &str = "`netem`, `tbf`, `pfifo`, `bfifo` or `police`, which are what this reads of tc";
+/// Standard deviations below the mean of a normal delay that are drawn: one packet in 30 000 would be further away.
+const NORMAL_BELOW: u64 = 4;
 /// A line that limits nothing: what a command that limits one way leaves the other.
 const NO_LIMIT: &str = "\"100 Gbit/s\"";
 
@@ -190,7 +192,11 @@ fn delays(
     }
     let (fixed, mean) = match distribution {
         _ if jitter.is_zero() => (delay, Duration::ZERO),
-        "normal" => (Duration::ZERO, delay),
+        // What all packets wait is no jitter: by it the round trip of the path is known.
+        "normal" => {
+            let mean = (jitter * NORMAL_BELOW).min(delay);
+            (delay.saturating_sub(mean), mean)
+        }
         "pareto" => {
             imported.note("netem's table for `pareto` has another shape than the Lomax distribution here: the mean of the delay is kept");
             (delay.saturating_sub(jitter), jitter.min(delay))
@@ -473,6 +479,25 @@ mod tests {
         // What tc makes of the latency: 6250 B at 1 Mbit/s, and the bucket.
         let text = imported("tc qdisc add dev eth0 root tbf rate 1mbit burst 10kb latency 50ms").to_toml();
         assert!(text.contains("queue = { forward = \"16490 B\""), "{text}");
+    }
+
+    #[test]
+    fn what_all_packets_wait_is_a_delay_whatever_the_distribution() {
+        for (distribution, delay, mean) in [
+            ("", "90 ms", "10 ms"),
+            (" distribution normal", "60 ms", "40 ms"),
+            (" distribution pareto", "90 ms", "10 ms"),
+        ] {
+            let text =
+                imported(&format!("tc qdisc add dev a root netem delay 100ms 10ms{distribution}")).to_toml();
+            assert!(text.contains(&format!("delay = {{ forward = \"{delay}\"")), "{text}");
+            assert!(text.contains(&format!("mean = {{ forward = \"{mean}\"")), "{text}");
+        }
+        let text = imported("tc qdisc add dev a root netem delay 20ms 10ms distribution normal").to_toml();
+        assert!(
+            !text.contains("element = \"delay\"") && text.contains("mean = { forward = \"20 ms\""),
+            "{text}"
+        );
     }
 
     #[test]
