@@ -55,7 +55,8 @@ fn window(sender: &Config, ack_every: u64) -> Window {
     let congestion = &sender.congestion;
     if congestion.control == CongestionControlKind::Cubic {
         // Linux's 8/15 is as good as RFC 8312's 9/17, to a hundredth.
-        let alpha_is_one = congestion.cubic == CubicRules::Rfc9438 && congestion.friendly_alpha_one;
+        let alpha_is_one =
+            congestion.cubic == CubicRules::Rfc9438 && congestion.cubic_alpha_one_at_prior_cwnd;
         return Window::Cubic { alpha_beyond: if alpha_is_one { 1.0 } else { 9.0 / 17.0 } };
     }
     let ack_factor = match congestion.avoidance {
@@ -274,7 +275,7 @@ mod tests {
         assert_eq!(alpha(&config), 9.0 / 17.0);
         config.congestion.cubic = CubicRules::Rfc9438;
         assert_eq!(alpha(&config), 1.0);
-        config.congestion.friendly_alpha_one = false;
+        config.congestion.cubic_alpha_one_at_prior_cwnd = false;
         assert_eq!(alpha(&config), 9.0 / 17.0);
     }
 }

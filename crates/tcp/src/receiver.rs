@@ -1,15 +1,15 @@
 //! The receiving half: reassembly, the window, and when to acknowledge.
 
-mod growth;
+mod autotuning;
 
-pub(crate) use growth::Echoed;
+pub(crate) use autotuning::Echoed;
 
 use crate::config::{AckClock, QuickAckAccounting, ReceiveConfig};
 use crate::intervals::IntervalSet;
 use crate::rtt::RttEstimator;
+use autotuning::Autotuning;
 use core::ops::Range;
 use farpath_units::{Bytes, Duration, Instant};
-use growth::Growth;
 
 /// How many recent arrivals are remembered for the order of SACK blocks.
 const RECENT: usize = 4;
@@ -50,7 +50,7 @@ pub struct Receiver {
     ack: AckState,
     quick_acks_left: u32,
     /// Present where the window grows with the connection.
-    growth: Option<Box<Growth>>,
+    autotuning: Option<Box<Autotuning>>,
     /// How long the ACK of a lone segment is withheld now (`icsk_ack.ato`), within what `config` has.
     ack_delay: Duration,
     /// The peer's MSS, as far as its segments show it (`rcv_mss`), the length of the segment before where that was a shorter
@@ -116,7 +116,7 @@ impl Receiver {
             mss,
             ack: AckState::Nothing,
             quick_acks_left: config.quick_acks,
-            growth: config.autotuning.then(|| Box::new(Growth::new(config.buffer.0, mss))),
+            autotuning: config.autotuning.then(|| Box::new(Autotuning::new(config.buffer.0, mss))),
             ack_delay: config.ack_delay,
             longest: FIRST_LONGEST,
             shorter: 0,
@@ -269,8 +269,8 @@ impl Receiver {
     /// `len` bytes of payload have been taken, for which the window may grow.
     fn note_growth(&mut self, now: Instant, len: u64, echoed: Option<Echoed>) {
         let held = self.unread + self.out_of_order.covered();
-        let Some(growth) = self.growth.as_mut().filter(|_| len > 0) else { return };
-        let grown = growth.on_segment(now, len, held, self.next, echoed);
+        let Some(autotuning) = self.autotuning.as_mut().filter(|_| len > 0) else { return };
+        let grown = autotuning.on_segment(now, len, held, self.next, echoed);
         if grown && self.config.quick_ack_accounting == QuickAckAccounting::Linux {
             // tcp_grow_window().
             self.quick_acks_left |= 1;
@@ -300,8 +300,8 @@ impl Receiver {
         rtt: &RttEstimator,
     ) {
         if !range.is_empty() {
-            if let Some(growth) = &mut self.growth {
-                growth.measure_segment(range.end - range.start);
+            if let Some(autotuning) = &mut self.autotuning {
+                autotuning.measure_segment(range.end - range.start);
             }
             self.note_gap(now, &range, rtt);
         }
@@ -456,7 +456,7 @@ impl Receiver {
             return;
         }
         compression.held += 1;
-        let round_trip = [self.growth.as_ref().and_then(|growth| growth.rtt()), rtt.srtt()];
+        let round_trip = [self.autotuning.as_ref().and_then(|autotuning| autotuning.rtt()), rtt.srtt()];
         let round_trip = round_trip.into_iter().flatten().min().unwrap_or(Duration::ZERO);
         let wait = (round_trip / COMPRESSED_SHARE).min(LONGEST_COMPRESSION) + COMPRESSION_SLACK;
         compression.due.get_or_insert(now + wait);
@@ -505,8 +505,8 @@ impl Receiver {
 
     /// The handshake is over.
     pub fn establish(&mut self, now: Instant) {
-        if let Some(growth) = &mut self.growth {
-            growth.establish(now);
+        if let Some(autotuning) = &mut self.autotuning {
+            autotuning.establish(now);
         }
     }
 
@@ -518,10 +518,10 @@ impl Receiver {
     /// The application reads up to `max` bytes; gives how many there were.
     pub fn read(&mut self, max: u64) -> u64 {
         let taken = self.unread.min(max);
-        if let Some(growth) = &mut self.growth
+        if let Some(autotuning) = &mut self.autotuning
             && taken > 0
         {
-            growth.on_read(self.next - self.unread, taken, self.next);
+            autotuning.on_read(self.next - self.unread, taken, self.next);
         }
         self.unread -= taken;
         if self.config.ack_pushed
@@ -544,10 +544,11 @@ impl Receiver {
 
     fn has_opened(&self) -> bool {
         let (left, buffer) = (self.announced.saturating_sub(self.next), self.config.buffer.0);
-        match &self.growth {
+        match &self.autotuning {
             // __tcp_cleanup_rbuf(): to twice of what is left.
-            Some(growth) => {
-                2 * left <= growth.clamp().min(buffer) && self.edge() - self.next >= (2 * left).max(self.mss)
+            Some(autotuning) => {
+                2 * left <= autotuning.clamp().min(buffer)
+                    && self.edge() - self.next >= (2 * left).max(self.mss)
             }
             None => {
                 left < buffer / 2
@@ -558,14 +559,14 @@ impl Receiver {
 
     /// The most that there is room for, for now. What grows is bounded by its memory, and only what is shown of it by the buffer.
     fn whole(&self) -> u64 {
-        self.growth.as_ref().map_or(self.config.buffer.0, |growth| growth.window())
+        self.autotuning.as_ref().map_or(self.config.buffer.0, |autotuning| autotuning.window())
     }
 
     /// Right edge that the buffer allows. Out-of-order data takes no room of the window, it is inside it; of a buffer that
     /// grows it takes memory (`tcp_space()`).
     fn edge(&self) -> u64 {
-        let room = match &self.growth {
-            Some(growth) => growth.room(self.unread + self.out_of_order.covered()),
+        let room = match &self.autotuning {
+            Some(autotuning) => autotuning.room(self.unread + self.out_of_order.covered()),
             None => self.config.buffer.0.saturating_sub(self.unread),
         };
         self.next + self.whole().min(room)
@@ -576,7 +577,7 @@ impl Receiver {
     /// shrink (RFC 7323 §2.4), and what was promised before is taken all the same.
     pub fn announce(&mut self, scale: u8) -> u64 {
         let edge = self.edge();
-        if self.growth.as_ref().is_some_and(|growth| edge - self.next < growth.clamp() / 2) {
+        if self.autotuning.as_ref().is_some_and(|autotuning| edge - self.next < autotuning.clamp() / 2) {
             // __tcp_select_window(): memory is short.
             self.quick_acks_left = 0;
         }
@@ -591,7 +592,11 @@ impl Receiver {
         let units = if self.next + up * unit <= edge { up } else { open / unit };
         let window = units.min(u64::from(u16::MAX)) * unit;
         self.announced = self.announced.max(self.next + window);
-        if self.growth.is_some() { window.min(self.config.buffer.0.div_ceil(unit) * unit) } else { window }
+        if self.autotuning.is_some() {
+            window.min(self.config.buffer.0.div_ceil(unit) * unit)
+        } else {
+            window
+        }
     }
 
     /// Whether an ACK is due now.

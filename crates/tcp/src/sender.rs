@@ -1,5 +1,6 @@
 //! The sending half: what an ACK or the timer changes; what may be sent now is in `transmit`, repair in `recovery`.
 
+mod cwnd_usage;
 mod ecn;
 mod frto;
 mod limit;
@@ -14,7 +15,6 @@ mod super_packet;
 mod tlp;
 mod transmit;
 mod undo;
-mod usage;
 
 pub use limit::SendLimit;
 pub(crate) use program::Wait;
@@ -25,6 +25,7 @@ use crate::config::{Config, RttSampling};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{Scoreboard, Tally};
 use core::ops::Range;
+use cwnd_usage::CwndUsage;
 use ecn::EcnSender;
 use farpath_units::{Duration, Instant};
 use frto::Frto;
@@ -35,8 +36,7 @@ use prr::Prr;
 use rack::{Rack, milliseconds};
 use super_packet::SuperPacket;
 use tlp::Tlp;
-use undo::Episode;
-use usage::Usage;
+use undo::UndoState;
 
 /// The longest stream: positions never come near the end of a `u64`.
 const MAX_STREAM: u64 = 1 << 62;
@@ -139,14 +139,14 @@ pub struct Sender {
     tlp: Tlp,
     frto: Frto,
     /// The last loss that was acted upon, as long as it may be undone.
-    episode: Option<Episode>,
+    undo: Option<UndoState>,
     /// When the first of the retransmissions left that are, or may still be, under way (Linux's `retrans_stamp`).
     repair_began: Option<Instant>,
     /// RecoveryPoint of the recovery that has had its rescue retransmission.
     rescued: Option<u64>,
     cwnd_limited: bool,
     /// In place of `cwnd_limited`, where it is in use.
-    usage: Option<Usage>,
+    cwnd_usage: Option<CwndUsage>,
     pub(crate) rtt: RttEstimator,
     /// The one segment being timed: the position whose ACK ends it, and when it left.
     timed: Option<(u64, Instant)>,
@@ -206,11 +206,11 @@ impl Sender {
             rack: None,
             tlp: Tlp::default(),
             frto: Frto::Off,
-            episode: None,
+            undo: None,
             repair_began: None,
             rescued: None,
             cwnd_limited: false,
-            usage: config.congestion.validation_by_window.then(Usage::default),
+            cwnd_usage: config.congestion.validation_by_window.then(CwndUsage::default),
             rtt: RttEstimator::new(&config.rto),
             timed: None,
             rto_due: None,
@@ -428,8 +428,8 @@ impl Sender {
         first_sent: Option<Instant>,
         echoed: Option<Instant>,
     ) {
-        let limited = match &self.usage {
-            Some(usage) => usage.may_grow(&self.window),
+        let limited = match &self.cwnd_usage {
+            Some(cwnd_usage) => cwnd_usage.may_grow(&self.window),
             None => self.cwnd_limited || flight_size + self.smss > self.window.cwnd,
         };
         let last_sent = self.board.delivery().covered.or(echoed);
@@ -481,7 +481,8 @@ impl Sender {
             self.retransmit_first = false;
         }
         self.update_rack(now, seg.echoed, news.dsack.as_ref());
-        if news.sacked > 0 && self.phase == Phase::Open && self.config.recovery.sacking_ack_is_duplicate {
+        if news.sacked > 0 && self.phase == Phase::Open && self.config.recovery.new_ack_with_sack_is_duplicate
+        {
             self.on_dup_ack(now);
             return;
         }
@@ -510,7 +511,10 @@ impl Sender {
         }
         self.forget_dup_acks(newly_acked, news);
         self.limited_transmit_bytes = 0;
-        if news.sacked > 0 && self.phase == Phase::Open && !self.config.recovery.sacking_ack_is_duplicate {
+        if news.sacked > 0
+            && self.phase == Phase::Open
+            && !self.config.recovery.new_ack_with_sack_is_duplicate
+        {
             // RFC 6675 §5: it counts "regardless of its status as a cumulative acknowledgment".
             self.on_dup_ack(now);
             after.grow &= self.phase == Phase::Open;
@@ -659,7 +663,7 @@ impl Sender {
     fn reduce_window(&mut self, now: Instant, flight_size: u64) {
         let loss = LossEvent { now, flight_size, pipe: self.in_network(), rwnd: self.rwnd, timeout: false };
         self.window.ssthresh = self.cc.ssthresh_after(&self.window, &loss);
-        if !self.cc.steers_by_rate() {
+        if !self.cc.owns_cwnd() {
             self.window.cwnd = self.window.ssthresh;
         }
     }

@@ -45,7 +45,7 @@ pub fn stack() -> Config {
     stack.recovery.sack = true;
     stack.recovery.rack = true;
     stack.recovery.tail_loss_probe = true;
-    stack.recovery.timer_follows_repair = true;
+    stack.recovery.rto_restarts_on_retransmit = true;
     stack.send.window_scaling = true;
     stack.send.timestamps = true;
     stack.rto.min = ms(200);

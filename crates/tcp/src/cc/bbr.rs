@@ -298,7 +298,7 @@ impl CongestionControl for Bbr {
         window.ssthresh
     }
 
-    fn steers_by_rate(&self) -> bool {
+    fn owns_cwnd(&self) -> bool {
         true
     }
 

@@ -287,7 +287,7 @@ impl CongestionControl for Bbr3 {
         window.ssthresh
     }
 
-    fn steers_by_rate(&self) -> bool {
+    fn owns_cwnd(&self) -> bool {
         true
     }
 

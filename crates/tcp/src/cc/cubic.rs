@@ -138,7 +138,7 @@ impl Cubic {
             hystart: (config.hystart == HyStart::Linux).then(LinuxHyStart::default),
             ssthresh_from: config.ssthresh_from,
             fast_convergence: config.fast_convergence,
-            alpha_one: config.friendly_alpha_one,
+            alpha_one: config.cubic_alpha_one_at_prior_cwnd,
             clamp: clamp(config, smss),
             smss,
             w_max: None,

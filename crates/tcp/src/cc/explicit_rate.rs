@@ -41,7 +41,7 @@ impl CongestionControl for ExplicitRate {
         window.ssthresh
     }
 
-    fn steers_by_rate(&self) -> bool {
+    fn owns_cwnd(&self) -> bool {
         true
     }
 

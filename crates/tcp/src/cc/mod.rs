@@ -80,7 +80,7 @@ pub trait CongestionControl {
     // What follows is for controllers that steer by the rate of delivery; the others have none of it.
 
     /// Whether the controller sets `cwnd` by itself at every ACK, through losses and their repair: then nobody else does.
-    fn steers_by_rate(&self) -> bool {
+    fn owns_cwnd(&self) -> bool {
         false
     }
     /// What the controller draws by chance, it draws by this.
@@ -181,8 +181,8 @@ impl CongestionControl for Controller {
     }
 
     #[inline]
-    fn steers_by_rate(&self) -> bool {
-        each!(self, one => one.steers_by_rate())
+    fn owns_cwnd(&self) -> bool {
+        each!(self, one => one.owns_cwnd())
     }
 
     fn draw_by(&mut self, seed: u64) {
@@ -235,7 +235,7 @@ mod tests {
         {
             let config = CongestionConfig { control, ..Config::default().congestion };
             let controller = Controller::new(&config, 1000, Duration::ZERO);
-            assert_eq!((controller.counts_segments(), controller.steers_by_rate()), (segments, steers));
+            assert_eq!((controller.counts_segments(), controller.owns_cwnd()), (segments, steers));
         }
     }
 }

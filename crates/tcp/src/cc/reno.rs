@@ -10,7 +10,7 @@ pub struct Reno {
     slow_start: SlowStart,
     avoidance: AvoidanceGrowth,
     ssthresh_from: SsthreshFrom,
-    credit_survives_loss: bool,
+    keep_cwnd_count_after_loss: bool,
     clamp: u64,
     validate: bool,
     validate_avoidance: bool,
@@ -27,7 +27,7 @@ impl Reno {
             slow_start: SlowStart::new(config, smss),
             avoidance: config.avoidance,
             ssthresh_from: config.ssthresh_from,
-            credit_survives_loss: config.credit_survives_loss,
+            keep_cwnd_count_after_loss: config.keep_cwnd_count_after_loss,
             clamp: clamp(config, smss),
             validate: config.cwnd_validation,
             validate_avoidance: config.cwnd_validation || config.avoidance_validation,
@@ -90,7 +90,7 @@ impl CongestionControl for Reno {
     }
 
     fn ssthresh_after(&mut self, window: &Window, loss: &LossEvent) -> u64 {
-        if !self.credit_survives_loss {
+        if !self.keep_cwnd_count_after_loss {
             self.credit = 0;
         }
         self.slow_start.on_loss();

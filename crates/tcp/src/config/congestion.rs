@@ -61,8 +61,9 @@ section! {
         }
         /// What congestion avoidance had been acknowledged towards its next segment counts on after a loss (ns-3's
         /// `TcpLinuxReno`).
-        credit_survives_loss: bool = false => {
+        keep_cwnd_count_after_loss: bool = false => {
             from "ns-3";
+            was "credit_survives_loss";
             fixed |it| !it, where |own, _| when::windowed(own), "the kernel counts anew after a loss";
         }
         /// What an ACK covers and reports had told of before counts for no growth (Linux); without SACK, each duplicate ACK
@@ -84,8 +85,9 @@ section! {
         }
         /// CUBIC by RFC 9438: once what Reno would have has reached the last window, it is taken to grow by a whole segment per round trip
         /// (RFC 9438 §4.3). Off: by 9/17 of one for ever (RFC 8312 §4.2).
-        friendly_alpha_one: bool = true => {
+        cubic_alpha_one_at_prior_cwnd: bool = true => {
             from "RFC 9438 §4.3; not RFC 8312";
+            was "friendly_alpha_one";
             fixed |it| !it, where |own, peer| when::cubic(own, peer) && own.congestion.cubic != CubicRules::Linux,
                 "the kernel's CUBIC takes Reno to grow by 8/15 of a segment, as before RFC 9438";
         }

@@ -38,8 +38,9 @@ section! {
         }
         /// What the guard keeps from starting a fast retransmit sends no new data either (Linux). Off: limited transmit goes on
         /// (RFC 3042).
-        guard_stops_limited_transmit: bool = false => {
+        recover_guard_blocks_new_data: bool = false => {
             from "Linux; not RFC 3042";
+            was "guard_stops_limited_transmit";
             fixed |it| *it, where when::no_sack, "what the kernel's guard holds back sends no new data";
         }
         /// Which partial ACKs restart the retransmission timer in NewReno (RFC 6582 §4).
@@ -136,8 +137,9 @@ section! {
         /// With RACK, the retransmission timer starts anew whenever the first segment in flight is sent again, and with reports
         /// of what was sent before that (Linux's `tcp_xmit_retransmit_queue()`, `tcp_clean_rtx_queue()`): while losses are being
         /// repaired one by one, it does not expire.
-        timer_follows_repair: bool = false => {
+        rto_restarts_on_retransmit: bool = false => {
             from "Linux; not RFC 6298 §5";
+            was "timer_follows_repair";
             fixed |it| *it, where when::sack, "the kernel's timer starts anew while losses are being repaired";
         }
         // DEVIATES RFC 8985 §6.2 step 5, §7.2: timers of their own there.
@@ -169,8 +171,9 @@ section! {
         // DEVIATES RFC 6298 §5.3: there it restarts the timer.
         /// Outside of recovery, an ACK of new data whose SACK blocks report something new is a duplicate and nothing else:
         /// it neither grows the window nor restarts the timer (ns-3).
-        sacking_ack_is_duplicate: bool = false => {
+        new_ack_with_sack_is_duplicate: bool = false => {
             from "ns-3";
+            was "sacking_ack_is_duplicate";
             fixed |it| !it, where when::sack, "the kernel's ACK of new data is one, whatever blocks it has";
         }
         /// RFC 6582 §3.2 step 3 takes what a partial ACK acknowledges off the window even where fewer duplicate ACKs had

@@ -66,18 +66,18 @@ impl Sender {
     /// An ACK with ECE came. `flight_size` is what was outstanding when it did.
     pub(super) fn on_echo(&mut self, now: Instant, flight_size: u64) {
         // Congestion it was: what a loss took meanwhile is not given back (RFC 3522 §3.2).
-        self.episode = None;
+        self.undo = None;
         // Once per window of data.
         if self.una <= self.ecn.reduced_at {
             return;
         }
         self.stats.ecn_responses += 1;
         // A loss that was none is no reason to take this back.
-        self.episode = None;
+        self.undo = None;
         let flight_size = flight_size.saturating_sub(self.limited_transmit_bytes);
         let event = LossEvent { now, flight_size, pipe: flight_size, rwnd: self.rwnd, timeout: false };
         let cwnd = self.window.cwnd;
-        if self.cc.steers_by_rate() {
+        if self.cc.owns_cwnd() {
             // BBR does not look at marks: the peer is told that they were seen, and that is all.
             self.note_reduction(true);
             return;

@@ -247,7 +247,7 @@ impl Sender {
             }
             return;
         }
-        if self.config.recovery.timer_follows_repair && self.rack.is_some() && self.rto_due.is_some() {
+        if self.config.recovery.rto_restarts_on_retransmit && self.rack.is_some() && self.rto_due.is_some() {
             self.rto_due = Some(self.rtt.deadline(now));
         }
     }

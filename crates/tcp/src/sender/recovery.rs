@@ -28,7 +28,7 @@ impl Sender {
         }
         self.dup_acks = self.dup_acks.saturating_add(1);
         if let Phase::Fast { .. } = self.phase {
-            if self.prr.is_none() && !self.sack_enabled && !self.cc.steers_by_rate() {
+            if self.prr.is_none() && !self.sack_enabled && !self.cc.owns_cwnd() {
                 // RFC 5681 §3.2 step 4: another segment has left the network.
                 self.window.cwnd = self.window.cwnd.saturating_add(self.smss);
             }
@@ -109,7 +109,7 @@ impl Sender {
                 let threshold = u64::from(self.config.recovery.dup_ack_threshold);
                 self.phase = Phase::Fast { point: self.max, partial_acks: 0 };
                 self.retransmit_first = true;
-                if self.cc.steers_by_rate() {
+                if self.cc.owns_cwnd() {
                     return;
                 }
                 self.begin_rate_reduction();
@@ -179,7 +179,7 @@ impl Sender {
             && recovery.full_ack_window == FullAckWindow::FlightSize
             && !self.sack_enabled
             && self.una >= point;
-        if !self.cc.steers_by_rate() {
+        if !self.cc.owns_cwnd() {
             self.window.cwnd = if bursts_are_avoided {
                 self.window.ssthresh.min(self.flight_size().max(self.smss) + self.smss)
             } else {
@@ -207,7 +207,7 @@ impl Sender {
             return;
         }
         self.retransmit_first = true;
-        if self.prr.is_some() || self.cc.steers_by_rate() {
+        if self.prr.is_some() || self.cc.owns_cwnd() {
             return;
         }
         let given_back = if newly_acked >= self.smss { self.smss } else { 0 };
@@ -232,7 +232,7 @@ impl Sender {
     /// and 4): it never was that large. Systems that halve `cwnd` count what is in flight, and inflate nothing; CUBIC
     /// remembers it. 4.3BSD and its descendants halve it as it is.
     fn uninflated(&self) -> Window {
-        let inflates = !self.sack_enabled && self.prr.is_none() && !self.cc.steers_by_rate();
+        let inflates = !self.sack_enabled && self.prr.is_none() && !self.cc.owns_cwnd();
         let inflated = matches!(self.phase, Phase::Fast { .. }) && inflates;
         if inflated && self.config.congestion.ssthresh_from != SsthreshFrom::WindowSegments {
             return Window { cwnd: self.window.ssthresh, ..self.window };

@@ -2,15 +2,15 @@
 //! repaired, and nothing else does (Linux, `tcp_cong_control()` with a `cong_control`).
 
 use super::Sender;
+use super::cwnd_usage::CwndUsage;
 use super::phase::Phase;
-use super::usage::Usage;
 use crate::cc::{CongestionControl, Controller, ExplicitRate, Pace, RateSample, Repair};
 use farpath_units::{Duration, Instant};
 
 impl Sender {
     /// The connection is established: what the controller has to know, and whether rates are measured for it.
     pub(super) fn start_steering(&mut self, now: Instant) {
-        let measures = self.measures || self.cc.steers_by_rate();
+        let measures = self.measures || self.cc.owns_cwnd();
         self.steered = measures || self.config.send.pacing;
         if !self.steered {
             return;
@@ -67,8 +67,8 @@ impl Sender {
     fn take_controller(&mut self, controller: Controller) {
         self.cc = controller;
         // What one controller did, another cannot undo; nor does it end a reduction that it did not begin.
-        (self.episode, self.prr) = (None, None);
-        self.steered = self.measures || self.cc.steers_by_rate() || self.config.send.pacing;
+        (self.undo, self.prr) = (None, None);
+        self.steered = self.measures || self.cc.owns_cwnd() || self.config.send.pacing;
         self.set_pace();
     }
 
@@ -98,7 +98,7 @@ impl Sender {
             lost,
             lost_ever,
             excess,
-            cwnd_limited: self.usage.as_ref().map_or(self.cwnd_limited, Usage::limited),
+            cwnd_limited: self.cwnd_usage.as_ref().map_or(self.cwnd_limited, CwndUsage::limited),
             rtt,
             srtt: self.rtt.srtt(),
             pipe_before,

@@ -56,7 +56,7 @@ impl Sender {
         if self.retransmit_first
             && self.sack_enabled
             && matches!(self.phase, Phase::Fast { .. })
-            && self.cc.steers_by_rate()
+            && self.cc.owns_cwnd()
         {
             // Nobody makes room for the first repair there (tcp_xmit_retransmit_queue()): it waits for the window as any, which
             // in BBR's ProbeRTT may be until the timer expires.
@@ -123,7 +123,9 @@ impl Sender {
             && !self.sack_enabled
             && self.phase == Phase::Open
             && self.dup_acks < recovery.dup_ack_threshold
-            && !(recovery.guard_stops_limited_transmit && recovery.recover_guard && self.una <= self.recover);
+            && !(recovery.recover_guard_blocks_new_data
+                && recovery.recover_guard
+                && self.una <= self.recover);
         if applies { u64::from(self.dup_acks.min(2)) * self.smss } else { 0 }
     }
 
@@ -246,7 +248,7 @@ impl Sender {
 
     fn restart_after_idle(&mut self, now: Instant) {
         let idle = now.saturating_since(self.last_sent);
-        let applies = self.config.congestion.restart_after_idle && !self.cc.steers_by_rate();
+        let applies = self.config.congestion.restart_after_idle && !self.cc.owns_cwnd();
         if applies && !self.outstanding() && idle > self.rtt.rto() {
             let initial = u64::from(self.config.congestion.initial_window) * self.smss;
             self.window.cwnd = self.window.cwnd.min(initial);
@@ -257,7 +259,7 @@ impl Sender {
     /// cwnd forbids what would be sent else.
     pub(super) fn meet_cwnd(&mut self) {
         self.cwnd_limited = true;
-        if let Some(usage) = &mut self.usage {
+        if let Some(usage) = &mut self.cwnd_usage {
             usage.note(true, self.una, self.max);
         }
     }
@@ -306,7 +308,7 @@ impl Sender {
         }
         self.last_sent = now;
         self.cwnd_limited = false;
-        if !again && let Some(usage) = &mut self.usage {
+        if !again && let Some(usage) = &mut self.cwnd_usage {
             let in_network = if self.sack_enabled { self.board.pipe() } else { self.max - self.una };
             usage.note(in_network + self.smss > self.window.cwnd, self.una, self.max);
         }

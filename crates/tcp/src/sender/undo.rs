@@ -10,7 +10,7 @@ use farpath_units::Instant;
 
 /// What was before a loss was declared, and what has been sent again since.
 #[derive(Debug, Clone)]
-pub(super) struct Episode {
+pub(super) struct UndoState {
     window: Window,
     cc: Controller,
     ecn: EcnSender,
@@ -36,7 +36,7 @@ impl Sender {
         if !self.board.retransmission_outstanding() {
             self.repair_began = None;
         }
-        self.episode = self.can_undo().then(|| Episode {
+        self.undo = self.can_undo().then(|| UndoState {
             window: self.window,
             cc: self.cc.clone(),
             ecn: self.ecn,
@@ -51,9 +51,9 @@ impl Sender {
     /// A segment of the flight under repair is sent again.
     pub(super) fn count_for_undo(&mut self, now: Instant, start: u64) {
         self.repair_began.get_or_insert(now);
-        if let Some(episode) = self.episode.as_mut().filter(|episode| episode.flight.contains(&start)) {
-            episode.first_again.get_or_insert(now);
-            episode.again += 1;
+        if let Some(undo) = self.undo.as_mut().filter(|undo| undo.flight.contains(&start)) {
+            undo.first_again.get_or_insert(now);
+            undo.again += 1;
         }
     }
 
@@ -61,7 +61,7 @@ impl Sender {
     /// `prior_una`. Whether losses have to wait for what is under way: by Linux's rules fast recovery is not undone as long as a
     /// copy is (`tcp_try_undo_partial()`).
     pub(super) fn undo_by_eifel(&mut self, prior_una: u64, echoed: Option<Instant>) -> bool {
-        let again = self.episode.as_ref().and_then(|episode| episode.first_again);
+        let again = self.undo.as_ref().and_then(|undo| undo.first_again);
         let (Some(again), Some(echoed)) = (again, echoed) else { return false };
         let late = self.config.recovery.eifel
             && self.phase != Phase::Open
@@ -86,14 +86,14 @@ impl Sender {
     pub(super) fn undo_by_dsack(&mut self, dsack: Option<&Range<u64>>) {
         let Some(range) = dsack else { return };
         self.stats.dsacks += 1;
-        let Some(episode) = self.episode.as_mut().filter(|_| self.config.recovery.undo_by_dsack) else {
+        let Some(undo) = self.undo.as_mut().filter(|_| self.config.recovery.undo_by_dsack) else {
             return;
         };
-        if range.start < episode.flight.start || range.end > episode.flight.end {
+        if range.start < undo.flight.start || range.end > undo.flight.end {
             return;
         }
-        episode.reported += (range.end - range.start).div_ceil(self.smss);
-        let all = episode.again > 0 && episode.reported >= episode.again;
+        undo.reported += (range.end - range.start).div_ceil(self.smss);
+        let all = undo.again > 0 && undo.reported >= undo.again;
         // While something is still to be repaired, it was not all for nothing.
         if all && (self.phase == Phase::Open || self.board.next_lost().is_none()) {
             self.undo();
@@ -104,20 +104,20 @@ impl Sender {
     // DEVIATES RFC 4015 §3.2: it takes cwnd to flight_size + min(bytes_acked, IW), against bursts, and makes the RTO
     // more conservative (§3.3). Linux gives all back, and so does this: `pipe` bounds the burst.
     pub(super) fn undo(&mut self) {
-        let Some(episode) = self.episode.take() else { return };
+        let Some(undo) = self.undo.take() else { return };
         self.stats.undos += 1;
-        if self.cc.steers_by_rate() {
+        if self.cc.owns_cwnd() {
             // Its model has gone on, and it remembers the window by itself.
             self.cc.on_undo();
         } else {
-            self.window.cwnd = self.window.cwnd.max(episode.window.cwnd);
-            self.window.ssthresh = self.window.ssthresh.max(episode.window.ssthresh);
+            self.window.cwnd = self.window.cwnd.max(undo.window.cwnd);
+            self.window.ssthresh = self.window.ssthresh.max(undo.window.ssthresh);
             if !self.cc.keeps_state_on_undo() {
-                self.cc = episode.cc;
+                self.cc = undo.cc;
             }
         }
         // Nothing to tell the peer, and an echo that comes now is answered.
-        self.ecn.take_back(&episode.ecn);
+        self.ecn.take_back(&undo.ecn);
         if self.phase != Phase::Open {
             self.phase = Phase::Open;
             self.retransmit_first = false;

@@ -75,7 +75,7 @@ fn avoiding(change: impl FnOnce(&mut Config)) -> Script {
 #[test]
 fn a_loss_takes_what_had_not_become_a_segment_yet() {
     for (survives, cwnd) in [(false, 2000), (true, 3000)] {
-        let mut t = avoiding(|c| c.congestion.credit_survives_loss = survives);
+        let mut t = avoiding(|c| c.congestion.keep_cwnd_count_after_loss = survives);
         // Three of the four that a segment of growth takes; then fast recovery from ssthresh 2000 on.
         t.ack(3001).ignore().dup_acks(3).ignore().ack(7001).ignore();
         assert_eq!(t.cwnd(), 2000);
@@ -176,7 +176,7 @@ fn below_recover_duplicates_send_no_new_data() {
     for (stops, more) in [(false, 1000), (true, 0)] {
         let mut t = Script::established(&config(|c| {
             c.congestion.initial_window = 10;
-            (c.recovery.limited_transmit, c.recovery.guard_stops_limited_transmit) = (true, stops);
+            (c.recovery.limited_transmit, c.recovery.recover_guard_blocks_new_data) = (true, stops);
             c.recovery.full_ack_window = FullAckWindow::Ssthresh;
         }));
         // Recovery ends with an ACK of exactly `recover`; nobody knows what duplicates of it are of.

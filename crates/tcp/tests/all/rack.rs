@@ -234,7 +234,7 @@ fn the_end_of_the_flight_is_sent_again_once_where_nothing_else_may_be() {
 fn the_repair_of_the_first_segment_restarts_the_timer_where_that_follows_it() {
     for (follows, due) in [(false, "1.1 s"), (true, "1.2 s")] {
         let mut t = in_flight(10, |c| {
-            (c.recovery.timer_follows_repair, c.recovery.fast_retransmit_timer) = (follows, false);
+            (c.recovery.rto_restarts_on_retransmit, c.recovery.fast_retransmit_timer) = (follows, false);
         });
         t.at("200 ms").sack(1, &[1001..4001]).expect("1:1001");
         t.at("1.9 s").expect_timed(&format!("{due} 1:1001"));
@@ -245,7 +245,7 @@ fn the_repair_of_the_first_segment_restarts_the_timer_where_that_follows_it() {
 fn a_report_of_what_left_before_the_repair_restarts_the_timer() {
     // tcp_rearm_rto() with FLAG_SET_XMIT_TIMER: of the repair itself there can be no news yet.
     for (follows, due) in [(false, "1.2 s"), (true, "1.25 s")] {
-        let mut t = in_flight(10, |c| c.recovery.timer_follows_repair = follows);
+        let mut t = in_flight(10, |c| c.recovery.rto_restarts_on_retransmit = follows);
         t.at("200 ms").sack(1, &[1001..4001]).expect("1:1001");
         t.at("250 ms").sack(1, &[1001..10_001]).expect_nothing();
         t.at("2 s").expect_timed(&format!("{due} 1:1001"));

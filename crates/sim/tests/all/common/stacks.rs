@@ -49,7 +49,7 @@ pub fn ns3_newreno() -> Config {
     c.recovery.fast_retransmit_timer = false;
     c.recovery.end_growth = EndGrowth::AfterFastRecovery;
     c.recovery.unreported_before_window = false;
-    c.recovery.sacking_ack_is_duplicate = true;
+    c.recovery.new_ack_with_sack_is_duplicate = true;
     c.recovery.deflate_below_ssthresh = false;
     c.recovery.dup_acks_after_timeout = false;
     c.rto.initial = Duration::from_secs(3);
@@ -74,7 +74,7 @@ pub fn ns3_linux_reno() -> Config {
     let mut c = ns3_newreno();
     c.congestion.slow_start = SlowStartGrowth::AllAcked;
     c.congestion.avoidance = AvoidanceGrowth::AllAcked;
-    c.congestion.credit_survives_loss = true;
+    c.congestion.keep_cwnd_count_after_loss = true;
     c.congestion.ssthresh_from = SsthreshFrom::Cwnd;
     c.congestion.avoidance_validation = true;
     c
@@ -121,7 +121,7 @@ pub fn linux(buffer: u64) -> Config {
     c.recovery.rack_rules = RackRules::Linux;
     c.recovery.timer_slack = Duration::from_millis(2);
     c.recovery.tail_loss_probe = true;
-    c.recovery.timer_follows_repair = true;
+    c.recovery.rto_restarts_on_retransmit = true;
     c.recovery.frto = true;
     c.recovery.eifel = true;
     c.recovery.dsack = true;

@@ -257,7 +257,7 @@ fn before_the_pipe_is_full_the_window_grows_by_what_arrives() {
 #[test]
 fn an_interface_of_segments_and_paces() {
     let rounds = Rounds::new();
-    assert!(rounds.bbr.steers_by_rate() && rounds.bbr.counts_segments());
+    assert!(rounds.bbr.owns_cwnd() && rounds.bbr.counts_segments());
     let pace = rounds.bbr.pace().expect("it paces");
     assert_eq!((pace.bytes_per_s, pace.least_burst), (rounds.bbr.steering.pacing_rate, 2));
 }

@@ -187,7 +187,7 @@ fn the_reno_friendly_region_grows_by_alpha_and_beyond_cwnd_prior_by_one() {
 #[test]
 fn before_rfc_9438_the_reno_friendly_region_grows_by_alpha_throughout() {
     let grown = |alpha_one| {
-        let mut cubic = cubic(|c| c.friendly_alpha_one = alpha_one);
+        let mut cubic = cubic(|c| c.cubic_alpha_one_at_prior_cwnd = alpha_one);
         let mut window = after(&mut cubic, 10_000, &loss(10_000));
         // 7000 B, and a thousand segments at an RTT of 1 ms: far past 10 000 B.
         for n in 0..1000 {

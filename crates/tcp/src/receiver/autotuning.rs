@@ -13,7 +13,7 @@ const LEAST_GROWTH: u64 = 128;
 
 /// The state of a receiving socket that its window follows from.
 #[derive(Debug, Clone)]
-pub(super) struct Growth {
+pub(super) struct Autotuning {
     /// `advmss`.
     mss: u64,
     /// `rcv_mss`: the longest segment that came.
@@ -48,15 +48,15 @@ pub struct Echoed {
     pub ago: Duration,
 }
 
-impl Growth {
+impl Autotuning {
     /// Of a buffer whose half is `buffer`, for segments of `mss` without options.
-    pub fn new(buffer: u64, mss: u64) -> Growth {
+    pub fn new(buffer: u64, mss: u64) -> Autotuning {
         let most = buffer.saturating_mul(2).clamp(4096, i32::MAX as u64);
         let buffer = most.min(FIRST_BUFFER);
         // tcp_select_initial_window(): of whole segments.
         let whole = data_in(buffer, FIRST_RATIO);
         let window = if whole > mss { whole / mss * mss } else { whole };
-        Growth {
+        Autotuning {
             mss,
             rcv_mss: FIRST_MSS,
             ratio: FIRST_RATIO,
@@ -229,10 +229,10 @@ mod tests {
 
     const LEN: u64 = 1448;
 
-    fn established(buffer: u64, mss: u64) -> Growth {
-        let mut growth = Growth::new(buffer, mss);
-        growth.establish(at(0));
-        growth
+    fn established(buffer: u64, mss: u64) -> Autotuning {
+        let mut autotuning = Autotuning::new(buffer, mss);
+        autotuning.establish(at(0));
+        autotuning
     }
 
     fn at(ms: u64) -> Instant {
@@ -240,14 +240,14 @@ mod tests {
     }
 
     /// Segments that come and are read, `count` of them; how many made the window grow.
-    fn feed(growth: &mut Growth, now: Instant, from: u64, count: u64, echo: u32) -> u64 {
+    fn feed(autotuning: &mut Autotuning, now: Instant, from: u64, count: u64, echo: u32) -> u64 {
         let mut grown = 0;
         for n in 1..=count {
             let next = from + n * LEN;
-            growth.measure_segment(LEN);
+            autotuning.measure_segment(LEN);
             let echoed = Some(Echoed { value: echo, ago: Duration::from_millis(100) });
-            grown += u64::from(growth.on_segment(now, LEN, LEN, next, echoed));
-            growth.on_read(next - LEN, LEN, next);
+            grown += u64::from(autotuning.on_segment(now, LEN, LEN, next, echoed));
+            autotuning.on_read(next - LEN, LEN, next);
         }
         grown
     }
@@ -255,74 +255,74 @@ mod tests {
     #[test]
     fn the_first_buffer_has_room_for_six_growths() {
         // Traced: 22 segments are acknowledged at once, 16 and these six (`quick_ack_accounting`).
-        let mut growth = established(3 << 20, 1460);
-        assert_eq!(growth.window, 64_076);
-        assert_eq!(feed(&mut growth, at(50), 1, 10, 1), 6);
-        assert_eq!(growth.window, 80_480, "of 131072 B, 2304 in use, 160 of 256");
+        let mut autotuning = established(3 << 20, 1460);
+        assert_eq!(autotuning.window, 64_076);
+        assert_eq!(feed(&mut autotuning, at(50), 1, 10, 1), 6);
+        assert_eq!(autotuning.window, 80_480, "of 131072 B, 2304 in use, 160 of 256");
     }
 
     #[test]
     fn a_round_trip_in_which_more_was_read_makes_room() {
-        let mut growth = established(3 << 20, 1460);
-        feed(&mut growth, at(50), 1, 10, 1);
+        let mut autotuning = established(3 << 20, 1460);
+        feed(&mut autotuning, at(50), 1, 10, 1);
         // 14 480 B were no more than the 14 600 that are expected; twice as many are, and the buffer is four times them.
-        feed(&mut growth, at(151), 1 + 10 * LEN, 20, 2);
-        assert_eq!(growth.buffer, 131_072);
-        let grown = feed(&mut growth, at(252), 1 + 30 * LEN, 40, 3);
-        assert!(growth.buffer > 131_072);
+        feed(&mut autotuning, at(151), 1 + 10 * LEN, 20, 2);
+        assert_eq!(autotuning.buffer, 131_072);
+        let grown = feed(&mut autotuning, at(252), 1 + 30 * LEN, 40, 3);
+        assert!(autotuning.buffer > 131_072);
         assert_eq!(grown, 39, "all but the one with which it was found");
     }
 
     #[test]
     fn a_buffer_that_is_full_does_not_grow() {
-        let mut growth = established(3 << 20, 1460);
-        feed(&mut growth, at(50), 1, 10, 1);
-        assert!(!growth.on_segment(at(60), LEN, 100_000, 1 + 90 * LEN, None));
+        let mut autotuning = established(3 << 20, 1460);
+        feed(&mut autotuning, at(50), 1, 10, 1);
+        assert!(!autotuning.on_segment(at(60), LEN, 100_000, 1 + 90 * LEN, None));
     }
 
     #[test]
     fn what_a_filled_hole_sets_free_makes_no_room() {
         // tcp_recvmsg_locked() asks after each segment that it copies; the first answer holds for all of the batch.
-        let mut growth = established(3 << 20, 1460);
-        growth.measure_segment(LEN);
-        growth.take_rtt(Duration::from_millis(100), true);
-        growth.now = at(200);
-        growth.on_read(1, 60 * LEN, 1 + 60 * LEN);
-        assert_eq!((growth.buffer, growth.counted_from), (131_072, 1 + LEN));
+        let mut autotuning = established(3 << 20, 1460);
+        autotuning.measure_segment(LEN);
+        autotuning.take_rtt(Duration::from_millis(100), true);
+        autotuning.now = at(200);
+        autotuning.on_read(1, 60 * LEN, 1 + 60 * LEN);
+        assert_eq!((autotuning.buffer, autotuning.counted_from), (131_072, 1 + LEN));
         // The rest counts with what the next round trip brings.
-        growth.now = at(300);
-        growth.on_read(1 + 60 * LEN, LEN, 1 + 61 * LEN);
-        assert_eq!(growth.space, 60 * LEN);
+        autotuning.now = at(300);
+        autotuning.on_read(1 + 60 * LEN, LEN, 1 + 61 * LEN);
+        assert_eq!(autotuning.space, 60 * LEN);
     }
 
     #[test]
     fn room_is_what_is_left_of_the_memory() {
         // Traced: of 643 277 B, 60 segments of 2304 B leave 315 648 B of data, at 160 of 256.
-        let mut growth = established(3 << 20, 1460);
-        growth.measure_segment(LEN);
-        growth.buffer = 643_277;
-        assert_eq!(growth.room(0), 402_048);
-        assert_eq!(growth.room(60 * LEN), 315_648);
-        assert_eq!(growth.room(1_000_000), 0);
+        let mut autotuning = established(3 << 20, 1460);
+        autotuning.measure_segment(LEN);
+        autotuning.buffer = 643_277;
+        assert_eq!(autotuning.room(0), 402_048);
+        assert_eq!(autotuning.room(60 * LEN), 315_648);
+        assert_eq!(autotuning.room(1_000_000), 0);
     }
 
     #[test]
     fn a_round_trip_is_smoothed_by_an_eighth_where_echoes_tell_it() {
         // tcp_rcv_rtt_update()
         let ms = Duration::from_millis;
-        let mut growth = established(3 << 20, 1460);
-        assert_eq!(growth.rtt(), None);
-        growth.take_rtt(ms(100), true);
-        assert_eq!(growth.rtt(), Some(ms(100)));
-        growth.take_rtt(ms(180), true);
-        assert_eq!(growth.rtt(), Some(ms(110)));
+        let mut autotuning = established(3 << 20, 1460);
+        assert_eq!(autotuning.rtt(), None);
+        autotuning.take_rtt(ms(100), true);
+        assert_eq!(autotuning.rtt(), Some(ms(100)));
+        autotuning.take_rtt(ms(180), true);
+        assert_eq!(autotuning.rtt(), Some(ms(110)));
         // How long a window takes to come is no less than that, and never more.
-        growth.take_rtt(ms(200), false);
-        assert_eq!(growth.rtt(), Some(ms(110)));
-        growth.take_rtt(ms(90), false);
-        assert_eq!(growth.rtt(), Some(ms(90)));
-        growth.take_rtt(ms(80), true);
-        assert_eq!(growth.rtt(), Some(ms(80)), "a shorter one at once");
+        autotuning.take_rtt(ms(200), false);
+        assert_eq!(autotuning.rtt(), Some(ms(110)));
+        autotuning.take_rtt(ms(90), false);
+        assert_eq!(autotuning.rtt(), Some(ms(90)));
+        autotuning.take_rtt(ms(80), true);
+        assert_eq!(autotuning.rtt(), Some(ms(80)), "a shorter one at once");
     }
 
     #[test]
@@ -330,12 +330,12 @@ mod tests {
         // tcp_rcv_rtt_measure_ts()
         let ms = Duration::from_millis;
         let told = |echoes: &[(u64, u32, u64)]| {
-            let mut growth = established(3 << 20, 1460);
-            growth.measure_segment(1000);
+            let mut autotuning = established(3 << 20, 1460);
+            autotuning.measure_segment(1000);
             for &(len, value, ago) in echoes {
-                growth.time_echo(len, Some(Echoed { value, ago: ms(ago) }));
+                autotuning.time_echo(len, Some(Echoed { value, ago: ms(ago) }));
             }
-            growth.rtt()
+            autotuning.rtt()
         };
         assert_eq!(told(&[(1000, 7, 100)]), Some(ms(100)));
         assert_eq!(told(&[(1000, 7, 100), (1000, 7, 50)]), Some(ms(100)), "the same echo again");
@@ -347,12 +347,12 @@ mod tests {
     #[test]
     fn without_echoes_the_coming_of_a_window_is_timed() {
         // tcp_rcv_rtt_measure()
-        let mut growth = established(3 << 20, 1460);
-        let whole = growth.window();
+        let mut autotuning = established(3 << 20, 1460);
+        let whole = autotuning.window();
         let mut come = |ms, next| {
-            growth.now = at(ms);
-            growth.time_window(next);
-            growth.rtt()
+            autotuning.now = at(ms);
+            autotuning.time_window(next);
+            autotuning.rtt()
         };
         assert_eq!(come(10, 1), None);
         assert_eq!(come(50, whole), None, "a byte less than a window");
@@ -364,22 +364,22 @@ mod tests {
     #[test]
     fn small_segments_open_the_window_as_far_as_half_of_the_largest_buffer_has_their_memory() {
         // __tcp_grow_window(): 200 B take 1280 B of memory, 800 B at 160 in 256; halved twice, they are 200 B.
-        let mut growth = established(3 << 20, 1460);
-        growth.measure_segment(LEN);
-        assert_eq!(growth.ratio, 160);
-        assert_eq!(growth.slow_growth(200), 2 * LEN);
+        let mut autotuning = established(3 << 20, 1460);
+        autotuning.measure_segment(LEN);
+        assert_eq!(autotuning.ratio, 160);
+        assert_eq!(autotuning.slow_growth(200), 2 * LEN);
         // Half of 6 MiB is 1 966 080 B of data; halved once, for 400 B to become 200 B, 983 040 B.
-        growth.window = 983_040;
-        assert_eq!(growth.slow_growth(200), 2 * LEN);
-        growth.window = 983_041;
-        assert_eq!(growth.slow_growth(200), 0);
+        autotuning.window = 983_040;
+        assert_eq!(autotuning.slow_growth(200), 2 * LEN);
+        autotuning.window = 983_041;
+        assert_eq!(autotuning.slow_growth(200), 0);
     }
 
     #[test]
     fn a_window_keeps_the_room_of_a_segment() {
         // tcp_init_buffer_space(): 65 536 B of data, less a segment, where that leaves two.
-        let growth = established(3 << 20, 1460);
-        assert_eq!((growth.clamp(), growth.space), (65_536 - 1460, 14_600));
+        let autotuning = established(3 << 20, 1460);
+        assert_eq!((autotuning.clamp(), autotuning.space), (65_536 - 1460, 14_600));
         let small = established(4096, 1460);
         assert_eq!((small.clamp(), small.space), (2920, 2920));
         assert_eq!(established(4096, 2048).clamp(), 4096, "two segments and no more");
@@ -388,20 +388,20 @@ mod tests {
     #[test]
     fn what_is_read_is_counted_by_round_trips() {
         // tcp_rcv_space_adjust()
-        let mut growth = established(3 << 20, 1460);
-        growth.take_rtt(Duration::from_millis(100), true);
-        growth.now = at(99);
-        growth.on_read(9_465, 536, 10_001);
-        assert_eq!(growth.counted_from, 1);
-        growth.now = at(100);
-        growth.on_read(9_465, 536, 10_001);
-        assert_eq!((growth.counted_from, growth.space), (10_001, 14_600), "less than was expected");
+        let mut autotuning = established(3 << 20, 1460);
+        autotuning.take_rtt(Duration::from_millis(100), true);
+        autotuning.now = at(99);
+        autotuning.on_read(9_465, 536, 10_001);
+        assert_eq!(autotuning.counted_from, 1);
+        autotuning.now = at(100);
+        autotuning.on_read(9_465, 536, 10_001);
+        assert_eq!((autotuning.counted_from, autotuning.space), (10_001, 14_600), "less than was expected");
         // 14 601 B of the next round trip, and then what has come but waits to be read is taken off.
-        growth.now = at(200);
-        growth.on_read(24_066, 536, 24_602);
-        assert_eq!(growth.space, 14_601);
-        growth.now = at(300);
-        growth.on_read(54_066, 536, 59_602);
-        assert_eq!(growth.space, 25_000);
+        autotuning.now = at(200);
+        autotuning.on_read(24_066, 536, 24_602);
+        assert_eq!(autotuning.space, 14_601);
+        autotuning.now = at(300);
+        autotuning.on_read(54_066, 536, 59_602);
+        assert_eq!(autotuning.space, 25_000);
     }
 }
