@@ -53,7 +53,8 @@ pub struct RateSample {
 /// How segments are to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
-    /// Bytes per second: of payload, as Linux's internal pacing counts, and of `overhead`.
+    /// Bytes per second: of payload, as Linux's internal pacing counts, and of `overhead`. Zero holds nothing back
+    /// (`tcp_update_skb_after_send()`).
     pub bytes_per_s: u64,
     /// Bytes that count for each segment beside its payload.
     pub overhead: u64,
@@ -74,7 +75,7 @@ impl Pace {
 
     /// How long the pace takes for a segment of `len` bytes.
     pub fn time_to_send(self, len: u64) -> Duration {
-        let ns = u128::from(len + self.overhead) * 1_000_000_000 / u128::from(self.bytes_per_s.max(1));
-        Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
+        let ns = (u128::from(len + self.overhead) * 1_000_000_000).checked_div(self.bytes_per_s.into());
+        Duration::from_nanos(u64::try_from(ns.unwrap_or(0)).unwrap_or(u64::MAX))
     }
 }

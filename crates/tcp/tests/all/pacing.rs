@@ -1,8 +1,10 @@
 //! Pacing by the window (Linux, `tcp_update_pacing_rate()`): bursts of a millisecond, and what is not held back.
 
+use crate::duration;
 use crate::script::{Script, config};
 use farpath_tcp::Config;
 use farpath_tcp::cc::Pace;
+use farpath_tcp::config::CongestionControlKind;
 
 /// Connected over a round trip of so long, at its end.
 fn connected(rtt: &str, change: impl FnOnce(&mut Config)) -> Script {
@@ -61,4 +63,25 @@ fn a_granted_rate_is_kept_whatever_the_window() {
     t.end.send_at(t.now, pace);
     t.write(3000).expect("1:1001");
     t.at("1 s").expect_timed("105 ms 1001:2001, 115 ms 2001:3001");
+}
+
+#[test]
+fn a_rate_below_the_least_that_is_counted_holds_nothing_back() {
+    // One segment in a round trip of 90 s is 0.19 of BBR's least unit, 2^-24 segments per microsecond, and so no rate at all: what
+    // the window has room for leaves at once (tcp_update_skb_after_send() paces where there is a rate), far beyond the ten
+    // segments that are never paced.
+    let mut t = Script::connect(&config(|c| {
+        c.congestion.control = CongestionControlKind::Bbr;
+        c.congestion.initial_window = 1;
+        (c.rto.initial, c.rto.max) = (duration("100 s"), duration("120 s"));
+    }));
+    let synack = t.syn_ack();
+    t.expect("S").at("90 s").segment(synack).expect("ack 1");
+    t.write(20_000).expect("1:1001");
+    for round in 1..=12_u64 {
+        t.at(&format!("{} s", 90 + 90 * round)).ignore();
+        let sent = t.sender().sent() + 1;
+        t.ack(sent).ignore();
+    }
+    assert_eq!(t.sender().sent(), 20_000);
 }
