@@ -10,6 +10,7 @@ use crate::syntax::{
     TcpSpec, Time, TosSpec, Way,
 };
 use farpath_units::{Duration, Instant};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Segments that are shown of what came before a fault.
@@ -34,7 +35,7 @@ pub struct Comparison {
 pub const DEFAULT_TOLERANCE: Duration = Duration::from_millis(4);
 
 /// What came of a script.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// Whether it passed.
     pub outcome: Outcome,
@@ -43,13 +44,14 @@ pub struct Verdict {
     /// What its code printed.
     pub printed: String,
     /// How long it took, in the machine's time.
+    #[serde(with = "nanoseconds")]
     pub duration: Duration,
     /// What came in place of each packet that was expected, by the event's number.
     pub came: BTreeMap<usize, Came>,
 }
 
 /// How a script ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// All came as it says.
     Passed,
@@ -60,7 +62,7 @@ pub enum Outcome {
 }
 
 /// What a script ended with.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     /// The event.
     pub place: Place,
@@ -71,9 +73,10 @@ pub struct Fault {
 }
 
 /// A segment that was sent or received.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shown {
     /// When, from the script's beginning.
+    #[serde(with = "nanoseconds")]
     pub at: Duration,
     /// Which way.
     pub way: Way,
@@ -84,12 +87,27 @@ pub struct Shown {
 }
 
 /// What came in place of a packet that was expected.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Came {
     /// When, from the time that the event's own time counts from.
+    #[serde(with = "nanoseconds")]
     pub after: Duration,
     /// The packet, in the script's words and numbers.
     pub text: String,
+}
+
+/// A time as whole nanoseconds.
+mod nanoseconds {
+    use farpath_units::Duration;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(time.as_nanos())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        u64::deserialize(deserializer).map(Duration::from_nanos)
+    }
 }
 
 /// Plays a script.

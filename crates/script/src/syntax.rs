@@ -1,9 +1,10 @@
 //! What a script says, as data: the language of packetdrill, whole.
 
 use farpath_units::Duration;
+use serde::{Deserialize, Serialize};
 
 /// A place in the text of a script, both counted from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct Place {
     /// Line.
     pub line: u32,
@@ -90,7 +91,7 @@ pub enum Action {
 }
 
 /// Which way a packet goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Way {
     /// `<`: to the end under test.
     In,
