@@ -18,19 +18,33 @@ pub struct ExplanationView {
     pub verbose: bool,
 }
 
+/// A line below a table.
+enum Line {
+    /// A paragraph.
+    Text(String),
+    /// What is typed in.
+    Command(String),
+}
+
+impl From<String> for Line {
+    fn from(text: String) -> Line {
+        Line::Text(text)
+    }
+}
+
 /// A part of it: a title, a table, and what stands below.
 #[derive(Default)]
 struct Section {
     title: String,
     table: Option<Table>,
-    /// Paragraphs.
-    lines: Vec<String>,
+    lines: Vec<Line>,
     /// Text with columns of its own.
     preformatted: String,
 }
 
 impl Section {
-    fn lines(title: &str, lines: Vec<String>) -> Option<Section> {
+    fn lines(title: &str, lines: Vec<impl Into<Line>>) -> Option<Section> {
+        let lines: Vec<Line> = lines.into_iter().map(Into::into).collect();
         (!lines.is_empty()).then(|| Section { title: title.to_owned(), lines, ..Section::default() })
     }
 
@@ -48,7 +62,6 @@ impl Section {
         if !self.preformatted.is_empty() {
             parts.push(format!("```text\n{}\n```\n", self.preformatted.trim_end()));
         }
-        // Commands are lines of their own, indented: as code they stay what they are.
         let mut code: Vec<&str> = Vec::new();
         let mut text = String::new();
         let close = |text: &mut String, code: &mut Vec<&str>| {
@@ -58,11 +71,12 @@ impl Section {
             }
         };
         for line in &self.lines {
-            if let Some(command) = line.strip_prefix("    ") {
-                code.push(command);
-            } else {
-                close(&mut text, &mut code);
-                text += &format!("{}\n\n", line.trim_start());
+            match line {
+                Line::Command(command) => code.push(command),
+                Line::Text(line) => {
+                    close(&mut text, &mut code);
+                    text += &format!("{}\n\n", line.trim_start());
+                }
             }
         }
         close(&mut text, &mut code);
@@ -226,6 +240,7 @@ fn head(explanation: &Explanation) -> Section {
     let numbers: Vec<String> =
         explanation.numbers.iter().map(|number| format!("{} {}", number.name, quantity(number))).collect();
     lines.push(format!("Path: {}", numbers.join("; ")));
+    let lines = lines.into_iter().map(Line::Text).collect();
     Section { title: explanation.title.clone(), lines, ..Section::default() }
 }
 
@@ -255,17 +270,20 @@ fn groups(explanation: &Explanation) -> Option<Section> {
     Some(Section {
         title: "The flows, each group by itself".to_owned(),
         table: Some(table),
-        lines: vec![format!("Explained is group {}; another one: --group.", groups[0].number)],
+        lines: vec![format!("Explained is group {}; another one: --group.", groups[0].number).into()],
         ..Section::default()
     })
 }
 
 /// Lines, wrapped.
-fn paragraphs(lines: &[String], width: Option<u16>) -> String {
+fn paragraphs(lines: &[Line], width: Option<u16>) -> String {
     let mut table = terminal::bare(width);
     table.load_style(comfy_table::TableStyle::new());
     for line in lines {
-        table.add_row([line]);
+        table.add_row([match line {
+            Line::Text(text) => text.clone(),
+            Line::Command(command) => format!("    {command}"),
+        }]);
     }
     terminal::finish(&mut table)
 }
@@ -366,7 +384,10 @@ fn bounds(explanation: &Explanation, view: ExplanationView) -> Option<Section> {
         Vec::new()
     } else {
         let share = TELLING * 100.0;
-        vec![format!("Below {share} % of the {judged}, and not in the way: {}.", names.join(", "))]
+        vec![Line::Text(format!(
+            "Below {share} % of the {judged}, and not in the way: {}.",
+            names.join(", ")
+        ))]
     };
     let table = Table { heads: heads.to_vec(), groups: groups.to_vec(), notes, ..Table::default() };
     Some(Section {
@@ -430,7 +451,8 @@ fn remedies(explanation: &Explanation, view: ExplanationView) -> Option<Section>
     let names: Vec<&str> = silent.iter().map(|remedy| remedy.id.as_str()).collect();
     let without = (!names.is_empty()).then(|| format!("Tried, and no effect: {}.", names.join(", ")));
     if rows.is_empty() {
-        let lines = core::iter::once("Nothing that is known here helps.".to_owned()).chain(without).collect();
+        let lines: Vec<String> =
+            core::iter::once("Nothing that is known here helps.".to_owned()).chain(without).collect();
         return Section::lines("What to change", lines);
     }
     let heads = vec![
@@ -484,7 +506,7 @@ fn remedies(explanation: &Explanation, view: ExplanationView) -> Option<Section>
     Some(Section {
         title: "What to change, and what it gains (`--apply NAME` writes the changed experiment)".to_owned(),
         table: Some(table),
-        lines: without.into_iter().collect(),
+        lines: without.into_iter().map(Line::Text).collect(),
         ..Section::default()
     })
 }

@@ -1,6 +1,6 @@
 //! The verdict in a sentence, what to do, and what the answer depends on.
 
-use super::{Section, judged, seconds, time_of};
+use super::{Line, Section, judged, seconds, time_of};
 use crate::table::{Column, Table};
 use farpath_explain::{BoundId, Explanation, HostCommands, Place, Remedy, Setting};
 
@@ -76,11 +76,11 @@ pub(super) fn what_to_do(explanation: &Explanation) -> Option<Section> {
         return Section::lines("What to do", vec![none]);
     };
     let title = |remedy: &Remedy| format!("{} ({})", remedy.title, remedy.place.title());
-    let mut lines = vec![match gain(explanation, remedy) {
+    let mut lines = vec![Line::Text(match gain(explanation, remedy) {
         Some(gain) => format!("{}: {gain} (simulated).", title(remedy)),
         None => format!("{}.", title(remedy)),
-    }];
-    lines.extend(remedy.risk.iter().map(|risk| format!("Risk: {risk}.")));
+    })];
+    lines.extend(remedy.risk.iter().map(|risk| Line::Text(format!("Risk: {risk}."))));
     for commands in &remedy.commands {
         lines.extend(typed(commands));
     }
@@ -97,7 +97,7 @@ pub(super) fn what_to_do(explanation: &Explanation) -> Option<Section> {
         .filter(|change| !typed.contains(&change.split('=').next().unwrap_or(change).trim()))
         .collect();
     if !silent.is_empty() {
-        lines.push(format!("For these no command is known here: {}.", silent.join(", ")));
+        lines.push(Line::Text(format!("For these no command is known here: {}.", silent.join(", "))));
     }
     // What the path's equipment would add to what hosts can do.
     if let Some(all) = explanation.all.as_ref().filter(|all| {
@@ -107,7 +107,7 @@ pub(super) fn what_to_do(explanation: &Explanation) -> Option<Section> {
                 > remedy.simulated_speed_up.unwrap_or(0.0) * farpath_explain::GAIN
     }) && let Some(gain) = gain(explanation, all)
     {
-        lines.push(format!("With the path's equipment too ({}): {gain}.", all.title));
+        lines.push(Line::Text(format!("With the path's equipment too ({}): {gain}.", all.title)));
     }
     Section::lines("What to do", lines)
 }
@@ -127,7 +127,7 @@ fn gain(explanation: &Explanation, remedy: &Remedy) -> Option<String> {
 }
 
 /// The commands of one end.
-fn typed(commands: &HostCommands) -> Vec<String> {
+fn typed(commands: &HostCommands) -> Vec<Line> {
     let end = match commands.end {
         "path" => "On the machine before the slowest link",
         "program" => "In the program that opens the connections",
@@ -140,38 +140,37 @@ fn typed(commands: &HostCommands) -> Vec<String> {
     }
     let has_root = commands.settings.iter().any(|setting| !setting.root.is_empty());
     if has_root {
-        lines.push(format!("{end} ({}), as root:", commands.system.name()));
+        lines.push(Line::Text(format!("{end} ({}), as root:", commands.system.name())));
     }
     let all = |of: fn(&Setting) -> &Vec<String>| {
-        let mut lines: Vec<String> = Vec::new();
+        let mut distinct: Vec<&String> = Vec::new();
         for line in commands.settings.iter().flat_map(of) {
-            let line = format!("    {line}");
-            if !lines.contains(&line) {
-                lines.push(line);
+            if !distinct.contains(&line) {
+                distinct.push(line);
             }
         }
-        lines
+        distinct.into_iter().cloned().map(Line::Command).collect::<Vec<_>>()
     };
     lines.extend(all(|setting| &setting.root));
     let program = all(|setting| &setting.program);
     if !program.is_empty() {
-        lines.push(if has_root {
+        lines.push(Line::Text(if has_root {
             "Or for one program alone, without root:".to_owned()
         } else {
             format!("{end}:")
-        });
+        }));
         lines.extend(program);
     }
-    lines.push("To see that it is in force:".to_owned());
+    lines.push(Line::Text("To see that it is in force:".to_owned()));
     let mut seen: Vec<&str> = Vec::new();
     for setting in commands.settings.iter().filter(|setting| setting.is_needed()) {
         if !seen.contains(&setting.check.as_str()) {
             seen.push(&setting.check);
-            lines.push(format!("    {}", setting.check));
+            lines.push(Line::Command(setting.check.clone()));
         }
     }
     if has_root {
-        lines.push("To undo it:".to_owned());
+        lines.push(Line::Text("To undo it:".to_owned()));
         lines.extend(all(|setting| &setting.undo));
     }
     let mut affected: Vec<&str> = commands
@@ -181,7 +180,7 @@ fn typed(commands: &HostCommands) -> Vec<String> {
         .map(|setting| setting.affects.as_str())
         .collect();
     affected.dedup();
-    lines.push(format!("It changes: {}.", affected.join("; ")));
+    lines.push(Line::Text(format!("It changes: {}.", affected.join("; "))));
     lines
 }
 
@@ -208,18 +207,18 @@ pub(super) fn delay(explanation: &Explanation) -> Option<Section> {
 
 /// What is not simulated as a setting.
 pub(super) fn priced(explanation: &Explanation) -> Option<Section> {
-    let mut lines = Vec::new();
+    let mut lines: Vec<Line> = Vec::new();
     for remedy in &explanation.priced {
-        lines.push(format!(
+        lines.push(Line::Text(format!(
             "{} ({}): saves {} at the most: {}. Risk: {}.",
             remedy.title,
             remedy.place.title(),
             seconds(remedy.saves_s),
             remedy.how,
             remedy.risk
-        ));
+        )));
         if remedy.place != Place::Path {
-            lines.extend(remedy.commands.iter().map(|command| format!("    {command}")));
+            lines.extend(remedy.commands.iter().map(|command| Line::Command(command.to_string())));
         }
     }
     Section::lines("What no setting here stands for", lines)
@@ -257,7 +256,7 @@ pub(super) fn depends(explanation: &Explanation) -> Option<Section> {
     Some(Section {
         title: "What it depends on".to_owned(),
         table: Some(table),
-        lines: vec![line],
+        lines: vec![line.into()],
         ..Section::default()
     })
 }
