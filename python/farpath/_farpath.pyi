@@ -71,7 +71,7 @@ class Experiment:
     @staticmethod
     def parse(text: str, origin: str, set: list[str]) -> Experiment: ...
     @staticmethod
-    def sketch(
+    def quick_path(
         delay: str, rate: str, size: str, loss: str | None, stack: str | None, window: str | None, set: list[str]
     ) -> Experiment: ...
 

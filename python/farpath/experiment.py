@@ -55,9 +55,9 @@ class Experiment:
         set: Mapping[str, object] | None = None,
     ) -> None:
         changes = _changes(set, seeds)
-        sketch: dict[str, Any] = {"delay": delay, "rate": rate, "size": size, "loss": loss, "stack": stack, "window": window}
-        sketch = {name: _text(value) for name, value in sketch.items()}
-        given = [name for name, value in sketch.items() if value is not None]
+        quick_path: dict[str, Any] = {"delay": delay, "rate": rate, "size": size, "loss": loss, "stack": stack, "window": window}
+        quick_path = {name: _text(value) for name, value in quick_path.items()}
+        given = [name for name, value in quick_path.items() if value is not None]
         if file is not None:
             if given:
                 raise TypeError(f"{given[0]} stands in place of a file, and a file is given too; to change a value say set=")
@@ -66,7 +66,7 @@ class Experiment:
         missing = [name for name in ("delay", "rate", "size") if name not in given]
         if missing:
             raise TypeError(f"{', '.join(missing)} missing; expected a file, or in its place delay, rate and size")
-        self._inner = _farpath.Experiment.sketch(**sketch, set=changes)
+        self._inner = _farpath.Experiment.quick_path(**quick_path, set=changes)
 
     @classmethod
     def parse(cls, text: str, *, origin: str = "text", set: Mapping[str, object] | None = None) -> Self:

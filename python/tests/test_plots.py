@@ -36,7 +36,7 @@ def test_a_sweep_has_its_response_times(tmp_path):
 
 def test_a_figure_that_is_not_there_says_which_are(run):
     with pytest.raises(farpath.ResultsError, match="windows"):
-        run.plot.chart("plane")
+        run.plot.chart("heat-map")
     with pytest.raises(KeyError, match="no plot is called 'cwnd'"):
         run.plot.chart("cwnd")
     with pytest.raises(farpath.ResultsError, match="no course"):

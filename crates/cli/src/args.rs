@@ -61,7 +61,7 @@ pub enum Command {
     /// Run a shell, or a command, on a host behind a path
     ///
     /// Two hosts, each a network namespace with this machine's kernel, files and programs; between them the path, in real time. The command runs
-    /// on the near host, from which forward packets come, and `--far` has another one run on the far host. In both, `near` and `far` are
+    /// on the local host, from which forward packets come, and `--far` has another one run on the peer. In both, `near` and `far` are
     /// names of the hosts, in IPv4 and IPv6. They reach each other and nothing else. The exit code is the command's.
     #[cfg(target_os = "linux")]
     Shell(Box<ShellArgs>),
@@ -72,7 +72,7 @@ pub enum Command {
     /// variation, loss, the rate and the queue of the narrowest link, a transfer each way, and requests with their answers.
     /// On the other host runs `farpath serve`.
     Measure(MeasureArgs),
-    /// Wait for others that measure: the far end of `farpath measure`
+    /// Wait for others that measure: the peer's end of `farpath measure`
     ///
     /// It does what it is asked within its limits, for the address that asks and nobody else. It needs no privileges, and
     /// ends with Ctrl-C or SIGTERM.
@@ -133,9 +133,9 @@ pub enum Command {
     /// List the TCP stacks that ship, or print one
     Stacks(StacksArgs),
     /// List the ready-made paths, or print one
-    Paths(ShelfArgs),
+    Paths(CatalogArgs),
     /// List the experiments that ship, or print one
-    Experiments(ShelfArgs),
+    Experiments(CatalogArgs),
 }
 
 #[derive(Debug, Args)]
@@ -447,7 +447,7 @@ pub struct RadiusArgs {
     /// `1.5 light-seconds`, `0.5 AU`
     #[arg(long, value_name = "WHERE", allow_hyphen_values = true)]
     pub to: Option<String>,
-    /// Say how far beyond a relay the far end may be; with --to, where a relay between the two may be at all
+    /// Say how far beyond a relay the peer's end may be; with --to, where a relay between the two may be at all
     #[arg(long, value_name = "WHERE", allow_hyphen_values = true)]
     pub via: Option<String>,
     /// Timers of other protocols on the same scale: names (dns, quic ...) or files of your own [default: all that ship]
@@ -511,7 +511,7 @@ pub struct DoctorArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct ShelfArgs {
+pub struct CatalogArgs {
     /// Print this one's file
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
@@ -520,7 +520,7 @@ pub struct ShelfArgs {
 #[derive(Debug, Args)]
 pub struct StacksArgs {
     #[command(flatten)]
-    pub shelf: ShelfArgs,
+    pub catalog: CatalogArgs,
     /// Print every parameter that is in force, and where its value comes from: this stack, a base of it, or the default
     #[arg(long, requires = "name")]
     pub resolved: bool,

@@ -243,7 +243,7 @@ pub enum CliError {
     #[error(transparent)]
     Key(#[from] farpath_measure::KeyError),
     /// An experiment, and nobody to measure it with.
-    #[error("{0}: it is an experiment; name the far host too: --to HOST")]
+    #[error("{0}: it is an experiment; name the peer too: --to HOST")]
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "measured on Linux alone"))]
     NoFarHost(String),
     /// The driver cannot be attached, looked at or detached.

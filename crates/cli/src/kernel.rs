@@ -4,7 +4,7 @@ use crate::args::{BuildArgs, InfoArgs, KernelArgs, KernelCommand, ListArgs};
 use crate::error::CliError;
 use crate::{Ending, interrupt, output, progress};
 use farpath_emu::doctor::{Finding, State};
-use farpath_kernel::{About, Kernel, KernelError, Recipe, Shelf, Source, Step};
+use farpath_kernel::{About, Catalog, Kernel, KernelError, Recipe, Source, Step};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -29,7 +29,7 @@ fn build(args: &BuildArgs) -> Result<Ending, CliError> {
         },
         hz: args.hz,
         name: args.name.clone(),
-        shelf: Shelf::of_user(),
+        catalog: Catalog::of_user(),
         jobs: args.jobs.map_or_else(cores, usize::from),
     };
     let bar = progress::bar(FILES, "files");
@@ -54,12 +54,12 @@ fn build(args: &BuildArgs) -> Result<Ending, CliError> {
 }
 
 fn list(args: &ListArgs) -> Result<Ending, CliError> {
-    let shelf = Shelf::of_user();
-    let kernels = shelf.kernels()?;
+    let catalog = Catalog::of_user();
+    let kernels = catalog.kernels()?;
     let text = if args.json {
         kernels.iter().map(|kernel| describe(kernel).to_string()).collect::<Vec<_>>().join("\n")
     } else if kernels.is_empty() {
-        format!("No kernel is in {}: `farpath kernel build` makes one.", shelf.folder().display())
+        format!("No kernel is in {}: `farpath kernel build` makes one.", catalog.folder().display())
     } else {
         let widest = kernels.iter().map(|kernel| kernel.about.name.len()).max().unwrap_or(0);
         let line = |kernel: &Kernel| {
@@ -75,7 +75,7 @@ fn list(args: &ListArgs) -> Result<Ending, CliError> {
 }
 
 fn info(args: &InfoArgs) -> Result<Ending, CliError> {
-    let kernel = Shelf::of_user().find(args.name.as_deref())?;
+    let kernel = Catalog::of_user().find(args.name.as_deref())?;
     if args.json {
         output::print(&describe(&kernel).to_string())?;
         return Ok(Ending::Done);
@@ -105,7 +105,7 @@ fn describe(kernel: &Kernel) -> Value {
     json
 }
 
-/// For `farpath doctor`: whether a user-mode kernel runs here. The first of the shelf is started.
+/// For `farpath doctor`: whether a user-mode kernel runs here. The first of the catalog is started.
 pub fn finding() -> Finding {
     let (state, found, remedy) = match runs_here() {
         Ok(name) => (State::Ok, format!("{name} came up, and went off again"), None),
@@ -121,7 +121,7 @@ fn runs_here() -> Result<String, (String, Option<String>)> {
         return Err((format!("user-mode Linux is of x86-64, this is {}", std::env::consts::ARCH), None));
     }
     let told = |error: &dyn std::error::Error| (error.to_string(), None);
-    let kernel = match Shelf::of_user().find(None) {
+    let kernel = match Catalog::of_user().find(None) {
         Ok(kernel) => kernel,
         Err(KernelError::None) => {
             let remedy = "run `farpath kernel build`, some four minutes of one core";

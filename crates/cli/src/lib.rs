@@ -4,6 +4,7 @@
 //! error, 130 interrupted.
 
 mod args;
+mod catalog;
 mod diagnose;
 mod doctor;
 mod driver;
@@ -12,7 +13,6 @@ mod explain;
 mod generate;
 mod import;
 mod interrupt;
-mod kept;
 #[cfg(target_os = "linux")]
 mod kernel;
 mod measure;
@@ -22,11 +22,11 @@ mod qos;
 mod radius;
 mod report;
 mod reproduce;
+mod result_sink;
 mod router;
 mod run;
 mod script;
 mod serve;
-mod shelf;
 #[cfg(target_os = "linux")]
 mod shell;
 mod source;
@@ -154,8 +154,8 @@ fn run_command(command: Command) -> Result<Ending, CliError> {
         Command::Import(args) => import::import(&args),
         Command::Trace(args) => trace::trace(&args),
         Command::Generate(args) => generate::generate(&args),
-        Command::Stacks(args) => shelf::stacks(&args),
-        Command::Paths(args) => shelf::paths(&args),
-        Command::Experiments(args) => shelf::experiments(&args),
+        Command::Stacks(args) => catalog::stacks(&args),
+        Command::Paths(args) => catalog::paths(&args),
+        Command::Experiments(args) => catalog::experiments(&args),
     }
 }

@@ -37,19 +37,19 @@ pub fn measure(_: &MeasureArgs) -> Result<Ending, CliError> {
     Err(CliError::NotLinux("measure"))
 }
 
-/// The far host, let in.
+/// The peer, let in.
 #[cfg(target_os = "linux")]
-fn far(
+fn peer(
     args: &MeasureArgs,
     host: &str,
     key: Option<&farpath_measure::Key>,
-) -> Result<farpath_measure::Far, CliError> {
-    use farpath_measure::{Family, Far};
+) -> Result<farpath_measure::Peer, CliError> {
+    use farpath_measure::{Family, Peer};
 
     let family = match (args.v4, args.v6) {
         (true, _) => Family::V4,
         (_, true) => Family::V6,
         _ => Family::Any,
     };
-    Ok(Far::connect(host, family, key, crate::interrupt::flag())?)
+    Ok(Peer::connect(host, family, key, crate::interrupt::flag())?)
 }

@@ -9,7 +9,7 @@ use crate::qos::error::QosError;
 use crate::{Ending, output, source};
 use farpath_engine::{provenance, simulate};
 use farpath_experiment::Override;
-use farpath_report::ladder::{Ladder, lanes};
+use farpath_report::sequence_diagram::{SequenceDiagram, lanes};
 use farpath_tia1039::advice::ScopedOption;
 use farpath_tia1039::{
     Carrier, DecodeError, FieldDescription, HopByHop, Message, QosPacket, RateUnit, STRUCTURE_LEN, Structure,
@@ -38,8 +38,8 @@ fn exchange(args: &QosExchangeArgs) -> Result<Ending, CliError> {
     let point = &experiment.point(0);
     let run = simulate(point, experiment.seed, provenance(&experiment, point))
         .map_err(|source| CliError::Engine { file: args.file.clone(), source })?;
-    let ladder = Ladder::opening(&run, &lanes(&point.scenario));
-    output::print(&ladder.map_err(QosError::Exchange)?.text())?;
+    let sequence_diagram = SequenceDiagram::opening(&run, &lanes(&point.scenario));
+    output::print(&sequence_diagram.map_err(QosError::Exchange)?.text())?;
     Ok(Ending::Done)
 }
 

@@ -12,7 +12,7 @@ use farpath_engine::{
     check_radius, check_under_loss, radii, radii_under_loss, relay_region,
 };
 use farpath_experiment::{
-    Body, Distance, Location, Medium, SKETCH_STACK, Stack, bodies, medium, shipped_stacks,
+    Body, Distance, Location, Medium, QUICK_PATH_STACK, Stack, bodies, medium, shipped_stacks,
 };
 use farpath_report::html::{Reach, ReportFile, reach_page};
 use farpath_report::tables::{RadiusRow, ShareRow, radius_text, shares_text};
@@ -55,14 +55,14 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
     };
     let reaches: Vec<Reach> = reaches(&found.rows, ask.medium);
     let asked = if args.emulate { kernel::asked(&found.rows, args.connections)? } else { Vec::new() };
-    let void = asked.iter().map(kernel::Asked::void);
+    let void = asked.iter().map(kernel::KernelAnswers::void);
     let (void, of) = void.fold((0, 0), |sum, void| (sum.0 + void.0, sum.1 + void.1));
     if asked.iter().any(|asked| !asked.is_complete()) {
         ending = Ending::Interrupted;
     } else if void > 0 {
         run::say_void(void, of);
         ending = Ending::Failed;
-    } else if asked.iter().any(kernel::Asked::disagrees) {
+    } else if asked.iter().any(kernel::KernelAnswers::disagrees) {
         ending = Ending::Failed;
     }
     if args.json {
@@ -132,7 +132,7 @@ pub struct Watch<'a> {
 /// The radii of the stacks asked for.
 fn predicted(args: &RadiusArgs, watch: &Watch<'_>) -> Result<Vec<(Stack, Radius)>, CliError> {
     let names: Vec<String> = match args.stacks.as_slice() {
-        [] if args.emulate => vec![SKETCH_STACK.to_owned()],
+        [] if args.emulate => vec![QUICK_PATH_STACK.to_owned()],
         [] => shipped_stacks().iter().map(|file| file.name.to_owned()).collect(),
         names => names.to_vec(),
     };
@@ -189,14 +189,19 @@ impl Found {
             && self.shares.iter().all(|(_, share)| share.agrees())
     }
 
-    fn lines(&self, ask: &Ask<'_>, asked: &[kernel::Asked]) -> Vec<Value> {
+    fn lines(&self, ask: &Ask<'_>, asked: &[kernel::KernelAnswers]) -> Vec<Value> {
         let row = |(checked, stack): &(CheckedRadius, Stack)| {
             let mut value = row_json(checked, &stack.name, ask);
             kernel::enter(&mut value, checked.radius.kind, &stack.name, asked);
             value
         };
         let shares = self.shares.iter().map(|(stack, share)| share_json(stack, share));
-        self.rows.iter().map(row).chain(shares).chain(asked.iter().flat_map(kernel::Asked::lines)).collect()
+        self.rows
+            .iter()
+            .map(row)
+            .chain(shares)
+            .chain(asked.iter().flat_map(kernel::KernelAnswers::lines))
+            .collect()
     }
 }
 

@@ -6,7 +6,7 @@ use crate::{Ending, output, progress};
 use farpath_engine::Job;
 use farpath_experiment::{Experiment, Scenario};
 use farpath_report::html::{ReportError, ReportFile, Traces, asked_of, may_write, run_page, to_trace};
-use farpath_run::{Asked, REPORT, Results, Run, RunKey};
+use farpath_run::{ExperimentSummary, REPORT, Results, Run, RunKey};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -47,7 +47,7 @@ pub fn may_write_in(folder: &Path) -> Result<(), ReportError> {
 
 /// Writes the report of some runs into each of the files.
 pub fn write(
-    asked: &Asked,
+    asked: &ExperimentSummary,
     runs: &[Run],
     traces: &Traces,
     complete: bool,

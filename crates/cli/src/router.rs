@@ -42,7 +42,7 @@ mod here {
     use super::{CliError, Ending, RouterArgs, RouterConfig, read, statistics};
     use crate::output;
     use farpath_elements::FlowRouter;
-    use farpath_emu::{Clock, Emulator, Settings, Unwatched, WirePacket, join, set_flow_seed};
+    use farpath_emu::{Clock, Emulator, NoRecorder, Settings, WirePacket, join, set_flow_seed};
     use farpath_units::Bytes;
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
@@ -82,7 +82,7 @@ mod here {
         let (inside, outside) = (&config.inside, &config.outside);
         output::print(&format!("farpath: routes between {inside} and {outside}"))?;
         loop {
-            let report = emulator.run(&interrupt, &mut Unwatched)?;
+            let report = emulator.run(&interrupt, &mut NoRecorder)?;
             interrupt.store(false, Ordering::Relaxed);
             if let Some(page) = &page {
                 page.show(statistics::text(&report, emulator.element()));

@@ -2,7 +2,7 @@
 
 use crate::args::{CommonArgs, EngineName, RunArgs, TableFormat};
 use crate::error::CliError;
-use crate::kept::{Finished, Kept};
+use crate::result_sink::{Finished, ResultSink};
 use crate::source::{self, Source};
 use crate::{Ending, interrupt, output, progress, report};
 use farpath_engine::{CaptureDir, EngineError, Extras, Progress, can_all_be_emulated, jobs, run_all_with};
@@ -10,7 +10,9 @@ use farpath_experiment::{Experiment, Point};
 use farpath_report::agreement::agreements;
 use farpath_report::html;
 use farpath_report::tables::{ComparisonTable, agreement_text, flows_table, routers_table};
-use farpath_run::{Asked, Engine, Outcome, PointSummary, Run, write_flow_lines, write_router_lines};
+use farpath_run::{
+    Engine, ExperimentSummary, Outcome, PointSummary, Run, write_flow_lines, write_router_lines,
+};
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashSet};
 use std::io::Write;
@@ -62,7 +64,7 @@ pub fn compare(args: RunArgs) -> Result<Ending, CliError> {
 /// What each engine says, with what was asked.
 struct Answers {
     experiment: Experiment,
-    asked: Asked,
+    asked: ExperimentSummary,
     runs: Vec<Run>,
     /// Where it was to be written too: whether it was. To be told when the runs have been printed.
     written: Result<(), CliError>,
@@ -103,7 +105,7 @@ fn answers(args: &RunArgs) -> Result<Answers, CliError> {
         .map(|folder| CaptureDir::create(folder, args.capture.snaplen, &jobs))
         .transpose()
         .map_err(|error| engine_error(error.into()))?;
-    let mut kept = Kept::new(common.out.as_deref(), common.report.as_deref(), traced)?;
+    let mut sink = ResultSink::new(common.out.as_deref(), common.report.as_deref(), traced)?;
 
     let in_real_time = Arc::new(Progress::default());
     let bar = match needs_privileges {
@@ -113,7 +115,7 @@ fn answers(args: &RunArgs) -> Result<Answers, CliError> {
     let extras = Extras { captures: captures.as_ref(), progress: Some(&in_real_time) };
     let outcome = run_all_with(&experiment, &jobs, interrupt::flag(), extras, |run| {
         bar.inc(1);
-        if kept.take(run) { Ok(()) } else { Err(Stop::NotWritten) }
+        if sink.take(run) { Ok(()) } else { Err(Stop::NotWritten) }
     });
     drop(bar);
     match outcome {
@@ -121,7 +123,7 @@ fn answers(args: &RunArgs) -> Result<Answers, CliError> {
         Ok(_) | Err(Stop::NotWritten) => {}
     }
     let Finished { runs, written } =
-        progress::during("writing the results", || kept.finish(&asked, jobs.len()));
+        progress::during("writing the results", || sink.finish(&asked, jobs.len()));
     let ending = if runs.len() == jobs.len() { ending_of(&runs) } else { Ending::Interrupted };
     Ok(Answers { experiment, asked, runs, written, ending })
 }
@@ -176,7 +178,7 @@ fn caveats<'a>(runs: impl Iterator<Item = &'a Run>) -> impl Iterator<Item = &'a 
 /// Why a batch stopped.
 enum Stop {
     Engine(EngineError),
-    /// [`Kept`] knows why.
+    /// [`ResultSink`] knows why.
     NotWritten,
 }
 
@@ -200,7 +202,7 @@ pub enum Rows {
 /// Prints a table, or lines of JSON where there is no format for one.
 pub fn print(
     experiment: &Experiment,
-    asked: &Asked,
+    asked: &ExperimentSummary,
     runs: &[Run],
     format: Option<TableFormat>,
     rows: Rows,

@@ -113,7 +113,7 @@ pub fn script(args: &ScriptArgs) -> Result<Ending, CliError> {
 fn on_kernel(args: &ScriptArgs, comparison: &Comparison, played: &mut [Played]) -> Result<String, CliError> {
     use crate::args::ClockName;
     use farpath_engine::{Repeated, play_in_virtual_time, play_on_kernel};
-    use farpath_kernel::Shelf;
+    use farpath_kernel::Catalog;
 
     let scripts = || played.iter().filter_map(|played| played.read.as_ref().ok());
     let (name, repeated): (String, Vec<Repeated>) = match args.clock {
@@ -122,7 +122,7 @@ fn on_kernel(args: &ScriptArgs, comparison: &Comparison, played: &mut [Played]) 
             ("this kernel".to_owned(), all.collect::<Result<_, _>>().map_err(CliError::Emulation)?)
         }
         ClockName::Virtual => {
-            let kernel = Shelf::of_user()
+            let kernel = Catalog::of_user()
                 .find(args.kernel.as_deref())
                 .map_err(|error| CliError::Emulation(error.into()))?;
             let texts = played
@@ -130,8 +130,8 @@ fn on_kernel(args: &ScriptArgs, comparison: &Comparison, played: &mut [Played]) 
                 .filter(|played| played.read.is_ok())
                 .map(|played| played.text.clone())
                 .collect();
-            let patience = std::time::Duration::from_nanos(args.patience.as_nanos());
-            let all = play_in_virtual_time(texts, comparison, args.repeat, &kernel, patience);
+            let give_up_after = std::time::Duration::from_nanos(args.give_up_after.as_nanos());
+            let all = play_in_virtual_time(texts, comparison, args.repeat, &kernel, give_up_after);
             (format!("Linux {}", kernel.about.name), all.map_err(CliError::Emulation)?)
         }
     };

@@ -1,4 +1,4 @@
-//! `farpath serve`: the far end of `farpath measure`.
+//! `farpath serve`: the peer's end of `farpath measure`.
 
 use crate::Ending;
 use crate::args::ServeArgs;

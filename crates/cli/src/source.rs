@@ -3,7 +3,7 @@
 use crate::args::{PathArgs, SourceArgs};
 use crate::error::CliError;
 use crate::progress;
-use farpath_experiment::{Experiment, Override, Sketch, shipped_experiments};
+use farpath_experiment::{Experiment, Override, QuickPath, shipped_experiments};
 use farpath_units::Probability;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -115,7 +115,7 @@ fn of_flags(path: &PathArgs, overrides: &[Override]) -> Result<Source, CliError>
     let (Some(delay), Some(rate), Some(size)) = (path.one_way(), path.rate, path.size) else {
         return Err(incomplete(path));
     };
-    let sketch = Sketch {
+    let quick_path = QuickPath {
         delay,
         rate,
         loss: path.loss.unwrap_or(Probability::ZERO),
@@ -129,7 +129,7 @@ fn of_flags(path: &PathArgs, overrides: &[Override]) -> Result<Source, CliError>
         return Err(CliError::Exists { flag: "--save", file });
     }
     let experiment =
-        checked(|| Experiment::parse(&sketch.to_toml(), &file.display().to_string(), overrides))?;
+        checked(|| Experiment::parse(&quick_path.to_toml(), &file.display().to_string(), overrides))?;
     if let Some(file) = &path.save {
         // The changes of --set are part of what is kept; a sweep has no single point to keep.
         let text = match experiment.points().len() {
@@ -142,7 +142,7 @@ fn of_flags(path: &PathArgs, overrides: &[Override]) -> Result<Source, CliError>
             Some(_) => String::new(),
             None => format!("stack {}, ", experiment.point(0).scenario.sender.name),
         };
-        let queue = sketch.queue();
+        let queue = quick_path.queue();
         if path.delay.is_some() {
             eprintln!("farpath: --delay is one way: a round trip of {} (--rtt takes that)", delay * 2);
         }

@@ -5,7 +5,8 @@ use crate::coalesce::Run;
 use crate::packet::Meter;
 use crate::sys::sched::RealTime;
 use crate::{
-    Clock, LoopReport, PacketEvent, Port, Queues, RealtimeGrant, Tap, VirtioHeader, WirePacket, gso, icmp,
+    Clock, LoopReport, PacketEvent, Port, Queues, RealtimeGrant, Recorder, VirtioHeader, WirePacket, gso,
+    icmp,
 };
 use farpath_elements::{ElementSpec, SpecError, build_path};
 use farpath_path::{Departure, Direction, DropCause, Path, PathElement, PerDirection, Verdict};
@@ -170,7 +171,7 @@ impl<E: PathElement<WirePacket>> Emulator<E> {
     ///
     /// # Errors
     /// When a device is gone, or the packets under way take up more memory than is allowed.
-    pub fn run(&mut self, stop: &AtomicBool, tap: &mut impl Tap) -> Result<LoopReport, EmuError> {
+    pub fn run(&mut self, stop: &AtomicBool, recorder: &mut impl Recorder) -> Result<LoopReport, EmuError> {
         // Where it is refused, waits end up to 50 us late, which the report's lateness shows.
         let _ = prctl::set_timerslack(TIMER_SLACK_NS);
         let realtime = self.settings.realtime.then(RealTime::enter);
@@ -180,7 +181,7 @@ impl<E: PathElement<WirePacket>> Emulator<E> {
             Some(Err(error)) => RealtimeGrant::refused(error),
         };
         let (began, cpu_before) = (self.clock.now(), thread_cpu_time());
-        let result = self.move_packets(stop, tap);
+        let result = self.move_packets(stop, recorder);
         self.report.elapsed += self.clock.now().saturating_since(began);
         self.report.cpu_time += thread_cpu_time().saturating_sub(cpu_before);
         self.report.elements = self.path.counters();
@@ -189,20 +190,20 @@ impl<E: PathElement<WirePacket>> Emulator<E> {
         result.map(|()| self.report.clone())
     }
 
-    fn move_packets(&mut self, stop: &AtomicBool, tap: &mut impl Tap) -> Result<(), EmuError> {
+    fn move_packets(&mut self, stop: &AtomicBool, recorder: &mut impl Recorder) -> Result<(), EmuError> {
         while !stop.load(Ordering::Relaxed) {
             let mut taken = 0;
             for direction in Direction::BOTH {
                 for _ in 0..BATCH {
-                    if !self.take_from_host(direction, tap)? {
+                    if !self.take_from_host(direction, recorder)? {
                         break;
                     }
                     taken += 1;
                     // Between two super-packets: splitting one takes some 20 us.
-                    self.hand_over_due(tap);
+                    self.hand_over_due(recorder);
                 }
             }
-            self.hand_over_due(tap);
+            self.hand_over_due(recorder);
             if taken == 0 {
                 self.wait()?;
             }
@@ -211,7 +212,11 @@ impl<E: PathElement<WirePacket>> Emulator<E> {
     }
 
     /// Takes what a host sends next, if anything, and offers it to the path.
-    fn take_from_host(&mut self, direction: Direction, tap: &mut impl Tap) -> Result<bool, EmuError> {
+    fn take_from_host(
+        &mut self,
+        direction: Direction,
+        recorder: &mut impl Recorder,
+    ) -> Result<bool, EmuError> {
         if self.settings.stands && !self.ready[direction] {
             return Ok(false);
         }
@@ -234,10 +239,10 @@ impl<E: PathElement<WirePacket>> Emulator<E> {
             counts.offered += 1;
             let packet =
                 WirePacket::new(bytes, checksum, counts.offered).framed(received.frame).metered(meter);
-            tap.packet(now, PacketEvent::Sent, direction, &packet, Queues(path));
+            recorder.packet(now, PacketEvent::Sent, direction, &packet, Queues(path));
             if let Verdict::Dropped { at, cause, packet } = path.offer(now, direction, packet) {
                 counts.dropped += 1;
-                tap.packet(at, PacketEvent::Dropped(cause), direction, &packet, Queues(path));
+                recorder.packet(at, PacketEvent::Dropped(cause), direction, &packet, Queues(path));
                 if cause == DropCause::Mtu {
                     too_long.push(packet);
                 }
@@ -257,24 +262,24 @@ impl<E: PathElement<WirePacket>> Emulator<E> {
     }
 
     /// Hands over what is due, and what becomes due meanwhile.
-    fn hand_over_due(&mut self, tap: &mut impl Tap) {
+    fn hand_over_due(&mut self, recorder: &mut impl Recorder) {
         let mut now = self.now();
         while self.path.next_departure().is_some_and(|due| due <= now) {
             while let Some(departure) = self.path.take(now) {
-                self.depart(departure, tap);
+                self.depart(departure, recorder);
             }
             for direction in Direction::BOTH {
-                self.hand_over(direction, tap);
+                self.hand_over(direction, recorder);
             }
             now = self.now();
         }
     }
 
-    fn depart(&mut self, departure: Departure<WirePacket>, tap: &mut impl Tap) {
+    fn depart(&mut self, departure: Departure<WirePacket>, recorder: &mut impl Recorder) {
         let Departure { due, direction, packet, dropped } = departure;
         if let Some(cause) = dropped {
             self.report.packets[direction].dropped += 1;
-            tap.packet(due, PacketEvent::Dropped(cause), direction, &packet, Queues(&self.path));
+            recorder.packet(due, PacketEvent::Dropped(cause), direction, &packet, Queues(&self.path));
             if cause == DropCause::Mtu {
                 self.tell_of_mtu(self.clock.now(), direction, &packet);
             }
@@ -282,7 +287,7 @@ impl<E: PathElement<WirePacket>> Emulator<E> {
         }
         let coalesce = self.settings.coalesce;
         if let Err((due, packet)) = self.runs[direction].push(due, packet, coalesce) {
-            self.hand_over(direction, tap);
+            self.hand_over(direction, recorder);
             self.runs[direction].push(due, packet, coalesce).expect("an empty run takes any packet");
         }
     }
@@ -301,7 +306,7 @@ impl<E: PathElement<WirePacket>> Emulator<E> {
     }
 
     /// Hands over what was gathered for a host.
-    fn hand_over(&mut self, direction: Direction, tap: &mut impl Tap) {
+    fn hand_over(&mut self, direction: Direction, recorder: &mut impl Recorder) {
         let now = self.now();
         let run = &mut self.runs[direction];
         let port = &mut self.ports[direction.opposite()];
@@ -327,7 +332,7 @@ impl<E: PathElement<WirePacket>> Emulator<E> {
             if event == PacketEvent::Received {
                 self.report.lateness[direction].record(*due, now);
             }
-            tap.packet(now, event, direction, packet, Queues(&self.path));
+            recorder.packet(now, event, direction, packet, Queues(&self.path));
         }
         run.clear();
     }

@@ -249,9 +249,9 @@ fn set_up(settings: &HostSettings) -> Result<(Netlink, Device, Option<String>), 
 #[expect(clippy::disallowed_methods, reason = "the kernel works on it in real time, and tells nobody")]
 fn wait_until_local(netlink: &mut Netlink, address: IpAddr) -> io::Result<()> {
     // Some 100 us as a rule; seconds where the machine starves its kernel threads.
-    let patience = std::time::Instant::now() + Duration::from_secs(10);
+    let give_up_after = std::time::Instant::now() + Duration::from_secs(10);
     while !netlink.is_local(address)? {
-        if std::time::Instant::now() > patience {
+        if std::time::Instant::now() > give_up_after {
             return Err(io::Error::from(io::ErrorKind::TimedOut));
         }
         std::thread::sleep(Duration::from_micros(50));

@@ -41,11 +41,11 @@ mod port;
 #[cfg(target_os = "linux")]
 mod program;
 mod qos;
+mod recorder;
 mod report;
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 mod sys;
-mod tap;
 mod this_host;
 #[cfg(target_os = "linux")]
 mod veth_baseline;
@@ -78,12 +78,12 @@ pub use port::{Port, Received};
 #[cfg(target_os = "linux")]
 pub use program::{Program, ProgramSettings, exit_code};
 pub use qos::set_flow_seed;
+pub use recorder::{NoRecorder, PacketEvent, Queues, Recorder};
 pub use report::{LoopReport, PacketCounts, RealtimeGrant};
 #[cfg(target_os = "linux")]
 pub use sys::child::ignore_interrupts;
 #[cfg(target_os = "linux")]
 pub use sys::sched::RealTime;
-pub use tap::{PacketEvent, Queues, Tap, Unwatched};
 pub use this_host::{Difference, HostFacts, HostStack, RouteFacts};
 #[cfg(target_os = "linux")]
 pub use veth_baseline::VethBaseline;

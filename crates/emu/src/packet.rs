@@ -254,7 +254,7 @@ impl PathPacket for WirePacket {
     }
 
     /// Addresses, protocol and the four bytes that TCP and UDP have their ports in, mixed (FNV-1a).
-    fn flow(&self) -> u64 {
+    fn flow_hash(&self) -> u64 {
         let bytes = self.bytes();
         let (addresses, protocol, ports) = match bytes.first().map(|first| first >> 4) {
             Some(4) => (12..20, 9, usize::from(bytes[0] & 0xf) * 4),

@@ -41,7 +41,7 @@ impl WirePacket {
 }
 
 impl QosPacket for WirePacket {
-    fn flow(&self) -> FlowKey {
+    fn flow_key(&self) -> FlowKey {
         self.read().map_or(FlowKey::from(0), |read| read.flow_key(seed()))
     }
 

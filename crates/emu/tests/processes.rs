@@ -18,7 +18,7 @@ fn main() {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use super::wire::{PATIENCE, backends, far_addresses, join, missing};
+    use super::wire::{GIVE_UP_AFTER, backends, far_addresses, join, missing};
     use farpath_emu::doctor::{self, Maker, State};
     use farpath_emu::{Backend, Host, HostError, HostSettings, Namespace, enter_user_namespace};
     use farpath_testing::{Need, skip};
@@ -162,9 +162,9 @@ mod linux {
     /// The kernel takes namespaces apart in its own time.
     #[expect(clippy::disallowed_methods, reason = "what a kernel does after a process is dead, in real time")]
     fn soon(what: &str, holds: impl Fn() -> bool) {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + GIVE_UP_AFTER;
         while !holds() {
-            assert!(Instant::now() < until, "not within {PATIENCE:?}: {what}");
+            assert!(Instant::now() < until, "not within {GIVE_UP_AFTER:?}: {what}");
             thread::sleep(Duration::from_millis(10));
         }
     }
@@ -306,9 +306,9 @@ mod linux {
                 far.namespace().run(|| TcpListener::bind(SocketAddr::new(to, 0))).unwrap().unwrap();
             let place = listener.local_addr().unwrap();
             let mut active =
-                near.namespace().run(|| TcpStream::connect_timeout(&place, PATIENCE)).unwrap().unwrap();
+                near.namespace().run(|| TcpStream::connect_timeout(&place, GIVE_UP_AFTER)).unwrap().unwrap();
             let (mut passive, _) = listener.accept().unwrap();
-            passive.set_read_timeout(Some(PATIENCE)).unwrap();
+            passive.set_read_timeout(Some(GIVE_UP_AFTER)).unwrap();
             let sender = thread::spawn(move || active.write_all(&[7; 1 << 20]));
             let mut got = Vec::new();
             passive.read_to_end(&mut got).unwrap();

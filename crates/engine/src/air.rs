@@ -21,7 +21,7 @@ pub(crate) fn given_up(counters: &[ElementCounters]) -> Vec<String> {
     let stalled = |element: &&ElementCounters| element.dropped.of(DropCause::Stalled) > 0;
     let said = counters.iter().filter(stalled).map(|element| {
         format!(
-            "path.{}: packets made no progress: {} {} ones were given up when nothing had left a station for its `patience`",
+            "path.{}: packets made no progress: {} {} ones were given up when nothing had left a station for its `give_up_after`",
             element.name,
             element.dropped.of(DropCause::Stalled),
             element.direction,

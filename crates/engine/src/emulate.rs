@@ -19,7 +19,7 @@ use crate::series::Series;
 use crate::simulate::router_rows;
 use crate::{EngineError, air, tcp_only};
 use drivers::Drivers;
-use farpath_emu::{Clock, EmuError, Emulator, LoopReport, Settings, Tap};
+use farpath_emu::{Clock, EmuError, Emulator, LoopReport, Recorder, Settings};
 use farpath_experiment::{EmulationClock, Point, Scenario, Transport};
 use farpath_path::{Direction, PerDirection};
 use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run, RunKey, StreamFigures};
@@ -189,7 +189,7 @@ fn carry<T>(
     seed: u64,
     hosts: &Hosts,
     clock: Clock,
-    tap: &mut (impl Tap + Send),
+    recorder: &mut (impl Recorder + Send),
     programs: impl FnOnce(&AtomicBool) -> T,
 ) -> Result<(LoopReport, T), EngineError> {
     let settings = Settings {
@@ -205,7 +205,7 @@ fn carry<T>(
     let done = AtomicBool::new(false);
     let (report, ends) = thread::scope(|scope| {
         let path = scope.spawn(|| {
-            let report = emulator.run(&done, tap);
+            let report = emulator.run(&done, recorder);
             // Without a path nobody gets anywhere.
             if report.is_err() {
                 done.store(true, Ordering::Relaxed);

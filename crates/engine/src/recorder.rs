@@ -4,7 +4,7 @@ use crate::capture::{Capture, CaptureError};
 use crate::passive::{Counts, FlowPorts, PassiveAnalyzer, Seen};
 use crate::record::RowRecorder;
 use crate::series::Series;
-use farpath_emu::{PacketEvent, Queues, Tap, WirePacket};
+use farpath_emu::{PacketEvent, Queues, Recorder, WirePacket};
 use farpath_experiment::Output;
 use farpath_path::Direction;
 use farpath_run::{Metric, SegmentRow, Trace};
@@ -76,7 +76,7 @@ impl<W: Write> PacketRecorder<W> {
     }
 }
 
-impl<W: Write> Tap for PacketRecorder<W> {
+impl<W: Write> Recorder for PacketRecorder<W> {
     fn packet(
         &mut self,
         at: Instant,

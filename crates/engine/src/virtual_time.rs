@@ -12,7 +12,7 @@ use crate::job::Job;
 use crate::temporary::TemporaryFolder;
 use crate::worker::{PROGRAM, Task, WorkerJob, error_left, run_left};
 use farpath_experiment::{EmulateOptions, EmulationClock, Experiment, Scenario};
-use farpath_kernel::{Boot, Ended, Halt, Kernel, Shelf};
+use farpath_kernel::{Boot, Catalog, Ended, Halt, Kernel};
 use farpath_run::{FlowRow, Outcome, Run};
 use std::fs::File;
 use std::sync::atomic::AtomicBool;
@@ -25,13 +25,13 @@ const GUEST_COMMAND: &str = "guest";
 const MEMORY_MB: u64 = 1024;
 
 /// How long a kernel may take to come up, where nothing else is asked of it.
-const PATIENCE: farpath_units::Duration = farpath_units::Duration::from_secs(30);
+const GIVE_UP_AFTER: farpath_units::Duration = farpath_units::Duration::from_secs(30);
 
 /// The kernel on which a scenario is emulated in virtual time; `None` for the running one.
 pub(crate) fn kernel_of(scenario: &Scenario) -> Result<Option<Kernel>, EngineError> {
     match &scenario.emulate.clock {
         EmulationClock::Real => Ok(None),
-        EmulationClock::Virtual(name) => Ok(Some(Shelf::of_user().find(name.as_deref())?)),
+        EmulationClock::Virtual(name) => Ok(Some(Catalog::of_user().find(name.as_deref())?)),
     }
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn preflight(
 /// # Errors
 /// It cannot be started.
 pub fn kernel_runs(kernel: &Kernel) -> Result<Ended, EngineError> {
-    let options = EmulateOptions { patience: PATIENCE, ..EmulateOptions::default() };
+    let options = EmulateOptions { give_up_after: GIVE_UP_AFTER, ..EmulateOptions::default() };
     Ok(boot(&WorkerJob::idle(), &options, 0, kernel, &AtomicBool::new(false))?.1)
 }
 
@@ -99,23 +99,23 @@ fn boot(
     stop: &AtomicBool,
 ) -> Result<(TemporaryFolder, Ended), EngineError> {
     let memory_mb = MEMORY_MB + options.memory.0 / 1_000_000;
-    start(job, memory_mb, Duration::from_nanos(options.patience.as_nanos()), seed, kernel, stop)
+    start(job, memory_mb, Duration::from_nanos(options.give_up_after.as_nanos()), seed, kernel, stop)
 }
 
 /// Has a guest do something that is no experiment's.
 pub(crate) fn start_guest(
     job: &WorkerJob,
-    patience: Duration,
+    give_up_after: Duration,
     kernel: &Kernel,
     stop: &AtomicBool,
 ) -> Result<(TemporaryFolder, Ended), EngineError> {
-    start(job, MEMORY_MB, patience, 0, kernel, stop)
+    start(job, MEMORY_MB, give_up_after, 0, kernel, stop)
 }
 
 fn start(
     job: &WorkerJob,
     memory_mb: u64,
-    patience: Duration,
+    give_up_after: Duration,
     seed: u64,
     kernel: &Kernel,
     stop: &AtomicBool,
@@ -128,7 +128,7 @@ fn start(
         command: GUEST_COMMAND,
         seed,
         memory_mb,
-        patience,
+        give_up_after,
     }
     .run(stop, |_| false)?;
     match error_left(work_dir.path()) {

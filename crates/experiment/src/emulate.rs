@@ -11,7 +11,7 @@ pub struct EmulateOptions {
     /// On which kernel, and in whose time.
     pub clock: EmulationClock,
     /// In virtual time: how long a run may take of real time. What hangs in virtual time hangs for ever.
-    pub patience: Duration,
+    pub give_up_after: Duration,
     /// How many of the seeds are run, from the first one on: a run takes real time.
     pub seeds: u64,
     /// Hand segments that follow each other over as one. Faster by far, and the receiver answers with fewer ACKs, as
@@ -79,7 +79,7 @@ impl Default for EmulateOptions {
     fn default() -> EmulateOptions {
         EmulateOptions {
             clock: EmulationClock::Real,
-            patience: Duration::from_secs(600),
+            give_up_after: Duration::from_secs(600),
             seeds: 1,
             coalesce: false,
             ip: IpVersion::V4,
@@ -129,9 +129,12 @@ fn read_clock(reader: &mut Reader<'_>) -> Result<EmulationClock, ExperimentError
 /// Reads `[emulate]`.
 pub(crate) fn read_emulate(reader: &mut Reader<'_>) -> Result<EmulateOptions, ExperimentError> {
     let default = EmulateOptions::default();
+    if reader.says("patience") {
+        return Err(reader.at("patience").refuse("is now called `emulate.give_up_after`"));
+    }
     let options = EmulateOptions {
         clock: read_clock(reader)?,
-        patience: reader.or("patience", default.patience)?,
+        give_up_after: reader.or("give_up_after", default.give_up_after)?,
         seeds: reader.or("seeds", default.seeds)?,
         coalesce: reader.or("coalesce", default.coalesce)?,
         ip: reader.or("ip", default.ip)?,
@@ -155,8 +158,8 @@ pub(crate) fn read_emulate(reader: &mut Reader<'_>) -> Result<EmulateOptions, Ex
     if let Some(sample) = options.sample.filter(|&sample| sample < Duration::from_millis(1)) {
         return Err(reader.at("sample").refuse(format!("expected at least 1 ms, found {sample}")));
     }
-    if options.patience == Duration::ZERO {
-        return Err(reader.at("patience").refuse("no run ends at once"));
+    if options.give_up_after == Duration::ZERO {
+        return Err(reader.at("give_up_after").refuse("no run ends at once"));
     }
     if options.lateness == Some(Duration::ZERO) {
         return Err(reader.at("lateness").refuse("no run keeps to that; real time is never exact"));

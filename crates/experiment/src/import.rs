@@ -6,7 +6,7 @@ mod tc;
 pub use mahimahi::mahimahi;
 pub use tc::tc;
 
-use crate::sketch::quoted;
+use crate::quick_path::quoted;
 use core::fmt::Write;
 use farpath_path::Direction;
 use farpath_units::{Bytes, Duration, Rate};

@@ -40,7 +40,7 @@
 //! | `reader` | the checked walk: every key is read or refused |
 //! | `library` | shipped stacks, paths and experiments |
 //! | `places`, `protocols` | bodies and media; timers of protocols, for radii |
-//! | `sketch` | an experiment from a few numbers |
+//! | `quick_path` | an experiment from a few numbers |
 //! | `warnings` | what is allowed and probably not meant |
 
 mod budget;
@@ -61,11 +61,11 @@ mod parameters;
 mod places;
 mod protocols;
 mod published;
+mod quick_path;
 mod range;
 mod reader;
 mod rewrite;
 mod scenario;
-mod sketch;
 mod stack;
 mod stream;
 mod sweep;
@@ -87,9 +87,9 @@ pub use parameters::{to_toml, value_to_toml};
 pub use places::{Body, Distance, Medium, bodies, body, media, medium};
 pub use protocols::{Beyond, MAX_TIMERS, Protocol, ProtocolTimer, shipped_protocols};
 pub use published::{Published, PublishedColumn, PublishedValue};
+pub use quick_path::{QUICK_PATH_STACK, QuickPath};
 pub use range::MAX_POINTS;
 pub use scenario::{Output, Scenario};
-pub use sketch::{SKETCH_STACK, Sketch};
 pub use stack::{MAX_BASES, Stack};
 pub use stream::{MAX_MESSAGES, Stream};
 pub use sweep::{Axis, MAX_SWEPT};

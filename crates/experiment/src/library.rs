@@ -41,9 +41,9 @@ pub fn shipped_experiments() -> Vec<ShippedFile> {
     files(&EXPERIMENTS)
 }
 
-/// What ships on this shelf, by name.
-pub(crate) fn shipped(shelf: Shelf) -> Vec<ShippedFile> {
-    files(shelf.folder())
+/// What ships on this catalog, by name.
+pub(crate) fn shipped(catalog: Catalog) -> Vec<ShippedFile> {
+    files(catalog.folder())
 }
 
 fn files(folder: &'static Dir<'_>) -> Vec<ShippedFile> {
@@ -72,26 +72,26 @@ pub(crate) fn names_a_file(name: &str) -> bool {
 
 /// What a name in an experiment can stand for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shelf {
+pub(crate) enum Catalog {
     Stacks,
     Paths,
     Protocols,
 }
 
-impl Shelf {
+impl Catalog {
     fn folder(self) -> &'static Dir<'static> {
         match self {
-            Shelf::Stacks => &STACKS,
-            Shelf::Paths => &PATHS,
-            Shelf::Protocols => &PROTOCOLS,
+            Catalog::Stacks => &STACKS,
+            Catalog::Paths => &PATHS,
+            Catalog::Protocols => &PROTOCOLS,
         }
     }
 
     fn what(self) -> &'static str {
         match self {
-            Shelf::Stacks => "stack",
-            Shelf::Paths => "ready-made path",
-            Shelf::Protocols => "protocol",
+            Catalog::Stacks => "stack",
+            Catalog::Paths => "ready-made path",
+            Catalog::Protocols => "protocol",
         }
     }
 
@@ -150,7 +150,7 @@ const KNOWN_ENDS: usize = 8;
 impl Files {
     /// The stack called `name` at `at`.
     pub fn stack(&self, name: &str, at: &Location) -> Result<Stack, ExperimentError> {
-        once(&self.stacks, Shelf::Stacks, name, at, |text, origin| {
+        once(&self.stacks, Catalog::Stacks, name, at, |text, origin| {
             Stack::parse(text, origin).map(|stack| Stack { name: name.to_owned(), ..stack })
         })
     }
@@ -195,13 +195,13 @@ impl Files {
 
     /// The elements of the ready-made path called `name` at `at`, unread.
     pub fn path(&self, name: &str, at: &Location) -> Result<Vec<Value>, ExperimentError> {
-        once(&self.paths, Shelf::Paths, name, at, ready_made)
+        once(&self.paths, Catalog::Paths, name, at, ready_made)
     }
 }
 
 fn once<T: Clone>(
     known: &RwLock<HashMap<String, T>>,
-    shelf: Shelf,
+    catalog: Catalog,
     name: &str,
     at: &Location,
     read: impl FnOnce(&str, &str) -> Result<T, ExperimentError>,
@@ -209,7 +209,7 @@ fn once<T: Clone>(
     if let Some(known) = known.read().unwrap_or_else(PoisonError::into_inner).get(name) {
         return Ok(known.clone());
     }
-    let (origin, text) = shelf.find(name, at)?;
+    let (origin, text) = catalog.find(name, at)?;
     let read = read(&text, &origin)
         .map_err(|error| ExperimentError::Inside { at: at.clone(), source: Box::new(error) })?;
     // Whoever was first counts, as another thread may have read it meanwhile.

@@ -1,7 +1,7 @@
 //! Timers of protocols that act as radii: data, as stacks are.
 
 use crate::error::{ExperimentError, Location, parse_toml};
-use crate::library::{Shelf, ShippedFile};
+use crate::library::{Catalog, ShippedFile};
 use crate::reader::{Parameter, Reader, as_list, as_table, unless, word};
 use farpath_units::Duration;
 use toml::Value;
@@ -73,7 +73,7 @@ impl Protocol {
     /// # Errors
     /// There is none; the file is refused.
     pub fn load(name: &str, asked: &str) -> Result<Protocol, ExperimentError> {
-        let (origin, text) = Shelf::Protocols.find(name, &Location::option(asked))?;
+        let (origin, text) = Catalog::Protocols.find(name, &Location::option(asked))?;
         Protocol::parse(name.trim_end_matches(".toml"), &text, &origin)
     }
 
@@ -125,7 +125,7 @@ fn read_timer(reader: &mut Reader<'_>) -> Result<ProtocolTimer, ExperimentError>
 
 /// The protocols that ship, by name.
 pub fn shipped_protocols() -> Vec<ShippedFile> {
-    crate::library::shipped(Shelf::Protocols)
+    crate::library::shipped(Catalog::Protocols)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::document::{Document, Override};
 use crate::element::{element_name, path_list};
 use crate::error::{ExperimentError, Location, parse_toml};
-use crate::sketch::NOT_GIVEN;
+use crate::quick_path::NOT_GIVEN;
 use crate::sweep::{Change, label};
 use crate::{Experiment, Point};
 use toml_edit::{ArrayOfTables, DocumentMut, InlineTable, Item, Table, TableLike, Value};

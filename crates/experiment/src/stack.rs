@@ -2,7 +2,7 @@
 
 use crate::error::{ExperimentError, Location, parse_toml};
 use crate::host::HostOptions;
-use crate::library::{Files, Shelf, names_a_file};
+use crate::library::{Catalog, Files, names_a_file};
 use crate::linux::LinuxSettings;
 use crate::parameters;
 use crate::reader::Reader;
@@ -58,7 +58,7 @@ impl Stack {
     }
 
     fn base(name: &str, at: &Location, chain: &[&str]) -> Result<Stack, ExperimentError> {
-        let (origin, text) = Shelf::Stacks.find(name, at)?;
+        let (origin, text) = Catalog::Stacks.find(name, at)?;
         // A file may be called like a stack that ships.
         if names_a_file(name) && chain.contains(&origin.as_str()) {
             return Err(at.refuse(format!("{} is its own base: {}, {origin}", origin, chain.join(", "))));
@@ -93,7 +93,7 @@ impl Stack {
         let (mut next, mut at) =
             (Some(name.to_owned()), Location { origin: "stack".to_owned(), key: String::new() });
         while let Some(name) = next {
-            let (origin, text) = Shelf::Stacks.find(&name, &at)?;
+            let (origin, text) = Catalog::Stacks.find(&name, &at)?;
             let table = parse_toml(&origin, &text)?;
             at = Location { origin, key: "base".to_owned() };
             next = table.get("base").and_then(toml::Value::as_str).map(str::to_owned);

@@ -47,7 +47,7 @@ pub struct Boot<'a> {
     /// Its memory in MB. Linux sizes TCP's buffers by it: from 1024 on they are as on any machine.
     pub memory_mb: u64,
     /// How long it may take, in real time: what hangs in virtual time hangs for ever.
-    pub patience: Duration,
+    pub give_up_after: Duration,
 }
 
 /// How a machine came to its end.
@@ -84,7 +84,7 @@ impl Boot<'_> {
             self.start().map_err(|source| KernelError::Start { path: path.clone(), source })?;
         let (sender, lines) = mpsc::channel();
         let reader = thread::spawn(move || read_lines(console, |line| sender.send(line).is_ok()));
-        let deadline = now() + self.patience;
+        let deadline = now() + self.give_up_after;
         let mut last = VecDeque::new();
         let mut given_up = None;
         loop {

@@ -58,7 +58,7 @@ pub enum KernelError {
         /// Its name.
         package: String,
     },
-    /// A step of the making failed.
+    /// A step of the build failed.
     #[error("{what} failed; the end of {}:\n{tail}", log.display())]
     Step {
         /// Which one.

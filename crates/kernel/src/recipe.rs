@@ -1,6 +1,6 @@
 //! What a kernel is made from.
 
-use crate::{KernelError, Shelf};
+use crate::{Catalog, KernelError};
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
@@ -50,7 +50,7 @@ pub struct Recipe {
     /// How it shall be called; `None` for its version and ticks.
     pub name: Option<String>,
     /// Where it will be kept.
-    pub shelf: Shelf,
+    pub catalog: Catalog,
     /// Compilers at once.
     pub jobs: usize,
 }

@@ -139,13 +139,13 @@ impl Writer<'_> {
 
     fn write(&self, mut stream: &TcpStream, mut left: &[u8]) -> io::Result<()> {
         let last = self.until.deadline.unwrap_or(Instant::MAX);
-        let mut patience = self.clock.now() + WRITE_WITHIN;
+        let mut give_up_at = self.clock.now() + WRITE_WITHIN;
         loop {
             match stream.write(left) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(bytes) => {
                     left = &left[bytes..];
-                    patience = self.clock.now() + WRITE_WITHIN;
+                    give_up_at = self.clock.now() + WRITE_WITHIN;
                 }
                 Err(error) if is_wait(&error) => {}
                 Err(error) => return Err(error),
@@ -154,7 +154,7 @@ impl Writer<'_> {
                 return Ok(());
             }
             let stopped = self.until.stops.iter().any(|stop| stop.load(Ordering::Relaxed));
-            if stopped || self.clock.now() >= patience.min(last) {
+            if stopped || self.clock.now() >= give_up_at.min(last) {
                 return Err(ErrorKind::TimedOut.into());
             }
         }

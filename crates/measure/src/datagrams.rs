@@ -1,7 +1,7 @@
-//! Datagrams between this host and the far one: echoes for the round trip, and bursts for the rate and the queue.
+//! Datagrams between this host and the peer: echoes for the round trip, and bursts for the rate and the queue.
 
-use crate::far::{Far, MeasureError, News};
-use crate::protocol::{BurstAsked, EchoAsked, FromNear};
+use crate::peer::{MeasureError, News, Peer};
+use crate::protocol::{BurstAsked, EchoAsked, FromClient};
 use farpath_emu::RealTime;
 use farpath_run::{FlowRow, Metric, Outcome, SeriesRow};
 use farpath_traffic::datagram::{
@@ -15,10 +15,10 @@ use std::thread;
 
 /// Longest IP packet of a burst, where the path's own limit is not smaller: Ethernet's.
 const PACKET: u64 = 1500;
-/// The longest that echoes take because of a rate that the far host names; asked for to be further apart, they may take
+/// The longest that echoes take because of a rate that the peer names; asked for to be further apart, they may take
 /// longer.
 const LONGEST: Duration = Duration::from_secs(600);
-/// How often is looked what the far host says.
+/// How often is looked what the peer says.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Echoes that have come back.
@@ -26,7 +26,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 pub struct Echoes {
     /// What became of them. Times count from the first one's sending.
     pub echoed: Echoed,
-    /// Different ones that had come to the far host.
+    /// Different ones that had come to the peer.
     pub arrived: u32,
     /// IP packet of each.
     pub packet: Bytes,
@@ -47,24 +47,24 @@ pub struct Burst {
     pub dropped_there: u32,
 }
 
-/// Sends datagrams that the far host sends back.
+/// Sends datagrams that the peer sends back.
 ///
 /// # Errors
-/// The far host refuses, or is lost; this one cannot. To be stopped is one too.
-pub fn echo(far: &mut Far, asked: Echo, stop: &AtomicBool) -> Result<Echoes, MeasureError> {
-    let flow = far.next_flow();
-    let packet = Bytes(asked.size as u64) + datagram::headers(far.address().ip());
-    let least = far.max_rate().map_or(Duration::ZERO, |rate| rate.time_to_send(packet));
+/// The peer refuses, or is lost; this one cannot. To be stopped is one too.
+pub fn echo(peer: &mut Peer, asked: Echo, stop: &AtomicBool) -> Result<Echoes, MeasureError> {
+    let flow = peer.next_flow();
+    let packet = Bytes(asked.size as u64) + datagram::headers(peer.address().ip());
+    let least = peer.max_rate().map_or(Duration::ZERO, |rate| rate.time_to_send(packet));
     let takes = least * asked.count.into();
-    if let Some(rate) = far.max_rate().filter(|_| least > asked.interval && takes > LONGEST) {
-        return Err(MeasureError::TooSlow { address: far.address(), rate, count: asked.count, takes });
+    if let Some(rate) = peer.max_rate().filter(|_| least > asked.interval && takes > LONGEST) {
+        return Err(MeasureError::TooSlow { address: peer.address(), rate, count: asked.count, takes });
     }
     let asked = Echo { interval: asked.interval.max(least), ..asked };
-    let takes = asked.interval * asked.count.into() + asked.linger + far.told_within();
+    let takes = asked.interval * asked.count.into() + asked.linger + peer.told_within();
     let message =
         EchoAsked { flow, count: asked.count, size: asked.size as u32, within_ns: takes.as_nanos() };
-    let mut socket = socket(far, flow, &FromNear::Echo(message), stop)?;
-    let clock = far.clock();
+    let mut socket = socket(peer, flow, &FromClient::Echo(message), stop)?;
+    let clock = peer.clock();
     // Who is put aside between looking at the clock and sending measures other programs. Where it is refused, so be it.
     let _ahead = RealTime::of_program();
     let begun = clock.now();
@@ -75,27 +75,27 @@ pub fn echo(far: &mut Far, asked: Echo, stop: &AtomicBool) -> Result<Echoes, Mea
         one.back_at = Instant::ZERO + one.back_at.saturating_since(begun);
     }
     stopped(stop)?;
-    far.done(flow)?;
-    let (said, _) = far_end(far, flow, 0, stop)?;
+    peer.done(flow)?;
+    let (said, _) = peer_end(peer, flow, 0, stop)?;
     let arrived = said.max(echoed.arrived).min(echoed.sent);
     Ok(Echoes { echoed, arrived, packet })
 }
 
-/// Sends a burst of `count` full packets to the far host, or has it send one. When no more is sent, arrivals may be as
+/// Sends a burst of `count` full packets to the peer, or has it send one. When no more is sent, arrivals may be as
 /// far apart as `quiet`.
 ///
 /// # Errors
 /// As [`echo`].
 pub fn burst(
-    far: &mut Far,
+    peer: &mut Peer,
     up: bool,
     count: u32,
     quiet: Duration,
     stop: &AtomicBool,
 ) -> Result<Burst, MeasureError> {
-    let flow = far.next_flow();
-    let headers = datagram::headers(far.address().ip());
-    let packet = far.path_mtu().map_or(PACKET, |mtu| mtu.0.min(PACKET));
+    let flow = peer.next_flow();
+    let headers = datagram::headers(peer.address().ip());
+    let packet = peer.path_mtu().map_or(PACKET, |mtu| mtu.0.min(PACKET));
     let size = packet.saturating_sub(headers.0).clamp(datagram::LEAST as u64, datagram::MOST as u64);
     let message = BurstAsked {
         flow,
@@ -103,18 +103,18 @@ pub fn burst(
         count,
         size: size as u32,
         quiet_ns: quiet.as_nanos(),
-        within_ns: far.told_within().as_nanos(),
+        within_ns: peer.told_within().as_nanos(),
     };
-    let mut socket = socket(far, flow, &FromNear::Burst(message), stop)?;
-    let clock = far.clock();
-    let until = Until { epoch: clock.epoch(), deadline: clock.now() + far.told_within(), stop };
+    let mut socket = socket(peer, flow, &FromClient::Burst(message), stop)?;
+    let clock = peer.clock();
+    let until = Until { epoch: clock.epoch(), deadline: clock.now() + peer.told_within(), stop };
     let packet = Bytes(size) + headers;
     if up {
         let BurstSent { sent, within } =
-            send_burst(&mut socket, count, size as usize, far.max_rate(), until).map_err(here)?;
+            send_burst(&mut socket, count, size as usize, peer.max_rate(), until).map_err(here)?;
         stopped(stop)?;
-        far.done(flow)?;
-        let (_, there) = far_end(far, flow, count, stop)?;
+        peer.done(flow)?;
+        let (_, there) = peer_end(peer, flow, count, stop)?;
         return Ok(Burst {
             sent,
             within,
@@ -124,14 +124,14 @@ pub fn burst(
         });
     }
     let over = AtomicBool::new(false);
-    let (received, far_end) = thread::scope(|scope| {
+    let (received, peer_end) = thread::scope(|scope| {
         let receive = || receive_burst(&mut socket, count, &over, quiet, until);
         let receives = thread::Builder::new().spawn_scoped(scope, receive).map_err(here)?;
-        let far_end = far_end(far, flow, 0, stop);
+        let peer_end = peer_end(peer, flow, 0, stop);
         over.store(true, Ordering::Relaxed);
-        Ok((receives.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), far_end))
+        Ok((receives.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), peer_end))
     })?;
-    let ((sent, there), received) = (far_end?, received.map_err(here)?);
+    let ((sent, there), received) = (peer_end?, received.map_err(here)?);
     Ok(Burst {
         sent,
         within: there.within,
@@ -141,49 +141,49 @@ pub fn burst(
     })
 }
 
-/// Makes this host's socket for what the far one has been asked for.
+/// Makes this host's socket for what the peer has been asked for.
 fn socket(
-    far: &mut Far,
+    peer: &mut Peer,
     flow: u32,
-    message: &FromNear,
+    message: &FromClient,
     stop: &AtomicBool,
 ) -> Result<DatagramSocket, MeasureError> {
-    let ready = far.ask(flow, message, stop, |_| {})?;
-    let token = ready.token.parse().map_err(|error| far.malformed(&error))?;
-    let mut peer = far.address();
-    peer.set_port(ready.port);
-    DatagramSocket::to(SocketAddr::new(far.local().ip(), 0), peer, token).map_err(here)
+    let ready = peer.ask(flow, message, stop, |_| {})?;
+    let token = ready.token.parse().map_err(|error| peer.malformed(&error))?;
+    let mut address = peer.address();
+    address.set_port(ready.port);
+    DatagramSocket::to(SocketAddr::new(peer.local().ip(), 0), address, token).map_err(here)
 }
 
-/// What the far end of a flow has seen.
+/// What the peer's end of a flow has seen.
 struct FarDatagrams {
     within: Duration,
     arrivals: Vec<Arrival>,
     dropped_here: u32,
 }
 
-/// What the far host says of a flow of which `most` datagrams may have arrived there.
-fn far_end(
-    far: &mut Far,
+/// What the peer says of a flow of which `most` datagrams may have arrived there.
+fn peer_end(
+    peer: &mut Peer,
     flow: u32,
     most: u32,
     stop: &AtomicBool,
 ) -> Result<(u32, FarDatagrams), MeasureError> {
-    let deadline = far.clock().now() + far.told_within() + far.told_within();
+    let deadline = peer.clock().now() + peer.told_within() + peer.told_within();
     let mut arrivals = Vec::new();
     loop {
         stopped(stop)?;
-        if far.clock().now() >= deadline {
-            return Err(far.malformed(&"it does not say what became of datagrams"));
+        if peer.clock().now() >= deadline {
+            return Err(peer.malformed(&"it does not say what became of datagrams"));
         }
-        match far.wait(LOOK_EVERY, &[stop])? {
+        match peer.wait(LOOK_EVERY, &[stop])? {
             Some(News::Datagrams(part)) if part.flow == flow => {
                 let time = Instant::from_nanos;
                 // As many parts as there are thousands, and an empty one where nothing has arrived.
                 let empty = part.more && part.arrivals.is_empty();
                 if empty || arrivals.len() + part.arrivals.len() > most as usize {
                     return Err(
-                        far.malformed(&"it says of more datagrams than were sent that they have arrived")
+                        peer.malformed(&"it says of more datagrams than were sent that they have arrived")
                     );
                 }
                 arrivals.extend(part.arrivals.iter().map(|&(number, sent, arrived)| Arrival {
@@ -197,7 +197,7 @@ fn far_end(
                     return Ok((part.count, FarDatagrams { within, arrivals, dropped_here }));
                 }
             }
-            Some(News::Failed(_, why)) => return Err(far.malformed(&why)),
+            Some(News::Failed(_, why)) => return Err(peer.malformed(&why)),
             _ => {}
         }
     }

@@ -7,7 +7,7 @@ mod way;
 pub use way::{Queue, Way};
 
 use crate::datagrams::{Burst, Echoes, burst, echo};
-use crate::far::{Far, MeasureError};
+use crate::peer::{MeasureError, Peer};
 use crate::said::Said;
 use farpath_path::PerDirection;
 use farpath_run::Grade;
@@ -47,16 +47,16 @@ pub struct PathEstimate {
     pub kernels: [Said; 2],
     /// The echoes.
     pub echoes: Echoes,
-    /// Each way; `forward` goes to the far host.
+    /// Each way; `forward` goes to the peer.
     pub ways: PerDirection<Way>,
 }
 
-/// Looks at the path to the far host. What it is at is told.
+/// Looks at the path to the peer. What it is at is told.
 ///
 /// # Errors
-/// The far host refuses, or is lost; this one cannot. To be stopped is one too.
+/// The peer refuses, or is lost; this one cannot. To be stopped is one too.
 pub fn estimate(
-    far: &mut Far,
+    peer: &mut Peer,
     probing: Probing,
     stop: &AtomicBool,
     told: &mut dyn FnMut(&str),
@@ -68,16 +68,16 @@ pub fn estimate(
         interval: probing.interval,
         linger: Duration::from_secs(1),
     };
-    let echoes = echo(far, asked, stop)?;
+    let echoes = echo(peer, asked, stop)?;
     let longest = echoes.round_trips().last().copied().unwrap_or_default();
     let mut way = |up: bool| -> Result<Way, MeasureError> {
-        told(if up { "bursts to the far host" } else { "bursts from the far host" });
+        told(if up { "bursts to the peer" } else { "bursts from the peer" });
         let (there, back) = echoes.lost();
         let (lost, of) = if up { (there, echoes.echoed.sent) } else { (back, echoes.arrived) };
         let mut bursts: Vec<Burst> = Vec::new();
         let mut count = FIRST_BURST;
         loop {
-            let done = burst(far, up, count, QUIET.max(longest + longest), stop)?;
+            let done = burst(peer, up, count, QUIET.max(longest + longest), stop)?;
             let slow = way::span(&done.arrivals) >= LONG_ENOUGH;
             let full = way::overflows(&done, lost, of);
             bursts.push(done);
@@ -90,8 +90,8 @@ pub fn estimate(
     };
     let ways = PerDirection { forward: way(true)?, reverse: way(false)? };
     Ok(PathEstimate {
-        hosts: [far.local().ip().to_string(), far.address().ip().to_string()],
-        kernels: [crate::kernel::name().into(), far.kernel().clone()],
+        hosts: [peer.local().ip().to_string(), peer.address().ip().to_string()],
+        kernels: [crate::kernel::name().into(), peer.kernel().clone()],
         echoes,
         ways,
     })

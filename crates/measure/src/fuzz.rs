@@ -3,8 +3,8 @@
 use crate::datagrams::{Burst, Echoes};
 use crate::end::{EndFacts, Outcome};
 use crate::estimate::{PathEstimate, Way};
-use crate::far::{Exchange, Offset, Offsets};
-use crate::protocol::{FromFar, FromNear, Lines, line};
+use crate::peer::{Exchange, Offset, Offsets};
+use crate::protocol::{FromClient, FromResponder, Lines, line};
 use crate::said::Said;
 use crate::serve::check;
 use farpath_experiment::Experiment;
@@ -48,26 +48,26 @@ pub fn near_says(bytes: &[u8], piece: usize) -> usize {
     read(bytes, piece, |message| {
         requests += 1;
         match message {
-            FromNear::Transfer(asked) => {
+            FromClient::Transfer(asked) => {
                 if let Ok(checked) = check::transfer(&asked) {
                     assert!(checked.bytes >= checked.size && checked.exchanges > 0, "{asked:?}: {checked:?}");
                     assert!(checked.exchanges == 1 || asked.size > 0 && asked.request > 0, "{asked:?}");
                 }
             }
-            FromNear::Echo(asked) => drop(check::datagrams(asked.flow, asked.count, asked.size)),
-            FromNear::Burst(asked) => drop(check::datagrams(asked.flow, asked.count, asked.size)),
-            FromNear::Greeting(_)
-            | FromNear::Ping(_)
-            | FromNear::Kernel(_)
-            | FromNear::Done(_)
-            | FromNear::Stop(_) => {}
+            FromClient::Echo(asked) => drop(check::datagrams(asked.flow, asked.count, asked.size)),
+            FromClient::Burst(asked) => drop(check::datagrams(asked.flow, asked.count, asked.size)),
+            FromClient::Greeting(_)
+            | FromClient::Ping(_)
+            | FromClient::Kernel(_)
+            | FromClient::Done(_)
+            | FromClient::Stop(_) => {}
         }
         true
     });
     requests
 }
 
-/// A file and a stream, of both of which the far host may tell.
+/// A file and a stream, of both of which the peer may tell.
 static ASKED: LazyLock<Experiment> = LazyLock::new(|| {
     let text = "title = \"t\"\npath = [{ element = \"delay\", delay = \"1 ms\" }]\nsender.stack = \"linux-6\"\n\
                 transfer = { message = \"1 kB\", interval = \"1 ms\", count = 20, opener = \"sender\" }\n\
@@ -75,7 +75,7 @@ static ASKED: LazyLock<Experiment> = LazyLock::new(|| {
     Experiment::parse(text, "fuzz", &[]).expect("good")
 });
 
-/// A far host's side of it, likewise: what it says of flows and of the path is taken as a measurement does, and becomes rows and an
+/// A peer's side of it, likewise: what it says of flows and of the path is taken as a measurement does, and becomes rows and an
 /// experiment. Gives how many messages there were.
 ///
 /// # Panics
@@ -88,14 +88,14 @@ pub fn far_says(bytes: &[u8], piece: usize) -> usize {
     read(bytes, piece, |message| {
         messages += 1;
         match message {
-            FromFar::Greeting(greeting) => kernel = greeting.kernel,
-            FromFar::Pong(pong) => exchanges.push(Exchange {
+            FromResponder::Greeting(greeting) => kernel = greeting.kernel,
+            FromResponder::Pong(pong) => exchanges.push(Exchange {
                 asked: Instant::from_nanos(messages as u64),
                 received_ns: pong.received_ns,
                 sent_ns: pong.sent_ns,
                 heard: Instant::from_nanos(2 * messages as u64),
             }),
-            FromFar::Datagrams(part) => {
+            FromResponder::Datagrams(part) => {
                 let time = Instant::from_nanos;
                 let arrivals = part.arrivals.iter().map(|&(number, sent, arrived)| Arrival {
                     number,
@@ -112,7 +112,7 @@ pub fn far_says(bytes: &[u8], piece: usize) -> usize {
                     dropped_there,
                 });
             }
-            FromFar::Kernel(values) => heard.kernel(&values),
+            FromResponder::Kernel(values) => heard.kernel(&values),
             other => return heard.hear(other).is_ok(),
         }
         true
@@ -120,14 +120,14 @@ pub fn far_says(bytes: &[u8], piece: usize) -> usize {
     let clocks = Offset::of(&exchanges).unwrap_or(Offset { at: Instant::ZERO, ns: 0, error: Duration::ZERO });
     let offsets = Offsets { before: clocks, after: clocks };
     for role in [Role::Sender, Role::Receiver] {
-        heard.rows(role, &near(), &offsets);
+        heard.rows(role, &local(), &offsets);
     }
     experiment(kernel, &bursts);
     messages
 }
 
 /// This host's own end, which has completed.
-fn near() -> EndFacts {
+fn local() -> EndFacts {
     EndFacts {
         outcome: Outcome::Completed,
         detail: Said::default(),
@@ -143,7 +143,7 @@ fn near() -> EndFacts {
     }
 }
 
-/// What is found by such bursts, as a file; what a far host is called is no part of what that says.
+/// What is found by such bursts, as a file; what a peer is called is no part of what that says.
 fn experiment(kernel: Said, bursts: &[Burst]) {
     let answered = bursts.iter().flat_map(|burst| &burst.arrivals).zip(0..);
     let answered: Vec<Answered> = answered
@@ -175,13 +175,13 @@ fn experiment(kernel: Said, bursts: &[Burst]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::tests::{from_far, from_near};
+    use crate::protocol::tests::{from_client, from_responder};
     use proptest::prelude::*;
 
     proptest! {
         #[test]
         fn what_a_client_asks_for_is_understood_and_held_against_the_limits(
-            said in prop::collection::vec(from_near(), 1..10),
+            said in prop::collection::vec(from_client(), 1..10),
         ) {
             let bytes: Vec<u8> = said.iter().flat_map(line).collect();
             prop_assert_eq!(near_says(&bytes, bytes.len()), said.len());
@@ -189,7 +189,7 @@ mod tests {
 
         #[test]
         fn what_a_far_host_tells_becomes_rows_and_an_experiment(
-            said in prop::collection::vec(from_far(), 1..20),
+            said in prop::collection::vec(from_responder(), 1..20),
         ) {
             let bytes: Vec<u8> = said.iter().flat_map(line).collect();
             prop_assert!(far_says(&bytes, bytes.len()) > 0);
@@ -197,12 +197,12 @@ mod tests {
 
         #[test]
         fn bytes_of_either_are_understood_or_refused(
-            far in prop::collection::vec(from_far(), 1..5),
-            near in prop::collection::vec(from_near(), 1..5),
+            peer in prop::collection::vec(from_responder(), 1..5),
+            local in prop::collection::vec(from_client(), 1..5),
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
         ) {
             let mut bytes: [Vec<u8>; 2] =
-                [far.iter().flat_map(line).collect(), near.iter().flat_map(line).collect()];
+                [peer.iter().flat_map(line).collect(), local.iter().flat_map(line).collect()];
             for (at, byte) in changes {
                 for bytes in &mut bytes {
                     let at = at.index(bytes.len());

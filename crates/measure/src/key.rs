@@ -71,8 +71,8 @@ impl Key {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes a key of any length");
         // Who: else a host could be shown its own proof.
         mac.update(match who {
-            Who::Near => b"farpath near",
-            Who::Far => b"farpath far.",
+            Who::Local => b"farpath near",
+            Who::Peer => b"farpath far.",
         });
         mac.update(&its.0);
         mac.update(&others.0);
@@ -98,9 +98,9 @@ pub fn key_is_open(file: &Path) -> Option<String> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     /// The one that measures.
-    Near,
+    Local,
     /// The one that answers.
-    Far,
+    Peer,
 }
 
 /// Drawn anew for each connection, so that no proof is good for another one.
@@ -163,16 +163,16 @@ mod tests {
 
     #[test]
     fn a_proof_is_good_for_one_connection_one_key_and_one_of_the_two() {
-        let (near, far, other) = (Challenge([1; 32]), Challenge([2; 32]), Challenge([3; 32]));
+        let (local, peer, other) = (Challenge([1; 32]), Challenge([2; 32]), Challenge([3; 32]));
         let ours = key(b"a key of ours, quite long");
-        let proof = ours.prove(Who::Near, &near, &far);
-        assert!(ours.accepts(&proof, Who::Near, &far, &near));
-        assert!(!ours.accepts(&proof, Who::Far, &far, &near), "reflected");
-        assert!(!ours.accepts(&proof, Who::Near, &other, &near), "replayed");
-        assert!(!key(b"another key, just as long").accepts(&proof, Who::Near, &far, &near));
+        let proof = ours.prove(Who::Local, &local, &peer);
+        assert!(ours.accepts(&proof, Who::Local, &peer, &local));
+        assert!(!ours.accepts(&proof, Who::Peer, &peer, &local), "reflected");
+        assert!(!ours.accepts(&proof, Who::Local, &other, &local), "replayed");
+        assert!(!key(b"another key, just as long").accepts(&proof, Who::Local, &peer, &local));
         let mut changed = proof;
         changed.0[31] ^= 1;
-        assert!(!ours.accepts(&changed, Who::Near, &far, &near));
+        assert!(!ours.accepts(&changed, Who::Local, &peer, &local));
     }
 
     /// RFC 4231 §4.3, so that other programs can make the same proof.

@@ -1,4 +1,4 @@
-//! Measuring over a real network: a responder on the far host ([`serve`]), and the near host that asks it ([`Far`]).
+//! Measuring over a real network: a responder on the peer ([`serve`]), and the local host that asks it ([`Peer`]).
 //!
 //! One control connection says what is to be done; each flow has a connection, or datagrams, of its own. What both ends
 //! know becomes one [`farpath_run::Run`].
@@ -9,13 +9,13 @@ mod control;
 mod datagrams;
 mod end;
 mod estimate;
-mod far;
 mod fit;
 #[doc(hidden)]
 pub mod fuzz;
 mod kernel;
 mod key;
 pub mod limits;
+mod peer;
 mod protocol;
 mod run;
 mod said;
@@ -23,8 +23,8 @@ pub mod serve;
 
 pub use datagrams::{Burst, Echoes, burst, echo};
 pub use estimate::{PathEstimate, Probing, Queue, Way, estimate, share};
-pub use far::{Family, Far, MeasureError, Offset, Offsets, is_local};
 pub use key::{Key, KeyError, key_is_open};
+pub use peer::{Family, MeasureError, Offset, Offsets, Peer, is_local};
 pub use protocol::PROTOCOL;
 pub use run::{Exchanges, Seen, exchange, measure};
 pub use said::Said;

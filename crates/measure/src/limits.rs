@@ -1,6 +1,6 @@
 //! How much a client can have the responder do and keep; and what the responder needs of its host for all of that.
 //!
-//! What the command line sets is in [`Limits`]; these are fixed. The near host holds the far one to them, too.
+//! What the command line sets is in [`Limits`]; these are fixed. The local host holds the peer to them, too.
 
 use crate::protocol::LINE;
 use crate::serve::Limits;
@@ -50,7 +50,7 @@ pub const LINES: u32 = 200;
 /// In which.
 pub const LINES_WITHIN: Duration = Duration::from_secs(10);
 
-/// Rows of all flows of a run that the near host takes from the far one. What is more is left out.
+/// Rows of all flows of a run that the local host takes from the peer. What is more is left out.
 pub const ROWS_FROM_FAR: usize = 5_000_000;
 
 /// What a responder needs of its host when everything is as much as it may be.

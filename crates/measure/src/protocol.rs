@@ -1,8 +1,8 @@
-//! What near and far host say to each other over the control connection.
+//! What client and responder say to each other over the control connection.
 //!
-//! Lines of JSON, each an object with one key, which says what it is. The far host speaks first; the near host answers
+//! Lines of JSON, each an object with one key, which says what it is. The peer speaks first; the local host answers
 //! with its own greeting, and is then let in or refused. Until then nothing else is listened to. Times are nanoseconds of
-//! the far host's clock since the session began, and nobody but [`crate::Offset`] compares them with the near host's.
+//! the peer's clock since the session began, and nobody but [`crate::Offset`] compares them with the local host's.
 
 mod line;
 
@@ -17,13 +17,13 @@ use serde::{Deserialize, Serialize};
 /// Version of all this. Hosts of different versions do not measure.
 pub const PROTOCOL: u32 = 3;
 
-/// What the far host says.
+/// What the peer says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum FromFar {
+pub enum FromResponder {
     /// First.
     Greeting(Greeting),
-    /// The near host is let in.
+    /// The local host is let in.
     Welcome(Welcome),
     /// It is not, or what it asked for is not done.
     Refused(Refused),
@@ -33,9 +33,9 @@ pub enum FromFar {
     Kernel(Vec<(String, Option<Said>)>),
     /// A flow's other end waits there.
     Ready(Ready),
-    /// Some of what was seen over time at the far end of a flow: nanoseconds, metric, value.
+    /// Some of what was seen over time at the peer's end of a flow: nanoseconds, metric, value.
     Rows(Rows),
-    /// Some of the messages of a stream, as its far end saw them.
+    /// Some of the messages of a stream, as its end at the peer saw them.
     Messages(MessagesSeen),
     /// A transfer is over there.
     Ended(Box<Ended>),
@@ -43,10 +43,10 @@ pub enum FromFar {
     Datagrams(Datagrams),
 }
 
-/// What the near host says.
+/// What the local host says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum FromNear {
+pub enum FromClient {
     /// First.
     Greeting(Greeting),
     /// To know how far apart the clocks are.
@@ -59,7 +59,7 @@ pub enum FromNear {
     Echo(EchoAsked),
     /// Datagrams as fast as they go.
     Burst(BurstAsked),
-    /// All datagrams of a burst have been sent, or no more echoes are: the far end is done when it is quiet.
+    /// All datagrams of a burst have been sent, or no more echoes are: the peer's end is done when it is quiet.
     Done(FlowNumber),
     /// A flow is given up.
     Stop(FlowNumber),
@@ -76,10 +76,10 @@ pub struct Greeting {
     pub kernel: Said,
     /// What the other is to prove its key with.
     pub challenge: Challenge,
-    /// From the far host: whether it wants a key.
+    /// From the peer: whether it wants a key.
     #[serde(default)]
     pub key: bool,
-    /// From the near host, where the far one has a key.
+    /// From the local host, where the peer has a key.
     #[serde(default)]
     pub proof: Option<Proof>,
 }
@@ -87,10 +87,10 @@ pub struct Greeting {
 /// What is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Welcome {
-    /// That the far host has the same key.
+    /// That the peer has the same key.
     #[serde(default)]
     pub proof: Option<Proof>,
-    /// The near host's address as it is seen there.
+    /// The local host's address as it is seen there.
     pub seen_as: Said,
     /// In bit/s.
     #[serde(default)]
@@ -131,14 +131,14 @@ pub struct Refused {
     pub flow: Option<u32>,
 }
 
-/// Asks for the far host's time.
+/// Asks for the peer's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ping {
     /// Comes back.
     pub number: u32,
 }
 
-/// The far host's time.
+/// The peer's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pong {
     /// Of the ping.
@@ -152,23 +152,23 @@ pub struct Pong {
 /// Which flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowNumber {
-    /// As the near host counts them.
+    /// As the local host counts them.
     pub flow: u32,
 }
 
 /// One end of a transfer over TCP.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transfer {
-    /// As the near host counts them.
+    /// As the local host counts them.
     pub flow: u32,
-    /// Whether the far end sends the data.
+    /// Whether the peer's end sends the data.
     pub sends: bool,
     /// Bytes of the file, or of each answer; of a stream, of all its messages.
     pub size: u64,
     /// When the sender has what of it; without it, the whole file at once.
     #[serde(default)]
     pub messages: Option<MessagesAsked>,
-    /// Bytes that the near end sends first, where it receives.
+    /// Bytes that the local end sends first, where it receives.
     #[serde(default)]
     pub request: u64,
     /// Requests and answers over the one connection.
@@ -179,7 +179,7 @@ pub struct Transfer {
     /// How often the connection is looked at.
     #[serde(default)]
     pub sample_every_ns: Option<u64>,
-    /// How fast the far end reads, in bytes per second.
+    /// How fast the peer's end reads, in bytes per second.
     #[serde(default)]
     pub read_rate: Option<u64>,
     /// When it is woken to read.
@@ -248,10 +248,10 @@ pub struct SocketAsked {
     pub delack_max_ns: Option<u64>,
 }
 
-/// Datagrams that the near host sends and wants back.
+/// Datagrams that the local host sends and wants back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EchoAsked {
-    /// As the near host counts them.
+    /// As the local host counts them.
     pub flow: u32,
     /// The most that will be sent.
     pub count: u32,
@@ -264,9 +264,9 @@ pub struct EchoAsked {
 /// Datagrams one behind the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BurstAsked {
-    /// As the near host counts them.
+    /// As the local host counts them.
     pub flow: u32,
-    /// Whether the far end sends them.
+    /// Whether the peer's end sends them.
     pub sends: bool,
     /// How many.
     pub count: u32,
@@ -278,7 +278,7 @@ pub struct BurstAsked {
     pub within_ns: u64,
 }
 
-/// Where the far end of a flow waits.
+/// Where the peer's end of a flow waits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ready {
     /// Which.
@@ -287,12 +287,12 @@ pub struct Ready {
     pub port: u16,
     /// What to show there.
     pub token: String,
-    /// What could not be set on the far socket, and why.
+    /// What could not be set on the peer's socket, and why.
     #[serde(default)]
     pub unmatched: Vec<Said>,
 }
 
-/// What a far end saw over time.
+/// What a peer's end saw over time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rows {
     /// Of which flow.
@@ -301,7 +301,7 @@ pub struct Rows {
     pub rows: Vec<(u64, String, u64)>,
 }
 
-/// When messages of a stream were whole at the far end: taken by its kernel, or read. In their order, and nanoseconds.
+/// When messages of a stream were whole at the peer's end: taken by its kernel, or read. In their order, and nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessagesSeen {
     /// Of which flow.
@@ -310,7 +310,7 @@ pub struct MessagesSeen {
     pub at_ns: Vec<u64>,
 }
 
-/// How a far end came out.
+/// How a peer's end came out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
     /// Of which flow.
@@ -322,7 +322,7 @@ pub struct Ended {
     pub rows_cut: bool,
 }
 
-/// What became of datagrams at the far end.
+/// What became of datagrams at the peer's end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Datagrams {
     /// Of which flow.

@@ -1,4 +1,4 @@
-//! The `measure` engine: an experiment's transfers between this host and the far one, over whatever network there is.
+//! The `measure` engine: an experiment's transfers between this host and the peer, over whatever network there is.
 //!
 //! This host opens every connection: nothing may connect to a host that measures, which is often behind a firewall or a
 //! translation of addresses. It takes the place of the end that opens the first flow.
@@ -10,14 +10,14 @@ mod stack;
 mod stream;
 
 use crate::end::EndFacts;
-use crate::far::{Far, MeasureError, News, Offsets};
 use crate::fit::fit;
 use crate::kernel;
 use crate::limits;
-use crate::protocol::{self, FromNear};
+use crate::peer::{MeasureError, News, Offsets, Peer};
+use crate::protocol::{self, FromClient};
 pub(crate) use heard::Heard;
 
-use ends::{FarEnd, Near, NearEnd, Waiting, hear};
+use ends::{Local, LocalEnd, PeerEnd, Waiting, hear};
 use farpath_experiment::{FlowSpec, Opener, Point, Scenario};
 use farpath_path::Direction;
 use farpath_run::{Engine, Provenance, Run, RunKey, SeriesRow, StreamFigures};
@@ -28,15 +28,15 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-/// From when the flows' far ends wait to the first SYN: threads have begun by then.
+/// From when the flows' peer's ends wait to the first SYN: threads have begun by then.
 const LEAD: Duration = Duration::from_millis(20);
-/// How long after this host's deadline the far end waits.
+/// How long after this host's deadline the peer's end waits.
 const LONGER: Duration = Duration::from_secs(30);
-/// How long the far end may take to say how it came out, when this one is done.
+/// How long the peer's end may take to say how it came out, when this one is done.
 const TOLD_WITHIN: Duration = Duration::from_secs(3600);
 /// How long a connection may take to close in good order.
 const CLOSE_WITHIN: Duration = Duration::from_secs(2);
-/// Things that a far socket cannot be told, of which is taken note: there are not as many options.
+/// Things that a peer's socket cannot be told, of which is taken note: there are not as many options.
 const UNMATCHED: usize = 64;
 /// How often is looked what has come of the flows.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -66,16 +66,16 @@ pub struct Exchanges {
 /// Measures one point; `None` where `stop` was set before it was over. `seen` is told how far it is.
 ///
 /// # Errors
-/// The far host refuses, or is lost; this one cannot.
+/// The peer refuses, or is lost; this one cannot.
 pub fn measure(
-    far: &mut Far,
+    peer: &mut Peer,
     point: &Point,
     seed: u64,
     provenance: Provenance,
     stop: &AtomicBool,
     seen: &mut dyn FnMut(Seen),
 ) -> Result<Option<Run>, MeasureError> {
-    made(Measurement { far, point, seed, exchanges: None, stop }.run(provenance, seen).map(|(run, _)| run))
+    made(Measurement { peer, point, seed, exchanges: None, stop }.run(provenance, seen).map(|(run, _)| run))
 }
 
 /// Measures requests and answers between the stacks of a point; gives how long each took, too.
@@ -83,7 +83,7 @@ pub fn measure(
 /// # Errors
 /// As [`measure`].
 pub fn exchange(
-    far: &mut Far,
+    peer: &mut Peer,
     point: &Point,
     exchanges: Exchanges,
     provenance: Provenance,
@@ -91,7 +91,7 @@ pub fn exchange(
     seen: &mut dyn FnMut(Seen),
 ) -> Result<Option<(Run, Vec<Duration>)>, MeasureError> {
     let seed = point.scenario.seed;
-    made(Measurement { far, point, seed, exchanges: Some(exchanges), stop }.run(provenance, seen))
+    made(Measurement { peer, point, seed, exchanges: Some(exchanges), stop }.run(provenance, seen))
 }
 
 /// To be stopped is no error.
@@ -104,7 +104,7 @@ fn made<T>(result: Result<T, MeasureError>) -> Result<Option<T>, MeasureError> {
 }
 
 struct Measurement<'a> {
-    far: &'a mut Far,
+    peer: &'a mut Peer,
     point: &'a Point,
     seed: u64,
     exchanges: Option<Exchanges>,
@@ -122,15 +122,15 @@ impl Measurement<'_> {
             return Err(MeasureError::OwnEnds(flow));
         }
         let ends = Ends::of(scenario, place(scenario));
-        let before = self.far.offset(self.stop)?;
+        let before = self.peer.offset(self.stop)?;
         self.describe(&ends, &mut provenance)?;
         let mut news = Vec::new();
         let flows = self.prepare(&ends, &mut provenance, &mut news)?;
-        let clock = self.far.clock();
+        let clock = self.peer.clock();
         let zero = clock.now() + LEAD;
-        let near = flows.into_iter().map(|flow| flow.starting(zero)).collect::<Result<_, _>>()?;
-        let (near_ends, far_ends, specs) = self.flow(near, zero, news, seen)?;
-        let after = self.far.offset(self.stop)?;
+        let local = flows.into_iter().map(|flow| flow.starting(zero)).collect::<Result<_, _>>()?;
+        let (near_ends, peer_ends, specs) = self.flow(local, zero, news, seen)?;
+        let after = self.peer.offset(self.stop)?;
         let offsets = Offsets { before, after };
         provenance.settings.push(clocks(&offsets));
         if scenario.flows.iter().any(|flow| flow.stream.is_some()) {
@@ -146,14 +146,16 @@ impl Measurement<'_> {
             facts.filter_map(|facts| facts?.processor_wait_permille).max()
         };
         let ours = waited(&mut near_ends.iter().map(|end| Some(&end.facts)));
-        let theirs = waited(&mut far_ends.iter().map(|end| end.facts.as_ref()));
-        run.provenance.caveats.extend([("this", ours), ("the far", theirs)].into_iter().filter_map(busy));
+        let theirs = waited(&mut peer_ends.iter().map(|end| end.facts.as_ref()));
+        run.provenance
+            .caveats
+            .extend([("this host", ours), ("the peer", theirs)].into_iter().filter_map(busy));
         let (mut rows, mut took, mut cut) = (Vec::new(), Vec::new(), false);
-        for ((flow, near), far) in specs.into_iter().zip(near_ends).zip(far_ends) {
-            let facts = far.facts.as_ref();
-            let mut row = row::row(&flow, &near.facts, facts, far.failed.clone(), &offsets, zero);
+        for ((flow, local), peer) in specs.into_iter().zip(near_ends).zip(peer_ends) {
+            let facts = peer.facts.as_ref();
+            let mut row = row::row(&flow, &local.facts, facts, peer.failed.clone(), &offsets, zero);
             if let (number, role, FlowSpec { stream: Some(stream), .. }) = &flow {
-                let rows = stream::rows((*number, *role), &stream.messages, &near, &far, &offsets, zero);
+                let rows = stream::rows((*number, *role), &stream.messages, &local, &peer, &offsets, zero);
                 row.stream = StreamFigures::of(&rows, &stream.messages, stream.playout);
                 if scenario.output.messages {
                     run.messages.extend(rows);
@@ -161,14 +163,16 @@ impl Measurement<'_> {
             }
             run.flows.push(row);
             took.extend(
-                near.facts
+                local
+                    .facts
                     .exchanges_ns
                     .iter()
                     .map(|(asked, answered)| Duration::from_nanos(answered.saturating_sub(*asked))),
             );
-            cut |= near.cut || far.cut;
-            let ours = near.series.rows().iter().map(|row| SeriesRow { time: since(zero, row.time), ..*row });
-            let theirs = far
+            cut |= local.cut || peer.cut;
+            let ours =
+                local.series.rows().iter().map(|row| SeriesRow { time: since(zero, row.time), ..*row });
+            let theirs = peer
                 .rows
                 .into_iter()
                 .map(|row| SeriesRow { time: since(zero, offsets.here(row.time.as_nanos())), ..row });
@@ -186,41 +190,39 @@ impl Measurement<'_> {
 
     /// Who the hosts are, and what their kernels do otherwise than the stacks.
     fn describe(&mut self, ends: &Ends, provenance: &mut Provenance) -> Result<(), MeasureError> {
-        let far = &mut *self.far;
+        let peer = &mut *self.peer;
         provenance.kernel = kernel::name();
-        provenance.settings.push(format!("near: {}, {}", far.local().ip(), kernel::name()));
+        provenance.settings.push(format!("local: {}, {}", peer.local().ip(), kernel::name()));
         provenance.settings.push(format!(
-            "far: {}, {}, farpath {}",
-            far.address().ip(),
-            far.kernel(),
-            far.version()
+            "peer: {}, {}, farpath {}",
+            peer.address().ip(),
+            peer.kernel(),
+            peer.version()
         ));
-        if far.seen_as().as_str() != far.local().ip().to_string() {
-            provenance.settings.push(format!("near: seen by the far host as {}", far.seen_as()));
+        if peer.seen_as().as_str() != peer.local().ip().to_string() {
+            provenance.settings.push(format!("local: seen by the peer as {}", peer.seen_as()));
         }
-        let values = far.kernel_values(ends.sysctls(), self.stop)?;
-        let (near, far) = (ends.near(&kernel::values(&ends.sysctls())), ends.far(&values));
-        for (place, unmatched) in [("near", near), ("far", far)] {
+        let values = peer.kernel_values(ends.sysctls(), self.stop)?;
+        let (local, peer) = (ends.local(&kernel::values(&ends.sysctls())), ends.peer(&values));
+        for (place, unmatched) in [("local", local), ("peer", peer)] {
             if !unmatched.is_empty() {
-                let who = if place == "near" { "this host's kernel" } else { "the far host's kernel" };
+                let who = if place == "local" { "this host's kernel" } else { "the peer's kernel" };
                 provenance.caveats.push(format!(
                     "{who} does {} things otherwise than {}: provenance.json lists them",
                     unmatched.len(),
-                    ends.name(place == "near"),
+                    ends.name(place == "local"),
                 ));
             }
             let lines = unmatched.into_iter().map(|text| format!("{place}: not matched: {text}"));
             provenance.settings.extend(lines);
         }
-        if let Some(rate) = self.far.max_rate() {
-            provenance
-                .caveats
-                .push(format!("the far host allows {rate}, to which this one paces what it sends"));
+        if let Some(rate) = self.peer.max_rate() {
+            provenance.caveats.push(format!("the peer allows {rate}, to which this one paces what it sends"));
         }
         Ok(())
     }
 
-    /// Has the far ends wait, and makes the near ones.
+    /// Has the peer's ends wait, and makes the local ones.
     fn prepare(
         &mut self,
         ends: &Ends,
@@ -248,8 +250,8 @@ impl Measurement<'_> {
             let messages = spec.stream.filter(|_| self.exchanges.is_none()).map(|stream| stream.messages);
             // How long a round trip is, the network knows.
             let sample = scenario.emulate.sample_over(Duration::ZERO);
-            let (near, far) = (ends.socket(role), ends.socket(other(role)));
-            let id = self.far.next_flow();
+            let (local, peer) = (ends.socket(role), ends.socket(other(role)));
+            let id = self.peer.next_flow();
             let asked = protocol::Transfer {
                 flow: id,
                 sends: role == Role::Receiver,
@@ -259,20 +261,20 @@ impl Measurement<'_> {
                 exchanges,
                 within_ns: (scenario.horizon + LONGER).as_nanos(),
                 sample_every_ns: Some(sample.as_nanos()),
-                read_rate: far.read_rate,
-                low_water: far.low_water,
-                socket: far.options,
+                read_rate: peer.read_rate,
+                low_water: peer.low_water,
+                socket: peer.options,
             };
-            let ready = self.far.ask(id, &FromNear::Transfer(asked), self.stop, |one| news.push(one))?;
+            let ready = self.peer.ask(id, &FromClient::Transfer(asked), self.stop, |one| news.push(one))?;
             if news.len() > 2 * limits::FLOWS {
-                return Err(self.far.malformed(&"it says more of flows than there are"));
+                return Err(self.peer.malformed(&"it says more of flows than there are"));
             }
-            let token = ready.token.parse().map_err(|error| self.far.malformed(&error))?;
-            let (mut socket, unmatched) = fit(&near.options, self.far.local().ip()).map_err(here)?;
+            let token = ready.token.parse().map_err(|error| self.peer.malformed(&error))?;
+            let (mut socket, unmatched) = fit(&local.options, self.peer.local().ip()).map_err(here)?;
             // Of a receiver, its requests.
-            socket.max_pacing_rate = self.far.max_rate();
+            socket.max_pacing_rate = self.peer.max_rate();
             let theirs = ready.unmatched.iter().map(ToString::to_string).collect();
-            for (place, unmatched) in [("near", unmatched), ("far", theirs)] {
+            for (place, unmatched) in [("local", unmatched), ("peer", theirs)] {
                 for text in unmatched.into_iter().take(UNMATCHED) {
                     let line = format!("{place}: not matched: {text}");
                     if !provenance.settings.contains(&line) {
@@ -285,8 +287,8 @@ impl Measurement<'_> {
                 messages,
                 role,
                 opening: Opening::Connect,
-                local: SocketAddr::new(self.far.local().ip(), 0),
-                peer: with_port(self.far.address(), ready.port),
+                local: SocketAddr::new(self.peer.local().ip(), 0),
+                peer: with_port(self.peer.address(), ready.port),
                 size,
                 request,
                 exchanges,
@@ -294,8 +296,8 @@ impl Measurement<'_> {
                 start: Instant::ZERO,
                 deadline: Instant::ZERO,
                 sample_every: Some(sample),
-                read_rate: near.read_rate,
-                low_water: near.low_water.map(Bytes),
+                read_rate: local.read_rate,
+                low_water: local.low_water.map(Bytes),
                 close_within: CLOSE_WITHIN,
                 socket,
             };
@@ -306,22 +308,22 @@ impl Measurement<'_> {
         Ok(flows)
     }
 
-    /// Runs the near ends, and hears what the far ones say, until all is over.
+    /// Runs the local ends, and hears what those of the peer say, until all is over.
     #[expect(clippy::type_complexity, reason = "three lists, flow by flow")]
     fn flow(
         &mut self,
-        flows: Vec<Near>,
+        flows: Vec<Local>,
         zero: Instant,
         mut early: Vec<News>,
         seen: &mut dyn FnMut(Seen),
-    ) -> Result<(Vec<NearEnd>, Vec<FarEnd>, Vec<(u32, Role, FlowSpec)>), MeasureError> {
-        let clock = self.far.clock();
+    ) -> Result<(Vec<LocalEnd>, Vec<PeerEnd>, Vec<(u32, Role, FlowSpec)>), MeasureError> {
+        let clock = self.peer.clock();
         let ids: Vec<u32> = flows.iter().map(|flow| flow.id).collect();
         let specs = flows.iter().map(|flow| (flow.number, flow.role, flow.spec.clone())).collect();
         let of = flows.iter().map(|flow| flow.spec.size).fold(Bytes::ZERO, |sum, size| sum + size);
         let over: Vec<AtomicBool> = flows.iter().map(|_| AtomicBool::new(false)).collect();
         let moved = &AtomicU64::new(0);
-        let mut far_ends: Vec<FarEnd> = flows.iter().map(|flow| FarEnd::of(&flow.spec)).collect();
+        let mut peer_ends: Vec<PeerEnd> = flows.iter().map(|flow| PeerEnd::of(&flow.spec)).collect();
         let near_ends = thread::scope(|scope| {
             let mut result = Ok(());
             let mut threads = Vec::new();
@@ -334,14 +336,14 @@ impl Measurement<'_> {
                     }
                 }
             }
-            let mut listen = |far: &mut Far, early: &mut Vec<News>| -> Result<(), MeasureError> {
-                for news in early.drain(..).chain(far.wait(LOOK_EVERY, &[self.stop])?) {
-                    hear(&ids, &mut far_ends, &over, news).map_err(|why| far.malformed(&why))?;
+            let mut listen = |peer: &mut Peer, early: &mut Vec<News>| -> Result<(), MeasureError> {
+                for news in early.drain(..).chain(peer.wait(LOOK_EVERY, &[self.stop])?) {
+                    hear(&ids, &mut peer_ends, &over, news).map_err(|why| peer.malformed(&why))?;
                 }
                 Ok(())
             };
             while result.is_ok() && !threads.iter().all(|thread| thread.is_finished()) {
-                result = listen(self.far, &mut early);
+                result = listen(self.peer, &mut early);
                 let bytes = Bytes(moved.load(Ordering::Relaxed));
                 seen(Seen { bytes, of, elapsed: clock.now().saturating_since(zero) });
                 if self.stop.load(Ordering::Relaxed) {
@@ -351,37 +353,37 @@ impl Measurement<'_> {
             if result.is_err() {
                 over.iter().for_each(|over| over.store(true, Ordering::Relaxed));
             }
-            let near_ends: Vec<NearEnd> = threads
+            let near_ends: Vec<LocalEnd> = threads
                 .into_iter()
                 .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
                 .collect();
             result.map(|()| near_ends)
         })?;
         // What is not over there when it is over here is given up.
-        for (id, near) in ids.iter().zip(&near_ends) {
-            if near.facts.outcome != crate::end::Outcome::Completed {
-                self.far.stop(*id)?;
+        for (id, local) in ids.iter().zip(&near_ends) {
+            if local.facts.outcome != crate::end::Outcome::Completed {
+                self.peer.stop(*id)?;
             }
         }
         let last = clock.now() + TOLD_WITHIN;
-        let told_within = self.far.told_within();
+        let told_within = self.peer.told_within();
         let mut deadline = clock.now() + told_within;
-        while far_ends.iter().any(|far| far.facts.is_none() && far.failed.is_none()) {
+        while peer_ends.iter().any(|peer| peer.facts.is_none() && peer.failed.is_none()) {
             if clock.now() >= deadline.min(last) {
-                return Err(self.far.malformed(&"it does not say how its end of a transfer came out"));
+                return Err(self.peer.malformed(&"it does not say how its end of a transfer came out"));
             }
-            let heard = self.far.wait(LOOK_EVERY, &[self.stop])?;
+            let heard = self.peer.wait(LOOK_EVERY, &[self.stop])?;
             if self.stop.load(Ordering::Relaxed) {
                 return Err(MeasureError::Stopped);
             }
             if let Some(news) = heard
-                && hear(&ids, &mut far_ends, &over, news).map_err(|why| self.far.malformed(&why))?
+                && hear(&ids, &mut peer_ends, &over, news).map_err(|why| self.peer.malformed(&why))?
             {
                 // A long stream has much to tell, and a slow path takes its time over that.
                 deadline = clock.now() + told_within;
             }
         }
-        Ok((near_ends, far_ends, specs))
+        Ok((near_ends, peer_ends, specs))
     }
 }
 
@@ -416,7 +418,7 @@ fn since(zero: Instant, at: Instant) -> Instant {
 fn busy((host, waited): (&str, Option<u64>)) -> Option<String> {
     let percent = waited? / 10;
     (percent > 10).then(|| {
-        format!("a program of {host} host waited {percent} % of its time for a processor: it was not only the path that was slow")
+        format!("a program of {host} waited {percent} % of its time for a processor: it was not only the path that was slow")
     })
 }
 
@@ -433,7 +435,7 @@ fn clocks(offsets: &Offsets) -> String {
     let drifted =
         if drift.is_zero() { String::new() } else { format!("; they drifted by {drift} meanwhile") };
     format!(
-        "clocks: times of the far host are moved by an estimate that is off by {:.3} at the most{drifted}",
+        "clocks: times of the peer are moved by an estimate that is off by {:.3} at the most{drifted}",
         offsets.error()
     )
 }
@@ -444,9 +446,9 @@ mod tests {
 
     #[test]
     fn a_host_that_others_use_is_named() {
-        assert_eq!([busy(("this", None)), busy(("this", Some(100)))], [None, None]);
-        let said = busy(("the far", Some(234))).expect("more than a tenth");
-        assert!(said.starts_with("a program of the far host waited 23 % of its time"), "{said}");
+        assert_eq!([busy(("this host", None)), busy(("this host", Some(100)))], [None, None]);
+        let said = busy(("the peer", Some(234))).expect("more than a tenth");
+        assert!(said.starts_with("a program of the peer waited 23 % of its time"), "{said}");
     }
 
     #[test]

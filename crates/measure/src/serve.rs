@@ -1,4 +1,4 @@
-//! The far host's end: it waits, lets in whom it may, and does what it is asked, within its limits.
+//! The peer's end: it waits, lets in whom it may, and does what it is asked, within its limits.
 //!
 //! It never begins anything. Connections are taken and datagrams answered for the address that the control connection
 //! comes from and for nobody else, and only where they show a token that was given over it.
@@ -12,7 +12,7 @@ mod session;
 
 use crate::control::SILENCE;
 use crate::key::Key;
-use crate::protocol::{FromFar, Refused, Why, line};
+use crate::protocol::{FromResponder, Refused, Why, line};
 use farpath_units::{Bytes, Duration, Rate};
 use ledger::Ledger;
 use log::Log;
@@ -205,7 +205,7 @@ fn refuse(stream: &TcpStream, message: &str) {
     let refused = Refused { why: Why::Busy, message: message.into(), flow: None };
     let _ = stream.set_nonblocking(true);
     // Whether it hears that or not, it is gone.
-    let _ = { stream }.write_all(&line(&FromFar::Refused(refused)));
+    let _ = { stream }.write_all(&line(&FromResponder::Refused(refused)));
 }
 
 /// Both loopback addresses: nobody else gets there.

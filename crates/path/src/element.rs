@@ -104,7 +104,7 @@ pub trait PathPacket {
         false
     }
     /// What tells its flow from others in its direction, for queues that keep flows apart. Packets without a flow are one.
-    fn flow(&self) -> u64 {
+    fn flow_hash(&self) -> u64 {
         0
     }
     /// Takes one off the TTL for each of so many routers; whether the packet is alive behind the last of them. A router

@@ -1,7 +1,7 @@
 //! Experiments.
 
 use crate::error;
-use farpath_experiment::{Override, Sketch, shipped_experiments};
+use farpath_experiment::{Override, QuickPath, shipped_experiments};
 use farpath_units::{Bytes, Duration, Probability, Rate};
 use pyo3::prelude::*;
 use std::path::Path;
@@ -51,7 +51,7 @@ impl Experiment {
     #[staticmethod]
     #[pyo3(signature = (delay, rate, size, loss, stack, window, set))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
-    fn sketch(
+    fn quick_path(
         py: Python<'_>,
         delay: &str,
         rate: &str,
@@ -61,7 +61,7 @@ impl Experiment {
         window: Option<&str>,
         set: Vec<String>,
     ) -> PyResult<Experiment> {
-        let sketch = Sketch {
+        let quick_path = QuickPath {
             delay: quantity::<Duration>("delay", delay)?,
             rate: quantity::<Rate>("rate", rate)?,
             loss: loss.map_or(Ok(Probability::ZERO), |loss| quantity("loss", loss))?,
@@ -69,7 +69,7 @@ impl Experiment {
             stack,
             window: window.map(|window| quantity("window", window)).transpose()?,
         };
-        Experiment::parse(py, &sketch.to_toml(), "keywords", set)
+        Experiment::parse(py, &quick_path.to_toml(), "keywords", set)
     }
 
     #[getter]

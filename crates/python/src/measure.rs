@@ -5,7 +5,7 @@ use crate::experiment::{Experiment, quantity};
 use crate::results::Results;
 use crate::wait::{Going, wait};
 use farpath_engine::{can_be_measured, jobs, provenance};
-use farpath_measure::{Family, Far, Key, Probing, estimate, measure as measure_point};
+use farpath_measure::{Family, Key, Peer, Probing, estimate, measure as measure_point};
 use farpath_report::html::asked;
 use farpath_run::{Engine, Run};
 use farpath_units::{Bytes, Duration};
@@ -17,12 +17,12 @@ use std::sync::atomic::Ordering;
 /// A host that cannot be reached, does not let this one in, or is lost.
 type Failed = Box<dyn Error + Send + Sync>;
 
-fn far(host: &str, key: Option<&Path>, going: &Going) -> Result<Far, Failed> {
+fn peer(host: &str, key: Option<&Path>, going: &Going) -> Result<Peer, Failed> {
     let key = key.map(Key::read).transpose()?;
-    Ok(Far::connect(host, Family::Any, key.as_ref(), &going.stop)?)
+    Ok(Peer::connect(host, Family::Any, key.as_ref(), &going.stop)?)
 }
 
-/// Measures the transfers of an experiment between this host and the far one.
+/// Measures the transfers of an experiment between this host and the peer.
 #[pyfunction]
 #[pyo3(signature = (experiment, host, key = None, trace = false, progress = None))]
 pub fn measure(
@@ -41,14 +41,14 @@ pub fn measure(
     let going = Going::default();
     going.total.store(wanted as u64, Ordering::Relaxed);
     let made = wait(py, going, progress, move |going| {
-        let mut far = far(&host, key.as_deref(), going)?;
+        let mut peer = peer(&host, key.as_deref(), going)?;
         let mut runs: Vec<Run> = Vec::new();
         for job in &jobs {
             let mut point = experiment.point(job.point).into_owned();
             point.scenario.output.series |= trace;
             point.scenario.output.messages |= trace;
             let (seed, from) = (job.seed.unwrap_or_default(), provenance(&experiment, &point));
-            runs.extend(measure_point(&mut far, &point, seed, from, &going.stop, &mut |_| {})?);
+            runs.extend(measure_point(&mut peer, &point, seed, from, &going.stop, &mut |_| {})?);
             going.done.fetch_add(1, Ordering::Relaxed);
         }
         Ok(runs)
@@ -71,7 +71,7 @@ pub fn measured_path(
     let origin = host.clone();
     let made = wait(py, Going::default(), None, move |going| {
         let probing = Probing { echoes: echoes.clamp(10, 100_000), interval: Duration::from_millis(5) };
-        let found = estimate(&mut far(&host, key.as_deref(), going)?, probing, &going.stop, &mut |_| {})?;
+        let found = estimate(&mut peer(&host, key.as_deref(), going)?, probing, &going.stop, &mut |_| {})?;
         Ok(found.to_toml(size))
     })?;
     let text = made.map_err(|failed: Failed| error::engine(py, &*failed))?;

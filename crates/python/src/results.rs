@@ -7,7 +7,7 @@ use crate::wait::{Going, wait};
 use farpath_engine::{EngineError, Job, can_all_be_emulated, jobs, run_all};
 use farpath_report::html::{Traces, asked, run_page};
 use farpath_report::tables::ComparisonTable;
-use farpath_run::{Asked, Engine, PointSummary, ResultsDir, Run, RunKey};
+use farpath_run::{Engine, ExperimentSummary, PointSummary, ResultsDir, Run, RunKey};
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 /// What engines have given back.
 #[pyclass(frozen, module = "farpath")]
 pub struct Results {
-    asked: Asked,
+    asked: ExperimentSummary,
     runs: Vec<Run>,
     wanted: usize,
     traced: bool,
@@ -175,7 +175,7 @@ impl Results {
 }
 
 impl Results {
-    pub fn new(asked: Asked, runs: Vec<Run>, wanted: usize, traced: bool) -> Results {
+    pub fn new(asked: ExperimentSummary, runs: Vec<Run>, wanted: usize, traced: bool) -> Results {
         Results { asked, runs, wanted, traced }
     }
 

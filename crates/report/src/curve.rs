@@ -3,7 +3,7 @@
 use core::ops::Range;
 use farpath_engine::{RadiusKind, radii};
 use farpath_experiment::Scenario;
-use farpath_run::{Asked, AskedTimer};
+use farpath_run::{ExperimentSummary, SummaryTimer};
 
 /// From so many numbers on, a sweep is drawn as a curve and looked through for steps.
 const CURVE: usize = 24;
@@ -59,7 +59,7 @@ pub struct Step {
 
 impl Grid {
     /// The axis of a sweep that has the most numbers, where they are enough for a curve.
-    pub fn of(asked: &Asked) -> Option<Grid> {
+    pub fn of(asked: &ExperimentSummary) -> Option<Grid> {
         let keys = asked.axes.iter().map(|keys| keys.first());
         let numbers = |key: &String| {
             let values = asked.points.iter().map(|point| value_of(&point.swept, key));
@@ -102,13 +102,13 @@ impl Line {
     }
 
     /// The timer that is nearest to a step of this line, with its round trip in s; none where none is near.
-    pub fn timer<'a>(&self, asked: &'a Asked, step: &Step) -> Option<&'a AskedTimer> {
+    pub fn timer<'a>(&self, asked: &'a ExperimentSummary, step: &Step) -> Option<&'a SummaryTimer> {
         let rtt = |place: usize| asked.points.get(self.points[place].1)?.rtt_s;
         let (before, behind) = (rtt(step.between.0)?, rtt(step.between.1)?);
         let place = self.points[step.between.0].1;
         let timers = asked.timers.get(asked.points[place].timers?)?;
         // Nothing to go by within the step, and the distance to it outside.
-        let far = |timer: &AskedTimer| {
+        let far = |timer: &SummaryTimer| {
             let rtt = timer.rtt_s;
             if rtt < before { (before / rtt).ln() } else { (rtt / behind).ln().max(0.0) }
         };
@@ -173,13 +173,13 @@ fn runs<T: Copy>(items: &[T], belongs: impl Fn(T, T) -> bool) -> Vec<Range<usize
 }
 
 /// The timers of a point's sender that a round trip can meet: its radii, and its timeouts backed off.
-pub(crate) fn timers(scenario: &Scenario) -> Vec<AskedTimer> {
+pub(crate) fn timers(scenario: &Scenario) -> Vec<SummaryTimer> {
     let stack = &scenario.sender.config;
-    let mut timers: Vec<AskedTimer> = Vec::new();
+    let mut timers: Vec<SummaryTimer> = Vec::new();
     for radius in radii(stack, None).unwrap_or_default() {
         let rtt_s = radius.rtt.least;
         if rtt_s.is_finite() && !matches!(radius.kind, RadiusKind::TimeWait | RadiusKind::Usable) {
-            timers.push(AskedTimer { name: radius.kind.name(), set_by: radius.timer, rtt_s });
+            timers.push(SummaryTimer { name: radius.kind.name(), set_by: radius.timer, rtt_s });
         }
     }
     let initial = stack.rto.initial.as_secs_f64();
@@ -192,11 +192,11 @@ pub(crate) fn timers(scenario: &Scenario) -> Vec<AskedTimer> {
                 more => format!("{more} times"),
             };
             let name = format!("data sent again, its timeout doubled {times} by SYNs");
-            timers.push(AskedTimer { name, set_by: "rto.initial, doubled".to_owned(), rtt_s });
+            timers.push(SummaryTimer { name, set_by: "rto.initial, doubled".to_owned(), rtt_s });
         }
     }
     // Of two at one round trip the first says more.
-    let mut distinct: Vec<AskedTimer> = Vec::new();
+    let mut distinct: Vec<SummaryTimer> = Vec::new();
     for timer in timers {
         if distinct.iter().all(|other| other.rtt_s != timer.rtt_s) {
             distinct.push(timer);

@@ -4,27 +4,27 @@
 //! brings the data for it; [`Page::render`] puts the plots that are used, and what draws them, into the file.
 
 pub(crate) mod air;
-mod asked;
 pub(crate) mod curves;
 mod data;
+mod decimate;
+mod experiment_summary;
 mod file;
-pub(crate) mod lattice;
+mod heat_map;
+pub(crate) mod line_family;
 mod page;
-mod plane;
 mod plots;
 mod reach;
 mod run_page;
 mod short;
 mod sweep;
-mod thin;
 pub(crate) mod trace;
 
-pub use asked::{asked, asked_of};
 pub use data::{Columns, Figure};
+pub use decimate::{decimate, spread};
+pub use experiment_summary::{asked, asked_of};
 pub use file::{ReportError, ReportFile, may_write};
 pub use page::{Block, Page, Panel, Section};
 pub use plots::{definition, plot_names};
 pub use reach::{Reach, reach_page};
 pub use run_page::run_page;
-pub use thin::{spread, thin};
 pub use trace::{Traces, to_trace};

@@ -3,9 +3,9 @@
 pub mod agreement;
 pub mod curve;
 pub mod html;
-pub mod ladder;
 mod markdown;
 pub mod papers;
+pub mod sequence_diagram;
 mod signals;
 mod table;
 pub mod tables;

@@ -8,9 +8,9 @@ mod schema;
 mod tables;
 
 mod arrow;
-mod asked;
 mod commit;
 mod error;
+mod experiment_summary;
 mod grade;
 mod json;
 mod manifest;
@@ -26,8 +26,8 @@ mod trace;
 mod writer;
 
 pub use arrow::{ColumnError, ColumnInfo, Table, flow_batch, flow_rows};
-pub use asked::{Asked, AskedPoint, AskedTimer};
 pub use error::ResultsError;
+pub use experiment_summary::{ExperimentSummary, SummaryPoint, SummaryTimer};
 pub use grade::{Grade, Lateness};
 pub use json::{write_flow_lines, write_router_lines};
 pub use outcome::Outcome;

@@ -1,6 +1,6 @@
 //! `provenance.json`: what a results folder holds and where it comes from. It is written last.
 
-use crate::{Asked, Engine, Grade, Provenance, Run, RunKey};
+use crate::{Engine, ExperimentSummary, Grade, Provenance, Run, RunKey};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(crate) struct Manifest {
     pub experiment: String,
     /// The same in words and numbers; results of early versions lack it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Asked>,
+    pub asked: Option<ExperimentSummary>,
     /// Rows by table.
     pub tables: BTreeMap<String, u64>,
     pub runs: Vec<Group>,

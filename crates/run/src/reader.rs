@@ -5,8 +5,8 @@ use crate::manifest::{self, Header, Manifest};
 use crate::schema::Row;
 use crate::writer::{REPORT, is_ours, table_name};
 use crate::{
-    AirRow, Asked, FlowRow, FolderLock, MessageRow, Provenance, ResultsError, RouterRow, Run, RunKey,
-    SegmentRow, SeriesRow, Table, arrow, parquet_file,
+    AirRow, ExperimentSummary, FlowRow, FolderLock, MessageRow, Provenance, ResultsError, RouterRow, Run,
+    RunKey, SegmentRow, SeriesRow, Table, arrow, parquet_file,
 };
 use std::collections::BTreeMap;
 use std::fs;
@@ -62,7 +62,7 @@ impl Results {
     }
 
     /// What was asked; results of early versions do not say.
-    pub fn asked(&self) -> Option<&Asked> {
+    pub fn asked(&self) -> Option<&ExperimentSummary> {
         self.manifest.asked.as_ref()
     }
 

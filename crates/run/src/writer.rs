@@ -3,7 +3,7 @@
 use crate::commit::{self, Staging};
 use crate::manifest::{self, Header, Manifest};
 use crate::sink::Sink;
-use crate::{Asked, ResultsError, Run, Table};
+use crate::{ExperimentSummary, ResultsError, Run, Table};
 use farpath_files::{PARTIAL, whole_name};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -55,7 +55,7 @@ impl ResultsDir {
     }
 
     /// Notes what was asked, for whoever shows the results.
-    pub fn describe(&mut self, asked: Asked) {
+    pub fn describe(&mut self, asked: ExperimentSummary) {
         self.manifest.asked = Some(asked);
     }
 

@@ -63,7 +63,7 @@ impl PathPacket for Datagram {
         true
     }
 
-    fn flow(&self) -> u64 {
+    fn flow_hash(&self) -> u64 {
         u64::from(self.stream)
     }
 }

@@ -114,7 +114,7 @@ impl PathPacket for Packet {
         self.segment.ecn != Ecn::NotEct
     }
 
-    fn flow(&self) -> u64 {
+    fn flow_hash(&self) -> u64 {
         u64::from(self.flow)
     }
 
@@ -139,7 +139,7 @@ impl ExplicitRatePacket for Packet {
 }
 
 impl QosPacket for Packet {
-    fn flow(&self) -> FlowKey {
+    fn flow_key(&self) -> FlowKey {
         FlowKey::from(u128::from(self.flow))
     }
 

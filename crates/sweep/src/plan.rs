@@ -37,12 +37,12 @@ pub struct Plan {
     emulated: Keys,
     engines: Vec<Engine>,
     /// In the order of points and engines.
-    asked: Vec<Asked>,
+    asked: Vec<PlannedSeeds>,
 }
 
 /// [`Wanted`] without the key, which the point has.
 #[derive(Debug, Clone)]
-struct Asked {
+struct PlannedSeeds {
     point: u32,
     engine: Engine,
     seeds: Range<u64>,
@@ -113,7 +113,7 @@ impl Plan {
                     Engine::Emulate => first..first.saturating_add(emulated.into()),
                     _ => first..first.saturating_add(seeds.into()),
                 };
-                Asked { point, engine, seeds }
+                PlannedSeeds { point, engine, seeds }
             })
         });
         let asked = asked.collect();
@@ -142,7 +142,7 @@ impl Plan {
         self.asked.iter().map(|asked| self.with_key(asked))
     }
 
-    fn with_key(&self, asked: &Asked) -> Wanted {
+    fn with_key(&self, asked: &PlannedSeeds) -> Wanted {
         #[cfg(test)]
         count_a_look();
         let (point, engine) = (asked.point as usize, asked.engine);
@@ -150,7 +150,7 @@ impl Plan {
     }
 
     /// What is wanted of a point, engine by engine.
-    fn asked_of(&self, point: u32) -> &[Asked] {
+    fn asked_of(&self, point: u32) -> &[PlannedSeeds] {
         let start = self.asked.partition_point(|asked| asked.point < point);
         let end = self.asked[start..].partition_point(|asked| asked.point == point);
         &self.asked[start..start + end]
@@ -189,7 +189,7 @@ impl Plan {
 
     /// Wants these too.
     pub(crate) fn ask(&mut self, more: impl IntoIterator<Item = Wanted>) {
-        let asked = |Wanted { point, engine, seeds, .. }| Asked { point: point as u32, engine, seeds };
+        let asked = |Wanted { point, engine, seeds, .. }| PlannedSeeds { point: point as u32, engine, seeds };
         self.asked.extend(more.into_iter().map(asked));
         self.asked.sort_by_key(|asked| (asked.point, asked.engine));
     }
@@ -221,8 +221,9 @@ impl Plan {
     /// How many of these runs are asked for. Those of points that are alike are asked for by each of them.
     pub(crate) fn asked_among(&self, key: PointKey, engine: Engine, seeds: &Range<u64>) -> u64 {
         let of_point = |&point: &u32| self.asked_of(point).iter().filter(|asked| asked.engine == engine);
-        let common =
-            |asked: &Asked| asked.seeds.end.min(seeds.end).saturating_sub(asked.seeds.start.max(seeds.start));
+        let common = |asked: &PlannedSeeds| {
+            asked.seeds.end.min(seeds.end).saturating_sub(asked.seeds.start.max(seeds.start))
+        };
         self.points(key, engine).iter().flat_map(of_point).map(common).sum()
     }
 

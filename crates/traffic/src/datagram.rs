@@ -1,4 +1,4 @@
-//! Datagrams that measure a path: echoes that the far end sends back, and bursts that fill the queue before the
+//! Datagrams that measure a path: echoes that the peer's end sends back, and bursts that fill the queue before the
 //! narrowest link; and [streams](StreamSocket) of messages over an emulated path.
 //!
 //! Every datagram that measures shows a [`Token`]; one that does not, or that comes from another address than expected, is not

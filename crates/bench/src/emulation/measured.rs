@@ -6,7 +6,7 @@ use farpath_emu::{Clock, HostSettings, Namespace, RealTime};
 use farpath_engine::provenance;
 use farpath_experiment::Experiment;
 use farpath_measure::serve::{Limits, Serve, Server};
-use farpath_measure::{Family, Far, measure};
+use farpath_measure::{Family, Peer, measure};
 use farpath_run::{MessageRow, Run};
 use farpath_traffic::Token;
 use farpath_traffic::datagram::{DatagramSocket, Echo, Until, answer, echo};
@@ -53,9 +53,9 @@ fn session(transfer: &str, near: &Namespace, far: &Namespace) -> Result<Run, Unm
     let measured = thread::scope(|scope| {
         scope.spawn(|| far.run(|| server.run(&stop, &|_| {})));
         let measured = near.run(|| {
-            let mut far = Far::connect(&address, Family::Any, None, &never)?;
+            let mut peer = Peer::connect(&address, Family::Any, None, &never)?;
             let point = &experiment.point(0);
-            measure(&mut far, point, 1, provenance(&experiment, point), &never, &mut |_| {})
+            measure(&mut peer, point, 1, provenance(&experiment, point), &never, &mut |_| {})
         });
         stop.store(true, Ordering::Relaxed);
         measured

@@ -3,7 +3,7 @@
 use super::Unmeasured;
 use farpath_elements::{Bernoulli, Delay, ElementKind, ElementSpec, PacketCount};
 use farpath_emu::{
-    Backend, Clock, Emulator, Host, HostSettings, LoopReport, Namespace, RealtimeGrant, Settings, Unwatched,
+    Backend, Clock, Emulator, Host, HostSettings, LoopReport, Namespace, NoRecorder, RealtimeGrant, Settings,
     VethBaseline,
 };
 use farpath_path::PerDirection;
@@ -93,7 +93,7 @@ impl Rig {
         let before = (retransmissions(near)?, self.dropped()?);
         let stop = AtomicBool::new(false);
         let (result, report) = thread::scope(|scope| {
-            let emulating = scope.spawn(|| emulator.run(&stop, &mut Unwatched));
+            let emulating = scope.spawn(|| emulator.run(&stop, &mut NoRecorder));
             let result = work(near, far);
             stop.store(true, Ordering::Relaxed);
             (result, emulating.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked)))

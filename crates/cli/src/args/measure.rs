@@ -8,10 +8,10 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub struct MeasureArgs {
-    /// The far host, as HOST, HOST:PORT or [ADDRESS]:PORT; with --to, the experiment file, or the name of one that ships
+    /// The peer, as HOST, HOST:PORT or [ADDRESS]:PORT; with --to, the experiment file, or the name of one that ships
     #[arg(value_name = "HOST|FILE")]
     pub what: String,
-    /// The far host of an experiment
+    /// The peer of an experiment
     #[arg(long, value_name = "HOST[:PORT]")]
     pub to: Option<String>,
     /// The key that both hosts have (see `farpath serve --key`)

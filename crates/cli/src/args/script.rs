@@ -34,8 +34,8 @@ pub struct ScriptArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub repeat: u32,
     /// With `emulate`: give a guest up after so much real time
-    #[arg(long, value_name = "TIME", default_value = "600 s")]
-    pub patience: Duration,
+    #[arg(long, alias = "patience", value_name = "TIME", default_value = "600 s")]
+    pub give_up_after: Duration,
     /// Let times be off by so much [default: what the script says, else 4 ms]
     #[arg(long, value_name = "TIME")]
     pub tolerance: Option<Duration>,

@@ -1,8 +1,8 @@
-//! An experiment's transfers, between this host and the far one.
+//! An experiment's transfers, between this host and the peer.
 
 use crate::args::{MeasureArgs, PathArgs, SourceArgs, TableFormat};
 use crate::error::CliError;
-use crate::kept::{Finished, Kept};
+use crate::result_sink::{Finished, ResultSink};
 use crate::source::{self, Source};
 use crate::{Ending, interrupt, progress, report, run};
 use farpath_engine::{can_be_measured, jobs, provenance};
@@ -26,9 +26,9 @@ pub fn measure(args: &MeasureArgs, host: &str, key: Option<&Key>) -> Result<Endi
     let mut jobs = jobs(&experiment, &[Engine::Measure]);
     let wants_report = args.out.is_some() || args.report.is_some();
     let traced = if wants_report { report::trace(&experiment, &mut jobs) } else { BTreeSet::new() };
-    let mut far = super::far(args, host, key)?;
+    let mut peer = super::peer(args, host, key)?;
     let asked = html::asked(&experiment, jobs.len() as u64);
-    let mut kept = Kept::new(args.out.as_deref(), args.report.as_deref(), traced)?;
+    let mut sink = ResultSink::new(args.out.as_deref(), args.report.as_deref(), traced)?;
     let bar = progress::bar(jobs.len() as u64, "runs");
     let mut failed = None;
     for job in &jobs {
@@ -39,7 +39,7 @@ pub fn measure(args: &MeasureArgs, host: &str, key: Option<&Key>) -> Result<Endi
             |seen: farpath_measure::Seen| bar.set_message(format!("runs; {}", progress::measured(seen)));
         let provenance = provenance(&experiment, &point);
         match measure_point(
-            &mut far,
+            &mut peer,
             &point,
             job.seed.unwrap_or_default(),
             provenance,
@@ -47,7 +47,7 @@ pub fn measure(args: &MeasureArgs, host: &str, key: Option<&Key>) -> Result<Endi
             &mut seen,
         ) {
             Ok(run) => {
-                if !run.is_some_and(|run| kept.take(run)) {
+                if !run.is_some_and(|run| sink.take(run)) {
                     break;
                 }
             }
@@ -60,7 +60,7 @@ pub fn measure(args: &MeasureArgs, host: &str, key: Option<&Key>) -> Result<Endi
         bar.inc(1);
     }
     drop(bar);
-    let Finished { runs, written } = kept.finish(&asked, jobs.len());
+    let Finished { runs, written } = sink.finish(&asked, jobs.len());
     if !runs.is_empty() {
         let rows = if args.flows { run::Rows::Flows } else { run::Rows::Points };
         let format = (!args.json).then_some(TableFormat::Text);

@@ -3,18 +3,18 @@
 use super::words::{self, MEASURED};
 use crate::args::MeasureArgs;
 use crate::error::CliError;
-use crate::kept::{Finished, Kept};
+use crate::result_sink::{Finished, ResultSink};
 use crate::source::{may_write_new, write_new};
 use crate::{Ending, interrupt, output, progress};
 use farpath_engine::provenance;
 use farpath_experiment::{Experiment, Override, Point};
 use farpath_measure::{
-    Exchanges, Far, Key, MeasureError, PathEstimate, Probing, Seen, estimate, exchange,
+    Exchanges, Key, MeasureError, PathEstimate, Peer, Probing, Seen, estimate, exchange,
     measure as measure_point,
 };
 use farpath_report::html;
 use farpath_report::tables::flows_table;
-use farpath_run::{Asked, AskedPoint, Engine, Run, RunKey, write_flow_lines};
+use farpath_run::{Engine, ExperimentSummary, Run, RunKey, SummaryPoint, write_flow_lines};
 use farpath_units::{Bytes, Duration, Rate};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -33,14 +33,14 @@ const REQUESTING: Duration = Duration::from_secs(5);
 /// Looks at the path, and sends something over it.
 pub fn measure(args: &MeasureArgs, key: Option<&Key>) -> Result<Ending, CliError> {
     args.as_path.as_ref().map(|file| may_write_new("--as-path", file)).transpose()?;
-    let mut far = super::far(args, &args.what, key)?;
+    let mut peer = super::peer(args, &args.what, key)?;
     let traced: BTreeSet<RunKey> = (0..MEASURED.len() as u64)
         .map(|point| RunKey { point, engine: Engine::Measure, seed: Some(1) })
         .collect();
-    let mut kept = Kept::new(args.out.as_deref(), args.report.as_deref(), traced)?;
+    let mut sink = ResultSink::new(args.out.as_deref(), args.report.as_deref(), traced)?;
     let bar = progress::bar(MEASURED.len() as u64, "");
     let probing = Probing { echoes: args.echoes, interval: args.interval };
-    let found = estimate(&mut far, probing, interrupt::flag(), &mut |what| bar.set_message(what.to_owned()));
+    let found = estimate(&mut peer, probing, interrupt::flag(), &mut |what| bar.set_message(what.to_owned()));
     let found = match found {
         Ok(found) => found,
         Err(MeasureError::Stopped) => return Ok(Ending::Interrupted),
@@ -50,7 +50,7 @@ pub fn measure(args: &MeasureArgs, key: Option<&Key>) -> Result<Ending, CliError
     let text = found.to_toml(up);
     if let Some(file) = &args.as_path {
         drop(bar);
-        print(args, &far, &found, &[], &[])?;
+        print(args, &peer, &found, &[], &[])?;
         return write_new("--as-path", file, &text).map(|()| Ending::Done);
     }
     let outputs = ["output.series=true", HORIZON];
@@ -58,7 +58,7 @@ pub fn measure(args: &MeasureArgs, key: Option<&Key>) -> Result<Ending, CliError
     let reverse = format!("flow=[{{ direction = \"reverse\", size = \"{down}\" }}]");
     let download = parsed(&text, &[&outputs[..], &["transfer.opener=receiver", &reverse]].concat())?;
 
-    let mut going_on = kept.take(echoes(&found, &upload));
+    let mut going_on = sink.take(echoes(&found, &upload));
     let mut times = Vec::new();
     let mut transfers = || -> Result<bool, CliError> {
         for (number, experiment) in [(1, &upload), (2, &download), (3, &download)] {
@@ -74,16 +74,16 @@ pub fn measure(args: &MeasureArgs, key: Option<&Key>) -> Result<Ending, CliError
             let stop = interrupt::flag();
             let run = if number == 3 {
                 let exchanges = Exchanges { count: requests(&found), request: REQUEST, answer: ANSWER };
-                let done = exchange(&mut far, &point, exchanges, from, stop, &mut seen)?;
+                let done = exchange(&mut peer, &point, exchanges, from, stop, &mut seen)?;
                 done.map(|(run, took)| {
                     times = took;
                     run
                 })
             } else {
-                measure_point(&mut far, &point, 1, from, stop, &mut seen)?
+                measure_point(&mut peer, &point, 1, from, stop, &mut seen)?
             };
             match run {
-                Some(run) => going_on = kept.take(run),
+                Some(run) => going_on = sink.take(run),
                 None => return Ok(false),
             }
         }
@@ -91,8 +91,8 @@ pub fn measure(args: &MeasureArgs, key: Option<&Key>) -> Result<Ending, CliError
     };
     let complete = transfers();
     drop(bar);
-    let Finished { runs, written } = kept.finish(&asked(&upload), MEASURED.len());
-    print(args, &far, &found, &runs, &times)?;
+    let Finished { runs, written } = sink.finish(&asked(&upload), MEASURED.len());
+    print(args, &peer, &found, &runs, &times)?;
     written?;
     Ok(if complete? { Ending::Done } else { Ending::Interrupted })
 }
@@ -119,12 +119,12 @@ fn requests(found: &PathEstimate) -> u32 {
     u32::try_from(REQUESTING.as_nanos() / trip).unwrap_or(u32::MAX).clamp(5, 200)
 }
 
-fn asked(experiment: &Experiment) -> Asked {
-    let points = MEASURED.map(|name| AskedPoint {
+fn asked(experiment: &Experiment) -> ExperimentSummary {
+    let points = MEASURED.map(|name| SummaryPoint {
         swept: vec![("measured".to_owned(), name.to_owned())],
-        ..AskedPoint::default()
+        ..SummaryPoint::default()
     });
-    Asked {
+    ExperimentSummary {
         axes: vec![vec!["measured".to_owned()]],
         points: points.to_vec(),
         ..html::asked(experiment, MEASURED.len() as u64)
@@ -144,7 +144,7 @@ fn echoes(found: &PathEstimate, experiment: &Experiment) -> Run {
 
 fn print(
     args: &MeasureArgs,
-    far: &Far,
+    peer: &Peer,
     found: &PathEstimate,
     runs: &[Run],
     times: &[Duration],
@@ -157,9 +157,13 @@ fn print(
         }
         return Ok(());
     }
-    let [near, there] = &found.kernels;
-    let hosts =
-        format!("{} ({near}) to {} ({there}, farpath {})", far.local().ip(), far.address(), far.version());
+    let [local, there] = &found.kernels;
+    let hosts = format!(
+        "{} ({local}) to {} ({there}, farpath {})",
+        peer.local().ip(),
+        peer.address(),
+        peer.version()
+    );
     let mut text = vec![hosts, String::new()];
     text.extend(words::lines(found));
     text.extend(runs.iter().filter_map(|run| words::transfer(run, times)));

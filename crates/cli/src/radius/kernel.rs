@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 const TOLERANCE: f64 = 0.05;
 
 /// What the kernel says of a stack.
-pub struct Asked {
+pub struct KernelAnswers {
     stack: String,
     connections: u16,
     radii: Vec<Radius>,
@@ -23,7 +23,7 @@ pub struct Asked {
 }
 
 /// Asks the kernel for each stack, one after another, until an interrupt: the last one is not complete then.
-pub fn asked(rows: &[(CheckedRadius, Stack)], connections: u16) -> Result<Vec<Asked>, CliError> {
+pub fn asked(rows: &[(CheckedRadius, Stack)], connections: u16) -> Result<Vec<KernelAnswers>, CliError> {
     let plan = |group: &[(CheckedRadius, Stack)]| {
         let stack = &group[0].1;
         let radii: Vec<_> = group.iter().map(|(checked, _)| checked.radius.clone()).collect();
@@ -42,7 +42,7 @@ pub fn asked(rows: &[(CheckedRadius, Stack)], connections: u16) -> Result<Vec<As
         let file = stack.clone().into();
         let kernel = found.map_err(|source| CliError::Engine { file, source })?;
         let complete = kernel.complete;
-        list.push(Asked { stack, connections, radii, kernel });
+        list.push(KernelAnswers { stack, connections, radii, kernel });
         if !complete {
             break;
         }
@@ -51,18 +51,18 @@ pub fn asked(rows: &[(CheckedRadius, Stack)], connections: u16) -> Result<Vec<As
 }
 
 /// What was measured of a radius, in s.
-pub fn measured(stack: &str, kind: RadiusKind, asked: &[Asked]) -> Option<Span> {
+pub fn measured(stack: &str, kind: RadiusKind, asked: &[KernelAnswers]) -> Option<Span> {
     asked.iter().find(|asked| asked.stack == stack)?.kernel.of(kind)
 }
 
 /// Adds it to the radius' line.
-pub fn enter(line: &mut Value, kind: RadiusKind, stack: &str, asked: &[Asked]) {
+pub fn enter(line: &mut Value, kind: RadiusKind, stack: &str, asked: &[KernelAnswers]) {
     if let Some(Span { least, most }) = measured(stack, kind, asked) {
         (line["kernel_rtt_s"], line["kernel_rtt_at_most_s"]) = (least.into(), most.into());
     }
 }
 
-impl Asked {
+impl KernelAnswers {
     /// Whether nobody interrupted it.
     pub fn is_complete(&self) -> bool {
         self.kernel.complete

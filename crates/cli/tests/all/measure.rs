@@ -108,7 +108,7 @@ fn an_experiment_is_measured_and_its_results_are_read() {
     farpath().args(["report", out]).assert().success();
     assert!(fs::read_to_string(folder.path().join("out/report.html")).expect("written").contains("easured"));
     let provenance = fs::read_to_string(folder.path().join("out/provenance.json")).expect("written");
-    for said in ["near: not matched:", "far: not matched:", "clocks: times of the far host"] {
+    for said in ["local: not matched:", "peer: not matched:", "clocks: times of the peer"] {
         assert!(provenance.contains(said), "{said}");
     }
     let (code, told) = server.end();
@@ -215,7 +215,7 @@ fn each_refusal_is_a_sentence_and_exit_code_2() {
     assert!(told(&["measure", "127.0.0.1:1"]).contains("the connection was refused"));
     assert!(told(&["measure", "no.such.host.invalid"]).contains("no address is known for it"));
     assert!(told(&["measure", "host:port"]).contains("expected HOST, HOST:PORT"));
-    assert!(told(&["measure", "noisy-channel"]).contains("name the far host too: --to HOST"));
+    assert!(told(&["measure", "noisy-channel"]).contains("name the peer too: --to HOST"));
     assert!(told(&["measure", "no-such", "--to", "localhost"]).contains("no file or experiment is called"));
     assert!(told(&["serve", "--bind", "192.0.2.1"]).contains("this host does not have that address"));
     assert!(told(&["serve", "--bind", "far.example"]).contains("expected an address of this host"));

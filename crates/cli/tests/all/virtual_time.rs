@@ -130,7 +130,7 @@ fn a_kernel_that_panics_makes_a_void_run_with_its_last_words() {
 #[test]
 fn a_kernel_that_hangs_is_given_up_with_all_that_it_started() {
     let room = Room::new().with_kernel("echo hanging; sleep 1000 & echo $! > pid; wait");
-    let late = ["--set", "emulate.patience=1 s", "--flows", "--json"];
+    let late = ["--set", "emulate.give_up_after=1 s", "--flows", "--json"];
     let output = room.farpath(&[&["emulate", "far.toml", "--clock", "virtual"], &late[..]].concat());
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let flow = flow(&output);

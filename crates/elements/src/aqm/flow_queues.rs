@@ -93,7 +93,7 @@ impl<P: PathPacket, S> Turns<P, S> {
 
     /// The queue of a packet's flow.
     fn queue_of(&mut self, packet: &P, state: impl FnOnce() -> S) -> usize {
-        let flow = packet.flow();
+        let flow = packet.flow_hash();
         if let Some(&queue) = self.of_flow.get(&flow) {
             return queue;
         }

@@ -81,7 +81,7 @@ impl<P: ExplicitRatePacket + Clone> FlowRouter<P> {
         let Some(qos) = packet.qos() else {
             return (FlowKey::from(0), Decision::Pass { class: Class::BestEffort, signal: None });
         };
-        let key = qos.flow();
+        let key = qos.flow_key();
         let numbers = qos.numbers();
         if let Some(mut structures) = qos.structures() {
             for structure in structures.iter_mut() {

@@ -223,7 +223,7 @@ impl<P: PathPacket> Radio<P> {
     fn call(&mut self, now: Instant, station: usize) {
         let radio = &self.stations[station];
         let (State::Idle, Some(direction)) = (&radio.state, radio.next_direction()) else { return };
-        if now.saturating_since(radio.progress) > self.spec.patience {
+        if now.saturating_since(radio.progress) > self.spec.give_up_after {
             return self.give_up(now, station);
         }
         let (_, channel) = self.neighbour(station, direction);

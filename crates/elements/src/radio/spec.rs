@@ -51,7 +51,7 @@ pub struct RadioSpec {
     /// What happens to longer ones.
     pub oversize: Oversize,
     /// A station that got rid of none of its packets for this long gives them up.
-    pub patience: Duration,
+    pub give_up_after: Duration,
     /// What a transceiver draws, where that is known: its energy is accounted for.
     pub power: Option<RadioPower>,
 }
@@ -186,7 +186,7 @@ enum RadioFault {
     Backoff,
     /// The watchdog always bites.
     #[error("expected more than no time: every packet would be given up at once")]
-    Patience,
+    GiveUpAfter,
 }
 
 impl RadioFault {
@@ -199,7 +199,7 @@ impl RadioFault {
             RadioFault::Mtu(_) => "mtu",
             RadioFault::Queue { .. } => "queue",
             RadioFault::Backoff => "backoff",
-            RadioFault::Patience => "patience",
+            RadioFault::GiveUpAfter => "give_up_after",
         }
     }
 }
@@ -222,7 +222,7 @@ impl RadioSpec {
             () if mtu < LEAST_MTU => Err(RadioFault::Mtu(mtu)),
             () if queue < mtu => Err(RadioFault::Queue { queue, mtu }),
             () if self.backoff.base.is_zero() => Err(RadioFault::Backoff),
-            () if self.patience.is_zero() => Err(RadioFault::Patience),
+            () if self.give_up_after.is_zero() => Err(RadioFault::GiveUpAfter),
             () => Ok(()),
         }
     }
@@ -362,7 +362,7 @@ impl Declared for RadioSpec {
 | | `processing` | of a packet in each station that receives it | `0 s` |
 | | `mtu` | longest IP packet of a frame | required |
 | | `oversize` | longer ones: `fragment` (RFC 791), `refuse`: they are dropped without a word, or `icmp`: dropped, and an emulated sender is told (RFC 1191); the simulated TCP knows no path MTU discovery | `fragment` |
-| | `patience` | a station that gets rid of nothing for so long drops what it has, and the run says so | `5 min` |
+| | `give_up_after` | a station that gets rid of nothing for so long drops what it has, and the run says so | `5 min` |
 | | `power` | what a transceiver draws, `{ send = "2 W", listen = "500 mW" }`: energy is accounted for | unknown |"#;
 
     fn read<K: Keys>(_name: &str, keys: &mut K) -> Result<ElementKind, K::Error> {
@@ -390,7 +390,7 @@ impl Declared for RadioSpec {
             processing: keys.or("processing", Duration::ZERO)?,
             mtu: keys.required("mtu")?,
             oversize: keys.or("oversize", Oversize::Fragment)?,
-            patience: keys.or("patience", Duration::from_secs(300))?,
+            give_up_after: keys.or("give_up_after", Duration::from_secs(300))?,
             power: keys.optional("power")?,
         })))
     }
@@ -415,7 +415,7 @@ impl Declared for RadioSpec {
             processing: short(draws),
             mtu: draws.bytes(296..=9_000),
             oversize: draws.one_of(&[Oversize::Fragment, Oversize::Refuse, Oversize::Icmp]),
-            patience: draws.microseconds(100_000..=300_000_000),
+            give_up_after: draws.microseconds(100_000..=300_000_000),
             power: None,
         }
     }

@@ -55,7 +55,7 @@ impl ExplicitRatePacket for Packet {
 }
 
 impl QosPacket for Packet {
-    fn flow(&self) -> FlowKey {
+    fn flow_key(&self) -> FlowKey {
         FlowKey::from(u128::from(self.flow))
     }
     fn mark(&self) -> QosMark {

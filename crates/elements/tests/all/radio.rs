@@ -37,7 +37,7 @@ pub fn plain() -> RadioSpec {
         processing: Duration::ZERO,
         mtu: Bytes(1500),
         oversize: Oversize::Fragment,
-        patience: Duration::from_secs(300),
+        give_up_after: Duration::from_secs(300),
         power: None,
     }
 }
@@ -198,12 +198,12 @@ fn a_frame_is_sent_so_many_times_and_no_more() {
 
 #[test]
 fn a_chain_that_gets_nothing_through_gives_up_and_says_so() {
-    let patience = Duration::from_secs(20);
-    let mut path = build(&radio(RadioSpec { ber: ber(0.1), patience, ..plain() }), 1);
+    let give_up_after = Duration::from_secs(20);
+    let mut path = build(&radio(RadioSpec { ber: ber(0.1), give_up_after, ..plain() }), 1);
     let out = run(&mut path, &together(Forward, 1..=5, 1000));
     assert_eq!(out.iter().filter(|out| out.3 == Some(DropCause::Stalled)).count(), 5);
     let given_up = out[0].0.since_start();
-    assert!(given_up > patience && given_up < patience + Duration::from_secs(1), "{given_up}");
+    assert!(given_up > give_up_after && given_up < give_up_after + Duration::from_secs(1), "{given_up}");
     assert_eq!(path.held(), 0);
     assert_eq!(path.next_departure(), None);
 }
@@ -246,7 +246,7 @@ fn what_could_never_work_is_refused() {
         ("mtu", RadioSpec { mtu: Bytes(67), ..plain() }),
         ("queue", RadioSpec { queue: Bytes(1499), ..plain() }),
         ("backoff", RadioSpec { backoff: Backoff { base: Duration::ZERO, max_exponent: 6 }, ..plain() }),
-        ("patience", RadioSpec { patience: Duration::ZERO, ..plain() }),
+        ("give_up_after", RadioSpec { give_up_after: Duration::ZERO, ..plain() }),
     ];
     for (key, case) in cases {
         match build_path::<Packet>(&radio(case), 1) {
@@ -305,7 +305,7 @@ fn any_radio() -> impl Strategy<Value = RadioSpec> {
             processing: ms(processing),
             mtu: Bytes(mtu),
             oversize: if refuse { Oversize::Refuse } else { Oversize::Fragment },
-            patience: ms(30_000),
+            give_up_after: ms(30_000),
             power: None,
         }
     })

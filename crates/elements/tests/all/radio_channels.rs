@@ -118,14 +118,16 @@ fn a_hopeless_frame_is_sent_as_often_as_it_may() {
 #[test]
 fn what_goes_on_is_not_given_up_however_long_the_queue_is() {
     // A packet every 150 ms, for 3 s.
-    let spec = RadioSpec { patience: Duration::from_secs(1), burst: 1, queue: Bytes(100_000), ..plain() };
+    let spec =
+        RadioSpec { give_up_after: Duration::from_secs(1), burst: 1, queue: Bytes(100_000), ..plain() };
     let out = run(&mut build(&radio(spec), 1), &together(Forward, 1..=20, 1000));
     assert_eq!(arrived(&out).len(), 20);
 }
 
 #[test]
 fn what_was_given_up_leaves_room() {
-    let stalls = RadioSpec { ber: ber(0.1), patience: Duration::from_secs(1), queue: Bytes(2000), ..plain() };
+    let stalls =
+        RadioSpec { ber: ber(0.1), give_up_after: Duration::from_secs(1), queue: Bytes(2000), ..plain() };
     let mut path = build(&radio(stalls), 1);
     run(&mut path, &together(Forward, 1..=2, 1000));
     assert_eq!(path.backlog(Forward), Some(Bytes(0)));
@@ -207,7 +209,7 @@ fn the_least_mtu_and_a_queue_of_one_packet_are_enough() {
 
 #[test]
 fn patience_is_counted_from_when_there_was_something_to_send() {
-    let spec = RadioSpec { patience: Duration::from_secs(1), ..plain() };
+    let spec = RadioSpec { give_up_after: Duration::from_secs(1), ..plain() };
     let offers = [(at_ms(5000), Forward, sized(1, 1000)), (at_ms(9000), Forward, sized(2, 1000))];
     assert_eq!(arrived(&run(&mut build(&radio(spec), 1), &offers)), [(1, 5138), (2, 9138)]);
 }

@@ -8,7 +8,7 @@ use crate::capture::FIRST_PORT;
 use crate::datagrams::{enter, setups};
 use crate::progress::Going;
 use crate::{EngineError, air};
-use farpath_emu::{Clock, PacketEvent, Queues, RealTime, Tap, WirePacket};
+use farpath_emu::{Clock, PacketEvent, Queues, RealTime, Recorder, WirePacket};
 use farpath_experiment::Point;
 use farpath_path::{Direction, DropCounts, PerDirection};
 use farpath_run::{Engine, Provenance, Run, RunKey};
@@ -210,7 +210,7 @@ struct Watch<'a> {
     under_way: &'a UnderWay,
 }
 
-impl Tap for Watch<'_> {
+impl Recorder for Watch<'_> {
     fn packet(
         &mut self,
         _: Instant,

@@ -3,8 +3,8 @@
 use super::hosts::Hosts;
 use crate::EngineError;
 use farpath_emu::{
-    Clock, EmuError, Emulator, Host, HostError, HostSettings, LoopReport, Program, ProgramSettings, Settings,
-    Unwatched, exit_code,
+    Clock, EmuError, Emulator, Host, HostError, HostSettings, LoopReport, NoRecorder, Program,
+    ProgramSettings, Settings, exit_code,
 };
 use farpath_experiment::Scenario;
 use farpath_path::{Direction, PerDirection};
@@ -60,7 +60,7 @@ pub enum ShellError {
         port: u16,
     },
     /// The far command does not listen.
-    #[error("nothing on the far host listens at port {port} after {} s", PATIENCE.as_secs())]
+    #[error("nothing on the far host listens at port {port} after {} s", GIVE_UP_AFTER.as_secs())]
     NeverListened {
         /// Where it was to.
         port: u16,
@@ -71,7 +71,7 @@ pub enum ShellError {
 }
 
 /// How long a far command may take until it listens.
-const PATIENCE: Duration = Duration::from_secs(30);
+const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
 /// How often it is looked whether something has changed.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -108,7 +108,7 @@ pub fn shell(
     let done = AtomicBool::new(false);
     let (report, code) = thread::scope(|scope| {
         let path = scope.spawn(|| {
-            let report = emulator.run(&done, &mut Unwatched);
+            let report = emulator.run(&done, &mut NoRecorder);
             // Without a path nobody gets anywhere.
             done.store(true, Ordering::Relaxed);
             report
@@ -144,7 +144,7 @@ fn run_programs(
                 return Err(ShellError::FarEnded { code: exit_code(status), port });
             }
             waited += LOOK;
-            if waited > PATIENCE {
+            if waited > GIVE_UP_AFTER {
                 return Err(ShellError::NeverListened { port });
             }
         }

@@ -37,7 +37,7 @@ fn every_key_of_emulate_is_read() {
                 processor_wait = \"30 %\"\nrepeats = 0\nmemory = \"2 GB\"\n";
     let expected = EmulateOptions {
         clock: EmulationClock::Virtual(Some("6.12-hz100".to_owned())),
-        patience: Duration::from_secs(5),
+        give_up_after: Duration::from_secs(5),
         seeds: 5,
         coalesce: true,
         ip: IpVersion::V6,

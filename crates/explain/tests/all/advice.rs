@@ -6,13 +6,13 @@ use common::{FEW, ONE, PLAIN, SCALED, explained, overrides, plain};
 use farpath_experiment::Experiment;
 use farpath_explain::{BoundId, Effort, Explanation, Place, Verdict};
 
-fn sketch(delay: &str, rate: &str, loss: &str, size: &str, stack: &str) -> Experiment {
+fn quick_path(delay: &str, rate: &str, loss: &str, size: &str, stack: &str) -> Experiment {
     let text = format!(
         "title = \"T\"\nsender.stack = \"{stack}\"\nreceiver.stack = \"{stack}\"\ntransfer.size = \"{size}\"\nhorizon = \"30 d\"\n\
          [[path]]\nelement = \"link\"\nrate = \"{rate}\"\nqueue = \"1 bdp\"\n[[path]]\nelement = \"loss\"\nrate = \"{loss}\"\n\
          [[path]]\nelement = \"delay\"\ndelay = \"{delay}\"\n"
     );
-    Experiment::parse(&text, "sketch.toml", &[]).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    Experiment::parse(&text, "quick_path.toml", &[]).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 fn speed(explanation: &Explanation, id: &str) -> f64 {
@@ -23,7 +23,7 @@ fn speed(explanation: &Explanation, id: &str) -> f64 {
 /// A greedy choice leaves BBR in 64 kB: what helps is BBR, SACK and a window together.
 #[test]
 fn the_best_set_is_searched_for() {
-    let experiment = sketch("37.5 ms", "100 Mbit/s", "0.1 %", "10 MB", "windows-2003");
+    let experiment = quick_path("37.5 ms", "100 Mbit/s", "0.1 %", "10 MB", "windows-2003");
     let explanation = explained(&experiment, FEW);
     let all = explanation.all.as_ref().expect("a set is better than each of its parts");
     for part in ["bbr", "receive-window"] {
@@ -40,7 +40,7 @@ fn the_best_set_is_searched_for() {
 /// A file of a few segments never meets what a controller does differently: it is not offered one.
 #[test]
 fn a_small_file_is_offered_no_controller() {
-    let explanation = explained(&sketch("500 ms", "5 kbit/s", "1 %", "4 kB", "linux-6"), FEW);
+    let explanation = explained(&quick_path("500 ms", "5 kbit/s", "1 %", "4 kB", "linux-6"), FEW);
     for id in ["bbr", "cubic", "hystart"] {
         assert!(explanation.remedy(id).is_none(), "{id}");
     }
@@ -55,7 +55,7 @@ fn a_way_out_that_hurts_is_withdrawn() {
             "path.link.rate={ forward = \"10 Mbit/s\", reverse = \"20 kbit/s\" }",
             "transfer.size=300 kB",
         ]),
-        sketch("500 ms", "5 kbit/s", "1 %", "4 kB", "linux-6"),
+        quick_path("500 ms", "5 kbit/s", "1 %", "4 kB", "linux-6"),
     ] {
         let explanation = explained(&experiment, FEW);
         for trap in explanation.traps.iter().filter(|trap| !trap.set.is_empty()) {
@@ -69,7 +69,7 @@ fn a_way_out_that_hurts_is_withdrawn() {
 /// those that are nearly the best.
 #[test]
 fn a_larger_initial_window_is_offered_with_its_risk() {
-    let experiment = sketch("50 ms", "100 Mbit/s", "0 %", "300 kB", "linux-6");
+    let experiment = quick_path("50 ms", "100 Mbit/s", "0 %", "300 kB", "linux-6");
     let explanation = explained(&experiment, ONE);
     let windows: Vec<_> =
         explanation.remedies.iter().filter(|remedy| remedy.id.starts_with("initial-window-")).collect();
@@ -78,7 +78,7 @@ fn a_larger_initial_window_is_offered_with_its_risk() {
     let risk = window.risk.as_ref().expect("a burst has one");
     assert!(risk.contains("at once") && risk.contains("Before a queue of a quarter"), "{risk}");
     // What it would gain is told before it is advised: an eighth of the time is not worth a burst.
-    let long = explained(&sketch("50 ms", "100 Mbit/s", "0 %", "60 MB", "linux-6"), ONE);
+    let long = explained(&quick_path("50 ms", "100 Mbit/s", "0 %", "60 MB", "linux-6"), ONE);
     assert!(long.advice.as_ref().is_none_or(|id| !id.starts_with("initial-window")), "{:?}", long.advice);
 }
 
@@ -156,7 +156,7 @@ fn a_part_is_carried_on_to_the_whole() {
 
 #[test]
 fn the_answer_says_which_input_it_depends_on() {
-    let explanation = explained(&sketch("50 ms", "20 Mbit/s", "1 %", "3 MB", "reno-sack"), FEW);
+    let explanation = explained(&quick_path("50 ms", "20 Mbit/s", "1 %", "3 MB", "reno-sack"), FEW);
     let inputs: Vec<&str> = explanation.sensitivity.iter().map(|input| input.input).collect();
     assert_eq!(inputs.len(), 4, "{inputs:?}");
     assert!(
@@ -170,7 +170,7 @@ fn the_answer_says_which_input_it_depends_on() {
 /// Loss halves the window of one connection of several.
 #[test]
 fn several_connections_are_a_remedy_with_their_unfairness() {
-    let explanation = explained(&sketch("100 ms", "50 Mbit/s", "0.5 %", "5 MB", "reno-sack"), FEW);
+    let explanation = explained(&quick_path("100 ms", "50 Mbit/s", "0.5 %", "5 MB", "reno-sack"), FEW);
     let several = explanation.remedies.iter().find(|remedy| remedy.id.starts_with("connections-"));
     let several = several.unwrap_or_else(|| panic!("{:?}", explanation.remedy_names()));
     assert_eq!(several.verdict, Verdict::Helps);

@@ -1,7 +1,7 @@
 //! A path that was found, as an experiment file that every engine takes.
 
 use super::{PathEstimate, Queue, Way, share};
-use farpath_experiment::SKETCH_STACK;
+use farpath_experiment::QUICK_PATH_STACK;
 use farpath_units::{Bytes, Probability, Rate};
 
 /// What a queue is at the least: ten full packets, as hosts send that many at once.
@@ -13,7 +13,7 @@ impl PathEstimate {
     /// The file: what was found, and beside it how and how sure it is. `size` is the transfer's, which goes to the far
     /// host.
     pub fn to_toml(&self, size: Bytes) -> String {
-        let [near, far] = &self.hosts;
+        let [local, peer] = &self.hosts;
         let [near_kernel, far_kernel] = &self.kernels;
         let (forward, reverse) = (&self.ways.forward, &self.ways.reverse);
         let trips = self.echoes.round_trips();
@@ -25,9 +25,9 @@ impl PathEstimate {
             _ => "20",
         };
         format!(
-            r#"# The path from {near} ({near_kernel}) to {far} ({far_kernel}), as `farpath measure` of farpath {version}
-# found it. `forward` goes to {far}. Of what lies between the ends it knows what one link, one queue and a delay do.
-title = "Measured: {near} to {far}"
+            r#"# The path from {local} ({near_kernel}) to {peer} ({far_kernel}), as `farpath measure` of farpath {version}
+# found it. `forward` goes to {peer}. Of what lies between the ends it knows what one link, one queue and a delay do.
+title = "Measured: {local} to {peer}"
 seeds = {seeds}
 
 [[path]]
@@ -55,10 +55,10 @@ element = "delay"
 delay = "{delay:.4}"
 
 [sender]
-stack = "{SKETCH_STACK}"
+stack = "{QUICK_PATH_STACK}"
 
 [receiver]
-stack = "{SKETCH_STACK}"
+stack = "{QUICK_PATH_STACK}"
 
 [transfer]
 size = "{size}"
@@ -188,7 +188,7 @@ mod tests {
         assert!(delay.forward.abs_diff(Duration::from_micros(19_925)) < Duration::from_micros(20));
     }
 
-    /// A line's end in it put keys of the far host's own into the file.
+    /// A line's end in it put keys of the peer's own into the file.
     #[test]
     fn a_kernel_with_a_line_s_end_in_its_name_stays_in_its_comment() {
         let mut found = estimate(Rate::from_bit_per_s(9_876_543), 13);

@@ -30,8 +30,8 @@ fn facts() -> impl Strategy<Value = EndFacts> {
     )
 }
 
-/// What a far host may say.
-pub fn from_far() -> impl Strategy<Value = FromFar> {
+/// What a peer may say.
+pub fn from_responder() -> impl Strategy<Value = FromResponder> {
     let flow = || prop_oneof![3 => 0_u32..3, 1 => any::<u32>()];
     let metric = prop_oneof![Just("cwnd".to_owned()), Just("delivered".to_owned()), name()];
     prop_oneof![
@@ -43,7 +43,7 @@ pub fn from_far() -> impl Strategy<Value = FromFar> {
             prop::collection::vec(any::<(u32, u64, u64)>(), 0..40)
         )
             .prop_map(|(flow, [count, dropped_here], within_ns, more, arrivals)| {
-                FromFar::Datagrams(Datagrams { flow, count, within_ns, arrivals, dropped_here, more })
+                FromResponder::Datagrams(Datagrams { flow, count, within_ns, arrivals, dropped_here, more })
             }),
         prop::collection::vec(
             (prop_oneof![Just("net.ipv4.tcp_sack".to_owned()), name()], any::<Option<u8>>()),
@@ -51,17 +51,17 @@ pub fn from_far() -> impl Strategy<Value = FromFar> {
         )
         .prop_map(|values| {
             let value = |value: u8| Said::from(value.to_string());
-            FromFar::Kernel(values.into_iter().map(|(name, one)| (name, one.map(value))).collect())
+            FromResponder::Kernel(values.into_iter().map(|(name, one)| (name, one.map(value))).collect())
         }),
         (flow(), any::<u16>(), name(), prop::collection::vec(name(), 0..3)).prop_map(
             |(flow, port, token, unmatched)| {
                 let unmatched = unmatched.into_iter().map(Said::from).collect();
-                FromFar::Ready(Ready { flow, port, token, unmatched })
+                FromResponder::Ready(Ready { flow, port, token, unmatched })
             }
         ),
         (any::<u32>(), name(), any::<[u8; 32]>(), any::<bool>()).prop_map(
             |(farpath, version, bytes, key)| {
-                FromFar::Greeting(Greeting {
+                FromResponder::Greeting(Greeting {
                     farpath,
                     kernel: version.clone().into(),
                     version: version.into(),
@@ -72,7 +72,7 @@ pub fn from_far() -> impl Strategy<Value = FromFar> {
             }
         ),
         (any::<[u64; 2]>(), any::<Option<u64>>(), name()).prop_map(|(most, max_rate, seen_as)| {
-            FromFar::Welcome(Welcome {
+            FromResponder::Welcome(Welcome {
                 proof: None,
                 seen_as: seen_as.into(),
                 max_rate,
@@ -80,27 +80,25 @@ pub fn from_far() -> impl Strategy<Value = FromFar> {
                 max_time_ns: most[1],
             })
         }),
-        (name(), any::<Option<u32>>()).prop_map(|(message, flow)| FromFar::Refused(Refused {
+        (name(), any::<Option<u32>>()).prop_map(|(message, flow)| FromResponder::Refused(Refused {
             why: Why::Limit,
             message: message.into(),
             flow
         })),
-        (any::<u32>(), any::<[u64; 2]>())
-            .prop_map(|(number, at)| { FromFar::Pong(Pong { number, received_ns: at[0], sent_ns: at[1] }) }),
+        (any::<u32>(), any::<[u64; 2]>()).prop_map(|(number, at)| {
+            FromResponder::Pong(Pong { number, received_ns: at[0], sent_ns: at[1] })
+        }),
         (flow(), prop::collection::vec((any::<u64>(), metric, any::<u64>()), 0..9))
-            .prop_map(|(flow, rows)| FromFar::Rows(Rows { flow, rows })),
+            .prop_map(|(flow, rows)| FromResponder::Rows(Rows { flow, rows })),
         (flow(), prop::collection::vec(any::<u64>(), 0..9))
-            .prop_map(|(flow, at_ns)| FromFar::Messages(MessagesSeen { flow, at_ns })),
-        (flow(), facts(), any::<bool>()).prop_map(|(flow, end, rows_cut)| FromFar::Ended(Box::new(Ended {
-            flow,
-            end,
-            rows_cut
-        }))),
+            .prop_map(|(flow, at_ns)| FromResponder::Messages(MessagesSeen { flow, at_ns })),
+        (flow(), facts(), any::<bool>())
+            .prop_map(|(flow, end, rows_cut)| FromResponder::Ended(Box::new(Ended { flow, end, rows_cut }))),
     ]
 }
 
-/// What a near host may say.
-pub fn from_near() -> impl Strategy<Value = FromNear> {
+/// What a local host may say.
+pub fn from_client() -> impl Strategy<Value = FromClient> {
     let few = || prop_oneof![Just(0_u64), Just(1), 0_u64..1000, any::<u64>()];
     let count = || prop_oneof![0_u32..5, Just(100_000), any::<u32>()];
     let messages = (few(), few(), any::<bool>(), any::<u64>()).prop_map(|(size, count, every, pace)| {
@@ -135,24 +133,24 @@ pub fn from_near() -> impl Strategy<Value = FromNear> {
         });
     let datagrams = || (any::<u32>(), count(), prop_oneof![44_u32..1473, any::<u32>()], few());
     prop_oneof![
-        transfer.prop_map(FromNear::Transfer),
+        transfer.prop_map(FromClient::Transfer),
         datagrams().prop_map(|(flow, count, size, within_ns)| {
-            FromNear::Echo(EchoAsked { flow, count, size, within_ns })
+            FromClient::Echo(EchoAsked { flow, count, size, within_ns })
         }),
         (datagrams(), any::<bool>(), few()).prop_map(|((flow, count, size, within_ns), sends, quiet_ns)| {
-            FromNear::Burst(BurstAsked { flow, sends, count, size, quiet_ns, within_ns })
+            FromClient::Burst(BurstAsked { flow, sends, count, size, quiet_ns, within_ns })
         }),
-        any::<u32>().prop_map(|number| FromNear::Ping(Ping { number })),
-        any::<u32>().prop_map(|flow| FromNear::Done(FlowNumber { flow })),
-        any::<u32>().prop_map(|flow| FromNear::Stop(FlowNumber { flow })),
-        prop::collection::vec(name(), 0..5).prop_map(FromNear::Kernel),
+        any::<u32>().prop_map(|number| FromClient::Ping(Ping { number })),
+        any::<u32>().prop_map(|flow| FromClient::Done(FlowNumber { flow })),
+        any::<u32>().prop_map(|flow| FromClient::Stop(FlowNumber { flow })),
+        prop::collection::vec(name(), 0..5).prop_map(FromClient::Kernel),
     ]
 }
 
 proptest! {
     #[test]
     fn what_is_said_is_what_is_heard_however_it_is_cut(
-        said in prop::collection::vec(from_far(), 1..6),
+        said in prop::collection::vec(from_responder(), 1..6),
         cuts in prop::collection::vec(1usize..60, 1..20),
     ) {
         let stream: Vec<u8> = said.iter().flat_map(line).collect();
@@ -160,7 +158,7 @@ proptest! {
         for cut in cuts.iter().cycle() {
             let end = (at + cut).min(stream.len());
             lines.push(&stream[at..end]);
-            while let Some(message) = lines.next::<FromFar>().expect("all are ours") {
+            while let Some(message) = lines.next::<FromResponder>().expect("all are ours") {
                 heard.push(message);
             }
             at = end;
@@ -180,7 +178,7 @@ proptest! {
         for chunk in &chunks {
             lines.push(chunk);
             // Each line is an error or a message; none of them ends the program.
-            while !matches!(lines.next::<FromNear>(), Ok(None)) {}
+            while !matches!(lines.next::<FromClient>(), Ok(None)) {}
         }
         prop_assert!(lines.held() <= chunks.iter().map(Vec::len).sum());
     }
@@ -188,7 +186,7 @@ proptest! {
     /// Messages with some bytes changed: nearly right is harder to refuse than garbage.
     #[test]
     fn a_message_with_a_changed_byte_is_understood_or_refused(
-        said in from_far(),
+        said in from_responder(),
         at: prop::sample::Index,
         byte: u8,
     ) {
@@ -198,8 +196,8 @@ proptest! {
         let mut lines = Lines::default();
         lines.push(&bytes);
         lines.push(b"\n");
-        let _ = lines.next::<FromFar>();
-        let _ = lines.next::<FromNear>();
+        let _ = lines.next::<FromResponder>();
+        let _ = lines.next::<FromClient>();
     }
 }
 
@@ -208,21 +206,21 @@ fn a_line_without_an_end_is_refused_before_it_fills_the_memory() {
     let mut lines = Lines::default();
     for _ in 0..LINE / 1024 - 1 {
         lines.push(&[b'x'; 1024]);
-        assert!(matches!(lines.next::<FromNear>(), Ok(None)));
+        assert!(matches!(lines.next::<FromClient>(), Ok(None)));
     }
     lines.push(&[b'x'; 1024]);
-    assert!(matches!(lines.next::<FromNear>(), Err(FrameError::TooLong)));
+    assert!(matches!(lines.next::<FromClient>(), Err(FrameError::TooLong)));
 }
 
 #[test]
 fn a_line_is_what_one_reads_with_a_terminal() {
-    let said = FromFar::Pong(Pong { number: 3, received_ns: 5, sent_ns: 7 });
+    let said = FromResponder::Pong(Pong { number: 3, received_ns: 5, sent_ns: 7 });
     assert_eq!(line(&said), b"{\"pong\":{\"number\":3,\"received_ns\":5,\"sent_ns\":7}}\n");
     let mut deep = vec![b'['; 100_000];
     deep.push(b'\n');
     let mut lines = Lines::default();
     lines.push(&deep);
-    assert!(matches!(lines.next::<FromNear>(), Err(FrameError::Syntax(_))), "not the stack's end");
+    assert!(matches!(lines.next::<FromClient>(), Err(FrameError::Syntax(_))), "not the stack's end");
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! The two ends of a flow: this host's, which runs here, and what the far host says of its own.
+//! The two ends of a flow: this host's, which runs here, and what the peer says of its own.
 
 use crate::end::{EndFacts, OF_SAMPLE, Outcome, Watched};
-use crate::far::{MeasureError, News};
 use crate::limits;
+use crate::peer::{MeasureError, News};
 use crate::said::Said;
 use farpath_emu::{Clock, RealTime};
 use farpath_engine::Series;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 const MOST_ROWS: usize = 5_000_000;
 
 /// One flow, as this host has a part in it.
-pub struct Near {
+pub struct Local {
     pub spec: FlowSpec,
     pub number: u32,
     /// As the control connection knows it.
@@ -27,7 +27,7 @@ pub struct Near {
 }
 
 /// One end of a flow that is over.
-pub struct NearEnd {
+pub struct LocalEnd {
     pub facts: EndFacts,
     pub series: Series,
     pub cut: bool,
@@ -35,34 +35,39 @@ pub struct NearEnd {
     pub messages: Vec<Instant>,
 }
 
-/// What the far host has said of a flow.
+/// What the peer has said of a flow.
 #[derive(Default)]
-pub struct FarEnd {
+pub struct PeerEnd {
     pub facts: Option<EndFacts>,
     pub rows: Vec<SeriesRow>,
     /// Rows that it has told, those that were left out here among them.
     told: usize,
     pub cut: bool,
-    /// Of a stream, when each message was whole; by the far host's clock.
+    /// Of a stream, when each message was whole; by the peer's clock.
     pub messages: Vec<Instant>,
     /// Of a stream, how many there are.
     of_messages: usize,
     pub failed: Option<Said>,
 }
 
-impl FarEnd {
+impl PeerEnd {
     /// Of which nothing has been said.
-    pub fn of(spec: &FlowSpec) -> FarEnd {
+    pub fn of(spec: &FlowSpec) -> PeerEnd {
         let of_messages = spec.stream.map_or(0, |stream| stream.messages.count as usize);
-        FarEnd { of_messages, ..FarEnd::default() }
+        PeerEnd { of_messages, ..PeerEnd::default() }
     }
 }
 
-/// Takes note of what the far host says, and gives whether it was anything new. A flow that has failed there is over here.
+/// Takes note of what the peer says, and gives whether it was anything new. A flow that has failed there is over here.
 ///
 /// # Errors
 /// It says more than there can be.
-pub fn hear(ids: &[u32], ends: &mut [FarEnd], over: &[AtomicBool], news: News) -> Result<bool, &'static str> {
+pub fn hear(
+    ids: &[u32],
+    ends: &mut [PeerEnd],
+    over: &[AtomicBool],
+    news: News,
+) -> Result<bool, &'static str> {
     let flow = match &news {
         News::Rows(rows) => Some(rows.flow),
         News::Messages(seen) => Some(seen.flow),
@@ -113,7 +118,7 @@ pub fn hear(ids: &[u32], ends: &mut [FarEnd], over: &[AtomicBool], news: News) -
     Ok(false)
 }
 
-/// A flow whose far end waits.
+/// A flow whose end at the peer waits.
 pub struct Waiting {
     pub spec: FlowSpec,
     pub number: u32,
@@ -124,18 +129,18 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Its near end, for a run that begins at `zero`.
-    pub fn starting(self, zero: Instant) -> Result<Near, MeasureError> {
+    /// Its local end, for a run that begins at `zero`.
+    pub fn starting(self, zero: Instant) -> Result<Local, MeasureError> {
         let Waiting { spec, number, id, role, mut end, horizon } = self;
         (end.start, end.deadline) = (zero + spec.start, zero + horizon);
         let prepared = Prepared::new(end).map_err(|error| MeasureError::Here(error.to_string()))?;
-        Ok(Near { size: spec.size, spec, number, id, role, prepared })
+        Ok(Local { size: spec.size, spec, number, id, role, prepared })
     }
 }
 
-impl Near {
+impl Local {
     /// Runs it on the calling thread.
-    pub fn run(self, clock: Clock, over: &AtomicBool, moved: &AtomicU64) -> NearEnd {
+    pub fn run(self, clock: Clock, over: &AtomicBool, moved: &AtomicU64) -> LocalEnd {
         // Messages are written when they are due, whatever else runs. Not granted, they are as late as other programs
         // make them.
         let _ahead = self.spec.stream.map(|_| RealTime::of_program());
@@ -151,6 +156,6 @@ impl Near {
         let cut = watched.cut;
         let (facts, series) = watched.finish(&report);
         let messages = report.messages.map(|stamps| stamps.at).unwrap_or_default();
-        NearEnd { facts, series, cut, messages }
+        LocalEnd { facts, series, cut, messages }
     }
 }

@@ -1,11 +1,11 @@
-//! What a far host says of a run, without the run: for fuzzers.
+//! What a peer says of a run, without the run: for fuzzers.
 
-use super::ends::{FarEnd, NearEnd, hear};
+use super::ends::{LocalEnd, PeerEnd, hear};
 use super::stack::Ends;
 use super::{place, row, stream};
 use crate::end::EndFacts;
-use crate::far::{News, Offsets};
-use crate::protocol::FromFar;
+use crate::peer::{News, Offsets};
+use crate::protocol::FromResponder;
 use crate::said::Said;
 use farpath_engine::Series;
 use farpath_experiment::{FlowSpec, Scenario};
@@ -19,7 +19,7 @@ pub struct Heard {
     specs: Vec<FlowSpec>,
     stacks: Ends,
     ids: Vec<u32>,
-    ends: Vec<FarEnd>,
+    ends: Vec<PeerEnd>,
     over: Vec<AtomicBool>,
 }
 
@@ -30,19 +30,19 @@ impl Heard {
         Heard {
             stacks: Ends::of(scenario, place(scenario)),
             ids: (0..specs.len() as u32).collect(),
-            ends: specs.iter().map(FarEnd::of).collect(),
+            ends: specs.iter().map(PeerEnd::of).collect(),
             over: specs.iter().map(|_| AtomicBool::new(false)).collect(),
             specs,
         }
     }
 
     /// Takes note of it.
-    pub fn hear(&mut self, said: FromFar) -> Result<bool, &'static str> {
+    pub fn hear(&mut self, said: FromResponder) -> Result<bool, &'static str> {
         let news = match said {
-            FromFar::Rows(rows) => News::Rows(rows),
-            FromFar::Messages(seen) => News::Messages(seen),
-            FromFar::Ended(ended) => News::Ended(ended),
-            FromFar::Refused(refused) => News::Failed(refused.flow, refused.message),
+            FromResponder::Rows(rows) => News::Rows(rows),
+            FromResponder::Messages(seen) => News::Messages(seen),
+            FromResponder::Ended(ended) => News::Ended(ended),
+            FromResponder::Refused(refused) => News::Failed(refused.flow, refused.message),
             _ => return Ok(false),
         };
         hear(&self.ids, &mut self.ends, &self.over, news)
@@ -50,24 +50,24 @@ impl Heard {
 
     /// What its kernel is set to.
     pub fn kernel(&self, values: &[(String, Option<Said>)]) {
-        let _ = self.stacks.far(values);
+        let _ = self.stacks.peer(values);
     }
 
     /// The rows of all flows, in which this host had that role.
-    pub fn rows(&self, role: Role, near: &EndFacts, offsets: &Offsets) {
+    pub fn rows(&self, role: Role, local: &EndFacts, offsets: &Offsets) {
         let zero = Instant::from_nanos(1_000_000);
-        for ((number, spec), far) in (0..).zip(&self.specs).zip(&self.ends) {
+        for ((number, spec), peer) in (0..).zip(&self.specs).zip(&self.ends) {
             let flow = (number, role, spec.clone());
-            let row = row::row(&flow, near, far.facts.as_ref(), far.failed.clone(), offsets, zero);
+            let row = row::row(&flow, local, peer.facts.as_ref(), peer.failed.clone(), offsets, zero);
             assert!(!row.detail.contains(char::is_control), "{row:?}");
             let Some(of) = spec.stream else { continue };
-            let near = NearEnd {
-                facts: near.clone(),
+            let local = LocalEnd {
+                facts: local.clone(),
                 series: Series::new(number),
                 cut: false,
                 messages: (0..20).map(|n| Instant::from_nanos(n * 1_000_000)).collect(),
             };
-            let rows = stream::rows((number, role), &of.messages, &near, far, offsets, zero);
+            let rows = stream::rows((number, role), &of.messages, &local, peer, offsets, zero);
             let _ = StreamFigures::of(&rows, &of.messages, of.playout);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::since;
 use crate::end::{EndFacts, Outcome as Came};
-use crate::far::Offsets;
+use crate::peer::Offsets;
 use crate::said::Said;
 use farpath_experiment::FlowSpec;
 use farpath_run::{FlowRow, Outcome};
@@ -12,8 +12,8 @@ use farpath_units::{Bytes, Duration, Instant};
 /// Of a flow with this number, in which this host has that role. `zero` is the run's zero on this host's clock.
 pub fn row(
     (number, role, spec): &(u32, Role, FlowSpec),
-    near: &EndFacts,
-    far: Option<&EndFacts>,
+    local: &EndFacts,
+    peer: Option<&EndFacts>,
     failed: Option<Said>,
     offsets: &Offsets,
     zero: Instant,
@@ -23,40 +23,40 @@ pub fn row(
     let start = Instant::ZERO + spec.start;
     let completed = |end: Option<&EndFacts>| end.is_some_and(|end| end.outcome == Came::Completed);
     let (received, finished_at) = match role {
-        Role::Receiver => (completed(Some(near)), near.finished_at_ns.map(here)),
-        // The far end read it before this one heard so, whatever the clocks say.
+        Role::Receiver => (completed(Some(local)), local.finished_at_ns.map(here)),
+        // The peer's end read it before this one heard so, whatever the clocks say.
         Role::Sender => {
-            let heard = near.finished_at_ns.map(here);
-            let read = far.and_then(|far| far.finished_at_ns).map(there);
-            (completed(far), read.map(|at| heard.map_or(at, |heard| at.min(heard)).max(start)).or(heard))
+            let heard = local.finished_at_ns.map(here);
+            let read = peer.and_then(|peer| peer.finished_at_ns).map(there);
+            (completed(peer), read.map(|at| heard.map_or(at, |heard| at.min(heard)).max(start)).or(heard))
         }
     };
-    let (outcome, detail) = match (received, near.outcome, far) {
+    let (outcome, detail) = match (received, local.outcome, peer) {
         (true, ..) => (Outcome::Completed, String::new()),
         (_, Came::Deadline, _) => (Outcome::Horizon, String::new()),
         (_, Came::ConnectTimedOut, _) => (Outcome::ConnectTimedOut, String::new()),
-        (_, Came::Stopped | Came::Completed, far) => {
-            let there = far.map(|far| far.detail.clone()).or(failed).unwrap_or_default();
-            (Outcome::Aborted, format!("far end: {there}"))
+        (_, Came::Stopped | Came::Completed, peer) => {
+            let there = peer.map(|peer| peer.detail.clone()).or(failed).unwrap_or_default();
+            (Outcome::Aborted, format!("peer: {there}"))
         }
-        (_, Came::Aborted, Some(far))
-            if far.outcome == Came::Aborted && far.detail.as_str().contains("--max-") =>
+        (_, Came::Aborted, Some(peer))
+            if peer.outcome == Came::Aborted && peer.detail.as_str().contains("--max-") =>
         {
-            (Outcome::Aborted, format!("far end: {}", far.detail))
+            (Outcome::Aborted, format!("peer: {}", peer.detail))
         }
-        (_, Came::Aborted, _) => (Outcome::Aborted, near.detail.to_string()),
+        (_, Came::Aborted, _) => (Outcome::Aborted, local.detail.to_string()),
     };
     let ended_at = match outcome {
-        Outcome::Completed => finished_at.unwrap_or(here(near.ended_at_ns)),
-        _ => here(near.ended_at_ns),
+        Outcome::Completed => finished_at.unwrap_or(here(local.ended_at_ns)),
+        _ => here(local.ended_at_ns),
     };
     let (sender, receiver) = match role {
-        Role::Sender => (Some(near), far),
-        Role::Receiver => (far, Some(near)),
+        Role::Sender => (Some(local), peer),
+        Role::Receiver => (peer, Some(local)),
     };
     let connected = match role {
-        Role::Sender => near.connected_at_ns.map(here),
-        Role::Receiver => far.and_then(|far| far.connected_at_ns).map(there),
+        Role::Sender => local.connected_at_ns.map(here),
+        Role::Receiver => peer.and_then(|peer| peer.connected_at_ns).map(there),
     };
     let transfer_time = (outcome == Outcome::Completed).then(|| ended_at.saturating_since(start));
     let per_second = |bytes: u64| {

@@ -24,13 +24,13 @@ pub struct Ends {
     sender: End,
     receiver: End,
     /// What this host does in the flows: send, receive, or both.
-    near: Vec<Role>,
+    local: Vec<Role>,
 }
 
 struct End {
     name: String,
     profile: KernelProfile,
-    asked: Asked,
+    asked: SocketRequest,
     unmatched: Vec<String>,
     /// Sysctls that a socket option stands for.
     covered: Vec<&'static str>,
@@ -38,7 +38,7 @@ struct End {
 
 /// What is asked of one end.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct SocketRequest {
     pub options: SocketAsked,
     pub read_rate: Option<u64>,
     pub low_water: Option<u64>,
@@ -51,12 +51,12 @@ impl Ends {
             place,
             sender: End::of(sender, receiver),
             receiver: End::of(receiver, sender),
-            near: Vec::new(),
+            local: Vec::new(),
         };
         for spec in &scenario.flows {
             let role = ends.role(spec);
-            if !ends.near.contains(&role) {
-                ends.near.push(role);
+            if !ends.local.contains(&role) {
+                ends.local.push(role);
             }
         }
         ends
@@ -75,14 +75,14 @@ impl Ends {
     }
 
     /// What is asked of the end with that role.
-    pub fn socket(&self, role: Role) -> Asked {
+    pub fn socket(&self, role: Role) -> SocketRequest {
         self.end(role).asked.clone()
     }
 
-    /// The stack of this host, or of the far one.
-    pub fn name(&self, near: bool) -> &str {
-        let role = self.near[0];
-        &self.end(if near { role } else { super::other(role) }).name
+    /// The stack of this host, or of the peer.
+    pub fn name(&self, local: bool) -> &str {
+        let role = self.local[0];
+        &self.end(if local { role } else { super::other(role) }).name
     }
 
     /// The sysctls that either stack asks for.
@@ -95,13 +95,13 @@ impl Ends {
     }
 
     /// What this host's kernel, whose sysctls have these values, does otherwise.
-    pub fn near(&self, values: &[(String, Option<Said>)]) -> Vec<String> {
-        self.near.iter().flat_map(|role| self.end(*role).unmatched(values)).collect()
+    pub fn local(&self, values: &[(String, Option<Said>)]) -> Vec<String> {
+        self.local.iter().flat_map(|role| self.end(*role).unmatched(values)).collect()
     }
 
-    /// The same of the far host's.
-    pub fn far(&self, values: &[(String, Option<Said>)]) -> Vec<String> {
-        self.near.iter().flat_map(|role| self.end(super::other(*role)).unmatched(values)).collect()
+    /// The same of the peer's.
+    pub fn peer(&self, values: &[(String, Option<Said>)]) -> Vec<String> {
+        self.local.iter().flat_map(|role| self.end(super::other(*role)).unmatched(values)).collect()
     }
 }
 
@@ -162,7 +162,7 @@ impl End {
         }
         let read_rate = profile.read_rate;
         let low_water = profile.receive_low_water.map(|bytes| bytes.0);
-        let asked = Asked { options, read_rate, low_water };
+        let asked = SocketRequest { options, read_rate, low_water };
         End { name: stack.name.clone(), profile, asked, unmatched, covered }
     }
 
@@ -221,7 +221,7 @@ mod tests {
         let sysctls = ends.sender.profile.sysctls.iter();
         let all_as_asked: Vec<(String, Option<Said>)> =
             sysctls.map(|one| (one.name.clone(), Some(one.value.as_str().into()))).collect();
-        let unmatched = ends.near(&all_as_asked);
+        let unmatched = ends.local(&all_as_asked);
         assert!(
             unmatched.iter().any(|text| text.starts_with("congestion.initial_window: 3")),
             "{unmatched:?}"
@@ -233,7 +233,7 @@ mod tests {
                 *value = Some("0".into());
             }
         }
-        let more = ends.near(&other);
+        let more = ends.local(&other);
         assert_eq!(more.len(), unmatched.len() + 1);
         assert!(more.iter().any(|text| text.contains("tcp_sack is 0 there, and would be 1")), "{more:?}");
     }

@@ -27,8 +27,7 @@ pub fn transfer(asked: &Transfer) -> Result<Checked, Refused> {
             return Err(malformed("exchanges of less than 1 B each way, or that this host would begin"));
         }
         if exchanges > limits::EXCHANGES {
-            let message =
-                format!("{exchanges} exchanges; the far host does {} and no more", limits::EXCHANGES);
+            let message = format!("{exchanges} exchanges; the peer does {} and no more", limits::EXCHANGES);
             return Err(refused(asked.flow, Why::Limit, message));
         }
     }
@@ -48,7 +47,7 @@ pub fn transfer(asked: &Transfer) -> Result<Checked, Refused> {
 pub fn datagrams(flow: u32, count: u32, size: u32) -> Result<(), Refused> {
     let refused = |message: String| Err(refused(flow, Why::Limit, message));
     if count > limits::DATAGRAMS {
-        return refused(format!("{count} datagrams; the far host does {} and no more", limits::DATAGRAMS));
+        return refused(format!("{count} datagrams; the peer does {} and no more", limits::DATAGRAMS));
     }
     let sizes = datagram::LEAST..=datagram::MOST;
     if !sizes.contains(&(size as usize)) {

@@ -1,4 +1,4 @@
-//! The far ends of flows: each on a thread of its own, until it is over or the client has gone.
+//! The peer's ends of flows: each on a thread of its own, until it is over or the client has gone.
 
 use super::Limits;
 use super::check::{self, Checked};
@@ -9,7 +9,7 @@ use crate::fit::fit;
 use crate::key;
 use crate::limits::{self, FLOWS};
 use crate::protocol::{
-    BurstAsked, Datagrams, EchoAsked, Ended, FromFar, MessagesSeen, Ready, Refused, Rows, Transfer, Why,
+    BurstAsked, Datagrams, EchoAsked, Ended, FromResponder, MessagesSeen, Ready, Refused, Rows, Transfer, Why,
 };
 use crate::said::Said;
 use farpath_emu::Clock;
@@ -31,7 +31,7 @@ const THREADS_END_WITHIN: Duration = Duration::from_millis(200);
 /// How often a transfer is looked at where nobody wants to see it: for its rate.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// The far ends of a client's flows.
+/// The peer's ends of a client's flows.
 pub struct Flows<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
     writer: &'scope Writer<'scope>,
@@ -117,12 +117,12 @@ impl<'scope, 'env> Flows<'scope, 'env> {
         self.going_on().filter(|(number, _)| *number == flow).for_each(|(_, going)| going.end());
     }
 
-    /// The far end of a transfer.
-    pub fn transfer(&mut self, asked: Transfer) -> io::Result<Option<FromFar>> {
+    /// The peer's end of a transfer.
+    pub fn transfer(&mut self, asked: Transfer) -> io::Result<Option<FromResponder>> {
         let flow = asked.flow;
         let Checked { messages, exchanges, size, bytes } = match check::transfer(&asked) {
             Ok(checked) => checked,
-            Err(refused) => return Ok(Some(FromFar::Refused(refused))),
+            Err(refused) => return Ok(Some(FromResponder::Refused(refused))),
         };
         let (mut stamps, mut rows) = (self.client.messages(), self.client.rows());
         if !stamps.take(messages.map_or(0, |messages| messages.count)) {
@@ -131,7 +131,7 @@ impl<'scope, 'env> Flows<'scope, 'env> {
         }
         let mut spent = match self.take(flow, bytes) {
             Ok(spent) => spent,
-            Err(refused) => return Ok(Some(FromFar::Refused(refused))),
+            Err(refused) => return Ok(Some(FromResponder::Refused(refused))),
         };
         let [at, from] = self.addresses;
         let (mut socket, unmatched) = match fit(&asked.socket, at.ip()) {
@@ -198,27 +198,27 @@ impl<'scope, 'env> Flows<'scope, 'env> {
             let (mut end, series) = watched.finish(&report);
             if fast.over {
                 end.outcome = crate::end::Outcome::Aborted;
-                end.detail = "faster than the far host allows (--max-rate)".into();
+                end.detail = "faster than the peer allows (--max-rate)".into();
             }
             // Who is gone wants no more of it.
             for rows in series.rows().chunks(IN_ONE) {
                 let rows =
                     rows.iter().map(|row| (row.time.as_nanos(), row.metric.name().to_owned(), row.value));
-                writer.send(&FromFar::Rows(Rows { flow, rows: rows.collect() })).ok()?;
+                writer.send(&FromResponder::Rows(Rows { flow, rows: rows.collect() })).ok()?;
             }
             let messages = report.messages.map(|stamps| stamps.at).unwrap_or_default();
             for at in messages.chunks(IN_ONE) {
                 let at_ns = at.iter().map(|at| at.as_nanos()).collect();
-                writer.send(&FromFar::Messages(MessagesSeen { flow, at_ns })).ok()?;
+                writer.send(&FromResponder::Messages(MessagesSeen { flow, at_ns })).ok()?;
             }
             drop((stamps, rows));
-            Some(FromFar::Ended(Box::new(Ended { flow, end, rows_cut })))
+            Some(FromResponder::Ended(Box::new(Ended { flow, end, rows_cut })))
         };
         Ok(Some(self.begin(ready, run)))
     }
 
     /// Sends back what comes.
-    pub fn echo(&mut self, asked: EchoAsked) -> io::Result<Option<FromFar>> {
+    pub fn echo(&mut self, asked: EchoAsked) -> io::Result<Option<FromResponder>> {
         let EchoAsked { flow, count, size, within_ns } = asked;
         // There and back.
         let bytes = move |count: u64| Bytes(count.saturating_mul(2 * u64::from(size)));
@@ -232,7 +232,7 @@ impl<'scope, 'env> Flows<'scope, 'env> {
     }
 
     /// Sends a burst, or takes one in.
-    pub fn burst(&mut self, asked: BurstAsked) -> io::Result<Option<FromFar>> {
+    pub fn burst(&mut self, asked: BurstAsked) -> io::Result<Option<FromResponder>> {
         let BurstAsked { flow, sends, count, size, quiet_ns, within_ns } = asked;
         let bytes = move |count: u64| Bytes(count.saturating_mul(size.into()));
         let (deadline, rate) = (self.until(within_ns), self.limits.rate);
@@ -269,9 +269,9 @@ impl<'scope, 'env> Flows<'scope, 'env> {
         size: u32,
         bytes: Bytes,
         work: impl FnOnce(&mut DatagramSocket, &Going, Clock) -> io::Result<(Datagrams, Bytes)> + Send + 'scope,
-    ) -> io::Result<Option<FromFar>> {
+    ) -> io::Result<Option<FromResponder>> {
         if let Err(refused) = check::datagrams(flow, count, size) {
-            return Ok(Some(FromFar::Refused(refused)));
+            return Ok(Some(FromResponder::Refused(refused)));
         }
         let mut room = self.client.datagrams();
         if !room.take(kept.into()) {
@@ -280,7 +280,7 @@ impl<'scope, 'env> Flows<'scope, 'env> {
         }
         let mut spent = match self.take(flow, bytes) {
             Ok(spent) => spent,
-            Err(refused) => return Ok(Some(FromFar::Refused(refused))),
+            Err(refused) => return Ok(Some(FromResponder::Refused(refused))),
         };
         let from = self.addresses[1];
         let token = Token(key::random()?);
@@ -324,15 +324,15 @@ impl<'scope, 'env> Flows<'scope, 'env> {
                 made => return made.map_err(|error| error.to_string()),
             }
         }
-        Err(format!("none of the far host's ports {first} to {last} is free (--data-ports)"))
+        Err(format!("none of the peer's ports {first} to {last} is free (--data-ports)"))
     }
 
     /// Does the work of a flow on a thread of its own, which says last what comes of it; gives what the client is told now.
     fn begin(
         &mut self,
         ready: Ready,
-        work: impl FnOnce(&Going) -> Option<FromFar> + Send + 'scope,
-    ) -> FromFar {
+        work: impl FnOnce(&Going) -> Option<FromResponder> + Send + 'scope,
+    ) -> FromResponder {
         let (flow, writer) = (ready.flow, self.writer);
         let going = Arc::new(Going::default());
         let its = Arc::clone(&going);
@@ -347,9 +347,9 @@ impl<'scope, 'env> Flows<'scope, 'env> {
         match thread::Builder::new().spawn_scoped(self.scope, run) {
             Ok(_) => {
                 self.going.push((flow, going));
-                FromFar::Ready(ready)
+                FromResponder::Ready(ready)
             }
-            Err(error) => cannot(flow, format!("the far host has no thread for it: {error}")),
+            Err(error) => cannot(flow, format!("the peer has no thread for it: {error}")),
         }
     }
 
@@ -360,16 +360,16 @@ impl<'scope, 'env> Flows<'scope, 'env> {
             return Err(refused(format!("flow {flow} goes on already")));
         }
         // Threads that have just told the last of a flow end now, or wait for a client that does not read it.
-        let patience = self.clock.now() + THREADS_END_WITHIN;
+        let deadline = self.clock.now() + THREADS_END_WITHIN;
         while self.any() && self.going.len() >= FLOWS {
-            if self.going_on().count() >= FLOWS || self.clock.now() >= patience {
-                return Err(refused(format!("the far host does {FLOWS} flows at once, and no more")));
+            if self.going_on().count() >= FLOWS || self.clock.now() >= deadline {
+                return Err(refused(format!("the peer does {FLOWS} flows at once, and no more")));
             }
             thread::park_timeout(std::time::Duration::from_millis(1));
         }
         let spent = self.client.spend(bytes).map_err(|left| {
             refused(format!(
-                "{bytes} are asked for, and the far host allows this address {left} more within the hour (--max-bytes)"
+                "{bytes} are asked for, and the peer allows this address {left} more within the hour (--max-bytes)"
             ))
         })?;
         self.asked_for = Bytes(self.asked_for.0.saturating_add(bytes.0));
@@ -387,13 +387,13 @@ fn any_port(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-fn cannot(flow: u32, error: impl std::fmt::Display) -> FromFar {
-    FromFar::Refused(check::refused(flow, Why::Cannot, error.to_string()))
+fn cannot(flow: u32, error: impl std::fmt::Display) -> FromResponder {
+    FromResponder::Refused(check::refused(flow, Why::Cannot, error.to_string()))
 }
 
-fn no_room(flow: u32, what: &str) -> FromFar {
-    let message = format!("the far host does {what}, or fewer where others measure too, and no more");
-    FromFar::Refused(check::refused(flow, Why::Limit, message))
+fn no_room(flow: u32, what: &str) -> FromResponder {
+    let message = format!("the peer does {what}, or fewer where others measure too, and no more");
+    FromResponder::Refused(check::refused(flow, Why::Limit, message))
 }
 
 fn nothing(flow: u32) -> Datagrams {
@@ -401,13 +401,13 @@ fn nothing(flow: u32) -> Datagrams {
 }
 
 /// Arrivals of a long burst take more than one message. Gives the last one, which is yet to be sent.
-fn all_but_the_last_part(writer: &Writer<'_>, mut all: Datagrams) -> io::Result<FromFar> {
+fn all_but_the_last_part(writer: &Writer<'_>, mut all: Datagrams) -> io::Result<FromResponder> {
     let arrivals = std::mem::take(&mut all.arrivals);
     let mut parts = arrivals.chunks(IN_ONE).peekable();
     loop {
         let arrivals = parts.next().unwrap_or_default().to_vec();
         let more = parts.peek().is_some();
-        let part = FromFar::Datagrams(Datagrams { arrivals, more, ..all.clone() });
+        let part = FromResponder::Datagrams(Datagrams { arrivals, more, ..all.clone() });
         if !more {
             return Ok(part);
         }

@@ -7,7 +7,9 @@ use super::log::Log;
 use crate::control::{self, Reader, Until, Writer};
 use crate::kernel;
 use crate::key::{self, Challenge, Who};
-use crate::protocol::{FrameError, FromFar, FromNear, Greeting, PROTOCOL, Pong, Refused, Welcome, Why};
+use crate::protocol::{
+    FrameError, FromClient, FromResponder, Greeting, PROTOCOL, Pong, Refused, Welcome, Why,
+};
 use crate::said::Said;
 use farpath_emu::Clock;
 use farpath_units::{Bytes, Duration, Instant};
@@ -42,7 +44,7 @@ pub fn serve(
         Err(Some(refused)) => {
             log.tell(&format!("{from}: not let in: {}", refused.message));
             // Whether it is still there to hear it does not matter.
-            let _ = writer.send(&FromFar::Refused(refused));
+            let _ = writer.send(&FromResponder::Refused(refused));
             return;
         }
         Err(None) => return,
@@ -92,31 +94,31 @@ fn let_in<'a>(
         key: server.key.is_some(),
         proof: None,
     };
-    writer.send(&FromFar::Greeting(greeting)).map_err(|_| None)?;
+    writer.send(&FromResponder::Greeting(greeting)).map_err(|_| None)?;
     let deadline = Instant::ZERO + GREETING_WITHIN;
-    let near = match reader.next(deadline, &[stop]) {
-        Ok(FromNear::Greeting(near)) => near,
+    let greeting = match reader.next(deadline, &[stop]) {
+        Ok(FromClient::Greeting(greeting)) => greeting,
         Ok(_) => return Err(Some(refused(Why::Malformed, "expected a greeting first"))),
         Err(FrameError::Syntax(_) | FrameError::TooLong) => {
             return Err(Some(refused(Why::Malformed, "it does not speak farpath's protocol")));
         }
         Err(_) => return Err(None),
     };
-    if near.farpath != PROTOCOL {
+    if greeting.farpath != PROTOCOL {
         let message = format!(
             "it speaks version {} of the protocol (farpath {}), and this host version {PROTOCOL}",
-            near.farpath, near.version
+            greeting.farpath, greeting.version
         );
         return Err(Some(refused(Why::Version, message)));
     }
     let proof = match &server.key {
         None => None,
-        Some(key) => match &near.proof {
+        Some(key) => match &greeting.proof {
             None => return Err(Some(refused(Why::Key, "it shows no key, and one is wanted"))),
-            Some(proof) if !key.accepts(proof, Who::Near, &ours, &near.challenge) => {
+            Some(proof) if !key.accepts(proof, Who::Local, &ours, &greeting.challenge) => {
                 return Err(Some(refused(Why::Key, "its key is another one")));
             }
-            Some(_) => Some(key.prove(Who::Far, &ours, &near.challenge)),
+            Some(_) => Some(key.prove(Who::Peer, &ours, &greeting.challenge)),
         },
     };
     let client = caller.admit().map_err(|full| Some(refused(Why::Busy, full.to_string())))?;
@@ -128,8 +130,8 @@ fn let_in<'a>(
         max_bytes: client.left().0,
         max_time_ns: limits.time.as_nanos(),
     };
-    writer.send(&FromFar::Welcome(welcome)).map_err(|_| None)?;
-    Ok((client, near.version))
+    writer.send(&FromResponder::Welcome(welcome)).map_err(|_| None)?;
+    Ok((client, greeting.version))
 }
 
 struct Session<'a> {
@@ -177,7 +179,7 @@ impl Session<'_> {
                         break "lost: what it asked for cannot be sent to it".to_owned();
                     }
                     Err(FrameError::Stopped) => {
-                        break self.tell(refused(Why::Busy, "the far host's responder is being stopped"));
+                        break self.tell(refused(Why::Busy, "the peer's responder is being stopped"));
                     }
                     Err(error @ (FrameError::Syntax(_) | FrameError::TooLong)) => {
                         break self.tell(refused(Why::Malformed, error.to_string()));
@@ -197,34 +199,34 @@ impl Session<'_> {
     /// Says why it ends.
     fn tell(&self, refused: Refused) -> String {
         let why = refused.message.to_string();
-        let _ = self.writer.send(&FromFar::Refused(refused));
+        let _ = self.writer.send(&FromResponder::Refused(refused));
         why
     }
 
     /// Does what is asked for; an error ends the session.
-    fn answer(&self, message: FromNear, flows: &mut Flows<'_, '_>) -> Result<(), String> {
+    fn answer(&self, message: FromClient, flows: &mut Flows<'_, '_>) -> Result<(), String> {
         let answer = match message {
-            FromNear::Ping(ping) => {
+            FromClient::Ping(ping) => {
                 let received_ns = self.clock.now().as_nanos();
-                Some(FromFar::Pong(Pong {
+                Some(FromResponder::Pong(Pong {
                     number: ping.number,
                     received_ns,
                     sent_ns: self.clock.now().as_nanos(),
                 }))
             }
-            FromNear::Kernel(names) => Some(FromFar::Kernel(kernel::values(&names))),
-            FromNear::Transfer(asked) => flows.transfer(asked).map_err(|error| error.to_string())?,
-            FromNear::Echo(asked) => flows.echo(asked).map_err(|error| error.to_string())?,
-            FromNear::Burst(asked) => flows.burst(asked).map_err(|error| error.to_string())?,
-            FromNear::Done(flow) => {
+            FromClient::Kernel(names) => Some(FromResponder::Kernel(kernel::values(&names))),
+            FromClient::Transfer(asked) => flows.transfer(asked).map_err(|error| error.to_string())?,
+            FromClient::Echo(asked) => flows.echo(asked).map_err(|error| error.to_string())?,
+            FromClient::Burst(asked) => flows.burst(asked).map_err(|error| error.to_string())?,
+            FromClient::Done(flow) => {
                 flows.done(flow.flow);
                 None
             }
-            FromNear::Stop(flow) => {
+            FromClient::Stop(flow) => {
                 flows.stop(flow.flow);
                 None
             }
-            FromNear::Greeting(_) => {
+            FromClient::Greeting(_) => {
                 return Err(self.tell(refused(Why::Malformed, "a second greeting")));
             }
         };

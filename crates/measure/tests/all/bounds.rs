@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::raw::{self, Client};
-use common::{NEVER, experiment, far, served, v4, with};
+use common::{NEVER, experiment, peer, served, v4, with};
 use farpath_measure::limits::{ACCOUNTS, DATAGRAMS_OF_CLIENT, FLOWS};
 use farpath_measure::serve::Limits;
 use farpath_measure::{Exchanges, exchange};
@@ -17,7 +17,7 @@ use std::thread;
 use std::time::{Duration as Std, Instant};
 
 /// Longer than anything takes that goes well, on a machine that others use too.
-const PATIENCE: Std = Std::from_secs(8);
+const GIVE_UP_AFTER: Std = Std::from_secs(8);
 
 fn why(answer: &Value) -> &str {
     answer["refused"]["why"].as_str().unwrap_or_else(|| panic!("not refused: {answer}"))
@@ -115,7 +115,7 @@ fn no_more_is_sent_back_than_was_asked_for() {
 fn flood(to: SocketAddr, datagram: &[u8], stop: &AtomicBool) {
     let socket = UdpSocket::bind(v4()).expect("a socket");
     let begun = now();
-    while !stop.load(Ordering::Relaxed) && begun.elapsed() < 4 * PATIENCE {
+    while !stop.load(Ordering::Relaxed) && begun.elapsed() < 4 * GIVE_UP_AFTER {
         for _ in 0..100 {
             let _ = socket.send_to(datagram, to);
         }
@@ -150,7 +150,7 @@ fn a_flood_of_datagrams_holds_up_neither_a_deadline_nor_the_end() {
                     let begun = now();
                     let done = client.heard().expect("it says how that came out");
                     assert_eq!(done["datagrams"]["flow"], 0, "{done}");
-                    assert!(begun.elapsed() < PATIENCE, "{kind}: its deadline is a second away");
+                    assert!(begun.elapsed() < GIVE_UP_AFTER, "{kind}: its deadline is a second away");
                     // And a second one goes on when the responder is stopped.
                     let mut flooded = |asked: &Value| {
                         let ready = client.ask(asked);
@@ -193,7 +193,7 @@ fn who_does_not_read_holds_up_no_end() {
         let _ = &mut client;
         vec![client]
     });
-    assert!(took < PATIENCE, "{took:?}");
+    assert!(took < GIVE_UP_AFTER, "{took:?}");
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn silent_connections_at_the_port_of_the_data_hold_up_nobody() {
         let begun = now();
         let mut data = client.data(&ready);
         data.read_exact(&mut [0; 1000]).expect("data come");
-        assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < GIVE_UP_AFTER, "{:?}", begun.elapsed());
         drop(silent);
     });
 }
@@ -250,7 +250,7 @@ fn requests_count_for_the_rate_too() {
         let asked = experiment("transfer = { size = \"1 MB\", opener = \"receiver\" }");
         let exchanges = Exchanges { count: 2, request: Bytes(2_500_000), answer: Bytes(1) };
         let point = &asked.point(0);
-        let done = exchange(&mut far(address), point, exchanges, Provenance::default(), &NEVER, &mut |_| {});
+        let done = exchange(&mut peer(address), point, exchanges, Provenance::default(), &NEVER, &mut |_| {});
         let (run, _) = done.expect("measured").expect("nobody stops it");
         assert_eq!(run.flows[0].outcome, Outcome::Completed, "{:?}", run.flows[0]);
         // Another one does not.

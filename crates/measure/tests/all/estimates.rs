@@ -5,7 +5,7 @@ use crate::path;
 
 use common::{NEVER, run};
 use farpath_experiment::Experiment;
-use farpath_measure::{Family, Far, PathEstimate, Probing, Queue, estimate};
+use farpath_measure::{Family, PathEstimate, Peer, Probing, Queue, estimate};
 use farpath_run::{Metric, Outcome};
 use farpath_units::{Bytes, Duration};
 use std::net::SocketAddr;
@@ -19,8 +19,8 @@ fn known(link: &str, loss: &str, delay: &str) -> Experiment {
     Experiment::parse(&text, "known", &[]).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn connect(address: SocketAddr) -> Far {
-    Far::connect(&address.to_string(), Family::Any, None, &NEVER).expect("it is let in")
+fn connect(address: SocketAddr) -> Peer {
+    Peer::connect(&address.to_string(), Family::Any, None, &NEVER).expect("it is let in")
 }
 
 fn found(address: SocketAddr, echoes: u32) -> PathEstimate {

@@ -4,10 +4,10 @@ use crate::common;
 use crate::path;
 
 use common::raw::{OURS, greeting, raw, said, say, transfer};
-use common::{NEVER, experiment, far, run, served, v4, with};
+use common::{NEVER, experiment, peer, run, served, v4, with};
 use farpath_experiment::Experiment;
 use farpath_measure::serve::{Limits, Server};
-use farpath_measure::{Family, Far, Key, MeasureError};
+use farpath_measure::{Family, Key, MeasureError, Peer};
 use farpath_run::Outcome;
 use farpath_units::{Bytes, Duration, Rate};
 use socket2::{Domain, Socket, Type};
@@ -18,15 +18,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration as Std;
 
-fn connect(address: SocketAddr, key: Option<&Key>) -> Result<Far, MeasureError> {
-    Far::connect(&address.to_string(), Family::Any, key, &NEVER)
+fn connect(address: SocketAddr, key: Option<&Key>) -> Result<Peer, MeasureError> {
+    Peer::connect(&address.to_string(), Family::Any, key, &NEVER)
 }
 
 /// One that is let in as soon as those before it are gone.
-fn soon(address: SocketAddr) -> Far {
+fn soon(address: SocketAddr) -> Peer {
     for _ in 0..600 {
         match connect(address, None) {
-            Ok(far) => return far,
+            Ok(peer) => return peer,
             Err(
                 MeasureError::Denied { .. } | MeasureError::NotFarpath { .. } | MeasureError::Lost { .. },
             ) => {
@@ -162,7 +162,7 @@ fn a_client_that_dies_in_the_middle_gives_its_place_back() {
             if sends {
                 data.read_exact(&mut [0; 100_000]).expect("data come");
             } else {
-                // Not what it is said to be, which the far end notices; or no longer there when it looks.
+                // Not what it is said to be, which the peer's end notices; or no longer there when it looks.
                 let _ = data.write_all(&[0; 100_000]);
             }
             let die = |stream: TcpStream| Socket::from(stream).set_linger(Some(Std::ZERO)).expect("a socket");
@@ -193,8 +193,8 @@ fn a_client_that_is_out_of_reach_gives_its_place_back() {
             } else {
                 let _ = data.write_all(&[0; 1000]);
             }
-            // From the far host itself, which everybody else has lost too.
-            let there = || hosts.far.run(|| connect(address, None).map(drop)).expect("a namespace");
+            // From the peer itself, which everybody else has lost too.
+            let there = || hosts.peer.run(|| connect(address, None).map(drop)).expect("a namespace");
             assert!(matches!(there(), Err(MeasureError::Denied { .. })), "one at a time");
             hosts.dark.store(true, Ordering::Relaxed);
             let mut looks = 0;
@@ -221,11 +221,11 @@ fn data_take_the_ports_that_they_may() {
     with(&server, |address| {
         let asked = experiment("transfer = { size = \"100 kB\", opener = \"sender\" }");
         for _ in 0..2 {
-            let run = run(&mut far(address), &asked).expect("measured");
+            let run = run(&mut peer(address), &asked).expect("measured");
             assert_eq!(run.flows[0].outcome, Outcome::Completed, "{:?}", run.flows[0]);
         }
         let two = experiment("transfer = { size = \"100 kB\", opener = \"sender\" }\nflow = [{ count = 2 }]");
-        let error = run(&mut far(address), &two).expect_err("one port is too few");
+        let error = run(&mut peer(address), &two).expect_err("one port is too few");
         assert!(error.to_string().contains("(--data-ports)"), "{error}");
         let mut client = raw(address);
         say(&mut client, &greeting(OURS));
@@ -352,9 +352,9 @@ fn what_is_not_a_far_host_is_told_so() {
     let error = connect(nobody, None).expect_err("nobody is there");
     assert!(matches!(error, MeasureError::Refused { .. }), "{error}");
     assert!(error.to_string().contains("farpath serve --bind 127.0.0.1"), "{error}");
-    let unknown = Far::connect("no.such.host.invalid", Family::Any, None, &NEVER).expect_err("unknown");
+    let unknown = Peer::connect("no.such.host.invalid", Family::Any, None, &NEVER).expect_err("unknown");
     assert!(matches!(unknown, MeasureError::Unknown { .. }), "{unknown}");
-    let v6 = Far::connect("127.0.0.1", Family::V6, None, &NEVER).expect_err("no such address");
+    let v6 = Peer::connect("127.0.0.1", Family::V6, None, &NEVER).expect_err("no such address");
     assert!(matches!(v6, MeasureError::NoSuchFamily { family: "IPv6", .. }), "{v6}");
     assert!(matches!(
         connect(v4(), None),
@@ -362,7 +362,7 @@ fn what_is_not_a_far_host_is_told_so() {
     ));
     let stop = AtomicBool::new(true);
     says("", |address| {
-        let stopped = Far::connect(&address.to_string(), Family::Any, None, &stop);
+        let stopped = Peer::connect(&address.to_string(), Family::Any, None, &stop);
         assert!(matches!(stopped, Err(MeasureError::Stopped | MeasureError::NotFarpath { .. })));
     });
 }
@@ -373,20 +373,20 @@ fn no_more_than_is_allowed() {
     let server = served(v4(), None, limits);
     with(&server, |address| {
         let asked = |size| experiment(&format!("transfer = {{ size = \"{size}\", opener = \"sender\" }}"));
-        assert_eq!(far(address).max_bytes(), Bytes(3_000_000));
-        assert!(run(&mut far(address), &asked("2 MB")).is_ok());
+        assert_eq!(peer(address).max_bytes(), Bytes(3_000_000));
+        assert!(run(&mut peer(address), &asked("2 MB")).is_ok());
         // Also on another connection.
-        let error = run(&mut far(address), &asked("2 MB")).expect_err("too much");
+        let error = run(&mut peer(address), &asked("2 MB")).expect_err("too much");
         assert!(error.to_string().contains("2 MB are asked for"), "{error}");
         assert!(error.to_string().contains("1 MB more within the hour"), "{error}");
-        assert!(run(&mut far(address), &asked("1 MB")).is_ok());
+        assert!(run(&mut peer(address), &asked("1 MB")).is_ok());
     });
     let limits = Limits { time: Duration::from_millis(300), ..Limits::default() };
     let server = served(v4(), None, limits);
     with(&server, |address| {
         let slow =
             "receiver.receive.read_rate = \"80 kbit/s\"\ntransfer = { size = \"2 MB\", opener = \"sender\" }";
-        let error = run(&mut far(address), &experiment(slow)).map(|run| run.flows[0].outcome);
+        let error = run(&mut peer(address), &experiment(slow)).map(|run| run.flows[0].outcome);
         match error {
             Err(error) => assert!(error.to_string().contains("(--max-time)"), "{error}"),
             Ok(outcome) => assert_ne!(outcome, Outcome::Completed),
@@ -401,7 +401,7 @@ fn a_rate_is_kept_by_who_sends() {
     with(&server, |address| {
         for opener in ["sender", "receiver"] {
             let asked = experiment(&format!("transfer = {{ size = \"5 MB\", opener = \"{opener}\" }}"));
-            let run = run(&mut far(address), &asked).expect("measured");
+            let run = run(&mut peer(address), &asked).expect("measured");
             let flow = &run.flows[0];
             assert_eq!(flow.outcome, Outcome::Completed, "{flow:?}");
             // With what pacing lets out at once.

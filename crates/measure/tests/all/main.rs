@@ -1,4 +1,4 @@
-//! Measuring between a near and a far host.
+//! Measuring between a client and its responder.
 //!
 //! One program for all tests of the crate: linking one takes as long as compiling them.
 

@@ -4,7 +4,7 @@
 use crate::common;
 
 use common::raw::{self, Client};
-use common::{experiment, far, run, served, v4, with};
+use common::{experiment, peer, run, served, v4, with};
 use farpath_measure::serve::Limits;
 use farpath_run::Outcome;
 use proptest::prelude::*;
@@ -114,7 +114,7 @@ proptest! {
                 }
             }
             let asked = experiment("transfer = { size = \"10 kB\", opener = \"sender\" }");
-            let run = run(&mut far(address), &asked).expect("measured");
+            let run = run(&mut peer(address), &asked).expect("measured");
             assert_eq!(run.flows[0].outcome, Outcome::Completed, "{:?}", run.flows[0]);
             drop((client, held));
         });

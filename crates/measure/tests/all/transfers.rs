@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{NEVER, experiment, far, run, served, v4, with};
+use common::{NEVER, experiment, peer, run, served, v4, with};
 use farpath_measure::serve::Limits;
 use farpath_measure::{Exchanges, exchange};
 use farpath_run::{Engine, Metric, Outcome, Provenance};
@@ -15,12 +15,12 @@ fn both_ways_and_both_ip_versions_give_one_run_of_both_ends() {
     for bind in [v4(), SocketAddr::from((Ipv6Addr::LOCALHOST, 0))] {
         let server = served(bind, None, Limits::default());
         let ((), told) = with(&server, |address| {
-            let mut far = far(address);
+            let mut peer = peer(address);
             for opener in ["sender", "receiver"] {
                 let asked = experiment(&format!(
                     "output.series = true\ntransfer = {{ size = \"20 MB\", opener = \"{opener}\" }}"
                 ));
-                let run = run(&mut far, &asked).expect("measured");
+                let run = run(&mut peer, &asked).expect("measured");
                 assert_eq!(run.engine, Engine::Measure);
                 let [flow] = run.flows.as_slice() else { panic!("one flow: {:?}", run.flows) };
                 assert_eq!(flow.outcome, Outcome::Completed, "{opener}: {flow:?}");
@@ -40,7 +40,7 @@ fn both_ways_and_both_ip_versions_give_one_run_of_both_ends() {
                 assert!(last(Metric::Acked).is_some_and(|acked| acked <= 20_000_000));
                 assert!(last(Metric::Delivered).is_some_and(|read| read <= 20_000_000));
                 let settings = run.provenance.settings.join("\n");
-                for said in ["near: 127", "far: 127", "clocks: times of the far host"] {
+                for said in ["local: 127", "peer: 127", "clocks: times of the peer"] {
                     let said = if bind.is_ipv6() { said.replace("127", "::1") } else { said.to_owned() };
                     assert!(settings.contains(&said), "{said}: {settings}");
                 }
@@ -55,13 +55,13 @@ fn each_message_of_a_stream_has_its_times_on_both_hosts() {
     for bind in [v4(), SocketAddr::from((Ipv6Addr::LOCALHOST, 0))] {
         let server = served(bind, None, Limits::default());
         with(&server, |address| {
-            let mut far = far(address);
+            let mut peer = peer(address);
             for opener in ["sender", "receiver"] {
                 let asked = experiment(&format!(
                     "output = {{ series = true, messages = true }}\n\
                      transfer = {{ message = \"1 kB\", interval = \"500 us\", count = 2100, opener = \"{opener}\" }}"
                 ));
-                let run = run(&mut far, &asked).expect("measured");
+                let run = run(&mut peer, &asked).expect("measured");
                 let [flow] = run.flows.as_slice() else { panic!("one flow: {:?}", run.flows) };
                 assert_eq!(
                     (flow.outcome, flow.bytes_read),
@@ -108,7 +108,7 @@ fn a_stream_that_is_not_over_in_time_has_the_messages_that_were_due() {
             let asked = experiment(&text.replace("OPENER", opener));
             let changes = ["horizon=500 ms".parse().expect("a change")];
             let asked = farpath_experiment::Experiment::parse(&asked.text, "t", &changes).expect("good");
-            let run = run(&mut far(address), &asked).expect("measured");
+            let run = run(&mut peer(address), &asked).expect("measured");
             assert_eq!(run.flows[0].outcome, Outcome::Horizon, "{:?}", run.flows[0]);
             let due = run.messages.iter().count();
             assert!((20..=55).contains(&due), "{opener}: {due}");
@@ -125,13 +125,13 @@ fn flows_run_side_by_side_and_each_has_its_row() {
             "transfer = { size = \"2 MB\", opener = \"sender\" }\n\
              flow = [{ count = 3, spacing = \"30 ms\" }, { direction = \"reverse\", size = \"1 MB\" }]",
         );
-        let run = run(&mut far(address), &asked).expect("measured");
+        let run = run(&mut peer(address), &asked).expect("measured");
         let sizes: Vec<u64> = run.flows.iter().map(|flow| flow.bytes_read.0).collect();
         assert_eq!(sizes, [2_000_000, 2_000_000, 2_000_000, 1_000_000]);
         assert!(run.flows.iter().all(|flow| flow.outcome == Outcome::Completed));
         let starts: Vec<u64> = run.flows.iter().map(|flow| flow.start.as_nanos() / 1_000_000).collect();
         assert_eq!(starts, [0, 30, 60, 0]);
-        // The reverse one's opener sits at the far end.
+        // The reverse one's opener sits at the peer's end.
         let told = "this host opened every connection";
         assert!(run.provenance.caveats.iter().any(|caveat| caveat.starts_with(told)));
     });
@@ -144,7 +144,7 @@ fn what_a_socket_can_be_told_is_set_on_both_hosts() {
         let text = "sender.stack = \"reno-1990\"\nsender.mss = \"536 B\"\nreceiver.mss = \"536 B\"\n\
                     transfer = { size = \"300 kB\", opener = \"receiver\" }";
         let asked = experiment(&text.replacen("sender.stack = \"reno-1990\"\n", "", 1));
-        let run = run(&mut far(address), &asked).expect("measured");
+        let run = run(&mut peer(address), &asked).expect("measured");
         let flow = &run.flows[0];
         assert_eq!(flow.outcome, Outcome::Completed, "{flow:?}");
         // Loopback's own segments would be of 64 kB.
@@ -165,12 +165,12 @@ fn a_transfer_that_is_not_over_in_time_says_how_far_it_came() {
             &["horizon=1 s".parse().expect("a change")],
         )
         .expect("good");
-        let mut far = far(address);
-        let run = run(&mut far, &changed).expect("measured");
+        let mut peer = peer(address);
+        let run = run(&mut peer, &changed).expect("measured");
         assert_eq!(run.flows[0].outcome, Outcome::Horizon, "{:?}", run.flows[0]);
         // And the same connection is good for more.
         let asked = experiment("transfer = { size = \"1 MB\", opener = \"sender\" }");
-        assert_eq!(self::run(&mut far, &asked).expect("measured").flows[0].outcome, Outcome::Completed);
+        assert_eq!(self::run(&mut peer, &asked).expect("measured").flows[0].outcome, Outcome::Completed);
     });
 }
 
@@ -181,7 +181,7 @@ fn requests_and_answers_are_timed_one_by_one() {
         let asked = experiment("transfer = { size = \"1 MB\", opener = \"receiver\" }");
         let exchanges = Exchanges { count: 50, request: Bytes(200), answer: Bytes(5000) };
         let point = &asked.point(0);
-        let done = exchange(&mut far(address), point, exchanges, Provenance::default(), &NEVER, &mut |_| {});
+        let done = exchange(&mut peer(address), point, exchanges, Provenance::default(), &NEVER, &mut |_| {});
         let (run, times) = done.expect("measured").expect("nobody stops it");
         assert_eq!(times.len(), 50);
         assert!(times.iter().all(|time| !time.is_zero()));
@@ -200,7 +200,7 @@ fn whoever_stops_it_gets_nothing_and_leaves_nothing_behind() {
         let stop = AtomicBool::new(false);
         let mut looks = 0;
         let run = farpath_measure::measure(
-            &mut far(address),
+            &mut peer(address),
             &asked.point(0),
             1,
             Provenance::default(),

@@ -1,12 +1,12 @@
-//! Far hosts that lie: nothing of what they say is obeyed, kept or waited for without end.
+//! Peer hosts that lie: nothing of what they say is obeyed, kept or waited for without end.
 
 use crate::common;
 
 use common::relay::{Says, relayed, unchanged};
-use common::{NEVER, experiment, far, run, served, v4, with};
+use common::{NEVER, experiment, peer, run, served, v4, with};
 use farpath_experiment::Experiment;
 use farpath_measure::serve::Limits;
-use farpath_measure::{Exchanges, Family, Far, MeasureError, burst, echo, exchange};
+use farpath_measure::{Exchanges, Family, MeasureError, Peer, burst, echo, exchange};
 use farpath_run::{Outcome, Provenance};
 use farpath_traffic::datagram::Echo;
 use farpath_units::{Bytes, Duration};
@@ -18,13 +18,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const ESCAPES: &str = "\u{1b}]0;a\u{7}\u{1b}[2J\nseeds = 7\n\u{202e}";
 
 /// How long is waited here for what does not come.
-const PATIENCE: Duration = Duration::from_secs(2);
+const GIVE_UP_AFTER: Duration = Duration::from_secs(2);
 
 fn is_printable(text: &str) {
     assert!(text.chars().all(|c| !c.is_control() && c != '\u{202e}'), "{text:?}");
 }
 
-/// Measures with a far host of whose lines some are changed.
+/// Measures with a peer of whose lines some are changed.
 fn changed<T>(change: impl FnMut(Value) -> Says + Send, work: impl FnOnce(SocketAddr) -> T) -> T {
     let server = served(v4(), None, Limits::default());
     with(&server, |address| relayed(address, change, work)).0
@@ -53,13 +53,13 @@ fn what_a_terminal_would_obey_is_written_in_escapes() {
         unchanged(line)
     };
     changed(change, |address| {
-        let mut far = far(address);
-        assert_eq!(far.kernel().as_str(), ESCAPES);
-        for said in [far.kernel(), far.version(), far.seen_as()] {
+        let mut peer = peer(address);
+        assert_eq!(peer.kernel().as_str(), ESCAPES);
+        for said in [peer.kernel(), peer.version(), peer.seen_as()] {
             is_printable(&said.to_string());
         }
         let asked = experiment("transfer = { size = \"10 kB\", opener = \"sender\" }");
-        let run = run(&mut far, &asked).expect("measured");
+        let run = run(&mut peer, &asked).expect("measured");
         let provenance = &run.provenance;
         provenance.caveats.iter().chain(&provenance.settings).for_each(|line| is_printable(line));
         assert!(provenance.caveats.iter().any(|line| line.contains("\\u{1b}]0;a")), "{provenance:?}");
@@ -67,7 +67,7 @@ fn what_a_terminal_would_obey_is_written_in_escapes() {
         is_printable(&run.flows[0].detail);
         // More than it has left: it refuses in its own words.
         let asked = experiment("transfer = { size = \"30 GB\", opener = \"sender\" }");
-        let error = common::run(&mut far, &asked).expect_err("too much");
+        let error = common::run(&mut peer, &asked).expect_err("too much");
         assert!(matches!(error, MeasureError::Denied { .. }), "{error}");
         is_printable(&error.to_string());
     });
@@ -76,7 +76,7 @@ fn what_a_terminal_would_obey_is_written_in_escapes() {
         unchanged(line)
     };
     changed(change, |address| {
-        let error = Far::connect(&address.to_string(), Family::Any, None, &NEVER).expect_err("another one");
+        let error = Peer::connect(&address.to_string(), Family::Any, None, &NEVER).expect_err("another one");
         assert!(matches!(error, MeasureError::Version { .. }), "{error}");
         is_printable(&error.to_string());
     });
@@ -85,7 +85,7 @@ fn what_a_terminal_would_obey_is_written_in_escapes() {
         |_| unchanged(json!({ ESCAPES: 1 })),
         |address| {
             let error =
-                Far::connect(&address.to_string(), Family::Any, None, &NEVER).expect_err("no greeting");
+                Peer::connect(&address.to_string(), Family::Any, None, &NEVER).expect_err("no greeting");
             is_printable(&error.to_string());
         },
     );
@@ -103,7 +103,7 @@ fn reports_of_datagrams_have_an_end() {
             None => unchanged(line),
         };
         changed(change, |address| {
-            let error = burst(&mut far(address), true, 5000, Duration::ZERO, &NEVER).expect_err("too many");
+            let error = burst(&mut peer(address), true, 5000, Duration::ZERO, &NEVER).expect_err("too many");
             assert!(error.to_string().contains("more datagrams than were sent"), "{error}");
         });
     }
@@ -127,9 +127,9 @@ fn rows_messages_and_news_have_an_end() {
             false => unchanged(line),
         };
         changed(change, |address| {
-            let mut far = far(address).waiting(PATIENCE);
+            let mut peer = peer(address).waiting(GIVE_UP_AFTER);
             let asked = experiment("transfer = { size = \"10 kB\", opener = \"sender\" }");
-            let error = run(&mut far, &asked).map(drop).expect_err("there is no end to it");
+            let error = run(&mut peer, &asked).map(drop).expect_err("there is no end to it");
             assert!(error.to_string().contains(said), "{at}: {error}");
         });
     }
@@ -146,7 +146,7 @@ fn a_rate_at_which_echoes_take_days_is_said_to() {
     changed(change, |address| {
         let asked =
             Echo { count: 1000, size: 64, interval: Duration::from_millis(1), linger: Duration::ZERO };
-        let error = echo(&mut far(address), asked, &NEVER).expect_err("8 days");
+        let error = echo(&mut peer(address), asked, &NEVER).expect_err("8 days");
         assert!(error.to_string().contains("(--echoes)"), "{error}");
     });
 }
@@ -169,7 +169,7 @@ fn odd() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// One line of the far host's, and what becomes of it: a place in it, and what is put there.
+/// One line of the peer's, and what becomes of it: a place in it, and what is put there.
 #[derive(Debug, Clone)]
 struct Lie {
     line: usize,
@@ -227,7 +227,7 @@ fn cases() -> ProptestConfig {
 proptest! {
     #![proptest_config(cases())]
 
-    /// Whatever of it is changed, the near host ends: with a run, or with an error that a terminal may show.
+    /// Whatever of it is changed, the local host ends: with a run, or with an error that a terminal may show.
     #[test]
     fn a_far_host_that_lies_is_believed_or_left(lies in lies()) {
         let number = AtomicU64::new(0);
@@ -237,8 +237,8 @@ proptest! {
         };
         changed(change, |address| {
             let shown = |error: MeasureError| is_printable(&error.to_string());
-            let mut far = match Far::connect(&address.to_string(), Family::Any, None, &NEVER) {
-                Ok(far) => far.waiting(Duration::from_millis(500)),
+            let mut peer = match Peer::connect(&address.to_string(), Family::Any, None, &NEVER) {
+                Ok(peer) => peer.waiting(Duration::from_millis(500)),
                 Err(error) => return shown(error),
             };
             let asked = experiment(
@@ -247,20 +247,20 @@ proptest! {
             );
             let soon = ["horizon=1 s".parse().expect("a change")];
             let asked = Experiment::parse(&asked.text, "t", &soon).expect("good");
-            if let Err(error) = run(&mut far, &asked) {
+            if let Err(error) = run(&mut peer, &asked) {
                 return shown(error);
             }
             let one = experiment("transfer = { size = \"1 kB\", opener = \"receiver\" }");
             let exchanges = Exchanges { count: 3, request: Bytes(20), answer: Bytes(50) };
-            let done = exchange(&mut far, &one.point(0), exchanges, Provenance::default(), &NEVER, &mut |_| {});
+            let done = exchange(&mut peer, &one.point(0), exchanges, Provenance::default(), &NEVER, &mut |_| {});
             if let Err(error) = done {
                 return shown(error);
             }
-            if let Err(error) = burst(&mut far, true, 20, Duration::from_millis(10), &NEVER) {
+            if let Err(error) = burst(&mut peer, true, 20, Duration::from_millis(10), &NEVER) {
                 return shown(error);
             }
             let asked = Echo { count: 5, size: 64, interval: Duration::from_millis(1), linger: Duration::ZERO };
-            if let Err(error) = echo(&mut far, asked, &NEVER) {
+            if let Err(error) = echo(&mut peer, asked, &NEVER) {
                 shown(error);
             }
         });

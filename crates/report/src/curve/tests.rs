@@ -1,5 +1,5 @@
 use super::*;
-use farpath_run::AskedPoint;
+use farpath_run::SummaryPoint;
 
 /// A line through the origin that jumps by `factor` beyond `place`.
 fn jumping(place: f64, factor: f64) -> Vec<(f64, f64)> {
@@ -53,10 +53,10 @@ fn to_and_fro_is_one_step_or_none() {
     assert_eq!(steps(&spike), []);
 }
 
-fn asked() -> Asked {
+fn asked() -> ExperimentSummary {
     let point = |index: usize| {
         let delay = 0.1 * (index / 2 + 1) as f64;
-        AskedPoint {
+        SummaryPoint {
             swept: vec![
                 ("path.delay".to_owned(), format!("{delay:.1} s")),
                 ("sender.stack".to_owned(), ["a", "b"][index % 2].to_owned()),
@@ -64,18 +64,19 @@ fn asked() -> Asked {
             ],
             rtt_s: Some(2.0 * delay),
             timers: Some(index % 2),
-            ..AskedPoint::default()
+            ..SummaryPoint::default()
         }
     };
-    let timer = |rtt_s: f64| AskedTimer { name: format!("after {rtt_s} s"), rtt_s, ..AskedTimer::default() };
-    Asked {
+    let timer =
+        |rtt_s: f64| SummaryTimer { name: format!("after {rtt_s} s"), rtt_s, ..SummaryTimer::default() };
+    ExperimentSummary {
         axes: vec![
             vec!["path.delay".to_owned()],
             vec!["sender.stack".to_owned(), "receiver.stack".to_owned()],
         ],
         points: (0..60).map(point).collect(),
         timers: vec![vec![timer(3.0), timer(4.0)], vec![timer(6.0)]],
-        ..Asked::default()
+        ..ExperimentSummary::default()
     }
 }
 
@@ -86,7 +87,7 @@ fn a_sweep_over_many_numbers_is_a_grid_of_lines() {
     let labels: Vec<_> = grid.lines.iter().map(|line| (line.label.as_str(), line.points.len())).collect();
     assert_eq!(labels, [("a", 30), ("b", 30)]);
     assert_eq!(grid.lines[1].points[2], (0.3, 5));
-    let few = Asked { points: asked().points[..40].to_vec(), ..asked() };
+    let few = ExperimentSummary { points: asked().points[..40].to_vec(), ..asked() };
     assert_eq!(Grid::of(&few), None);
 }
 

@@ -3,7 +3,7 @@
 use super::data::{Columns, Figure};
 use super::sweep::slice;
 use crate::tables::comparison::participle;
-use farpath_run::{Asked, Run};
+use farpath_run::{ExperimentSummary, Run};
 
 /// The most bars of a figure.
 const BARS: usize = 40;
@@ -15,7 +15,7 @@ struct Bar {
 }
 
 /// Shares of the time, and where it is known the energy, of each point and engine; the hops of a path together.
-pub(super) fn figures(asked: &Asked, runs: &[Run]) -> Vec<Figure> {
+pub(super) fn figures(asked: &ExperimentSummary, runs: &[Run]) -> Vec<Figure> {
     let engines = |run: &&Run| run.engine != runs[0].engine;
     let several = runs.iter().any(|run| engines(&run) && !run.air.is_empty());
     let name = |run: &Run| {

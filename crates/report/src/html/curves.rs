@@ -1,12 +1,12 @@
 //! Curves of a sweep as a figure.
 
 use super::data::{Columns, Figure, log_domain};
-use super::thin::thin;
+use super::decimate::decimate;
 use crate::curve::{Grid, steps};
-use farpath_run::Asked;
+use farpath_run::ExperimentSummary;
 use serde_json::Value;
 
-/// Intervals that a line is thinned to, four points each.
+/// Intervals that a line is decimated to, four points each.
 const INTERVALS: usize = 200;
 
 /// The most lines of one figure.
@@ -29,7 +29,7 @@ pub(crate) struct Quantity<'a> {
 /// Steps have the name of the timer that is nearest. None where no line has a value.
 pub(crate) fn figure(
     quantity: Quantity<'_>,
-    asked: &Asked,
+    asked: &ExperimentSummary,
     grid: &Grid,
     values: &[(&str, Vec<Option<f64>>)],
 ) -> Option<Figure> {
@@ -50,7 +50,7 @@ pub(crate) fn figure(
             let parts = [line.label.as_str(), who].into_iter().filter(|part| !part.is_empty());
             let name = parts.collect::<Vec<_>>().join(", ");
             let places: Vec<(u64, f64)> = (0..).zip(&curve).map(|(place, point)| (place, point.1)).collect();
-            for (place, y) in thin(&places, INTERVALS) {
+            for (place, y) in decimate(&places, INTERVALS) {
                 xs.push(curve[place as usize].0);
                 ys.push(y);
                 names.push(name.clone());

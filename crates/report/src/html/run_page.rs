@@ -9,7 +9,7 @@ use crate::table::Column;
 use crate::tables::ComparisonTable;
 use crate::tables::comparison::participle;
 use crate::tables::flows::table_of_rows;
-use farpath_run::{Asked, Run};
+use farpath_run::{ExperimentSummary, Run};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most points that the table of results lists.
@@ -23,7 +23,7 @@ const UNRECORDED: &str = "large transfers, or many of them, are recorded only wh
                           `series` and `segments` of `[output]`.";
 
 /// The page of some runs. Where they are not all that the experiment asks for, it says so before anything else.
-pub fn run_page(asked: &Asked, runs: &[Run], traces: &Traces, complete: bool) -> Page {
+pub fn run_page(asked: &ExperimentSummary, runs: &[Run], traces: &Traces, complete: bool) -> Page {
     let comparison = ComparisonTable::from_runs(asked, runs);
     let mut table = comparison.table();
     let caveats = std::mem::take(&mut table.caveats);
@@ -69,7 +69,7 @@ pub fn run_page(asked: &Asked, runs: &[Run], traces: &Traces, complete: bool) ->
     Page { title: asked.title.clone(), kind, sections }
 }
 
-fn question(asked: &Asked) -> Vec<(String, Vec<String>)> {
+fn question(asked: &ExperimentSummary) -> Vec<(String, Vec<String>)> {
     let mut facts = Vec::new();
     if !asked.path.is_empty() {
         facts.push(("Path, from the data sender".to_owned(), asked.path.clone()));
@@ -87,7 +87,7 @@ fn question(asked: &Asked) -> Vec<(String, Vec<String>)> {
 }
 
 /// A swept parameter with its values.
-fn axis(asked: &Asked, keys: &[String]) -> String {
+fn axis(asked: &ExperimentSummary, keys: &[String]) -> String {
     let mut seen = BTreeSet::new();
     let of_points = asked.points.iter().map(|point| slice(point, |key| keys.contains(key)));
     let values: Vec<String> = of_points.filter(|value| seen.insert(value.clone())).collect();
@@ -99,7 +99,7 @@ fn axis(asked: &Asked, keys: &[String]) -> String {
 }
 
 /// How a run is called: where it is in the sweep, and its seed.
-fn label(asked: &Asked, trace: &Trace) -> String {
+fn label(asked: &ExperimentSummary, trace: &Trace) -> String {
     let key = trace.key;
     let point = usize::try_from(key.point).ok().and_then(|point| asked.points.get(point));
     let mut parts: Vec<String> =
@@ -109,7 +109,7 @@ fn label(asked: &Asked, trace: &Trace) -> String {
     parts.join(" · ")
 }
 
-fn what_happened(asked: &Asked, traces: &Traces) -> Vec<Block> {
+fn what_happened(asked: &ExperimentSummary, traces: &Traces) -> Vec<Block> {
     let mut panels = Vec::new();
     for trace in &traces.traces {
         let run = label(asked, trace);
@@ -139,7 +139,7 @@ fn what_happened(asked: &Asked, traces: &Traces) -> Vec<Block> {
     vec![Block::Text(about), Block::Choice(panels)]
 }
 
-fn flows(asked: &Asked, runs: &[Run]) -> Vec<Block> {
+fn flows(asked: &ExperimentSummary, runs: &[Run]) -> Vec<Block> {
     let all: Vec<_> = runs.iter().flat_map(|run| run.flows.iter().map(move |flow| (run, flow))).collect();
     let shown = &all[..all.len().min(FLOWS)];
     let mut table = table_of_rows(shown);
@@ -168,7 +168,7 @@ fn flows(asked: &Asked, runs: &[Run]) -> Vec<Block> {
     }
 }
 
-fn provenance(asked: &Asked, runs: &[Run]) -> Vec<Block> {
+fn provenance(asked: &ExperimentSummary, runs: &[Run]) -> Vec<Block> {
     let mut engines: BTreeMap<&str, (BTreeSet<&str>, u64, BTreeSet<u64>)> = BTreeMap::new();
     for run in runs {
         let (versions, count, seeds) = engines.entry(run.engine.name()).or_default();

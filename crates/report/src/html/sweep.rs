@@ -2,13 +2,13 @@
 
 use super::curves::{self, Quantity};
 use super::data::{Columns, Figure, log_domain};
-use super::lattice;
-use super::plane;
-use super::thin::spread;
+use super::decimate::spread;
+use super::heat_map;
+use super::line_family;
 use crate::curve::Grid;
 use crate::tables::comparison::{Compared, ENGINES, participle};
 use crate::tables::{ComparisonRow, ComparisonTable};
-use farpath_run::{Asked, AskedPoint, Engine, PointSummary, Statistic};
+use farpath_run::{Engine, ExperimentSummary, PointSummary, Statistic, SummaryPoint};
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -19,17 +19,17 @@ const SLICES: usize = 12;
 const POINTS: usize = 200;
 
 /// A point's values of some keys.
-pub(super) fn slice(point: &AskedPoint, of: impl Fn(&String) -> bool) -> String {
+pub(super) fn slice(point: &SummaryPoint, of: impl Fn(&String) -> bool) -> String {
     let values = point.swept.iter().filter(|(key, _)| of(key)).map(|(_, value)| value.as_str());
     values.collect::<Vec<_>>().join(" / ")
 }
 
 /// What engines are compared by against the last parameter of a sweep, for each combination of the others.
-pub(super) fn figures(asked: &Asked, comparison: &ComparisonTable) -> Vec<Figure> {
+pub(super) fn figures(asked: &ExperimentSummary, comparison: &ComparisonTable) -> Vec<Figure> {
     let Some(keys) = asked.axes.last().filter(|_| comparison.rows.len() > 1) else { return Vec::new() };
-    let planes = plane::figures(asked, comparison);
-    if !planes.is_empty() {
-        return planes;
+    let heat_maps = heat_map::figures(asked, comparison);
+    if !heat_maps.is_empty() {
+        return heat_maps;
     }
     if let Some(grid) = Grid::of(asked) {
         return curves(asked, comparison, &grid);
@@ -39,7 +39,7 @@ pub(super) fn figures(asked: &Asked, comparison: &ComparisonTable) -> Vec<Figure
     let mut known: HashMap<String, usize> = HashMap::new();
     for row in &comparison.rows {
         let swept = comparison.swept_keys.iter().cloned().zip(row.swept.iter().cloned()).collect();
-        let point = AskedPoint { swept, ..AskedPoint::default() };
+        let point = SummaryPoint { swept, ..SummaryPoint::default() };
         let others = point.swept.iter().filter(|(key, _)| !is_last(key));
         let others = others.map(|(key, value)| format!(", {key} {value}")).collect::<String>();
         let place = *known.entry(others.clone()).or_insert_with(|| {
@@ -58,7 +58,7 @@ pub(super) fn figures(asked: &Asked, comparison: &ComparisonTable) -> Vec<Figure
     slices.truncate(SLICES);
     let of_slices = slices.iter().flat_map(|slice| [Some(slice.values()), slice.differences()]);
     let mut figures: Vec<Figure> =
-        [lattice::goodput(asked, comparison)].into_iter().chain(of_slices).flatten().collect();
+        [line_family::goodput(asked, comparison)].into_iter().chain(of_slices).flatten().collect();
     if let Some(last) = figures.last_mut().filter(|_| all > SLICES) {
         last.caption += &format!(" {SLICES} of {all} such figures are shown; the table has all points.");
     }
@@ -66,7 +66,7 @@ pub(super) fn figures(asked: &Asked, comparison: &ComparisonTable) -> Vec<Figure
 }
 
 /// What engines are compared by, and efficiency, over the many numbers of a sweep.
-fn curves(asked: &Asked, comparison: &ComparisonTable, grid: &Grid) -> Vec<Figure> {
+fn curves(asked: &ExperimentSummary, comparison: &ComparisonTable, grid: &Grid) -> Vec<Figure> {
     let rows = &comparison.rows;
     let engines: Vec<Engine> = ENGINES
         .into_iter()

@@ -4,7 +4,7 @@ mod sequence;
 mod stream;
 
 use super::data::{Columns, Figure, log_domain, seconds};
-use super::thin::{Sample, thin};
+use super::decimate::{Sample, decimate};
 use farpath_run::{Engine, FlowRow, MessageRow, Metric, Run, RunKey, SegmentEvent, SegmentRow, SeriesRow};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ const FLOWS: usize = 3;
 /// The most flows whose rates stand in one figure.
 const RATES: usize = 8;
 
-/// Intervals of time that a line is thinned to, four points each.
+/// Intervals of time that a line is decimated to, four points each.
 const INTERVALS: usize = 300;
 
 /// The axis of time of a plot: from when to when.
@@ -53,7 +53,7 @@ pub(super) struct Trace {
     pub flows_in_all: usize,
 }
 
-/// Collects the traces of the runs that are shown, thinned at once.
+/// Collects the traces of the runs that are shown, decimated at once.
 #[derive(Debug, Clone, Default)]
 pub struct Traces {
     wanted: BTreeSet<RunKey>,
@@ -146,7 +146,7 @@ fn samples(series: &[SeriesRow], metric: Metric) -> Vec<Sample<u64>> {
     series.iter().filter(|row| row.metric == metric).map(|row| (row.time.as_nanos(), row.value)).collect()
 }
 
-/// Some metrics as one table, thinned, in `value` the values times `scale`; and what to say of the thinning.
+/// Some metrics as one table, decimated, in `value` the values times `scale`; and what to say of the decimation.
 fn lines(
     series: &[SeriesRow],
     metrics: &[Metric],
@@ -159,7 +159,7 @@ fn lines(
     for &metric in metrics {
         let samples = samples(series, metric);
         recorded += samples.len();
-        rows.extend(thin(&samples, INTERVALS).into_iter().map(|(time, value)| (time, metric, value)));
+        rows.extend(decimate(&samples, INTERVALS).into_iter().map(|(time, value)| (time, metric, value)));
         // A value holds until the end; a sample is of its moment.
         let last = samples.last().filter(|_| metric != Metric::RttSample);
         held.extend(last.filter(|last| last.0 < end).map(|last| (end, metric, last.1)));
@@ -170,11 +170,11 @@ fn lines(
         .numbers("time_s", rows.iter().map(|row| seconds(row.0)))
         .texts("metric", rows.iter().map(|row| row.1.name()))
         .numbers(value, rows.iter().map(|row| row.2 as f64 * scale));
-    (!rows.is_empty()).then(|| (columns, thinned(drawn, recorded)))
+    (!rows.is_empty()).then(|| (columns, decimated(drawn, recorded)))
 }
 
 /// A sentence for a caption.
-fn thinned(drawn: usize, recorded: usize) -> String {
+fn decimated(drawn: usize, recorded: usize) -> String {
     match drawn == recorded {
         true => String::new(),
         false => format!(
@@ -186,13 +186,13 @@ fn thinned(drawn: usize, recorded: usize) -> String {
 
 fn windows(series: &[SeriesRow]) -> Option<Figure> {
     let metrics = [Metric::FlightSize, Metric::Ssthresh, Metric::Cwnd];
-    let (columns, thinned) = lines(series, &metrics, "bytes", 1.0)?;
+    let (columns, decimated) = lines(series, &metrics, "bytes", 1.0)?;
     Some(Figure {
         plot: "windows",
         title: "Congestion window".to_owned(),
         caption: format!(
             "cwnd, ssthresh (from its first value on) and flight_size, what is sent and not cumulatively \
-             acknowledged.{thinned}"
+             acknowledged.{decimated}"
         ),
         set: Vec::new(),
         data: vec![("windows", columns)],
@@ -201,25 +201,25 @@ fn windows(series: &[SeriesRow]) -> Option<Figure> {
 
 fn rtt(series: &[SeriesRow]) -> Option<Figure> {
     let metrics = [Metric::RttSample, Metric::Srtt, Metric::Rto];
-    let (columns, thinned) = lines(series, &metrics, "value_s", 1e-9)?;
+    let (columns, decimated) = lines(series, &metrics, "value_s", 1e-9)?;
     let values = series.iter().filter(|row| metrics.contains(&row.metric)).map(|row| seconds(row.value));
     Some(Figure {
         plot: "rtt",
         title: "Round-trip time and retransmission timeout".to_owned(),
-        caption: format!("RTT samples at the sender, SRTT, and RTO with its back-off.{thinned}"),
+        caption: format!("RTT samples at the sender, SRTT, and RTO with its back-off.{decimated}"),
         set: vec![("/encoding/y/scale/domain", log_domain(values))],
         data: vec![("rtt", columns)],
     })
 }
 
 fn queue(series: &[SeriesRow]) -> Option<Figure> {
-    let (columns, thinned) = lines(series, &[Metric::Queue], "bytes", 1.0)?;
+    let (columns, decimated) = lines(series, &[Metric::Queue], "bytes", 1.0)?;
     Some(Figure {
         plot: "queue",
         title: "Queue".to_owned(),
         caption: format!(
             "The longest queue on the path, in the direction of the data, as it was just after the last packet came to \
-             it: where none comes, the level stays while the queue empties.{thinned}"
+             it: where none comes, the level stays while the queue empties.{decimated}"
         ),
         set: Vec::new(),
         data: vec![("queue", columns)],

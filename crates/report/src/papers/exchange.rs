@@ -2,7 +2,7 @@
 
 use super::metric::Recovery;
 use crate::html::{Columns, Figure};
-use crate::ladder::Ladder;
+use crate::sequence_diagram::SequenceDiagram;
 use farpath_run::{Metric, Run, SegmentEvent, SegmentRow};
 use farpath_units::Instant;
 use serde::Deserialize;
@@ -47,7 +47,7 @@ pub(super) fn figure(
     lanes: &[String],
 ) -> Result<Figure, String> {
     let ways = match part {
-        Exchange::Signalling => return Ok(Ladder::opening(run, lanes)?.figure(title, caption)),
+        Exchange::Signalling => return Ok(SequenceDiagram::opening(run, lanes)?.figure(title, caption)),
         Exchange::Opening => opening(run)?,
         Exchange::Recovery => recovery(run)?,
     };

@@ -7,16 +7,16 @@ use super::reproduce::{Made, Runs};
 use super::{PaperError, file_of, metric};
 use crate::curve::Grid;
 use crate::html::curves::{self, Quantity};
-use crate::html::lattice::{Lattice, Mark};
+use crate::html::line_family::{LineFamily, Mark};
 use crate::html::trace::round_trips_and_sequence;
-use crate::html::{Columns, Figure, air, thin};
+use crate::html::{Columns, Figure, air, decimate};
 use farpath_run::{Engine, Metric, Outcome, Run, Statistic};
 use farpath_units::Duration;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-/// Intervals that a line is thinned to, four points each.
+/// Intervals that a line is decimated to, four points each.
 const INTERVALS: usize = 300;
 
 /// The label of a value of this unit on an axis.
@@ -144,7 +144,7 @@ pub fn figures(paper: &Paper, runs: &mut Runs, stop: &AtomicBool) -> Result<Vec<
 impl Description {
     fn draw(&self, made: &Made) -> Result<Vec<Figure>, String> {
         if let Some(metric) = &self.over_two {
-            return Ok(vec![self.lattice(metric, made)?]);
+            return Ok(vec![self.line_family(metric, made)?]);
         }
         if let Some(recorded) = self.trace {
             return Ok(vec![self.traced(recorded, made)?]);
@@ -173,8 +173,9 @@ impl Description {
     }
 
     /// The mean of each point's runs that have an answer.
-    fn lattice(&self, name: &str, made: &Made) -> Result<Figure, String> {
-        let lattice = Lattice::of(&made.asked).ok_or("the sweep has not two parameters of a few values")?;
+    fn line_family(&self, name: &str, made: &Made) -> Result<Figure, String> {
+        let line_family =
+            LineFamily::of(&made.asked).ok_or("the sweep has not two parameters of a few values")?;
         let mut marks = Vec::new();
         for runs in made.runs.chunk_by(|a, b| a.point == b.point) {
             let of = |run: &Run| metric::value(run, name, self.time.map(|time| time.0));
@@ -182,7 +183,7 @@ impl Description {
             let mark = |value| Mark { point: runs[0].point as usize, who: "simulated", value };
             marks.extend(Statistic::of(known).map(mark));
         }
-        lattice
+        line_family
             .figure(&self.title, &self.caption, &self.axis, &marks)
             .ok_or_else(|| "no transfer was completed".to_owned())
     }
@@ -261,7 +262,7 @@ impl Description {
             if samples.is_empty() {
                 return Err(format!("no `{what}` was recorded: the experiment needs `output.series = true`"));
             }
-            for (time, value) in thin(&samples, INTERVALS) {
+            for (time, value) in decimate(&samples, INTERVALS) {
                 times.push(time as f64 / 1e9);
                 bytes.push(value as f64);
                 names.push(point);

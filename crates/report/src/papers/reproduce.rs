@@ -5,11 +5,11 @@ use super::number::Numbers;
 use super::{codec, file_of, metric};
 use crate::curve::{Grid, steps};
 use crate::html::asked;
-use crate::ladder::lanes;
+use crate::sequence_diagram::lanes;
 use farpath_engine::{EngineError, jobs, run_all};
 use farpath_experiment::{Experiment, Override, Stack, shipped_experiments, to_toml};
 use farpath_model::{Args, evaluate, formulas};
-use farpath_run::{Asked, AskedPoint, Engine, Run};
+use farpath_run::{Engine, ExperimentSummary, Run, SummaryPoint};
 use farpath_units::Duration;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ pub struct Runs {
 #[derive(Debug)]
 pub(super) struct Made {
     pub runs: Vec<Run>,
-    pub asked: Asked,
+    pub asked: ExperimentSummary,
     /// What passes packets on, on the path of the first point.
     pub lanes: Vec<String>,
 }
@@ -35,7 +35,7 @@ pub(super) struct Made {
 impl Made {
     /// How its points are called.
     pub fn points(&self) -> Vec<String> {
-        let name = |point: &AskedPoint| {
+        let name = |point: &SummaryPoint| {
             let values: Vec<&str> = point.swept.iter().map(|(_, value)| value.as_str()).collect();
             values.join(" / ")
         };
@@ -180,7 +180,7 @@ fn over_points(
     metric: &str,
     time: Option<Duration>,
     runs: &[&Run],
-    asked: &Asked,
+    asked: &ExperimentSummary,
 ) -> Result<Numbers, String> {
     let (above, below) = match metric.split_once(" / ") {
         Some((above, below)) => (above, Some(below)),
@@ -212,7 +212,7 @@ fn over_points(
 }
 
 /// What is taken of each line of a sweep over many numbers, line by line.
-fn over_lines(what: OverPoints, asked: &Asked, values: &[f64]) -> Result<Vec<f64>, String> {
+fn over_lines(what: OverPoints, asked: &ExperimentSummary, values: &[f64]) -> Result<Vec<f64>, String> {
     let grid = Grid::of(asked).ok_or("the sweep has no parameter with numbers enough for a curve")?;
     let mut numbers = Vec::new();
     for line in &grid.lines {

@@ -4,14 +4,14 @@ use super::comparison::participle;
 use crate::agreement::{Agreement, PointError, agreements};
 use crate::table::Column;
 use crate::terminal::{capitalised, notes, tables};
-use farpath_run::{Asked, Run};
+use farpath_run::{ExperimentSummary, Run};
 
 /// The worst points that are named.
 const NAMED: usize = 3;
 
 /// A line for each pair of engines and each quantity, and below it the points that are furthest from what the most real of
 /// the engines says.
-pub fn agreement_text(asked: &Asked, agreements: &[Agreement], width: Option<u16>) -> String {
+pub fn agreement_text(asked: &ExperimentSummary, agreements: &[Agreement], width: Option<u16>) -> String {
     let column = |header: &str, cell: &dyn Fn(&Agreement) -> String| {
         Column::right(header, agreements.iter().map(|agreement| Some(cell(agreement))).collect())
     };
@@ -49,7 +49,7 @@ pub fn agreement_text(asked: &Asked, agreements: &[Agreement], width: Option<u16
 }
 
 /// One sentence for each engine that is held against one in real time, for below a comparison.
-pub(crate) fn agreement_notes(asked: &Asked, runs: &[Run]) -> Vec<String> {
+pub(crate) fn agreement_notes(asked: &ExperimentSummary, runs: &[Run]) -> Vec<String> {
     let note = |agreement: &Agreement| {
         let worst = agreement.worst();
         format!(
@@ -72,7 +72,7 @@ pub(crate) fn agreement_notes(asked: &Asked, runs: &[Run]) -> Vec<String> {
     agreements(runs).iter().filter(told).map(note).collect()
 }
 
-fn line(asked: &Asked, point: &PointError) -> String {
+fn line(asked: &ExperimentSummary, point: &PointError) -> String {
     let noise = match point.noise {
         Some(noise) if point.within_noise() => format!(" ± {} (chance alone may do that)", percent(noise)),
         Some(noise) => format!(" ± {}", percent(noise)),
@@ -89,7 +89,7 @@ fn line(asked: &Asked, point: &PointError) -> String {
 }
 
 /// A point by its swept values.
-fn name(asked: &Asked, point: u64) -> String {
+fn name(asked: &ExperimentSummary, point: u64) -> String {
     let swept = asked.points.get(point as usize).map(|point| point.swept.as_slice()).unwrap_or_default();
     match swept {
         [] => format!("point {point}"),

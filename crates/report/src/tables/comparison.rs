@@ -4,7 +4,7 @@ use super::agreement::agreement_notes;
 use super::grade::grade_notes;
 use super::numbers::Scale;
 use crate::table::{Column, Table};
-use farpath_run::{Asked, Engine, Outcome, PointSummary, Run, Share, Statistic};
+use farpath_run::{Engine, ExperimentSummary, Outcome, PointSummary, Run, Share, Statistic};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a paper printed for one point.
@@ -201,7 +201,7 @@ const TIMEOUTS: Quantity = Quantity {
 
 impl ComparisonTable {
     /// Engines side by side, a row for each point that has runs. These come point by point.
-    pub fn from_runs(asked: &Asked, runs: &[Run]) -> ComparisonTable {
+    pub fn from_runs(asked: &ExperimentSummary, runs: &[Run]) -> ComparisonTable {
         let mut of_engine: BTreeMap<(u64, Engine), Vec<String>> = BTreeMap::new();
         for run in runs {
             of_engine.entry((run.point, run.engine)).or_default().extend_from_slice(&run.provenance.caveats);
@@ -220,7 +220,7 @@ impl ComparisonTable {
     /// The same of summaries alone, each with its caveats, in the order of points: a sweep's runs are more than fit into
     /// memory. It says nothing of how far engines agree.
     pub fn from_summaries(
-        asked: &Asked,
+        asked: &ExperimentSummary,
         summaries: impl IntoIterator<Item = (PointSummary, Vec<String>)>,
     ) -> ComparisonTable {
         let mut summaries = summaries.into_iter().peekable();

@@ -5,8 +5,8 @@ use crate::common;
 use common::{assert_claims, checked, of, paper};
 use farpath_engine::{provenance, simulate};
 use farpath_experiment::{Experiment, Override, shipped_experiments};
-use farpath_report::ladder::{Ladder, lanes};
 use farpath_report::papers::{Runs, Verdict, figures};
+use farpath_report::sequence_diagram::{SequenceDiagram, lanes};
 use std::sync::atomic::AtomicBool;
 
 /// Those whose runs take seconds: many flows, or transfers of half an hour over and over.
@@ -43,7 +43,7 @@ fn the_exchange_of_figure_1_is_drawn_from_a_run() {
     let run = simulate(point, 1, provenance(&experiment, point)).expect("simulated");
     let lanes = lanes(&point.scenario);
     assert_eq!(lanes, ["edge", "core", "far-edge"]);
-    let text = Ladder::opening(&run, &lanes).expect("it asks").text();
+    let text = SequenceDiagram::opening(&run, &lanes).expect("it asks").text();
     let line = |start: &str| {
         let found =
             text.lines().find(|line| line.contains(start)).unwrap_or_else(|| panic!("{start}\n{text}"));
@@ -56,7 +56,7 @@ fn the_exchange_of_figure_1_is_drawn_from_a_run() {
         ["request 100.096", "request 33.600 *", "request 33.600 *", "request 28.800 *", ""]
     );
     assert!(text.contains("SYN/ACK") && text.contains("by a grant") && text.contains("response 28.800 *"));
-    let none = Ladder::opening(&farpath_run::Run { segments: Default::default(), ..run }, &lanes);
+    let none = SequenceDiagram::opening(&farpath_run::Run { segments: Default::default(), ..run }, &lanes);
     assert!(none.expect_err("no segments").contains("output.segments"));
 }
 
@@ -64,5 +64,5 @@ fn the_exchange_of_figure_1_is_drawn_from_a_run() {
 fn its_figures_are_drawn() {
     let drawn = figures(&paper("explicit-rate"), &mut Runs::default(), &AtomicBool::new(false));
     let plots: Vec<&str> = drawn.unwrap_or_else(|error| panic!("{error}")).iter().map(|f| f.plot).collect();
-    assert_eq!(plots, ["ladder", "value-by-point", "by-point", "by-point", "curve"]);
+    assert_eq!(plots, ["sequence-diagram", "value-by-point", "by-point", "by-point", "curve"]);
 }

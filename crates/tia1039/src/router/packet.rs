@@ -18,7 +18,7 @@ pub enum Ending {
 /// A packet that can show QoS Structures: a simulated segment, or the bytes of an IP packet.
 pub trait QosPacket {
     /// Whose it is, the same both ways where it shows ports.
-    fn flow(&self) -> FlowKey;
+    fn flow_key(&self) -> FlowKey;
     /// What its codepoint says.
     fn mark(&self) -> QosMark;
     /// What it carries. What is malformed is not shown, and passes as it came.
@@ -37,7 +37,7 @@ pub trait QosPacket {
     }
     /// Whose request a response that it carries answers.
     fn answered(&self, _response: &Structure) -> FlowKey {
-        self.flow()
+        self.flow_key()
     }
     /// The flow that it was before its requester moved, by the source that this request of it names.
     fn before_move(&self, _request: &Structure) -> Option<FlowKey> {

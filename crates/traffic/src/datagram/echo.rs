@@ -66,8 +66,8 @@ pub fn echo(socket: &mut DatagramSocket, echo: Echo, until: Until<'_>) -> io::Re
         let now = until.now();
         let over = echoed.sent == echo.count;
         let due = begun + echo.interval * u64::from(echoed.sent);
-        let patience = echo.linger.max(longest + longest);
-        if until.is_over(now) || over && (seen.len() as u32 == echo.count || now >= due + patience) {
+        let grace = echo.linger.max(longest + longest);
+        if until.is_over(now) || over && (seen.len() as u32 == echo.count || now >= due + grace) {
             return Ok(echoed);
         }
         if !over && now >= due {
@@ -97,7 +97,7 @@ pub fn echo(socket: &mut DatagramSocket, echo: Echo, until: Until<'_>) -> io::Re
         let next = if echoed.sent < echo.count {
             begun + echo.interval * u64::from(echoed.sent)
         } else {
-            due + patience
+            due + grace
         };
         socket.wait(PollFlags::IN, next.saturating_since(until.now()))?;
     }

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// No answer of a machine takes as long.
-const PATIENCE: Duration = Duration::from_secs(60);
+const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 const HALF: &[u8] = b"GET / HTTP/1.1\r\nX: ";
 
 fn page(limits: Limits) -> Page {
@@ -17,7 +17,7 @@ fn page(limits: Limits) -> Page {
 
 fn connect(page: &Page) -> TcpStream {
     let stream = TcpStream::connect(page.address).expect("it listens");
-    stream.set_read_timeout(Some(PATIENCE)).expect("set");
+    stream.set_read_timeout(Some(GIVE_UP_AFTER)).expect("set");
     stream
 }
 
@@ -53,7 +53,7 @@ fn is_closed(stream: &mut TcpStream, within: Duration) -> bool {
 
 #[test]
 fn six_hundred_half_open_requests_keep_nobody_from_the_page() {
-    let page = page(Limits { time: PATIENCE, ..Limits::default() });
+    let page = page(Limits { time: GIVE_UP_AFTER, ..Limits::default() });
     assert_answers(&page);
     let mut half: Vec<TcpStream> = (0..600)
         .map(|_| {
@@ -67,7 +67,7 @@ fn six_hundred_half_open_requests_keep_nobody_from_the_page() {
     // No more than 64 are left, and those go on.
     let limit = Limits::default().connections;
     let closed = 600 - limit;
-    assert!(half[..closed].iter_mut().all(|stream| is_closed(stream, PATIENCE)));
+    assert!(half[..closed].iter_mut().all(|stream| is_closed(stream, GIVE_UP_AFTER)));
     assert!(!is_closed(half.last_mut().expect("there are 600"), Duration::from_millis(1)));
     half.clear();
     assert_answers(&page);
@@ -79,7 +79,7 @@ fn who_says_nothing_or_too_slowly_is_let_go() {
     for begun in [&b""[..], HALF, b"\r\n"] {
         let mut stream = connect(&page);
         stream.write_all(begun).expect("it is taken");
-        assert!(is_closed(&mut stream, PATIENCE), "{begun:?}");
+        assert!(is_closed(&mut stream, GIVE_UP_AFTER), "{begun:?}");
     }
     // Who never reads does not hold one either: another is served.
     let mut deaf = connect(&page);

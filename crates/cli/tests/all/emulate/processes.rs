@@ -15,7 +15,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// Long enough for a busy machine; a test that meets it has failed.
-const PATIENCE: Duration = Duration::from_secs(30);
+const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
 
 /// Nobody, on every Linux.
 const NOBODY: u32 = 65_534;
@@ -57,9 +57,9 @@ impl Drop for Emulation {
 
 #[expect(clippy::disallowed_methods, reason = "another process does it, in real time")]
 fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + GIVE_UP_AFTER;
     while !holds() {
-        assert!(Instant::now() < until, "not within {PATIENCE:?}: {what}");
+        assert!(Instant::now() < until, "not within {GIVE_UP_AFTER:?}: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -81,7 +81,7 @@ fn an_interrupt_keeps_what_is_finished() {
     let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
     assert_eq!(ended.status.code(), Some(130), "{out}{err}");
     // The other run had minutes to go; an interrupt is looked at every 20 ms.
-    assert!(asked.elapsed() < PATIENCE / 3, "{:?}", asked.elapsed());
+    assert!(asked.elapsed() < GIVE_UP_AFTER / 3, "{:?}", asked.elapsed());
     assert!(err.contains("interrupted: 1 of 2 runs are shown"), "{err}");
     assert!(out.contains("20 kB") && out.contains("emulated"), "{out}");
 

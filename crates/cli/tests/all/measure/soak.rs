@@ -8,7 +8,7 @@ use super::client::{Client, connect, reset};
 use farpath_experiment::Experiment;
 use farpath_measure::limits::Needs;
 use farpath_measure::serve::Limits;
-use farpath_measure::{Exchanges, Family, Far, MeasureError, burst, exchange, measure};
+use farpath_measure::{Exchanges, Family, MeasureError, Peer, burst, exchange, measure};
 use farpath_run::{Outcome, Provenance};
 use farpath_units::{Bytes, Duration};
 use serde_json::json;
@@ -83,7 +83,7 @@ fn legitimate(address: SocketAddr, seed: u64, tally: &Tally) {
         Experiment::parse(&text, "t", &[]).expect("good")
     };
     while tally.goes_on() {
-        let mut far = match Far::connect(&address.to_string(), Family::Any, None, &NEVER) {
+        let mut far = match Peer::connect(&address.to_string(), Family::Any, None, &NEVER) {
             Ok(far) => far,
             // The place of one that has just gone may not be free yet.
             Err(MeasureError::Denied { message, .. }) if message.as_str().contains("measure") => {

@@ -7,8 +7,8 @@ use farpath_elements::{
     RouterLines,
 };
 use farpath_emu::{
-    Backend, Clock, Emulator, Host, HostSettings, LoopReport, PacketEvent, Queues, Settings as Loop, Tap,
-    WirePacket,
+    Backend, Clock, Emulator, Host, HostSettings, LoopReport, PacketEvent, Queues, Recorder,
+    Settings as Loop, WirePacket,
 };
 use farpath_path::{Direction, PerDirection};
 use farpath_testing::Need;
@@ -133,7 +133,7 @@ pub struct Watch {
     pub back: Arc<Mutex<Vec<Back>>>,
 }
 
-impl Tap for Watch {
+impl Recorder for Watch {
     fn packet(
         &mut self,
         _: Instant,
@@ -473,9 +473,9 @@ pub fn now() -> std::time::Instant {
 
 pub fn socket(like: SocketAddr) -> Socket {
     let socket = Socket::new(Domain::for_address(like), Type::STREAM, Some(Protocol::TCP)).unwrap();
-    let patience = Some(std::time::Duration::from_secs(30));
-    socket.set_read_timeout(patience).unwrap();
-    socket.set_write_timeout(patience).unwrap();
+    let give_up_after = Some(std::time::Duration::from_secs(30));
+    socket.set_read_timeout(give_up_after).unwrap();
+    socket.set_write_timeout(give_up_after).unwrap();
     socket
 }
 

@@ -50,7 +50,7 @@ impl PathPacket for Packet {
         self.ecn != Ecn::NotEct
     }
     /// The upper half of its number.
-    fn flow(&self) -> u64 {
+    fn flow_hash(&self) -> u64 {
         self.id >> 32
     }
     fn pass_routers(&mut self, routers: u32) -> bool {

@@ -1,7 +1,7 @@
 //! What several tests share: segments as packets, and ports that lie in memory.
 #![allow(dead_code, reason = "each test uses its part")]
 
-use farpath_emu::{Emulator, Frame, LoopReport, Port, Received, Tap, VirtioHeader};
+use farpath_emu::{Emulator, Frame, LoopReport, Port, Received, Recorder, VirtioHeader};
 use farpath_tcp::wire::{IpFields, encode};
 use farpath_tcp::{Flags, Segment, Seq, pattern};
 use farpath_units::Instant;
@@ -121,14 +121,14 @@ impl Port for MemoryPort {
 /// Runs the emulator until `over`, and panics after a minute: nothing here takes a tenth of that.
 pub fn run_until(
     emulator: &mut Emulator,
-    tap: &mut (impl Tap + Send),
+    recorder: &mut (impl Recorder + Send),
     mut over: impl FnMut() -> bool,
 ) -> LoopReport {
     const STEP: std::time::Duration = std::time::Duration::from_millis(2);
     const STEPS: u32 = 30_000;
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let running = scope.spawn(|| emulator.run(&stop, tap));
+        let running = scope.spawn(|| emulator.run(&stop, recorder));
         let in_time = (0..STEPS).any(|_| {
             #[expect(clippy::disallowed_methods, reason = "an emulation is in real time")]
             std::thread::sleep(STEP);

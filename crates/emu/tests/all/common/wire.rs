@@ -13,7 +13,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// Long enough for a busy machine; a test that meets it has failed.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const GIVE_UP_AFTER: Duration = Duration::from_secs(20);
 
 /// Carries packets between two ports until it is dropped.
 pub struct Wire {

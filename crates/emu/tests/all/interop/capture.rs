@@ -1,7 +1,7 @@
 //! Packets as the kernel's host saw them, for tshark to judge.
 
 use super::kernel::OUR_PORT;
-use farpath_emu::{PacketEvent, Queues, Tap, WirePacket};
+use farpath_emu::{PacketEvent, Queues, Recorder, WirePacket};
 use farpath_path::Direction;
 use farpath_tcp::wire;
 use farpath_testing::{Need, skip};
@@ -16,7 +16,7 @@ pub struct Capture {
     packets: Vec<(Instant, Direction, Vec<u8>)>,
 }
 
-impl Tap for Capture {
+impl Recorder for Capture {
     fn packet(
         &mut self,
         at: Instant,

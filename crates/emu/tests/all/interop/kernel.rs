@@ -18,7 +18,7 @@ pub const OUR_PORT: u16 = 40_000;
 pub const KERNEL_PORT: u16 = 50_000;
 
 /// A test that meets it has failed: none takes a tenth of it.
-const PATIENCE: time::Duration = time::Duration::from_secs(60);
+const GIVE_UP_AFTER: time::Duration = time::Duration::from_secs(60);
 
 /// Who opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,7 +162,7 @@ impl Setup {
             let over = eventually(|| ours.is_over() || running.is_finished());
             stop.store(true, Ordering::Relaxed);
             let report = running.join().expect("no panic in the loop").expect("nothing failed");
-            assert!(over, "our end is {:?} after {PATIENCE:?}; the kernel's: {kernel:?}", ours.state());
+            assert!(over, "our end is {:?} after {GIVE_UP_AFTER:?}; the kernel's: {kernel:?}", ours.state());
             (kernel, report)
         });
         let counters = host.namespace().run(kernel_counters).expect("entered");
@@ -175,8 +175,8 @@ impl Setup {
         if let Some(bytes) = self.program.receive_buffer {
             socket.set_recv_buffer_size(bytes)?;
         }
-        socket.set_read_timeout(Some(PATIENCE))?;
-        socket.set_write_timeout(Some(PATIENCE))?;
+        socket.set_read_timeout(Some(GIVE_UP_AFTER))?;
+        socket.set_write_timeout(Some(GIVE_UP_AFTER))?;
         socket.bind(&local.into())?;
         if self.opener == Opener::Ours {
             socket.listen(1)?;
@@ -199,8 +199,8 @@ impl Setup {
 
 impl Program {
     fn run(&self, stream: &TcpStream) -> io::Result<KernelEnd> {
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(GIVE_UP_AFTER))?;
+        stream.set_write_timeout(Some(GIVE_UP_AFTER))?;
         std::thread::scope(|scope| {
             let writing = scope.spawn(|| self.write(stream));
             let mut end = self.read(stream);
@@ -355,7 +355,7 @@ fn kernel_counters() -> BTreeMap<String, u64> {
 
 fn eventually(mut condition: impl FnMut() -> bool) -> bool {
     const STEP: time::Duration = time::Duration::from_millis(2);
-    (0..PATIENCE.as_millis() / STEP.as_millis()).any(|_| {
+    (0..GIVE_UP_AFTER.as_millis() / STEP.as_millis()).any(|_| {
         sleep(STEP);
         condition()
     })

@@ -6,7 +6,9 @@
 
 use crate::wire;
 use farpath_elements::{ElementKind, ElementSpec, Link, MarkThreshold, QueueLimit};
-use farpath_emu::{Backend, Clock, Emulator, Host, HostSettings, LoopReport, Malformed, Settings, Unwatched};
+use farpath_emu::{
+    Backend, Clock, Emulator, Host, HostSettings, LoopReport, Malformed, NoRecorder, Settings,
+};
 use farpath_path::{Direction, PerDirection};
 use farpath_traffic::{BulkEnd, EndReport, Opening, Prepared, Role, SocketOptions};
 use farpath_units::{Bytes, Duration, Instant, Rate};
@@ -247,7 +249,7 @@ fn under_fire(backend: Backend) -> ([EndReport; 2], LoopReport, [Vec<Sent>; 2], 
     let sent = Direction::BOTH.map(packets);
     let (stop, never) = (AtomicBool::new(false), AtomicBool::new(false));
     let (reports, report, fired_until) = thread::scope(|scope| {
-        let looping = scope.spawn(|| emulator.run(&stop, &mut Unwatched));
+        let looping = scope.spawn(|| emulator.run(&stop, &mut NoRecorder));
         // Whoever connects must find the other listening.
         let programs = ends.map(|(host, way)| end(host, way, clock));
         let programs = programs.map(|program| {

@@ -3,7 +3,7 @@
 
 #![cfg(target_os = "linux")]
 
-use crate::wire::{PATIENCE, any, backends, far_addresses, join, missing, pair};
+use crate::wire::{GIVE_UP_AFTER, any, backends, far_addresses, join, missing, pair};
 use farpath_emu::{Backend, Host, HostError, HostSettings, VethBaseline};
 use std::fs;
 use std::io::{Read, Write};
@@ -21,7 +21,7 @@ fn a_datagram_gets_through() {
             for to in far_addresses() {
                 let there = far.namespace().run(|| UdpSocket::bind(SocketAddr::new(to, 0))).unwrap().unwrap();
                 let here = near.namespace().run(|| UdpSocket::bind(any(to))).unwrap().unwrap();
-                there.set_read_timeout(Some(PATIENCE)).unwrap();
+                there.set_read_timeout(Some(GIVE_UP_AFTER)).unwrap();
                 here.send_to(b"a datagram", there.local_addr().unwrap()).unwrap();
                 let mut buffer = [0; 64];
                 let (len, from) = there.recv_from(&mut buffer).unwrap_or_else(|error| {
@@ -65,16 +65,17 @@ fn transfer(near: &Host, far: &Host, to: IpAddr, bytes: usize) {
     let listener = far.namespace().run(|| TcpListener::bind(SocketAddr::new(to, 0))).unwrap().unwrap();
     let place = listener.local_addr().unwrap();
     // The kernel shakes hands by itself: connecting first, a failure is not a wait for ever.
-    let mut socket = near.namespace().run(|| TcpStream::connect_timeout(&place, PATIENCE)).unwrap().unwrap();
+    let mut socket =
+        near.namespace().run(|| TcpStream::connect_timeout(&place, GIVE_UP_AFTER)).unwrap().unwrap();
     let (mut accepted, _) = listener.accept().unwrap();
     let got = thread::scope(|scope| {
         let receiver = scope.spawn(move || {
-            accepted.set_read_timeout(Some(PATIENCE)).unwrap();
+            accepted.set_read_timeout(Some(GIVE_UP_AFTER)).unwrap();
             let mut got = Vec::new();
             accepted.read_to_end(&mut got).unwrap();
             got
         });
-        socket.set_write_timeout(Some(PATIENCE)).unwrap();
+        socket.set_write_timeout(Some(GIVE_UP_AFTER)).unwrap();
         socket.write_all(&data).unwrap();
         drop(socket);
         receiver.join().unwrap()
@@ -92,7 +93,7 @@ fn a_cable_joins_two_namespaces_without_us() {
     let to = SocketAddr::new(HostSettings::far().address.0.into(), 0);
     let there = veth.far().run(|| UdpSocket::bind(to)).unwrap().unwrap();
     let here = veth.near().run(|| UdpSocket::bind(any(to.ip()))).unwrap().unwrap();
-    there.set_read_timeout(Some(PATIENCE)).unwrap();
+    there.set_read_timeout(Some(GIVE_UP_AFTER)).unwrap();
     here.send_to(b"a datagram", there.local_addr().unwrap()).unwrap();
     let mut buffer = [0; 64];
     let (len, from) = there.recv_from(&mut buffer).unwrap();

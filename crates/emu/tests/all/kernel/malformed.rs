@@ -3,7 +3,7 @@
 use crate::common::{MemoryPort, data, packet, run_until, super_packet};
 use crate::wire;
 use farpath_emu::{
-    Backend, Clock, Emulator, Host, HostSettings, LoopReport, Malformed, Settings, Unwatched, VirtioHeader,
+    Backend, Clock, Emulator, Host, HostSettings, LoopReport, Malformed, NoRecorder, Settings, VirtioHeader,
 };
 use farpath_units::Instant;
 use proptest::prelude::*;
@@ -103,7 +103,7 @@ fn into_kernel(host: &Host, sent: impl Iterator<Item = Sent>) -> LoopReport {
     let settings = Settings { coalesce: true, ..Settings::default() };
     let mut emulator = Emulator::new(&[], 1, settings, Box::new(near.clone()), host.port(), Clock::start())
         .expect("a path of nothing");
-    let report = run_until(&mut emulator, &mut Unwatched, || near.memory().to_send.is_empty());
+    let report = run_until(&mut emulator, &mut NoRecorder, || near.memory().to_send.is_empty());
     let counts = report.packets.forward;
     assert_eq!(counts.taken, PACKETS as u64);
     assert_eq!(counts.offered, counts.delivered + counts.refused, "each has an end: {counts:?}");
@@ -164,7 +164,7 @@ fn still_works(far: Host) {
     let connecting = std::thread::spawn(move || {
         near.namespace().run(|| TcpStream::connect("10.0.0.2:50000")).expect("entered")
     });
-    run_until(&mut emulator, &mut Unwatched, || connecting.is_finished());
+    run_until(&mut emulator, &mut NoRecorder, || connecting.is_finished());
     connecting.join().expect("no panic").expect("the host answers");
     drop(listener);
 }

@@ -6,7 +6,7 @@
 
 #![cfg(target_os = "linux")]
 
-use crate::wire::{PATIENCE, far_addresses, join, missing, pair};
+use crate::wire::{GIVE_UP_AFTER, far_addresses, join, missing, pair};
 use farpath_emu::{Host, HostError, HostSettings, RouteMetrics};
 use farpath_traffic::TcpInfo;
 use farpath_units::Duration;
@@ -19,9 +19,9 @@ use std::sync::atomic::Ordering;
 fn connect(near: &Host, far: &Host, to: IpAddr) -> (TcpStream, TcpStream) {
     let listener = far.namespace().run(|| TcpListener::bind(SocketAddr::new(to, 0))).unwrap().unwrap();
     let place = listener.local_addr().unwrap();
-    let active = near.namespace().run(|| TcpStream::connect_timeout(&place, PATIENCE)).unwrap().unwrap();
+    let active = near.namespace().run(|| TcpStream::connect_timeout(&place, GIVE_UP_AFTER)).unwrap().unwrap();
     let (passive, _) = listener.accept().unwrap();
-    passive.set_read_timeout(Some(PATIENCE)).unwrap();
+    passive.set_read_timeout(Some(GIVE_UP_AFTER)).unwrap();
     (active, passive)
 }
 

@@ -6,7 +6,7 @@ use farpath_elements::{
     QueueLimit, build_path,
 };
 use farpath_emu::{
-    Clock, EmuError, Emulator, LoopReport, Malformed, PacketEvent, Queues, RealtimeGrant, Settings, Tap,
+    Clock, EmuError, Emulator, LoopReport, Malformed, PacketEvent, Queues, RealtimeGrant, Recorder, Settings,
     VirtioHeader, WirePacket, gso,
 };
 use farpath_path::{Direction, DropCause, PathElement, PathPacket, PerDirection, Verdict};
@@ -43,7 +43,7 @@ struct Log<'a> {
     longest_queue: Bytes,
 }
 
-impl Tap for Log<'_> {
+impl Recorder for Log<'_> {
     fn packet(
         &mut self,
         at: Instant,

@@ -2,7 +2,7 @@
 
 use crate::common::{V4, V6, run_until};
 use farpath_elements::{Bernoulli, Delay, Duplicate, ElementKind, ElementSpec, Reorder};
-use farpath_emu::{Application, Clock, CloseWhen, Emulator, EndpointPort, Settings, Unwatched};
+use farpath_emu::{Application, Clock, CloseWhen, Emulator, EndpointPort, NoRecorder, Settings};
 use farpath_path::PerDirection;
 use farpath_tcp::config::RecoveryConfig;
 use farpath_tcp::{CloseReason, Config, Seq, State};
@@ -53,7 +53,7 @@ fn run(path: &[ElementSpec], ends: [&str; 2], near: Application, far: Applicatio
     let [near_port, far_port] = ports;
     let mut emulator =
         Emulator::new(path, 3, settings, near_port, far_port, Clock::start()).expect("a sound path");
-    run_until(&mut emulator, &mut Unwatched, || near.is_over() && far.is_over());
+    run_until(&mut emulator, &mut NoRecorder, || near.is_over() && far.is_over());
     [near, far]
 }
 

@@ -7,7 +7,7 @@ pub mod relay;
 
 use farpath_experiment::Experiment;
 use farpath_measure::serve::{Limits, Serve, Server};
-use farpath_measure::{Family, Far, Key, MeasureError, measure};
+use farpath_measure::{Family, Key, MeasureError, Peer, measure};
 use farpath_run::{Provenance, Run};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Mutex;
@@ -47,8 +47,8 @@ pub fn with<T>(server: &Server, work: impl FnOnce(SocketAddr) -> T) -> (T, Vec<S
     (done, told.into_inner().expect("no panic"))
 }
 
-pub fn far(address: SocketAddr) -> Far {
-    Far::connect(&address.to_string(), Family::Any, None, &NEVER).expect("it is let in")
+pub fn peer(address: SocketAddr) -> Peer {
+    Peer::connect(&address.to_string(), Family::Any, None, &NEVER).expect("it is let in")
 }
 
 pub fn experiment(more: &str) -> Experiment {
@@ -59,9 +59,9 @@ pub fn experiment(more: &str) -> Experiment {
     Experiment::parse(&text, "t", &[]).unwrap_or_else(|error| panic!("{error}"))
 }
 
-pub fn run(far: &mut Far, experiment: &Experiment) -> Result<Run, MeasureError> {
+pub fn run(peer: &mut Peer, experiment: &Experiment) -> Result<Run, MeasureError> {
     let point = &experiment.point(0);
-    let run = measure(far, point, 1, Provenance::default(), &NEVER, &mut |_| {})?;
+    let run = measure(peer, point, 1, Provenance::default(), &NEVER, &mut |_| {})?;
     Ok(run.expect("nobody stops it"))
 }
 

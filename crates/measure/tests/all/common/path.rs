@@ -1,8 +1,8 @@
-//! Two hosts of our own with a path of our own between them, and a responder on the far one.
+//! Two hosts of our own with a path of our own between them, and a responder on the peer.
 
 #![allow(dead_code)]
 
-use farpath_emu::{Clock, Emulator, Host, HostSettings, Namespace, Settings, Unwatched};
+use farpath_emu::{Clock, Emulator, Host, HostSettings, Namespace, NoRecorder, Settings};
 use farpath_experiment::Experiment;
 use farpath_measure::serve::{Limits, Serve, Server};
 use farpath_testing::{Need, skip};
@@ -24,7 +24,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Does `work` in the near host, with the address of a responder in the far one, over the path of an experiment.
+/// Does `work` in the local host, with the address of a responder in the peer, over the path of an experiment.
 pub fn over<T: Send>(
     path: &Experiment,
     v6: bool,
@@ -34,12 +34,12 @@ pub fn over<T: Send>(
     between(path, v6, seed, Limits::default(), |hosts| work(hosts.address))
 }
 
-/// The far host, and the path to it.
+/// The peer, and the path to it.
 pub struct Hosts<'a> {
     /// Where the responder waits.
     pub address: SocketAddr,
     /// In which network.
-    pub far: &'a Namespace,
+    pub peer: &'a Namespace,
     /// Set, it lets nothing through any more.
     pub dark: &'a AtomicBool,
 }
@@ -54,14 +54,14 @@ pub fn between<T: Send>(
 ) -> Option<T> {
     let hosts = match missing() {
         None => {
-            Host::new(&HostSettings::near()).and_then(|near| Ok((near, Host::new(&HostSettings::far())?)))
+            Host::new(&HostSettings::near()).and_then(|local| Ok((local, Host::new(&HostSettings::far())?)))
         }
         Some(why) => {
             skip(Need::Root, format!("measuring over an emulated path: {why}"));
             return None;
         }
     };
-    let (near, far) = match hosts {
+    let (local, peer) = match hosts {
         Ok(hosts) => hosts,
         Err(error) => {
             skip(Need::Root, format!("measuring over an emulated path: {error}"));
@@ -76,19 +76,20 @@ pub fn between<T: Send>(
     let point = path.point(0);
     let elements = &point.scenario.path;
     let mut emulator =
-        Emulator::new(elements, seed, Settings::default(), near.port(), far.port(), Clock::start())
+        Emulator::new(elements, seed, Settings::default(), local.port(), peer.port(), Clock::start())
             .expect("a path");
     let serve = Serve { bind: vec![address], key: None, limits };
-    let server = far.namespace().run(|| Server::bind(&serve)).expect("a namespace").expect("it can wait");
+    let server = peer.namespace().run(|| Server::bind(&serve)).expect("a namespace").expect("it can wait");
     let address = server.addresses()[0];
     let (over, stop) = (AtomicBool::new(false), AtomicBool::new(false));
     let done = thread::scope(|scope| {
-        let path = scope.spawn(|| emulator.run(&over, &mut Unwatched));
-        let serves = scope.spawn(|| far.namespace().run(|| server.run(&stop, &|_| {})));
+        let path = scope.spawn(|| emulator.run(&over, &mut NoRecorder));
+        let serves = scope.spawn(|| peer.namespace().run(|| server.run(&stop, &|_| {})));
         let done = {
             let (_over, _stop) = (Stop(&over), Stop(&stop));
-            near.namespace()
-                .run(|| work(Hosts { address, far: far.namespace(), dark: &over }))
+            local
+                .namespace()
+                .run(|| work(Hosts { address, peer: peer.namespace(), dark: &over }))
                 .expect("a namespace")
         };
         path.join().expect("no panic").expect("packets are moved");

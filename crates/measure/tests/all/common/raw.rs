@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The version of the protocol that both hosts speak.
 pub const OURS: u32 = farpath_measure::PROTOCOL;
 
-/// Asks for a long transfer, and connects to its far end.
+/// Asks for a long transfer, and connects to its end at the peer.
 pub fn transfer(client: &mut BufReader<TcpStream>, address: SocketAddr, sends: bool) -> TcpStream {
     let within = u64::MAX;
     say(
@@ -126,7 +126,7 @@ impl Client {
         self.ask(&json!({ "transfer": asked }))
     }
 
-    /// Where the far end of a flow waits.
+    /// Where the peer's end of a flow waits.
     pub fn place(&self, ready: &Value) -> SocketAddr {
         let port = ready["ready"]["port"].as_u64().and_then(|port| u16::try_from(port).ok());
         SocketAddr::new(self.address.ip(), port.unwrap_or_else(|| panic!("{ready}")))

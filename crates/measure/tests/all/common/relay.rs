@@ -1,4 +1,4 @@
-//! A far host that says something else than it should: a relay before a responder, which changes what that says.
+//! A peer that says something else than it should: a relay before a responder, which changes what that says.
 
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Write};
@@ -30,37 +30,37 @@ pub fn relayed<T>(
     let address = listener.local_addr().expect("an address");
     thread::scope(|scope| {
         scope.spawn(move || {
-            let (near, _) = listener.accept().expect("somebody comes");
-            let far = TcpStream::connect(server).expect("it waits");
+            let (local, _) = listener.accept().expect("somebody comes");
+            let peer = TcpStream::connect(server).expect("it waits");
             thread::scope(|scope| {
-                let ends = [near.try_clone().expect("a socket"), far.try_clone().expect("a socket")];
+                let ends = [local.try_clone().expect("a socket"), peer.try_clone().expect("a socket")];
                 scope.spawn(move || {
-                    let [mut near, mut far] = ends;
+                    let [mut local, mut peer] = ends;
                     // Whoever ends it, both are over.
-                    let _ = io::copy(&mut near, &mut far);
-                    let _ = (near.shutdown(Shutdown::Both), far.shutdown(Shutdown::Both));
+                    let _ = io::copy(&mut local, &mut peer);
+                    let _ = (local.shutdown(Shutdown::Both), peer.shutdown(Shutdown::Both));
                 });
-                let _ = say(&far, &near, change);
-                let _ = (near.shutdown(Shutdown::Both), far.shutdown(Shutdown::Both));
+                let _ = say(&peer, &local, change);
+                let _ = (local.shutdown(Shutdown::Both), peer.shutdown(Shutdown::Both));
             });
         });
         work(address)
     })
 }
 
-fn say(far: &TcpStream, mut near: &TcpStream, mut change: impl FnMut(Value) -> Says) -> io::Result<()> {
-    for line in BufReader::new(far).lines() {
+fn say(peer: &TcpStream, mut local: &TcpStream, mut change: impl FnMut(Value) -> Says) -> io::Result<()> {
+    for line in BufReader::new(peer).lines() {
         match change(serde_json::from_str(&line?)?) {
             Says::Lines(lines) => {
                 for line in lines {
-                    near.write_all(format!("{line}\n").as_bytes())?;
+                    local.write_all(format!("{line}\n").as_bytes())?;
                 }
             }
-            Says::Bytes(bytes) => near.write_all(&bytes)?,
+            Says::Bytes(bytes) => local.write_all(&bytes)?,
             Says::Forever(line) => {
                 let lines = format!("{line}\n");
                 loop {
-                    near.write_all(lines.as_bytes())?;
+                    local.write_all(lines.as_bytes())?;
                 }
             }
         }

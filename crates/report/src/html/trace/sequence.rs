@@ -1,7 +1,7 @@
 //! The time-sequence graph of a flow, as its sender sees it, with what was dropped on the way.
 
 use super::super::data::{Columns, Figure, seconds};
-use super::super::thin::{Sample, spread, thin};
+use super::super::decimate::{Sample, decimate, spread};
 use super::{INTERVALS, TIME};
 use farpath_engine::ResendCause;
 use farpath_run::{FlowRow, SegmentEvent, SegmentRow};
@@ -327,8 +327,8 @@ fn figure(title: &str, mut caption: String, sequence: &Sequence, silences: &[(u6
             .numbers("bytes", samples.iter().map(|sample| sample.1 as f64))
     };
     let recorded = sent.len() + acked.len();
-    let (sent, acked) = (thin(sent, INTERVALS), thin(acked, INTERVALS));
-    caption += &super::thinned(sent.len() + acked.len(), recorded);
+    let (sent, acked) = (decimate(sent, INTERVALS), decimate(acked, INTERVALS));
+    caption += &super::decimated(sent.len() + acked.len(), recorded);
     let events_table = Columns::default()
         .numbers("time_s", drawn.iter().map(|mark| seconds(mark.time)))
         .numbers("bytes", drawn.iter().map(|mark| mark.position as f64))

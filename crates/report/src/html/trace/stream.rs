@@ -1,8 +1,8 @@
 //! A stream: what was sent again, when its messages came, and how late they were.
 
 use super::super::data::{Columns, Figure, seconds};
-use super::super::thin::{Sample, thin};
-use super::{INTERVALS, TIME, lines, samples, thinned};
+use super::super::decimate::{Sample, decimate};
+use super::{INTERVALS, TIME, decimated, lines, samples};
 use farpath_run::{MessageRow, Metric, SeriesRow};
 use farpath_units::Instant;
 
@@ -11,11 +11,11 @@ pub(super) fn retransmissions(series: &[SeriesRow]) -> Option<Figure> {
     if samples(series, Metric::Retransmissions).is_empty() {
         return None;
     }
-    let (columns, thinned) = lines(series, &[Metric::Retransmissions], "segments", 1.0)?;
+    let (columns, decimated) = lines(series, &[Metric::Retransmissions], "segments", 1.0)?;
     Some(Figure {
         plot: "retransmissions",
         title: "Retransmissions".to_owned(),
-        caption: format!("Segments that the sender has sent again by then.{thinned}"),
+        caption: format!("Segments that the sender has sent again by then.{decimated}"),
         set: Vec::new(),
         data: vec![("retransmissions", columns)],
     })
@@ -31,7 +31,7 @@ fn arrivals(messages: &[MessageRow]) -> Option<Figure> {
     let last = messages.last()?.message;
     let of = |when: fn(&MessageRow) -> Option<Instant>| -> Vec<Sample<u64>> {
         let known = messages.iter().filter_map(|row| Some((row.message, when(row)?.as_nanos())));
-        thin(&known.collect::<Vec<_>>(), INTERVALS)
+        decimate(&known.collect::<Vec<_>>(), INTERVALS)
     };
     let due = of(|row| Some(row.due));
     let arrived = of(|row| row.arrived);
@@ -50,7 +50,7 @@ fn arrivals(messages: &[MessageRow]) -> Option<Figure> {
         caption: format!(
             "When each message was due at the sender, and when the receiver had read it, by its number: the distance \
              is how late it is.{}",
-            thinned(drawn, recorded)
+            decimated(drawn, recorded)
         ),
         set: vec![(TIME, vec![0.0, last as f64].into())],
         data: vec![("messages", columns)],
@@ -61,13 +61,13 @@ fn lateness(messages: &[MessageRow]) -> Option<Figure> {
     let late =
         |row: &MessageRow| Some((row.arrived?.as_nanos(), row.arrived?.saturating_since(row.due).as_nanos()));
     let all: Vec<Sample<u64>> = messages.iter().filter_map(late).collect();
-    let drawn = thin(&all, INTERVALS);
+    let drawn = decimate(&all, INTERVALS);
     let columns = Columns::default()
         .numbers("time_s", drawn.iter().map(|sample| seconds(sample.0)))
         .numbers("late_s", drawn.iter().map(|sample| seconds(sample.1)));
     let caption = format!(
         "From when a message was due at the sender until the receiver had read it, at the time of its arrival.{}",
-        thinned(drawn.len(), all.len())
+        decimated(drawn.len(), all.len())
     );
     (!columns.is_empty()).then(|| Figure {
         plot: "lateness",

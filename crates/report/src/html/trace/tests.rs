@@ -82,7 +82,7 @@ fn where_only_packets_are_seen_a_timer_is_not_called_a_timeout() {
     let linux = ["sender.stack=linux-6", "receiver.stack=linux-6", "sender.congestion.control=bbr"];
     let run = traced("noisy-channel", &[&["path.loss=2 %", "transfer.size=2 MB"], &linux[..]].concat());
     let mut segments = run.segments.to_vec();
-    // As the tap of an emulation records them.
+    // As the recorder of an emulation records them.
     segments.iter_mut().filter(|row| row.event == SegmentEvent::Sent).for_each(|row| row.cause = None);
     let flow = &run.flows[0];
     let sequence = Sequence::of(flow, &segments);

@@ -1,6 +1,6 @@
 //! What ships: stacks, paths, experiments.
 
-use crate::args::{ShelfArgs, StacksArgs};
+use crate::args::{CatalogArgs, StacksArgs};
 use crate::error::CliError;
 use crate::{Ending, output};
 use farpath_emu::KernelProfile;
@@ -8,7 +8,7 @@ use farpath_experiment::{ShippedFile, Stack, shipped_experiments, shipped_paths,
 
 /// `farpath stacks`
 pub fn stacks(args: &StacksArgs) -> Result<Ending, CliError> {
-    match &args.shelf.name {
+    match &args.catalog.name {
         None if args.of_this_host => return this_host(args),
         Some(name) if args.linux => {
             let stack = Stack::load(name)?;
@@ -63,13 +63,13 @@ fn this_host(_: &StacksArgs) -> Result<Ending, CliError> {
 }
 
 /// `farpath paths`
-pub fn paths(args: &ShelfArgs) -> Result<Ending, CliError> {
+pub fn paths(args: &CatalogArgs) -> Result<Ending, CliError> {
     show(&shipped_paths(), args.name.as_deref(), "path", "paths")?;
     Ok(Ending::Done)
 }
 
 /// `farpath experiments`
-pub fn experiments(args: &ShelfArgs) -> Result<Ending, CliError> {
+pub fn experiments(args: &CatalogArgs) -> Result<Ending, CliError> {
     show(&shipped_experiments(), args.name.as_deref(), "experiment", "experiments")?;
     Ok(Ending::Done)
 }

@@ -6,7 +6,7 @@ use farpath_units::{Duration, Rate};
 use std::io;
 use std::net::SocketAddr;
 
-/// Why a path is not measured. Each message names the far host as it was asked for.
+/// Why a path is not measured. Each message names the peer as it was asked for.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeasureError {

@@ -11,15 +11,15 @@ use farpath_units::Instant;
 
 /// An exchange between the two ends of a flow, with what each flow router made of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ladder {
+pub struct SequenceDiagram {
     /// The data sender, what passes packets on, the data receiver.
     lanes: Vec<String>,
-    rungs: Vec<Rung>,
+    messages: Vec<Message>,
 }
 
 /// A packet on its way.
 #[derive(Debug, Clone, PartialEq)]
-struct Rung {
+struct Message {
     name: String,
     /// Where it set out, and when, since the first of them.
     from: (usize, f64),
@@ -39,10 +39,10 @@ pub fn lanes(scenario: &Scenario) -> Vec<String> {
     lines.map(|element| element.name.clone()).collect()
 }
 
-impl Ladder {
+impl SequenceDiagram {
     /// The opening of the first flow of a run, until its first data arrive, past `lanes`. A run without recorded
     /// segments, or without signals, has none.
-    pub fn opening(run: &Run, lanes: &[String]) -> Result<Ladder, String> {
+    pub fn opening(run: &Run, lanes: &[String]) -> Result<SequenceDiagram, String> {
         let all = signals(run, 0)?;
         let start = all
             .first()
@@ -55,16 +55,16 @@ impl Ladder {
         let first = first.ok_or("no data was sent")?;
         let names = core::iter::once("sender").chain(lanes.iter().map(String::as_str)).chain(["receiver"]);
         let lanes: Vec<String> = names.map(str::to_owned).collect();
-        let mut rungs: Vec<Rung> = all
+        let mut messages: Vec<Message> = all
             .iter()
             .filter(|signal| signal.hops[0].time <= first.time)
-            .map(|signal| Rung::of(signal, &lanes, start))
+            .map(|signal| Message::of(signal, &lanes, start))
             .collect();
         let last = lanes.len() - 1;
         let data = first.direction == "forward";
         let (from, to) = if data { (0, last) } else { (last, 0) };
         let granted = first.dscp == QosMark::Flow.dscp();
-        rungs.push(Rung {
+        messages.push(Message {
             name: "data".to_owned(),
             from: (from, seconds(first.time, start)),
             to: (to, seconds(arrives.time, start)),
@@ -75,13 +75,13 @@ impl Ladder {
             lost: false,
             kind: "data",
         });
-        Ok(Ladder { lanes, rungs })
+        Ok(SequenceDiagram { lanes, messages })
     }
 
     /// As text: a line for what is said, one for the arrow.
     pub fn text(&self) -> String {
-        let said = self.rungs.iter().flat_map(|rung| &rung.says).flat_map(|(_, lines)| lines);
-        let names = self.rungs.iter().map(|rung| &rung.name).chain(&self.lanes);
+        let said = self.messages.iter().flat_map(|message| &message.says).flat_map(|(_, lines)| lines);
+        let names = self.messages.iter().map(|message| &message.name).chain(&self.lanes);
         let widest = said.chain(names).map(|text| text.chars().count()).max().unwrap_or(0);
         let (gap, margin) = (widest + 2, 11);
         let column = |lane: usize| margin + lane * (gap + 1);
@@ -98,30 +98,30 @@ impl Ladder {
             put(&mut head, column(lane).saturating_sub(half), name);
         }
         let mut out = vec![head, lines()];
-        for rung in &self.rungs {
-            let deep = rung.says.iter().map(|(_, lines)| lines.len()).max().unwrap_or(0);
+        for message in &self.messages {
+            let deep = message.says.iter().map(|(_, lines)| lines.len()).max().unwrap_or(0);
             let mut name = lines();
-            let first_gap = if rung.from.0 < rung.to.0 { rung.from.0 } else { rung.from.0 - 1 };
-            put(&mut name, column(first_gap) + 2, &rung.name);
+            let first_gap = if message.from.0 < message.to.0 { message.from.0 } else { message.from.0 - 1 };
+            put(&mut name, column(first_gap) + 2, &message.name);
             out.push(name);
             for depth in 0..deep {
                 let mut line = lines();
-                for (gap, said) in &rung.says {
+                for (gap, said) in &message.says {
                     said.get(depth).into_iter().for_each(|text| put(&mut line, column(*gap) + 2, text));
                 }
                 out.push(line);
             }
             let mut arrow = lines();
-            let (left, right) = (rung.from.0.min(rung.to.0), rung.from.0.max(rung.to.0));
+            let (left, right) = (message.from.0.min(message.to.0), message.from.0.max(message.to.0));
             for lane in left..right {
                 arrow[column(lane) + 1..column(lane + 1)].fill('-');
-                let head = if rung.to.0 == right { column(lane + 1) - 1 } else { column(lane) + 1 };
-                arrow[head] = if rung.to.0 == right { '>' } else { '<' };
+                let head = if message.to.0 == right { column(lane + 1) - 1 } else { column(lane) + 1 };
+                arrow[head] = if message.to.0 == right { '>' } else { '<' };
             }
-            if rung.lost {
+            if message.lost {
                 arrow[(column(left) + column(right)) / 2] = 'x';
             }
-            for (lane, time) in [rung.from, rung.to] {
+            for (lane, time) in [message.from, message.to] {
                 let text = format!("{:.1} ms", time * 1e3);
                 if lane == 0 {
                     put(&mut arrow, margin - 1 - text.chars().count().min(margin - 1), &text);
@@ -143,43 +143,43 @@ impl Ladder {
     pub fn figure(&self, title: &str, caption: &str) -> Figure {
         // A packet takes a row, and one more for each line that it says.
         let (mut rows, mut row) = (Vec::new(), 0.5);
-        for rung in &self.rungs {
-            let deep = rung.says.iter().map(|(_, lines)| lines.len()).max().unwrap_or(0) as f64;
+        for message in &self.messages {
+            let deep = message.says.iter().map(|(_, lines)| lines.len()).max().unwrap_or(0) as f64;
             row += 1.0 + deep;
             rows.push(row);
             row += 0.8;
         }
         let bottom = row + 0.4;
         let (mut arrows, mut labels) = (Vec::new(), Vec::new());
-        for (rung, &row) in self.rungs.iter().zip(&rows) {
-            let (from, to) = (rung.from.0, rung.to.0);
+        for (message, &row) in self.messages.iter().zip(&rows) {
+            let (from, to) = (message.from.0, message.to.0);
             let steps = from.abs_diff(to);
             let lane = |step: usize| if from < to { from + step } else { from - step };
             // Each lane is a little lower than the one before: time goes on.
             let slope = 0.6 / steps.max(1) as f64;
             for step in 0..steps {
                 let y = |step: usize| row + step as f64 * slope;
-                arrows.push((lane(step) as f64, y(step), lane(step + 1) as f64, y(step + 1), rung));
+                arrows.push((lane(step) as f64, y(step), lane(step + 1) as f64, y(step + 1), message));
             }
-            for (gap, said) in &rung.says {
+            for (gap, said) in &message.says {
                 let step = if from < to { gap - from } else { from - 1 - gap };
                 for (depth, text) in said.iter().rev().enumerate() {
                     let y = row + step as f64 * slope - 0.35 - depth as f64 * 0.85;
-                    labels.push((*gap as f64 + 0.5, y, text.clone(), "middle", rung));
+                    labels.push((*gap as f64 + 0.5, y, text.clone(), "middle", message));
                 }
             }
             let side = |lane: usize| if lane == 0 { "right" } else { "left" };
             let ends = [
-                (from, rung.from.1, row, format!("{}  ", rung.name)),
-                (to, rung.to.1, row + 0.6, String::new()),
+                (from, message.from.1, row, format!("{}  ", message.name)),
+                (to, message.to.1, row + 0.6, String::new()),
             ];
             for (lane, time, y, name) in ends {
                 if lane == 0 || lane == self.lanes.len() - 1 {
-                    labels.push((lane as f64, y, format!("{name}{:.1} ms", time * 1e3), side(lane), rung));
+                    labels.push((lane as f64, y, format!("{name}{:.1} ms", time * 1e3), side(lane), message));
                 }
             }
         }
-        let kind = |rung: &&Rung| if rung.lost { "lost" } else { rung.kind };
+        let kind = |message: &&Message| if message.lost { "lost" } else { message.kind };
         let lane_columns = Columns::default()
             .numbers("lane", (0..self.lanes.len()).map(|lane| lane as f64))
             .numbers("top", self.lanes.iter().map(|_| 0.0))
@@ -201,7 +201,7 @@ impl Ladder {
             .texts("kind", labels.iter().map(|label| kind(&label.4)));
         let last = self.lanes.len() as f64 - 1.0;
         Figure {
-            plot: "ladder",
+            plot: "sequence-diagram",
             title: title.to_owned(),
             caption: format!(
                 "{caption} Rates in Mbit/s of IP packets; * marked by a router (M = 1). Not to the scale of time."
@@ -216,8 +216,8 @@ impl Ladder {
     }
 }
 
-impl Rung {
-    fn of(signal: &Signal, lanes: &[String], start: Instant) -> Rung {
+impl Message {
+    fn of(signal: &Signal, lanes: &[String], start: Instant) -> Message {
         let last = lanes.len() - 1;
         let forward = signal.is_forward();
         let step = |lane: usize| if forward { lane + 1 } else { lane.saturating_sub(1) };
@@ -238,7 +238,7 @@ impl Rung {
         }
         let lost = done.event == SegmentEvent::Dropped;
         let to = (end, seconds(done.time, start));
-        Rung { name: signal.name().to_owned(), from, to, says, lost, kind: "signal" }
+        Message { name: signal.name().to_owned(), from, to, says, lost, kind: "signal" }
     }
 }
 

@@ -3,13 +3,13 @@
 use crate::error::CliError;
 use crate::report;
 use farpath_report::html::{ReportFile, Traces};
-use farpath_run::{Asked, REPORT, ResultsDir, ResultsError, Run, RunKey, Trace};
+use farpath_run::{ExperimentSummary, REPORT, ResultsDir, ResultsError, Run, RunKey, Trace};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 /// Runs that are kept as they come.
-pub struct Kept<'a> {
+pub struct ResultSink<'a> {
     out: Option<&'a Path>,
     report: Option<&'a Path>,
     results: Option<ResultsDir>,
@@ -28,13 +28,13 @@ pub struct Finished {
     pub written: Result<(), CliError>,
 }
 
-impl<'a> Kept<'a> {
+impl<'a> ResultSink<'a> {
     /// Takes the names of what is to be written, so that it is known before the first run whether it can be.
     pub fn new(
         out: Option<&'a Path>,
         report: Option<&'a Path>,
         traced: BTreeSet<RunKey>,
-    ) -> Result<Kept<'a>, CliError> {
+    ) -> Result<ResultSink<'a>, CliError> {
         out.map(report::may_write_in).transpose()?;
         let new = out.filter(|out| !out.exists());
         let results = out.map(ResultsDir::create).transpose()?;
@@ -49,7 +49,7 @@ impl<'a> Kept<'a> {
             }
         };
         let traces = Traces::of(traced);
-        Ok(Kept { out, report, results, report_file, failed: None, traces, runs: Vec::new() })
+        Ok(ResultSink { out, report, results, report_file, failed: None, traces, runs: Vec::new() })
     }
 
     /// One more. False where it could not be written: no more is wanted then.
@@ -68,7 +68,7 @@ impl<'a> Kept<'a> {
     }
 
     /// That was all of it, of so many that were wanted.
-    pub fn finish(mut self, asked: &Asked, wanted: usize) -> Finished {
+    pub fn finish(mut self, asked: &ExperimentSummary, wanted: usize) -> Finished {
         // Those in real time have come last.
         self.runs.sort_by_key(|run| run.point);
         let complete = self.runs.len() == wanted;
@@ -76,7 +76,7 @@ impl<'a> Kept<'a> {
             let why = if self.failed.is_some() { "not written" } else { "interrupted" };
             eprintln!("farpath: {why}: {} of {wanted} runs are shown", self.runs.len());
         }
-        let Kept { out, report, results, report_file, failed, traces, runs } = self;
+        let ResultSink { out, report, results, report_file, failed, traces, runs } = self;
         // Stopped before the first run was done, there is nothing to put in the place of earlier results.
         if runs.is_empty() {
             return Finished { runs, written: Ok(()) };

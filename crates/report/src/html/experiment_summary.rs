@@ -4,7 +4,7 @@ use crate::curve;
 use farpath_elements::ElementSpec;
 use farpath_experiment::{Experiment, FlowSpec, Opener, Scenario, Stack, base_rtt};
 use farpath_path::Direction;
-use farpath_run::{Asked, AskedPoint, AskedTimer, Results};
+use farpath_run::{ExperimentSummary, Results, SummaryPoint, SummaryTimer};
 use farpath_units::{Messages, Pace};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 type TimersKey = Vec<(String, String, u64)>;
 
 /// What an experiment of so many runs asks.
-pub fn asked(experiment: &Experiment, runs: u64) -> Asked {
+pub fn asked(experiment: &Experiment, runs: u64) -> ExperimentSummary {
     let published = |index: usize| -> BTreeMap<String, f64> {
         let columns = experiment.published.iter().flat_map(|published| &published.columns);
         let known = columns.filter_map(|column| {
@@ -23,7 +23,7 @@ pub fn asked(experiment: &Experiment, runs: u64) -> Asked {
     };
     let is_sweep = experiment.points().len() > 1;
     // Each list once: of a large sweep many points have the same, and they are made on all cores.
-    let lists: Mutex<HashMap<TimersKey, Arc<[AskedTimer]>>> = Mutex::default();
+    let lists: Mutex<HashMap<TimersKey, Arc<[SummaryTimer]>>> = Mutex::default();
     let timers_of = |scenario: &Scenario| {
         let of = curve::timers(scenario);
         let key = of.iter().map(|timer| (timer.name.clone(), timer.set_by.clone(), timer.rtt_s.to_bits()));
@@ -31,7 +31,7 @@ pub fn asked(experiment: &Experiment, runs: u64) -> Asked {
         Arc::clone(lists.entry(key.collect()).or_insert_with(|| of.into()))
     };
     let points = experiment.map_points(|point| {
-        let asked = AskedPoint {
+        let asked = SummaryPoint {
             swept: point.swept.clone(),
             published: published(point.index),
             warnings: point.scenario.warnings.clone(),
@@ -41,9 +41,9 @@ pub fn asked(experiment: &Experiment, runs: u64) -> Asked {
         (asked, is_sweep.then(|| timers_of(&point.scenario)))
     });
     // In the order of the points that have them first.
-    let mut timers: Vec<Vec<AskedTimer>> = Vec::new();
-    let mut places: HashMap<*const AskedTimer, usize> = HashMap::new();
-    let mut place_of = |list: Arc<[AskedTimer]>| {
+    let mut timers: Vec<Vec<SummaryTimer>> = Vec::new();
+    let mut places: HashMap<*const SummaryTimer, usize> = HashMap::new();
+    let mut place_of = |list: Arc<[SummaryTimer]>| {
         *places.entry(list.as_ptr()).or_insert_with(|| {
             timers.push(list.to_vec());
             timers.len() - 1
@@ -51,11 +51,11 @@ pub fn asked(experiment: &Experiment, runs: u64) -> Asked {
     };
     let points = points
         .into_iter()
-        .map(|(asked, list)| AskedPoint { timers: list.map(&mut place_of), ..asked })
+        .map(|(asked, list)| SummaryPoint { timers: list.map(&mut place_of), ..asked })
         .collect();
     let point = experiment.point(0);
     let first = &point.scenario;
-    Asked {
+    ExperimentSummary {
         title: experiment.title.clone(),
         runs,
         path: first.path.iter().map(element).collect(),
@@ -68,7 +68,7 @@ pub fn asked(experiment: &Experiment, runs: u64) -> Asked {
 }
 
 /// What the experiment of a results folder asked, as far as the folder says.
-pub fn asked_of(results: &Results) -> Asked {
+pub fn asked_of(results: &Results) -> ExperimentSummary {
     if let Some(asked) = results.asked() {
         return asked.clone();
     }
@@ -84,11 +84,16 @@ pub fn asked_of(results: &Results) -> Asked {
         let index = usize::try_from(key.point).unwrap_or(usize::MAX);
         if index == points.len() {
             let swept = provenance.changes.iter().map(change).collect();
-            points.push(AskedPoint { swept, ..AskedPoint::default() });
+            points.push(SummaryPoint { swept, ..SummaryPoint::default() });
         }
     }
     let axes = points.first().map(|first| first.swept.iter().map(|(key, _)| vec![key.clone()]).collect());
-    Asked { title: title.to_owned(), axes: axes.unwrap_or_default(), points, ..Asked::default() }
+    ExperimentSummary {
+        title: title.to_owned(),
+        axes: axes.unwrap_or_default(),
+        points,
+        ..ExperimentSummary::default()
+    }
 }
 
 fn ends(scenario: &Scenario) -> Vec<(String, String)> {

@@ -3,7 +3,7 @@
 use super::data::{Columns, Figure};
 use crate::tables::ComparisonTable;
 use crate::tables::comparison::{ENGINES, participle};
-use farpath_run::{Asked, AskedPoint, Statistic};
+use farpath_run::{ExperimentSummary, Statistic, SummaryPoint};
 
 /// The most values of either parameter that a figure of lines can show.
 const VALUES: usize = 8;
@@ -19,17 +19,17 @@ pub(crate) struct Mark {
 
 /// The two parameters of a sweep, where there are two of a few values each.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Lattice {
+pub(crate) struct LineFamily {
     /// Their keys.
     names: [String; 2],
     /// The two values of each point.
     places: Vec<[String; 2]>,
 }
 
-impl Lattice {
-    pub fn of(asked: &Asked) -> Option<Lattice> {
+impl LineFamily {
+    pub fn of(asked: &ExperimentSummary) -> Option<LineFamily> {
         let [x, line] = asked.axes.as_slice() else { return None };
-        let place = |point: &AskedPoint| [value(point, x), value(point, line)];
+        let place = |point: &SummaryPoint| [value(point, x), value(point, line)];
         let places: Vec<[String; 2]> = asked.points.iter().map(place).collect();
         let few = |axis: usize| {
             let mut values: Vec<&str> = places.iter().map(|place| place[axis].as_str()).collect();
@@ -38,7 +38,7 @@ impl Lattice {
             (2..=VALUES).contains(&values.len())
         };
         let names = [x, line].map(|keys| keys.join(" and "));
-        (few(0) && few(1)).then_some(Lattice { names, places })
+        (few(0) && few(1)).then_some(LineFamily { names, places })
     }
 
     /// The figure; none where there is nothing to draw.
@@ -65,7 +65,7 @@ impl Lattice {
             .numbers("low", bound(-1.0))
             .numbers("high", bound(1.0));
         (!marks.is_empty()).then(|| Figure {
-            plot: "lattice",
+            plot: "line-family",
             title: title.to_owned(),
             caption: format!("{caption} Means over the seeds, with their 95 % confidence intervals."),
             set,
@@ -75,7 +75,7 @@ impl Lattice {
 }
 
 /// A point's value of a parameter; where several go together, each once.
-fn value(point: &AskedPoint, keys: &[String]) -> String {
+fn value(point: &SummaryPoint, keys: &[String]) -> String {
     let mut values: Vec<&str> = Vec::new();
     for (_, value) in point.swept.iter().filter(|(key, _)| keys.contains(key)) {
         if !values.contains(&value.as_str()) {
@@ -86,8 +86,8 @@ fn value(point: &AskedPoint, keys: &[String]) -> String {
 }
 
 /// The goodput of a sweep over two parameters of a few values each.
-pub(super) fn goodput(asked: &Asked, comparison: &ComparisonTable) -> Option<Figure> {
-    let lattice = Lattice::of(asked)?;
+pub(super) fn goodput(asked: &ExperimentSummary, comparison: &ComparisonTable) -> Option<Figure> {
+    let line_family = LineFamily::of(asked)?;
     let mut marks = Vec::new();
     for engine in ENGINES {
         let summaries = comparison.rows.iter().flat_map(|row| &row.summaries);
@@ -96,6 +96,6 @@ pub(super) fn goodput(asked: &Asked, comparison: &ComparisonTable) -> Option<Fig
             marks.extend(summary.statistics.goodput_bit_per_s.map(mark));
         }
     }
-    let title = format!("Goodput over {} and {}", lattice.names[0], lattice.names[1]);
-    lattice.figure(&title, "Bytes of completed transfers over their time.", "Goodput, bit/s", &marks)
+    let title = format!("Goodput over {} and {}", line_family.names[0], line_family.names[1]);
+    line_family.figure(&title, "Bytes of completed transfers over their time.", "Goodput, bit/s", &marks)
 }

@@ -6,7 +6,7 @@ use super::data::{Columns, Figure};
 use crate::curve::{numbers, value_of};
 use crate::tables::comparison::{ENGINES, participle};
 use crate::tables::{ComparisonRow, ComparisonTable};
-use farpath_run::{Asked, Engine, PointSummary, Share};
+use farpath_run::{Engine, ExperimentSummary, PointSummary, Share};
 use serde_json::{Value, json};
 
 /// From so many numbers on each axis on, a sweep is drawn as a plane.
@@ -73,7 +73,7 @@ fn percent(share: Option<Share>) -> Option<f64> {
 }
 
 /// The planes of a sweep; none where it has not two axes of enough numbers, or everything completed.
-pub(super) fn figures(asked: &Asked, comparison: &ComparisonTable) -> Vec<Figure> {
+pub(super) fn figures(asked: &ExperimentSummary, comparison: &ComparisonTable) -> Vec<Figure> {
     let summaries = || comparison.rows.iter().flat_map(|row| &row.summaries);
     let all = |summary: &PointSummary| {
         [summary.opened, summary.completed].into_iter().flatten().all(|share| share.share > 0.999)
@@ -90,9 +90,9 @@ pub(super) fn figures(asked: &Asked, comparison: &ComparisonTable) -> Vec<Figure
     labels.dedup();
     labels.sort();
     labels.dedup();
-    let planes =
+    let heat_maps =
         QUANTITIES.iter().flat_map(|quantity| labels.iter().take(PLANES).map(move |label| (quantity, label)));
-    planes
+    heat_maps
         .filter_map(|(quantity, label)| {
             let of_label = |row: &&ComparisonRow| point_of(row).is_some_and(|point| others[point] == **label);
             let rows: Vec<&ComparisonRow> = comparison.rows.iter().filter(of_label).collect();
@@ -101,7 +101,7 @@ pub(super) fn figures(asked: &Asked, comparison: &ComparisonTable) -> Vec<Figure
         .collect()
 }
 
-fn axis(asked: &Asked, key: &str) -> Option<Axis> {
+fn axis(asked: &ExperimentSummary, key: &str) -> Option<Axis> {
     let values: Vec<&str> =
         asked.points.iter().map(|point| value_of(&point.swept, key)).collect::<Option<_>>()?;
     let (numbers, unit) = numbers(&values)?;
@@ -129,7 +129,7 @@ fn point_of(row: &ComparisonRow) -> Option<usize> {
 fn figure(
     quantity: &Quantity,
     label: &str,
-    asked: &Asked,
+    asked: &ExperimentSummary,
     [x, y]: [&Axis; 2],
     rows: &[&ComparisonRow],
 ) -> Option<Figure> {
@@ -171,7 +171,7 @@ fn figure(
     let of_what = if label.is_empty() { String::new() } else { format!(", {label}") };
     let numbers = |axis: &Axis| cells.iter().map(|&(point, ..)| axis.numbers[point]).collect::<Vec<_>>();
     Some(Figure {
-        plot: "plane",
+        plot: "heat-map",
         title: format!("{} over {} and {}{of_what}", quantity.title, x.key, y.key),
         caption: format!("{}{lines}", quantity.caption),
         set,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// What was asked.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Asked {
+pub struct ExperimentSummary {
     /// The experiment's title.
     pub title: String,
     /// How many runs it asks for, on all engines; 0 where that was not noted.
@@ -20,14 +20,14 @@ pub struct Asked {
     /// Where published values come from.
     pub published_source: Option<String>,
     /// By the number of the point.
-    pub points: Vec<AskedPoint>,
+    pub points: Vec<SummaryPoint>,
     /// What a round trip can meet, for each kind of sender among the points; nothing where there is one point.
-    pub timers: Vec<Vec<AskedTimer>>,
+    pub timers: Vec<Vec<SummaryTimer>>,
 }
 
 /// A timer of a stack, as the round trip that it is equal to.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct AskedTimer {
+pub struct SummaryTimer {
     /// What happens beyond it.
     pub name: String,
     /// The parameters that set it.
@@ -39,7 +39,7 @@ pub struct AskedTimer {
 /// One point of a sweep.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct AskedPoint {
+pub struct SummaryPoint {
     /// Keys and values that make it this point.
     pub swept: Vec<(String, String)>,
     /// What was published for it, in s, in bit/s or as a count, by the name of the quantity.
@@ -48,6 +48,6 @@ pub struct AskedPoint {
     pub warnings: Vec<String>,
     /// Round trip of its first flow over an empty path, in s.
     pub rtt_s: Option<f64>,
-    /// Its sender's timers, by their place in [`Asked::timers`].
+    /// Its sender's timers, by their place in [`ExperimentSummary::timers`].
     pub timers: Option<usize>,
 }

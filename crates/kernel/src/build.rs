@@ -93,11 +93,11 @@ impl Recipe {
     ) -> Result<Kernel, KernelError> {
         self.check()?;
         needs(&["make", "cc", "bc", "tar", "xz"])?;
-        let shelf = self.shelf.folder();
-        fs::create_dir_all(shelf).map_err(KernelError::at(shelf))?;
+        let catalog = self.catalog.folder();
+        fs::create_dir_all(catalog).map_err(KernelError::at(catalog))?;
         // Beside what is kept, so that the end is a rename. Gone when this returns, unless a step failed: its log is named.
-        let work = tempfile::Builder::new().prefix(".making-").tempdir_in(shelf);
-        let mut work = work.map_err(KernelError::at(shelf))?;
+        let work = tempfile::Builder::new().prefix(".build-").tempdir_in(catalog);
+        let mut work = work.map_err(KernelError::at(catalog))?;
         let place = work.path().to_owned();
         let workshop = Workshop { log: place.join("log"), place, stop };
         let made = self.make_in(&workshop, again, tell);
@@ -116,7 +116,7 @@ impl Recipe {
             let same = |kernel: &Kernel| {
                 kernel.about.name == self.name(version) && kernel.about.recipe == self.digest(source)
             };
-            Ok(self.shelf.kernels()?.into_iter().find(same).filter(|_| !again))
+            Ok(self.catalog.kernels()?.into_iter().find(same).filter(|_| !again))
         };
         let (version, source) = match &self.source {
             Source::Tree(path) => {
@@ -238,7 +238,7 @@ impl Recipe {
         let so = kernel.shim();
         workshop.run("cc", ["-O2", "-Wall", "-shared", "-fPIC", "-o", text(&so)?, text(&shim)?])?;
         kernel.describe()?;
-        let place = self.shelf.folder().join(&kernel.about.name);
+        let place = self.catalog.folder().join(&kernel.about.name);
         if place.exists() {
             fs::remove_dir_all(&place).map_err(KernelError::at(&place))?;
         }

@@ -38,12 +38,12 @@ pub struct Kernel {
 
 /// The folder of all kernels of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shelf(PathBuf);
+pub struct Catalog(PathBuf);
 
-impl Shelf {
+impl Catalog {
     /// `FARPATH_KERNELS`, else `farpath/kernels` in the user's cache (`XDG_CACHE_HOME`, else `~/.cache`). A relative path is seen from
     /// the current folder, whatever folder a kernel is started in.
-    pub fn of_user() -> Shelf {
+    pub fn of_user() -> Catalog {
         let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let folder = set("FARPATH_KERNELS").unwrap_or_else(|| {
             let cache = set("XDG_CACHE_HOME")
@@ -52,12 +52,12 @@ impl Shelf {
             cache.join("farpath/kernels")
         });
         // It fails for an empty path only, which counts as not set.
-        Shelf(path::absolute(&folder).unwrap_or(folder))
+        Catalog(path::absolute(&folder).unwrap_or(folder))
     }
 
     /// This folder.
-    pub fn at(folder: impl Into<PathBuf>) -> Shelf {
-        Shelf(folder.into())
+    pub fn at(folder: impl Into<PathBuf>) -> Catalog {
+        Catalog(folder.into())
     }
 
     /// The folder.
@@ -91,7 +91,7 @@ impl Shelf {
     /// The kernel of that name; the first one for `None`.
     ///
     /// # Errors
-    /// There is none, and what [`kernels`](Shelf::kernels) says.
+    /// There is none, and what [`kernels`](Catalog::kernels) says.
     pub fn find(&self, name: Option<&str>) -> Result<Kernel, KernelError> {
         let kernels = self.kernels()?;
         let Some(name) = name else { return kernels.into_iter().next().ok_or(KernelError::None) };
@@ -143,8 +143,8 @@ fn numbers(release: &str) -> Vec<u64> {
 mod tests {
     use super::*;
 
-    fn keep(shelf: &Shelf, name: &str, release: &str, hz: u32) {
-        let folder = shelf.folder().join(name);
+    fn keep(catalog: &Catalog, name: &str, release: &str, hz: u32) {
+        let folder = catalog.folder().join(name);
         fs::create_dir_all(&folder).unwrap();
         let about = About {
             name: name.to_owned(),
@@ -160,21 +160,21 @@ mod tests {
     #[test]
     fn the_newest_release_is_meant_where_none_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        let shelf = Shelf::at(folder.path().join("kernels"));
-        assert!(matches!(shelf.find(None), Err(KernelError::None)));
-        let error = shelf.find(Some("eleven")).unwrap_err().to_string();
+        let catalog = Catalog::at(folder.path().join("kernels"));
+        assert!(matches!(catalog.find(None), Err(KernelError::None)));
+        let error = catalog.find(Some("eleven")).unwrap_err().to_string();
         assert_eq!(error, "no kernel is called `eleven`; there are: none; `farpath kernel build` makes one");
-        keep(&shelf, "nine", "6.12.9", 1000);
-        keep(&shelf, "ten", "6.12.10", 100);
-        keep(&shelf, "ten-1000", "6.12.10", 1000);
-        keep(&shelf, "ten-250", "6.12.10", 250);
+        keep(&catalog, "nine", "6.12.9", 1000);
+        keep(&catalog, "ten", "6.12.10", 100);
+        keep(&catalog, "ten-1000", "6.12.10", 1000);
+        keep(&catalog, "ten-250", "6.12.10", 250);
         // One that is being made.
-        fs::create_dir(shelf.folder().join("half")).unwrap();
-        let names: Vec<_> = shelf.kernels().unwrap().into_iter().map(|kernel| kernel.about.name).collect();
+        fs::create_dir(catalog.folder().join("half")).unwrap();
+        let names: Vec<_> = catalog.kernels().unwrap().into_iter().map(|kernel| kernel.about.name).collect();
         assert_eq!(names, ["ten-250", "ten-1000", "ten", "nine"]);
-        assert_eq!(shelf.find(None).unwrap().about.name, "ten-250");
-        assert_eq!(shelf.find(Some("nine")).unwrap().about.hz, 1000);
-        let error = shelf.find(Some("eleven")).unwrap_err().to_string();
+        assert_eq!(catalog.find(None).unwrap().about.name, "ten-250");
+        assert_eq!(catalog.find(Some("nine")).unwrap().about.hz, 1000);
+        let error = catalog.find(Some("eleven")).unwrap_err().to_string();
         assert_eq!(
             error,
             "no kernel is called `eleven`; there are: ten-250, ten-1000, ten, nine; `farpath kernel build` makes one"

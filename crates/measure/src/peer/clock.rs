@@ -1,4 +1,4 @@
-//! How far the far host's clock is from this one's.
+//! How far the peer's clock is from this one's.
 //!
 //! Times are exchanged as NTP does (RFC 5905 §8), and of several exchanges the one with the shortest round trip is taken:
 //! it waited least. The offset is then wrong by half that round trip at the most, and by less the more alike both ways
@@ -25,7 +25,7 @@ pub struct Exchange {
 pub struct Offset {
     /// When, by this host's clock.
     pub at: Instant,
-    /// What the far host's clock says, less what this one's does; in nanoseconds.
+    /// What the peer's clock says, less what this one's does; in nanoseconds.
     pub ns: i128,
     /// It is off by no more than this.
     pub error: Duration,
@@ -63,14 +63,14 @@ pub struct Offsets {
 }
 
 impl Offsets {
-    /// By this host's clock, when the far host's said so. Between the two estimates the offset changes steadily.
+    /// By this host's clock, when the peer's said so. Between the two estimates the offset changes steadily.
     pub fn here(&self, far_ns: u64) -> Instant {
         let (before, after) = (self.before, self.after);
-        let far = i128::from(far_ns);
+        let peer = i128::from(far_ns);
         let span = i128::from(after.at.saturating_since(before.at).as_nanos());
-        let since = (far - before.ns - i128::from(before.at.as_nanos())).clamp(0, span);
+        let since = (peer - before.ns - i128::from(before.at.as_nanos())).clamp(0, span);
         let drift = if span == 0 { 0 } else { (after.ns - before.ns) * since / span };
-        Instant::from_nanos(u64::try_from((far - before.ns - drift).max(0)).unwrap_or(u64::MAX))
+        Instant::from_nanos(u64::try_from((peer - before.ns - drift).max(0)).unwrap_or(u64::MAX))
     }
 
     /// What `here` is off by at the most.
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn clocks_that_drift_are_followed() {
         let offset = |at: u64, ns| Offset { at: Instant::from_nanos(at), ns, error: Duration::from_nanos(5) };
-        // The far clock gains 100 ns in 1000.
+        // The peer's clock gains 100 ns in 1000.
         let both = Offsets { before: offset(1000, 500), after: offset(2000, 600) };
         assert_eq!(both.here(1500), Instant::from_nanos(1000));
         assert!(both.here(2050).as_nanos().abs_diff(1500) <= 5);

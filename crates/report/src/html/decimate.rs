@@ -10,7 +10,7 @@ pub type Sample<V> = (u64, V);
 
 /// Of samples in the order of time at most four for each of `intervals` equal intervals of it: the first, the lowest,
 /// the highest and the last. Few samples stay as they are.
-pub fn thin<V: PartialOrd + Copy>(samples: &[Sample<V>], intervals: usize) -> Vec<Sample<V>> {
+pub fn decimate<V: PartialOrd + Copy>(samples: &[Sample<V>], intervals: usize) -> Vec<Sample<V>> {
     let intervals = intervals.max(1);
     if samples.len() <= 4 * intervals {
         return samples.to_vec();
@@ -21,7 +21,7 @@ pub fn thin<V: PartialOrd + Copy>(samples: &[Sample<V>], intervals: usize) -> Ve
         let span = u128::from(last - first) + 1;
         (u128::from(time - first) * intervals as u128 / span) as usize
     };
-    let mut thinned = Vec::with_capacity(4 * intervals);
+    let mut decimated = Vec::with_capacity(4 * intervals);
     for chunk in samples.chunk_by(|a, b| interval(a.0) == interval(b.0)) {
         let (mut lowest, mut highest) = (0, 0);
         for (i, (_, value)) in chunk.iter().enumerate() {
@@ -32,9 +32,9 @@ pub fn thin<V: PartialOrd + Copy>(samples: &[Sample<V>], intervals: usize) -> Ve
                 highest = i;
             }
         }
-        thinned.extend(BTreeSet::from([0, lowest, highest, chunk.len() - 1]).into_iter().map(|i| chunk[i]));
+        decimated.extend(BTreeSet::from([0, lowest, highest, chunk.len() - 1]).into_iter().map(|i| chunk[i]));
     }
-    thinned
+    decimated
 }
 
 /// At most `most` of some events, spread evenly over them, the first among them: what happened often is still seen
@@ -73,25 +73,25 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_left_is_in_its_order_and_not_too_much(samples in samples(), intervals in 1_usize..80) {
-            let thinned = thin(&samples, intervals);
-            prop_assert!(is_within(&thinned, &samples));
-            prop_assert!(thinned.len() <= (4 * intervals).max(samples.len().min(4 * intervals)));
+            let decimated = decimate(&samples, intervals);
+            prop_assert!(is_within(&decimated, &samples));
+            prop_assert!(decimated.len() <= (4 * intervals).max(samples.len().min(4 * intervals)));
         }
 
         #[test]
         fn ends_and_extremes_stay(samples in samples(), intervals in 1_usize..80) {
-            let thinned = thin(&samples, intervals);
-            prop_assert_eq!(thinned.first(), samples.first());
-            prop_assert_eq!(thinned.last(), samples.last());
+            let decimated = decimate(&samples, intervals);
+            prop_assert_eq!(decimated.first(), samples.first());
+            prop_assert_eq!(decimated.last(), samples.last());
             let lowest = |of: &[Sample<u64>]| of.iter().map(|(_, value)| *value).min();
             let highest = |of: &[Sample<u64>]| of.iter().map(|(_, value)| *value).max();
-            prop_assert_eq!(lowest(&thinned), lowest(&samples));
-            prop_assert_eq!(highest(&thinned), highest(&samples));
+            prop_assert_eq!(lowest(&decimated), lowest(&samples));
+            prop_assert_eq!(highest(&decimated), highest(&samples));
         }
 
         #[test]
         fn extremes_of_every_interval_stay(samples in samples(), intervals in 1_usize..80) {
-            let thinned = thin(&samples, intervals);
+            let decimated = decimate(&samples, intervals);
             let Some((&(first, _), &(last, _))) = samples.first().zip(samples.last()) else { return Ok(()) };
             for i in 0..intervals as u64 {
                 let span = last - first + 1;
@@ -99,7 +99,7 @@ mod tests {
                     let inside = |time: u64| (time - first) * intervals as u64 / span == i;
                     of.iter().filter(|(time, _)| inside(*time)).map(|(_, value)| *value).collect()
                 };
-                let (all, left) = (within(&samples), within(&thinned));
+                let (all, left) = (within(&samples), within(&decimated));
                 prop_assert_eq!(left.iter().min(), all.iter().min());
                 prop_assert_eq!(left.iter().max(), all.iter().max());
                 prop_assert_eq!(left.first(), all.first());
@@ -121,12 +121,12 @@ mod tests {
     #[test]
     fn one_moment_is_one_interval() {
         let samples: Vec<Sample<u64>> = (0..100).map(|value| (7, value)).collect();
-        assert_eq!(thin(&samples, 3), [(7, 0), (7, 99)]);
+        assert_eq!(decimate(&samples, 3), [(7, 0), (7, 99)]);
     }
 
     #[test]
     fn the_longest_time_is_no_overflow() {
         let samples: Vec<Sample<u64>> = (0..100).map(|i| (u64::MAX / 99 * i, i)).collect();
-        assert_eq!(thin(&samples, 10).last(), samples.last());
+        assert_eq!(decimate(&samples, 10).last(), samples.last());
     }
 }

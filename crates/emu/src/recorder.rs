@@ -38,7 +38,7 @@ impl Queues<'_> {
 ///
 /// `at` is the time of what happened: when the packet was taken from its host, or handed over, or when the path drops
 /// it, which in a chain can be later than the packet before. Beside drops it never goes backwards.
-pub trait Tap {
+pub trait Recorder {
     /// Something happened to a packet that goes `direction`.
     fn packet(
         &mut self,
@@ -52,8 +52,8 @@ pub trait Tap {
 
 /// Watches nothing; costs nothing.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Unwatched;
+pub struct NoRecorder;
 
-impl Tap for Unwatched {
+impl Recorder for NoRecorder {
     fn packet(&mut self, _: Instant, _: PacketEvent, _: Direction, _: &WirePacket, _: Queues<'_>) {}
 }

@@ -1,4 +1,4 @@
-//! The near host's side of the control connection: finding the far host, being let in, and asking.
+//! The local host's side of the control connection: finding the peer, being let in, and asking.
 
 mod clock;
 mod error;
@@ -13,8 +13,8 @@ use crate::kernel;
 use crate::key::{self, Challenge, Key, Who};
 use crate::limits;
 use crate::protocol::{
-    Datagrams, Ended, FlowNumber, FrameError, FromFar, FromNear, Greeting, MessagesSeen, PROTOCOL, Ping,
-    Pong, Ready, Rows, Welcome, Why,
+    Datagrams, Ended, FlowNumber, FrameError, FromClient, FromResponder, Greeting, MessagesSeen, PROTOCOL,
+    Ping, Pong, Ready, Rows, Welcome, Why,
 };
 use crate::said::Said;
 use farpath_emu::Clock;
@@ -24,7 +24,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// How long an answer may take, beside the round trip: a far host is there or it is not. Where nobody says otherwise.
+/// How long an answer may take, beside the round trip: a peer is there or it is not. Where nobody says otherwise.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
 /// Messages of other flows that may come before an answer: what failed since the flow before it was asked for.
@@ -42,9 +42,9 @@ pub enum Family {
     V6,
 }
 
-/// A far host that has let this one in.
+/// A peer that has let this one in.
 #[derive(Debug)]
-pub struct Far {
+pub struct Peer {
     address: SocketAddr,
     local: SocketAddr,
     reader: Reader,
@@ -53,7 +53,7 @@ pub struct Far {
     far_kernel: Said,
     far_version: Said,
     welcome: Welcome,
-    patience: Duration,
+    give_up_after: Duration,
     pings: u32,
     flows: u32,
 }
@@ -69,7 +69,7 @@ pub(crate) enum News {
     Failed(Option<u32>, Said),
 }
 
-impl Far {
+impl Peer {
     /// Connects to `HOST[:PORT]`.
     ///
     /// # Errors
@@ -79,7 +79,7 @@ impl Far {
         family: Family,
         key: Option<&Key>,
         stop: &AtomicBool,
-    ) -> Result<Far, MeasureError> {
+    ) -> Result<Peer, MeasureError> {
         let (stream, address) = host::reach(&host::addresses(host, family)?)?;
         let clock = Clock::start();
         let here = |error: io::Error| MeasureError::Here(error.to_string());
@@ -95,8 +95,8 @@ impl Far {
             error => MeasureError::Lost { address, why: error.to_string() },
         };
         let greeting = match reader.next(clock.now() + ANSWER_WITHIN, &[stop]).map_err(ended)? {
-            FromFar::Greeting(greeting) => greeting,
-            FromFar::Refused(refused) => {
+            FromResponder::Greeting(greeting) => greeting,
+            FromResponder::Refused(refused) => {
                 return Err(MeasureError::Denied { address, message: refused.message });
             }
             _ => return Err(not_farpath("it did not greet")),
@@ -110,7 +110,7 @@ impl Far {
             (true, None) => return Err(MeasureError::KeyMissing { address }),
             // Who asks for a key wants to know whom it speaks to.
             (false, Some(_)) => return Err(MeasureError::KeyWrong { address }),
-            (true, Some(key)) => Some(key.prove(Who::Near, &ours, &greeting.challenge)),
+            (true, Some(key)) => Some(key.prove(Who::Local, &ours, &greeting.challenge)),
             (false, None) => None,
         };
         let hello = Greeting {
@@ -122,24 +122,24 @@ impl Far {
             proof,
         };
         let lost = |error: &dyn std::fmt::Display| MeasureError::Lost { address, why: error.to_string() };
-        writer.send(&FromNear::Greeting(hello)).map_err(|error| lost(&error))?;
+        writer.send(&FromClient::Greeting(hello)).map_err(|error| lost(&error))?;
         let welcome = match reader.next(clock.now() + ANSWER_WITHIN, &[stop]).map_err(|error| lost(&error))? {
-            FromFar::Welcome(welcome) => welcome,
-            FromFar::Refused(refused) if refused.why == Why::Key => {
+            FromResponder::Welcome(welcome) => welcome,
+            FromResponder::Refused(refused) if refused.why == Why::Key => {
                 return Err(MeasureError::KeyWrong { address });
             }
-            FromFar::Refused(refused) => {
+            FromResponder::Refused(refused) => {
                 return Err(MeasureError::Denied { address, message: refused.message });
             }
             _ => return Err(not_farpath("it did not answer the greeting")),
         };
         if let Some(key) = key {
             let proven = welcome.proof.as_ref();
-            if !proven.is_some_and(|proof| key.accepts(proof, Who::Far, &ours, &greeting.challenge)) {
+            if !proven.is_some_and(|proof| key.accepts(proof, Who::Peer, &ours, &greeting.challenge)) {
                 return Err(MeasureError::KeyWrong { address });
             }
         }
-        Ok(Far {
+        Ok(Peer {
             address,
             local,
             reader,
@@ -148,7 +148,7 @@ impl Far {
             far_kernel: greeting.kernel,
             far_version: greeting.version,
             welcome,
-            patience: ANSWER_WITHIN,
+            give_up_after: ANSWER_WITHIN,
             pings: 0,
             flows: 0,
         })
@@ -156,13 +156,13 @@ impl Far {
 
     /// The same, of which an answer is waited for so long, beside the round trip, and what is said of a flow that is over
     /// twice as long.
-    pub fn waiting(self, patience: Duration) -> Far {
-        Far { patience, ..self }
+    pub fn waiting(self, give_up_after: Duration) -> Peer {
+        Peer { give_up_after, ..self }
     }
 
     /// How long it may say nothing of a flow that is over.
     pub(crate) fn told_within(&self) -> Duration {
-        self.patience + self.patience
+        self.give_up_after + self.give_up_after
     }
 
     /// Where it is.
@@ -175,7 +175,7 @@ impl Far {
         self.local
     }
 
-    /// This host's address as the far one sees it: another one behind a translation of addresses.
+    /// This host's address as the peer sees it: another one behind a translation of addresses.
     pub fn seen_as(&self) -> &Said {
         &self.welcome.seen_as
     }
@@ -205,7 +205,7 @@ impl Far {
         self.clock
     }
 
-    /// Longest IP packet that the kernel sends to the far host.
+    /// Longest IP packet that the kernel sends to the peer.
     pub(crate) fn path_mtu(&self) -> Option<Bytes> {
         self.reader.info().map(|info| info.pmtu).filter(|mtu| mtu.0 > 0)
     }
@@ -225,35 +225,35 @@ impl Far {
         self.lost(why)
     }
 
-    pub(crate) fn send(&self, message: &FromNear) -> Result<(), MeasureError> {
+    pub(crate) fn send(&self, message: &FromClient) -> Result<(), MeasureError> {
         self.writer.send(message).map_err(|error| self.lost(error))
     }
 
-    fn next(&mut self, stops: &[&AtomicBool]) -> Result<FromFar, MeasureError> {
-        self.next_by(self.clock.now() + self.patience, stops)
+    fn next(&mut self, stops: &[&AtomicBool]) -> Result<FromResponder, MeasureError> {
+        self.next_by(self.clock.now() + self.give_up_after, stops)
     }
 
-    fn next_by(&mut self, deadline: Instant, stops: &[&AtomicBool]) -> Result<FromFar, MeasureError> {
+    fn next_by(&mut self, deadline: Instant, stops: &[&AtomicBool]) -> Result<FromResponder, MeasureError> {
         self.reader.next(deadline, stops).map_err(|error| match error {
             FrameError::Stopped => MeasureError::Stopped,
             error => self.lost(error),
         })
     }
 
-    /// Asks for the far end of a flow of that number, and gives where it waits. What comes for other flows is given to `news`.
+    /// Asks for the peer's end of a flow of that number, and gives where it waits. What comes for other flows is given to `news`.
     pub(crate) fn ask(
         &mut self,
         flow: u32,
-        message: &FromNear,
+        message: &FromClient,
         stop: &AtomicBool,
         mut news: impl FnMut(News),
     ) -> Result<Ready, MeasureError> {
         self.send(message)?;
-        let deadline = self.clock.now() + self.patience;
+        let deadline = self.clock.now() + self.give_up_after;
         for _ in 0..NEWS_BEFORE_ANSWER {
             match self.next_by(deadline, &[stop])? {
-                FromFar::Ready(ready) => return Ok(ready),
-                FromFar::Refused(refused) if refused.flow.is_none_or(|refused| refused == flow) => {
+                FromResponder::Ready(ready) => return Ok(ready),
+                FromResponder::Refused(refused) if refused.flow.is_none_or(|refused| refused == flow) => {
                     return Err(self.denied(refused.message));
                 }
                 other => news(self.news(other)?),
@@ -266,16 +266,16 @@ impl Far {
         MeasureError::Denied { address: self.address, message }
     }
 
-    fn news(&self, message: FromFar) -> Result<News, MeasureError> {
+    fn news(&self, message: FromResponder) -> Result<News, MeasureError> {
         match message {
-            FromFar::Rows(rows) => Ok(News::Rows(rows)),
-            FromFar::Messages(seen) => Ok(News::Messages(seen)),
-            FromFar::Ended(ended) => Ok(News::Ended(ended)),
-            FromFar::Datagrams(datagrams) => Ok(News::Datagrams(datagrams)),
-            FromFar::Refused(refused) if refused.flow.is_some() => {
+            FromResponder::Rows(rows) => Ok(News::Rows(rows)),
+            FromResponder::Messages(seen) => Ok(News::Messages(seen)),
+            FromResponder::Ended(ended) => Ok(News::Ended(ended)),
+            FromResponder::Datagrams(datagrams) => Ok(News::Datagrams(datagrams)),
+            FromResponder::Refused(refused) if refused.flow.is_some() => {
                 Ok(News::Failed(refused.flow, refused.message))
             }
-            FromFar::Refused(refused) => Err(self.denied(refused.message)),
+            FromResponder::Refused(refused) => Err(self.denied(refused.message)),
             _ => Err(self.lost("it said something that nobody had asked for")),
         }
     }
@@ -295,11 +295,11 @@ impl Far {
     }
 
     pub(crate) fn done(&self, flow: u32) -> Result<(), MeasureError> {
-        self.send(&FromNear::Done(FlowNumber { flow }))
+        self.send(&FromClient::Done(FlowNumber { flow }))
     }
 
     pub(crate) fn stop(&self, flow: u32) -> Result<(), MeasureError> {
-        self.send(&FromNear::Stop(FlowNumber { flow }))
+        self.send(&FromClient::Stop(FlowNumber { flow }))
     }
 
     /// Values of its kernel.
@@ -308,10 +308,10 @@ impl Far {
         names: Vec<String>,
         stop: &AtomicBool,
     ) -> Result<Vec<(String, Option<Said>)>, MeasureError> {
-        self.send(&FromNear::Kernel(names))?;
+        self.send(&FromClient::Kernel(names))?;
         match self.next(&[stop])? {
-            FromFar::Kernel(values) => Ok(values),
-            FromFar::Refused(refused) => Err(self.denied(refused.message)),
+            FromResponder::Kernel(values) => Ok(values),
+            FromResponder::Refused(refused) => Err(self.denied(refused.message)),
             _ => Err(self.lost("it said something that nobody had asked for")),
         }
     }
@@ -321,12 +321,12 @@ impl Far {
         let number = self.pings;
         self.pings += 1;
         let asked = self.clock.now();
-        self.send(&FromNear::Ping(Ping { number }))?;
+        self.send(&FromClient::Ping(Ping { number }))?;
         match self.next(&[stop])? {
-            FromFar::Pong(Pong { number: same, received_ns, sent_ns }) if same == number => {
+            FromResponder::Pong(Pong { number: same, received_ns, sent_ns }) if same == number => {
                 Ok(clock::Exchange { asked, received_ns, sent_ns, heard: self.clock.now() })
             }
-            FromFar::Refused(refused) => Err(self.denied(refused.message)),
+            FromResponder::Refused(refused) => Err(self.denied(refused.message)),
             _ => Err(self.lost("it said something that nobody had asked for")),
         }
     }
