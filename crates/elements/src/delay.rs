@@ -1,12 +1,14 @@
 //! Propagation.
 
 use crate::draw::Draws;
-use crate::element::{Built, Declared, DelayKind, DelayPart, Element, Inflow};
+use crate::element::{Built, Declared, DelayKind, DelayPart, DelayTime, Element, Inflow};
 use crate::keys::Keys;
+use crate::line::Line;
+use crate::over_time::{InRun, Setting, still};
 use crate::words::each_way;
 use crate::{ElementKind, ExplicitRatePacket};
 use farpath_path::{Direction, Fate, PacketView, PerDirection, Transit};
-use farpath_units::{Bytes, Duration, Instant};
+use farpath_units::{Bytes, Duration, Instant, Probability};
 
 /// Propagation: every packet leaves so much later.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,10 +55,23 @@ impl Declared for Delay {
     const DOCS: &'static str = "\
 | `delay` | **`delay`** ↔ | propagation, one way | required, or `distance` |
 | | `distance` ↔ | in its place: `384400 km`, `1.5 light-seconds`, `0.5 AU`, or a body such as `moon` ([places](../places/bodies.toml)) | |
-| | `medium` | over that distance: `vacuum`, `air`, `fibre`, `coax` ([media](../places/media.toml)) | `vacuum` |";
+| | `medium` | over that distance: `vacuum`, `air`, `fibre`, `coax` ([media](../places/media.toml)) | `vacuum` |
+| | `reorder` | where the delay [changes over time](traces.md#values-that-change): whether packets overtake each other when it shrinks | `false` |";
     const WEIGHT: u32 = 2;
 
     fn read<K: Keys>(_name: &str, keys: &mut K) -> Result<ElementKind, K::Error> {
+        let reorder: Option<bool> = keys.optional("reorder")?;
+        if keys.has("delay") && !keys.has("distance") && !keys.has("medium") {
+            let delay = keys.each_way::<Setting<Duration>>("delay", None)?;
+            if still(&delay).is_none() {
+                let reorder = reorder.unwrap_or(false);
+                return Ok(ElementKind::VaryingDelay(VaryingDelay { delay, reorder }));
+            }
+        }
+        if reorder.is_some() {
+            let reason = "expected it beside a `delay` that changes: one that stays keeps packets in order";
+            return Err(keys.refuse("reorder", reason.to_owned()));
+        }
         Ok(ElementKind::Delay(Delay { delay: keys.propagation()? }))
     }
 
@@ -66,6 +81,122 @@ impl Declared for Delay {
 
     fn build<P: ExplicitRatePacket + Clone + Send + 'static>(&self, _name: &str, _seed: u64) -> Built<P> {
         Built::Transit(Box::new(self.clone()))
+    }
+}
+
+/// Propagation that changes over time: a packet has the delay of the moment at which it comes in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VaryingDelay {
+    /// One-way.
+    pub delay: PerDirection<Setting<Duration>>,
+    /// Whether packets overtake each other where the delay shrinks; else each leaves behind those that came before it.
+    pub reorder: bool,
+}
+
+impl VaryingDelay {
+    fn spread(&self, direction: Direction) -> Duration {
+        let (least, greatest) = self.delay[direction].range();
+        greatest - least
+    }
+}
+
+impl Element for VaryingDelay {
+    fn describe(&self) -> String {
+        let order = if self.reorder { ", packets overtake each other" } else { "" };
+        format!("delay {}{order}", each_way(&self.delay))
+    }
+
+    fn is_random(&self) -> bool {
+        Direction::BOTH.into_iter().any(|way| self.delay[way].is_random())
+    }
+
+    fn left_out(&self, data: Direction) -> Option<String> {
+        let mean = self.delay[data].mean();
+        (!self.delay[data].stays()).then(|| {
+            format!("how the delay varies is left out of the prediction, which has its mean of {mean}")
+        })
+    }
+
+    fn delays(&self, direction: Direction, _size: Bytes) -> Vec<DelayPart> {
+        let (least, mean) = (self.delay[direction].range().0, self.delay[direction].mean());
+        let time = DelayTime::Varying {
+            expected_s: Some((mean - least).as_secs_f64()),
+            full_s: self.spread(direction).as_secs_f64(),
+        };
+        vec![
+            DelayPart::fixed(DelayKind::Propagation, least),
+            DelayPart { kind: DelayKind::Propagation, time },
+        ]
+    }
+
+    fn lone_delay(&self, direction: Direction, _size: Bytes) -> Duration {
+        self.delay[direction].range().0
+    }
+
+    fn as_hop(&self, direction: Direction, _bare: Bytes) -> (Duration, Option<Line>) {
+        (self.delay[direction].mean(), None)
+    }
+
+    fn held(&self, direction: Direction, inflow: &mut Inflow) -> Option<Bytes> {
+        inflow.bytes_in(self.delay[direction].range().1)
+    }
+
+    fn reordering(&self, direction: Direction) -> Option<(Probability, Duration)> {
+        self.reorder.then(|| (Probability::ONE, self.spread(direction)))
+    }
+
+    fn remove_reordering(&mut self) {
+        self.reorder = false;
+    }
+}
+
+impl Declared for VaryingDelay {
+    /// It is what [`Delay`] becomes where its delay changes.
+    const NAMES: &'static [&'static str] = &[];
+    const PRINCIPAL: Option<&'static str> = None;
+    const DOCS: &'static str = "";
+
+    fn read<K: Keys>(name: &str, keys: &mut K) -> Result<ElementKind, K::Error> {
+        Delay::read(name, keys)
+    }
+
+    fn draw(draws: &mut Draws) -> VaryingDelay {
+        let delay = draws.each_way(|draws| Setting::draw(draws, Draws::delay));
+        VaryingDelay { delay, reorder: draws.chance(30) }
+    }
+
+    fn build<P: ExplicitRatePacket + Clone + Send + 'static>(&self, name: &str, seed: u64) -> Built<P> {
+        let lane = |way| Lane { delay: self.delay[way].in_run(name, seed), left: Instant::ZERO };
+        Built::Transit(Box::new(Lanes { lanes: PerDirection::from_fn(lane), reorder: self.reorder }))
+    }
+}
+
+#[derive(Debug)]
+struct Lanes {
+    lanes: PerDirection<Lane>,
+    reorder: bool,
+}
+
+#[derive(Debug)]
+struct Lane {
+    delay: InRun<Duration>,
+    /// When the last packet leaves that is kept in order.
+    left: Instant,
+}
+
+impl Transit for Lanes {
+    fn transit(&mut self, now: Instant, direction: Direction, _packet: PacketView) -> Fate {
+        let lane = &mut self.lanes[direction];
+        let due = now + lane.delay.at(now);
+        if self.reorder {
+            return Fate::Depart(due);
+        }
+        lane.left = lane.left.max(due);
+        Fate::Depart(lane.left)
+    }
+
+    fn keeps_order(&self, _direction: Direction) -> bool {
+        !self.reorder
     }
 }
 

@@ -18,6 +18,7 @@
 //! | `list` | the list of elements |
 //! | `spec` | a path as data, and how it becomes a chain of elements |
 //! | `delay`, `wait`, `hops`, `link`, `trace_link`, `loss`, `reorder`, `duplicate`, `jitter`, `token_bucket`, `contacts`, `flow_router`, `radio` | one kind of element each |
+//! | `over_time` | values that change over time: [`Setting`] |
 //! | [`trace`] | rates over time, from files and from models |
 //! | [`keys`] | the keys of an element, whatever kind of file they stand in |
 //! | `draw` | what property tests draw for elements |
@@ -38,6 +39,7 @@ mod line;
 mod link;
 mod list;
 mod loss;
+mod over_time;
 mod queue;
 mod radio;
 mod reorder;
@@ -52,7 +54,7 @@ mod words;
 
 pub use aqm::{Aqm, Codel, FlowQueues, Pie};
 pub use contacts::{Contact, ContactPlan, Contacts, Outside, parse_plan};
-pub use delay::Delay;
+pub use delay::{Delay, VaryingDelay};
 pub use draw::Draws;
 pub use duplicate::Duplicate;
 pub use element::{Built, Declared, DelayKind, DelayPart, DelayTime, Element, Fault, Inflow};
@@ -62,7 +64,10 @@ pub use jitter::{Distribution, Jitter};
 pub use line::Line;
 pub use link::Link;
 pub use list::{ElementKind, element_docs, element_names};
-pub use loss::{Bernoulli, BitErrors, EvenlySpaced, GilbertElliott, Listed, PacketCount};
+pub use loss::{
+    Bernoulli, BitErrors, EvenlySpaced, GilbertElliott, Listed, PacketCount, VaryingBitErrors, VaryingLoss,
+};
+pub use over_time::{Between, Changes, Offset, OverTime, Setting};
 pub use queue::{MarkThreshold, QueueLimit};
 pub use radio::{Backoff, Duplex, Oversize, Radio, RadioPower, RadioSpec, Turnaround};
 pub use reorder::Reorder;

@@ -1,15 +1,15 @@
 //! A serial link behind a drop-tail queue, by arithmetic.
 
-use crate::aqm::{Aqm, Managed};
+use crate::aqm::{Aqm, Managed, Parts, Sender};
 use crate::draw::Draws;
 use crate::element::{Built, Declared, DelayKind, DelayPart, DelayTime, Element, Fault, Inflow};
-use crate::keys::Keys;
+use crate::keys::{Keys, ReadValue, Source};
 use crate::line::{Line, faster, framed};
 use crate::queue::QueueSetting;
 use crate::transmitter::Transmitter;
 use crate::waiting::Waiting;
 use crate::words::each_way;
-use crate::{ElementKind, ExplicitRatePacket, MarkThreshold, QueueLimit};
+use crate::{ElementKind, ExplicitRatePacket, MarkThreshold, QueueLimit, Trace, TraceLink};
 use farpath_path::{Direction, DropCause, Fate, LinkCounters, PacketView, PerDirection, Transit};
 use farpath_units::{Bytes, Duration, Instant, Rate};
 
@@ -39,10 +39,7 @@ impl Element for Link {
             true => String::new(),
             false => format!(", ECN marks {}", each_way(mark)),
         };
-        let managed = match *aqm == PerDirection::default() {
-            true => String::new(),
-            false => format!(", managed by {}", each_way(aqm)),
-        };
+        let managed = managed_words(aqm);
         format!("link of {}, queue {}{managed}{marking}{framing}", each_way(rate), each_way(queue))
     }
 
@@ -51,14 +48,7 @@ impl Element for Link {
     }
 
     fn left_out(&self, data: Direction) -> Option<String> {
-        let aqm = self.aqm[data];
-        let managed = || {
-            format!(
-                "what {} drops and marks is left out of the prediction, which has a queue that drops when it is full",
-                aqm.name()
-            )
-        };
-        (aqm != Aqm::DropTail).then(managed)
+        managed_left_out(self.aqm[data])
     }
 
     fn validate(&self) -> Result<(), Fault> {
@@ -124,7 +114,7 @@ impl Declared for Link {
     const NAMES: &'static [&'static str] = &["link"];
     const PRINCIPAL: Option<&'static str> = Some("rate");
     const DOCS: &'static str = "\
-| `link` | **`rate`** ↔ | rate, every bit on the wire counted | required |
+| `link` | **`rate`** ↔ | rate, every bit on the wire counted; or one that [changes](traces.md#values-that-change), which makes it a `trace-link` | required |
 | | `queue` ↔ | `64 kB`, `100 packets`, `50 ms` (at the link's rate), `1 bdp` (at the link's rate over the path's round trip without queues) or `unlimited`: what waits, drop-tail. The packet that is being sent does not count: with `0 B` or `0 packets` nothing waits, and what arrives while the link is busy is dropped; there is a [warning](#warnings) | `unlimited` |
 | | `mark` ↔ | `20 kB`, `20 packets`, `5 ms` or `never`: ECN-capable packets are marked where more waits, or they will wait longer | `never` |
 | | `aqm` ↔ | `drop-tail`, or a [managed queue](queues.md): `codel`, `fq-codel`, `pie`, `fq-pie`, or one with parameters such as `{ kind = \"codel\", target = \"5 ms\" }`; without a `queue` it has Linux's limit | `drop-tail` |
@@ -133,23 +123,25 @@ impl Declared for Link {
     const WEIGHT: u32 = 3;
 
     fn read<K: Keys>(_name: &str, keys: &mut K) -> Result<ElementKind, K::Error> {
-        let rate: PerDirection<Rate> = keys.each_way("rate", None)?;
-        let aqm = keys.each_way_or("aqm", Aqm::DropTail, Aqm::DropTail)?;
-        let unlimited = QueueSetting::Limit(QueueLimit::Unlimited);
-        let has_queue = keys.has("queue");
-        let setting = keys.each_way_or("queue", unlimited, unlimited)?;
-        let limit = |way: Direction| match has_queue {
-            true => setting[way].limit(rate[way]),
-            false => aqm[way].default_limit(),
-        };
-        Ok(ElementKind::Link(Link {
-            rate,
-            queue: PerDirection::from_fn(limit),
-            aqm,
-            mark: keys.each_way_or("mark", MarkThreshold::Never, MarkThreshold::Never)?,
-            overhead: keys.or("overhead", Bytes::ZERO)?,
-            min_packet: keys.or("min_packet", Bytes::ZERO)?,
-        }))
+        let rate: PerDirection<LinkRate> = keys.each_way("rate", None)?;
+        if let (&LinkRate::Steady(forward), &LinkRate::Steady(reverse)) = (&rate.forward, &rate.reverse) {
+            let rate = PerDirection { forward, reverse };
+            let (aqm, queue) = read_queue(keys, rate)?;
+            return Ok(ElementKind::Link(Link {
+                rate,
+                queue,
+                aqm,
+                mark: keys.each_way_or("mark", MarkThreshold::Never, MarkThreshold::Never)?,
+                overhead: keys.or("overhead", Bytes::ZERO)?,
+                min_packet: keys.or("min_packet", Bytes::ZERO)?,
+            }));
+        }
+        if let Some(key) = ["mark", "min_packet"].into_iter().find(|key| keys.has(key)) {
+            return Err(
+                keys.refuse(key, "expected it beside a `rate` that stays, found one that changes".to_owned())
+            );
+        }
+        TraceLink::with_trace(keys, rate.map(LinkRate::into_trace))
     }
 
     fn draw(draws: &mut Draws) -> Link {
@@ -171,7 +163,73 @@ impl Declared for Link {
         if self.aqm == PerDirection::default() {
             return Built::Transit(Box::new(plain));
         }
-        Built::Holding(Box::new(Managed::new(self, name, seed, Box::new(plain))))
+        let &Link { aqm, queue, overhead, min_packet, .. } = self;
+        let parts = Parts { name, aqm, queue, overhead, min_packet, plain: Box::new(plain) };
+        let sender = |way| Sender::Steady(Transmitter::new(self.rate[way]));
+        Built::Holding(Box::new(Managed::new(parts, seed, sender)))
+    }
+}
+
+/// The rate of a link: one, or one that changes.
+#[derive(Clone)]
+enum LinkRate {
+    Steady(Rate),
+    Traced(Trace),
+}
+
+impl LinkRate {
+    fn into_trace(self) -> Trace {
+        match self {
+            LinkRate::Steady(rate) => {
+                Trace::of_rates(vec![(Duration::ZERO, rate.bit_per_s())], None).expect("not zero")
+            }
+            LinkRate::Traced(trace) => trace,
+        }
+    }
+}
+
+impl ReadValue for LinkRate {
+    const EXPECTED: &'static str = Rate::EXPECTED;
+    const IS_TABLE: bool = true;
+    fn read<S: Source>(source: &S) -> Result<LinkRate, S::Error> {
+        let is_one = source.text().is_some() || source.is_number() || source.switch().is_some();
+        if is_one {
+            Rate::read(source).map(LinkRate::Steady)
+        } else {
+            Trace::read(source).map(LinkRate::Traced)
+        }
+    }
+}
+
+/// How a queue before a line of this rate is managed, and what it holds.
+pub(crate) fn read_queue<K: Keys>(
+    keys: &mut K,
+    rate: PerDirection<Rate>,
+) -> Result<(PerDirection<Aqm>, PerDirection<QueueLimit>), K::Error> {
+    let aqm = keys.each_way_or("aqm", Aqm::DropTail, Aqm::DropTail)?;
+    let unlimited = QueueSetting::Limit(QueueLimit::Unlimited);
+    let has_queue = keys.has("queue");
+    let setting = keys.each_way_or("queue", unlimited, unlimited)?;
+    let limit = |way: Direction| match has_queue {
+        true => setting[way].limit(rate[way]),
+        false => aqm[way].default_limit(),
+    };
+    Ok((aqm, PerDirection::from_fn(limit)))
+}
+
+/// What the closed forms leave out of a managed queue.
+pub(crate) fn managed_left_out(aqm: Aqm) -> Option<String> {
+    let name = aqm.name();
+    (aqm != Aqm::DropTail).then(|| {
+        format!("what {name} drops and marks is left out of the prediction, which has a queue that drops when it is full")
+    })
+}
+
+/// In the words of a report; nothing where no queue is managed.
+pub(crate) fn managed_words(aqm: &PerDirection<Aqm>) -> String {
+    match *aqm == PerDirection::default() {
+        true => String::new(),
+        false => format!(", managed by {}", each_way(aqm)),
     }
 }
 

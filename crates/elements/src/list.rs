@@ -5,7 +5,8 @@ use crate::element::{Built, Declared, Element};
 use crate::keys::Keys;
 use crate::{
     Bernoulli, BitErrors, Contacts, Delay, Duplicate, EvenlySpaced, ExplicitRatePacket, GilbertElliott, Hops,
-    Jitter, Link, Listed, RadioSpec, Reorder, RouterLines, TokenBucket, TraceLink, Wait,
+    Jitter, Link, Listed, RadioSpec, Reorder, RouterLines, TokenBucket, TraceLink, VaryingBitErrors,
+    VaryingDelay, VaryingLoss, Wait,
 };
 
 /// Of each kind its name here, the type that describes it, and how that is held.
@@ -87,7 +88,7 @@ macro_rules! elements {
 
         /// The rows of the table of elements in `docs/experiment-files.md`, of each kind.
         pub fn element_docs() -> impl Iterator<Item = &'static str> {
-            [$(<$spec>::DOCS),*].into_iter()
+            [$(<$spec>::DOCS),*].into_iter().filter(|rows| !rows.is_empty())
         }
     };
 }
@@ -108,6 +109,9 @@ elements! {
     TokenBucket: TokenBucket in TokenBucket,
     Contacts: Contacts in Contacts,
     TraceLink: TraceLink in TraceLink,
+    VaryingDelay: VaryingDelay in VaryingDelay,
+    VaryingLoss: VaryingLoss in VaryingLoss,
+    VaryingBitErrors: VaryingBitErrors in VaryingBitErrors,
     FlowRouter: RouterLines in Box<RouterLines>,
     Radio: RadioSpec in Box<RadioSpec>,
 }

@@ -2,6 +2,7 @@
 
 mod model;
 
+use crate::over_time::PointList;
 use farpath_units::{Bytes, Duration, Instant, Rate};
 
 pub use model::{Model, ModelError};
@@ -93,7 +94,8 @@ impl Trace {
             return Err(TraceError::new(0, "a millisecond, or `seconds,bit/s`, a line", "nothing"));
         };
         if first.contains(',') {
-            Trace::parse_rates(&mut lines)
+            let (steps, repeat_after) = parse_points(text, rate_of, RATE)?;
+            Trace::of_rates(steps, repeat_after)
         } else {
             Trace::parse_opportunities(&mut lines)
         }
@@ -128,51 +130,6 @@ impl Trace {
             return Err(TraceError::new(0, "an opportunity after 0 ms: the last one is the period", "none"));
         }
         Ok(Trace::Opportunities(Opportunities { at_ms }))
-    }
-
-    fn parse_rates(lines: &mut dyn Iterator<Item = (usize, &str)>) -> Result<Trace, TraceError> {
-        let mut steps: Vec<(Duration, u64)> = Vec::new();
-        let mut repeat_after = None;
-        let mut names_allowed = true;
-        for (number, line) in lines {
-            if let Some(comment) = line.strip_prefix('#') {
-                if let Some(seconds) = comment.trim().strip_prefix("repeat ") {
-                    repeat_after = Some((number, time(number, seconds)?));
-                }
-                continue;
-            }
-            let wrong = || {
-                TraceError::new(number, "`seconds,bit/s` such as `2.5,8000000`", format!("`{}`", shown(line)))
-            };
-            let (at, rate) = line.split_once(',').ok_or_else(wrong)?;
-            let names = at.trim().starts_with(|c: char| c.is_ascii_alphabetic());
-            if core::mem::take(&mut names_allowed) && names {
-                continue;
-            }
-            let at = time(number, at)?;
-            match steps.last() {
-                None if !at.is_zero() => {
-                    return Err(TraceError::new(number, "a first rate at 0 s", at.to_string()));
-                }
-                Some((last, _)) if at <= *last => {
-                    return Err(TraceError::new(number, format!("a time after {last}"), at.to_string()));
-                }
-                _ => {}
-            }
-            steps.push((at, rate_of(number, rate)?));
-            if steps.len() > MAX_ENTRIES {
-                return Err(TraceError::new(number, format!("{MAX_ENTRIES} lines at the most"), "more"));
-            }
-        }
-        let last = steps.last().map_or(Duration::ZERO, |step| step.0);
-        if let Some((number, repeat)) = repeat_after.filter(|(_, repeat)| *repeat <= last) {
-            return Err(TraceError::new(
-                number,
-                format!("a time after {last}, where the last rate begins"),
-                repeat.to_string(),
-            ));
-        }
-        Trace::of_rates(steps, repeat_after.map(|(_, repeat)| repeat))
     }
 
     /// Rates, each from its time on.
@@ -247,6 +204,68 @@ impl Trace {
     }
 }
 
+/// Reads `seconds,value` lines, with or without a line of names above. Lines that are empty or begin with `#` are passed over, but `# repeat SECONDS`,
+/// which is when they begin again.
+///
+/// # Errors
+/// The line that is not as it should be.
+pub(crate) fn parse_points<T>(
+    text: &str,
+    value: impl Fn(&str) -> Option<T>,
+    expected: &str,
+) -> Result<(PointList<T>, Option<Duration>), TraceError> {
+    let mut points = PointList::new();
+    let mut repeat_after = None;
+    let mut names_allowed = true;
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.trim();
+        if line.is_empty() {
+            continue;
+        }
+        if let Some(comment) = line.strip_prefix('#') {
+            if let Some(seconds) = comment.trim().strip_prefix("repeat ") {
+                repeat_after = Some((number, time(number, seconds)?));
+            }
+            continue;
+        }
+        let Some((at, text)) = line.split_once(',') else {
+            let expected = "`seconds,value` such as `2.5,8000000`";
+            return Err(TraceError::new(number, expected, format!("`{}`", shown(line))));
+        };
+        let names = at.trim().starts_with(|c: char| c.is_ascii_alphabetic());
+        if core::mem::take(&mut names_allowed) && names {
+            continue;
+        }
+        let at = time(number, at)?;
+        match points.last() {
+            None if !at.is_zero() => {
+                return Err(TraceError::new(number, "a first value at 0 s", at.to_string()));
+            }
+            Some((last, _)) if at <= *last => {
+                return Err(TraceError::new(number, format!("a time after {last}"), at.to_string()));
+            }
+            _ => {}
+        }
+        let value = value(text.trim())
+            .ok_or_else(|| TraceError::new(number, expected, format!("`{}`", shown(text.trim()))))?;
+        points.push((at, value));
+        if points.len() > MAX_ENTRIES {
+            return Err(TraceError::new(number, format!("{MAX_ENTRIES} lines at the most"), "more"));
+        }
+    }
+    let Some(&(last, _)) = points.last() else {
+        return Err(TraceError::new(0, "`seconds,value` a line", "nothing"));
+    };
+    if let Some((number, repeat)) = repeat_after.filter(|(_, repeat)| *repeat <= last) {
+        return Err(TraceError::new(
+            number,
+            format!("a time after {last}, where the last value begins"),
+            repeat.to_string(),
+        ));
+    }
+    Ok((points, repeat_after.map(|(_, repeat)| repeat)))
+}
+
 fn time(line: usize, text: &str) -> Result<Duration, TraceError> {
     // Below 2^53 ns, so that what is written reads back.
     let seconds: Option<f64> = text.trim().parse().ok().filter(|seconds| (0.0..9e6).contains(seconds));
@@ -255,17 +274,12 @@ fn time(line: usize, text: &str) -> Result<Duration, TraceError> {
     })
 }
 
-fn rate_of(line: usize, text: &str) -> Result<u64, TraceError> {
-    let text = text.trim();
+const RATE: &str = "a rate from 0 on, in bit/s or such as `8 Mbit/s`";
+
+fn rate_of(text: &str) -> Option<u64> {
     let number: Option<f64> = text.parse().ok().filter(|rate| (0.0..=1e15).contains(rate));
     let rate = number.map(|rate| libm::round(rate) as u64);
-    rate.or_else(|| text.parse::<Rate>().ok().map(Rate::bit_per_s)).ok_or_else(|| {
-        TraceError::new(
-            line,
-            "a rate from 0 on, in bit/s or such as `8 Mbit/s`",
-            format!("`{}`", shown(text)),
-        )
-    })
+    rate.or_else(|| text.parse::<Rate>().ok().map(Rate::bit_per_s))
 }
 
 /// As much of what was found as an error can show.
@@ -392,10 +406,15 @@ impl Sending {
 
     /// When a packet of so many bytes has been sent that comes at `now`, behind those before it; `None` where no capacity is left, ever.
     pub fn send(&mut self, now: Instant, size: Bytes) -> Option<Instant> {
-        let idle = self.busy_until <= now;
+        self.send_from((self.busy_until <= now).then_some(now), size)
+    }
+
+    /// When a packet of so many bytes has been sent: from `idle_from` on where the line was idle until then, else behind the one before; `None` where no
+    /// capacity is left, ever.
+    pub fn send_from(&mut self, idle_from: Option<Instant>, size: Bytes) -> Option<Instant> {
         let sent = match &self.trace {
             Trace::Rates(rates) => {
-                let (mut at, spare) = if idle { (now, 0) } else { (self.busy_until, self.spare) };
+                let (mut at, spare) = idle_from.map_or((self.busy_until, self.spare), |now| (now, 0));
                 let mut need = (u128::from(size.0) * 8_000_000_000).saturating_sub(spare);
                 self.spare = spare.saturating_sub(u128::from(size.0) * 8_000_000_000);
                 let period = rates.repeat_after.map(Duration::as_nanos);
@@ -448,7 +467,7 @@ impl Sending {
                 let at_ms = &opportunities.at_ms;
                 let period = opportunities.period_ms();
                 let mut need = u128::from(size.0);
-                if idle {
+                if let Some(now) = idle_from {
                     self.spare = 0;
                     // A round trip through the file is skipped at once.
                     let rounds = now.as_nanos() / 1_000_000 / period;
@@ -477,7 +496,7 @@ impl Sending {
                         return None;
                     }
                     // One that comes before the packet, or with it, is lost.
-                    if at > now.as_nanos() {
+                    if idle_from.is_none_or(|now| at > now.as_nanos()) {
                         self.busy_until = Instant::from_nanos(at);
                         self.spare = u128::from(OPPORTUNITY.0);
                     }

@@ -1,10 +1,12 @@
 //! A link whose rate changes over time.
 
+use crate::aqm::{Aqm, Managed, Parts, Sender};
 use crate::draw::Draws;
 use crate::element::{Built, Declared, DelayKind, DelayPart, DelayTime, Element, Inflow};
 use crate::keys::{self, Keys, ReadValue, Source};
 use crate::line::{Line, framed};
-use crate::queue::QueueSetting;
+use crate::link::{managed_left_out, managed_words, read_queue};
+use crate::over_time::out_of_order;
 use crate::trace::{Sending, Trace};
 use crate::waiting::Waiting;
 use crate::words::each_way;
@@ -20,6 +22,8 @@ pub struct TraceLink {
     pub trace: PerDirection<Trace>,
     /// Drop-tail; what is being sent does not count.
     pub queue: PerDirection<QueueLimit>,
+    /// What is dropped and marked before the queue is full.
+    pub aqm: PerDirection<Aqm>,
     /// Framing per packet, on top of the IP packet.
     pub overhead: Bytes,
 }
@@ -28,21 +32,23 @@ impl Element for TraceLink {
     fn describe(&self) -> String {
         let mean = PerDirection::from_fn(|way| self.trace[way].mean_rate());
         format!(
-            "link with a trace of its rate, {} in the mean, queue {}",
+            "link with a trace of its rate, {} in the mean, queue {}{}",
             each_way(&mean),
-            each_way(&self.queue)
+            each_way(&self.queue),
+            managed_words(&self.aqm)
         )
     }
 
     fn is_random(&self) -> bool {
-        false
+        Direction::BOTH.into_iter().any(|way| self.aqm[way].is_random())
     }
 
     fn left_out(&self, data: Direction) -> Option<String> {
         let mean = self.trace[data].mean_rate();
-        Some(format!(
+        let rate = format!(
             "how the rate of a link varies is left out of the prediction, which has its mean of {mean}"
-        ))
+        );
+        Some(managed_left_out(self.aqm[data]).map_or(rate.clone(), |managed| format!("{rate}; {managed}")))
     }
 
     fn delays(&self, direction: Direction, size: Bytes) -> Vec<DelayPart> {
@@ -71,6 +77,7 @@ impl Element for TraceLink {
 
     fn remove_queue_limit(&mut self) {
         self.queue = PerDirection::both(QueueLimit::Unlimited);
+        self.aqm = PerDirection::default();
     }
 
     fn speed_up(&mut self, direction: Direction, factor: u64) {
@@ -79,10 +86,25 @@ impl Element for TraceLink {
 
     fn make_room(&mut self, direction: Direction, packets: u64, bytes: Bytes, _at_most: Duration) {
         self.queue[direction].make_room(packets, bytes);
+        self.aqm[direction] = Aqm::DropTail;
     }
 }
 
 impl TraceLink {
+    /// Reads what is beside the trace.
+    pub(crate) fn with_trace<K: Keys>(
+        keys: &mut K,
+        trace: PerDirection<Trace>,
+    ) -> Result<ElementKind, K::Error> {
+        let (aqm, queue) = read_queue(keys, PerDirection::from_fn(|way| trace[way].mean_rate()))?;
+        Ok(ElementKind::TraceLink(TraceLink {
+            trace,
+            queue,
+            aqm,
+            overhead: keys.or("overhead", Bytes::ZERO)?,
+        }))
+    }
+
     fn mean_line(&self, direction: Direction) -> Line {
         Line {
             rate: self.trace[direction].mean_rate(),
@@ -101,7 +123,7 @@ impl Declared for TraceLink {
     const DOCS: &'static str = "\
 | `trace-link` | **`trace`** ↔ | its rate over time: the name of a [trace](traces.md), or a list such as `[{ at = \"0 s\", rate = \"10 Mbit/s\" }, { at = \"5 s\", rate = \"0 bit/s\" }, { at = \"6 s\", rate = \"5 Mbit/s\" }]` | required |
 | | `repeat` ↔ | when a list or a file of rates begins again | the last rate stays |
-| | `queue` ↔ | as for `link` | `unlimited` |
+| | `queue`, `aqm` ↔ | as for `link`, at the mean rate | as for `link` |
 | | `overhead` | framing per packet | `0 B` |";
 
     fn read<K: Keys>(_name: &str, keys: &mut K) -> Result<ElementKind, K::Error> {
@@ -110,27 +132,9 @@ impl Declared for TraceLink {
         for (direction, repeat) in
             repeat.iter().flat_map(|repeat| Direction::BOTH.map(|way| (way, repeat[way])))
         {
-            match &mut trace[direction] {
-                Trace::Rates(rates) => {
-                    let last = rates.steps.last().expect("a trace has a step").0;
-                    if repeat <= last {
-                        let reason = format!(
-                            "expected a time after {last}, where the last rate begins, found {repeat}"
-                        );
-                        return Err(keys.refuse("repeat", reason));
-                    }
-                    rates.repeat_after = Some(repeat);
-                }
-                Trace::Opportunities(_) => {
-                    let reason = "a file of milliseconds begins again after its last line".to_owned();
-                    return Err(keys.refuse("repeat", reason));
-                }
-            }
+            repeat_after(&mut trace[direction], repeat).map_err(|reason| keys.refuse("repeat", reason))?;
         }
-        let unlimited = QueueSetting::Limit(QueueLimit::Unlimited);
-        let setting = keys.each_way_or("queue", unlimited, unlimited)?;
-        let queue = PerDirection::from_fn(|way| setting[way].limit(trace[way].mean_rate()));
-        Ok(ElementKind::TraceLink(TraceLink { trace, queue, overhead: keys.or("overhead", Bytes::ZERO)? }))
+        TraceLink::with_trace(keys, trace)
     }
 
     fn draw(draws: &mut Draws) -> TraceLink {
@@ -158,17 +162,25 @@ impl Declared for TraceLink {
         TraceLink {
             trace: draws.each_way(trace),
             queue: draws.each_way(Draws::queue),
+            aqm: draws.each_way(Aqm::draw),
             overhead: draws.bytes(0..=40),
         }
     }
 
-    fn build<P: ExplicitRatePacket + Clone + Send + 'static>(&self, _name: &str, _seed: u64) -> Built<P> {
+    fn build<P: ExplicitRatePacket + Clone + Send + 'static>(&self, name: &str, seed: u64) -> Built<P> {
         let lane = |way| Lane {
             sending: Sending::new(self.trace[way].clone()),
             waiting: Waiting::new(self.queue[way]),
             bytes_sent: Bytes::ZERO,
         };
-        Built::Transit(Box::new(Lanes { overhead: self.overhead, lanes: PerDirection::from_fn(lane) }))
+        let plain = Box::new(Lanes { overhead: self.overhead, lanes: PerDirection::from_fn(lane) });
+        if self.aqm == PerDirection::default() {
+            return Built::Transit(plain);
+        }
+        let &TraceLink { aqm, queue, overhead, .. } = self;
+        let parts = Parts { name, aqm, queue, overhead, min_packet: Bytes::ZERO, plain };
+        let sender = |way| Sender::Traced(Sending::new(self.trace[way].clone()));
+        Built::Holding(Box::new(Managed::new(parts, seed, sender)))
     }
 }
 
@@ -215,6 +227,19 @@ impl Transit for Lanes {
     }
 }
 
+/// Has a trace begin again; why not, where it cannot.
+fn repeat_after(trace: &mut Trace, repeat: Duration) -> Result<(), String> {
+    let Trace::Rates(rates) = trace else {
+        return Err("a file of milliseconds begins again after its last line".to_owned());
+    };
+    let last = rates.steps.last().expect("a trace has a step").0;
+    if repeat <= last {
+        return Err(format!("expected a time after {last}, where the last rate begins, found {repeat}"));
+    }
+    rates.repeat_after = Some(repeat);
+    Ok(())
+}
+
 /// A rate that may be none.
 struct RateOrZero(u64);
 
@@ -231,21 +256,28 @@ impl ReadValue for RateOrZero {
 impl ReadValue for Trace {
     const EXPECTED: &'static str =
         "the name of a trace, or a list such as `[{ at = \"0 s\", rate = \"10 Mbit/s\" }]`";
+    const IS_TABLE: bool = true;
     fn read<S: Source>(source: &S) -> Result<Trace, S::Error> {
         if let Some(read) = keys::by_file(source, Trace::parse) {
+            return read;
+        }
+        let table = source.table(|keys| {
+            let key = if keys.has("file") { "file" } else { "points" };
+            let mut trace = keys.required::<Trace>(key)?;
+            if let Some(repeat) = keys.optional("repeat")? {
+                repeat_after(&mut trace, repeat).map_err(|reason| keys.refuse("repeat", reason))?;
+            }
+            Ok(trace)
+        });
+        if let Some(read) = table {
             return read;
         }
         let mut last = None;
         let steps = source.list(|entry| {
             let step = entry.table(|keys| {
                 let at: Duration = keys.required("at")?;
-                if last.is_none() && !at.is_zero() {
-                    return Err(
-                        keys.refuse("at", format!("expected `0 s`, where a trace begins, found {at}"))
-                    );
-                }
-                if let Some(last) = last.filter(|last| at <= *last) {
-                    return Err(keys.refuse("at", format!("expected a time after {last}, found {at}")));
+                if let Some(reason) = out_of_order(last, at) {
+                    return Err(keys.refuse("at", reason));
                 }
                 last = Some(at);
                 Ok((at, keys.required::<RateOrZero>("rate")?.0))

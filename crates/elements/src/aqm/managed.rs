@@ -1,9 +1,10 @@
 //! A link whose queue is managed in one direction or both.
 
 use super::discipline::{Discipline, Effects};
-use crate::Link;
 use crate::line::framed;
+use crate::trace::Sending;
 use crate::transmitter::Transmitter;
+use crate::{Aqm, QueueLimit};
 use farpath_path::{
     BoxedTransit, Departure, Direction, DropCause, DropCounts, ElementCounters, Fate, Generator,
     LinkCounters, PacketView, PathElement, PathPacket, PerDirection, Schedule, Verdict,
@@ -24,8 +25,51 @@ pub(crate) struct Managed<P> {
     min_packet: Bytes,
 }
 
+/// What sends the packets of a queue, one after the other.
+#[derive(Debug)]
+pub(crate) enum Sender {
+    /// At one rate.
+    Steady(Transmitter),
+    /// At a rate that changes.
+    Traced(Sending),
+}
+
+impl Sender {
+    fn busy_until(&self) -> Instant {
+        match self {
+            Sender::Steady(line) => line.busy_until(),
+            Sender::Traced(line) => line.busy_until(),
+        }
+    }
+
+    /// When a packet has been sent that nothing is before, from `now` on where the line was idle; `None` where no capacity is left, ever.
+    fn send(&mut self, now: Instant, was_idle: bool, on_wire: Bytes) -> Option<Instant> {
+        match self {
+            Sender::Steady(line) => {
+                if was_idle {
+                    line.rest_until(now);
+                }
+                line.serialize(on_wire);
+                Some(line.busy_until())
+            }
+            Sender::Traced(line) => line.send_from(was_idle.then_some(now), on_wire),
+        }
+    }
+}
+
+/// A link with a managed queue in one direction at least.
+pub(crate) struct Parts<'a> {
+    pub name: &'a str,
+    pub aqm: PerDirection<Aqm>,
+    pub queue: PerDirection<QueueLimit>,
+    pub overhead: Bytes,
+    pub min_packet: Bytes,
+    /// The same link without algorithms.
+    pub plain: BoxedTransit,
+}
+
 struct Lane<P> {
-    line: Transmitter,
+    line: Sender,
     queue: Box<dyn Discipline<P> + Send>,
     bytes_sent: Bytes,
     max_backlog: Bytes,
@@ -46,12 +90,11 @@ struct Counts {
 }
 
 impl<P: PathPacket + Send + 'static> Managed<P> {
-    /// `plain` is the same link without algorithms.
-    pub fn new(link: &Link, name: &str, seed: u64, plain: BoxedTransit) -> Managed<P> {
+    pub fn new(parts: Parts<'_>, seed: u64, sender: impl Fn(Direction) -> Sender) -> Managed<P> {
+        let Parts { name, aqm, queue, overhead, min_packet, plain } = parts;
         let lane = |way| {
-            let queue = link.aqm[way].discipline(link.queue[way], Generator::new(seed, name, way))?;
-            let line = Transmitter::new(link.rate[way]);
-            Some(Lane { line, queue, bytes_sent: Bytes::ZERO, max_backlog: Bytes::ZERO })
+            let queue = aqm[way].discipline(queue[way], Generator::new(seed, name, way))?;
+            Some(Lane { line: sender(way), queue, bytes_sent: Bytes::ZERO, max_backlog: Bytes::ZERO })
         };
         Managed {
             name: name.to_owned(),
@@ -59,8 +102,8 @@ impl<P: PathPacket + Send + 'static> Managed<P> {
             lanes: PerDirection::from_fn(lane),
             left: PerDirection::from_fn(|_| Schedule::new()),
             counts: PerDirection::default(),
-            overhead: link.overhead,
-            min_packet: link.min_packet,
+            overhead,
+            min_packet,
         }
     }
 
@@ -69,20 +112,27 @@ impl<P: PathPacket + Send + 'static> Managed<P> {
         while let Some(start) =
             self.lanes[direction].as_ref().and_then(Lane::next_turn).filter(|turn| *turn <= now)
         {
-            self.send_next(start, direction);
+            self.send_next(start, false, direction);
         }
     }
 
-    fn send_next(&mut self, now: Instant, direction: Direction) {
+    fn send_next(&mut self, now: Instant, was_idle: bool, direction: Direction) {
         let Some(lane) = &mut self.lanes[direction] else { return };
         let mut effects = Effects::new();
         let next = lane.queue.dequeue(now, &mut effects);
         note(effects, now, &mut self.counts[direction], &mut self.left[direction]);
         if let Some(next) = next {
             let on_wire = framed(next.size, self.overhead, self.min_packet);
-            lane.line.serialize(on_wire);
-            lane.bytes_sent += on_wire;
-            self.left[direction].push(lane.line.busy_until(), (next.packet, None));
+            match lane.line.send(now, was_idle, on_wire) {
+                Some(sent) => {
+                    lane.bytes_sent += on_wire;
+                    self.left[direction].push(sent, (next.packet, None));
+                }
+                None => {
+                    self.counts[direction].dropped.add(DropCause::Outage);
+                    self.left[direction].push(now, (next.packet, Some(DropCause::Outage)));
+                }
+            }
         }
     }
 
@@ -113,9 +163,6 @@ impl<P: PathPacket + Send + 'static> PathElement<P> for Managed<P> {
             return Verdict::Accepted;
         };
         let idle = lane.line.busy_until() <= now;
-        if idle {
-            lane.line.rest_until(now);
-        }
         let mut effects = Effects::new();
         let joined = lane.queue.enqueue(now, packet, idle, &mut effects);
         note(effects, now, &mut self.counts[direction], &mut self.left[direction]);
@@ -124,7 +171,7 @@ impl<P: PathPacket + Send + 'static> PathElement<P> for Managed<P> {
             return Verdict::Dropped { at: now, cause, packet };
         }
         if idle {
-            self.send_next(now, direction);
+            self.send_next(now, true, direction);
         } else {
             lane.max_backlog = lane.max_backlog.max(lane.queue.bytes());
         }

@@ -13,7 +13,7 @@ pub use codel::Codel;
 pub use flow_queues::FlowQueues;
 pub use pie::Pie;
 
-pub(crate) use managed::Managed;
+pub(crate) use managed::{Managed, Parts, Sender};
 
 use crate::QueueLimit;
 use crate::draw::Draws;

@@ -1,9 +1,11 @@
 //! Independent loss.
 
 use super::lost_if;
+use super::varying::VaryingLoss;
 use crate::draw::Draws;
 use crate::element::{Built, Declared, DelayPart, Element};
 use crate::keys::Keys;
+use crate::over_time::{Setting, still};
 use crate::words::each_way;
 use crate::{ElementKind, ExplicitRatePacket, PacketCount};
 use farpath_path::{Chance, Direction, DropCause, Fate, Generator, PacketView, PerDirection, Transit};
@@ -53,10 +55,12 @@ impl Declared for Bernoulli {
     const WEIGHT: u32 = 2;
 
     fn read<K: Keys>(_name: &str, keys: &mut K) -> Result<ElementKind, K::Error> {
-        Ok(ElementKind::Bernoulli(Bernoulli {
-            loss_rate: keys.each_way("rate", Some(Probability::ZERO))?,
-            count: keys.or("count", PacketCount::All)?,
-        }))
+        let loss_rate = keys.each_way("rate", Some(Setting::Still(Probability::ZERO)))?;
+        let count = keys.or("count", PacketCount::All)?;
+        Ok(match still(&loss_rate) {
+            Some(loss_rate) => ElementKind::Bernoulli(Bernoulli { loss_rate, count }),
+            None => ElementKind::VaryingLoss(VaryingLoss { loss_rate, count }),
+        })
     }
 
     fn draw(draws: &mut Draws) -> Bernoulli {

@@ -1,9 +1,11 @@
 //! Loss by bit errors.
 
 use super::lost_if;
+use super::varying::VaryingBitErrors;
 use crate::draw::Draws;
 use crate::element::{Built, Declared, DelayPart, Element, FULL_PACKET};
 use crate::keys::Keys;
+use crate::over_time::{Setting, still};
 use crate::words::each_way;
 use crate::{ElementKind, ExplicitRatePacket};
 use farpath_path::{Chance, Direction, DropCause, Fate, Generator, PacketView, PerDirection, Transit};
@@ -71,11 +73,12 @@ impl Declared for BitErrors {
 | | `linear` | `BER x bits` in place of `1 - (1 - BER)^bits` | `false` |";
 
     fn read<K: Keys>(_name: &str, keys: &mut K) -> Result<ElementKind, K::Error> {
-        Ok(ElementKind::BitErrors(BitErrors {
-            ber: keys.each_way("ber", Some(Ber::ZERO))?,
-            overhead: keys.or("overhead", Bytes::ZERO)?,
-            linear: keys.or("linear", false)?,
-        }))
+        let ber = keys.each_way("ber", Some(Setting::Still(Ber::ZERO)))?;
+        let (overhead, linear) = (keys.or("overhead", Bytes::ZERO)?, keys.or("linear", false)?);
+        Ok(match still(&ber) {
+            Some(ber) => ElementKind::BitErrors(BitErrors { ber, overhead, linear }),
+            None => ElementKind::VaryingBitErrors(VaryingBitErrors { ber, overhead, linear }),
+        })
     }
 
     fn draw(draws: &mut Draws) -> BitErrors {
@@ -95,7 +98,7 @@ impl Declared for BitErrors {
 }
 
 /// The probability that a packet of `exposed` bytes is hit: `1 - (1 - BER)^bits`, or `BER * bits` capped at 1.
-fn packet_error_rate(ber: Ber, exposed: Bytes, linear: bool) -> Probability {
+pub(super) fn packet_error_rate(ber: Ber, exposed: Bytes, linear: bool) -> Probability {
     if linear {
         Probability::new(ber.to_per_linear(exposed)).unwrap_or(Probability::ONE)
     } else {

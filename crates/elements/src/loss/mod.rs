@@ -5,12 +5,14 @@ mod bit_errors;
 mod evenly_spaced;
 mod gilbert_elliott;
 mod listed;
+mod varying;
 
 pub use bernoulli::Bernoulli;
 pub use bit_errors::BitErrors;
 pub use evenly_spaced::EvenlySpaced;
 pub use gilbert_elliott::GilbertElliott;
 pub use listed::Listed;
+pub use varying::{VaryingBitErrors, VaryingLoss};
 
 use crate::keys::{ReadValue, Source, word};
 use farpath_path::{DropCause, Fate, PacketView};

@@ -72,12 +72,12 @@ fn texts_that_are_none_are_refused_by_their_line() {
         ("5\n4\n", "line 2: expected 5 or later: time does not go back, found 4"),
         ("5\n-4\n", "line 2: expected a whole number of milliseconds, found `-4`"),
         ("1\n\n# three\nthree\n", "line 4: expected a whole number of milliseconds, found `three`"),
-        ("1,5\n", "line 1: expected a first rate at 0 s, found 1 s"),
+        ("1,5\n", "line 1: expected a first value at 0 s, found 1 s"),
         ("time_s,rate\n0,5\n0,6\n", "line 3: expected a time after 0 s, found 0 s"),
         ("0,5\n1,-6\n", "line 2: expected a rate from 0 on, in bit/s or such as `8 Mbit/s`, found `-6`"),
         ("0,5\nnan,6\n", "line 2: expected seconds since the start such as `2.5`, found `nan`"),
         ("0,0\n1,0\n", "line 0: expected a rate above zero, found none"),
-        ("0,5\n# repeat 0\n", "line 2: expected a time after 0 s, where the last rate begins, found 0 s"),
+        ("0,5\n# repeat 0\n", "line 2: expected a time after 0 s, where the last value begins, found 0 s"),
     ] {
         assert_eq!(Trace::parse(text).expect_err(text).to_string(), expected, "{text:?}");
     }

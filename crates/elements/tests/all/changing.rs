@@ -199,6 +199,7 @@ fn plans_that_contradict_themselves_are_refused() {
 fn a_link_with_a_trace_queues_what_comes_during_an_outage() {
     let trace = Trace::parse("# repeat 2\n0,12000000\n1,0\n").expect("a trace");
     let kind = ElementKind::TraceLink(TraceLink {
+        aqm: PerDirection::default(),
         trace: PerDirection::both(trace),
         queue: PerDirection::both(QueueLimit::Packets(1)),
         overhead: Bytes::ZERO,
@@ -214,6 +215,7 @@ fn a_link_with_a_trace_queues_what_comes_during_an_outage() {
     // A constant rate as a trace is a link.
     let constant = Trace::parse("0,8000000\n").expect("a trace");
     let as_trace = ElementKind::TraceLink(TraceLink {
+        aqm: PerDirection::default(),
         trace: PerDirection::both(constant),
         queue: PerDirection::both(QueueLimit::Bytes(Bytes(20_000))),
         overhead: Bytes::ZERO,

@@ -11,6 +11,7 @@ mod flow_router;
 mod hops;
 mod link;
 mod loss;
+mod over_time;
 mod properties;
 mod queues;
 mod radio;

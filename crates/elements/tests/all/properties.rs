@@ -29,7 +29,13 @@ fn scrambles(spec: &ElementSpec) -> bool {
 
 /// Whether a lone packet waits by when it comes, or by chance.
 fn varies(spec: &ElementSpec) -> bool {
-    matches!(spec.kind, ElementKind::Jitter(_) | ElementKind::Contacts(_) | ElementKind::TraceLink(_))
+    matches!(
+        spec.kind,
+        ElementKind::Jitter(_)
+            | ElementKind::Contacts(_)
+            | ElementKind::TraceLink(_)
+            | ElementKind::VaryingDelay(_)
+    )
 }
 
 fn sorted(mut out: Vec<Out>) -> Vec<Out> {

@@ -279,6 +279,65 @@ fn elements_check_their_own_parameters() {
 }
 
 #[test]
+fn values_that_change_over_time_say_what_is_wrong_with_them() {
+    let delay = |text: &str| with("delay = \"20 ms\"", text);
+    says(delay("delay = []"), "geo.toml: path[2].delay: expected a point, found none");
+    says(
+        delay("delay = [{ at = \"1 s\", delay = \"1 ms\" }]"),
+        "geo.toml: path[2].delay[0].at: expected `0 s`, where it begins, found 1 s",
+    );
+    says(
+        delay("delay = { points = [{ at = \"0 s\", delay = \"1 ms\" }], offset = \"random\" }"),
+        "geo.toml: path[2].delay.offset: expected a `repeat` beside it: a random one is drawn from what repeats",
+    );
+    says(
+        delay(
+            "delay.forward = { points = [{ at = \"0 s\", delay = \"1 ms\" }], repeat = \"0 s\" }\ndelay.reverse = \"1 ms\"",
+        ),
+        "geo.toml: path[2].delay.forward.repeat: expected a time after 0 s, where the last point is, found 0 s",
+    );
+    says(
+        delay("delay = \"1 ms\"\nreorder = true"),
+        "geo.toml: path[2].reorder: expected it beside a `delay` that changes: one that stays keeps packets in order",
+    );
+    says(
+        with("rate = \"10 Mbit/s\"", "rate = [{ at = \"0 s\", rate = \"1 Mbit/s\" }]\nmark = \"20 kB\""),
+        "geo.toml: path[0].mark: expected it beside a `rate` that stays, found one that changes",
+    );
+}
+
+#[test]
+fn a_value_that_changes_comes_from_a_list_or_a_file() {
+    use farpath_elements::{ElementKind, Setting};
+    let folder = tempfile::tempdir().expect("a folder");
+    let (delays, losses) = (folder.path().join("delay.csv"), folder.path().join("loss.csv"));
+    std::fs::write(&delays, "time_s,delay\n# repeat 10\n0,0.02\n5,40 ms\n").expect("it is written");
+    std::fs::write(&losses, "0,0\n5,10 %\n10,0.2\n").expect("it is written");
+    let text = FILE
+        .replacen("delay = \"20 ms\"", &format!("delay = {{ file = {delays:?} }}"), 1)
+        .replacen(
+            "rate = \"1 %\"",
+            &format!("rate.forward = {{ file = {losses:?}, between = \"lines\" }}"),
+            1,
+        )
+        .replacen(
+            "rate = \"10 Mbit/s\"",
+            "rate = [{ at = \"0 s\", rate = \"1 Mbit/s\" }, { at = \"1 s\", rate = \"3 Mbit/s\" }]",
+            1,
+        );
+    let experiment = Experiment::parse(&text, "geo.toml", &[]).expect("it is sound");
+    let path = experiment.point(0).scenario.path.clone();
+    let ElementKind::VaryingDelay(delay) = &path[2].kind else { panic!("{:?}", path[2]) };
+    // As long 20 ms as 40 ms.
+    assert_eq!(delay.delay.reverse.mean().as_nanos(), 30_000_000);
+    let ElementKind::VaryingLoss(loss) = &path[1].kind else { panic!("{:?}", path[1]) };
+    assert!((loss.loss_rate.forward.mean().fraction() - 0.1).abs() < 1e-12);
+    assert_eq!(loss.loss_rate.reverse, Setting::Still(farpath_units::Probability::ZERO));
+    let ElementKind::TraceLink(link) = &path[0].kind else { panic!("{:?}", path[0]) };
+    assert_eq!(link.trace.forward.greatest_rate().bit_per_s(), 3_000_000);
+}
+
+#[test]
 fn flows_are_checked() {
     says(and("[[flow]]\ncount = 0"), "geo.toml: flow[0].count: a group has at least one flow");
     says(
