@@ -56,8 +56,12 @@ fn trace(text: &str) {
     let figures = trace.figures();
     assert!(figures.mean_bit_per_s > 0.0 && figures.variation >= 0.0, "{figures:?}");
     let both = PerDirection::both(trace);
-    let kind =
-        TraceLink { trace: both, queue: PerDirection::both(QueueLimit::Unlimited), overhead: Bytes::ZERO };
+    let kind = TraceLink {
+        trace: both,
+        queue: PerDirection::both(QueueLimit::Unlimited),
+        aqm: PerDirection::default(),
+        overhead: Bytes::ZERO,
+    };
     let spec = ElementSpec { name: "link".to_owned(), kind: ElementKind::TraceLink(kind) };
     let mut link = spec.transit(1).expect("it is sound");
     let mut last = Instant::ZERO;
