@@ -617,7 +617,10 @@ impl Receiver {
     /// A segment with the ACK field has left.
     pub fn ack_sent(&mut self) {
         if self.config.quick_ack_accounting == QuickAckAccounting::Linux && self.ack != AckState::Nothing {
-            // tcp_dec_quickack_mode(): whatever it answers.
+            // tcp_dec_quickack_mode(): whatever it answers. With the last one the wait for a second segment is the least again.
+            if self.quick_acks_left == 1 {
+                self.ack_delay = self.config.ack_delay;
+            }
             self.quick_acks_left = self.quick_acks_left.saturating_sub(1);
         }
         self.ack = AckState::Nothing;

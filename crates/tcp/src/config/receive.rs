@@ -133,7 +133,8 @@ words! {
         PerSegment = "per-segment",
         /// Each ACK that leaves takes one, whatever it answers (`tcp_dec_quickack_mode()`). Their number is bounded by the full
         /// segments that half of the window holds, by two where it holds none (`tcp_incr_quickack()`), and made odd by each
-        /// segment that makes the window grow (`tcp_grow_window()`; only with `autotuning`).
+        /// segment that makes the window grow (`tcp_grow_window()`; only with `autotuning`). With the last one the wait for a second
+        /// segment is `ack_delay` again.
         Linux = "linux",
     }
 }

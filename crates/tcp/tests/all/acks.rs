@@ -50,6 +50,23 @@ fn a_wait_that_no_second_segment_ends_doubles_and_short_gaps_bring_it_down_by_li
 }
 
 #[test]
+fn the_last_quick_ack_brings_the_wait_back_to_its_least_by_linux() {
+    // tcp_dec_quickack_mode(). After a gap longer than the RTO of 2.7 s two segments are acknowledged at once.
+    let mut t = Script::connect(&config(|c| {
+        adapting(c);
+        (c.receive.quick_acks, c.receive.quick_acks_after_gap) = (0, 2);
+        c.receive.quick_ack_accounting = QuickAckAccounting::Linux;
+    }));
+    let syn_ack = t.expect("S").syn_ack();
+    t.at("900 ms").segment(syn_ack).expect("ack 1");
+    // Nothing followed, so that the wait is 80 ms from here on.
+    t.at("1 s").data(1..1001).at("1039 ms").expect_nothing().at("1040 ms").expect("ack 1001");
+    t.at("4 s").data(1001..2001).expect("ack 2001");
+    t.at("4.1 s").data(2001..3001).expect("ack 3001");
+    t.at("4.2 s").data(3001..4001).at("4239 ms").expect_nothing().at("4240 ms").expect("ack 4001");
+}
+
+#[test]
 fn a_wait_that_adapts_gets_no_longer_than_a_round_trip() {
     let mut t = delaying(adapting);
     for n in 0..4 {
