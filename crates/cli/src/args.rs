@@ -61,7 +61,7 @@ pub enum Command {
     /// Run a shell, or a command, on a host behind a path
     ///
     /// Two hosts, each a network namespace with this machine's kernel, files and programs; between them the path, in real time. The command runs
-    /// on the local host, from which forward packets come, and `--far` has another one run on the peer. In both, `near` and `far` are
+    /// on the near host, from which forward packets come, and `--far` has another one run on the far host. In both, `near` and `far` are
     /// names of the hosts, in IPv4 and IPv6. They reach each other and nothing else. The exit code is the command's.
     #[cfg(target_os = "linux")]
     Shell(Box<ShellArgs>),
@@ -122,7 +122,7 @@ pub enum Command {
     #[command(hide = true)]
     Helper {
         /// What it is told, and what it leaves
-        room: PathBuf,
+        work_dir: PathBuf,
     },
     /// Make a path of a command line of another emulator
     Import(ImportArgs),
@@ -447,7 +447,7 @@ pub struct RadiusArgs {
     /// `1.5 light-seconds`, `0.5 AU`
     #[arg(long, value_name = "WHERE", allow_hyphen_values = true)]
     pub to: Option<String>,
-    /// Say how far beyond a relay the peer's end may be; with --to, where a relay between the two may be at all
+    /// Say how far beyond a relay the far end may be; with --to, where a relay between the two may be at all
     #[arg(long, value_name = "WHERE", allow_hyphen_values = true)]
     pub via: Option<String>,
     /// Timers of other protocols on the same scale: names (dns, quic ...) or files of your own [default: all that ship]

@@ -150,7 +150,7 @@ fn run_command(command: Command) -> Result<Ending, CliError> {
         #[cfg(target_os = "linux")]
         Command::Guest => run::guest(),
         #[cfg(target_os = "linux")]
-        Command::Helper { room } => run::helper(&room),
+        Command::Helper { work_dir } => run::helper(&work_dir),
         Command::Import(args) => import::import(&args),
         Command::Trace(args) => trace::trace(&args),
         Command::Generate(args) => generate::generate(&args),

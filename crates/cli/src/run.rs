@@ -280,7 +280,7 @@ pub fn guest() -> Result<Ending, CliError> {
 
 /// What is started to emulate in place of a process that cannot.
 #[cfg(target_os = "linux")]
-pub fn helper(room: &std::path::Path) -> Result<Ending, CliError> {
-    farpath_engine::helper(room).map_err(CliError::Emulation)?;
+pub fn helper(work_dir: &std::path::Path) -> Result<Ending, CliError> {
+    farpath_engine::helper(work_dir).map_err(CliError::Emulation)?;
     Ok(Ending::Done)
 }

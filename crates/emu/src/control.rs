@@ -1,18 +1,5 @@
 //! Congestion controllers of the kernel.
 
-use farpath_tcp::config::CongestionControlKind;
-
-/// Linux's name of a congestion controller; `None` where no released Linux has it.
-pub const fn kernel_control(kind: CongestionControlKind) -> Option<&'static str> {
-    match kind {
-        CongestionControlKind::Reno => Some("reno"),
-        CongestionControlKind::Cubic => Some("cubic"),
-        CongestionControlKind::Bbr => Some("bbr"),
-        // Google's own tree has it, under the name of version 1.
-        CongestionControlKind::Bbr3 => None,
-    }
-}
-
 /// The controllers of the running kernel, `net.ipv4.tcp_available_congestion_control`; empty where it does not say.
 #[cfg(target_os = "linux")]
 pub fn available_controls() -> Vec<String> {

@@ -3,7 +3,6 @@
 mod notes;
 mod sysctls;
 
-use crate::control::kernel_control;
 #[cfg(target_os = "linux")]
 use crate::namespace;
 use farpath_experiment::{LinuxSettings, Stack};
@@ -114,7 +113,7 @@ impl KernelProfile {
                 advmss: (config.mss < Bytes(1220)).then(|| narrow(config.mss.0)),
             },
             mss: config.mss,
-            congestion_control: kernel_control(config.congestion.control).map(str::to_owned),
+            congestion_control: config.congestion.control.linux_name().map(str::to_owned),
             nodelay: !config.send.nagle,
             delayed_ack_max: delayed_ack_max(config),
             window_clamp: window_clamp(config, other_end),

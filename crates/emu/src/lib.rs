@@ -54,7 +54,6 @@ mod wire;
 
 pub use budget::{Load, Unbounded, needed_memory};
 pub use clock::Clock;
-pub use control::kernel_control;
 #[cfg(target_os = "linux")]
 pub use control::{available_controls, has_control};
 #[cfg(target_os = "linux")]

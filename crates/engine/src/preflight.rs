@@ -7,7 +7,6 @@ pub use every_point::can_all_be_emulated;
 
 use crate::datagrams::shortest;
 use crate::{EngineError, MAX_EMULATED_FLOWS, tcp_only};
-use farpath_emu::kernel_control;
 use farpath_experiment::{EmulationClock, FlowSpec, Point, Scenario, Stack, Transport};
 use farpath_path::{Direction, PerDirection};
 use farpath_tcp::config::RateKind;
@@ -48,10 +47,10 @@ fn controls(scenario: &Scenario) -> Result<(), EngineError> {
             let explicit = &stack.config.explicit_rate;
             if explicit.wanted.is_some() {
                 let key = format!("{end}.explicit_rate.fallback");
-                must_have(scenario, &key, explicit.fallback.name(), kernel_control(explicit.fallback))?;
+                must_have(scenario, &key, explicit.fallback.name(), explicit.fallback.linux_name())?;
             }
             let (kind, name) = (stack.config.congestion.control, control_of(flow, stack));
-            match name.filter(|name| kernel_control(kind) != Some(name)) {
+            match name.filter(|name| kind.linux_name() != Some(name)) {
                 Some(name) => {
                     must_have(scenario, &format!("{end}.linux.congestion_control"), name, Some(name))?
                 }
@@ -66,7 +65,7 @@ fn controls(scenario: &Scenario) -> Result<(), EngineError> {
 /// where the flow has parameters of its own.
 pub(crate) fn control_of<'a>(flow: &FlowSpec, stack: &'a Stack) -> Option<&'a str> {
     let (own, named) =
-        (kernel_control(stack.config.congestion.control), stack.linux.congestion_control.as_deref());
+        (stack.config.congestion.control.linux_name(), stack.linux.congestion_control.as_deref());
     if flow.is_special() { own.or(named) } else { named.or(own) }
 }
 
@@ -152,7 +151,7 @@ pub fn can_be_measured(point: &Point) -> Result<(), EngineError> {
     tcp_only(&point.scenario, "a measurement")?;
     for (end, stack) in [("sender", &point.scenario.sender), ("receiver", &point.scenario.receiver)] {
         let kind = stack.config.congestion.control;
-        if stack.linux.congestion_control.is_none() && kernel_control(kind).is_none() {
+        if stack.linux.congestion_control.is_none() && kind.linux_name().is_none() {
             let (key, asked) = (format!("{end}.congestion.control"), kind.name().to_owned());
             return Err(EngineError::NoControl { key, asked, kernel: "Linux".to_owned() });
         }

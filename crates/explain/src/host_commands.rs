@@ -197,13 +197,9 @@ fn flag(on: bool) -> &'static str {
     if on { "1" } else { "0" }
 }
 
-/// The kernel's name of a controller.
+/// The kernel's name of a controller. A tree that has version 3 of BBR calls it as version 1.
 fn control(kind: CongestionControlKind) -> &'static str {
-    match kind {
-        CongestionControlKind::Reno => "reno",
-        CongestionControlKind::Cubic => "cubic",
-        CongestionControlKind::Bbr | CongestionControlKind::Bbr3 => "bbr",
-    }
+    kind.linux_name().unwrap_or("bbr")
 }
 
 /// Linux: `Documentation/networking/ip-sysctl.rst`, `tcp(7)`, `ip-route(8)`, `tc-fq(8)`. What Linux always does has none.

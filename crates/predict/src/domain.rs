@@ -5,7 +5,6 @@ use farpath_elements::{ElementKind, ElementSpec, GilbertElliott};
 use farpath_experiment::Scenario;
 use farpath_path::Direction;
 use farpath_run::{FlowRow, Outcome};
-use farpath_tcp::config::CongestionControlKind;
 use farpath_units::{Bytes, Probability};
 
 /// Of windows whose ACKs are all lost: beyond it the timeouts that follow, which no model here has, cost more than a few percent.
@@ -26,8 +25,7 @@ const SENT_TWICE: f64 = 0.1;
 
 /// Why there is no prediction for a file over these elements.
 pub(crate) fn outside(flow: &Flow, elements: &[ElementSpec]) -> Option<String> {
-    let bbr =
-        matches!(flow.sender.congestion.control, CongestionControlKind::Bbr | CongestionControlKind::Bbr3);
+    let bbr = flow.sender.congestion.control.owns_cwnd();
     let rto = flow.sender.rto.initial;
     if !flow.sender.handshake.syn && !flow.receiver.handshake.syn {
         return Some(

@@ -22,7 +22,7 @@ const LONE_SEGMENT: &str = "every pattern of lost SYNs, SYN/ACKs and copies of t
 /// Adds loss to a prediction that has none.
 pub(super) fn add(flow: &Flow, prediction: &mut Prediction) -> Result<(), InputError> {
     let view = &flow.view;
-    if let CongestionControlKind::Bbr | CongestionControlKind::Bbr3 = flow.sender.congestion.control {
+    if flow.sender.congestion.control.owns_cwnd() {
         let caveat = "no closed form has BBR: predicted without its pace, and as if losses took no time";
         prediction.caveats.push(caveat.to_owned());
         let lost = view.data_loss.fraction();

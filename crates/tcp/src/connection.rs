@@ -3,7 +3,7 @@
 mod arrival;
 mod ecn;
 
-use crate::cc::Pace;
+use crate::cc::{Controller, OwnController, Pace};
 use crate::config::Config;
 use crate::receiver::Receiver;
 use crate::sender::{Sender, Transmission};
@@ -241,6 +241,11 @@ impl Connection {
     /// Sends at `pace` from the next segment on, whatever is lost: a rate that somebody has granted.
     pub fn send_at(&mut self, now: Instant, pace: Pace) {
         self.sender.send_at(now, pace);
+    }
+
+    /// Has a controller of one's own in place of the configuration's: from before the handshake on.
+    pub fn control_by(&mut self, controller: Box<dyn OwnController>) {
+        self.sender.cc = Controller::Own(controller);
     }
 
     /// Sends as the fallback of an explicit rate says, which begins with what `bytes_per_s` sends in a round trip.

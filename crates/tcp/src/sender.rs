@@ -234,7 +234,9 @@ impl Sender {
         let smss = self.smss;
         self.set_rwnd(rwnd);
         let congestion = &self.config.congestion;
-        self.cc = Controller::new(congestion, smss, self.config.rto.tick);
+        if !matches!(self.cc, Controller::Own(_)) {
+            self.cc = Controller::new(congestion, smss, self.config.rto.tick);
+        }
         let segments = if cautious { 1 } else { congestion.initial_window };
         let clamp = congestion.cwnd_clamp.map_or(u64::MAX, |clamp| clamp.0);
         self.window = Window {

@@ -5,7 +5,6 @@
 
 use super::sysctls::MOST_SYNS;
 use super::{Buffers, UNSCALED};
-use crate::control::kernel_control;
 use farpath_tcp::config::{Config, parameters};
 use farpath_units::Bytes;
 use std::fmt::Display;
@@ -64,7 +63,7 @@ fn of_sending(config: &Config, other_end: &Config, buffers: Buffers, notes: &mut
     let kernel = "the program reads by 32 KiB here, and the kernel waits for that";
     notes.unless(!(reads_late && withheld), "receive.ack_pushed", true, kernel);
 
-    let known = kernel_control(congestion.control).is_some();
+    let known = congestion.control.linux_name().is_some();
     let kernel =
         "no Linux has it; emulation takes what `linux.congestion_control` names, and refuses without";
     notes.unless(known, "congestion.control", congestion.control.name(), kernel);

@@ -266,8 +266,7 @@ impl Told {
         {
             return;
         }
-        let known =
-            CongestionControlKind::ALL.iter().find(|kind| crate::kernel_control(**kind) == Some(name));
+        let known = CongestionControlKind::ALL.iter().find(|kind| kind.linux_name() == Some(name));
         match known {
             Some(kind) => {
                 self.stack.config.congestion.control = *kind;

@@ -6,7 +6,6 @@ use crate::job::Job;
 use farpath_experiment::{Experiment, Scenario, base_rtt};
 use farpath_predict::{PathView, effective_window};
 use farpath_run::Run;
-use farpath_tcp::config::CongestionControlKind;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -83,8 +82,7 @@ fn packets_per_second(scenario: &Scenario) -> f64 {
         let mut window = effective_window(sender, receiver).0 as f64 / view.mss.0 as f64;
         // Neither a grant nor BBR takes loss for congestion.
         let (own, _) = scenario.ends(flow);
-        let by_loss = own.config.congestion.control != CongestionControlKind::Bbr
-            && own.config.explicit_rate.wanted.is_none();
+        let by_loss = !own.config.congestion.control.owns_cwnd() && own.config.explicit_rate.wanted.is_none();
         if by_loss {
             // Twice the window that losses leave Reno in the mean (Mathis et al. 1997).
             window = window.min(2.0 * (1.5 / view.data_loss.fraction()).sqrt());

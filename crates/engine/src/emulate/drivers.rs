@@ -5,7 +5,7 @@ use super::hosts::Hosts;
 use crate::EngineError;
 use crate::simulate::described;
 use farpath_driver::{Device, Driver, DriverError, Flow, Guard, Missing, Settings};
-use farpath_emu::{DEVICE, kernel_control};
+use farpath_emu::DEVICE;
 use farpath_experiment::{Scenario, Stack};
 use farpath_path::{Direction, PerDirection};
 use farpath_sim::{Plain, RateOutcome, Trip};
@@ -92,9 +92,9 @@ fn end_at<'a>(scenario: &'a Scenario, sends: bool, flow: &'a farpath_experiment:
     if sends { sender } else { receiver }
 }
 
-/// Linux's name of a controller; whether it has one is asked beforehand.
+/// Linux's name of a controller; the preflight checks that it has one.
 fn control(kind: CongestionControlKind) -> Result<&'static str, EngineError> {
-    kernel_control(kind).ok_or_else(|| EngineError::NoControl {
+    kind.linux_name().ok_or_else(|| EngineError::NoControl {
         key: "congestion.control".to_owned(),
         asked: kind.name().to_owned(),
         kernel: "Linux".to_owned(),

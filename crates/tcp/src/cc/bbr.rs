@@ -101,11 +101,6 @@ impl Bbr {
         }
     }
 
-    /// Whether the rate still doubles in each round trip.
-    pub(super) fn is_in_startup(&self) -> bool {
-        self.mode == Mode::Startup
-    }
-
     /// The rate that the model has: of the policer, where one was found.
     fn bandwidth(&self) -> u64 {
         self.policer.in_use().unwrap_or(self.model.max_bandwidth())
@@ -296,6 +291,10 @@ impl CongestionControl for Bbr {
     fn ssthresh_after(&mut self, window: &Window, _loss: &LossEvent) -> u64 {
         self.save_cwnd(window);
         window.ssthresh
+    }
+
+    fn is_in_slow_start(&self, _window: &Window) -> bool {
+        self.mode == Mode::Startup
     }
 
     fn owns_cwnd(&self) -> bool {

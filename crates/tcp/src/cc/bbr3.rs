@@ -97,11 +97,6 @@ impl Bbr3 {
         }
     }
 
-    /// Whether the rate still doubles in each round trip.
-    pub(super) fn is_in_startup(&self) -> bool {
-        self.mode == Mode::Startup
-    }
-
     /// The rate that the model has, as far as losses since the last probe allow.
     fn bandwidth(&self) -> u64 {
         self.model.max_bandwidth().min(self.bounds.bandwidth_lo)
@@ -285,6 +280,10 @@ impl CongestionControl for Bbr3 {
         self.save_cwnd(window);
         self.bounds.save();
         window.ssthresh
+    }
+
+    fn is_in_slow_start(&self, _window: &Window) -> bool {
+        self.mode == Mode::Startup
     }
 
     fn owns_cwnd(&self) -> bool {

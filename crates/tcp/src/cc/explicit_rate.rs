@@ -41,6 +41,10 @@ impl CongestionControl for ExplicitRate {
         window.ssthresh
     }
 
+    fn is_in_slow_start(&self, _window: &Window) -> bool {
+        false
+    }
+
     fn owns_cwnd(&self) -> bool {
         true
     }

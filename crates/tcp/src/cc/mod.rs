@@ -20,6 +20,7 @@ pub use rate::{Pace, RateSample, Repair};
 pub use reno::Reno;
 
 use crate::config::{CongestionConfig, CongestionControlKind, CubicRules};
+use core::fmt;
 use farpath_units::{Duration, Instant};
 
 /// What a controller steers, in bytes.
@@ -77,6 +78,11 @@ pub trait CongestionControl {
     /// The `ssthresh` that a loss leaves.
     fn ssthresh_after(&mut self, window: &Window, loss: &LossEvent) -> u64;
 
+    /// Whether it is in slow start, or in what it has in its place.
+    fn is_in_slow_start(&self, window: &Window) -> bool {
+        window.cwnd < window.ssthresh
+    }
+
     // What follows is for controllers that steer by the rate of delivery; the others have none of it.
 
     /// Whether the controller sets `cwnd` by itself at every ACK, through losses and their repair: then nobody else does.
@@ -112,9 +118,26 @@ pub trait CongestionControl {
     }
 }
 
-/// The controller that a configuration names. An enum, not a trait object: it is asked at every ACK.
-#[derive(Debug, Clone)]
-pub enum Controller {
+/// Makes [`Controller`], and `each!`, which does the same with whichever it is.
+macro_rules! controllers {
+    ($dollar:tt $($(#[doc = $doc:literal])* $Name:ident($Held:ty),)+) => {
+        /// The controller that a configuration names. An enum, not a trait object: it is asked at every ACK.
+        #[derive(Debug, Clone)]
+        pub enum Controller {
+            $($(#[doc = $doc])* $Name($Held),)+
+        }
+
+        macro_rules! each {
+            ($dollar controller:expr, $dollar one:ident => $dollar what:expr) => {
+                match $dollar controller {
+                    $(Controller::$Name($dollar one) => $dollar what,)+
+                }
+            };
+        }
+    };
+}
+
+controllers! { $
     /// RFC 5681.
     Reno(Reno),
     /// RFC 9438.
@@ -127,20 +150,28 @@ pub enum Controller {
     Bbr3(Box<Bbr3>),
     /// A granted rate: nothing that a configuration names, a connection is told it.
     ExplicitRate(ExplicitRate),
+    /// One from outside of this crate.
+    Own(Box<dyn OwnController>),
 }
 
-/// The same of whichever it is.
-macro_rules! each {
-    ($controller:expr, $one:ident => $what:expr) => {
-        match $controller {
-            Controller::Reno($one) => $what,
-            Controller::Cubic($one) => $what,
-            Controller::LinuxCubic($one) => $what,
-            Controller::Bbr($one) => $what,
-            Controller::Bbr3($one) => $what,
-            Controller::ExplicitRate($one) => $what,
-        }
-    };
+/// A controller of one's own, for [`Connection::control_by`](crate::Connection::control_by). Whatever can be cloned and implements
+/// [`CongestionControl`] is one.
+pub trait OwnController: CongestionControl + fmt::Debug + Send + Sync {
+    /// The same again: the state before a loss is kept, in case that the loss was none.
+    fn duplicate(&self) -> Box<dyn OwnController>;
+}
+
+impl<T: CongestionControl + fmt::Debug + Clone + Send + Sync + 'static> OwnController for T {
+    fn duplicate(&self) -> Box<dyn OwnController> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn OwnController> {
+    fn clone(&self) -> Box<dyn OwnController> {
+        // Not the box's own: that would end here again.
+        (**self).duplicate()
+    }
 }
 
 impl Controller {
@@ -156,18 +187,6 @@ impl Controller {
             CongestionControlKind::Bbr3 => Controller::Bbr3(Box::new(Bbr3::new(config, smss))),
         }
     }
-
-    /// Whether it is in slow start, or in what it has in its place.
-    pub fn is_in_slow_start(&self, window: &Window) -> bool {
-        match self {
-            Controller::Reno(_) | Controller::Cubic(_) | Controller::LinuxCubic(_) => {
-                window.cwnd < window.ssthresh
-            }
-            Controller::Bbr(bbr) => bbr.is_in_startup(),
-            Controller::Bbr3(bbr) => bbr.is_in_startup(),
-            Controller::ExplicitRate(_) => false,
-        }
-    }
 }
 
 impl CongestionControl for Controller {
@@ -178,6 +197,10 @@ impl CongestionControl for Controller {
 
     fn ssthresh_after(&mut self, window: &Window, loss: &LossEvent) -> u64 {
         each!(self, one => one.ssthresh_after(window, loss))
+    }
+
+    fn is_in_slow_start(&self, window: &Window) -> bool {
+        each!(self, one => one.is_in_slow_start(window))
     }
 
     #[inline]
@@ -228,7 +251,7 @@ mod tests {
     use crate::Config;
 
     #[test]
-    fn of_the_controllers_version_1_of_bbr_counts_segments_and_both_steer_by_rate() {
+    fn of_the_controllers_version_1_of_bbr_counts_segments_and_both_own_cwnd() {
         use CongestionControlKind::{Bbr, Bbr3, Cubic, Reno};
         for (control, segments, steers) in
             [(Reno, false, false), (Cubic, false, false), (Bbr, true, true), (Bbr3, false, true)]

@@ -230,6 +230,27 @@ words! {
     }
 }
 
+impl CongestionControlKind {
+    /// Linux's name of it; `None` where no released Linux has it.
+    pub const fn linux_name(self) -> Option<&'static str> {
+        match self {
+            CongestionControlKind::Reno => Some("reno"),
+            CongestionControlKind::Cubic => Some("cubic"),
+            CongestionControlKind::Bbr => Some("bbr"),
+            // Google's own tree has it, under the name of version 1.
+            CongestionControlKind::Bbr3 => None,
+        }
+    }
+
+    /// Whether it sets `cwnd` by a model of the path, through losses and their repair.
+    pub const fn owns_cwnd(self) -> bool {
+        match self {
+            CongestionControlKind::Reno | CongestionControlKind::Cubic => false,
+            CongestionControlKind::Bbr | CongestionControlKind::Bbr3 => true,
+        }
+    }
+}
+
 impl SynLoss {
     /// Whether a sender whose SYN or SYN/ACK left so many times, and was lost, begins with one segment.
     pub fn is_cautious(self, transmissions: u32) -> bool {

@@ -2,6 +2,7 @@
 
 use super::phase::Phase;
 use super::{Persist, Sender};
+use crate::cc::CongestionControl;
 use farpath_units::Instant;
 
 /// What keeps a sender from sending more, once it has sent what it could.
