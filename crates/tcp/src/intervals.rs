@@ -35,6 +35,9 @@ impl IntervalSet {
         if let Some((&s, &e)) = self.map.range(..=start).next_back()
             && e >= start
         {
+            if e >= end {
+                return;
+            }
             self.map.remove(&s);
             start = s;
             gap_from = gap_from.max(e);

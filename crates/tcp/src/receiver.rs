@@ -229,6 +229,7 @@ impl Receiver {
     }
 
     /// Payload at `range` is about to be taken: what the gap before it tells (`tcp_event_data_recv()`).
+    #[inline]
     fn note_gap(&mut self, now: Instant, range: &Range<u64>, rtt: &RttEstimator) {
         if range.start > self.next {
             return;
@@ -365,6 +366,7 @@ impl Receiver {
 
     /// A segment with `len` bytes of payload behind a TCP header of `header` bytes has been taken, with PSH or FIN or without
     /// (`tcp_measure_rcv_mss()`).
+    #[inline]
     pub fn on_push(&mut self, len: u64, header: u64, push: bool) {
         let last = core::mem::take(&mut self.shorter);
         if len >= self.longest {
@@ -471,6 +473,7 @@ impl Receiver {
         }
     }
 
+    #[inline]
     fn withhold(&mut self, now: Instant, rtt: &RttEstimator) {
         if self.quick_acks_left > 0 {
             if self.config.quick_ack_accounting == QuickAckAccounting::PerSegment {
@@ -588,12 +591,13 @@ impl Receiver {
         // would promise a little more otherwise, and a buffer of 1 GB take in any file.
         let unit = 1u64 << scale;
         let open = target.max(self.next) - self.next;
-        let up = open.div_ceil(unit);
-        let units = if self.next + up * unit <= edge { up } else { open / unit };
-        let window = units.min(u64::from(u16::MAX)) * unit;
+        let down = open >> scale;
+        let up = down + u64::from(open & (unit - 1) > 0);
+        let units = if self.next + (up << scale) <= edge { up } else { down };
+        let window = units.min(u64::from(u16::MAX)) << scale;
         self.announced = self.announced.max(self.next + window);
         if self.autotuning.is_some() {
-            window.min(self.config.buffer.0.div_ceil(unit) * unit)
+            window.min((self.config.buffer.0 + unit - 1) >> scale << scale)
         } else {
             window
         }
@@ -645,6 +649,7 @@ impl Receiver {
     }
 
     /// When a withheld ACK must leave.
+    #[inline]
     pub fn next_due(&self) -> Option<Instant> {
         let withheld = match self.ack {
             AckState::Withheld { until, .. } => Some(until),

@@ -11,6 +11,8 @@ pub struct RttEstimator {
     /// The timeout before the first sample; the handshake may raise it (RFC 6298 §5.7).
     unsampled: Duration,
     backoff: u32,
+    /// What follows from the fields above: a timer is started for each segment, and they change with an ACK.
+    rto: Duration,
     min_rtt: Option<Duration>,
     last_sample: Option<Duration>,
     samples: u64,
@@ -129,15 +131,18 @@ impl RttEstimator {
 
     /// One without a sample.
     pub fn new(config: &RtoConfig) -> RttEstimator {
-        RttEstimator {
+        let mut estimator = RttEstimator {
             config: config.clone(),
             smoothed: None,
             unsampled: config.initial,
             backoff: 0,
+            rto: Duration::ZERO,
             min_rtt: None,
             last_sample: None,
             samples: 0,
-        }
+        };
+        estimator.update_rto();
+        estimator
     }
 
     /// Takes the measurement of a segment sent at `sent` and acknowledged at `acked` (RFC 6298 §2.2-2.3), before any data is sent.
@@ -147,6 +152,11 @@ impl RttEstimator {
 
     /// The same, where all before `una` is acknowledged and `next` is sent next.
     pub fn sample_in_flight(&mut self, sent: Instant, acked: Instant, una: u64, next: u64) {
+        self.take_sample(sent, acked, una, next);
+        self.update_rto();
+    }
+
+    fn take_sample(&mut self, sent: Instant, acked: Instant, una: u64, next: u64) {
         let rtt = match self.config.measure {
             RttMeasure::Exact => acked.saturating_since(sent),
             RttMeasure::Ticks => ticks_between(sent, acked, self.config.tick),
@@ -209,9 +219,13 @@ impl RttEstimator {
 
     /// Retransmission timeout with its back-off, at most `max`.
     pub fn rto(&self) -> Duration {
+        self.rto
+    }
+
+    fn update_rto(&mut self) {
         // Not even a clock of nanoseconds and no floor make a timer that expires at once, for ever.
         let base = self.base_rto().max(Duration::from_nanos(1));
-        base.doubled(self.backoff).min(self.config.max.max(base))
+        self.rto = base.doubled(self.backoff).min(self.config.max.max(base));
     }
 
     /// When a timer started at `now` expires: on a tick of the host's clock.
@@ -227,12 +241,14 @@ impl RttEstimator {
     /// Doubles the timeout after it expired (RFC 6298 §5.5).
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(self.config.max_backoff_exponent);
+        self.update_rto();
     }
 
     /// The ACK of new data, where that alone ends the back-off.
     pub fn on_new_ack(&mut self) {
-        if self.config.backoff_reset == BackoffReset::AnyAck {
+        if self.backoff > 0 && self.config.backoff_reset == BackoffReset::AnyAck {
             self.backoff = 0;
+            self.update_rto();
         }
     }
 
@@ -245,6 +261,7 @@ impl RttEstimator {
         if let Some(rto) = self.config.after_syn_timeout.filter(|_| syn_again && self.smoothed.is_none()) {
             self.unsampled = self.unsampled.max(rto);
         }
+        self.update_rto();
     }
 
     /// Smoothed RTT.

@@ -146,9 +146,26 @@ impl Scoreboard {
 
     /// An ACK is about to be taken.
     pub fn begin_ack(&mut self) {
-        let mut copies = core::mem::take(&mut self.delivery.copies);
+        // Field by field: what is not there is only marked as such.
+        let Delivery {
+            bytes,
+            latest,
+            covered,
+            acked,
+            sacked,
+            covers_copy,
+            first_original_end,
+            reordered,
+            copies,
+        } = &mut self.delivery;
+        (*bytes, *covers_copy) = (0, false);
+        *latest = None;
+        *covered = None;
+        *acked = None;
+        *sacked = None;
+        *first_original_end = None;
+        *reordered = None;
         copies.clear();
-        self.delivery = Delivery { copies, ..Delivery::default() };
         self.fack_before = self.fack;
         if let Some(meter) = &mut self.meter {
             meter.begin_ack();

@@ -195,6 +195,7 @@ impl Segment {
 
     /// Length of the options, each aligned to whole words as Linux and BSD do: 20 for a SYN with all of them, 12
     /// for timestamps, 40 for these and three SACK blocks. There is room for 40.
+    #[inline]
     pub fn options_len(&self) -> usize {
         let sack = match self.sack.as_slice().len() {
             0 => 0,

@@ -47,7 +47,8 @@ pub(crate) struct Acknowledgment {
     pub ack: u64,
     /// Scaled.
     pub window: u64,
-    /// Empty where there is no block.
+    /// Whether there are SACK blocks, and which; empty where there is no block.
+    pub reports: bool,
     pub sack: [Range<u64>; 4],
     /// Neither payload nor SYN nor FIN: it can be a duplicate ACK.
     pub pure: bool,
@@ -325,15 +326,20 @@ impl Sender {
 
     // ---- Receiving ACKs ----
 
-    /// Takes the acknowledgment, window and SACK blocks of a segment whose ACK is within `una..=max`.
-    pub(crate) fn on_ack(&mut self, now: Instant, seg: &Acknowledgment) {
+    /// Takes the window of a segment that says nothing else: there is nothing to acknowledge.
+    pub(crate) fn on_window(&mut self, window: u64) {
         if self.persist != Persist::Off || self.rwnd == 0 {
             // RFC 9293 §3.8.6.1: while the peer answers, its window may stay shut as long as it likes.
             self.retries = 0;
         }
         self.end_hold();
+        self.update_window(window);
+    }
+
+    /// Takes the acknowledgment, window and SACK blocks of a segment whose ACK is within `una..=max`.
+    pub(crate) fn on_ack(&mut self, now: Instant, seg: &Acknowledgment) {
         let window_changed = seg.window != self.rwnd;
-        self.update_window(seg.window);
+        self.on_window(seg.window);
         if !self.outstanding() && !seg.pure && seg.sack[0].is_empty() {
             // Data for an end that only receives. The ACK field has nothing to tell it.
             return;
@@ -346,7 +352,7 @@ impl Sender {
         self.super_packet.end();
         let pipe_before = if self.steered { self.pipe() } else { 0 };
         let mut news = News { una_moved: seg.ack > self.una, ..News::default() };
-        if self.sack_enabled {
+        if self.sack_enabled && seg.reports {
             let report = self.duplicate_report(seg);
             news.dsack = self.believed(report);
             let blocks = seg.sack.iter().filter(|block| !block.is_empty());

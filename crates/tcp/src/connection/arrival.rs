@@ -217,11 +217,21 @@ impl Connection {
             self.window_from = (start, ack);
         }
         let una = self.sender.una;
+        let pure = seg.seq_len() == 0 && ack == una;
+        if !pure && seg.sack.is_empty() && !self.sender.outstanding() {
+            // Data for an end that only receives. The ACK field has nothing to tell it.
+            self.sender.on_window(window);
+            if self.sender.fin_acked() {
+                self.on_fin_acked(now);
+            }
+            return;
+        }
         let mut acknowledgment = Acknowledgment {
             ack: ack.max(una),
             window,
+            reports: !seg.sack.is_empty(),
             sack: Default::default(),
-            pure: seg.seq_len() == 0 && ack == una,
+            pure,
             echo: seg.flags.contains(Flags::ECE),
             echoed: self.timestamps.and(seg.timestamps).map(|t| echoed_at(now, t.echo)),
         };
@@ -330,6 +340,7 @@ impl Connection {
 
     /// RFC 7323 §5.2 (PAWS): a timestamp older than what has been seen belongs to an old segment. After 24 days
     /// of silence the clock may have come round, and what has been seen is no measure (§5.5).
+    #[inline]
     fn is_stale(&self, now: Instant, seg: &Segment) -> bool {
         match (self.timestamps, seg.timestamps) {
             (Some(state), Some(theirs)) => {
@@ -343,6 +354,7 @@ impl Connection {
 
     /// RFC 7323 §4.3: TS.Recent follows the segment that the next ACK will be about. `start` is its place.
     // DEVIATES RFC 7323 §3.2: a segment without the option, though it was agreed on, is taken, as Linux does.
+    #[inline]
     fn take_timestamp(&mut self, now: Instant, seg: &Segment, start: u64) {
         if let (Some(state), Some(theirs)) = (&mut self.timestamps, seg.timestamps) {
             let end = start + seg.seq_len();

@@ -132,16 +132,20 @@ impl Autotuning {
 
     /// The same where they came in segments of `len`.
     fn room_beside(&self, held: u64, len: u64) -> u64 {
-        let used = held.saturating_mul(memory_of(len)) / len;
+        // As a rule, all has been read.
+        let used = if held == 0 { 0 } else { held.saturating_mul(memory_of(len)) / len };
         data_in(self.buffer.saturating_sub(used), self.ratio)
     }
 
     /// `tcp_grow_window()`.
     fn grow(&mut self, len: u64, held: u64) -> bool {
         let room = self.clamp.min(self.room_beside(held, len)).saturating_sub(self.window);
+        if room == 0 {
+            return false;
+        }
         let by =
             if data_in(memory_of(len), self.ratio) <= len { 2 * self.mss } else { self.slow_growth(len) };
-        if room == 0 || by == 0 {
+        if by == 0 {
             return false;
         }
         self.window += room.min(by.max(2 * len));

@@ -131,8 +131,12 @@ impl Sender {
         let srtt = self.rtt.srtt().filter(|srtt| !srtt.is_zero())?;
         let percent =
             if self.window.cwnd < self.window.ssthresh / 2 { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
-        let window = u128::from(self.window.cwnd.max(self.pipe()));
-        let bytes_per_s = window * u128::from(percent) * 10_000_000 / u128::from(srtt.as_nanos());
+        let window = self.window.cwnd.max(self.pipe());
+        // The usual window: 64-bit division is several times faster than 128-bit.
+        if let Some(product) = window.checked_mul(percent * 10_000_000) {
+            return Some(product / srtt.as_nanos());
+        }
+        let bytes_per_s = u128::from(window) * u128::from(percent) * 10_000_000 / u128::from(srtt.as_nanos());
         Some(u64::try_from(bytes_per_s).unwrap_or(u64::MAX))
     }
 

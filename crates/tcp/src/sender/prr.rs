@@ -96,6 +96,9 @@ impl Sender {
 
     /// An ACK, or the reordering timer, in fast recovery: `cwnd` is `pipe`, and what may be sent now.
     pub(super) fn reduce_rate(&mut self, news: &News) {
+        if self.prr.is_none() {
+            return;
+        }
         let delivered = if self.sack_enabled { self.board.delivery().bytes } else { news.inferred };
         self.reduce_rate_by(delivered, news.una_moved && !news.found_loss);
     }

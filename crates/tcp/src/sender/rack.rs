@@ -336,12 +336,11 @@ impl Sender {
 
     /// New data has left (`tcp_event_new_data_sent()`, and the end of `tcp_write_xmit()`).
     pub(super) fn follow_new_data(&mut self, now: Instant, first: bool) {
-        if first || self.tlp.due.is_some() {
-            self.rearm_timeout(now);
-        }
         if self.probes_now() {
             let left = self.time_until_timeout(now);
             self.start_probe_timer(now, if left.is_zero() { Duration::MAX } else { left });
+        } else if first || self.tlp.due.is_some() {
+            self.rearm_timeout(now);
         }
     }
 }

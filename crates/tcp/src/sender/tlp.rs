@@ -18,6 +18,8 @@ pub(super) struct Tlp {
     probe: Option<Probe>,
     /// RTT samples when the last probe was sent: there must have been one since (§7.3).
     samples: Option<u64>,
+    /// When the timer was last started, for how long, and when it expires: the segments of one burst ask the same.
+    started: (Instant, Duration, Instant),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +61,12 @@ impl Sender {
     /// The one timer becomes the probe timer, and waits so long at the most.
     pub(super) fn start_probe_timer(&mut self, now: Instant, most: Duration) {
         self.stop_timers();
-        self.tlp.due = Some(self.config.rto.timer(now, self.probe_timeout().min(most)));
+        // Never nothing, which the first one is compared with.
+        let wait = self.probe_timeout().min(most);
+        if (self.tlp.started.0, self.tlp.started.1) != (now, wait) {
+            self.tlp.started = (now, wait, self.config.rto.timer(now, wait));
+        }
+        self.tlp.due = Some(self.tlp.started.2);
     }
 
     /// PTO. Not even an RTT of nothing makes a timer that expires at once.
