@@ -4,7 +4,11 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+
+from jupyter_client.manager import KernelManager
+from nbclient import NotebookClient
 
 HERE = Path(__file__).parent
 
@@ -22,6 +26,20 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_merge_streams = True
+
+# Each kernel listens at sockets in a folder of its own: TCP ports are drawn before they are bound, and two kernels of a parallel build could
+# draw the same.
+_create_kernel_manager = NotebookClient.create_kernel_manager
+
+
+def _with_socket_files(client: NotebookClient) -> KernelManager:
+    manager = _create_kernel_manager(client)
+    client.sockets = tempfile.TemporaryDirectory(prefix="farpath-guide-")
+    manager.transport, manager.ip = "ipc", str(Path(client.sockets.name) / "kernel")
+    return manager
+
+
+NotebookClient.create_kernel_manager = _with_socket_files
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
