@@ -57,6 +57,12 @@ pub enum CliError {
         /// Why.
         source: farpath_engine::ShellError,
     },
+    /// Nobody can type at a program in virtual time.
+    #[cfg(target_os = "linux")]
+    #[error(
+        "expected `-- COMMAND`: a shell cannot be typed at in virtual time, whose clock jumps over waits"
+    )]
+    NoCommand,
     /// No path is named.
     #[cfg(target_os = "linux")]
     #[error(

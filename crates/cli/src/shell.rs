@@ -4,70 +4,96 @@ use crate::args::{PathArgs, ShellArgs, SourceArgs};
 use crate::error::CliError;
 use crate::source::{self, Source};
 use crate::{Ending, interrupt};
-use farpath_emu::LoopReport;
-use farpath_engine::{ShellSettings, shell as run_on_path};
-use farpath_experiment::{Experiment, Override, shipped_experiments, shipped_paths};
+use farpath_engine::{ShellEnd, ShellRun, ShellSettings, Stream, shell as run_on_path};
+use farpath_experiment::{EmulationClock, Experiment, Override, shipped_experiments, shipped_paths};
 use farpath_path::Direction;
-use farpath_units::Bytes;
+use farpath_units::{Bytes, Duration};
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 /// Size of the transfer that an experiment has and nobody runs.
 const SIZE: Bytes = Bytes(1_000_000);
 
+/// Bytes of a packet that a capture keeps: all.
+const WHOLE: u32 = 65_535;
+
 /// `farpath shell`
 pub fn shell(args: &ShellArgs) -> Result<Ending, CliError> {
     let Source { experiment, file } = source_of(args)?;
-    // Before any thread is started: a process of several cannot enter a user namespace.
-    farpath_engine::may_emulate().map_err(CliError::Emulation)?;
     let points = experiment.points().len();
+    let point = experiment.point(0);
+    let virtual_time = point.scenario.emulate.clock != EmulationClock::Real;
+    // Before any thread is started: a process of several cannot enter a user namespace.
+    if !virtual_time {
+        farpath_engine::may_emulate().map_err(CliError::Emulation)?;
+    }
     if points > 1 {
         eprintln!(
             "farpath: {}: a sweep of {points} points: this is the first; --set chooses another",
             file.display()
         );
     }
-    let point = experiment.point(0);
-    let stop = interrupt::flag_of_programs();
+    // In virtual time no program is in the terminal's foreground.
+    let stop = if virtual_time { interrupt::quiet_flag() } else { interrupt::flag_of_programs() };
+    let capture = args.capture.as_deref().map(|file| source::create_new("--capture", file)).transpose()?;
     let settings = ShellSettings {
-        command: if args.command.is_empty() {
-            vec![std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into())]
-        } else {
-            args.command.clone()
+        command: match &args.command[..] {
+            [] if virtual_time => return Err(CliError::NoCommand),
+            [] => vec![std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into())],
+            command => command.to_vec(),
         },
         far: args.far.clone().map(|command| vec!["/bin/sh".into(), "-c".into(), command]),
         far_port: args.far_port,
         like_stacks: args.like_stacks,
     };
-    let seed = args.seed.unwrap_or(point.scenario.seed);
-    let end = run_on_path(&point.scenario, seed, &settings, stop)
-        .map_err(|source| CliError::Shell { file, source })?;
+    let run = ShellRun {
+        experiment: &experiment,
+        point: 0,
+        seed: args.seed.unwrap_or(point.scenario.seed),
+        settings: &settings,
+        capture: capture.as_ref().map(|file| (file, WHOLE)),
+    };
+    let end = run_on_path(&run, stop, print).map_err(|source| CliError::Shell { file, source })?;
+    if let Some(why) = &end.refused {
+        eprintln!("farpath: {why}");
+    }
     if !args.quiet {
-        say(&end.report, end.dropped_outside);
+        say(&end, virtual_time);
     }
     Ok(Ending::Code(end.code))
 }
 
-/// What the path did, on stderr: stdout is the command's.
-fn say(report: &LoopReport, dropped_outside: u64) {
-    let counts = |direction: Direction| {
-        let counts = report.packets[direction];
-        format!("{} packets {direction}, {} dropped", counts.offered, counts.dropped)
+/// Prints what a program in a guest has printed. Nobody may read it any more, which is the reader's affair.
+fn print(stream: Stream, bytes: &[u8]) {
+    let _ = match stream {
+        Stream::Output => io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()),
+        Stream::Error => io::stderr().write_all(bytes),
     };
-    let late = report.lateness.forward.merged(&report.lateness.reverse);
-    let [median, most, worst] = [late.percentile(50.0), late.percentile(99.0), late.max()];
-    eprintln!(
-        "farpath: {}; {}; late by {median} (median), {most} (99 %), {worst} (worst)",
-        counts(Direction::Forward),
-        counts(Direction::Reverse)
-    );
-    if dropped_outside > 0 {
+}
+
+/// What the path did, on stderr: stdout is the command's.
+fn say(end: &ShellEnd, virtual_time: bool) {
+    let counts = |(direction, (offered, dropped)): (Direction, (u64, u64))| {
+        format!("{offered} packets {direction}, {dropped} dropped")
+    };
+    let counts = Direction::BOTH.into_iter().zip(end.packets).map(counts).collect::<Vec<_>>().join("; ");
+    if virtual_time {
+        eprintln!("farpath: {counts}; {} of virtual time", Duration::from_nanos(end.elapsed_ns));
+    } else {
+        let [median, most, worst] = end.late_ns.map(Duration::from_nanos);
+        eprintln!("farpath: {counts}; late by {median} (median), {most} (99 %), {worst} (worst)");
+    }
+    if end.dropped_outside > 0 {
         eprintln!(
-            "farpath: {dropped_outside} packets were dropped outside of the path: the machine was not in time"
+            "farpath: {} packets were dropped outside of the path: the machine was not in time",
+            end.dropped_outside
         );
     }
 }
 
 fn source_of(args: &ShellArgs) -> Result<Source, CliError> {
+    let mut overrides = args.set.clone();
+    overrides.extend(args.clock.changes());
     let Some(file) = &args.file else {
         let path = PathArgs {
             delay: args.delay,
@@ -79,14 +105,14 @@ fn source_of(args: &ShellArgs) -> Result<Source, CliError> {
         if args.delay.is_none() {
             return Err(CliError::NoPath);
         }
-        let args = SourceArgs { file: None, path, seeds: None, set: args.set.clone() };
+        let args = SourceArgs { file: None, path, seeds: None, set: overrides };
         return source::load(&args, false);
     };
     let is = |name: &str| file.as_os_str() == name;
     let path = shipped_paths().into_iter().find(|path| is(path.name));
     match path.filter(|_| !file.exists() && !shipped_experiments().iter().any(|shipped| is(shipped.name))) {
-        Some(path) => of_path(path.name, &args.set),
-        None => Ok(Source { experiment: source::of_file(file, &args.set)?, file: file.clone() }),
+        Some(path) => of_path(path.name, &overrides),
+        None => Ok(Source { experiment: source::of_file(file, &overrides)?, file: file.clone() }),
     }
 }
 

@@ -64,7 +64,8 @@ pub fn may_write_new(flag: &'static str, file: &Path) -> Result<(), CliError> {
     fs::remove_file(file).map_err(|source| CliError::Write { flag, file: file.to_owned(), source })
 }
 
-fn create_new(flag: &'static str, file: &Path) -> Result<File, CliError> {
+/// A new file.
+pub fn create_new(flag: &'static str, file: &Path) -> Result<File, CliError> {
     File::create_new(file).map_err(|source| match source.kind() {
         ErrorKind::AlreadyExists => CliError::Exists { flag, file: file.to_owned() },
         _ => CliError::Write { flag, file: file.to_owned(), source },

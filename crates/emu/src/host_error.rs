@@ -38,6 +38,14 @@ pub enum HostError {
         /// So many run.
         threads: usize,
     },
+    /// A program of the user cannot be started.
+    #[error("cannot start `{name}`: {source}")]
+    Program {
+        /// As it was named.
+        name: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// No host can be made of these settings.
     #[error("{key}: expected {expected}, got `{got}`")]
     Setting {

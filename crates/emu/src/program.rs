@@ -1,18 +1,19 @@
 //! Programs of the user in a host.
 
 use crate::host_error::{BE_ROOT, HostError};
-use crate::sys::child::die_with_parent;
+use crate::sys::child::under_a_first_process;
 use crate::{Host, Namespace};
-use nix::mount::{MsFlags, mount};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
-use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io;
 use std::net::IpAddr;
+use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,14 +21,20 @@ use std::thread;
 use std::time::Duration;
 
 /// What is started in a host, and how.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ProgramSettings {
     /// The program and its arguments, at least one.
     pub command: Vec<OsString>,
     /// Names that resolve in it, beside those of this machine.
     pub names: Vec<(IpAddr, String)>,
-    /// It stays out of what the terminal sends to the foreground (Ctrl-C), reads nothing, and prints on stderr.
+    /// It is not of the terminal's foreground: Ctrl-C does not reach it.
     pub background: bool,
+    /// Its environment; `None` for this process's.
+    pub environment: Option<Vec<(OsString, OsString)>>,
+    /// Its working directory; `None` for this process's.
+    pub folder: Option<PathBuf>,
+    /// Its input, output and error output; `None` for this process's.
+    pub stdio: Option<[Stdio; 3]>,
 }
 
 /// A program in a host. It has a process namespace of its own: when its first process ends, or this process does, however it does, all that it has
@@ -37,11 +44,6 @@ pub struct Program {
     process: Arc<Mutex<Option<Pid>>>,
     ended: Receiver<io::Result<ExitStatus>>,
 }
-
-/// First process of its namespace: it waits for the program, which then takes signals as it would elsewhere.
-const FOREGROUND: &str = "\"$@\"; exit $?";
-/// The same of one that nobody types at: its shell does not tell the terminal how it ended.
-const BACKGROUND: &str = "\"$@\" & exec 2>/dev/null; wait $!; exit $?";
 
 impl Program {
     /// Starts it.
@@ -55,7 +57,7 @@ impl Program {
         let (ends, ended) = mpsc::channel();
         let of_thread = Arc::clone(&process);
         // The program dies with the thread that starts it, which therefore waits for it.
-        let keeper = move || match start_inside(&namespace, &settings) {
+        let keeper = move || match start_inside(&namespace, settings) {
             Err(error) => drop(started.send(Err(error))),
             Ok(mut child) => {
                 let pid = Pid::from_raw(child.id().cast_signed());
@@ -91,9 +93,9 @@ impl Program {
         }
     }
 
-    /// Asks it to end (SIGTERM), and ends it and all that it has started where it does not within a second.
+    /// Asks it and all that it has started to end (SIGTERM), and ends what has not within a second.
     pub fn end(&self) {
-        self.signal(|pid| killpg(pid, Signal::SIGTERM).or_else(|_| kill(pid, Signal::SIGTERM)));
+        self.signal(|pid| kill(pid, Signal::SIGTERM));
         if !matches!(self.wait(Duration::from_secs(1)), Ok(None)) {
             return;
         }
@@ -120,21 +122,45 @@ pub fn exit_code(status: ExitStatus) -> u8 {
     u8::try_from(code).unwrap_or(u8::MAX)
 }
 
-fn start_inside(namespace: &Namespace, settings: &ProgramSettings) -> Result<Child, HostError> {
+fn start_inside(namespace: &Namespace, settings: ProgramSettings) -> Result<Child, HostError> {
+    let ProgramSettings { command: words, names, background, environment, folder, stdio } = settings;
+    let Some((program, arguments)) = words.split_first() else {
+        return Err(HostError::Setting {
+            key: "command",
+            expected: "a program and its arguments",
+            got: String::new(),
+        });
+    };
     namespace.enter()?;
     unshare(CloneFlags::CLONE_NEWNS)
         .map_err(|error| HostError::kernel("make a mount namespace", BE_ROOT, error))?;
-    name_hosts(&settings.names)?;
+    name_hosts(&names)?;
     unshare(CloneFlags::CLONE_NEWPID)
         .map_err(|error| HostError::kernel("make a process namespace", BE_ROOT, error))?;
-    let mut command = Command::new("/bin/sh");
-    let first = if settings.background { BACKGROUND } else { FOREGROUND };
-    command.arg("-c").arg(first).arg("farpath").args(&settings.command);
-    if settings.background {
-        command.process_group(0).stdin(Stdio::null()).stdout(io::stderr());
+    let mut command = Command::new(program);
+    command.args(arguments);
+    if background {
+        command.process_group(0);
     }
-    die_with_parent(&mut command);
-    command.spawn().map_err(|error| HostError::kernel("start /bin/sh", "", error))
+    if let Some([input, output, errors]) = stdio {
+        command.stdin(input).stdout(output).stderr(errors);
+    }
+    if let Some(environment) = environment {
+        command.env_clear().envs(environment);
+    }
+    let name = program.to_string_lossy();
+    if let Some(folder) = folder {
+        // The same error from the kernel as for a program that is not there.
+        if !folder.is_dir() {
+            let what = format!("start `{name}` in {}, which is no folder", folder.display());
+            return Err(HostError::kernel(what, "", io::Error::from(io::ErrorKind::NotADirectory)));
+        }
+        command.current_dir(folder);
+    }
+    let (alive, held) =
+        io::pipe().map_err(|error| HostError::kernel("make a pipe for a program", "", error))?;
+    under_a_first_process(&mut command, alive.as_fd(), held.as_fd());
+    command.spawn().map_err(|source| HostError::Program { name: name.into_owned(), source })
 }
 
 /// Puts names beside those of the machine's /etc/hosts, for the mount namespace of the calling thread alone.
@@ -147,18 +173,25 @@ fn name_hosts(names: &[(IpAddr, String)]) -> Result<(), HostError> {
     if !Path::new(HOSTS).exists() {
         return Ok(());
     }
-    let mut text = std::fs::read_to_string(HOSTS).map_err(failed)?;
-    if !text.ends_with('\n') {
-        text.push('\n');
+    let mut text = std::fs::read(HOSTS).map_err(failed)?;
+    if !text.ends_with(b"\n") {
+        text.push(b'\n');
     }
     for (address, name) in names {
-        text.push_str(&format!("{address}\t{name}\n"));
+        text.extend_from_slice(format!("{address}\t{name}\n").as_bytes());
     }
-    // It is unlinked at the end of this function; the mount keeps it.
-    let mut file = tempfile::NamedTempFile::new().map_err(failed)?;
-    file.write_all(text.as_bytes()).map_err(failed)?;
-    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    file.as_file().set_permissions(readable).map_err(failed)?;
-    mount(Some(file.path()), HOSTS, None::<&str>, MsFlags::MS_BIND, None::<&str>)
-        .map_err(|error| failed(error.into()))
+    // The file is in memory that only this mount namespace has, so that nothing of it stays, however this process ends. A folder that is
+    // there on every machine holds it for a moment.
+    const FOR_A_MOMENT: &str = "/proc";
+    let file = Path::new(FOR_A_MOMENT).join("hosts");
+    let (kind, no) = (Some("tmpfs"), None::<&str>);
+    mount(kind, FOR_A_MOMENT, kind, MsFlags::empty(), no).map_err(|error| failed(error.into()))?;
+    let put = || {
+        std::fs::write(&file, &text)?;
+        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
+        Ok(mount(Some(&file), HOSTS, no, MsFlags::MS_BIND, no)?)
+    };
+    let put: io::Result<()> = put();
+    let uncovered = umount2(FOR_A_MOMENT, MntFlags::MNT_DETACH);
+    put.and(uncovered.map_err(io::Error::from)).map_err(failed)
 }

@@ -10,6 +10,7 @@ mod grade;
 mod hosts;
 mod programs;
 mod shell;
+mod watch;
 
 use crate::capture::{Capture, CaptureError};
 use crate::preflight::can_be_emulated;
@@ -19,17 +20,18 @@ use crate::series::Series;
 use crate::simulate::router_rows;
 use crate::{EngineError, air, tcp_only};
 use drivers::Drivers;
-use farpath_emu::{Clock, EmuError, Emulator, LoopReport, Recorder, Settings};
+use farpath_emu::{Clock, EmuError, Emulator, Host, LoopReport, Recorder, Settings};
 use farpath_experiment::{EmulationClock, Point, Scenario, Transport};
 use farpath_path::{Direction, PerDirection};
 use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run, RunKey, StreamFigures};
-use farpath_units::Duration;
+use farpath_units::{Bytes, Duration};
 use grade::Before;
 use hosts::Hosts;
 pub(crate) use hosts::kernel as kernel_release;
 use programs::Programs;
 pub(crate) use programs::socket_options;
-pub use shell::{ShellEnd, ShellError, ShellSettings, shell};
+pub use shell::{ShellEnd, ShellError, ShellRun, ShellSettings, shell};
+pub(crate) use shell::{ShellTask, carry_out_shell, read_shell_end};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufWriter, Seek};
@@ -139,11 +141,9 @@ fn once(
             recording.stamp(number, stream.messages);
         }
     }
-    let clock = match scenario.emulate.clock {
-        EmulationClock::Real => Clock::start(),
-        EmulationClock::Virtual(_) => Clock::start_with_the_ticks(),
-    };
-    let (loop_report, ends) = carry(scenario, seed, &hosts, clock, &mut recording, |done| {
+    let clock = start_clock(scenario);
+    let clamp = hosts.clamp();
+    let (loop_report, ends) = carry(scenario, seed, &hosts.of, clamp, clock, &mut recording, |done| {
         programs.run(clock, &[stop, done], going)
     })?;
 
@@ -187,7 +187,8 @@ fn once(
 fn carry<T>(
     scenario: &Scenario,
     seed: u64,
-    hosts: &Hosts,
+    hosts: &PerDirection<Host>,
+    clamp: PerDirection<Option<Bytes>>,
     clock: Clock,
     recorder: &mut (impl Recorder + Send),
     programs: impl FnOnce(&AtomicBool) -> T,
@@ -198,9 +199,9 @@ fn carry<T>(
         realtime: true,
         stands: scenario.emulate.clock != EmulationClock::Real,
         memory: scenario.emulate.memory,
-        clamp: PerDirection::from_fn(|direction| hosts.profile[direction].window_clamp),
+        clamp,
     };
-    let [near, far] = Direction::BOTH.map(|direction| hosts.of[direction].port());
+    let [near, far] = Direction::BOTH.map(|direction| hosts[direction].port());
     let mut emulator = Emulator::new(&scenario.path, seed, settings, near, far, clock)?;
     let done = AtomicBool::new(false);
     let (report, ends) = thread::scope(|scope| {
@@ -221,6 +222,14 @@ fn carry<T>(
         (report, ends)
     });
     Ok((report?, ends))
+}
+
+/// A clock that begins with what it is to measure.
+fn start_clock(scenario: &Scenario) -> Clock {
+    match scenario.emulate.clock {
+        EmulationClock::Real => Clock::start(),
+        EmulationClock::Virtual(_) => Clock::start_with_the_ticks(),
+    }
 }
 
 /// How often it is looked whether to stop. A guest is stopped from outside, each look takes real time, and waits do not.

@@ -38,7 +38,7 @@ mod worker;
 pub use batch::{Extras, run_all, run_all_with, run_one};
 pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
 #[cfg(target_os = "linux")]
-pub use emulate::{ShellEnd, ShellError, ShellSettings, shell};
+pub use emulate::{ShellEnd, ShellError, ShellRun, ShellSettings, shell};
 pub use emulate::{emulate, may_emulate};
 pub use farpath_model::InputError as RadiusError;
 pub use farpath_model::radius::{LIGHT_KM_PER_S, Race, Span};
@@ -60,7 +60,7 @@ pub use scripts::{Repeated, play_in_virtual_time, play_on_kernel};
 pub use series::Series;
 pub use simulate::{simulate, simulate_captured, simulate_watched};
 #[cfg(target_os = "linux")]
-pub use virtual_time::{guest, kernel_runs};
+pub use virtual_time::{Stream, guest, kernel_runs};
 #[cfg(target_os = "linux")]
 pub use worker::{ElsewhereError, start_program_by};
 
@@ -102,6 +102,10 @@ pub enum EngineError {
     /// A host cannot be made.
     #[error(transparent)]
     Host(#[from] farpath_emu::HostError),
+    /// Programs of the user have not run.
+    #[cfg(target_os = "linux")]
+    #[error(transparent)]
+    Programs(#[from] Box<ShellError>),
     /// The path between hosts cannot be made or kept going.
     #[cfg(target_os = "linux")]
     #[error(transparent)]

@@ -76,6 +76,16 @@ impl<W: Write> PacketRecorder<W> {
     }
 }
 
+/// What happened, as a simulation has it; `None` where it happened outside of the path.
+pub(crate) fn on_path(event: PacketEvent) -> Option<farpath_sim::PacketEvent> {
+    match event {
+        PacketEvent::Sent => Some(farpath_sim::PacketEvent::Sent),
+        PacketEvent::Received => Some(farpath_sim::PacketEvent::Received),
+        PacketEvent::Dropped(cause) => Some(farpath_sim::PacketEvent::Dropped(cause)),
+        PacketEvent::Refused => None,
+    }
+}
+
 impl<W: Write> Recorder for PacketRecorder<W> {
     fn packet(
         &mut self,
@@ -85,12 +95,7 @@ impl<W: Write> Recorder for PacketRecorder<W> {
         packet: &WirePacket,
         queues: Queues<'_>,
     ) {
-        let event = match event {
-            PacketEvent::Sent => farpath_sim::PacketEvent::Sent,
-            PacketEvent::Received => farpath_sim::PacketEvent::Received,
-            PacketEvent::Dropped(cause) => farpath_sim::PacketEvent::Dropped(cause),
-            PacketEvent::Refused => return,
-        };
+        let Some(event) = on_path(event) else { return };
         if event == farpath_sim::PacketEvent::Sent {
             for (data, series) in &mut self.queues {
                 let backlog: Option<Bytes> = queues.backlog(*data);

@@ -3,14 +3,18 @@
 //! A run has a machine of its own, so that it depends on its point and seed alone, and on what ran before it in nothing.
 //! Its first process is this program again, which is told the run in a file and makes it just as in real time.
 
+mod console;
 mod guest;
 
+pub(crate) use console::Console;
+pub use console::Stream;
 pub use guest::guest;
 
 use crate::EngineError;
+use crate::emulate::{ShellEnd, ShellError, ShellTask, read_shell_end};
 use crate::job::Job;
 use crate::temporary::TemporaryFolder;
-use crate::worker::{PROGRAM, Task, WorkerJob, error_left, run_left};
+use crate::worker::{PROGRAM, Task, WorkerJob, capture_left, error_left, run_left};
 use farpath_experiment::{EmulateOptions, EmulationClock, Experiment, Scenario};
 use farpath_kernel::{Boot, Catalog, Ended, Halt, Kernel};
 use farpath_run::{FlowRow, Outcome, Run};
@@ -54,7 +58,7 @@ pub(crate) fn in_guest(
     let task =
         Task::Run { point: job.point, seed, trace: job.trace, snaplen: capture.map(|(_, snaplen)| snaplen) };
     let worker_job = WorkerJob::new(experiment, task)?;
-    let (work_dir, ended) = boot(&worker_job, &scenario.emulate, seed, kernel, stop)?;
+    let (work_dir, ended) = boot(&worker_job, &scenario.emulate, seed, kernel, stop, no_output)?;
     if ended.halt == Halt::Stopped {
         return Ok(None);
     }
@@ -78,7 +82,7 @@ pub(crate) fn preflight(
     let options = &first.scenario.emulate;
     let job = WorkerJob::new(experiment, Task::Preflight(points.to_vec()))?;
     // A guest that dies or hangs is told of where it would have made a run: it is no fault of the experiment.
-    boot(&job, options, 0, kernel, &AtomicBool::new(false)).map(drop)
+    boot(&job, options, 0, kernel, &AtomicBool::new(false), no_output).map(drop)
 }
 
 /// Whether `kernel` runs on this machine: it is started, and switches itself off again.
@@ -87,7 +91,7 @@ pub(crate) fn preflight(
 /// It cannot be started.
 pub fn kernel_runs(kernel: &Kernel) -> Result<Ended, EngineError> {
     let options = EmulateOptions { give_up_after: GIVE_UP_AFTER, ..EmulateOptions::default() };
-    Ok(boot(&WorkerJob::idle(), &options, 0, kernel, &AtomicBool::new(false))?.1)
+    Ok(boot(&WorkerJob::idle(), &options, 0, kernel, &AtomicBool::new(false), no_output)?.1)
 }
 
 /// Has a guest do something, in a working directory of its own.
@@ -97,9 +101,37 @@ fn boot(
     seed: u64,
     kernel: &Kernel,
     stop: &AtomicBool,
+    output: impl FnMut(Stream, &[u8]),
 ) -> Result<(TemporaryFolder, Ended), EngineError> {
     let memory_mb = MEMORY_MB + options.memory.0 / 1_000_000;
-    start(job, memory_mb, Duration::from_nanos(options.give_up_after.as_nanos()), seed, kernel, stop)
+    start(job, memory_mb, Duration::from_nanos(options.give_up_after.as_nanos()), seed, kernel, stop, output)
+}
+
+/// For a guest without programs of the user.
+fn no_output(_: Stream, _: &[u8]) {}
+
+/// Runs programs of the user in a guest; `None` where `stop` was set before they ended. What they write goes to `output` as they write it.
+pub(crate) fn shell_in_guest(
+    experiment: &Experiment,
+    task: ShellTask,
+    kernel: &Kernel,
+    stop: &AtomicBool,
+    capture: Option<(&File, u32)>,
+    output: impl FnMut(Stream, &[u8]),
+) -> Result<Option<ShellEnd>, ShellError> {
+    let options = &experiment.point(task.point).scenario.emulate;
+    let seed = task.seed;
+    let job = WorkerJob::new(experiment, Task::Shell(task))?;
+    let (work_dir, ended) = boot(&job, options, seed, kernel, stop, output)?;
+    if ended.halt == Halt::Stopped {
+        return Ok(None);
+    }
+    let Some(end) = read_shell_end(work_dir.path()) else {
+        let why = ended.why().unwrap_or_else(|| "the guest left no results".to_owned());
+        return Err(ShellError::Guest(why));
+    };
+    capture_left(work_dir.path(), capture).map_err(EngineError::from)?;
+    Ok(Some(end))
 }
 
 /// Has a guest do something that is no experiment's.
@@ -109,7 +141,7 @@ pub(crate) fn start_guest(
     kernel: &Kernel,
     stop: &AtomicBool,
 ) -> Result<(TemporaryFolder, Ended), EngineError> {
-    start(job, MEMORY_MB, give_up_after, 0, kernel, stop)
+    start(job, MEMORY_MB, give_up_after, 0, kernel, stop, no_output)
 }
 
 fn start(
@@ -119,6 +151,7 @@ fn start(
     seed: u64,
     kernel: &Kernel,
     stop: &AtomicBool,
+    mut output: impl FnMut(Stream, &[u8]),
 ) -> Result<(TemporaryFolder, Ended), EngineError> {
     let work_dir = job.make_work_dir()?;
     let ended = Boot {
@@ -130,7 +163,7 @@ fn start(
         memory_mb,
         give_up_after,
     }
-    .run(stop, |_| false)?;
+    .run(stop, |line| console::take(line, &mut output))?;
     match error_left(work_dir.path()) {
         Some(error) => Err(EngineError::InGuest(error)),
         None => Ok((work_dir, ended)),

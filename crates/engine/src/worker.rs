@@ -2,12 +2,14 @@
 //! told in a folder that both can see, its working directory.
 
 use crate::capture::CaptureError;
-use crate::emulate::{can_be_prepared, until_in_time};
+use crate::emulate::{ShellTask, can_be_prepared, carry_out_shell, until_in_time};
 use crate::progress::Going;
 use crate::scripts::{ScriptTask, carry_out_scripts};
 use crate::temporary::TemporaryFolder;
+use crate::virtual_time::Console;
 use crate::{EngineError, provenance};
 use farpath_experiment::{Experiment, Output, Override};
+use farpath_kernel::guest::make_root_writable;
 use farpath_run::{Results, ResultsDir, Run};
 use serde::{Deserialize, Serialize};
 use std::env;
@@ -81,6 +83,8 @@ pub(crate) enum Task {
     Preflight(Vec<usize>),
     /// Play packet scripts.
     Scripts(ScriptTask),
+    /// Run programs of the user.
+    Shell(ShellTask),
     /// Nothing: it came up.
     Nothing,
 }
@@ -144,6 +148,14 @@ pub(crate) fn carry_out(work_dir: &Path, out: &Path) -> Result<(), EngineError> 
             points.iter().try_for_each(|&point| can_be_prepared(&experiment.point(point).scenario))
         }
         Task::Scripts(ref task) => carry_out_scripts(task, out),
+        Task::Shell(ref task) => {
+            let experiment = read(&job)?;
+            // Before it, nothing is written: files are this machine's.
+            let console = Console::open().map_err(EngineError::WorkerFiles)?;
+            make_root_writable()?;
+            env::set_current_dir(&job.folder).map_err(EngineError::WorkerFiles)?;
+            Ok(carry_out_shell(&experiment, task, &console, &out.join(CAPTURE), out).map_err(Box::new)?)
+        }
         Task::Nothing => Ok(()),
     }
 }
@@ -181,11 +193,15 @@ fn run(
 /// The run that was left in `out`, and its capture; `None` where there is none.
 pub(crate) fn run_left(out: &Path, capture: Option<(&File, u32)>) -> Result<Option<Run>, EngineError> {
     let Ok(results) = Results::read(out) else { return Ok(None) };
-    if let Some((mut to, _)) = capture {
-        let copied = File::open(out.join(CAPTURE)).and_then(|mut file| io::copy(&mut file, &mut to));
-        copied.map_err(CaptureError::from)?;
-    }
+    capture_left(out, capture)?;
     Ok(results.runs()?.pop())
+}
+
+/// Takes the capture that was left in `out`.
+pub(crate) fn capture_left(out: &Path, capture: Option<(&File, u32)>) -> Result<(), CaptureError> {
+    let Some((mut to, _)) = capture else { return Ok(()) };
+    File::open(out.join(CAPTURE)).and_then(|mut file| io::copy(&mut file, &mut to))?;
+    Ok(())
 }
 
 /// Leaves an error in `out`, beside whatever is there: it counts before results.

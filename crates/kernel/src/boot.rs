@@ -135,6 +135,7 @@ impl Boot<'_> {
             .current_dir(self.work_dir)
             .env("LD_PRELOAD", self.kernel.shim())
             .env("FARPATH_SEED", self.seed.to_string())
+            .env("FARPATH_PARENT", std::process::id().to_string())
             // Its memory is a file: in shared memory, where it looks first without these.
             .env_remove("TMPDIR")
             .env_remove("TMP")

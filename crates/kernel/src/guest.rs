@@ -7,6 +7,7 @@ use nix::sys::reboot::{RebootMode, reboot};
 use std::convert::Infallible;
 use std::env;
 use std::fs;
+use std::os::unix::fs::{chroot, symlink};
 use std::path::{Path, PathBuf};
 
 /// Where the guest may write: memory, gone with the guest.
@@ -26,6 +27,46 @@ pub fn enter() -> Result<PathBuf, KernelError> {
             .map_err(failed(|| format!("mounting {kind} at {place}")))?;
     }
     Ok(work_dir)
+}
+
+/// Puts a private writable layer over this machine's files, in the guest's memory, and makes it the root folder; programs find in
+/// `/dev` what they are used to. For a process that runs programs of the user, before it starts any.
+///
+/// # Errors
+/// This kernel has no overlayfs, or something cannot be mounted.
+pub fn make_root_writable() -> Result<(), KernelError> {
+    let none = None::<&str>;
+    for (kind, place) in [("devpts", "/dev/pts"), ("tmpfs", "/dev/shm")] {
+        fs::create_dir_all(place).map_err(KernelError::at(place))?;
+        mount(Some(kind), place, Some(kind), MsFlags::empty(), none)
+            .map_err(failed(|| format!("mounting {kind} at {place}")))?;
+    }
+    for (name, descriptor) in [("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")] {
+        let link = Path::new("/dev").join(name);
+        symlink(format!("/proc/self/fd{descriptor}"), &link).map_err(KernelError::at(link))?;
+    }
+    let [upper, work, root] = ["upper", "work", "root"].map(|name| Path::new(MEMORY).join(name));
+    for folder in [&upper, &work, &root] {
+        fs::create_dir(folder).map_err(KernelError::at(folder))?;
+    }
+    let layers = format!("lowerdir=/,upperdir={},workdir={}", upper.display(), work.display());
+    mount(Some("overlay"), &root, Some("overlay"), MsFlags::empty(), Some(layers.as_str())).map_err(
+        failed(|| {
+            "mounting a writable layer (overlay), for which `farpath kernel build` makes a newer kernel"
+                .to_owned()
+        }),
+    )?;
+    for (place, flags) in [
+        ("proc", MsFlags::MS_REC),
+        ("sys", MsFlags::MS_REC),
+        ("dev", MsFlags::MS_REC),
+        ("run", MsFlags::empty()),
+    ] {
+        let from = Path::new("/").join(place);
+        mount(Some(&from), &root.join(place), none, MsFlags::MS_BIND | flags, none)
+            .map_err(failed(|| format!("mounting {} once more", from.display())))?;
+    }
+    chroot(&root).and_then(|()| env::set_current_dir("/")).map_err(KernelError::at(root))
 }
 
 /// Copies a folder of the guest's into `to`, a folder of the host's that is there and can be written. Nothing of the host

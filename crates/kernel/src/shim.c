@@ -1,5 +1,6 @@
 /*
- * Loaded into a user-mode kernel before the C library, for two of its calls of the host.
+ * Loaded into a user-mode kernel before the C library, for two of its calls of the host, and so that it ends with the
+ * process that started it, FARPATH_PARENT, however that ends.
  *
  * getrandom(): such a kernel takes its entropy from the host. It gets what FARPATH_SEED says in its place: the same number,
  * the same ports, sequence numbers and hashes. Generator: SplitMix64 (Steele, Lea, Flood 2014).
@@ -15,9 +16,22 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <unistd.h>
+
+__attribute__((constructor)) static void end_with_parent(void)
+{
+	const char *parent = getenv("FARPATH_PARENT");
+
+	if (!parent || prctl(PR_SET_PDEATHSIG, SIGKILL))
+		return;
+	if (getppid() != atoi(parent))
+		_exit(0);
+}
 
 static uint64_t state;
 static int seeded;

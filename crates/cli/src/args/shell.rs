@@ -1,5 +1,6 @@
 //! What `farpath shell` is told.
 
+use super::ClockArgs;
 use super::source::{IN_PLACE_OF_FILE, parse_loss};
 use clap::Args;
 use farpath_experiment::Override;
@@ -36,6 +37,11 @@ pub struct ShellArgs {
     /// Configure both hosts' kernels like the experiment's stacks, in place of this kernel's defaults
     #[arg(long)]
     pub like_stacks: bool,
+    #[command(flatten)]
+    pub clock: ClockArgs,
+    /// Write all packets to this file, which must be new, as pcapng
+    #[arg(long, value_name = "FILE")]
+    pub capture: Option<PathBuf>,
     /// Say nothing at the end of what the path did
     #[arg(long, short)]
     pub quiet: bool,

@@ -23,9 +23,11 @@ fn the_exit_code_is_that_of_the_command() {
         let (_, err, code) = on_path(&[], &["sh", "-c", command]);
         assert_eq!(code, expected, "{command}: {err}");
     }
-    let (_, err, code) = on_path(&[], &["no-such-command"]);
-    assert_eq!(code, 127, "{err}");
-    assert!(err.contains("no-such-command"), "{err}");
+    for (command, expected) in [("no-such-command", 127), ("/etc/passwd", 126)] {
+        let (_, err, code) = on_path(&[], &[command]);
+        assert_eq!(code, expected, "{err}");
+        assert!(err.contains(&format!("farpath: cannot start `{command}`: ")), "{err}");
+    }
 }
 
 #[test]
@@ -91,9 +93,119 @@ fn a_far_command_that_does_not_listen_is_named() {
     assert!(err.contains("the far command ended with 3 before it listened at port 80"), "{err}");
 }
 
+/// A program asked to end may say goodbye. Those in the namespace are all that its /proc shows.
+#[test]
+fn the_near_command_is_asked_to_end_and_sees_its_own_processes_alone() {
+    if !can_emulate() {
+        return;
+    }
+    let (out, err, code) = on_path(&[], &["sh", "-c", "echo /proc/[0-9]*"]);
+    assert_eq!(code, 0, "{err}");
+    // In a container that covers parts of /proc the kernel lets no user namespace mount it anew.
+    if farpath_emu::has_privileges() {
+        assert_eq!(out, "/proc/1 /proc/2\n");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let (up, asked) = (folder.path().join("up"), folder.path().join("asked"));
+    let command = format!(
+        "trap 'echo > {}; exit' TERM; echo > {}; while :; do sleep 0.1; done",
+        asked.display(),
+        up.display()
+    );
+    let mut shell = Command::new(env!("CARGO_BIN_EXE_farpath"))
+        .args([&FAST[..], &["--", "sh", "-c", &command]].concat())
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    while !up.exists() {
+        pause();
+    }
+    let id = shell.id().to_string();
+    assert!(Command::new("kill").args(["-s", "TERM", &id]).status().expect("kill").success());
+    assert_eq!(shell.wait().expect("it ends").code(), Some(143));
+    assert!(asked.exists());
+}
+
+/// Processes with this in their environment.
+fn marked(mark: &str) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").expect("/proc").flatten();
+    let marked = processes.filter(|process| {
+        let environment = fs::read(process.path().join("environ")).unwrap_or_default();
+        environment.windows(mark.len()).any(|part| part == mark.as_bytes())
+    });
+    marked.filter_map(|process| process.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// SIGKILL for any of the processes, at any moment: no process and no file stays.
+#[test]
+fn nothing_is_left_of_a_kill_at_any_moment() {
+    const MOMENTS: u32 = 200;
+    if !can_emulate() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut chance = u64::from(std::process::id());
+    let mut draw = |below: u64| {
+        // Steele, Lea, Flood 2014.
+        chance = chance.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (chance ^ (chance >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (mixed >> 33) % below
+    };
+    // From before there are hosts to when all programs run.
+    let mut longest = 50;
+    let mut alone = 0;
+    for moment in 0..MOMENTS {
+        let mark = format!("FARPATH_TEST_MARK={}-{moment}.", std::process::id());
+        let (name, value) = mark.split_once('=').expect("both");
+        let mut shell = Command::new(env!("CARGO_BIN_EXE_farpath"))
+            .args([&FAST[..], &["--far", "sleep 1000 & sleep 1000", "--", "sleep", "1000"]].concat())
+            .env(name, value)
+            .env("TMPDIR", folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        pause_for(draw(longest));
+        let processes = marked(&mark);
+        // Half of the moments come too early for more than one process on a slow machine, or too late on a fast one.
+        if processes.len() <= 1 {
+            alone += 1;
+            longest += 5;
+        } else {
+            longest = longest.saturating_sub(5).max(20);
+        }
+        // Any of them; it may be gone by now.
+        let chosen = processes.get(draw(processes.len().max(1) as u64) as usize).copied();
+        let killed = chosen.unwrap_or(shell.id());
+        let _ = kill(killed);
+        // A far program may end unnoticed: then the near one goes on, and is ended.
+        let _ = kill(shell.id());
+        shell.wait().expect("it ends");
+        // A bound for a test that fails; what it waits for takes milliseconds.
+        let mut left = Vec::new();
+        for _ in 0..3000 {
+            left = marked(&mark);
+            if left.is_empty() {
+                break;
+            }
+            pause();
+        }
+        assert!(left.is_empty(), "moment {moment}: {left:?}");
+    }
+    assert!(alone < MOMENTS, "no moment had programs");
+    assert_eq!(fs::read_dir(folder.path()).expect("readable").count(), 0, "files are left");
+}
+
+fn kill(process: u32) -> std::io::Result<std::process::ExitStatus> {
+    Command::new("kill").args(["-s", "KILL", &process.to_string()]).stderr(Stdio::null()).status()
+}
+
 #[test]
 fn what_is_no_path_is_refused() {
     refused(&["shell", "--", "true"], &["expected PATH, or --delay and --rate", "farpath paths"]);
+    refused(&["shell", "geo", "--clock", "virtual"], &["expected `-- COMMAND`", "virtual time"]);
     refused(&["shell", "--delay", "5 ms", "--", "true"], &["--rate"]);
     refused(&["shell", "no-such-path", "--", "true"], &["no-such-path"]);
     refused(&["shell", "geo", "--set", "path.no=1", "--", "true"], &["path.no"]);
@@ -142,9 +254,13 @@ fn a_killed_shell_leaves_no_program_behind() {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "processes end in real time")]
 fn pause() {
-    std::thread::sleep(Duration::from_millis(10));
+    pause_for(10);
+}
+
+#[expect(clippy::disallowed_methods, reason = "processes end in real time")]
+fn pause_for(milliseconds: u64) {
+    std::thread::sleep(Duration::from_millis(milliseconds));
 }
 
 #[test]

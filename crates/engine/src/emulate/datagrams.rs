@@ -56,8 +56,9 @@ pub(super) fn once(
         deadline: Instant::ZERO + scenario.horizon,
         ahead: is_light(scenario),
     };
-    let (report, ends) =
-        carry(scenario, seed, &hosts, clock, &mut watch, |done| programs.run(pairs, &[stop, done], going))?;
+    let (report, ends) = carry(scenario, seed, &hosts.of, hosts.clamp(), clock, &mut watch, |done| {
+        programs.run(pairs, &[stop, done], going)
+    })?;
     let ends = ends.map_err(EngineError::Datagrams)?;
 
     let key = RunKey { point: point.index as u64, engine: Engine::Emulate, seed: Some(seed) };

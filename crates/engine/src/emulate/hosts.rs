@@ -10,6 +10,7 @@ use farpath_emu::{Backend, Host, HostSettings, KernelProfile, Sysctl};
 use farpath_experiment::{FlowSpec, IpVersion, Scenario, Stack, Transport};
 use farpath_path::{Direction, PerDirection};
 use farpath_run::Provenance;
+use farpath_units::Bytes;
 use std::net::{IpAddr, SocketAddr};
 
 /// The hosts at the ends of the path, by the direction of what they send: `forward` is the near one's.
@@ -104,6 +105,11 @@ impl Hosts {
         provenance.kernel.clone_from(&self.kernel);
         provenance.settings.clone_from(&self.settings);
         provenance.caveats.extend(self.caveats.iter().cloned());
+    }
+
+    /// Largest receive windows that segments of each direction may announce.
+    pub fn clamp(&self) -> PerDirection<Option<Bytes>> {
+        PerDirection::from_fn(|direction| self.profile[direction].window_clamp)
     }
 
     /// How the flows are known by their packets.

@@ -1,22 +1,26 @@
 //! Programs of the user on a path: `farpath shell`.
 
 use super::hosts::Hosts;
+use super::watch::Watch;
 use crate::EngineError;
-use farpath_emu::{
-    Clock, EmuError, Emulator, Host, HostError, HostSettings, LoopReport, NoRecorder, Program,
-    ProgramSettings, Settings, exit_code,
-};
-use farpath_experiment::Scenario;
+use crate::capture::CaptureError;
+use crate::virtual_time::{Console, Stream, kernel_of, shell_in_guest};
+use farpath_emu::{EmuError, Host, HostError, HostSettings, Program, ProgramSettings, exit_code};
+use farpath_experiment::Experiment;
 use farpath_path::{Direction, PerDirection};
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::net::IpAddr;
+use std::path::Path;
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 /// What runs on a path, and how.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShellSettings {
     /// The command on the near host, with its arguments.
     pub command: Vec<OsString>,
@@ -28,16 +32,50 @@ pub struct ShellSettings {
     pub like_stacks: bool,
 }
 
+/// A command that is run on a path.
+#[derive(Debug, Clone, Copy)]
+pub struct ShellRun<'a> {
+    /// Whose path it is. Where forward packets come from is the near end. Its transfer and flows are not run.
+    pub experiment: &'a Experiment,
+    /// Which of its points.
+    pub point: usize,
+    /// Of all that the path draws.
+    pub seed: u64,
+    /// What runs.
+    pub settings: &'a ShellSettings,
+    /// Where packets are written as pcapng, and so many bytes of each.
+    pub capture: Option<(&'a File, u32)>,
+}
+
 /// What came of it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShellEnd {
     /// What the near command has exited with, as a shell has it.
     pub code: u8,
-    /// What the loop between the hosts says.
-    pub report: LoopReport,
+    /// Why the near command was not even started.
+    pub refused: Option<String>,
+    /// Packets that were offered to the path, and that it dropped: forward, and in reverse.
+    pub packets: [(u64, u64); 2],
+    /// How late packets were handed over: the median, the 99th percentile, the worst, in ns.
+    pub late_ns: [u64; 3],
     /// Packets that the hosts' devices have dropped, beside the path.
     pub dropped_outside: u64,
+    /// From the hosts' beginning to their end, in ns of their clock.
+    pub elapsed_ns: u64,
 }
+
+/// What a guest is told of it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ShellTask {
+    pub(crate) point: usize,
+    pub(crate) seed: u64,
+    settings: ShellSettings,
+    environment: Vec<(OsString, OsString)>,
+    snaplen: Option<u32>,
+}
+
+/// The file in which a guest leaves what came of it.
+const END: &str = "shell.json";
 
 /// Why programs were not run on a path, or no further.
 #[derive(Debug, thiserror::Error)]
@@ -59,12 +97,27 @@ pub enum ShellError {
         /// Where it was to listen.
         port: u16,
     },
+    /// There is no far command, and nothing listens by itself.
+    #[error("--far-port {port}: nothing on the far host can listen there; expected --far COMMAND too")]
+    NoFar {
+        /// Where it was to listen.
+        port: u16,
+    },
     /// The far command does not listen.
     #[error("nothing on the far host listens at port {port} after {} s", GIVE_UP_AFTER.as_secs())]
     NeverListened {
         /// Where it was to.
         port: u16,
     },
+    /// A guest ended before its programs did.
+    #[error("{0}")]
+    Guest(String),
+    /// The capture cannot be written.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    /// What a program prints cannot be taken.
+    #[error("taking what a program prints: {0}")]
+    Output(#[source] std::io::Error),
     /// The kernel does not say how a program ended.
     #[error("waiting for a program: {0}")]
     Wait(#[source] std::io::Error),
@@ -72,23 +125,81 @@ pub enum ShellError {
 
 /// How long a far command may take until it listens.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
-/// How often it is looked whether something has changed.
+/// How often it is looked whether the far host listens, or the machine's user wants an end.
 const LOOK: Duration = Duration::from_millis(20);
+/// What a shell says of a program that SIGTERM has ended.
+const TERMINATED: u8 = 143;
 
-/// Runs a command at one end of the scenario's path, and another at the other end, until the first ends or `stop` is set. Where forward packets
-/// come from is the near end. Its transfer and flows are not run.
+/// Runs a command at one end of a path, and another at the other end, until the first ends or `stop` is set: on the running kernel in real
+/// time or, where the experiment says so, on a kernel in virtual time. There what they print goes to `output` as they print it; here it goes
+/// where this process's does.
 ///
 /// # Errors
-/// When there are no privileges for it, a program does not start or listen, or the path comes to an end.
+/// When there are no privileges for it, the far program does not start or listen, or the path comes to an end.
 pub fn shell(
-    scenario: &Scenario,
-    seed: u64,
-    settings: &ShellSettings,
+    run: &ShellRun<'_>,
     stop: &AtomicBool,
+    output: impl FnMut(Stream, &[u8]),
 ) -> Result<ShellEnd, ShellError> {
+    let scenario = &run.experiment.point(run.point).scenario;
+    let Some(kernel) = kernel_of(scenario)? else { return run_here(run, stop, None) };
+    let task = ShellTask {
+        point: run.point,
+        seed: run.seed,
+        settings: run.settings.clone(),
+        environment: std::env::vars_os().collect(),
+        snaplen: run.capture.map(|(_, snaplen)| snaplen),
+    };
+    let end = shell_in_guest(run.experiment, task, &kernel, stop, run.capture, output)?;
+    Ok(end.unwrap_or(ShellEnd {
+        code: TERMINATED,
+        refused: None,
+        packets: [(0, 0); 2],
+        late_ns: [0; 3],
+        dropped_outside: 0,
+        elapsed_ns: 0,
+    }))
+}
+
+/// In a guest: runs it, and leaves what came of it in `out`.
+pub(crate) fn carry_out_shell(
+    experiment: &Experiment,
+    task: &ShellTask,
+    console: &Console,
+    capture: &Path,
+    out: &Path,
+) -> Result<(), ShellError> {
+    let ShellTask { point, seed, settings, environment, snaplen } = task;
+    let file = snaplen.map(|_| File::create_new(capture)).transpose().map_err(CaptureError::from)?;
+    let run =
+        ShellRun { experiment, point: *point, seed: *seed, settings, capture: file.as_ref().zip(*snaplen) };
+    let end = run_here(&run, &AtomicBool::new(false), Some(&Surroundings { console, environment }))?;
+    let text = serde_json::to_vec(&end).expect("plain data");
+    Ok(fs::write(out.join(END), text).map_err(EngineError::WorkerFiles)?)
+}
+
+/// What a guest has left of it.
+pub(crate) fn read_shell_end(out: &Path) -> Option<ShellEnd> {
+    serde_json::from_slice(&fs::read(out.join(END)).ok()?).ok()
+}
+
+/// What programs in a guest have in place of their parent's.
+struct Surroundings<'a> {
+    console: &'a Console,
+    environment: &'a [(OsString, OsString)],
+}
+
+fn run_here(
+    run: &ShellRun<'_>,
+    stop: &AtomicBool,
+    surroundings: Option<&Surroundings<'_>>,
+) -> Result<ShellEnd, ShellError> {
+    let ShellRun { experiment, seed, settings, .. } = *run;
+    let point = experiment.point(run.point);
+    let scenario = &point.scenario;
     let (hosts, clamp) = if settings.like_stacks {
         let configured = Hosts::configured(scenario)?;
-        let clamp = PerDirection::from_fn(|way| configured.profile[way].window_clamp);
+        let clamp = configured.clamp();
         (configured.of, clamp)
     } else {
         let hosts = PerDirection {
@@ -97,71 +208,149 @@ pub fn shell(
         };
         (hosts, PerDirection::default())
     };
-    let [near, far] = Direction::BOTH.map(|direction| hosts[direction].port());
-    let loop_settings = Settings {
-        clamp,
-        memory: scenario.emulate.memory,
-        coalesce: scenario.emulate.coalesce,
-        ..Settings::default()
-    };
-    let mut emulator = Emulator::new(&scenario.path, seed, loop_settings, near, far, Clock::start())?;
-    let done = AtomicBool::new(false);
-    let (report, code) = thread::scope(|scope| {
-        let path = scope.spawn(|| {
-            let report = emulator.run(&done, &mut NoRecorder);
-            // Without a path nobody gets anywhere.
-            done.store(true, Ordering::Relaxed);
-            report
-        });
-        let over = super::SetWhenDropped(&done);
-        let code = run_programs(&hosts, settings, &[stop, &done]);
-        drop(over);
-        (path.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), code)
-    });
-    // What ended the path is why the program ended.
-    let report = report?;
+    let mut provenance = crate::provenance(experiment, &point);
+    provenance.kernel = super::kernel_release();
+    let capture = run.capture.map(|(file, snaplen)| super::tape(file, snaplen, &point, seed, &provenance));
+    let mut watch = Watch::new(capture.transpose()?);
+    let clock = super::start_clock(scenario);
+    let (report, ended) = super::carry(scenario, seed, &hosts, clamp, clock, &mut watch, |done| {
+        let ends = Ends { hosts: &hosts, settings, surroundings, over: &[stop, done] };
+        ends.run(Duration::from_nanos(super::look_every(scenario).as_nanos()))
+    })?;
+    watch.finish()?;
     let dropped = Direction::BOTH.map(|direction| hosts[direction].dropped().map(|dropped| dropped.total()));
-    let dropped_outside = dropped.into_iter().sum::<Result<u64, HostError>>()?;
-    Ok(ShellEnd { code: code?, report, dropped_outside })
+    let late = report.lateness.forward.merged(&report.lateness.reverse);
+    let (code, refused) = ended?;
+    Ok(ShellEnd {
+        code,
+        refused,
+        packets: Direction::BOTH.map(|way| (report.packets[way].offered, report.packets[way].dropped)),
+        late_ns: [late.percentile(50.0), late.percentile(99.0), late.max()].map(|late| late.as_nanos()),
+        dropped_outside: dropped.into_iter().sum::<Result<u64, HostError>>()?,
+        elapsed_ns: report.elapsed.as_nanos(),
+    })
 }
 
-fn run_programs(
-    hosts: &PerDirection<Host>,
-    settings: &ShellSettings,
-    over: &[&AtomicBool],
-) -> Result<u8, ShellError> {
-    let is_over = || over.iter().any(|over| over.load(Ordering::Relaxed));
-    let program = |host: &Host, command: &[OsString], background| {
-        Program::start(host, ProgramSettings { command: command.to_vec(), names: names(), background })
-    };
-    let far = settings.far.as_ref().map(|command| program(&hosts.reverse, command, true)).transpose()?;
-    if let Some(port) = settings.far_port {
+/// Both ends of the path, and what runs there.
+struct Ends<'a> {
+    hosts: &'a PerDirection<Host>,
+    settings: &'a ShellSettings,
+    surroundings: Option<&'a Surroundings<'a>>,
+    over: &'a [&'a AtomicBool],
+}
+
+/// A program, and those who take what it prints in a guest.
+struct Running<'scope> {
+    program: Program,
+    printers: Vec<ScopedJoinHandle<'scope, io::Result<()>>>,
+}
+
+impl Running<'_> {
+    /// Waits until all that it has printed is on its way; it has ended.
+    fn printed(self) -> Result<(), ShellError> {
+        for printer in self.printers {
+            let printed = printer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            printed.map_err(ShellError::Output)?;
+        }
+        Ok(())
+    }
+}
+
+impl Ends<'_> {
+    fn is_over(&self) -> bool {
+        self.over.iter().any(|over| over.load(Ordering::Relaxed))
+    }
+
+    /// Runs the programs. Gives what the near one exits with, or why it was not started; `look` is how often it is looked whether all
+    /// is over.
+    fn run(&self, look: Duration) -> Result<(u8, Option<String>), ShellError> {
+        let Ends { hosts, settings, .. } = self;
+        thread::scope(|scope| {
+            let far = settings.far.as_ref();
+            let far = far.map(|command| self.start(scope, &hosts.reverse, command, true)).transpose()?;
+            if let Some(port) = settings.far_port {
+                self.wait_until_far_listens(port, far.as_ref().map(|far| &far.program))?;
+            }
+            let ended = match self.start(scope, &hosts.forward, &settings.command, false) {
+                Ok(near) => {
+                    let code = loop {
+                        if let Some(status) = near.program.wait(look).map_err(ShellError::Wait)? {
+                            break exit_code(status);
+                        }
+                        if self.is_over() {
+                            near.program.end();
+                            break TERMINATED;
+                        }
+                    };
+                    near.printed()?;
+                    (code, None)
+                }
+                // As a shell has it: 127 for what is not found, 126 for what cannot be run.
+                Err(HostError::Program { name, source }) => {
+                    let code = if source.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
+                    (code, Some(HostError::Program { name, source }.to_string()))
+                }
+                Err(error) => return Err(error.into()),
+            };
+            if let Some(far) = far {
+                far.program.end();
+                far.printed()?;
+            }
+            Ok(ended)
+        })
+    }
+
+    fn start<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        host: &Host,
+        command: &[OsString],
+        background: bool,
+    ) -> Result<Running<'scope>, HostError> {
+        let mut program =
+            ProgramSettings { command: command.to_vec(), names: names(), background, ..Default::default() };
+        let mut printers = Vec::new();
+        match self.surroundings {
+            None if background => {
+                program.stdio = Some([Stdio::null(), io::stderr().into(), io::stderr().into()]);
+            }
+            None => {}
+            Some(&Surroundings { console, environment }) => {
+                program.environment = Some(environment.to_vec());
+                let to = if background { Stream::Error } else { Stream::Output };
+                let mut printed = |stream| -> Result<Stdio, HostError> {
+                    let (from, to) = io::pipe().map_err(|source| HostError::Kernel {
+                        what: "make a pipe for a program".to_owned(),
+                        help: "",
+                        source,
+                    })?;
+                    printers.push(scope.spawn(move || console.print_all(stream, from)));
+                    Ok(to.into())
+                };
+                program.stdio = Some([Stdio::null(), printed(to)?, printed(Stream::Error)?]);
+            }
+        }
+        Ok(Running { program: Program::start(host, program)?, printers })
+    }
+
+    fn wait_until_far_listens(&self, port: u16, far: Option<&Program>) -> Result<(), ShellError> {
         let mut waited = Duration::ZERO;
-        while !is_over() && !listens(&hosts.reverse, port)? {
-            if let Some(far) = &far
-                && let Some(status) = far.wait(LOOK).map_err(ShellError::Wait)?
-            {
-                return Err(ShellError::FarEnded { code: exit_code(status), port });
+        while !self.is_over() && !listens(&self.hosts.reverse, port)? {
+            match far {
+                Some(far) => {
+                    if let Some(status) = far.wait(LOOK).map_err(ShellError::Wait)? {
+                        return Err(ShellError::FarEnded { code: exit_code(status), port });
+                    }
+                }
+                None => return Err(ShellError::NoFar { port }),
             }
             waited += LOOK;
             if waited > GIVE_UP_AFTER {
                 return Err(ShellError::NeverListened { port });
             }
         }
+        Ok(())
     }
-    let near = program(&hosts.forward, &settings.command, false)?;
-    let code = loop {
-        if let Some(status) = near.wait(LOOK).map_err(ShellError::Wait)? {
-            break exit_code(status);
-        }
-        if is_over() {
-            near.end();
-            // As a shell says of SIGTERM.
-            break 143;
-        }
-    };
-    far.iter().for_each(Program::end);
-    Ok(code)
 }
 
 /// What hosts are called in both.
