@@ -24,7 +24,7 @@ pub use measure::{MeasureArgs, ServeArgs};
 pub use qos::{QosArgs, QosCommand, QosDecodeArgs, QosEncodeArgs, QosExchangeArgs, QosMessage, QosRateType};
 pub use script::{ScriptArgs, ScriptEngine};
 #[cfg(target_os = "linux")]
-pub use shell::ShellArgs;
+pub use shell::{ExecArgs, ShellArgs};
 pub use source::{PathArgs, SourceArgs};
 pub use sweep::{SweepArgs, SweepCommand, SweepRunArgs};
 pub use trace::{MakeArgs, ModelName, TraceArgs, TraceCommand};
@@ -65,6 +65,12 @@ pub enum Command {
     /// names of the hosts, in IPv4 and IPv6. They reach each other and nothing else. The exit code is the command's.
     #[cfg(target_os = "linux")]
     Shell(Box<ShellArgs>),
+    /// Run the programs of an experiment file on the two hosts of its path
+    ///
+    /// The file names them as `[[program]]`: on which host, when, their command, environment, folder and input. The connections that they open
+    /// are found on the path and printed. The exit code is 1 where a program did not end with 0. See docs/shell.md.
+    #[cfg(target_os = "linux")]
+    Exec(Box<ExecArgs>),
     /// Measure a real network: an experiment's transfers, or what there is to know of the path
     ///
     /// `farpath measure FILE --to HOST` does an experiment's transfers between this host and another one, with what the

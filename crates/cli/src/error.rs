@@ -63,6 +63,13 @@ pub enum CliError {
         "expected `-- COMMAND`: a shell cannot be typed at in virtual time, whose clock jumps over waits"
     )]
     NoCommand,
+    /// An experiment without programs.
+    #[cfg(target_os = "linux")]
+    #[error("{}: program: expected programs to run, as [[program]] with a `command` each, found none", file.display())]
+    NoPrograms {
+        /// The experiment.
+        file: PathBuf,
+    },
     /// No path is named.
     #[cfg(target_os = "linux")]
     #[error(

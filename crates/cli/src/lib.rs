@@ -9,6 +9,8 @@ mod diagnose;
 mod doctor;
 mod driver;
 mod error;
+#[cfg(target_os = "linux")]
+mod exec;
 mod explain;
 mod generate;
 mod import;
@@ -129,6 +131,8 @@ fn run_command(command: Command) -> Result<Ending, CliError> {
         Command::Emulate(args) => run::run(&args.into()),
         #[cfg(target_os = "linux")]
         Command::Shell(args) => shell::shell(&args),
+        #[cfg(target_os = "linux")]
+        Command::Exec(args) => exec::exec(&args),
         Command::Measure(args) => measure::measure(&args),
         Command::Serve(args) => serve::serve(&args),
         Command::Compare(args) => run::compare(args.into()),

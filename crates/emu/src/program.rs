@@ -42,7 +42,7 @@ pub struct ProgramSettings {
 #[derive(Debug)]
 pub struct Program {
     process: Arc<Mutex<Option<Pid>>>,
-    ended: Receiver<io::Result<ExitStatus>>,
+    ended: Mutex<Receiver<io::Result<ExitStatus>>>,
 }
 
 impl Program {
@@ -78,7 +78,7 @@ impl Program {
         starting.recv().unwrap_or_else(|_| {
             Err(HostError::kernel("start a program", "", io::Error::other("its thread is gone")))
         })?;
-        Ok(Program { process, ended })
+        Ok(Program { process, ended: Mutex::new(ended) })
     }
 
     /// How it ended, if it has or does so within this time.
@@ -86,20 +86,39 @@ impl Program {
     /// # Errors
     /// When the kernel does not say.
     pub fn wait(&self, at_most: Duration) -> io::Result<Option<ExitStatus>> {
-        match self.ended.recv_timeout(at_most) {
+        match self.ended.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(at_most) {
             Ok(status) => status.map(Some),
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => Err(io::Error::other("it has ended before")),
         }
     }
 
+    /// How it ended, when it has.
+    ///
+    /// # Errors
+    /// When the kernel does not say.
+    pub fn wait_to_its_end(&self) -> io::Result<ExitStatus> {
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.recv().unwrap_or_else(|_| Err(io::Error::other("it has ended before")))
+    }
+
+    /// Asks it and all that it has started to end (SIGTERM).
+    pub fn ask_to_end(&self) {
+        self.signal(|pid| kill(pid, Signal::SIGTERM));
+    }
+
+    /// Ends it and all that it has started (SIGKILL).
+    pub fn kill(&self) {
+        self.signal(|pid| kill(pid, Signal::SIGKILL));
+    }
+
     /// Asks it and all that it has started to end (SIGTERM), and ends what has not within a second.
     pub fn end(&self) {
-        self.signal(|pid| kill(pid, Signal::SIGTERM));
+        self.ask_to_end();
         if !matches!(self.wait(Duration::from_secs(1)), Ok(None)) {
             return;
         }
-        self.signal(|pid| kill(pid, Signal::SIGKILL));
+        self.kill();
         let _ = self.wait(Duration::from_secs(5));
     }
 
@@ -112,7 +131,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        self.signal(|pid| kill(pid, Signal::SIGKILL));
+        self.kill();
     }
 }
 

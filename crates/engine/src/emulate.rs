@@ -3,9 +3,11 @@
 //! Two hosts, each a network namespace configured like its stack; between them the path, told the time by a real
 //! clock; in them two programs for each flow. Nothing of it outlives the process, and nothing of the machine is changed.
 
+mod connections;
 mod datagrams;
 #[cfg_attr(not(feature = "driver"), path = "emulate/without_driver.rs")]
 mod drivers;
+mod exec;
 mod grade;
 mod hosts;
 mod programs;
@@ -19,7 +21,10 @@ use crate::recorder::PacketRecorder;
 use crate::series::Series;
 use crate::simulate::router_rows;
 use crate::{EngineError, air, tcp_only};
+pub use connections::{Connection, MAX_CONNECTIONS, Side};
 use drivers::Drivers;
+pub use exec::{CAPTURE_FILE, ExecEnd, ExecRun, ProgramEnd, exec};
+pub(crate) use exec::{ExecTask, carry_out_exec};
 use farpath_emu::{Clock, EmuError, Emulator, Host, LoopReport, Recorder, Settings};
 use farpath_experiment::{EmulationClock, Point, Scenario, Transport};
 use farpath_path::{Direction, PerDirection};

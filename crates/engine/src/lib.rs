@@ -38,6 +38,8 @@ mod worker;
 pub use batch::{Extras, run_all, run_all_with, run_one};
 pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
 #[cfg(target_os = "linux")]
+pub use emulate::{CAPTURE_FILE, Connection, ExecEnd, ExecRun, MAX_CONNECTIONS, ProgramEnd, Side, exec};
+#[cfg(target_os = "linux")]
 pub use emulate::{ShellEnd, ShellError, ShellRun, ShellSettings, shell};
 pub use emulate::{emulate, may_emulate};
 pub use farpath_model::InputError as RadiusError;

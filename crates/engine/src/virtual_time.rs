@@ -11,7 +11,7 @@ pub use console::Stream;
 pub use guest::guest;
 
 use crate::EngineError;
-use crate::emulate::{ShellEnd, ShellError, ShellTask, read_shell_end};
+use crate::emulate::{ExecTask, ShellEnd, ShellError, ShellTask, read_shell_end};
 use crate::job::Job;
 use crate::temporary::TemporaryFolder;
 use crate::worker::{PROGRAM, Task, WorkerJob, capture_left, error_left, run_left};
@@ -132,6 +132,27 @@ pub(crate) fn shell_in_guest(
     };
     capture_left(work_dir.path(), capture).map_err(EngineError::from)?;
     Ok(Some(end))
+}
+
+/// Runs the programs of an experiment in a guest. Gives the folder with what it has left; `None` where `stop` was set before they ended.
+pub(crate) fn exec_in_guest(
+    experiment: &Experiment,
+    task: ExecTask,
+    kernel: &Kernel,
+    stop: &AtomicBool,
+) -> Result<Option<TemporaryFolder>, EngineError> {
+    let options = &experiment.point(task.point).scenario.emulate;
+    let seed = task.seed;
+    let job = WorkerJob::new(experiment, Task::Exec(task))?;
+    let (work_dir, ended) = boot(&job, options, seed, kernel, stop, no_output)?;
+    match ended.halt {
+        Halt::Stopped => Ok(None),
+        Halt::Off => Ok(Some(work_dir)),
+        Halt::Hung | Halt::Died(_) => {
+            let why = ended.why().expect("it was not switched off");
+            Err(Box::new(ShellError::Guest(why)).into())
+        }
+    }
 }
 
 /// Has a guest do something that is no experiment's.

@@ -2,7 +2,7 @@
 //! told in a folder that both can see, its working directory.
 
 use crate::capture::CaptureError;
-use crate::emulate::{ShellTask, can_be_prepared, carry_out_shell, until_in_time};
+use crate::emulate::{ExecTask, ShellTask, can_be_prepared, carry_out_exec, carry_out_shell, until_in_time};
 use crate::progress::Going;
 use crate::scripts::{ScriptTask, carry_out_scripts};
 use crate::temporary::TemporaryFolder;
@@ -85,6 +85,8 @@ pub(crate) enum Task {
     Scripts(ScriptTask),
     /// Run programs of the user.
     Shell(ShellTask),
+    /// Run the programs of an experiment.
+    Exec(ExecTask),
     /// Nothing: it came up.
     Nothing,
 }
@@ -152,12 +154,22 @@ pub(crate) fn carry_out(work_dir: &Path, out: &Path) -> Result<(), EngineError> 
             let experiment = read(&job)?;
             // Before it, nothing is written: files are this machine's.
             let console = Console::open().map_err(EngineError::WorkerFiles)?;
-            make_root_writable()?;
-            env::set_current_dir(&job.folder).map_err(EngineError::WorkerFiles)?;
+            writable(&job)?;
             Ok(carry_out_shell(&experiment, task, &console, &out.join(CAPTURE), out).map_err(Box::new)?)
+        }
+        Task::Exec(ref task) => {
+            let experiment = read(&job)?;
+            writable(&job)?;
+            carry_out_exec(&experiment, task, out)
         }
         Task::Nothing => Ok(()),
     }
+}
+
+/// Lets programs of the user write, and goes to their folder.
+fn writable(job: &WorkerJob) -> Result<(), EngineError> {
+    make_root_writable()?;
+    env::set_current_dir(&job.folder).map_err(EngineError::WorkerFiles)
 }
 
 fn read(job: &WorkerJob) -> Result<Experiment, EngineError> {

@@ -213,6 +213,21 @@ fn own_end(
 }
 
 impl FlowSpec {
+    /// What stands in for the transfer of an experiment that has programs in place of one: a byte.
+    pub(crate) fn beside_programs() -> FlowSpec {
+        FlowSpec {
+            start: Duration::ZERO,
+            direction: Direction::Forward,
+            size: Bytes(1),
+            stream: None,
+            opener: Opener::Receiver,
+            request: Bytes::ZERO,
+            access: Duration::ZERO,
+            sender: None,
+            receiver: None,
+        }
+    }
+
     /// Whether it is not between the two hosts that all flows have in common.
     pub fn is_special(&self) -> bool {
         !self.access.is_zero() || self.sender.is_some() || self.receiver.is_some()

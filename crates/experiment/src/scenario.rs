@@ -7,6 +7,7 @@ use crate::error::ExperimentError;
 use crate::flows::{Ends, FlowSpec, Transport, read_flows};
 use crate::host::read_jitter;
 use crate::library::Files;
+use crate::programs::{ProgramSpec, read_programs};
 use crate::reader::Reader;
 use crate::stack::{Stack, read_end};
 use crate::warnings::{self, Warning};
@@ -43,6 +44,8 @@ pub struct Scenario {
     pub output: Output,
     /// How it is run on the running kernel.
     pub emulate: EmulateOptions,
+    /// Programs of the user on the path, which `farpath exec` runs in place of the flows.
+    pub programs: Vec<ProgramSpec>,
     /// What is allowed and probably not meant.
     pub warnings: Vec<String>,
 }
@@ -111,8 +114,14 @@ pub(crate) fn read_scenario(origin: &str, table: &Table, files: &Files) -> Resul
         if Direction::BOTH.into_iter().any(|direction| round(direction) + horizon == Duration::MAX) {
             return Err(at.refuse("a round trip and the horizon go beyond all time, which is 584 years here"));
         }
+        let programs = read_programs(reader)?;
         let ends = Ends { sender: &sender, receiver: &receiver, files };
-        let (transport, mut flows) = read_flows(reader, ends, round)?;
+        let (transport, mut flows) = if programs.is_empty() || reader.says("transfer") || reader.says("flow")
+        {
+            read_flows(reader, ends, round)?
+        } else {
+            (Transport::Tcp, vec![FlowSpec::beside_programs()])
+        };
         let own_ends = flows.iter_mut().flat_map(|flow| [&mut flow.sender, &mut flow.receiver]).flatten();
         for end in own_ends.map(Box::as_mut).chain([&mut sender, &mut receiver]) {
             end.host.settle(both_ends, seeds > 1);
@@ -139,6 +148,7 @@ pub(crate) fn read_scenario(origin: &str, table: &Table, files: &Files) -> Resul
             flows,
             output,
             emulate,
+            programs,
             warnings: Vec::new(),
         };
         scenario.warnings = warnings::warnings(&scenario).iter().map(Warning::to_string).collect();

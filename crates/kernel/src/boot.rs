@@ -5,6 +5,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, PipeReader, pipe};
+use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -25,6 +26,9 @@ const CONSOLE_LINES: usize = 40;
 
 /// How often it is looked whether to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// How long a guest that hung may take to say what it is at.
+const ANSWER: Duration = Duration::from_secs(3);
 
 /// The date in a guest at its start, in ns since 1970: a number of its own, as it is mixed into the guest's chance.
 const START_NS: u64 = 1_700_000_000_000_000_000;
@@ -70,6 +74,8 @@ pub struct Ended {
     pub halt: Halt,
     /// The last lines on its console.
     pub console: Vec<String>,
+    /// Of one that hung, the program that its processor was at, where it could still be asked; that of Linux itself is called `swapper`.
+    pub running: Option<String>,
 }
 
 impl Boot<'_> {
@@ -86,7 +92,7 @@ impl Boot<'_> {
         let reader = thread::spawn(move || read_lines(console, |line| sender.send(line).is_ok()));
         let deadline = now() + self.give_up_after;
         let mut last = VecDeque::new();
-        let mut given_up = None;
+        let (mut given_up, mut running) = (None, None);
         loop {
             match lines.recv_timeout(LOOK_EVERY) {
                 Ok(text) if line(&text) => {}
@@ -107,6 +113,15 @@ impl Boot<'_> {
                 continue;
             };
             given_up = Some(halt);
+            if halt == Halt::Hung && self.ask_what_runs().is_ok() {
+                let until = now() + ANSWER;
+                while running.is_none()
+                    && let Ok(text) = lines.recv_timeout(until.saturating_duration_since(now()))
+                {
+                    running = running_program(&text);
+                    line(&text);
+                }
+            }
             kill(&child);
             break;
         }
@@ -116,7 +131,24 @@ impl Boot<'_> {
         drop(lines);
         let _ = reader.join();
         let halt = given_up.unwrap_or(if status.success() { Halt::Off } else { Halt::Died(status) });
-        Ok(Ended { halt, console: last.into() })
+        Ok(Ended { halt, console: last.into(), running })
+    }
+
+    /// Asks its kernel, by the management console of user-mode Linux, to print the registers of its processor, whose first line names the
+    /// program (`sysrq p`); `sysrq 7` lets it print.
+    fn ask_what_runs(&self) -> std::io::Result<()> {
+        let socket = UnixDatagram::unbound()?;
+        for command in ["sysrq 7", "sysrq p"] {
+            // Linux, arch/um/drivers/mconsole.h: magic number, version, length, and room for the command.
+            let mut request = Vec::new();
+            for number in [0xcafe_babe_u32, 2, command.len() as u32] {
+                request.extend(number.to_ne_bytes());
+            }
+            request.extend(command.bytes());
+            request.resize(12 + 512, 0);
+            socket.send_to(&request, self.work_dir.join("guest/mconsole"))?;
+        }
+        Ok(())
     }
 
     fn start(&self) -> std::io::Result<(Child, PipeReader)> {
@@ -125,7 +157,7 @@ impl Boot<'_> {
         command
             .arg(format!("mem={}M", self.memory_mb))
             .args(["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"])
-            .args(["con=null", "con0=fd:0,fd:1", "quiet", "panic=-1", "uml_dir=."])
+            .args(["con=null", "con0=fd:0,fd:1", "quiet", "panic=-1", "uml_dir=.", "umid=guest"])
             .args(["time-travel=inf-cpu".to_owned(), format!("time-travel-start={START_NS}")])
             // The command line is mixed into the guest's chance: it must not hold the names of temporary folders.
             .arg(format!("init={HERE}/{}", self.program))
@@ -158,6 +190,13 @@ fn kill(child: &Child) {
     let _ = killpg(Pid::from_raw(child.id() as i32), Signal::SIGKILL);
 }
 
+/// The program that a line of a kernel's registers names: `Pid: 12, comm: python3 Not tainted 6.12.117`.
+fn running_program(line: &str) -> Option<String> {
+    let (_, rest) = line.strip_prefix("Pid: ")?.split_once(", comm: ")?;
+    let name = rest.split_once(" Not tainted").or_else(|| rest.split_once(" Tainted"))?.0;
+    Some(name.split('/').next().unwrap_or(name).to_owned())
+}
+
 fn read_lines(console: PipeReader, mut take: impl FnMut(String) -> bool) {
     let mut console = BufReader::new(console);
     let mut bytes = Vec::new();
@@ -175,7 +214,18 @@ impl Ended {
     pub fn why(&self) -> Option<String> {
         let what = match self.halt {
             Halt::Off | Halt::Stopped => return None,
-            Halt::Hung => "the guest did not come to its end in time".to_owned(),
+            Halt::Hung => match self.running.as_deref() {
+                None => "the guest did not come to its end in time".to_owned(),
+                Some("swapper") => {
+                    "the guest did not come to its end in time: no program computes, all wait for \
+                                    what never comes"
+                        .to_owned()
+                }
+                Some(name) => format!(
+                    "the guest did not come to its end in time: `{name}` computes; where it waits by looking again and \
+                     again, without a system call that waits, the clock stands still"
+                ),
+            },
             Halt::Died(status) => match status.signal() {
                 Some(signal) => format!("the guest was ended by signal {signal}"),
                 None => format!("the guest died: {status}"),
@@ -185,5 +235,19 @@ impl Ended {
             true => what,
             false => format!("{what}; the end of its console:\n{}", self.console.join("\n")),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_that_runs_is_named_by_its_registers() {
+        let named = |line| running_program(line);
+        assert_eq!(named("Pid: 1, comm: python3 Not tainted 6.12.117").as_deref(), Some("python3"));
+        assert_eq!(named("Pid: 0, comm: swapper/0 Tainted: G 6.1").as_deref(), Some("swapper"));
+        assert_eq!(named("Pid: 1, comm: a b Not tainted 6.1").as_deref(), Some("a b"));
+        assert_eq!(named("RIP: 0033:0x0000000060"), None);
     }
 }

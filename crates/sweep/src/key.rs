@@ -67,6 +67,7 @@ pub fn point_key(point: &Point) -> PointKey {
         seed: _,
         seeds: _,
         output: _,
+        programs: _,
     } = &point.scenario;
     let emulate = EmulateOptions { seeds: 0, ..emulate.clone() };
     let ends = [sender, receiver].map(end_digest);

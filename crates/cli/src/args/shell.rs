@@ -49,3 +49,30 @@ pub struct ShellArgs {
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
+
+#[derive(Debug, Args)]
+pub struct ExecArgs {
+    /// Experiment file with `[[program]]`
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Change a value of the file, such as `path.loss=1%`; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<Override>,
+    /// Number of runs of each point, with the file's seed and those that follow [default: the file's]
+    #[arg(long, value_name = "N")]
+    pub seeds: Option<u64>,
+    #[command(flatten)]
+    pub clock: ClockArgs,
+    /// Configure both hosts' kernels like the experiment's stacks, in place of this kernel's defaults
+    #[arg(long)]
+    pub like_stacks: bool,
+    /// Keep results in this folder, which must be new or empty: runs.jsonl, and of each run what its programs print
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Write all packets of each run as pcapng beside what its programs print
+    #[arg(long, requires = "out")]
+    pub capture: bool,
+    /// Print JSON, one run a line
+    #[arg(long)]
+    pub json: bool,
+}

@@ -12,6 +12,7 @@ mod diagnose;
 mod docs;
 mod driver;
 mod emulate;
+mod exec;
 mod explain;
 mod explicit_rate;
 mod files;

@@ -107,6 +107,24 @@ impl Hosts {
         provenance.caveats.extend(self.caveats.iter().cloned());
     }
 
+    /// Two hosts for programs of the user: configured like the scenario's stacks, or as this kernel makes them. With the largest receive
+    /// windows that segments of each direction may announce.
+    pub fn for_programs(
+        scenario: &Scenario,
+        like_stacks: bool,
+    ) -> Result<(PerDirection<Host>, PerDirection<Option<Bytes>>), EngineError> {
+        if like_stacks {
+            let configured = Hosts::configured(scenario)?;
+            let clamp = configured.clamp();
+            return Ok((configured.of, clamp));
+        }
+        let hosts = PerDirection {
+            forward: Host::new(&HostSettings::near())?,
+            reverse: Host::new(&HostSettings::far())?,
+        };
+        Ok((hosts, PerDirection::default()))
+    }
+
     /// Largest receive windows that segments of each direction may announce.
     pub fn clamp(&self) -> PerDirection<Option<Bytes>> {
         PerDirection::from_fn(|direction| self.profile[direction].window_clamp)

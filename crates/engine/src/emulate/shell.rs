@@ -197,17 +197,7 @@ fn run_here(
     let ShellRun { experiment, seed, settings, .. } = *run;
     let point = experiment.point(run.point);
     let scenario = &point.scenario;
-    let (hosts, clamp) = if settings.like_stacks {
-        let configured = Hosts::configured(scenario)?;
-        let clamp = configured.clamp();
-        (configured.of, clamp)
-    } else {
-        let hosts = PerDirection {
-            forward: Host::new(&HostSettings::near())?,
-            reverse: Host::new(&HostSettings::far())?,
-        };
-        (hosts, PerDirection::default())
-    };
+    let (hosts, clamp) = Hosts::for_programs(scenario, settings.like_stacks)?;
     let mut provenance = crate::provenance(experiment, &point);
     provenance.kernel = super::kernel_release();
     let capture = run.capture.map(|(file, snaplen)| super::tape(file, snaplen, &point, seed, &provenance));
@@ -217,7 +207,7 @@ fn run_here(
         let ends = Ends { hosts: &hosts, settings, surroundings, over: &[stop, done] };
         ends.run(Duration::from_nanos(super::look_every(scenario).as_nanos()))
     })?;
-    watch.finish()?;
+    watch.finish().map(drop)?;
     let dropped = Direction::BOTH.map(|direction| hosts[direction].dropped().map(|dropped| dropped.total()));
     let late = report.lateness.forward.merged(&report.lateness.reverse);
     let (code, refused) = ended?;
@@ -354,7 +344,7 @@ impl Ends<'_> {
 }
 
 /// What hosts are called in both.
-fn names() -> Vec<(IpAddr, String)> {
+pub(super) fn names() -> Vec<(IpAddr, String)> {
     let of = |settings: HostSettings, name: &str| {
         let (v4, v6) = settings.address;
         [(IpAddr::V4(v4), name.to_owned()), (IpAddr::V6(v6), name.to_owned())]

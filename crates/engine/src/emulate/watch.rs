@@ -1,5 +1,6 @@
-//! The packets of programs of the user: a capture.
+//! The packets of programs of the user: a capture, and whose they are.
 
+use super::connections::{Connection, Connections};
 use crate::capture::{Capture, CaptureError};
 use crate::recorder::on_path;
 use farpath_emu::{PacketEvent, Queues, Recorder, WirePacket};
@@ -11,17 +12,24 @@ use std::io::Write;
 /// Watches all packets of the path.
 pub(super) struct Watch<W> {
     capture: Option<Capture<W>>,
+    connections: Option<Connections>,
 }
 
 impl<W: Write> Watch<W> {
     /// Writes them into a capture, where there is one.
     pub fn new(capture: Option<Capture<W>>) -> Watch<W> {
-        Watch { capture }
+        Watch { capture, connections: None }
     }
 
-    /// Ends the capture.
-    pub fn finish(self) -> Result<(), CaptureError> {
-        self.capture.map_or(Ok(()), Capture::finish)
+    /// Tells their connections apart, too.
+    pub fn with_connections(self) -> Watch<W> {
+        Watch { connections: Some(Connections::default()), ..self }
+    }
+
+    /// Ends the capture. Gives the connections, and how many packets were sent beside those.
+    pub fn finish(self) -> Result<(Vec<Connection>, u64), CaptureError> {
+        self.capture.map_or(Ok(()), Capture::finish)?;
+        Ok(self.connections.map(Connections::finish).unwrap_or_default())
     }
 }
 
@@ -34,6 +42,9 @@ impl<W: Write> Recorder for Watch<W> {
         packet: &WirePacket,
         _: Queues<'_>,
     ) {
+        if let Some(connections) = &mut self.connections {
+            connections.packet(at, event, packet);
+        }
         // A packet that a device refuses is lost outside of the path.
         let Some(event) = on_path(event) else { return };
         if let Some(capture) = &mut self.capture {

@@ -191,6 +191,7 @@ impl Measurement {
             flows: (0..self.connections).map(flow).collect(),
             output: Output::default(),
             emulate,
+            programs: Vec::new(),
             warnings: Vec::new(),
         };
         Point { index, swept: Vec::new(), scenario }

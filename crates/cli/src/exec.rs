@@ -1,0 +1,166 @@
+//! `farpath exec`: the programs of an experiment on its path.
+
+use crate::args::ExecArgs;
+use crate::error::CliError;
+use crate::{Ending, interrupt, output, source};
+use farpath_engine::{Connection, ExecEnd, ExecRun, ProgramEnd, exec as run_programs};
+use farpath_experiment::EmulationClock;
+use farpath_units::{Bytes, Duration};
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+/// Bytes of a packet that a capture keeps: all.
+const WHOLE: u32 = 65_535;
+/// All runs, one a line.
+const RUNS: &str = "runs.jsonl";
+/// Connections of a run that are printed; all of them are in the JSON.
+const PRINTED: usize = 20;
+
+/// `farpath exec`
+pub fn exec(args: &ExecArgs) -> Result<Ending, CliError> {
+    let mut overrides = args.set.clone();
+    overrides.extend(args.clock.changes());
+    if let Some(seeds) = args.seeds {
+        overrides.push(format!("seeds={seeds}").parse().expect("a key and a number"));
+    }
+    let experiment = source::of_file(&args.file, &overrides)?;
+    let failed = |source| CliError::Engine { file: args.file.clone(), source };
+    let points = experiment.points();
+    let mut real_time = false;
+    for point in 0..points.len() {
+        let scenario = &experiment.point(point).scenario;
+        if scenario.programs.is_empty() {
+            return Err(CliError::NoPrograms { file: args.file.clone() });
+        }
+        real_time |= scenario.emulate.clock == EmulationClock::Real;
+    }
+    // Before any thread is started: a process of several cannot enter a user namespace.
+    if real_time {
+        farpath_engine::may_emulate().map_err(CliError::Emulation)?;
+    }
+    let out = args.out.as_deref().map(Out::create).transpose()?;
+    let stop = interrupt::flag();
+    let (mut runs, mut failures) = (0_u64, 0_u64);
+    for point in 0..points.len() {
+        let (seed, seeds) = {
+            let scenario = &experiment.point(point).scenario;
+            (scenario.seed, scenario.seeds)
+        };
+        for seed in seed..seed + seeds {
+            let folder = out.as_ref().map(|out| out.folder_of_run(point, seed)).transpose()?;
+            let run = ExecRun {
+                experiment: &experiment,
+                point,
+                seed,
+                like_stacks: args.like_stacks,
+                folder: folder.as_deref(),
+                snaplen: args.capture.then_some(WHOLE),
+            };
+            let Some(end) = run_programs(&run, stop).map_err(failed)? else { break };
+            if let Some(out) = &out {
+                out.add(&end)?;
+            }
+            runs += 1;
+            failures += u64::from(!end.programs.iter().all(ProgramEnd::succeeded) || end.ended_by_horizon);
+            let text = if args.json {
+                serde_json::to_string(&end).expect("plain data")
+            } else {
+                let point = experiment.point(point);
+                let swept = point.swept.iter().map(|(key, value)| format!("{key} {value}, "));
+                format!("{}seed {seed}\n{}", swept.collect::<String>(), describe(&end))
+            };
+            output::print(&text)?;
+        }
+        if stop.load(Ordering::Relaxed) {
+            eprintln!("farpath: interrupted after {runs} runs, which are kept");
+            return Ok(Ending::Interrupted);
+        }
+    }
+    if failures > 0 {
+        eprintln!("farpath: in {failures} of {runs} runs a program did not end with 0");
+    }
+    Ok(if failures > 0 { Ending::Failed } else { Ending::Done })
+}
+
+/// The folder of results.
+struct Out(PathBuf);
+
+impl Out {
+    /// It must not hold anything.
+    fn create(folder: &Path) -> Result<Out, CliError> {
+        let failed = |source| CliError::Write { flag: "--out", file: folder.to_owned(), source };
+        fs::create_dir_all(folder).map_err(failed)?;
+        if fs::read_dir(folder).map_err(failed)?.next().is_some() {
+            return Err(CliError::Exists { flag: "--out", file: folder.to_owned() });
+        }
+        Ok(Out(folder.to_owned()))
+    }
+
+    fn folder_of_run(&self, point: usize, seed: u64) -> Result<PathBuf, CliError> {
+        let folder = self.0.join(format!("point-{point}-seed-{seed}"));
+        let failed = |source| CliError::Write { flag: "--out", file: folder.clone(), source };
+        fs::create_dir(&folder).map_err(failed)?;
+        Ok(folder)
+    }
+
+    fn add(&self, end: &ExecEnd) -> Result<(), CliError> {
+        let file = self.0.join(RUNS);
+        let line = serde_json::to_string(end).expect("plain data");
+        let written = File::options().create(true).append(true).open(&file);
+        let written = written.and_then(|mut runs| writeln!(runs, "{line}"));
+        written.map_err(|source| CliError::Write { flag: "--out", file, source })
+    }
+}
+
+/// A run in lines of text.
+fn describe(end: &ExecEnd) -> String {
+    let mut text = String::new();
+    let time = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| Duration::from_nanos(ns).to_string());
+    let widest = end.programs.iter().map(|program| program.name.len()).max().unwrap_or(0);
+    for program in &end.programs {
+        let how = match (program.code, &program.refused) {
+            (_, Some(why)) => why.clone(),
+            (Some(code), None) => format!("exit code {code}"),
+            (None, None) if program.start_ns.is_none() => "not started".to_owned(),
+            (None, None) if program.background => "ended with the run".to_owned(),
+            (None, None) => "still ran when the run was over, and was ended".to_owned(),
+        };
+        let (start, finish) = (time(program.start_ns), time(program.end_ns));
+        let _ = writeln!(text, "  {:widest$}  {:4}  {start} to {finish}: {how}", program.name, program.host);
+        program.said.lines().for_each(|line| {
+            let _ = writeln!(text, "    {line}");
+        });
+    }
+    for connection in end.connections.iter().take(PRINTED) {
+        let _ = writeln!(text, "  {}", describe_connection(connection));
+    }
+    let more = end.connections.len().saturating_sub(PRINTED);
+    if more > 0 {
+        let _ = writeln!(text, "  and {more} connections more, which --json prints");
+    }
+    text.pop();
+    text
+}
+
+fn describe_connection(connection: &Connection) -> String {
+    let Connection { protocol, opener, opener_port, peer, peer_port, sent, received, rtt_ns, .. } =
+        connection;
+    let took = Duration::from_nanos(connection.last_ns - connection.first_ns);
+    let mut text = format!(
+        "{protocol} {opener} {opener_port} to {peer} {peer_port}: {} there, {} back in {took}; {} of {} packets dropped",
+        Bytes(sent.payload_bytes),
+        Bytes(received.payload_bytes),
+        sent.dropped + received.dropped,
+        sent.packets + received.packets,
+    );
+    if let (Some(there), Some(back)) = (sent.retransmissions, received.retransmissions) {
+        let _ = write!(text, ", {} retransmissions", there + back);
+    }
+    if let Some([least, median, ..]) = rtt_ns.map(|rtt| rtt.map(Duration::from_nanos)) {
+        let _ = write!(text, "; round trip {least} (least), {median} (median)");
+    }
+    text
+}

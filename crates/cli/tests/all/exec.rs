@@ -1,0 +1,142 @@
+//! `farpath exec` as a user meets it: programs of an experiment file on its path, in real time.
+#![cfg(target_os = "linux")]
+
+use crate::support::{Folder, can_emulate, lines, refused, run};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+const PATH: &str = r#"
+title = "Two programs"
+horizon = "1000 s"
+
+[[path]]
+element = "link"
+rate = "10 Mbit/s"
+queue = "100 kB"
+
+[[path]]
+element = "delay"
+delay = "20 ms"
+"#;
+
+fn experiment(programs: &str) -> Folder {
+    Folder::with(&format!("{PATH}\n{programs}"))
+}
+
+#[test]
+fn what_is_no_program_is_refused_with_its_key() {
+    let command = "command = \"true\"";
+    for (programs, words) in [
+        ("[transfer]\nsize = \"1 kB\"", &["expected programs to run", "[[program]]"][..]),
+        ("[[program]]\nname = \"a\"", &["program[0].command", "a list such as"]),
+        ("[[program]]\ncommand = []", &["program[0].command", "a list such as"]),
+        ("[[program]]\ncommand = [\"a\", 1]", &["program[0].command[1]", "expected text"]),
+        (&format!("[[program]]\n{command}\nhost = \"middle\""), &["program[0].host", "`near`, `far`"]),
+        (&format!("[[program]]\n{command}\nname = \"../a\""), &["program[0].name", "letters, digits"]),
+        (
+            &format!("[[program]]\n{command}\nbackground = true"),
+            &["program", "all programs are of the background"],
+        ),
+        (&format!("[[program]]\n{command}\nenv = {{ A = [1] }}"), &["program[0].env.A", "text, a number"]),
+        (&format!("[[program]]\n{command}\nfolder = \"/\""), &["program[0].folder", "unknown key"]),
+        (
+            &format!("[[program]]\nname = \"a\"\n{command}\n[[program]]\nname = \"a\"\n{command}"),
+            &["program[1].name", "two programs are called `a`"],
+        ),
+    ] {
+        refused(&["exec", experiment(programs).file()], words);
+    }
+}
+
+/// A server and its client over the path: what they print is kept, their connections are found.
+#[test]
+fn programs_run_and_their_connections_are_found() {
+    if !can_emulate() {
+        return;
+    }
+    let program = env!("CARGO_BIN_EXE_farpath");
+    let folder = experiment(&format!(
+        r#"
+[[program]]
+name = "server"
+host = "far"
+command = ["{program}", "serve", "--bind", "10.0.0.2:7000"]
+background = true
+
+[[program]]
+name = "client"
+command = "until {program} measure far:7000 --echoes 5 --size '50 kB' --json; do :; done"
+env = {{ FARPATH_PROGRESS = "0 s" }}
+
+[[program]]
+name = "reader"
+start = "10 ms"
+command = ["cat"]
+input = "/etc/passwd"
+cwd = "/"
+"#
+    ));
+    let name = &folder.path("out");
+    let out = Path::new(name);
+    let (printed, err, code) = run(&["exec", folder.file(), "--json", "--capture", "--out", name]);
+    assert_eq!(code, 0, "{printed}{err}");
+    let run_ = lines(&printed).remove(0);
+    let programs = run_["programs"].as_array().expect("a list");
+    let of = |name: &str| programs.iter().find(|program| program["name"] == name).expect("it is there");
+    assert_eq!((&of("client")["code"], &of("reader")["code"]), (&Value::from(0), &Value::from(0)));
+    assert_eq!(of("server")["code"], Value::Null);
+    assert!(of("reader")["start_ns"].as_u64() >= Some(10_000_000));
+    let connections = run_["connections"].as_array().expect("a list");
+    let transfer = connections
+        .iter()
+        .find(|one| one["protocol"] == "tcp" && one["sent"]["payload_bytes"].as_u64() >= Some(50_000))
+        .expect("the transfer forward");
+    assert_eq!((transfer["opener"].as_str(), transfer["peer_port"].as_u64()), (Some("10.0.0.1"), Some(7000)));
+    // A busy machine is late, never early.
+    assert!(transfer["rtt_ns"][0].as_u64() >= Some(40_000_000), "{transfer}");
+    assert!(connections.iter().any(|one| one["protocol"] == "udp" && one["rtt_ns"].is_null()));
+    let kept = out.join("point-0-seed-1");
+    assert_eq!(fs::read(kept.join("reader.stdout")).expect("kept"), fs::read("/etc/passwd").expect("there"));
+    assert!(fs::read_to_string(kept.join("client.stdout")).expect("kept").contains("round_trip"));
+    assert!(fs::metadata(kept.join("capture.pcapng")).expect("kept").len() > 50_000);
+    assert_eq!(lines(&fs::read_to_string(out.join("runs.jsonl")).expect("kept")), [run_]);
+    // A folder with results is not written over.
+    refused(&["exec", folder.file(), "--out", name], &["--out", name]);
+}
+
+#[test]
+fn a_program_that_fails_is_named_and_the_exit_code_says_so() {
+    if !can_emulate() {
+        return;
+    }
+    let folder = experiment(
+        r#"
+[[program]]
+name = "sad"
+command = "echo no luck >&2; exit 3"
+
+[[program]]
+name = "gone"
+command = ["no-such-command"]
+"#,
+    );
+    let (out, err, code) = run(&["exec", folder.file(), "--seeds", "2"]);
+    assert_eq!(code, 1, "{out}{err}");
+    for words in ["seed 1\n", "seed 2\n", "exit code 3", "no luck", "cannot start `no-such-command`"] {
+        assert!(out.contains(words), "{words}: {out}");
+    }
+    assert!(err.contains("in 2 of 2 runs a program did not end with 0"), "{err}");
+}
+
+/// What would run for ever is ended at the horizon, with all that it has started.
+#[test]
+fn the_horizon_ends_programs() {
+    if !can_emulate() {
+        return;
+    }
+    let folder = experiment("[[program]]\nname = \"sleeper\"\ncommand = \"sleep 100000 & sleep 100000\"");
+    let (out, err, code) = run(&["exec", folder.file(), "--set", "horizon=300 ms"]);
+    assert_eq!(code, 1, "{out}{err}");
+    assert!(out.contains("still ran when the run was over"), "{out}");
+}
