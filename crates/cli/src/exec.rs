@@ -2,10 +2,11 @@
 
 use crate::args::ExecArgs;
 use crate::error::CliError;
+use crate::shell::milliseconds;
 use crate::{Ending, interrupt, output, source};
 use farpath_engine::{Connection, ExecEnd, ExecRun, ProgramEnd, exec as run_programs};
 use farpath_experiment::EmulationClock;
-use farpath_units::{Bytes, Duration};
+use farpath_units::Bytes;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Write;
@@ -118,7 +119,7 @@ impl Out {
 /// A run in lines of text.
 fn describe(end: &ExecEnd) -> String {
     let mut text = String::new();
-    let time = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| Duration::from_nanos(ns).to_string());
+    let time = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| milliseconds(ns).to_string());
     let widest = end.programs.iter().map(|program| program.name.len()).max().unwrap_or(0);
     for program in &end.programs {
         let how = match (program.code, &program.refused) {
@@ -148,7 +149,7 @@ fn describe(end: &ExecEnd) -> String {
 fn describe_connection(connection: &Connection) -> String {
     let Connection { protocol, opener, opener_port, peer, peer_port, sent, received, rtt_ns, .. } =
         connection;
-    let took = Duration::from_nanos(connection.last_ns - connection.first_ns);
+    let took = milliseconds(connection.last_ns - connection.first_ns);
     let mut text = format!(
         "{protocol} {opener} {opener_port} to {peer} {peer_port}: {} there, {} back in {took}; {} of {} packets dropped",
         Bytes(sent.payload_bytes),
@@ -159,7 +160,7 @@ fn describe_connection(connection: &Connection) -> String {
     if let (Some(there), Some(back)) = (sent.retransmissions, received.retransmissions) {
         let _ = write!(text, ", {} retransmissions", there + back);
     }
-    if let Some([least, median, ..]) = rtt_ns.map(|rtt| rtt.map(Duration::from_nanos)) {
+    if let Some([least, median, ..]) = rtt_ns.map(|rtt| rtt.map(milliseconds)) {
         let _ = write!(text, "; round trip {least} (least), {median} (median)");
     }
     text

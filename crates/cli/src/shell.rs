@@ -78,7 +78,7 @@ fn say(end: &ShellEnd, virtual_time: bool) {
     };
     let counts = Direction::BOTH.into_iter().zip(end.packets).map(counts).collect::<Vec<_>>().join("; ");
     if virtual_time {
-        eprintln!("farpath: {counts}; {} of virtual time", Duration::from_nanos(end.elapsed_ns));
+        eprintln!("farpath: {counts}; {} of virtual time", milliseconds(end.elapsed_ns));
     } else {
         let [median, most, worst] = end.late_ns.map(Duration::from_nanos);
         eprintln!("farpath: {counts}; late by {median} (median), {most} (99 %), {worst} (worst)");
@@ -89,6 +89,11 @@ fn say(end: &ShellEnd, virtual_time: bool) {
             end.dropped_outside
         );
     }
+}
+
+/// A time that a person reads: no digits below a millisecond.
+pub fn milliseconds(ns: u64) -> Duration {
+    Duration::from_millis(ns / 1_000_000)
 }
 
 fn source_of(args: &ShellArgs) -> Result<Source, CliError> {

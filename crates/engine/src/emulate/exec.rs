@@ -216,17 +216,18 @@ fn run_here(
     let mut watch = Watch::new(capture.transpose()?).with_connections();
     let clock = super::start_clock(scenario);
     let environment = environment.map(<[_]>::to_vec).unwrap_or_else(|| std::env::vars_os().collect());
-    let (report, ended) = super::carry(scenario, run.seed, &hosts, clamp, clock, &mut watch, |done| {
-        let stage = Stage {
-            hosts: &hosts,
-            clock,
-            environment: &environment,
-            folder,
-            over: &[stop, done],
-            look: super::look_every(scenario),
-        };
-        stage.play(&scenario.programs, scenario.horizon)
-    })?;
+    let (report, (ended, over_at)) =
+        super::carry(scenario, run.seed, &hosts, clamp, clock, &mut watch, |done| {
+            let stage = Stage {
+                hosts: &hosts,
+                clock,
+                environment: &environment,
+                folder,
+                over: &[stop, done],
+                look: super::look_every(scenario),
+            };
+            (stage.play(&scenario.programs, scenario.horizon), clock.now())
+        })?;
     if stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
@@ -244,7 +245,7 @@ fn run_here(
         ended_by_horizon,
         late_ns: [late.percentile(50.0), late.percentile(99.0), late.max()].map(Duration::as_nanos),
         dropped_outside: dropped.into_iter().sum::<Result<u64, HostError>>()?,
-        elapsed_ns: report.elapsed.as_nanos(),
+        elapsed_ns: over_at.as_nanos(),
     }))
 }
 

@@ -203,10 +203,11 @@ fn run_here(
     let capture = run.capture.map(|(file, snaplen)| super::tape(file, snaplen, &point, seed, &provenance));
     let mut watch = Watch::new(capture.transpose()?);
     let clock = super::start_clock(scenario);
-    let (report, ended) = super::carry(scenario, seed, &hosts, clamp, clock, &mut watch, |done| {
-        let ends = Ends { hosts: &hosts, settings, surroundings, over: &[stop, done] };
-        ends.run(Duration::from_nanos(super::look_every(scenario).as_nanos()))
-    })?;
+    let (report, (ended, over_at)) =
+        super::carry(scenario, seed, &hosts, clamp, clock, &mut watch, |done| {
+            let ends = Ends { hosts: &hosts, settings, surroundings, over: &[stop, done] };
+            (ends.run(Duration::from_nanos(super::look_every(scenario).as_nanos())), clock.now())
+        })?;
     watch.finish().map(drop)?;
     let dropped = Direction::BOTH.map(|direction| hosts[direction].dropped().map(|dropped| dropped.total()));
     let late = report.lateness.forward.merged(&report.lateness.reverse);
@@ -217,7 +218,7 @@ fn run_here(
         packets: Direction::BOTH.map(|way| (report.packets[way].offered, report.packets[way].dropped)),
         late_ns: [late.percentile(50.0), late.percentile(99.0), late.max()].map(|late| late.as_nanos()),
         dropped_outside: dropped.into_iter().sum::<Result<u64, HostError>>()?,
-        elapsed_ns: report.elapsed.as_nanos(),
+        elapsed_ns: over_at.as_nanos(),
     })
 }
 
