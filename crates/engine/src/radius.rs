@@ -9,8 +9,8 @@ pub use kernel::{Counts, KernelRadii, Measurement, Reach, Silence, Way, measure_
 pub use under_loss::{CheckedShare, UnderLoss, check_under_loss, radii_under_loss};
 
 use farpath_model::InputError;
-use farpath_model::radius::{Forgets, Opening, Race, Span, Timer};
-use farpath_predict::{FIRST_PROBE, listening, opening, timer, unsampled};
+use farpath_model::radius::{Forgets, Race, Span, Timer};
+use farpath_predict::{FIRST_PROBE, listening, opening, timer, unanswered, unsampled};
 use farpath_tcp::Config;
 use farpath_units::{Duration, Rate};
 
@@ -212,9 +212,6 @@ fn data_timer(stack: &Config) -> &'static str {
 
 /// When the first data segment has been sent as often as it may be, and its last timeout is over.
 fn data_given_up(stack: &Config) -> Span {
-    let Some(retries) = stack.handshake.data_retries else { return Span::exactly(f64::INFINITY) };
     let first = if measures_again(stack) { stack.rto.max } else { unsampled(stack, 1) };
-    let timer = Timer { initial: first.as_secs_f64(), ..timer(stack) };
-    let attempts = Some(retries.saturating_add(1));
-    Opening { timer, attempts, linear: 0, within: f64::INFINITY }.abandoned().value
+    unanswered(stack, first).abandoned().value
 }

@@ -74,10 +74,9 @@ fn connect_timed_out(summary: &PathSummary<'_>) -> (String, String) {
 }
 
 fn aborted(summary: &PathSummary<'_>, base: &Observed) -> (String, String) {
-    let sender = summary.sender();
     let what = base.details.join(", ");
     let rto = first_timeout(summary).timeout;
-    match sender.handshake.data_retries {
+    match give_up_time::retries_of_sender(summary) {
         Some(retries) if what.contains("retries") => {
             let budget = give_up_time::of_sender(summary);
             let because = format!(

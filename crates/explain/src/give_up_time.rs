@@ -1,8 +1,8 @@
 //! How long the ends wait before they give up, by the reckoning of the radii: ticks, ceilings, and SYNs that come again.
 
 use crate::path_summary::PathSummary;
-use farpath_model::radius::{Opening, Timer};
-use farpath_predict::{listening, opening};
+use farpath_model::radius::Opening;
+use farpath_predict::{data_retries, listening, opening, unanswered};
 use farpath_tcp::Config;
 use farpath_units::Duration;
 
@@ -22,10 +22,12 @@ pub(crate) fn of_listener(summary: &PathSummary<'_>) -> Duration {
 
 /// From the first segment of data until the sender gives up where no ACK comes.
 pub(crate) fn of_sender(summary: &PathSummary<'_>) -> Duration {
-    let sender = summary.sender();
-    let timer = Timer { initial: first_timeout(summary).timeout.as_secs_f64(), ..opening(sender).timer };
-    let attempts = sender.handshake.data_retries.map(|retries| retries.saturating_add(1));
-    abandoned(&Opening { timer, attempts, linear: 0, within: f64::INFINITY })
+    abandoned(&unanswered(summary.sender(), first_timeout(summary).timeout))
+}
+
+/// How often the sender sends a segment again to which no ACK comes; `None` without end.
+pub(crate) fn retries_of_sender(summary: &PathSummary<'_>) -> Option<u32> {
+    data_retries(summary.sender(), first_timeout(summary).timeout)
 }
 
 /// The least number of SYNs after which an opener like this waits longer than `time`.

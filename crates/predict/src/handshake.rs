@@ -9,6 +9,9 @@ use farpath_units::Duration;
 /// A tail loss probe without a measured round trip.
 pub const FIRST_PROBE: Duration = Duration::from_secs(1);
 
+/// More transmissions than there are in the time that retries stand for: by default, and where it is the longest or waits do not double.
+const MOST_IN_A_TIME: [usize; 2] = [64, 10_000];
+
 /// The SYNs of a stack.
 pub fn opening(stack: &Config) -> Opening {
     let handshake = &stack.handshake;
@@ -52,6 +55,27 @@ pub fn unsampled(stack: &Config, doublings: u32) -> Duration {
     first.doubled(doublings.min(stack.rto.max_backoff_exponent)).min(stack.rto.max.max(first))
 }
 
+/// The transmissions of a segment of data that nobody answers, whose first timeout is `first`.
+pub fn unanswered(stack: &Config, first: Duration) -> Opening {
+    let endless = Opening { timer: waits(stack, first), attempts: None, linear: 0, within: f64::INFINITY };
+    let attempts = match stack.time_for_retries() {
+        None => stack.handshake.data_retries.map(|retries| retries.saturating_add(1)),
+        Some(time) => MOST_IN_A_TIME.into_iter().find_map(|most| {
+            // The first timeout sends again; one after it gives up where that was long enough ago.
+            let sent = endless.syns(most);
+            let again = sent.get(1).map_or(0.0, |again| again.least);
+            let last = sent.iter().skip(2).position(|at| at.least - again >= time.as_secs_f64());
+            last.map(|after| after as u32 + 2)
+        }),
+    };
+    Opening { attempts, ..endless }
+}
+
+/// How often a segment of data is sent again that nobody answers; `None` without end.
+pub fn data_retries(stack: &Config, first: Duration) -> Option<u32> {
+    unanswered(stack, first).attempts.map(|attempts| attempts.saturating_sub(1))
+}
+
 /// How often the timeout of a SYN has been doubled when its answer comes after `rtt`.
 pub fn syn_doublings(stack: &Config, rtt: Duration) -> u32 {
     let (mut doublings, mut over) = (0, stack.rto.initial);
@@ -90,12 +114,13 @@ pub fn connects(
 /// segment helped another, each is sent again by the timer alone. The way's `forward` is that of the data.
 pub fn file_arrives(sender: &Config, way: &LossyWay, segments: u64) -> Result<Estimate<f64>, InputError> {
     let rtt = Duration::from_secs_f64(way.forward_delay + way.reverse_delay);
+    let timeout = sender.rto.timeout(rtt, Duration::ZERO);
     let data = FirstData {
         ack_alone: false,
         segments: 1,
-        timer: waits(sender, sender.rto.timeout(rtt, Duration::ZERO)),
+        timer: waits(sender, timeout),
         probe: None,
-        retries: sender.handshake.data_retries,
+        retries: data_retries(sender, timeout),
     };
     let lone = way.lone_segment(&data, 0.0)?;
     Ok(lone.map(|lone| {
@@ -129,7 +154,7 @@ fn first_data(stack: &Config, sack: bool, timestamps: bool, segments: u64, opene
         segments: at_once,
         timer: waits(stack, timeout),
         probe: (recovery.tail_loss_probe && sack).then(|| probe.as_secs_f64()),
-        retries: stack.handshake.data_retries,
+        retries: data_retries(stack, timeout),
     }
 }
 

@@ -12,7 +12,8 @@ mod stream;
 mod transient;
 
 pub use handshake::{
-    FIRST_PROBE, connects, file_arrives, listening, opening, syn_doublings, timer, unsampled,
+    FIRST_PROBE, connects, data_retries, file_arrives, listening, opening, syn_doublings, timer, unanswered,
+    unsampled,
 };
 pub use path_view::PathView;
 pub use stream::stream_loss;

@@ -1,6 +1,6 @@
 //! What loss adds to a transfer: which model speaks, by what is lost and by how large the window may get.
 
-use super::{Flow, Prediction, domain, rack, sack, transient, uses_ecn};
+use super::{Flow, Prediction, data_retries, domain, rack, sack, transient, uses_ecn};
 use farpath_experiment::Opener;
 use farpath_model::InputError;
 use farpath_model::cardwell::{self, Cardwell, FirstLoss};
@@ -183,7 +183,8 @@ fn chain(flow: &Flow, model: &RenoChain, prediction: &mut Prediction) -> Result<
     prediction.fast_retransmits = Some(times(steady, each.fast_retransmits));
     prediction.by = estimate.source;
     prediction.caveats.extend(estimate.caveats);
-    if let Some(retries) = flow.sender.handshake.data_retries {
+    let rtt = flow.view.handshake_rtt;
+    if let Some(retries) = data_retries(flow.sender, flow.timeout(rtt, rtt / 2)) {
         let fails = 1.0 - (1.0 - model.data_loss.fraction()) * (1.0 - model.ack_loss.fraction());
         let series = times(steady, each.timeouts) * (1.0 - fails);
         if series * fails.powf(retries.into()) > 0.01 {

@@ -32,7 +32,7 @@ pub use schema::{FixedByLinux, Kind, Parameter, Value, Word};
 pub use send::{EcnMode, SendConfig};
 
 use crate::segment::MAX_MSS;
-use farpath_units::Bytes;
+use farpath_units::{Bytes, Duration};
 use schema::section;
 
 section! {
@@ -81,9 +81,21 @@ pub fn parameters() -> impl Iterator<Item = &'static Parameter> {
     sections.into_iter().flatten()
 }
 
+/// Linux's `TCP_RTO_MIN`, whatever `rto.min` is.
+const FIRST_MODELLED: Duration = Duration::from_millis(200);
+
 impl Config {
     /// Whether windows are scaled between this end and that one: both must offer it (RFC 7323 §2.2).
     pub fn scales_with(&self, other: &Config) -> bool {
         self.send.window_scaling && other.send.window_scaling
+    }
+
+    /// How long a segment is sent again, where that is a time: what `data_retries` retransmissions take from a timeout of
+    /// `TCP_RTO_MIN`, doubled up to `rto.max` (Linux's `tcp_model_timeout()`).
+    pub fn time_for_retries(&self) -> Option<Duration> {
+        let retries = self.handshake.data_retries.filter(|_| self.handshake.data_retries_as_time)?;
+        let doublings = (self.rto.max.as_nanos() / FIRST_MODELLED.as_nanos()).max(1).ilog2();
+        let doubled = FIRST_MODELLED.doubled(retries.min(doublings) + 1) - FIRST_MODELLED;
+        Some(doubled + self.rto.max * u64::from(retries.saturating_sub(doublings)))
     }
 }

@@ -631,8 +631,17 @@ impl Sender {
         self.config.handshake.data_retries.is_some_and(|most| self.retries >= most)
     }
 
+    /// Whether the time for retransmissions is over, or the last one of them has been sent.
+    fn retransmissions_spent(&self, now: Instant) -> bool {
+        let Some(most) = self.config.time_for_retries() else { return self.spent() };
+        let began = self.repair_began.filter(|_| self.retries > 0);
+        began.is_some_and(|began| {
+            milliseconds(now) - milliseconds(began) >= milliseconds(Instant::ZERO + most)
+        })
+    }
+
     fn on_timeout(&mut self, now: Instant) -> bool {
-        if self.spent() || self.user_timeout_passed(now) {
+        if self.retransmissions_spent(now) || self.user_timeout_passed(now) {
             return false;
         }
         self.retries += 1;

@@ -227,7 +227,7 @@ pub(super) fn timers(summary: &PathSummary<'_>, round_trip: Delay, handshake: De
         "RFC 6298 section 2.5",
     ));
     list.extend(delayed_ack(summary, receiver));
-    let retries = sender.handshake.data_retries;
+    let retries = give_up_time::retries_of_sender(summary);
     list.push(laid(
         "data-retries",
         "sender.handshake.data_retries".to_owned(),

@@ -49,7 +49,7 @@ pub(super) fn initial(summary: &PathSummary<'_>) -> Option<Trap> {
 
 /// `data-retries`: the budget of retransmissions ends before an ACK can come, or before loss lets one through.
 pub(super) fn data_retries(summary: &PathSummary<'_>) -> Option<Trap> {
-    let retries = summary.sender().handshake.data_retries?;
+    let retries = give_up_time::retries_of_sender(summary)?;
     let budget = give_up_time::of_sender(summary);
     let source = "RFC 9293 section 3.8.3 (R2: at least 100 s)";
     let trap = |text| Trap::new("data-retries", "sender.handshake.data_retries", text, source);

@@ -52,9 +52,16 @@ section! {
         data_retries or "unlimited": Option<u32> = Some(15) => {
             from "RFC 9293 §3.8.3: at least 3 min";
             workable 1..=60;
-            told "`tcp_retries2`", "nearly: it is a time";
+            told "`tcp_retries2`", "exactly, with `data_retries_as_time`";
             fixed |it| it.is_some_and(|retries| retries <= 255),
                 "the kernel gives up after the time that 255 of the shortest RTO would take";
+        }
+        /// `data_retries` stands for the time that so many retransmissions would take from a timeout of 200 ms, doubled up to `rto.max`:
+        /// 924.6 s for 15 up to 120 s. The second timeout in a row, or a later one, gives up where the first retransmission is that long
+        /// ago (Linux's `retransmits_timed_out()`, `tcp_model_timeout()`). Probes of a shut window are counted all the same.
+        data_retries_as_time: bool = false => {
+            from "Linux";
+            fixed |it| *it, "the kernel gives up after a time, however many retransmissions fit into it";
         }
         /// Answer segments of a connection that is gone with a reset (RFC 9293 §3.10.7.1). Off: ns-3.
         reset_when_closed: bool = true => {

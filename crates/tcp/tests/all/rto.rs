@@ -143,6 +143,26 @@ fn one_segment_too_often_ends_the_connection() {
 }
 
 #[test]
+fn by_linux_the_time_that_retransmissions_would_take_ends_the_connection() {
+    // ip-sysctl.rst: 15 are 924.6 s, ten waits from 0.2 to 102.4 s and six of 120 s.
+    let mut linux = config(|c| c.handshake.data_retries_as_time = true);
+    linux.rto.max = duration("120 s");
+    assert_eq!(linux.time_for_retries(), Some(duration("924.6 s")));
+    linux.handshake.data_retries = Some(3);
+    assert_eq!(linux.time_for_retries(), Some(duration("3 s")));
+    // So long after the first of them, at 1 s, no timeout sends another; that at 3 s comes before, that at 7 s after it.
+    let mut t =
+        in_flight(1, |c| (c.handshake.data_retries, c.handshake.data_retries_as_time) = (Some(3), true));
+    t.at("30 s").expect_timed("1 s 1:1001, 3 s 1:1001");
+    assert_eq!(t.end.closed(), Some((CloseReason::RetriesExhausted, time("7 s"))));
+    // The first timeout never ends it.
+    let mut t =
+        in_flight(1, |c| (c.handshake.data_retries, c.handshake.data_retries_as_time) = (Some(0), true));
+    t.at("30 s").expect_timed("1 s 1:1001");
+    assert_eq!(t.end.closed(), Some((CloseReason::RetriesExhausted, time("3 s"))));
+}
+
+#[test]
 fn progress_renews_the_retries() {
     let mut t = in_flight(2, |c| c.handshake.data_retries = Some(2));
     t.at("3 s").ignore().ack(1001).ignore();
