@@ -32,7 +32,7 @@ pub use trace::{MakeArgs, ModelName, TraceArgs, TraceCommand};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use farpath_experiment::Override;
 use farpath_units::{Bytes, Probability, Rate};
-use source::parse_loss;
+use source::{IN_PLACE_OF_FILE, parse_loss};
 use std::path::PathBuf;
 
 /// Will TCP work over this path, how well, why not better, and what would fix it?
@@ -368,6 +368,15 @@ impl OneEngineArgs {
 pub struct ExplainArgs {
     #[command(flatten)]
     pub source: SourceArgs,
+    /// Explain the path that `farpath measure PEER --json` found, with its uncertainty; data go to the far host
+    #[arg(long, value_name = "RESULT", help_heading = IN_PLACE_OF_FILE, conflicts_with_all = ["file", "host"])]
+    pub from_measure: Option<PathBuf>,
+    /// Explain the path to this host: measured where a `farpath serve` answers, else what this kernel knows of it
+    #[arg(long, value_name = "PEER[:PORT]", help_heading = IN_PLACE_OF_FILE, conflicts_with = "file")]
+    pub host: Option<String>,
+    /// Key of --host's `farpath serve`, as `farpath measure` takes it
+    #[arg(long, value_name = "FILE", help_heading = IN_PLACE_OF_FILE, requires = "host")]
+    pub key: Option<PathBuf>,
     /// Which point of a sweep, from 0
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub point: usize,

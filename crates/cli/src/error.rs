@@ -201,6 +201,31 @@ pub enum CliError {
         /// What to say.
         instead: &'static str,
     },
+    /// A flag beside a path that was measured.
+    #[error("{other}: {flag} says what the path is; to change a value of it use --set")]
+    Beside {
+        /// What says it.
+        flag: &'static str,
+        /// The other one.
+        other: &'static str,
+    },
+    /// What `--from-measure` names is no result.
+    #[error("{}: {reason}", file.display())]
+    Measured {
+        /// Which file.
+        file: PathBuf,
+        /// What was expected and what was found.
+        reason: String,
+    },
+    /// `--host`, of which nothing is known.
+    #[cfg(target_os = "linux")]
+    #[error("--host {host}: {reason}")]
+    UnknownPath {
+        /// As asked for.
+        host: String,
+        /// What was looked for and not found.
+        reason: String,
+    },
     /// There is no explanation.
     #[error("{}: {source}", file.display())]
     Explain {

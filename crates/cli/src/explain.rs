@@ -5,13 +5,21 @@ use crate::error::CliError;
 use crate::source::{self, Source};
 use crate::{Ending, interrupt, output, progress};
 use farpath_experiment::{Experiment, ExperimentError};
-use farpath_explain::{Effort, ExplainError, Explanation, HostSystem, Remedy, Watch};
+use farpath_explain::{Effort, ExplainError, Explanation, HostSystem, Known, Remedy, Watch};
 use farpath_report::tables::{ExplanationView, explanation_markdown, explanation_text};
 use std::path::{Path, PathBuf};
 
+#[cfg(target_os = "linux")]
+mod host;
+mod measured;
+#[cfg(target_os = "linux")]
+mod neighbour;
+
 /// Explains one point, and writes the changed experiment where that is asked for.
 pub fn explain(args: &ExplainArgs) -> Result<Ending, CliError> {
-    let Source { experiment, file } = source::load(&args.source, false)?;
+    let Some((Source { experiment, file }, known)) = source_of(args)? else {
+        return Ok(Ending::Interrupted);
+    };
     source::start_threads(args.threads)?;
     let out = args.apply.as_ref().map(|name| destination(args, &file, name)).transpose()?;
     if let Some(file) = &args.write_sysctl {
@@ -21,7 +29,7 @@ pub fn explain(args: &ExplainArgs) -> Result<Ending, CliError> {
     let bar = progress::bar(0, "runs");
     let watch =
         Watch { stop: interrupt::flag(), planned: &|runs| bar.inc_length(runs), done: &|| bar.inc(1) };
-    let effort = Effort { group: args.group, seeds: args.source.seeds, ..Effort::default() };
+    let effort = Effort { group: args.group, seeds: args.source.seeds, known, ..Effort::default() };
     let explanation = farpath_explain::explain(&experiment, args.point, effort, &watch);
     drop(bar);
     let explanation = match explanation {
@@ -53,6 +61,38 @@ pub fn explain(args: &ExplainArgs) -> Result<Ending, CliError> {
         source::write_new("--apply", out, &text)?;
     }
     Ok(Ending::Done)
+}
+
+/// What is explained, and how well its path is known; `None` where it was interrupted while it was measured.
+fn source_of(args: &ExplainArgs) -> Result<Option<(Source, Known)>, CliError> {
+    let flags = &args.source.path;
+    let mut changes = args.source.set.clone();
+    if let Some(seeds) = args.source.seeds {
+        changes.push(format!("seeds={seeds}").parse().expect("a key and a number"));
+    }
+    let found = if let Some(file) = &args.from_measure {
+        measured::refuse_other_flags("--from-measure", flags, false)?;
+        measured::of_file(file)?
+    } else if let Some(host) = &args.host {
+        measured::refuse_other_flags("--host", flags, true)?;
+        match host_path(args, host)? {
+            Some(found) => found,
+            None => return Ok(None),
+        }
+    } else {
+        return Ok(Some((source::load(&args.source, false)?, Known::default())));
+    };
+    Ok(Some((found.source(flags.size, &changes)?, found.known())))
+}
+
+#[cfg(target_os = "linux")]
+fn host_path(args: &ExplainArgs, host: &str) -> Result<Option<measured::Measured>, CliError> {
+    host::find(host, args.key.as_deref(), args.source.path.rate)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn host_path(_: &ExplainArgs, _: &str) -> Result<Option<measured::Measured>, CliError> {
+    Err(CliError::NotLinux("explain --host"))
 }
 
 /// Where the changed experiment goes: what `--out` says, or beside the file.

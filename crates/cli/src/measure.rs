@@ -9,7 +9,7 @@ mod file;
 #[cfg(target_os = "linux")]
 mod path;
 #[cfg(target_os = "linux")]
-mod words;
+pub mod words;
 
 /// Measures an experiment, or a path.
 #[cfg(target_os = "linux")]

@@ -91,14 +91,15 @@ impl Setting {
     }
 
     /// A metric of the route to the peer.
-    fn route(mut self, metric: &str, before: &str) -> Setting {
+    fn route(mut self, metric: &str) -> Setting {
         let change = |metric: &str| {
-            format!("ip route change PEER via GATEWAY dev DEVICE {metric}").trim_end().to_owned()
+            format!("ip route replace PEER via GATEWAY dev DEVICE {metric}").trim_end().to_owned()
         };
         self.root.push(change(metric));
-        self.undo.push(change(before));
+        self.undo.push("ip route del PEER".to_owned());
         "ip route get PEER; ip route show PEER".clone_into(&mut self.check);
-        "every new connection to PEER, and no other (`ip route show` has its present line: keep what it says)"
+        "every new connection to PEER, and no other; what is undone is the route to PEER alone (where there was one before, type in that line again; leave out \
+         `via GATEWAY` where PEER is on the same network)"
             .clone_into(&mut self.affects);
         self
     }
@@ -225,13 +226,10 @@ fn linux(key: &str, value: &Value, now: &Config, sends: bool) -> Option<Setting>
                     format!("iperf3 -C {name}"),
                 ])
         }
-        "congestion.initial_window" => new().route(
-            &format!("initcwnd {}", value.count()?),
-            &format!("initcwnd {}", congestion.initial_window),
-        ),
+        "congestion.initial_window" => new().route(&format!("initcwnd {}", value.count()?)),
         "congestion.initial_ssthresh" => {
             let segments = value.bytes()? / now.mss.0.max(1);
-            new().route(&format!("ssthresh {segments}"), "")
+            new().route(&format!("ssthresh {segments}"))
         }
         "congestion.hystart" => new()
             .root(
@@ -245,13 +243,16 @@ fn linux(key: &str, value: &Value, now: &Config, sends: bool) -> Option<Setting>
             flag(value.text == "true"),
             flag(congestion.restart_after_idle),
         ),
-        "congestion.cwnd_clamp" => new().route("cwnd 0", ""),
+        "congestion.cwnd_clamp" => new().route("cwnd 0"),
         "receive.buffer" => {
-            buffer(value.bytes()?, now.receive.buffer.0, "net.ipv4.tcp_rmem", "SO_RCVBUF", "131072")
+            let rmem = |bytes: u64| bytes.saturating_mul(2);
+            let limit = (rmem(value.bytes()?), rmem(now.receive.buffer.0));
+            buffer(limit, "net.ipv4.tcp_rmem", "SO_RCVBUF", "131072")
         }
         "send.buffer" => {
             let before = now.send.buffer.map_or(4 << 20, |buffer| buffer.0);
-            buffer(value.bytes()?, before, "net.ipv4.tcp_wmem", "SO_SNDBUF", "16384")
+            let limit = (value.bytes()?.saturating_mul(3) / 2, before);
+            buffer(limit, "net.ipv4.tcp_wmem", "SO_SNDBUF", "16384")
         }
         "send.window_scaling" => new().sysctl(
             "net.ipv4.tcp_window_scaling",
@@ -286,14 +287,11 @@ fn linux(key: &str, value: &Value, now: &Config, sends: bool) -> Option<Setting>
             if value.text == "true" { "2" } else { "0" },
             if now.recovery.frto { "2" } else { "0" },
         ),
-        "receive.ack_every" if value.text == "1" => new().route("quickack 1", "quickack 0").program(&[
+        "receive.ack_every" if value.text == "1" => new().route("quickack 1").program(&[
             "C: setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &one, sizeof one)   # again after each read"
                 .to_owned(),
         ]),
-        "rto.min" => new().route(
-            &format!("rto_min {}ms", value.ms()?),
-            &format!("rto_min {}ms", now.rto.min.as_nanos().div_ceil(1_000_000)),
-        ),
+        "rto.min" => new().route(&format!("rto_min {}ms", value.ms()?)),
         // TCP_RTO_MAX_SEC: no Linux waits longer than two minutes.
         "rto.max" if value.ms()? <= 120_000 => new().sysctl(
             "net.ipv4.tcp_rto_max_ms",
@@ -316,19 +314,22 @@ fn linux(key: &str, value: &Value, now: &Config, sends: bool) -> Option<Setting>
             now.handshake.data_retries.map_or(255, |retries| retries.min(255)),
         ),
         "mss" => new()
-            .route(&format!("advmss {}", value.bytes()?), "")
+            .route(&format!("advmss {}", value.bytes()?))
             .program(&[format!("iperf3 -M {}", value.bytes()?)]),
         _ => return None,
     })
 }
 
-/// A limit of what a buffer grows to. A byte of it is half of the kernel's: it counts its own overhead too.
-fn buffer(bytes: u64, before: u64, sysctl: &str, option: &str, first: &str) -> Setting {
-    let value = |bytes: u64| format!("4096 {first} {}", bytes.saturating_mul(2));
+/// A limit of what a buffer grows to, in the kernel's own count, and the one before it. Of a receive buffer it announces half
+/// (`tcp_adv_win_scale` 1). A send buffer wakes its program when a third is free (`sk_stream_min_wspace()`): two thirds of it are
+/// always full. An option of a socket is doubled (`socket(7)`).
+fn buffer((limit, before): (u64, u64), sysctl: &str, option: &str, first: &str) -> Setting {
+    let value = |limit: u64| format!("4096 {first} {limit}");
+    let bytes = limit / 2;
     let core = if option == "SO_RCVBUF" { "net.core.rmem_max" } else { "net.core.wmem_max" };
     let flag = format!("iperf3 -w {bytes}");
     Setting::default()
-        .sysctl(sysctl, value(bytes), value(before))
+        .sysctl(sysctl, value(limit), value(before))
         .check("ss -tinm dst PEER   # `rcv_space`, and rb and tb of skmem")
         .affects("every connection opened afterwards may come to hold so much memory")
         .program(&[
@@ -382,20 +383,22 @@ fn freebsd(key: &str, value: &Value, now: &Config) -> Option<Setting> {
     }
 }
 
-/// Windows from 8 and Server 2012 on: `Set-NetTCPSetting`.
+/// Windows from 8 and Server 2012 on: `Set-NetTCPSetting` (Microsoft Learn, module NetTCPIP). It says that Windows 10 takes none of them.
 fn windows(key: &str, value: &Value, now: &Config) -> Option<Setting> {
-    let powershell = |option: &str, value: &str, before: &str| Setting {
+    let powershell = |option: &str, value: &str, before: &str| {
+        Setting {
         root: vec![format!("Set-NetTCPSetting -SettingName InternetCustom -{option} {value}")],
         undo: vec![format!("Set-NetTCPSetting -SettingName InternetCustom -{option} {before}")],
         check: "Get-NetTCPSetting -SettingName InternetCustom".to_owned(),
-        affects: "every connection with this template (Get-NetTransportFilter says which)".to_owned(),
+        affects: "every connection with this template (Get-NetTransportFilter says which); Windows 10 refuses it, Windows Server takes it".to_owned(),
         ..Setting::default()
+    }
     };
     match key {
         "congestion.control" if value.text == "cubic" => Some(powershell("CongestionProvider", "CUBIC", "CTCP")),
         "congestion.control" if value.text == "bbr" => Some(Setting {
             root: vec![
-                "netsh int tcp set supplemental template=internet congestionprovider=bbr2   # Windows 11 22H2 on".to_owned(),
+                "netsh int tcp set supplemental template=internet congestionprovider=bbr2   # Windows 11 22H2 on; not in Microsoft's documentation".to_owned(),
             ],
             undo: vec!["netsh int tcp set supplemental template=internet congestionprovider=cubic".to_owned()],
             check: "Get-NetTCPSetting | Select SettingName, CongestionProvider".to_owned(),
@@ -404,19 +407,19 @@ fn windows(key: &str, value: &Value, now: &Config) -> Option<Setting> {
         }),
         "congestion.initial_window" => {
             let before = now.congestion.initial_window.to_string();
-            Some(powershell("InitialCongestionWindow", &value.text, &before))
+            Some(powershell("InitialCongestionWindowMss", &value.text, &before))
         }
         "send.ecn" => Some(powershell("EcnCapability", "Enabled", "Disabled")),
         "receive.ack_every" => Some(powershell("DelayedAckFrequency", &value.text, "2")),
         "rto.min" => {
             let before = now.rto.min.as_nanos() / 1_000_000;
-            Some(powershell("MinRto", &value.ms()?.to_string(), &before.to_string()))
+            Some(powershell("MinRtoMs", &value.ms()?.to_string(), &before.to_string()))
         }
         _ => None,
     }
 }
 
-/// Windows Server 2003: the registry below `HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters`, and nothing else.
+/// Windows Server 2003 (Microsoft KB 224829; TechNet cc757402 for `Tcp1323Opts`): the registry below `HKLM\SYSTEM\CurrentControlSet\Services\Tcpip\Parameters`, and nothing else.
 fn windows_registry(key: &str, value: &Value) -> Option<Setting> {
     let registry = |name: &str, value: u64| Setting {
         root: vec![format!(
@@ -464,6 +467,11 @@ fn of_path(change: &Override) -> Option<Setting> {
             format!("tc qdisc replace dev DEVICE root pfifo limit {limit}"),
             "tc qdisc del dev DEVICE root",
         )
+    } else if is("aqm") {
+        // `fq-codel` of a path is the kernel's `fq_codel`.
+        let kind = value.text.replace('-', "_");
+        Setting::default()
+            .root(format!("tc qdisc replace dev DEVICE root {kind}"), "tc qdisc del dev DEVICE root")
     } else if is("mark") {
         // Its threshold is a time: CoDel's own target of 5 ms, or what the path's rate makes of the bytes.
         Setting::default()
@@ -511,7 +519,7 @@ mod tests {
         assert!(bbr.undo.contains(&"sysctl -w net.ipv4.tcp_congestion_control=cubic".to_owned()), "{bbr:?}");
         let window = &sender.settings[1];
         assert!(
-            window.root[0].ends_with("initcwnd 40") && window.undo[0].ends_with("initcwnd 10"),
+            window.root[0].ends_with("initcwnd 40") && window.undo == ["ip route del PEER"],
             "{window:?}"
         );
         let buffer = &receiver.settings[0];
@@ -527,13 +535,23 @@ mod tests {
         let freebsd = commands("freebsd", &["sender.congestion.control=cubic"]);
         assert_eq!(freebsd[0].settings[0].root, ["sysctl net.inet.tcp.cc.algorithm=cubic"]);
         let windows = commands("windows-modern", &["sender.congestion.initial_window=40"]);
-        assert!(windows[0].settings[0].root[0].contains("InitialCongestionWindow 40"), "{windows:?}");
+        assert!(windows[0].settings[0].root[0].contains("InitialCongestionWindowMss 40"), "{windows:?}");
     }
 
     /// What Linux does in any case is no command.
     #[test]
     fn what_a_system_always_does_is_left_out() {
         assert_eq!(commands("linux-6", &["sender.recovery.limited_transmit=true"]), []);
+    }
+
+    /// Half of a receive buffer is announced, and two thirds of a send buffer are always full; what is undone is Linux's own.
+    #[test]
+    fn a_send_buffer_is_not_counted_as_a_receive_buffer_is() {
+        let found = commands("linux-6", &["sender.send.buffer=8 MB"]);
+        let buffer = &found[0].settings[0];
+        assert_eq!(buffer.root, ["sysctl -w net.ipv4.tcp_wmem=\"4096 16384 12000000\""]);
+        assert_eq!(buffer.undo, ["sysctl -w net.ipv4.tcp_wmem=\"4096 16384 4194304\""]);
+        assert!(buffer.program.iter().any(|line| line.contains("SO_SNDBUF, 6000000")), "{buffer:?}");
     }
 
     #[test]
@@ -546,5 +564,7 @@ mod tests {
     fn a_queue_is_set_where_it_is() {
         let found = commands("linux-6", &["path.link.queue=150 kB"]);
         assert_eq!(found[0].settings[0].root, ["tc qdisc replace dev DEVICE root pfifo limit 100"]);
+        let found = commands("linux-6", &["path.link.aqm=fq-codel"]);
+        assert_eq!(found[0].settings[0].root, ["tc qdisc replace dev DEVICE root fq_codel"]);
     }
 }

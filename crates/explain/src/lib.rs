@@ -30,7 +30,7 @@ pub use measure::{Air, Observed, Spread};
 pub use priced::Priced;
 pub use remedies::{GAIN, GAIN_WITH_A_RISK, Place, Remedy, Verdict};
 pub use rtt::Quantiles;
-pub use sensitivity::Sensitivity;
+pub use sensitivity::{Known, Sensitivity};
 pub use traps::{Trap, traps};
 
 use farpath_experiment::{Experiment, Scenario};
@@ -170,8 +170,8 @@ pub struct Group {
     pub observed: Observed,
 }
 
-/// How much is simulated for one explanation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How much is simulated for one explanation, and how well the path is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Effort {
     /// Which group of flows is explained, from 0; `None` is the first.
     pub group: Option<usize>,
@@ -179,12 +179,14 @@ pub struct Effort {
     pub seeds: Option<u64>,
     /// Data segments over all variants and runs, about. What needs more gets fewer seeds, then a smaller file.
     pub segments: u64,
+    /// How well the path is known.
+    pub known: Known,
 }
 
 impl Default for Effort {
     /// About ten seconds of one core in a release build, less where little is lost.
     fn default() -> Effort {
-        Effort { group: None, seeds: None, segments: 40_000_000 }
+        Effort { group: None, seeds: None, segments: 40_000_000, known: Known::default() }
     }
 }
 
@@ -252,7 +254,7 @@ pub fn explain(
         return Err(ExplainError::NoGroup { group, count });
     }
     let whole = &in_front(&alone.scenario, group);
-    let random = PathSummary::new(whole).is_random();
+    let random = PathSummary::new(whole).is_random() || effort.known.may_lose();
     let (seeds, size) = plan(whole, random, effort);
     let scenario = cap(whole, size);
     let summary = PathSummary::new(&scenario);
@@ -284,7 +286,7 @@ pub fn explain(
 
     let file = PathSummary::new(whole).size();
     let priced = priced::priced(&summary, &base, &bounds, &mut bench)?;
-    let sensitivity = sensitivity::sensitivity(&scenario, &base, &mut bench)?;
+    let sensitivity = sensitivity::sensitivity(&scenario, &effort.known, &base, &mut bench)?;
     let advice = advice(&remedies, all.as_ref(), hosts.as_ref());
     Ok(Explanation {
         title: only.title.clone(),

@@ -1,9 +1,11 @@
-//! How the answer depends on what is known of the path: each input by half and by double, all else being equal.
+//! How the answer depends on what is known of the path: each input in the interval that was measured, else by half and by
+//! double, all else being equal.
 
 use crate::ExplainError;
 use crate::measure::{Bench, Observed};
 use farpath_elements::{Bernoulli, ElementKind, QueueLimit};
 use farpath_experiment::Scenario;
+use farpath_path::PerDirection;
 use farpath_units::{Bytes, Duration, Probability, Rate};
 use serde::Serialize;
 
@@ -12,16 +14,48 @@ use serde::Serialize;
 pub struct Sensitivity {
     /// Which input: `delay`, `rate`, `loss`, `queue`.
     pub input: &'static str,
-    /// By this factor it is less.
+    /// Whether the two are the ends of what was measured; else they are half and double.
+    pub measured: bool,
+    /// By this factor it is less; of a loss that was measured, the rate itself.
     pub less: f64,
     /// The time with that, in s; unknown where not all complete.
     pub less_s: Option<f64>,
-    /// By this factor it is more.
+    /// The same where it is more.
     pub more: f64,
     /// The time with that, in s.
     pub more_s: Option<f64>,
     /// The longest of the three times over the shortest.
     pub span: Option<f64>,
+}
+
+/// How well a path is known: the ends of what was measured. What is not measured is varied by half and by double.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Known {
+    /// Factors of the delay.
+    pub delay: Option<[f64; 2]>,
+    /// Factors of the rate, each way.
+    pub rate: Option<PerDirection<[f64; 2]>>,
+    /// The loss rates themselves, each way: no factor makes anything of none.
+    pub loss: Option<PerDirection<[f64; 2]>>,
+    /// Factors of the queue, each way.
+    pub queue: Option<PerDirection<[f64; 2]>>,
+}
+
+impl Known {
+    /// Whether chance enters where the answer is looked at with what may be.
+    pub(crate) fn may_lose(&self) -> bool {
+        self.loss.is_some_and(|loss| loss.forward[1] > 0.0 || loss.reverse[1] > 0.0)
+    }
+
+    /// The two ends of an input, each way; `None` where it was not measured.
+    fn ends(&self, input: Input) -> Option<PerDirection<[f64; 2]>> {
+        match input {
+            Input::Delay => self.delay.map(PerDirection::both),
+            Input::Rate => self.rate,
+            Input::Loss => self.loss,
+            Input::Queue => self.queue,
+        }
+    }
 }
 
 /// What an operator says of a path.
@@ -51,6 +85,7 @@ const MORE: f64 = 2.0;
 
 pub(crate) fn sensitivity(
     scenario: &Scenario,
+    known: &Known,
     base: &Observed,
     bench: &mut Bench<'_>,
 ) -> Result<Vec<Sensitivity>, ExplainError> {
@@ -58,9 +93,14 @@ pub(crate) fn sensitivity(
         |observed: &Observed| observed.judged_s().filter(|_| observed.completed == 1.0).map(|time| time.mean);
     let mut found = Vec::new();
     for input in Input::ALL {
-        let (Some(less), Some(more)) = (scaled(scenario, input, LESS), scaled(scenario, input, MORE)) else {
-            continue;
+        let measured = known.ends(input);
+        let ends = measured.unwrap_or(PerDirection::both([LESS, MORE]));
+        let end = |place: usize| ends.map(|both| both[place]);
+        let varied = |place: usize| match (input, measured) {
+            (Input::Loss, Some(_)) => with_loss(scenario, end(place)),
+            _ => scaled(scenario, input, end(place)),
         };
+        let (Some(less), Some(more)) = (varied(0), varied(1)) else { continue };
         let observed = bench.measure(&[less, more])?;
         let (less_s, more_s) = (time(&observed[0]), time(&observed[1]));
         let all: Option<Vec<f64>> = [time(base), less_s, more_s].into_iter().collect();
@@ -68,26 +108,44 @@ pub(crate) fn sensitivity(
             let longest = times.iter().copied().fold(0.0, f64::max);
             longest / times.iter().copied().fold(f64::INFINITY, f64::min).max(1e-9)
         });
-        found.push(Sensitivity { input: input.name(), less: LESS, less_s, more: MORE, more_s, span });
+        let [less, more] = ends[scenario.flows[0].direction];
+        let measured = measured.is_some();
+        found.push(Sensitivity { input: input.name(), measured, less, less_s, more, more_s, span });
     }
     found.sort_by(|a, b| b.span.unwrap_or(f64::INFINITY).total_cmp(&a.span.unwrap_or(f64::INFINITY)));
     Ok(found)
 }
 
-/// The scenario with this input times `factor`; `None` where the path has no such input.
-fn scaled(scenario: &Scenario, input: Input, factor: f64) -> Option<Scenario> {
+/// The scenario with these loss rates; `None` where the path has no such element.
+fn with_loss(scenario: &Scenario, rates: PerDirection<f64>) -> Option<Scenario> {
+    let mut changed = scenario.clone();
+    let mut any = false;
+    for element in &mut changed.path {
+        if let ElementKind::Bernoulli(Bernoulli { loss_rate, .. }) = &mut element.kind {
+            loss_rate.forward = Probability::new(rates.forward)?;
+            loss_rate.reverse = Probability::new(rates.reverse)?;
+            any = true;
+        }
+    }
+    any.then_some(changed)
+}
+
+/// The scenario with this input times these factors; `None` where the path has no such input.
+fn scaled(scenario: &Scenario, input: Input, factors: PerDirection<f64>) -> Option<Scenario> {
+    let ways = [factors.forward, factors.reverse];
     let mut scaled = scenario.clone();
     let mut any = false;
     for element in &mut scaled.path {
         any |= match (&mut element.kind, input) {
             (ElementKind::Delay(delay), Input::Delay) => {
-                for way in [&mut delay.delay.forward, &mut delay.delay.reverse] {
+                let both = [&mut delay.delay.forward, &mut delay.delay.reverse];
+                for (way, factor) in both.into_iter().zip(ways) {
                     *way = Duration::from_secs_f64(way.as_secs_f64() * factor);
                 }
                 true
             }
             (ElementKind::Link(link), Input::Rate) => {
-                for way in [&mut link.rate.forward, &mut link.rate.reverse] {
+                for (way, factor) in [&mut link.rate.forward, &mut link.rate.reverse].into_iter().zip(ways) {
                     let rate = (way.bit_per_s() as f64 * factor) as u64;
                     *way = Rate::from_bit_per_s(rate.max(1)).unwrap_or(*way);
                 }
@@ -95,7 +153,8 @@ fn scaled(scenario: &Scenario, input: Input, factor: f64) -> Option<Scenario> {
             }
             (ElementKind::Link(link), Input::Queue) => {
                 let mut limited = false;
-                for way in [&mut link.queue.forward, &mut link.queue.reverse] {
+                for (way, factor) in [&mut link.queue.forward, &mut link.queue.reverse].into_iter().zip(ways)
+                {
                     *way = match *way {
                         QueueLimit::Unlimited => continue,
                         QueueLimit::Bytes(bytes) => {
@@ -109,7 +168,7 @@ fn scaled(scenario: &Scenario, input: Input, factor: f64) -> Option<Scenario> {
             }
             (ElementKind::Bernoulli(Bernoulli { loss_rate: rate, .. }), Input::Loss) => {
                 let mut lossy = false;
-                for way in [&mut rate.forward, &mut rate.reverse] {
+                for (way, factor) in [&mut rate.forward, &mut rate.reverse].into_iter().zip(ways) {
                     lossy |= way.fraction() > 0.0;
                     *way = Probability::new((way.fraction() * factor).min(1.0)).unwrap_or(*way);
                 }

@@ -13,7 +13,7 @@ use farpath_path::Direction;
 use farpath_units::Duration;
 use serde::Serialize;
 
-pub(crate) use queue::{mark_of, queue_of};
+pub(crate) use queue::{managed_queue_of, mark_of, queue_of};
 pub(crate) use windows::{receive_buffer, scale};
 
 /// A trap that a scenario meets.

@@ -24,7 +24,7 @@ pub mod serve;
 pub use datagrams::{Burst, Echoes, burst, echo};
 pub use estimate::{PathEstimate, Probing, Queue, Way, estimate, share};
 pub use key::{Key, KeyError, key_is_open};
-pub use peer::{Family, MeasureError, Offset, Offsets, Peer, is_local};
+pub use peer::{Family, MeasureError, Offset, Offsets, Peer, addresses, is_local};
 pub use protocol::PROTOCOL;
 pub use run::{Exchanges, Seen, exchange, measure};
 pub use said::Said;

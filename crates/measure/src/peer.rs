@@ -4,6 +4,8 @@ mod clock;
 mod error;
 mod host;
 
+pub use host::addresses;
+
 pub(crate) use clock::Exchange;
 pub use clock::{Offset, Offsets};
 pub use error::MeasureError;

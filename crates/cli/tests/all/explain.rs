@@ -265,3 +265,27 @@ fn a_group_of_flows_is_chosen() {
     assert!(out.contains("1 × 200 kB reverse") && out.contains("Explained is group 1"), "{out}");
     refused(folder.path(), &[&flows[..], &["--group", "2"]].concat(), &["--group", "no group 2", "2 groups"]);
 }
+
+/// What `farpath measure PEER --json` prints of a path, by its round trips and losses.
+const RESULT: &str = r#"{"path":{"round_trip":{"min_ns":40000000,"median_ns":44000000},
+"forward":{"rate_bit_per_s":10000000,"rate_between_bit_per_s":[9500000,10500000],"rate_at_least":false,"queue_bytes":50000,"queue_at_least":false,"loss_rate":0.01,"loss_rate_ci95":[0.005,0.02]},
+"reverse":{"rate_bit_per_s":10000000,"rate_between_bit_per_s":[9500000,10500000],"rate_at_least":false,"queue_bytes":50000,"queue_at_least":false,"loss_rate":0.0,"loss_rate_ci95":[0.0,0.004]}}}"#;
+
+/// The intervals that were measured take the place of half and double, and the head says what they come to.
+#[test]
+fn a_measurement_is_explained_with_its_uncertainty() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("m.json"), RESULT.replace('\n', "")).expect("written");
+    let measured = ["explain", "--from-measure", "m.json", "--size", "200 kB", "--seeds", "3"];
+    let (out, err, code) = run_in(folder.path(), &measured);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("As well as the path is known, it takes between"), "{out}");
+    assert!(out.contains("(0.5 %)") && out.contains("(2 %)") && out.contains("(0.95 ×)"), "{out}");
+    refused(
+        folder.path(),
+        &[&measured[..], &["--delay", "1 ms"]].concat(),
+        &["--delay", "--from-measure", "--set"],
+    );
+    fs::write(folder.path().join("none.json"), "{}").expect("written");
+    refused(folder.path(), &["explain", "--from-measure", "none.json"], &["none.json", "`path`"]);
+}

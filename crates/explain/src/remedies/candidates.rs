@@ -5,7 +5,7 @@ use crate::ExplainError;
 use crate::bounds::short;
 use crate::measure::Observed;
 use crate::path_summary::{PathSummary, UNSCALED_WINDOW, rounded_up};
-use crate::traps::{Trap, mark_of, queue_of, receive_buffer, scale};
+use crate::traps::{Trap, managed_queue_of, mark_of, queue_of, receive_buffer, scale};
 use farpath_elements::{ElementKind, Link};
 use farpath_experiment::{Override, Transport};
 use farpath_path::PerDirection;
@@ -170,6 +170,16 @@ fn queue(summary: &PathSummary<'_>, base: &Observed, list: &mut List) {
     {
         let why = "the queue marks from half of its limit on, and the sender slows down before it overflows (RFC 3168)";
         list.add("ecn", "ECN, and a queue that marks", why.to_owned(), set);
+    }
+    if (base.overflow_drops > 0.0 || is_long)
+        && let Some(change) = managed_queue_of(summary)
+    {
+        let why = "each flow has a queue of its own, and CoDel drops from one that stays above 5 ms (RFC 8289, RFC 8290)";
+        list.add("aqm", "a managed queue: FQ-CoDel", why.to_owned(), vec![change]);
+    }
+    if base.overflow_drops > 0.0 && !summary.sender().send.pacing {
+        let why = "segments leave spread over the round trip, and no burst meets the queue (tc-fq(8))";
+        list.add("pacing", "pacing (fq)", why.to_owned(), vec!["sender.send.pacing=true".to_owned()]);
     }
     // A queue that holds more than the path does delays whoever shares it.
     if let (Some(queue), Some(bdp)) = (summary.view.queue, summary.bdp_packets)

@@ -18,16 +18,31 @@ pub(crate) fn mark_of(summary: &PathSummary<'_>) -> Option<Vec<String>> {
         return None;
     }
     // Where the two directions differ, the other one keeps dropping.
-    let way = match summary.data {
-        _ if queue.forward == queue.reverse && mark.forward == mark.reverse && aqm.forward == aqm.reverse => {
-            ""
-        }
-        Direction::Forward => ".forward",
-        Direction::Reverse => ".reverse",
-    };
+    let alike = queue.forward == queue.reverse && mark.forward == mark.reverse && aqm.forward == aqm.reverse;
+    let way = way_of(summary, alike);
     let mut changes = vec![format!("path.{name}.mark{way}={half}")];
     changes.extend(["sender", "receiver"].map(|end| format!("{end}.send.ecn=request")));
     Some(changes)
+}
+
+/// The end of a key that is changed in the direction of the data: of both where they are alike.
+fn way_of(summary: &PathSummary<'_>, alike: bool) -> &'static str {
+    match summary.data {
+        _ if alike => "",
+        Direction::Forward => ".forward",
+        Direction::Reverse => ".reverse",
+    }
+}
+
+/// The change that has the queue before the slowest link managed by CoDel, a queue for each flow (RFC 8290), with Linux's
+/// limit; `None` where it is managed or marks already, or where it is no queue of a link.
+pub(crate) fn managed_queue_of(summary: &PathSummary<'_>) -> Option<String> {
+    let name = summary.bottleneck.as_ref()?;
+    let element = summary.scenario.path.iter().find(|element| element.name == *name)?;
+    let ElementKind::Link(Link { mark, aqm, .. }) = &element.kind else { return None };
+    let plain = aqm[summary.data] == Aqm::DropTail && mark[summary.data] == MarkThreshold::Never;
+    let way = way_of(summary, aqm.forward == aqm.reverse && mark.forward == mark.reverse);
+    plain.then(|| format!("path.{name}.aqm{way}=fq-codel"))
 }
 
 /// The change that gives the queue before the slowest link room for so much, in the data direction.
@@ -35,11 +50,7 @@ pub(crate) fn queue_of(summary: &PathSummary<'_>, bytes: Bytes) -> Option<String
     let name = summary.bottleneck.as_ref()?;
     let element = summary.scenario.path.iter().find(|element| element.name == *name)?;
     let ElementKind::Link(Link { queue, .. }) = &element.kind else { return None };
-    let way = match summary.data {
-        _ if queue.forward == queue.reverse => "",
-        Direction::Forward => ".forward",
-        Direction::Reverse => ".reverse",
-    };
+    let way = way_of(summary, queue.forward == queue.reverse);
     Some(format!("path.{name}.queue{way}={bytes}"))
 }
 

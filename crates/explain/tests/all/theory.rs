@@ -319,7 +319,7 @@ fn a_horizon_names_the_time_that_is_needed() {
 
 #[test]
 fn a_large_file_is_cut_to_the_effort_and_says_so() {
-    let effort = Effort { group: None, seeds: None, segments: 50_000 };
+    let effort = Effort { group: None, seeds: None, segments: 50_000, ..Effort::default() };
     let explanation = explained(&plain(&[]), effort);
     assert_eq!((explanation.size, explanation.simulated_size), (10_000_000, Some(1_460_000)));
     assert!(explanation.caveats.iter().any(|caveat| caveat.contains("1.5 MB")), "{:?}", explanation.caveats);

@@ -294,7 +294,7 @@ fn no_remedy_makes_an_experiment_fail_whatever_its_timers_are() {
             let small = ["transfer.size=8 kB", "path.loss=5 %", "horizon=100 s"].map(str::to_owned);
             let changes = [&stacks[..], &small, extreme].concat();
             let changes: Vec<&str> = changes.iter().map(String::as_str).collect();
-            let effort = Effort { group: None, seeds: Some(1), segments: 20_000_000 };
+            let effort = Effort { group: None, seeds: Some(1), segments: 20_000_000, ..Effort::default() };
             let explanation = common::explained(&plain(&changes), effort);
             for remedy in explanation.remedies.iter().chain(&explanation.all) {
                 let set: Vec<&str> = remedy.set.iter().map(String::as_str).collect();

@@ -208,6 +208,7 @@ fn head(explanation: &Explanation) -> Section {
         ));
     }
     lines.push(advice::sentence(explanation));
+    lines.extend(advice::as_measured(explanation));
     let mut as_it_is = match (explanation.simulated_size, explanation.whole_time_s) {
         (Some(part), Some(whole)) => format!(
             "As it is: {} in about {}, carried on from the first {}: {}",

@@ -1,8 +1,8 @@
 //! The verdict in a sentence, what to do, and what the answer depends on.
 
-use super::{Line, Section, judged, seconds, time_of};
+use super::{Line, Section, judged, percent, seconds, time_of};
 use crate::table::{Column, Table};
-use farpath_explain::{BoundId, Explanation, HostCommands, Place, Remedy, Setting};
+use farpath_explain::{BoundId, Explanation, HostCommands, Place, Remedy, Sensitivity, Setting};
 
 /// What bounds it, in one sentence.
 pub(super) fn sentence(explanation: &Explanation) -> String {
@@ -45,6 +45,28 @@ pub(super) fn sentence(explanation: &Explanation) -> String {
         ),
         None => format!("{}: that is {percent} of the {judged}.", plain(bound.id)),
     }
+}
+
+/// Between which times it lies, as well as the path was measured; nothing where it was not.
+pub(super) fn as_measured(explanation: &Explanation) -> Option<String> {
+    let now = time_of(Some(&explanation.observed))?;
+    let measured = || explanation.sensitivity.iter().filter(|input| input.measured);
+    let first = measured()
+        .max_by(|a, b| a.span.unwrap_or(f64::INFINITY).total_cmp(&b.span.unwrap_or(f64::INFINITY)))?;
+    if measured().any(|input| input.less_s.is_none() || input.more_s.is_none()) {
+        return Some(format!(
+            "As well as the path is known, not all may complete: the {} decides that.",
+            first.input
+        ));
+    }
+    let times = || measured().flat_map(|input| [input.less_s, input.more_s]).flatten().chain([now]);
+    let (least, most) = (times().fold(now, f64::min), times().fold(now, f64::max));
+    Some(format!(
+        "As well as the path is known, it takes between {} and {}: the {} counts most (each input alone; the table below).",
+        seconds(least),
+        seconds(most),
+        first.input
+    ))
 }
 
 /// A bound that costs less is not what bounds a transfer.
@@ -230,16 +252,28 @@ pub(super) fn depends(explanation: &Explanation) -> Option<Section> {
     if inputs.is_empty() {
         return None;
     }
-    let time = |time: Option<f64>| Some(time.map_or_else(|| "not all complete".to_owned(), seconds));
+    let time = |time: Option<f64>| time.map_or_else(|| "not all complete".to_owned(), seconds);
+    let measured = inputs.iter().any(|input| input.measured);
+    // Where the ends are those of what was measured, each says what it is.
+    let end = |input: &Sensitivity, value: f64, found: Option<f64>| {
+        Some(match measured {
+            true if input.measured && input.input == "loss" => {
+                format!("{} ({})", time(found), percent(value))
+            }
+            true => format!("{} ({value:.2} ×)", time(found)),
+            false => time(found),
+        })
+    };
+    let names = if measured { ["at the least", "at the most"] } else { ["by half", "by double"] };
     let heads =
         vec![Column::left("input", inputs.iter().map(|input| Some(input.input.to_owned())).collect())];
     let columns = vec![
-        Column::right("by half", inputs.iter().map(|input| time(input.less_s)).collect()),
+        Column::right(names[0], inputs.iter().map(|input| end(input, input.less, input.less_s)).collect()),
         Column::right(
             "as it is",
-            inputs.iter().map(|_| time(time_of(Some(&explanation.observed)))).collect(),
+            inputs.iter().map(|_| Some(time(time_of(Some(&explanation.observed))))).collect(),
         ),
-        Column::right("by double", inputs.iter().map(|input| time(input.more_s)).collect()),
+        Column::right(names[1], inputs.iter().map(|input| end(input, input.more, input.more_s)).collect()),
         Column::right(
             "longest\nby shortest",
             inputs.iter().map(|input| input.span.map(|span| format!("{span:.2}"))).collect(),
@@ -248,6 +282,9 @@ pub(super) fn depends(explanation: &Explanation) -> Option<Section> {
     let table = Table { heads, groups: vec![columns], ..Table::default() };
     let first = &inputs[0];
     let line = match first.span {
+        Some(span) if span < STEADY && measured => {
+            "None of them matters much: the path is known well enough for this answer.".to_owned()
+        }
         Some(span) if span < STEADY => {
             "None of them matters much: the answer holds where they are known to a factor of two.".to_owned()
         }
