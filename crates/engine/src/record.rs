@@ -134,7 +134,7 @@ fn row(now: Instant, direction: Direction, packet: &Packet, size: Bytes) -> Segm
         size: size.0 as u32,
         ecn: Some(segment.ecn as u8),
         dscp: Some(qos.mark.dscp().unwrap_or(0)),
-        qos: qos.structures.map(|structures| hexadecimal(&structures)),
+        qos: qos.structures.as_deref().map(hexadecimal),
         sack: segment.sack.as_slice().iter().map(|block| (block.start.0, block.end.0)).collect(),
         timestamps: segment.timestamps.map(|t| (t.value, t.echo)),
         retransmission: packet.retransmission,

@@ -103,8 +103,10 @@ impl<W: Write> Recorder for PacketRecorder<W> {
             }
         }
         let said = QosPacket::decode(packet.bytes()).ok();
-        let qos =
-            said.as_ref().map_or(Qos::default(), |said| Qos { mark: said.mark, structures: said.structures });
+        let qos = said.as_ref().map_or(Qos::default(), |said| Qos {
+            mark: said.mark,
+            structures: said.structures.map(Box::new),
+        });
         let known = packet.decode().ok().and_then(|mut decoded| {
             // Structures behind the header count in no sequence space.
             let behind = said.as_ref().filter(|said| said.carrier == Carrier::Payload);

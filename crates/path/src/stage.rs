@@ -228,6 +228,7 @@ enum Held<P> {
 }
 
 impl<P> Held<P> {
+    #[inline]
     fn push(&mut self, due: Instant, packet: P) {
         match self {
             Held::InOrder(queue) => {
@@ -238,6 +239,7 @@ impl<P> Held<P> {
         }
     }
 
+    #[inline]
     fn next_due(&self) -> Option<Instant> {
         match self {
             Held::InOrder(queue) => queue.front().map(|&(due, _)| due),
@@ -245,6 +247,7 @@ impl<P> Held<P> {
         }
     }
 
+    #[inline]
     fn pop(&mut self) -> Option<(Instant, P)> {
         match self {
             Held::InOrder(queue) => queue.pop_front(),

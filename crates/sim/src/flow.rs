@@ -114,15 +114,19 @@ struct CwndMean {
 }
 
 impl CwndMean {
+    #[inline]
     fn update(&mut self, now: Instant, connection: &Connection) {
         if connection.established_at().is_none() {
             return;
         }
+        let cwnd = connection.sender().window().cwnd;
         if self.since.is_none() {
             (self.since, self.last) = (Some(now), now);
+        } else if cwnd == self.cwnd {
+            return;
         }
         self.extend_to(now);
-        self.cwnd = connection.sender().window().cwnd;
+        self.cwnd = cwnd;
     }
 
     fn extend_to(&mut self, now: Instant) {
@@ -189,6 +193,7 @@ impl Flow {
         }
     }
 
+    #[inline]
     pub fn host(&mut self, end: End) -> &mut Host {
         match end {
             End::Sender => &mut self.sender,
@@ -197,6 +202,7 @@ impl Flow {
     }
 
     /// A packet arrives at the other end.
+    #[inline]
     pub fn arrive(&mut self, now: Instant, packet: &Packet) {
         let had = self.receiver.connection.receiver().duplicate_segments();
         self.host(packet.from.peer()).receive(now, packet);
@@ -217,6 +223,7 @@ impl Flow {
     }
 
     /// The program at `end` does what it can: reads, writes, closes. Gives when it wants to be asked again.
+    #[inline]
     pub fn run_program(&mut self, now: Instant, end: End) -> Option<Instant> {
         match end {
             End::Sender => self.run_sender(now),
@@ -224,6 +231,7 @@ impl Flow {
         }
     }
 
+    #[inline]
     fn run_sender(&mut self, now: Instant) -> Option<Instant> {
         let connection = &mut self.sender.connection;
         if self.request_unread > 0 {
@@ -256,6 +264,7 @@ impl Flow {
         ask_again
     }
 
+    #[inline]
     fn run_receiver(&mut self, now: Instant) -> Option<Instant> {
         let connection = &mut self.receiver.connection;
         if self.request_unwritten > 0 {
@@ -289,6 +298,7 @@ impl Flow {
     }
 
     /// Takes note of what changed at `end`: the sender's window, or that it gave up.
+    #[inline]
     pub fn observe(&mut self, now: Instant, end: End) {
         if self.end.is_some() {
             return;
@@ -313,6 +323,7 @@ impl Flow {
 
     /// Whether nothing more can happen that anyone asks for: the transfer has failed, or is complete and closed.
     /// True once only: a stray may still wake a closed connection, which answers with a reset.
+    #[inline]
     pub fn comes_to_its_end(&mut self) -> bool {
         let over = match self.end {
             Some((FlowEnd::Completed, _)) => {

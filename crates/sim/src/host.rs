@@ -50,16 +50,22 @@ impl Host {
     }
 
     /// When it handles a packet that comes `now`.
+    #[inline]
     pub fn handles_at(&mut self, now: Instant) -> Instant {
         self.jitter.as_mut().map_or(now, |jitter| jitter.handles_at(now))
     }
 
     /// It handles a packet.
+    #[inline]
     pub fn receive(&mut self, now: Instant, packet: &Packet) {
         let Packet { segment, qos, .. } = packet;
         match &mut self.driver {
             Some(driver) => {
-                let datagram = Datagram { segment: *segment, mark: qos.mark, structures: qos.structures };
+                let datagram = Datagram {
+                    segment: *segment,
+                    mark: qos.mark,
+                    structures: qos.structures.as_deref().copied(),
+                };
                 driver.on_datagram(&mut self.connection, now, &datagram);
             }
             // What stands behind a SYN's header is not for an end without a driver, and its sequence space knows nothing of it.
@@ -68,11 +74,25 @@ impl Host {
     }
 
     /// When something is.
+    #[inline]
     pub fn next_due(&self) -> Option<Instant> {
         match &self.driver {
             Some(driver) => driver.next_due(&self.connection),
             None => self.connection.next_due(),
         }
+    }
+
+    /// When an event is to be queued for its timer, if one is. Timers are lazy: an event is queued only where none stands for an
+    /// earlier time, and one that comes too early for a timer that has moved on is put back. An ACK that restarts the timer costs
+    /// nothing.
+    #[inline]
+    pub fn next_timer(&mut self) -> Option<Instant> {
+        let due = self.next_due()?;
+        if self.timer_at.is_some_and(|at| due >= at) {
+            return None;
+        }
+        self.timer_at = Some(due);
+        Some(due)
     }
 
     /// Runs what is due.
@@ -96,7 +116,7 @@ impl Host {
             Some(driver) => {
                 let Datagram { segment, mark, structures } = driver.poll(&mut self.connection, now)?;
                 self.sent += 1;
-                (segment, Qos { mark, structures }, self.sent)
+                (segment, Qos { mark, structures: structures.map(Box::new) }, self.sent)
             }
         };
         let retransmission = self.connection.sender().stats().retransmissions > resent;

@@ -39,6 +39,8 @@ enum Stop {
 pub struct Simulation<'o, O> {
     flows: Vec<Flow>,
     path: Path<Packet>,
+    /// Its next departure: asked for once, after it has been dealt with.
+    path_due: Option<Instant>,
     /// Earliest first; ties in the order in which they were scheduled.
     wakes: BinaryHeap<Reverse<(Instant, u64, u32, Wake)>>,
     scheduled: u64,
@@ -67,6 +69,7 @@ impl<'o, O: Observer> Simulation<'o, O> {
         let mut simulation = Simulation {
             flows: Vec::with_capacity(setup.flows.len()),
             path: build_path(&setup.path, setup.seed)?,
+            path_due: None,
             wakes: BinaryHeap::new(),
             scheduled: 0,
             on_access: BTreeMap::new(),
@@ -106,7 +109,7 @@ impl<'o, O: Observer> Simulation<'o, O> {
         if self.running == 0 || self.watch.is_stuck() {
             return false;
         }
-        let arrival = Instant::earliest(self.path.next_departure(), self.next_on_access());
+        let arrival = Instant::earliest(self.path_due, self.next_on_access());
         let wake = self.wakes.peek().map(|Reverse((at, ..))| *at);
         // What is on the wire comes before what a host does by itself at the same instant.
         match (arrival, wake) {
@@ -115,10 +118,15 @@ impl<'o, O: Observer> Simulation<'o, O> {
                 while self.next_on_access() == Some(at) && !self.watch.is_stuck() {
                     self.leave_access();
                 }
-                while let Some(departure) = self.path.take(at) {
-                    self.tell_signals();
-                    self.arrive(departure);
-                    if self.path.next_departure() != Some(at) || self.watch.is_stuck() {
+                loop {
+                    let departure = self.path.take(at);
+                    let nothing_left = departure.is_none();
+                    if let Some(departure) = departure {
+                        self.tell_signals();
+                        self.arrive(departure);
+                    }
+                    self.path_due = self.path.next_departure();
+                    if nothing_left || self.path_due != Some(at) || self.watch.is_stuck() {
                         break;
                     }
                 }
@@ -127,6 +135,7 @@ impl<'o, O: Observer> Simulation<'o, O> {
             (_, Some(at)) if at <= self.horizon && arrival.is_none_or(|arrival| at < arrival) => {
                 self.now = at;
                 self.wake();
+                self.path_due = self.path.next_departure();
                 true
             }
             _ => false,
@@ -267,11 +276,34 @@ impl<'o, O: Observer> Simulation<'o, O> {
 
     /// Lets the program at one end act, sends what may be sent, and sees to the timer.
     fn serve(&mut self, now: Instant, number: u32, end: End) {
-        let program_at = self.flows[number as usize].run_program(now, end);
-        self.send(now, number, end);
         let flow = &mut self.flows[number as usize];
+        let program_at = flow.run_program(now, end);
+        let direction = end.sends(flow.setup.direction);
+        let access = if direction == Direction::Forward { flow.setup.access } else { Duration::ZERO };
+        let mut left_at_once = 0u32;
+        while let Some(packet) = flow.host(end).poll(now, number, end) {
+            self.observer.packet(now, PacketEvent::Sent, direction, &packet);
+            // Of a host that never stops these are events too.
+            left_at_once += 1;
+            let looked_at = left_at_once.is_multiple_of(AT_ONCE).then(|| Deed::sent(&packet));
+            if !access.is_zero() {
+                self.scheduled += 1;
+                self.on_access.insert((now + access, self.scheduled), (Stop::Path, direction, packet));
+            } else if let Verdict::Dropped { at, cause, packet } = self.path.offer(now, direction, packet) {
+                self.observer.packet(at, PacketEvent::Dropped(cause), direction, &packet);
+                flow.count_drop(end, cause);
+            }
+            if let Some(deed) = looked_at {
+                self.watch.count_many(AT_ONCE.into());
+                self.watch.look(self.now, self.path.is_overfull(), (number, end, deed));
+                if self.watch.is_stuck() {
+                    break;
+                }
+            }
+        }
         flow.observe(now, end);
         self.running -= usize::from(flow.comes_to_its_end());
+        let timer_at = flow.host(end).next_timer();
         let view = FlowView {
             number,
             sender: &flow.sender.connection,
@@ -281,51 +313,22 @@ impl<'o, O: Observer> Simulation<'o, O> {
             path: &self.path,
         };
         self.observer.state(now, view);
+        let (program, timer) = match end {
+            End::Sender => (Wake::Message, Wake::SenderTimer),
+            End::Receiver => (Wake::Program, Wake::ReceiverTimer),
+        };
         if let Some(at) = program_at {
-            let wake = if end == End::Sender { Wake::Message } else { Wake::Program };
-            self.wake_at(at, number, wake);
+            self.wake_at(at, number, program);
         }
-        self.set_timer(number, end);
-    }
-
-    fn send(&mut self, now: Instant, number: u32, end: End) {
-        let setup = &self.flows[number as usize].setup;
-        let direction = end.sends(setup.direction);
-        let access = if direction == Direction::Forward { setup.access } else { Duration::ZERO };
-        let mut left_at_once = 0u32;
-        while let Some(packet) = self.flows[number as usize].host(end).poll(now, number, end) {
-            self.observer.packet(now, PacketEvent::Sent, direction, &packet);
-            if access.is_zero() {
-                self.offer(now, direction, packet);
-            } else {
-                self.enter_access(now + access, Stop::Path, direction, packet);
-            }
-            // Of a host that never stops these are events too.
-            left_at_once += 1;
-            if left_at_once.is_multiple_of(AT_ONCE) && self.leave_at_once(number, end, &packet) {
-                break;
-            }
+        if let Some(at) = timer_at {
+            self.wake_at(at, number, timer);
         }
     }
 
-    /// So many packets have left a host at once, `packet` the last of them; whether that was too many.
-    #[cold]
-    #[inline(never)]
-    fn leave_at_once(&mut self, number: u32, end: End, packet: &Packet) -> bool {
-        self.watch.count_many(AT_ONCE.into());
-        self.look(number, end, Deed::sent(packet));
-        self.watch.is_stuck()
-    }
-
-    /// Timers are lazy: an event is queued only where none stands for an earlier time, and one that comes too early
-    /// for a timer that has moved on is put back. An ACK that restarts the timer costs nothing.
     fn set_timer(&mut self, number: u32, end: End) {
-        let host = self.flows[number as usize].host(end);
-        let Some(due) = host.next_due() else { return };
-        if host.timer_at.is_none_or(|at| due < at) {
-            host.timer_at = Some(due);
+        if let Some(at) = self.flows[number as usize].host(end).next_timer() {
             let wake = if end == End::Sender { Wake::SenderTimer } else { Wake::ReceiverTimer };
-            self.wake_at(due, number, wake);
+            self.wake_at(at, number, wake);
         }
     }
 }

@@ -67,7 +67,7 @@ impl ResendCause {
 }
 
 /// A segment on its way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packet {
     /// The flow, by number.
     pub flow: u32,
@@ -88,17 +88,17 @@ pub struct Packet {
 }
 
 /// What a packet says to flow routers: its codepoint, and the structures that stand behind the segment as its payload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Qos {
     /// The codepoint.
     pub mark: QosMark,
-    /// The structures, which count in no sequence space.
-    pub structures: Option<Structures>,
+    /// The structures, which count in no sequence space. Few packets have any: what each packet is moved with is small.
+    pub structures: Option<Box<Structures>>,
 }
 
 impl PathPacket for Packet {
     fn wire_size(&self) -> Bytes {
-        let structures = self.qos.structures.map_or(0, |structures| structures.encoded_len() as u64);
+        let structures = self.qos.structures.as_ref().map_or(0, |structures| structures.encoded_len() as u64);
         self.segment.ipv4_size() + Bytes(structures)
     }
 
@@ -131,7 +131,7 @@ impl ExplicitRatePacket for Packet {
 
     /// The headers of a data packet and a structure behind them: it is no segment that TCP would see.
     fn signal(&self, structure: &Structure) -> Option<Packet> {
-        let qos = Qos { mark: QosMark::Signal, structures: Some(Structures::one(*structure)) };
+        let qos = Qos { mark: QosMark::Signal, structures: Some(Box::new(Structures::one(*structure))) };
         let mut segment = Segment { len: 0, ..self.segment };
         segment.flags = Flags::ACK;
         Some(Packet { segment, qos, retransmission: false, resent_by: None, ..*self })
@@ -148,11 +148,11 @@ impl QosPacket for Packet {
     }
 
     fn structures(&self) -> Option<Structures> {
-        self.qos.structures
+        self.qos.structures.as_deref().copied()
     }
 
     fn set_structures(&mut self, structures: &Structures) {
-        self.qos.structures = Some(*structures);
+        self.qos.structures = Some(Box::new(*structures));
     }
 
     fn next_seq(&self) -> Option<u32> {

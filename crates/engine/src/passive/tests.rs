@@ -53,7 +53,7 @@ impl Observer for Wire {
         };
         let before = self.analyzer.counts(packet.flow).spurious_retransmissions;
         // Why it was sent again is the sender's to say.
-        let packet_as_seen = Packet { resent_by: None, ..*packet };
+        let packet_as_seen = Packet { resent_by: None, ..packet.clone() };
         assert_eq!(self.analyzer.packet(seen), Some(packet_as_seen), "{event:?} at {now}");
         let (closed, uncounted) = &mut self.closed[packet.flow as usize];
         if *closed {
