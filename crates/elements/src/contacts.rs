@@ -133,6 +133,13 @@ impl Element for Contacts {
         format!("{when}; {outside}")
     }
 
+    fn entries(&self) -> usize {
+        match &self.plan {
+            ContactPlan::Listed(contacts) => Direction::BOTH.map(|way| contacts[way].len()).iter().sum(),
+            ContactPlan::Periodic { .. } => 0,
+        }
+    }
+
     fn is_random(&self) -> bool {
         false
     }

@@ -77,6 +77,11 @@ pub trait Element: fmt::Debug {
         &[]
     }
 
+    /// Entries of its traces, plans and lists: what it takes of memory beyond a few numbers.
+    fn entries(&self) -> usize {
+        0
+    }
+
     /// Routers that a packet passes.
     fn routers(&self, _direction: Direction) -> u32 {
         0

@@ -4,13 +4,14 @@ mod model;
 
 use crate::over_time::PointList;
 use farpath_units::{Bytes, Duration, Instant, Rate};
+use std::sync::Arc;
 
 pub use model::{Model, ModelError};
 
 /// Bytes of an opportunity to send, as mahimahi counts them: 1500 and four of its device's header.
 pub const OPPORTUNITY: Bytes = Bytes(1504);
 
-/// The most entries of a trace: four hours of a delivery each millisecond.
+/// The most entries of a trace, four hours of a delivery each millisecond; and of what the elements of a path list together.
 pub const MAX_ENTRIES: usize = 16_000_000;
 
 /// What a link can send over time.
@@ -22,11 +23,11 @@ pub enum Trace {
     Opportunities(Opportunities),
 }
 
-/// Rates, each from its time on; the last until the end.
+/// Rates, each from its time on; the last until the end. Points of a sweep and runs share them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rates {
     /// When each begins, from zero on and rising, and bit/s; zero is an outage.
-    pub steps: Vec<(Duration, u64)>,
+    pub steps: Arc<[(Duration, u64)]>,
     /// What follows the end: the whole again; `None` where the last rate stays.
     pub repeat_after: Option<Duration>,
 }
@@ -35,7 +36,7 @@ pub struct Rates {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opportunities {
     /// Since the start; the last is the period.
-    pub at_ms: Vec<u64>,
+    pub at_ms: Arc<[u64]>,
 }
 
 /// Why a text is no trace.
@@ -129,7 +130,7 @@ impl Trace {
         if last == 0 {
             return Err(TraceError::new(0, "an opportunity after 0 ms: the last one is the period", "none"));
         }
-        Ok(Trace::Opportunities(Opportunities { at_ms }))
+        Ok(Trace::Opportunities(Opportunities { at_ms: at_ms.into() }))
     }
 
     /// Rates, each from its time on.
@@ -143,7 +144,7 @@ impl Trace {
         if steps.iter().all(|(_, rate)| *rate == 0) {
             return Err(TraceError::new(0, "a rate above zero", "none"));
         }
-        Ok(Trace::Rates(Rates { steps, repeat_after }))
+        Ok(Trace::Rates(Rates { steps: steps.into(), repeat_after }))
     }
 
     /// The text of a file that reads back as this trace.
@@ -183,7 +184,8 @@ impl Trace {
     pub fn speed_up(&mut self, factor: u64) {
         match self {
             Trace::Rates(rates) => {
-                rates.steps.iter_mut().for_each(|step| step.1 = step.1.saturating_mul(factor))
+                rates.steps =
+                    rates.steps.iter().map(|&(at, rate)| (at, rate.saturating_mul(factor))).collect();
             }
             Trace::Opportunities(Opportunities { at_ms }) => {
                 let copies = usize::try_from(factor)
@@ -192,6 +194,14 @@ impl Trace {
                     .max(1);
                 *at_ms = at_ms.iter().flat_map(|&at| core::iter::repeat_n(at, copies)).collect();
             }
+        }
+    }
+
+    /// How many rates or opportunities it has.
+    pub fn entries(&self) -> usize {
+        match self {
+            Trace::Rates(rates) => rates.steps.len(),
+            Trace::Opportunities(opportunities) => opportunities.at_ms.len(),
         }
     }
 

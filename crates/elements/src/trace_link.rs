@@ -75,6 +75,10 @@ impl Element for TraceLink {
         self.queue[direction].held(self.trace[direction].greatest_rate(), inflow)
     }
 
+    fn entries(&self) -> usize {
+        Direction::BOTH.map(|way| self.trace[way].entries()).iter().sum()
+    }
+
     fn remove_queue_limit(&mut self) {
         self.queue = PerDirection::both(QueueLimit::Unlimited);
         self.aqm = PerDirection::default();
@@ -147,7 +151,7 @@ impl Declared for TraceLink {
                 });
                 let mut at_ms: Vec<u64> = at_ms.collect();
                 at_ms.push(at_ms.last().copied().unwrap_or(0) + 1);
-                return Trace::Opportunities(crate::trace::Opportunities { at_ms });
+                return Trace::Opportunities(crate::trace::Opportunities { at_ms: at_ms.into() });
             }
             let mut at = Duration::ZERO;
             let mut steps = vec![(at, draws.rate().bit_per_s())];

@@ -6,6 +6,7 @@ use crate::places::{Distance, medium_of};
 use crate::reader::{Parameter, Reader, as_list, as_table, quantity, unless_read, wrong_type};
 use core::str::FromStr;
 use farpath_elements::keys::{Keys, ReadValue, Source};
+use farpath_elements::trace::MAX_ENTRIES;
 use farpath_elements::{ElementKind, ElementSpec, base_delay, element_names};
 use farpath_path::{Direction, PerDirection};
 use farpath_units::{Ber, Bytes, Duration, ParseQuantityError, Power, Probability, Rate};
@@ -70,6 +71,7 @@ pub(crate) fn read_path(
         return read_path(&without_bdp(elements, at, files)?, at, files);
     }
     let mut specs: Vec<ElementSpec> = Vec::with_capacity(elements.len());
+    let mut entries = 0;
     for (index, element) in elements.iter().enumerate() {
         let at = at.entry(index);
         let table = as_table(element, &at)?;
@@ -77,6 +79,12 @@ pub(crate) fn read_path(
         let spec = files.element(index, table, read)?;
         if specs.iter().any(|other| other.name == spec.name) {
             return Err(at.child("name").refuse(format!("two elements are called `{}`", spec.name)));
+        }
+        entries += spec.spec().entries();
+        if entries > MAX_ENTRIES {
+            let expected =
+                format!("{MAX_ENTRIES} entries in all traces, plans and lists of a path at the most");
+            return Err(at.refuse(format!("expected {expected}, found {entries} up to this element")));
         }
         specs.push(spec);
     }

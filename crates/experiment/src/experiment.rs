@@ -21,12 +21,13 @@ use toml::Value;
 /// The most runs, over all points, that one experiment may have.
 pub const MAX_RUNS: u64 = MAX_POINTS as u64;
 
-/// Of so many points, 4 kB each, all are kept; of fewer where their paths are long. Of more than that each is made when it is
-/// asked for.
+/// Of so many points, 4 kB each, all are kept; of fewer where their paths are long, or have traces, plans or lists. Of more than
+/// that each is made when it is asked for.
 const KEPT: usize = 4096;
 
-/// So many elements take the room of a point.
+/// So many elements take the room of a point, and so many entries of traces, plans and lists.
 const ELEMENTS_OF_A_POINT: usize = 16;
+const ENTRIES_OF_A_POINT: usize = 500;
 
 /// So many points are made by a thread before it looks for more.
 const BLOCK: usize = 256;
@@ -93,11 +94,7 @@ impl Experiment {
         let published = read_published(table.remove("published"), origin, &written)?;
         let plan = Plan::new(Document::new(origin, table)?, &written, overrides)?;
         let count = plan.sweep.points(origin)?;
-        let elements = plan.point(0)?.scenario.path.len();
-        let kept: Arc<[Point]> = match count <= KEPT / (1 + elements / ELEMENTS_OF_A_POINT) {
-            true => (0..count).map(|index| plan.point(index)).collect::<Result<_, _>>()?,
-            false => Arc::default(),
-        };
+        let kept = plan.keep(count)?;
         let runs = match kept.is_empty() {
             true => plan.check(count)?,
             false => kept.iter().map(|point| u128::from(point.scenario.seeds)).sum(),
@@ -253,6 +250,25 @@ impl Plan {
         let swept = self.sweep.point(index);
         let scenario = self.scenario(&swept)?;
         Ok(Point { index, swept: labels(swept), scenario })
+    }
+
+    /// Every point, where they take so little room that all are kept.
+    fn keep(&self, count: usize) -> Result<Arc<[Point]>, ExperimentError> {
+        let mut points = Vec::new();
+        let mut room = if count > KEPT { 0 } else { KEPT };
+        for index in 0..count {
+            let point = self.point(index)?;
+            let path = &point.scenario.path;
+            let entries: usize = path.iter().map(|element| element.spec().entries()).sum();
+            let taken = 1 + path.len() / ELEMENTS_OF_A_POINT + entries / ENTRIES_OF_A_POINT;
+            // A point that is alone is held anyway.
+            if taken > room && count > 1 {
+                return Ok(Arc::default());
+            }
+            room = room.saturating_sub(taken);
+            points.push(point);
+        }
+        Ok(points.into())
     }
 
     fn swept(&self, index: usize) -> Vec<(String, String)> {

@@ -60,6 +60,10 @@ impl Element for Listed {
         &self.packets[direction]
     }
 
+    fn entries(&self) -> usize {
+        Direction::BOTH.map(|way| self.packets[way].len()).iter().sum()
+    }
+
     fn remove_loss(&mut self) {
         self.packets = PerDirection::default();
     }

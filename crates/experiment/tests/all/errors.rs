@@ -602,6 +602,40 @@ fn files_that_are_too_long_for_anybody_are_refused_before_they_take_time_or_memo
 }
 
 #[test]
+fn points_with_long_traces_are_not_all_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: String| {
+        let file = folder.path().join(name);
+        std::fs::write(&file, text).expect("writable");
+        file
+    };
+    let path = |elements: usize| -> String {
+        let element =
+            |n: usize| format!("{{ element = \"trace-link\", name = \"t{n}\", trace = \"long.up\" }},");
+        (0..elements).map(element).collect()
+    };
+    let text = |path: String| format!("title = \"T\"\npath = [{path}]\n[transfer]\nsize = \"1 kB\"\n");
+    write("long.up", "1\n".repeat(1_500_000));
+    let sweep = "[sweep]\n\"transfer.size\" = [\"1 kB\", \"2 kB\", \"3 kB\"]\n";
+    let file = write("sweep.toml", text(path(1)) + sweep);
+    let experiment = Experiment::load(&file, &[]).expect("good");
+    let point = experiment.point(2);
+    assert!(matches!(point, std::borrow::Cow::Owned(_)), "it is made when it is asked for");
+    assert_eq!(point.scenario.path[0].spec().entries(), 3_000_000, "both ways");
+    // Long traces behind a short one count too.
+    write("short.up", "1\n".to_owned());
+    let swept = "[sweep]\n\"path.t0.trace\" = [\"short.up\", \"long.up\"]\n";
+    let file = write("swept.toml", text(path(1)) + swept);
+    let experiment = Experiment::load(&file, &[]).expect("good");
+    assert!(matches!(experiment.point(0), std::borrow::Cow::Owned(_)));
+
+    let file = write("many.toml", text(path(6)));
+    let error = Experiment::load(&file, &[]).expect_err("18 000 000 entries").to_string();
+    let expected = "path[5]: expected 16000000 entries in all traces, plans and lists of a path at the most, found 18000000";
+    assert!(error.contains(expected), "{error}");
+}
+
+#[test]
 fn points_with_long_paths_are_not_all_kept() {
     // 4096 points of 1000 elements each would take a gigabyte; made when they are asked for, they are the same.
     let elements: String = (0..MAX_ELEMENTS - 1)
