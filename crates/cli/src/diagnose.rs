@@ -40,7 +40,7 @@ pub fn diagnose(args: &DiagnoseArgs) -> Result<Ending, CliError> {
         if report.tcp_packets == 0 {
             return Err(CliError::Capture { file: args.file.clone(), source });
         }
-        eprintln!("farpath: {}: {source}; this is of what came before", args.file.display());
+        output::tell(&format!("{}: {source}; this is of what came before", args.file.display()));
     }
     if report.connections.is_empty() {
         return Err(CliError::NoTcp {

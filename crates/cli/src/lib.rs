@@ -84,7 +84,7 @@ pub fn exit_code(args: impl IntoIterator<Item = OsString>) -> u8 {
         // Whoever reads our output has seen enough.
         Err(CliError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,
         Err(error) => {
-            eprintln!("farpath: {}", error.describe());
+            output::tell(&error.describe());
             2
         }
     }

@@ -2,6 +2,8 @@
 
 use crate::args::TableFormat;
 use farpath_report::Table;
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{self, IsTerminal, StdoutLock, Write};
 
 /// Standard output, buffered by line, and how wide it is.
@@ -28,7 +30,32 @@ pub fn print_table(table: &Table, format: TableFormat) -> io::Result<()> {
 
 /// Prints a text and the end of its line.
 pub fn print(text: &str) -> io::Result<()> {
-    writeln!(stdout(), "{}", text.trim_end())
+    writeln!(stdout(), "{}", printable(text.trim_end()))
+}
+
+/// Says something on standard error.
+pub fn tell(text: &str) {
+    eprintln!("farpath: {}", printable(text));
+}
+
+/// A text for a terminal. Control characters other than the ends of lines and tabs, and what turns the direction of writing, are
+/// escaped as in JSON: files of others, and their names, may hold what a terminal would obey.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    let obeyed = |c: char| {
+        (c.is_control() && !matches!(c, '\n' | '\t'))
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let mut printable = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match obeyed(c) {
+            true => drop(write!(printable, "\\u{:04x}", u32::from(c))),
+            false => printable.push(c),
+        }
+    }
+    Cow::Owned(printable)
 }
 
 /// A rate in the unit that it is best read in, with two digits behind the point.
@@ -37,5 +64,21 @@ pub fn rate(bit_per_s: f64) -> String {
         rate if rate >= 1e9 => format!("{:.2} Gbit/s", rate / 1e9),
         rate if rate >= 1e6 => format!("{:.2} Mbit/s", rate / 1e6),
         rate => format!("{:.2} kbit/s", rate / 1e3),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::printable;
+
+    #[test]
+    fn what_a_terminal_obeys_is_escaped() {
+        assert_eq!(printable("größer, 漢字\n\tb\\c"), "größer, 漢字\n\tb\\c");
+        assert_eq!(printable("a\u{1b}]0;b\u{7}\rc\u{9b}d"), "a\\u001b]0;b\\u0007\\u000dc\\u009bd");
+        assert_eq!(printable("txt\u{202e}exe\u{2066}"), "txt\\u202eexe\\u2066");
+        // A string in JSON is the same string.
+        let json = format!("\"{}\"", "a\u{9b}\u{202e}");
+        let read: String = serde_json::from_str(&printable(&json)).expect("JSON");
+        assert_eq!(read, "a\u{9b}\u{202e}");
     }
 }

@@ -76,7 +76,7 @@ pub fn report(args: &ReportArgs) -> Result<Ending, CliError> {
     drop(bar);
     write(&asked, &runs, &traces, results.is_complete(), [file])?;
     if let Some(warning) = results.warning() {
-        eprintln!("farpath: {warning}");
+        output::tell(&warning.to_string());
     }
     output::print(&path.display().to_string())?;
     Ok(Ending::Done)

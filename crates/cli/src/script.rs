@@ -75,7 +75,7 @@ pub fn script(args: &ScriptArgs) -> Result<Ending, CliError> {
     let args = &ScriptArgs { stack: named, ..args.clone() };
     for bad in played.iter().filter(|played| played.read.is_err()) {
         if let Err(error) = &bad.read {
-            eprintln!("farpath: {}:{error}", bad.file.display());
+            output::tell(&format!("{}:{error}", bad.file.display()));
         }
     }
     if args.json {
@@ -137,7 +137,7 @@ fn on_kernel(args: &ScriptArgs, comparison: &Comparison, played: &mut [Played]) 
     };
     for (played, repeated) in played.iter_mut().filter(|played| played.read.is_ok()).zip(repeated) {
         if args.repeat > 1 && repeated.passed < args.repeat {
-            eprintln!("farpath: {}: passed {} times", played.file.display(), repeated.passed);
+            output::tell(&format!("{}: passed {} times", played.file.display(), repeated.passed));
         }
         played.verdicts = vec![repeated.verdict];
     }
@@ -315,7 +315,7 @@ fn print_tap(played: &[Played], args: &ScriptArgs) -> io::Result<()> {
     for played in played {
         for (index, stack) in args.stack.iter().enumerate() {
             number += 1;
-            let name = format!("{} {stack}", played.name);
+            let name = format!("{} {stack}", played.name.replace('\n', " "));
             let verdict = match (&played.read, played.verdicts.get(index)) {
                 (Ok(_), Some(verdict)) => verdict,
                 (Err(error), _) => {
@@ -402,10 +402,13 @@ fn write_update(played: &Played) -> Result<(), CliError> {
     match update(&played.text, script, verdict) {
         Some(text) => {
             replace(&played.file, &text)?;
-            eprintln!("farpath: {}: written with what came; look at the difference", played.file.display());
+            output::tell(&format!(
+                "{}: written with what came; look at the difference",
+                played.file.display()
+            ));
         }
-        None => eprintln!(
-            "farpath: {}: not written: what differs is no packet that is expected",
+        None => output::tell(&format!(
+            "{}: not written: what differs is no packet that is expected",
             played.file.display()
         ),
     }

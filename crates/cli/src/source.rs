@@ -2,7 +2,7 @@
 
 use crate::args::{PathArgs, SourceArgs};
 use crate::error::CliError;
-use crate::progress;
+use crate::{output, progress};
 use farpath_experiment::{Experiment, Override, QuickPath, shipped_experiments};
 use farpath_units::Probability;
 use std::fs::{self, File};
@@ -54,7 +54,7 @@ pub fn write_new(flag: &'static str, file: &Path, text: &str) -> Result<(), CliE
         let _ = fs::remove_file(file);
         CliError::Write { flag, file: file.to_owned(), source }
     })?;
-    eprintln!("farpath: {} is written", file.display());
+    output::tell(&format!("{} is written", file.display()));
     Ok(())
 }
 

@@ -63,6 +63,29 @@ fn what_is_no_script_is_named_with_its_place() {
 }
 
 #[test]
+fn what_a_terminal_would_obey_is_escaped() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let title = "\u{1b}]0;title\u{7}";
+    let file = |name: &str, text: String| fs::write(folder.path().join(name), text).expect("writable");
+    file("no-script.pkt", format!("+0 {title}"));
+    file("command.pkt", format!("{GOOD}+0 `{title}`\n"));
+    file(&format!("{title}.pkt"), format!("{GOOD}+0 %{{ assert 1 == 2, \"{title}\" }}%\n"));
+    file("experiment.toml", "path = [{}]\n[sweep]\n\"\\u001b[2J\" = [1]\n".to_owned());
+    let at = folder.path().to_str().expect("UTF-8");
+    for args in [
+        &["script", at][..],
+        &["script", at, "--tap"],
+        &["simulate", &format!("{at}/experiment.toml")],
+        &["import", "tc", &format!("netem {title}")],
+    ] {
+        let (out, err, code) = run(args);
+        let all = format!("{out}{err}");
+        assert!(code > 0 && all.contains("\\u001b"), "{args:?}: {all}");
+        assert!(!all.chars().any(|c| c.is_control() && c != '\n'), "{args:?}: {all:?}");
+    }
+}
+
+#[test]
 fn update_writes_a_script_that_passes() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("new.pkt");
