@@ -98,6 +98,18 @@ pub enum CliError {
         /// Its name.
         file: PathBuf,
     },
+    /// More scripts than one command plays.
+    #[error("{}: expected {} packet scripts and {} in all at the most, found more", file.display(), crate::script::MAX_SCRIPTS, crate::script::MAX_SCRIPT_BYTES)]
+    TooManyScripts {
+        /// What was named when they were too many.
+        file: PathBuf,
+    },
+    /// Folders of scripts within each other that are not looked into.
+    #[error("{}: expected packet scripts at most {} folders deep, found a folder", file.display(), crate::script::MAX_FOLDERS)]
+    DeepScripts {
+        /// The deepest one.
+        file: PathBuf,
+    },
     /// A capture cannot be opened.
     #[error("{}", file.display())]
     ReadCapture {

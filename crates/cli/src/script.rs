@@ -17,9 +17,11 @@ use std::io;
 use std::iter;
 use std::path::{Path, PathBuf};
 
-/// Deepest folder that is looked into, and most scripts of one command.
-const MAX_DEPTH: u32 = 16;
-const MAX_SCRIPTS: usize = 100_000;
+/// Folders within each other that are looked into.
+pub const MAX_FOLDERS: u32 = 16;
+/// Scripts of one command, and what they have in all: each is held until all are told.
+pub const MAX_SCRIPTS: usize = 100_000;
+pub const MAX_SCRIPT_BYTES: Bytes = Bytes(64_000_000);
 
 /// A script as it was read, or why it is none.
 struct Played {
@@ -49,10 +51,7 @@ pub fn script(args: &ScriptArgs) -> Result<Ending, CliError> {
         false => Vec::new(),
     };
     let comparison = Comparison { tolerance: args.tolerance };
-    let mut files = Vec::new();
-    for given in &args.files {
-        find(given, given, &mut files)?;
-    }
+    let files = find(&args.files)?;
     if files.is_empty() {
         return Err(CliError::NoScript { file: args.files[0].clone() });
     }
@@ -157,29 +156,51 @@ fn read(file: &Path) -> Result<String, CliError> {
         .map_err(|_| failed(io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8")))
 }
 
-/// The scripts of a file or folder, in their order by name.
-fn find(root: &Path, given: &Path, files: &mut Vec<(PathBuf, String)>) -> Result<(), CliError> {
-    fn walk(root: &Path, at: &Path, depth: u32, files: &mut Vec<(PathBuf, String)>) -> io::Result<()> {
-        let mut entries: Vec<PathBuf> =
-            std::fs::read_dir(at)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
-        entries.sort();
-        for entry in entries {
-            if entry.is_dir() && depth < MAX_DEPTH {
-                walk(root, &entry, depth + 1, files)?;
-            } else if entry.extension().is_some_and(|extension| extension == "pkt")
-                && files.len() < MAX_SCRIPTS
-            {
-                let name = entry.strip_prefix(root).unwrap_or(&entry).display().to_string();
-                files.push((entry, name));
+/// The scripts of what was named, those of a folder in their order by name.
+fn find(given: &[PathBuf]) -> Result<Vec<(PathBuf, String)>, CliError> {
+    let mut found = Vec::new();
+    let mut bytes = 0;
+    for given in given {
+        let mut add = |file: PathBuf| {
+            let name = file.strip_prefix(given).ok().filter(|name| *name != Path::new(""));
+            let name = name.unwrap_or(&file).display().to_string();
+            // One that cannot be asked is not read either, and that is told with its name.
+            bytes += file.metadata().map_or(0, |about| about.len());
+            found.push((file, name));
+            if found.len() > MAX_SCRIPTS || bytes > MAX_SCRIPT_BYTES.0 {
+                return Err(CliError::TooManyScripts { file: given.clone() });
             }
+            Ok(())
+        };
+        match given.is_dir() {
+            true => walk(given, 0, &mut add)?,
+            false => add(given.clone())?,
         }
-        Ok(())
     }
-    if given.is_dir() {
-        return walk(root, given, 0, files)
-            .map_err(|source| CliError::ReadScript { file: given.to_owned(), source });
+    Ok(found)
+}
+
+/// Gives the scripts of a folder to `add`. A link to a folder is not followed: it may lead back.
+fn walk(
+    folder: &Path,
+    depth: u32,
+    add: &mut dyn FnMut(PathBuf) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let failed = |source| CliError::ReadScript { file: folder.to_owned(), source };
+    let entries = std::fs::read_dir(folder).map_err(failed)?;
+    let mut entries: Vec<std::fs::DirEntry> = entries.collect::<Result<_, _>>().map_err(failed)?;
+    entries.sort_by_key(std::fs::DirEntry::path);
+    for entry in entries {
+        let path = entry.path();
+        if entry.file_type().map_err(failed)?.is_dir() {
+            if depth == MAX_FOLDERS {
+                return Err(CliError::DeepScripts { file: path });
+            }
+            walk(&path, depth + 1, add)?;
+        } else if path.extension().is_some_and(|extension| extension == "pkt") && !path.is_dir() {
+            add(path)?;
+        }
     }
-    files.push((given.to_owned(), given.display().to_string()));
     Ok(())
 }
 
@@ -410,7 +431,7 @@ fn write_update(played: &Played) -> Result<(), CliError> {
         None => output::tell(&format!(
             "{}: not written: what differs is no packet that is expected",
             played.file.display()
-        ),
+        )),
     }
     Ok(())
 }

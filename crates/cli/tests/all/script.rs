@@ -1,7 +1,7 @@
 //! `farpath script` as a user meets it: verdicts, exit codes, the forms of output, and what is no script.
 #![cfg(target_os = "linux")]
 
-use crate::support::{lines, refused, run};
+use crate::support::{farpath, lines, refused, run};
 use std::fs;
 
 /// A connection that is opened, and ten segments of the initial window of `linux-6`.
@@ -83,6 +83,41 @@ fn what_a_terminal_would_obey_is_escaped() {
         assert!(code > 0 && all.contains("\\u001b"), "{args:?}: {all}");
         assert!(!all.chars().any(|c| c.is_control() && c != '\n'), "{args:?}: {all:?}");
     }
+}
+
+#[test]
+fn more_scripts_than_are_played_are_refused_and_none_is_left_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let inner = |depth: usize| (0..depth).fold(at.join("deep"), |folder, _| folder.join("f"));
+    fs::create_dir_all(inner(16)).expect("writable");
+    fs::write(inner(16).join("deepest.pkt"), GOOD).expect("writable");
+    // Links that lead back, two in each folder, would be 2^16 ways to the same script.
+    for name in ["up", "again"] {
+        std::os::unix::fs::symlink(at.join("deep"), inner(3).join(name)).expect("writable");
+    }
+    let deep = at.join("deep").display().to_string();
+    let (out, err, code) = run(&["script", &deep]);
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(out.contains("linux-6: 1 ok, 0 fail, 0 cannot run"), "{out}");
+    fs::create_dir(inner(17)).expect("writable");
+    refused(&["script", &deep], &["f/f: expected packet scripts at most 16 folders deep, found a folder"]);
+
+    let named = "a".to_owned();
+    fs::write(at.join(&named), GOOD).expect("writable");
+    let too_many = vec![named; 100_001];
+    let output = farpath(&["script"]).current_dir(at).args(&too_many).output().expect("it starts");
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(said.contains("a: expected 100000 packet scripts and 64 MB in all at the most"), "{said}");
+
+    let large = at.join("large");
+    fs::create_dir(&large).expect("writable");
+    for number in 0..65 {
+        let file = fs::File::create(large.join(format!("{number}.pkt"))).expect("writable");
+        file.set_len(1_000_000).expect("sparse");
+    }
+    refused(&["script", &large.display().to_string()], &["large: expected 100000 packet scripts and 64 MB"]);
 }
 
 #[test]

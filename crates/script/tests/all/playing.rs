@@ -107,6 +107,24 @@ fn what_a_simulated_end_does_not_have_is_said_before_it_is_wrong() {
 }
 
 #[test]
+fn a_script_has_an_end_in_size_events_sockets_and_steps() {
+    let wrong = |text: &str| parse(text).expect_err("more than is read").expected;
+    assert_eq!(wrong(&" ".repeat((1 << 20) + 1)), "a script of 1048576 B at most");
+    assert_eq!(wrong(&"0 f()=0\n".repeat(100_001)), "100000 events at most");
+    let beyond = |verdict: Verdict| match verdict.outcome {
+        Outcome::CannotRun(fault) => fault.expected,
+        other => panic!("{other:?}"),
+    };
+    let descriptor = |number: usize| format!("+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = {}\n", number + 3);
+    assert_eq!(beyond(run(&(0..1001).map(descriptor).collect::<String>())), "1000 connections at most");
+    let script =
+        parse(&format!("{ACCEPTED}+0 write(4, ..., 300) = 300\n+0.1 > . 1:201(200) ack 1\n")).expect("good");
+    let verdict =
+        play(&script, &mut Simulated::with_limit(&Config::default(), 2), &Comparison { tolerance: None });
+    assert_eq!(beyond(verdict), "4000000 packets and timers at most");
+}
+
+#[test]
 fn update_writes_what_came() {
     let text = format!("{ACCEPTED}+0 write(4, ..., 300) = 300\n+0.1 > . 1:201(200) ack 1 // what is sent\n");
     let script = parse(&text).expect("a script");
