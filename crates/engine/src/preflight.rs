@@ -200,6 +200,15 @@ mod tests {
     }
 
     #[test]
+    fn more_flows_than_an_emulation_has_are_refused() {
+        let text = "title = \"T\"\npath = [{ element = \"delay\", delay = \"1 ms\" }]\n[transfer]\nsize = \"1 kB\"\n";
+        let experiment =
+            Experiment::parse(&format!("{text}[[flow]]\ncount = 501\n"), "t.toml", &[]).expect("sound");
+        let refused = can_be_emulated(&experiment.point(0)).expect_err("500 at the most");
+        assert!(matches!(refused, EngineError::TooManyFlows(501)), "{refused}");
+    }
+
+    #[test]
     #[cfg(target_os = "linux")]
     fn a_controller_that_the_kernel_lacks_is_refused_with_those_that_it_has() {
         let text = "title = \"T\"\npath = [{ element = \"delay\", delay = \"1 ms\" }]\n[transfer]\nsize = \"1 kB\"\n";

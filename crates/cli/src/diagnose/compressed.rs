@@ -9,7 +9,7 @@ const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
 /// What `source` holds, decompressed where it is gzip or zstd.
 ///
-/// Nothing is kept of it beyond the window of its compression.
+/// Nothing is kept of it beyond the window of its compression, of which a zstd frame may ask for 100 MiB.
 pub fn decompressed(source: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
     let mut source = BufReader::with_capacity(1 << 16, source);
     let first = source.fill_buf()?;
@@ -75,5 +75,16 @@ mod tests {
             assert!(read(whole[..whole.len() / 2].to_vec()).is_err(), "cut off");
         }
         assert_eq!(read(Vec::new()).expect("nothing"), b"");
+    }
+
+    #[test]
+    fn a_zstd_frame_asks_for_no_more_memory_than_it_may() {
+        // Magic number, no flags, a window of 2^(10 + exponent) (RFC 8878 §3.1.1), and a last block of 1 B.
+        let frame = |exponent: u8| [ZSTD, &[0, exponent << 3, 9, 0, 0, b'x']].concat();
+        assert_eq!(read(frame(16)).expect("64 MiB"), b"x");
+        for exponent in [17, 31] {
+            let error = read(frame(exponent)).expect_err("128 MiB and more").to_string();
+            assert!(error.contains("window"), "{error}");
+        }
     }
 }

@@ -109,6 +109,7 @@ fn models_repeat_by_their_seed_and_read_back() {
         assert!((3e6..15e6).contains(&figures.mean_bit_per_s), "{name}: {figures:?}");
         assert_eq!(figures.span, span, "{name}");
         assert!(model.make(rate, Duration::from_millis(999), 1).is_err());
+        assert!(model.make(rate, Duration::from_millis(86_400_001), 1).is_err(), "{name}");
     }
 }
 

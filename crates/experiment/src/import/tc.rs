@@ -440,6 +440,13 @@ mod tests {
     }
 
     #[test]
+    fn a_command_line_has_so_many_words_and_no_more() {
+        let error = tc(&format!("netem {}", "delay 1ms ".repeat(500)), None).expect_err("1001 words");
+        let said = error.to_string();
+        assert!(said.contains("1000 at the most") && said.contains("1001 words"), "{said}");
+    }
+
+    #[test]
     fn units_are_those_of_tc() {
         let us = |text| time(text).map(|time| time.as_nanos() as f64 / 1e3);
         assert_eq!(
