@@ -110,6 +110,10 @@ impl Element for VaryingDelay {
         Direction::BOTH.into_iter().any(|way| self.delay[way].is_random())
     }
 
+    fn entries(&self) -> usize {
+        Direction::BOTH.map(|way| self.delay[way].entries()).iter().sum()
+    }
+
     fn left_out(&self, data: Direction) -> Option<String> {
         let mean = self.delay[data].mean();
         (!self.delay[data].stays()).then(|| {

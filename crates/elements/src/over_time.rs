@@ -208,6 +208,14 @@ impl<T: Changes> Setting<T> {
         matches!(self, Setting::Still(_))
     }
 
+    /// Points that it has.
+    pub(crate) fn entries(&self) -> usize {
+        match self {
+            Setting::Still(_) => 0,
+            Setting::Changing(over) => over.points.len(),
+        }
+    }
+
     /// Whether runs of two seeds differ in it.
     pub(crate) fn is_random(&self) -> bool {
         matches!(self, Setting::Changing(OverTime { offset: Offset::Random, .. }))

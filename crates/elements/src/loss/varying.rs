@@ -46,6 +46,10 @@ impl Element for VaryingLoss {
         true
     }
 
+    fn entries(&self) -> usize {
+        Direction::BOTH.map(|way| self.loss_rate[way].entries()).iter().sum()
+    }
+
     fn left_out(&self, data: Direction) -> Option<String> {
         left_out(self.loss_rate[data].stays(), "loss rate", &self.loss_rate[data].mean())
     }
@@ -110,6 +114,10 @@ impl Element for VaryingBitErrors {
 
     fn is_random(&self) -> bool {
         true
+    }
+
+    fn entries(&self) -> usize {
+        Direction::BOTH.map(|way| self.ber[way].entries()).iter().sum()
     }
 
     fn left_out(&self, data: Direction) -> Option<String> {

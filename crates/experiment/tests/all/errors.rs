@@ -629,6 +629,16 @@ fn points_with_long_traces_are_not_all_kept() {
     let experiment = Experiment::load(&file, &[]).expect("good");
     assert!(matches!(experiment.point(0), std::borrow::Cow::Owned(_)));
 
+    let varying = "{ element = \"delay\", delay = { file = \"delays.csv\" } }, { element = \"loss\", rate = { file = \"losses.csv\" } },";
+    let rows = |value: &str| (0..3000).map(|second| format!("{second},{value}\n")).collect::<String>();
+    write("delays.csv", rows("0.02"));
+    write("losses.csv", rows("0.01"));
+    let file = write("varying.toml", text(varying.to_owned()));
+    let experiment = Experiment::load(&file, &[]).expect("good");
+    let entries: Vec<usize> =
+        experiment.point(0).scenario.path.iter().map(|element| element.spec().entries()).collect();
+    assert_eq!(entries, [6000, 6000], "both ways");
+
     let file = write("many.toml", text(path(6)));
     let error = Experiment::load(&file, &[]).expect_err("18 000 000 entries").to_string();
     let expected = "path[5]: expected 16000000 entries in all traces, plans and lists of a path at the most, found 18000000";
