@@ -10,6 +10,9 @@ use std::net::SocketAddr;
 
 /// Connections that are followed; packets of others are counted.
 pub const MAX_CONNECTIONS: usize = 100_000;
+
+/// A capture may say any time: the sum of some of them has to fit.
+const LATEST_NS: u64 = u64::MAX / 4;
 /// Packets in flight, and acknowledgments on their way to the sender, that are held for all connections together.
 pub const MAX_IN_FLIGHT: usize = 4_000_000;
 
@@ -74,8 +77,9 @@ impl Diagnosis {
         }
     }
 
-    /// Takes a TCP packet that was seen at `time_ns`.
+    /// Takes a TCP packet that was seen at `time_ns`, nanoseconds since 1970; what is later than the year 2116 counts as then.
     pub fn packet(&mut self, number: u64, interface: u32, time_ns: u64, packet: &TcpPacket) {
+        let time_ns = time_ns.min(LATEST_NS);
         self.tcp_packets += 1;
         let (one, other) = (packet.source.min(packet.destination), packet.source.max(packet.destination));
         let full = self.connections.len() >= MAX_CONNECTIONS;

@@ -49,6 +49,23 @@ fn transfer(diagnosis: &mut Diagnosis, start_ns: u64, segments: u32) {
 }
 
 #[test]
+fn a_handshake_of_centuries_has_a_report() {
+    // Found by libFuzzer: the round trip of a handshake, added to the time of its end.
+    let (client, server) = (end(1, 1000), end(2, 80));
+    let (there, back) = (packet(client, server), packet(server, client));
+    let mut diagnosis = Diagnosis::default();
+    diagnosis.packet(1, 0, 0, &TcpPacket { syn: true, ack: None, seq: 0, ..there });
+    diagnosis.packet(2, 0, u64::MAX - 2, &TcpPacket { syn: true, ack: Some(1), seq: 0, ..back });
+    diagnosis.packet(3, 0, u64::MAX - 1, &TcpPacket { seq: 1, ack: Some(1), ..there });
+    diagnosis.packet(4, 0, u64::MAX, &TcpPacket { seq: 1, ack: Some(1), payload: 1000, ..back });
+    diagnosis.packet(5, 0, u64::MAX, &TcpPacket { seq: 1, ack: Some(1001), ..there });
+    let report = diagnosis.finish();
+    let connection = report.connections.first().expect("one");
+    let sum: f64 = connection.limits.iter().map(|limit| limit.time_s).sum();
+    assert!((sum - connection.duration_s).abs() <= 1e-6 * connection.duration_s, "{sum}: {connection:?}");
+}
+
+#[test]
 fn what_connections_held_is_free_when_their_ports_are_used_again() {
     // What a connection leaves in flight is no longer held when the next one has its ports: 40 connections of 100 000 each would else
     // fill what is held for all of them.
