@@ -29,7 +29,7 @@ pub use recovery::{
 };
 pub use rto::{BackoffReset, RtoConfig, RtoFloor, RttMeasure, RttSampling, RttVariation, TickExpiry};
 pub use schema::{FixedByLinux, Kind, Parameter, Value, Word};
-pub use send::{EcnMode, SendConfig};
+pub use send::{EcnMode, SendConfig, WindowProbe};
 
 use crate::segment::MAX_MSS;
 use farpath_units::{Bytes, Duration};

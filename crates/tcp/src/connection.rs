@@ -291,6 +291,22 @@ impl Connection {
         self.sender.set_user_timeout(timeout);
     }
 
+    /// Whether the device takes nothing: what leaves is tried again later, and counts as not sent.
+    pub fn set_device_full(&mut self, full: bool) {
+        self.sender.set_device_full(full);
+    }
+
+    /// What is handed to the device in one piece has so many segments at least, where there is as much to send (Linux's
+    /// `tcp_min_tso_segs`; 2 else).
+    pub fn set_least_super_packet(&mut self, segments: u64) {
+        self.sender.set_least_super_packet(segments);
+    }
+
+    /// A write found no room in the send buffer, whoever keeps it.
+    pub fn note_no_room(&mut self) {
+        self.sender.note_no_room();
+    }
+
     /// Another size of the send buffer, bytes.
     pub fn set_send_buffer(&mut self, bytes: u64) {
         self.sender.set_send_buffer(bytes);

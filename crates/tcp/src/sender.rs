@@ -21,7 +21,7 @@ pub(crate) use program::Wait;
 pub(crate) use transmit::Transmission;
 
 use crate::cc::{AckEvent, CongestionControl, Controller, LossEvent, Window};
-use crate::config::{Config, RttSampling};
+use crate::config::{Config, RttSampling, WindowProbe};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{Scoreboard, Tally};
 use core::ops::Range;
@@ -163,6 +163,10 @@ pub struct Sender {
     pub(crate) measures: bool,
     pacer: Pacer,
     pub(crate) ecn: EcnSender,
+    /// Where cwnd comes down by PRR after an ECN echo: what had been sent by then (Linux's `high_seq` in CWR).
+    reduced_by_echo: Option<u64>,
+    /// The device takes nothing.
+    pub(crate) device_full: bool,
     /// Present where a program has asked for something of its own.
     wishes: Option<Box<Wishes>>,
     /// Present where somebody asks for it.
@@ -223,6 +227,8 @@ impl Sender {
             measures: false,
             pacer: Pacer::default(),
             ecn: EcnSender::default(),
+            reduced_by_echo: None,
+            device_full: false,
             wishes: None,
             times: None,
             stats: SendStats::default(),
@@ -257,6 +263,10 @@ impl Sender {
         let room =
             self.config.send.buffer.map_or(u64::MAX, |buffer| buffer.0.saturating_sub(self.buffered()));
         let taken = if self.fin { 0 } else { bytes.min(room).min(MAX_STREAM - self.written) };
+        if self.max >= self.written {
+            // What is written behind all that has been sent begins a buffer of its own (tcp_write_queue_tail()).
+            self.super_packet.begin_buffer();
+        }
         self.written += taken;
         if let Some(times) = &mut self.times {
             times.no_room = taken < bytes;
@@ -340,6 +350,7 @@ impl Sender {
     pub(crate) fn on_ack(&mut self, now: Instant, seg: &Acknowledgment) {
         let window_changed = seg.window != self.rwnd;
         self.on_window(seg.window);
+        self.restart_probe_timer(now);
         if !self.outstanding() && !seg.pure && seg.sack[0].is_empty() {
             // Data for an end that only receives. The ACK field has nothing to tell it.
             return;
@@ -475,6 +486,26 @@ impl Sender {
         }
     }
 
+    /// An ACK that keeps the window shut: the peer is there, and is asked again an interval later (`tcp_ack_probe()`).
+    fn restart_probe_timer(&mut self, now: Instant) {
+        if let Persist::Waiting { interval, .. } = self.persist
+            && self.config.send.window_probe == WindowProbe::Empty
+            && !self.outstanding()
+        {
+            self.persist = Persist::Waiting { due: self.config.rto.timer(now, interval), interval };
+        }
+    }
+
+    /// How long a shut window is waited for before the first probe.
+    pub(crate) fn first_probe_interval(&self) -> Duration {
+        let least = self.config.send.persist_min;
+        match self.config.send.window_probe {
+            WindowProbe::Octet => least,
+            // tcp_probe0_base(), tcp_probe0_when()
+            WindowProbe::Empty => self.rtt.rto().max(least).min(self.config.send.persist_max),
+        }
+    }
+
     fn on_new_ack(&mut self, now: Instant, seg: &Acknowledgment, news: &mut News) {
         let prior_una = self.una;
         let newly_acked = seg.ack - prior_una;
@@ -512,11 +543,13 @@ impl Sender {
                 after.grow &= !self.begin_recovery_by_rack(now, found);
             }
         }
+        self.end_reduction_by_echo();
         if seg.echo && self.ecn.capable {
             // RFC 3168 §6.1.2: no growth with it either.
             self.on_echo(now, flight_size);
             after.grow = false;
         }
+        after.grow &= self.reduced_by_echo.is_none();
         self.forget_dup_acks(newly_acked, news);
         self.limited_transmit_bytes = 0;
         if news.sacked > 0

@@ -59,7 +59,13 @@ section! {
             workable 0..=255;
             told "`tcp_tso_win_divisor`", "exactly; 0 as 255, with which nothing waits";
         }
-        /// First zero-window probe interval; doubles up to `persist_max` (RFC 9293 §3.8.6.1).
+        /// What probes a window that is shut.
+        window_probe: WindowProbe = WindowProbe::Octet => {
+            from "RFC 9293 §3.8.6.1";
+            fixed |it| *it == WindowProbe::Empty, "the kernel's probes have no payload";
+        }
+        /// First zero-window probe interval; doubles up to `persist_max` (RFC 9293 §3.8.6.1). The RTO, where probes are empty and it
+        /// is longer.
         persist_min: Duration = Duration::from_secs(1) => {
             from "RFC 9293 §3.8.6.1";
             within POSITIVE;
@@ -83,6 +89,18 @@ section! {
             workable 1..=255;
             told "`ip_default_ttl`, for IPv4", "exactly; over IPv6 it is 64";
         }
+    }
+}
+
+words! {
+    /// What a probe of a shut window is (RFC 9293 §3.8.6.1).
+    WindowProbe {
+        /// One octet of new data.
+        Octet = "octet",
+        /// A segment without payload from before the window, which is answered by an ACK. The first leaves an RTO after the
+        /// window was found shut, and each ACK that keeps it shut starts the interval anew (Linux's `tcp_xmit_probe_skb()`,
+        /// `tcp_ack_probe()`).
+        Empty = "empty",
     }
 }
 

@@ -1,5 +1,6 @@
 //! ECN at the data sender: what an ECN echo does to the window, and which segments are ECN-capable (RFC 3168 §6.1.2).
 
+use super::phase::Phase;
 use super::{Persist, Sender};
 use crate::cc::{CongestionControl, LossEvent};
 use core::ops::Range;
@@ -83,6 +84,13 @@ impl Sender {
             return;
         }
         self.window.ssthresh = self.cc.ssthresh_after(&self.window, &event);
+        if self.reduces_by_prr() {
+            // tcp_enter_cwr(): as in fast recovery, without a repair.
+            self.begin_rate_reduction();
+            self.reduced_by_echo = Some(self.max);
+            self.note_reduction(true);
+            return;
+        }
         self.window.cwnd = self.window.ssthresh.min(cwnd);
         if self.window.ssthresh <= 2 * self.smss {
             // Two segments are its floor (RFC 5681 Eq. 4); the window goes down to one (RFC 3168 §6.1.2, RFC 9438 §4.6).
@@ -95,6 +103,19 @@ impl Sender {
             self.rto_due = self.rto_due.map(|_| until);
         }
         self.note_reduction(true);
+    }
+
+    /// What was sent after the reduction has been acknowledged: cwnd is ssthresh (`tcp_end_cwnd_reduction()`). In a recovery that
+    /// began meanwhile that one's end decides.
+    pub(super) fn end_reduction_by_echo(&mut self) {
+        let Some(point) = self.reduced_by_echo else { return };
+        if self.phase != Phase::Open {
+            self.reduced_by_echo = None;
+        } else if self.una > point {
+            self.reduced_by_echo = None;
+            self.forget_rate_reduction();
+            self.window.cwnd = self.window.ssthresh;
+        }
     }
 
     /// Whether this is new data under normal sending. RFC 3168 §6.1.5, §6.1.6: what is sent again is not ECN-capable,

@@ -161,6 +161,16 @@ impl Sender {
         self.config.send.buffer = Some(farpath_units::Bytes(bytes));
     }
 
+    pub(crate) fn note_no_room(&mut self) {
+        if let Some(times) = &mut self.times {
+            times.no_room = true;
+        }
+    }
+
+    pub(crate) fn set_device_full(&mut self, full: bool) {
+        self.device_full = full;
+    }
+
     /// An ACK has come: an end that `MSG_MORE` withheld is as any other now.
     pub(super) fn end_hold(&mut self) {
         if let Some(wishes) = &mut self.wishes {
@@ -302,6 +312,7 @@ impl Sender {
 
     pub(crate) fn ca_state(&self) -> u64 {
         match self.phase {
+            Phase::Open if self.reduced_by_echo.is_some() => 2,
             Phase::Open if self.segments_sacked() > 0 => 1,
             Phase::Open => 0,
             Phase::Fast { .. } => 3,

@@ -66,6 +66,15 @@ impl Sender {
             && (self.sack_enabled || recovery.rate_reduction_without_sack)
     }
 
+    /// Whether an ECN echo brings `cwnd` down so too, as in Linux.
+    pub(super) fn reduces_by_prr(&self) -> bool {
+        self.counts_segments() && self.phase == Phase::Open && self.reduces_in_proportion()
+    }
+
+    pub(super) fn forget_rate_reduction(&mut self) {
+        self.prr = None;
+    }
+
     /// Whether this recovery does so.
     pub(super) fn reduces_rate(&self) -> bool {
         self.prr.is_some()
@@ -77,6 +86,10 @@ impl Sender {
 
     /// Fast recovery begins, with the ACK that `board.delivery()` is about.
     pub(super) fn begin_rate_reduction(&mut self) {
+        if self.reduced_by_echo.take().is_some() && self.prr.is_some() {
+            // tcp_enter_recovery(): the reduction that an echo began goes on.
+            return;
+        }
         if self.counts_segments() {
             // tcp_init_cwnd_reduction(): in proportion to cwnd as it was, whatever of it was in use.
             let flight = self.window.cwnd / self.smss;
@@ -112,7 +125,8 @@ impl Sender {
     fn reduce_rate_by(&mut self, delivered: u64, safe: bool) {
         let pipe = self.in_network();
         let segments = self.counts_segments();
-        let Some(prr) = self.prr.as_mut().filter(|_| matches!(self.phase, Phase::Fast { .. })) else {
+        let reduces = matches!(self.phase, Phase::Fast { .. }) || self.reduced_by_echo.is_some();
+        let Some(prr) = self.prr.as_mut().filter(|_| reduces) else {
             return;
         };
         if delivered == 0 && (segments || prr.out > 0) {

@@ -266,7 +266,7 @@ impl Sender {
         self.dup_acks = 0;
         self.limited_transmit_bytes = 0;
         self.retransmit_first = false;
-        self.prr = None;
+        (self.prr, self.reduced_by_echo) = (None, None);
         self.forget_probe();
         if let Some(wait) = until_lost {
             // RFC 8985 §6.3: what was sent lately may yet arrive; the first segment goes whatever `pipe` is.

@@ -20,9 +20,16 @@ pub(super) struct SuperPacket {
     several: bool,
     /// Where the buffer ends that the stream was written into and what is next lies in.
     buffer_end: u64,
+    /// Where a program, or its system, has asked for it: the least segments of one (`tcp_min_tso_segs`).
+    least: u64,
 }
 
 impl SuperPacket {
+    /// The next byte of the stream begins a buffer.
+    pub fn begin_buffer(&mut self) {
+        self.buffer_end = 0;
+    }
+
     /// What has not left of it is looked at anew.
     pub fn end(&mut self) {
         self.left = 0;
@@ -58,10 +65,10 @@ impl Sender {
     fn begin_super_packet(&mut self, now: Instant, room: u64, peer_room: u64) -> bool {
         let data = self.written.saturating_sub(self.nxt);
         let room = (room / self.smss).max(1);
-        let most = self.longest_super_packet();
+        let most = self.longest_super_packet().max(self.super_packet.least);
         let half = (self.window.cwnd / self.smss / 2).max(1);
         let quota = room.min(half).min(most);
-        self.find_buffer();
+        self.find_buffer(room * self.smss);
         if data > self.smss && self.defers(now, room * self.smss, peer_room, quota, most) {
             return false;
         }
@@ -71,18 +78,33 @@ impl Sender {
         true
     }
 
-    /// The program's data are in buffers as long as a super-packet may be (`tcp_xmit_size_goal()`).
-    fn find_buffer(&mut self) {
-        let half = if self.max_rwnd > SMALL_WINDOW { self.max_rwnd / 2 } else { self.max_rwnd };
-        let len = (super::pacing::LONGEST.min(half) / self.smss).max(1) * self.smss;
+    /// The program's data are in buffers as long as a super-packet may be.
+    fn find_buffer(&mut self, room: u64) {
+        let len = self.stream_buffer();
         let end = &mut self.super_packet.buffer_end;
         if *end == 0 {
             // What leaves while the program writes makes room at the end of the first buffer.
-            *end = self.nxt + self.window.cwnd;
+            *end = self.nxt + room;
             *end += len;
         } else if self.nxt >= *end {
             *end += ((self.nxt - *end) / len + 1) * len;
         }
+    }
+
+    /// Whether the last segment that left ended what was handed to the device in one piece.
+    pub fn ended_super_packet(&self) -> bool {
+        self.super_packet.left == 0
+    }
+
+    /// A super-packet has so many segments at least, where there is as much to send.
+    pub(crate) fn set_least_super_packet(&mut self, segments: u64) {
+        self.super_packet.least = segments;
+    }
+
+    /// Bytes of the stream in one buffer of the kernel (`tcp_xmit_size_goal()`).
+    pub fn stream_buffer(&self) -> u64 {
+        let half = if self.max_rwnd > SMALL_WINDOW { self.max_rwnd / 2 } else { self.max_rwnd };
+        (super::pacing::LONGEST.min(half) / self.smss).max(1) * self.smss
     }
 
     /// Whether what may leave waits for more of the window (`tcp_tso_should_defer()`). Never with nothing in flight: an ACK,
@@ -92,7 +114,8 @@ impl Sender {
         if divisor == 0 || self.phase != Phase::Open || !self.timer_runs() {
             return false;
         }
-        if now.saturating_since(self.last_sent.max(self.next_departure())) > SOON {
+        // A kernel's clock never shows exactly the millisecond: it has moved on a little when an ACK is looked at.
+        if now.saturating_since(self.last_sent.max(self.next_departure())) >= SOON {
             return false;
         }
         let limit = room.min(peer_room);
@@ -126,7 +149,7 @@ mod tests {
     fn the_last_of_several_segments_ends_a_super_packet_that_is_not_looked_at_anew() {
         // tcp_write_xmit(): what has not left at an ACK is cut anew.
         let at = Instant::from_nanos(5);
-        let leaving = SuperPacket { left: 2, at, several: true, buffer_end: 9001 };
+        let leaving = SuperPacket { left: 2, at, several: true, buffer_end: 9001, least: 0 };
         let mut packet = leaving;
         assert!(!packet.on_sent(at, 1001) && packet.on_sent(at, 2001));
         let mut cut = leaving;

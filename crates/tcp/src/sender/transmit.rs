@@ -4,8 +4,12 @@ use super::frto::Frto;
 use super::phase::Phase;
 use super::{Persist, Sender};
 use crate::cc::CongestionControl;
+use crate::config::WindowProbe;
 use core::ops::Range;
 use farpath_units::{Duration, Instant};
+
+/// Between probes that the own device does not take (`TCP_RESOURCE_PROBE_INTERVAL`).
+const RETRY_AT_DEVICE: Duration = Duration::from_millis(500);
 
 /// Payload, and perhaps a FIN, that leaves now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +38,17 @@ enum Purpose {
 impl Sender {
     /// The next transmission at `now`; it counts as sent.
     pub(crate) fn next_transmission(&mut self, now: Instant) -> Option<Transmission> {
+        if self.device_full {
+            self.wait_for_device(now);
+            return None;
+        }
+        if let Persist::Probe { interval } = self.persist
+            && self.config.send.window_probe == WindowProbe::Empty
+            && !self.outstanding()
+            && self.rwnd == 0
+        {
+            return Some(self.empty_probe(now, interval));
+        }
         if self.tlp.wanted
             && let Some(range) = self.choose_probe()
         {
@@ -146,8 +161,7 @@ impl Sender {
         let with_fin = self.fin && start + len == self.written;
         if len < want && !self.worth_sending(len) && !self.fills_window(len) {
             if !self.outstanding() && self.persist == Persist::Off {
-                let interval = self.config.send.persist_min;
-                self.persist = Persist::Waiting { due: now + interval, interval };
+                self.await_window(now);
             }
             return None;
         }
@@ -226,6 +240,43 @@ impl Sender {
         (fits && start < self.end() && end > start).then_some(start..end)
     }
 
+    /// Nothing may leave and nothing is in flight: the window is probed in a while.
+    fn await_window(&mut self, now: Instant) {
+        let interval = self.first_probe_interval();
+        let due = match self.config.send.window_probe {
+            WindowProbe::Octet => now + interval,
+            WindowProbe::Empty => self.config.rto.timer(now, interval),
+        };
+        self.persist = Persist::Waiting { due, interval };
+    }
+
+    /// What would leave does not: with nothing in flight it is tried again as a shut window is probed, and every half second from
+    /// then on (`tcp_check_probe_timer()`, `tcp_send_probe0()`). What is to be sent again waits for the next ACK or timer.
+    fn wait_for_device(&mut self, now: Instant) {
+        self.tlp.wanted = false;
+        let interval = match self.persist {
+            Persist::Probe { interval } => interval,
+            Persist::Off if !self.outstanding() && self.nxt < self.end() => {
+                self.await_window(now);
+                return;
+            }
+            Persist::Off | Persist::Waiting { .. } => return,
+        };
+        self.stats.probes += 1;
+        let due = self.within_user_timeout(self.config.rto.timer(now, RETRY_AT_DEVICE));
+        self.persist = Persist::Waiting { due, interval };
+    }
+
+    /// A segment without payload from before the peer's window: it answers with an ACK, which says what its window is
+    /// (`tcp_xmit_probe_skb()`).
+    fn empty_probe(&mut self, now: Instant, interval: Duration) -> Transmission {
+        let interval = interval.doubled(1).min(self.config.send.persist_max);
+        let due = self.within_user_timeout(self.config.rto.timer(now, interval));
+        self.persist = Persist::Waiting { due, interval };
+        self.stats.probes += 1;
+        Transmission { start: self.una - 1, len: 0, fin: false, ect: false, cwr: false, push: false }
+    }
+
     fn probe(&mut self, now: Instant, interval: Duration) -> Option<Range<u64>> {
         let held = self.written.saturating_sub(self.nxt);
         if !self.outstanding() && self.rwnd >= held && held > 0 && held < self.smss {
@@ -234,6 +285,13 @@ impl Sender {
             self.retries = 0;
             self.mark_held();
             return Some(self.nxt..self.nxt + held);
+        }
+        if self.config.send.window_probe == WindowProbe::Empty && !self.outstanding() {
+            // What the window has room for leaves as any data, and its timer is that of any (tcp_write_wakeup()).
+            self.persist = Persist::Off;
+            self.retries = 0;
+            let len = held.min(self.smss).min(self.rwnd);
+            return (len > 0).then(|| self.nxt..self.nxt + len);
         }
         let interval = interval.doubled(1).min(self.config.send.persist_max);
         self.persist = Persist::Waiting { due: now + interval, interval };
@@ -248,7 +306,9 @@ impl Sender {
 
     fn restart_after_idle(&mut self, now: Instant) {
         let idle = now.saturating_since(self.last_sent);
-        let applies = self.config.congestion.restart_after_idle && !self.cc.owns_cwnd();
+        // While a window is shut, an ACK that opens it is looked at first (tcp_ack_update_window()).
+        let applies =
+            self.config.congestion.restart_after_idle && !self.cc.owns_cwnd() && self.persist == Persist::Off;
         if applies && !self.outstanding() && idle > self.rtt.rto() {
             let initial = u64::from(self.config.congestion.initial_window) * self.smss;
             self.window.cwnd = self.window.cwnd.min(initial);
