@@ -4,7 +4,7 @@ CARGO ?= cargo
 FARPATH = target/release/farpath
 
 .PHONY: demo test test-all stages build lint core systems deny fuzz unit real-time virtual kernel doctests python docs package setup-python bpf \
-	bench bench-gate bench-baseline bench-growth bench-dask bench-long oracle truth diagnose-matrix ns3 setup setup-driver setup-test setup-bench setup-gate \
+	bench bench-gate bench-baseline bench-growth bench-dask bench-long oracle truth scripts diagnose-matrix ns3 setup setup-driver setup-test setup-bench setup-gate \
 	vendor mutants release clean
 
 # Rust's own homes stay the user's, where tests have another home.
@@ -240,6 +240,12 @@ bench-long: setup
 # The same transfers in ns-3 3.44 and here, segment by segment and in the mean; each difference with its cause.
 oracle: setup ns3
 	$(CARGO) run --release --locked --package farpath-bench --bin oracle -- $(NS3) target/oracle.json
+
+# make scripts DIR=tests/: packet scripts against linux-6 and a kernel in virtual time, in one table; SCRIPT_FLAGS="--tolerance 24ms".
+scripts: setup
+	$(CARGO) build --release --locked --package farpath-cli $(CLI)
+	@$(FARPATH) kernel info >/dev/null 2>&1 || $(FARPATH) kernel build
+	$(FARPATH) script --engine both $(SCRIPT_FLAGS) $(or $(DIR),crates/script/tests/linux-6)
 
 # Does the simulator tell the truth? Each part is a sweep of experiments/truth*.toml with one variant of TCP, simulated and on a Linux
 # kernel in virtual time; what is finished is kept in target/truth, and the same command goes on where it was stopped. Rows go into the

@@ -22,7 +22,7 @@ pub use import::{ImportArgs, ImportCommand, ImportText, ImportWay};
 pub use kernel::{BuildArgs, InfoArgs, KernelArgs, KernelCommand, ListArgs};
 pub use measure::{MeasureArgs, ServeArgs};
 pub use qos::{QosArgs, QosCommand, QosDecodeArgs, QosEncodeArgs, QosExchangeArgs, QosMessage, QosRateType};
-pub use script::{ScriptArgs, ScriptEngine};
+pub use script::{ScriptArgs, ScriptEnd, ScriptEngine};
 #[cfg(target_os = "linux")]
 pub use shell::{ExecArgs, ShellArgs};
 pub use source::{PathArgs, SourceArgs};

@@ -1,6 +1,6 @@
 //! `farpath diagnose`: what held the connections of a capture, when.
 
-mod compressed;
+pub(crate) mod compressed;
 mod experiment;
 
 use crate::args::DiagnoseArgs;

@@ -92,6 +92,26 @@ pub enum CliError {
         /// Why.
         source: io::Error,
     },
+    /// A capture without the connection that was asked for.
+    #[error("{}: expected connection {flow}, found {found} over IPv4", file.display())]
+    NoFlow {
+        /// Its name.
+        file: PathBuf,
+        /// Which was asked for.
+        flow: u32,
+        /// How many it has.
+        found: usize,
+    },
+    /// A connection of which no script can be made.
+    #[error("{}: connection {flow}", file.display())]
+    Record {
+        /// Its name.
+        file: PathBuf,
+        /// Which.
+        flow: u32,
+        /// Why.
+        source: farpath_script::RecordError,
+    },
     /// A folder without scripts.
     #[error("{}: expected packet scripts (*.pkt), found none", file.display())]
     NoScript {

@@ -1,5 +1,7 @@
 //! `farpath script`: packet scripts, played against stacks.
 
+mod from_capture;
+
 use crate::args::{ScriptArgs, ScriptEngine};
 use crate::error::CliError;
 use crate::{Ending, output};
@@ -45,11 +47,14 @@ fn word(outcome: &Outcome) -> &'static str {
 
 /// `farpath script`
 pub fn script(args: &ScriptArgs) -> Result<Ending, CliError> {
-    let simulates = args.engine == ScriptEngine::Simulate;
-    let stacks: Vec<Stack> = match simulates {
-        true => args.stack.iter().map(|name| Stack::load(name)).collect::<Result<_, _>>()?,
-        false => Vec::new(),
+    if let Some(capture) = &args.from {
+        return from_capture::write(args, capture);
+    }
+    let mut named = match args.engine {
+        ScriptEngine::Simulate | ScriptEngine::Both => args.stack.clone(),
+        ScriptEngine::Emulate => Vec::new(),
     };
+    let stacks: Vec<Stack> = named.iter().map(|name| Stack::load(name)).collect::<Result<_, _>>()?;
     let comparison = Comparison { tolerance: args.tolerance };
     let files = find(&args.files)?;
     if files.is_empty() {
@@ -70,7 +75,9 @@ pub fn script(args: &ScriptArgs) -> Result<Ending, CliError> {
             Ok(Played { file, name, text, read, verdicts })
         })
         .collect::<Result<_, CliError>>()?;
-    let named = if simulates { args.stack.clone() } else { vec![on_kernel(args, &comparison, &mut played)?] };
+    if args.engine != ScriptEngine::Simulate {
+        named.push(on_kernel(args, &comparison, &mut played)?);
+    }
     let args = &ScriptArgs { stack: named, ..args.clone() };
     for bad in played.iter().filter(|played| played.read.is_err()) {
         if let Err(error) = &bad.read {
@@ -138,7 +145,7 @@ fn on_kernel(args: &ScriptArgs, comparison: &Comparison, played: &mut [Played]) 
         if args.repeat > 1 && repeated.passed < args.repeat {
             output::tell(&format!("{}: passed {} times", played.file.display(), repeated.passed));
         }
-        played.verdicts = vec![repeated.verdict];
+        played.verdicts.push(repeated.verdict);
     }
     Ok(name)
 }

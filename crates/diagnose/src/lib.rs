@@ -14,5 +14,5 @@ mod report;
 pub use capture::{CaptureError, Frame, read};
 pub use connection::{Diagnosis, MAX_CONNECTIONS, MAX_IN_FLIGHT};
 pub use ledger::{Interval, Limit, MAX_INTERVALS, Moment};
-pub use packet::{Link, TcpPacket, parse};
+pub use packet::{Link, TcpPacket, ip_packet, parse};
 pub use report::{ConnectionReport, LimitShare, Report, Vantage};

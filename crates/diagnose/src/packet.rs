@@ -63,10 +63,8 @@ pub struct TcpPacket {
     pub marked: bool,
 }
 
-/// The TCP packet in a frame of this link type, of which `data` was kept and which was `length` bytes long; `None` where it is none. Of the packets in
-/// tunnels the outer one is looked at.
-pub fn parse(link: Link, data: &[u8], length: u32) -> Option<TcpPacket> {
-    let sliced = match link {
+fn slice(link: Link, data: &[u8]) -> Option<LaxSlicedPacket<'_>> {
+    Some(match link {
         Link::Ethernet => LaxSlicedPacket::from_ethernet(data).ok()?,
         Link::Raw => LaxSlicedPacket::from_ip(data).ok()?,
         Link::Null => LaxSlicedPacket::from_ip(data.get(4..)?).ok()?,
@@ -78,7 +76,24 @@ pub fn parse(link: Link, data: &[u8], length: u32) -> Option<TcpPacket> {
             EtherType(u16::from_be_bytes([*data.first()?, *data.get(1)?])),
             data.get(20..)?,
         ),
+    })
+}
+
+/// The IP packet in a frame, as far as it was kept; `None` where it is none.
+pub fn ip_packet(link: Link, data: &[u8]) -> Option<&[u8]> {
+    let sliced = slice(link, data)?;
+    let header = match sliced.net.as_ref()? {
+        LaxNetSlice::Ipv4(ip) => ip.header().slice(),
+        LaxNetSlice::Ipv6(ip) => ip.header().slice(),
+        LaxNetSlice::Arp(_) => return None,
     };
+    data.get((header.as_ptr() as usize).checked_sub(data.as_ptr() as usize)?..)
+}
+
+/// The TCP packet in a frame of this link type, of which `data` was kept and which was `length` bytes long; `None` where it is none. Of the packets in
+/// tunnels the outer one is looked at.
+pub fn parse(link: Link, data: &[u8], length: u32) -> Option<TcpPacket> {
+    let sliced = slice(link, data)?;
     let Some(TransportSlice::Tcp(tcp)) = &sliced.transport else { return None };
     let place = |slice: &[u8]| (slice.as_ptr() as usize).checked_sub(data.as_ptr() as usize);
     let tcp_at = place(tcp.slice())?;

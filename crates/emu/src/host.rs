@@ -196,6 +196,26 @@ impl Host {
         }
     }
 
+    /// Another queueing discipline at its device; `limit` is that of a `pfifo`, in packets.
+    pub fn set_queue(&self, kind: &str, limit: Option<u32>) -> Result<(), HostError> {
+        let set = || -> io::Result<()> {
+            let (netlink, _) = &mut *self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+            let index = netlink.link(NAME)?.index;
+            netlink.set_queue(index, kind, limit)
+        };
+        set().map_err(|error| HostError::kernel(format!("give a host's device the queue {kind}"), "", error))
+    }
+
+    /// Another route from an address of its own to the other host's.
+    pub fn set_route(&self, from: IpAddr, to: IpAddr, metrics: &RouteMetrics) -> Result<(), HostError> {
+        let set = || -> io::Result<()> {
+            let (netlink, _) = &mut *self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+            let index = netlink.link(NAME)?.index;
+            netlink.set_route(index, from, to, metrics, None)
+        };
+        set().map_err(|error| HostError::kernel(format!("give a host a route to {to}"), "", error))
+    }
+
     /// What its device has dropped so far.
     pub fn dropped(&self) -> Result<DeviceDrops, HostError> {
         let count = || -> io::Result<DeviceDrops> {

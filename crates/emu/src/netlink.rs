@@ -3,8 +3,8 @@
 mod route;
 
 use netlink_packet_core::{
-    Emitable, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
-    NetlinkMessage, NetlinkPayload, NlasIterator,
+    DefaultNla, Emitable, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST,
+    NetlinkHeader, NetlinkMessage, NetlinkPayload, NlasIterator,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage, AddressScope};
 use netlink_packet_route::link::{
@@ -16,6 +16,9 @@ use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// linux/rtnetlink.h
+const TCA_OPTIONS: u16 = 2;
 
 /// A conversation with the kernel about one network namespace: that of the thread which began it, for good.
 pub(crate) struct Netlink {
@@ -157,9 +160,19 @@ impl Netlink {
 
     /// Lets packets go to a device at once, whatever queueing discipline this machine gives to new devices.
     pub(crate) fn set_no_queue(&mut self, index: u32) -> io::Result<()> {
+        self.set_queue(index, "noqueue", None)
+    }
+
+    /// Another queueing discipline at a device's root; `limit` is the option of a `pfifo`, in packets.
+    pub(crate) fn set_queue(&mut self, index: u32, kind: &str, limit: Option<u32>) -> io::Result<()> {
         let mut discipline = TcMessage::with_index(index as i32);
         discipline.header.parent = TcHandle::ROOT;
-        discipline.attributes.push(TcAttribute::Kind("noqueue".to_string()));
+        discipline.attributes.push(TcAttribute::Kind(kind.to_string()));
+        if let Some(limit) = limit {
+            // struct tc_fifo_qopt, as it is: not in a frame of its own.
+            let options = DefaultNla::new(TCA_OPTIONS, limit.to_ne_bytes().to_vec());
+            discipline.attributes.push(TcAttribute::Other(options));
+        }
         self.tell(RouteNetlinkMessage::NewQueueDiscipline(discipline), NLM_F_CREATE | NLM_F_REPLACE)
     }
 

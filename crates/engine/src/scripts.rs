@@ -1,6 +1,7 @@
 //! Packet scripts on a kernel: the running one's in real time, in a network namespace, or another's in virtual time.
 
 mod machine;
+mod readiness;
 
 use crate::EngineError;
 use crate::temporary::TemporaryFolder;

@@ -11,6 +11,7 @@ mod machine;
 mod packet;
 mod parse;
 mod player;
+mod record;
 mod settings;
 mod simulated;
 pub mod syntax;
@@ -25,6 +26,7 @@ pub use player::{
     Came, Comparison, DEFAULT_TOLERANCE, Fault, Outcome, Shown, Verdict, expression_text, play, seconds,
     spec_text,
 };
+pub use record::{RecordError, Seen, record};
 pub use settings::{Setting, settings};
 pub use simulated::Simulated;
 pub use simulated::calls::bytes_of_call;

@@ -270,7 +270,7 @@ impl<M: Machine> Player<'_, M> {
 
     fn take_options(&mut self, script: &Script, comparison: &Comparison) -> Step<()> {
         const KNOWN: &str = "an option that is known: tolerance_usecs, tolerance_percent, strict_segments, ip_version, local_ip, \
-                             remote_ip, gateway_ip, netmask_ip, mss, mtu, bind_port, connect_port, speed, \
+                             remote_ip, gateway_ip, netmask_ip, mtu, bind_port, connect_port, speed, \
                              non_fatal, so_filename, verbose, debug, tcp_ts_tick_usecs or define";
         for option in &script.options {
             let value = option.value.as_deref().unwrap_or_default();
@@ -293,8 +293,10 @@ impl<M: Machine> Player<'_, M> {
                 "ip_version" if matches!(value, "ipv4" | "ipv6") => {}
                 "ip_version" => wrong("`ipv4` or `ipv6`")?,
                 "local_ip" | "remote_ip" | "gateway_ip" | "netmask_ip" | "bind_port" | "connect_port"
-                | "speed" | "non_fatal" | "verbose" | "debug" | "mss" | "mtu" | "tcp_ts_tick_usecs"
-                | "define" | "D" => {}
+                | "speed" | "non_fatal" | "verbose" | "debug" | "tcp_ts_tick_usecs" | "define" | "D" => {}
+                // The device's, by which a SYN says 1460.
+                "mtu" if value == "1500" => {}
+                "mtu" => wrong("an MTU of 1500, that of the device; `ip route` changes a path's")?,
                 _ => wrong(KNOWN)?,
             }
         }

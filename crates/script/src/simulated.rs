@@ -1,6 +1,7 @@
 //! Sockets of a simulated end: system calls in Linux's manner around [`farpath_tcp::Connection`].
 
 pub(crate) mod calls;
+mod memory;
 mod readiness;
 mod wire;
 
@@ -13,8 +14,9 @@ use calls::Waiting;
 use farpath_tcp::config::EcnMode;
 use farpath_tcp::{CloseReason, Config, Connection, Endpoint, Seq, State};
 use farpath_units::{Bytes, Duration, Instant};
+use memory::SendMemory;
 use readiness::Epoll;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Port that connections are made to where nothing names one.
 const LISTENING_PORT: u16 = 8080;
@@ -42,6 +44,8 @@ struct SocketOptions {
     congestion: Option<String>,
     linger: Option<i64>,
     report_queue: bool,
+    /// `TCP_NOTSENT_LOWAT`; zero is the sysctl.
+    not_sent: u64,
     /// Those that are remembered and told, and nothing more.
     others: BTreeMap<(i64, i64), i64>,
 }
@@ -49,9 +53,14 @@ struct SocketOptions {
 #[derive(Debug)]
 enum Descriptor {
     Fresh(SocketOptions),
-    Listening { options: SocketOptions, ready: VecDeque<usize> },
+    Listening {
+        options: SocketOptions,
+        ready: VecDeque<usize>,
+    },
     Connection(usize),
     Epoll(Epoll),
+    /// A file that is sent.
+    File,
 }
 
 #[derive(Debug)]
@@ -68,6 +77,8 @@ struct Socket {
     shut_write: bool,
     /// No program has it any more.
     orphan: bool,
+    /// What its buffered stream takes of the send buffer, where that counts memory.
+    memory: Option<SendMemory>,
     /// An error that is to be told.
     error: Option<&'static str>,
     error_told: bool,
@@ -83,9 +94,16 @@ pub struct Simulated {
     sent: VecDeque<Sent>,
     ended: VecDeque<(u64, Instant, Returned)>,
     waiting: Vec<Waiting>,
+    /// Sockets whose writes wait for room.
+    waiting_for_room: BTreeSet<usize>,
     calls: u64,
     /// A queueing discipline that takes nothing.
     blocked_device: bool,
+    /// `tcp_wmem`, and `tcp_notsent_lowat`.
+    send_memory: [u64; 3],
+    not_sent: u64,
+    /// `tcp_min_tso_segs`.
+    least_super_packet: u64,
     /// Packets and timers that are left to it.
     steps: u64,
 }
@@ -102,8 +120,12 @@ impl Simulated {
             sent: VecDeque::new(),
             ended: VecDeque::new(),
             waiting: Vec::new(),
+            waiting_for_room: BTreeSet::new(),
             calls: 0,
             blocked_device: false,
+            send_memory: [4096, 16_384, config.send.buffer.map_or(u64::MAX, |buffer| buffer.0)],
+            not_sent: u64::MAX,
+            least_super_packet: 0,
             steps: MAX_STEPS,
         }
     }
@@ -136,7 +158,9 @@ impl Simulated {
         if let Some(max) = options.max_segment {
             config.mss = config.mss.min(Bytes(max));
         }
-        if let Some(buffer) = options.send_buffer {
+        if self.counts_memory() {
+            config.send.buffer = None;
+        } else if let Some(buffer) = options.send_buffer {
             config.send.buffer = Some(Bytes(buffer));
         }
         if let Some(buffer) = options.receive_buffer {
@@ -148,9 +172,16 @@ impl Simulated {
         Ok(config)
     }
 
+    /// Whether the send buffer is one of memory, as Linux's.
+    fn counts_memory(&self) -> bool {
+        self.config.send.super_packets
+    }
+
     fn add_socket(&mut self, mut connection: Connection, ports: (u16, u16), options: SocketOptions) -> usize {
         connection.keep_times(self.now);
         connection.set_user_timeout(options.user_timeout);
+        connection.set_least_super_packet(self.least_super_packet);
+        let memory = self.counts_memory().then(|| SendMemory::new(options.send_buffer, self.send_memory));
         self.sockets.push(Socket {
             connection,
             local: ports.0,
@@ -162,6 +193,7 @@ impl Simulated {
             shut_read: false,
             shut_write: false,
             orphan: false,
+            memory,
             error: None,
             error_told: false,
         });
@@ -183,14 +215,24 @@ impl Simulated {
 
     fn send_from(&mut self, index: usize) {
         let socket = &mut self.sockets[index];
+        socket.connection.set_device_full(self.blocked_device);
         while self.steps > 0
             && let Some(segment) = socket.connection.poll_segment(self.now)
         {
             self.steps -= 1;
+            if let Some(memory) =
+                socket.memory.as_mut().filter(|_| socket.connection.sender().ended_super_packet())
+            {
+                memory.update(socket.connection.sender());
+            }
             let packet = wire::packet(&segment, socket.local, socket.remote, socket.connection.ttl());
+            // What cannot be tried again is lost with it.
             if !self.blocked_device {
                 self.sent.push_back(Sent { at: self.now, packet });
             }
+        }
+        if let Some(memory) = &mut socket.memory {
+            memory.update(socket.connection.sender());
         }
     }
 
@@ -432,20 +474,27 @@ impl Simulated {
             "tcp_synack_retries" => config.handshake.synack_attempts = Some(number.min(255) as u32 + 1),
             "tcp_retries2" => config.handshake.data_retries = Some(number.min(255) as u32),
             "tcp_rmem" => config.receive.buffer = Bytes(*numbers.get(2).ok_or_else(wrong)?),
-            "tcp_wmem" => config.send.buffer = Some(Bytes(*numbers.get(2).ok_or_else(wrong)?)),
+            "tcp_wmem" => {
+                let &[least, first, most] = &numbers[..] else { return Err(wrong()) };
+                self.send_memory = [least, first, most];
+                config.send.buffer = Some(Bytes(most));
+            }
+            "tcp_notsent_lowat" => self.not_sent = number,
             "tcp_mtu_probing" if !switch => {}
-            // How super-packets are cut: the segments within are the same.
-            "tcp_min_tso_segs" | "tcp_tso_rtt_log" | "tcp_limit_output_bytes" => {}
-            // What a simulated stack has no part of, whatever it says.
+            "tcp_min_tso_segs" if (1..=64).contains(&number) => self.least_super_packet = number,
+            // The value that the simulated stacks have.
+            "tcp_tso_rtt_log" if number == 9 => {}
+            "tcp_pacing_ss_ratio" if number == 200 => {}
+            "tcp_pacing_ca_ratio" if number == 120 => {}
+            // Nothing bounds how often what is refused is answered.
+            "tcp_invalid_ratelimit" if number == 0 => {}
+            // What a simulated stack has no part of, whatever it says: no segment waits for a device, and no SYN is refused.
             "tcp_fastopen"
             | "tcp_syncookies"
             | "tcp_no_metrics_save"
             | "tcp_metrics_save"
             | "tcp_autocorking"
-            | "tcp_notsent_lowat"
-            | "tcp_invalid_ratelimit"
-            | "tcp_pacing_ss_ratio"
-            | "tcp_pacing_ca_ratio"
+            | "tcp_limit_output_bytes"
             | "tcp_challenge_ack_limit"
             | "wmem_max"
             | "rmem_max"

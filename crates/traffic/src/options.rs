@@ -24,6 +24,12 @@ pub fn number(socket: BorrowedFd<'_>, level: i32, option: i32) -> io::Result<i32
     Ok(i32::from_ne_bytes(value))
 }
 
+/// Bytes of the stream that are written and not acknowledged (`SIOCOUTQ`), or of them those that were not sent (`SIOCOUTQNSD`).
+pub fn queued(socket: BorrowedFd<'_>, not_sent: bool) -> io::Result<i32> {
+    const SIOCOUTQNSD: u32 = 0x894b;
+    sys::get_number(socket, if not_sent { SIOCOUTQNSD } else { libc::TIOCOUTQ as u32 })
+}
+
 /// What is set on a socket before it connects or listens; `None` leaves the namespace's default. A connection that a
 /// listener accepts has its listener's.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

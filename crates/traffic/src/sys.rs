@@ -1,4 +1,4 @@
-//! The two calls that `socket2` and `rustix` have no safe form of: any socket option, as bytes.
+//! The calls that `socket2` and `rustix` have no safe form of: any socket option, as bytes, and a number by `ioctl()`.
 
 use libc::c_int;
 use std::io;
@@ -11,6 +11,14 @@ pub fn get_option(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: &mut [u8
     let done =
         unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, value.as_mut_ptr().cast(), &raw mut len) };
     if done == 0 { Ok((len as usize).min(value.len())) } else { Err(io::Error::last_os_error()) }
+}
+
+/// A number that an `ioctl()` of sockets tells.
+pub fn get_number(fd: BorrowedFd<'_>, request: u32) -> io::Result<i32> {
+    let mut number: c_int = 0;
+    // SAFETY: both requests that are made write one int, which outlives the call.
+    let done = unsafe { libc::ioctl(fd.as_raw_fd(), request as _, &raw mut number) };
+    if done == 0 { Ok(number) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Sets an option to `value`.

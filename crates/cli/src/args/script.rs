@@ -11,13 +11,36 @@ pub enum ScriptEngine {
     Simulate,
     /// A Linux kernel
     Emulate,
+    /// Simulated stacks, and a Linux kernel beside them
+    Both,
+}
+
+/// An end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ScriptEnd {
+    /// The one that sent more data
+    Sender,
+    /// The other one
+    Receiver,
 }
 
 #[derive(Debug, Clone, Args)]
 pub struct ScriptArgs {
     /// Scripts in packetdrill's language, or folders of them (`*.pkt`)
-    #[arg(value_name = "FILE|DIR", required = true)]
+    #[arg(value_name = "FILE|DIR", required_unless_present = "from")]
     pub files: Vec<PathBuf>,
+    /// Write the script that replays what one end of a connection saw, and play none: a capture (pcap, pcapng; IPv4)
+    #[arg(long, value_name = "CAPTURE", conflicts_with = "files")]
+    pub from: Option<PathBuf>,
+    /// With `--from`: the connection, counted from 1 by first packets
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), requires = "from")]
+    pub flow: u32,
+    /// With `--from`: the end that sent more data, or the other one
+    #[arg(long, value_enum, default_value = "sender", requires = "from")]
+    pub end: ScriptEnd,
+    /// With `--from`: so many packets at the most
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=5000), requires = "from")]
+    pub packets: u32,
     /// Play them against this simulated stack; several are compared in one table (`farpath stacks` lists them)
     #[arg(long, value_name = "NAME", default_value = "linux-6")]
     pub stack: Vec<String>,

@@ -45,6 +45,16 @@ fn a_folder_has_a_line_a_script_and_a_column_a_stack() {
     assert_eq!(code, 2);
 }
 
+/// Scripts of what Linux does, each with the function that it follows. They were played against Linux 6.12 in virtual time.
+#[test]
+fn linux_6_does_what_linux_does_script_by_script() {
+    let folder = format!("{}/../script/tests/linux-6", env!("CARGO_MANIFEST_DIR"));
+    let (out, err, code) = run(&["script", &folder, "--stack", "linux-6", "--tolerance", "3 ms"]);
+    assert_eq!(code, 0, "{out}{err}");
+    let scripts = fs::read_dir(folder).expect("a folder").count();
+    assert!(scripts >= 10 && out.contains(&format!("linux-6: {scripts} ok, 0 fail, 0 cannot run")), "{out}");
+}
+
 #[test]
 fn what_is_no_script_is_named_with_its_place() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,7 +1,7 @@
 //! A kernel as what a script is played against: its sockets, and a TUN device for the packets.
 
 use crate::EngineError;
-use farpath_emu::{Backend, Clock, Host, HostSettings, Port, VirtioHeader};
+use farpath_emu::{Backend, Clock, Host, HostSettings, Port, RouteMetrics, VirtioHeader};
 use farpath_script::syntax::{Call, Expression, IcmpSpec, Script};
 use farpath_script::{
     Begun, Comparison, Machine, Packet, Refusal, Returned, Sent, Setting, Value, Verdict, bytes, error_name,
@@ -12,9 +12,10 @@ use farpath_units::Instant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::collections::{BTreeMap, VecDeque};
+use std::fs;
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddrV4};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -53,12 +54,14 @@ pub(super) fn play_in_namespace(script: &Script, comparison: &Comparison) -> Res
     host.namespace().run(play_it)?.map_err(EngineError::WorkerFiles)
 }
 
-struct KernelMachine<'a> {
+pub(super) struct KernelMachine<'a> {
     host: &'a Host,
     port: Box<dyn Port>,
     clock: Clock,
     buffer: Vec<u8>,
     sockets: BTreeMap<i64, (Arc<Socket>, bool)>,
+    /// Descriptors of `epoll_create()`.
+    pub(super) epolls: BTreeMap<i64, Arc<OwnedFd>>,
     sent: VecDeque<Sent>,
     calls: u64,
     done: Sender<(u64, Instant, Returned)>,
@@ -71,7 +74,7 @@ struct KernelMachine<'a> {
 }
 
 /// What an error of the system is called.
-fn failed(error: &io::Error) -> Returned {
+pub(super) fn failed(error: &io::Error) -> Returned {
     match error.raw_os_error().and_then(error_name) {
         Some(name) => Returned::error(name),
         None => Returned::error(&error.to_string()),
@@ -125,6 +128,7 @@ impl<'a> KernelMachine<'a> {
             clock: Clock::start(),
             buffer: vec![0; BUFFER],
             sockets: BTreeMap::new(),
+            epolls: BTreeMap::new(),
             sent: VecDeque::new(),
             calls: 0,
             done,
@@ -148,7 +152,7 @@ impl<'a> KernelMachine<'a> {
         self.waiting.extend(self.ended.try_iter());
     }
 
-    fn socket(&self, descriptor: i64) -> Result<&(Arc<Socket>, bool), Returned> {
+    pub(super) fn socket(&self, descriptor: i64) -> Result<&(Arc<Socket>, bool), Returned> {
         self.sockets.get(&descriptor).ok_or_else(|| Returned::error("EBADF"))
     }
 
@@ -171,22 +175,41 @@ impl<'a> KernelMachine<'a> {
             let _ = socket.set_nonblocking(nonblocking);
             return Begun::Ended(self.keep(returned, accepted, wanted));
         }
-        self.calls += 1;
-        let (number, done, clock) = (self.calls, self.done.clone(), self.clock);
-        let Ok(mut wake) = self.wake.1.try_clone() else { return Begun::Ended(Returned::error("EMFILE")) };
         let accepts = matches!(what, Blocking::Accept);
         if accepts {
             // The connection is taken when it is there: its descriptor is the script's.
-            self.accepting.insert(number, (Arc::clone(&socket), wanted));
+            self.accepting.insert(self.calls + 1, (Arc::clone(&socket), wanted));
         }
-        thread::spawn(move || {
-            let returned = if accepts {
+        self.in_thread(move || {
+            if accepts {
                 let mut fds = [PollFd::new(&*socket, PollFlags::IN)];
                 let _ = poll(&mut fds, None);
                 Returned::value(wanted)
             } else {
                 what.make(&socket).0
-            };
+            }
+        })
+    }
+
+    /// Makes a call that waits so long at the most: here where the script gives it no time, else in a thread of its own.
+    pub(super) fn run(
+        &mut self,
+        call: &Call,
+        wait: Option<Timespec>,
+        make: impl FnOnce(Option<Timespec>) -> Returned + Send + 'static,
+    ) -> Begun {
+        match call.until {
+            None => Begun::Ended(make(Some(Timespec { tv_sec: 0, tv_nsec: 0 }))),
+            Some(_) => self.in_thread(move || make(wait)),
+        }
+    }
+
+    fn in_thread(&mut self, make: impl FnOnce() -> Returned + Send + 'static) -> Begun {
+        self.calls += 1;
+        let (number, done, clock) = (self.calls, self.done.clone(), self.clock);
+        let Ok(mut wake) = self.wake.1.try_clone() else { return Begun::Ended(Returned::error("EMFILE")) };
+        thread::spawn(move || {
+            let returned = make();
             // Nobody may listen any more.
             let _ = done.send((number, clock.now(), returned));
             let _ = wake.write_all(&[0]);
@@ -261,6 +284,12 @@ impl<'a> KernelMachine<'a> {
                 };
                 Ok(self.make(call, argument(0)?, Blocking::Write(bytes_of(call)?, flags)))
             }
+            "poll" => Ok(self.poll(call)),
+            "epoll_create" | "epoll_create1" => Ok(self.epoll_create(call)),
+            "epoll_ctl" => Ok(self.epoll_control(call)),
+            "epoll_wait" => Ok(self.epoll_wait(call)),
+            "ioctl" => self.ioctl(call),
+            "close" if self.epolls.remove(&argument(0)?).is_some() => ended(Returned::value(0)),
             "close" => ended(match self.sockets.remove(&argument(0)?) {
                 Some(_) => Returned::value(0),
                 None => Returned::error("EBADF"),
@@ -406,10 +435,12 @@ impl Machine for KernelMachine<'_> {
             match setting {
                 Setting::Nothing | Setting::Segmentation(_) => {}
                 Setting::Defaults => DEFAULTS.iter().try_for_each(|(name, value)| set(name, value))?,
-                Setting::Sysctl(name, value) => set(name, value)?,
-                Setting::Route(_) | Setting::Qdisc(_) => {
-                    return Err(Refusal::new("a sysctl", "`ip route` or `tc qdisc`"));
+                Setting::Sysctl(name, value) if name.ends_with("parameters.hystart_detect") => {
+                    self.has_parameter(name, value)?;
                 }
+                Setting::Sysctl(name, value) => set(name, value)?,
+                Setting::Route(attributes) => self.set_route(attributes)?,
+                Setting::Qdisc(discipline) => self.set_discipline(discipline.as_ref())?,
             }
         }
         Ok(())
@@ -418,15 +449,70 @@ impl Machine for KernelMachine<'_> {
     fn information(&mut self, ports: (u16, u16), name: &str) -> Option<Value> {
         let name = name.strip_prefix("tcpi_")?;
         let port = |address: io::Result<SockAddr>| Some(address.ok()?.as_socket()?.port());
-        let found = self.sockets.values().find(|(socket, _)| {
-            port(socket.local_addr()) == Some(ports.0) && port(socket.peer_addr()) == Some(ports.1)
-        });
-        let (socket, _) = found?;
+        let local = |socket: &Socket| port(socket.local_addr()) == Some(ports.0);
+        let all = || self.sockets.values().map(|(socket, _)| socket);
+        let found = all().find(|socket| local(socket) && port(socket.peer_addr()) == Some(ports.1));
+        // A connection that is over has no peer any more, and still tells what became of it.
+        let over = |socket: &Socket| local(socket) && !socket.is_listener().unwrap_or(true);
+        let socket = found.or_else(|| all().find(|socket| over(socket) && socket.peer_addr().is_err()))?;
         info::field(socket.as_fd(), name).ok()?.map(|value| Value::Int(value.into()))
     }
 
     fn listening_port(&self) -> u16 {
         PORT
+    }
+}
+
+impl KernelMachine<'_> {
+    /// A parameter of a module is the whole machine's: it is looked at, and never set.
+    fn has_parameter(&self, name: &str, value: &str) -> Result<(), Refusal> {
+        let path = format!("/{}", name.trim_start_matches('.').replace('.', "/"));
+        match fs::read_to_string(&path) {
+            Ok(found) if found.trim() == value => Ok(()),
+            Ok(found) => Err(Refusal::new(format!("{path} of {value}"), found.trim().to_owned())),
+            Err(error) => Err(Refusal::new(format!("{path} of {value}"), error.to_string())),
+        }
+    }
+
+    fn set_route(&self, attributes: &[(String, String)]) -> Result<(), Refusal> {
+        let mut metrics = RouteMetrics::default();
+        for (name, value) in attributes {
+            match (name.as_str(), value.parse().ok()) {
+                ("via" | "dev" | "proto" | "scope" | "src", _) => {}
+                ("initcwnd", number @ Some(_)) => metrics.initcwnd = number,
+                ("advmss", number @ Some(_)) => metrics.advmss = number,
+                _ => {
+                    return Err(Refusal::new(
+                        "a route's `initcwnd` or `advmss`",
+                        format!("`{name} {value}`"),
+                    ));
+                }
+            }
+        }
+        self.host
+            .set_route(LOCAL.into(), REMOTE.into(), &metrics)
+            .map_err(|error| Refusal::new("a route that this kernel takes", error.to_string()))
+    }
+
+    fn set_discipline(&self, discipline: Option<&(String, Vec<String>)>) -> Result<(), Refusal> {
+        let limit = |options: &[String]| -> Option<u32> {
+            let at = options.iter().position(|word| word == "limit")?;
+            options.get(at + 1)?.parse().ok()
+        };
+        let (kind, limit) = match discipline {
+            None => ("noqueue", None),
+            Some((kind, options)) if kind == "pfifo" && options.len() == 2 => ("pfifo", limit(options)),
+            Some((kind, options)) if kind == "fq" && options.is_empty() => ("fq", None),
+            Some((kind, options)) => {
+                return Err(Refusal::new(
+                    "`pfifo limit N` or `fq`",
+                    format!("`{kind} {}`", options.join(" ")),
+                ));
+            }
+        };
+        self.host.set_queue(kind, limit).map_err(|error| {
+            Refusal::new(format!("a queueing discipline `{kind}` of this kernel"), error.to_string())
+        })
     }
 }
 

@@ -71,7 +71,12 @@ impl Simulated {
                     any = true;
                     self.ended.push_back((number, self.now, returned));
                 }
-                Err(wait) => self.waiting.push(Waiting { number, wait, expected }),
+                Err(wait) => {
+                    if let Wait::Write { socket, .. } = wait {
+                        self.waiting_for_room.insert(socket);
+                    }
+                    self.waiting.push(Waiting { number, wait, expected });
+                }
             }
         }
         any
@@ -91,7 +96,13 @@ impl Simulated {
                 Some(name) if left == whole => Ok(Returned::error(name)),
                 Some(_) => Ok(Returned::value((whole - left) as i64)),
                 None => {
-                    let taken = self.sockets[socket].connection.write(left);
+                    // Who has found no room is woken when there is enough.
+                    let waits = self.waiting_for_room.contains(&socket);
+                    if waits && !self.sockets[socket].has_room(self.not_sent) {
+                        return Err(Wait::Write { socket, left, whole });
+                    }
+                    self.waiting_for_room.remove(&socket);
+                    let taken = self.write_some(socket, left);
                     match left - taken {
                         0 => Ok(Returned::value(whole as i64)),
                         left if taken > 0 => {
@@ -113,6 +124,23 @@ impl Simulated {
         }
     }
 
+    /// Writes what there is room for, as far as one buffer of the stream goes.
+    fn write_some(&mut self, index: usize, left: u64) -> u64 {
+        let usual = self.not_sent;
+        let socket = &mut self.sockets[index];
+        let not_sent = socket.most_not_sent(usual);
+        let Some(memory) = &mut socket.memory else { return socket.connection.write(left) };
+        memory.update(socket.connection.sender());
+        let room = memory.room(socket.connection.sender().stream_buffer(), not_sent);
+        let taken = socket.connection.write(left.min(room));
+        if taken > 0 {
+            memory.wrote(taken);
+        } else {
+            socket.connection.note_no_room();
+        }
+        taken
+    }
+
     fn wait(&mut self, wait: Wait, expected: Option<i64>, nonblocking: bool) -> Ended {
         match self.attempt(wait, expected) {
             Ok(returned) => Ok(Begun::Ended(returned)),
@@ -123,6 +151,9 @@ impl Simulated {
             Err(_) if nonblocking => error("EAGAIN"),
             Err(wait) => {
                 self.calls += 1;
+                if let Wait::Write { socket, .. } = wait {
+                    self.waiting_for_room.insert(socket);
+                }
                 self.waiting.push(Waiting { number: self.calls, wait, expected });
                 Ok(Begun::Blocks(self.calls))
             }
@@ -180,9 +211,9 @@ impl Simulated {
         match self.descriptors.get(&descriptor) {
             None => Err("EBADF"),
             Some(Descriptor::Connection(index)) => Ok(*index),
-            Some(Descriptor::Fresh(_) | Descriptor::Listening { .. } | Descriptor::Epoll(_)) => {
-                Err("ENOTCONN")
-            }
+            Some(
+                Descriptor::Fresh(_) | Descriptor::Listening { .. } | Descriptor::Epoll(_) | Descriptor::File,
+            ) => Err("ENOTCONN"),
         }
     }
 
@@ -190,7 +221,7 @@ impl Simulated {
         match self.descriptors.get_mut(&descriptor)? {
             Descriptor::Fresh(options) | Descriptor::Listening { options, .. } => Some(options),
             Descriptor::Connection(index) => Some(&mut self.sockets[*index].options),
-            Descriptor::Epoll(_) => None,
+            Descriptor::Epoll(_) | Descriptor::File => None,
         }
     }
 
@@ -212,6 +243,8 @@ impl Simulated {
                     SocketOptions { nonblocking: kind & O_NONBLOCK != 0, ..SocketOptions::default() };
                 self.new_descriptor(call, Descriptor::Fresh(options))
             }
+            // Its contents are what the packets show: zeros.
+            "open" => self.new_descriptor(call, Descriptor::File),
             "bind" => value(0),
             "listen" => {
                 let descriptor = argument(0)?;
@@ -282,7 +315,9 @@ impl Simulated {
                 let open = self.sockets[index].connection.established_at().is_some();
                 return error(if open { "EISCONN" } else { "EALREADY" });
             }
-            Some(Descriptor::Listening { .. } | Descriptor::Epoll(_)) => return error("EINVAL"),
+            Some(Descriptor::Listening { .. } | Descriptor::Epoll(_) | Descriptor::File) => {
+                return error("EINVAL");
+            }
             Some(Descriptor::Fresh(options)) => options.clone(),
         };
         let config = self.config_of(&options)?;
@@ -396,7 +431,7 @@ impl Simulated {
                     self.sockets[index].connection.abort(self.now);
                 }
             }
-            Some(Descriptor::Fresh(_) | Descriptor::Epoll(_)) => {}
+            Some(Descriptor::Fresh(_) | Descriptor::Epoll(_) | Descriptor::File) => {}
         }
         value(0)
     }
@@ -479,10 +514,7 @@ impl Simulated {
             (0, 1) => {
                 options.others.insert((level, option), number.unwrap_or(0));
             }
-            // No bound, which is what a simulated end has.
-            (6, 25) if matches!(number, Some(-1 | 0xffff_ffff)) => {
-                options.others.insert((level, option), number.unwrap_or(0));
-            }
+            (6, 25) => options.not_sent = number.unwrap_or(0) as u64 & 0xffff_ffff,
             _ => {
                 let name = |place: usize| {
                     call.arguments.get(place).map(crate::player::expression_text).unwrap_or_default()
@@ -498,7 +530,13 @@ impl Simulated {
                 (6, 1) => connection.set_no_delay(size != 0),
                 (6, 3) => connection.set_cork(size != 0),
                 (6, 18) => connection.set_user_timeout(socket.options.user_timeout),
-                (1, 7) => connection.set_send_buffer(socket.options.send_buffer.unwrap_or(4608)),
+                (1, 7) => {
+                    let size = socket.options.send_buffer.unwrap_or(4608);
+                    match &mut socket.memory {
+                        Some(memory) => memory.set_limit(size),
+                        None => connection.set_send_buffer(size),
+                    }
+                }
                 (6, 2 | 13) | (1, 8) => {
                     return Err(Refusal::new(
                         "an option that is set before the connection is there",
@@ -519,6 +557,9 @@ impl Simulated {
             return Ok(told(i64::from(number)));
         }
         let (mss, buffers) = (self.config.mss.0, (self.config.send.buffer, self.config.receive.buffer));
+        let memory = index
+            .and_then(|index| Some(self.sockets[index].memory.as_ref()?.limit()))
+            .map(|limit| limit as i64);
         let in_use = index.map(|index| self.sockets[index].connection.sender().smss());
         let Some(options) = self.socket_options(descriptor) else { return error("EBADF") };
         let number = match (level, option) {
@@ -526,13 +567,13 @@ impl Simulated {
             (6, 2) => in_use.or(options.max_segment).unwrap_or(mss) as i64,
             (6, 3) => i64::from(options.cork),
             (6, 18) => options.user_timeout.map_or(0, |timeout| (timeout.as_nanos() / 1_000_000) as i64),
+            (1, 7) if memory.is_some() => memory.unwrap_or(0),
             (1, 7) => options.send_buffer.or(buffers.0.map(|buffer| buffer.0)).unwrap_or(0) as i64,
             (1, 8) => options.receive_buffer.unwrap_or(buffers.1.0) as i64,
             (6, 13) => {
                 return Err(Refusal::new("a socket option that is a number", "TCP_CONGESTION"));
             }
-            // None of its own.
-            (6, 25) => options.others.get(&(6, 25)).copied().unwrap_or(0),
+            (6, 25) => options.not_sent as i64,
             key => match options.others.get(&key) {
                 Some(number) => *number,
                 None => {

@@ -39,7 +39,7 @@ impl Watched {
 
 impl Socket {
     /// `tcp_poll()`, of what is modelled.
-    pub fn readiness(&self) -> i64 {
+    pub fn readiness(&self, not_sent: u64) -> i64 {
         let connection = &self.connection;
         let mut ready = 0;
         let ended = connection.receiver().finished() || self.shut_read;
@@ -55,14 +55,17 @@ impl Socket {
         if self.error.is_some() {
             ready |= ERR | IN | OUT;
         }
-        if connection.established_at().is_some() && self.has_room() {
+        if connection.established_at().is_some() && self.has_room(not_sent) {
             ready |= OUT;
         }
         ready
     }
 
     /// `sk_stream_is_writeable()`: a third of the buffer is free.
-    pub fn has_room(&self) -> bool {
+    pub fn has_room(&self, not_sent: u64) -> bool {
+        if let Some(memory) = &self.memory {
+            return self.shut_write || memory.is_writeable(self.most_not_sent(not_sent));
+        }
         let buffered = self.connection.sender().unacknowledged();
         self.shut_write || self.connection.sender().buffer().is_none_or(|buffer| 3 * buffered <= 2 * buffer)
     }
@@ -72,7 +75,7 @@ impl Simulated {
     /// What a descriptor is ready for.
     pub fn ready(&self, descriptor: i64) -> Option<i64> {
         Some(match self.descriptors.get(&descriptor)? {
-            Descriptor::Connection(index) => self.sockets[*index].readiness(),
+            Descriptor::Connection(index) => self.sockets[*index].readiness(self.not_sent),
             Descriptor::Listening { ready, .. } => {
                 if ready.is_empty() {
                     0
@@ -81,7 +84,7 @@ impl Simulated {
                 }
             }
             Descriptor::Fresh(_) => OUT | HUP,
-            Descriptor::Epoll(_) => 0,
+            Descriptor::Epoll(_) | Descriptor::File => 0,
         })
     }
 

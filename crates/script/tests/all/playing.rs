@@ -1,6 +1,9 @@
 //! Scripts played against simulated ends.
 
-use farpath_script::{Comparison, Outcome, Simulated, Verdict, parse, play, update};
+use farpath_script::syntax::{TcpOption, Way};
+use farpath_script::{
+    Comparison, Outcome, Packet, RecordError, Seen, Simulated, Verdict, parse, play, record, update,
+};
 use farpath_tcp::Config;
 use farpath_units::Duration;
 
@@ -159,4 +162,47 @@ fn rfc_9293_3_9_1_5_a_user_timeout_ends_a_connection() {
         "+0 setsockopt(4, SOL_TCP, TCP_USER_TIMEOUT, [4000], 4) = 0\n+0 write(4, ..., 100) = 100\n+0 > P. 1:101(100) ack 1\n\
          +1 > P. 1:101(100) ack 1\n+2 > P. 1:101(100) ack 1\n+2.5 write(4, ..., 100) = -1 ETIMEDOUT\n",
     );
+}
+
+#[test]
+fn a_script_of_what_one_end_saw_passes_against_the_same_stack() {
+    let packet = |seq, ack, flags, len, options| Packet {
+        local: 1,
+        remote: 2,
+        tos: 0,
+        ttl: 64,
+        seq,
+        ack,
+        flags,
+        window: 65_535,
+        urgent: 0,
+        options,
+        len,
+    };
+    // Initial sequence numbers near their end: what a script says of them begins at 0.
+    let (ours, theirs) = (u32::MAX - 100, 7000);
+    let after = |seq: u32, bytes: u32| seq.wrapping_add(1 + bytes);
+    let packets = [
+        (0, Way::In, packet(theirs, 0, 0x02, 0, vec![TcpOption::Mss(1000)])),
+        (0, Way::Out, packet(ours, theirs + 1, 0x12, 0, vec![TcpOption::Mss(1460)])),
+        (100, Way::In, packet(theirs + 1, after(ours, 0), 0x10, 0, vec![])),
+        (150, Way::Out, packet(after(ours, 0), theirs + 1, 0x18, 300, vec![])),
+        (250, Way::In, packet(theirs + 1, after(ours, 300), 0x10, 0, vec![])),
+        (300, Way::Out, packet(after(ours, 300), theirs + 1, 0x18, 200, vec![])),
+        (300, Way::Out, packet(after(ours, 500), theirs + 1, 0x11, 0, vec![])),
+        (400, Way::In, packet(theirs + 1, after(ours, 501), 0x10, 0, vec![])),
+    ];
+    let seen: Vec<Seen> = packets
+        .into_iter()
+        .map(|(ms, way, packet)| Seen { at: Duration::from_millis(ms), way, packet })
+        .collect();
+    let text = record(&seen).expect("it begins with a SYN");
+    for line in
+        ["+0.05 write(4, ..., 300) = 300", "+0.05 write(4, ..., 200) = 200", "+0 > P. 301:501(200) ack 1"]
+    {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+    assert_eq!(run(&text).outcome, Outcome::Passed, "{text}");
+    assert_eq!(record(&seen[3..]), Err(RecordError::NoSyn));
+    assert_eq!(record(&seen[..1]), Err(RecordError::OneEnd));
 }
