@@ -9,9 +9,6 @@ use farpath_units::Duration;
 /// A tail loss probe without a measured round trip.
 pub const FIRST_PROBE: Duration = Duration::from_secs(1);
 
-/// More transmissions than there are in the time that retries stand for: by default, and where it is the longest or waits do not double.
-const MOST_IN_A_TIME: [usize; 2] = [64, 10_000];
-
 /// The SYNs of a stack.
 pub fn opening(stack: &Config) -> Opening {
     let handshake = &stack.handshake;
@@ -60,13 +57,8 @@ pub fn unanswered(stack: &Config, first: Duration) -> Opening {
     let endless = Opening { timer: waits(stack, first), attempts: None, linear: 0, within: f64::INFINITY };
     let attempts = match stack.time_for_retries() {
         None => stack.handshake.data_retries.map(|retries| retries.saturating_add(1)),
-        Some(time) => MOST_IN_A_TIME.into_iter().find_map(|most| {
-            // The first timeout sends again; one after it gives up where that was long enough ago.
-            let sent = endless.syns(most);
-            let again = sent.get(1).map_or(0.0, |again| again.least);
-            let last = sent.iter().skip(2).position(|at| at.least - again >= time.as_secs_f64());
-            last.map(|after| after as u32 + 2)
-        }),
+        // The first timeout sends again; one after it gives up where that was long enough ago.
+        Some(time) => endless.first_after_second(time.as_secs_f64()),
     };
     Opening { attempts, ..endless }
 }

@@ -60,10 +60,13 @@ const ARITHMETIC_AND_TYPES: [&str; 13] = [
     "rand_core",
     "rand_xoshiro",
     "siphasher",
+    "serde",
+    "serde_core",
     // At compile time.
     "cfg-if",
     "proc-macro2",
     "quote",
+    "serde_derive",
     "syn",
     "thiserror",
     "unicode-ident",

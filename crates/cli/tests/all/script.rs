@@ -80,7 +80,7 @@ fn what_a_terminal_would_obey_is_escaped() {
     file("no-script.pkt", format!("+0 {title}"));
     file("command.pkt", format!("{GOOD}+0 `{title}`\n"));
     file(&format!("{title}.pkt"), format!("{GOOD}+0 %{{ assert 1 == 2, \"{title}\" }}%\n"));
-    file("experiment.toml", "path = [{}]\n[sweep]\n\"\\u001b[2J\" = [1]\n".to_owned());
+    file("experiment.toml", "title = \"t\"\npath = [{}]\n[sweep]\n\"\\u001b[2J\" = [1]\n".to_owned());
     let at = folder.path().to_str().expect("UTF-8");
     for args in [
         &["script", at][..],

@@ -74,7 +74,27 @@ impl Opening {
         (0..).map_while(|index| self.syn(index)).take(most).collect()
     }
 
-    /// The same in ns, one after another, for a first SYN that leaves at `start` on the clock.
+    /// The first transmission, counted from zero, that leaves `time` s or more after the second, at the earliest; `None` where ten million do not.
+    pub fn first_after_second(&self, time: f64) -> Option<u32> {
+        const MOST: u32 = 10_000_000;
+        let second = self.over(1).least;
+        let is_after = |index: u32| self.over(index).least - second >= time;
+        // By doubling and halving: time grows with the index.
+        let (mut before, mut after) = (1, 2);
+        while !is_after(after) {
+            if after >= MOST {
+                return None;
+            }
+            (before, after) = (after, after * 2);
+        }
+        while after - before > 1 {
+            let middle = before + (after - before) / 2;
+            *(if is_after(middle) { &mut after } else { &mut before }) = middle;
+        }
+        Some(after)
+    }
+
+    /// When each SYN leaves, in ns, one after another, for a first SYN that leaves at `start` on the clock.
     pub(super) fn syns_from(&self, start: f64) -> impl Iterator<Item = f64> {
         let (mut now, mut index) = (start, 0);
         core::iter::from_fn(move || {

@@ -20,9 +20,11 @@ fn value<'a>(profile: &'a KernelProfile, name: &str) -> &'a str {
 }
 
 #[test]
-fn the_stacks_that_say_what_the_kernel_does_are_followed_in_full() {
-    for name in ["linux-6", "reno-1990", "reno-sack"] {
-        assert_eq!(profile(name).unmatched, [""; 0], "{name}");
+fn the_stacks_that_say_what_the_kernel_does_are_followed() {
+    // BSD's probes of a zero window carry an octet; no setting of Linux makes its own do so.
+    let octet = "send.window_probe octet: the kernel's probes have no payload";
+    for (name, unmatched) in [("linux-6", &[][..]), ("reno-1990", &[octet]), ("reno-sack", &[octet])] {
+        assert_eq!(profile(name).unmatched, unmatched, "{name}");
     }
 }
 
