@@ -49,7 +49,7 @@ const SANS_IO: [&str; 9] = [
     "farpath-model",
     "farpath-sim",
 ];
-const ARITHMETIC_AND_TYPES: [&str; 13] = [
+const ARITHMETIC_AND_TYPES: [&str; 16] = [
     // Formats and arithmetic.
     "arrayvec",
     "etherparse",
