@@ -80,7 +80,10 @@ fn what_a_terminal_would_obey_is_escaped() {
     file("no-script.pkt", format!("+0 {title}"));
     file("command.pkt", format!("{GOOD}+0 `{title}`\n"));
     file(&format!("{title}.pkt"), format!("{GOOD}+0 %{{ assert 1 == 2, \"{title}\" }}%\n"));
-    file("experiment.toml", "title = \"t\"\npath = [{}]\n[sweep]\n\"\\u001b[2J\" = [1]\n".to_owned());
+    let ends =
+        "[sender]\nstack = \"linux-6\"\n[receiver]\nstack = \"linux-6\"\n[transfer]\nsize = \"1 kB\"\n";
+    let path = "[[path]]\nelement = \"delay\"\ndelay = \"1 ms\"\n";
+    file("experiment.toml", format!("title = \"t\"\n{path}{ends}[sweep]\n\"\\u001b[2J\" = [1]\n"));
     let at = folder.path().to_str().expect("UTF-8");
     for args in [
         &["script", at][..],
