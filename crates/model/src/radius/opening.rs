@@ -74,11 +74,12 @@ impl Opening {
         (0..).map_while(|index| self.syn(index)).take(most).collect()
     }
 
-    /// The first transmission, counted from zero, that leaves `time` s or more after the second, at the earliest; `None` where ten million do not.
+    /// The first transmission, counted from zero, that leaves `time` s or more after the second, for a first one that leaves on a tick; `None` where
+    /// ten million do not.
     pub fn first_after_second(&self, time: f64) -> Option<u32> {
         const MOST: u32 = 10_000_000;
-        let second = self.over(1).least;
-        let is_after = |index: u32| self.over(index).least - second >= time;
+        let second = self.after(1, 0.0);
+        let is_after = |index: u32| self.after(index, 0.0) - second >= time * NS;
         // By doubling and halving: time grows with the index.
         let (mut before, mut after) = (1, 2);
         while !is_after(after) {
