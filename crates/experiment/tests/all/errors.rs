@@ -84,8 +84,8 @@ fn unknown_keys_are_refused_with_the_nearest_known_one() {
     );
     says(
         and("[colour]\n"),
-        "geo.toml: colour: unknown key; known: title, seed, seeds, horizon, path, sender, receiver, host, flow, \
-         transfer, output, emulate, budget",
+        "geo.toml: colour: unknown key; known: title, seed, seeds, horizon, path, sender, receiver, host, program, \
+         flow, transfer, output, emulate, budget",
     );
     says(
         set("path.loss.forward=1 %"),

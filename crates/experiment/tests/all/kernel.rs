@@ -32,7 +32,7 @@ fn emulation_is_period_accurate_and_short_unless_told_otherwise() {
 
 #[test]
 fn every_key_of_emulate_is_read() {
-    let text = "[emulate]\nclock = \"virtual\"\nkernel = \"6.12-hz100\"\npatience = \"5 s\"\nseeds = 5\n\
+    let text = "[emulate]\nclock = \"virtual\"\nkernel = \"6.12-hz100\"\ngive_up_after = \"5 s\"\nseeds = 5\n\
                 coalesce = true\nip = 6\nbackend = \"packet\"\nsample = \"50 ms\"\nlateness = \"1 ms\"\n\
                 processor_wait = \"30 %\"\nrepeats = 0\nmemory = \"2 GB\"\n";
     let expected = EmulateOptions {
