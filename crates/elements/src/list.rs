@@ -19,6 +19,9 @@ macro_rules! elements {
         }
 
         impl ElementKind {
+            /// How many kinds there are: those that files name, and what they become where a value changes over time.
+            pub const COUNT: usize = [$(stringify!($kind)),*].len();
+
             /// What it says of itself.
             pub fn spec(&self) -> &dyn Element {
                 match self {

@@ -14,7 +14,7 @@ table! {
     pub struct AirRow {
         /// Name of the radio on the path.
         pub element: String,
-        /// Which of its hops, from 0 at the local end.
+        /// Which of its hops, from 0 at the near end.
         pub hop: u32,
         /// Forward or reverse, where each has a channel of its own; else null.
         #[cells(Cells::MaybeText(
