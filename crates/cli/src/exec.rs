@@ -2,7 +2,7 @@
 
 use crate::args::ExecArgs;
 use crate::error::CliError;
-use crate::shell::milliseconds;
+use crate::shell::{WHOLE, milliseconds};
 use crate::{Ending, interrupt, output, source};
 use farpath_engine::{Connection, ExecEnd, ExecRun, ProgramEnd, exec as run_programs};
 use farpath_experiment::EmulationClock;
@@ -13,8 +13,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-/// Bytes of a packet that a capture keeps: all.
-const WHOLE: u32 = 65_535;
 /// All runs, one a line.
 const RUNS: &str = "runs.jsonl";
 /// Connections of a run that are printed; all of them are in the JSON.
@@ -24,9 +22,7 @@ const PRINTED: usize = 20;
 pub fn exec(args: &ExecArgs) -> Result<Ending, CliError> {
     let mut overrides = args.set.clone();
     overrides.extend(args.clock.changes());
-    if let Some(seeds) = args.seeds {
-        overrides.push(format!("seeds={seeds}").parse().expect("a key and a number"));
-    }
+    overrides.extend(args.seeds.map(|seeds| source::seeds("seeds", seeds)));
     let experiment = source::of_file(&args.file, &overrides)?;
     let failed = |source| CliError::Engine { file: args.file.clone(), source };
     let points = experiment.points();

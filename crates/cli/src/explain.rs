@@ -67,9 +67,7 @@ pub fn explain(args: &ExplainArgs) -> Result<Ending, CliError> {
 fn source_of(args: &ExplainArgs) -> Result<Option<(Source, Known)>, CliError> {
     let flags = &args.source.path;
     let mut changes = args.source.set.clone();
-    if let Some(seeds) = args.source.seeds {
-        changes.push(format!("seeds={seeds}").parse().expect("a key and a number"));
-    }
+    changes.extend(args.source.seeds.map(|seeds| source::seeds("seeds", seeds)));
     let found = if let Some(file) = &args.from_measure {
         measured::refuse_other_flags("--from-measure", flags, false)?;
         measured::of_file(file)?

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 const SIZE: Bytes = Bytes(1_000_000);
 
 /// Bytes of a packet that a capture keeps: all.
-const WHOLE: u32 = 65_535;
+pub const WHOLE: u32 = 65_535;
 
 /// `farpath shell`
 pub fn shell(args: &ShellArgs) -> Result<Ending, CliError> {

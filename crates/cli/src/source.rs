@@ -28,7 +28,7 @@ pub fn load_with(args: &SourceArgs, emulates: bool, changes: Vec<Override>) -> R
     if let Some(seeds) = args.seeds {
         // A file may ask for fewer runs in real time; who says how many means every engine that is asked.
         for key in ["seeds", "emulate.seeds"].into_iter().take(1 + usize::from(emulates)) {
-            overrides.push(format!("{key}={seeds}").parse::<Override>().expect("a key and a number"));
+            overrides.push(self::seeds(key, seeds));
         }
     }
     match &args.file {
@@ -38,6 +38,11 @@ pub fn load_with(args: &SourceArgs, emulates: bool, changes: Vec<Override>) -> R
         }
         None => of_flags(&args.path, &overrides),
     }
+}
+
+/// The change that a number of seeds is.
+pub fn seeds(key: &str, number: u64) -> Override {
+    format!("{key}={number}").parse().expect("a key and a number")
 }
 
 /// So many worker threads, where that is asked for.

@@ -1,6 +1,6 @@
 //! A serial link behind a drop-tail queue, by arithmetic.
 
-use crate::aqm::{Aqm, Managed, Parts, Sender};
+use crate::aqm::{self, Aqm, Managed, Parts, Sender};
 use crate::draw::Draws;
 use crate::element::{Built, Declared, DelayKind, DelayPart, DelayTime, Element, Fault, Inflow};
 use crate::keys::{Keys, ReadValue, Source};
@@ -39,7 +39,7 @@ impl Element for Link {
             true => String::new(),
             false => format!(", ECN marks {}", each_way(mark)),
         };
-        let managed = managed_words(aqm);
+        let managed = aqm::words(aqm);
         format!("link of {}, queue {}{managed}{marking}{framing}", each_way(rate), each_way(queue))
     }
 
@@ -48,7 +48,7 @@ impl Element for Link {
     }
 
     fn left_out(&self, data: Direction) -> Option<String> {
-        managed_left_out(self.aqm[data])
+        self.aqm[data].left_out()
     }
 
     fn validate(&self) -> Result<(), Fault> {
@@ -215,22 +215,6 @@ pub(crate) fn read_queue<K: Keys>(
         false => aqm[way].default_limit(),
     };
     Ok((aqm, PerDirection::from_fn(limit)))
-}
-
-/// What the closed forms leave out of a managed queue.
-pub(crate) fn managed_left_out(aqm: Aqm) -> Option<String> {
-    let name = aqm.name();
-    (aqm != Aqm::DropTail).then(|| {
-        format!("what {name} drops and marks is left out of the prediction, which has a queue that drops when it is full")
-    })
-}
-
-/// In the words of a report; nothing where no queue is managed.
-pub(crate) fn managed_words(aqm: &PerDirection<Aqm>) -> String {
-    match *aqm == PerDirection::default() {
-        true => String::new(),
-        false => format!(", managed by {}", each_way(aqm)),
-    }
 }
 
 /// Sends one packet after the other at its rate. A packet leaves when its last bit has been sent.

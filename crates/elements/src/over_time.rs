@@ -7,6 +7,7 @@ use crate::trace::parse_points;
 use core::fmt;
 use farpath_path::{Direction, Generator, PerDirection};
 use farpath_units::{Ber, Duration, Instant, Probability};
+use std::sync::Arc;
 
 /// A parameter's value, which stays or changes over time.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +22,7 @@ pub enum Setting<T> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct OverTime<T> {
     /// When, from zero on and rising, and what it is from then on, or then.
-    points: PointList<T>,
+    points: Arc<[(Duration, T)]>,
     between: Between,
     /// When the points begin again; without, the last value stays.
     repeat: Option<Duration>,
@@ -127,20 +128,23 @@ impl<T: Changes> OverTime<T> {
 
     /// The mean over time, from the first point to the last, or over what repeats.
     fn mean(&self) -> T {
-        let end = self.repeat.map(|repeat| (repeat, self.points[0].1));
-        let all: Vec<(Duration, T)> = self.points.iter().copied().chain(end).collect();
-        let area: f64 = all
-            .windows(2)
-            .map(|pair| {
+        let first = self.points[0].1;
+        let ends = self.points[1..].iter().copied().chain(self.repeat.map(|repeat| (repeat, first)));
+        let area: f64 = self
+            .points
+            .iter()
+            .zip(ends)
+            .map(|(&(from, value), (to, next))| {
                 let height = match self.between {
-                    Between::Steps => pair[0].1.number(),
-                    Between::Lines => (pair[0].1.number() + pair[1].1.number()) / 2.0,
+                    Between::Steps => value.number(),
+                    Between::Lines => (value.number() + next.number()) / 2.0,
                 };
-                height * (pair[1].0 - pair[0].0).as_secs_f64()
+                height * (to - from).as_secs_f64()
             })
             .sum();
-        let span = all.last().map_or(0.0, |last| last.0.as_secs_f64());
-        if span == 0.0 { self.points[0].1 } else { T::of_number(area / span) }
+        let last = self.points.last().map_or(Duration::ZERO, |last| last.0);
+        let span = self.repeat.unwrap_or(last).as_secs_f64();
+        if span == 0.0 { first } else { T::of_number(area / span) }
     }
 
     fn read_points<S: Source>(source: &S) -> Option<Result<PointList<T>, S::Error>> {
@@ -188,7 +192,7 @@ impl<T: Changes> OverTime<T> {
                 "offset",
                 "expected a `repeat` beside it: a random one is drawn from what repeats".to_owned(),
             ),
-            _ => Ok(OverTime { points, between, repeat, offset }),
+            _ => Ok(OverTime { points: points.into(), between, repeat, offset }),
         }
     }
 }

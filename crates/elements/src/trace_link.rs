@@ -1,11 +1,11 @@
 //! A link whose rate changes over time.
 
-use crate::aqm::{Aqm, Managed, Parts, Sender};
+use crate::aqm::{self, Aqm, Managed, Parts, Sender};
 use crate::draw::Draws;
 use crate::element::{Built, Declared, DelayKind, DelayPart, DelayTime, Element, Inflow};
 use crate::keys::{self, Keys, ReadValue, Source};
 use crate::line::{Line, framed};
-use crate::link::{managed_left_out, managed_words, read_queue};
+use crate::link::read_queue;
 use crate::over_time::out_of_order;
 use crate::trace::{Sending, Trace};
 use crate::waiting::Waiting;
@@ -35,7 +35,7 @@ impl Element for TraceLink {
             "link with a trace of its rate, {} in the mean, queue {}{}",
             each_way(&mean),
             each_way(&self.queue),
-            managed_words(&self.aqm)
+            aqm::words(&self.aqm)
         )
     }
 
@@ -48,7 +48,7 @@ impl Element for TraceLink {
         let rate = format!(
             "how the rate of a link varies is left out of the prediction, which has its mean of {mean}"
         );
-        Some(managed_left_out(self.aqm[data]).map_or(rate.clone(), |managed| format!("{rate}; {managed}")))
+        Some(self.aqm[data].left_out().map_or(rate.clone(), |managed| format!("{rate}; {managed}")))
     }
 
     fn delays(&self, direction: Direction, size: Bytes) -> Vec<DelayPart> {

@@ -25,7 +25,7 @@ pub use connections::{Connection, MAX_CONNECTIONS, Side};
 use drivers::Drivers;
 pub use exec::{CAPTURE_FILE, ExecEnd, ExecRun, ProgramEnd, exec};
 pub(crate) use exec::{ExecTask, carry_out_exec};
-use farpath_emu::{Clock, EmuError, Emulator, Host, LoopReport, Recorder, Settings};
+use farpath_emu::{Clock, EmuError, Emulator, Host, HostError, LoopReport, Recorder, Settings};
 use farpath_experiment::{EmulationClock, Point, Scenario, Transport};
 use farpath_path::{Direction, PerDirection};
 use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run, RunKey, StreamFigures};
@@ -227,6 +227,17 @@ fn carry<T>(
         (report, ends)
     });
     Ok((report?, ends))
+}
+
+/// How late packets were handed over: the median, the 99th percentile, the worst, in ns.
+fn late_ns(report: &LoopReport) -> [u64; 3] {
+    let late = report.lateness.forward.merged(&report.lateness.reverse);
+    [late.percentile(50.0), late.percentile(99.0), late.max()].map(Duration::as_nanos)
+}
+
+/// Packets that the hosts' devices have dropped, beside the path.
+fn dropped_outside(hosts: &PerDirection<Host>) -> Result<u64, HostError> {
+    Direction::BOTH.into_iter().map(|way| Ok(hosts[way].dropped()?.total())).sum()
 }
 
 /// A clock that begins with what it is to measure.

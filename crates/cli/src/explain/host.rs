@@ -22,9 +22,8 @@ pub fn find(host: &str, key: Option<&Path>, rate: Option<Rate>) -> Result<Option
                 Err(error) => return Err(error.into()),
             };
             drop(bar);
-            let result = words::json(&found, &[]).to_string();
             let wrong = |reason| CliError::UnknownPath { host: host.to_owned(), reason };
-            return Measured::from_json(&result).map(Some).map_err(wrong);
+            return Measured::of_value(&words::json(&found, &[])).map(Some).map_err(wrong);
         }
         Err(MeasureError::Stopped) => return Ok(None),
         // Somebody is there, or nobody can be: what the kernel knows is no answer to that.

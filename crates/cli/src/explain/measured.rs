@@ -6,6 +6,7 @@ use crate::source::Source;
 use farpath_experiment::{Experiment, Override, QUICK_PATH_STACK};
 use farpath_explain::Known;
 use farpath_path::PerDirection;
+use farpath_tcp::config::CongestionControlKind;
 use farpath_units::{Bytes, Duration, Probability, Rate};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -37,8 +38,8 @@ pub struct Measured {
     pub rtt: [Duration; 2],
     /// `forward` goes to the far host.
     pub ways: PerDirection<Way>,
-    /// Linux's name of the controller of this host, where that is known.
-    pub control: Option<String>,
+    /// The controller of this host, where that is known and simulated.
+    pub control: Option<CongestionControlKind>,
 }
 
 impl Measured {
@@ -47,6 +48,11 @@ impl Measured {
         let line = text.lines().next().unwrap_or_default();
         let all: Value = serde_json::from_str(line)
             .map_err(|error| format!("expected what `farpath measure PEER --json` prints: {error}"))?;
+        Measured::of_value(&all)
+    }
+
+    /// The same, before it is printed.
+    pub fn of_value(all: &Value) -> Result<Measured, String> {
         let path = all
             .get("path")
             .ok_or("expected the key `path`, as `farpath measure PEER --json` prints it, and found none")?;
@@ -117,12 +123,8 @@ impl Measured {
         let queue = |way: &Way| way.queue.map_or("1 bdp".to_owned(), |queue| queue.to_string());
         let seeds =
             if share(forward) == Probability::ZERO && share(reverse) == Probability::ZERO { 1 } else { 20 };
-        let control = match control.as_deref() {
-            Some("cubic") => "congestion.control = \"cubic\"\n",
-            Some("reno") => "congestion.control = \"reno\"\n",
-            Some("bbr") => "congestion.control = \"bbr\"\n",
-            _ => "",
-        };
+        let control =
+            control.map_or(String::new(), |kind| format!("congestion.control = \"{}\"\n", kind.name()));
         format!(
             "title = \"{size} over a path that was measured\"\nseeds = {seeds}\nhorizon = \"30 d\"\n\
              [[path]]\nelement = \"link\"\nrate = {{ forward = \"{}\", reverse = \"{}\" }}\n\

@@ -3,6 +3,7 @@
 use super::measured::{Measured, Way};
 use farpath_measure::share;
 use farpath_path::PerDirection;
+use farpath_tcp::config::CongestionControlKind;
 use farpath_units::{Duration, Rate};
 use serde_json::Value;
 use std::net::IpAddr;
@@ -24,7 +25,7 @@ struct Connections {
     delivery_bit_per_s: u64,
     sent: u32,
     again: u32,
-    control: Option<String>,
+    control: Option<CongestionControlKind>,
 }
 
 /// The path to `address`, by the two programs of iproute2.
@@ -65,8 +66,8 @@ fn connections(text: &str) -> Connections {
         all.sent = all.sent.saturating_add(count(value("data_segs_out")));
         // Now, and in all.
         all.again = all.again.saturating_add(count(value("retrans").and_then(|both| both.split('/').nth(1))));
-        let control = words.iter().find(|word| ["cubic", "reno", "bbr"].contains(word));
-        all.control = all.control.take().or(control.map(|word| (*word).to_owned()));
+        all.control =
+            all.control.or_else(|| words.iter().find_map(|word| CongestionControlKind::of_linux(word)));
     }
     all
 }
@@ -106,10 +107,7 @@ fn path(seen: &Connections, metrics_us: Option<f64>, rate: Option<Rate>) -> Resu
         ),
     };
     let ways = PerDirection { forward, reverse: Way { loss: None, ..forward } };
-    Ok(Neighbour {
-        path: Measured { rtt: [us(least), us(usual)], ways, control: seen.control.clone() },
-        from,
-    })
+    Ok(Neighbour { path: Measured { rtt: [us(least), us(usual)], ways, control: seen.control }, from })
 }
 
 #[cfg(test)]
@@ -126,8 +124,8 @@ mod tests {
     fn a_connection_tells_its_path() {
         let seen = connections(LINE);
         assert_eq!(
-            (seen.count, seen.sent, seen.again, seen.control.as_deref()),
-            (1, 1000, 10, Some("cubic"))
+            (seen.count, seen.sent, seen.again, seen.control),
+            (1, 1000, 10, Some(CongestionControlKind::Cubic))
         );
         let known = path(&seen, None, None).expect("it says enough");
         assert_eq!(known.path.rtt, [Duration::from_micros(79_900), Duration::from_micros(80_500)]);

@@ -18,9 +18,10 @@ pub(crate) use managed::{Managed, Parts, Sender};
 use crate::QueueLimit;
 use crate::draw::Draws;
 use crate::keys::{self, Keys, ReadValue, Source};
+use crate::words::each_way;
 use core::fmt;
 use discipline::Discipline;
-use farpath_path::{Generator, PathPacket};
+use farpath_path::{Generator, PathPacket, PerDirection};
 use farpath_units::Duration;
 
 /// The MTU that algorithms compare backlogs with, and the default quantum of flow queues (`psched_mtu` of an interface without link
@@ -96,6 +97,14 @@ impl Aqm {
         }
     }
 
+    /// What the closed forms leave out of it; `None` where they have it right.
+    pub(crate) fn left_out(self) -> Option<String> {
+        let name = self.name();
+        (self != Aqm::DropTail).then(|| {
+            format!("what {name} drops and marks is left out of the prediction, which has a queue that drops when it is full")
+        })
+    }
+
     /// One for property tests.
     pub(crate) fn draw(draws: &mut Draws) -> Aqm {
         match draws.below(10) {
@@ -120,6 +129,14 @@ impl Aqm {
             Aqm::Pie(pie) => Box::new(pie::PieQueue::new(limit, pie, generator)),
             Aqm::FqPie(queues, pie) => Box::new(flow_queues::FqPieQueue::new(limit, queues, pie, generator)),
         })
+    }
+}
+
+/// In the words of a report, behind those of a queue; nothing where no queue is managed.
+pub(crate) fn words(aqm: &PerDirection<Aqm>) -> String {
+    match *aqm == PerDirection::default() {
+        true => String::new(),
+        false => format!(", managed by {}", each_way(aqm)),
     }
 }
 

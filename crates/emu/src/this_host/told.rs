@@ -266,10 +266,9 @@ impl Told {
         {
             return;
         }
-        let known = CongestionControlKind::ALL.iter().find(|kind| kind.linux_name() == Some(name));
-        match known {
+        match CongestionControlKind::of_linux(name) {
             Some(kind) => {
-                self.stack.config.congestion.control = *kind;
+                self.stack.config.congestion.control = kind;
                 self.says("congestion.control", from, name);
             }
             None => {

@@ -70,7 +70,7 @@ struct Key {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Parsed {
     key: Key,
-    /// Its host asks, where that can be told: it is no answer to an echo.
+    /// Bytes behind the header of TCP, UDP or ICMP.
     payload: u64,
     detail: Detail,
 }

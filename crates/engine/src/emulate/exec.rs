@@ -1,7 +1,7 @@
 //! The programs of an experiment on its path: `farpath exec`.
 
 use super::connections::Connection;
-use super::hosts::Hosts;
+use super::hosts::{Hosts, host_name};
 use super::shell::names;
 use super::watch::Watch;
 use crate::EngineError;
@@ -11,7 +11,7 @@ use crate::virtual_time::{exec_in_guest, kernel_of};
 use farpath_emu::{Clock, Host, HostError, Program, ProgramSettings, exit_code};
 use farpath_experiment::{Experiment, ProgramSpec};
 use farpath_kernel::Kernel;
-use farpath_path::{Direction, PerDirection};
+use farpath_path::PerDirection;
 use farpath_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -233,8 +233,6 @@ fn run_here(
     }
     let (programs, ended_by_horizon) = ended?;
     let (connections, unlisted_packets) = watch.finish()?;
-    let dropped = Direction::BOTH.map(|way| hosts[way].dropped().map(|dropped| dropped.total()));
-    let late = report.lateness.forward.merged(&report.lateness.reverse);
     Ok(Some(ExecEnd {
         point: run.point,
         seed: run.seed,
@@ -243,8 +241,8 @@ fn run_here(
         connections,
         unlisted_packets,
         ended_by_horizon,
-        late_ns: [late.percentile(50.0), late.percentile(99.0), late.max()].map(Duration::as_nanos),
-        dropped_outside: dropped.into_iter().sum::<Result<u64, HostError>>()?,
+        late_ns: super::late_ns(&report),
+        dropped_outside: super::dropped_outside(&hosts)?,
         elapsed_ns: over_at.as_nanos(),
     }))
 }
@@ -390,7 +388,7 @@ impl Stage<'_> {
 fn not_started(spec: &ProgramSpec) -> ProgramEnd {
     ProgramEnd {
         name: spec.name.clone(),
-        host: if spec.host == Direction::Forward { "near" } else { "far" }.to_owned(),
+        host: host_name(spec.host).to_owned(),
         start_ns: None,
         end_ns: None,
         code: None,

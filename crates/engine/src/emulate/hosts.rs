@@ -26,6 +26,14 @@ pub(super) struct Hosts {
     pub caveats: Vec<String>,
 }
 
+/// What the host is called whose packets go in this direction.
+pub(super) const fn host_name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Forward => "near",
+        Direction::Reverse => "far",
+    }
+}
+
 impl Hosts {
     pub fn configured(scenario: &Scenario) -> Result<Hosts, EngineError> {
         let stacks = sized(scenario)?;
@@ -64,7 +72,7 @@ impl Hosts {
     fn put_on(&mut self, stacks: PerDirection<String>, transport: Transport) -> Result<(), EngineError> {
         for direction in Direction::BOTH {
             let (host, profile) = (&self.of[direction], &self.profile[direction]);
-            let place = if direction == Direction::Forward { "near" } else { "far" };
+            let place = host_name(direction);
             let missing = profile.tell(host)?;
             let told = profile.sysctls.iter().filter(|sysctl| !missing.contains(sysctl));
             self.settings.extend(told.map(|Sysctl { name, value, .. }| format!("{place}: {name} = {value}")));

@@ -1,6 +1,6 @@
 //! Programs of the user on a path: `farpath shell`.
 
-use super::hosts::Hosts;
+use super::hosts::{Hosts, host_name};
 use super::watch::Watch;
 use crate::EngineError;
 use crate::capture::CaptureError;
@@ -209,15 +209,13 @@ fn run_here(
             (ends.run(Duration::from_nanos(super::look_every(scenario).as_nanos())), clock.now())
         })?;
     watch.finish().map(drop)?;
-    let dropped = Direction::BOTH.map(|direction| hosts[direction].dropped().map(|dropped| dropped.total()));
-    let late = report.lateness.forward.merged(&report.lateness.reverse);
     let (code, refused) = ended?;
     Ok(ShellEnd {
         code,
         refused,
         packets: Direction::BOTH.map(|way| (report.packets[way].offered, report.packets[way].dropped)),
-        late_ns: [late.percentile(50.0), late.percentile(99.0), late.max()].map(|late| late.as_nanos()),
-        dropped_outside: dropped.into_iter().sum::<Result<u64, HostError>>()?,
+        late_ns: super::late_ns(&report),
+        dropped_outside: super::dropped_outside(&hosts)?,
         elapsed_ns: over_at.as_nanos(),
     })
 }
@@ -346,11 +344,13 @@ impl Ends<'_> {
 
 /// What hosts are called in both.
 pub(super) fn names() -> Vec<(IpAddr, String)> {
-    let of = |settings: HostSettings, name: &str| {
-        let (v4, v6) = settings.address;
+    let of = |settings: HostSettings, direction| {
+        let ((v4, v6), name) = (settings.address, host_name(direction));
         [(IpAddr::V4(v4), name.to_owned()), (IpAddr::V6(v6), name.to_owned())]
     };
-    [of(HostSettings::near(), "near"), of(HostSettings::far(), "far")].into_iter().flatten().collect()
+    let near = of(HostSettings::near(), Direction::Forward);
+    let far = of(HostSettings::far(), Direction::Reverse);
+    [near, far].into_iter().flatten().collect()
 }
 
 /// Whether a socket of the host listens at a TCP port (proc_pid_net(5): state 0A).

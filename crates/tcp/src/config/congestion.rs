@@ -242,6 +242,11 @@ impl CongestionControlKind {
         }
     }
 
+    /// The one that Linux calls so, if it is one of these.
+    pub fn of_linux(name: &str) -> Option<CongestionControlKind> {
+        CongestionControlKind::ALL.iter().copied().find(|kind| kind.linux_name() == Some(name))
+    }
+
     /// Whether it sets `cwnd` by a model of the path, through losses and their repair.
     pub const fn owns_cwnd(self) -> bool {
         match self {
