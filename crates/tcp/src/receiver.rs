@@ -591,16 +591,13 @@ impl Receiver {
         // would promise a little more otherwise, and a buffer of 1 GB take in any file.
         let unit = 1u64 << scale;
         let open = target.max(self.next) - self.next;
-        let down = open >> scale;
-        let up = down + u64::from(open & (unit - 1) > 0);
+        let rounded_up = |bytes: u64| (bytes >> scale) + u64::from(bytes & (unit - 1) > 0);
+        let (down, up) = (open >> scale, rounded_up(open));
         let units = if self.next + (up << scale) <= edge { up } else { down };
-        let window = units.min(u64::from(u16::MAX)) << scale;
-        self.announced = self.announced.max(self.next + window);
-        if self.autotuning.is_some() {
-            window.min((self.config.buffer.0 + unit - 1) >> scale << scale)
-        } else {
-            window
-        }
+        let units = units.min(u64::from(u16::MAX));
+        self.announced = self.announced.max(self.next + (units << scale));
+        let most = if self.autotuning.is_some() { rounded_up(self.config.buffer.0) } else { units };
+        units.min(most) << scale
     }
 
     /// Whether an ACK is due now.
