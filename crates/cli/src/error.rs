@@ -290,6 +290,14 @@ pub enum CliError {
         /// The file.
         file: PathBuf,
     },
+    /// A folder for results holds others' files.
+    #[error("{flag}: {} is not empty; expected the name of a new folder", folder.display())]
+    NotEmpty {
+        /// The flag that names it.
+        flag: &'static str,
+        /// The folder.
+        folder: PathBuf,
+    },
     /// A file cannot be written.
     #[error("{flag}: cannot write {}", file.display())]
     Write {

@@ -91,7 +91,7 @@ impl Out {
         let failed = |source| CliError::Write { flag: "--out", file: folder.to_owned(), source };
         fs::create_dir_all(folder).map_err(failed)?;
         if fs::read_dir(folder).map_err(failed)?.next().is_some() {
-            return Err(CliError::Exists { flag: "--out", file: folder.to_owned() });
+            return Err(CliError::NotEmpty { flag: "--out", folder: folder.to_owned() });
         }
         Ok(Out(folder.to_owned()))
     }

@@ -34,7 +34,7 @@ pub fn load_with(args: &SourceArgs, emulates: bool, changes: Vec<Override>) -> R
     match &args.file {
         Some(file) => {
             no_flags_beside_a_file(&args.path)?;
-            Ok(Source { experiment: of_file(file, &overrides)?, file: file.clone() })
+            Ok(Source { experiment: of_file(file, &overrides)?.with_transfers()?, file: file.clone() })
         }
         None => of_flags(&args.path, &overrides),
     }

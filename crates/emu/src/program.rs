@@ -3,6 +3,7 @@
 use crate::host_error::{BE_ROOT, HostError};
 use crate::sys::child::under_a_first_process;
 use crate::{Host, Namespace};
+use farpath_units::Duration;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{Signal, kill};
@@ -18,7 +19,6 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 /// What is started in a host, and how.
 #[derive(Debug, Default)]
@@ -86,6 +86,7 @@ impl Program {
     /// # Errors
     /// When the kernel does not say.
     pub fn wait(&self, at_most: Duration) -> io::Result<Option<ExitStatus>> {
+        let at_most = std::time::Duration::from_nanos(at_most.as_nanos());
         match self.ended.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(at_most) {
             Ok(status) => status.map(Some),
             Err(RecvTimeoutError::Timeout) => Ok(None),

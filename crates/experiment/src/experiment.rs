@@ -83,6 +83,19 @@ impl Experiment {
         Experiment::parse(&text, &origin, overrides)
     }
 
+    /// The experiment, where it has transfers to predict, simulate or emulate, and not programs only.
+    ///
+    /// # Errors
+    /// An experiment without `[transfer]` and `[[flow]]`.
+    pub fn with_transfers(self) -> Result<Experiment, ExperimentError> {
+        if !self.point(0).scenario.only_programs {
+            return Ok(self);
+        }
+        let at = Location { origin: self.origin, key: "transfer".to_owned() };
+        let expected = "a table with `size`; there are programs only, which `farpath exec FILE` runs";
+        Err(ExperimentError::Missing { at, expected: expected.to_owned() })
+    }
+
     /// Reads and checks the text of a file called `origin`. Other files that it names are looked for
     /// beside that one.
     ///

@@ -19,6 +19,8 @@ pub struct ProgramSpec {
     pub host: Direction,
     /// When it is started.
     pub start: Duration,
+    /// It is not started before something on the other host listens at this TCP port.
+    pub wait_for_port: Option<u16>,
     /// The program and its arguments: at least one.
     pub command: Vec<String>,
     /// What its environment has beside that of `farpath`.
@@ -39,6 +41,19 @@ impl Parameter for Host {
     const EXPECTED: &'static str = "`near` or `far`";
     fn read(value: &Value, at: &crate::Location) -> Result<Host, ExperimentError> {
         word(value, at, &[("near", Host(Direction::Forward)), ("far", Host(Direction::Reverse))])
+    }
+}
+
+/// A TCP port at which something can listen.
+struct Port(u16);
+
+impl Parameter for Port {
+    const EXPECTED: &'static str = "a TCP port, 1 to 65535";
+    fn read(value: &Value, at: &crate::Location) -> Result<Port, ExperimentError> {
+        match value.as_integer().map(u16::try_from) {
+            Some(Ok(port @ 1..)) => Ok(Port(port)),
+            _ => Err(wrong_type(value, at, Port::EXPECTED)),
+        }
     }
 }
 
@@ -67,6 +82,7 @@ pub(crate) fn read_programs(reader: &mut Reader<'_>) -> Result<Vec<ProgramSpec>,
                 name,
                 host: program.or("host", Host(Direction::Forward))?.0,
                 start: program.or("start", Duration::ZERO)?,
+                wait_for_port: program.optional::<Port>("wait_for_port")?.map(|Port(port)| port),
                 command: match program.value("command") {
                     Some(value) => command(value, &program.at("command"))?,
                     None => return Err(program.missing("command", COMMAND)),

@@ -46,6 +46,8 @@ pub struct Scenario {
     pub emulate: EmulateOptions,
     /// Programs of the user on the path, which `farpath exec` runs in place of the flows.
     pub programs: Vec<ProgramSpec>,
+    /// The file has programs and no transfer: `flows` is a byte that stands in for one.
+    pub only_programs: bool,
     /// What is allowed and probably not meant.
     pub warnings: Vec<String>,
 }
@@ -116,11 +118,11 @@ pub(crate) fn read_scenario(origin: &str, table: &Table, files: &Files) -> Resul
         }
         let programs = read_programs(reader)?;
         let ends = Ends { sender: &sender, receiver: &receiver, files };
-        let (transport, mut flows) = if programs.is_empty() || reader.says("transfer") || reader.says("flow")
-        {
-            read_flows(reader, ends, round)?
-        } else {
+        let only_programs = !programs.is_empty() && !reader.says("transfer") && !reader.says("flow");
+        let (transport, mut flows) = if only_programs {
             (Transport::Tcp, vec![FlowSpec::beside_programs()])
+        } else {
+            read_flows(reader, ends, round)?
         };
         let own_ends = flows.iter_mut().flat_map(|flow| [&mut flow.sender, &mut flow.receiver]).flatten();
         for end in own_ends.map(Box::as_mut).chain([&mut sender, &mut receiver]) {
@@ -149,6 +151,7 @@ pub(crate) fn read_scenario(origin: &str, table: &Table, files: &Files) -> Resul
             output,
             emulate,
             programs,
+            only_programs,
             warnings: Vec::new(),
         };
         scenario.warnings = warnings::warnings(&scenario).iter().map(Warning::to_string).collect();

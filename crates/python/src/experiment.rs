@@ -35,6 +35,7 @@ impl Experiment {
             }
             _ => farpath_experiment::Experiment::load(Path::new(file), &set),
         }
+        .and_then(farpath_experiment::Experiment::with_transfers)
         .map(|experiment| Experiment(Arc::new(experiment)))
         .map_err(|refused| error::experiment(py, &refused))
     }
@@ -43,6 +44,7 @@ impl Experiment {
     #[staticmethod]
     pub fn parse(py: Python<'_>, text: &str, origin: &str, set: Vec<String>) -> PyResult<Experiment> {
         farpath_experiment::Experiment::parse(text, origin, &changes(py, &set)?)
+            .and_then(farpath_experiment::Experiment::with_transfers)
             .map(|experiment| Experiment(Arc::new(experiment)))
             .map_err(|refused| error::experiment(py, &refused))
     }

@@ -68,6 +68,7 @@ pub fn point_key(point: &Point) -> PointKey {
         seeds: _,
         output: _,
         programs: _,
+        only_programs: _,
     } = &point.scenario;
     let emulate = EmulateOptions { seeds: 0, ..emulate.clone() };
     let ends = [sender, receiver].map(end_digest);

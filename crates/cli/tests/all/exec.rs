@@ -41,6 +41,10 @@ fn what_is_no_program_is_refused_with_its_key() {
         (&format!("[[program]]\n{command}\nenv = {{ A = [1] }}"), &["program[0].env.A", "text, a number"]),
         (&format!("[[program]]\n{command}\nfolder = \"/\""), &["program[0].folder", "unknown key"]),
         (
+            &format!("[[program]]\n{command}\nwait_for_port = 70000"),
+            &["program[0].wait_for_port", "1 to 65535", "70000"],
+        ),
+        (
             &format!("[[program]]\nname = \"a\"\n{command}\n[[program]]\nname = \"a\"\n{command}"),
             &["program[1].name", "two programs are called `a`"],
         ),
@@ -105,7 +109,44 @@ cwd = "/"
     assert!(fs::metadata(kept.join("capture.pcapng")).expect("kept").len() > 50_000);
     assert_eq!(lines(&fs::read_to_string(out.join("runs.jsonl")).expect("kept")), [run_]);
     // A folder with results is not written over.
-    refused(&["exec", folder.file(), "--out", name], &["--out", name]);
+    refused(&["exec", folder.file(), "--out", name], &["--out", name, "expected the name of a new folder"]);
+}
+
+/// Engines that run transfers say who runs programs.
+#[test]
+fn a_file_of_programs_alone_has_nothing_to_simulate() {
+    let folder = experiment("[[program]]\ncommand = \"true\"");
+    for command in ["simulate", "predict", "run", "explain"] {
+        refused(&[command, folder.file()], &["transfer: missing", "programs only", "farpath exec FILE"]);
+    }
+}
+
+/// A client needs no guess of how long its server takes to start.
+#[test]
+fn a_program_waits_for_a_port_of_the_other_host() {
+    if !can_emulate() {
+        return;
+    }
+    let late = "import socket, time; time.sleep(0.5); s = socket.create_server(('', 7000)); s.accept()[0].sendall(b'at last')";
+    let folder = experiment(&format!(
+        r#"
+[[program]]
+name = "client"
+wait_for_port = 7000
+command = ["python3", "-c", "import socket; print(socket.create_connection(('far', 7000)).recv(100).decode())"]
+
+[[program]]
+name = "server"
+host = "far"
+background = true
+command = ["python3", "-c", "{late}"]
+"#
+    ));
+    let out = folder.path("out");
+    let (text, err, code) = run(&["exec", folder.file(), "--out", &out]);
+    assert_eq!(code, 0, "{text}{err}");
+    let said = fs::read_to_string(Path::new(&out).join("point-0-seed-1/client.stdout")).expect("kept");
+    assert_eq!(said, "at last\n");
 }
 
 #[test]

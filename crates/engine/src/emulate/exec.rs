@@ -2,7 +2,7 @@
 
 use super::connections::Connection;
 use super::hosts::{Hosts, host_name};
-use super::shell::names;
+use super::shell::{GIVE_UP_AFTER, LOOK, listens, names};
 use super::watch::Watch;
 use crate::EngineError;
 use crate::capture::CaptureError;
@@ -269,42 +269,78 @@ impl Drop for Running {
 /// A program that has ended, and how.
 type Ended = (usize, Instant, io::Result<ExitStatus>);
 
+/// Whether a program can be started.
+enum Readiness {
+    Ready,
+    Later,
+    /// Why it never will be.
+    Never(String),
+}
+
+fn due(spec: &ProgramSpec) -> Instant {
+    Instant::ZERO + spec.start
+}
+
 impl Stage<'_> {
     /// Starts each program at its time, and ends those of the background when the others have ended. Whether the horizon ended them.
     fn play(&self, specs: &[ProgramSpec], horizon: Duration) -> Result<(Vec<ProgramEnd>, bool), EngineError> {
         let mut ends: Vec<ProgramEnd> = specs.iter().map(not_started).collect();
         let mut running = Running(vec![None; specs.len()]);
-        let mut order: Vec<usize> = (0..specs.len()).collect();
-        order.sort_by_key(|&index| specs[index].start);
-        let mut to_start = order.into_iter().peekable();
+        // In the order of their starts, those that are due first.
+        let mut to_start: Vec<usize> = (0..specs.len()).collect();
+        to_start.sort_by_key(|&index| specs[index].start);
         let (tell, told) = mpsc::channel();
         let horizon = Instant::from_nanos(horizon.as_nanos());
         let in_time = loop {
-            let now = self.clock.now();
-            while let Some(index) = to_start.next_if(|&index| specs[index].start.as_nanos() <= now.as_nanos())
-            {
-                match self.start(index, &specs[index], &tell) {
-                    Ok(program) => {
-                        ends[index].start_ns = Some(self.clock.now().as_nanos());
-                        running.0[index] = Some(program);
-                    }
-                    Err(error @ HostError::Program { .. }) => ends[index].refused = Some(error.to_string()),
-                    Err(error) => return Err(error.into()),
+            let mut later = Vec::with_capacity(to_start.len());
+            for index in to_start {
+                match self.readiness(&specs[index])? {
+                    Readiness::Ready => match self.start(index, &specs[index], &tell) {
+                        Ok(program) => {
+                            ends[index].start_ns = Some(self.clock.now().as_nanos());
+                            running.0[index] = Some(program);
+                        }
+                        Err(error @ HostError::Program { .. }) => {
+                            ends[index].refused = Some(error.to_string());
+                        }
+                        Err(error) => return Err(error.into()),
+                    },
+                    Readiness::Later => later.push(index),
+                    Readiness::Never(why) => ends[index].refused = Some(why),
                 }
             }
-            let in_time = self.clock.now() < horizon;
+            to_start = later;
+            let now = self.clock.now();
+            let in_time = now < horizon;
             let over = self.over.iter().any(|over| over.load(Ordering::Relaxed));
             let goes_on = |index: usize| ends[index].end_ns.is_none() && ends[index].refused.is_none();
             if over || !in_time || !(0..specs.len()).any(|index| !specs[index].background && goes_on(index)) {
                 break in_time;
             }
-            let due =
-                to_start.peek().map_or(horizon, |&index| Instant::from_nanos(specs[index].start.as_nanos()));
-            let nap = due.min(horizon).saturating_since(self.clock.now()).min(self.look);
-            self.note(&mut ends, &mut running, &told, nap)?;
+            // Who is due already waits for a port, at which nobody tells when something listens.
+            let next_look = |&index: &usize| due(&specs[index]).max(now + LOOK);
+            let next = to_start.iter().map(next_look).min().unwrap_or(horizon).min(horizon);
+            self.note(&mut ends, &mut running, &told, next.saturating_since(now).min(self.look))?;
         };
         self.end_all(&mut ends, &mut running, &told)?;
         Ok((ends, !in_time))
+    }
+
+    fn readiness(&self, spec: &ProgramSpec) -> Result<Readiness, HostError> {
+        let waited = match self.clock.now() {
+            now if now < due(spec) => return Ok(Readiness::Later),
+            now => now.saturating_since(due(spec)),
+        };
+        let Some(port) = spec.wait_for_port else { return Ok(Readiness::Ready) };
+        let other = spec.host.opposite();
+        Ok(match listens(&self.hosts[other], port)? {
+            true => Readiness::Ready,
+            false if waited < GIVE_UP_AFTER => Readiness::Later,
+            false => Readiness::Never(format!(
+                "not started: nothing on the {} host listens at port {port} after {GIVE_UP_AFTER:.0}",
+                host_name(other)
+            )),
+        })
     }
 
     /// Takes note of a program that ends within this time.

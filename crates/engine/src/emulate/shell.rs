@@ -8,6 +8,7 @@ use crate::virtual_time::{Console, Stream, kernel_of, shell_in_guest};
 use farpath_emu::{EmuError, Host, HostError, HostSettings, Program, ProgramSettings, exit_code};
 use farpath_experiment::Experiment;
 use farpath_path::{Direction, PerDirection};
+use farpath_units::Duration;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -17,7 +18,6 @@ use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope, ScopedJoinHandle};
-use std::time::Duration;
 
 /// What runs on a path, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,7 +104,7 @@ pub enum ShellError {
         port: u16,
     },
     /// The far command does not listen.
-    #[error("nothing on the far host listens at port {port} after {} s", GIVE_UP_AFTER.as_secs())]
+    #[error("nothing on the far host listens at port {port} after {GIVE_UP_AFTER:.0}")]
     NeverListened {
         /// Where it was to.
         port: u16,
@@ -123,10 +123,10 @@ pub enum ShellError {
     Wait(#[source] std::io::Error),
 }
 
-/// How long a far command may take until it listens.
-const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
+/// How long a host may take until it listens where another program waits for it.
+pub(super) const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
 /// How often it is looked whether the far host listens, or the machine's user wants an end.
-const LOOK: Duration = Duration::from_millis(20);
+pub(super) const LOOK: Duration = Duration::from_millis(20);
 /// What a shell says of a program that SIGTERM has ended.
 const TERMINATED: u8 = 143;
 
@@ -206,7 +206,7 @@ fn run_here(
     let (report, (ended, over_at)) =
         super::carry(scenario, seed, &hosts, clamp, clock, &mut watch, |done| {
             let ends = Ends { hosts: &hosts, settings, surroundings, over: &[stop, done] };
-            (ends.run(Duration::from_nanos(super::look_every(scenario).as_nanos())), clock.now())
+            (ends.run(super::look_every(scenario)), clock.now())
         })?;
     watch.finish().map(drop)?;
     let (code, refused) = ended?;
@@ -354,7 +354,7 @@ pub(super) fn names() -> Vec<(IpAddr, String)> {
 }
 
 /// Whether a socket of the host listens at a TCP port (proc_pid_net(5): state 0A).
-fn listens(host: &Host, port: u16) -> Result<bool, HostError> {
+pub(super) fn listens(host: &Host, port: u16) -> Result<bool, HostError> {
     let ending = format!(":{port:04X}");
     host.namespace().run(|| {
         ["tcp", "tcp6"].iter().any(|family| {

@@ -192,6 +192,7 @@ impl Measurement {
             output: Output::default(),
             emulate,
             programs: Vec::new(),
+            only_programs: false,
             warnings: Vec::new(),
         };
         Point { index, swept: Vec::new(), scenario }
