@@ -24,6 +24,10 @@ pub(crate) fn override_by(config: &mut Config, reader: &mut Reader<'_>) -> Resul
     check(config, &reader.here())
 }
 
+const CONTROL: &str = "congestion.control";
+const OF_KERNELS: &str =
+    "which are simulated (what else a kernel has is `linux.congestion_control`, for `emulate`)";
+
 fn override_one(
     parameter: &'static Parameter,
     config: &mut Config,
@@ -47,7 +51,14 @@ fn override_one(
 fn read(parameter: &Parameter, written: &Toml, at: &Location) -> Result<Value, ExperimentError> {
     let number = match parameter.kind {
         Kind::Switch => return bool::read(written, at).map(Value::Switch),
-        Kind::Word(words) => return read_word(words, written, at),
+        Kind::Word(words) => {
+            return read_word(words, written, at).map_err(|refused| match refused {
+                ExperimentError::Type { at, expected, found } if parameter.key() == CONTROL => {
+                    ExperimentError::Type { at, expected: format!("{expected}, {OF_KERNELS}"), found }
+                }
+                refused => refused,
+            });
+        }
         Kind::Count => {
             let number = written.as_integer().ok_or_else(|| wrong_type(written, at, u32::EXPECTED))?;
             // What is below zero is below every range.

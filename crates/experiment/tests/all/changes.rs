@@ -50,6 +50,15 @@ fn set_and_sweep_and_file_agree() {
 }
 
 #[test]
+fn a_controller_that_only_a_kernel_has_is_told_its_key() {
+    let change = ["sender.congestion.control=hybla".parse().expect("key=value")];
+    let refused = Experiment::parse(FILE, "t.toml", &change).expect_err("nothing simulates it").to_string();
+    for words in ["sender.congestion.control", "`bbr`", "linux.congestion_control", "found `hybla`"] {
+        assert!(refused.contains(words), "{words}: {refused}");
+    }
+}
+
+#[test]
 fn the_congestion_controller_and_its_slow_start_can_be_set() {
     let keys = ["sender.congestion.control=cubic", "sender.congestion.hystart=true"];
     let congestion = scenario(FILE, &keys).sender.config.congestion;
