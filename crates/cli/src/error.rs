@@ -291,6 +291,7 @@ pub enum CliError {
         file: PathBuf,
     },
     /// A folder for results holds others' files.
+    #[cfg(target_os = "linux")]
     #[error("{flag}: {} is not empty; expected the name of a new folder", folder.display())]
     NotEmpty {
         /// The flag that names it.
