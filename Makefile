@@ -108,7 +108,8 @@ DENY = target/tools/bin/cargo-deny
 $(DENY):
 	@$(call tool,cargo-deny,0.20.2)
 deny: $(DENY)
-	$(DENY) check bans licenses sources
+	$(DENY) check bans licenses sources --allow license-exception-not-encountered
+	$(DENY) --manifest-path fuzz/Cargo.toml --config deny.toml check bans licenses sources
 	@if timeout 60 $(DENY) fetch db >/dev/null 2>&1; then $(DENY) check advisories; \
 	else $(TESTING) skip advisories deny "RustSec's list cannot be fetched here"; fi
 
