@@ -18,11 +18,15 @@ impl Waiting {
         Waiting { limit, packets: VecDeque::new(), bytes: Bytes::ZERO, max_bytes: Bytes::ZERO }
     }
 
-    /// Those whose time has come wait no more. Each packet is pushed and popped once: the cost does not grow with the queue.
+    /// Those whose time has passed wait no more. Each packet is pushed and popped once: the cost does not grow with the queue.
+    ///
+    /// Of what happens in the same instant an arrival comes first, before the packet whose time this is makes room. So it is where the
+    /// path has two hosts of Linux in virtual time, and in ns-3: what ACKs let go at the pace of the link comes to a queue just before
+    /// the link ends a transmission.
     #[inline]
     pub fn leave(&mut self, now: Instant) {
         while let Some(&(until, size)) = self.packets.front()
-            && until <= now
+            && until < now
         {
             self.packets.pop_front();
             self.bytes -= size;

@@ -107,10 +107,10 @@ impl<P: PathPacket + Send + 'static> Managed<P> {
         }
     }
 
-    /// Begins to send each packet whose turn came by `now`.
-    fn advance(&mut self, now: Instant, direction: Direction) {
+    /// Begins to send each packet whose turn is due.
+    fn advance(&mut self, direction: Direction, is_due: impl Fn(Instant) -> bool) {
         while let Some(start) =
-            self.lanes[direction].as_ref().and_then(Lane::next_turn).filter(|turn| *turn <= now)
+            self.lanes[direction].as_ref().and_then(Lane::next_turn).filter(|&turn| is_due(turn))
         {
             self.send_next(start, false, direction);
         }
@@ -144,7 +144,8 @@ impl<P: PathPacket + Send + 'static> Managed<P> {
 
 impl<P: PathPacket + Send + 'static> PathElement<P> for Managed<P> {
     fn offer(&mut self, now: Instant, direction: Direction, mut packet: P) -> Verdict<P> {
-        self.advance(now, direction);
+        // An arrival comes before the packet whose turn is now makes room, as without an algorithm.
+        self.advance(direction, |turn| turn < now);
         self.counts[direction].offered += 1;
         let Some(lane) = &mut self.lanes[direction] else {
             let view = PacketView::from(&packet);
@@ -162,7 +163,7 @@ impl<P: PathPacket + Send + 'static> PathElement<P> for Managed<P> {
             self.left[direction].push(due, (packet, None));
             return Verdict::Accepted;
         };
-        let idle = lane.line.busy_until() <= now;
+        let idle = lane.line.busy_until() <= now && lane.queue.len() == 0;
         let mut effects = Effects::new();
         let joined = lane.queue.enqueue(now, packet, idle, &mut effects);
         note(effects, now, &mut self.counts[direction], &mut self.left[direction]);
@@ -183,7 +184,7 @@ impl<P: PathPacket + Send + 'static> PathElement<P> for Managed<P> {
     }
 
     fn take(&mut self, now: Instant) -> Option<Departure<P>> {
-        Direction::BOTH.into_iter().for_each(|way| self.advance(now, way));
+        Direction::BOTH.into_iter().for_each(|way| self.advance(way, |turn| turn <= now));
         let due = |way: Direction| self.left[way].next_due().filter(|due| *due <= now);
         // Of two that are due together the forward one leaves first.
         let direction = match (due(Direction::Forward), due(Direction::Reverse)) {

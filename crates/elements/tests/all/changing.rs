@@ -113,7 +113,9 @@ fn a_shaper_lets_the_rest_wait_within_its_queue() {
     let expected = [0, 0, 0, 1_500_000, 3_000_000].map(|ns| Fate::Depart(at_ns(ns)));
     assert_eq!([send(0), send(0), send(0), send(0), send(0)], expected);
     assert_eq!(send(0), Fate::Drop(DropCause::QueueOverflow));
-    assert_eq!(send(1_500_000), Fate::Depart(at_ns(4_500_000)));
+    // In the instant in which one leaves, it still waits.
+    assert_eq!(send(1_500_000), Fate::Drop(DropCause::QueueOverflow));
+    assert_eq!(send(1_500_001), Fate::Depart(at_ns(4_500_000)));
 }
 
 fn contacts(plan: ContactPlan, outside: Outside) -> ElementKind {

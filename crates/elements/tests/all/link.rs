@@ -16,8 +16,8 @@ struct Reference {
     /// When the busy period began, and the bits accepted since.
     busy_since: u128,
     bits: u128,
-    /// Of every packet ever accepted: when its sending started, and its size.
-    accepted: Vec<(u128, u64)>,
+    /// Of every packet that ever waited: when its sending started, and its size.
+    waited: Vec<(u128, u64)>,
 }
 
 impl Reference {
@@ -33,7 +33,7 @@ impl Reference {
             (self.busy_since, self.bits) = (now, 0);
         } else {
             let waiting: Vec<u64> =
-                self.accepted.iter().filter(|(start, _)| *start > now).map(|(_, size)| *size).collect();
+                self.waited.iter().filter(|(start, _)| *start >= now).map(|(_, size)| *size).collect();
             let fits = match self.limit {
                 QueueLimit::Unlimited => true,
                 QueueLimit::Bytes(limit) => waiting.iter().sum::<u64>() + size <= limit.0,
@@ -48,8 +48,8 @@ impl Reference {
                 MarkThreshold::Packets(mark) => waiting.len() as u64 + 1 > mark,
                 MarkThreshold::Delay(mark) => self.busy_until() - now > u128::from(mark.as_nanos()),
             };
+            self.waited.push((self.busy_until(), size));
         }
-        self.accepted.push((self.busy_until(), size));
         self.bits += u128::from(on_wire) * 8;
         Some((self.busy_until(), marks))
     }
@@ -84,7 +84,7 @@ proptest! {
         });
         let mut link = spec("link", kind).transit(0).expect("sound");
         let mut reference = Reference {
-            bit_per_s: bit_per_s.into(), limit, mark, busy_since: 0, bits: 0, accepted: Vec::new(),
+            bit_per_s: bit_per_s.into(), limit, mark, busy_since: 0, bits: 0, waited: Vec::new(),
         };
         // Gaps of the order of a packet, so that queues come and go at every rate.
         let step = rate(bit_per_s).time_to_send(Bytes(500)).as_nanos();
@@ -190,7 +190,19 @@ fn room_appears_when_the_next_packet_starts_not_when_it_ends() {
     let just_before = at_ns(999_999);
     let drop = offer(&mut path, just_before, FORWARD, packet(3));
     assert_eq!(drop, Some((just_before, FORWARD, packet(3), Some(DropCause::QueueOverflow))));
-    assert_eq!(offer(&mut path, at_ms(1), FORWARD, packet(4)), None);
+    assert_eq!(offer(&mut path, at_ns(1_000_001), FORWARD, packet(4)), None);
+    assert_eq!(take_all(&mut path, at_ms(9)).last(), Some(&(at_ms(3), FORWARD, packet(4), None)));
+}
+
+#[test]
+fn an_arrival_comes_before_the_packet_that_makes_room_in_the_same_instant() {
+    // 1 ms per packet, room for one: 2 is sent from 1 ms on, and still waits as 3 comes. At 2 ms the link is idle.
+    let mut path = build(&[spec("l", bare_link(12_000_000, QueueLimit::Packets(1)))], 0);
+    assert_eq!(offer(&mut path, at_ms(0), FORWARD, packet(1)), None);
+    assert_eq!(offer(&mut path, at_ms(0), FORWARD, packet(2)), None);
+    let drop = offer(&mut path, at_ms(1), FORWARD, packet(3));
+    assert_eq!(drop, Some((at_ms(1), FORWARD, packet(3), Some(DropCause::QueueOverflow))));
+    assert_eq!(offer(&mut path, at_ms(2), FORWARD, packet(4)), None);
     assert_eq!(take_all(&mut path, at_ms(9)).last(), Some(&(at_ms(3), FORWARD, packet(4), None)));
 }
 
@@ -267,7 +279,7 @@ fn backlog_is_what_waits_as_of_the_last_offer() {
     }
     assert_eq!(path.backlog(FORWARD), Some(Bytes(4500)));
     assert_eq!(path.backlog(Direction::Reverse), Some(Bytes(0)));
-    offer(&mut path, at_ms(3), FORWARD, packet(5));
+    offer(&mut path, at_ns(3_000_001), FORWARD, packet(5));
     assert_eq!(path.backlog(FORWARD), Some(Bytes(1500)));
     let link = counters_of(&path, "l", FORWARD).link.expect("it is a link");
     assert_eq!((link.max_backlog, link.bytes_sent), (Bytes(4500), Bytes(7500)));

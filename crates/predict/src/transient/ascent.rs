@@ -10,6 +10,9 @@ use std::collections::VecDeque;
 /// Segments above it that are reported when one is taken to be lost (RFC 6675 §2).
 const DUPLICATES: u64 = 3;
 
+/// Of what a segment takes to send: what is nearer together than this happens in one instant, but for rounding.
+const SAME_INSTANT: f64 = 1e-9;
+
 /// What the sender did, and when.
 #[derive(Debug, Clone)]
 pub(super) struct Ascent {
@@ -86,9 +89,10 @@ impl Far<'_> {
     /// A segment leaves. Whether there was room for it.
     fn send(&mut self, number: u64, at: f64, growing: bool) -> bool {
         self.order += 1;
-        let waiting = ((self.free - at) / self.net.spacing - 1e-9).max(0.0);
-        // Of as many as the link is still busy with, all but one wait.
-        if self.net.spacing > 0.0 && waiting > 0.0 && waiting.ceil() > self.net.queue {
+        let busy = (self.free - at) / self.net.spacing;
+        let waiting = if busy > SAME_INSTANT { busy } else { 0.0 };
+        // Of as many as the link is still busy with, all but one wait; one that begins to be sent in this instant waits still.
+        if self.net.spacing > 0.0 && waiting > 0.0 && (waiting + SAME_INSTANT).ceil() > self.net.queue {
             if number >= self.next {
                 self.missing.push_back(number);
                 self.next = number + 1;
