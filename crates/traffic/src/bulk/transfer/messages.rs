@@ -29,9 +29,7 @@ impl Transfer<'_> {
                     self.first_byte_at = self.first_byte_at.or(Some(now));
                     self.stamp(now);
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.wait(PollFlags::OUT, None)?;
-                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait_for_room()?,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(self.failed(Stage::Established, error)),
             }
