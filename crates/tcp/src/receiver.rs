@@ -59,6 +59,8 @@ pub struct Receiver {
     shorter: u64,
     pushed: bool,
     compression: Compression,
+    /// When the delayed-ACK timer expires, as it was last set. An ACK that leaves before does not stop it.
+    delayed_ack_timer: Option<Instant>,
     /// When data last came in order.
     last_in_order: Option<Instant>,
     duplicate_segments: u64,
@@ -122,6 +124,7 @@ impl Receiver {
             shorter: 0,
             pushed: false,
             compression: Compression::default(),
+            delayed_ack_timer: None,
             last_in_order: None,
             duplicate_segments: 0,
             out_of_order_segments: 0,
@@ -461,7 +464,9 @@ impl Receiver {
         let round_trip = [self.autotuning.as_ref().and_then(|autotuning| autotuning.rtt()), rtt.srtt()];
         let round_trip = round_trip.into_iter().flatten().min().unwrap_or(Duration::ZERO);
         let wait = (round_trip / COMPRESSED_SHARE).min(LONGEST_COMPRESSION) + COMPRESSION_SLACK;
-        compression.due.get_or_insert(now + wait);
+        // A delayed-ACK timer that goes on, though what it was set for was acknowledged, has it leave too (`tcp_delack_timer_handler()`).
+        let due = Instant::earliest(Some(now + wait), self.delayed_ack_timer.filter(|&at| at > now));
+        compression.due = compression.due.or(due);
         self.ack = AckState::Nothing;
     }
 
@@ -490,6 +495,7 @@ impl Receiver {
         self.ack = if segments >= self.config.ack_every || self.config.ack_delay.is_zero() {
             AckState::Now
         } else {
+            self.delayed_ack_timer = Some(until);
             AckState::Withheld { segments, until }
         };
     }

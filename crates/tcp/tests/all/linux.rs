@@ -457,6 +457,28 @@ fn after_three_acks_of_a_hole_one_stands_for_many() {
 }
 
 #[test]
+fn a_delayed_ack_timer_that_goes_on_sends_what_stands_for_many() {
+    // tcp_delack_timer_handler(): an ACK does not stop the timer (INET_CSK_CLEAR_TIMERS is not set), and `compressed_ack` is looked at first.
+    let mut t = Script::connect(&config(|c| {
+        (c.recovery.sack, c.recovery.dsack, c.receive.compressed_acks) = (true, true, 44);
+        (c.receive.ack_every, c.receive.ack_delay) = (2, Duration::from_millis(40));
+    }));
+    let syn_ack = t.expect("S").syn_ack();
+    t.at("10 ms").segment(syn_ack).expect("ack 1");
+    // Set to 50 ms, and acknowledged before.
+    t.data(1..1001).expect_nothing().data(1001..2001).expect("ack 2001");
+    t.at("49 ms");
+    for n in 3..=5 {
+        t.data(1000 * n + 1..1000 * (n + 1) + 1)
+            .expect(&format!("ack 2001 sack 3001:{}", 1000 * (n + 1) + 1));
+    }
+    t.at("49800 us").data(6001..7001).expect_nothing();
+    t.at("49999 us").expect_nothing().at("50 ms").expect("ack 2001 sack 3001:7001");
+    // It was set once: the next one waits half a millisecond and the slack.
+    t.data(7001..8001).at("50599 us").expect_nothing().at("50600 us").expect("ack 2001 sack 3001:8001");
+}
+
+#[test]
 fn acks_of_a_hole_stand_for_themselves_where_duplicates_are_not_reported_or_acks_are_quick() {
     // __tcp_ack_snd_check(): only with SACK and D-SACK in use, and out of quick ACK mode.
     for (most, dsack, quick_acks) in [(0, true, 0), (2, false, 0), (2, true, 16)] {
