@@ -442,7 +442,7 @@ impl<'a> Walk<'a> {
                     self.now += self.rtt(self.flying);
                     return None;
                 }
-                return self.send(new, false);
+                return self.send(new, true);
             }
             room -= new;
             self.leave_fresh(new);
