@@ -92,10 +92,7 @@ impl Setting {
 
     /// A metric of the route to the peer.
     fn route(mut self, metric: &str) -> Setting {
-        let change = |metric: &str| {
-            format!("ip route replace PEER via GATEWAY dev DEVICE {metric}").trim_end().to_owned()
-        };
-        self.root.push(change(metric));
+        self.root.push(format!("{ROUTE} {metric}"));
         self.undo.push("ip route del PEER".to_owned());
         "ip route get PEER; ip route show PEER".clone_into(&mut self.check);
         "every new connection to PEER, and no other; what is undone is the route to PEER alone (where there was one before, type in that line again; leave out \
@@ -126,6 +123,28 @@ impl Setting {
     }
 }
 
+/// How a line begins that gives the route to the peer a metric.
+const ROUTE: &str = "ip route replace PEER via GATEWAY dev DEVICE";
+
+/// `ip route replace` takes away what it does not name: several metrics of a route stand on one line, with the first of them.
+fn one_route(settings: Vec<Setting>) -> Vec<Setting> {
+    let mut all: Vec<Setting> = Vec::new();
+    for setting in settings {
+        let metric = setting.root.iter().find_map(|line| line.strip_prefix(ROUTE));
+        let is_route = |known: &&mut Setting| known.root.iter().any(|line| line.starts_with(ROUTE));
+        match (metric, all.iter_mut().find(is_route)) {
+            (Some(metric), Some(known)) => {
+                let line = known.root.iter_mut().find(|line| line.starts_with(ROUTE)).expect("it was found");
+                line.push_str(metric);
+                known.key = format!("{}, {}", known.key, setting.key);
+                known.program.extend(setting.program);
+            }
+            _ => all.push(setting),
+        }
+    }
+    all
+}
+
 fn assignment(name: &str, value: &str) -> String {
     if value.contains(' ') {
         format!("sysctl -w {name}=\"{value}\"")
@@ -153,7 +172,7 @@ pub(crate) fn of(scenario: &Scenario, changes: &[Override]) -> Vec<HostCommands>
             };
             setting.map(|setting| Setting { key: change.key.clone(), ..setting })
         };
-        let settings: Vec<Setting> = own.filter_map(setting).collect();
+        let settings = one_route(own.filter_map(setting).collect());
         if !settings.is_empty() {
             all.push(HostCommands { end, system, settings });
         }
@@ -528,6 +547,19 @@ mod tests {
             assert!(setting.is_needed());
             assert!(!setting.check.is_empty() && !setting.affects.is_empty() && !setting.undo.is_empty());
         }
+    }
+
+    /// `ip route replace` with one metric took away the one that the line before had set.
+    #[test]
+    fn metrics_of_one_route_stand_on_one_line() {
+        let sets =
+            ["sender.congestion.initial_window=40", "sender.recovery.sack=false", "sender.rto.min=50 ms"];
+        let found = commands("linux-6", &sets);
+        let [route, sack] = found[0].settings.as_slice() else { panic!("{found:?}") };
+        assert_eq!(route.root, ["ip route replace PEER via GATEWAY dev DEVICE initcwnd 40 rto_min 50ms"]);
+        assert_eq!(route.undo, ["ip route del PEER"]);
+        assert_eq!(route.key, "sender.congestion.initial_window, sender.rto.min");
+        assert_eq!(sack.root, ["sysctl -w net.ipv4.tcp_sack=0"]);
     }
 
     #[test]
