@@ -22,7 +22,7 @@
 //! | [`trace`] | rates over time, from files and from models |
 //! | [`keys`] | the keys of an element, whatever kind of file they stand in |
 //! | `draw` | what property tests draw for elements |
-//! | `aqm` | queues that manage themselves: CoDel, PIE, flow queues |
+//! | `aqm` | queues that manage themselves: CoDel, PIE, RED, DualPI2, CAKE, flow queues |
 //! | `queue`, `line`, `transmitter` | what elements with a line have in common |
 
 mod aqm;
@@ -52,7 +52,7 @@ mod wait;
 mod waiting;
 mod words;
 
-pub use aqm::{Aqm, Codel, FlowQueues, Pie};
+pub use aqm::{Aqm, Cake, Codel, DualPi2, FlowQueues, LowLatency, Pie, Red};
 pub use contacts::{Contact, ContactPlan, Contacts, Outside, parse_plan};
 pub use delay::{Delay, VaryingDelay};
 pub use draw::Draws;

@@ -62,7 +62,7 @@ impl Element for Link {
                 );
                 Err(Fault { key: "mark".to_owned(), reason })
             }
-            None => Ok(()),
+            None => aqm::validate(&self.aqm, &self.queue),
         }
     }
 
@@ -117,7 +117,7 @@ impl Declared for Link {
 | `link` | **`rate`** ↔ | rate, every bit on the wire counted; or one that [changes](traces.md#values-that-change), which makes it a `trace-link` | required |
 | | `queue` ↔ | `64 kB`, `100 packets`, `50 ms` (at the link's rate), `1 bdp` (at the link's rate over the path's round trip without queues) or `unlimited`: what waits, drop-tail. The packet that is being sent does not count: with `0 B` or `0 packets` nothing waits, and what arrives while the link is busy is dropped; there is a [warning](#warnings) | `unlimited` |
 | | `mark` ↔ | `20 kB`, `20 packets`, `5 ms` or `never`: ECN-capable packets are marked where more waits, or they will wait longer | `never` |
-| | `aqm` ↔ | `drop-tail`, or a [managed queue](queues.md): `codel`, `fq-codel`, `pie`, `fq-pie`, or one with parameters such as `{ kind = \"codel\", target = \"5 ms\" }`; without a `queue` it has Linux's limit | `drop-tail` |
+| | `aqm` ↔ | `drop-tail`, or a [managed queue](queues.md): `codel`, `fq-codel`, `pie`, `fq-pie`, `red`, `dualpi2`, `cake`, or one with parameters such as `{ kind = \"codel\", target = \"5 ms\" }`; without a `queue` it has Linux's limit | `drop-tail` |
 | | `overhead` | framing per packet; Ethernet `38 B` | `0 B` |
 | | `min_packet` | shorter packets are padded to it; Ethernet `46 B` | `0 B` |";
     const WEIGHT: u32 = 3;
@@ -163,8 +163,8 @@ impl Declared for Link {
         if self.aqm == PerDirection::default() {
             return Built::Transit(Box::new(plain));
         }
-        let &Link { aqm, queue, overhead, min_packet, .. } = self;
-        let parts = Parts { name, aqm, queue, overhead, min_packet, plain: Box::new(plain) };
+        let &Link { rate, aqm, queue, overhead, min_packet, .. } = self;
+        let parts = Parts { name, aqm, queue, rate, overhead, min_packet, plain: Box::new(plain) };
         let sender = |way| Sender::Steady(Transmitter::new(self.rate[way]));
         Built::Holding(Box::new(Managed::new(parts, seed, sender)))
     }
@@ -209,10 +209,14 @@ pub(crate) fn read_queue<K: Keys>(
     let aqm = keys.each_way_or("aqm", Aqm::DropTail, Aqm::DropTail)?;
     let unlimited = QueueSetting::Limit(QueueLimit::Unlimited);
     let has_queue = keys.has("queue");
+    if !has_queue && Direction::BOTH.into_iter().any(|way| matches!(aqm[way], Aqm::Red(_))) {
+        // Its thresholds are shares of the limit, and Linux has no default.
+        keys.each_way::<QueueSetting>("queue", None)?;
+    }
     let setting = keys.each_way_or("queue", unlimited, unlimited)?;
     let limit = |way: Direction| match has_queue {
         true => setting[way].limit(rate[way]),
-        false => aqm[way].default_limit(),
+        false => aqm[way].default_limit(rate[way]),
     };
     Ok((aqm, PerDirection::from_fn(limit)))
 }

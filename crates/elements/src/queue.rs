@@ -52,10 +52,16 @@ impl QueueLimit {
     /// Whether one more packet of `size` has room where so many packets and IP bytes wait.
     #[inline]
     pub(crate) fn has_room(self, packets: usize, bytes: Bytes, size: Bytes) -> bool {
+        self.holds(packets + 1, bytes + size)
+    }
+
+    /// Whether so many packets and IP bytes may wait.
+    #[inline]
+    pub(crate) fn holds(self, packets: usize, bytes: Bytes) -> bool {
         match self {
             QueueLimit::Unlimited => true,
-            QueueLimit::Bytes(limit) => bytes + size <= limit,
-            QueueLimit::Packets(limit) => (packets as u64) < limit,
+            QueueLimit::Bytes(limit) => bytes <= limit,
+            QueueLimit::Packets(limit) => packets as u64 <= limit,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::aqm::{self, Aqm, Managed, Parts, Sender};
 use crate::draw::Draws;
-use crate::element::{Built, Declared, DelayKind, DelayPart, DelayTime, Element, Inflow};
+use crate::element::{Built, Declared, DelayKind, DelayPart, DelayTime, Element, Fault, Inflow};
 use crate::keys::{self, Keys, ReadValue, Source};
 use crate::line::{Line, framed};
 use crate::link::read_queue;
@@ -49,6 +49,10 @@ impl Element for TraceLink {
             "how the rate of a link varies is left out of the prediction, which has its mean of {mean}"
         );
         Some(self.aqm[data].left_out().map_or(rate.clone(), |managed| format!("{rate}; {managed}")))
+    }
+
+    fn validate(&self) -> Result<(), Fault> {
+        aqm::validate(&self.aqm, &self.queue)
     }
 
     fn delays(&self, direction: Direction, size: Bytes) -> Vec<DelayPart> {
@@ -182,7 +186,8 @@ impl Declared for TraceLink {
             return Built::Transit(plain);
         }
         let &TraceLink { aqm, queue, overhead, .. } = self;
-        let parts = Parts { name, aqm, queue, overhead, min_packet: Bytes::ZERO, plain };
+        let rate = PerDirection::from_fn(|way| self.trace[way].mean_rate());
+        let parts = Parts { name, aqm, queue, rate, overhead, min_packet: Bytes::ZERO, plain };
         let sender = |way| Sender::Traced(Sending::new(self.trace[way].clone()));
         Built::Holding(Box::new(Managed::new(parts, seed, sender)))
     }

@@ -244,12 +244,12 @@ impl PathPacket for WirePacket {
         }
     }
 
-    fn is_ecn_capable(&self) -> bool {
-        let Some(&[first, second]) = self.bytes.first_chunk::<2>() else { return false };
+    fn ecn(&self) -> u8 {
+        let Some(&[first, second]) = self.bytes.first_chunk::<2>() else { return 0 };
         match first >> 4 {
-            4 => second & 0b11 != 0,
-            6 => second >> 4 & 0b11 != 0,
-            _ => false,
+            4 => second & 0b11,
+            6 => second >> 4 & 0b11,
+            _ => 0,
         }
     }
 

@@ -99,9 +99,13 @@ pub trait PathPacket {
     fn mark_ce(&mut self) -> bool {
         false
     }
-    /// Whether it is ECN-capable, with a mark or without (RFC 3168 §5).
+    /// Its ECN field (RFC 3168 §5): 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 CE.
+    fn ecn(&self) -> u8 {
+        0
+    }
+    /// Whether it is ECN-capable, with a mark or without.
     fn is_ecn_capable(&self) -> bool {
-        false
+        self.ecn() != 0
     }
     /// What tells its flow from others in its direction, for queues that keep flows apart. Packets without a flow are one.
     fn flow_hash(&self) -> u64 {

@@ -2,7 +2,7 @@
 
 use farpath_elements::ExplicitRatePacket;
 use farpath_path::{Direction, PathPacket};
-use farpath_tcp::{Ecn, Flags, Segment};
+use farpath_tcp::{Flags, Segment};
 use farpath_tia1039::router::{Ending, FlowKey, QosPacket};
 use farpath_tia1039::{QosMark, Structure, Structures};
 use farpath_units::Bytes;
@@ -110,8 +110,8 @@ impl PathPacket for Packet {
         self.segment.ecn.mark()
     }
 
-    fn is_ecn_capable(&self) -> bool {
-        self.segment.ecn != Ecn::NotEct
+    fn ecn(&self) -> u8 {
+        self.segment.ecn as u8
     }
 
     fn flow_hash(&self) -> u64 {

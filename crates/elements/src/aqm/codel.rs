@@ -243,10 +243,10 @@ impl<P: PathPacket> Discipline<P> for CodelQueue<P> {
         &mut self,
         now: Instant,
         packet: P,
-        idle: bool,
+        idle_since: Option<Instant>,
         _effects: &mut Effects<P>,
     ) -> Result<(), (P, DropCause)> {
-        if !idle && !self.fifo.has_room(self.limit, &packet) {
+        if idle_since.is_none() && !self.fifo.has_room(self.limit, &packet) {
             return Err((packet, DropCause::QueueOverflow));
         }
         self.fifo.push(now, packet);

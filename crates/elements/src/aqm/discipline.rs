@@ -36,12 +36,12 @@ impl<P: PathPacket> Effects<P> {
 
 /// A queue before a line. Time never goes backwards.
 pub(crate) trait Discipline<P> {
-    /// Takes a packet, or gives it back with the reason why not. Where the line is `idle` its limit does not count.
+    /// Takes a packet, or gives it back with the reason why not. Where the line has been idle, nothing waits, and the limit does not count.
     fn enqueue(
         &mut self,
         now: Instant,
         packet: P,
-        idle: bool,
+        idle_since: Option<Instant>,
         effects: &mut Effects<P>,
     ) -> Result<(), (P, DropCause)>;
 
@@ -78,6 +78,11 @@ impl<P: PathPacket> Fifo<P> {
         let first = self.packets.pop_front()?;
         self.bytes -= first.size;
         Some(first)
+    }
+
+    /// Since when the first of them waits.
+    pub fn first_since(&self) -> Option<Instant> {
+        self.packets.front().map(|first| first.since)
     }
 
     pub fn has_room(&self, limit: QueueLimit, packet: &P) -> bool {

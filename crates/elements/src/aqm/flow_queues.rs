@@ -5,7 +5,7 @@
 
 use super::codel::{Codel, CodelState, Head};
 use super::discipline::{Discipline, Effects, Fifo, Queued};
-use super::pie::{Pie, PieState, Settled, Updates};
+use super::pie::{FIRST_UPDATE, Pie, PieState, Settled, Updates};
 use super::{MTU, whole};
 use crate::QueueLimit;
 use crate::draw::Draws;
@@ -54,6 +54,34 @@ impl FlowQueues {
     }
 }
 
+/// Which flow has which queue.
+#[derive(Debug)]
+pub(super) struct FlowTable {
+    of_flow: HashMap<u64, usize>,
+    most: usize,
+}
+
+impl FlowTable {
+    pub fn new(most: usize) -> FlowTable {
+        FlowTable { of_flow: HashMap::new(), most }
+    }
+
+    /// The queue of a flow: the next one that no flow has yet, or one that it shares where there is none.
+    pub fn queue_of(&mut self, flow: u64) -> usize {
+        if let Some(&queue) = self.of_flow.get(&flow) {
+            return queue;
+        }
+        let queue = self.of_flow.len();
+        if queue == self.most {
+            // Fibonacci hashing: neighbouring numbers of flows get queues far apart.
+            let hash = flow.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            return ((u128::from(hash) * self.most as u128) >> 64) as usize;
+        }
+        self.of_flow.insert(flow, queue);
+        queue
+    }
+}
+
 /// One flow's queue.
 #[derive(Debug)]
 struct FlowQueue<P, S> {
@@ -68,8 +96,7 @@ struct FlowQueue<P, S> {
 #[derive(Debug)]
 struct Turns<P, S> {
     queues: Vec<FlowQueue<P, S>>,
-    of_flow: HashMap<u64, usize>,
-    most: usize,
+    table: FlowTable,
     quantum: i64,
     new: VecDeque<usize>,
     old: VecDeque<usize>,
@@ -81,8 +108,7 @@ impl<P: PathPacket, S> Turns<P, S> {
     fn new(queues: FlowQueues) -> Turns<P, S> {
         Turns {
             queues: Vec::new(),
-            of_flow: HashMap::new(),
-            most: queues.flows as usize,
+            table: FlowTable::new(queues.flows as usize),
             quantum: queues.quantum.0 as i64,
             new: VecDeque::new(),
             old: VecDeque::new(),
@@ -93,18 +119,10 @@ impl<P: PathPacket, S> Turns<P, S> {
 
     /// The queue of a packet's flow.
     fn queue_of(&mut self, packet: &P, state: impl FnOnce() -> S) -> usize {
-        let flow = packet.flow_hash();
-        if let Some(&queue) = self.of_flow.get(&flow) {
-            return queue;
+        let queue = self.table.queue_of(packet.flow_hash());
+        if queue == self.queues.len() {
+            self.queues.push(FlowQueue { fifo: Fifo::new(), state: state(), deficit: 0, listed: false });
         }
-        if self.queues.len() == self.most {
-            // Fibonacci hashing: neighbouring numbers of flows get queues far apart.
-            let hash = flow.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            return ((u128::from(hash) * self.most as u128) >> 64) as usize;
-        }
-        let queue = self.queues.len();
-        self.queues.push(FlowQueue { fifo: Fifo::new(), state: state(), deficit: 0, listed: false });
-        self.of_flow.insert(flow, queue);
         queue
     }
 
@@ -232,10 +250,10 @@ impl<P: PathPacket> Discipline<P> for FqCodelQueue<P> {
         &mut self,
         now: Instant,
         packet: P,
-        idle: bool,
+        idle_since: Option<Instant>,
         effects: &mut Effects<P>,
     ) -> Result<(), (P, DropCause)> {
-        let room = idle || self.turns.has_room(self.limit, &packet);
+        let room = idle_since.is_some() || self.turns.has_room(self.limit, &packet);
         let codel = self.codel;
         let queue = self.turns.queue_of(&packet, || CodelState::new(codel));
         self.turns.push(now, queue, packet);
@@ -270,12 +288,18 @@ pub(super) struct FqPieQueue<P> {
 
 impl<P: PathPacket> FqPieQueue<P> {
     pub fn new(limit: QueueLimit, queues: FlowQueues, pie: Pie, generator: Generator) -> FqPieQueue<P> {
-        FqPieQueue { limit, pie, updates: Updates::new(pie), generator, turns: Turns::new(queues) }
+        FqPieQueue {
+            limit,
+            pie,
+            updates: Updates::new(FIRST_UPDATE, pie.tupdate),
+            generator,
+            turns: Turns::new(queues),
+        }
     }
 
     fn catch_up(&mut self, now: Instant) {
         let queues = &mut self.turns.queues;
-        self.updates.catch_up(now, || {
+        self.updates.catch_up(now, |_| {
             let mut settled = Settled::Yes;
             for queue in queues.iter_mut() {
                 if queue.state.update(queue.fifo.bytes().0) == Settled::No {
@@ -292,13 +316,13 @@ impl<P: PathPacket> Discipline<P> for FqPieQueue<P> {
         &mut self,
         now: Instant,
         mut packet: P,
-        idle: bool,
+        idle_since: Option<Instant>,
         effects: &mut Effects<P>,
     ) -> Result<(), (P, DropCause)> {
         self.catch_up(now);
         let pie = self.pie;
         let number = self.turns.queue_of(&packet, || PieState::new(pie));
-        let room = idle || self.turns.has_room(self.limit, &packet);
+        let room = idle_since.is_some() || self.turns.has_room(self.limit, &packet);
         let queue = &mut self.turns.queues[number];
         if !room {
             queue.state.dropped();

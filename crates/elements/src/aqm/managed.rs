@@ -9,7 +9,7 @@ use farpath_path::{
     BoxedTransit, Departure, Direction, DropCause, DropCounts, ElementCounters, Fate, Generator,
     LinkCounters, PacketView, PathElement, PathPacket, PerDirection, Schedule, Verdict,
 };
-use farpath_units::{Bytes, Instant};
+use farpath_units::{Bytes, Instant, Rate};
 use std::fmt;
 
 /// It holds packets: what becomes of one is known when its turn comes, not when it joins the queue. A direction without an algorithm is
@@ -62,6 +62,8 @@ pub(crate) struct Parts<'a> {
     pub name: &'a str,
     pub aqm: PerDirection<Aqm>,
     pub queue: PerDirection<QueueLimit>,
+    /// In the mean.
+    pub rate: PerDirection<Rate>,
     pub overhead: Bytes,
     pub min_packet: Bytes,
     /// The same link without algorithms.
@@ -91,9 +93,9 @@ struct Counts {
 
 impl<P: PathPacket + Send + 'static> Managed<P> {
     pub fn new(parts: Parts<'_>, seed: u64, sender: impl Fn(Direction) -> Sender) -> Managed<P> {
-        let Parts { name, aqm, queue, overhead, min_packet, plain } = parts;
+        let Parts { name, aqm, queue, rate, overhead, min_packet, plain } = parts;
         let lane = |way| {
-            let queue = aqm[way].discipline(queue[way], Generator::new(seed, name, way))?;
+            let queue = aqm[way].discipline(queue[way], rate[way], Generator::new(seed, name, way))?;
             Some(Lane { line: sender(way), queue, bytes_sent: Bytes::ZERO, max_backlog: Bytes::ZERO })
         };
         Managed {
@@ -163,15 +165,16 @@ impl<P: PathPacket + Send + 'static> PathElement<P> for Managed<P> {
             self.left[direction].push(due, (packet, None));
             return Verdict::Accepted;
         };
-        let idle = lane.line.busy_until() <= now && lane.queue.len() == 0;
+        let free_since = lane.line.busy_until();
+        let idle_since = (free_since <= now && lane.queue.len() == 0).then_some(free_since);
         let mut effects = Effects::new();
-        let joined = lane.queue.enqueue(now, packet, idle, &mut effects);
+        let joined = lane.queue.enqueue(now, packet, idle_since, &mut effects);
         note(effects, now, &mut self.counts[direction], &mut self.left[direction]);
         if let Err((packet, cause)) = joined {
             self.counts[direction].dropped.add(cause);
             return Verdict::Dropped { at: now, cause, packet };
         }
-        if idle {
+        if idle_since.is_some() {
             self.send_next(now, true, direction);
         } else {
             lane.max_backlog = lane.max_backlog.max(lane.queue.bytes());

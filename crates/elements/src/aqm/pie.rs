@@ -72,7 +72,7 @@ const TICK_NS: u64 = 64;
 /// How long PIE drops nothing after a quiet time (RFC 8033 §4.4).
 const BURST: Duration = Duration::from_millis(150);
 /// Before Linux's timer looks for the first time.
-const FIRST_UPDATE: Duration = Duration::from_millis(500);
+pub(super) const FIRST_UPDATE: Duration = Duration::from_millis(500);
 
 const fn ticks(time: Duration) -> u64 {
     time.as_nanos() / TICK_NS
@@ -86,14 +86,14 @@ pub(super) struct Updates {
 }
 
 impl Updates {
-    pub fn new(pie: Pie) -> Updates {
-        Updates { next: Instant::ZERO + FIRST_UPDATE, every: pie.tupdate }
+    pub fn new(first: Duration, every: Duration) -> Updates {
+        Updates { next: Instant::ZERO + first, every }
     }
 
-    /// Calls `update` for each look that was due by `now`, until one says that nothing will change any more.
-    pub fn catch_up(&mut self, now: Instant, mut update: impl FnMut() -> Settled) {
+    /// Calls `update` with the time of each look that was due by `now`, until one says that nothing will change any more.
+    pub fn catch_up(&mut self, now: Instant, mut update: impl FnMut(Instant) -> Settled) {
         while self.next <= now {
-            let settled = update();
+            let settled = update(self.next);
             self.next += self.every;
             if settled == Settled::Yes && self.next <= now {
                 let behind = (now - self.next).as_nanos() / self.every.as_nanos() + 1;
@@ -261,7 +261,7 @@ impl<P: PathPacket> PieQueue<P> {
         PieQueue {
             limit,
             state: PieState::new(pie),
-            updates: Updates::new(pie),
+            updates: Updates::new(FIRST_UPDATE, pie.tupdate),
             generator,
             fifo: Fifo::new(),
         }
@@ -269,7 +269,7 @@ impl<P: PathPacket> PieQueue<P> {
 
     fn catch_up(&mut self, now: Instant) {
         let backlog = self.fifo.bytes().0;
-        self.updates.catch_up(now, || self.state.update(backlog));
+        self.updates.catch_up(now, |_| self.state.update(backlog));
     }
 }
 
@@ -278,11 +278,11 @@ impl<P: PathPacket> Discipline<P> for PieQueue<P> {
         &mut self,
         now: Instant,
         mut packet: P,
-        idle: bool,
+        idle_since: Option<Instant>,
         effects: &mut Effects<P>,
     ) -> Result<(), (P, DropCause)> {
         self.catch_up(now);
-        if !idle && !self.fifo.has_room(self.limit, &packet) {
+        if idle_since.is_none() && !self.fifo.has_room(self.limit, &packet) {
             self.state.dropped();
             return Err((packet, DropCause::QueueOverflow));
         }

@@ -2,7 +2,8 @@
 
 use crate::common::*;
 use farpath_elements::{
-    Aqm, Codel, ElementKind, ElementSpec, FlowQueues, Link, MarkThreshold, Pie, QueueLimit,
+    Aqm, Cake, Codel, DualPi2, ElementKind, ElementSpec, FlowQueues, Link, LowLatency, MarkThreshold, Pie,
+    QueueLimit, Red,
 };
 use farpath_path::{Direction, DropCause, PathElement, PerDirection};
 use farpath_units::{Bytes, Duration, Instant};
@@ -15,11 +16,17 @@ fn managed(aqm: Aqm, queue: QueueLimit) -> ElementSpec {
     spec("link", ElementKind::Link(Link { aqm, ..link }))
 }
 
-const ALL: [Aqm; 4] = [
+/// RED whose thresholds need no limit of the queue.
+const RED: Red = Red { min: Some(Bytes(30_000)), max: Some(Bytes(90_000)), ..Red::DEFAULT };
+
+const ALL: [Aqm; 7] = [
     Aqm::Codel(Codel::DEFAULT),
     Aqm::FqCodel(FlowQueues::DEFAULT, Codel::IN_FLOW_QUEUES),
     Aqm::Pie(Pie::DEFAULT),
     Aqm::FqPie(FlowQueues::DEFAULT, Pie::DEFAULT),
+    Aqm::Red(RED),
+    Aqm::DualPi2(DualPi2::DEFAULT),
+    Aqm::Cake(Cake::DEFAULT),
 ];
 
 fn any_aqm() -> impl Strategy<Value = Aqm> {
@@ -45,12 +52,44 @@ fn any_aqm() -> impl Strategy<Value = Aqm> {
         quantum: Bytes(quantum),
         drop_batch,
     });
-    (0..4, queues, codel, pie).prop_map(|(which, queues, codel, pie)| match which {
-        0 => Aqm::Codel(codel),
-        1 => Aqm::FqCodel(queues, codel),
-        2 => Aqm::Pie(pie),
-        _ => Aqm::FqPie(queues, pie),
-    })
+    let red = (3000u64..9000, 1u64..9000, 20u32..60, any::<bool>(), 0.0..=1.0);
+    let red = red.prop_map(|(min, more, burst, ecn, fraction)| Red {
+        min: Some(Bytes(min)),
+        max: Some(Bytes(min + more)),
+        probability: Some(probability(fraction)),
+        burst: Some(burst),
+        ecn,
+        ..Red::DEFAULT
+    });
+    let dual = (1u64..20_000, 1u64..30, 1u32..2000, any::<bool>(), any::<bool>(), 0u32..=100);
+    let dual =
+        dual.prop_map(|(target, tupdate, weight, any_ect, drop_on_overload, classic_protection)| DualPi2 {
+            target: Duration::from_micros(target),
+            tupdate: Duration::from_millis(tupdate),
+            alpha: weight,
+            beta: 10 * weight,
+            low_latency: if any_ect { LowLatency::AnyEct } else { LowLatency::Ect1 },
+            step_threshold: Duration::from_micros(target / 2),
+            classic_protection,
+            drop_on_overload,
+            ..DualPi2::DEFAULT
+        });
+    let cake = (1u64..20_000, 10u64..100_000).prop_map(|(target, interval)| Cake {
+        target: Duration::from_micros(target),
+        interval: Duration::from_micros(interval),
+    });
+    let others = (red, dual, cake);
+    (0..7, queues, codel, pie, others).prop_map(
+        |(which, queues, codel, pie, (red, dual, cake))| match which {
+            0 => Aqm::Codel(codel),
+            1 => Aqm::FqCodel(queues, codel),
+            2 => Aqm::Pie(pie),
+            3 => Aqm::FqPie(queues, pie),
+            4 => Aqm::Red(red),
+            5 => Aqm::DualPi2(dual),
+            _ => Aqm::Cake(cake),
+        },
+    )
 }
 
 fn any_limit() -> impl Strategy<Value = QueueLimit> {
@@ -173,7 +212,9 @@ fn a_drop_is_a_mark_where_the_packet_can_carry_one() {
             Aqm::Codel(codel) => Aqm::Codel(Codel { ecn: true, ..codel }),
             Aqm::Pie(pie) => Aqm::Pie(Pie { ecn: true, ecn_prob: 100, ..pie }),
             Aqm::FqPie(queues, pie) => Aqm::FqPie(queues, Pie { ecn: true, ecn_prob: 100, ..pie }),
-            Aqm::DropTail | Aqm::FqCodel(..) => aqm,
+            Aqm::Red(red) => Aqm::Red(Red { ecn: true, ..red }),
+            Aqm::DualPi2(dual) => Aqm::DualPi2(DualPi2 { drop_on_overload: false, ..dual }),
+            Aqm::DropTail | Aqm::FqCodel(..) | Aqm::Cake(_) => aqm,
         };
         let out = overload(ecn, 5000, 900, Ecn::Ect);
         assert!(out.iter().all(|(.., cause)| cause.is_none()), "{aqm}");
@@ -212,7 +253,7 @@ fn pie_holds_its_target() {
 
 #[test]
 fn a_sparse_flow_does_not_wait_for_a_bulk_flow() {
-    for aqm in [ALL[1], ALL[3]] {
+    for aqm in [ALL[1], ALL[3], ALL[6]] {
         let mut offers = steady(Direction::Forward, 3000, 700_000);
         for offer in offers.iter_mut().filter(|offer| offer.2.id % 50 == 0) {
             offer.2.id += 1 << 32;
@@ -238,6 +279,119 @@ fn the_longest_queue_pays_for_a_full_one() {
     let lost = |flow| out.iter().filter(|out| out.2.id >> 32 == flow && out.3.is_some()).count();
     assert_eq!(lost(1), 0);
     assert!(lost(0) > 200, "{}", lost(0));
+}
+
+/// Floyd and Jacobson 1993, section 7: gaps between marks are spread evenly from 1 to 1/p, p by the mean queue between the thresholds.
+#[test]
+fn red_marks_by_the_mean_queue_at_even_gaps() {
+    let red = Red { ecn: true, probability: Some(probability(0.1)), max: Some(Bytes(150_000)), ..RED };
+    // 60 packets at once, and from then on as many as the link sends: the queue stays at 59 or 60.
+    let mut offers = steady(Direction::Forward, 40_060, 1_000_000);
+    for (number, offer) in (0..).zip(&mut offers) {
+        offer.0 = at_ms(u64::saturating_sub(number, 60));
+        offer.2.ecn = Ecn::Ect;
+    }
+    let out = run(&mut build(&[managed(Aqm::Red(red), QueueLimit::Unlimited)], 3), &offers);
+    assert!(out.iter().all(|(.., cause)| cause.is_none()));
+    let settled: Vec<bool> = out.iter().skip(5000).map(|(_, _, packet, _)| packet.ecn == Ecn::Ce).collect();
+    let marks: Vec<usize> = (0..settled.len()).filter(|at| settled[*at]).collect();
+    let gaps: Vec<usize> = marks.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let chance = 0.1 * (59.5 * 1500.0 - 30_000.0) / 120_000.0;
+    let mean = gaps.iter().sum::<usize>() as f64 / gaps.len() as f64;
+    let expected = (1.0 / chance + 1.0) / 2.0;
+    // 3300 gaps of a deviation of 58 % of their mean: 1 %.
+    assert!((mean / expected - 1.0).abs() < 0.04, "{mean} and not {expected}");
+    assert!(gaps.iter().all(|gap| *gap as f64 <= 1.0 / chance + 2.0), "{:?}", gaps.iter().max());
+}
+
+#[test]
+fn red_is_refused_where_its_thresholds_make_no_sense() {
+    let fault = |red, queue| managed(Aqm::Red(red), queue).validate().map_err(|fault| fault.to_string());
+    assert!(fault(Red::DEFAULT, QueueLimit::Bytes(Bytes(400_000))).is_ok());
+    let unlimited = fault(Red::DEFAULT, QueueLimit::Unlimited).expect_err("no limit");
+    assert!(unlimited.contains("`max`"), "{unlimited}");
+    let crossed = Red { min: Some(Bytes(9000)), max: Some(Bytes(9000)), ..RED };
+    assert!(fault(crossed, QueueLimit::Unlimited).expect_err("crossed").contains("`min` below `max`"));
+    let burst = fault(Red { burst: Some(3), ..RED }, QueueLimit::Unlimited).expect_err("no burst");
+    assert!(burst.contains("`burst`"), "{burst}");
+    let huge = Red { max: Some(Bytes(1 << 31)), burst: Some(100), ..RED };
+    assert!(fault(huge, QueueLimit::Unlimited).expect_err("32 bits").contains("`max`"));
+}
+
+/// RFC 9332 §2.1: classic packets are dropped with the square of half the probability with which low-latency ones are marked.
+#[test]
+fn dualpi2_couples_its_two_queues() {
+    let dual = DualPi2 { step_threshold: Duration::from_secs(1), ..DualPi2::DEFAULT };
+    // 90 % of the link by classic packets, 20 % by low-latency ones.
+    let mut offers = steady(Direction::Forward, 110_000, 1_000_000 * 10 / 11);
+    for offer in offers.iter_mut().filter(|offer| offer.2.id % 11 < 2) {
+        offer.2.ecn = Ecn::Ect1;
+        offer.2.id += 1 << 32;
+    }
+    let out = run(&mut build(&[managed(Aqm::DualPi2(dual), QueueLimit::Unlimited)], 5), &offers);
+    let settled = || out.iter().filter(|(at, ..)| *at > at_ms(20_000));
+    let share = |low_latency: bool, is: &dyn Fn(&Out) -> bool| {
+        let of_queue = || settled().filter(|out| (out.2.id >> 32 == 1) == low_latency);
+        of_queue().filter(|out| is(out)).count() as f64 / of_queue().count() as f64
+    };
+    let dropped = share(false, &|out| out.3.is_some());
+    let marked = share(true, &|out| out.2.ecn == Ecn::Ce);
+    assert!((dropped - 1.0 / 9.0).abs() < 0.01, "{dropped}");
+    assert_eq!(share(true, &|out| out.3.is_some()), 0.0);
+    // The probability swings: the mean of its square is above the square of its mean.
+    assert!((marked / (2.0 * dropped.sqrt()) - 1.0).abs() < 0.05, "{marked} and {dropped}");
+    let waits = |low_latency: bool| {
+        let of_queue = settled().filter(|out| (out.2.id >> 32 == 1) == low_latency && out.3.is_none());
+        let waits: Vec<f64> = of_queue
+            .map(|out| (out.0 - at_ns((out.2.id & 0xffff_ffff) * 10_000_000 / 11)).as_secs_f64() * 1e3 - 1.0)
+            .collect();
+        waits.iter().sum::<f64>() / waits.len() as f64
+    };
+    // Packets of 1 ms: a low-latency one waits for the one that is being sent.
+    assert!(waits(true) < 1.5, "{}", waits(true));
+    assert!((12.0..20.0).contains(&waits(false)), "{}", waits(false));
+}
+
+#[test]
+fn dualpi2_keeps_a_share_for_the_classic_queue() {
+    // Either alone is more than the link sends.
+    let mut offers = steady(Direction::Forward, 8000, 400_000);
+    for offer in offers.iter_mut().filter(|offer| offer.2.id % 2 == 0) {
+        offer.2.ecn = Ecn::Ect1;
+    }
+    let patient = DualPi2 { target: Duration::from_secs(900), ..DualPi2::DEFAULT };
+    let out = run(&mut build(&[managed(Aqm::DualPi2(patient), QueueLimit::Packets(10_000))], 5), &offers);
+    let sent = || out.iter().filter(|(at, .., cause)| cause.is_none() && *at < at_ms(3000));
+    let classic = sent().filter(|(_, _, packet, _)| packet.ecn == Ecn::NotEct).count() as f64;
+    let share = classic / sent().count() as f64;
+    assert!((share - 0.1).abs() < 0.005, "{share}");
+}
+
+/// The first drop comes with the next packet of which the delay is above 5 ms, as the root of a new flow is zero in Linux; the next ones come
+/// 100 ms / sqrt(n) apart.
+#[test]
+fn cake_drops_by_the_control_law_of_codel() {
+    let out = overload(Aqm::Cake(Cake::DEFAULT), 4000, 500, Ecn::NotEct);
+    let drops: Vec<f64> = out
+        .iter()
+        .filter(|(.., cause)| *cause == Some(DropCause::Aqm))
+        .map(|(at, ..)| (*at - Instant::ZERO).as_secs_f64() * 1e3)
+        .collect();
+    assert!((10.0..15.0).contains(&drops[0]), "{}", drops[0]);
+    let mut due = drops[0];
+    for (number, at) in drops.iter().enumerate().skip(1).take(20) {
+        due += 100.0 / (number as f64 + 1.0).sqrt();
+        assert!((-1.1..1.2).contains(&(at - due)), "drop {number} at {at} ms, and not at {due} ms");
+    }
+}
+
+/// BLUE begins where a queue is full: a flow that answers nothing is then dropped by chance.
+#[test]
+fn cake_drops_more_of_a_flow_that_does_not_answer() {
+    let offers = steady(Direction::Forward, 20_000, 500_000);
+    let out = run(&mut build(&[managed(Aqm::Cake(Cake::DEFAULT), QueueLimit::Packets(50))], 1), &offers);
+    let lost = |is: DropCause| out.iter().filter(|out| out.3 == Some(is) && out.0 > at_ms(8000)).count();
+    assert!(lost(DropCause::Aqm) > 50 * lost(DropCause::QueueOverflow), "{}", lost(DropCause::Aqm));
 }
 
 #[test]

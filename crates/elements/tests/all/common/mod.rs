@@ -25,9 +25,10 @@ pub struct Packet {
 /// The ECN field, as far as a queue cares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ecn {
-    NotEct,
-    Ect,
-    Ce,
+    NotEct = 0,
+    Ect1 = 1,
+    Ect = 2,
+    Ce = 3,
 }
 
 impl ExplicitRatePacket for Packet {}
@@ -40,14 +41,14 @@ impl PathPacket for Packet {
         self.data
     }
     fn mark_ce(&mut self) -> bool {
-        let marks = self.ecn == Ecn::Ect;
+        let marks = matches!(self.ecn, Ecn::Ect | Ecn::Ect1);
         if marks {
             self.ecn = Ecn::Ce;
         }
         marks
     }
-    fn is_ecn_capable(&self) -> bool {
-        self.ecn != Ecn::NotEct
+    fn ecn(&self) -> u8 {
+        self.ecn as u8
     }
     /// The upper half of its number.
     fn flow_hash(&self) -> u64 {
@@ -287,7 +288,7 @@ pub fn any_chain(longest: usize) -> impl Strategy<Value = Vec<ElementSpec>> {
 /// Up to `most` packets, both ways, never backwards in time, often together.
 pub fn any_offers(most: usize) -> impl Strategy<Value = Vec<(Instant, Direction, Packet)>> {
     let gap = prop_oneof![Just(0u64), 0u64..20_000, 0u64..3_000_000];
-    let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect), Just(Ecn::Ce)];
+    let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect1), Just(Ecn::Ect), Just(Ecn::Ce)];
     let one = (gap, any::<bool>(), 20u64..1600, any::<bool>(), ecn);
     prop::collection::vec(one, 0..=most).prop_map(|offers| {
         let mut now = 0;
