@@ -4,7 +4,7 @@ CARGO ?= cargo
 FARPATH = target/release/farpath
 
 .PHONY: demo test test-all stages build lint core systems deny fuzz unit real-time virtual kernel doctests python docs package setup-python bpf \
-	bench bench-gate bench-baseline bench-growth bench-dask bench-long oracle truth scripts diagnose-matrix ns3 setup setup-driver setup-test setup-bench setup-gate \
+	bench bench-gate bench-baseline bench-growth bench-dask bench-long oracle truth scripts qdiscs diagnose-matrix ns3 setup setup-driver setup-test setup-bench setup-gate \
 	vendor mutants release clean
 
 # Rust's own homes stay the user's, where tests have another home.
@@ -265,6 +265,12 @@ diagnose-matrix:
 
 # ns-3's wheel from PyPI, in an environment of its own. A program of ours is compiled against it with g++.
 NS3 = target/ns3
+# The managed queues of `link` against Linux's qdiscs, the same packets through either, in virtual time. CASE='CoDel' for some.
+qdiscs: setup
+	$(CARGO) build --release --locked --package farpath-cli $(CLI)
+	@$(FARPATH) kernel info >/dev/null 2>&1 || $(FARPATH) kernel build
+	PATH="$$PATH:/usr/sbin" python3 crates/bench/qdiscs.py $(FARPATH) $(if $(CASE),'$(CASE)')
+
 ns3: $(NS3)/installed
 $(NS3)/installed:
 	@command -v g++ >/dev/null || { echo "ns-3 needs g++ (Debian: apt-get install g++)"; exit 1; }

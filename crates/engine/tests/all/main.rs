@@ -6,6 +6,7 @@ mod common;
 
 mod budget;
 mod capture;
+mod changing_paths;
 mod granted;
 mod lossy;
 mod predictions;

@@ -24,7 +24,8 @@ pub struct Compared {
     pub caveats: Vec<String>,
 }
 
-fn run(experiment: &Experiment, engines: &[Engine]) -> Vec<Run> {
+/// The runs of these engines over all points of an experiment.
+pub fn runs_of(experiment: &Experiment, engines: &[Engine]) -> Vec<Run> {
     let jobs = jobs(experiment, engines);
     let mut runs = Vec::new();
     let take = |run: Run| {
@@ -38,7 +39,7 @@ fn run(experiment: &Experiment, engines: &[Engine]) -> Vec<Run> {
 /// The runs of these engines over all points.
 pub fn runs(text: &str, engines: &[Engine]) -> Vec<Run> {
     let experiment = Experiment::parse(text, "test", &[]).unwrap_or_else(|error| panic!("{error}: {text}"));
-    run(&experiment, engines)
+    runs_of(&experiment, engines)
 }
 
 /// The predictions of all points.
@@ -49,7 +50,7 @@ pub fn predict(text: &str) -> Vec<Run> {
 /// Runs both engines over all points.
 pub fn compare(text: &str) -> Vec<Compared> {
     let experiment = Experiment::parse(text, "test", &[]).unwrap_or_else(|error| panic!("{error}: {text}"));
-    let runs = run(&experiment, &[Engine::Predict, Engine::Simulate]);
+    let runs = runs_of(&experiment, &[Engine::Predict, Engine::Simulate]);
     let points = experiment.points().len() as u64;
     (0..points)
         .map(|point| {
