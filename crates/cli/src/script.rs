@@ -51,6 +51,7 @@ pub fn script(args: &ScriptArgs) -> Result<Ending, CliError> {
         return from_capture::write(args, capture);
     }
     let mut named = match args.engine {
+        _ if args.tun.is_some() => Vec::new(),
         ScriptEngine::Simulate | ScriptEngine::Both => args.stack.clone(),
         ScriptEngine::Emulate => Vec::new(),
     };
@@ -75,7 +76,9 @@ pub fn script(args: &ScriptArgs) -> Result<Ending, CliError> {
             Ok(Played { file, name, text, read, verdicts })
         })
         .collect::<Result<_, CliError>>()?;
-    if args.engine != ScriptEngine::Simulate {
+    if let Some(device) = &args.tun {
+        named.push(behind_device(args, device, &comparison, &mut played)?);
+    } else if args.engine != ScriptEngine::Simulate {
         named.push(on_kernel(args, &comparison, &mut played)?);
     }
     let args = &ScriptArgs { stack: named, ..args.clone() };
@@ -148,6 +151,30 @@ fn on_kernel(args: &ScriptArgs, comparison: &Comparison, played: &mut [Played]) 
         played.verdicts.push(repeated.verdict);
     }
     Ok(name)
+}
+
+/// Plays them against the stack behind a device, one after the other; gives a name for it.
+#[cfg(target_os = "linux")]
+fn behind_device(
+    args: &ScriptArgs,
+    device: &str,
+    comparison: &Comparison,
+    played: &mut [Played],
+) -> Result<String, CliError> {
+    for played in played {
+        if let Ok(script) = &played.read {
+            let connect = args.connect.as_deref();
+            let verdict = farpath_engine::play_behind_device(script, comparison, device, connect);
+            played.verdicts.push(verdict.map_err(CliError::Emulation)?);
+        }
+    }
+    Ok(format!("the stack behind {device}"))
+}
+
+/// There is none.
+#[cfg(not(target_os = "linux"))]
+fn behind_device(_: &ScriptArgs, _: &str, _: &Comparison, _: &mut [Played]) -> Result<String, CliError> {
+    Err(CliError::Emulation(farpath_emu::HostError::NotLinux.into()))
 }
 
 /// There is none.

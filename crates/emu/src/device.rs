@@ -1,9 +1,11 @@
 //! The one device of a host, and the emulator's hold on it.
 
+mod taken;
 mod tun;
 mod veth;
 mod wire;
 
+pub(crate) use taken::TakenPort;
 pub(crate) use tun::Tun;
 pub(crate) use veth::Veth;
 pub(crate) use wire::WirePort;

@@ -93,6 +93,8 @@ pub struct RouteMetrics {
     pub quickack: bool,
     /// The MSS that is announced, where the device's MTU does not say it.
     pub advmss: Option<u32>,
+    /// MTU of the path, where it is not the device's; ICMP does not change it.
+    pub mtu: Option<u32>,
 }
 
 impl KernelProfile {
@@ -111,6 +113,7 @@ impl KernelProfile {
                 // Below these the kernel would announce more than the MTU allows for: 256 B by IPv4, 1220 B by IPv6
                 // (net.ipv4.route.min_adv_mss, net.ipv6.route.min_adv_mss).
                 advmss: (config.mss < Bytes(1220)).then(|| narrow(config.mss.0)),
+                mtu: None,
             },
             mss: config.mss,
             congestion_control: config.congestion.control.linux_name().map(str::to_owned),
@@ -185,7 +188,7 @@ impl KernelProfile {
 /// As `ip route` takes them, a blank before each.
 impl fmt::Display for RouteMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RouteMetrics { initcwnd, rto_min_ms, quickack, advmss } = self;
+        let RouteMetrics { initcwnd, rto_min_ms, quickack, advmss, mtu } = self;
         if let Some(segments) = initcwnd {
             write!(f, " initcwnd {segments}")?;
         }
@@ -197,6 +200,9 @@ impl fmt::Display for RouteMetrics {
         }
         if let Some(mss) = advmss {
             write!(f, " advmss {mss}")?;
+        }
+        if let Some(mtu) = mtu {
+            write!(f, " mtu lock {mtu}")?;
         }
         Ok(())
     }

@@ -87,4 +87,4 @@ pub use this_host::{Difference, HostFacts, HostStack, RouteFacts};
 #[cfg(target_os = "linux")]
 pub use veth_baseline::VethBaseline;
 #[cfg(target_os = "linux")]
-pub use wire::join;
+pub use wire::{behind, join};

@@ -1,6 +1,6 @@
 //! Two network interfaces of this host, joined like the ends of a wire.
 
-use crate::device::WirePort;
+use crate::device::{TakenPort, WirePort};
 use crate::host_error::{BE_ROOT, HostError};
 use crate::netlink::Netlink;
 use crate::{Port, sys};
@@ -20,6 +20,22 @@ pub fn join(near: &str, far: &str) -> Result<[Box<dyn Port>; 2], HostError> {
         Box::new(WirePort { socket: Arc::clone(socket), other: Arc::clone(other) })
     };
     Ok([port(&near, &far), port(&far, &near)])
+}
+
+/// The kernel's side of a TUN device of this name in the namespace of the calling thread: what the stack in user space behind it sends
+/// comes out, and what goes in it receives. Nothing of that is for this kernel, as long as its addresses are not this kernel's.
+///
+/// # Errors
+/// Where there is no such device, or packets may not be taken from it.
+pub fn behind(name: &str) -> Result<Box<dyn Port>, HostError> {
+    let failed = |what: &str| {
+        let what = format!("{what} {name}");
+        move |error: io::Error| HostError::kernel(what, BE_ROOT, error)
+    };
+    let link =
+        Netlink::open().and_then(|mut netlink| netlink.link(name)).map_err(failed("find the device"))?;
+    let socket = sys::packet::open(link.index).map_err(failed("take packets from the device"))?;
+    Ok(Box::new(TakenPort(File::from(socket))))
 }
 
 fn open(name: &str) -> Result<Arc<File>, HostError> {

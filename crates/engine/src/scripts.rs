@@ -1,7 +1,10 @@
 //! Packet scripts on a kernel: the running one's in real time, in a network namespace, or another's in virtual time.
 
+mod device;
 mod machine;
 mod readiness;
+
+pub use device::play_behind_device;
 
 use crate::EngineError;
 use crate::temporary::TemporaryFolder;

@@ -75,6 +75,7 @@ const VALUES: &[(&str, i64)] = &[
     ("IP_TTL", 2),
     ("IP_MTU_DISCOVER", 10),
     ("IP_RECVERR", 11),
+    ("IP_FREEBIND", 15),
     ("IP_PMTUDISC_DONT", 0),
     ("IP_PMTUDISC_WANT", 1),
     ("IP_PMTUDISC_DO", 2),

@@ -6,6 +6,7 @@
 pub mod bytes;
 mod code;
 mod constants;
+mod icmp;
 mod information;
 mod machine;
 mod packet;
@@ -19,7 +20,7 @@ mod update;
 
 pub use code::{CodeOutcome, Value, check as check_code, run as run_code};
 pub use constants::{error_name, error_number, value as constant};
-pub use machine::{Begun, Machine, Refusal, Returned};
+pub use machine::{Begun, Machine, Network, Refusal, Returned, wheel_lateness};
 pub use packet::{Packet, Sent, flags_text};
 pub use parse::{MAX_SCRIPT, ParseError, parse};
 pub use player::{
@@ -29,5 +30,5 @@ pub use player::{
 pub use record::{RecordError, Seen, record};
 pub use settings::{Setting, settings};
 pub use simulated::Simulated;
-pub use simulated::calls::bytes_of_call;
+pub use simulated::calls::{bytes_of_call, queue_message};
 pub use update::update;

@@ -4,7 +4,8 @@ use crate::code::Value;
 use crate::packet::{Packet, Sent};
 use crate::settings::Setting;
 use crate::syntax::{Call, Expression, IcmpSpec};
-use farpath_units::Instant;
+use core::net::IpAddr;
+use farpath_units::{Duration, Instant};
 
 /// What a system call gave.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,8 +62,52 @@ impl Refusal {
     }
 }
 
+/// The IP of a script, by its options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    /// Version 6 (`--ip_version=ipv6`).
+    pub ipv6: bool,
+    /// MTU of the device (`--mtu`).
+    pub mtu: u16,
+    /// Address of the end under test (`--local_ip`), looked at where that is somebody else's stack.
+    pub local: Option<IpAddr>,
+    /// Address of the other end (`--remote_ip`), likewise.
+    pub remote: Option<IpAddr>,
+    /// Port that the end under test listens at (`--bind_port`), likewise.
+    pub port: Option<u16>,
+}
+
+impl Default for Network {
+    fn default() -> Network {
+        Network { ipv6: false, mtu: 1500, local: None, remote: None, port: None }
+    }
+}
+
+impl Network {
+    /// The MSS of segments as long as the MTU.
+    pub fn mss(self) -> u16 {
+        self.mtu - if self.ipv6 { 60 } else { 40 }
+    }
+}
+
+/// How much later than it is due a timer of Linux's wheel expires at the most, after `wait`: a tick, and 8 or 64 ... ticks where it
+/// waits for 63 or 504 ... of them (`kernel/time/timer.c`).
+pub fn wheel_lateness(wait: Duration, tick: Duration) -> Duration {
+    let ticks = wait.as_nanos() / tick.as_nanos().max(1);
+    let level = (0..7).find(|level| ticks < 63 << (3 * level)).unwrap_or(7);
+    if ticks == 0 { Duration::ZERO } else { Duration::from_nanos(tick.as_nanos() << (3 * level)) }
+}
+
 /// A TCP with sockets, and time.
 pub trait Machine {
+    /// The IP that the script is about, before anything else of it.
+    fn begin(&mut self, network: Network) -> Result<(), Refusal>;
+
+    /// How much later than it is due a timer of so long a wait may expire, where the end's timers are those of a wheel.
+    fn timer_lateness(&self, _wait: Duration) -> Duration {
+        Duration::ZERO
+    }
+
     /// The time.
     fn now(&mut self) -> Instant;
 

@@ -39,6 +39,8 @@ pub const SYN: u16 = 0x02;
 pub const PSH: u16 = 0x08;
 /// ACK.
 pub const ACK: u16 = 0x10;
+/// URG.
+pub const URG: u16 = 0x20;
 
 /// A packet that the end under test has sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +59,7 @@ pub fn flags_text(flags: u16) -> String {
         (0x04, 'R'),
         (PSH, 'P'),
         (ACK, '.'),
-        (0x20, 'U'),
+        (URG, 'U'),
         (0x40, 'E'),
         (0x80, 'W'),
         (0x100, 'A'),

@@ -2,7 +2,7 @@
 
 use crate::code::{self, CodeOutcome, Value};
 use crate::constants;
-use crate::machine::{Begun, Machine, Refusal, Returned};
+use crate::machine::{Begun, Machine, Network, Refusal, Returned};
 use crate::packet::{ACK, FIN, PSH, Packet, SYN, Sent, flags_text, options_text};
 use crate::settings::settings;
 use crate::syntax::{
@@ -29,6 +29,32 @@ const TOLERANCE_PERCENT: f64 = 1.0;
 pub struct Comparison {
     /// How far times may differ; where none is given, the script's own, else 4 ms.
     pub tolerance: Option<Duration>,
+}
+
+/// MTUs of a device: what every host of IPv4 takes, up to what a packet's length can be.
+const MTUS: core::ops::RangeInclusive<u16> = 576..=u16::MAX;
+
+impl Script {
+    /// The IP that its options ask for; what they ask wrongly is said when it is played.
+    pub fn network(&self) -> Network {
+        let value = |name: &str| {
+            self.options
+                .iter()
+                .rev()
+                .find(|option| option.name == name)
+                .and_then(|option| option.value.as_deref())
+        };
+        let ipv6 = value("ip_version").is_some_and(|version| version == "ipv6");
+        let mtu = value("mtu").and_then(|mtu| mtu.parse().ok()).filter(|mtu| MTUS.contains(mtu));
+        let address = |name: &str| value(name).and_then(|address| address.split('/').next()?.parse().ok());
+        Network {
+            ipv6,
+            mtu: mtu.unwrap_or(Network::default().mtu),
+            local: address("local_ip"),
+            remote: address("remote_ip"),
+            port: value("bind_port").and_then(|port| port.parse().ok()),
+        }
+    }
 }
 
 /// packetdrill's default.
@@ -247,6 +273,7 @@ struct Player<'a, M> {
 impl<M: Machine> Player<'_, M> {
     fn run(&mut self, script: &Script, comparison: &Comparison) -> Step<()> {
         self.take_options(script, comparison)?;
+        self.machine.begin(script.network()).map_err(cannot(Place::default()))?;
         if let Some(command) = &script.begin {
             self.command(command)?;
         }
@@ -290,13 +317,13 @@ impl<M: Machine> Player<'_, M> {
                     _ => wrong("a tolerance of 0 to 100 percent")?,
                 },
                 "strict_segments" => self.strict = true,
+                // Looked at by Script::network().
                 "ip_version" if matches!(value, "ipv4" | "ipv6") => {}
                 "ip_version" => wrong("`ipv4` or `ipv6`")?,
+                "mtu" if value.parse().is_ok_and(|mtu| MTUS.contains(&mtu)) => {}
+                "mtu" => wrong("an MTU of 576 to 65535 bytes, and 1280 at least over IPv6")?,
                 "local_ip" | "remote_ip" | "gateway_ip" | "netmask_ip" | "bind_port" | "connect_port"
                 | "speed" | "non_fatal" | "verbose" | "debug" | "tcp_ts_tick_usecs" | "define" | "D" => {}
-                // The device's, by which a SYN says 1460.
-                "mtu" if value == "1500" => {}
-                "mtu" => wrong("an MTU of 1500, that of the device; `ip route` changes a path's")?,
                 _ => wrong(KNOWN)?,
             }
         }
@@ -418,7 +445,9 @@ impl<M: Machine> Player<'_, M> {
             }));
         };
         plain(place, spec)?;
-        let deadline = range.map_or(base + LONGEST_WAIT, |(_, to)| to + self.tolerance + GRACE);
+        let deadline = range.map_or(base + LONGEST_WAIT, |(_, to)| {
+            to + self.tolerance + self.machine.timer_lateness(to.saturating_since(base)) + GRACE
+        });
         let mut done = 0;
         loop {
             self.collect()?;
@@ -511,9 +540,11 @@ impl<M: Machine> Player<'_, M> {
         let share = to.saturating_since(since).as_nanos() as f64 * self.percent / 100.0;
         let tolerance = self.tolerance.max(Duration::from_nanos(share as u64));
         let early = at + tolerance < from;
-        if !early && at <= to + tolerance {
+        let late = tolerance + self.machine.timer_lateness(to.saturating_since(since));
+        if !early && at <= to + late {
             return Ok(());
         }
+        let tolerance = if early { tolerance } else { late };
         let by = if early { from.saturating_since(at) } else { at.saturating_since(to) };
         let word = if early { "early" } else { "late" };
         let expected = format!("{} {what}", range_text(Some((from, to)), self.began));

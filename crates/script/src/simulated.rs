@@ -6,8 +6,9 @@ mod readiness;
 mod wire;
 
 use crate::code::Value;
-use crate::machine::{Begun, Machine, Refusal, Returned};
-use crate::packet::{Packet, Sent};
+use crate::icmp;
+use crate::machine::{Begun, Machine, Network, Refusal, Returned, wheel_lateness};
+use crate::packet::{Packet, Sent, URG};
 use crate::settings::Setting;
 use crate::syntax::{Call, IcmpSpec};
 use calls::Waiting;
@@ -61,6 +62,8 @@ enum Descriptor {
     Epoll(Epoll),
     /// A file that is sent.
     File,
+    /// An end of a pipe: what is moved into it is gone.
+    Pipe,
 }
 
 #[derive(Debug)]
@@ -75,6 +78,9 @@ struct Socket {
     queued: bool,
     shut_read: bool,
     shut_write: bool,
+    /// Bytes of the stream that were read, and the place in it of the last urgent byte, if that was not passed yet.
+    read: u64,
+    urgent: Option<u64>,
     /// No program has it any more.
     orphan: bool,
     /// What its buffered stream takes of the send buffer, where that counts memory.
@@ -82,6 +88,8 @@ struct Socket {
     /// An error that is to be told.
     error: Option<&'static str>,
     error_told: bool,
+    /// An error that is told in place of a time-out: what ICMP said of a connection that was open (`sk_err_soft`).
+    soft_error: Option<&'static str>,
 }
 
 /// A simulated end with sockets.
@@ -104,6 +112,7 @@ pub struct Simulated {
     not_sent: u64,
     /// `tcp_min_tso_segs`.
     least_super_packet: u64,
+    ipv6: bool,
     /// Packets and timers that are left to it.
     steps: u64,
 }
@@ -126,6 +135,7 @@ impl Simulated {
             send_memory: [4096, 16_384, config.send.buffer.map_or(u64::MAX, |buffer| buffer.0)],
             not_sent: u64::MAX,
             least_super_packet: 0,
+            ipv6: false,
             steps: MAX_STEPS,
         }
     }
@@ -192,10 +202,13 @@ impl Simulated {
             queued: false,
             shut_read: false,
             shut_write: false,
+            read: 0,
+            urgent: None,
             orphan: false,
             memory,
             error: None,
             error_told: false,
+            soft_error: None,
         });
         self.sockets.len() - 1
     }
@@ -253,7 +266,9 @@ impl Simulated {
             socket.error = match socket.connection.closed().map(|(reason, _)| reason) {
                 Some(CloseReason::Refused) => Some("ECONNREFUSED"),
                 Some(CloseReason::Reset) => Some("ECONNRESET"),
-                Some(CloseReason::RetriesExhausted | CloseReason::ConnectTimedOut) => Some("ETIMEDOUT"),
+                Some(CloseReason::RetriesExhausted | CloseReason::ConnectTimedOut) => {
+                    Some(socket.soft_error.unwrap_or("ETIMEDOUT"))
+                }
                 Some(CloseReason::Finished | CloseReason::Aborted) | None => None,
             };
         }
@@ -288,6 +303,22 @@ fn set_congestion(config: &mut Config, name: &str) -> Result<(), Refusal> {
 }
 
 impl Machine for Simulated {
+    fn begin(&mut self, network: Network) -> Result<(), Refusal> {
+        let (usual, mss) = (u64::from(Network::default().mss()), u64::from(network.mss()));
+        // A stack whose segments are as long as the device allows has the device's; another one keeps its own where it fits.
+        self.config.mss =
+            if self.config.mss.0 == usual { Bytes(mss) } else { self.config.mss.min(Bytes(mss)) };
+        self.ipv6 = network.ipv6;
+        Ok(())
+    }
+
+    fn timer_lateness(&self, wait: Duration) -> Duration {
+        match self.config.rto.timer_wheel {
+            true => wheel_lateness(wait, self.config.rto.tick),
+            false => Duration::ZERO,
+        }
+    }
+
     fn now(&mut self) -> Instant {
         self.now
     }
@@ -354,16 +385,45 @@ impl Machine for Simulated {
             // tcp_reset(): the answer takes its numbers from what it answers (RFC 9293 §3.10.7.1).
             self.sockets[index].connection.forget(self.now);
         }
-        self.sockets[index].connection.on_segment(self.now, &segment);
+        let socket = &mut self.sockets[index];
+        let unread = socket.connection.readable();
+        let start = socket.connection.receiver().next();
+        socket.connection.on_segment(self.now, &segment);
+        // tcp_check_urg(): the pointer is behind the urgent byte.
+        if packet.flags & URG != 0 && packet.urgent > 0 && socket.connection.receiver().next() > start {
+            let place = socket.read + unread + u64::from(packet.urgent) - 1;
+            socket.urgent = Some(place);
+        }
         self.settle();
         Ok(())
     }
 
-    fn inject_icmp(&mut self, _ports: (u16, u16), message: &IcmpSpec, _seq: u32) -> Result<(), Refusal> {
-        Err(Refusal::new(
-            "a TCP segment: the simulated end takes no ICMP",
-            format!("`icmp {}`", message.kind),
-        ))
+    /// What Linux's `tcp_v4_err()` does: an opening ends with the error; a connection that is open remembers it, and has it told when
+    /// it gives up (RFC 1122 section 4.2.3.9, RFC 5461).
+    fn inject_icmp(&mut self, ports: (u16, u16), message: &IcmpSpec, _seq: u32) -> Result<(), Refusal> {
+        let (kind, code) = icmp::numbers(message, self.ipv6)?;
+        if (kind, code) == if self.ipv6 { (2, 0) } else { (3, 4) } {
+            return Err(Refusal::new(
+                "an ICMP error that leaves the segments' size: a simulated path has one MTU",
+                format!("`icmp {}`", message.kind),
+            ));
+        }
+        let Some(index) = self.find(ports) else { return Ok(()) };
+        let socket = &mut self.sockets[index];
+        let name = if message.kind == "unreachable" && !self.ipv6 {
+            icmp::error_name(message)
+        } else {
+            "EHOSTUNREACH"
+        };
+        match socket.connection.state() {
+            State::SynSent | State::SynReceived => {
+                socket.error = Some(name);
+                socket.connection.forget(self.now);
+            }
+            _ => socket.soft_error = Some(name),
+        }
+        self.settle();
+        Ok(())
     }
 
     fn call(&mut self, call: &Call) -> Result<Begun, Refusal> {
@@ -411,8 +471,9 @@ impl Simulated {
                             self.config.congestion.initial_window = segments as u32;
                         }
                         ("advmss", Some(mss)) if (48..=65_495).contains(&mss) => self.config.mss = Bytes(mss),
-                        ("mtu", Some(mtu)) if mtu > 40 => {
-                            self.config.mss = self.config.mss.min(Bytes(mtu - 40));
+                        ("mtu", Some(mtu)) if mtu > 60 => {
+                            let headers = if self.ipv6 { 60 } else { 40 };
+                            self.config.mss = self.config.mss.min(Bytes(mtu - headers));
                         }
                         _ => {
                             return Err(Refusal::new(

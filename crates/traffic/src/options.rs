@@ -30,6 +30,25 @@ pub fn queued(socket: BorrowedFd<'_>, not_sent: bool) -> io::Result<i32> {
     sys::get_number(socket, if not_sent { SIOCOUTQNSD } else { libc::TIOCOUTQ as u32 })
 }
 
+/// Reads a stream into `buffer`, and what the kernel tells beside it of the bytes that are left (`TCP_INQ`, `TCP_CM_INQ`).
+pub fn receive_with_queue(
+    socket: BorrowedFd<'_>,
+    buffer: &mut [u8],
+    flags: i32,
+) -> io::Result<(usize, Option<i32>)> {
+    /// linux/tcp.h
+    const TCP_CM_INQ: i32 = 36;
+    // A header of length, level and type, and a number behind it (cmsg(3)).
+    const HEADER: usize = size_of::<usize>() + 8;
+    let mut control = [0; 128];
+    let (received, told) = sys::receive_message(socket, buffer, &mut control, flags)?;
+    let number = |at: usize| Some(i32::from_ne_bytes(control.get(at..at + 4)?.try_into().ok()?));
+    let is_queue = told >= HEADER + 4
+        && number(size_of::<usize>()) == Some(IPPROTO_TCP)
+        && number(size_of::<usize>() + 4) == Some(TCP_CM_INQ);
+    Ok((received, number(HEADER).filter(|_| is_queue)))
+}
+
 /// What is set on a socket before it connects or listens; `None` leaves the namespace's default. A connection that a
 /// listener accepts has its listener's.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -1,4 +1,5 @@
-//! The calls that `socket2` and `rustix` have no safe form of: any socket option, as bytes, and a number by `ioctl()`.
+//! The calls that `socket2` and `rustix` have no safe form of: any socket option, as bytes, a number by `ioctl()`, and a message with
+//! whatever control messages come with it.
 
 use libc::c_int;
 use std::io;
@@ -27,4 +28,26 @@ pub fn set_option(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: &[u8]) -
     // SAFETY: `value` may be read for `len` bytes and outlives the call; the kernel copies it.
     let done = unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, value.as_ptr().cast(), len) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Reads of a socket into `buffer`, and control messages into `control`; gives the bytes of both.
+pub fn receive_message(
+    fd: BorrowedFd<'_>,
+    buffer: &mut [u8],
+    control: &mut [u8],
+    flags: c_int,
+) -> io::Result<(usize, usize)> {
+    let mut vector = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: zeros are a message header: no name, no vector, no control messages.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    header.msg_iov = &raw mut vector;
+    header.msg_iovlen = 1;
+    header.msg_control = control.as_mut_ptr().cast();
+    header.msg_controllen = control.len() as _;
+    // SAFETY: the header names two slices with their lengths, of which the kernel writes no more; all outlive the call.
+    let received = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut header, flags) };
+    match usize::try_from(received) {
+        Ok(received) => Ok((received, (header.msg_controllen as usize).min(control.len()))),
+        Err(_) => Err(io::Error::last_os_error()),
+    }
 }

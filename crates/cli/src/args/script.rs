@@ -50,6 +50,12 @@ pub struct ScriptArgs {
     /// With `emulate`: on the running kernel in real time, in a network namespace, or on a user-mode kernel whose clock jumps over waits
     #[arg(long, value_enum, default_value = "virtual")]
     pub clock: super::ClockName,
+    /// Play them against a stack in user space behind this TUN device, in real time: its packets, and nothing of its program
+    #[arg(long, value_name = "DEVICE", conflicts_with_all = ["stack", "engine", "kernel", "repeat"])]
+    pub tun: Option<String>,
+    /// With `--tun`: run this command where a script calls `connect()`, and end it with the script
+    #[arg(long, value_name = "COMMAND", requires = "tun")]
+    pub connect: Option<String>,
     /// The user-mode kernel, as `farpath kernel list` names it [default: the first one]
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,

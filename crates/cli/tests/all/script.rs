@@ -17,7 +17,7 @@ fn a_folder_has_a_line_a_script_and_a_column_a_stack() {
     fs::create_dir(folder.path().join("inner")).expect("writable");
     file("inner/good.pkt", GOOD);
     file("wrong.pkt", &format!("{GOOD}+0 < . 1:1(0) ack 10001 win 320\n+0 > . 7:7(0) ack 1\n"));
-    file("beyond.pkt", &format!("{GOOD}+0 < icmp unreachable [1:1(0)]\n"));
+    file("beyond.pkt", &format!("{GOOD}+0 < icmp unreachable frag_needed mtu 1000 [1:1(0)]\n"));
     file("no-script.txt", "not read");
     let at = folder.path().to_str().expect("UTF-8");
     let good = format!("{at}/inner");
@@ -52,7 +52,7 @@ fn linux_6_does_what_linux_does_script_by_script() {
     let (out, err, code) = run(&["script", &folder, "--stack", "linux-6", "--tolerance", "3 ms"]);
     assert_eq!(code, 0, "{out}{err}");
     let scripts = fs::read_dir(folder).expect("a folder").count();
-    assert!(scripts >= 10 && out.contains(&format!("linux-6: {scripts} ok, 0 fail, 0 cannot run")), "{out}");
+    assert!(scripts >= 14 && out.contains(&format!("linux-6: {scripts} ok, 0 fail, 0 cannot run")), "{out}");
 }
 
 #[test]

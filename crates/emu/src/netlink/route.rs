@@ -15,15 +15,19 @@ use std::net::IpAddr;
 /// As the kernel takes them.
 fn attributes(metrics: &RouteMetrics) -> Vec<RouteMetric> {
     /// linux/rtnetlink.h
+    const RTAX_MTU: u32 = 2;
     const RTAX_RTO_MIN: u32 = 13;
     let mut attributes = Vec::new();
     attributes.extend(metrics.initcwnd.map(RouteMetric::InitCwnd));
     attributes.extend(metrics.advmss.map(RouteMetric::Advmss));
     attributes.extend(metrics.quickack.then_some(RouteMetric::QuickAck(1)));
-    if let Some(rto) = metrics.rto_min_ms {
-        attributes.push(RouteMetric::RtoMin(rto));
-        // TCP looks at no other (tcp_rto_min).
-        attributes.push(RouteMetric::Lock(1 << RTAX_RTO_MIN));
+    attributes.extend(metrics.mtu.map(RouteMetric::Mtu));
+    attributes.extend(metrics.rto_min_ms.map(RouteMetric::RtoMin));
+    // TCP looks at no other floor of the RTO (tcp_rto_min), and ICMP and the device change an MTU that is not locked.
+    let locks =
+        metrics.mtu.map_or(0, |_| 1 << RTAX_MTU) | metrics.rto_min_ms.map_or(0, |_| 1 << RTAX_RTO_MIN);
+    if locks != 0 {
+        attributes.push(RouteMetric::Lock(locks));
     }
     attributes
 }

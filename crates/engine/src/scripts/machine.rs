@@ -1,20 +1,23 @@
 //! A kernel as what a script is played against: its sockets, and a TUN device for the packets.
 
 use crate::EngineError;
-use farpath_emu::{Backend, Clock, Host, HostSettings, Port, RouteMetrics, VirtioHeader};
+use farpath_emu::{Backend, Clock, Host, HostSettings, Port, RouteMetrics, VirtioHeader, has_control};
 use farpath_script::syntax::{Call, Expression, IcmpSpec, Script};
 use farpath_script::{
-    Begun, Comparison, Machine, Packet, Refusal, Returned, Sent, Setting, Value, Verdict, bytes, error_name,
-    play,
+    Begun, Comparison, Machine, Network, Packet, Refusal, Returned, Sent, Setting, Value, Verdict, bytes,
+    error_name, play, queue_message, wheel_lateness,
 };
 use farpath_traffic::{info, options};
-use farpath_units::Instant;
+use farpath_units::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create, sendfile};
+use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
+use rustix::time::{ClockId, clock_getres};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::io::{self, IoSlice, Read, Write};
-use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -22,11 +25,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 /// The end under test, and the other one: packetdrill's addresses.
-const LOCAL: Ipv4Addr = Ipv4Addr::new(192, 168, 0, 1);
-const REMOTE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-const PORT: u16 = 8080;
+pub(super) const LOCAL: (Ipv4Addr, Ipv6Addr) =
+    (Ipv4Addr::new(192, 168, 0, 1), Ipv6Addr::new(0xfd3d, 0xa7b, 0xd17d, 0, 0, 0, 0, 1));
+pub(super) const REMOTE: (Ipv4Addr, Ipv6Addr) =
+    (Ipv4Addr::new(192, 0, 2, 1), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
+pub(super) const PORT: u16 = 8080;
 /// Room for the longest packet and more, as a port asks.
-const BUFFER: usize = 66_000;
+pub(super) const BUFFER: usize = 66_000;
 /// Most bytes of one call.
 const MAX_BYTES: i64 = 1 << 26;
 const O_RDWR: i64 = 2;
@@ -42,10 +47,10 @@ const DEFAULTS: [(&str, &str); 3] = [
 
 /// Plays a script in a network namespace of its own.
 pub(super) fn play_in_namespace(script: &Script, comparison: &Comparison) -> Result<Verdict, EngineError> {
-    let ipv6 = |last| Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, last);
     let host = Host::new(&HostSettings {
-        address: (LOCAL, ipv6(1)),
-        peer: (REMOTE, ipv6(2)),
+        address: LOCAL,
+        peer: REMOTE,
+        mtu: u32::from(script.network().mtu),
         backend: Backend::Tun,
         offload: false,
         ..HostSettings::near()
@@ -60,6 +65,13 @@ pub(super) struct KernelMachine<'a> {
     clock: Clock,
     buffer: Vec<u8>,
     sockets: BTreeMap<i64, (Arc<Socket>, bool)>,
+    /// Files that are sent, and ends of pipes.
+    files: BTreeMap<i64, OwnedFd>,
+    network: Network,
+    /// Congestion control of new sockets, where the namespace may not have it as its default.
+    congestion_control: Option<String>,
+    /// Between two ticks of the kernel.
+    tick: Duration,
     /// Descriptors of `epoll_create()`.
     pub(super) epolls: BTreeMap<i64, Arc<OwnedFd>>,
     sent: VecDeque<Sent>,
@@ -81,6 +93,10 @@ pub(super) fn failed(error: &io::Error) -> Returned {
     }
 }
 
+fn duration(time: Timespec) -> Duration {
+    Duration::from_nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
 fn returned(result: io::Result<usize>) -> Returned {
     result.map_or_else(|error| failed(&error), |value| Returned::value(value as i64))
 }
@@ -92,8 +108,10 @@ fn done(result: io::Result<()>) -> Returned {
 /// A call that may block.
 enum Blocking {
     Accept,
-    Connect,
+    Connect(SocketAddr),
     Read(usize, i32),
+    /// The same with what is left behind it (`TCP_INQ`).
+    ReadMessage(usize, i32),
     Write(usize, i32),
 }
 
@@ -104,13 +122,19 @@ impl Blocking {
                 Ok((accepted, _)) => (Returned::value(0), Some(accepted)),
                 Err(error) => (failed(&error), None),
             },
-            Blocking::Connect => {
-                let to = SockAddr::from(SocketAddrV4::new(REMOTE, PORT));
-                (done(socket.connect(&to)), None)
-            }
+            Blocking::Connect(to) => (done(socket.connect(&SockAddr::from(*to))), None),
             Blocking::Read(most, flags) => {
                 let mut buffer = vec![std::mem::MaybeUninit::uninit(); *most];
                 (returned(socket.recv_with_flags(&mut buffer, *flags)), None)
+            }
+            Blocking::ReadMessage(most, flags) => {
+                let mut buffer = vec![0; *most];
+                let given = match options::receive_with_queue(socket.as_fd(), &mut buffer, *flags) {
+                    Ok((len, None)) => Returned::value(len as i64),
+                    Ok((len, Some(left))) => Returned::value(len as i64).with(1, queue_message(left.into())),
+                    Err(error) => failed(&error),
+                };
+                (given, None)
             }
             Blocking::Write(len, flags) => (returned(socket.send_with_flags(&vec![0; *len], *flags)), None),
         }
@@ -128,6 +152,11 @@ impl<'a> KernelMachine<'a> {
             clock: Clock::start(),
             buffer: vec![0; BUFFER],
             sockets: BTreeMap::new(),
+            files: BTreeMap::new(),
+            network: Network::default(),
+            congestion_control: None,
+            // The coarse clock is as fine as that.
+            tick: duration(clock_getres(ClockId::MonotonicCoarse)),
             epolls: BTreeMap::new(),
             sent: VecDeque::new(),
             calls: 0,
@@ -166,6 +195,7 @@ impl<'a> KernelMachine<'a> {
         if nonblocking || call.until.is_none() {
             let what = match what {
                 Blocking::Read(most, flags) => Blocking::Read(most, flags | MSG_DONTWAIT),
+                Blocking::ReadMessage(most, flags) => Blocking::ReadMessage(most, flags | MSG_DONTWAIT),
                 Blocking::Write(len, flags) => Blocking::Write(len, flags | MSG_DONTWAIT),
                 other => other,
             };
@@ -243,8 +273,17 @@ impl<'a> KernelMachine<'a> {
         match call.name.as_str() {
             "socket" => {
                 let wanted = call.expected.number().unwrap_or(-1);
-                match Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)) {
+                let domain = if self.network.ipv6 { Domain::IPV6 } else { Domain::IPV4 };
+                match Socket::new(domain, Type::STREAM, Some(Protocol::TCP)) {
                     Ok(socket) => {
+                        if let Some(name) = &self.congestion_control
+                            && let Err(error) = socket.set_tcp_congestion(name.as_bytes())
+                        {
+                            return Err(Refusal::new(
+                                "a congestion control of this kernel",
+                                format!("`{name}`: {error}"),
+                            ));
+                        }
                         let nonblocking = flags(1) & O_NONBLOCK as i32 != 0;
                         let _ = socket.set_nonblocking(nonblocking);
                         self.sockets.insert(wanted, (Arc::new(socket), nonblocking));
@@ -255,7 +294,11 @@ impl<'a> KernelMachine<'a> {
             }
             "bind" => ended(match self.socket(argument(0)?) {
                 Ok((socket, _)) => {
-                    done(socket.bind(&SockAddr::from(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, PORT))))
+                    let any: IpAddr = match self.network.ipv6 {
+                        true => Ipv6Addr::UNSPECIFIED.into(),
+                        false => Ipv4Addr::UNSPECIFIED.into(),
+                    };
+                    done(socket.bind(&SockAddr::from(SocketAddr::new(any, PORT))))
                 }
                 Err(error) => error,
             }),
@@ -264,7 +307,10 @@ impl<'a> KernelMachine<'a> {
                 Err(error) => error,
             }),
             "accept" | "accept4" => Ok(self.make(call, argument(0)?, Blocking::Accept)),
-            "connect" => Ok(self.make(call, argument(0)?, Blocking::Connect)),
+            "connect" => {
+                let to = SocketAddr::new(self.addresses().1, PORT);
+                Ok(self.make(call, argument(0)?, Blocking::Connect(to)))
+            }
             "read" | "recv" | "recvmsg" | "readv" => {
                 let flags = match call.name.as_str() {
                     "recv" => flags(3),
@@ -274,7 +320,50 @@ impl<'a> KernelMachine<'a> {
                 if flags & MSG_ERRQUEUE != 0 {
                     return Err(Refusal::new("a call that reads the stream", "MSG_ERRQUEUE"));
                 }
-                Ok(self.make(call, argument(0)?, Blocking::Read(bytes_of(call)?, flags)))
+                let bytes = bytes_of(call)?;
+                let what = match call.name.as_str() {
+                    "recvmsg" => Blocking::ReadMessage(bytes, flags),
+                    _ => Blocking::Read(bytes, flags),
+                };
+                Ok(self.make(call, argument(0)?, what))
+            }
+            "open" => {
+                // Zeros, as all that is sent; no file of this machine is opened.
+                let made = memfd_create("zeros", MemfdFlags::CLOEXEC)
+                    .and_then(|file| ftruncate(&file, MAX_BYTES as u64).map(|()| file));
+                ended(self.keep_file(call.expected.number().unwrap_or(-1), made))
+            }
+            "pipe" | "pipe2" => {
+                let Some(Expression::List(ends)) = call.arguments.first() else {
+                    return ended(Returned::error("EFAULT"));
+                };
+                let numbers: Vec<i64> = ends.iter().filter_map(Expression::number).collect();
+                let &[read, write] = &numbers[..] else { return ended(Returned::error("EFAULT")) };
+                let (from, to) = match pipe_with(PipeFlags::CLOEXEC) {
+                    Ok(ends) => ends,
+                    Err(error) => return ended(failed(&error.into())),
+                };
+                self.files.extend([(read, from), (write, to)]);
+                ended(Returned::value(0))
+            }
+            "splice" => {
+                let (from, to, bytes) = (argument(0)?, argument(2)?, bytes_of(call)?);
+                ended(match (self.socket(from), self.files.get(&to)) {
+                    (Ok((socket, _)), Some(pipe)) => returned(
+                        splice(socket, None, pipe, None, bytes, SpliceFlags::NONBLOCK).map_err(Into::into),
+                    ),
+                    _ => Returned::error("EBADF"),
+                })
+            }
+            "sendfile" => {
+                let (to, from, bytes) = (argument(0)?, argument(1)?, bytes_of(call)?);
+                let mut offset = number(2).and_then(|offset| u64::try_from(offset).ok()).unwrap_or(0);
+                ended(match (self.socket(to), self.files.get(&from)) {
+                    (Ok((socket, _)), Some(file)) => {
+                        returned(sendfile(socket, file, Some(&mut offset), bytes).map_err(Into::into))
+                    }
+                    _ => Returned::error("EBADF"),
+                })
             }
             "write" | "send" | "sendmsg" | "writev" => {
                 let flags = match call.name.as_str() {
@@ -289,6 +378,7 @@ impl<'a> KernelMachine<'a> {
             "epoll_ctl" => Ok(self.epoll_control(call)),
             "epoll_wait" => Ok(self.epoll_wait(call)),
             "ioctl" => self.ioctl(call),
+            "close" if self.files.remove(&argument(0)?).is_some() => ended(Returned::value(0)),
             "close" if self.epolls.remove(&argument(0)?).is_some() => ended(Returned::value(0)),
             "close" => ended(match self.sockets.remove(&argument(0)?) {
                 Some(_) => Returned::value(0),
@@ -321,11 +411,8 @@ impl<'a> KernelMachine<'a> {
             }
             "setsockopt" => {
                 let (level, option) = (argument(1)? as i32, argument(2)? as i32);
-                if matches!((level, option), (1, 37) | (6, 36)) {
-                    return Err(Refusal::new(
-                        "a socket option without control messages",
-                        "SO_TIMESTAMPING or TCP_INQ",
-                    ));
+                if (level, option) == (1, 37) {
+                    return Err(Refusal::new("a socket option without an error queue", "SO_TIMESTAMPING"));
                 }
                 let (socket, _) = match self.socket(argument(0)?) {
                     Ok(socket) => socket,
@@ -367,6 +454,15 @@ impl<'a> KernelMachine<'a> {
 }
 
 impl Machine for KernelMachine<'_> {
+    fn begin(&mut self, network: Network) -> Result<(), Refusal> {
+        self.network = network;
+        Ok(())
+    }
+
+    fn timer_lateness(&self, wait: Duration) -> Duration {
+        wheel_lateness(wait, self.tick)
+    }
+
     fn now(&mut self) -> Instant {
         self.clock.now()
     }
@@ -410,15 +506,13 @@ impl Machine for KernelMachine<'_> {
     }
 
     fn inject(&mut self, packet: &Packet) -> Result<(), Refusal> {
-        let raw = bytes::encode(packet, LOCAL, REMOTE);
-        let now = self.clock.now();
-        self.port
-            .send(now, VirtioHeader::default(), None, &[IoSlice::new(&raw)])
-            .map_err(|error| Refusal::new("a packet that the device takes", error.to_string()))
+        let (local, remote) = self.addresses();
+        self.send(&bytes::encode(packet, local, remote))
     }
 
-    fn inject_icmp(&mut self, _: (u16, u16), message: &IcmpSpec, _: u32) -> Result<(), Refusal> {
-        Err(Refusal::new("a TCP segment", format!("`icmp {}`", message.kind)))
+    fn inject_icmp(&mut self, ports: (u16, u16), message: &IcmpSpec, seq: u32) -> Result<(), Refusal> {
+        let (local, remote) = self.addresses();
+        self.send(&bytes::encode_icmp(message, ports, seq, local, remote)?)
     }
 
     fn call(&mut self, call: &Call) -> Result<Begun, Refusal> {
@@ -426,19 +520,16 @@ impl Machine for KernelMachine<'_> {
     }
 
     fn set(&mut self, settings: &[Setting]) -> Result<(), Refusal> {
-        let set = |name: &str, value: &str| {
-            self.host.namespace().set_sysctl(name, value).map_err(|error| {
-                Refusal::new("a sysctl of this kernel", format!("`{name}={value}`: {error}"))
-            })
-        };
         for setting in settings {
             match setting {
                 Setting::Nothing | Setting::Segmentation(_) => {}
-                Setting::Defaults => DEFAULTS.iter().try_for_each(|(name, value)| set(name, value))?,
+                Setting::Defaults => {
+                    DEFAULTS.iter().try_for_each(|(name, value)| self.set_sysctl(name, value))?;
+                }
                 Setting::Sysctl(name, value) if name.ends_with("parameters.hystart_detect") => {
                     self.has_parameter(name, value)?;
                 }
-                Setting::Sysctl(name, value) => set(name, value)?,
+                Setting::Sysctl(name, value) => self.set_sysctl(name, value)?,
                 Setting::Route(attributes) => self.set_route(attributes)?,
                 Setting::Qdisc(discipline) => self.set_discipline(discipline.as_ref())?,
             }
@@ -464,6 +555,58 @@ impl Machine for KernelMachine<'_> {
 }
 
 impl KernelMachine<'_> {
+    /// Of the end under test, and of the other one.
+    fn addresses(&self) -> (IpAddr, IpAddr) {
+        match self.network.ipv6 {
+            true => (LOCAL.1.into(), REMOTE.1.into()),
+            false => (LOCAL.0.into(), REMOTE.0.into()),
+        }
+    }
+
+    /// A packet comes in.
+    fn send(&mut self, packet: &[u8]) -> Result<(), Refusal> {
+        let now = self.clock.now();
+        self.port
+            .send(now, VirtioHeader::default(), None, &[IoSlice::new(packet)])
+            .map_err(|error| Refusal::new("a packet that the device takes", error.to_string()))
+    }
+
+    fn keep_file(&mut self, wanted: i64, made: rustix::io::Result<OwnedFd>) -> Returned {
+        match made {
+            Ok(file) => {
+                self.files.insert(wanted, file);
+                Returned::value(wanted)
+            }
+            Err(error) => failed(&error.into()),
+        }
+    }
+
+    fn set_sysctl(&mut self, name: &str, value: &str) -> Result<(), Refusal> {
+        if name == "net.ipv4.tcp_congestion_control" {
+            return self.set_congestion_control(value);
+        }
+        self.host
+            .namespace()
+            .set_sysctl(name, value)
+            .map_err(|error| Refusal::new("a sysctl of this kernel", format!("`{name}={value}`: {error}")))
+    }
+
+    /// The congestion control of what the namespace makes: its default, else that of each socket. A namespace's default may be one
+    /// that everybody may have alone; who may administer the network may give a socket any (`tcp_set_congestion_control()`).
+    fn set_congestion_control(&mut self, name: &str) -> Result<(), Refusal> {
+        match self.host.namespace().set_sysctl("net.ipv4.tcp_congestion_control", name) {
+            Ok(()) => self.congestion_control = None,
+            Err(_) if has_control(name) => self.congestion_control = Some(name.to_owned()),
+            Err(error) => {
+                return Err(Refusal::new(
+                    "a congestion control of this kernel",
+                    format!("`{name}`: {error}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// A parameter of a module is the whole machine's: it is looked at, and never set.
     fn has_parameter(&self, name: &str, value: &str) -> Result<(), Refusal> {
         let path = format!("/{}", name.trim_start_matches('.').replace('.', "/"));
@@ -481,16 +624,18 @@ impl KernelMachine<'_> {
                 ("via" | "dev" | "proto" | "scope" | "src", _) => {}
                 ("initcwnd", number @ Some(_)) => metrics.initcwnd = number,
                 ("advmss", number @ Some(_)) => metrics.advmss = number,
+                ("mtu", number @ Some(_)) => metrics.mtu = number,
                 _ => {
                     return Err(Refusal::new(
-                        "a route's `initcwnd` or `advmss`",
+                        "a route's `initcwnd`, `advmss` or `mtu`",
                         format!("`{name} {value}`"),
                     ));
                 }
             }
         }
+        let (local, remote) = self.addresses();
         self.host
-            .set_route(LOCAL.into(), REMOTE.into(), &metrics)
+            .set_route(local, remote, &metrics)
             .map_err(|error| Refusal::new("a route that this kernel takes", error.to_string()))
     }
 

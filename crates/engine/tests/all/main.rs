@@ -15,5 +15,6 @@ mod radio_kernel;
 mod radius;
 mod radius_kernel;
 mod recording;
+mod scripts_device;
 mod streams;
 mod triangle;

@@ -27,7 +27,7 @@ const O_RDWR: i64 = 2;
 pub enum Wait {
     Connect(usize),
     Accept(i64),
-    Read { socket: usize, most: u64 },
+    Read { socket: usize, most: u64, splices: bool },
     Write { socket: usize, left: u64, whole: u64 },
     Poll { call: Box<Call>, until: Option<Instant> },
 }
@@ -91,7 +91,7 @@ impl Simulated {
                 None => Err(wait),
             },
             Wait::Accept(listener) => self.accept(listener, expected).ok_or(wait),
-            Wait::Read { socket, most } => self.read(socket, most).ok_or(wait),
+            Wait::Read { socket, most, splices } => self.read(socket, most, splices).ok_or(wait),
             Wait::Write { socket, left, whole } => match self.take_error(socket) {
                 Some(name) if left == whole => Ok(Returned::error(name)),
                 Some(_) => Ok(Returned::value((whole - left) as i64)),
@@ -190,9 +190,20 @@ impl Simulated {
         Some(Returned::value(number))
     }
 
-    fn read(&mut self, index: usize, most: u64) -> Option<Returned> {
+    /// Reads up to the urgent byte; that is passed over where it comes next (`tcp_recvmsg()` without `SO_OOBINLINE`), and ends a
+    /// `splice()` (`tcp_read_sock()`).
+    fn read(&mut self, index: usize, most: u64, splices: bool) -> Option<Returned> {
         let socket = &mut self.sockets[index];
-        let taken = socket.connection.read(most);
+        if socket.urgent == Some(socket.read) && socket.connection.readable() > 0 {
+            if splices {
+                return Some(Returned::value(0));
+            }
+            socket.read += socket.connection.read(1);
+            socket.urgent = None;
+        }
+        let before_urgent = socket.urgent.map_or(u64::MAX, |place| place.saturating_sub(socket.read));
+        let taken = socket.connection.read(most.min(before_urgent));
+        socket.read += taken;
         if taken > 0 || most == 0 {
             return Some(Returned::value(taken as i64));
         }
@@ -212,7 +223,11 @@ impl Simulated {
             None => Err("EBADF"),
             Some(Descriptor::Connection(index)) => Ok(*index),
             Some(
-                Descriptor::Fresh(_) | Descriptor::Listening { .. } | Descriptor::Epoll(_) | Descriptor::File,
+                Descriptor::Fresh(_)
+                | Descriptor::Listening { .. }
+                | Descriptor::Epoll(_)
+                | Descriptor::File
+                | Descriptor::Pipe,
             ) => Err("ENOTCONN"),
         }
     }
@@ -221,7 +236,7 @@ impl Simulated {
         match self.descriptors.get_mut(&descriptor)? {
             Descriptor::Fresh(options) | Descriptor::Listening { options, .. } => Some(options),
             Descriptor::Connection(index) => Some(&mut self.sockets[*index].options),
-            Descriptor::Epoll(_) | Descriptor::File => None,
+            Descriptor::Epoll(_) | Descriptor::File | Descriptor::Pipe => None,
         }
     }
 
@@ -264,7 +279,20 @@ impl Simulated {
                 self.wait(Wait::Accept(descriptor), expected, nonblocking)
             }
             "connect" => self.connect(argument(0)?),
-            "read" | "recv" | "recvfrom" | "readv" | "recvmsg" => self.receive(call, argument(0)?),
+            "pipe" | "pipe2" => {
+                let Some(Expression::List(ends)) = call.arguments.first() else { return error("EFAULT") };
+                for end in ends.iter().filter_map(Expression::number) {
+                    if self.descriptors.len() == MAX_DESCRIPTORS {
+                        return error("EMFILE");
+                    }
+                    self.descriptors.insert(end, Descriptor::Pipe);
+                }
+                value(0)
+            }
+            "splice" if matches!(self.descriptors.get(&argument(0)?), Some(Descriptor::Pipe)) => {
+                Err(Refusal::new("`splice()` from a socket", "from a pipe"))
+            }
+            "read" | "recv" | "recvfrom" | "readv" | "recvmsg" | "splice" => self.receive(call, argument(0)?),
             "write" | "send" | "sendto" | "writev" | "sendmsg" | "sendfile" => {
                 self.transmit(call, argument(0)?)
             }
@@ -315,7 +343,9 @@ impl Simulated {
                 let open = self.sockets[index].connection.established_at().is_some();
                 return error(if open { "EISCONN" } else { "EALREADY" });
             }
-            Some(Descriptor::Listening { .. } | Descriptor::Epoll(_) | Descriptor::File) => {
+            Some(
+                Descriptor::Listening { .. } | Descriptor::Epoll(_) | Descriptor::File | Descriptor::Pipe,
+            ) => {
                 return error("EINVAL");
             }
             Some(Descriptor::Fresh(options)) => options.clone(),
@@ -348,7 +378,8 @@ impl Simulated {
         let most = bytes_of(call)?;
         let socket = &self.sockets[index];
         let nonblocking = socket.options.nonblocking || flags & MSG_DONTWAIT != 0;
-        let begun = self.wait(Wait::Read { socket: index, most }, None, nonblocking)?;
+        let begun =
+            self.wait(Wait::Read { socket: index, most, splices: call.name == "splice" }, None, nonblocking)?;
         let socket = &self.sockets[index];
         Ok(match begun {
             Begun::Ended(returned)
@@ -357,14 +388,7 @@ impl Simulated {
                 // tcp_inq_hint(): the end of the stream counts as a byte.
                 let left = socket.connection.readable();
                 let left = if left == 0 && socket.connection.receiver().finished() { 1 } else { left };
-                let number = |number: i64| Expression::Number(number);
-                let control = Expression::Structure(vec![
-                    (Some("cmsg_level".to_owned()), number(6)),
-                    (Some("cmsg_type".to_owned()), number(36)),
-                    (Some("cmsg_data".to_owned()), number(left as i64)),
-                ]);
-                let parts = vec![(Some("msg_control".to_owned()), Expression::List(vec![control]))];
-                Begun::Ended(returned.with(1, Expression::Structure(parts)))
+                Begun::Ended(returned.with(1, queue_message(left as i64)))
             }
             other => other,
         })
@@ -431,7 +455,7 @@ impl Simulated {
                     self.sockets[index].connection.abort(self.now);
                 }
             }
-            Some(Descriptor::Fresh(_) | Descriptor::Epoll(_) | Descriptor::File) => {}
+            Some(Descriptor::Fresh(_) | Descriptor::Epoll(_) | Descriptor::File | Descriptor::Pipe) => {}
         }
         value(0)
     }
@@ -508,7 +532,7 @@ impl Simulated {
                 options.linger = (part("onoff") != 0).then(|| part("linger"));
             }
             // What changes nothing of the connection here: addresses, the discovery of the path's MTU.
-            (1, 2 | 15 | 18) | (0, 2 | 10 | 11) => {
+            (1, 2 | 15 | 18) | (0, 2 | 10 | 11 | 15) => {
                 options.others.insert((level, option), number.unwrap_or(0));
             }
             (0, 1) => {
@@ -628,6 +652,14 @@ fn bytes_of(call: &Call) -> Result<u64, Refusal> {
     }
 }
 
+/// What `recvmsg()` tells with `TCP_INQ`: the bytes that are left to read.
+pub fn queue_message(left: i64) -> Expression {
+    let part = |name: &str, number: i64| (Some(name.to_owned()), Expression::Number(number));
+    let control = vec![part("cmsg_level", 6), part("cmsg_type", 36), part("cmsg_data", left)];
+    let list = Expression::List(vec![Expression::Structure(control)]);
+    Expression::Structure(vec![(Some("msg_control".to_owned()), list)])
+}
+
 /// Bytes that a call reads or writes, where its arguments say.
 pub fn bytes_of_call(call: &Call) -> Option<i64> {
     let vector = |list: &Expression| match list {
@@ -644,6 +676,7 @@ pub fn bytes_of_call(call: &Call) -> Option<i64> {
         "readv" | "writev" => call.arguments.get(1).and_then(vector),
         "sendmsg" | "recvmsg" => call.arguments.get(1).and_then(|message| vector(message.part("msg_iov")?)),
         "sendfile" => call.arguments.get(3).and_then(Expression::number),
+        "splice" => call.arguments.get(4).and_then(Expression::number),
         _ => call.arguments.get(2).and_then(Expression::number),
     }
 }

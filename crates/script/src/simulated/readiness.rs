@@ -84,7 +84,7 @@ impl Simulated {
                 }
             }
             Descriptor::Fresh(_) => OUT | HUP,
-            Descriptor::Epoll(_) | Descriptor::File => 0,
+            Descriptor::Epoll(_) | Descriptor::File | Descriptor::Pipe => 0,
         })
     }
 

@@ -1,9 +1,10 @@
 //! The language, and what is none of it.
 
-use farpath_script::syntax::{Action, BodySpec, Expression, TcpOption, Time, TosSpec, Way};
-use farpath_script::{Setting, parse, settings};
+use farpath_script::syntax::{Action, BodySpec, Expression, IcmpSpec, TcpOption, Time, TosSpec, Way};
+use farpath_script::{Packet, Setting, bytes, parse, settings, wheel_lateness};
 use farpath_units::Duration;
 use proptest::prelude::*;
+use std::net::IpAddr;
 
 fn millis(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -146,7 +147,6 @@ proptest! {
 
 #[test]
 fn a_packet_survives_its_bytes() {
-    use farpath_script::{Packet, bytes};
     let options = vec![
         TcpOption::Mss(1460),
         TcpOption::SackOk,
@@ -170,12 +170,64 @@ fn a_packet_survives_its_bytes() {
         options,
         len: 1001,
     };
-    let (local, remote) = ([192, 168, 0, 1].into(), [192, 0, 2, 1].into());
-    let raw = bytes::encode(&packet, local, remote);
-    // What comes in is from the far end: its ports are the other way round.
-    let read = bytes::decode(&raw).expect("a segment");
-    assert_eq!(Packet { local: read.remote, remote: read.local, ..read }, packet);
-    for cut in 0..raw.len() {
-        assert!(bytes::decode(&raw[..cut]).is_none(), "{cut}");
+    let ends: [(IpAddr, IpAddr); 2] = [
+        ([192, 168, 0, 1].into(), [192, 0, 2, 1].into()),
+        ([0xfd00, 0, 0, 0, 0, 0, 0, 1].into(), [0xfd00, 0, 0, 0, 0, 0, 0, 2].into()),
+    ];
+    for (local, remote) in ends {
+        let raw = bytes::encode(&packet, local, remote);
+        // What comes in is from the far end: its ports are the other way round.
+        let read = bytes::decode(&raw).expect("a segment");
+        assert_eq!(Packet { local: read.remote, remote: read.local, ..read }, packet);
+        for cut in 0..raw.len() {
+            assert!(bytes::decode(&raw[..cut]).is_none(), "{cut}");
+        }
     }
+}
+
+#[test]
+fn an_icmp_message_has_the_segment_that_it_is_about_and_a_checksum() {
+    let message = |kind: &str, code: &str, mtu| IcmpSpec {
+        kind: kind.to_owned(),
+        code: Some(code.to_owned()).filter(|code| !code.is_empty()),
+        mtu,
+        id: None,
+        echoed: Some((1, 1000)),
+    };
+    let (local, remote): (IpAddr, IpAddr) = ([192, 168, 0, 1].into(), [192, 0, 2, 1].into());
+    let raw = bytes::encode_icmp(
+        &message("unreachable", "frag_needed", Some(1300)),
+        (8080, 40_000),
+        77,
+        local,
+        remote,
+    )
+    .expect("a message");
+    // Type, code, and the MTU of the next hop (RFC 1191 section 4); the ones' complement sum over all of it is zero.
+    assert_eq!((raw[9], raw[20], raw[21], &raw[26..28]), (1, 3, 4, &1300_u16.to_be_bytes()[..]));
+    let sum: u32 =
+        raw[20..].chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0))).sum();
+    assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff);
+    let about = bytes::decode(&raw[28..]).expect("the segment");
+    assert_eq!((about.local, about.remote, about.seq), (8080, 40_000, 77));
+    let (local, remote): (IpAddr, IpAddr) =
+        ([0xfd00, 0, 0, 0, 0, 0, 0, 1].into(), [0xfd00, 0, 0, 0, 0, 0, 0, 2].into());
+    let raw =
+        bytes::encode_icmp(&message("packet_too_big", "", Some(1300)), (8080, 40_000), 77, local, remote)
+            .expect("a message");
+    assert_eq!((raw[6], raw[40], &raw[44..48]), (58, 2, &1300_u32.to_be_bytes()[..]));
+    for (kind, code) in [("unreachable", "far_away"), ("hello", "")] {
+        let refused = bytes::encode_icmp(&message(kind, code, None), (8080, 40_000), 77, local, remote);
+        let found = refused.expect_err("it is none").found;
+        assert!(found.contains(if code.is_empty() { kind } else { code }), "{found}");
+    }
+}
+
+#[test]
+fn a_wheel_is_as_coarse_as_the_wait_is_long() {
+    let tick = millis(4);
+    let late = |wait| wheel_lateness(millis(wait), tick);
+    assert_eq!([late(0), late(4), late(251)], [millis(0), tick, tick]);
+    assert_eq!([late(252), late(2015), late(2016)], [millis(32), millis(32), millis(256)]);
+    assert_eq!(late(200_000_000), Duration::from_nanos(4_000_000 << 21));
 }

@@ -93,7 +93,8 @@ fn a_call_blocks_until_it_has_what_it_waits_for() {
 fn what_a_simulated_end_does_not_have_is_said_before_it_is_wrong() {
     for (rest, words) in [
         ("+0 setsockopt(4, SOL_TCP, TCP_FASTOPEN, [1], 4) = 0\n", "TCP_FASTOPEN"),
-        ("+0 < icmp unreachable host_unreachable [1:1(0)]\n", "icmp"),
+        ("+0 < icmp unreachable frag_needed mtu 1000 [1:1(0)]\n", "icmp"),
+        ("+0 < icmp unreachable far_away [1:1(0)]\n", "far_away"),
         ("+0 > gre: . 1:1(0) ack 1\n", "gre"),
         ("+0 `rm -rf /tmp/x`\n", "rm -rf"),
         ("+0 mmap(...) = 0\n", "mmap"),

@@ -14,8 +14,13 @@ fn sysctls_and_the_route_of_a_host_are_in_its_stack() {
     if missing().is_some() {
         return;
     }
-    let metrics =
-        RouteMetrics { initcwnd: Some(24), rto_min_ms: Some(300), quickack: true, advmss: Some(1200) };
+    let metrics = RouteMetrics {
+        initcwnd: Some(24),
+        rto_min_ms: Some(300),
+        quickack: true,
+        advmss: Some(1200),
+        mtu: None,
+    };
     let host = Host::new(&HostSettings { metrics, mtu: 1400, ..HostSettings::near() }).unwrap();
     for (name, value) in [
         ("tcp_rmem", "4096 131072 8388608"),
