@@ -263,14 +263,14 @@ truth: setup
 diagnose-matrix:
 	$(CARGO) run --locked --package farpath-bench --bin diagnose_matrix
 
-# ns-3's wheel from PyPI, in an environment of its own. A program of ours is compiled against it with g++.
-NS3 = target/ns3
 # The managed queues of `link` against Linux's qdiscs, the same packets through either, in virtual time. CASE='CoDel' for some.
 qdiscs: setup
 	$(CARGO) build --release --locked --package farpath-cli $(CLI)
 	@$(FARPATH) kernel info >/dev/null 2>&1 || $(FARPATH) kernel build
 	PATH="$$PATH:/usr/sbin" python3 crates/bench/qdiscs.py $(FARPATH) $(if $(CASE),'$(CASE)')
 
+# ns-3's wheel from PyPI, in an environment of its own. A program of ours is compiled against it with g++.
+NS3 = target/ns3
 ns3: $(NS3)/installed
 $(NS3)/installed:
 	@command -v g++ >/dev/null || { echo "ns-3 needs g++ (Debian: apt-get install g++)"; exit 1; }
