@@ -217,7 +217,9 @@ proptest! {
         }));
         // In front of the others, so that it is offered the same packets.
         let mut more = vec![noise.clone()];
-        more.extend(others.into_iter().filter(|s| !matches!(s.kind, ElementKind::BitErrors(BitErrors { .. }))));
+        more.extend(others.into_iter().filter(|s| {
+            !matches!(s.kind, ElementKind::BitErrors(_) | ElementKind::VaryingBitErrors(_))
+        }));
         let forward: Vec<_> = offers.into_iter().filter(|offer| offer.1 == Direction::Forward).collect();
         let hit = |specs: &[ElementSpec]| {
             let out = run(&mut build(specs, seed), &forward);

@@ -32,9 +32,9 @@ fn each_shipped_experiment_runs_at_a_small_size() {
     for name in SHIPPED {
         let runs = simulated(name, &["seeds=1", "transfer.size=300 kB"]);
         for run in &runs {
-            // Linux gives up to open, or to send, over two and a half minutes of round trip.
+            // Linux's listener gives up after 63 s (`tcp_synack_retries`): less than a round trip of 80 s.
             let too_far = name == "deep-space" && run.point == runs.len() as u64 - 1;
-            let expected = if too_far { Outcome::ConnectTimedOut } else { Outcome::Completed };
+            let expected = if too_far { Outcome::Aborted } else { Outcome::Completed };
             for flow in &run.flows {
                 assert_eq!(flow.outcome, expected, "{name}, point {}: {}", run.point, flow.detail);
             }
