@@ -27,6 +27,7 @@ const OPENED: &str = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 connect(3,
     +0 < S. 0:0(0) ack 1 win 65535 <mss 1000>\n+0 > P. 1:1001(1000) ack 1\n";
 
 /// A host whose device's other side is a stack of ours, which does not send again on a machine that stands still for a minute.
+#[expect(clippy::disallowed_methods, reason = "the device is in real time")]
 fn behind_it(over: &AtomicBool, mut port: Box<dyn Port>, make: impl Fn(&Config) -> Option<EndpointPort>) {
     let mut config = Config::default();
     config.rto.initial = Duration::from_secs(60);
