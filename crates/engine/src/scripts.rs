@@ -3,6 +3,7 @@
 mod device;
 mod machine;
 mod readiness;
+mod wire;
 
 pub use device::play_behind_device;
 

@@ -1,18 +1,14 @@
 //! A stack in user space behind a TUN device as what a script is played against: its packets, and nothing of its program.
 
-use super::machine::{BUFFER, LOCAL, PORT, REMOTE};
+use super::wire::{PORT, Wire};
 use crate::EngineError;
-use farpath_emu::{Clock, Port, VirtioHeader, behind};
+use farpath_emu::behind;
 use farpath_script::syntax::{Call, IcmpSpec, Script};
 use farpath_script::{
-    Begun, Comparison, Machine, Network, Packet, Refusal, Returned, Sent, Setting, Value, Verdict, bytes,
-    play,
+    Begun, Comparison, Machine, Network, Packet, Refusal, Returned, Sent, Setting, Value, Verdict, play,
 };
 use farpath_units::Instant;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::collections::{BTreeMap, VecDeque};
-use std::io::IoSlice;
-use std::net::IpAddr;
+use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
 
 /// Control bits of a reset.
@@ -31,62 +27,35 @@ pub fn play_behind_device(
     connect: Option<&str>,
 ) -> Result<Verdict, EngineError> {
     let mut machine = DeviceMachine {
-        port: behind(device)?,
-        clock: Clock::start(),
-        buffer: vec![0; BUFFER],
-        network: Network::default(),
+        wire: Wire::new(behind(device)?),
         connect: connect.map(str::to_owned),
         program: None,
-        sent: VecDeque::new(),
         last: BTreeMap::new(),
     };
     Ok(play(script, &mut machine, comparison))
 }
 
 struct DeviceMachine {
-    port: Box<dyn Port>,
-    clock: Clock,
-    buffer: Vec<u8>,
-    network: Network,
+    wire: Wire,
     connect: Option<String>,
     program: Option<Child>,
-    sent: VecDeque<Sent>,
     /// The last packet of each connection that the stack sent, by its ports.
     last: BTreeMap<(u16, u16), Packet>,
 }
 
 impl DeviceMachine {
-    /// Of the stack, and of the other end.
-    fn addresses(&self) -> (IpAddr, IpAddr) {
-        let (local, remote): (IpAddr, IpAddr) = match self.network.ipv6 {
-            true => (LOCAL.1.into(), REMOTE.1.into()),
-            false => (LOCAL.0.into(), REMOTE.0.into()),
-        };
-        (self.network.local.unwrap_or(local), self.network.remote.unwrap_or(remote))
-    }
-
     fn drain(&mut self) {
-        let now = self.clock.now();
-        while let Ok(Some(received)) = self.port.receive(now, &mut self.buffer) {
-            if let Some(packet) = bytes::decode(&self.buffer[..received.len]) {
-                self.last.insert((packet.local, packet.remote), packet.clone());
-                self.sent.push_back(Sent { at: now, packet });
-            }
-        }
-    }
-
-    fn send(&mut self, packet: &[u8]) -> Result<(), Refusal> {
-        let now = self.clock.now();
-        self.port.send(now, VirtioHeader::default(), None, &[IoSlice::new(packet)]).map_err(|error| {
-            Refusal::new("a packet that the device takes: it is to be up", error.to_string())
-        })
+        let last = &mut self.last;
+        self.wire.drain(|packet| {
+            last.insert((packet.local, packet.remote), packet.clone());
+        });
     }
 }
 
 impl Machine for DeviceMachine {
     fn begin(&mut self, network: Network) -> Result<(), Refusal> {
-        self.network = network;
-        let (local, remote) = self.addresses();
+        self.wire.network = network;
+        let (local, remote) = self.wire.addresses();
         if local.is_ipv6() != network.ipv6 || remote.is_ipv6() != network.ipv6 {
             let version = if network.ipv6 { "IPv6" } else { "IPv4" };
             return Err(Refusal::new(
@@ -98,31 +67,24 @@ impl Machine for DeviceMachine {
     }
 
     fn now(&mut self) -> Instant {
-        self.clock.now()
+        self.wire.clock.now()
     }
 
     fn advance(&mut self, until: Instant) -> Result<(), Refusal> {
         loop {
             self.drain();
-            let now = self.clock.now();
-            if now >= until || !self.sent.is_empty() {
+            if self.wire.clock.now() >= until || self.wire.has_sent() {
                 return Ok(());
             }
-            let left = until.saturating_since(now).as_nanos();
-            let wait =
-                Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 };
-            let Some(fd) = self.port.fd() else {
-                return Err(Refusal::new("a device that can be waited for", "none"));
-            };
-            let _ = poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&wait));
+            self.wire.wait(until, None)?;
         }
     }
 
     fn take_sent(&mut self) -> Option<Sent> {
-        if self.sent.is_empty() {
+        if !self.wire.has_sent() {
             self.drain();
         }
-        self.sent.pop_front()
+        self.wire.take_sent()
     }
 
     fn take_ended(&mut self) -> Option<(u64, Instant, Returned)> {
@@ -130,13 +92,11 @@ impl Machine for DeviceMachine {
     }
 
     fn inject(&mut self, packet: &Packet) -> Result<(), Refusal> {
-        let (local, remote) = self.addresses();
-        self.send(&bytes::encode(packet, local, remote))
+        self.wire.inject(packet)
     }
 
     fn inject_icmp(&mut self, ports: (u16, u16), message: &IcmpSpec, seq: u32) -> Result<(), Refusal> {
-        let (local, remote) = self.addresses();
-        self.send(&bytes::encode_icmp(message, ports, seq, local, remote)?)
+        self.wire.inject_icmp(ports, message, seq)
     }
 
     /// The stack's program makes its calls itself: what the script says that they give is taken as said.
@@ -179,7 +139,7 @@ impl Machine for DeviceMachine {
     }
 
     fn listening_port(&self) -> u16 {
-        self.network.port.unwrap_or(PORT)
+        self.wire.network.port.unwrap_or(PORT)
     }
 }
 
@@ -198,7 +158,7 @@ impl Drop for DeviceMachine {
                 ..packet
             };
             // A device that is gone has no connections either.
-            let _ = self.inject(&reset);
+            let _ = self.wire.inject(&reset);
         }
         if let Some(program) = &mut self.program {
             let _ = program.kill();

@@ -1,10 +1,11 @@
 //! A kernel as what a script is played against: its sockets, and a TUN device for the packets.
 
+use super::wire::{LOCAL, PORT, REMOTE, Wire};
 use crate::EngineError;
-use farpath_emu::{Backend, Clock, Host, HostSettings, Port, RouteMetrics, VirtioHeader, has_control};
+use farpath_emu::{Backend, Host, HostSettings, RouteMetrics, has_control};
 use farpath_script::syntax::{Call, Expression, IcmpSpec, Script};
 use farpath_script::{
-    Begun, Comparison, Machine, Network, Packet, Refusal, Returned, Sent, Setting, Value, Verdict, bytes,
+    Begun, Comparison, Machine, Network, Packet, Refusal, Returned, Sent, Setting, Value, Verdict,
     error_name, play, queue_message, wheel_lateness,
 };
 use farpath_traffic::{info, options};
@@ -16,7 +17,7 @@ use rustix::time::{ClockId, clock_getres};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
-use std::io::{self, IoSlice, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -24,14 +25,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-/// The end under test, and the other one: packetdrill's addresses.
-pub(super) const LOCAL: (Ipv4Addr, Ipv6Addr) =
-    (Ipv4Addr::new(192, 168, 0, 1), Ipv6Addr::new(0xfd3d, 0xa7b, 0xd17d, 0, 0, 0, 0, 1));
-pub(super) const REMOTE: (Ipv4Addr, Ipv6Addr) =
-    (Ipv4Addr::new(192, 0, 2, 1), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
-pub(super) const PORT: u16 = 8080;
-/// Room for the longest packet and more, as a port asks.
-pub(super) const BUFFER: usize = 66_000;
 /// Most bytes of one call.
 const MAX_BYTES: i64 = 1 << 26;
 const O_RDWR: i64 = 2;
@@ -61,20 +54,16 @@ pub(super) fn play_in_namespace(script: &Script, comparison: &Comparison) -> Res
 
 pub(super) struct KernelMachine<'a> {
     host: &'a Host,
-    port: Box<dyn Port>,
-    clock: Clock,
-    buffer: Vec<u8>,
+    wire: Wire,
     sockets: BTreeMap<i64, (Arc<Socket>, bool)>,
     /// Files that are sent, and ends of pipes.
     files: BTreeMap<i64, OwnedFd>,
-    network: Network,
     /// Congestion control of new sockets, where the namespace may not have it as its default.
     congestion_control: Option<String>,
     /// Between two ticks of the kernel.
     tick: Duration,
     /// Descriptors of `epoll_create()`.
     pub(super) epolls: BTreeMap<i64, Arc<OwnedFd>>,
-    sent: VecDeque<Sent>,
     calls: u64,
     done: Sender<(u64, Instant, Returned)>,
     ended: Receiver<(u64, Instant, Returned)>,
@@ -148,17 +137,13 @@ impl<'a> KernelMachine<'a> {
         wake.0.set_nonblocking(true)?;
         Ok(KernelMachine {
             host,
-            port: host.port(),
-            clock: Clock::start(),
-            buffer: vec![0; BUFFER],
+            wire: Wire::new(host.port()),
             sockets: BTreeMap::new(),
             files: BTreeMap::new(),
-            network: Network::default(),
             congestion_control: None,
             // The coarse clock is as fine as that.
             tick: duration(clock_getres(ClockId::MonotonicCoarse)),
             epolls: BTreeMap::new(),
-            sent: VecDeque::new(),
             calls: 0,
             done,
             ended,
@@ -170,12 +155,7 @@ impl<'a> KernelMachine<'a> {
 
     /// Takes what the kernel has sent, and calls that have ended.
     fn drain(&mut self) {
-        let now = self.clock.now();
-        while let Ok(Some(received)) = self.port.receive(now, &mut self.buffer) {
-            if let Some(packet) = bytes::decode(&self.buffer[..received.len]) {
-                self.sent.push_back(Sent { at: now, packet });
-            }
-        }
+        self.wire.drain(|_| ());
         let mut told = [0; 64];
         while matches!(self.wake.0.read(&mut told), Ok(1..)) {}
         self.waiting.extend(self.ended.try_iter());
@@ -236,7 +216,7 @@ impl<'a> KernelMachine<'a> {
 
     fn in_thread(&mut self, make: impl FnOnce() -> Returned + Send + 'static) -> Begun {
         self.calls += 1;
-        let (number, done, clock) = (self.calls, self.done.clone(), self.clock);
+        let (number, done, clock) = (self.calls, self.done.clone(), self.wire.clock);
         let Ok(mut wake) = self.wake.1.try_clone() else { return Begun::Ended(Returned::error("EMFILE")) };
         thread::spawn(move || {
             let returned = make();
@@ -273,7 +253,7 @@ impl<'a> KernelMachine<'a> {
         match call.name.as_str() {
             "socket" => {
                 let wanted = call.expected.number().unwrap_or(-1);
-                let domain = if self.network.ipv6 { Domain::IPV6 } else { Domain::IPV4 };
+                let domain = if self.wire.network.ipv6 { Domain::IPV6 } else { Domain::IPV4 };
                 match Socket::new(domain, Type::STREAM, Some(Protocol::TCP)) {
                     Ok(socket) => {
                         if let Some(name) = &self.congestion_control
@@ -294,7 +274,7 @@ impl<'a> KernelMachine<'a> {
             }
             "bind" => ended(match self.socket(argument(0)?) {
                 Ok((socket, _)) => {
-                    let any: IpAddr = match self.network.ipv6 {
+                    let any: IpAddr = match self.wire.network.ipv6 {
                         true => Ipv6Addr::UNSPECIFIED.into(),
                         false => Ipv4Addr::UNSPECIFIED.into(),
                     };
@@ -308,7 +288,7 @@ impl<'a> KernelMachine<'a> {
             }),
             "accept" | "accept4" => Ok(self.make(call, argument(0)?, Blocking::Accept)),
             "connect" => {
-                let to = SocketAddr::new(self.addresses().1, PORT);
+                let to = SocketAddr::new(self.wire.addresses().1, PORT);
                 Ok(self.make(call, argument(0)?, Blocking::Connect(to)))
             }
             "read" | "recv" | "recvmsg" | "readv" => {
@@ -455,7 +435,8 @@ impl<'a> KernelMachine<'a> {
 
 impl Machine for KernelMachine<'_> {
     fn begin(&mut self, network: Network) -> Result<(), Refusal> {
-        self.network = network;
+        // The host has packetdrill's own.
+        self.wire.network = Network { local: None, remote: None, ..network };
         Ok(())
     }
 
@@ -464,33 +445,24 @@ impl Machine for KernelMachine<'_> {
     }
 
     fn now(&mut self) -> Instant {
-        self.clock.now()
+        self.wire.clock.now()
     }
 
     fn advance(&mut self, until: Instant) -> Result<(), Refusal> {
         loop {
             self.drain();
-            let now = self.clock.now();
-            if now >= until || !self.sent.is_empty() || !self.waiting.is_empty() {
+            if self.wire.clock.now() >= until || self.wire.has_sent() || !self.waiting.is_empty() {
                 return Ok(());
             }
-            let left = until.saturating_since(now).as_nanos();
-            let wait =
-                Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 };
-            let Some(fd) = self.port.fd() else {
-                return Err(Refusal::new("a device that can be waited for", "none"));
-            };
-            let mut fds =
-                [PollFd::from_borrowed_fd(fd, PollFlags::IN), PollFd::new(&self.wake.0, PollFlags::IN)];
-            let _ = poll(&mut fds, Some(&wait));
+            self.wire.wait(until, Some(self.wake.0.as_fd()))?;
         }
     }
 
     fn take_sent(&mut self) -> Option<Sent> {
-        if self.sent.is_empty() {
+        if !self.wire.has_sent() {
             self.drain();
         }
-        self.sent.pop_front()
+        self.wire.take_sent()
     }
 
     fn take_ended(&mut self) -> Option<(u64, Instant, Returned)> {
@@ -506,13 +478,11 @@ impl Machine for KernelMachine<'_> {
     }
 
     fn inject(&mut self, packet: &Packet) -> Result<(), Refusal> {
-        let (local, remote) = self.addresses();
-        self.send(&bytes::encode(packet, local, remote))
+        self.wire.inject(packet)
     }
 
     fn inject_icmp(&mut self, ports: (u16, u16), message: &IcmpSpec, seq: u32) -> Result<(), Refusal> {
-        let (local, remote) = self.addresses();
-        self.send(&bytes::encode_icmp(message, ports, seq, local, remote)?)
+        self.wire.inject_icmp(ports, message, seq)
     }
 
     fn call(&mut self, call: &Call) -> Result<Begun, Refusal> {
@@ -555,22 +525,6 @@ impl Machine for KernelMachine<'_> {
 }
 
 impl KernelMachine<'_> {
-    /// Of the end under test, and of the other one.
-    fn addresses(&self) -> (IpAddr, IpAddr) {
-        match self.network.ipv6 {
-            true => (LOCAL.1.into(), REMOTE.1.into()),
-            false => (LOCAL.0.into(), REMOTE.0.into()),
-        }
-    }
-
-    /// A packet comes in.
-    fn send(&mut self, packet: &[u8]) -> Result<(), Refusal> {
-        let now = self.clock.now();
-        self.port
-            .send(now, VirtioHeader::default(), None, &[IoSlice::new(packet)])
-            .map_err(|error| Refusal::new("a packet that the device takes", error.to_string()))
-    }
-
     fn keep_file(&mut self, wanted: i64, made: rustix::io::Result<OwnedFd>) -> Returned {
         match made {
             Ok(file) => {
@@ -633,7 +587,7 @@ impl KernelMachine<'_> {
                 }
             }
         }
-        let (local, remote) = self.addresses();
+        let (local, remote) = self.wire.addresses();
         self.host
             .set_route(local, remote, &metrics)
             .map_err(|error| Refusal::new("a route that this kernel takes", error.to_string()))
