@@ -387,6 +387,13 @@ impl Sender {
             self.on_old_ack(now, seg, duplicate, &mut news);
         }
         self.undo_by_dsack(news.dsack.as_ref());
+        if self.repair_began.is_some()
+            && self.phase == Phase::Open
+            && !self.board.retransmission_outstanding()
+        {
+            // The next repair has its own time (`tcp_try_to_open()`): a probe that precedes it would hide that this one is over.
+            self.repair_began = None;
+        }
         self.reduce_rate(&news);
         self.note_ack(now);
         if self.steered {

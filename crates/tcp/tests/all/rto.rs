@@ -58,7 +58,9 @@ fn the_back_off_stays_until_a_segment_sent_once_is_acknowledged() {
 #[test]
 fn any_new_ack_ends_the_back_off_where_the_stack_is_like_that() {
     let mut t = in_flight(1, |c| c.rto.backoff_reset = BackoffReset::AnyAck);
-    t.at("3 s").ignore().ack(1001).expect_nothing();
+    t.at("3 s").ignore();
+    println!("{:?}", t.sender().stats());
+    t.ack(1001).expect_nothing();
     assert_eq!(t.sender().rtt().rto(), duration("1 s"));
 }
 
@@ -160,6 +162,23 @@ fn by_linux_the_time_that_retransmissions_would_take_ends_the_connection() {
         in_flight(1, |c| (c.handshake.data_retries, c.handshake.data_retries_as_time) = (Some(0), true));
     t.at("30 s").expect_timed("1 s 1:1001");
     assert_eq!(t.end.closed(), Some((CloseReason::RetriesExhausted, time("3 s"))));
+}
+
+#[test]
+fn by_linux_each_repair_has_its_own_time() {
+    // tcp_try_to_open() forgets when the last one began, so that a probe (tcp_send_loss_probe()) before the next one hides nothing.
+    let mut t = in_flight(1, |c| {
+        // 12.6 s.
+        (c.handshake.data_retries, c.handshake.data_retries_as_time) = (Some(5), true);
+        (c.recovery.sack, c.recovery.rack, c.recovery.tail_loss_probe) = (true, true, true);
+    });
+    t.at("3 s").ignore().ack(1001).expect_nothing();
+    t.at("50 s").write(1000).expect("1001:2001").at("50.1 s").ack(2001).expect_nothing();
+    t.at("100 s").write(1000).expect("2001:3001");
+    let probe_and_timeouts =
+        "100.225 s 2001:3001, 101.225 s 2001:3001, 103.225 s 2001:3001, 107.225 s 2001:3001";
+    t.at("200 s").expect_timed(probe_and_timeouts);
+    assert_eq!(t.end.closed(), Some((CloseReason::RetriesExhausted, time("115.225 s"))));
 }
 
 #[test]
