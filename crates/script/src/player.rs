@@ -31,8 +31,10 @@ pub struct Comparison {
     pub tolerance: Option<Duration>,
 }
 
-/// MTUs of a device: what every host of IPv4 takes, up to what a packet's length can be.
-const MTUS: core::ops::RangeInclusive<u16> = 576..=u16::MAX;
+/// Whether a device has such an MTU: from what every host takes (RFC 791, RFC 8200 section 5) to what a packet's length can be.
+const fn is_mtu(mtu: u16, ipv6: bool) -> bool {
+    mtu >= if ipv6 { 1280 } else { 576 }
+}
 
 impl Script {
     /// The IP that its options ask for; what they ask wrongly is said when it is played.
@@ -45,7 +47,7 @@ impl Script {
                 .and_then(|option| option.value.as_deref())
         };
         let ipv6 = value("ip_version").is_some_and(|version| version == "ipv6");
-        let mtu = value("mtu").and_then(|mtu| mtu.parse().ok()).filter(|mtu| MTUS.contains(mtu));
+        let mtu = value("mtu").and_then(|mtu| mtu.parse().ok()).filter(|&mtu| is_mtu(mtu, ipv6));
         let address = |name: &str| value(name).and_then(|address| address.split('/').next()?.parse().ok());
         Network {
             ipv6,
@@ -299,6 +301,7 @@ impl<M: Machine> Player<'_, M> {
         const KNOWN: &str = "an option that is known: tolerance_usecs, tolerance_percent, strict_segments, ip_version, local_ip, \
                              remote_ip, gateway_ip, netmask_ip, mtu, bind_port, connect_port, speed, \
                              non_fatal, so_filename, verbose, debug, tcp_ts_tick_usecs or define";
+        let ipv6 = script.network().ipv6;
         for option in &script.options {
             let value = option.value.as_deref().unwrap_or_default();
             let wrong = |expected: &str| -> Step<()> {
@@ -320,7 +323,7 @@ impl<M: Machine> Player<'_, M> {
                 // Looked at by Script::network().
                 "ip_version" if matches!(value, "ipv4" | "ipv6") => {}
                 "ip_version" => wrong("`ipv4` or `ipv6`")?,
-                "mtu" if value.parse().is_ok_and(|mtu| MTUS.contains(&mtu)) => {}
+                "mtu" if value.parse().is_ok_and(|mtu| is_mtu(mtu, ipv6)) => {}
                 "mtu" => wrong("an MTU of 576 to 65535 bytes, and 1280 at least over IPv6")?,
                 "local_ip" | "remote_ip" | "gateway_ip" | "netmask_ip" | "bind_port" | "connect_port"
                 | "speed" | "non_fatal" | "verbose" | "debug" | "tcp_ts_tick_usecs" | "define" | "D" => {}

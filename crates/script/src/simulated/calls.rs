@@ -52,6 +52,9 @@ impl Waiting {
 
 type Ended = Result<Begun, Refusal>;
 
+/// Of descriptors; a script may expect any number.
+const NUMBERS: core::ops::RangeInclusive<i64> = 0..=i32::MAX as i64;
+
 fn value(value: i64) -> Ended {
     Ok(Begun::Ended(Returned::value(value)))
 }
@@ -167,14 +170,24 @@ impl Simulated {
         error
     }
 
-    fn new_descriptor(&mut self, call: &Call, descriptor: Descriptor) -> Ended {
+    /// The descriptor that the script expects, where there can be one of its number; else the next one.
+    fn number_of(&self, expected: Option<i64>) -> i64 {
         let next = self.descriptors.keys().next_back().map_or(3, |last| last + 1);
-        let number = call.expected.number().filter(|&number| number >= 0).unwrap_or(next);
-        if self.descriptors.len() == MAX_DESCRIPTORS {
+        expected.filter(|number| NUMBERS.contains(number)).unwrap_or(next)
+    }
+
+    fn new_descriptor(&mut self, call: &Call, descriptor: Descriptor) -> Ended {
+        let number = self.number_of(call.expected.number());
+        self.keep([(number, descriptor)], number)
+    }
+
+    /// Keeps what a call has made, and has it give `gives`.
+    fn keep<const N: usize>(&mut self, made: [(i64, Descriptor); N], gives: i64) -> Ended {
+        if self.descriptors.len() + N > MAX_DESCRIPTORS {
             return error("EMFILE");
         }
-        self.descriptors.insert(number, descriptor);
-        value(number)
+        self.descriptors.extend(made);
+        value(gives)
     }
 
     fn accept(&mut self, listener: i64, expected: Option<i64>) -> Option<Returned> {
@@ -182,8 +195,7 @@ impl Simulated {
             return Some(Returned::error("EINVAL"));
         };
         let index = ready.pop_front()?;
-        let next = self.descriptors.keys().next_back().map_or(3, |last| last + 1);
-        let number = expected.filter(|&number| number >= 0).unwrap_or(next);
+        let number = self.number_of(expected);
         self.descriptors.insert(number, Descriptor::Connection(index));
         self.sockets[index].descriptor = Some(number);
         self.sockets[index].listener = None;
@@ -281,13 +293,10 @@ impl Simulated {
             "connect" => self.connect(argument(0)?),
             "pipe" | "pipe2" => {
                 let Some(Expression::List(ends)) = call.arguments.first() else { return error("EFAULT") };
-                for end in ends.iter().filter_map(Expression::number) {
-                    if self.descriptors.len() == MAX_DESCRIPTORS {
-                        return error("EMFILE");
-                    }
-                    self.descriptors.insert(end, Descriptor::Pipe);
-                }
-                value(0)
+                let numbers = ends.iter().filter_map(Expression::number);
+                let numbers: Vec<i64> = numbers.filter(|number| NUMBERS.contains(number)).collect();
+                let &[read, write] = &numbers[..] else { return error("EFAULT") };
+                self.keep([(read, Descriptor::Pipe), (write, Descriptor::Pipe)], 0)
             }
             "splice" if matches!(self.descriptors.get(&argument(0)?), Some(Descriptor::Pipe)) => {
                 Err(Refusal::new("`splice()` from a socket", "from a pipe"))

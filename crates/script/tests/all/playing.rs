@@ -137,6 +137,34 @@ fn a_script_has_an_end_in_size_events_sockets_and_steps() {
 }
 
 #[test]
+fn descriptors_have_the_numbers_of_a_kernel() {
+    let socket = |number: i64| format!("+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = {number}\n");
+    let last = i64::from(i32::MAX);
+    assert_eq!(run(&format!("{}{}", socket(last), socket(4))).outcome, Outcome::Passed);
+    for script in [socket(last + 1), socket(i64::MAX), format!("+0 pipe([3, {}]) = 0\n", i64::MAX)] {
+        let outcome = run(&script).outcome;
+        assert!(matches!(outcome, Outcome::Failed(_)), "{script}: {outcome:?}");
+    }
+}
+
+#[test]
+fn a_device_has_an_mtu_of_its_version_of_ip() {
+    let socket = "+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n";
+    for (options, wrong) in [
+        ("--mtu=576\n", None),
+        ("--mtu=575\n", Some("--mtu=575")),
+        ("--mtu=1280\n--ip_version=ipv6\n", None),
+        ("--mtu=1279\n--ip_version=ipv6\n", Some("--mtu=1279")),
+    ] {
+        match (run(&format!("{options}{socket}")).outcome, wrong) {
+            (Outcome::Passed, None) => {}
+            (Outcome::CannotRun(fault), Some(option)) => assert!(fault.found.contains(option), "{fault:?}"),
+            (outcome, _) => panic!("{options}: {outcome:?}"),
+        }
+    }
+}
+
+#[test]
 fn update_writes_what_came() {
     let text = format!("{ACCEPTED}+0 write(4, ..., 300) = 300\n+0.1 > . 1:201(200) ack 1 // what is sent\n");
     let script = parse(&text).expect("a script");
