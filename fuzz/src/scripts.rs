@@ -1,13 +1,16 @@
-//! Packet scripts: read or refused, and played to an end.
+//! Packet scripts: read or refused, and played to an end; and packets that a stack behind a device sends.
 
-use farpath_script::{Comparison, Simulated, parse, play, update};
+use farpath_script::{Comparison, Simulated, bytes, parse, play, update};
 use farpath_tcp::Config;
 
 /// Packets and timers of one input.
 const STEPS: u64 = 20_000;
 
-/// A packet script.
+/// A packet script, or a packet.
 pub fn scripts(data: &[u8]) {
+    if let Some(packet) = bytes::decode(data) {
+        assert!(usize::from(packet.len) < data.len(), "{packet:?} has more than its bytes");
+    }
     let Ok(text) = core::str::from_utf8(data) else { return };
     let script = match parse(text) {
         Ok(script) => script,
