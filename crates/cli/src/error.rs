@@ -421,7 +421,11 @@ impl CliError {
         };
         let mut text = self.to_string();
         while let Some(error) = cause {
-            text.push_str(&format!(": {error}"));
+            let said = error.to_string();
+            // Some messages end with their cause.
+            if !text.contains(&said) {
+                text.push_str(&format!(": {said}"));
+            }
             cause = error.source();
         }
         text

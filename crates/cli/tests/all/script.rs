@@ -145,3 +145,14 @@ fn update_writes_a_script_that_passes() {
     assert!(!fs::read_to_string(&file).expect("it is there").contains("mss 7"));
     assert_eq!(run(&["script", name]).2, 0);
 }
+
+#[test]
+fn a_device_that_is_not_there_is_said_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("one.pkt");
+    fs::write(&file, "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n").expect("written");
+    let (_, err, code) = run(&["script", file.to_str().expect("text"), "--tun", "no-such-device"]);
+    assert_eq!(code, 2, "{err}");
+    assert_eq!(err.matches("No such device").count(), 1, "{err}");
+    assert!(err.contains("no-such-device"), "{err}");
+}
