@@ -460,3 +460,23 @@ fn programs_of_the_user_run_in_virtual_time_and_repeat() {
     let (_, other) = shell(3, "4");
     assert!(other != capture, "another seed is another run");
 }
+
+/// Half a minute, which is nothing there.
+#[test]
+fn a_program_that_waits_for_a_port_in_vain_is_named() {
+    if !has_kernel() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("waits.toml");
+    let text = "title = \"t\"\npath = \"geo\"\n[[program]]\nwait_for_port = 7000\ncommand = \"true\"\n";
+    fs::write(&file, text).unwrap();
+    let output = Command::cargo_bin("farpath")
+        .unwrap()
+        .args(["exec", file.to_str().unwrap(), "--clock", "virtual", "--set", "horizon=60 s"])
+        .output()
+        .unwrap();
+    let out = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{out}{}", stderr(&output));
+    assert!(out.contains("nothing on the far host listens at port 7000 after 30 s"), "{out}");
+}
