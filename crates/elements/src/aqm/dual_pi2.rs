@@ -153,8 +153,7 @@ impl<P: PathPacket> DualPi2Queue<P> {
     }
 
     fn catch_up(&mut self, now: Instant) {
-        let since = |fifo: &Fifo<P>| fifo.first_since();
-        let oldest = Instant::earliest(since(&self.classic), since(&self.low_latency));
+        let oldest = Instant::earliest(self.classic.first_since(), self.low_latency.first_since());
         let (dual, probability, before) = (self.dual, &mut self.probability, &mut self.delay_before);
         self.updates.catch_up(now, |at| {
             let delay = oldest.map_or(Duration::ZERO, |since| at - since);
