@@ -348,7 +348,7 @@ fn tcp_header(source_port: u16, destination_port: u16, segment: &Segment) -> Tcp
     header
 }
 
-/// Options being written: aligned by NOPs as Linux and BSD do, in the order MSS, SACK-permitted, timestamps,
+/// Options being written: aligned by NOPs as Linux does (`tcp_options_write()`), in the order MSS, SACK-permitted, timestamps,
 /// window scale, SACK. [`Segment::options_len`] counts the same.
 struct Options {
     bytes: [u8; MAX_OPTIONS],
@@ -370,11 +370,11 @@ impl Options {
             self.push(&[kind::MSS, 4]);
             self.push(&mss.to_be_bytes());
         }
-        if segment.sack_permitted {
-            self.push(&[kind::SACK_PERMITTED, 2]);
-        }
         if segment.sack_permitted != segment.timestamps.is_some() {
             self.push(&[kind::NOP, kind::NOP]);
+        }
+        if segment.sack_permitted {
+            self.push(&[kind::SACK_PERMITTED, 2]);
         }
         if let Some(timestamps) = segment.timestamps {
             self.push(&[kind::TIMESTAMPS, 10]);
