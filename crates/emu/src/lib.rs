@@ -69,7 +69,7 @@ pub use kernel_profile::{KernelProfile, RouteMetrics, Sysctl};
 pub use lateness::Lateness;
 pub use malformed::{Malformed, MalformedCounts};
 #[cfg(target_os = "linux")]
-pub use namespace::{Namespace, enter_user_namespace, has_privileges};
+pub use namespace::{Namespace, enter_user_namespace, has_privileges, set_sysctl};
 pub use packet::{PartialChecksum, WirePacket};
 pub use port::{Frame, VirtioHeader};
 #[cfg(target_os = "linux")]

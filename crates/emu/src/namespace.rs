@@ -77,8 +77,11 @@ impl AsFd for Namespace {
     }
 }
 
-/// Sets a sysctl of the namespace in which the calling thread is.
-pub(crate) fn set_sysctl(name: &str, value: &str) -> Result<(), HostError> {
+/// Sets a sysctl of the network namespace in which the calling thread is.
+///
+/// # Errors
+/// A name that is none of a network setting, or a value that the kernel refuses.
+pub fn set_sysctl(name: &str, value: &str) -> Result<(), HostError> {
     let refused =
         |reason: String| HostError::Sysctl { name: name.to_string(), value: value.to_string(), reason };
     // Anything else belongs to the whole machine, which is not ours.

@@ -2,7 +2,7 @@
 
 use super::wire::{LOCAL, PORT, REMOTE, Wire};
 use crate::EngineError;
-use farpath_emu::{Backend, Host, HostSettings, RouteMetrics, has_control};
+use farpath_emu::{Backend, Host, HostSettings, RouteMetrics, has_control, set_sysctl};
 use farpath_script::syntax::{Call, Expression, IcmpSpec, Script};
 use farpath_script::{
     Begun, Comparison, Machine, Network, Packet, Refusal, Returned, Sent, Setting, Value, Verdict,
@@ -52,9 +52,12 @@ pub(super) fn play_in_namespace(script: &Script, comparison: &Comparison) -> Res
     host.namespace().run(play_it)?.map_err(EngineError::WorkerFiles)
 }
 
+/// It is used within the namespace of its host.
 pub(super) struct KernelMachine<'a> {
     host: &'a Host,
     wire: Wire,
+    /// Whether anything was done to the kernel since its packets were looked for. Each look is a system call, and a guest's are slow.
+    stirred: bool,
     sockets: BTreeMap<i64, (Arc<Socket>, bool)>,
     /// Files that are sent, and ends of pipes.
     files: BTreeMap<i64, OwnedFd>,
@@ -138,6 +141,7 @@ impl<'a> KernelMachine<'a> {
         Ok(KernelMachine {
             host,
             wire: Wire::new(host.port()),
+            stirred: true,
             sockets: BTreeMap::new(),
             files: BTreeMap::new(),
             congestion_control: None,
@@ -155,9 +159,8 @@ impl<'a> KernelMachine<'a> {
 
     /// Takes what the kernel has sent, and calls that have ended.
     fn drain(&mut self) {
+        self.stirred = false;
         self.wire.drain(|_| ());
-        let mut told = [0; 64];
-        while matches!(self.wake.0.read(&mut told), Ok(1..)) {}
         self.waiting.extend(self.ended.try_iter());
     }
 
@@ -455,11 +458,14 @@ impl Machine for KernelMachine<'_> {
                 return Ok(());
             }
             self.wire.wait(until, Some(self.wake.0.as_fd()))?;
+            // What woke it has been told by then.
+            let mut told = [0; 64];
+            while matches!(self.wake.0.read(&mut told), Ok(1..)) {}
         }
     }
 
     fn take_sent(&mut self) -> Option<Sent> {
-        if !self.wire.has_sent() {
+        if self.stirred && !self.wire.has_sent() {
             self.drain();
         }
         self.wire.take_sent()
@@ -478,18 +484,22 @@ impl Machine for KernelMachine<'_> {
     }
 
     fn inject(&mut self, packet: &Packet) -> Result<(), Refusal> {
+        self.stirred = true;
         self.wire.inject(packet)
     }
 
     fn inject_icmp(&mut self, ports: (u16, u16), message: &IcmpSpec, seq: u32) -> Result<(), Refusal> {
+        self.stirred = true;
         self.wire.inject_icmp(ports, message, seq)
     }
 
     fn call(&mut self, call: &Call) -> Result<Begun, Refusal> {
+        self.stirred = true;
         self.system_call(call)
     }
 
     fn set(&mut self, settings: &[Setting]) -> Result<(), Refusal> {
+        self.stirred = true;
         for setting in settings {
             match setting {
                 Setting::Nothing | Setting::Segmentation(_) => {}
@@ -539,16 +549,14 @@ impl KernelMachine<'_> {
         if name == "net.ipv4.tcp_congestion_control" {
             return self.set_congestion_control(value);
         }
-        self.host
-            .namespace()
-            .set_sysctl(name, value)
+        set_sysctl(name, value)
             .map_err(|error| Refusal::new("a sysctl of this kernel", format!("`{name}={value}`: {error}")))
     }
 
     /// The congestion control of what the namespace makes: its default, else that of each socket. A namespace's default may be one
     /// that everybody may have alone; who may administer the network may give a socket any (`tcp_set_congestion_control()`).
     fn set_congestion_control(&mut self, name: &str) -> Result<(), Refusal> {
-        match self.host.namespace().set_sysctl("net.ipv4.tcp_congestion_control", name) {
+        match set_sysctl("net.ipv4.tcp_congestion_control", name) {
             Ok(()) => self.congestion_control = None,
             Err(_) if has_control(name) => self.congestion_control = Some(name.to_owned()),
             Err(error) => {
