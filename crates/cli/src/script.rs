@@ -4,7 +4,7 @@ mod from_capture;
 
 use crate::args::{ScriptArgs, ScriptEngine};
 use crate::error::CliError;
-use crate::{Ending, output};
+use crate::{Ending, interrupt, output, progress};
 use farpath_experiment::Stack;
 use farpath_report::Table;
 use farpath_script::syntax::{Script, Way};
@@ -32,9 +32,35 @@ struct Played {
     name: String,
     text: String,
     read: Result<Script, ParseError>,
-    /// By stack.
-    verdicts: Vec<Verdict>,
+    /// By stack. A kernel is the last one, and has none where the command was interrupted before.
+    answers: Vec<Answer>,
 }
+
+/// What came of a script with a stack.
+struct Answer {
+    /// Of the repetition that did not pass, else of the last one.
+    verdict: Verdict,
+    /// How often it passed.
+    passed: u32,
+}
+
+impl Answer {
+    fn new(verdict: Verdict) -> Answer {
+        Answer { passed: u32::from(verdict.outcome == Outcome::Passed), verdict }
+    }
+
+    /// Takes what came of another repetition.
+    #[cfg(target_os = "linux")]
+    fn add(&mut self, other: Answer) {
+        self.passed += other.passed;
+        if self.verdict.outcome == Outcome::Passed {
+            self.verdict = other.verdict;
+        }
+    }
+}
+
+/// A word for a script that a kernel had not begun when the command was interrupted.
+const NOT_PLAYED: &str = "not played";
 
 /// A word for what came of a script.
 fn word(outcome: &Outcome) -> &'static str {
@@ -66,20 +92,25 @@ pub fn script(args: &ScriptArgs) -> Result<Ending, CliError> {
         .map(|(file, name)| {
             let text = read(&file)?;
             let read = parse(&text);
-            let verdicts = match &read {
+            let answers = match &read {
                 Ok(script) => stacks
                     .iter()
                     .map(|stack| play(script, &mut Simulated::new(&stack.config), &comparison))
+                    .map(Answer::new)
                     .collect(),
                 Err(_) => Vec::new(),
             };
-            Ok(Played { file, name, text, read, verdicts })
+            Ok(Played { file, name, text, read, answers })
         })
         .collect::<Result<_, CliError>>()?;
+    // What was played before something broke is told too.
+    let mut whole = Ok(());
     if let Some(device) = &args.tun {
         named.push(behind_device(args, device, &comparison, &mut played)?);
     } else if args.engine != ScriptEngine::Simulate {
-        named.push(on_kernel(args, &comparison, &mut played)?);
+        let (name, ended) = on_kernel(args, &comparison, &mut played)?;
+        named.push(name);
+        whole = ended;
     }
     let args = &ScriptArgs { stack: named, ..args.clone() };
     for bad in played.iter().filter(|played| played.read.is_err()) {
@@ -103,7 +134,11 @@ pub fn script(args: &ScriptArgs) -> Result<Ending, CliError> {
             write_update(played)?;
         }
     }
-    let all = || played.iter().flat_map(|played| &played.verdicts);
+    whole?;
+    if interrupt::happened() {
+        return Ok(Ending::Interrupted);
+    }
+    let all = || played.iter().flat_map(|played| &played.answers).map(|answer| &answer.verdict);
     // A file that is no script is an error; a script that asks for more than there is has no answer.
     if played.iter().any(|played| played.read.is_err()) {
         return Ok(Ending::Refused);
@@ -117,40 +152,53 @@ pub fn script(args: &ScriptArgs) -> Result<Ending, CliError> {
     Ok(Ending::Done)
 }
 
-/// Plays them on a kernel; gives its name.
+/// Plays them on a kernel. Gives its name, and whether it came to its end.
 #[cfg(target_os = "linux")]
-fn on_kernel(args: &ScriptArgs, comparison: &Comparison, played: &mut [Played]) -> Result<String, CliError> {
+fn on_kernel(
+    args: &ScriptArgs,
+    comparison: &Comparison,
+    played: &mut [Played],
+) -> Result<(String, Result<(), CliError>), CliError> {
     use crate::args::ClockName;
-    use farpath_engine::{Repeated, play_in_virtual_time, play_on_kernel};
+    use farpath_engine::{Playing, play_in_virtual_time, play_on_kernel};
     use farpath_kernel::Catalog;
 
-    let scripts = || played.iter().filter_map(|played| played.read.as_ref().ok());
-    let (name, repeated): (String, Vec<Repeated>) = match args.clock {
+    let good: Vec<(&Script, &str)> =
+        played.iter().filter_map(|played| Some((played.read.as_ref().ok()?, played.text.as_str()))).collect();
+    let repetitions = u64::from(args.repeat);
+    let bar = progress::bar(good.len() as u64 * repetitions, "plays of scripts");
+    let mut answers: Vec<Option<Answer>> = good.iter().map(|_| None).collect();
+    let note = |number: usize, verdict: Verdict| {
+        let answer = Answer::new(verdict);
+        let over = answer.passed == 0;
+        match &mut answers[number] {
+            Some(known) => known.add(answer),
+            none => *none = Some(answer),
+        }
+        let passed = answers[number].as_ref().map_or(0, |answer| u64::from(answer.passed));
+        bar.inc(if over { repetitions - passed } else { 1 });
+    };
+    let playing = Playing { comparison: *comparison, repetitions: args.repeat, stop: interrupt::flag() };
+    let (name, ended) = match args.clock {
         ClockName::Real => {
-            let all = scripts().map(|script| play_on_kernel(script, comparison, args.repeat));
-            ("this kernel".to_owned(), all.collect::<Result<_, _>>().map_err(CliError::Emulation)?)
+            let scripts: Vec<&Script> = good.iter().map(|&(script, _)| script).collect();
+            ("this kernel".to_owned(), play_on_kernel(&scripts, playing, note))
         }
         ClockName::Virtual => {
             let kernel = Catalog::of_user()
                 .find(args.kernel.as_deref())
                 .map_err(|error| CliError::Emulation(error.into()))?;
-            let texts = played
-                .iter()
-                .filter(|played| played.read.is_ok())
-                .map(|played| played.text.clone())
-                .collect();
+            let texts: Vec<&str> = good.iter().map(|&(_, text)| text).collect();
             let give_up_after = std::time::Duration::from_nanos(args.give_up_after.as_nanos());
-            let all = play_in_virtual_time(texts, comparison, args.repeat, &kernel, give_up_after);
-            (format!("Linux {}", kernel.about.name), all.map_err(CliError::Emulation)?)
+            let ended = play_in_virtual_time(&texts, playing, &kernel, give_up_after, note);
+            (format!("Linux {}", kernel.about.name), ended)
         }
     };
-    for (played, repeated) in played.iter_mut().filter(|played| played.read.is_ok()).zip(repeated) {
-        if args.repeat > 1 && repeated.passed < args.repeat {
-            output::tell(&format!("{}: passed {} times", played.file.display(), repeated.passed));
-        }
-        played.verdicts.push(repeated.verdict);
+    drop(bar);
+    for (played, answer) in played.iter_mut().filter(|played| played.read.is_ok()).zip(answers) {
+        played.answers.extend(answer);
     }
-    Ok(name)
+    Ok((name, ended.map_err(CliError::Emulation)))
 }
 
 /// Plays them against the stack behind a device, one after the other; gives a name for it.
@@ -165,7 +213,7 @@ fn behind_device(
         if let Ok(script) = &played.read {
             let connect = args.connect.as_deref();
             let verdict = farpath_engine::play_behind_device(script, comparison, device, connect);
-            played.verdicts.push(verdict.map_err(CliError::Emulation)?);
+            played.answers.push(Answer::new(verdict.map_err(CliError::Emulation)?));
         }
     }
     Ok(format!("the stack behind {device}"))
@@ -179,7 +227,11 @@ fn behind_device(_: &ScriptArgs, _: &str, _: &Comparison, _: &mut [Played]) -> R
 
 /// There is none.
 #[cfg(not(target_os = "linux"))]
-fn on_kernel(_: &ScriptArgs, _: &Comparison, _: &mut [Played]) -> Result<String, CliError> {
+fn on_kernel(
+    _: &ScriptArgs,
+    _: &Comparison,
+    _: &mut [Played],
+) -> Result<(String, Result<(), CliError>), CliError> {
     Err(CliError::Emulation(farpath_emu::HostError::NotLinux.into()))
 }
 
@@ -268,8 +320,8 @@ fn short(fault: &Fault) -> String {
 /// How many scripts passed, failed and could not run on the stack of this number.
 fn counts<'a>(played: impl IntoIterator<Item = &'a Played>, stack: usize) -> [usize; 3] {
     let mut counts = [0; 3];
-    for verdict in played.into_iter().filter_map(|played| played.verdicts.get(stack)) {
-        counts[match verdict.outcome {
+    for answer in played.into_iter().filter_map(|played| played.answers.get(stack)) {
+        counts[match answer.verdict.outcome {
             Outcome::Passed => 0,
             Outcome::Failed(_) => 1,
             Outcome::CannotRun(_) => 2,
@@ -304,7 +356,7 @@ fn explain(played: &Played, stack: &str, verdict: &Verdict) -> String {
 fn print_text(played: &[Played], args: &ScriptArgs) -> io::Result<()> {
     let good: Vec<&Played> = played.iter().filter(|played| played.read.is_ok()).collect();
     for played in &good {
-        for (stack, verdict) in args.stack.iter().zip(&played.verdicts) {
+        for (stack, Answer { verdict, .. }) in args.stack.iter().zip(&played.answers) {
             if verdict.outcome != Outcome::Passed {
                 output::print(&explain(played, stack, verdict))?;
                 output::print("")?;
@@ -314,28 +366,38 @@ fn print_text(played: &[Played], args: &ScriptArgs) -> io::Result<()> {
     if good.is_empty() {
         return Ok(());
     }
-    output::print(&table(&good, &args.stack))?;
+    output::print(&table(&good, args))?;
     for (index, stack) in args.stack.iter().enumerate() {
         let [ok, fails, cannot] = counts(good.iter().copied(), index);
-        output::print(&format!("{stack}: {ok} ok, {fails} fail, {cannot} cannot run"))?;
+        let missing = match good.len() - ok - fails - cannot {
+            0 => String::new(),
+            missing => format!(", {missing} {NOT_PLAYED}"),
+        };
+        output::print(&format!("{stack}: {ok} ok, {fails} fail, {cannot} cannot run{missing}"))?;
     }
     Ok(())
 }
 
-/// A line for each script, a column for each stack.
-fn table(played: &[&Played], stacks: &[String]) -> String {
+/// A line for each script, a column for each stack; where scripts are repeated, with how often each passed.
+fn table(played: &[&Played], args: &ScriptArgs) -> String {
     let names = played.iter().map(|played| Some(played.name.clone())).collect();
-    let words = |index: usize| {
-        let word = |played: &&Played| Some(word(&played.verdicts[index].outcome).to_owned());
-        played.iter().map(word).collect()
+    let cell = |answer: &Answer| match (word(&answer.verdict.outcome), answer.passed) {
+        (word, _) if args.repeat == 1 => word.to_owned(),
+        ("ok", passed) => format!("ok, {passed} times"),
+        (word, 0) => word.to_owned(),
+        (word, passed) => format!("{word} after {passed}"),
     };
-    let stacks = stacks.iter().enumerate().map(|(index, stack)| (stack.as_str(), words(index)));
+    let cells = |index: usize| {
+        let cell = |played: &&Played| played.answers.get(index).map_or_else(|| NOT_PLAYED.to_owned(), cell);
+        played.iter().map(|played| Some(cell(played))).collect()
+    };
+    let stacks = args.stack.iter().enumerate().map(|(index, stack)| (stack.as_str(), cells(index)));
     Table::from_texts(iter::once(("script", names)).chain(stacks)).to_text(output::width())
 }
 
 fn print_json(played: &[Played], args: &ScriptArgs) -> io::Result<()> {
     for played in played.iter().filter(|played| played.read.is_ok()) {
-        for (stack, verdict) in args.stack.iter().zip(&played.verdicts) {
+        for (stack, Answer { verdict, passed }) in args.stack.iter().zip(&played.answers) {
             let segments: Vec<_> = verdict
                 .segments
                 .iter()
@@ -349,6 +411,7 @@ fn print_json(played: &[Played], args: &ScriptArgs) -> io::Result<()> {
                 "script": played.file.display().to_string(),
                 "stack": stack,
                 "outcome": word(&verdict.outcome),
+                "passed": passed,
                 "line": fault.map(|fault| fault.place.line),
                 "column": fault.map(|fault| fault.place.column),
                 "expected": fault.map(|fault| &fault.expected),
@@ -371,13 +434,16 @@ fn print_tap(played: &[Played], args: &ScriptArgs) -> io::Result<()> {
         for (index, stack) in args.stack.iter().enumerate() {
             number += 1;
             let name = format!("{} {stack}", played.name.replace('\n', " "));
-            let verdict = match (&played.read, played.verdicts.get(index)) {
-                (Ok(_), Some(verdict)) => verdict,
+            let verdict = match (&played.read, played.answers.get(index)) {
+                (Ok(_), Some(answer)) => &answer.verdict,
                 (Err(error), _) => {
                     output::print(&format!("not ok {number} {name}\n# {error}"))?;
                     continue;
                 }
-                (Ok(_), None) => continue,
+                (Ok(_), None) => {
+                    output::print(&format!("ok {number} {name} # SKIP {NOT_PLAYED}"))?;
+                    continue;
+                }
             };
             match &verdict.outcome {
                 Outcome::Passed => output::print(&format!("ok {number} {name}"))?,
@@ -414,8 +480,9 @@ fn escaped(text: &str) -> String {
 fn junit(played: &[Played], args: &ScriptArgs) -> String {
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
     for (index, stack) in args.stack.iter().enumerate() {
-        let [_, failures, skipped] = counts(played, index);
+        let [ok, failures, _] = counts(played, index);
         let errors = played.iter().filter(|played| played.read.is_err()).count();
+        let skipped = played.len() - errors - ok - failures;
         let _ = writeln!(
             text,
             "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\">",
@@ -424,9 +491,9 @@ fn junit(played: &[Played], args: &ScriptArgs) -> String {
         );
         for played in played {
             let _ = write!(text, "    <testcase name=\"{}\"", escaped(&played.name));
-            let inside = match (&played.read, played.verdicts.get(index)) {
+            let inside = match (&played.read, played.answers.get(index)) {
                 (Err(error), _) => format!("<error message=\"{}\"/>", escaped(&error.to_string())),
-                (Ok(_), Some(verdict)) => {
+                (Ok(_), Some(Answer { verdict, .. })) => {
                     let _ = write!(text, " time=\"{}\"", verdict.duration.as_secs_f64());
                     match &verdict.outcome {
                         Outcome::Passed => String::new(),
@@ -438,7 +505,7 @@ fn junit(played: &[Played], args: &ScriptArgs) -> String {
                         }
                     }
                 }
-                (Ok(_), None) => String::new(),
+                (Ok(_), None) => format!("<skipped message=\"{NOT_PLAYED}\"/>"),
             };
             let _ = writeln!(text, ">{inside}</testcase>");
         }
@@ -450,7 +517,9 @@ fn junit(played: &[Played], args: &ScriptArgs) -> String {
 
 /// `--update`: the script with what came, where that is a packet and not another one.
 fn write_update(played: &Played) -> Result<(), CliError> {
-    let (Ok(script), Some(verdict)) = (&played.read, played.verdicts.first()) else { return Ok(()) };
+    let (Ok(script), Some(Answer { verdict, .. })) = (&played.read, played.answers.first()) else {
+        return Ok(());
+    };
     if !matches!(verdict.outcome, Outcome::Failed(_)) {
         return Ok(());
     }

@@ -57,7 +57,7 @@ pub use radius::{
     UnderLoss, Way, check_radius, check_under_loss, measure_radii, radii, radii_under_loss,
 };
 #[cfg(target_os = "linux")]
-pub use scripts::{Repeated, play_behind_device, play_in_virtual_time, play_on_kernel};
+pub use scripts::{Playing, play_behind_device, play_in_virtual_time, play_on_kernel};
 #[cfg(target_os = "linux")]
 pub use series::Series;
 pub use simulate::{simulate, simulate_captured, simulate_watched};

@@ -159,10 +159,12 @@ pub(crate) fn exec_in_guest(
 pub(crate) fn start_guest(
     job: &WorkerJob,
     give_up_after: Duration,
+    seed: u64,
     kernel: &Kernel,
     stop: &AtomicBool,
+    output: impl FnMut(Stream, &[u8]),
 ) -> Result<(TemporaryFolder, Ended), EngineError> {
-    start(job, MEMORY_MB, give_up_after, 0, kernel, stop, no_output)
+    start(job, MEMORY_MB, give_up_after, seed, kernel, stop, output)
 }
 
 fn start(

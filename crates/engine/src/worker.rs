@@ -149,7 +149,7 @@ pub(crate) fn carry_out(work_dir: &Path, out: &Path) -> Result<(), EngineError> 
             let experiment = read(&job)?;
             points.iter().try_for_each(|&point| can_be_prepared(&experiment.point(point).scenario))
         }
-        Task::Scripts(ref task) => carry_out_scripts(task, out),
+        Task::Scripts(ref task) => carry_out_scripts(task),
         Task::Shell(ref task) => {
             let experiment = read(&job)?;
             // Before it, nothing is written: files are this machine's.

@@ -261,6 +261,63 @@ fn a_packet_script_passes_on_a_kernel_as_on_its_simulation() {
 }
 
 #[test]
+fn ctrl_c_tells_how_often_a_packet_script_has_passed() {
+    use nix::sys::signal::{Signal, kill};
+    use std::io::{BufRead, BufReader, Read};
+    if !has_kernel() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.pkt", "b.pkt"] {
+        fs::write(folder.path().join(name), crate::script::GOOD).unwrap();
+    }
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("farpath"))
+        .args(["script", ".", "--engine", "emulate", "--repeat", "1000000"])
+        .current_dir(folder.path())
+        .env("FARPATH_PROGRESS", "10 ms")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let progress = BufReader::new(child.stderr.take().unwrap());
+    // `farpath: after 0 s: 12 of 2000000 plays of scripts`
+    let begun = |line: &str| line.contains(" of 2000000 plays") && !line.contains(": 0 of");
+    let mut lines = progress.lines();
+    assert!(lines.any(|line| begun(&line.unwrap())));
+    kill(nix::unistd::Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).unwrap();
+    // It is read to its end: nobody waits for somebody to read.
+    lines.for_each(drop);
+    let mut out = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{out}");
+    let row = |name: &str| out.lines().find(|line| line.starts_with(name)).map(str::to_owned).unwrap();
+    assert!(row("a.pkt").contains("  ok, ") && row("a.pkt").ends_with(" times"), "{out}");
+    assert!(row("b.pkt").ends_with("  not played"), "{out}");
+    assert!(out.ends_with(": 1 ok, 0 fail, 0 cannot run, 1 not played\n"), "{out}");
+}
+
+#[test]
+fn what_a_guest_told_of_packet_scripts_before_it_died_is_told() {
+    let verdict = r#"{"outcome":"Passed","segments":[],"printed":"","duration":7,"came":{}}"#;
+    let told = format!("{{\"number\":0,\"verdict\":{verdict},\"left\":0}}");
+    let room =
+        Room::new().with_kernel(&format!("echo farpath-program-o$(echo '{told}' | base64 -w 0)\nexit 3"));
+    for name in ["a.pkt", "b.pkt"] {
+        fs::write(room.path().join(name), crate::script::GOOD).unwrap();
+    }
+    let mut command = Command::cargo_bin("farpath").unwrap();
+    // Both are played by one guest.
+    command.current_dir(room.path()).envs([("FARPATH_KERNELS", "kernels"), ("RAYON_NUM_THREADS", "1")]);
+    let output =
+        command.args(["script", "a.pkt", "b.pkt", "--engine", "emulate", "--json"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let first: Value = serde_json::from_slice(&output.stdout).expect("one line");
+    assert_eq!((&first["script"], &first["outcome"]), (&"a.pkt".into(), &"ok".into()));
+    assert_eq!(first["passed"], 1);
+    assert!(stderr(&output).contains("the guest died: exit status: 3"), "{}", stderr(&output));
+}
+
+#[test]
 fn a_run_repeats_byte_by_byte_and_agrees_with_its_simulation() {
     if !has_kernel() {
         return;
