@@ -112,6 +112,22 @@ pub enum CliError {
         /// Why.
         source: farpath_script::RecordError,
     },
+    /// A results folder without such a run.
+    #[error("{}: expected a simulated or emulated run of this point and seed, found none among its {found} runs", folder.display())]
+    NoRun {
+        /// Its name.
+        folder: PathBuf,
+        /// How many it has.
+        found: usize,
+    },
+    /// A run whose packets nobody has kept, and that cannot be made again.
+    #[error("{}: expected a run that comes out the same again, found {found}", folder.display())]
+    NotAgain {
+        /// The results folder.
+        folder: PathBuf,
+        /// What it has.
+        found: String,
+    },
     /// A folder without scripts.
     #[error("{}: expected packet scripts (*.pkt), found none", file.display())]
     NoScript {

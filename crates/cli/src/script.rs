@@ -1,6 +1,7 @@
 //! `farpath script`: packet scripts, played against stacks.
 
 mod from_capture;
+mod from_run;
 
 use crate::args::{ScriptArgs, ScriptEngine};
 use crate::error::CliError;
@@ -73,8 +74,8 @@ fn word(outcome: &Outcome) -> &'static str {
 
 /// `farpath script`
 pub fn script(args: &ScriptArgs) -> Result<Ending, CliError> {
-    if let Some(capture) = &args.from {
-        return from_capture::write(args, capture);
+    if let Some(from) = &args.from {
+        return from_capture::write(args, from);
     }
     let mut named = match args.engine {
         _ if args.tun.is_some() => Vec::new(),

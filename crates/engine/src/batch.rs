@@ -153,6 +153,25 @@ pub fn run_one(experiment: &Experiment, job: Job, stop: &AtomicBool) -> Result<O
     run_with(experiment, job, stop, Extras::default())
 }
 
+/// Makes one run, and writes its packets to `out` as pcapng, the first `snaplen` bytes of each; `None` where `stop` was set before it was over.
+///
+/// # Errors
+/// A run that cannot be made or has no packets, or a file that cannot be written.
+pub fn run_captured(
+    experiment: &Experiment,
+    job: Job,
+    stop: &AtomicBool,
+    snaplen: u32,
+    out: &File,
+) -> Result<Option<Run>, EngineError> {
+    make_one(experiment, job, seed_of(experiment, job), stop, None, Some((out, snaplen)))
+}
+
+/// The seed of a run: its own, else the first one of its point.
+fn seed_of(experiment: &Experiment, job: Job) -> u64 {
+    job.seed.unwrap_or_else(|| experiment.point(job.point).scenario.seed)
+}
+
 /// One run, with its capture where captures are wanted; `None` where it has been given up because of `stop`.
 fn run_with(
     experiment: &Experiment,
@@ -160,7 +179,7 @@ fn run_with(
     stop: &AtomicBool,
     extras: Extras<'_>,
 ) -> Result<Option<Run>, EngineError> {
-    let seed = job.seed.unwrap_or_else(|| experiment.point(job.point).scenario.seed);
+    let seed = seed_of(experiment, job);
     let make =
         |capture: Option<(&File, u32)>| make_one(experiment, job, seed, stop, extras.progress, capture);
     match extras.captures.filter(|_| job.engine != Engine::Predict) {

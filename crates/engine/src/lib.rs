@@ -35,7 +35,7 @@ mod virtual_time;
 #[cfg(target_os = "linux")]
 mod worker;
 
-pub use batch::{Extras, run_all, run_all_with, run_one};
+pub use batch::{Extras, run_all, run_all_with, run_captured, run_one};
 pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
 #[cfg(target_os = "linux")]
 pub use emulate::{CAPTURE_FILE, Connection, ExecEnd, ExecRun, MAX_CONNECTIONS, ProgramEnd, Side, exec};

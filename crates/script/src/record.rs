@@ -1,6 +1,6 @@
 //! A script out of what one end of a connection sent and received: the program's calls are inferred, the rest is as it was.
 
-use crate::packet::{ACK, FIN, Packet, SYN, flags_text, options_text};
+use crate::packet::{ACK, FIN, PSH, Packet, SYN, flags_text, options_text};
 use crate::syntax::{TcpOption, Way};
 use core::fmt::Write as _;
 use farpath_units::Duration;
@@ -37,8 +37,8 @@ struct Calls {
     shutdown: Option<usize>,
 }
 
-/// Writes the script that replays what one end saw. A write is taken to have been made where data leaves with nothing in flight, of
-/// all that leaves until that is so again; data is read as it comes in order.
+/// Writes the script that replays what one end saw. A write is taken to have been made where data leaves with nothing in flight and
+/// what left before ended in PSH, of all that leaves until that is so again; data is read as it comes in order.
 ///
 /// # Errors
 /// The connection is not seen from its beginning on, or of one end alone.
@@ -126,6 +126,10 @@ fn infer(relative: &[Seen]) -> Calls {
     // One past the highest position sent, and acknowledged.
     let (mut sent, mut acked) = (1, 1);
     let mut last_write = None;
+    // A stack marks the end of what it has (RFC 9293 section 3.9.1.2); of one that never does each pause is an end.
+    let data = |seen: &&Seen| seen.way == Way::Out && seen.packet.len > 0;
+    let marks = relative.iter().filter(data).any(|seen| seen.packet.flags & PSH != 0);
+    let mut ended = true;
     for (number, seen) in relative.iter().enumerate() {
         let packet = &seen.packet;
         if seen.way == Way::In {
@@ -139,9 +143,10 @@ fn infer(relative: &[Seen]) -> Calls {
         let fresh = packet.flags & SYN == 0 && end > sent && packet.seq <= sent;
         if fresh && packet.len > 0 {
             let write = match last_write {
-                Some(write) if acked < sent => write,
+                Some(write) if acked < sent || !ended => write,
                 _ => number,
             };
+            ended = !marks || packet.flags & (PSH | FIN) != 0;
             *calls.writes.entry(write).or_default() += end - sent;
             (last_write, sent) = (Some(write), end);
         }

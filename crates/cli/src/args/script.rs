@@ -29,9 +29,16 @@ pub struct ScriptArgs {
     /// Scripts in packetdrill's language, or folders of them (`*.pkt`)
     #[arg(value_name = "FILE|DIR", required_unless_present = "from")]
     pub files: Vec<PathBuf>,
-    /// Write the script that replays what one end of a connection saw, and play none: a capture (pcap, pcapng; IPv4)
-    #[arg(long, value_name = "CAPTURE", conflicts_with = "files")]
+    /// Write the script that replays what one end of a connection saw, and play none: a capture (pcap, pcapng; IPv4), or a results
+    /// folder, whose run is made again
+    #[arg(long, value_name = "CAPTURE|RUN", conflicts_with = "files")]
     pub from: Option<PathBuf>,
+    /// With `--from RUN`: the point of the sweep, from 0 [default: the first one]
+    #[arg(long, value_name = "N", requires = "from")]
+    pub point: Option<u64>,
+    /// With `--from RUN`: the seed [default: the first one]
+    #[arg(long, value_name = "N", requires = "from")]
+    pub seed: Option<u64>,
     /// With `--from`: the connection, counted from 1 by first packets
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), requires = "from")]
     pub flow: u32,
@@ -44,7 +51,7 @@ pub struct ScriptArgs {
     /// Play them against this simulated stack; several are compared in one table (`farpath stacks` lists them)
     #[arg(long, value_name = "NAME", default_value = "linux-6")]
     pub stack: Vec<String>,
-    /// Play them on an engine: simulated stacks, or a Linux kernel's TCP (`emulate`)
+    /// Play them on an engine: simulated stacks, or a Linux kernel's TCP (`emulate`); with `--from RUN`: whose run, where it has both
     #[arg(long, value_enum, default_value = "simulate")]
     pub engine: ScriptEngine,
     /// With `emulate`: on the running kernel in real time, in a network namespace, or on a user-mode kernel whose clock jumps over waits

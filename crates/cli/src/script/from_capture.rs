@@ -1,5 +1,6 @@
-//! `farpath script --from`: a script out of a capture.
+//! `farpath script --from`: a script out of a capture, or out of a run that is made again.
 
+use super::from_run;
 use crate::args::{ScriptArgs, ScriptEnd};
 use crate::diagnose::compressed::decompressed;
 use crate::error::CliError;
@@ -73,22 +74,23 @@ impl Search {
 }
 
 /// Writes the script of a connection to stdout.
-pub fn write(args: &ScriptArgs, capture: &Path) -> Result<Ending, CliError> {
-    let source = File::open(capture)
-        .and_then(decompressed)
-        .map_err(|source| CliError::ReadCapture { file: capture.to_owned(), source })?;
+pub fn write(args: &ScriptArgs, from: &Path) -> Result<Ending, CliError> {
     let mut search = Search {
         flow: args.flow as usize,
         most: PLACES * args.packets as usize,
         ends: Vec::new(),
         packets: Vec::new(),
     };
-    let ended = progress::during("reading the capture", || read(source, |frame| search.frame(frame)));
-    if let Err(source) = ended
-        && search.packets.is_empty()
-    {
-        return Err(CliError::Capture { file: capture.to_owned(), source });
-    }
+    let heading = match from.is_dir() {
+        true => match from_run::read_packets(args, from, |frame| search.frame(frame))? {
+            Some(heading) => format!("// {heading}\n"),
+            None => return Ok(Ending::Interrupted),
+        },
+        false => {
+            read_capture(from, &mut search)?;
+            String::new()
+        }
+    };
     let data = |first: bool| -> u64 {
         let of_it = search.packets.iter().filter(|heard| heard.of_first == first);
         of_it.map(|heard| u64::from(heard.packet.len)).sum()
@@ -99,7 +101,7 @@ pub fn write(args: &ScriptArgs, capture: &Path) -> Result<Ending, CliError> {
     let own =
         search.packets.iter().filter(|heard| heard.of_first == first_is_it).min_by_key(|heard| heard.time_ns);
     let Some(interface) = own.or(search.packets.first()).map(|heard| heard.interface) else {
-        let (file, flow, found) = (capture.to_owned(), args.flow, search.ends.len());
+        let (file, flow, found) = (from.to_owned(), args.flow, search.ends.len());
         return Err(CliError::NoFlow { file, flow, found });
     };
     let mut began = None;
@@ -114,11 +116,20 @@ pub fn write(args: &ScriptArgs, capture: &Path) -> Result<Ending, CliError> {
             packet: heard.packet,
         })
         .collect();
-    let text = record(&seen).map_err(|source| CliError::Record {
-        file: capture.to_owned(),
-        flow: args.flow,
-        source,
-    })?;
-    output::print(text.trim_end())?;
+    let failed = |source| CliError::Record { file: from.to_owned(), flow: args.flow, source };
+    let text = record(&seen).map_err(failed)?;
+    output::print(&format!("{heading}{}", text.trim_end()))?;
     Ok(Ending::Done)
+}
+
+fn read_capture(file: &Path, search: &mut Search) -> Result<(), CliError> {
+    let source = File::open(file)
+        .and_then(decompressed)
+        .map_err(|source| CliError::ReadCapture { file: file.to_owned(), source })?;
+    let ended = progress::during("reading the capture", || read(source, |frame| search.frame(frame)));
+    match ended {
+        // What came before a cut or damage is of use.
+        Err(source) if search.packets.is_empty() => Err(CliError::Capture { file: file.to_owned(), source }),
+        _ => Ok(()),
+    }
 }

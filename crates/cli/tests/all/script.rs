@@ -156,3 +156,42 @@ fn a_device_that_is_not_there_is_said_once() {
     assert_eq!(err.matches("No such device").count(), 1, "{err}");
     assert!(err.contains("no-such-device"), "{err}");
 }
+
+#[test]
+fn the_script_of_a_run_passes_with_the_stack_that_made_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (results, captures) = (at("results"), at("captures"));
+    let stacks = ["linux-6", "freebsd", "windows-modern"];
+    let swept = format!("sweep.sender.stack={stacks:?}");
+    // Of 200 kB the 37th segment is lost, and sent again.
+    let sets =
+        [&swept, "receiver.stack=linux-6", "path.listed-loss.packets.forward=[37]", "transfer.size=200 kB"];
+    let mut args = vec!["simulate", "single-drop", "--out", &results, "--capture", &captures];
+    args.extend(sets.iter().flat_map(|set| ["--set", set]));
+    let (out, err, code) = run(&args);
+    assert_eq!(code, 0, "{out}{err}");
+    for (point, stack) in stacks.iter().enumerate() {
+        let (script, err, code) = run(&["script", "--from", &results, "--point", &point.to_string()]);
+        assert_eq!((err.as_str(), code), ("", 0));
+        let (heading, text) = script.split_once('\n').expect("several lines");
+        assert!(heading.starts_with(&format!("// Point {point}, seed 1 of `")), "{heading}");
+        let (of_capture, _, _) =
+            run(&["script", "--from", &format!("{captures}/point-{point}-seed-1.pcapng")]);
+        assert_eq!(text, of_capture);
+        let file = at(&format!("{stack}.pkt"));
+        fs::write(&file, &script).expect("writable");
+        let (out, err, code) = run(&["script", &file, "--stack", stack]);
+        assert_eq!(code, 0, "{stack}: {out}{err}");
+        let mut sent: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.split_once("> . ")?.1.split_once(" ack"))
+            .map(|of| of.0)
+            .collect();
+        sent.sort_unstable();
+        assert_eq!(sent.windows(2).filter(|pair| pair[0] == pair[1]).count(), 1, "one is sent again: {text}");
+    }
+    refused(&["script", "--from", &results, "--point", "9"], &["of this point and seed, found none"]);
+    refused(&["script", "--from", &results, "--flow", "7"], &["expected connection 7, found 1"]);
+    refused(&["script", "--from", folder.path().to_str().expect("UTF-8")], &["not a results folder"]);
+}
