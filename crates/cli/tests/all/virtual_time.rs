@@ -537,3 +537,24 @@ fn a_program_that_waits_for_a_port_in_vain_is_named() {
     assert_eq!(output.status.code(), Some(1), "{out}{}", stderr(&output));
     assert!(out.contains("nothing on the far host listens at port 7000 after 30 s"), "{out}");
 }
+
+/// Looking for ports every 20 ms made it late by as much.
+#[test]
+fn a_program_is_started_at_its_time() {
+    if !has_kernel() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("starts.toml");
+    fs::write(&file, "title = \"t\"\npath = \"geo\"\n[[program]]\nstart = \"7 ms\"\ncommand = \"true\"\n")
+        .unwrap();
+    let output = Command::cargo_bin("farpath")
+        .unwrap()
+        .args(["exec", file.to_str().unwrap(), "--clock", "virtual", "--json"])
+        .output()
+        .unwrap();
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let started = json["programs"][0]["start_ns"].as_u64().unwrap_or_else(|| panic!("{json}"));
+    // A tick of the guest's kernel, 4 ms, is the least that it sleeps for.
+    assert!((7_000_000..11_500_000).contains(&started), "{started}");
+}

@@ -318,7 +318,10 @@ impl Stage<'_> {
                 break in_time;
             }
             // Who is due already waits for a port, at which nobody tells when something listens.
-            let next_look = |&index: &usize| due(&specs[index]).max(now + LOOK);
+            let next_look = |&index: &usize| match due(&specs[index]) {
+                due if due > now => due,
+                _ => now + LOOK,
+            };
             let next = to_start.iter().map(next_look).min().unwrap_or(horizon).min(horizon);
             self.note(&mut ends, &mut running, &told, next.saturating_since(now).min(self.look))?;
         };
