@@ -154,6 +154,7 @@ mod tests {
                 size,
                 request: Bytes::ZERO,
                 messages: None,
+                writing: Default::default(),
                 exchanges: 1,
                 token: None,
                 start: Instant::ZERO,

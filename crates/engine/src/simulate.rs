@@ -186,6 +186,7 @@ fn setup(scenario: &Scenario, seed: u64) -> Setup {
         },
         size: flow.size,
         messages: flow.stream.map(|stream| stream.messages),
+        writing: flow.writing,
         request: flow.request,
         sender: configs(scenario, flow).0,
         receiver: configs(scenario, flow).1,

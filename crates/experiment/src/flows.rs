@@ -2,11 +2,11 @@
 
 use crate::error::{ExperimentError, Location};
 use crate::library::Files;
-use crate::reader::{Parameter, Reader, as_list, as_table, word};
+use crate::reader::{Parameter, Reader, as_list, as_table, unless, word};
 use crate::stack::{Stack, read_end_over};
 use crate::stream::{Stream, WrittenStream};
 use farpath_path::Direction;
-use farpath_units::{Bytes, Duration};
+use farpath_units::{Bytes, Duration, Writing};
 use toml::Value;
 
 /// The most flows that one scenario may have.
@@ -36,6 +36,8 @@ pub struct FlowSpec {
     pub size: Bytes,
     /// The messages that they are, where they come as a stream.
     pub stream: Option<Stream>,
+    /// How the sending program writes a file.
+    pub writing: Writing,
     /// Who sends the SYN.
     pub opener: Opener,
     /// What the receiver sends first, where it is the opener; data follow when all of it has arrived.
@@ -109,6 +111,11 @@ pub(crate) fn read_flows(
             direction: Direction::Forward,
             size: size.unwrap_or_default(),
             stream: None,
+            writing: read_writing(
+                transfer,
+                Writing::default(),
+                transport == Transport::Tcp && stream.is_none(),
+            )?,
             opener,
             request,
             access: Duration::ZERO,
@@ -141,8 +148,10 @@ pub(crate) fn read_flows(
                 if let Some(key) = own.filter(|_| transport != Transport::Tcp) {
                     return Err(group.at(key).refuse("flows of UDP are all between the same two hosts"));
                 }
+                let is_file = transport == Transport::Tcp && (stream.is_none() || group.has("size"));
                 let common = FlowSpec {
                     direction,
+                    writing: read_writing(group, common.writing, is_file)?,
                     access: group.or("access", Duration::ZERO)?,
                     sender: own_end(group, "sender", ends.sender, ends.files)?,
                     receiver: own_end(group, "receiver", ends.receiver, ends.files)?,
@@ -161,6 +170,41 @@ pub(crate) fn read_flows(
         }
         Ok((transport, flows))
     })
+}
+
+/// How the program writes; what is not said here is as `common` has it.
+fn read_writing(reader: &mut Reader<'_>, common: Writing, is_file: bool) -> Result<Writing, ExperimentError> {
+    let keys = ["window", "update_every", "write_size", "think_time"];
+    if let Some(key) = keys.into_iter().find(|key| !is_file && reader.has(key)) {
+        let reason = "it is of a file over TCP; messages are written when they are due";
+        return Err(reader.at(key).refuse(reason));
+    }
+    let mut bytes = |key, common: Option<Bytes>| match reader.value(key) {
+        Some(value) => match unless(value, &reader.at(key), "none")? {
+            Some(Bytes::ZERO) => Err(reader.at(key).refuse("nothing could ever be written")),
+            bytes => Ok(bytes),
+        },
+        None => Ok(common),
+    };
+    let (window, write_size) = (bytes("window", common.window)?, bytes("write_size", common.write_size)?);
+    let update_every = bytes("update_every", common.update_every)?;
+    match (update_every, window) {
+        (Some(_), None) if !reader.has("window") => {
+            return Err(reader.at("update_every").refuse("it is of a `window`, and there is none"));
+        }
+        (Some(step), Some(window)) if step > window => {
+            let reason = format!("{step}, and the window is {window}: so much would never be read");
+            return Err(reader.at("update_every").refuse(reason));
+        }
+        _ => {}
+    }
+    let update_every = update_every.filter(|_| window.is_some());
+    let think_time = reader.or("think_time", common.think_time)?;
+    if write_size.is_none() && !think_time.is_zero() {
+        let reason = "the file is written at once, and there is nothing to think about: give `write_size`";
+        return Err(reader.at("think_time").refuse(reason));
+    }
+    Ok(Writing { window, update_every, write_size, think_time })
 }
 
 /// `protocol`, and what only one of the two has.
@@ -220,6 +264,7 @@ impl FlowSpec {
             direction: Direction::Forward,
             size: Bytes(1),
             stream: None,
+            writing: Writing::default(),
             opener: Opener::Receiver,
             request: Bytes::ZERO,
             access: Duration::ZERO,

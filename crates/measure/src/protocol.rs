@@ -11,11 +11,11 @@ pub use line::{FrameError, Lines, MOST_BYTES as LINE, line};
 use crate::end::EndFacts;
 use crate::key::{Challenge, Proof};
 use crate::said::Said;
-use farpath_units::{Bytes, Duration, Messages, Pace, Rate};
+use farpath_units::{Bytes, Duration, Messages, Pace, Rate, Writing};
 use serde::{Deserialize, Serialize};
 
 /// Version of all this. Hosts of different versions do not measure.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// What the peer says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -168,6 +168,9 @@ pub struct Transfer {
     /// When the sender has what of it; without it, the whole file at once.
     #[serde(default)]
     pub messages: Option<MessagesAsked>,
+    /// How the sender writes a file.
+    #[serde(default)]
+    pub writing: WritingAsked,
     /// Bytes that the local end sends first, where it receives.
     #[serde(default)]
     pub request: u64,
@@ -231,6 +234,46 @@ impl MessagesAsked {
         };
         let whole = size > 0 && count > 0 && size.checked_mul(count) == Some(total);
         whole.then_some(Messages { size: Bytes(size), pace, count })
+    }
+}
+
+/// How a file is written; as [`farpath_units::Writing`] has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WritingAsked {
+    /// Bytes of the program's own window.
+    pub window: Option<u64>,
+    /// Bytes after which it is said that they have been read.
+    pub update_every: Option<u64>,
+    /// Bytes of each write.
+    pub write_size: Option<u64>,
+    /// From one write to the next.
+    pub think_time_ns: u64,
+}
+
+impl From<Writing> for WritingAsked {
+    fn from(writing: Writing) -> WritingAsked {
+        let Writing { window, update_every, write_size, think_time } = writing;
+        WritingAsked {
+            window: window.map(|bytes| bytes.0),
+            update_every: update_every.map(|bytes| bytes.0),
+            write_size: write_size.map(|bytes| bytes.0),
+            think_time_ns: think_time.as_nanos(),
+        }
+    }
+}
+
+impl WritingAsked {
+    /// What that is; `None` where nothing could ever be written.
+    pub fn writing(self) -> Option<Writing> {
+        let WritingAsked { window, update_every, write_size, think_time_ns } = self;
+        let writing = Writing {
+            window: window.map(Bytes),
+            update_every: update_every.map(Bytes),
+            write_size: write_size.map(Bytes),
+            think_time: Duration::from_nanos(think_time_ns),
+        };
+        (window != Some(0) && write_size != Some(0)).then_some(writing)
     }
 }
 

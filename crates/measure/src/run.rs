@@ -22,7 +22,7 @@ use farpath_experiment::{FlowSpec, Opener, Point, Scenario};
 use farpath_path::Direction;
 use farpath_run::{Engine, Provenance, Run, RunKey, SeriesRow, StreamFigures};
 use farpath_traffic::{BulkEnd, Opening, Role};
-use farpath_units::{Bytes, Duration, Instant};
+use farpath_units::{Bytes, Duration, Instant, Writing};
 use stack::Ends;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -248,6 +248,7 @@ impl Measurement<'_> {
                 None => (spec.size, Bytes::ZERO, 1),
             };
             let messages = spec.stream.filter(|_| self.exchanges.is_none()).map(|stream| stream.messages);
+            let writing = if self.exchanges.is_none() { spec.writing } else { Writing::default() };
             // How long a round trip is, the network knows.
             let sample = scenario.emulate.sample_over(Duration::ZERO);
             let (local, peer) = (ends.socket(role), ends.socket(other(role)));
@@ -257,6 +258,7 @@ impl Measurement<'_> {
                 sends: role == Role::Receiver,
                 size: size.0,
                 messages: messages.map(Into::into),
+                writing: writing.into(),
                 request: request.0,
                 exchanges,
                 within_ns: (scenario.horizon + LONGER).as_nanos(),
@@ -285,6 +287,7 @@ impl Measurement<'_> {
             }
             let end = BulkEnd {
                 messages,
+                writing,
                 role,
                 opening: Opening::Connect,
                 local: SocketAddr::new(self.peer.local().ip(), 0),

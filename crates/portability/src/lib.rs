@@ -105,6 +105,7 @@ fn flow_setup(scenario: &Scenario, flow: &FlowSpec) -> FlowSetup {
         },
         size: flow.size,
         messages: flow.stream.map(|stream| stream.messages),
+        writing: flow.writing,
         request: flow.request,
         sender: sender.config.clone(),
         receiver: receiver.config.clone(),

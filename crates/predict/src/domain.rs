@@ -25,6 +25,9 @@ const SENT_TWICE: f64 = 0.1;
 
 /// Why there is no prediction for a file over these elements.
 pub(crate) fn outside(flow: &Flow, elements: &[ElementSpec]) -> Option<String> {
+    if let Some(why) = held_back(flow) {
+        return Some(why);
+    }
     let bbr = flow.sender.congestion.control.owns_cwnd();
     let rto = flow.sender.rto.initial;
     if !flow.sender.handshake.syn && !flow.receiver.handshake.syn {
@@ -58,6 +61,20 @@ pub(crate) fn outside(flow: &Flow, elements: &[ElementSpec]) -> Option<String> {
         ));
     }
     elements.iter().find_map(|element| odd(flow, element))
+}
+
+/// The program, where it does not write the file at once.
+fn held_back(flow: &Flow) -> Option<String> {
+    let (writing, size) = (flow.spec.writing, flow.spec.size);
+    if let Some(window) = writing.window.filter(|&window| window < size) {
+        return Some(format!(
+            "transfer.window: the program has a window of {window} of its own: there is no model of that"
+        ));
+    }
+    let in_pieces = writing.write_size.is_some_and(|piece| piece < size);
+    (in_pieces && !writing.think_time.is_zero()).then(|| {
+        "transfer.think_time: the program pauses between its writes: there is no model of that".to_owned()
+    })
 }
 
 /// What of an element no model has.

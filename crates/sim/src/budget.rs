@@ -36,8 +36,12 @@ impl Budget {
     pub fn for_flows(flows: &[FlowSetup]) -> Budget {
         let segments = |flow: &FlowSetup| {
             let smss = flow.sender.mss.0.min(flow.receiver.mss.0).max(1);
+            // Each call may be a segment, and an event; so may each update that comes back.
+            let calls = flow.writing.write_size.map_or(0, |piece| flow.size.0 / piece.0.max(1));
+            let updates = flow.writing.updates_for(flow.size);
             let messages = flow.messages.map_or(0, |messages| messages.count);
-            (flow.size.0.saturating_add(flow.request.0) / smss).saturating_add(messages).saturating_add(1)
+            let full = flow.size.0.saturating_add(flow.request.0) / smss;
+            [full, messages, calls, updates].into_iter().fold(1, u64::saturating_add)
         };
         Budget::for_segments(flows.iter().map(segments).fold(0, u64::saturating_add))
     }

@@ -4,6 +4,7 @@ use crate::budget::{Bound, Stuck};
 use crate::host::Host;
 use crate::jitter::Jitter;
 use crate::stream::Streaming;
+use crate::writer::Writer;
 use crate::{End, FlowSetup, MessageStamps, Opener, Packet};
 use farpath_explicit_rate::Driver;
 use farpath_path::{Direction, DropCause, DropCounts, PerDirection};
@@ -69,6 +70,7 @@ pub(crate) struct Flow {
     request_unread: u64,
     bytes_read: u64,
     streaming: Option<Streaming>,
+    writer: Option<Box<Writer>>,
     reader: Reader,
     end: Option<(FlowEnd, Instant)>,
     /// Whether the simulation has been told that it need not wait for this flow.
@@ -149,7 +151,7 @@ impl Flow {
     pub fn new(setup: &FlowSetup, seed: u64, number: u32) -> Flow {
         let isn = initial_sequence_numbers(seed, number);
         let jitter = |mean, end| Jitter::new(mean, seed, number, end);
-        let (sender, receiver) = match setup.opener {
+        let (mut sender, mut receiver) = match setup.opener {
             Opener::Sender => {
                 (Connection::connect(&setup.sender, isn[0]), Connection::listen(&setup.receiver, isn[1]))
             }
@@ -157,6 +159,11 @@ impl Flow {
                 (Connection::listen(&setup.sender, isn[0]), Connection::connect(&setup.receiver, isn[1]))
             }
         };
+        if setup.writing.window.is_some() {
+            // Such protocols switch Nagle's rule off: what has been read is said at once, and the end of what that allows waits for nothing.
+            sender.set_no_delay(true);
+            receiver.set_no_delay(true);
+        }
         let (sender, receiver) = match setup.sender.handshake.syn || setup.receiver.handshake.syn {
             true => (sender, receiver),
             // Neither end opens by a SYN.
@@ -182,6 +189,7 @@ impl Flow {
             request_unread: request,
             bytes_read: 0,
             streaming: setup.messages.map(Streaming::new),
+            writer: (!setup.writing.is_plain()).then(|| Box::new(Writer::new(setup.writing, setup.size))),
             reader: Reader::new(setup),
             end: None,
             reported_over: false,
@@ -247,10 +255,11 @@ impl Flow {
             return None;
         }
         let mut ask_again = None;
-        match &mut self.streaming {
-            None => self.unwritten -= connection.write(self.unwritten),
+        match (&mut self.streaming, &mut self.writer) {
+            (None, None) => self.unwritten -= connection.write(self.unwritten),
+            (None, Some(writer)) => (self.unwritten, ask_again) = writer.write(now, connection),
             // The program is never held up: what finds no room in the send buffer is written when there is some.
-            Some(stream) => {
+            (Some(stream), _) => {
                 let written = self.setup.size.0 - self.unwritten;
                 let taken = connection.write(stream.ready(now) - written);
                 self.unwritten -= taken;
@@ -288,6 +297,11 @@ impl Flow {
         }
         if let Some(stream) = &mut self.streaming {
             stream.note_read(now, self.bytes_read);
+        }
+        if let Some(writer) = &mut self.writer
+            && self.request_unwritten == 0
+        {
+            writer.update(self.bytes_read, connection);
         }
         let all_read = self.bytes_read == self.setup.size.0;
         if all_read && self.end.is_none() && (self.bytes_read > 0 || connection.receiver().finished()) {

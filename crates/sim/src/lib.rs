@@ -19,6 +19,7 @@
 //!     opener: Opener::Sender,
 //!     size: Bytes(100_000),
 //!     messages: None,
+//!     writing: Default::default(),
 //!     request: Bytes::ZERO,
 //!     sender: Config::default(),
 //!     receiver: Config::default(),
@@ -49,6 +50,7 @@ mod observer;
 mod packet;
 mod setup;
 mod stream;
+mod writer;
 
 pub use budget::{Bound, Budget, EVENTS, EVENTS_AT_ONE_INSTANT, EVENTS_PER_SEGMENT, Stuck};
 pub use datagrams::{DATAGRAM_HEADERS, DatagramResult, DatagramSetup, simulate_datagrams};

@@ -22,7 +22,7 @@ enum Wake {
     SenderTimer,
     /// The data receiver's connection has a timer.
     ReceiverTimer,
-    /// The sending program has its next message.
+    /// The sending program has its next message, or makes its next call.
     Message,
     /// The receiving program has read what it was reading.
     Program,

@@ -3,7 +3,7 @@
 use farpath_elements::ElementSpec;
 use farpath_path::Direction;
 use farpath_tcp::Config;
-use farpath_units::{Bytes, Duration, Instant, Messages};
+use farpath_units::{Bytes, Duration, Instant, Messages, Writing};
 
 /// Which end opens a flow's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub struct FlowSetup {
     pub size: Bytes,
     /// When the program has what: without it the whole file at once.
     pub messages: Option<Messages>,
+    /// How the program writes a file. Of a stream it is the default.
+    pub writing: Writing,
     /// Bytes that the opener of a download sends first, and that the other end reads before it answers.
     pub request: Bytes,
     /// The stack of the data sender.
@@ -50,6 +52,7 @@ impl FlowSetup {
             opener: Opener::Sender,
             size,
             messages: None,
+            writing: Writing::default(),
             request: Bytes::ZERO,
             sender: stack.clone(),
             receiver: stack.clone(),

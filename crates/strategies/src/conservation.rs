@@ -4,7 +4,7 @@
 use farpath_elements::ElementKind;
 use farpath_path::{Direction, PathElement};
 use farpath_sim::{
-    Bound, Budget, FlowEnd, FlowResult, FlowView, Observer, Packet, PacketEvent, Setup, Simulation,
+    Bound, Budget, FlowEnd, FlowResult, FlowSetup, FlowView, Observer, Packet, PacketEvent, Setup, Simulation,
 };
 use farpath_tcp::{Endpoint, State};
 use farpath_units::{Duration, Instant};
@@ -64,7 +64,12 @@ pub fn check_conservation(setup: &Setup, events: u64) -> (Vec<FlowResult>, bool)
     let duplicates = setup.path.iter().filter(|element| matches!(element.kind, ElementKind::Duplicate(_)));
     let messages: u64 = setup.flows.iter().filter_map(|flow| Some(flow.messages?.count)).sum();
     let requests: u64 = setup.flows.iter().map(|flow| flow.request.0).sum();
-    let at_once = (MOST_AT_ONCE + 4 * (messages + requests)) << duplicates.count();
+    // A call of a program each, and what says that it has been read.
+    let pieces = |flow: &FlowSetup| {
+        flow.writing.write_size.map_or(0, |piece| flow.size.0 / piece.0) + flow.writing.updates_for(flow.size)
+    };
+    let pieces: u64 = setup.flows.iter().map(pieces).sum();
+    let at_once = (MOST_AT_ONCE + 4 * (messages + requests + pieces)) << duplicates.count();
     simulation.set_budget(Budget {
         events: events.max(at_once * 2).min(10 * events),
         events_at_one_instant: at_once,

@@ -4,7 +4,7 @@ use crate::{DrawnStack, all_stacks, paths};
 use farpath_elements::ElementSpec;
 use farpath_path::Direction;
 use farpath_sim::{FlowSetup, Opener, Setup};
-use farpath_units::{Bytes, Duration, Instant, Messages, Pace, Rate};
+use farpath_units::{Bytes, Duration, Instant, Messages, Pace, Rate, Writing};
 use proptest::prelude::*;
 
 /// A flow and the stacks of its two ends.
@@ -16,6 +16,8 @@ pub struct DrawnFlow {
     size: u64,
     /// Length of the messages of a stream, and the time between two.
     stream: Option<(u64, Duration)>,
+    /// How a file is written.
+    writing: Writing,
     request: u64,
     access: Duration,
     /// Mean, of both hosts.
@@ -40,12 +42,21 @@ impl DrawnFlow {
             pace: Pace::Every(interval),
             count: size / length,
         });
+        // Some thousand pieces at the most.
+        let at_least = |bytes: Bytes| bytes.max(Bytes(size / 2_000));
+        let writing = Writing {
+            window: self.writing.window.map(at_least),
+            update_every: self.writing.update_every.map(at_least),
+            write_size: self.writing.write_size.map(at_least),
+            ..self.writing
+        };
         FlowSetup {
             start: Instant::ZERO + self.start,
             direction: self.direction,
             opener: self.opener,
             size: messages.map_or(Bytes(size), |messages| messages.total()),
             messages,
+            writing: if messages.is_none() { writing } else { Writing::default() },
             request: Bytes(self.request.min(most).min(sender.receive.buffer.0.saturating_mul(1_000))),
             sender,
             receiver,
@@ -57,12 +68,30 @@ impl DrawnFlow {
 }
 
 prop_compose! {
+    /// Any way to write a file that ends.
+    fn writings()(
+        window in prop::option::of(1..200_000u64),
+        update_every in prop::option::of(1..200_000u64),
+        write_size in prop::option::of(1..50_000u64),
+        think_ms in prop_oneof![Just(0), 0..100u64],
+    ) -> Writing {
+        Writing {
+            window: window.map(Bytes),
+            update_every: update_every.map(Bytes),
+            write_size: write_size.map(Bytes),
+            think_time: Duration::from_millis(think_ms),
+        }
+    }
+}
+
+prop_compose! {
     /// Any flow between any stacks.
     pub fn flows()(
         start in prop_oneof![Just(0), 0..10_000u64],
         (backwards, download) in any::<(bool, bool)>(),
         size in prop_oneof![1 => 0..2u64, 4 => 0..100_000u64, 3 => 0..3_000_000u64],
         stream in prop::option::weighted(0.2, (1..5_000u64, 0..100u64)),
+        writing in prop::option::weighted(0.2, writings()),
         request in prop_oneof![Just(0), 0..100_000u64],
         access in prop_oneof![Just(0), 0..50u64],
         jitter in prop_oneof![2 => Just(0), 1 => 0..10_000u64],
@@ -76,6 +105,7 @@ prop_compose! {
             opener: if download { Opener::Receiver } else { Opener::Sender },
             size,
             stream: stream.map(|(length, ms)| (length, Duration::from_millis(ms))),
+            writing: writing.unwrap_or_default(),
             request,
             access: Duration::from_millis(access),
             jitter: Duration::from_micros(jitter),

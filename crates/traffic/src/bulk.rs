@@ -12,7 +12,7 @@ pub use transfer::MOST_SILENT;
 use crate::info::TcpInfo;
 use crate::options::{OptionError, SocketOptions};
 use crate::token::Token;
-use farpath_units::{Bytes, Duration, Instant, Messages};
+use farpath_units::{Bytes, Duration, Instant, Messages, Writing};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::SocketAddr;
@@ -57,6 +57,8 @@ pub struct BulkEnd {
     /// When the sender has what of it: without it the whole file at once. Both ends are told; the first message is due when
     /// the sender may write.
     pub messages: Option<Messages>,
+    /// How the sender writes a file. Both ends are told: of a window the receiver says what it has read.
+    pub writing: Writing,
     /// Bytes that a receiver that connects sends first. Both ends are told.
     pub request: Bytes,
     /// Request and answer so many times over, one after the other over the one connection; `size` is that of each
@@ -258,7 +260,12 @@ pub struct Prepared {
 
 impl Prepared {
     /// Makes the socket, in the network namespace of the calling thread.
-    pub fn new(end: BulkEnd) -> Result<Prepared, PrepareError> {
+    pub fn new(mut end: BulkEnd) -> Result<Prepared, PrepareError> {
+        if end.writing.window.is_some() {
+            // Who waits for more than the window allows waits for ever; and such protocols switch Nagle's rule off.
+            end.low_water = None;
+            end.socket.nodelay = true;
+        }
         let (request, answer) = (end.request, end.size);
         if end.exchanges > 1 && (request == Bytes::ZERO || answer == Bytes::ZERO) {
             return Err(PrepareError::EmptyExchanges { request, answer });

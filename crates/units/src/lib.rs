@@ -21,6 +21,7 @@ mod power;
 mod rate;
 mod size;
 mod time;
+mod writing;
 
 pub use decimal::ParseQuantityError;
 pub use error_rate::{Ber, Probability};
@@ -29,3 +30,4 @@ pub use power::Power;
 pub use rate::Rate;
 pub use size::Bytes;
 pub use time::{Duration, Instant, LIGHT_KM_PER_S};
+pub use writing::Writing;

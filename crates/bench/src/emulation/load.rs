@@ -128,6 +128,7 @@ impl Load for OwnTraffic {
             size: Bytes(self.size),
             request: Bytes::ZERO,
             messages: None,
+            writing: Default::default(),
             exchanges: 1,
             token: None,
             start: Instant::ZERO,

@@ -558,3 +558,37 @@ fn a_program_is_started_at_its_time() {
     // A tick of the guest's kernel, 4 ms, is the least that it sleeps for.
     assert!((7_000_000..11_500_000).contains(&started), "{started}");
 }
+
+/// The same program in the simulator and over the kernel: a window of its own, pieces, pauses.
+#[test]
+fn a_program_that_holds_back_takes_as_long_as_it_is_simulated() {
+    if !has_kernel() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("far.toml");
+    for (transfer, tolerance) in [
+        ("window = \"50 kB\"", 0.01),
+        ("window = \"50 kB\"\nupdate_every = \"8 kB\"", 0.01),
+        // Each pause ends at a tick of the guest's kernel, up to 4 ms late.
+        ("write_size = \"20 kB\"\nthink_time = \"200 ms\"", 0.03),
+    ] {
+        let text = FAR
+            .replace("forward = \"1 %\"", "forward = \"0 %\"")
+            .replace("size = \"200 kB\"", &format!("size = \"600 kB\"\n{transfer}"));
+        fs::write(&file, text).unwrap();
+        let time = |engine: &[&str]| {
+            let output = Command::cargo_bin("farpath")
+                .unwrap()
+                .args(engine)
+                .args([file.to_str().unwrap(), "--json"])
+                .output()
+                .unwrap();
+            let json: Value =
+                serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+            json["transfer_time_s"]["mean"].as_f64().unwrap_or_else(|| panic!("{transfer}: {json}"))
+        };
+        let (simulated, emulated) = (time(&["simulate"]), time(&["emulate", "--clock", "virtual"]));
+        assert!((simulated / emulated - 1.0).abs() < tolerance, "{transfer}: {simulated} {emulated}");
+    }
+}

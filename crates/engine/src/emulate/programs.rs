@@ -85,6 +85,7 @@ impl Programs {
                 peer: hosts.address(host.opposite(), number),
                 size: flow.size,
                 messages: flow.stream.map(|stream| stream.messages),
+                writing: flow.writing,
                 request: flow.request,
                 exchanges: 1,
                 token: None,

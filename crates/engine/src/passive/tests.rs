@@ -161,6 +161,7 @@ prop_compose! {
             opener: if download { Opener::Receiver } else { Opener::Sender },
             size: Bytes(size),
             messages: None,
+            writing: Default::default(),
             request: Bytes(request),
             sender,
             receiver,

@@ -165,6 +165,7 @@ impl Measurement {
             opener: Opener::Sender,
             request: Bytes::ZERO,
             stream: None,
+            writing: Default::default(),
             access: Duration::ZERO,
             sender: None,
             receiver: None,

@@ -659,3 +659,51 @@ fn points_with_long_paths_are_not_all_kept() {
     assert!(matches!(point, std::borrow::Cow::Owned(_)), "it is made when it is asked for");
     assert_eq!((point.scenario.seed, point.scenario.path.len()), (100, MAX_ELEMENTS));
 }
+
+#[test]
+fn programs_that_never_write_are_refused() {
+    let at = "geo.toml: transfer.";
+    for (transfer, expected) in [
+        ("window = \"0 B\"", "window: nothing could ever be written"),
+        ("write_size = \"0 B\"", "write_size: nothing could ever be written"),
+        ("window = 64", "window: expected a size such as `64 kB`, or `none`, found `64`: it has no unit"),
+        ("update_every = \"1 kB\"", "update_every: it is of a `window`, and there is none"),
+        (
+            "window = \"64 kB\"\nupdate_every = \"65 kB\"",
+            "update_every: 65 kB, and the window is 64 kB: so much would never be read",
+        ),
+        (
+            "think_time = \"1 ms\"",
+            "think_time: the file is written at once, and there is nothing to think about: give `write_size`",
+        ),
+    ] {
+        says(with("size = \"1 MB\"", &format!("size = \"1 MB\"\n{transfer}")), &format!("{at}{expected}"));
+    }
+    let stream = "message = \"1 kB\"\ninterval = \"1 ms\"\ncount = 5\nwindow = \"64 kB\"";
+    says(
+        with("size = \"1 MB\"", stream),
+        "geo.toml: transfer.window: it is of a file over TCP; messages are written when they are due",
+    );
+}
+
+/// A group has what `transfer` has, but for what it says itself; `none` takes it away.
+#[test]
+fn a_group_writes_as_it_says() {
+    let text =
+        FILE.replace("size = \"1 MB\"", "size = \"1 MB\"\nwindow = \"64 kB\"\nupdate_every = \"9 kB\"");
+    let text = format!(
+        "{text}\n[[flow]]\n[[flow]]\nwindow = \"none\"\nwrite_size = \"5 kB\"\nthink_time = \"2 ms\"\n"
+    );
+    let experiment = Experiment::parse(&text, "geo.toml", &[]).expect("it is one");
+    let written: Vec<String> =
+        experiment.point(0).scenario.flows.iter().map(|flow| flow.writing.to_string()).collect();
+    assert_eq!(written, ["within a window of 64 kB", "in pieces of 5 kB, 2 ms after each"]);
+    let update_every: Vec<Option<u64>> = experiment
+        .point(0)
+        .scenario
+        .flows
+        .iter()
+        .map(|flow| flow.writing.update_every.map(|bytes| bytes.0))
+        .collect();
+    assert_eq!(update_every, [Some(9000), None]);
+}

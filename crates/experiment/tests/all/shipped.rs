@@ -193,7 +193,14 @@ fn the_examples_of_the_guide_are_accepted() {
     let pages = blocks("experiment-files.md", "toml");
     let example = Experiment::parse(&pages[0], "web.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(example.points().len(), 6);
-    let sweep = format!("title = \"T\"\npath = \"geo\"\ntransfer.size = \"1 MB\"\n{}", pages[1]);
+    let starting =
+        |start: &str| pages.iter().filter(move |block| block.starts_with(start)).collect::<Vec<_>>();
+    for transfer in starting("transfer = ") {
+        let text = format!("title = \"T\"\npath = \"geo\"\n{transfer}");
+        Experiment::parse(&text, "transfer.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let sweep = starting("[sweep]")[0];
+    let sweep = format!("title = \"T\"\npath = \"geo\"\ntransfer.size = \"1 MB\"\n{sweep}");
     let sweep = Experiment::parse(&sweep, "sweep.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(sweep.points().len(), 2 * 3 * 2);
     for stack in blocks("stacks.md", "toml") {

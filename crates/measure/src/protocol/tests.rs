@@ -117,6 +117,12 @@ pub fn from_client() -> impl Strategy<Value = FromClient> {
             sends,
             size,
             messages,
+            writing: WritingAsked {
+                window: some[4],
+                update_every: some[3],
+                write_size: some[5],
+                think_time_ns: within_ns,
+            },
             request,
             exchanges,
             within_ns,

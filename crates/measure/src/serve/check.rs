@@ -3,13 +3,15 @@
 use crate::limits;
 use crate::protocol::{Refused, Transfer, Why};
 use farpath_traffic::datagram;
-use farpath_units::{Bytes, Messages};
+use farpath_units::{Bytes, Messages, Writing};
 
 /// A transfer that may be done, if there is room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checked {
     /// Of a stream.
     pub messages: Option<Messages>,
+    /// Of a file.
+    pub writing: Writing,
     /// Requests and answers, one at least.
     pub exchanges: u32,
     /// Of all answers.
@@ -38,9 +40,15 @@ pub fn transfer(asked: &Transfer) -> Result<Checked, Refused> {
             Some(messages.ok_or_else(|| malformed("messages that are not what is sent"))?)
         }
     };
+    let writing = asked.writing.writing().ok_or_else(|| malformed("pieces or a window of 0 B"))?;
+    if !writing.is_plain() && (exchanges > 1 || messages.is_some()) {
+        return Err(malformed("pieces or a window, and no file"));
+    }
+    // What has been read is said by bytes too.
+    let updates = writing.updates_for(Bytes(asked.size)).saturating_mul(Writing::UPDATE.0);
     let all = |bytes: u64| bytes.saturating_mul(exchanges.into());
-    let bytes = all(asked.size.saturating_add(asked.request));
-    Ok(Checked { messages, exchanges, size: Bytes(all(asked.size)), bytes: Bytes(bytes) })
+    let bytes = all(asked.size.saturating_add(asked.request).saturating_add(updates));
+    Ok(Checked { messages, writing, exchanges, size: Bytes(all(asked.size)), bytes: Bytes(bytes) })
 }
 
 /// Whether so many datagrams of that size are done.

@@ -120,7 +120,7 @@ impl<'scope, 'env> Flows<'scope, 'env> {
     /// The peer's end of a transfer.
     pub fn transfer(&mut self, asked: Transfer) -> io::Result<Option<FromResponder>> {
         let flow = asked.flow;
-        let Checked { messages, exchanges, size, bytes } = match check::transfer(&asked) {
+        let Checked { messages, writing, exchanges, size, bytes } = match check::transfer(&asked) {
             Ok(checked) => checked,
             Err(refused) => return Ok(Some(FromResponder::Refused(refused))),
         };
@@ -151,6 +151,7 @@ impl<'scope, 'env> Flows<'scope, 'env> {
             size: Bytes(asked.size),
             request: Bytes(asked.request),
             messages,
+            writing,
             exchanges,
             token: Some(token),
             start: Instant::ZERO,

@@ -116,10 +116,12 @@ fn transfer(flows: &[FlowSpec]) -> String {
         Opener::Sender => "opened by the sender",
         Opener::Receiver => "opened by the receiver",
     };
-    let same = flows.iter().all(|flow| (flow.size, flow.stream) == (first.size, first.stream));
+    let what = |flow: &FlowSpec| (flow.size, flow.stream, flow.writing);
+    let same = flows.iter().all(|flow| what(flow) == what(first));
     let size = match first.stream.map(|stream| stream.messages) {
         _ if !same => "different sizes".to_owned(),
-        None => first.size.to_string(),
+        None if first.writing.is_plain() => first.size.to_string(),
+        None => format!("{} {}", first.size, first.writing),
         Some(Messages { size, pace, count }) => match pace {
             Pace::At(rate) => format!("a stream of {rate}, {count} messages of {size}"),
             Pace::Every(interval) => format!("a stream of {count} messages of {size}, one every {interval}"),

@@ -5,9 +5,9 @@ use crate::common::{
 };
 use farpath_elements::{Duplicate, ElementKind, Listed, PacketCount};
 use farpath_path::{Direction, PerDirection};
-use farpath_sim::{End, FlowEnd, FlowView, Observer, Opener, Packet, PacketEvent};
+use farpath_sim::{End, FlowEnd, FlowSetup, FlowView, Observer, Opener, Packet, PacketEvent};
 use farpath_tcp::Config;
-use farpath_units::{Bytes, Instant};
+use farpath_units::{Bytes, Instant, Writing};
 
 /// When the first data segments left each end, and the smallest window that the receiver announced.
 #[derive(Debug, Default)]
@@ -53,6 +53,58 @@ fn a_slow_reader_sets_the_pace_and_shuts_the_window() {
     assert_close(seconds(&result), 20.06, 0.001);
     assert_eq!(watch.smallest_window, Some(0), "the window shuts");
     assert!(result.sender.sender().stats().retransmissions == 0, "nothing is lost: nothing is repaired");
+}
+
+/// A window over (the round trip, and the link's time for what one update allows).
+#[test]
+fn a_window_of_the_programs_own_is_a_ceiling_on_the_rate() {
+    let stack = stacks::linux(4 << 20);
+    let payload = 10e6 * 1448.0 / 1500.0;
+    for update_every in [None, Some(Bytes(10_000))] {
+        let writing = Writing { window: Some(Bytes(100_000)), update_every, ..Writing::default() };
+        let time = |size| {
+            let flow = FlowSetup { writing, ..upload(&stack, size) };
+            let result = run_one(vec![link("10 Mbit/s", 0), delay("100 ms")], flow);
+            assert_eq!((result.end, result.sender.sender().stats().retransmissions), (FlowEnd::Completed, 0));
+            seconds(&result)
+        };
+        let step = update_every.unwrap_or(Bytes(50_000));
+        let cycle = 0.2 + step.bits() as f64 / payload;
+        let rate = 8.0 * 4_000_000.0 / (time(6_000_000) - time(2_000_000));
+        assert_close(rate, 100_000.0 * 8.0 / cycle, 0.01);
+    }
+}
+
+#[test]
+fn a_program_that_thinks_between_its_writes_sets_the_pace() {
+    let writing =
+        Writing { write_size: Some(Bytes(10_000)), think_time: duration("50 ms"), ..Writing::default() };
+    let flow = FlowSetup { writing, ..upload(&stacks::linux(4 << 20), 200_000) };
+    let result = run_one(vec![delay("20 ms")], flow);
+    // Nineteen pauses, and the way of the last piece: who opens writes the first one before the handshake is over.
+    assert_close(seconds(&result), 19.0 * 0.050 + 0.020, 1e-3);
+    assert_eq!(result.sender.sender().stats().data_segments, 20 * 7, "no piece waits for the next");
+}
+
+/// Pieces that no segment is long enough for, or that are longer than the send buffer: all arrives.
+#[test]
+fn pieces_of_any_size_arrive_whole() {
+    let mut small = stacks::linux(4 << 20);
+    small.send.buffer = Some(Bytes(20_000));
+    for stack in [small, Config::default()] {
+        for (window, write_size) in
+            [(None, 1), (None, 999), (Some(1), 100), (Some(777), 64_000), (Some(1 << 20), 300_000)]
+        {
+            let writing = Writing {
+                window: window.map(Bytes),
+                write_size: Some(Bytes(write_size)),
+                ..Writing::default()
+            };
+            let flow = FlowSetup { writing, ..download(&stack, 20_001, 100) };
+            let result = run_one(vec![link("10 Mbit/s", 0), delay("1 ms")], flow);
+            assert_eq!((result.end, result.bytes_read), (FlowEnd::Completed, Bytes(20_001)), "{writing:?}");
+        }
+    }
 }
 
 /// What a window field cannot announce is as if it were not there: no window update asks for it.

@@ -3,6 +3,7 @@
 mod establish;
 mod exchange;
 mod messages;
+mod pieces;
 
 pub use establish::MOST_SILENT;
 
@@ -50,6 +51,7 @@ pub fn run(
         bytes: 0,
         request_bytes: 0,
         exchanged: Vec::new(),
+        updates: 0,
         stamps: None,
         reads_late: false,
     };
@@ -85,6 +87,8 @@ struct Transfer<'a> {
     bytes: u64,
     request_bytes: u64,
     exchanged: Vec<Exchange>,
+    /// Bytes of updates of the program's window that were written, or read.
+    updates: u64,
     /// Of a stream, what this end has seen of its messages.
     stamps: Option<MessageStamps>,
     /// What is there is left there until it is as much as was asked for.
@@ -136,7 +140,8 @@ impl Transfer<'_> {
     fn write_file(&mut self) -> Result<(), End> {
         match self.asked.messages {
             Some(_) => self.write_messages()?,
-            None => self.write_all(self.asked.size.0)?,
+            None if self.asked.writing.is_plain() => self.write_all(self.asked.size.0)?,
+            None => self.write_pieces()?,
         }
         self.close_written()
     }
@@ -223,6 +228,7 @@ impl Transfer<'_> {
             verify(self.bytes, &buffer[..bytes])?;
             self.bytes += bytes as u64;
             self.stamp(now);
+            self.say_what_is_read()?;
             if self.bytes > size {
                 return Err(End::WrongLength { expected: size, got: self.bytes });
             }

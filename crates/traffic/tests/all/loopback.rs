@@ -3,7 +3,7 @@
 use farpath_tcp::pattern;
 use farpath_traffic::info::State;
 use farpath_traffic::{BulkEnd, End, EndReport, Opening, Prepared, Role, Sample, SocketOptions, Token};
-use farpath_units::{Bytes, Duration, Instant, Messages, Pace};
+use farpath_units::{Bytes, Duration, Instant, Messages, Pace, Writing};
 use socket2::{Domain, Socket, Type};
 use std::fs;
 use std::io::{Read, Write};
@@ -24,6 +24,7 @@ fn end(role: Role, opening: Opening, v6: bool) -> BulkEnd {
         size: Bytes(3_000_001),
         request: Bytes::ZERO,
         messages: None,
+        writing: Default::default(),
         exchanges: 1,
         token: None,
         start: Instant::ZERO,
@@ -411,6 +412,41 @@ fn exchanges_of_nothing_are_none() {
         let asked = BulkEnd { size, request, exchanges: 2, ..end(Role::Sender, Opening::Listen, false) };
         let refused = Prepared::new(asked).expect_err("nothing to wait for");
         assert!(refused.to_string().contains("of 1 B at least"), "{refused}");
+    }
+}
+
+/// The window of the programs' own, pieces, pauses: every byte arrives, and no pause is left out.
+#[test]
+fn a_file_in_pieces_within_a_window_arrives_whole() {
+    let size = Bytes(300_001);
+    for (window, write_size, think_ms) in [
+        (Some(1000), None, 0),
+        (None, Some(10_000), 2),
+        (Some(65_535), Some(7777), 0),
+        (Some(200_000), Some(150_000), 1),
+    ] {
+        let writing = Writing {
+            window: window.map(Bytes),
+            write_size: write_size.map(Bytes),
+            think_time: Duration::from_millis(think_ms),
+            ..Writing::default()
+        };
+        let both = |role, opening| BulkEnd {
+            size,
+            writing,
+            request: Bytes(100),
+            // More than the window: it would never come.
+            low_water: Some(Bytes(64 << 10)),
+            ..end(role, opening, false)
+        };
+        let (sender, receiver, _) =
+            run_both(both(Role::Sender, Opening::Listen), both(Role::Receiver, Opening::Connect));
+        for report in [&sender, &receiver] {
+            assert!(report.end.is_completed() && report.bytes == size, "{writing:?}: {report:?}");
+        }
+        let pauses = write_size.map_or(0, |piece| size.0.div_ceil(piece) - 1);
+        let took = sender.ended_at - sender.connected_at.expect("it connected");
+        assert!(took >= writing.think_time * pauses, "{writing:?}: {took}");
     }
 }
 
