@@ -15,6 +15,17 @@ const FASTER: u64 = 1000;
 /// `scenario` without these bounds. Where there are rivals, the explained flows alone are without them.
 pub(crate) fn without(scenario: &Scenario, bounds: &[BoundId], rivals: &Rivals) -> Scenario {
     let mut ablated = scenario.clone();
+    for flow in rivals.explained(&mut ablated) {
+        for bound in bounds {
+            match bound {
+                BoundId::ApplicationWindow => (flow.writing.window, flow.writing.update_every) = (None, None),
+                BoundId::ApplicationWrites => {
+                    (flow.writing.write_size, flow.writing.think_time) = (None, Duration::ZERO);
+                }
+                _ => {}
+            }
+        }
+    }
     if !rivals.any() {
         for bound in bounds {
             ablate(&mut ablated, *bound, scenario);
@@ -65,6 +76,8 @@ fn ablate(scenario: &mut Scenario, bound: BoundId, was: &Scenario) {
         }
         // Nothing to simulate: its time is measured.
         BoundId::Handshake => {}
+        // Of a flow, not of its ends.
+        BoundId::ApplicationWindow | BoundId::ApplicationWrites => {}
     }
 }
 

@@ -14,6 +14,10 @@ pub enum BoundId {
     CwndClamp,
     /// The application that reads.
     Application,
+    /// The window of the programs' own protocol.
+    ApplicationWindow,
+    /// Pieces in which the sending program writes, and the pauses between them.
+    ApplicationWrites,
     /// Packets that the path loses.
     Loss,
     /// Packets that overtake others.
@@ -42,6 +46,8 @@ impl BoundId {
             BoundId::SendBuffer => "send-buffer",
             BoundId::CwndClamp => "cwnd-clamp",
             BoundId::Application => "application",
+            BoundId::ApplicationWindow => "application-window",
+            BoundId::ApplicationWrites => "application-writes",
             BoundId::Loss => "loss",
             BoundId::Reordering => "reordering",
             BoundId::Queue => "queue",
@@ -62,6 +68,8 @@ impl BoundId {
             | BoundId::SendBuffer
             | BoundId::CwndClamp
             | BoundId::Application
+            | BoundId::ApplicationWindow
+            | BoundId::ApplicationWrites
             | BoundId::Timers
             | BoundId::DelayedAck
             | BoundId::Handshake

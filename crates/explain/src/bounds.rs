@@ -40,11 +40,13 @@ pub struct Bound {
 }
 
 /// Those that put a ceiling on the rate, and can act alone.
-const CEILINGS: [BoundId; 9] = [
+const CEILINGS: [BoundId; 11] = [
     BoundId::ReceiveWindow,
     BoundId::SendBuffer,
     BoundId::CwndClamp,
     BoundId::Application,
+    BoundId::ApplicationWindow,
+    BoundId::ApplicationWrites,
     BoundId::Loss,
     BoundId::Reordering,
     BoundId::Queue,
@@ -150,6 +152,8 @@ fn reasons(summary: &PathSummary<'_>, base: &Observed) -> Vec<Reason> {
         windows::send_buffer(summary),
         windows::cwnd_clamp(summary),
         windows::application(summary),
+        windows::application_window(summary),
+        windows::application_writes(summary),
         path::loss(summary),
         path::reordering(summary),
         path::queue(summary),

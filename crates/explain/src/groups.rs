@@ -80,6 +80,12 @@ impl Rivals {
         self.paces.iter().any(Option::is_some)
     }
 
+    /// The flows that are not among them.
+    pub fn explained<'a>(&'a self, scenario: &'a mut Scenario) -> impl Iterator<Item = &'a mut FlowSpec> {
+        let rival = |number: usize| self.paces.get(number).is_some_and(Option::is_some);
+        scenario.flows.iter_mut().enumerate().filter(move |(number, _)| !rival(*number)).map(|(_, flow)| flow)
+    }
+
     /// Holds each of them to the pace that it had.
     pub fn hold(&self, scenario: &mut Scenario) {
         let common = scenario.receiver.clone();

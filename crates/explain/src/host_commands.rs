@@ -460,8 +460,41 @@ fn windows_registry(key: &str, value: &Value) -> Option<Setting> {
     }
 }
 
-/// Several connections, which a program opens.
+/// What a program does: how it writes, and over how many connections.
 fn of_program(change: &Override) -> Option<Setting> {
+    let setting = Setting { key: change.key.clone(), ..Setting::default() };
+    let value = Value::of(change);
+    let program = match change.key.as_str() {
+        "transfer.window" => {
+            let bytes = value.bytes()?;
+            let bits = bytes.next_power_of_two().ilog2();
+            setting.program(&[
+                format!("HTTP/2: SETTINGS_INITIAL_WINDOW_SIZE {bytes} (RFC 9113 section 6.5.2)"),
+                format!("nghttp -w {bits} URL"),
+                format!("Go: http2.Server{{MaxUploadBufferPerStream: {bytes}}}"),
+                "curl --http1.1 URL   # HTTP/1.1 has no window of its own".to_owned(),
+                "OpenSSH has no option for it: several sessions at once, or rsync:// and HTTP in place of scp".to_owned(),
+            ])
+        }
+        "transfer.write_size" => setting.program(&[
+            format!("C: write(fd, buffer, {})", value.bytes()?),
+            format!("Python: shutil.copyfileobj(file, sock.makefile(\"wb\"), {})", value.bytes()?),
+        ]),
+        "transfer.think_time" => setting.program(&[
+            "C: sendfile(sock, file, &offset, count), or a second thread that reads ahead".to_owned(),
+            "Python: sock.sendfile(file)".to_owned(),
+        ]),
+        _ => return of_connections(change),
+    };
+    Some(
+        program
+            .check("ss -tin dst PEER   # `app_limited` while the program, not TCP, holds back")
+            .affects("this program alone"),
+    )
+}
+
+/// Several connections, which a program opens.
+fn of_connections(change: &Override) -> Option<Setting> {
     let count = change.text().strip_prefix("flow=")?.split("count = ").nth(1)?.split(',').next()?.trim();
     let setting = Setting { key: change.key.clone(), ..Setting::default() };
     Some(

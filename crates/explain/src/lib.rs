@@ -109,6 +109,8 @@ pub struct Explanation {
     pub observed: Observed,
     /// As it is, by the closed forms, in s.
     pub predicted_s: Option<f64>,
+    /// Why the closed forms say nothing of it, where they do not.
+    pub unpredicted: Option<String>,
     /// Ways in which flows ended early.
     pub endings: Vec<Ending>,
     /// The costliest first.
@@ -121,6 +123,8 @@ pub struct Explanation {
     pub all: Option<Remedy>,
     /// The same of what the hosts can change.
     pub hosts: Option<Remedy>,
+    /// The same of what the hosts' systems have commands for.
+    pub typed: Option<Remedy>,
     /// The name of the remedy that is advised, where one is worth it.
     pub advice: Option<String>,
     /// What is not simulated, and what it would save.
@@ -149,9 +153,20 @@ impl Explanation {
         self.remedy(self.advice.as_deref()?)
     }
 
+    /// What gains a tenth more than what is advised: of sets and single remedies the best, not at the cost of others, and without new routers.
+    pub fn beyond(&self, advised: &Remedy) -> Option<&Remedy> {
+        let merit = |remedy: &Remedy| remedies::merit(&remedy.simulated);
+        let singles = self.remedies.iter().filter(|remedy| !remedy.apart && !remedy.together);
+        let best = self
+            .combinations()
+            .chain(singles)
+            .max_by(|a, b| merit(a).partial_cmp(&merit(b)).unwrap_or(core::cmp::Ordering::Equal))?;
+        (merit(best).1 > GAIN * merit(advised).1).then_some(best)
+    }
+
     /// Sets of several remedies.
     pub fn combinations(&self) -> impl Iterator<Item = &Remedy> {
-        self.all.iter().chain(&self.hosts)
+        self.all.iter().chain(&self.hosts).chain(&self.typed)
     }
 }
 
@@ -266,7 +281,8 @@ pub fn explain(
     let base = observed[0].clone();
     let paces: Vec<f64> = observed.iter().map(|observed| observed.rate_bit_per_s).collect();
     let rivals = Rivals::new(&kinds, &paces);
-    let predicted_s = predicted(&scenario)?.time_s;
+    let prediction = predicted(&scenario)?;
+    let predicted_s = prediction.time_s;
     let bounds = bounds::bounds(&summary, &base, &rivals, &mut bench)?;
     // Traps are those of the whole file, also where less of it is simulated.
     let mut traps = traps(whole);
@@ -281,13 +297,13 @@ pub fn explain(
         }
     }
     withdraw_what_hurts(&mut traps, &mut remedies);
-    let Combinations { all, hosts } = patient.combine(&remedies, &mut bench)?;
+    let Combinations { all, hosts, typed } = patient.combine(&remedies, &mut bench)?;
     let whole_time_s = size.map(|size| whole_time_s(whole, size, &base, &mut bench)).transpose()?.flatten();
 
     let file = PathSummary::new(whole).size();
     let priced = priced::priced(&summary, &base, &bounds, &mut bench)?;
     let sensitivity = sensitivity::sensitivity(&scenario, &effort.known, &base, &mut bench)?;
-    let advice = advice(&remedies, all.as_ref(), hosts.as_ref());
+    let advice = advice_of(&remedies, [&all, &hosts, &typed].map(Option::as_ref));
     Ok(Explanation {
         title: only.title.clone(),
         point,
@@ -301,6 +317,7 @@ pub fn explain(
         budget: budget::budget(whole),
         endings: ending::endings(&summary, &base),
         predicted_s,
+        unpredicted: prediction.unknown,
         caveats: caveats(whole, size, seeds, random, predicted_s.is_some(), &base),
         observed: base,
         bounds,
@@ -308,6 +325,7 @@ pub fn explain(
         remedies,
         all,
         hosts,
+        typed,
         advice,
         priced,
         sensitivity,
@@ -342,6 +360,15 @@ fn withdraw_what_hurts(traps: &mut [Trap], remedies: &mut Vec<Remedy>) {
             remedies.remove(place);
         }
     }
+}
+
+/// What is advised: where these hosts' systems have commands for something worth doing, that; what else would help is told beside it.
+fn advice_of(remedies: &[Remedy], [all, hosts, typed]: [Option<&Remedy>; 3]) -> Option<String> {
+    let has_commands = |remedy: &&Remedy| remedy.without_command().is_empty();
+    let with_commands: Vec<Remedy> = remedies.iter().filter(has_commands).cloned().collect();
+    let hosts_by_commands = hosts.filter(has_commands).or(typed);
+    advice(&with_commands, all.filter(has_commands), hosts_by_commands)
+        .or_else(|| advice(remedies, all, hosts))
 }
 
 /// What is advised: what the hosts can do, unless the path's equipment gains a quarter more.

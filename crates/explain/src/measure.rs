@@ -307,6 +307,8 @@ fn point(scenario: &Scenario) -> Point {
 pub(crate) struct Predicted {
     /// The transfer time of the first flow in s, where it completes.
     pub time_s: Option<f64>,
+    /// Why there is no answer, where there is none.
+    pub unknown: Option<String>,
     /// What they say of their own answer.
     pub caveats: Vec<String>,
 }
@@ -319,7 +321,9 @@ pub(crate) fn predicted(scenario: &Scenario) -> Result<Predicted, ExplainError> 
     let times: Option<Vec<f64>> =
         run.flows.iter().map(|flow| flow.transfer_time.map(|time| time.as_secs_f64())).collect();
     let time_s = times.and_then(Spread::of).map(|times| times.mean);
-    Ok(Predicted { time_s, caveats: run.provenance.caveats })
+    let unknown = run.flows.iter().find(|flow| flow.outcome == Outcome::Unknown);
+    let unknown = unknown.map(|flow| flow.detail.clone());
+    Ok(Predicted { time_s, unknown, caveats: run.provenance.caveats })
 }
 
 /// One run, and what its flows spent waiting.

@@ -73,7 +73,7 @@ impl Place {
             Place::Path
         } else if any("flow") || any("receiver.") && any("sender.") {
             Place::BothHosts
-        } else if any("receiver.") {
+        } else if any("receiver.") || any("transfer.window") {
             Place::Receiver
         } else {
             Place::Sender
@@ -131,6 +131,15 @@ impl Remedy {
     /// The changes, to be put into an experiment.
     pub fn changes(&self) -> &[Override] {
         &self.changes
+    }
+
+    /// The changes for which the systems of these hosts have no command that is known here.
+    pub fn without_command(&self) -> Vec<&str> {
+        let settings = || self.commands.iter().flat_map(|commands| &commands.settings);
+        let has_command = |change: &&Override| {
+            settings().any(|setting| setting.key.split(", ").any(|key| key == change.key))
+        };
+        self.changes.iter().filter(|change| !has_command(change)).map(Override::text).collect()
     }
 }
 
@@ -286,6 +295,10 @@ impl Patient<'_> {
         simulated: &Observed,
     ) -> Option<String> {
         let completes = simulated.completed == 1.0;
+        // What they say nothing of, they do not differ on.
+        if prediction.unknown.is_some() {
+            return None;
+        }
         match (prediction.time_s, completes) {
             (None, true) => {
                 return Some(
@@ -349,7 +362,7 @@ fn strength(remedy: &Remedy) -> u64 {
 }
 
 /// What is better is greater: more complete, then faster.
-fn merit(observed: &Observed) -> (f64, f64) {
+pub(crate) fn merit(observed: &Observed) -> (f64, f64) {
     let speed = match observed.judged_s().filter(|_| observed.completed == 1.0) {
         Some(time) => 1.0 / time.mean.max(1e-9),
         None => observed.rate_bit_per_s,

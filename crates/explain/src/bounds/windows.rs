@@ -90,3 +90,43 @@ pub(super) fn application(summary: &PathSummary<'_>) -> Option<Reason> {
         source: "RFC 9293 section 3.8.6: what is not read closes the window",
     })
 }
+
+/// What an update allows anew is sent, read, and said to be read: a round trip, and the time that the link takes for so much. A window
+/// leaves in that time.
+pub(super) fn application_window(summary: &PathSummary<'_>) -> Option<Reason> {
+    let writing = summary.scenario.flows[0].writing;
+    let (window, step) = (writing.window?, writing.step()?);
+    let cycle = |rate: f64| summary.rtt.as_secs_f64() + step.bits() as f64 / rate;
+    let most = summary.rate_of_link();
+    let bits = window.bits() as f64;
+    let allowed = most.map_or(bits / summary.rtt.as_secs_f64(), |rate| rate.min(bits / cycle(rate)));
+    Some(Reason {
+        id: BoundId::ApplicationWindow,
+        allows_bit_per_s: Some(allowed),
+        numbers: window_numbers(summary, "window of the program", window),
+        why: format!(
+            "the program is at most {} ahead of the one that reads, which says so after each {}; {}",
+            short(window),
+            short(step),
+            against_bdp(summary, window)
+        ),
+        source: "window / (round trip + an update's bytes at the link's rate); RFC 4254 section 5.2 (SSH), RFC 9113 section 5.2 (HTTP/2)",
+    })
+}
+
+pub(super) fn application_writes(summary: &PathSummary<'_>) -> Option<Reason> {
+    let writing = summary.scenario.flows[0].writing;
+    let piece = writing.write_size?;
+    let pause = writing.think_time;
+    let rate = (!pause.is_zero()).then(|| piece.bits() as f64 / pause.as_secs_f64());
+    let mut numbers = vec![Number::new("bytes of a write", piece.0 as f64, Unit::Bytes)];
+    numbers.push(Number::new("from one write to the next", pause.as_secs_f64(), Unit::Seconds));
+    let pauses = if pause.is_zero() { String::new() } else { format!(", and pauses for {pause} after each") };
+    Some(Reason {
+        id: BoundId::ApplicationWrites,
+        allows_bit_per_s: rate,
+        numbers,
+        why: format!("the program writes {} at a time{pauses}", short(piece)),
+        source: "bytes of a write / pause; RFC 9293 section 3.7.4 (Nagle's rule, where they are no full segments)",
+    })
+}

@@ -91,6 +91,7 @@ pub(crate) fn candidates(
     recovery(summary, base, &mut list);
     timers(summary, base, &mut list);
     acks(summary, &mut list);
+    programs(summary, &mut list);
     connections(summary, base, &mut list);
     for trap in traps {
         list.add(trap.id, &format!("out of the trap `{}`", trap.id), trap.text.clone(), trap.set.clone());
@@ -281,6 +282,34 @@ pub(crate) fn initial_window_of(remedy: &Remedy, summary: &PathSummary<'_>) -> O
     let change = queue_of(summary, queue).filter(|_| is_shorter)?;
     Some((segments, change.parse().ok()?))
 }
+
+/// What the programs could do otherwise.
+fn programs(summary: &PathSummary<'_>, list: &mut List) {
+    let writing = summary.scenario.flows[0].writing;
+    if let (Some(window), Some(bdp)) = (writing.window, summary.bdp)
+        // What has been read is allowed anew a round trip later: the rest has to fill the path meanwhile.
+        && let needed = Bytes(writing.update_every.map_or(bdp.0, |step| step.0).saturating_add(bdp.0))
+        && window < needed
+    {
+        let why = format!("{} fill the path while the program that reads says what it has read", short(bdp));
+        let set = vec![format!("transfer.window={needed}")];
+        list.add("application-window", "a larger window in the programs' own protocol", why, set);
+    }
+    let Some(piece) = writing.write_size else { return };
+    if !writing.think_time.is_zero() {
+        let why = "the next piece is there when the last one has been taken".to_owned();
+        let set = vec!["transfer.think_time=0 s".to_owned()];
+        list.add("no-pauses", "no pauses between writes", why, set);
+    }
+    if piece < LARGE_WRITE && piece < summary.size() {
+        let why = "fewer pauses, and full segments".to_owned();
+        let set = vec![format!("transfer.write_size={LARGE_WRITE}")];
+        list.add("larger-writes", "more bytes in each write", why, set);
+    }
+}
+
+/// What a program may well write at once: the largest super-segments that Linux makes are of 64 kB, and a copy of so much takes no time.
+const LARGE_WRITE: Bytes = Bytes(1_000_000);
 
 /// The family of several connections.
 const CONNECTIONS: &str = "connections";

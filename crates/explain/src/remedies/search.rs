@@ -23,6 +23,8 @@ pub(crate) struct Combinations {
     pub all: Option<Remedy>,
     /// Of what the hosts can change.
     pub hosts: Option<Remedy>,
+    /// Of that, what there are commands for.
+    pub typed: Option<Remedy>,
 }
 
 /// A set of remedies, by their places in the pool.
@@ -42,7 +44,7 @@ impl Patient<'_> {
         let pairs = sets(&pool).filter(|set| set.len() == 2).collect();
         let pairs = self.ranked(&pool, pairs, bench)?;
         let mut triples: Vec<Set> = Vec::new();
-        for pair in pairs.iter().take(BEST_PAIRS).chain(of_hosts(&pool, &pairs).take(BEST_PAIRS)) {
+        for pair in the_best(&pool, &pairs, BEST_PAIRS) {
             for third in 0..pool.len() {
                 let mut set = [pair.as_slice(), &[third]].concat();
                 set.sort_unstable();
@@ -55,22 +57,28 @@ impl Patient<'_> {
         let triples = self.ranked(&pool, triples, bench)?;
         let mut finalists: Vec<Set> = Vec::new();
         for sets in [&pairs, &triples] {
-            for set in sets.iter().take(FINALISTS).chain(of_hosts(&pool, sets).take(FINALISTS)) {
+            for set in the_best(&pool, sets, FINALISTS) {
                 if !finalists.contains(set) {
                     finalists.push(set.clone());
                 }
             }
         }
         let measured = self.measured(&pool, finalists, None, bench)?;
-        let is_of_hosts = |set: &Set| set.iter().all(|&place| pool[place].place.is_of_hosts());
-        let of_hosts: Vec<Tried> = measured.iter().filter(|tried| is_of_hosts(&tried.set)).cloned().collect();
-        let hosts_alone: Vec<&Remedy> =
-            pool.iter().copied().filter(|remedy| remedy.place.is_of_hosts()).collect();
-        let all = self.smallest("all", &pool, &pool, &measured);
-        let hosts = self.smallest("hosts", &pool, &hosts_alone, &of_hosts);
+        let smallest = |id: &str, who: Who| {
+            let sets: Vec<Tried> =
+                measured.iter().filter(|tried| all_of(&pool, &tried.set, who)).cloned().collect();
+            let singles: Vec<&Remedy> = pool.iter().copied().filter(|remedy| who(remedy)).collect();
+            self.smallest(id, &pool, &singles, &sets)
+        };
+        let [all, hosts, typed] =
+            [("all", WHO[0]), ("hosts", WHO[1]), ("typed", WHO[2])].map(|(id, who)| smallest(id, who));
         // The same set twice says nothing more.
-        let hosts = hosts.filter(|hosts| all.as_ref().is_none_or(|all| all.title != hosts.title));
-        Ok(Combinations { all, hosts })
+        let is_new = |set: &Remedy, others: &[&Option<Remedy>]| {
+            others.iter().all(|other| other.as_ref().is_none_or(|other| other.title != set.title))
+        };
+        let typed = typed.filter(|typed| is_new(typed, &[&all, &hosts]));
+        let hosts = hosts.filter(|hosts| is_new(hosts, &[&all]));
+        Ok(Combinations { all, hosts, typed })
     }
 
     /// Of the sets the smallest that is within 5 % of the best; none where a remedy alone is.
@@ -145,9 +153,23 @@ struct Tried {
     observed: Observed,
 }
 
-/// Those that hosts alone can change.
-fn of_hosts<'a>(pool: &'a [&Remedy], sets: &'a [Set]) -> impl Iterator<Item = &'a Set> {
-    sets.iter().filter(|set| set.iter().all(|&place| pool[place].place.is_of_hosts()))
+/// Whether somebody can make a change.
+type Who = fn(&Remedy) -> bool;
+
+/// Anybody; the hosts alone; the hosts, by commands that are known.
+const WHO: [Who; 3] = [
+    |_| true,
+    |remedy| remedy.place.is_of_hosts(),
+    |remedy| remedy.place.is_of_hosts() && remedy.without_command().is_empty(),
+];
+
+fn all_of(pool: &[&Remedy], set: &Set, who: Who) -> bool {
+    set.iter().all(|&place| who(pool[place]))
+}
+
+/// The first of these sets that each can make: some may be there more than once.
+fn the_best<'a>(pool: &'a [&Remedy], sets: &'a [Set], count: usize) -> impl Iterator<Item = &'a Set> {
+    WHO.into_iter().flat_map(move |who| sets.iter().filter(move |set| all_of(pool, set, who)).take(count))
 }
 
 /// All pairs that do not ask for two values of one key.

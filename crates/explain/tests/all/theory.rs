@@ -5,7 +5,7 @@ use crate::common;
 use common::{FEW, ONE, PLAIN, SCALED, explained, overrides, plain};
 use farpath_engine::simulate;
 use farpath_experiment::Experiment;
-use farpath_explain::{Bound, BoundId, Effort, Explanation, Remedy, Verdict};
+use farpath_explain::{Bound, BoundId, Effort, Explanation, Place, Remedy, Verdict};
 use farpath_run::Provenance;
 
 fn bound(explanation: &Explanation, id: BoundId) -> &Bound {
@@ -81,6 +81,55 @@ duration = "25 s"
         timely(&experiment),
         timely(&changed)
     );
+}
+
+/// An SSH channel: the window that holds it is none of TCP's, and the closed form of it is what is seen.
+#[test]
+fn a_window_of_the_programs_own_is_told_from_those_of_tcp() {
+    let experiment = wide(&["transfer.window=64 kB", "transfer.size=20 MB"]);
+    let explanation = explained(&experiment, ONE);
+    let first = &explanation.bounds[0];
+    assert_eq!(first.id, BoundId::ApplicationWindow);
+    close(explanation.observed.rate_bit_per_s, first.allows_bit_per_s.expect("a ceiling"), 0.05);
+    assert!(explanation.unpredicted.as_ref().is_some_and(|why| why.contains("transfer.window")));
+    let window = remedy(&explanation, "application-window");
+    assert_eq!((window.verdict, window.place), (Verdict::Helps, Place::Receiver));
+    assert!(window.without_command().is_empty(), "{window:?}");
+    assert_eq!(explanation.advice.as_deref(), Some("application-window"));
+}
+
+/// 10 kB, and a pause of 50 ms: 1.6 Mbit/s, whatever TCP does.
+#[test]
+fn a_program_that_pauses_is_what_bounds_it() {
+    let experiment = wide(&["transfer.write_size=10 kB", "transfer.think_time=50 ms", "transfer.size=2 MB"]);
+    let explanation = explained(&experiment, ONE);
+    let first = &explanation.bounds[0];
+    assert_eq!((first.id, first.allows_bit_per_s), (BoundId::ApplicationWrites, Some(1.6e6)));
+    close(explanation.observed.rate_bit_per_s, 1.6e6, 0.06);
+    for id in ["no-pauses", "larger-writes"] {
+        assert_eq!(remedy(&explanation, id).verdict, Verdict::Helps, "{id}");
+    }
+}
+
+/// BBR would do most for it, and no Windows of that time has it.
+#[test]
+fn what_is_advised_can_be_typed_in() {
+    let experiment = Experiment::parse(
+        PLAIN,
+        "old.toml",
+        &overrides(&[
+            "sender.stack=windows-2003",
+            "receiver.stack=windows-2003",
+            "path.loss.rate=0.1 %",
+            "transfer.size=3 MB",
+        ]),
+    )
+    .expect("it fits");
+    let explanation = explained(&experiment, FEW);
+    let advised = explanation.advised().expect("a larger window gains");
+    assert!(advised.without_command().is_empty(), "{:?}", advised.set);
+    let best = explanation.all.as_ref().expect("several together are better");
+    assert!(!best.without_command().is_empty() && best.simulated_speed_up > advised.simulated_speed_up);
 }
 
 /// 64 KB over a geostationary satellite: window / RTT, and nothing else matters.

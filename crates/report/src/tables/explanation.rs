@@ -234,9 +234,10 @@ fn head(explanation: &Explanation) -> Section {
         );
     }
     lines.push(as_it_is);
-    lines.push(match explanation.predicted_s {
-        Some(time) => format!("Predicted: {}", seconds(time)),
-        None => "Predicted: it does not complete in time".to_owned(),
+    lines.push(match (explanation.predicted_s, &explanation.unpredicted) {
+        (Some(time), _) => format!("Predicted: {}{}", seconds(time), advice::of_part(explanation)),
+        (None, Some(why)) => format!("No prediction: {why}"),
+        (None, None) => "Predicted: it does not complete in time".to_owned(),
     });
     let numbers: Vec<String> =
         explanation.numbers.iter().map(|number| format!("{} {}", number.name, quantity(number))).collect();

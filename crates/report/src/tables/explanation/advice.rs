@@ -1,6 +1,6 @@
 //! The verdict in a sentence, what to do, and what the answer depends on.
 
-use super::{Line, Section, judged, percent, seconds, time_of};
+use super::{Line, Section, judged, percent, seconds, size, time_of};
 use crate::table::{Column, Table};
 use farpath_explain::{BoundId, Explanation, HostCommands, Place, Remedy, Sensitivity, Setting};
 
@@ -24,6 +24,7 @@ pub(super) fn sentence(explanation: &Explanation) -> String {
         return format!("{}.", plain(bound.id));
     };
     let percent = format!("{:.0} %", share * 100.0);
+    let part = of_part(explanation);
     if share < SMALL {
         return format!(
             "Nothing stands out: no single bound costs more than {:.0} % of the {judged}.",
@@ -32,19 +33,24 @@ pub(super) fn sentence(explanation: &Explanation) -> String {
     }
     match time_of(bound.without.as_ref()) {
         Some(without) if bound.id == BoundId::Link => format!(
-            "{}: with a link without limit it would take {} in place of {} ({percent} of the {judged}).",
+            "{}: with a link without limit it would take {} in place of {}{part} ({percent} of the {judged}).",
             plain(bound.id),
             seconds(without),
             seconds(now)
         ),
         Some(without) => format!(
-            "{}: that costs {percent} of the {judged}; without it {} in place of {}.",
+            "{}: that costs {percent} of the {judged}; without it {} in place of {}{part}.",
             plain(bound.id),
             seconds(without),
             seconds(now)
         ),
         None => format!("{}: that is {percent} of the {judged}.", plain(bound.id)),
     }
+}
+
+/// Of how much of a file times are, where that is not all of it.
+pub(super) fn of_part(explanation: &Explanation) -> String {
+    explanation.simulated_size.map_or(String::new(), |part| format!(" (the first {})", size(part)))
 }
 
 /// Between which times it lies, as well as the path was measured; nothing where it was not.
@@ -79,6 +85,8 @@ const fn plain(bound: BoundId) -> &'static str {
         BoundId::SendBuffer => "The send buffer is too small for this path",
         BoundId::CwndClamp => "The sender's own limit on its window is too small for this path",
         BoundId::Application => "The receiving program reads more slowly than the path delivers",
+        BoundId::ApplicationWindow => "The programs' own flow-control window is too small for this path",
+        BoundId::ApplicationWrites => "The sending program writes too little at a time, or pauses too long",
         BoundId::Loss => "Packet loss keeps the sender's window small",
         BoundId::Reordering => "Packets that arrive out of order are taken for lost ones",
         BoundId::Queue => "The queue before the slowest link overflows",
@@ -106,30 +114,23 @@ pub(super) fn what_to_do(explanation: &Explanation) -> Option<Section> {
     for commands in &remedy.commands {
         lines.extend(typed(commands));
     }
-    let typed: Vec<&str> = remedy
-        .commands
-        .iter()
-        .flat_map(|commands| &commands.settings)
-        .map(|setting| setting.key.as_str())
-        .collect();
-    let silent: Vec<&str> = remedy
-        .set
-        .iter()
-        .map(String::as_str)
-        .filter(|change| !typed.contains(&change.split('=').next().unwrap_or(change).trim()))
-        .collect();
+    let silent = remedy.without_command();
     if !silent.is_empty() {
         lines.push(Line::Text(format!("For these no command is known here: {}.", silent.join(", "))));
     }
-    // What the path's equipment would add to what hosts can do.
-    if let Some(all) = explanation.all.as_ref().filter(|all| {
-        remedy.place.is_of_hosts()
-            && !all.place.is_of_hosts()
-            && all.simulated_speed_up.unwrap_or(0.0)
-                > remedy.simulated_speed_up.unwrap_or(0.0) * farpath_explain::GAIN
-    }) && let Some(gain) = gain(explanation, all)
+    // What the path's equipment would add to what hosts can do, and another system on these hosts.
+    if let Some(more) = explanation.beyond(remedy)
+        && let Some(gain) = gain(explanation, more)
     {
-        lines.push(Line::Text(format!("With the path's equipment too ({}): {gain}.", all.title)));
+        let unknown = more.without_command();
+        if remedy.place.is_of_hosts() && !more.place.is_of_hosts() {
+            lines.push(Line::Text(format!("With the path's equipment too ({}): {gain}.", more.title)));
+        } else if silent.is_empty() && !unknown.is_empty() {
+            let (unknown, title) = (unknown.join(", "), &more.title);
+            lines.push(Line::Text(format!(
+                "With what no command is known for here ({title}: {unknown}): {gain}."
+            )));
+        }
     }
     Section::lines("What to do", lines)
 }
@@ -138,9 +139,10 @@ fn gain(explanation: &Explanation, remedy: &Remedy) -> Option<String> {
     let (before, after) = (time_of(Some(&explanation.observed)), time_of(Some(&remedy.simulated)));
     match (before, after) {
         (Some(before), Some(after)) => Some(format!(
-            "{} in place of {}, {:.2} times as fast",
+            "{} in place of {}{}, {:.2} times as fast",
             seconds(after),
             seconds(before),
+            of_part(explanation),
             before / after.max(1e-9)
         )),
         (None, Some(after)) => Some(format!("it completes, in {}", seconds(after))),
@@ -152,7 +154,7 @@ fn gain(explanation: &Explanation, remedy: &Remedy) -> Option<String> {
 fn typed(commands: &HostCommands) -> Vec<Line> {
     let end = match commands.end {
         "path" => "On the machine before the slowest link",
-        "program" => "In the program that opens the connections",
+        "program" => "In the programs",
         "sender" => "On the sending host",
         _ => "On the receiving host",
     };
