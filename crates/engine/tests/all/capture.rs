@@ -6,8 +6,11 @@ use farpath_engine::{
 };
 use farpath_experiment::Experiment;
 use farpath_run::{Engine, Run, SegmentEvent, SegmentRow};
+use farpath_strategies::{all_stacks, paths};
 use farpath_tcp::{Ecn, Flags, pattern, wire};
 use farpath_testing::{Need, skip};
+use farpath_units::Bytes;
+use proptest::prelude::*;
 use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Write};
@@ -411,6 +414,40 @@ fn tshark_finds_whole_packets_with_right_checksums_where_we_counted_them() {
     let [mss, scale, sack, time] = lines[0].split('\t').collect::<Vec<_>>()[..] else { panic!("{lines:?}") };
     assert!(mss.parse::<u16>().is_ok() && scale.parse::<u8>().is_ok() && !sack.is_empty(), "{lines:?}");
     assert_eq!(time, "0.000000000", "the run begins with it");
+}
+
+proptest! {
+    // Each case is a tshark or two, of half a second.
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 32, ..ProptestConfig::default() })]
+
+    /// Any stacks over any path: tshark finds as many packets as are in the table, whole and with right checksums.
+    #[test]
+    fn tshark_reads_what_is_captured_of_any_stacks_over_any_path(
+        path in paths(),
+        (sender, receiver) in (all_stacks(), all_stacks()),
+        size in 0..200_000u64,
+        seed in any::<u64>(),
+    ) {
+        let text = "title = \"any\"\nhorizon = \"1 h\"\npath = \"geo\"\ntransfer.size = \"1 B\"\n\
+                    output.segments = true\nbudget.events = 5000\n";
+        let experiment = experiment(text);
+        let mut point = experiment.point(0).into_owned();
+        let scenario = &mut point.scenario;
+        scenario.path = path;
+        (scenario.sender.config, scenario.receiver.config) = (sender.config.clone(), receiver.config.clone());
+        scenario.flows[0].size = Bytes(size);
+        let mut file = Vec::new();
+        let run = simulate_captured(&point, seed, provenance(&experiment, &point), WHOLE, &mut file);
+        let run = run.expect("it is simulated");
+        let folder = folder("tshark-any");
+        fs::create_dir(&folder).expect("made");
+        let path = folder.join("any.pcapng");
+        fs::write(&path, file).expect("written");
+        let whole = "tcp && !_ws.malformed && !_ws.short && tcp.checksum.status == \"Good\" \
+                     && (ipv6 || ip.checksum.status == \"Good\")";
+        let Some(found) = tshark(&path, whole, &[]) else { return Ok(()) };
+        prop_assert_eq!(found.len(), run.segments.len());
+    }
 }
 
 /// tshark infers from the packets what we counted. Of what it calls retransmissions we leave out those without
