@@ -111,11 +111,11 @@ pub fn finding() -> farpath_emu::doctor::Finding {
     let needs = Needs::of(&limits);
     let lacks = needs.lacks();
     let (state, found, remedy) = if lacks.is_empty() {
-        let Needs { tasks, files, memory } = needs;
+        let Needs { tasks, files, .. } = needs;
         let found = format!(
             "{} clients need {tasks} threads, {files} open files and {} MiB: allowed",
             limits.clients,
-            memory.0 >> 20
+            needs.mebibytes()
         );
         (State::Ok, found, None)
     } else {

@@ -116,11 +116,15 @@ impl Needs {
             .collect()
     }
 
+    /// The memory in MiB, as people are told: the next multiple of 64.
+    pub fn mebibytes(&self) -> u64 {
+        self.memory.0.div_ceil(1 << 20).next_multiple_of(64)
+    }
+
     /// As systemd is told: what a unit has to allow.
     pub fn unit(&self) -> [String; 3] {
-        let memory = self.memory.0.div_ceil(1 << 20).next_multiple_of(64);
         [
-            format!("MemoryMax={memory}M"),
+            format!("MemoryMax={}M", self.mebibytes()),
             format!("TasksMax={}", self.tasks),
             format!("LimitNOFILE={}", self.files),
         ]

@@ -6,7 +6,7 @@ use farpath_measure::limits::{LINES, Needs};
 use farpath_measure::serve::Limits;
 use farpath_testing::{Need, skip};
 use nix::unistd::Uid;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -37,6 +37,49 @@ fn the_unit_in_the_guide_allows_what_the_limits_need() {
         assert!(help.contains(&format!("[default: {value}]")), "{value}: {help}");
     }
     assert_eq!(limits.time.to_string(), "3600 s", "an hour");
+}
+
+#[test]
+fn the_page_of_limits_and_the_doctor_say_what_the_unit_allows() {
+    let limits = Limits::default();
+    let needs = Needs::of(&limits);
+    let [none, one] = [0, 1].map(|clients| Needs::of(&Limits { clients, ..Limits::default() }));
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/limits.md");
+    let page = fs::read_to_string(page).expect("it is there");
+    for row in [
+        format!(
+            "| threads of `serve` | {} ({} + {} a client",
+            needs.tasks,
+            none.tasks,
+            one.tasks - none.tasks
+        ),
+        format!(
+            "| open files of `serve` | {} ({} + {} a client)",
+            needs.files,
+            none.files,
+            one.files - none.files
+        ),
+        format!("| memory of `serve` | {} MiB (", needs.mebibytes()),
+    ] {
+        assert!(page.contains(&row), "docs/limits.md: expected {row}");
+    }
+    let doctor = farpath().args(["doctor", "--json"]).output().expect("it starts");
+    let doctor: Value = serde_json::from_slice(&doctor.stdout).expect("JSON");
+    let findings = doctor["findings"].as_array().expect("a list");
+    let found = findings.iter().find(|finding| finding["name"] == "serve").expect("it looks at that too");
+    let found = found["found"].as_str().expect("text");
+    let allowed = format!(
+        "{} clients need {} threads, {} open files and {} MiB: allowed",
+        limits.clients,
+        needs.tasks,
+        needs.files,
+        needs.mebibytes()
+    );
+    // Where this host allows less, it says of how much that is.
+    let lacks = needs.lacks().join(" and ");
+    let expected =
+        if lacks.is_empty() { allowed } else { format!("{} clients may have {lacks}", limits.clients) };
+    assert_eq!(found, expected);
 }
 
 #[test]
