@@ -4,7 +4,7 @@ use crate::common;
 
 use common::raw::{self, Client};
 use common::{NEVER, experiment, peer, served, v4, with};
-use farpath_measure::limits::{ACCOUNTS, DATAGRAMS_OF_CLIENT, FLOWS};
+use farpath_measure::limits::{ACCOUNTS, DATAGRAMS_OF_CLIENT, EXCHANGES, FLOWS};
 use farpath_measure::serve::Limits;
 use farpath_measure::{Exchanges, exchange};
 use farpath_run::{Outcome, Provenance};
@@ -41,6 +41,40 @@ fn exchanges_of_nothing_are_refused_and_so_are_too_many() {
         assert_eq!(why(&client.transfer(asked)), "limit");
         let ready = client.transfer(json!({ "size": 1, "request": 1, "exchanges": 2 }));
         assert!(ready["ready"].is_object(), "{ready}");
+    });
+}
+
+/// As many as are done, of which no call has to wait: the loop went on past its deadline and the responder's end.
+#[test]
+fn exchanges_end_by_their_deadline_and_with_the_responder() {
+    let asked = |seconds: u64| json!({ "request": 1, "size": 190_000, "exchanges": EXCHANGES, "within_ns": seconds * 1_000_000_000 });
+    thread::scope(|scope| {
+        // Asks without a pause, and reads whatever comes, until the other end is gone.
+        let begin = |client: &mut Client, seconds: u64| {
+            let ready = client.transfer(asked(seconds));
+            let mut requests = client.data(&ready);
+            let mut answers = requests.try_clone().expect("a socket");
+            let mut request = [0];
+            farpath_tcp::pattern::fill(0, &mut request);
+            scope.spawn(move || while requests.write_all(&request.repeat(1000)).is_ok() {});
+            scope.spawn(move || {
+                let mut buffer = vec![0; 1 << 20];
+                while answers.read(&mut buffer).is_ok_and(|read| read > 0) {}
+            });
+        };
+        let took = ends_within(Limits::default(), |address| {
+            let mut client = Client::new(address);
+            let begun = now();
+            begin(&mut client, 1);
+            let ended = client.heard().expect("it says how that came out");
+            assert_eq!(ended["ended"]["end"]["outcome"], "deadline", "{ended}");
+            assert!(begun.elapsed() < GIVE_UP_AFTER, "{:?}", begun.elapsed());
+            begin(&mut client, 3600);
+            #[expect(clippy::disallowed_methods, reason = "it has begun by then")]
+            thread::sleep(Std::from_millis(300));
+            vec![client]
+        });
+        assert!(took < GIVE_UP_AFTER, "{took:?}");
     });
 }
 
