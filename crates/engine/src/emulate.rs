@@ -18,6 +18,7 @@ use crate::capture::{Capture, CaptureError};
 use crate::preflight::can_be_emulated;
 use crate::progress::Going;
 use crate::recorder::PacketRecorder;
+use crate::room::Room;
 use crate::series::Series;
 use crate::simulate::router_rows;
 use crate::{EngineError, air, tcp_only};
@@ -109,7 +110,7 @@ pub(crate) fn until_in_time(
 pub(crate) fn can_be_prepared(scenario: &Scenario) -> Result<(), EngineError> {
     let hosts = Hosts::configured(scenario)?;
     let drivers = Drivers::attach(scenario, &hosts)?;
-    Programs::prepare(scenario, &hosts, &drivers, look_every(scenario)).map(drop)
+    Programs::prepare(scenario, &hosts, &drivers, look_every(scenario), &Room::of_run(scenario)).map(drop)
 }
 
 /// Takes back what a run says: the machine did not keep up, and the numbers are the machine's.
@@ -136,11 +137,12 @@ fn once(
     let scenario = &point.scenario;
     let hosts = Hosts::configured(scenario)?;
     let drivers = Drivers::attach(scenario, &hosts)?;
-    let programs = Programs::prepare(scenario, &hosts, &drivers, look_every(scenario))?;
+    let room = Room::of_run(scenario);
+    let programs = Programs::prepare(scenario, &hosts, &drivers, look_every(scenario), &room)?;
     let before = Before::of(&hosts)?;
     hosts.enter(&mut provenance);
     let capture = capture.map(|(file, snaplen)| tape(file, snaplen, point, seed, &provenance)).transpose()?;
-    let mut recording = PacketRecorder::new(&hosts.ports(&scenario.flows), scenario.output, capture);
+    let mut recording = PacketRecorder::new(&hosts.ports(&scenario.flows), scenario.output, &room, capture);
     for (number, flow) in (0..).zip(&scenario.flows) {
         if let Some(stream) = flow.stream {
             recording.stamp(number, stream.messages);
@@ -182,8 +184,10 @@ fn once(
     let queues;
     (run.segments, queues) = recording.finish()?;
     if scenario.output.series {
-        run.series = Series::merged(ends.into_iter().flat_map(|ends| ends.series).chain(queues)).into();
+        run.series =
+            Series::merged(ends.into_iter().flat_map(|ends| ends.series).flatten().chain(queues)).into();
     }
+    run.provenance.caveats.extend(room.caveat());
     Ok(run)
 }
 

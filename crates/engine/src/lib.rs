@@ -23,6 +23,7 @@ mod radius;
 mod record;
 #[cfg(target_os = "linux")]
 mod recorder;
+mod room;
 #[cfg(target_os = "linux")]
 mod scripts;
 #[cfg(target_os = "linux")]
@@ -56,6 +57,7 @@ pub use radius::{
     CheckedRadius, CheckedShare, Counts, KernelRadii, Measurement, Radius, RadiusKind, Reach, Silence,
     UnderLoss, Way, check_radius, check_under_loss, measure_radii, radii, radii_under_loss,
 };
+pub use room::MAX_ROWS;
 #[cfg(target_os = "linux")]
 pub use scripts::{Playing, play_behind_device, play_in_virtual_time, play_on_kernel};
 #[cfg(target_os = "linux")]

@@ -1,5 +1,6 @@
 //! Turns what a simulation shows into rows.
 
+use crate::room::Room;
 use data_encoding::HEXLOWER;
 use farpath_experiment::Output;
 use farpath_path::{Direction, PathPacket};
@@ -34,6 +35,7 @@ const METRICS: [Metric; 13] = [
 /// offered to it. It rises in time, and is seen to fall when the next packet comes.
 pub(crate) struct RowRecorder {
     output: Output,
+    room: Room,
     /// Per flow: the values last written, in the order of [`METRICS`], and the number of RTT samples.
     last: Vec<([Option<u64>; METRICS.len()], u64)>,
     series: Trace<SeriesRow>,
@@ -48,10 +50,11 @@ pub(crate) struct RowRecorder {
 }
 
 impl RowRecorder {
-    pub fn new(flows: usize, output: Output) -> RowRecorder {
+    pub fn new(flows: usize, output: Output, room: Room) -> RowRecorder {
         let last = vec![([None; METRICS.len()], 0); flows];
         RowRecorder {
             output,
+            room,
             last,
             series: Trace::default(),
             segments: Trace::default(),
@@ -90,7 +93,7 @@ impl RowRecorder {
         packet: &Packet,
         size: Bytes,
     ) {
-        if !self.output.segments {
+        if !self.output.segments || !self.room.take() {
             return;
         }
         let (event, cause) = match event {
@@ -158,6 +161,9 @@ impl Observer for RowRecorder {
     }
 
     fn signal(&mut self, now: Instant, element: &str, direction: Direction, packet: &Packet) {
+        if !self.room.take() {
+            return;
+        }
         let event = SegmentEvent::Passed;
         let row = row(now, direction, packet, packet.wire_size());
         self.push(SegmentRow { event, element: Some(element.to_owned()), ..row });
@@ -189,7 +195,9 @@ impl Observer for RowRecorder {
         let (sample, samples) = half.rtt().last_sample();
         let (last, sampled) = core::mem::replace(&mut self.last[flow.number as usize], (values, samples));
         let mut push = |metric, value| {
-            self.series.push(SeriesRow { time: now, flow: flow.number, metric, value });
+            if self.room.take() {
+                self.series.push(SeriesRow { time: now, flow: flow.number, metric, value });
+            }
         };
         for ((metric, value), last) in METRICS.into_iter().zip(values).zip(last) {
             if let Some(value) = value.filter(|_| value != last) {

@@ -3,6 +3,7 @@
 use crate::capture::{Capture, CaptureError};
 use crate::passive::{Counts, FlowPorts, PassiveAnalyzer, Seen};
 use crate::record::RowRecorder;
+use crate::room::Room;
 use crate::series::Series;
 use farpath_emu::{PacketEvent, Queues, Recorder, WirePacket};
 use farpath_experiment::Output;
@@ -30,13 +31,19 @@ pub(crate) struct PacketRecorder<W> {
 }
 
 impl<W: Write> PacketRecorder<W> {
-    /// Records these flows, as far as the experiment asks for it.
-    pub fn new(flows: &[FlowPorts], output: Output, capture: Option<Capture<W>>) -> PacketRecorder<W> {
-        let queues = (0..).zip(flows).map(|(number, flow)| (flow.direction, Series::new(number)));
+    /// Records these flows, as far as the experiment asks for it and there is room.
+    pub fn new(
+        flows: &[FlowPorts],
+        output: Output,
+        room: &Room,
+        capture: Option<Capture<W>>,
+    ) -> PacketRecorder<W> {
+        let queues =
+            (0..).zip(flows).map(|(number, flow)| (flow.direction, Series::within(number, room.clone())));
         PacketRecorder {
             analyzer: PassiveAnalyzer::new(flows.iter().copied()),
             opened: vec![None; flows.len()],
-            recorder: RowRecorder::new(flows.len(), output),
+            recorder: RowRecorder::new(flows.len(), output, room.clone()),
             queues: queues.take_while(|_| output.series).collect(),
             messages: vec![None; flows.len()],
             capture,

@@ -3,6 +3,7 @@
 //! Linux counts in segments of `snd_mss`; here they are bytes, as everywhere. Values between two samples are not seen:
 //! a simulation, which writes every change, shows more of the same.
 
+use crate::room::Room;
 use farpath_run::{Metric, SeriesRow};
 use farpath_traffic::Sample;
 use farpath_units::{Bytes, Duration, Instant};
@@ -14,18 +15,25 @@ pub struct Series {
     flow: u32,
     last: BTreeMap<Metric, u64>,
     rows: Vec<SeriesRow>,
+    /// Where others bound the rows: none.
+    room: Option<Room>,
 }
 
 impl Series {
     /// Of nothing yet.
     pub fn new(flow: u32) -> Series {
-        Series { flow, last: BTreeMap::new(), rows: Vec::new() }
+        Series { flow, last: BTreeMap::new(), rows: Vec::new(), room: None }
+    }
+
+    /// Of nothing yet, with the room of its run.
+    pub(crate) fn within(flow: u32, room: Room) -> Series {
+        Series { room: Some(room), ..Series::new(flow) }
     }
 
     /// Takes note of a value; of one that is not known, nothing.
     pub fn note(&mut self, time: Instant, metric: Metric, value: Option<u64>) {
         let Some(value) = value else { return };
-        if self.last.insert(metric, value) != Some(value) {
+        if self.last.insert(metric, value) != Some(value) && self.room.as_ref().is_none_or(Room::take) {
             self.rows.push(SeriesRow { time, flow: self.flow, metric, value });
         }
     }
@@ -78,6 +86,7 @@ impl Series {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use farpath_experiment::Experiment;
     use farpath_traffic::{BulkEnd, Opening, Prepared, Role, SocketOptions, TcpInfo};
     use std::net::Ipv4Addr;
     use std::sync::atomic::AtomicBool;
@@ -125,6 +134,20 @@ mod tests {
         assert_eq!(of(&rows, Metric::Ssthresh), [(20, 10_136)]);
         // Before the first RTT sample there is none.
         assert_eq!(of(&rows, Metric::Srtt), []);
+    }
+
+    #[test]
+    fn rows_of_an_emulation_share_the_room_of_their_run() {
+        let text = "title = \"T\"\npath = \"geo\"\ntransfer.size = \"1 kB\"\nbudget.rows = 5\n";
+        let experiment = Experiment::parse(text, "test.toml", &[]).expect("good");
+        let room = Room::of_run(&experiment.point(0).scenario);
+        let mut both = [0, 1].map(|flow| Series::within(flow, room.clone()));
+        for value in 0..4 {
+            both.iter_mut()
+                .for_each(|series| series.note(Instant::from_nanos(value), Metric::Queue, Some(value)));
+        }
+        assert_eq!(Series::merged(both).len(), 5);
+        assert!(room.caveat().is_some_and(|said| said.contains("5 rows") && said.contains("3 left out")));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::capture::Capture;
 use crate::drops::drops_by_cause;
 use crate::record::RowRecorder;
+use crate::room::Room;
 use crate::{EngineError, air, datagrams, tcp_only};
 use farpath_elements::RouterFigures;
 use farpath_experiment::{FlowSpec, Opener, Point, RunBudget, Scenario, Transport, base_rtt_of};
@@ -52,9 +53,11 @@ pub fn simulate_watched(
     }
     let setup = setup(scenario, seed);
     let results = if scenario.output.series || scenario.output.segments {
-        let mut both = Both(RowRecorder::new(setup.flows.len(), scenario.output), watcher);
+        let room = Room::of_run(scenario);
+        let mut both = Both(RowRecorder::new(setup.flows.len(), scenario.output, room.clone()), watcher);
         let results = simulate_to_the_end(scenario, &setup, &mut both, &mut run)?;
         (run.series, run.segments) = both.0.into_traces();
+        run.provenance.caveats.extend(room.caveat());
         results
     } else {
         simulate_to_the_end(scenario, &setup, watcher, &mut run)?
@@ -93,7 +96,7 @@ fn simulate_to_the_end<O: Observer>(
 
 /// What a run may use up: what the scenario says, else `default`.
 pub(crate) fn budgeted(scenario: &Scenario, default: Budget) -> Budget {
-    let RunBudget { events, events_at_one_instant, packets } = scenario.budget;
+    let RunBudget { events, events_at_one_instant, packets, rows: _ } = scenario.budget;
     Budget {
         events: events.unwrap_or(default.events),
         events_at_one_instant: events_at_one_instant.unwrap_or(default.events_at_one_instant),

@@ -1,9 +1,9 @@
-//! `[budget]`: what a computed run may use up before it ends as `stuck`.
+//! `[budget]`: what a run may use up.
 
 use crate::error::ExperimentError;
 use crate::reader::{Reader, unless};
 
-/// What a simulation may use up; where nothing is said, what its engine says.
+/// What a run may use up; where nothing is said, what its engine says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RunBudget {
     /// Events in all.
@@ -12,6 +12,8 @@ pub struct RunBudget {
     pub events_at_one_instant: Option<u64>,
     /// Packets on the path at once.
     pub packets: Option<u64>,
+    /// Rows of series and segments that are recorded.
+    pub rows: Option<u64>,
 }
 
 pub(crate) fn read_budget(reader: &mut Reader<'_>) -> Result<RunBudget, ExperimentError> {
@@ -31,5 +33,6 @@ pub(crate) fn read_budget(reader: &mut Reader<'_>) -> Result<RunBudget, Experime
         events: bound("events")?,
         events_at_one_instant: bound("events_at_one_instant")?,
         packets: bound("packets")?,
+        rows: bound("rows")?,
     })
 }

@@ -6,6 +6,7 @@ use crate::EngineError;
 use crate::batch::real_time::is_light;
 use crate::preflight::control_of;
 use crate::progress::Going;
+use crate::room::Room;
 use crate::series::Series;
 use farpath_emu::{Clock, KernelProfile, RealTime};
 use farpath_experiment::{FlowSpec, Opener, Scenario, base_rtt};
@@ -22,6 +23,8 @@ const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 pub(super) struct Programs {
     flows: Vec<Both>,
     look_every: Duration,
+    /// Of series, where they are recorded.
+    room: Option<Room>,
     /// Whether they run before the machine's other programs.
     ahead: bool,
 }
@@ -39,8 +42,8 @@ pub(super) struct FlowEnds {
     receiver: EndReport,
     /// The sender's congestion window over time, and for how long: its mean.
     cwnd: TimeMean,
-    /// What each end's kernel said over time.
-    pub series: [Series; 2],
+    /// What each end's kernel said over time, where that is recorded.
+    pub series: [Option<Series>; 2],
 }
 
 /// Mean of a value that is looked at now and then, and taken to last until it is looked at again.
@@ -71,6 +74,7 @@ impl Programs {
         hosts: &Hosts,
         drivers: &Drivers,
         look_every: Duration,
+        room: &Room,
     ) -> Result<Programs, EngineError> {
         let end = |number: u16, flow: &FlowSpec, role: Role| -> Result<Prepared, EngineError> {
             let host = match role {
@@ -115,16 +119,20 @@ impl Programs {
             Ok(Both { sender, receiver, spec: flow.clone() })
         };
         let flows = (0..).zip(&scenario.flows).map(both).collect::<Result<_, _>>()?;
-        Ok(Programs { flows, look_every, ahead: is_light(scenario) })
+        let room = scenario.output.series.then(|| room.clone());
+        Ok(Programs { flows, look_every, room, ahead: is_light(scenario) })
     }
 
     /// Runs them all to their ends, or until one of `stops` is set. The end of each program is timed by itself.
     pub fn run(self, clock: Clock, stops: &[&AtomicBool], going: &Going) -> Vec<FlowEnds> {
         let over: Vec<AtomicBool> = self.flows.iter().map(|_| AtomicBool::new(false)).collect();
         thread::scope(|scope| {
-            let Programs { flows, look_every, ahead } = self;
+            let Programs { flows, look_every, room, ahead } = self;
             let look_every = std::time::Duration::from_nanos(look_every.as_nanos());
-            let start = |(number, (both, over))| start(scope, clock, number, both, over, going, ahead);
+            let start = |(number, (both, over))| {
+                let series = || room.clone().map(|room| Series::within(number, room));
+                start(scope, clock, [series(), series()], both, over, going, ahead)
+            };
             let threads: Vec<_> = (0..).zip(flows.into_iter().zip(&over)).map(start).collect();
             while threads.iter().any(|(sender, receiver)| !sender.is_finished() || !receiver.is_finished()) {
                 if stops.iter().any(|stop| stop.load(Ordering::Relaxed)) {
@@ -143,14 +151,14 @@ impl Programs {
     }
 }
 
-type Sending = (EndReport, TimeMean, Series);
-type Receiving = (EndReport, Series);
+type Sending = (EndReport, TimeMean, Option<Series>);
+type Receiving = (EndReport, Option<Series>);
 
 /// The two programs of a flow, each on a thread of its own.
 fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
     clock: Clock,
-    number: u32,
+    [mut of_sender, mut of_receiver]: [Option<Series>; 2],
     Both { sender, receiver, spec }: Both,
     over: &'scope AtomicBool,
     going: &'scope Going,
@@ -167,21 +175,25 @@ fn start<'scope>(
     let step_ahead = move || ahead.then(RealTime::of_program);
     let sending = move || {
         let _ahead = step_ahead();
-        let (mut cwnd, mut series) = (TimeMean::default(), Series::new(number));
+        let mut cwnd = TimeMean::default();
         let report = sender.run(clock.epoch(), over, &mut |sample| {
             cwnd.note(sample.at, f64::from(sample.info.snd_cwnd) * sample.info.snd_mss.0 as f64);
-            series.sender(sample, spec.size, spec.opener == Opener::Sender);
+            if let Some(series) = &mut of_sender {
+                series.sender(sample, spec.size, spec.opener == Opener::Sender);
+            }
         });
-        (ended(report), cwnd, series)
+        (ended(report), cwnd, of_sender)
     };
     let receiving = move || {
         let _ahead = step_ahead();
-        let (mut series, mut read) = (Series::new(number), 0);
+        let mut read = 0;
         let report = receiver.run(clock.epoch(), over, &mut |sample| {
             going.read(sample.bytes.0 - std::mem::replace(&mut read, sample.bytes.0));
-            series.receiver(sample);
+            if let Some(series) = &mut of_receiver {
+                series.receiver(sample);
+            }
         });
-        (ended(report), series)
+        (ended(report), of_receiver)
     };
     (scope.spawn(sending), scope.spawn(receiving))
 }

@@ -57,6 +57,29 @@ fn a_series_has_a_row_for_every_change_and_no_other() {
 }
 
 #[test]
+fn rows_beyond_the_bound_are_left_out_and_that_is_said() {
+    let whole = run(NOISY, 1);
+    let rows = (whole.series.len() + whole.segments.len()) as u64;
+    let bounded = |most: u64| run(&format!("{NOISY}[budget]\nrows = {most}\n"), 1);
+    let few = bounded(100);
+    assert_eq!(few.series.len() + few.segments.len(), 100);
+    let begins = |few: usize| whole.segments.iter().take(few).eq(bounded(100).segments.iter());
+    assert!(few.segments.len() > 10 && begins(few.segments.len()), "the first ones are kept");
+    let said =
+        format!("100 rows of series and segments are recorded and {} left out (`budget.rows`)", rows - 100);
+    assert!(
+        few.provenance.caveats.iter().any(|line| line.starts_with(&said)),
+        "{:?}",
+        few.provenance.caveats
+    );
+    assert_eq!(few.flows, whole.flows, "the transfer is the same");
+    // As many as there are.
+    let all = bounded(rows);
+    assert_eq!((all.series.len() + all.segments.len()) as u64, rows);
+    assert_eq!(all.provenance.caveats, whole.provenance.caveats);
+}
+
+#[test]
 fn the_series_of_limits_says_what_the_sender_waits_for() {
     let of = |text: &str| -> Vec<SendLimit> {
         let rows = run(text, 1).series.to_vec().into_iter().filter(|row| row.metric == Metric::Limit);

@@ -14,14 +14,16 @@ fn budget(changes: &[&str]) -> Result<RunBudget, String> {
 fn a_budget_is_left_to_the_engine_or_said() {
     assert_eq!(budget(&[]), Ok(RunBudget::default()));
     assert_eq!(budget(&["budget.events=auto"]), Ok(RunBudget::default()));
-    let said = RunBudget { events: Some(5_000), events_at_one_instant: Some(70), packets: Some(9) };
-    let changes = ["budget.events=5000", "budget.events_at_one_instant=70", "budget.packets=9"];
+    let said =
+        RunBudget { events: Some(5_000), events_at_one_instant: Some(70), packets: Some(9), rows: Some(8) };
+    let changes =
+        ["budget.events=5000", "budget.events_at_one_instant=70", "budget.packets=9", "budget.rows=8"];
     assert_eq!(budget(&changes), Ok(said));
 }
 
 #[test]
 fn a_budget_of_nothing_is_refused() {
-    for key in ["events", "events_at_one_instant", "packets"] {
+    for key in ["events", "events_at_one_instant", "packets", "rows"] {
         let why = budget(&[&format!("budget.{key}=0")]).expect_err("nothing runs");
         assert!(why.starts_with(&format!("e.toml: budget.{key} (--set): expected at least 1")), "{why}");
     }
