@@ -59,6 +59,10 @@ section! {
             workable 0..=255;
             told "`tcp_tso_win_divisor`", "exactly; 0 as 255, with which nothing waits";
         }
+        /// A FIN without data waits where the congestion window is full, as a segment of data does; else it takes none of it.
+        fin_within_cwnd: bool = false => {
+            from "Linux";
+        }
         /// What probes a window that is shut.
         window_probe: WindowProbe = WindowProbe::Octet => {
             from "RFC 9293 §3.8.6.1";

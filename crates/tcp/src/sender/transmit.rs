@@ -151,7 +151,8 @@ impl Sender {
             return None;
         }
         let want = self.within_record(start, (self.written.saturating_sub(start)).min(self.smss));
-        if room < want && !network_empty {
+        let needed = if want == 0 && self.config.send.fin_within_cwnd { self.smss } else { want };
+        if room < needed && !network_empty {
             self.meet_cwnd();
             return None;
         }
