@@ -17,5 +17,6 @@ pub mod radius;
 pub mod report;
 pub mod router;
 pub mod scenarios;
+pub mod script;
 pub mod sweep;
 pub mod trace;

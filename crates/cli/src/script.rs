@@ -5,7 +5,7 @@ mod from_run;
 
 use crate::args::{ScriptArgs, ScriptEngine};
 use crate::error::CliError;
-use crate::{Ending, interrupt, output, progress};
+use crate::{Ending, interrupt, output};
 use farpath_experiment::Stack;
 use farpath_report::Table;
 use farpath_script::syntax::{Script, Way};
@@ -161,6 +161,7 @@ fn on_kernel(
     played: &mut [Played],
 ) -> Result<(String, Result<(), CliError>), CliError> {
     use crate::args::ClockName;
+    use crate::progress;
     use farpath_engine::{Playing, play_in_virtual_time, play_on_kernel};
     use farpath_kernel::Catalog;
 

@@ -38,6 +38,13 @@ fn main() -> ExitCode {
         }
         ["--tracing"] => Bench::default().tracing(),
         ["--sweep"] => Bench::default().sweep(),
+        ["--scripts"] => Bench::default().scripts(),
+        // The first process of a kernel in virtual time is this program again.
+        #[cfg(target_os = "linux")]
+        ["guest"] => match farpath_engine::guest() {
+            Ok(never) => match never {},
+            Err(error) => Err(error.into()),
+        },
         ["--emulation"] => {
             Bench::default().emulation();
             Ok(())
@@ -55,7 +62,7 @@ fn main() -> ExitCode {
         }
         [environment, output] => Bench::default().run(Path::new(environment), Path::new(output)),
         _ => {
-            Err("usage: bench VIRTUAL-ENVIRONMENT OUTPUT.json | --tracing | --sweep | --router | --emulation | --long | --measured | --growth | --gate BASELINE.json [--write MADE-ON]"
+            Err("usage: bench VIRTUAL-ENVIRONMENT OUTPUT.json | --tracing | --sweep | --scripts | --router | --emulation | --long | --measured | --growth | --gate BASELINE.json [--write MADE-ON]"
                 .into())
         }
     };
@@ -97,6 +104,7 @@ impl Bench {
         let noisy = self.noisy();
         self.tracing()?;
         self.sweep()?;
+        self.scripts()?;
         self.memory()?;
         self.router();
         self.emulation();
@@ -185,6 +193,11 @@ impl Bench {
         let measured = farpath_bench::sweep::measure(&folder, |figure| self.told(figure));
         std::fs::remove_dir_all(&folder)?;
         measured
+    }
+
+    /// Packet scripts, simulated and in virtual time.
+    fn scripts(&mut self) -> Result<(), Box<dyn Error>> {
+        farpath_bench::script::measure(|figure| self.told(figure))
     }
 
     /// Explicit rate: one port of a flow router.

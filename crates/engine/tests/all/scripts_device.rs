@@ -1,8 +1,13 @@
 //! Packet scripts against a stack in user space behind a TUN device: one of ours stands there.
 #![cfg(target_os = "linux")]
 
+#[path = "../../examples/smoltcp_behind_tun.rs"]
+#[expect(dead_code, reason = "the main function of an example")]
+mod smoltcp_behind_tun;
+
 use farpath_emu::{
-    Application, Backend, Clock, CloseWhen, DEVICE, EndpointPort, Host, HostSettings, Port, VirtioHeader,
+    Application, Backend, Clock, CloseWhen, DEVICE, EndpointPort, Host, HostSettings, Namespace, Port,
+    VirtioHeader,
 };
 use farpath_engine::play_behind_device;
 use farpath_script::{Comparison, Outcome, parse};
@@ -12,6 +17,7 @@ use farpath_units::{Bytes, Duration};
 use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -139,5 +145,53 @@ fn what_nobody_sees_behind_a_device_is_refused() {
             }
             other => panic!("{other:?}"),
         }
+    }
+}
+
+/// The stack of others, as the example has it: a device of its own making, 4000 bytes for each who connects.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the device is in real time")]
+fn a_stack_of_others_is_played_by_its_packets() {
+    // smoltcp sends its window at once, and retransmits by its timer: so much of it any machine sees.
+    let script = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
+        +0 < S 0:0(0) win 65535 <mss 1000>\n+0 > S. 0:0(0) ack 1 <...>\n+0 < . 1:1(0) ack 1 win 65535\n\
+        +0 accept(3, ..., ...) = 4\n+0 write(4, ..., 4000) = 4000\n+0 > P. 1:4001(4000) ack 1\n\
+        +0 < P. 1:101(100) ack 4001 win 65535\n+0 > . 4001:4001(0) ack 101\n";
+    let namespace = match Namespace::new() {
+        Ok(namespace) => namespace,
+        Err(error) => return skip(Need::Root, format!("a stack behind a device: {error}")),
+    };
+    let over = AtomicBool::new(false);
+    let outcomes = namespace.run(|| {
+        thread::scope(|scope| {
+            let stack = scope.spawn(|| smoltcp_behind_tun::stack::serve("tun7", 4000, &over));
+            let up = || {
+                let set_up = Command::new("ip").args(["link", "set", "tun7", "up"]).output();
+                set_up.expect("there is ip").status.success()
+            };
+            while !stack.is_finished() && !up() {
+                thread::sleep(std::time::Duration::from_millis(10));
+            }
+            // Twice: what the first one leaves must not be in the way of the next.
+            let outcomes: Vec<Outcome> = [script, &script.replace("ack 101", "ack 102")]
+                .iter()
+                .map(|text| {
+                    let script = parse(text).expect("a script");
+                    play_behind_device(&script, &PATIENT, "tun7", None).expect("a device").outcome
+                })
+                .collect();
+            over.store(true, Ordering::Relaxed);
+            stack.join().expect("no panic").expect("a device");
+            outcomes
+        })
+    });
+    match &outcomes.expect("it can be entered")[..] {
+        [Outcome::Passed, Outcome::Failed(fault)] => {
+            assert!(
+                fault.place.line == 11 && fault.found.contains("the acknowledgment differs"),
+                "{fault:?}"
+            );
+        }
+        other => panic!("{other:?}"),
     }
 }
