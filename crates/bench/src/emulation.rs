@@ -111,7 +111,7 @@ impl<F: FnMut(Figure)> Bench<F> {
             let cost =
                 done.as_ref().map(|done| done.report.cpu_time.as_secs_f64() / done.result.gbit() * 1e3);
             self.add(format!("{name}: emulator's CPU time"), cost, "ms/Gbit", Target::None);
-            let late = done.as_ref().map(|done| done.report.lateness.forward.percentile(99.0));
+            let late = done.as_ref().map(|done| done.report.lateness.forward.percentile(99));
             self.add(format!("{name}: lateness p99"), late.map(us), "us", Target::None);
         }
     }

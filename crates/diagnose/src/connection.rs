@@ -4,7 +4,7 @@ use crate::capture::Frame;
 use crate::ledger::{Ledger, Limit};
 use crate::packet::{Link, TcpPacket, parse};
 use crate::report::{ConnectionReport, LimitShare, Report, Vantage};
-use hdrhistogram::Histogram;
+use farpath_units::{Duration, DurationHistogram};
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
@@ -31,7 +31,7 @@ const STANDING_NS: u64 = 2_000_000;
 /// A flight that grows by more than this factor in a round trip is slow start's.
 const DOUBLING: f64 = 1.4;
 /// Round trips beyond an hour count as that.
-const LONGEST_RTT_US: u64 = 3_600_000_000;
+const LONGEST_RTT: Duration = Duration::from_secs(3600);
 /// Packets by which the rate of a burst is measured.
 const BURST: usize = 8;
 /// Data that comes at no more than so many times the spacing of the fastest burst keeps a line busy.
@@ -252,10 +252,9 @@ impl Connection {
             .filter(|(_, ns, bytes)| *ns > 0 || *bytes > 0)
             .map(|(limit, ns, bytes)| LimitShare { limit, time_s: seconds(ns), bytes })
             .collect();
-        let rtt = half
-            .rtt
-            .as_ref()
-            .map(|rtts| [50.0, 95.0, 99.0].map(|percent| rtts.value_at_percentile(percent) as f64 / 1e6));
+        let rtt = half.rtt.as_ref().map(|rtts| {
+            [50, 95, 99].map(|percent| rtts.percentile(percent).map_or(0.0, Duration::as_secs_f64))
+        });
         let mut report = ConnectionReport {
             sender: addresses[main],
             receiver: addresses[1 - main],
@@ -329,8 +328,8 @@ struct Half {
     /// Nothing up to here is measured: some of it was sent again.
     unmeasured_to: u64,
     min_rtt_ns: Option<u64>,
-    /// In us; made with the first one, and as long as its values ask for: many connections have none, or short ones.
-    rtt: Option<Histogram<u32>>,
+    /// `None` before the first one.
+    rtt: Option<DurationHistogram>,
     inflated: bool,
     /// A loss is being repaired until this is acknowledged.
     repair_to: Option<u64>,
@@ -643,9 +642,7 @@ impl Half {
             sent = (end > self.unmeasured_to).then_some(at);
         }
         let Some(rtt) = sent.map(|at| now.saturating_sub(at)).filter(|rtt| *rtt > 0) else { return };
-        let rtts = self.rtt.get_or_insert_with(|| Histogram::new(2).expect("two digits can be had"));
-        // It grows by itself, up to an hour.
-        let _ = rtts.record(rtt.div_ceil(1000).min(LONGEST_RTT_US));
+        self.rtt.get_or_insert_default().record(Duration::from_nanos(rtt).min(LONGEST_RTT));
         let least = self.min_rtt_ns.map_or(rtt, |least| least.min(rtt));
         self.min_rtt_ns = Some(least);
         self.round_rtt_ns = self.round_rtt_ns.min(rtt);

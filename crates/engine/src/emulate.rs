@@ -236,7 +236,7 @@ fn carry<T>(
 /// How late packets were handed over: the median, the 99th percentile, the worst, in ns.
 fn late_ns(report: &LoopReport) -> [u64; 3] {
     let late = report.lateness.forward.merged(&report.lateness.reverse);
-    [late.percentile(50.0), late.percentile(99.0), late.max()].map(Duration::as_nanos)
+    [late.percentile(50), late.percentile(99), late.max()].map(Duration::as_nanos)
 }
 
 /// Packets that the hosts' devices have dropped, beside the path.

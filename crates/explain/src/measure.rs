@@ -1,7 +1,7 @@
 //! Simulating variants of one scenario over the same seeds.
 
 use crate::groups::Groups;
-use crate::rtt::{Histogram, Quantiles};
+use crate::rtt::Quantiles;
 use crate::{ExplainError, Watch};
 use farpath_engine::simulate_watched;
 use farpath_experiment::{Point, Scenario};
@@ -9,7 +9,7 @@ use farpath_path::{AirUse, ChannelTime, Direction, Path, PathElement};
 use farpath_predict::predict;
 use farpath_run::{Outcome, Provenance, Run, Statistic, Trace};
 use farpath_sim::{EVENTS_PER_SEGMENT, End, FlowView, Observer, Packet, PacketEvent};
-use farpath_units::Instant;
+use farpath_units::{DurationHistogram, Instant};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -333,7 +333,7 @@ struct Sample {
     lateness_s: Option<f64>,
     waited_s: Vec<f64>,
     slow_start_rounds: Vec<f64>,
-    rtts: Vec<Histogram>,
+    rtts: Vec<DurationHistogram>,
     air: Vec<ChannelTime>,
 }
 
@@ -341,7 +341,7 @@ fn sample(scenario: &Scenario, seed: u64, full_window: u64) -> Result<Sample, Ex
     let groups = Groups::new(scenario);
     let mut waits = Waits {
         flows: vec![Wait::default(); scenario.flows.len()],
-        rtts: vec![Histogram::default(); groups.count],
+        rtts: vec![DurationHistogram::default(); groups.count],
         full_window,
         group_of: groups.of,
         air: Vec::new(),
@@ -497,7 +497,7 @@ fn of_flows(samples: &[Sample], group: usize, figures: fn(&Sample) -> &Vec<f64>)
 struct Waits {
     flows: Vec<Wait>,
     /// Round-trip times of each group.
-    rtts: Vec<Histogram>,
+    rtts: Vec<DurationHistogram>,
     group_of: Vec<usize>,
     full_window: u64,
     air: Vec<ChannelTime>,
@@ -535,7 +535,7 @@ impl Observer for Waits {
             && count > flow.samples
         {
             flow.samples = count;
-            self.rtts[self.group_of[view.number as usize]].add(sample);
+            self.rtts[self.group_of[view.number as usize]].record(sample);
         }
         let window = sender.window();
         let filled = window.cwnd >= self.full_window || window.cwnd >= window.ssthresh;

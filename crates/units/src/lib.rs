@@ -12,10 +12,11 @@
 //! | [`Probability`] | `1 %`, `0.01` | fraction, 0 to 1 |
 //! | [`Ber`] | `1e-7` | bit errors per bit, 0 to 1 |
 //!
-//! [`Messages`] says when each message of a constant-rate stream is due.
+//! [`Messages`] says when each message of a constant-rate stream is due; [`DurationHistogram`] how durations are distributed.
 
 mod decimal;
 mod error_rate;
+mod histogram;
 mod messages;
 mod power;
 mod rate;
@@ -25,6 +26,7 @@ mod writing;
 
 pub use decimal::ParseQuantityError;
 pub use error_rate::{Ber, Probability};
+pub use histogram::DurationHistogram;
 pub use messages::{Late, Messages, Pace, Playout};
 pub use power::Power;
 pub use rate::Rate;

@@ -44,8 +44,8 @@ impl Before {
         let [near, far] = Direction::BOTH.map(|direction| &report.lateness[direction]);
         let all = near.merged(far);
         let lateness = Lateness {
-            p50_ns: all.percentile(50.0).as_nanos(),
-            p99_ns: all.percentile(99.0).as_nanos(),
+            p50_ns: all.percentile(50).as_nanos(),
+            p99_ns: all.percentile(99).as_nanos(),
             max_ns: all.max().as_nanos(),
         };
         let both = |of: fn(&farpath_emu::PacketCounts) -> u64| {
