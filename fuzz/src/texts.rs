@@ -68,7 +68,7 @@ fn trace(text: &str) {
     for number in 0..20 {
         let now = Instant::ZERO + Duration::from_millis(number * number * 100);
         let packet = PacketView { size: Bytes(1 + number * 3000), carries_data: true };
-        if let Fate::Depart(at) = link.transit(now, Direction::Forward, packet) {
+        if let Fate::Queue(at, _) = link.transit(now, Direction::Forward, packet) {
             assert!(at >= now && at >= last, "{at} after {last}, sent at {now}");
             last = at;
         }

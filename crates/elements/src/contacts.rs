@@ -317,7 +317,7 @@ impl Transit for Gate {
             return Fate::Drop(DropCause::QueueOverflow);
         }
         waiting.join(contact, packet.size);
-        Fate::Depart(contact)
+        Fate::Queue(contact, contact - now)
     }
 
     fn backlog(&self, direction: Direction) -> Option<Bytes> {

@@ -269,10 +269,11 @@ impl Lane {
 
     fn send(&mut self, now: Instant, size: Bytes, on_wire: Bytes) -> Fate {
         self.waiting.leave(now);
-        let mut marks = false;
+        let (mut marks, mut wait) = (false, Duration::ZERO);
         if self.line.busy_until() <= now {
             self.line.rest_until(now);
         } else if self.waiting.has_room(size) {
+            wait = self.line.busy_until() - now;
             self.waiting.join(self.line.busy_until(), size);
             marks = self.marks(now);
         } else {
@@ -281,7 +282,7 @@ impl Lane {
         self.line.serialize(on_wire);
         self.bytes_sent += on_wire;
         let sent = self.line.busy_until();
-        if marks { Fate::Mark(sent) } else { Fate::Depart(sent) }
+        if marks { Fate::Mark(sent, wait) } else { Fate::Queue(sent, wait) }
     }
 
     /// Whether the packet that has just joined the queue is marked.

@@ -234,7 +234,7 @@ impl Transit for Buckets {
         bucket.full_at = full_at;
         let due = Instant::from_nanos(u64::try_from(due.div_ceil(bucket.rate)).unwrap_or(u64::MAX));
         bucket.waiting.join(due, packet.size);
-        Fate::Depart(due)
+        Fate::Queue(due, due - now)
     }
 
     fn backlog(&self, direction: Direction) -> Option<Bytes> {

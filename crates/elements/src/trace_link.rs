@@ -223,7 +223,7 @@ impl Transit for Lanes {
             lane.waiting.join(waits_until, packet.size);
         }
         lane.bytes_sent += on_wire;
-        Fate::Depart(sent)
+        Fate::Queue(sent, waits_until.saturating_since(now))
     }
 
     fn backlog(&self, direction: Direction) -> Option<Bytes> {

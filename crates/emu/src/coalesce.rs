@@ -40,12 +40,7 @@ struct Open {
 
 impl Run {
     /// Adds the packet, or gives it back where it does not join what is there.
-    pub fn push(
-        &mut self,
-        due: Instant,
-        packet: WirePacket,
-        coalesce: bool,
-    ) -> Result<(), (Instant, WirePacket)> {
+    pub fn push(&mut self, due: Instant, packet: WirePacket, coalesce: bool) -> Result<(), WirePacket> {
         if self.packets.is_empty() {
             self.open = if coalesce { Open::after(&packet) } else { None };
             self.packets.push((due, packet));
@@ -61,7 +56,7 @@ impl Run {
                 self.packets.push((due, packet));
                 Ok(())
             }
-            None => Err((due, packet)),
+            None => Err(packet),
         }
     }
 

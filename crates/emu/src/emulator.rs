@@ -286,7 +286,7 @@ impl<E: PathElement<WirePacket>> Emulator<E> {
             return;
         }
         let coalesce = self.settings.coalesce;
-        if let Err((due, packet)) = self.runs[direction].push(due, packet, coalesce) {
+        if let Err(packet) = self.runs[direction].push(due, packet, coalesce) {
             self.hand_over(direction, recorder);
             self.runs[direction].push(due, packet, coalesce).expect("an empty run takes any packet");
         }

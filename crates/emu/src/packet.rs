@@ -7,7 +7,7 @@ use farpath_path::PathPacket;
 use farpath_tcp::wire::{self, DecodeError};
 use farpath_tia1039::router::QosPacket;
 use farpath_tia1039::{STRUCTURE_LEN, Structure};
-use farpath_units::Bytes;
+use farpath_units::{Bytes, Duration};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -62,6 +62,7 @@ pub struct WirePacket {
     /// The same of UDP.
     udp: Option<Datagram>,
     meter: Option<Meter>,
+    queueing: Duration,
 }
 
 impl WirePacket {
@@ -79,7 +80,16 @@ impl WirePacket {
             Ok(Content::Udp(datagram)) => (None, Some(datagram)),
             _ => (None, None),
         };
-        WirePacket { bytes: bytes.into(), checksum, number, frame: None, tcp, udp, meter: None }
+        WirePacket {
+            bytes: bytes.into(),
+            checksum,
+            number,
+            frame: None,
+            tcp,
+            udp,
+            meter: None,
+            queueing: Duration::ZERO,
+        }
     }
 
     pub(crate) fn metered(mut self, meter: &Meter) -> WirePacket {
@@ -105,6 +115,11 @@ impl WirePacket {
     /// Its place among the packets that went its way, from 1. A copy that the path makes has its original's.
     pub fn number(&self) -> u64 {
         self.number
+    }
+
+    /// How long it has waited in queues of the path so far.
+    pub fn queueing(&self) -> Duration {
+        self.queueing
     }
 
     /// Source and destination port of a UDP packet that is none of fragments; `None` of any other.
@@ -264,6 +279,10 @@ impl PathPacket for WirePacket {
         let parts = [bytes.get(addresses), bytes.get(protocol..protocol + 1), bytes.get(ports..ports + 4)];
         let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         parts.into_iter().flatten().flatten().fold(0xcbf2_9ce4_8422_2325, mix)
+    }
+
+    fn add_queueing(&mut self, wait: Duration) {
+        self.queueing += wait;
     }
 
     /// As a router that decrements the field, and IPv4's header checksum with it (RFC 1624).

@@ -3,7 +3,7 @@
 use crate::{ChannelTime, ElementCounters, LinkCounters};
 use core::fmt;
 use core::ops::{Index, IndexMut};
-use farpath_units::{Bytes, Instant};
+use farpath_units::{Bytes, Duration, Instant};
 
 /// Which way a packet goes. `Forward` is from the data sender to the data receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -111,6 +111,9 @@ pub trait PathPacket {
     fn flow_hash(&self) -> u64 {
         0
     }
+    /// Adds the time that it waited in a queue, before what came out of that queue began to be sent. A packet that keeps no account
+    /// of it does nothing.
+    fn add_queueing(&mut self, _wait: Duration) {}
     /// Takes one off the TTL for each of so many routers; whether the packet is alive behind the last of them. A router
     /// discards what it brings to zero (RFC 791 §3.2, RFC 1812 §5.3.1). What has no TTL passes.
     fn pass_routers(&mut self, _routers: u32) -> bool {
@@ -202,8 +205,10 @@ impl fmt::Display for DropCause {
 pub enum Fate {
     /// It leaves at this time, not before it came.
     Depart(Instant),
-    /// It leaves at this time with a mark of congestion, where it can carry one; else it just leaves.
-    Mark(Instant),
+    /// It leaves at this time, after so much of it in a queue.
+    Queue(Instant, Duration),
+    /// The same, and with a mark of congestion where it can carry one.
+    Mark(Instant, Duration),
     /// It passes so many routers at this time, which not every packet survives.
     Route(Instant, u32),
     /// It leaves twice.

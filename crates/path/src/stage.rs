@@ -119,7 +119,12 @@ fn pass<'a, P: PathPacket + Clone>(
     while let Some(slot) = slots.next() {
         match slot.transit(at, direction, view) {
             Fate::Depart(due) => at = due,
-            Fate::Mark(due) => {
+            Fate::Queue(due, wait) => {
+                packet.add_queueing(wait);
+                at = due;
+            }
+            Fate::Mark(due, wait) => {
+                packet.add_queueing(wait);
                 slot.counts[direction].marked += u64::from(packet.mark_ce());
                 at = due;
             }
@@ -182,7 +187,7 @@ impl Slot {
         let counts = &mut self.counts[direction];
         counts.offered += 1;
         match fate {
-            Fate::Depart(_) | Fate::Mark(_) | Fate::Route(..) => counts.delivered += 1,
+            Fate::Depart(_) | Fate::Queue(..) | Fate::Mark(..) | Fate::Route(..) => counts.delivered += 1,
             Fate::Drop(cause) => counts.dropped.add(cause),
             Fate::Duplicate(..) => {
                 counts.delivered += 2;

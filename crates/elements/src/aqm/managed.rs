@@ -123,7 +123,8 @@ impl<P: PathPacket + Send + 'static> Managed<P> {
         let mut effects = Effects::new();
         let next = lane.queue.dequeue(now, &mut effects);
         note(effects, now, &mut self.counts[direction], &mut self.left[direction]);
-        if let Some(next) = next {
+        if let Some(mut next) = next {
+            next.packet.add_queueing(now.saturating_since(next.since));
             let on_wire = framed(next.size, self.overhead, self.min_packet);
             match lane.line.send(now, was_idle, on_wire) {
                 Some(sent) => {
@@ -152,7 +153,12 @@ impl<P: PathPacket + Send + 'static> PathElement<P> for Managed<P> {
         let Some(lane) = &mut self.lanes[direction] else {
             let view = PacketView::from(&packet);
             let due = match self.plain.transit(now, direction, view) {
-                Fate::Mark(due) => {
+                Fate::Queue(due, wait) => {
+                    packet.add_queueing(wait);
+                    due
+                }
+                Fate::Mark(due, wait) => {
+                    packet.add_queueing(wait);
                     self.counts[direction].marked += u64::from(packet.mark_ce());
                     due
                 }

@@ -234,7 +234,8 @@ impl<P: ExplicitRatePacket + Clone> PathElement<P> for FlowRouter<P> {
 #[derive(Debug)]
 struct Lane<P> {
     port: Port,
-    queues: Queues<P>,
+    /// Packets, and since when each waits.
+    queues: Queues<(Instant, P)>,
     line: Transmitter,
     /// On the line until that is free.
     sending: Option<P>,
@@ -335,7 +336,7 @@ impl<P: PathPacket> Lane<P> {
             return Ok(());
         }
         let size = packet.wire_size();
-        self.queues.push(class, key, packet, size)?;
+        self.queues.push(class, key, (now, packet), size).map_err(|(_, packet)| packet)?;
         self.counts.max_backlog = self.counts.max_backlog.max(self.queues.waiting());
         Ok(())
     }
@@ -368,7 +369,8 @@ impl<P: PathPacket> Lane<P> {
             let (Some(free), Some(packet)) = (free, self.sending.take_if(|_| free.is_some())) else { return };
             self.sent.push_back((free, packet));
             self.backlog.until(free, self.queues.waiting());
-            if let Some((packet, _)) = self.queues.pop() {
+            if let Some(((since, mut packet), _)) = self.queues.pop() {
+                packet.add_queueing(free.saturating_since(since));
                 self.send(packet);
             }
         }

@@ -314,6 +314,9 @@ impl<P: PathPacket> Radio<P> {
                 break;
             }
             let Some(mut waiting) = self.stations[station].queues[direction].pop_front() else { break };
+            if let Some(since) = waiting.since.take() {
+                waiting.packet.add_queueing(at.saturating_since(since));
+            }
             let useful = if waiting.packet.carries_data() { AirUse::Data } else { AirUse::Ack };
             let mut damaged = false;
             for number in waiting.arrived..waiting.fragments.count() {
@@ -474,7 +477,12 @@ impl<P: PathPacket> PathElement<P> for Radio<P> {
         self.held += 1;
         self.fill(station, direction, size);
         let fragments = Fragments::of(size, self.spec.mtu);
-        self.enqueue(now, place, direction, Waiting { packet, size, fragments, arrived: 0, attempts: 0 });
+        self.enqueue(
+            now,
+            place,
+            direction,
+            Waiting { packet, size, since: None, fragments, arrived: 0, attempts: 0 },
+        );
         Verdict::Accepted
     }
 

@@ -23,6 +23,8 @@ pub(crate) enum State {
 pub(crate) struct Waiting<P> {
     pub packet: P,
     pub size: Bytes,
+    /// Since when it waits to be sent for the first time.
+    pub since: Option<Instant>,
     pub fragments: Fragments,
     /// Fragments that the next station has.
     pub arrived: u64,
@@ -88,6 +90,7 @@ impl<P> Station<P> {
 
     /// Takes what was on its way into the queue, or what came in from outside.
     pub fn push(&mut self, now: Instant, direction: Direction, waiting: Waiting<P>) {
+        let waiting = Waiting { since: Some(now), ..waiting };
         if !self.has_packets() {
             self.progress = now;
         }

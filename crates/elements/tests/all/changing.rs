@@ -110,12 +110,13 @@ fn a_policer_passes_its_burst_and_then_its_rate() {
 fn a_shaper_lets_the_rest_wait_within_its_queue() {
     let mut element = spec("shaper", bucket(Excess::Wait, QueueLimit::Packets(2))).transit(1).expect("sound");
     let mut send = |ns: u64| element.transit(at_ns(ns), FORWARD, FULL);
-    let expected = [0, 0, 0, 1_500_000, 3_000_000].map(|ns| Fate::Depart(at_ns(ns)));
-    assert_eq!([send(0), send(0), send(0), send(0), send(0)], expected);
+    let waits = |at: u64, ns| Fate::Queue(at_ns(at + ns), Duration::from_nanos(ns));
+    assert_eq!([send(0), send(0), send(0)], [Fate::Depart(at_ns(0)); 3]);
+    assert_eq!([send(0), send(0)], [waits(0, 1_500_000), waits(0, 3_000_000)]);
     assert_eq!(send(0), Fate::Drop(DropCause::QueueOverflow));
     // In the instant in which one leaves, it still waits.
     assert_eq!(send(1_500_000), Fate::Drop(DropCause::QueueOverflow));
-    assert_eq!(send(1_500_001), Fate::Depart(at_ns(4_500_000)));
+    assert_eq!(send(1_500_001), waits(1_500_001, 2_999_999));
 }
 
 fn contacts(plan: ContactPlan, outside: Outside) -> ElementKind {
@@ -149,7 +150,10 @@ fn packets_pass_during_contacts_and_wait_between() {
         for outside in [Outside::Hold, Outside::Drop] {
             let mut element = spec("contacts", contacts(plan.clone(), outside)).transit(1).expect("sound");
             let expected = match leave {
-                Some(leave) if outside == Outside::Hold || leave == come => Fate::Depart(at_ms(leave)),
+                Some(leave) if leave == come => Fate::Depart(at_ms(leave)),
+                Some(leave) if outside == Outside::Hold => {
+                    Fate::Queue(at_ms(leave), Duration::from_millis(leave - come))
+                }
                 _ => Fate::Drop(DropCause::Outage),
             };
             assert_eq!(element.transit(at_ms(come), FORWARD, FULL), expected, "{plan:?} {outside:?} {come}");
@@ -209,10 +213,10 @@ fn a_link_with_a_trace_queues_what_comes_during_an_outage() {
     let mut element = spec("link", kind).transit(1).expect("sound");
     let mut send = |ms: u64| element.transit(at_ms(ms), FORWARD, FULL);
     // 1500 B take 1 ms.
-    assert_eq!(send(0), Fate::Depart(at_ms(1)));
-    assert_eq!(send(999), Fate::Depart(at_ms(1000)));
-    assert_eq!(send(1500), Fate::Depart(at_ms(2001)));
-    assert_eq!(send(1500), Fate::Depart(at_ms(2002)));
+    let sent = |at, wait| Fate::Queue(at_ms(at), Duration::from_millis(wait));
+    assert_eq!([send(0), send(999)], [sent(1, 0), sent(1000, 0)]);
+    // The first one is being sent while the line has no rate, and waits for nothing but that.
+    assert_eq!([send(1500), send(1500)], [sent(2001, 0), sent(2002, 501)]);
     assert_eq!(send(1500), Fate::Drop(DropCause::QueueOverflow));
     // A constant rate as a trace is a link.
     let constant = Trace::parse("0,8000000\n").expect("a trace");

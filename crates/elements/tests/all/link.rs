@@ -88,14 +88,15 @@ proptest! {
         };
         // Gaps of the order of a packet, so that queues come and go at every rate.
         let step = rate(bit_per_s).time_to_send(Bytes(500)).as_nanos();
-        let mut now = 0;
+        let (mut now, mut busy_until) = (0, Instant::ZERO);
         for (gap, size) in offers {
             now += gap * step;
             let fate = link.transit(at_ns(now), FORWARD, PacketView { size: Bytes(size), carries_data: true });
             let expected = match reference.send(now, size, size.max(min_packet) + overhead) {
                 Some((due, marks)) => {
                     let due = at_ns(u64::try_from(due).expect("short of 584 years"));
-                    if marks { Fate::Mark(due) } else { Fate::Depart(due) }
+                    let wait = core::mem::replace(&mut busy_until, due).saturating_since(at_ns(now));
+                    if marks { Fate::Mark(due, wait) } else { Fate::Queue(due, wait) }
                 }
                 None => Fate::Drop(DropCause::QueueOverflow),
             };
@@ -310,7 +311,8 @@ fn a_million_waiting_packets_are_no_slower_than_none() {
     let mut link = spec("l", bare_link(1_000, QueueLimit::Bytes(Bytes::MAX))).transit(0).expect("sound");
     let view = PacketView { size: Bytes(1500), carries_data: true };
     for n in 1..=1_000_000 {
-        assert_eq!(link.transit(at_ns(n), FORWARD, view), Fate::Depart(at_ns(1 + n * 12_000_000_000)));
+        let (begun, sent) = (at_ns(1 + (n - 1) * 12_000_000_000), at_ns(1 + n * 12_000_000_000));
+        assert_eq!(link.transit(at_ns(n), FORWARD, view), Fate::Queue(sent, begun - at_ns(n)));
     }
     assert_eq!(link.backlog(FORWARD), Some(Bytes(1500 * 999_999)));
 }
