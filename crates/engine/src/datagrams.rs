@@ -5,11 +5,11 @@ use farpath_elements::SpecError;
 #[cfg(target_os = "linux")]
 use farpath_experiment::IpVersion;
 use farpath_experiment::{FlowSpec, Output, Scenario, Transport};
-use farpath_run::{FlowRow, MessageRow, Metric, Outcome, Run, SeriesRow, StreamFigures};
+use farpath_run::{DelayFigures, FlowRow, MessageRow, Metric, Outcome, Run, SeriesRow, StreamFigures};
 #[cfg(target_os = "linux")]
 use farpath_sim::DATAGRAM_HEADERS;
 use farpath_sim::{Budget, DatagramResult, DatagramSetup, simulate_datagrams};
-use farpath_units::{Bytes, Instant};
+use farpath_units::{Bytes, DurationHistogram, Instant};
 
 use crate::air::rows;
 use crate::drops::drops_by_cause;
@@ -115,7 +115,10 @@ fn row(number: u32, setup: &DatagramSetup, result: &DatagramResult, horizon: Ins
     row.drops_data_direction = Some(result.drops.forward.total() as f64);
     row.drops_ack_direction = Some(result.drops.reverse.total() as f64);
     row.drops_by_cause = drops_by_cause(&result.drops);
-    row.min_rtt = round_trips(result).map(|(sent, answered)| answered - sent).min();
+    let mut rtts = DurationHistogram::default();
+    round_trips(result).for_each(|(sent, answered)| rtts.record(answered - sent));
+    row.min_rtt = rtts.least();
+    row.delays = DelayFigures::of(&rtts, result.queueing.as_ref());
     row
 }
 

@@ -165,6 +165,7 @@ fn once(
     for (number, (spec, ends)) in (0..).zip(scenario.flows.iter().zip(&ends)) {
         let mut row = ends.row(number, spec, recording.opened(number));
         recording.counts(number).enter(&mut row);
+        row.delays = recording.delays(number);
         ends.enter(&mut row);
         (row.explicit_rate, row.granted_bit_per_s) = granted[number as usize].clone();
         if let Some(stream) = spec.stream {

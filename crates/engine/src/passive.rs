@@ -5,6 +5,7 @@
 //! what the endpoints themselves count, but for what the tests beside it name.
 
 mod acks;
+mod round_trips;
 mod stream;
 
 use crate::drops::drops_by_cause;
@@ -13,7 +14,8 @@ use farpath_path::{Direction, DropCounts, PerDirection};
 use farpath_run::FlowRow;
 use farpath_sim::{End, Packet, PacketEvent, Qos};
 use farpath_tcp::{Ecn, Flags, Segment};
-use farpath_units::Duration;
+use farpath_units::{Duration, DurationHistogram, Instant};
+use round_trips::RoundTrips;
 use std::collections::HashMap;
 use stream::Stream;
 
@@ -31,7 +33,9 @@ pub(crate) struct FlowPorts {
 /// A packet at one end of the path, or dropped on it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen<'a> {
-    /// What happened to it.
+    /// When something happened to it.
+    pub at: Instant,
+    /// What.
     pub event: PacketEvent,
     /// Which way it goes.
     pub direction: Direction,
@@ -116,6 +120,8 @@ impl PassiveAnalyzer {
             retransmission,
             resent_by,
             ttl,
+            // No packet says it.
+            queueing: Duration::ZERO,
             segment: *segment,
             qos,
         })
@@ -124,6 +130,11 @@ impl PassiveAnalyzer {
     /// Bytes of the flow's data that have left their host, the FIN counted as one.
     pub fn sent(&self, flow: u32) -> u64 {
         self.flows[flow as usize].data.end().saturating_sub(1)
+    }
+
+    /// The round trips that the flow's data sender could see.
+    pub fn rtts(&self, flow: u32) -> &DurationHistogram {
+        self.flows[flow as usize].round_trips.times()
     }
 
     /// What has been counted of a flow.
@@ -140,6 +151,7 @@ struct Flow {
     reverse: Stream,
     /// What the data sender is told of `data`.
     acks: Acks,
+    round_trips: RoundTrips,
     counts: Counts,
 }
 
@@ -177,6 +189,11 @@ impl Flow {
         }
         let sent_before = self.data.end();
         let again = self.stream(from).sent(seen.number, segment);
+        if from == End::Sender && segment.seq_len() > 0 {
+            // Nothing else that takes up sequence space leaves the end where it was.
+            let again = self.data.end() == sent_before;
+            self.round_trips.sent(seen.at, self.data.end(), again);
+        }
         let window = u64::from(segment.window) << self.shift(from, segment);
         self.stream(from.peer()).announced(segment, window);
         match from {
@@ -203,6 +220,7 @@ impl Flow {
                 let window = u64::from(segment.window) << self.shift(from, segment);
                 let duplicate = self.acks.received(segment, window, &self.data, &self.reverse);
                 self.counts.dup_acks += u64::from(duplicate);
+                self.round_trips.acked(seen.at, self.acks.una());
             }
         }
         let arrival = self.stream(from).received(seen.number, segment);

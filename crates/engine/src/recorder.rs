@@ -8,11 +8,11 @@ use crate::series::Series;
 use farpath_emu::{PacketEvent, Queues, Recorder, WirePacket};
 use farpath_experiment::Output;
 use farpath_path::Direction;
-use farpath_run::{Metric, SegmentRow, Trace};
+use farpath_run::{DelayFigures, Metric, SegmentRow, Trace};
 use farpath_sim::{End, Qos};
 use farpath_tcp::Flags;
 use farpath_tia1039::{Carrier, QosPacket};
-use farpath_units::{Bytes, Instant, Messages};
+use farpath_units::{Bytes, DurationHistogram, Instant, Messages};
 use std::io::Write;
 
 /// Records the packets of an emulation.
@@ -25,6 +25,8 @@ pub(crate) struct PacketRecorder<W> {
     recorder: RowRecorder,
     /// Of each flow, where series are asked for: what waits in the queues its data goes through.
     queues: Vec<(Direction, Series)>,
+    /// How long the packets of each flow that reached the data receiver had waited in queues; `None` on a path without a queue.
+    waits: Vec<Option<DurationHistogram>>,
     /// Of each flow that is a stream, when the first byte of each message left its host.
     messages: Vec<Option<(Messages, Vec<Instant>)>>,
     capture: Option<Capture<W>>,
@@ -45,6 +47,7 @@ impl<W: Write> PacketRecorder<W> {
             opened: vec![None; flows.len()],
             recorder: RowRecorder::new(flows.len(), output, room.clone()),
             queues: queues.take_while(|_| output.series).collect(),
+            waits: vec![None; flows.len()],
             messages: vec![None; flows.len()],
             capture,
         }
@@ -63,6 +66,11 @@ impl<W: Write> PacketRecorder<W> {
     /// What has been counted of a flow.
     pub fn counts(&self, flow: u32) -> &Counts {
         self.analyzer.counts(flow)
+    }
+
+    /// The round trips of a flow's data sender, and how long its packets waited.
+    pub fn delays(&self, flow: u32) -> DelayFigures {
+        DelayFigures::of(self.analyzer.rtts(flow), self.waits[flow as usize].as_ref())
     }
 
     /// When the flow's first SYN was sent.
@@ -121,7 +129,7 @@ impl<W: Write> Recorder for PacketRecorder<W> {
             decoded.segment.len = decoded.segment.len.saturating_sub(u16::try_from(behind).unwrap_or(0));
             let ports = [decoded.source.port(), decoded.destination.port()];
             let (number, ttl) = (packet.number(), decoded.ip.ttl);
-            let seen = Seen { event, direction, number, ports, ttl, segment: &decoded.segment };
+            let seen = Seen { at, event, direction, number, ports, ttl, segment: &decoded.segment };
             self.analyzer.packet(seen)
         });
         let known = known.map(|known| farpath_sim::Packet { qos, ..known });
@@ -130,6 +138,12 @@ impl<W: Write> Recorder for PacketRecorder<W> {
                 self.opened[segment.flow as usize].get_or_insert(at);
             }
             let number = segment.flow;
+            if event == farpath_sim::PacketEvent::Received
+                && segment.from == End::Sender
+                && queues.backlog(direction).is_some()
+            {
+                self.waits[number as usize].get_or_insert_default().record(packet.queueing());
+            }
             if event == farpath_sim::PacketEvent::Sent
                 && let Some((messages, sent)) = &mut self.messages[number as usize]
             {

@@ -8,7 +8,9 @@ use crate::{EngineError, air, datagrams, tcp_only};
 use farpath_elements::RouterFigures;
 use farpath_experiment::{FlowSpec, Opener, Point, RunBudget, Scenario, Transport, base_rtt_of};
 use farpath_path::{Direction, ElementCounters, Generator, Path, PathElement};
-use farpath_run::{Engine, FlowRow, MessageRow, Outcome, Provenance, RouterRow, Run, RunKey, StreamFigures};
+use farpath_run::{
+    DelayFigures, Engine, FlowRow, MessageRow, Outcome, Provenance, RouterRow, Run, RunKey, StreamFigures,
+};
 use farpath_sim::{
     Budget, FlowEnd, FlowResult, FlowSetup, FlowView, MessageStamps, Observer, Packet, PacketEvent, Plain,
     RateOutcome, Setup, Silent, Simulation, Trip, window_for,
@@ -310,6 +312,7 @@ fn row(number: u32, setup: &FlowSetup, result: &FlowResult) -> FlowRow {
         rto: rtt.srtt().map(|_| rtt.rto()),
         explicit_rate: driver.map(|driver| described(driver.outcome()).into()),
         granted_bit_per_s: driver.and_then(|driver| Some(driver.granted()?.bit_per_s() as f64)),
+        delays: DelayFigures::of(&result.rtts, result.queueing.as_ref()),
         stream: StreamFigures::default(),
     }
 }

@@ -7,7 +7,7 @@ use farpath_elements::{ElementSpec, ExplicitRatePacket, SpecError, build_path};
 use farpath_path::{
     ChannelTime, Departure, Direction, DropCounts, Path, PathElement, PathPacket, PerDirection, Verdict,
 };
-use farpath_units::{Bytes, Duration, Instant, Messages};
+use farpath_units::{Bytes, Duration, DurationHistogram, Instant, Messages};
 use std::collections::BinaryHeap;
 
 /// IPv4 and UDP headers (RFC 791, RFC 768).
@@ -35,6 +35,8 @@ pub struct DatagramResult {
     pub arrived: Vec<Option<Instant>>,
     /// When the answer to each was back.
     pub answered: Vec<Option<Instant>>,
+    /// How long each that arrived had waited in queues; `None` on a path without a queue.
+    pub queueing: Option<DurationHistogram>,
     /// Drops by cause, `forward` in the direction of the stream.
     pub drops: PerDirection<DropCounts>,
     /// All had left, and nothing of it was on the path any more.
@@ -50,6 +52,7 @@ struct Datagram {
     number: u64,
     size: Bytes,
     is_reply: bool,
+    queueing: Duration,
 }
 
 impl ExplicitRatePacket for Datagram {}
@@ -65,6 +68,10 @@ impl PathPacket for Datagram {
 
     fn flow_hash(&self) -> u64 {
         u64::from(self.stream)
+    }
+
+    fn add_queueing(&mut self, wait: Duration) {
+        self.queueing += wait;
     }
 }
 
@@ -84,6 +91,10 @@ pub fn simulate_datagrams(
         watch: Watch::new(budget),
         now: Instant::ZERO,
     };
+    for (result, stream) in simulation.results.iter_mut().zip(streams) {
+        let has_queue = simulation.path.backlog(stream.direction).is_some();
+        result.queueing = has_queue.then(DurationHistogram::default);
+    }
     simulation.path.hold_at_most(usize::try_from(budget.packets).unwrap_or(usize::MAX));
     let mut due: BinaryHeap<Reverse<(Instant, u32)>> =
         (0..).zip(streams).map(|(number, stream)| Reverse((stream.start, number))).collect();
@@ -148,7 +159,8 @@ impl Simulation<'_> {
         result.sent.push(now);
         result.arrived.push(None);
         result.answered.push(None);
-        let datagram = Datagram { stream, number, size: setup.messages.size, is_reply: false };
+        let queueing = Duration::ZERO;
+        let datagram = Datagram { stream, number, size: setup.messages.size, is_reply: false, queueing };
         self.count(stream, End::Sender, Deed::Data);
         self.offer(now, setup.direction, datagram);
         (number + 1 < setup.messages.count).then(|| setup.start + setup.messages.due_after(number + 1))
@@ -169,6 +181,11 @@ impl Simulation<'_> {
             result.drops[way_of(packet)].add(cause);
             return;
         }
+        if !packet.is_reply
+            && let Some(queueing) = &mut result.queueing
+        {
+            queueing.record(packet.queueing);
+        }
         let stamps = if packet.is_reply { &mut result.answered } else { &mut result.arrived };
         let stamp = &mut stamps[packet.number as usize];
         // The network may make copies; the first one counts.
@@ -176,7 +193,11 @@ impl Simulation<'_> {
             return;
         }
         if let Some(size) = self.streams[packet.stream as usize].reply {
-            self.offer(due, direction.opposite(), Datagram { size, is_reply: true, ..packet });
+            self.offer(
+                due,
+                direction.opposite(),
+                Datagram { size, is_reply: true, queueing: Duration::ZERO, ..packet },
+            );
         }
     }
 }

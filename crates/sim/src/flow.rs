@@ -9,7 +9,7 @@ use crate::{End, FlowSetup, MessageStamps, Opener, Packet};
 use farpath_explicit_rate::Driver;
 use farpath_path::{Direction, DropCause, DropCounts, PerDirection};
 use farpath_tcp::{CloseReason, Config, Connection, Ecn, Endpoint, Seq, State};
-use farpath_units::{Bytes, Duration, Instant, Rate};
+use farpath_units::{Bytes, Duration, DurationHistogram, Instant, Rate};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -46,6 +46,10 @@ pub struct FlowResult {
     pub driver: Option<Box<Driver>>,
     /// Drops of the flow's packets by cause, `forward` in the data direction.
     pub drops: PerDirection<DropCounts>,
+    /// The round trips that the data sender measured, each that went into its SRTT.
+    pub rtts: DurationHistogram,
+    /// How long each packet that reached the data receiver had waited in queues; `None` on a path without a queue.
+    pub queueing: Option<DurationHistogram>,
     /// Packets of the flow that reached the data receiver with a mark of congestion (CE).
     pub marks: u64,
     /// Retransmissions of data whose payload the receiver had when they arrived. Copies that the network makes
@@ -76,6 +80,8 @@ pub(crate) struct Flow {
     /// Whether the simulation has been told that it need not wait for this flow.
     reported_over: bool,
     drops: PerDirection<DropCounts>,
+    rtts: DurationHistogram,
+    queueing: Option<DurationHistogram>,
     marks: u64,
     /// Numbers of the retransmissions that arrived, to know a copy by. They are few: what is not lost is not here.
     retransmissions_received: BTreeSet<u64>,
@@ -148,7 +154,8 @@ impl CwndMean {
 }
 
 impl Flow {
-    pub fn new(setup: &FlowSetup, seed: u64, number: u32) -> Flow {
+    /// A flow over a path that has a queue in the direction of its data or none.
+    pub fn new(setup: &FlowSetup, seed: u64, number: u32, has_queue: bool) -> Flow {
         let isn = initial_sequence_numbers(seed, number);
         let jitter = |mean, end| Jitter::new(mean, seed, number, end);
         let (mut sender, mut receiver) = match setup.opener {
@@ -194,6 +201,8 @@ impl Flow {
             end: None,
             reported_over: false,
             drops: PerDirection::default(),
+            rtts: DurationHistogram::default(),
+            queueing: has_queue.then(DurationHistogram::default),
             marks: 0,
             retransmissions_received: BTreeSet::new(),
             spurious_retransmissions: 0,
@@ -212,13 +221,25 @@ impl Flow {
     /// A packet arrives at the other end.
     #[inline]
     pub fn arrive(&mut self, now: Instant, packet: &Packet) {
-        let had = self.receiver.connection.receiver().duplicate_segments();
+        let (_, samples) = self.sender.connection.sender().rtt().last_sample();
+        let duplicates = self.receiver.connection.receiver().duplicate_segments();
+        // One call for both ends, which the compiler then puts here.
         self.host(packet.from.peer()).receive(now, packet);
-        self.marks += u64::from(packet.from == End::Sender && packet.segment.ecn == Ecn::Ce);
-        let retransmission = packet.retransmission && packet.from == End::Sender;
-        if retransmission && self.retransmissions_received.insert(packet.number) {
+        if packet.from == End::Receiver {
+            if let (Some(rtt), has) = self.sender.connection.sender().rtt().last_sample()
+                && has != samples
+            {
+                self.rtts.record(rtt);
+            }
+            return;
+        }
+        if let Some(queueing) = &mut self.queueing {
+            queueing.record(packet.queueing);
+        }
+        self.marks += u64::from(packet.segment.ecn == Ecn::Ce);
+        if packet.retransmission && self.retransmissions_received.insert(packet.number) {
             let has = self.receiver.connection.receiver().duplicate_segments();
-            self.spurious_retransmissions += u64::from(has > had);
+            self.spurious_retransmissions += u64::from(has > duplicates);
             if self.retransmissions_received.len() > KNOWN_RETRANSMISSIONS {
                 self.retransmissions_received.pop_first();
             }
@@ -377,6 +398,8 @@ impl Flow {
             receiver: self.receiver.connection,
             driver: self.sender.driver,
             drops: self.drops,
+            rtts: self.rtts,
+            queueing: self.queueing,
             marks: self.marks,
         }
     }

@@ -6,7 +6,7 @@ use farpath_explicit_rate::{Datagram, Driver, DriverSettings};
 use farpath_tcp::config::RateKind;
 use farpath_tcp::{Config, Connection, Endpoint};
 use farpath_tia1039::{Priority, RateType};
-use farpath_units::Instant;
+use farpath_units::{Duration, Instant};
 
 /// An endpoint with its place in the event queue.
 #[derive(Debug)]
@@ -122,7 +122,8 @@ impl Host {
         let retransmission = self.connection.sender().stats().retransmissions > resent;
         let resent_by = retransmission.then(|| self.resend_cause(loss_probes));
         let ttl = self.connection.ttl();
-        Some(Packet { flow, from, number, retransmission, resent_by, ttl, segment, qos })
+        let queueing = Duration::ZERO;
+        Some(Packet { flow, from, number, retransmission, resent_by, ttl, queueing, segment, qos })
     }
 
     /// Why the retransmission that has just left was sent; `loss_probes` had been sent before it.

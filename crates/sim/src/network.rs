@@ -84,7 +84,8 @@ impl<'o, O: Observer> Simulation<'o, O> {
             simulation.path.keep_signals();
         }
         for (number, flow) in (0..).zip(&setup.flows) {
-            simulation.flows.push(Flow::new(flow, setup.seed, number));
+            let has_queue = simulation.path.backlog(flow.direction).is_some();
+            simulation.flows.push(Flow::new(flow, setup.seed, number, has_queue));
             simulation.wake_at(flow.start, number, Wake::Start);
         }
         Ok(simulation)

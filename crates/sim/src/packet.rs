@@ -5,7 +5,7 @@ use farpath_path::{Direction, PathPacket};
 use farpath_tcp::{Flags, Segment};
 use farpath_tia1039::router::{Ending, FlowKey, QosPacket};
 use farpath_tia1039::{QosMark, Structure, Structures};
-use farpath_units::Bytes;
+use farpath_units::{Bytes, Duration};
 
 /// One of the two ends of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,6 +81,8 @@ pub struct Packet {
     pub resent_by: Option<ResendCause>,
     /// What its TTL is here and now.
     pub ttl: u8,
+    /// How long it has waited in queues so far.
+    pub queueing: Duration,
     /// The segment itself, in an IPv4 packet without options.
     pub segment: Segment,
     /// What it says to flow routers.
@@ -116,6 +118,10 @@ impl PathPacket for Packet {
 
     fn flow_hash(&self) -> u64 {
         u64::from(self.flow)
+    }
+
+    fn add_queueing(&mut self, wait: Duration) {
+        self.queueing += wait;
     }
 
     fn pass_routers(&mut self, routers: u32) -> bool {

@@ -208,6 +208,24 @@ fn flows_go_both_ways_in_one_run() {
 }
 
 #[test]
+fn round_trips_and_waits_are_seen_at_the_path() {
+    if !can_emulate() {
+        return;
+    }
+    let link = "[[path]]\nelement = \"link\"\nrate = \"2 Mbit/s\"\nqueue = \"50 packets\"\n[sender]";
+    let folder = Folder::with(&SMALL.replacen("[sender]", link, 1).replace("8760 B", "60 kB"));
+    let [flow] = flows(&["emulate", folder.file(), "--flows", "--json"]).try_into().expect("one flow");
+    let figures = |what: &str| ["mean", "p95", "p99"].map(|of| number(&flow, &format!("{of}_{what}_ns")));
+    let [mean, p95, p99] = figures("rtt");
+    assert!(40e6 <= mean && p95 <= p99, "{flow}");
+    let [waits, _, longest] = figures("queueing_delay");
+    // 1500 B take 6 ms: so long does a packet wait behind 50 of them and the one that is being sent, within the 1 % of a percentile.
+    assert!(6e6 < waits && waits <= longest && longest <= 306e6 * 1.01, "{flow}");
+    // The queue is a part of the round trip.
+    assert!(waits < mean && longest < p99, "{flow}");
+}
+
+#[test]
 fn points_and_seeds_come_in_their_order() {
     if !can_emulate() {
         return;

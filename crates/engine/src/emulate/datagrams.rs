@@ -14,7 +14,7 @@ use farpath_path::{Direction, DropCounts, PerDirection};
 use farpath_run::{Engine, Provenance, Run, RunKey};
 use farpath_sim::{DatagramResult, DatagramSetup};
 use farpath_traffic::datagram::{DatagramStream, StreamSocket, StreamStamps, StreamTally, Until};
-use farpath_units::{Bytes, Duration, Instant};
+use farpath_units::{Bytes, Duration, DurationHistogram, Instant};
 use std::io;
 use std::mem;
 use std::panic;
@@ -45,8 +45,12 @@ pub(super) fn once(
     hosts.enter(&mut provenance);
 
     let under_way = UnderWay::default();
-    let mut watch =
-        Watch { flows: &setups, drops: vec![PerDirection::default(); setups.len()], under_way: &under_way };
+    let mut watch = Watch {
+        flows: &setups,
+        drops: vec![PerDirection::default(); setups.len()],
+        waits: vec![None; setups.len()],
+        under_way: &under_way,
+    };
     let clock = Clock::start();
     let programs = Programs {
         setups: &setups,
@@ -68,9 +72,9 @@ pub(super) fn once(
     run.grade = Some(before.grade(&hosts, &report, &counted, waits.reduce(f64::max), scenario)?);
     run.air = air::rows(&report.air);
     run.provenance.caveats.extend(air::given_up(&report.elements));
-    let drops = watch.drops;
+    let seen = watch.drops.into_iter().zip(watch.waits);
     let results: Vec<DatagramResult> =
-        ends.each.into_iter().zip(drops).map(|(stamps, drops)| result(stamps, drops, ends.over)).collect();
+        ends.each.into_iter().zip(seen).map(|(stamps, seen)| result(stamps, seen, ends.over)).collect();
     enter(scenario, &setups, &results, &mut run);
     Ok(run)
 }
@@ -203,11 +207,13 @@ struct UnderWay {
     held: AtomicU64,
 }
 
-/// Counts what the path drops of each flow.
+/// Counts what the path drops of each flow, and how long the rest waits.
 struct Watch<'a> {
     flows: &'a [DatagramSetup],
     /// `forward` is the way of the messages.
     drops: Vec<PerDirection<DropCounts>>,
+    /// How long messages that arrived had waited in queues; `None` on a path without a queue.
+    waits: Vec<Option<DurationHistogram>>,
     under_way: &'a UnderWay,
 }
 
@@ -225,12 +231,15 @@ impl Recorder for Watch<'_> {
         let Some([port, _]) = packet.udp_ports() else { return };
         let Some(flow) = port.checked_sub(FIRST_PORT).map(usize::from) else { return };
         let Some(setup) = self.flows.get(flow) else { return };
+        let is_message = direction == setup.direction;
         match event {
             PacketEvent::Sent => drop(self.under_way.taken.fetch_add(1, Ordering::SeqCst)),
             PacketEvent::Dropped(cause) => {
-                let is_message = direction == setup.direction;
                 let way = if is_message { Direction::Forward } else { Direction::Reverse };
                 self.drops[flow][way].add(cause);
+            }
+            PacketEvent::Received if is_message && queues.backlog(direction).is_some() => {
+                self.waits[flow].get_or_insert_default().record(packet.queueing());
             }
             PacketEvent::Received | PacketEvent::Refused => {}
         }
@@ -240,7 +249,7 @@ impl Recorder for Watch<'_> {
 /// The two ends' stamps, as a simulation gives them.
 fn result(
     [sender, receiver]: [StreamStamps; 2],
-    drops: PerDirection<DropCounts>,
+    (drops, queueing): (PerDirection<DropCounts>, Option<DurationHistogram>),
     over: bool,
 ) -> DatagramResult {
     let sent = sender.sent;
@@ -252,6 +261,7 @@ fn result(
         arrived: whole(receiver.came),
         answered: whole(sender.came),
         drops,
+        queueing,
         over,
         sent,
         stuck: None,

@@ -19,6 +19,11 @@ pub(super) struct Acks {
 }
 
 impl Acks {
+    /// Up to where everything is acknowledged.
+    pub fn una(&self) -> u64 {
+        self.una
+    }
+
     /// Payload is sent; everything up to `sent_before` was before.
     pub fn sent(&mut self, sent_before: u64) {
         if sent_before == self.una && self.window == 0 {

@@ -8,7 +8,7 @@ use farpath_elements::{
 use farpath_path::DropCause;
 use farpath_run::Outcome;
 use farpath_sim::{FlowResult, FlowSetup, FlowView, Observer, Opener, Setup, simulate};
-use farpath_tcp::config::{AckClock, CongestionControlKind, EcnMode, RecoveryAlgorithm};
+use farpath_tcp::config::{AckClock, CongestionControlKind, EcnMode, RecoveryAlgorithm, RttSampling};
 use farpath_tcp::{Config, SackBlock, Seq, State};
 use farpath_units::{Bytes, Instant, Probability, Rate};
 use proptest::prelude::*;
@@ -44,6 +44,7 @@ impl Observer for Wire {
         let FlowPorts { sender, receiver, .. } = self.flows[packet.flow as usize];
         let ports = if packet.from == End::Sender { [sender, receiver] } else { [receiver, sender] };
         let seen = Seen {
+            at: now,
             event,
             direction,
             number: packet.number,
@@ -52,8 +53,8 @@ impl Observer for Wire {
             segment: &packet.segment,
         };
         let before = self.analyzer.counts(packet.flow).spurious_retransmissions;
-        // Why it was sent again is the sender's to say.
-        let packet_as_seen = Packet { resent_by: None, ..packet.clone() };
+        // Why it was sent again is the sender's to say, and how long it waited the path's.
+        let packet_as_seen = Packet { resent_by: None, queueing: Duration::ZERO, ..packet.clone() };
         assert_eq!(self.analyzer.packet(seen), Some(packet_as_seen), "{event:?} at {now}");
         let (closed, uncounted) = &mut self.closed[packet.flow as usize];
         if *closed {
@@ -224,6 +225,67 @@ proptest! {
     }
 }
 
+#[test]
+fn without_loss_the_round_trips_are_those_that_the_sender_measures() {
+    let link = ElementKind::Link(Link {
+        rate: PerDirection::both(Rate::from_bit_per_s(5_000_000).expect("not zero")),
+        queue: PerDirection::both(QueueLimit::Unlimited),
+        mark: PerDirection::both(MarkThreshold::Never),
+        aqm: PerDirection::both(Aqm::DropTail),
+        overhead: Bytes(0),
+        min_packet: Bytes(0),
+    });
+    for sampling in [RttSampling::EveryAck, RttSampling::Linux] {
+        let mut stack = Config::default();
+        stack.rto.sampling = sampling;
+        let path = vec![element("link", link.clone()), element("delay", delay(20))];
+        let flows = vec![FlowSetup::upload(&stack, Bytes(500_000))];
+        let setup = Setup { path, flows, seed: 1, horizon: Duration::from_secs(3600) };
+        let mut wire = Wire::new(&setup);
+        let results = simulate(&setup, &mut wire).expect("the path is well formed");
+        assert!(results[0].rtts.count() > 100);
+        assert_eq!(*wire.analyzer.rtts(0), results[0].rtts, "{sampling:?}");
+    }
+}
+
+/// Shows `analyzer` an event of one segment at a time.
+fn at(
+    analyzer: &mut PassiveAnalyzer,
+    ms: u64,
+    event: PacketEvent,
+    from: End,
+    number: u64,
+    segment: &Segment,
+) {
+    let (direction, ports) = match from {
+        End::Sender => (Direction::Forward, [1, 2]),
+        End::Receiver => (Direction::Reverse, [2, 1]),
+    };
+    let at = Instant::ZERO + Duration::from_millis(ms);
+    analyzer.packet(Seen { at, event, direction, number, ports, ttl: 64, segment });
+}
+
+#[test]
+fn an_ack_that_covers_what_was_sent_again_is_not_measured() {
+    use PacketEvent::{Received, Sent};
+    let mut analyzer = one_flow();
+    connects(&mut analyzer, [Seq(0), Seq(0)]);
+    let handshake = analyzer.rtts(0).count();
+    let ack = |to: u32| Segment { window: 65_535, ..Segment::new(Flags::ACK, Seq(1), Seq(to)) };
+    at(&mut analyzer, 100, Sent, End::Sender, 2, &data(Seq(1), 1000));
+    at(&mut analyzer, 110, Sent, End::Sender, 3, &data(Seq(1001), 1000));
+    at(&mut analyzer, 300, Sent, End::Sender, 4, &data(Seq(1), 1000));
+    at(&mut analyzer, 310, Sent, End::Sender, 5, &data(Seq(2001), 1000));
+    // It covers the first, of which it may acknowledge either sending, and what waited for it.
+    at(&mut analyzer, 400, Received, End::Receiver, 2, &ack(3001));
+    assert_eq!(analyzer.rtts(0).count(), handshake);
+    at(&mut analyzer, 500, Sent, End::Sender, 6, &data(Seq(3001), 1000));
+    at(&mut analyzer, 505, Sent, End::Sender, 7, &data(Seq(4001), 1000));
+    at(&mut analyzer, 600, Received, End::Receiver, 3, &ack(5001));
+    assert_eq!(analyzer.rtts(0).count(), handshake + 1);
+    assert_eq!(analyzer.rtts(0).longest(), Some(Duration::from_millis(100)), "since the first of the two");
+}
+
 /// Paths and stacks that a random draw seldom meets.
 fn rare(path: Vec<ElementKind>, stack: &Config, change: impl Fn(&mut Config)) {
     let mut stack = stack.clone();
@@ -263,7 +325,8 @@ fn passes(analyzer: &mut PassiveAnalyzer, from: End, number: u64, segment: &Segm
         End::Receiver => (Direction::Reverse, [2, 1]),
     };
     for event in [PacketEvent::Sent, PacketEvent::Received] {
-        let packet = analyzer.packet(Seen { event, direction, number, ports, ttl: 64, segment });
+        let packet =
+            analyzer.packet(Seen { at: Instant::ZERO, event, direction, number, ports, ttl: 64, segment });
         assert_eq!(packet.map(|packet| (packet.flow, packet.from)), Some((0, from)));
     }
 }
@@ -301,6 +364,7 @@ fn a_copy_that_the_network_makes_is_no_retransmission() {
     let copy = data(Seq(1), 1000);
     for number in [2, 3] {
         let seen = Seen {
+            at: Instant::ZERO,
             event: PacketEvent::Received,
             direction: Direction::Forward,
             number,
@@ -322,6 +386,7 @@ fn a_connection_that_is_begun_anew_has_new_numbers() {
     let request = Segment { len: 100, ..Segment::new(Flags::ACK, Seq(3_000_000_001), Seq(8)) };
     passes(&mut analyzer, End::Receiver, 3, &request);
     let again = analyzer.packet(Seen {
+        at: Instant::ZERO,
         event: PacketEvent::Sent,
         direction: Direction::Reverse,
         number: 4,
@@ -386,7 +451,15 @@ fn a_stranger_is_no_flow() {
     for (direction, ports) in
         [(Direction::Forward, [2, 1]), (Direction::Reverse, [1, 2]), (Direction::Forward, [1, 3])]
     {
-        let seen = Seen { event: PacketEvent::Sent, direction, number: 1, ports, ttl: 64, segment: &segment };
+        let seen = Seen {
+            at: Instant::ZERO,
+            event: PacketEvent::Sent,
+            direction,
+            number: 1,
+            ports,
+            ttl: 64,
+            segment: &segment,
+        };
         assert_eq!(analyzer.packet(seen), None);
     }
     assert_eq!(*analyzer.counts(0), Counts::default());
@@ -424,7 +497,7 @@ proptest! {
             segment.sack.push(SackBlock { start: Seq(start), end: Seq(end) });
             let (direction, ports) = if forward { (Direction::Forward, [1, 2]) } else { (Direction::Reverse, [2, 1]) };
             let event = if sent { PacketEvent::Sent } else { PacketEvent::Received };
-            let packet = analyzer.packet(Seen { event, direction, number, ports, ttl: 64, segment: &segment });
+            let packet = analyzer.packet(Seen { at: Instant::ZERO, event, direction, number, ports, ttl: 64, segment: &segment });
             prop_assert!(packet.is_some());
         }
         let counts = analyzer.counts(0);

@@ -58,7 +58,6 @@ pub(super) fn unit(name: &str) -> Option<&'static str> {
         | "lateness_regained_s"
         | "recovery_time_s"
         | "last_by_grant_s"
-        | "mean_rtt_s"
         | "least_rtt_s"
         | "mean_rto_s"
         | "mean_spacing_change_s" => Some("s"),

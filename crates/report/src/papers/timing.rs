@@ -10,7 +10,6 @@ pub(super) fn value(
     time: impl FnOnce() -> Result<Duration, String>,
 ) -> Option<Result<f64, String>> {
     Some(match name {
-        "mean_rtt_s" => round_trips(run).map(|samples| mean(&samples)),
         "least_rtt_s" => round_trips(run).map(|samples| samples.into_iter().fold(f64::INFINITY, f64::min)),
         "rtt_coefficient_of_variation" => {
             round_trips(run).map(|samples| deviation(&samples) / mean(&samples))

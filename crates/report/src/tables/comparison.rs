@@ -192,6 +192,23 @@ const OF_SHARES: [Quantity; 2] = [
         scale: Scale::of_shares,
     },
 ];
+/// What is said where packets wait in long queues: what else shares the path feels it.
+const OF_DELAYS: [Quantity; 2] = [
+    Quantity {
+        name: "RTT, 95th\npercentile, {unit}",
+        published: |_| None,
+        statistic: |summary| summary.statistics.p95_rtt_s,
+        scale: Scale::of_seconds,
+    },
+    Quantity {
+        name: "queueing, 95th\npercentile, {unit}",
+        published: |_| None,
+        statistic: |summary| summary.statistics.p95_queueing_delay_s,
+        scale: Scale::of_seconds,
+    },
+];
+/// They are where queues take this share of the RTT, of both the 95th percentile: longer than the path itself.
+const NOTABLE_QUEUEING: f64 = 0.5;
 const TIMEOUTS: Quantity = Quantity {
     name: "timeouts",
     published: |published| published.timeouts,
@@ -285,9 +302,11 @@ impl ComparisonTable {
             groups.extend(OF_STREAMS.iter().map(|quantity| self.columns(quantity, false)));
         }
         groups.extend(OF_SHARES.iter().map(|quantity| self.columns(quantity, false)));
+        groups.extend([self.columns(&RETRANSMISSIONS, false), self.columns(&TIMEOUTS, false)]);
+        if self.has_notable_queueing() {
+            groups.extend(OF_DELAYS.iter().map(|quantity| self.columns(quantity, false)));
+        }
         groups.extend([
-            self.columns(&RETRANSMISSIONS, false),
-            self.columns(&TIMEOUTS, false),
             self.shares("opened, %", |summary| summary.opened),
             self.shares("completed, %", |summary| summary.completed),
             if all_completed.is_some() { Vec::new() } else { self.outcomes() },
@@ -303,6 +322,13 @@ impl ComparisonTable {
 
     fn is_of_streams(&self) -> bool {
         !self.values(&MAX_LATENESS).is_empty()
+    }
+
+    fn has_notable_queueing(&self) -> bool {
+        self.rows.iter().flat_map(|row| &row.summaries).any(|summary| {
+            let both = summary.statistics.p95_rtt_s.zip(summary.statistics.p95_queueing_delay_s);
+            both.is_some_and(|(rtt, queueing)| queueing.mean >= NOTABLE_QUEUEING * rtt.mean)
+        })
     }
 
     /// Whether its streams are of datagrams, of which nobody sends any again.

@@ -59,8 +59,18 @@ pub(crate) fn table_of_rows(rows: &[(&Run, &FlowRow)]) -> Table {
         number("drops, data\ndirection", "drops_data_direction"),
         number("drops, ACK\ndirection", "drops_ack_direction"),
     ];
-    let state =
-        vec![number("mean\ncwnd, {unit}", "mean_cwnd_bytes"), number("smallest\nRTT, {unit}", "min_rtt_s")];
+    let state = vec![number("mean\ncwnd, {unit}", "mean_cwnd_bytes")];
+    let rtt = vec![
+        number("smallest\nRTT, {unit}", "min_rtt_s"),
+        number("mean RTT,\n{unit}", "mean_rtt_s"),
+        number("RTT, 95 %\nwithin, {unit}", "p95_rtt_s"),
+        number("RTT, 99 %\nwithin, {unit}", "p99_rtt_s"),
+    ];
+    let queueing = vec![
+        number("mean\nqueueing, {unit}", "mean_queueing_delay_s"),
+        number("queueing, 95 %\nwithin, {unit}", "p95_queueing_delay_s"),
+        number("queueing, 99 %\nwithin, {unit}", "p99_queueing_delay_s"),
+    ];
     let stream = vec![
         number("late at the\nmost, {unit}", "max_lateness_s"),
         number("late at the\nend, {unit}", "final_lateness_s"),
@@ -68,7 +78,7 @@ pub(crate) fn table_of_rows(rows: &[(&Run, &FlowRow)]) -> Table {
         number("late\nmessages", "late_messages"),
         number("player\nstalls, {unit}", "stall_time_s"),
     ];
-    let groups = [ended, granted, stream, cost, state]
+    let groups = [ended, granted, stream, cost, state, rtt, queueing]
         .map(|group| group.into_iter().filter(Column::is_known).collect());
     Table { heads, groups: groups.into(), ..Table::default() }
 }

@@ -128,6 +128,38 @@ table! {
         pub granted_bit_per_s: Option<f64>,
     }
 
+    /// Round trips that the sender measured, and how long its packets waited in the queues of the path. Percentiles are within 1 %.
+    ///
+    /// A packet's queueing delay is the time from when it joins a queue to when the link begins to send it, summed over the queues
+    /// that it passes. It counts where the packet arrives at the end that receives the data.
+    #[derive(Debug, Clone, Copy, PartialEq, Default)]
+    pub struct DelayFigures in delays {
+        /// RTT samples, in the mean.
+        #[column(name = "mean_rtt_ns", later = true)]
+        #[summary(mean_rtt_s)]
+        pub mean_rtt: Option<Duration>,
+        /// 95th percentile of the RTT samples.
+        #[column(name = "p95_rtt_ns", later = true)]
+        #[summary(p95_rtt_s)]
+        pub p95_rtt: Option<Duration>,
+        /// 99th percentile of the RTT samples.
+        #[column(name = "p99_rtt_ns", later = true)]
+        #[summary(p99_rtt_s)]
+        pub p99_rtt: Option<Duration>,
+        /// Queueing delay of the packets in the direction of the data, in the mean; null on a path without a queue.
+        #[column(name = "mean_queueing_delay_ns", later = true)]
+        #[summary(mean_queueing_delay_s)]
+        pub mean_queueing_delay: Option<Duration>,
+        /// 95th percentile of the queueing delay.
+        #[column(name = "p95_queueing_delay_ns", later = true)]
+        #[summary(p95_queueing_delay_s)]
+        pub p95_queueing_delay: Option<Duration>,
+        /// 99th percentile of the queueing delay.
+        #[column(name = "p99_queueing_delay_ns", later = true)]
+        #[summary(p99_queueing_delay_s)]
+        pub p99_queueing_delay: Option<Duration>,
+    }
+
     /// What the messages of a flow say of it; nothing of a flow that is no stream.
     ///
     /// The first message that arrives sets the receiver's clock: a later one is late by as much as it comes after its own

@@ -3,8 +3,8 @@
 use crate::support;
 
 use farpath_run::{
-    ColumnInfo, Engine, FlowStatistics, Metric, Outcome, Results, ResultsDir, ResultsError, Run, SegmentRow,
-    SeriesRow, Table,
+    ColumnInfo, DelayFigures, Engine, FlowStatistics, Metric, Outcome, Results, ResultsDir, ResultsError,
+    Run, SegmentRow, SeriesRow, Table,
 };
 use farpath_units::Instant;
 use proptest::prelude::*;
@@ -104,7 +104,7 @@ fn results_of_every_format_version_load() {
     let mut runs = small_experiment();
     for flow in runs.iter_mut().flat_map(|run| &mut run.flows) {
         // It did not say so then.
-        (flow.opened, flow.completed) = (None, None);
+        (flow.opened, flow.completed, flow.delays) = (None, None, DelayFigures::default());
     }
     assert_eq!(results.runs().unwrap(), runs);
     assert!(results.experiment().starts_with("title"));

@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "an example uses a part of it")]
 
 use farpath_run::{
-    AirRow, Engine, FlowRow, MessageRow, Metric, Outcome, Provenance, RouterRow, Run, SegmentEvent,
-    SegmentRow, SeriesRow, StreamFigures, Trace,
+    AirRow, DelayFigures, Engine, FlowRow, MessageRow, Metric, Outcome, Provenance, RouterRow, Run,
+    SegmentEvent, SegmentRow, SeriesRow, StreamFigures, Trace,
 };
 use farpath_units::{Bytes, Duration, Instant};
 
@@ -157,6 +157,14 @@ pub fn small_experiment() -> Vec<Run> {
         min_rtt: Some(Duration::from_millis(40)),
         srtt: Some(Duration::from_micros(43_830)),
         rto: Some(Duration::from_secs(1)),
+        delays: DelayFigures {
+            mean_rtt: Some(Duration::from_micros(44_120)),
+            p95_rtt: Some(Duration::from_micros(52_800)),
+            p99_rtt: Some(Duration::from_micros(61_070)),
+            mean_queueing_delay: Some(Duration::from_micros(3_310)),
+            p95_queueing_delay: Some(Duration::from_micros(11_900)),
+            p99_queueing_delay: Some(Duration::from_nanos(20_000_001)),
+        },
         ..flow(66.25)
     };
     let mut simulated = run(1, Engine::Simulate, Some(7), vec![whole, lost]);
