@@ -317,11 +317,16 @@ fn linux(key: &str, value: &Value, now: &Config, sends: bool) -> Option<Setting>
             value.ms()?,
             (now.rto.max.as_nanos() / 1_000_000).min(120_000),
         ),
-        "handshake.syn_attempts" => new().sysctl(
-            "net.ipv4.tcp_syn_retries",
-            value.count()?.saturating_sub(1).min(127),
-            now.handshake.syn_attempts.map_or(127, |attempts| attempts.saturating_sub(1).min(127)),
-        ),
+        "handshake.syn_attempts" => {
+            // What does not double is beside it (`tcp_syn_linear_timeouts`).
+            let first = now.handshake.syn_linear_timeouts + 1;
+            let retries = |attempts: u32| attempts.saturating_sub(first).clamp(1, 127);
+            new().sysctl(
+                "net.ipv4.tcp_syn_retries",
+                value.count().map_or(127, |attempts| retries(attempts.min(1000) as u32)),
+                now.handshake.syn_attempts.map_or(127, retries),
+            )
+        }
         "handshake.synack_attempts" => new().sysctl(
             "net.ipv4.tcp_synack_retries",
             value.count()?.saturating_sub(1).min(255),
@@ -332,6 +337,11 @@ fn linux(key: &str, value: &Value, now: &Config, sends: bool) -> Option<Setting>
             value.count().unwrap_or(255).min(255),
             now.handshake.data_retries.map_or(255, |retries| retries.min(255)),
         ),
+        // More than Ethernet's: devices and links, not a route.
+        "mss" if value.bytes()? > 1460 => new()
+            .root("ip link set dev DEVICE mtu 9000", format!("ip link set dev DEVICE mtu {}", now.mss.0 + 40))
+            .check("ping -M do -s 8972 PEER   # answers where every link carries them")
+            .affects("everything that leaves by DEVICE; switches and routers on the way are set by those who run them"),
         "mss" => new()
             .route(&format!("advmss {}", value.bytes()?))
             .program(&[format!("iperf3 -M {}", value.bytes()?)]),
@@ -601,6 +611,15 @@ mod tests {
         assert_eq!(freebsd[0].settings[0].root, ["sysctl net.inet.tcp.cc.algorithm=cubic"]);
         let windows = commands("windows-modern", &["sender.congestion.initial_window=40"]);
         assert!(windows[0].settings[0].root[0].contains("InitialCongestionWindowMss 40"), "{windows:?}");
+    }
+
+    /// Of the eleven SYNs that a Linux of today sends, four are beside `tcp_syn_retries`.
+    #[test]
+    fn syns_are_counted_as_the_kernel_counts_them() {
+        let found = commands("linux-6", &["receiver.handshake.syn_attempts=23"]);
+        let syns = &found[0].settings[0];
+        assert_eq!(syns.root, ["sysctl -w net.ipv4.tcp_syn_retries=18"]);
+        assert_eq!(syns.undo, ["sysctl -w net.ipv4.tcp_syn_retries=6"]);
     }
 
     /// What Linux does in any case is no command.

@@ -3,7 +3,7 @@
 use farpath_experiment::{Opener, Scenario, base_rtt};
 use farpath_model::window_limit::DelayedAckCycle;
 use farpath_path::Direction;
-use farpath_predict::{PathView, effective_window};
+use farpath_predict::{PathView, effective_window, loss};
 use farpath_tcp::Config;
 use farpath_units::{Bytes, Duration};
 
@@ -146,6 +146,11 @@ impl<'a> PathSummary<'a> {
     pub fn rate_of_link(&self) -> Option<f64> {
         let spacing = self.view.spacing(u64::MAX).as_secs_f64();
         (self.bottleneck.is_some() && spacing > 0.0).then(|| self.segment().bits() as f64 / spacing)
+    }
+
+    /// How likely the path loses a packet with so much payload.
+    pub fn loss_of(&self, payload: Bytes) -> f64 {
+        loss(&self.scenario.path, self.data, payload + self.view.path.headers, true)
     }
 
     /// The retransmission timeout that the path itself asks for: no ACK that is only withheld comes after it.

@@ -69,7 +69,8 @@ impl Place {
         let any = |start: &str| changes.iter().any(|change| change.key.starts_with(start));
         if changes.iter().any(|change| change.key.contains("explicit_rate")) {
             Place::NewRouters
-        } else if any("path.") {
+        } else if any("path.") || any("sender.mss") && any("receiver.mss") {
+            // Longer packets too are for every link to carry.
             Place::Path
         } else if any("flow") || any("receiver.") && any("sender.") {
             Place::BothHosts

@@ -15,7 +15,7 @@ pub use handshake::{
     FIRST_PROBE, connects, data_retries, file_arrives, listening, opening, syn_doublings, timer, unanswered,
     unsampled,
 };
-pub use path_view::PathView;
+pub use path_view::{PathView, loss};
 pub use stream::stream_loss;
 
 use farpath_experiment::{FlowSpec, Opener, Point, Scenario, Transport, base_rtt};

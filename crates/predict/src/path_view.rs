@@ -148,7 +148,7 @@ fn hops(elements: &[ElementSpec], direction: Direction) -> Vec<Hop> {
 }
 
 /// Loss rate of packets of `size` over all elements of one direction.
-fn loss(elements: &[ElementSpec], direction: Direction, size: Bytes, carries_data: bool) -> f64 {
+pub fn loss(elements: &[ElementSpec], direction: Direction, size: Bytes, carries_data: bool) -> f64 {
     let packet = PacketView { size, carries_data };
     elements.iter().map(|element| element.spec().loss_rate(direction, packet).fraction()).fold(0.0, either)
 }

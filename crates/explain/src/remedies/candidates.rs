@@ -91,6 +91,7 @@ pub(crate) fn candidates(
     recovery(summary, base, &mut list);
     timers(summary, base, &mut list);
     acks(summary, &mut list);
+    packet_size(summary, base, &mut list);
     programs(summary, &mut list);
     connections(summary, base, &mut list);
     for trap in traps {
@@ -282,6 +283,45 @@ pub(crate) fn initial_window_of(remedy: &Remedy, summary: &PathSummary<'_>) -> O
     let change = queue_of(summary, queue).filter(|_| is_shorter)?;
     Some((segments, change.parse().ok()?))
 }
+
+/// Shorter packets where bits are wrong; longer ones on links of a research network.
+fn packet_size(summary: &PathSummary<'_>, base: &Observed, list: &mut List) {
+    if base.retransmissions == 0.0 {
+        return;
+    }
+    let segment = summary.segment();
+    let of_bits = summary.loss_of(Bytes(segment.0 / 2)) < SHORTER_PAYS * summary.loss_of(segment);
+    let mss = summary.sender().mss.min(summary.receiver().mss);
+    for divisor in [2, 4, 8] {
+        let shorter = Bytes(mss.0 / divisor);
+        if !of_bits || shorter < SHORTEST_MSS {
+            break;
+        }
+        let why = "fewer bits in a packet, and fewer packets with a wrong one; headers take a larger share";
+        let title = format!("segments of {shorter}");
+        let set = vec![format!("receiver.mss={shorter}")];
+        list.add_strength(MSS, shorter.0, (title, why.to_owned(), String::new()), set);
+    }
+    if summary.rate_of_link().is_some_and(|rate| rate >= JUMBO_RATE) && mss < JUMBO_MSS && !of_bits {
+        let why = "a window of as many segments is six times as large: slow start, and what a loss costs, go by segments";
+        let set = ["sender", "receiver"].map(|end| format!("{end}.mss={JUMBO_MSS}"));
+        list.add_one("jumbo-frames", "packets of 9000 B on every link", why.to_owned(), set.to_vec(), true);
+        if let Some(jumbo) = list.candidates.iter_mut().find(|candidate| candidate.id == "jumbo-frames") {
+            jumbo.risk = Some("a link or a host that does not carry them drops them".to_owned());
+        }
+    }
+}
+
+/// A packet of half the size is lost at most so often where it is bits that are wrong; where packets are lost, as often.
+const SHORTER_PAYS: f64 = 0.75;
+
+/// The family of shorter segments, and the shortest that is tried.
+const MSS: &str = "mss";
+const SHORTEST_MSS: Bytes = Bytes(128);
+
+/// Jumbo frames are those of Ethernet: 9000 B, 20 B of IPv4 and 20 B of TCP in them, on links of 1 Gbit/s and more.
+const JUMBO_MSS: Bytes = Bytes(8960);
+const JUMBO_RATE: f64 = 0.9e9;
 
 /// What the programs could do otherwise.
 fn programs(summary: &PathSummary<'_>, list: &mut List) {
