@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 pub type Sample<V> = (u64, V);
 
 /// Of samples in the order of time at most four for each of `intervals` equal intervals of it: the first, the lowest,
-/// the highest and the last. Few samples stay as they are.
+/// the highest and the last. Few samples stay as they are. Where somebody has changed a file, their order is any.
 pub fn decimate<V: PartialOrd + Copy>(samples: &[Sample<V>], intervals: usize) -> Vec<Sample<V>> {
     let intervals = intervals.max(1);
     if samples.len() <= 4 * intervals {
@@ -18,8 +18,8 @@ pub fn decimate<V: PartialOrd + Copy>(samples: &[Sample<V>], intervals: usize) -
     let (first, last) = (samples[0].0, samples[samples.len() - 1].0);
     let interval = |time: u64| {
         // One more than the span, so that the last moment is within the last interval.
-        let span = u128::from(last - first) + 1;
-        (u128::from(time - first) * intervals as u128 / span) as usize
+        let span = u128::from(last.saturating_sub(first)) + 1;
+        (u128::from(time.saturating_sub(first)) * intervals as u128 / span) as usize
     };
     let mut decimated = Vec::with_capacity(4 * intervals);
     for chunk in samples.chunk_by(|a, b| interval(a.0) == interval(b.0)) {

@@ -252,8 +252,8 @@ fn rates(
             if what == ARRIVALS && bytes.is_empty() {
                 continue;
             }
-            for (i, sum) in (0..).zip(sums(&bytes, start, interval, intervals)) {
-                times.push(seconds(start + i * interval));
+            for (i, sum) in (0_u64..).zip(sums(&bytes, start, interval, intervals)) {
+                times.push(seconds(i.saturating_mul(interval).saturating_add(start)));
                 rates.push(sum as f64 * 8.0 / seconds(interval));
                 names.push(format!("flow {}", flow.flow));
                 whats.push(what);
@@ -303,22 +303,22 @@ fn arrived(segments: &[SegmentRow], flow: &FlowRow) -> Vec<Sample<u64>> {
         .collect()
 }
 
-/// The same of what its application has read.
+/// The same of what its application has read. A count that falls is none of ours: nothing was read then.
 fn delivered(series: &[SeriesRow], flow: &FlowRow) -> Vec<Sample<u64>> {
     let mut before = 0;
     series
         .iter()
         .filter(|row| row.flow == flow.flow && row.metric == Metric::Delivered)
-        .map(|row| (row.time.as_nanos(), row.value - std::mem::replace(&mut before, row.value)))
+        .map(|row| (row.time.as_nanos(), row.value.saturating_sub(std::mem::replace(&mut before, row.value))))
         .collect()
 }
 
 /// What came in each of some intervals since `start`.
 fn sums(bytes: &[Sample<u64>], start: u64, interval: u64, intervals: usize) -> Vec<u64> {
-    let mut sums = vec![0; intervals];
+    let mut sums = vec![0_u64; intervals];
     for (time, bytes) in bytes {
         if let Some(sum) = sums.get_mut((time.saturating_sub(start) / interval) as usize) {
-            *sum += bytes;
+            *sum = sum.saturating_add(*bytes);
         }
     }
     sums

@@ -154,7 +154,7 @@ impl Sender {
 
     /// The same where only its packets are known.
     fn seems_sent_again_by(&mut self, now: u64) -> &'static str {
-        match self.heard.filter(|heard| now <= heard.0 + AT_ONCE) {
+        match self.heard.filter(|heard| now.saturating_sub(heard.0) <= AT_ONCE) {
             None => TIMER,
             Some((_, true)) if self.acked >= self.recovery_point => {
                 self.recovery_point = self.sent;
@@ -231,7 +231,7 @@ impl Sequence {
         let again = self.marks.iter().filter(|mark| mark.is_again()).map(|mark| mark.time);
         let mut sent: Vec<u64> = self.sent.iter().map(|sample| sample.0).chain(again).collect();
         sent.sort_unstable();
-        let parts = sent.windows(2).map(|pair| (pair[0] + usual.as_nanos(), pair[1]));
+        let parts = sent.windows(2).map(|pair| (pair[0].saturating_add(usual.as_nanos()), pair[1]));
         Silences { usual, parts: parts.filter(|(from, until)| from < until).collect() }
     }
 

@@ -3,6 +3,8 @@ use super::*;
 use farpath_engine::{provenance, simulate};
 use farpath_experiment::Experiment;
 use farpath_run::RunKey;
+use farpath_units::{Duration, Instant};
+use proptest::prelude::*;
 
 fn key(point: u64, engine: Engine, seed: Option<u64>) -> RunKey {
     RunKey { point, engine, seed }
@@ -192,4 +194,52 @@ fn an_acknowledgment_of_the_sender_that_is_dropped_is_no_lost_data() {
     ack.event = farpath_run::SegmentEvent::Dropped;
     let sequence = Sequence::of(&run.flows[0], &segments);
     assert_eq!((marks(&sequence, "ACK dropped"), marks(&sequence, "data dropped")), (1.0, lost));
+}
+
+/// Numbers as somebody may have put them into a file.
+fn odd() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        prop::sample::select(vec![0, 1, u64::from(u32::MAX), 1 << 53, 1 << 63, u64::MAX - 1, u64::MAX]),
+        any::<u64>(),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
+
+    /// A delivered count that fell ended the report with a panic.
+    #[test]
+    fn whatever_is_in_a_trace_is_drawn(
+        changes in prop::collection::vec((0_u8..8, any::<prop::sample::Index>(), odd()), 1..12),
+        streams in any::<bool>(),
+    ) {
+        let mut run = traced("single-drop", &["transfer.size=30 kB"]);
+        let (mut series, mut segments) = (run.series.to_vec(), run.segments.to_vec());
+        let at = Instant::from_nanos;
+        let mut messages: Vec<MessageRow> = (0..10)
+            .map(|message| {
+                let arrived = Some(at(message + 1));
+                MessageRow { flow: 0, message, due: at(message), written: None, sent: None, arrived }
+            })
+            .collect();
+        for (what, place, value) in changes {
+            let (row, segment) = (place.index(series.len()), place.index(segments.len()));
+            match what {
+                0 => series[row].time = at(value),
+                1 => series[row].value = value,
+                2 => segments[segment].time = at(value),
+                3 => (segments[segment].len, segments[segment].seq) = (value as u32, (value >> 32) as u32),
+                4 => (segments[segment].ack, segments[segment].cause) = (value as u32, None),
+                5 => run.flows[0].min_rtt = Some(Duration::from_nanos(value)),
+                6 => run.flows[0].start = at(value),
+                _ => messages[place.index(10)].due = at(value),
+            }
+        }
+        (run.series, run.segments) = (series.into(), segments.into());
+        if streams {
+            run.messages = messages.into();
+        }
+        let drawn = trace(&run);
+        prop_assert!(!drawn.flows.is_empty());
+    }
 }
