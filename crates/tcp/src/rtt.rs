@@ -207,7 +207,8 @@ impl RttEstimator {
         match self.smoothed {
             None => self.unsampled,
             Some(Smoothed { deviation, .. }) if self.config.variation == RttVariation::Linux => {
-                let rto = Duration::from_micros(deviation.srtt / 8 + deviation.variation);
+                let us = deviation.srtt / 8 + deviation.variation;
+                let rto = Duration::from_micros(us.min(MOST_US));
                 let rto = if self.config.floor == RtoFloor::Rto { rto.max(self.config.min) } else { rto };
                 // In whole jiffies, before it is doubled (`usecs_to_jiffies()`).
                 let rounded = (Instant::ZERO + rto).next_multiple_of(self.config.tick);
@@ -285,6 +286,9 @@ impl RttEstimator {
     }
 }
 
+/// The longest duration, in Linux's units: a floor of as much and a round trip on top of it are no longer.
+const MOST_US: u64 = u64::MAX / 1000;
+
 /// `old + (new - old) / divisor`, in integers that do not drift.
 fn weighted(old: Duration, new: Duration, divisor: u32) -> Duration {
     let step = old.abs_diff(new) / u64::from(divisor.max(1));
@@ -313,6 +317,18 @@ mod tests {
         let mut config = Config::default().rto;
         change(&mut config);
         RttEstimator::new(&config)
+    }
+
+    /// Drawn by the test of conservation: the floor is as long as a duration can be, and the round trip came on top of it.
+    #[test]
+    fn a_floor_without_end_does_not_overflow() {
+        let mut rtt = estimator(|c| {
+            (c.min, c.max) = (Duration::from_nanos(u64::MAX), Duration::from_nanos(u64::MAX));
+            (c.floor, c.variation) = (RtoFloor::Variance, RttVariation::Linux);
+            c.tick = Duration::from_nanos(27_527_542_418_045_420);
+        });
+        rtt.sample(at(0), at(100));
+        assert!(rtt.rto() > Duration::from_secs(1 << 30));
     }
 
     #[test]
