@@ -53,6 +53,8 @@ fn imported(text: &str) {
 fn trace(text: &str) {
     let Ok(trace) = Trace::parse(text) else { return };
     assert_eq!(Trace::parse(&trace.to_text()).expect("what we write, we read"), trace);
+    let over_time = trace.over_time(80);
+    assert!(over_time.iter().all(|rate| rate.is_finite() && *rate >= 0.0), "{over_time:?}");
     let figures = trace.figures();
     assert!(figures.mean_bit_per_s > 0.0 && figures.variation >= 0.0, "{figures:?}");
     let both = PerDirection::both(trace);

@@ -212,6 +212,34 @@ impl Trace {
             Trace::Opportunities(opportunities) => opportunities.figures(),
         }
     }
+
+    /// The mean rate in each of so many equal parts of its span, in bit/s.
+    pub fn over_time(&self, parts: usize) -> Vec<f64> {
+        let span = self.figures().span.as_secs_f64();
+        let part = span / parts as f64;
+        let mut bits = vec![0.0; parts];
+        let part_of = |seconds: f64| ((seconds / part) as usize).min(parts.saturating_sub(1));
+        match self {
+            Trace::Rates(rates) => {
+                let ends = rates.steps.iter().skip(1).map(|step| step.0.as_secs_f64()).chain([span]);
+                for (&(from, rate), to) in rates.steps.iter().zip(ends) {
+                    let from = from.as_secs_f64();
+                    let touched = part_of(from)..=part_of(to);
+                    for (number, bits) in touched.clone().zip(&mut bits[touched]) {
+                        let (begins, ends) = (number as f64 * part, (number + 1) as f64 * part);
+                        *bits += rate as f64 * (to.min(ends) - from.max(begins)).max(0.0);
+                    }
+                }
+            }
+            Trace::Opportunities(all) => {
+                for &at in all.at_ms.iter() {
+                    // One at the end of a part is that of what went before it.
+                    bits[part_of(at.saturating_sub(1) as f64 / 1e3)] += OPPORTUNITY.bits() as f64;
+                }
+            }
+        }
+        bits.iter().map(|bits| bits / part).collect()
+    }
 }
 
 /// Reads `seconds,value` lines, with or without a line of names above. Lines that are empty or begin with `#` are passed over, but `# repeat SECONDS`,

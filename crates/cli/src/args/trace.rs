@@ -22,6 +22,15 @@ pub enum TraceCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Draw the rate over time with characters, as wide as the terminal
+    Plot {
+        /// Trace: a millisecond a line as mahimahi has it, or `seconds,bit/s` a line
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Print JSON: the mean rate in each of its parts
+        #[arg(long)]
+        json: bool,
+    },
     /// Make a trace by a model: the same for the same seed
     Make(MakeArgs),
 }

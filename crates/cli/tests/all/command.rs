@@ -414,6 +414,10 @@ fn traces_are_made_by_their_seed_and_looked_at() {
     assert_eq!((out.as_str(), code), ("", 0));
     assert_eq!(fs::read_to_string(file).expect("written"), printed);
     refused(&[&make[..], &["--out", file]].concat(), &["--out", "link.csv"]);
+    let (drawn, ..) = run(&["trace", "plot", file]);
+    assert!(drawn.contains("8.00 Mbit/s ┤█") && drawn.trim_end().ends_with("60 s"), "{drawn}");
+    let (parts, ..) = run(&["trace", "plot", file, "--json"]);
+    assert!(parts.contains("\"mean_bit_per_s\":["), "{parts}");
     let (out, ..) = run(&["trace", "info", file, "--json"]);
     let figures = &objects(&out)[0];
     assert_eq!(
@@ -433,6 +437,7 @@ fn traces_are_made_by_their_seed_and_looked_at() {
     let said = "link.csv: line 2: expected a rate from 0 on, in bit/s or such as `8 Mbit/s`, found `lots`";
     refused(&["simulate", experiment], &["e.toml: path[0].trace", said]);
     refused(&["trace", "info", file], &[said]);
+    refused(&["trace", "plot", file], &[said]);
     refused(&["trace", "info", "no-such-file"], &["no-such-file"]);
     refused(
         &["trace", "make", "rain", "--rate", "8 Mbit/s", "--span", "0.5 s"],

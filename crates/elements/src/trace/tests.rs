@@ -129,3 +129,22 @@ fn models_have_the_shares_that_they_name() {
     assert!((mean(Model::Cellular) - 0.125f64.exp()).abs() < 0.03, "{}", mean(Model::Cellular));
     assert!((mean(Model::Slots) - 1.0).abs() < 0.03, "{}", mean(Model::Slots));
 }
+
+/// Whatever the parts are, they carry what the trace does.
+#[test]
+fn a_trace_over_time_has_its_mean() {
+    let opportunities: String = (1..=997).filter(|ms| ms % 3 > 0).map(|ms| format!("{ms}\n")).collect();
+    for text in
+        ["0,8000000\n0.5,0\n0.7,1000000\n2,3000000\n", "# repeat 7\n0,5\n6.9,1000000000\n", &opportunities]
+    {
+        let trace = rates(text);
+        let mean = trace.figures().mean_bit_per_s;
+        for parts in [1, 2, 7, 100, 1000] {
+            let over_time = trace.over_time(parts);
+            let of_parts = over_time.iter().sum::<f64>() / parts as f64;
+            assert!((of_parts / mean - 1.0).abs() < 1e-9, "{parts}: {of_parts} {mean}");
+        }
+    }
+    let steps = rates("# repeat 4\n0,8000000\n1,0\n2,4000000\n").over_time(4);
+    assert_eq!(steps, [8e6, 0.0, 4e6, 4e6]);
+}
