@@ -165,23 +165,29 @@ impl Transfer<'_> {
         let before = self.bytes;
         let mut written = 0;
         while written < size {
+            let bytes = self.send(content::next(written, size))?;
+            written += bytes;
+            if self.asked.role == Role::Sender {
+                self.bytes = before + written;
+                self.first_byte_at = self.first_byte_at.or_else(|| Some(wait::now(self.epoch)));
+            } else {
+                self.request_bytes += bytes;
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands over some of `bytes`, waiting for room; gives how many were taken.
+    fn send(&mut self, bytes: &[u8]) -> Result<u64, End> {
+        loop {
             self.look()?;
-            match self.socket.send_with_flags(content::next(written, size), libc::MSG_NOSIGNAL) {
-                Ok(bytes) => {
-                    written += bytes as u64;
-                    if self.asked.role == Role::Sender {
-                        self.bytes = before + written;
-                        self.first_byte_at = self.first_byte_at.or_else(|| Some(wait::now(self.epoch)));
-                    } else {
-                        self.request_bytes += bytes as u64;
-                    }
-                }
+            match self.socket.send_with_flags(bytes, libc::MSG_NOSIGNAL) {
+                Ok(taken) => return Ok(taken as u64),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait_for_room()?,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(self.failed(Stage::Established, error)),
             }
         }
-        Ok(())
     }
 
     fn read_request(&mut self, size: u64) -> Result<(), End> {

@@ -93,15 +93,7 @@ impl Transfer<'_> {
         let Some(token) = self.asked.token else { return Ok(()) };
         let mut left = token.as_bytes();
         while !left.is_empty() {
-            self.look()?;
-            match self.socket.send_with_flags(left, libc::MSG_NOSIGNAL) {
-                Ok(bytes) => left = &left[bytes..],
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.wait(PollFlags::OUT, None)?;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.failed(Stage::Established, error)),
-            }
+            left = &left[self.send(left)? as usize..];
         }
         Ok(())
     }

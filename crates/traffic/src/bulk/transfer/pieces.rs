@@ -1,11 +1,10 @@
 //! A file that is not written at once: in pieces, with pauses, within a window of the programs' own protocol.
 
-use super::{Stage, Transfer};
+use super::Transfer;
 use crate::bulk::End;
 use crate::bulk::content;
 use farpath_units::{Bytes, Instant, Writing};
 use rustix::event::PollFlags;
-use std::io;
 
 /// What updates are made of: only how many there are counts.
 const UPDATE: [u8; Writing::UPDATE.0 as usize] = [0; Writing::UPDATE.0 as usize];
@@ -29,25 +28,16 @@ impl Transfer<'_> {
 
     /// Hands over what the window allows of the next `most` bytes, waiting for room or for an update; gives how many were taken.
     fn write_some(&mut self, most: u64) -> Result<u64, End> {
-        loop {
-            self.look()?;
-            let allowed = self.asked.writing.allowed_by(self.updates / Writing::UPDATE.0).0 - self.bytes;
-            if allowed == 0 {
-                self.read_updates()?;
-                continue;
+        let allowed = loop {
+            match self.asked.writing.allowed_by(self.updates / Writing::UPDATE.0).0 - self.bytes {
+                0 => self.read_updates()?,
+                allowed => break allowed,
             }
-            let piece = content::next(self.bytes, self.bytes + most.min(allowed));
-            match self.socket.send_with_flags(piece, libc::MSG_NOSIGNAL) {
-                Ok(bytes) => {
-                    self.bytes += bytes as u64;
-                    self.first_byte_at = self.first_byte_at.or_else(|| Some(self.now()));
-                    return Ok(bytes as u64);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait_for_room()?,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.failed(Stage::Established, error)),
-            }
-        }
+        };
+        let taken = self.send(content::next(self.bytes, self.bytes + most.min(allowed)))?;
+        self.bytes += taken;
+        self.first_byte_at = self.first_byte_at.or_else(|| Some(self.now()));
+        Ok(taken)
     }
 
     /// Waits for the other program to say what it has read.
@@ -72,14 +62,8 @@ impl Transfer<'_> {
     pub(super) fn say_what_is_read(&mut self) -> Result<(), End> {
         let due = self.asked.writing.updates_after(Bytes(self.bytes), self.asked.size) * Writing::UPDATE.0;
         while self.updates < due {
-            self.look()?;
             let rest = (self.updates % Writing::UPDATE.0) as usize;
-            match self.socket.send_with_flags(&UPDATE[rest..], libc::MSG_NOSIGNAL) {
-                Ok(bytes) => self.updates += bytes as u64,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait_for_room()?,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.failed(Stage::Established, error)),
-            }
+            self.updates += self.send(&UPDATE[rest..])?;
         }
         Ok(())
     }
