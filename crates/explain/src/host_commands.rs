@@ -319,13 +319,12 @@ fn linux(key: &str, value: &Value, now: &Config, sends: bool) -> Option<Setting>
         ),
         "handshake.syn_attempts" => {
             // What does not double is beside it (`tcp_syn_linear_timeouts`).
-            let first = now.handshake.syn_linear_timeouts + 1;
-            let retries = |attempts: u32| attempts.saturating_sub(first).clamp(1, 127);
-            new().sysctl(
-                "net.ipv4.tcp_syn_retries",
-                value.count().map_or(127, |attempts| retries(attempts.min(1000) as u32)),
-                now.handshake.syn_attempts.map_or(127, retries),
-            )
+            let beside = u64::from(now.handshake.syn_linear_timeouts) + 1;
+            let retries = |attempts: Option<u64>| {
+                attempts.map_or(127, |attempts| attempts.saturating_sub(beside).clamp(1, 127))
+            };
+            let before = now.handshake.syn_attempts.map(u64::from);
+            new().sysctl("net.ipv4.tcp_syn_retries", retries(value.count()), retries(before))
         }
         "handshake.synack_attempts" => new().sysctl(
             "net.ipv4.tcp_synack_retries",

@@ -38,7 +38,7 @@ use farpath_units::Bytes;
 use groups::{Groups, Rivals, in_front};
 use measure::{Bench, predicted};
 use path_summary::PathSummary;
-use remedies::{Combinations, Patient, candidates, initial_window_of};
+use remedies::{Combinations, Patient, by_merit, candidates, initial_window_of, merit};
 use serde::Serialize;
 use std::sync::atomic::AtomicBool;
 
@@ -155,13 +155,11 @@ impl Explanation {
 
     /// What gains a tenth more than what is advised: of sets and single remedies the best, not at the cost of others, and without new routers.
     pub fn beyond(&self, advised: &Remedy) -> Option<&Remedy> {
-        let merit = |remedy: &Remedy| remedies::merit(&remedy.simulated);
         let singles = self.remedies.iter().filter(|remedy| !remedy.apart && !remedy.together);
-        let best = self
-            .combinations()
-            .chain(singles)
-            .max_by(|a, b| merit(a).partial_cmp(&merit(b)).unwrap_or(core::cmp::Ordering::Equal))?;
-        (merit(best).1 > GAIN * merit(advised).1).then_some(best)
+        let best = self.combinations().chain(singles).max_by(|a, b| by_merit(&a.simulated, &b.simulated))?;
+        let ((completed, speed), (more, faster)) = (merit(&advised.simulated), merit(&best.simulated));
+        // The speed of what does not always complete is none to compare with.
+        (more > completed || faster > GAIN * speed).then_some(best)
     }
 
     /// Sets of several remedies.
@@ -365,20 +363,20 @@ fn withdraw_what_hurts(traps: &mut [Trap], remedies: &mut Vec<Remedy>) {
 /// What is advised: where these hosts' systems have commands for something worth doing, that; what else would help is told beside it.
 fn advice_of(remedies: &[Remedy], [all, hosts, typed]: [Option<&Remedy>; 3]) -> Option<String> {
     let has_commands = |remedy: &&Remedy| remedy.without_command().is_empty();
-    let with_commands: Vec<Remedy> = remedies.iter().filter(has_commands).cloned().collect();
+    let every: Vec<&Remedy> = remedies.iter().collect();
+    let with_commands: Vec<&Remedy> = every.iter().copied().filter(has_commands).collect();
     let hosts_by_commands = hosts.filter(has_commands).or(typed);
-    advice(&with_commands, all.filter(has_commands), hosts_by_commands)
-        .or_else(|| advice(remedies, all, hosts))
+    advice(&with_commands, all.filter(has_commands), hosts_by_commands).or_else(|| advice(&every, all, hosts))
 }
 
 /// What is advised: what the hosts can do, unless the path's equipment gains a quarter more.
-fn advice(remedies: &[Remedy], all: Option<&Remedy>, hosts: Option<&Remedy>) -> Option<String> {
+fn advice(remedies: &[&Remedy], all: Option<&Remedy>, hosts: Option<&Remedy>) -> Option<String> {
     let speed = |remedy: &&Remedy| (remedy.simulated.completed, remedy.simulated_speed_up.unwrap_or(0.0));
     let best =
         |a: &&Remedy, b: &&Remedy| speed(a).partial_cmp(&speed(b)).unwrap_or(core::cmp::Ordering::Equal);
     // Several connections gain at the cost of others: where one connection can be helped, it is.
     let worth = |remedy: &&Remedy| remedy.is_worth_it && !remedy.apart && !remedy.together;
-    let singles = || remedies.iter().filter(worth);
+    let singles = || remedies.iter().copied().filter(worth);
     // Of two that gain as much, the one alone, and without a risk.
     let choose = |set: Option<&Remedy>, hosts: bool| -> Option<String> {
         let set = set.into_iter().filter(worth).max_by(best);
@@ -400,7 +398,7 @@ fn advice(remedies: &[Remedy], all: Option<&Remedy>, hosts: Option<&Remedy>) -> 
     };
     let of = |id: &Option<String>| {
         let id = id.as_deref()?;
-        remedies.iter().chain(all).chain(hosts).find(|remedy| remedy.id == id)
+        remedies.iter().copied().chain(all).chain(hosts).find(|remedy| remedy.id == id)
     };
     let hosts = hosts.or(all.filter(|all| all.place.is_of_hosts()));
     let (hosts_only, any) = (choose(hosts, true), choose(all, false));

@@ -199,8 +199,7 @@ impl Patient<'_> {
             .zip(observed)
             .map(|((candidate, prediction), simulated)| self.remedy(candidate, prediction, simulated))
             .collect();
-        remedies
-            .sort_by(|a, b| merit(&b.simulated).partial_cmp(&merit(&a.simulated)).unwrap_or(Ordering::Equal));
+        remedies.sort_by(|a, b| by_merit(&b.simulated, &a.simulated));
         Ok(one_of_each_family(remedies))
     }
 
@@ -360,6 +359,11 @@ fn one_of_each_family(remedies: Vec<Remedy>) -> Vec<Remedy> {
 /// The number that the name of a remedy of a family ends with.
 fn strength(remedy: &Remedy) -> u64 {
     remedy.id.rsplit('-').next().and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+/// The better one is the greater.
+pub(crate) fn by_merit(a: &Observed, b: &Observed) -> Ordering {
+    merit(a).partial_cmp(&merit(b)).unwrap_or(Ordering::Equal)
 }
 
 /// What is better is greater: more complete, then faster.

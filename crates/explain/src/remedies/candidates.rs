@@ -50,28 +50,38 @@ impl List {
         set: Vec<String>,
     ) {
         let (title, why, risk) = texts;
-        let before = self.candidates.len();
-        self.add_one(&format!("{family}-{number}"), &title, why, set, false);
-        if let Some(added) = self.candidates.get_mut(before) {
+        if let Some(added) = self.add_one(&format!("{family}-{number}"), &title, why, set, false) {
             added.family = Some(family);
             added.risk = Some(risk).filter(|risk| !risk.is_empty());
             added.together = family == CONNECTIONS;
         }
     }
 
-    fn add_one(&mut self, id: &str, title: &str, why: String, set: Vec<String>, apart: bool) {
+    /// Gives what was added: nothing of what is there.
+    fn add_one(
+        &mut self,
+        id: &str,
+        title: &str,
+        why: String,
+        set: Vec<String>,
+        apart: bool,
+    ) -> Option<&mut Candidate> {
         if set.is_empty() || self.candidates.iter().any(|known| known.id == id) {
-            return;
+            return None;
         }
         match set.iter().map(|text| text.parse()).collect::<Result<Vec<Override>, _>>() {
             // The same changes under another name would be the same remedy twice.
-            Ok(changes) if self.candidates.iter().any(|known| known.changes == changes) => {}
+            Ok(changes) if self.candidates.iter().any(|known| known.changes == changes) => None,
             Ok(changes) => {
                 let (id, title) = (id.to_owned(), title.to_owned());
                 let (together, family, risk) = (false, None, None);
                 self.candidates.push(Candidate { id, title, why, changes, apart, together, family, risk });
+                self.candidates.last_mut()
             }
-            Err(error) => self.error = Some(error),
+            Err(error) => {
+                self.error = Some(error);
+                None
+            }
         }
     }
 }
@@ -305,8 +315,8 @@ fn packet_size(summary: &PathSummary<'_>, base: &Observed, list: &mut List) {
     if summary.rate_of_link().is_some_and(|rate| rate >= JUMBO_RATE) && mss < JUMBO_MSS && !of_bits {
         let why = "a window of as many segments is six times as large: slow start, and what a loss costs, go by segments";
         let set = ["sender", "receiver"].map(|end| format!("{end}.mss={JUMBO_MSS}"));
-        list.add_one("jumbo-frames", "packets of 9000 B on every link", why.to_owned(), set.to_vec(), true);
-        if let Some(jumbo) = list.candidates.iter_mut().find(|candidate| candidate.id == "jumbo-frames") {
+        let title = "packets of 9000 B on every link";
+        if let Some(jumbo) = list.add_one("jumbo-frames", title, why.to_owned(), set.to_vec(), true) {
             jumbo.risk = Some("a link or a host that does not carry them drops them".to_owned());
         }
     }

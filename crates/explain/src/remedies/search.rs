@@ -1,6 +1,6 @@
 //! Which remedies to take together: pairs and triples are simulated, and the smallest set that is nearly the best is taken.
 
-use super::{Candidate, NEARLY, Patient, Remedy, Verdict, is_nearly, merit, together};
+use super::{Candidate, NEARLY, Patient, Remedy, Verdict, by_merit, is_nearly, merit, together};
 use crate::ExplainError;
 use crate::measure::{Bench, Observed, Predicted, Variant};
 use core::cmp::Ordering;
@@ -89,10 +89,10 @@ impl Patient<'_> {
         if alone.clone().any(|merit| is_nearly(merit, best)) {
             return None;
         }
-        let chosen = sets.iter().filter(|tried| is_nearly(merit(&tried.observed), best)).min_by(|a, b| {
-            let faster = || merit(&b.observed).partial_cmp(&merit(&a.observed)).unwrap_or(Ordering::Equal);
-            a.set.len().cmp(&b.set.len()).then_with(faster)
-        })?;
+        let chosen = sets
+            .iter()
+            .filter(|tried| is_nearly(merit(&tried.observed), best))
+            .min_by(|a, b| a.set.len().cmp(&b.set.len()).then_with(|| by_merit(&b.observed, &a.observed)))?;
         let kept: Vec<&Remedy> = chosen.set.iter().map(|&place| pool[place]).collect();
         let names: Vec<&str> = kept.iter().map(|remedy| remedy.id.as_str()).collect();
         let risks: Vec<&str> = kept.iter().filter_map(|remedy| remedy.risk.as_deref()).collect();
@@ -121,7 +121,7 @@ impl Patient<'_> {
     ) -> Result<Vec<Set>, ExplainError> {
         let seeds = (bench.seeds() > SEARCH_SEEDS).then_some(SEARCH_SEEDS);
         let mut tried = self.measured(pool, sets, seeds, bench)?;
-        tried.sort_by(|a, b| merit(&b.observed).partial_cmp(&merit(&a.observed)).unwrap_or(Ordering::Equal));
+        tried.sort_by(|a, b| by_merit(&b.observed, &a.observed));
         Ok(tried.into_iter().map(|tried| tried.set).collect())
     }
 
