@@ -37,6 +37,11 @@ impl Namespace {
         })
     }
 
+    /// That of a process.
+    pub fn of_process(pid: u32) -> io::Result<Namespace> {
+        Ok(Namespace { file: File::open(format!("/proc/{pid}/ns/net"))?.into() })
+    }
+
     /// The same namespace once more.
     pub fn try_clone(&self) -> Result<Namespace, HostError> {
         let file = self.file.try_clone();

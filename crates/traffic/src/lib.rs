@@ -10,6 +10,7 @@ pub mod counters;
 pub mod datagram;
 pub mod info;
 pub mod options;
+pub mod sockets;
 #[allow(unsafe_code)]
 mod sys;
 mod token;
