@@ -2,6 +2,8 @@
 
 pub(crate) mod compressed;
 mod experiment;
+#[cfg(target_os = "linux")]
+mod live;
 
 use crate::args::DiagnoseArgs;
 use crate::error::CliError;
@@ -11,20 +13,31 @@ use farpath_diagnose::{ConnectionReport, Diagnosis, Report, Vantage, read};
 use farpath_report::Table;
 use std::fs::File;
 use std::io;
+use std::path::Path;
 
 /// Connections that get a line each beside those that are told more of.
 const LISTED: usize = 10;
 
 /// `farpath diagnose`
 pub fn diagnose(args: &DiagnoseArgs) -> Result<Ending, CliError> {
-    let failed = |source| CliError::ReadCapture { file: args.file.clone(), source };
-    let source = match args.file.as_os_str() == "-" {
+    match &args.file {
+        Some(file) => diagnose_capture(args, file),
+        #[cfg(target_os = "linux")]
+        None => live::watch(args),
+        #[cfg(not(target_os = "linux"))]
+        None => Err(CliError::NotLinux("diagnose --pid and --dst")),
+    }
+}
+
+fn diagnose_capture(args: &DiagnoseArgs, file: &Path) -> Result<Ending, CliError> {
+    let failed = |source| CliError::ReadCapture { file: file.to_owned(), source };
+    let source = match file.as_os_str() == "-" {
         true => compressed::decompressed(io::stdin()),
-        false => File::open(&args.file).and_then(compressed::decompressed),
+        false => File::open(file).and_then(compressed::decompressed),
     }
     .map_err(failed)?;
-    if let Some(file) = &args.as_experiment {
-        may_write_new("--as-experiment", file)?;
+    if let Some(experiment) = &args.as_experiment {
+        may_write_new("--as-experiment", experiment)?;
     }
     let mut diagnosis = Diagnosis::default();
     let ended = progress::during("reading the capture", || {
@@ -38,28 +51,33 @@ pub fn diagnose(args: &DiagnoseArgs) -> Result<Ending, CliError> {
     if let Err(source) = ended {
         // What came before a cut or damage is worth telling.
         if report.tcp_packets == 0 {
-            return Err(CliError::Capture { file: args.file.clone(), source });
+            return Err(CliError::Capture { file: file.to_owned(), source });
         }
-        output::tell(&format!("{}: {source}; this is of what came before", args.file.display()));
+        output::tell(&format!("{}: {source}; this is of what came before", file.display()));
     }
     if report.connections.is_empty() {
         return Err(CliError::NoTcp {
-            file: args.file.clone(),
+            file: file.to_owned(),
             frames: report.frames,
             unknown: report.unknown_link,
         });
     }
     if args.json {
-        for connection in report.connections.iter().take(args.connections) {
-            output::print(&serde_json::to_string(connection).expect("plain data"))?;
-        }
+        print_json(&report.connections, args.connections)?;
     } else {
         print(&report, args.connections)?;
     }
-    if let Some(file) = &args.as_experiment {
-        experiment::write(&report.connections[0], file)?;
+    if let Some(experiment) = &args.as_experiment {
+        experiment::write(&report.connections[0], experiment)?;
     }
     Ok(Ending::Done)
+}
+
+fn print_json(connections: &[ConnectionReport], told: usize) -> io::Result<()> {
+    for connection in connections.iter().take(told) {
+        output::print(&serde_json::to_string(connection).expect("plain data"))?;
+    }
+    Ok(())
 }
 
 fn print(report: &Report, told: usize) -> io::Result<()> {
@@ -113,10 +131,13 @@ fn tell(connection: &ConnectionReport) -> String {
         intervals: _,
     } = connection;
     let width = output::width();
-    let mut text = format!(
-        "{sender} to {receiver}, frames {} to {}, interface {interface}\n\n{summary}\n\n",
-        frames.0, frames.1
-    );
+    // Connections that were watched have no frames.
+    let is_capture = frames.1 > 0;
+    let mut text = match is_capture {
+        true => format!("{sender} to {receiver}, frames {} to {}, interface {interface}", frames.0, frames.1),
+        false => format!("{sender} to {receiver}, watched for {duration_s:.1} s"),
+    };
+    text.push_str(&format!("\n\n{summary}\n\n"));
     let rows: Vec<_> = limits
         .iter()
         .map(|share| {
@@ -125,7 +146,15 @@ fn tell(connection: &ConnectionReport) -> String {
             [share.limit.name().to_owned(), time, format!("{percent:.1}"), share.bytes.to_string()]
         })
         .collect();
-    text.push_str(&Table::from_rows(["limit", "time, s", "share, %", "bytes"], &rows).to_text(width));
+    let table = match is_capture {
+        true => Table::from_rows(["limit", "time, s", "share, %", "bytes"], &rows),
+        // What was sent behind each limit is in captures alone.
+        false => {
+            let rows: Vec<_> = rows.into_iter().map(|[limit, time, share, _]| [limit, time, share]).collect();
+            Table::from_rows(["limit", "time, s", "share, %"], &rows)
+        }
+    };
+    text.push_str(&table.to_text(width));
     let rows: Vec<_> = moments
         .iter()
         .map(|moment| {
@@ -133,10 +162,11 @@ fn tell(connection: &ConnectionReport) -> String {
             [moment.limit.name().to_owned(), at, time, moment.frame.to_string()]
         })
         .collect();
-    text.push('\n');
-    text.push_str(
-        &Table::from_rows(["longest waits", "at, s", "for, s", "until frame"], &rows).to_text(width),
-    );
+    if is_capture {
+        text.push('\n');
+        let headers = ["longest waits", "at, s", "for, s", "until frame"];
+        text.push_str(&Table::from_rows(headers, &rows).to_text(width));
+    }
     let place = match vantage {
         Vantage::NearSender => "near the sender",
         Vantage::NearReceiver => "near the receiver",
@@ -160,12 +190,17 @@ fn tell(connection: &ConnectionReport) -> String {
          segment       {mss} B\n\
          window        {window}\n\
          round trip    {least} (least){}\n\
-         delivered     {rate} at the most within a round trip\n\
+         delivered     {rate} at the most within a round trip",
+        percentiles.unwrap_or_default(),
+    ));
+    if is_capture {
+        text.push_str(&format!(
+            "\n\
          capture       {place}\n\
          Wireshark     {}",
-        percentiles.unwrap_or_default(),
-        filter(connection)
-    ));
+            filter(connection)
+        ));
+    }
     text
 }
 

@@ -162,6 +162,39 @@ pub enum CliError {
         /// Where.
         source: farpath_diagnose::CaptureError,
     },
+    /// A process cannot be watched.
+    #[cfg(target_os = "linux")]
+    #[error("--pid: process {pid} cannot be watched{}", match source.kind() {
+        io::ErrorKind::NotFound => ": there is none",
+        io::ErrorKind::PermissionDenied => ": its sockets are for its user and root to see",
+        _ => "",
+    })]
+    Process {
+        /// Its number.
+        pid: u32,
+        /// Why.
+        source: io::Error,
+    },
+    /// The kernel does not tell of its sockets.
+    #[cfg(target_os = "linux")]
+    #[error("the kernel does not list its sockets (sock_diag; `CONFIG_INET_DIAG`)")]
+    Sockets {
+        /// Why.
+        source: io::Error,
+    },
+    /// A host to watch connections to is none.
+    #[cfg(target_os = "linux")]
+    #[error("--dst: expected HOST or HOST:PORT, found {found:?}")]
+    NoPeer {
+        /// What was given.
+        found: String,
+        /// Why its name is none.
+        source: Option<io::Error>,
+    },
+    /// There was no connection while connections were watched.
+    #[cfg(target_os = "linux")]
+    #[error("there was no such connection")]
+    NothingWatched,
     /// No experiment can be fitted to a connection.
     #[error("{flag}: no experiment can be made of this connection: {why}")]
     NotFitted {

@@ -866,7 +866,7 @@ impl Half {
 }
 
 /// What was found, in a sentence.
-fn summary(report: &ConnectionReport) -> String {
+pub(crate) fn summary(report: &ConnectionReport) -> String {
     let Some(first) = report.limits.first().filter(|_| report.duration_s > 0.0 && report.bytes > 0) else {
         return "no data was sent".to_owned();
     };
@@ -899,6 +899,11 @@ fn summary(report: &ConnectionReport) -> String {
                 String::new()
             };
             format!("{took} were spent waiting for the sender's own window{loss}{least}")
+        }
+        Limit::SendBuffer => {
+            format!(
+                "{took} were spent with the send buffer full: it holds less than a round trip can carry{least}"
+            )
         }
         Limit::Loss => format!(
             "{took} were spent on the repair of losses: {} of {} packets were sent again",

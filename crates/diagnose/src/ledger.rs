@@ -13,6 +13,8 @@ pub enum Limit {
     SlowStart,
     /// A window of the sender's that it does not tell: the congestion window, or its send buffer.
     CongestionWindow,
+    /// The sender's buffer, which holds less than the window lets out. A kernel tells; a capture alone does not.
+    SendBuffer,
     /// The window that the receiver announced.
     ReceiveWindow,
     /// The same, where it announced none at all: its program does not read.
@@ -40,6 +42,7 @@ impl Limit {
             Limit::Handshake => "handshake",
             Limit::SlowStart => "slow start",
             Limit::CongestionWindow => "congestion window",
+            Limit::SendBuffer => "send buffer",
             Limit::ReceiveWindow => "receive window",
             Limit::ZeroWindow => "zero window",
             Limit::Loss => "loss",

@@ -8,6 +8,7 @@
 mod capture;
 mod connection;
 mod ledger;
+pub mod live;
 mod packet;
 mod report;
 

@@ -1,21 +1,36 @@
 //! What `farpath diagnose` is told.
 
-use clap::Args;
+use super::source::IN_PLACE_OF_FILE;
+use clap::{ArgGroup, Args};
+use farpath_units::Duration;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("source").required(true).args(["file", "pid", "dst"])))]
 pub struct DiagnoseArgs {
     /// Capture, as pcap or pcapng, may be compressed by gzip or zstd; `-` is stdin
     #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    pub file: Option<PathBuf>,
+    /// Watch the connections of this process, a line a second, until it ends: what its kernel counts, without a capture
+    #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "PID")]
+    pub pid: Option<u32>,
+    /// Watch this machine's connections to a host, or to one port of it, until they end
+    #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "HOST[:PORT]")]
+    pub dst: Option<String>,
+    /// With --pid or --dst: the time from one line to the next
+    #[arg(long, value_name = "TIME", default_value = "1 s", conflicts_with = "file")]
+    pub every: Duration,
+    /// With --pid or --dst: watch for so long at the most
+    #[arg(long = "for", value_name = "TIME", conflicts_with = "file")]
+    pub within: Option<Duration>,
     /// Take the packets of this interface of the capture alone, counted from 0 [default: of each apart]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", requires = "file")]
     pub interface: Option<u32>,
     /// Tell more of so many connections, those with the most data first
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub connections: usize,
     /// Write the connection with the most data as an experiment that behaves as it did; it is simulated, and how near it comes is told
-    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    #[arg(long, value_name = "FILE", requires = "file", conflicts_with = "json")]
     pub as_experiment: Option<PathBuf>,
     /// Print JSON: an object for each of these connections, one a line
     #[arg(long)]

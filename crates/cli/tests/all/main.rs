@@ -9,6 +9,8 @@ mod architecture;
 mod browser;
 mod command;
 mod diagnose;
+#[cfg(target_os = "linux")]
+mod diagnose_live;
 mod docs;
 mod driver;
 mod emulate;
