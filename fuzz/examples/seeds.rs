@@ -72,6 +72,10 @@ fn main() {
     write("texts", "trace-opportunities", b"\x041\n1\n2\n5\n");
     write("texts", "tc", b"\x06tc qdisc add dev eth0 root netem delay 100ms 10ms 25% loss 0.3% rate 10mbit limit 50; tc qdisc add dev eth1 root tbf rate 1mbit burst 10kb latency 50ms");
     write("texts", "mahimahi", b"\x06mm-delay 20 mm-loss uplink 0.01 mm-link up down --uplink-queue=droptail --uplink-queue-args=packets=100 -- x");
+    let elements = "\x07ISS (ZARYA)\n\
+        1 25544U 98067A   08264.51782528 -.00002182  00000-0 -11606-4 0  2927\n\
+        2 25544  51.6416 247.4627 0006703 130.5360 325.0288 15.72125391563537\n";
+    write("texts", "elements", elements.as_bytes());
     write("texts", "contact-plan", b"\x05a contact +0 +2400 1 2 125000\na contact +3600 +6000 2 1 125000\n");
     for number in 0..4 {
         write("captures", &format!("drawn-{number}"), &[&[1], &numbers(4000 + number, 600)[..]].concat());

@@ -1,9 +1,12 @@
 //! Texts as users write them: experiments, stacks, configurations of a router, and changes beside a file.
 
-use farpath_elements::{ElementKind, ElementSpec, QueueLimit, Trace, TraceLink, parse_plan};
+use farpath_elements::{
+    ElementKind, ElementSpec, Orbit, Outside, Place, QueueLimit, Satellite, Trace, TraceLink, parse_plan,
+    parse_tle,
+};
 use farpath_experiment::{Experiment, Override, RouterConfig, Stack, import};
 use farpath_path::{Direction, Fate, PacketView, PerDirection};
-use farpath_units::{Bytes, Duration, Instant};
+use farpath_units::{Angle, Bytes, Duration, Instant, Length};
 
 /// The first byte says what the rest is.
 pub fn texts(data: &[u8]) {
@@ -13,6 +16,7 @@ pub fn texts(data: &[u8]) {
         4 => return trace(text),
         5 => return drop(parse_plan(text)),
         6 => return imported(text),
+        7 => return elements(text),
         _ => {}
     }
     // Ten million points take their time, and are allowed; so are files beside this one.
@@ -75,6 +79,25 @@ fn trace(text: &str) {
             last = at;
         }
     }
+}
+
+/// Elements that are read say where the satellite is for a day, or that they do not.
+fn elements(text: &str) {
+    let Ok(tle) = parse_tle(text) else { return };
+    let orbit = Orbit {
+        satellite: Satellite::Elements { tle: Box::new(tle), start: None },
+        stations: vec![Place { latitude: Angle(51_500_000), longitude: Angle(0) }],
+        minimum_elevation: Angle(10_000_000),
+        hops: 0,
+        hop: Length(0),
+        span: Duration::from_secs(86_400),
+    };
+    let Ok(passes) = orbit.passes(Outside::Hold, PerDirection::both(QueueLimit::Unlimited)) else { return };
+    let contacts = passes.contacts.plan.listed(Direction::Forward);
+    assert!(
+        contacts.iter().all(|contact| contact.from < contact.to && contact.to <= orbit.span),
+        "{contacts:?}"
+    );
 }
 
 /// What is read once is read again, at each point.

@@ -27,7 +27,7 @@ pub use script::{ScriptArgs, ScriptEnd, ScriptEngine};
 pub use shell::{ExecArgs, ShellArgs};
 pub use source::{PathArgs, SourceArgs};
 pub use sweep::{SweepArgs, SweepCommand, SweepRunArgs};
-pub use trace::{MakeArgs, ModelName, TraceArgs, TraceCommand};
+pub use trace::{MakeArgs, ModelName, PassesArgs, TraceArgs, TraceCommand};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use farpath_experiment::Override;

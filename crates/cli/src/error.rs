@@ -34,6 +34,14 @@ pub enum CliError {
         /// The line.
         source: farpath_elements::trace::TraceError,
     },
+    /// There is no orbit on the path, or no such pass.
+    #[error("{file}: {reason}", file = file.display())]
+    Passes {
+        /// Its name.
+        file: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// No trace is made.
     #[error("--span")]
     Model(#[source] farpath_elements::trace::ModelError),

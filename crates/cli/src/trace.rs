@@ -1,10 +1,12 @@
 //! `farpath trace`: rates over time, from files and from models.
 
-use crate::args::{MakeArgs, ModelName, TraceArgs, TraceCommand};
+use crate::args::{MakeArgs, ModelName, PassesArgs, TraceArgs, TraceCommand};
 use crate::error::CliError;
-use crate::source::write_new;
+use crate::source::{of_file, write_new};
 use crate::{Ending, output};
 use farpath_elements::trace::{Trace, TraceFigures};
+use farpath_elements::{Contact, ElementKind};
+use farpath_path::Direction;
 use farpath_units::Duration;
 use serde_json::json;
 use std::path::Path;
@@ -14,6 +16,7 @@ pub fn trace(args: &TraceArgs) -> Result<Ending, CliError> {
     match &args.command {
         TraceCommand::Info { file, json } => info(&read(file)?, *json)?,
         TraceCommand::Plot { file, json } => plot(&read(file)?, *json)?,
+        TraceCommand::Passes(args) => passes(args)?,
         TraceCommand::Make(args) => make(args)?,
     }
     Ok(Ending::Done)
@@ -32,38 +35,106 @@ const MARGIN: usize = 14;
 /// The mean rate in each column, from zero up.
 fn plot(trace: &Trace, as_json: bool) -> Result<(), CliError> {
     let span = trace.figures().span;
-    let columns = output::width().map_or(0, usize::from).clamp(MARGIN + 20, 200) - MARGIN;
+    let columns = columns();
     let rates = trace.over_time(columns);
     if as_json {
         let parts = json!({ "part_s": span.as_secs_f64() / columns as f64, "mean_bit_per_s": rates });
         return Ok(output::print(&parts.to_string())?);
     }
-    output::print(&drawing(&rates, span))?;
+    output::print(&drawing(&rates, [Duration::ZERO, span], output::rate, "0 bit/s"))?;
     Ok(())
 }
 
-/// As high as the greatest of `rates`; what is not zero shows.
-fn drawing(rates: &[f64], span: Duration) -> String {
+/// Contacts over the satellite of an experiment, and the delay in them.
+fn passes(args: &PassesArgs) -> Result<(), CliError> {
+    const POINTS: usize = 101;
+    let refuse = |reason: String| CliError::Passes { file: args.file.clone(), reason };
+    let experiment = of_file(&args.file, &args.set)?;
+    let point = experiment.point(0);
+    let scenario = &point.scenario;
+    let found = scenario.path.iter().find_map(|element| match &element.kind {
+        ElementKind::Passes(passes) => Some((&element.name, passes)),
+        _ => None,
+    });
+    let Some((name, passes)) = found else {
+        return Err(refuse("expected a `delay` that is an `orbit` on its path, found none".to_owned()));
+    };
+    let contacts = passes.contacts.plan.listed(Direction::Forward);
+    let delay = &passes.delay.delay.forward;
+    let over = |contact: Contact, points: usize| {
+        let part = (contact.to - contact.from).as_secs_f64() / (points - 1) as f64;
+        let at = move |number| contact.from + Duration::from_secs_f64(part * number as f64);
+        (0..points).map(move |number| (at(number), delay.at(at(number)).as_secs_f64() * 1e3))
+    };
+    if args.json {
+        let all = contacts.iter().map(|contact| {
+            let (times, delays): (Vec<f64>, Vec<f64>) =
+                over(*contact, POINTS).map(|(at, ms)| (at.as_secs_f64(), ms)).unzip();
+            json!({
+                "from_s": contact.from.as_secs_f64(),
+                "to_s": contact.to.as_secs_f64(),
+                "time_s": times,
+                "delay_ms": delays,
+            })
+        });
+        let all = json!({ "element": name, "orbit": passes.orbit, "passes": all.collect::<Vec<_>>() });
+        return Ok(output::print(&all.to_string())?);
+    }
+    let Some(drawn) = args.pass.checked_sub(1).and_then(|index| contacts.get(index)) else {
+        let passes = if contacts.len() == 1 { "pass" } else { "passes" };
+        return Err(refuse(format!(
+            "--pass: expected 1 to {} {passes}, found {}",
+            contacts.len(),
+            args.pass
+        )));
+    };
+    let mut text = format!(
+        "{name}: {}\n{:>4}  {:>12}  {:>12}  {:>10}  one way, ms\n",
+        passes.orbit, "pass", "from, s", "to, s", "lasts, s"
+    );
+    for (number, contact) in (1..).zip(contacts) {
+        let range = over(*contact, POINTS).map(|(_, ms)| ms);
+        let (least, greatest) =
+            range.fold((f64::INFINITY, 0.0_f64), |(least, most), ms| (least.min(ms), most.max(ms)));
+        let [from, to, lasts] =
+            [contact.from, contact.to, contact.to - contact.from].map(Duration::as_secs_f64);
+        text.push_str(&format!(
+            "{number:>4}  {from:>12.3}  {to:>12.3}  {lasts:>10.3}  {least:.3} to {greatest:.3}\n"
+        ));
+    }
+    let delays: Vec<f64> = over(*drawn, columns()).map(|(_, ms)| ms).collect();
+    text.push_str(&format!("\nDelay one way over pass {}\n", args.pass));
+    text.push_str(&drawing(&delays, [drawn.from, drawn.to], |ms| format!("{ms:.2} ms"), "0 ms"));
+    Ok(output::print(&text)?)
+}
+
+/// Columns of a drawing.
+fn columns() -> usize {
+    output::width().map_or(0, usize::from).clamp(MARGIN + 20, 200) - MARGIN
+}
+
+/// As high as the greatest of `values`; what is not zero shows.
+fn drawing(values: &[f64], [from, to]: [Duration; 2], label: impl Fn(f64) -> String, zero: &str) -> String {
     const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let greatest = rates.iter().copied().fold(0.0, f64::max);
-    let height = |rate: f64| {
-        let eighths = (rate / greatest * (ROWS * 8) as f64).round() as usize;
-        if rate > 0.0 { eighths.max(1) } else { 0 }
+    let greatest = values.iter().copied().fold(0.0, f64::max);
+    let height = |value: f64| {
+        let eighths = (value / greatest * (ROWS * 8) as f64).round() as usize;
+        if value > 0.0 { eighths.max(1) } else { 0 }
     };
     let mut lines = Vec::new();
     for row in (0..ROWS).rev() {
         let label = match row + 1 {
-            ROWS => output::rate(greatest),
-            top if top == ROWS / 2 => output::rate(greatest / 2.0),
+            ROWS => label(greatest),
+            top if top == ROWS / 2 => label(greatest / 2.0),
             _ => String::new(),
         };
         let bars: String =
-            rates.iter().map(|&rate| EIGHTHS[height(rate).saturating_sub(row * 8).min(8)]).collect();
+            values.iter().map(|&value| EIGHTHS[height(value).saturating_sub(row * 8).min(8)]).collect();
         lines.push(format!("{label:>12} ┤{bars}").trim_end().to_owned());
     }
-    lines.push(format!("{:>12} └{}", "0 bit/s", "─".repeat(rates.len())));
-    let end = span.to_string();
-    lines.push(format!("{:>14}{end:>width$}", "0 s", width = rates.len()));
+    lines.push(format!("{zero:>12} └{}", "─".repeat(values.len())));
+    let (start, end) = (from.to_string(), to.to_string());
+    lines.push(format!("{start:>14}{end:>width$}", width = values.len()));
     lines.join("\n")
 }
 
@@ -138,7 +209,8 @@ mod tests {
 
     #[test]
     fn a_drawing_shows_heights_and_outages() {
-        let text = drawing(&[8e6, 4e6, 0.0, 1.0], Duration::from_secs(4));
+        let text =
+            drawing(&[8e6, 4e6, 0.0, 1.0], [Duration::ZERO, Duration::from_secs(4)], output::rate, "0 bit/s");
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), ROWS + 2);
         assert_eq!(lines[0], " 8.00 Mbit/s ┤█");

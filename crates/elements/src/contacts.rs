@@ -84,6 +84,14 @@ impl ContactPlan {
         }
     }
 
+    /// The contacts that are listed.
+    pub fn listed(&self, direction: Direction) -> &[Contact] {
+        match self {
+            ContactPlan::Listed(contacts) => &contacts[direction],
+            ContactPlan::Periodic { .. } => &[],
+        }
+    }
+
     /// The longest time without contact between two contacts, or before the first.
     pub fn longest_gap(&self, direction: Direction) -> Duration {
         match self {
@@ -288,13 +296,19 @@ impl Declared for Contacts {
     }
 
     fn build<P: ExplicitRatePacket + Clone + Send + 'static>(&self, _name: &str, _seed: u64) -> Built<P> {
+        Built::Transit(Box::new(self.gate()))
+    }
+}
+
+impl Contacts {
+    pub(crate) fn gate(&self) -> Gate {
         let waiting = PerDirection::from_fn(|way| Waiting::new(self.queue[way]));
-        Built::Transit(Box::new(Gate { plan: self.plan.clone(), outside: self.outside, waiting }))
+        Gate { plan: self.plan.clone(), outside: self.outside, waiting }
     }
 }
 
 #[derive(Debug)]
-struct Gate {
+pub(crate) struct Gate {
     plan: ContactPlan,
     outside: Outside,
     waiting: PerDirection<Waiting>,

@@ -2,8 +2,9 @@
 
 use crate::draw::Draws;
 use crate::element::{Built, Declared, DelayKind, DelayPart, DelayTime, Element, Inflow};
-use crate::keys::Keys;
+use crate::keys::{Keys, ReadValue, Source};
 use crate::line::Line;
+use crate::orbit::{self, Passes};
 use crate::over_time::{InRun, Setting, still};
 use crate::words::each_way;
 use crate::{ElementKind, ExplicitRatePacket};
@@ -53,7 +54,7 @@ impl Declared for Delay {
     const NAMES: &'static [&'static str] = &["delay"];
     const PRINCIPAL: Option<&'static str> = Some("delay");
     const DOCS: &'static str = "\
-| `delay` | **`delay`** ↔ | propagation, one way | required, or `distance` |
+| `delay` | **`delay`** ↔ | propagation, one way; or `{ orbit = { .. } }`, the same both ways: that over a [satellite](traces.md#orbits), with its contacts | required, or `distance` |
 | | `distance` ↔ | in its place: `384400 km`, `1.5 light-seconds`, `0.5 AU`, or a body such as `moon` ([places](../places/bodies.toml)) | |
 | | `medium` | over that distance: `vacuum`, `air`, `fibre`, `coax` ([media](../places/media.toml)) | `vacuum` |
 | | `reorder` | where the delay [changes over time](traces.md#values-that-change): whether packets overtake each other when it shrinks | `false` |";
@@ -62,6 +63,14 @@ impl Declared for Delay {
     fn read<K: Keys>(_name: &str, keys: &mut K) -> Result<ElementKind, K::Error> {
         let reorder: Option<bool> = keys.optional("reorder")?;
         if keys.has("delay") && !keys.has("distance") && !keys.has("medium") {
+            if let Some(orbit) = keys.optional::<MaybeOrbit>("delay")?.and_then(|found| found.0) {
+                return match reorder {
+                    None => Ok(ElementKind::Passes(orbit)),
+                    Some(_) => {
+                        Err(keys.refuse("reorder", "packets over an orbit keep their order".to_owned()))
+                    }
+                };
+            }
             let delay = keys.each_way::<Setting<Duration>>("delay", None)?;
             if still(&delay).is_none() {
                 let reorder = reorder.unwrap_or(false);
@@ -170,13 +179,34 @@ impl Declared for VaryingDelay {
     }
 
     fn build<P: ExplicitRatePacket + Clone + Send + 'static>(&self, name: &str, seed: u64) -> Built<P> {
+        Built::Transit(Box::new(self.lanes(name, seed)))
+    }
+}
+
+impl VaryingDelay {
+    pub(crate) fn lanes(&self, name: &str, seed: u64) -> Lanes {
         let lane = |way| Lane { delay: self.delay[way].in_run(name, seed), left: Instant::ZERO };
-        Built::Transit(Box::new(Lanes { lanes: PerDirection::from_fn(lane), reorder: self.reorder }))
+        Lanes { lanes: PerDirection::from_fn(lane), reorder: self.reorder }
+    }
+}
+
+/// An orbit, where a delay is one.
+struct MaybeOrbit(Option<Box<Passes>>);
+
+impl ReadValue for MaybeOrbit {
+    const EXPECTED: &'static str = <Setting<Duration> as ReadValue>::EXPECTED;
+    const IS_TABLE: bool = true;
+    fn read<S: Source>(source: &S) -> Result<MaybeOrbit, S::Error> {
+        if !source.has_key("orbit") {
+            return Ok(MaybeOrbit(None));
+        }
+        let read = source.table(|keys| keys.required::<orbit::Read>("orbit")).transpose()?;
+        Ok(MaybeOrbit(read.map(|orbit| Box::new(orbit.0))))
     }
 }
 
 #[derive(Debug)]
-struct Lanes {
+pub(crate) struct Lanes {
     lanes: PerDirection<Lane>,
     reorder: bool,
 }

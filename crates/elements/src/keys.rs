@@ -1,7 +1,7 @@
 //! The keys of an element, whatever kind of file they stand in: `farpath-experiment` reads them from TOML.
 
 use farpath_path::PerDirection;
-use farpath_units::{Ber, Bytes, Duration, ParseQuantityError, Power, Probability, Rate};
+use farpath_units::{Angle, Ber, Bytes, Duration, Length, ParseQuantityError, Power, Probability, Rate};
 
 /// A table of keys. Whoever gives it refuses those that nobody asked for.
 pub trait Keys: Sized {
@@ -81,6 +81,9 @@ pub trait Source: Sized {
     /// Whether it is a number.
     fn is_number(&self) -> bool;
 
+    /// Whether it is a table with this key.
+    fn has_key(&self, key: &str) -> bool;
+
     /// The entries of a list, each by `read`; `None` where it is none.
     fn list<T>(
         &self,
@@ -157,6 +160,8 @@ quantities! {
     Bytes, "a size such as `64 kB`";
     Rate, "a rate such as `8 Mbit/s`";
     Power, "a power such as `1.5 W`";
+    Length, "a length such as `550 km`";
+    Angle, "an angle such as `51.5 deg`";
     Ber, "a bit error rate such as `1e-7`";
 }
 

@@ -18,6 +18,7 @@
 //! | `list` | the list of elements |
 //! | `spec` | a path as data, and how it becomes a chain of elements |
 //! | `delay`, `wait`, `hops`, `link`, `trace_link`, `loss`, `reorder`, `duplicate`, `jitter`, `token_bucket`, `contacts`, `flow_router`, `radio` | one kind of element each |
+//! | `orbit` | satellites: the delay over them, and when there is contact |
 //! | `over_time` | values that change over time: [`Setting`] |
 //! | [`trace`] | rates over time, from files and from models |
 //! | [`keys`] | the keys of an element, whatever kind of file they stand in |
@@ -39,6 +40,7 @@ mod line;
 mod link;
 mod list;
 mod loss;
+mod orbit;
 mod over_time;
 mod queue;
 mod radio;
@@ -67,6 +69,7 @@ pub use list::{ElementKind, element_docs, element_names};
 pub use loss::{
     Bernoulli, BitErrors, EvenlySpaced, GilbertElliott, Listed, PacketCount, VaryingBitErrors, VaryingLoss,
 };
+pub use orbit::{Body, Orbit, Passes, Place, Satellite, Tle, parse_tle};
 pub use over_time::{Between, Changes, Offset, OverTime, Setting};
 pub use queue::{MarkThreshold, QueueLimit};
 pub use radio::{Backoff, Duplex, Oversize, Radio, RadioPower, RadioSpec, Turnaround};

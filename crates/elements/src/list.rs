@@ -5,7 +5,7 @@ use crate::element::{Built, Declared, Element};
 use crate::keys::Keys;
 use crate::{
     Bernoulli, BitErrors, Contacts, Delay, Duplicate, EvenlySpaced, ExplicitRatePacket, GilbertElliott, Hops,
-    Jitter, Link, Listed, RadioSpec, Reorder, RouterLines, TokenBucket, TraceLink, VaryingBitErrors,
+    Jitter, Link, Listed, Passes, RadioSpec, Reorder, RouterLines, TokenBucket, TraceLink, VaryingBitErrors,
     VaryingDelay, VaryingLoss, Wait,
 };
 
@@ -113,6 +113,7 @@ elements! {
     Contacts: Contacts in Contacts,
     TraceLink: TraceLink in TraceLink,
     VaryingDelay: VaryingDelay in VaryingDelay,
+    Passes: Passes in Box<Passes>,
     VaryingLoss: VaryingLoss in VaryingLoss,
     VaryingBitErrors: VaryingBitErrors in VaryingBitErrors,
     FlowRouter: RouterLines in Box<RouterLines>,

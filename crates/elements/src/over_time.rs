@@ -233,6 +233,20 @@ impl<T: Changes> Setting<T> {
         }
     }
 
+    /// The value so long after the start of a run whose offset is not drawn.
+    pub fn at(&self, time: Duration) -> T {
+        match self {
+            Setting::Still(value) => *value,
+            Setting::Changing(over) => {
+                let offset = match over.offset {
+                    Offset::At(offset) => offset,
+                    Offset::Random => Duration::ZERO,
+                };
+                over.at(time, offset)
+            }
+        }
+    }
+
     /// The least and the greatest value.
     pub fn range(&self) -> (T, T) {
         match self {

@@ -82,7 +82,7 @@ impl ElementSpec {
 
 /// The packet of an element that holds none.
 #[derive(Clone)]
-enum NoPacket {}
+pub(crate) enum NoPacket {}
 
 impl PathPacket for NoPacket {
     fn wire_size(&self) -> Bytes {

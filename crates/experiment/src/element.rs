@@ -289,6 +289,10 @@ impl<'a> Source for Placed<'a> {
         matches!(self.value, Value::Integer(_) | Value::Float(_))
     }
 
+    fn has_key(&self, key: &str) -> bool {
+        self.value.as_table().is_some_and(|table| table.contains_key(key))
+    }
+
     fn list<T>(
         &self,
         mut read: impl FnMut(&Self) -> Result<T, ExperimentError>,

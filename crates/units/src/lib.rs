@@ -11,12 +11,15 @@
 //! | [`Rate`] | `10 Mbit/s` | bit/s, never zero |
 //! | [`Probability`] | `1 %`, `0.01` | fraction, 0 to 1 |
 //! | [`Ber`] | `1e-7` | bit errors per bit, 0 to 1 |
+//! | [`Length`], [`Angle`] | `550 km`, `51.5 deg` | metres, microdegrees |
 //!
 //! [`Messages`] says when each message of a constant-rate stream is due; [`DurationHistogram`] how durations are distributed.
 
+mod angle;
 mod decimal;
 mod error_rate;
 mod histogram;
+mod length;
 mod messages;
 mod power;
 mod rate;
@@ -24,9 +27,11 @@ mod size;
 mod time;
 mod writing;
 
+pub use angle::Angle;
 pub use decimal::ParseQuantityError;
 pub use error_rate::{Ber, Probability};
 pub use histogram::DurationHistogram;
+pub use length::Length;
 pub use messages::{Late, Messages, Pace, Playout};
 pub use power::Power;
 pub use rate::Rate;

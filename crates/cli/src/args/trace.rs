@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use farpath_elements::trace::Model;
+use farpath_experiment::Override;
 use farpath_units::{Duration, Rate};
 use std::path::PathBuf;
 
@@ -31,8 +32,26 @@ pub enum TraceCommand {
         #[arg(long)]
         json: bool,
     },
+    /// List the passes of a satellite, and draw the delay over one of them
+    Passes(PassesArgs),
     /// Make a trace by a model: the same for the same seed
     Make(MakeArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct PassesArgs {
+    /// Experiment file, or the name of one that ships, with a `delay` that is an `orbit`
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Pass to draw, counted from 1
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub pass: usize,
+    /// Change a value of the file, such as `path.delay.delay.orbit.altitude=1200km`; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<Override>,
+    /// Print JSON: every pass, and the delay over each
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

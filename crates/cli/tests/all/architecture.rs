@@ -49,11 +49,16 @@ const SANS_IO: [&str; 9] = [
     "farpath-model",
     "farpath-sim",
 ];
-const ARITHMETIC_AND_TYPES: [&str; 16] = [
+const ARITHMETIC_AND_TYPES: [&str; 20] = [
     // Formats and arithmetic.
     "arrayvec",
     "etherparse",
     "libm",
+    // Where satellites are, and the dates of their elements.
+    "autocfg",
+    "chrono",
+    "num-traits",
+    "sgp4",
     // Tables.
     "hashbrown",
     // Generators and hashes that are told their seed.

@@ -116,6 +116,10 @@ impl Source for Sample {
         false
     }
 
+    fn has_key(&self, _key: &str) -> bool {
+        false
+    }
+
     fn list<T>(&self, _read: impl FnMut(&Sample) -> Result<T, Refused>) -> Option<Result<Vec<T>, Refused>> {
         Some(Ok(Vec::new()))
     }

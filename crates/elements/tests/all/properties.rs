@@ -35,6 +35,7 @@ fn varies(spec: &ElementSpec) -> bool {
             | ElementKind::Contacts(_)
             | ElementKind::TraceLink(_)
             | ElementKind::VaryingDelay(_)
+            | ElementKind::Passes(_)
     )
 }
 

@@ -4,7 +4,7 @@ use crate::common::runs_of;
 use farpath_experiment::{Experiment, Override, shipped_experiments};
 use farpath_run::{Engine, Outcome, Run};
 
-const SHIPPED: [&str; 12] = [
+const SHIPPED: [&str; 14] = [
     "busy-queue",
     "cellular",
     "deep-space",
@@ -13,7 +13,9 @@ const SHIPPED: [&str; 12] = [
     "handover",
     "home-link",
     "jittery-wifi",
+    "leo-pass",
     "lte-upload",
+    "lunar-relay",
     "policed-uplink",
     "relay-contacts",
     "train",

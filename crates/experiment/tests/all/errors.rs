@@ -338,6 +338,59 @@ fn a_value_that_changes_comes_from_a_list_or_a_file() {
 }
 
 #[test]
+fn orbits_are_refused_by_file_line_and_key() {
+    const LINES: [&str; 2] = [
+        "1 25544U 98067A   08264.51782528 -.00002182  00000-0 -11606-4 0  2927",
+        "2 25544  51.6416 247.4627 0006703 130.5360 325.0288 15.72125391563537",
+    ];
+    const HERE: &str = "stations = [{ latitude = \"40 deg\", longitude = \"0 deg\" }]";
+    const CIRCLE: &str = "altitude = \"550 km\", inclination = \"53 deg\"";
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("it is written");
+        format!("tle = {path:?}")
+    };
+    let tle = file("iss.tle", LINES.join("\n"));
+    let broken = file("broken.tle", LINES.join("\n").replace("51.6416", "51.7416"));
+    let read = |keys: &str| {
+        let delay = format!("delay = {{ orbit = {{ {keys}, {HERE} }} }}");
+        Experiment::parse(&FILE.replacen("delay = \"20 ms\"", &delay, 1), "geo.toml", &[])
+    };
+    assert!(read(CIRCLE).is_ok() && read(&tle).is_ok());
+    for (keys, starts) in [
+        ("at = \"1 s\"".to_owned(), "altitude: "),
+        ("altitude = \"550 km\"".to_owned(), "inclination: "),
+        (
+            CIRCLE.replace("550 km", "-5 km"),
+            "altitude: expected a length such as `550 km`, found `-5 km`: it is negative",
+        ),
+        (
+            CIRCLE.replace("550 km", "0 km"),
+            "altitude: expected 10 km to 2000000 km above the ground, found 0 m",
+        ),
+        (
+            CIRCLE.replace("53 deg", "30 deg"),
+            "over: expected a place that an orbit of inclination 30 deg passes over",
+        ),
+        (format!("{CIRCLE}, hops = 2"), "hop: "),
+        (format!("{CIRCLE}, height = 2"), "height: unknown key"),
+        (format!("{CIRCLE}, start = \"2026-11-27T12:00:00Z\""), "start: expected a `tle` beside it"),
+        (format!("{CIRCLE}, {tle}"), "altitude: `tle` is there too"),
+        (
+            format!("{tle}, start = \"2026-11-27T12:00:00Z\""),
+            "start: expected a time within 14 days of the elements' epoch, 2008-09-20T12:25:40Z",
+        ),
+        (format!("{tle}, start = \"today\""), "start: expected a time such as `2026-11-27T12:00:00Z`"),
+        (broken, "tle: broken.tle: line 2: Bad line checksum"),
+    ] {
+        let error = read(&keys).expect_err("refused").to_string();
+        let found = error.replace(&format!("{}/", folder.path().display()), "");
+        assert!(found.starts_with(&format!("geo.toml: path[2].delay.orbit.{starts}")), "{found}");
+    }
+}
+
+#[test]
 fn flows_are_checked() {
     says(and("[[flow]]\ncount = 0"), "geo.toml: flow[0].count: a group has at least one flow");
     says(
