@@ -5,11 +5,11 @@
 //! and are still to come. A simulated packet is encoded for it, a real one is written as it is.
 
 mod folder;
-mod pcapng;
 
 pub use folder::{CaptureDir, MAX_CAPTURES};
 
 use farpath_experiment::Point;
+use farpath_files::pcapng::{Interface, LINKTYPE_RAW, Record, Section, Way, Writer};
 use farpath_path::{Direction, DropCause};
 use farpath_run::Provenance;
 use farpath_sim::{End, Observer, Packet, PacketEvent};
@@ -17,7 +17,6 @@ use farpath_tcp::wire::{self, EncodeError, IpFields};
 use farpath_tcp::{Flags, Seq};
 use farpath_tia1039::insert_v4;
 use farpath_units::Instant;
-use pcapng::{Interface, Record, Section, Way, Writer};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -133,7 +132,7 @@ impl<W: Write> Capture<W> {
         ];
         for (name, description, os) in ends {
             let os = os.as_deref();
-            out.interface(&Interface { name, description, os, snaplen })?;
+            out.interface(&Interface { link_type: LINKTYPE_RAW, name, description, os, snaplen })?;
         }
         Ok(Capture {
             out,

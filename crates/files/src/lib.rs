@@ -4,6 +4,7 @@
 //! without end or takes more memory than its bound. What is written in the place of an earlier file is written as a
 //! [`Replacement`]: under a name that nobody else has chosen, and only then renamed.
 
+pub mod pcapng;
 mod read;
 mod replacement;
 

@@ -3,8 +3,8 @@
 
 use std::io::{self, Write};
 
-/// Link types of the tcpdump group: the packet begins with its IP header.
-const LINKTYPE_RAW: u16 = 101;
+/// Of the link types of the tcpdump group: the packet begins with its IP header.
+pub const LINKTYPE_RAW: u16 = 101;
 
 /// Block types.
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
@@ -25,53 +25,75 @@ mod code {
 }
 
 /// What made a capture, and of what.
-pub(super) struct Section<'a> {
+#[derive(Debug, Clone, Copy)]
+pub struct Section<'a> {
+    /// The machine.
     pub hardware: &'a str,
+    /// Its system.
     pub os: &'a str,
+    /// The program that writes.
     pub application: &'a str,
+    /// What is to be said of the whole.
     pub comment: &'a str,
 }
 
 /// Where packets are seen.
-pub(super) struct Interface<'a> {
+#[derive(Debug, Clone, Copy)]
+pub struct Interface<'a> {
+    /// What its packets begin with (`LINKTYPE_...`).
+    pub link_type: u16,
+    /// Its name.
     pub name: &'a str,
+    /// What it is.
     pub description: &'a str,
+    /// The system that it belongs to.
     pub os: Option<&'a str>,
+    /// Bytes of a packet that are kept at the most; zero for all.
     pub snaplen: u32,
 }
 
 /// Which way a packet passed its interface, as the `epb_flags` option says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub enum Way {
+    /// It is not said.
     Unknown = 0b00,
+    /// It came.
     Inbound = 0b01,
+    /// It left.
     Outbound = 0b10,
 }
 
 /// One packet at one interface.
-pub(super) struct Record<'a> {
+#[derive(Debug, Clone, Copy)]
+pub struct Record<'a> {
     /// The interface, by its place among the interface blocks.
     pub interface: u32,
+    /// Since 1970.
     pub time_ns: u64,
     /// The packet as far as it is kept.
     pub kept: &'a [u8],
     /// Its length on the wire.
     pub original_len: u32,
+    /// Which way it passed.
     pub way: Way,
+    /// What is to be said of it.
     pub comment: Option<&'a str>,
 }
 
 /// Writes block after block; holds no more than one.
-pub(super) struct Writer<W> {
+#[derive(Debug)]
+pub struct Writer<W> {
     out: W,
     body: Vec<u8>,
 }
 
 impl<W: Write> Writer<W> {
+    /// Begins a file.
     pub fn new(out: W) -> Writer<W> {
         Writer { out, body: Vec::new() }
     }
 
+    /// The first block.
     pub fn section(&mut self, section: &Section<'_>) -> io::Result<()> {
         self.u32(0x1a2b_3c4d);
         self.u16(1);
@@ -85,8 +107,9 @@ impl<W: Write> Writer<W> {
         self.end_block(SECTION_HEADER)
     }
 
+    /// An interface, which has to be there before its packets.
     pub fn interface(&mut self, interface: &Interface<'_>) -> io::Result<()> {
-        self.u16(LINKTYPE_RAW);
+        self.u16(interface.link_type);
         self.u16(0);
         self.u32(interface.snaplen);
         self.option(code::INTERFACE_NAME, interface.name.as_bytes());
@@ -99,6 +122,7 @@ impl<W: Write> Writer<W> {
         self.end_block(INTERFACE_DESCRIPTION)
     }
 
+    /// A packet.
     pub fn packet(&mut self, record: &Record<'_>) -> io::Result<()> {
         self.u32(record.interface);
         self.u32((record.time_ns >> 32) as u32);
@@ -115,6 +139,7 @@ impl<W: Write> Writer<W> {
         self.end_block(ENHANCED_PACKET)
     }
 
+    /// All that was written is with `out`, and with what is behind it.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
