@@ -1,5 +1,6 @@
 //! `farpath diagnose`: what held the connections of a capture, when.
 
+mod again;
 pub(crate) mod compressed;
 mod experiment;
 #[cfg(target_os = "linux")]
@@ -9,10 +10,11 @@ use crate::args::DiagnoseArgs;
 use crate::error::CliError;
 use crate::source::may_write_new;
 use crate::{Ending, output, progress};
-use farpath_diagnose::{ConnectionReport, Diagnosis, Report, Vantage, read};
-use farpath_report::Table;
+use farpath_diagnose::{ConnectionReport, Diagnosis, Report, read};
+use farpath_report::html::{ReportFile, diagnosis_page};
+use farpath_report::tables::{connection_facts, limits_table, waits_table};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 /// Connections that get a line each beside those that are told more of.
@@ -30,16 +32,23 @@ pub fn diagnose(args: &DiagnoseArgs) -> Result<Ending, CliError> {
 }
 
 fn diagnose_capture(args: &DiagnoseArgs, file: &Path) -> Result<Ending, CliError> {
-    let failed = |source| CliError::ReadCapture { file: file.to_owned(), source };
-    let source = match file.as_os_str() == "-" {
-        true => compressed::decompressed(io::stdin()),
-        false => File::open(file).and_then(compressed::decompressed),
+    let report_file = args.report.as_ref().map(ReportFile::create).transpose()?;
+    if let Some(annotated) = &args.annotate {
+        may_write_new("--annotate", annotated)?;
     }
-    .map_err(failed)?;
+    let is_stdin = file.as_os_str() == "-";
+    if let (true, Some(flag)) = (is_stdin, args.reads_again()) {
+        return Err(CliError::StdinTwice { flag });
+    }
     if let Some(experiment) = &args.as_experiment {
         may_write_new("--as-experiment", experiment)?;
     }
     let mut diagnosis = Diagnosis::default();
+    let source = match is_stdin {
+        true => compressed::decompressed(io::stdin())
+            .map_err(|source| CliError::ReadCapture { file: file.to_owned(), source })?,
+        false => opened(file)?,
+    };
     let ended = progress::during("reading the capture", || {
         read(source, |frame| {
             if args.interface.is_none_or(|interface| interface == frame.interface) {
@@ -67,10 +76,26 @@ fn diagnose_capture(args: &DiagnoseArgs, file: &Path) -> Result<Ending, CliError
     } else {
         print(&report, args.connections)?;
     }
+    if report_file.is_some() || args.annotate.is_some() {
+        let closer = again::looked_at(file, &report.connections[0])?;
+        if let Some(page) = report_file {
+            page.finish(&diagnosis_page(&closer.connection, &closer.graph).render())?;
+        }
+        if let Some(annotated) = &args.annotate {
+            again::annotate(file, &closer.connection, annotated)?;
+        }
+    }
     if let Some(experiment) = &args.as_experiment {
         experiment::write(&report.connections[0], experiment)?;
     }
     Ok(Ending::Done)
+}
+
+/// A capture, decompressed.
+fn opened(file: &Path) -> Result<Box<dyn Read + Send>, CliError> {
+    File::open(file)
+        .and_then(compressed::decompressed)
+        .map_err(|source| CliError::ReadCapture { file: file.to_owned(), source })
 }
 
 fn print_json(connections: &[ConnectionReport], told: usize) -> io::Result<()> {
@@ -106,113 +131,21 @@ fn print(report: &Report, told: usize) -> io::Result<()> {
 
 /// The sentence, the table of limits, the longest waits, the path.
 fn tell(connection: &ConnectionReport) -> String {
-    let ConnectionReport {
-        sender,
-        receiver,
-        interface,
-        vantage,
-        frames,
-        duration_s,
-        bytes,
-        bytes_back,
-        data_packets,
-        retransmissions,
-        bytes_not_captured,
-        mss,
-        window,
-        min_rtt_s,
-        rtt_s,
-        delivered_bit_per_s,
-        path_rate_bit_per_s: _,
-        sender_opened: _,
-        limits,
-        moments,
-        summary,
-        intervals: _,
-    } = connection;
+    let ConnectionReport { sender, receiver, interface, frames, duration_s, summary, moments, .. } =
+        connection;
     let width = output::width();
     // Connections that were watched have no frames.
-    let is_capture = frames.1 > 0;
-    let mut text = match is_capture {
-        true => format!("{sender} to {receiver}, frames {} to {}, interface {interface}", frames.0, frames.1),
-        false => format!("{sender} to {receiver}, watched for {duration_s:.1} s"),
+    let mut text = match frames {
+        (_, 0) => format!("{sender} to {receiver}, watched for {duration_s:.1} s"),
+        (first, last) => format!("{sender} to {receiver}, frames {first} to {last}, interface {interface}"),
     };
-    text.push_str(&format!("\n\n{summary}\n\n"));
-    let rows: Vec<_> = limits
-        .iter()
-        .map(|share| {
-            let percent = if *duration_s > 0.0 { 100.0 * share.time_s / duration_s } else { 0.0 };
-            let time = format!("{:.3}", share.time_s);
-            [share.limit.name().to_owned(), time, format!("{percent:.1}"), share.bytes.to_string()]
-        })
-        .collect();
-    let table = match is_capture {
-        true => Table::from_rows(["limit", "time, s", "share, %", "bytes"], &rows),
-        // What was sent behind each limit is in captures alone.
-        false => {
-            let rows: Vec<_> = rows.into_iter().map(|[limit, time, share, _]| [limit, time, share]).collect();
-            Table::from_rows(["limit", "time, s", "share, %"], &rows)
-        }
-    };
-    text.push_str(&table.to_text(width));
-    let rows: Vec<_> = moments
-        .iter()
-        .map(|moment| {
-            let (at, time) = (format!("{:.3}", moment.at_s), format!("{:.3}", moment.time_s));
-            [moment.limit.name().to_owned(), at, time, moment.frame.to_string()]
-        })
-        .collect();
-    if is_capture {
-        text.push('\n');
-        let headers = ["longest waits", "at, s", "for, s", "until frame"];
-        text.push_str(&Table::from_rows(headers, &rows).to_text(width));
+    text.push_str(&format!("\n\n{summary}\n\n{}\n", limits_table(connection).to_text(width)));
+    if !moments.is_empty() {
+        text.push_str(&format!("{}\n", waits_table(connection).to_text(width)));
     }
-    let place = match vantage {
-        Vantage::NearSender => "near the sender",
-        Vantage::NearReceiver => "near the receiver",
-        Vantage::Middle => "between the ends",
-        Vantage::Unknown => "unknown: the handshake is not in the capture",
-    };
-    let ms = |seconds: f64| format!("{:.1} ms", seconds * 1e3);
-    let least = min_rtt_s.map_or_else(|| "unknown".to_owned(), ms);
-    let percentiles = rtt_s.map(|[median, most, all]| {
-        format!("; {} (median), {} (95 %), {} (99 %)", ms(median), ms(most), ms(all))
-    });
-    let rate = delivered_bit_per_s.map_or_else(|| "unknown".to_owned(), output::rate);
-    let lost = if *bytes_not_captured > 0 {
-        format!("; {bytes_not_captured} B are not in the capture")
-    } else {
-        String::new()
-    };
-    let window = window.map_or_else(|| "unknown".to_owned(), |window| format!("{window} B at the most"));
-    text.push_str(&format!(
-        "\n\nsent          {bytes} B in {data_packets} packets, {retransmissions} of them again; {bytes_back} B back{lost}\n\
-         segment       {mss} B\n\
-         window        {window}\n\
-         round trip    {least} (least){}\n\
-         delivered     {rate} at the most within a round trip",
-        percentiles.unwrap_or_default(),
-    ));
-    if is_capture {
-        text.push_str(&format!(
-            "\n\
-         capture       {place}\n\
-         Wireshark     {}",
-            filter(connection)
-        ));
+    text.push('\n');
+    for (term, said) in connection_facts(connection) {
+        text.push_str(&format!("{term:<14}{said}\n"));
     }
     text
-}
-
-/// A display filter of Wireshark's for the connection.
-fn filter(connection: &ConnectionReport) -> String {
-    let (one, other) = (connection.sender, connection.receiver);
-    let family = if one.is_ipv4() { "ip" } else { "ipv6" };
-    format!(
-        "{family}.addr == {} && tcp.port == {} && {family}.addr == {} && tcp.port == {}",
-        one.ip(),
-        one.port(),
-        other.ip(),
-        other.port()
-    )
 }

@@ -203,6 +203,18 @@ pub enum CliError {
     #[cfg(target_os = "linux")]
     #[error("there was no such connection")]
     NothingWatched,
+    /// A capture is another one when it is read again.
+    #[error("{}: it has changed while it was read", file.display())]
+    ChangedCapture {
+        /// Its name.
+        file: PathBuf,
+    },
+    /// What is read twice cannot be stdin.
+    #[error("{flag}: the capture is read twice for it; name a file in place of `-`")]
+    StdinTwice {
+        /// The flag that asks for it.
+        flag: &'static str,
+    },
     /// No experiment can be fitted to a connection.
     #[error("{flag}: no experiment can be made of this connection: {why}")]
     NotFitted {

@@ -2,6 +2,7 @@
 
 use crate::args::TableFormat;
 use farpath_report::Table;
+pub use farpath_units::bit_rate_text as rate;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, StdoutLock, Write};
@@ -56,15 +57,6 @@ pub fn printable(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(printable)
-}
-
-/// A rate in the unit that it is best read in, with two digits behind the point.
-pub fn rate(bit_per_s: f64) -> String {
-    match bit_per_s {
-        rate if rate >= 1e9 => format!("{:.2} Gbit/s", rate / 1e9),
-        rate if rate >= 1e6 => format!("{:.2} Mbit/s", rate / 1e6),
-        rate => format!("{:.2} kbit/s", rate / 1e3),
-    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod ledger;
 pub mod live;
 mod packet;
 mod report;
+pub mod sequence;
 
 pub use capture::{CaptureError, Frame, read};
 pub use connection::{Diagnosis, MAX_CONNECTIONS, MAX_IN_FLIGHT};

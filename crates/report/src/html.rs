@@ -7,6 +7,7 @@ pub(crate) mod air;
 pub(crate) mod curves;
 mod data;
 mod decimate;
+mod diagnosis;
 mod experiment_summary;
 mod file;
 mod heat_map;
@@ -21,6 +22,7 @@ pub(crate) mod trace;
 
 pub use data::{Columns, Figure};
 pub use decimate::{decimate, spread};
+pub use diagnosis::diagnosis_page;
 pub use experiment_summary::{asked, asked_of};
 pub use file::{ReportError, ReportFile, may_write};
 pub use page::{Block, Page, Panel, Section};

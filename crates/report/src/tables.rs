@@ -4,6 +4,7 @@ pub(crate) mod agreement;
 mod air;
 mod budget;
 pub(crate) mod comparison;
+mod diagnosis;
 mod explanation;
 pub(crate) mod flows;
 pub(crate) mod grade;
@@ -13,6 +14,7 @@ mod routers;
 
 pub use agreement::agreement_text;
 pub use comparison::{Caveat, ComparisonRow, ComparisonTable, Published};
+pub use diagnosis::{connection_facts, limits_table, waits_table};
 pub use explanation::{ExplanationView, explanation_markdown, explanation_text};
 pub use flows::flows_table;
 pub use radius::{

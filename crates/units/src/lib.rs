@@ -34,7 +34,7 @@ pub use histogram::DurationHistogram;
 pub use length::Length;
 pub use messages::{Late, Messages, Pace, Playout};
 pub use power::Power;
-pub use rate::Rate;
+pub use rate::{Rate, bit_rate_text};
 pub use size::Bytes;
 pub use time::{Duration, Instant, LIGHT_KM_PER_S};
 pub use writing::Writing;

@@ -57,6 +57,13 @@ impl Rate {
     }
 }
 
+/// A rate of any number of bit/s in the unit that it is best read in, with two digits behind the point.
+pub fn bit_rate_text(bit_per_s: f64) -> String {
+    let units = [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")];
+    let (scale, unit) = units.into_iter().find(|(scale, _)| bit_per_s >= *scale).unwrap_or(units[2]);
+    format!("{:.2} {unit}", bit_per_s / scale)
+}
+
 /// Other spellings that are read, in bit/s; none is written.
 const ALSO: Kind = Kind {
     units: &[

@@ -32,7 +32,24 @@ pub struct DiagnoseArgs {
     /// Write the connection with the most data as an experiment that behaves as it did; it is simulated, and how near it comes is told
     #[arg(long, value_name = "FILE", requires = "file", conflicts_with = "json")]
     pub as_experiment: Option<PathBuf>,
+    /// Draw the connection with the most data into this file: the time-sequence graph with the limits behind it, and the tables
+    #[arg(long, value_name = "FILE.html", requires = "file")]
+    pub report: Option<PathBuf>,
+    /// Write the capture to this file, which must be new, as pcapng with a comment on each frame before which new data of that connection waited
+    #[arg(long, value_name = "FILE.pcapng", requires = "file")]
+    pub annotate: Option<PathBuf>,
     /// Print JSON: an object for each of these connections, one a line
     #[arg(long)]
     pub json: bool,
+}
+
+impl DiagnoseArgs {
+    /// The flag, if any, for which the capture has to be read again.
+    pub fn reads_again(&self) -> Option<&'static str> {
+        match (&self.report, &self.annotate) {
+            (Some(_), _) => Some("--report"),
+            (_, Some(_)) => Some("--annotate"),
+            _ => None,
+        }
+    }
 }

@@ -70,6 +70,37 @@ fn a_small_receive_window_is_named_at_both_ends() {
 }
 
 #[test]
+fn a_report_and_a_capture_with_comments_are_of_the_same_connection() {
+    let path = link("100 Mbit/s", "1 bdp", "50 ms");
+    let folder = Folder::with(&format!(
+        "title = \"t\"\n{path}\n[sender]\nstack = \"linux-6\"\n[receiver]\nstack = \"linux-6\"\nreceive.buffer = \"128 kB\"\n\
+         [transfer]\nsize = \"5 MB\"\n"
+    ));
+    let captures = folder.path("captures");
+    let (_, err, code) = run(&["simulate", folder.file(), "--seeds", "1", "--capture", &captures]);
+    assert_eq!(code, 0, "{err}");
+    let capture = fs::read_dir(&captures).expect("it is there").flatten().next().expect("a capture").path();
+    let capture = capture.to_str().expect("UTF-8");
+    let (page, annotated) = (folder.path("held.html"), folder.path("held.pcapng"));
+    let asked =
+        ["diagnose", capture, "--interface", "0", "--json", "--report", &page, "--annotate", &annotated];
+    let (out, err, code) = run(&asked);
+    assert_eq!(code, 0, "{err}");
+    let html = fs::read_to_string(&page).expect("a report");
+    assert!(html.contains("with the receive window full") && html.contains("Time-sequence graph"));
+    // The same packets at the same times: the same answer.
+    let (again, err, code) = run(&["diagnose", &annotated, "--interface", "0", "--json"]);
+    assert_eq!((code, &again), (0, &out), "{err}");
+    // Comments are for Wireshark: they stand in the file as text.
+    let bytes = fs::read(&annotated).expect("a capture");
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(text.contains("s of receive window from") && text.contains("Farpath: 0.1"), "no comment");
+    // Nothing is written over, and a capture that is read once only cannot be read twice.
+    refused(&["diagnose", capture, "--annotate", &annotated], &["--annotate", "is there already"]);
+    refused(&["diagnose", "-", "--report", &page], &["--report: the capture is read twice", "`-`"]);
+}
+
+#[test]
 fn a_path_that_is_full_is_named_with_its_queue() {
     for found in diagnosed(&link("10 Mbit/s", "4 bdp", "20 ms"), "", "", "size = \"10 MB\"") {
         assert!(share(&found, "path-rate") > 0.8, "{found}");

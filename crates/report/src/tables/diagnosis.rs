@@ -1,0 +1,93 @@
+//! What held a connection, for people: limits, the longest waits, and what is known of the path.
+
+use crate::Table;
+use farpath_diagnose::{ConnectionReport, Vantage};
+use farpath_units::bit_rate_text;
+
+/// The limits, the longest first.
+pub fn limits_table(connection: &ConnectionReport) -> Table {
+    let whole = connection.duration_s;
+    let rows = connection.limits.iter().map(|share| {
+        let percent = if whole > 0.0 { 100.0 * share.time_s / whole } else { 0.0 };
+        let time = format!("{:.3}", share.time_s);
+        [share.limit.name().to_owned(), time, format!("{percent:.1}"), share.bytes.to_string()]
+    });
+    if has_frames(connection) {
+        return Table::from_rows(["limit", "time, s", "share, %", "bytes"], &rows.collect::<Vec<_>>());
+    }
+    // What was sent behind each limit is in captures alone.
+    let rows: Vec<_> = rows.map(|[limit, time, share, _]| [limit, time, share]).collect();
+    Table::from_rows(["limit", "time, s", "share, %"], &rows)
+}
+
+/// The longest waits for new data.
+pub fn waits_table(connection: &ConnectionReport) -> Table {
+    let rows = connection.moments.iter().map(|moment| {
+        let (at, time) = (format!("{:.3}", moment.at_s), format!("{:.3}", moment.time_s));
+        [moment.limit.name().to_owned(), at, time, moment.frame.to_string()]
+    });
+    Table::from_rows(["longest waits", "at, s", "for, s", "until frame"], &rows.collect::<Vec<_>>())
+}
+
+/// What is known of the connection and its path: terms, and what is said of each.
+pub fn connection_facts(connection: &ConnectionReport) -> Vec<(&'static str, String)> {
+    let ms = |seconds: f64| format!("{:.1} ms", seconds * 1e3);
+    let least = connection.min_rtt_s.map_or_else(|| "unknown".to_owned(), ms);
+    let percentiles = connection.rtt_s.map_or_else(String::new, |[median, most, all]| {
+        format!("; {} (median), {} (95 %), {} (99 %)", ms(median), ms(most), ms(all))
+    });
+    let lost = match connection.bytes_not_captured {
+        0 => String::new(),
+        bytes => format!("; {bytes} B are not in the capture"),
+    };
+    let window =
+        connection.window.map_or_else(|| "unknown".to_owned(), |window| format!("{window} B at the most"));
+    let ConnectionReport { bytes, data_packets, retransmissions, bytes_back, .. } = connection;
+    let mut facts = vec![
+        (
+            "sent",
+            format!(
+                "{bytes} B in {data_packets} packets, {retransmissions} of them again; {bytes_back} B back{lost}"
+            ),
+        ),
+        ("segment", format!("{} B", connection.mss)),
+        ("window", window),
+        ("round trip", format!("{least} (least){percentiles}")),
+        (
+            "delivered",
+            match connection.delivered_bit_per_s {
+                Some(rate) => format!("{} at the most within a round trip", bit_rate_text(rate)),
+                None => "unknown".to_owned(),
+            },
+        ),
+    ];
+    if has_frames(connection) {
+        let place = match connection.vantage {
+            Vantage::NearSender => "near the sender",
+            Vantage::NearReceiver => "near the receiver",
+            Vantage::Middle => "between the ends",
+            Vantage::Unknown => "unknown: the handshake is not in the capture",
+        };
+        facts.push(("capture", place.to_owned()));
+        facts.push(("Wireshark", display_filter(connection)));
+    }
+    facts
+}
+
+/// Connections that were watched have none.
+fn has_frames(connection: &ConnectionReport) -> bool {
+    connection.frames.1 > 0
+}
+
+/// A display filter of Wireshark's for the connection.
+fn display_filter(connection: &ConnectionReport) -> String {
+    let (one, other) = (connection.sender, connection.receiver);
+    let family = if one.is_ipv4() { "ip" } else { "ipv6" };
+    format!(
+        "{family}.addr == {} && tcp.port == {} && {family}.addr == {} && tcp.port == {}",
+        one.ip(),
+        one.port(),
+        other.ip(),
+        other.port()
+    )
+}
