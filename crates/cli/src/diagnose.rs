@@ -10,41 +10,80 @@ use crate::args::DiagnoseArgs;
 use crate::error::CliError;
 use crate::source::may_write_new;
 use crate::{Ending, output, progress};
+use farpath_diagnose::both::BothSides;
 use farpath_diagnose::{ConnectionReport, Diagnosis, Report, read};
 use farpath_report::html::{ReportFile, diagnosis_page};
-use farpath_report::tables::{connection_facts, limits_table, waits_table};
+use farpath_report::tables::{both_sides_facts, connection_facts, limits_table, waits_table};
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Connections that get a line each beside those that are told more of.
 const LISTED: usize = 10;
 
 /// `farpath diagnose`
 pub fn diagnose(args: &DiagnoseArgs) -> Result<Ending, CliError> {
-    match &args.file {
-        Some(file) => diagnose_capture(args, file),
+    match args.files.as_slice() {
         #[cfg(target_os = "linux")]
-        None => live::watch(args),
+        [] => live::watch(args),
         #[cfg(not(target_os = "linux"))]
-        None => Err(CliError::NotLinux("diagnose --pid and --dst")),
+        [] => Err(CliError::NotLinux("diagnose --pid and --dst")),
+        files => diagnose_captures(args, files),
     }
 }
 
-fn diagnose_capture(args: &DiagnoseArgs, file: &Path) -> Result<Ending, CliError> {
-    let report_file = args.report.as_ref().map(ReportFile::create).transpose()?;
+fn diagnose_captures(args: &DiagnoseArgs, files: &[PathBuf]) -> Result<Ending, CliError> {
+    let page = args.report.as_ref().map(ReportFile::create).transpose()?;
     if let Some(annotated) = &args.annotate {
         may_write_new("--annotate", annotated)?;
-    }
-    let is_stdin = file.as_os_str() == "-";
-    if let (true, Some(flag)) = (is_stdin, args.reads_again()) {
-        return Err(CliError::StdinTwice { flag });
     }
     if let Some(experiment) = &args.as_experiment {
         may_write_new("--as-experiment", experiment)?;
     }
+    let is_stdin = |file: &PathBuf| file.as_os_str() == "-";
+    let read_twice = args.reads_again().or((files.len() > 1).then_some("two captures"));
+    if let Some(flag) = read_twice.filter(|_| files.iter().any(is_stdin)) {
+        return Err(CliError::StdinTwice { flag });
+    }
+    let mut reports = Vec::new();
+    for file in files {
+        reports.push((file.as_path(), read_capture(args, file)?));
+    }
+    // What is not read again is not put together: of stdin there is one place.
+    let sides = if files.iter().any(is_stdin) { None } else { again::sides(&reports) };
+    let both = sides.as_ref().map(again::Sides::together).transpose()?.flatten();
+    if files.len() > 1 {
+        let Some(sides) = sides else { return Err(CliError::NotInBoth { files: files.to_vec() }) };
+        let (place, frames) = (sides.sender.0, sides.sender.1.frames);
+        reports.retain(|(file, _)| *file == place);
+        // Whoever names two captures asks for what is in both.
+        reports[0].1.connections.sort_by_key(|connection| connection.frames != frames);
+    }
+    let (file, report) = &reports[0];
+    if args.json {
+        print_json(&report.connections, args.connections, both.as_ref())?;
+    } else {
+        print(report, args.connections, both.as_ref())?;
+    }
+    if page.is_some() || args.annotate.is_some() {
+        let closer = again::looked_at(file, &report.connections[0])?;
+        if let Some(page) = page {
+            page.finish(&diagnosis_page(&closer.connection, &closer.graph, both.as_ref()).render())?;
+        }
+        if let Some(annotated) = &args.annotate {
+            again::annotate(file, &closer.connection, annotated)?;
+        }
+    }
+    if let Some(experiment) = &args.as_experiment {
+        experiment::write(&report.connections[0], experiment)?;
+    }
+    Ok(Ending::Done)
+}
+
+/// What is to be said of a capture; at least one connection.
+fn read_capture(args: &DiagnoseArgs, file: &Path) -> Result<Report, CliError> {
     let mut diagnosis = Diagnosis::default();
-    let source = match is_stdin {
+    let source = match file.as_os_str() == "-" {
         true => compressed::decompressed(io::stdin())
             .map_err(|source| CliError::ReadCapture { file: file.to_owned(), source })?,
         false => opened(file)?,
@@ -65,30 +104,10 @@ fn diagnose_capture(args: &DiagnoseArgs, file: &Path) -> Result<Ending, CliError
         output::tell(&format!("{}: {source}; this is of what came before", file.display()));
     }
     if report.connections.is_empty() {
-        return Err(CliError::NoTcp {
-            file: file.to_owned(),
-            frames: report.frames,
-            unknown: report.unknown_link,
-        });
+        let (frames, unknown) = (report.frames, report.unknown_link);
+        return Err(CliError::NoTcp { file: file.to_owned(), frames, unknown });
     }
-    if args.json {
-        print_json(&report.connections, args.connections)?;
-    } else {
-        print(&report, args.connections)?;
-    }
-    if report_file.is_some() || args.annotate.is_some() {
-        let closer = again::looked_at(file, &report.connections[0])?;
-        if let Some(page) = report_file {
-            page.finish(&diagnosis_page(&closer.connection, &closer.graph).render())?;
-        }
-        if let Some(annotated) = &args.annotate {
-            again::annotate(file, &closer.connection, annotated)?;
-        }
-    }
-    if let Some(experiment) = &args.as_experiment {
-        experiment::write(&report.connections[0], experiment)?;
-    }
-    Ok(Ending::Done)
+    Ok(report)
 }
 
 /// A capture, decompressed.
@@ -98,16 +117,24 @@ fn opened(file: &Path) -> Result<Box<dyn Read + Send>, CliError> {
         .map_err(|source| CliError::ReadCapture { file: file.to_owned(), source })
 }
 
-fn print_json(connections: &[ConnectionReport], told: usize) -> io::Result<()> {
-    for connection in connections.iter().take(told) {
-        output::print(&serde_json::to_string(connection).expect("plain data"))?;
+/// An object for each connection; what both sides tell together is of the first.
+fn print_json(connections: &[ConnectionReport], told: usize, both: Option<&BothSides>) -> io::Result<()> {
+    for (place, connection) in connections.iter().take(told).enumerate() {
+        let mut object = serde_json::to_value(connection).expect("plain data");
+        if let (0, Some(both)) = (place, both) {
+            object["both_sides"] = serde_json::to_value(both).expect("plain data");
+        }
+        output::print(&object.to_string())?;
     }
     Ok(())
 }
 
-fn print(report: &Report, told: usize) -> io::Result<()> {
-    for connection in report.connections.iter().take(told) {
+fn print(report: &Report, told: usize, both: Option<&BothSides>) -> io::Result<()> {
+    for (place, connection) in report.connections.iter().take(told).enumerate() {
         output::print(&tell(connection))?;
+        if let (0, Some(both)) = (place, both) {
+            output::print(&format!("\n{}", facts(both_sides_facts(both))))?;
+        }
         output::print("")?;
     }
     let rest = &report.connections[told.min(report.connections.len())..];
@@ -143,9 +170,9 @@ fn tell(connection: &ConnectionReport) -> String {
     if !moments.is_empty() {
         text.push_str(&format!("{}\n", waits_table(connection).to_text(width)));
     }
-    text.push('\n');
-    for (term, said) in connection_facts(connection) {
-        text.push_str(&format!("{term:<14}{said}\n"));
-    }
-    text
+    format!("{text}\n{}", facts(connection_facts(connection)))
+}
+
+fn facts(facts: Vec<(&'static str, String)>) -> String {
+    facts.iter().map(|(term, said)| format!("{term:<14}{said}\n")).collect()
 }

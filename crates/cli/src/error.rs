@@ -209,8 +209,14 @@ pub enum CliError {
         /// Its name.
         file: PathBuf,
     },
+    /// Two captures have nothing in common.
+    #[error("{}: no connection is in both captures under the same addresses and ports, seen from two places", files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", "))]
+    NotInBoth {
+        /// Their names.
+        files: Vec<PathBuf>,
+    },
     /// What is read twice cannot be stdin.
-    #[error("{flag}: the capture is read twice for it; name a file in place of `-`")]
+    #[error("{flag}: captures are read twice for it; name a file in place of `-`")]
     StdinTwice {
         /// The flag that asks for it.
         flag: &'static str,

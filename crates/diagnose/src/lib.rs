@@ -5,6 +5,7 @@
 //!
 //! The method, step by step, is in `docs/diagnose.md`.
 
+pub mod both;
 mod capture;
 mod connection;
 mod ledger;

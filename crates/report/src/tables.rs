@@ -14,7 +14,7 @@ mod routers;
 
 pub use agreement::agreement_text;
 pub use comparison::{Caveat, ComparisonRow, ComparisonTable, Published};
-pub use diagnosis::{connection_facts, limits_table, waits_table};
+pub use diagnosis::{both_sides_facts, connection_facts, limits_table, waits_table};
 pub use explanation::{ExplanationView, explanation_markdown, explanation_text};
 pub use flows::flows_table;
 pub use radius::{

@@ -6,11 +6,11 @@ use farpath_units::Duration;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("source").required(true).args(["file", "pid", "dst"])))]
+#[command(group(ArgGroup::new("source").required(true).args(["files", "pid", "dst"])))]
 pub struct DiagnoseArgs {
-    /// Capture, as pcap or pcapng, may be compressed by gzip or zstd; `-` is stdin
-    #[arg(value_name = "FILE")]
-    pub file: Option<PathBuf>,
+    /// Capture, as pcap or pcapng, may be compressed by gzip or zstd; `-` is stdin. Two captures are of the two sides of a connection
+    #[arg(value_name = "FILE", num_args = 1..=2)]
+    pub files: Vec<PathBuf>,
     /// Watch the connections of this process, a line a second, until it ends: what its kernel counts, without a capture
     #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "PID")]
     pub pid: Option<u32>,
@@ -18,25 +18,25 @@ pub struct DiagnoseArgs {
     #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "HOST[:PORT]")]
     pub dst: Option<String>,
     /// With --pid or --dst: the time from one line to the next
-    #[arg(long, value_name = "TIME", default_value = "1 s", conflicts_with = "file")]
+    #[arg(long, value_name = "TIME", default_value = "1 s", conflicts_with = "files")]
     pub every: Duration,
     /// With --pid or --dst: watch for so long at the most
-    #[arg(long = "for", value_name = "TIME", conflicts_with = "file")]
+    #[arg(long = "for", value_name = "TIME", conflicts_with = "files")]
     pub within: Option<Duration>,
     /// Take the packets of this interface of the capture alone, counted from 0 [default: of each apart]
-    #[arg(long, value_name = "N", requires = "file")]
+    #[arg(long, value_name = "N", requires = "files")]
     pub interface: Option<u32>,
     /// Tell more of so many connections, those with the most data first
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub connections: usize,
     /// Write the connection with the most data as an experiment that behaves as it did; it is simulated, and how near it comes is told
-    #[arg(long, value_name = "FILE", requires = "file", conflicts_with = "json")]
+    #[arg(long, value_name = "FILE", requires = "files", conflicts_with = "json")]
     pub as_experiment: Option<PathBuf>,
     /// Draw the connection with the most data into this file: the time-sequence graph with the limits behind it, and the tables
-    #[arg(long, value_name = "FILE.html", requires = "file")]
+    #[arg(long, value_name = "FILE.html", requires = "files")]
     pub report: Option<PathBuf>,
     /// Write the capture to this file, which must be new, as pcapng with a comment on each frame before which new data of that connection waited
-    #[arg(long, value_name = "FILE.pcapng", requires = "file")]
+    #[arg(long, value_name = "FILE.pcapng", requires = "files")]
     pub annotate: Option<PathBuf>,
     /// Print JSON: an object for each of these connections, one a line
     #[arg(long)]

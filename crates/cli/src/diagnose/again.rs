@@ -3,8 +3,9 @@
 use super::opened;
 use crate::error::CliError;
 use crate::progress;
+use farpath_diagnose::both::{BothSides, Side, both_sides};
 use farpath_diagnose::sequence::SequenceGraph;
-use farpath_diagnose::{ConnectionReport, Diagnosis, Frame, Interval, Link, TcpPacket, parse, read};
+use farpath_diagnose::{ConnectionReport, Diagnosis, Frame, Interval, Link, Report, TcpPacket, parse, read};
 use farpath_files::Replacement;
 use farpath_files::pcapng::{Interface, Record, Section, Way, Writer};
 use std::collections::HashMap;
@@ -34,6 +35,60 @@ fn of_connection(connection: &ConnectionReport, frame: &Frame<'_>) -> Option<Tcp
     let ends = [connection.sender, connection.receiver];
     (ends == [packet.source, packet.destination] || ends == [packet.destination, packet.source])
         .then_some(packet)
+}
+
+/// Where the two sides of a connection were captured.
+pub(super) struct Sides<'f, 'r> {
+    pub sender: (&'f Path, &'r ConnectionReport),
+    pub receiver: (&'f Path, &'r ConnectionReport),
+}
+
+/// The two sides of the connection with the most data, where it was captured at more than one place. Data are acknowledged the later, the
+/// nearer to their sender one looks.
+pub(super) fn sides<'f, 'r>(reports: &'r [(&'f Path, Report)]) -> Option<Sides<'f, 'r>> {
+    let all =
+        reports.iter().flat_map(|(file, report)| report.connections.iter().map(move |found| (*file, found)));
+    let most =
+        all.clone().filter(|(_, found)| is_in_all(found, reports)).max_by_key(|(_, found)| found.bytes)?.1;
+    // Interfaces that saw only some of it, as one for drops, are none of its sides.
+    let places = all.filter_map(|(file, found)| {
+        let same =
+            (found.sender, found.receiver) == (most.sender, most.receiver) && found.bytes >= most.bytes / 2;
+        Some(((file, found), found.min_rtt_s.filter(|_| same)?))
+    });
+    let by_rtt = |one: &(_, f64), other: &(_, f64)| one.1.total_cmp(&other.1);
+    let (sender, round_trip) = places.clone().max_by(by_rtt)?;
+    let (receiver, shortest) = places.min_by(by_rtt)?;
+    (shortest < round_trip).then_some(Sides { sender, receiver })
+}
+
+/// Whether a connection is in each of the captures.
+fn is_in_all(connection: &ConnectionReport, reports: &[(&Path, Report)]) -> bool {
+    let ends = (connection.sender, connection.receiver);
+    reports
+        .iter()
+        .all(|(_, report)| report.connections.iter().any(|found| (found.sender, found.receiver) == ends))
+}
+
+impl Sides<'_, '_> {
+    /// What both tell together.
+    pub(super) fn together(&self) -> Result<Option<BothSides>, CliError> {
+        let mut seen = [self.sender, self.receiver]
+            .map(|(file, connection)| (file, connection, Side::new(connection.sender)));
+        for (file, connection, side) in &mut seen {
+            let source = opened(file)?;
+            // Where it is damaged, the first look has said so.
+            let _ = progress::during("putting both sides together", || {
+                read(source, |frame| {
+                    if let Some(packet) = of_connection(connection, &frame) {
+                        side.packet(frame.time_ns, &packet);
+                    }
+                })
+            });
+        }
+        let [(.., sender), (.., receiver)] = &seen;
+        Ok(both_sides(sender, receiver))
+    }
 }
 
 /// Reads the capture again, for one connection alone. Where it is damaged, the first look has said so.

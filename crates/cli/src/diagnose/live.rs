@@ -169,7 +169,7 @@ fn watch_here(args: &DiagnoseArgs, which: &Which) -> Result<Ending, CliError> {
     }
     ended.sort_by_key(|report| core::cmp::Reverse(report.bytes));
     if args.json {
-        super::print_json(&ended, args.connections)?;
+        super::print_json(&ended, args.connections, None)?;
     } else {
         output::print("")?;
         let report = Report {
@@ -179,7 +179,7 @@ fn watch_here(args: &DiagnoseArgs, which: &Which) -> Result<Ending, CliError> {
             connections: ended,
             packets_not_followed: 0,
         };
-        super::print(&report, args.connections)?;
+        super::print(&report, args.connections, None)?;
     }
     Ok(Ending::Done)
 }

@@ -97,7 +97,43 @@ fn a_report_and_a_capture_with_comments_are_of_the_same_connection() {
     assert!(text.contains("s of receive window from") && text.contains("Farpath: 0.1"), "no comment");
     // Nothing is written over, and a capture that is read once only cannot be read twice.
     refused(&["diagnose", capture, "--annotate", &annotated], &["--annotate", "is there already"]);
-    refused(&["diagnose", "-", "--report", &page], &["--report: the capture is read twice", "`-`"]);
+    refused(&["diagnose", "-", "--report", &page], &["--report: captures are read twice", "`-`"]);
+}
+
+#[test]
+fn both_sides_tell_what_the_path_lost_as_the_simulation_did() {
+    let path = link("20 Mbit/s", "1 bdp", "30 ms");
+    let folder = Folder::with(&format!(
+        "title = \"t\"\n{path}[[path]]\nelement = \"loss\"\nrate = \"0.5 %\"\n\
+         [sender]\nstack = \"linux-6\"\n[receiver]\nstack = \"linux-6\"\n[transfer]\nsize = \"5 MB\"\n"
+    ));
+    let captures = folder.path("captures");
+    let asked = ["simulate", folder.file(), "--seeds", "1", "--capture", &captures, "--json", "--flows"];
+    let (out, err, code) = run(&asked);
+    assert_eq!(code, 0, "{err}");
+    let flow = lines(&out).remove(0);
+    let capture = fs::read_dir(&captures).expect("it is there").flatten().next().expect("a capture").path();
+    let capture = capture.to_str().expect("UTF-8");
+    let (out, err, code) = run(&["diagnose", capture, "--json"]);
+    assert_eq!(code, 0, "{err}");
+    let both = &lines(&out)[0]["both_sides"];
+    for (told, counted) in [
+        (&both["forward"]["lost"], "drops_data_direction"),
+        (&both["back"]["lost"], "drops_ack_direction"),
+        (&both["sent_again"], "retransmissions"),
+        (&both["needless"], "spurious_retransmissions"),
+    ] {
+        assert_eq!(told.as_f64(), flow[counted].as_f64(), "{counted}: {both}");
+    }
+    // Simulated clocks are one clock; the shortest packet with data takes longer than an acknowledgment, by 0.6 ms at the most.
+    let ahead = both["receiver_ahead_s"].as_f64().expect("s");
+    assert!((0.0..0.001).contains(&ahead), "{ahead}");
+    assert!((both["forward"]["least_s"].as_f64().expect("s") - 0.0302).abs() <= 2e-4, "{both}");
+    // One place alone is no two sides, also where it is named twice.
+    let (out, _, code) = run(&["diagnose", capture, "--interface", "0", "--json"]);
+    assert_eq!((code, &lines(&out)[0]["both_sides"]), (0, &Value::Null));
+    refused(&["diagnose", capture, capture, "--interface", "0"], &["no connection is in both captures"]);
+    refused(&["diagnose", capture, "-"], &["captures are read twice"]);
 }
 
 #[test]

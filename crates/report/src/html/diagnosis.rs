@@ -3,7 +3,8 @@
 use super::data::{Columns, Figure};
 use super::decimate::{decimate, spread};
 use super::page::{Block, Page, Section};
-use crate::tables::{connection_facts, limits_table, waits_table};
+use crate::tables::{both_sides_facts, connection_facts, limits_table, waits_table};
+use farpath_diagnose::both::BothSides;
 use farpath_diagnose::sequence::{Point, Points, SequenceGraph};
 use farpath_diagnose::{ConnectionReport, Interval, Limit};
 use serde_json::Value;
@@ -16,9 +17,21 @@ const MARKS: usize = 1000;
 /// The limits are drawn as in so many strips of time: each has the colour of what held longest in it.
 const STRIPS: u64 = 1500;
 
-/// A page about a connection, with its intervals and the graph of its packets.
-pub fn diagnosis_page(connection: &ConnectionReport, graph: &SequenceGraph) -> Page {
-    let facts = connection_facts(connection).into_iter().map(|(term, text)| (term.to_owned(), vec![text]));
+/// A page about a connection, with its intervals, the graph of its packets, and what both sides tell.
+pub fn diagnosis_page(
+    connection: &ConnectionReport,
+    graph: &SequenceGraph,
+    both: Option<&BothSides>,
+) -> Page {
+    let mut facts: Vec<(String, Vec<String>)> = Vec::new();
+    for (term, text) in
+        connection_facts(connection).into_iter().chain(both.map(both_sides_facts).unwrap_or_default())
+    {
+        match facts.last_mut().filter(|_| term.is_empty()) {
+            Some((_, said)) => said.push(text),
+            None => facts.push((term.to_owned(), vec![text])),
+        }
+    }
     let first = vec![
         Block::Short(vec![connection.summary.clone()]),
         Block::Figure(figure(connection, graph)),
@@ -27,7 +40,7 @@ pub fn diagnosis_page(connection: &ConnectionReport, graph: &SequenceGraph) -> P
     let sections = vec![
         Section { title: String::new(), blocks: first },
         Section { title: "Longest waits".to_owned(), blocks: vec![Block::Table(waits_table(connection))] },
-        Section { title: "Connection and path".to_owned(), blocks: vec![Block::Facts(facts.collect())] },
+        Section { title: "Connection and path".to_owned(), blocks: vec![Block::Facts(facts)] },
     ];
     Page {
         title: format!("{} to {}", connection.sender, connection.receiver),

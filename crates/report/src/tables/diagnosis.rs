@@ -1,6 +1,7 @@
 //! What held a connection, for people: limits, the longest waits, and what is known of the path.
 
 use crate::Table;
+use farpath_diagnose::both::{BothSides, OneWay};
 use farpath_diagnose::{ConnectionReport, Vantage};
 use farpath_units::bit_rate_text;
 
@@ -72,6 +73,39 @@ pub fn connection_facts(connection: &ConnectionReport) -> Vec<(&'static str, Str
         facts.push(("Wireshark", display_filter(connection)));
     }
     facts
+}
+
+/// What both sides tell together: terms, and what is said of each.
+pub fn both_sides_facts(both: &BothSides) -> Vec<(&'static str, String)> {
+    let BothSides { receiver_ahead_s, forward, back, sent_again, needless, is_cut } = both;
+    let ms = |seconds: f64| format!("{:.1} ms", seconds * 1e3);
+    let delay = |way: &OneWay| {
+        let [median, most, all] = way.above_s.map(ms);
+        format!("{} (least); above it {median} (median), {most} (95 %), {all} (99 %)", ms(way.least_s))
+    };
+    let cut = if *is_cut { "; of the first packets alone, as many as are held" } else { "" };
+    vec![
+        (
+            "clocks",
+            format!(
+                "the receiver's is {receiver_ahead_s:.6} s ahead, where the shortest delays are equal both ways{cut}"
+            ),
+        ),
+        ("forward", delay(forward)),
+        (
+            "",
+            format!(
+                "{} of {} packets with data lost on the way ({} B), {} reordered",
+                forward.lost, forward.packets, forward.bytes_lost, forward.reordered
+            ),
+        ),
+        ("back", delay(back)),
+        ("", format!("{} of {} acknowledgments lost, {} reordered", back.lost, back.packets, back.reordered)),
+        (
+            "sent again",
+            format!("{sent_again} packets, {needless} of them for nothing: their data had arrived"),
+        ),
+    ]
 }
 
 /// Connections that were watched have none.

@@ -1,0 +1,115 @@
+use super::*;
+
+const MS: u64 = 1_000_000;
+/// The receiver's clock is this much ahead.
+const AHEAD: u64 = 7000 * MS;
+
+fn ends() -> [SocketAddr; 2] {
+    ["192.0.2.1:1", "192.0.2.2:2"].map(|text| text.parse().expect("one"))
+}
+
+fn data(seq: u32, payload: u32) -> TcpPacket {
+    let [source, destination] = ends();
+    TcpPacket {
+        source,
+        destination,
+        seq,
+        ack: Some(1),
+        syn: false,
+        fin: false,
+        rst: false,
+        window: 1000,
+        payload,
+        mss: None,
+        window_scale: None,
+        sacked_to: None,
+        marked: false,
+    }
+}
+
+fn ack(ack: u32) -> TcpPacket {
+    let [destination, source] = ends();
+    TcpPacket { source, destination, seq: 1, ack: Some(ack), payload: 0, ..data(0, 0) }
+}
+
+/// Packets that left one side and when they came to the other, if they did; in ms of the sender's clock.
+fn sides(packets: &[(TcpPacket, u64, Option<u64>)]) -> [Side; 2] {
+    let mut seen: [Vec<(u64, TcpPacket)>; 2] = [Vec::new(), Vec::new()];
+    for (packet, left, came) in packets {
+        let from = usize::from(packet.source != ends()[0]);
+        let ahead = |side: usize| if side == 0 { 0 } else { AHEAD };
+        seen[from].push((left * MS + ahead(from), *packet));
+        if let Some(came) = came {
+            seen[1 - from].push((came * MS + ahead(1 - from), *packet));
+        }
+    }
+    seen.map(|mut packets| {
+        packets.sort_by_key(|packet| packet.0);
+        let mut side = Side::new(ends()[0]);
+        packets.iter().for_each(|(time, packet)| side.packet(*time, packet));
+        side
+    })
+}
+
+#[test]
+fn losses_delays_and_needless_retransmissions_are_found_with_clocks_apart() {
+    let [sender, receiver] = sides(&[
+        (data(1, 1000), 0, Some(50)),
+        (data(1001, 1000), 1, None),
+        (data(2001, 1000), 2, Some(62)),
+        (ack(1001), 50, Some(90)),
+        (ack(1001), 62, None),
+        // Sent again and needed; then sent again for nothing.
+        (data(1001, 1000), 100, Some(150)),
+        (data(2001, 1000), 101, Some(155)),
+        (ack(3001), 150, Some(190)),
+        (ack(3001), 155, Some(200)),
+    ]);
+    let found = both_sides(&sender, &receiver).expect("both have packets");
+    // 50 ms forward and 40 back; the clocks are told to within half of the difference.
+    assert!((found.receiver_ahead_s - 7.005).abs() < 1e-9, "{found:?}");
+    assert!((found.forward.least_s - 0.045).abs() < 1e-9 && (found.back.least_s - 0.045).abs() < 1e-9);
+    assert_eq!((found.forward.packets, found.forward.lost, found.forward.bytes_lost), (5, 1, 1000));
+    assert_eq!((found.back.packets, found.back.lost), (4, 1));
+    assert_eq!((found.sent_again, found.needless, found.forward.reordered), (2, 1, 0));
+    assert!((found.forward.above_s[2] - 0.010).abs() < 2e-4, "{found:?}");
+}
+
+#[test]
+fn what_a_card_cut_or_joined_is_the_same_data() {
+    let [mut sender, mut receiver] = sides(&[(ack(1), 0, Some(40))]);
+    // One segment of 3000 B left and came as three, of which the second was lost; two came as one.
+    sender.packet(100 * MS, &data(1, 3000));
+    for (seq, at) in [(1, 150), (2001, 151)] {
+        receiver.packet(at * MS + AHEAD, &data(seq, 1000));
+    }
+    sender.packet(200 * MS, &data(3001, 1000));
+    sender.packet(200 * MS, &data(4001, 1000));
+    receiver.packet(250 * MS + AHEAD, &data(3001, 2000));
+    let found = both_sides(&sender, &receiver).expect("both have packets");
+    assert_eq!((found.forward.packets, found.forward.lost, found.forward.bytes_lost), (3, 1, 1000));
+}
+
+#[test]
+fn what_arrives_behind_later_data_is_reordered_and_sides_without_each_other_are_none() {
+    let [sender, receiver] = sides(&[
+        (ack(1), 0, Some(40)),
+        (data(1, 1000), 1, Some(60)),
+        (data(1001, 1000), 2, Some(52)),
+        (data(2001, 1000), 20, Some(70)),
+    ]);
+    let found = both_sides(&sender, &receiver).expect("both have packets");
+    assert_eq!((found.forward.lost, found.forward.reordered), (0, 1));
+    let empty = Side::new(ends()[0]);
+    assert!(both_sides(&sender, &empty).is_none() && both_sides(&empty, &receiver).is_none());
+}
+
+#[test]
+fn packets_beyond_the_bound_are_not_looked_at() {
+    let [mut sender, receiver] = sides(&[(data(1, 1000), 0, Some(50)), (ack(1001), 50, Some(100))]);
+    for _ in 0..MAX_PACKETS {
+        sender.packet(200 * MS, &data(1001, 10));
+    }
+    assert_eq!(sender.data.len() + sender.acks.len(), MAX_PACKETS);
+    assert!(both_sides(&sender, &receiver).expect("both have packets").is_cut);
+}
