@@ -47,6 +47,9 @@ for number in range(count):
         sockets[0].sendto(b"", ("10.0.0.2", 7000))
     sockets[number %% flows].sendto(struct.pack("!I", number) + bytes(1468), ("10.0.0.2", 7000))
 time.sleep(count * gap_ns / 1e9 + 5)
+if qdisc:
+    # TBF peeks at an empty RED and never takes from it, so that RED does not know that it is idle: its mean stays, and the end would be dropped.
+    tc(f"qdisc del dev {device} root")
 s.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 0)
 s.sendto(b"end", ("10.0.0.2", 7000))
 time.sleep(2)
@@ -73,7 +76,8 @@ print("ARRIVED", arrived, flush=True)
 print("MARKED", marked, flush=True)
 """
 
-# The packet that TBF has taken, and not yet sent, counts with those that wait below it: limits of packets are one more.
+# The packet that TBF has taken, and not yet sent, counts with those that wait below it: limits of packets are one more, and
+# RED's thresholds 1500 B. A kernel's queue holds no more than the sender's socket, some 180 packets: limits are below that.
 # Name, of the qdisc, of `aqm`, packets, gap in us, flows, ECT(0).
 CASES = [
     ("CoDel, load 1.05", "codel limit 1000000", '{ kind = "codel" }', 6000, 977, 1, False),
@@ -84,9 +88,13 @@ CASES = [
     ("FQ-CoDel, 3 flows, ECN", "fq_codel limit 10240", '{ kind = "fq-codel" }', 6000, 823, 3, True),
     ("FQ-CoDel, 3 flows, full", "fq_codel limit 101", '{ kind = "fq-codel" }', 6000, 513, 3, False),
     ("PIE, load 1.25", "pie limit 10000", '{ kind = "pie" }', 12000, 823, 1, False),
+    ("RED, load 1.25", "red limit 151500 min 31500 max 91500 avpkt 1000 burst 55 probability 0.02 bandwidth 10mbit",
+     '{ kind = "red", min = "30 kB", max = "90 kB", burst = 55 }', 12000, 823, 1, False),
+    ("RED, ECN, load 1.25", "red limit 151500 min 31500 max 91500 avpkt 1000 burst 55 probability 0.02 bandwidth 10mbit ecn",
+     '{ kind = "red", min = "30 kB", max = "90 kB", burst = 55, ecn = true }', 12000, 823, 1, True),
     ("FQ-PIE, load 1.25", "fq_pie limit 10240", '{ kind = "fq-pie" }', 12000, 823, 1, False),
 ]
-LIMITS = {"CoDel, full queue": "50 packets", "FQ-CoDel, 3 flows, full": "100 packets"}
+LIMITS = {"RED, load 1.25": "150 kB", "RED, ECN, load 1.25": "150 kB", "CoDel, full queue": "50 packets", "FQ-CoDel, 3 flows, full": "100 packets"}
 
 
 def run(farpath, path, case, qdisc):
