@@ -31,7 +31,7 @@ pub use trace::{MakeArgs, ModelName, PassesArgs, TraceArgs, TraceCommand};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use farpath_experiment::Override;
-use farpath_units::{Bytes, Probability, Rate};
+use farpath_units::{Bytes, Duration, ParseQuantityError, Probability, Rate};
 use source::{IN_PLACE_OF_FILE, parse_loss};
 use std::path::PathBuf;
 
@@ -478,7 +478,11 @@ pub struct RadiusArgs {
     /// What is sent there
     #[arg(long, value_name = "SIZE", default_value = "1 B", requires = "loss")]
     pub size: Bytes,
-    /// Find each radius by simulation too, and print it beside
+    /// Print the longest gap between contacts that each stack survives over a path of this round trip, in place of the radii
+    #[arg(long, value_name = "RTT", num_args = 0..=1, require_equals = true, default_missing_value = "100 ms", value_parser = parse_gap_rtt,
+          conflicts_with_all = ["to", "via", "protocol", "rate", "loss", "emulate", "report"])]
+    pub gap: Option<Duration>,
+    /// Find each radius, or gap, by simulation too, and print it beside
     #[arg(long)]
     pub check: bool,
     /// Ask the running kernel too, configured like the stack [default then: linux-6]: its timers before a silent peer, and
@@ -494,6 +498,17 @@ pub struct RadiusArgs {
     /// Write a picture of the stacks around the Earth, and their radii, into this file: HTML that needs no network
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+}
+
+/// What simulations of gaps are made for.
+fn parse_gap_rtt(text: &str) -> Result<Duration, String> {
+    let rtt: Duration = text.parse().map_err(|error: ParseQuantityError| error.to_string())?;
+    let allowed = Duration::from_millis(1)..=Duration::from_secs(100);
+    if allowed.contains(&rtt) {
+        Ok(rtt)
+    } else {
+        Err(format!("expected a round trip from 1 ms to 100 s, found {rtt}"))
+    }
 }
 
 #[derive(Debug, Args)]

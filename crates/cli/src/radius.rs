@@ -1,5 +1,6 @@
 //! `farpath radius`: how far TCP reaches.
 
+mod gaps;
 mod kernel;
 mod protocols;
 
@@ -23,6 +24,9 @@ use std::io::Write;
 /// Prints the radii of the stacks asked for; [`Ending::Failed`] where a simulation or the kernel has another one,
 /// or a run is void.
 pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
+    if let Some(rtt) = args.gap {
+        return gaps::print(args, rtt);
+    }
     let ask = Ask::of(args)?;
     if let Some(names) = &args.protocol {
         protocols::protocols(names, &ask, args.json)?;
@@ -114,6 +118,9 @@ pub fn radius_lines(
     let Command::Radius(args) = Cli::try_parse_from(command)?.command else {
         unreachable!("it is that command");
     };
+    if let Some(rtt) = args.gap {
+        return Ok(gaps::lines(&args, rtt, watch)?.iter().map(Value::to_string).collect());
+    }
     let ask = Ask::of(&args)?;
     let found = checked(predicted(&args, watch)?, args.check, watch)?;
     Ok(found.lines(&ask, &[]).iter().map(Value::to_string).collect())

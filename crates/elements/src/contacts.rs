@@ -38,6 +38,17 @@ pub struct Contact {
     pub to: Duration,
 }
 
+/// Times in which nothing passes an element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gaps {
+    /// From the start of the run to the first contact.
+    pub first: Duration,
+    /// The longest from the end of a contact to the next.
+    pub longest: Duration,
+    /// What becomes of packets meanwhile.
+    pub outside: Outside,
+}
+
 /// When there is contact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ContactPlan {
@@ -168,6 +179,25 @@ impl Element for Contacts {
         let full_s = self.plan.longest_gap(direction).as_secs_f64();
         let time = DelayTime::Varying { expected_s: self.plan.mean_wait_s(), full_s };
         vec![DelayPart { kind: DelayKind::Contact, time }]
+    }
+
+    fn gaps(&self, direction: Direction) -> Option<Gaps> {
+        let first = self.plan.next_contact(Instant::ZERO, direction)?.since_start();
+        let longest = match &self.plan {
+            ContactPlan::Listed(contacts) => {
+                let between =
+                    contacts[direction].windows(2).map(|pair| pair[1].from.saturating_sub(pair[0].to));
+                between.max().unwrap_or(Duration::ZERO)
+            }
+            ContactPlan::Periodic { period, contact, .. } => *period - *contact,
+        };
+        let gaps = Gaps { first, longest, outside: self.outside };
+        (!first.is_zero() || !longest.is_zero()).then_some(gaps)
+    }
+
+    fn remove_gaps(&mut self) {
+        let always = Duration::from_secs(1);
+        self.plan = ContactPlan::Periodic { period: always, contact: always, offset: Duration::ZERO };
     }
 
     fn validate(&self) -> Result<(), Fault> {

@@ -2,7 +2,7 @@
 
 use crate::draw::Draws;
 use crate::keys::Keys;
-use crate::{ElementKind, ExplicitRatePacket, Line, Oversize};
+use crate::{ElementKind, ExplicitRatePacket, Gaps, Line, Oversize};
 use core::fmt;
 use farpath_path::{BoxedElement, BoxedTransit, Direction, PacketView};
 use farpath_units::{Bytes, Duration, Probability, Rate};
@@ -82,6 +82,11 @@ pub trait Element: fmt::Debug {
         0
     }
 
+    /// Times in which nothing passes it; `None` without such times.
+    fn gaps(&self, _direction: Direction) -> Option<Gaps> {
+        None
+    }
+
     /// Routers that a packet passes.
     fn routers(&self, _direction: Direction) -> u32 {
         0
@@ -112,6 +117,9 @@ pub trait Element: fmt::Debug {
 
     /// Keeps packets in their order.
     fn remove_reordering(&mut self) {}
+
+    /// Lets packets pass at all times.
+    fn remove_gaps(&mut self) {}
 
     /// Takes the limits out of its queues, marks included.
     fn remove_queue_limit(&mut self) {}

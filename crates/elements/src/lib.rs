@@ -55,7 +55,7 @@ mod waiting;
 mod words;
 
 pub use aqm::{Aqm, Cake, Codel, DualPi2, FlowQueues, LowLatency, Pie, Red};
-pub use contacts::{Contact, ContactPlan, Contacts, Outside, parse_plan};
+pub use contacts::{Contact, ContactPlan, Contacts, Gaps, Outside, parse_plan};
 pub use delay::{Delay, VaryingDelay};
 pub use draw::Draws;
 pub use duplicate::Duplicate;

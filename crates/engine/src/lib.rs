@@ -54,8 +54,9 @@ pub use job::{Job, jobs};
 pub use preflight::{can_all_be_emulated, can_be_emulated, can_be_measured};
 pub use progress::{Now, Progress};
 pub use radius::{
-    CheckedRadius, CheckedShare, Counts, KernelRadii, Measurement, Radius, RadiusKind, Reach, Silence,
-    UnderLoss, Way, check_radius, check_under_loss, measure_radii, radii, radii_under_loss,
+    CheckedRadius, CheckedShare, Counts, Gap, GapKind, KernelRadii, Measurement, Radius, RadiusKind, Reach,
+    Silence, UnderLoss, Way, check_radius, check_under_loss, gaps, longest_gap, measure_radii, radii,
+    radii_under_loss,
 };
 pub use room::MAX_ROWS;
 #[cfg(target_os = "linux")]

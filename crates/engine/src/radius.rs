@@ -1,10 +1,12 @@
 //! How far a stack reaches: its timers as radii, in closed form and by simulation.
 
 mod check;
+mod gap;
 mod kernel;
 mod under_loss;
 
 pub use check::{CheckedRadius, check_radius};
+pub use gap::{Gap, GapKind, gaps, longest_gap};
 pub use kernel::{Counts, KernelRadii, Measurement, Reach, Silence, Way, measure_radii};
 pub use under_loss::{CheckedShare, UnderLoss, check_under_loss, radii_under_loss};
 

@@ -63,6 +63,7 @@ fn ablate(scenario: &mut Scenario, bound: BoundId, was: &Scenario) {
         BoundId::Application => receiver.receive.read_rate = None,
         BoundId::Loss => elements(scenario).for_each(|element| element.remove_loss()),
         BoundId::Reordering => elements(scenario).for_each(|element| element.remove_reordering()),
+        BoundId::Contacts => elements(scenario).for_each(|element| element.remove_gaps()),
         BoundId::Queue => elements(scenario).for_each(|element| element.remove_queue_limit()),
         BoundId::SlowStart => start_at_full_window(scenario, was),
         BoundId::Timers => {

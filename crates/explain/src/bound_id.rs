@@ -22,6 +22,8 @@ pub enum BoundId {
     Loss,
     /// Packets that overtake others.
     Reordering,
+    /// Times between contacts, in which nothing passes.
+    Contacts,
     /// The queue before a link: what does not fit is lost.
     Queue,
     /// Retransmission timers, as far as they are longer or shorter than the path asks for.
@@ -50,6 +52,7 @@ impl BoundId {
             BoundId::ApplicationWrites => "application-writes",
             BoundId::Loss => "loss",
             BoundId::Reordering => "reordering",
+            BoundId::Contacts => "contacts",
             BoundId::Queue => "queue",
             BoundId::Timers => "timers",
             BoundId::DelayedAck => "delayed-ack",
@@ -63,7 +66,12 @@ impl BoundId {
     /// Whether flows that share the path feel it together.
     pub(crate) const fn is_of_the_path(self) -> bool {
         match self {
-            BoundId::Loss | BoundId::Reordering | BoundId::Queue | BoundId::AckLink | BoundId::Link => true,
+            BoundId::Loss
+            | BoundId::Reordering
+            | BoundId::Contacts
+            | BoundId::Queue
+            | BoundId::AckLink
+            | BoundId::Link => true,
             BoundId::ReceiveWindow
             | BoundId::SendBuffer
             | BoundId::CwndClamp

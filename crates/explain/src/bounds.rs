@@ -40,7 +40,7 @@ pub struct Bound {
 }
 
 /// Those that put a ceiling on the rate, and can act alone.
-const CEILINGS: [BoundId; 11] = [
+const CEILINGS: [BoundId; 12] = [
     BoundId::ReceiveWindow,
     BoundId::SendBuffer,
     BoundId::CwndClamp,
@@ -49,6 +49,7 @@ const CEILINGS: [BoundId; 11] = [
     BoundId::ApplicationWrites,
     BoundId::Loss,
     BoundId::Reordering,
+    BoundId::Contacts,
     BoundId::Queue,
     BoundId::AckLink,
     BoundId::Link,
@@ -156,6 +157,7 @@ fn reasons(summary: &PathSummary<'_>, base: &Observed) -> Vec<Reason> {
         windows::application_writes(summary),
         path::loss(summary),
         path::reordering(summary),
+        path::contacts(summary),
         path::queue(summary),
         Some(times::timers(summary, base)),
         times::delayed_ack(summary),

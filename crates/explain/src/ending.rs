@@ -3,6 +3,7 @@
 use crate::give_up_time::{self, first_timeout};
 use crate::measure::{Observed, Unfinished};
 use crate::path_summary::{PathSummary, rounded_up};
+use crate::traps::{Outage, outage};
 use farpath_run::Outcome;
 use farpath_units::Duration;
 use serde::Serialize;
@@ -58,7 +59,14 @@ fn connect_timed_out(summary: &PathSummary<'_>) -> (String, String) {
         "the {end} sent {attempts} SYNs, the wait {}{linear}, then doubling up to {}, and gave up after {budget:.3}",
         opener.rto.initial, opener.rto.max
     );
-    let needed = if budget < rtt {
+    let needed = if let Some(outage) = outage(summary).filter(Outage::ends_opening) {
+        let first = outage.gaps.first;
+        let changes = outage.syns(summary).join(", ");
+        format!(
+            "the first contact of `{}` is after {first:.3}: a start that waits for it, or {changes}",
+            outage.element
+        )
+    } else if budget < rtt {
         format!(
             "the answer takes a round trip of {rtt:.3}: a budget above that, by more SYNs or a longer first timeout"
         )
@@ -75,6 +83,12 @@ fn connect_timed_out(summary: &PathSummary<'_>) -> (String, String) {
 
 fn aborted(summary: &PathSummary<'_>, base: &Observed) -> (String, String) {
     let what = base.details.join(", ");
+    if what.contains("retries")
+        && let Some(outage) = outage(summary).filter(Outage::ends_transfers)
+    {
+        let needed = format!("a timer that outlasts the gap ({}), or no gap", outage.retries(summary));
+        return (format!("{what}: {}", outage.of_sending()), needed);
+    }
     let rto = first_timeout(summary).timeout;
     match give_up_time::retries_of_sender(summary) {
         Some(retries) if what.contains("retries") => {

@@ -1,5 +1,6 @@
 //! Traps: settings that each look sound and do not fit the path or each other. Each can be told without running anything.
 
+mod contacts;
 mod handshake;
 mod queue;
 mod sequence;
@@ -13,6 +14,7 @@ use farpath_path::Direction;
 use farpath_units::Duration;
 use serde::Serialize;
 
+pub(crate) use contacts::{Outage, outage};
 pub(crate) use queue::{managed_queue_of, mark_of, queue_of};
 pub(crate) use windows::{receive_buffer, scale};
 
@@ -75,6 +77,7 @@ pub(crate) fn of(summary: &PathSummary<'_>) -> Vec<Trap> {
     traps.extend(windows::send_buffer(summary));
     traps.extend(queue::below_bdp(summary));
     traps.extend(queue::ack_link(summary));
+    traps.extend(contacts::gaps_of(summary));
     traps.extend(sequence::wrap(summary));
     traps
 }

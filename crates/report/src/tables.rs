@@ -18,6 +18,7 @@ pub use diagnosis::{both_sides_facts, connection_facts, limits_table, waits_tabl
 pub use explanation::{ExplanationView, explanation_markdown, explanation_text};
 pub use flows::flows_table;
 pub use radius::{
-    RadiusRow, ShareRow, WayRow, protocol_text, radius_text, shares_text, span_text, ways_text,
+    GapRow, RadiusRow, ShareRow, WayRow, gaps_text, protocol_text, radius_text, shares_text, span_text,
+    ways_text,
 };
 pub use routers::routers_table;

@@ -3,7 +3,7 @@
 mod geometry;
 mod tle;
 
-use crate::contacts::{Contact, ContactPlan, Contacts, Outside};
+use crate::contacts::{Contact, ContactPlan, Contacts, Gaps, Outside};
 use crate::delay::VaryingDelay;
 use crate::draw::Draws;
 use crate::element::{Built, Declared, DelayPart, Element, Fault, Inflow};
@@ -375,6 +375,14 @@ impl Element for Passes {
 
     fn reordering(&self, direction: Direction) -> Option<(Probability, Duration)> {
         self.delay.reordering(direction)
+    }
+
+    fn gaps(&self, direction: Direction) -> Option<Gaps> {
+        self.contacts.gaps(direction)
+    }
+
+    fn remove_gaps(&mut self) {
+        self.contacts.remove_gaps();
     }
 
     fn remove_queue_limit(&mut self) {

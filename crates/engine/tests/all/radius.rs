@@ -1,6 +1,6 @@
 //! The closed forms of the radii against the simulator, for every stack that ships.
 
-use farpath_engine::{Radius, RadiusKind, Span, check_radius, radii};
+use farpath_engine::{Radius, RadiusKind, Span, check_radius, gaps, longest_gap, radii};
 use farpath_experiment::{Stack, shipped_stacks};
 use farpath_units::Duration;
 
@@ -69,4 +69,21 @@ fn a_linux_client_is_connected_to_a_server_that_has_given_up() {
     assert!(usable.least < 70.0 && (100.0..105.0).contains(&usable.most), "{usable:?}");
     let abandoned = rtt("linux-6", RadiusKind::Abandoned);
     assert!(abandoned.least > 133.0 && abandoned.most < 140.0, "{abandoned:?}");
+}
+
+#[test]
+fn the_longest_gap_is_what_the_timers_say_for_every_stack_that_ships() {
+    let rtt = Duration::from_millis(100);
+    let mut wrong = Vec::new();
+    for file in shipped_stacks() {
+        let config = Stack::load(file.name).expect("it ships").config;
+        for gap in gaps(&config, rtt).expect("a schedule") {
+            let simulated = longest_gap(&config, gap.kind, gap.outside, rtt).expect("the path is sound");
+            let found = simulated.unwrap_or(f64::INFINITY);
+            if !gap.agrees(&config, rtt, found) {
+                wrong.push(format!("{}: {gap:?}: {found}", file.name));
+            }
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
 }

@@ -3,8 +3,9 @@
 use super::{Reason, rtt_number};
 use crate::bound_id::BoundId;
 use crate::path_summary::PathSummary;
+use crate::traps::outage;
 use crate::{Number, Unit};
-use farpath_elements::{ElementSpec, Line, MarkThreshold, QueueLimit};
+use farpath_elements::{ElementSpec, Line, MarkThreshold, Outside, QueueLimit};
 use farpath_model::pftk::Pftk;
 use farpath_model::{epochs, mathis};
 use farpath_path::Direction;
@@ -167,6 +168,38 @@ pub(super) fn link(summary: &PathSummary<'_>) -> Option<Reason> {
         ],
         why: format!("`{name}` carries {}, of which {:.1} % is payload", hop.rate, share * 100.0),
         source: "mss / (mss + overhead) x rate (docs/models/overhead.md)",
+    })
+}
+
+pub(super) fn contacts(summary: &PathSummary<'_>) -> Option<Reason> {
+    let outage = outage(summary)?;
+    let gaps = outage.gaps;
+    let seconds = |time: Duration| if time == Duration::MAX { f64::INFINITY } else { time.as_secs_f64() };
+    let mut numbers = vec![
+        Number::new("first contact after", gaps.first.as_secs_f64(), Unit::Seconds),
+        Number::new("longest gap between contacts", gaps.longest.as_secs_f64(), Unit::Seconds),
+    ];
+    if outage.sending != Duration::MAX {
+        numbers.push(Number::new("gap that a transfer survives", seconds(outage.sending), Unit::Seconds));
+    }
+    let ends = if outage.ends_transfers() { ", which ends a transfer that is not over" } else { "" };
+    let meanwhile = match gaps.outside {
+        Outside::Hold => "wait",
+        Outside::Drop => "are lost",
+    };
+    let first = match gaps.first {
+        Duration::ZERO => String::new(),
+        first => format!("its first contact after {first:.3}, and "),
+    };
+    Some(Reason {
+        id: BoundId::Contacts,
+        allows_bit_per_s: None,
+        numbers,
+        why: format!(
+            "`{}` has {first}no contact for up to {:.3} between two{ends}; packets {meanwhile} meanwhile, and the timer backs off",
+            outage.element, gaps.longest
+        ),
+        source: "RFC 6298 section 5.5 for the timer; what it costs is simulated",
     })
 }
 

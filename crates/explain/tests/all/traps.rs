@@ -3,6 +3,7 @@
 use crate::common;
 
 use common::{SCALED, overrides, plain};
+use farpath_experiment::Experiment;
 use farpath_explain::{Effort, Trap, traps};
 
 fn of(changes: &[&str]) -> Vec<Trap> {
@@ -302,4 +303,38 @@ fn no_remedy_makes_an_experiment_fail_whatever_its_timers_are() {
             }
         }
     }
+}
+
+/// `contacts` in place of the loss of the plain path.
+fn with_contacts(contacts: &str, changes: &[&str]) -> Vec<Trap> {
+    let text = common::PLAIN
+        .replace("element = \"loss\"\nrate = \"0 %\"", &format!("element = \"contacts\"\n{contacts}"));
+    let experiment = Experiment::parse(&text, "contacts.toml", &overrides(changes)).expect("it is sound");
+    traps(&experiment.point(0).scenario)
+}
+
+/// Where packets wait, an answer has to come before the sender gives up; where they are lost, a retransmission has to leave.
+#[test]
+fn gaps_that_the_timers_do_not_outlast() {
+    let linux = ["sender.stack=linux-6", "receiver.stack=linux-6"];
+    let met = |contacts: &str, id: &str, changes: &[&str]| {
+        let changes: Vec<&str> = linux.iter().chain(changes).copied().collect();
+        with_contacts(contacts, &changes).into_iter().find(|trap| trap.id == id)
+    };
+    let every = |gap: u64, outside: &str| {
+        format!("period = \"{} s\"\ncontact = \"100 s\"\noutside = \"{outside}\"", gap + 100)
+    };
+    for (outside, survived, ends, words) in
+        [("hold", 930, 940, "gives up waiting"), ("drop", 810, 820, "last retransmission")]
+    {
+        assert_eq!(met(&every(survived, outside), "contact-gap", &[]), None);
+        let trap = met(&every(ends, outside), "contact-gap", &[]).expect("it is longer");
+        assert!(trap.key == "path.contacts" && trap.text.contains(words), "{trap:?}");
+        assert_eq!(met(&every(ends, outside), "contact-gap", &[&trap.set[0]]), None, "{trap:?}");
+    }
+    let from = |first: u64| format!("plan = [{{ from = \"{first} s\", to = \"9000 s\" }}]");
+    assert_eq!(met(&from(130), "contact-opening", &[]), None);
+    let trap = met(&from(140), "contact-opening", &[]).expect("it is later");
+    assert!(trap.text.contains("first contact after 140.000 s"), "{trap:?}");
+    assert_eq!(met(&from(140), "contact-opening", &[&trap.set[0]]), None, "{trap:?}");
 }

@@ -160,6 +160,48 @@ pub fn shares_text(rows: &[ShareRow], width: Option<u16>) -> String {
     terminal::tables(&heads, &[columns], width)
 }
 
+/// One line: the longest gaps that a connection survives, in s, from their least to their most; infinite for every one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GapRow {
+    /// The stack; said where it differs from the line before.
+    pub stack: String,
+    /// What it does when the gap begins.
+    pub connection: &'static str,
+    /// Where packets are held meanwhile.
+    pub held: Option<(f64, f64)>,
+    /// The same in simulation.
+    pub held_simulated: Option<f64>,
+    /// Where packets are lost meanwhile.
+    pub lost: Option<(f64, f64)>,
+    /// The same in simulation.
+    pub lost_simulated: Option<f64>,
+    /// The parameter that sets it.
+    pub timer: &'static str,
+}
+
+/// A table of them.
+pub fn gaps_text(rows: &[GapRow], width: Option<u16>) -> String {
+    let cells = |cell: fn(&GapRow) -> Option<String>| rows.iter().map(cell).collect::<Vec<_>>();
+    let mut before = "";
+    let stacks = rows.iter().map(|row| {
+        let new = row.stack != before;
+        before = &row.stack;
+        Some(if new { row.stack.clone() } else { String::new() })
+    });
+    let heads = [
+        Column::left("stack", stacks.collect()),
+        Column::left("connection", cells(|row| Some(row.connection.to_owned()))),
+    ];
+    let columns = vec![
+        Column::right("longest gap,\npackets held, s", cells(|row| row.held.map(span))),
+        Column::right("simulated", cells(|row| row.held_simulated.map(number))),
+        Column::right("longest gap,\npackets lost, s", cells(|row| row.lost.map(span))),
+        Column::right("simulated", cells(|row| row.lost_simulated.map(number))),
+        Column::left("set by", cells(|row| Some(row.timer.to_owned()))),
+    ];
+    terminal::tables(&heads, &[columns.into_iter().filter(Column::is_known).collect()], width)
+}
+
 /// From a least to a most, as the tables have it: `1–1.032`.
 pub fn span_text(least: f64, most: f64) -> String {
     span((least, most))

@@ -89,6 +89,7 @@ const fn plain(bound: BoundId) -> &'static str {
         BoundId::ApplicationWrites => "The sending program writes too little at a time, or pauses too long",
         BoundId::Loss => "Packet loss keeps the sender's window small",
         BoundId::Reordering => "Packets that arrive out of order are taken for lost ones",
+        BoundId::Contacts => "There is no contact for a part of the time",
         BoundId::Queue => "The queue before the slowest link overflows",
         BoundId::Timers => "The retransmission timers do not fit this path",
         BoundId::DelayedAck => "The receiver waits before it acknowledges",
