@@ -1,23 +1,39 @@
 //! Captures as others write them.
 
+use farpath_diagnose::both::{Side, both_sides};
+use farpath_diagnose::kernel::{KernelCounters, overrule, parse_ss};
+use farpath_diagnose::sequence::SequenceGraph;
 use farpath_diagnose::{Diagnosis, Link, parse, read};
 use std::net::SocketAddr;
 
-/// A capture; or, by the first byte, packets at times that are drawn, of one connection.
+/// A capture; or, by the first byte, what `ss` may have printed; or packets at times that are drawn, of one connection that both sides see.
 pub fn captures(data: &[u8]) {
     let Some((&kind, rest)) = data.split_first() else { return };
     let mut diagnosis = Diagnosis::default();
     if kind == 0 {
         let _ = read(rest, |frame| diagnosis.frame(frame));
+    } else if kind == 1 {
+        let counted = parse_ss(&String::from_utf8_lossy(rest));
+        assert!(counted.iter().all(|counted| counted.send_buffer_limited_s <= counted.busy_s));
     } else {
         packets(rest, &mut diagnosis);
     }
-    for connection in diagnosis.finish().connections {
+    for mut connection in diagnosis.finish().connections {
         let sum: f64 = connection.limits.iter().map(|limit| limit.time_s).sum();
         let whole = connection.duration_s;
         // Times of captures are up to 584 years.
         assert!((sum - whole).abs() <= 1e-6 * whole.max(1.0), "{sum} of {whole}: {connection:?}");
         assert!(!connection.summary.is_empty());
+        let counted = KernelCounters {
+            local: connection.sender,
+            peer: connection.receiver,
+            busy_s: whole,
+            receive_window_limited_s: whole * f64::from(kind & 15) / 15.0,
+            send_buffer_limited_s: whole * f64::from(kind >> 4) / 15.0,
+        };
+        overrule(&mut connection, &counted);
+        let overruled: f64 = connection.limits.iter().map(|limit| limit.time_s).sum();
+        assert!((overruled - sum).abs() <= 1e-6 * whole.max(1.0), "{overruled} of {sum}: {connection:?}");
     }
 }
 
@@ -28,6 +44,8 @@ fn packets(data: &[u8], diagnosis: &mut Diagnosis) {
     let mut frame = vec![0; 60];
     frame[..4].copy_from_slice(&[0x45, 0, 0, 60]);
     (frame[9], frame[32]) = (6, 0x50);
+    let mut sides = [Side::new(ends[0]), Side::new(ends[0])];
+    let mut graph = SequenceGraph::new(ends[0]);
     let mut template = parse(Link::Raw, &frame, 60).expect("a packet");
     for (number, bytes) in (1..).zip(data.chunks_exact(12)) {
         now += u64::from(u16::from_le_bytes([bytes[0], bytes[1]])) * 10_000;
@@ -44,5 +62,17 @@ fn packets(data: &[u8], diagnosis: &mut Diagnosis) {
         template.mss = (bytes[11] & 64 != 0).then_some(1460);
         template.sacked_to = (bytes[11] & 128 != 0).then(|| template.seq.wrapping_add(3000));
         diagnosis.packet(number, 0, now, &template);
+        graph.packet(now, &template);
+        // Which of the sides sees it, and how much later the other one.
+        let later = u64::from(bytes[10]) * 1_000_000;
+        for (side, bit) in sides.iter_mut().zip([4, 8]) {
+            if bytes[2] & bit == 0 {
+                side.packet(now + later * u64::from(bit == 8), &template);
+            }
+        }
+    }
+    if let Some(both) = both_sides(&sides[0], &sides[1]) {
+        assert!(both.forward.lost <= both.forward.packets && both.back.lost <= both.back.packets, "{both:?}");
+        assert!(both.needless <= both.sent_again, "{both:?}");
     }
 }

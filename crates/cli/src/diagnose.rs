@@ -11,7 +11,7 @@ use crate::error::CliError;
 use crate::source::may_write_new;
 use crate::{Ending, output, progress};
 use farpath_diagnose::both::BothSides;
-use farpath_diagnose::{ConnectionReport, Diagnosis, Report, read};
+use farpath_diagnose::{ConnectionReport, Diagnosis, Report, kernel, read};
 use farpath_report::html::{ReportFile, diagnosis_page};
 use farpath_report::tables::{both_sides_facts, connection_facts, limits_table, waits_table};
 use std::fs::File;
@@ -59,6 +59,9 @@ fn diagnose_captures(args: &DiagnoseArgs, files: &[PathBuf]) -> Result<Ending, C
         // Whoever names two captures asks for what is in both.
         reports[0].1.connections.sort_by_key(|connection| connection.frames != frames);
     }
+    if let Some(printed) = &args.ss {
+        overrule(&mut reports, printed)?;
+    }
     let (file, report) = &reports[0];
     if args.json {
         print_json(&report.connections, args.connections, both.as_ref())?;
@@ -66,7 +69,9 @@ fn diagnose_captures(args: &DiagnoseArgs, files: &[PathBuf]) -> Result<Ending, C
         print(report, args.connections, both.as_ref())?;
     }
     if page.is_some() || args.annotate.is_some() {
-        let closer = again::looked_at(file, &report.connections[0])?;
+        let mut closer = again::looked_at(file, &report.connections[0])?;
+        closer.connection.limits.clone_from(&report.connections[0].limits);
+        closer.connection.summary.clone_from(&report.connections[0].summary);
         if let Some(page) = page {
             page.finish(&diagnosis_page(&closer.connection, &closer.graph, both.as_ref()).render())?;
         }
@@ -78,6 +83,25 @@ fn diagnose_captures(args: &DiagnoseArgs, files: &[PathBuf]) -> Result<Ending, C
         experiment::write(&report.connections[0], experiment)?;
     }
     Ok(Ending::Done)
+}
+
+/// Takes what `ss` printed for what it is, for each connection that it knows.
+fn overrule(reports: &mut [(&Path, Report)], printed: &Path) -> Result<(), CliError> {
+    let text = farpath_files::read_text(printed)
+        .map_err(|source| CliError::ReadSs { file: printed.to_owned(), source })?;
+    let counted = kernel::parse_ss(&text);
+    let mut known = false;
+    for connection in reports.iter_mut().flat_map(|(_, report)| &mut report.connections) {
+        let ends = (connection.sender, connection.receiver);
+        if let Some(counted) = counted.iter().find(|counted| (counted.local, counted.peer) == ends) {
+            kernel::overrule(connection, counted);
+            known = true;
+        }
+    }
+    match known {
+        true => Ok(()),
+        false => Err(CliError::NotInSs { file: printed.to_owned(), connections: counted.len() }),
+    }
 }
 
 /// What is to be said of a capture; at least one connection.

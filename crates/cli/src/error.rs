@@ -209,6 +209,22 @@ pub enum CliError {
         /// Its name.
         file: PathBuf,
     },
+    /// What `ss` printed cannot be read.
+    #[error("--ss: {}", file.display())]
+    ReadSs {
+        /// Its name.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// What `ss` printed is of other connections.
+    #[error("--ss: {}: none of its {connections} connections that sent is one of the capture; expected what `ss -tin` prints on the sending host while the connection is open", file.display())]
+    NotInSs {
+        /// Its name.
+        file: PathBuf,
+        /// Connections with counters that it has.
+        connections: usize,
+    },
     /// Two captures have nothing in common.
     #[error("{}: no connection is in both captures under the same addresses and ports, seen from two places", files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", "))]
     NotInBoth {

@@ -8,6 +8,7 @@
 pub mod both;
 mod capture;
 mod connection;
+pub mod kernel;
 mod ledger;
 pub mod live;
 mod packet;

@@ -26,6 +26,9 @@ pub struct DiagnoseArgs {
     /// Take the packets of this interface of the capture alone, counted from 0 [default: of each apart]
     #[arg(long, value_name = "N", requires = "files")]
     pub interface: Option<u32>,
+    /// What `ss -tin` printed on the sending host at the end of the transfer: its kernel's counters take the place of what the capture lets guess
+    #[arg(long, value_name = "FILE", requires = "files")]
+    pub ss: Option<PathBuf>,
     /// Tell more of so many connections, those with the most data first
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub connections: usize,

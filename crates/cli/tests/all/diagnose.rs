@@ -137,6 +137,39 @@ fn both_sides_tell_what_the_path_lost_as_the_simulation_did() {
 }
 
 #[test]
+fn what_the_senders_kernel_counted_takes_the_place_of_a_guess() {
+    let path = link("100 Mbit/s", "1 bdp", "50 ms");
+    let folder = Folder::with(&format!(
+        "title = \"t\"\n{path}\n[sender]\nstack = \"linux-6\"\nsend.buffer = \"128 kB\"\n\
+         [receiver]\nstack = \"linux-6\"\n[transfer]\nsize = \"5 MB\"\n"
+    ));
+    let captures = folder.path("captures");
+    let (_, err, code) = run(&["simulate", folder.file(), "--seeds", "1", "--capture", &captures]);
+    assert_eq!(code, 0, "{err}");
+    let capture = fs::read_dir(&captures).expect("it is there").flatten().next().expect("a capture").path();
+    let capture = capture.to_str().expect("UTF-8");
+    let printed = |ports: &str| {
+        let file = folder.path(&format!("ss-{}.txt", ports.len()));
+        let counted = "busy:5000ms sndbuf_limited:3000ms(60.0%)";
+        fs::write(&file, format!("ESTAB 0 0 10.0.0.1:{ports} 10.0.0.2:{ports}\n\t cubic {counted}\n"))
+            .expect("written");
+        file
+    };
+    let asked = ["diagnose", capture, "--interface", "0", "--json"];
+    let (out, ..) = run(&asked);
+    let guessed = lines(&out).remove(0);
+    assert_eq!(share(&guessed, "send-buffer"), 0.0, "a capture does not tell: {guessed}");
+    let (out, err, code) = run(&[&asked[..], &["--ss", &printed("50000")]].concat());
+    assert_eq!(code, 0, "{err}");
+    let told = lines(&out).remove(0);
+    let buffer = share(&told, "send-buffer") * told["duration_s"].as_f64().expect("s");
+    assert!((buffer - 3.0).abs() < 1e-9, "{told}");
+    assert!(told["summary"].as_str().expect("a sentence").contains("send buffer full"), "{told}");
+    refused(&["diagnose", capture, "--ss", &printed("7")], &["none of its 1 connections", "ss -tin"]);
+    refused(&["diagnose", capture, "--ss", "missing.txt"], &["--ss: missing.txt"]);
+}
+
+#[test]
 fn a_path_that_is_full_is_named_with_its_queue() {
     for found in diagnosed(&link("10 Mbit/s", "4 bdp", "20 ms"), "", "", "size = \"10 MB\"") {
         assert!(share(&found, "path-rate") > 0.8, "{found}");
