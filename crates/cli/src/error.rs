@@ -71,6 +71,13 @@ pub enum CliError {
         "expected `-- COMMAND`: a shell cannot be typed at in virtual time, whose clock jumps over waits"
     )]
     NoCommand,
+    /// The machine's network has another clock than a guest.
+    #[cfg(target_os = "linux")]
+    #[error(
+        "--uplink: expected `--clock real`: in virtual time the clock jumps over waits, and nobody in this machine's network waits for it; \
+         `--far COMMAND` runs a server there"
+    )]
+    NoUplink,
     /// An experiment without programs.
     #[cfg(target_os = "linux")]
     #[error("{}: program: expected programs to run, as [[program]] with a `command` each, found none", file.display())]

@@ -23,6 +23,13 @@ pub fn shell(args: &ShellArgs) -> Result<Ending, CliError> {
     let points = experiment.points().len();
     let point = experiment.point(0);
     let virtual_time = point.scenario.emulate.clock != EmulationClock::Real;
+    if args.uplink {
+        if virtual_time {
+            return Err(CliError::NoUplink);
+        }
+        // What is of the machine takes its privileges, and no user namespace's.
+        farpath_engine::may_uplink().map_err(|source| CliError::Shell { file: file.clone(), source })?;
+    }
     // Before any thread is started: a process of several cannot enter a user namespace.
     if !virtual_time {
         farpath_engine::may_emulate().map_err(CliError::Emulation)?;
@@ -44,6 +51,7 @@ pub fn shell(args: &ShellArgs) -> Result<Ending, CliError> {
         },
         far: args.far.clone().map(|command| vec!["/bin/sh".into(), "-c".into(), command]),
         far_port: args.far_port,
+        uplink: args.uplink,
         like_stacks: args.like_stacks,
     };
     let run = ShellRun {

@@ -5,7 +5,7 @@ use crate::host_error::{BE_ROOT, HostError};
 use crate::kernel_profile::RouteMetrics;
 use crate::maker::Process;
 use crate::namespace::{Namespace, has_ipv6, set_sysctl, set_sysctl_if_ipv6};
-use crate::netlink::Netlink;
+use crate::netlink::{Netlink, all};
 use crate::port::Port;
 use std::fmt;
 use std::io;
@@ -42,6 +42,8 @@ pub struct HostSettings {
     pub address: (Ipv4Addr, Ipv6Addr),
     /// Those of the host at the other end of the path.
     pub peer: (Ipv4Addr, Ipv6Addr),
+    /// Whether all other hosts are behind its peer too: those of IPv4, and those of IPv6.
+    pub default_routes: (bool, bool),
     /// Longest IP packet that it sends, bytes. IPv6 needs 1280; below, the host has IPv4 only.
     pub mtu: u32,
     /// Packets that the device keeps while the emulator is busy. What comes beyond is dropped outside the path,
@@ -66,6 +68,7 @@ impl HostSettings {
         HostSettings {
             address: (Ipv4Addr::new(10, 0, 0, 1), Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1)),
             peer: (Ipv4Addr::new(10, 0, 0, 2), Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2)),
+            default_routes: (false, false),
             mtu: 1500,
             // With the kernel's 500 to 1000 a reader that is 10 ms late at 1 Gbit/s loses packets that the path
             // does not know of.
@@ -257,6 +260,13 @@ fn set_up(settings: &HostSettings) -> Result<(Netlink, Device, Option<String>), 
         netlink
             .set_route(index, address, peer, &settings.metrics, settings.congestion_control.as_deref())
             .map_err(failed(settings.route_to(peer)))?;
+        let (v4, v6) = settings.default_routes;
+        if if address.is_ipv4() { v4 } else { v6 } {
+            let to = all(address);
+            netlink
+                .set_route(index, address, to, &settings.metrics, settings.congestion_control.as_deref())
+                .map_err(failed(settings.route_to(to)))?;
+        }
         wait_until_local(&mut netlink, address).map_err(failed(format!("use a host's address {address}")))?;
     }
     // Last: theirs is the last word.
@@ -267,7 +277,7 @@ fn set_up(settings: &HostSettings) -> Result<(Netlink, Device, Option<String>), 
 }
 
 #[expect(clippy::disallowed_methods, reason = "the kernel works on it in real time, and tells nobody")]
-fn wait_until_local(netlink: &mut Netlink, address: IpAddr) -> io::Result<()> {
+pub(crate) fn wait_until_local(netlink: &mut Netlink, address: IpAddr) -> io::Result<()> {
     // Some 100 us as a rule; seconds where the machine starves its kernel threads.
     let give_up_after = std::time::Instant::now() + Duration::from_secs(10);
     while !netlink.is_local(address)? {

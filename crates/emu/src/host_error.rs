@@ -46,6 +46,12 @@ pub enum HostError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// The machine's network cannot be put behind a host.
+    #[error("--uplink: {reason}")]
+    Uplink {
+        /// Why not, and what would help.
+        reason: String,
+    },
     /// No host can be made of these settings.
     #[error("{key}: expected {expected}, got `{got}`")]
     Setting {

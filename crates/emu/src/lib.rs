@@ -35,6 +35,8 @@ mod malformed;
 #[cfg(target_os = "linux")]
 mod namespace;
 #[cfg(target_os = "linux")]
+mod nat;
+#[cfg(target_os = "linux")]
 mod netlink;
 mod packet;
 mod port;
@@ -47,6 +49,8 @@ mod report;
 #[allow(unsafe_code)]
 mod sys;
 mod this_host;
+#[cfg(target_os = "linux")]
+mod uplink;
 #[cfg(target_os = "linux")]
 mod veth_baseline;
 #[cfg(target_os = "linux")]
@@ -84,6 +88,8 @@ pub use sys::child::ignore_interrupts;
 #[cfg(target_os = "linux")]
 pub use sys::sched::RealTime;
 pub use this_host::{Difference, HostFacts, HostStack, RouteFacts};
+#[cfg(target_os = "linux")]
+pub use uplink::{Reach, Uplink};
 #[cfg(target_os = "linux")]
 pub use veth_baseline::VethBaseline;
 #[cfg(target_os = "linux")]

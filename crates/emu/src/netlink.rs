@@ -2,6 +2,8 @@
 
 mod route;
 
+pub(crate) use route::all;
+
 use netlink_packet_core::{
     DefaultNla, Emitable, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST,
     NetlinkHeader, NetlinkMessage, NetlinkPayload, NlasIterator,

@@ -27,6 +27,8 @@ pub struct ProgramSettings {
     pub command: Vec<OsString>,
     /// Names that resolve in it, beside those of this machine.
     pub names: Vec<(IpAddr, String)>,
+    /// What is in its `/etc/resolv.conf`; `None` for this machine's.
+    pub resolver: Option<String>,
     /// It is not of the terminal's foreground: Ctrl-C does not reach it.
     pub background: bool,
     /// Its environment; `None` for this process's.
@@ -143,7 +145,8 @@ pub fn exit_code(status: ExitStatus) -> u8 {
 }
 
 fn start_inside(namespace: &Namespace, settings: ProgramSettings) -> Result<Child, HostError> {
-    let ProgramSettings { command: words, names, background, environment, folder, stdio } = settings;
+    let ProgramSettings { command: words, names, resolver, background, environment, folder, stdio } =
+        settings;
     let Some((program, arguments)) = words.split_first() else {
         return Err(HostError::Setting {
             key: "command",
@@ -154,7 +157,11 @@ fn start_inside(namespace: &Namespace, settings: ProgramSettings) -> Result<Chil
     namespace.enter()?;
     unshare(CloneFlags::CLONE_NEWNS)
         .map_err(|error| HostError::kernel("make a mount namespace", BE_ROOT, error))?;
+    make_mounts_private()?;
     name_hosts(&names)?;
+    if let Some(text) = resolver {
+        cover("/etc/resolv.conf", text.as_bytes())?;
+    }
     unshare(CloneFlags::CLONE_NEWPID)
         .map_err(|error| HostError::kernel("make a process namespace", BE_ROOT, error))?;
     let mut command = Command::new(program);
@@ -183,33 +190,42 @@ fn start_inside(namespace: &Namespace, settings: ProgramSettings) -> Result<Chil
     command.spawn().map_err(|source| HostError::Program { name: name.into_owned(), source })
 }
 
+/// What is mounted by the calling thread from now on, nobody else sees.
+fn make_mounts_private() -> Result<(), HostError> {
+    let flags = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
+    mount(None::<&str>, "/", None::<&str>, flags, None::<&str>)
+        .map_err(|error| HostError::kernel("keep the mounts of a host to itself", BE_ROOT, error))
+}
+
 /// Puts names beside those of the machine's /etc/hosts, for the mount namespace of the calling thread alone.
 fn name_hosts(names: &[(IpAddr, String)]) -> Result<(), HostError> {
     const HOSTS: &str = "/etc/hosts";
-    let failed =
-        |error: io::Error| HostError::kernel(format!("put names into {HOSTS} of a host"), BE_ROOT, error);
-    let flags = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
-    mount(None::<&str>, "/", None::<&str>, flags, None::<&str>).map_err(|error| failed(error.into()))?;
-    if !Path::new(HOSTS).exists() {
-        return Ok(());
-    }
-    let mut text = std::fs::read(HOSTS).map_err(failed)?;
+    let mut text = match std::fs::read(HOSTS) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        text => text.map_err(|error| HostError::kernel(format!("read {HOSTS}"), "", error))?,
+    };
     if !text.ends_with(b"\n") {
         text.push(b'\n');
     }
     for (address, name) in names {
         text.extend_from_slice(format!("{address}\t{name}\n").as_bytes());
     }
+    cover(HOSTS, &text)
+}
+
+/// Puts a text in place of a file that is there, for the mount namespace of the calling thread alone.
+fn cover(place: &str, text: &[u8]) -> Result<(), HostError> {
+    let failed = |error: io::Error| HostError::kernel(format!("change {place} of a host"), BE_ROOT, error);
     // The file is in memory that only this mount namespace has, so that nothing of it stays, however this process ends. A folder that is
     // there on every machine holds it for a moment.
     const FOR_A_MOMENT: &str = "/proc";
-    let file = Path::new(FOR_A_MOMENT).join("hosts");
+    let file = Path::new(FOR_A_MOMENT).join("file");
     let (kind, no) = (Some("tmpfs"), None::<&str>);
     mount(kind, FOR_A_MOMENT, kind, MsFlags::empty(), no).map_err(|error| failed(error.into()))?;
     let put = || {
-        std::fs::write(&file, &text)?;
+        std::fs::write(&file, text)?;
         std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
-        Ok(mount(Some(&file), HOSTS, no, MsFlags::MS_BIND, no)?)
+        Ok(mount(Some(&file), place, no, MsFlags::MS_BIND, no)?)
     };
     let put: io::Result<()> = put();
     let uncovered = umount2(FOR_A_MOMENT, MntFlags::MNT_DETACH);

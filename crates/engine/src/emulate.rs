@@ -36,7 +36,7 @@ use hosts::Hosts;
 pub(crate) use hosts::kernel as kernel_release;
 use programs::Programs;
 pub(crate) use programs::socket_options;
-pub use shell::{ShellEnd, ShellError, ShellRun, ShellSettings, shell};
+pub use shell::{ShellEnd, ShellError, ShellRun, ShellSettings, may_uplink, shell};
 pub(crate) use shell::{ShellTask, carry_out_shell, read_shell_end};
 use std::borrow::Cow;
 use std::fs::File;

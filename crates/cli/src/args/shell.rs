@@ -34,6 +34,9 @@ pub struct ShellArgs {
     /// Start the near command when the far host listens at this TCP port
     #[arg(long, value_name = "PORT")]
     pub far_port: Option<u16>,
+    /// Put this machine's own network behind the path, with its name servers: real time, root
+    #[arg(long, conflicts_with_all = ["far", "far_port"])]
+    pub uplink: bool,
     /// Configure both hosts' kernels like the experiment's stacks, in place of this kernel's defaults
     #[arg(long)]
     pub like_stacks: bool,

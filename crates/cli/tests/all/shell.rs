@@ -1,6 +1,8 @@
 //! `farpath shell` as a user meets it: programs behind a path, in real time.
 #![cfg(target_os = "linux")]
 
+mod uplink;
+
 use crate::support::{can_emulate, farpath, refused, run};
 use std::fs;
 use std::process::{Command, Stdio};

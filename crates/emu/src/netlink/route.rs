@@ -10,7 +10,7 @@ use netlink_packet_route::route::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// As the kernel takes them.
 fn attributes(metrics: &RouteMetrics) -> Vec<RouteMetric> {
@@ -42,24 +42,15 @@ impl Netlink {
         metrics: &RouteMetrics,
         congestion_control: Option<&str>,
     ) -> io::Result<()> {
-        let mut route = RouteMessage::default();
-        route.header = RouteHeader {
-            address_family: family(to),
-            destination_prefix_length: bits(to),
-            table: RouteHeader::RT_TABLE_MAIN,
-            protocol: RouteProtocol::Static,
-            scope: if to.is_ipv4() { RouteScope::Link } else { RouteScope::Universe },
-            kind: RouteType::Unicast,
-            ..RouteHeader::default()
-        };
-        route.attributes.push(RouteAttribute::Destination(address_of(to)));
-        route.attributes.push(RouteAttribute::PrefSource(address_of(from)));
-        route.attributes.push(RouteAttribute::Oif(index));
-        let mut metrics = attributes(metrics);
-        metrics.extend(congestion_control.map(|name| RouteMetric::CcAlgo(name.to_string())));
-        if !metrics.is_empty() {
-            route.attributes.push(RouteAttribute::Metrics(metrics));
-        }
+        let route = route(index, from, to, metrics, congestion_control);
+        self.ask(RouteNetlinkMessage::NewRoute(route), NLM_F_CREATE | NLM_F_REPLACE).map(drop)
+    }
+
+    /// Says that all that no other route reaches is behind `gateway`, a neighbour on a device.
+    pub(crate) fn set_gateway(&mut self, index: u32, from: IpAddr, gateway: IpAddr) -> io::Result<()> {
+        let mut route = route(index, from, all(from), &RouteMetrics::default(), None);
+        route.header.scope = RouteScope::Universe;
+        route.attributes.push(RouteAttribute::Gateway(address_of(gateway)));
         self.ask(RouteNetlinkMessage::NewRoute(route), NLM_F_CREATE | NLM_F_REPLACE).map(drop)
     }
 
@@ -84,25 +75,10 @@ impl Netlink {
     pub(crate) fn route_to(&mut self, to: Option<IpAddr>) -> io::Result<Option<(u32, RouteFacts)>> {
         let mut question = RouteMessage::default();
         let Some(to) = to else {
-            for family in [AddressFamily::Inet, AddressFamily::Inet6] {
-                question.header.address_family = family;
-                let answers = self.ask(RouteNetlinkMessage::GetRoute(question.clone()), NLM_F_DUMP)?;
-                let mut routes: Vec<RouteMessage> = answers
-                    .into_iter()
-                    .filter_map(|answer| match answer {
-                        RouteNetlinkMessage::NewRoute(route) => Some(route),
-                        _ => None,
-                    })
-                    .filter(|route| route.header.destination_prefix_length == 0)
-                    .filter(|route| route.header.table == RouteHeader::RT_TABLE_MAIN)
-                    .filter(|route| route.header.kind == RouteType::Unicast)
-                    .collect();
-                routes.sort_by_key(priority);
-                if let Some(found) = routes.first().and_then(|route| facts(route, None)) {
-                    return Ok(Some(found));
-                }
-            }
-            return Ok(None);
+            return match self.default_route(AddressFamily::Inet)? {
+                None => self.default_route(AddressFamily::Inet6),
+                found => Ok(found),
+            };
         };
         question.header.address_family = family(to);
         question.header.destination_prefix_length = bits(to);
@@ -114,6 +90,63 @@ impl Netlink {
         });
         found.map(Some).ok_or_else(|| io::Error::other("the kernel answered without a route"))
     }
+
+    /// The default route of the main table, with the number of its device.
+    pub(crate) fn default_route(&mut self, family: AddressFamily) -> io::Result<Option<(u32, RouteFacts)>> {
+        let mut question = RouteMessage::default();
+        question.header.address_family = family;
+        let answers = self.ask(RouteNetlinkMessage::GetRoute(question), NLM_F_DUMP)?;
+        let mut routes: Vec<RouteMessage> = answers
+            .into_iter()
+            .filter_map(|answer| match answer {
+                RouteNetlinkMessage::NewRoute(route) => Some(route),
+                _ => None,
+            })
+            .filter(|route| route.header.destination_prefix_length == 0)
+            .filter(|route| route.header.table == RouteHeader::RT_TABLE_MAIN)
+            .filter(|route| route.header.kind == RouteType::Unicast)
+            .collect();
+        routes.sort_by_key(priority);
+        Ok(routes.first().and_then(|route| facts(route, None)))
+    }
+}
+
+/// The destination of a default route: every address of the family of this one.
+pub(crate) fn all(like: IpAddr) -> IpAddr {
+    match like {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    }
+}
+
+fn route(
+    index: u32,
+    from: IpAddr,
+    to: IpAddr,
+    metrics: &RouteMetrics,
+    congestion_control: Option<&str>,
+) -> RouteMessage {
+    let mut route = RouteMessage::default();
+    route.header = RouteHeader {
+        address_family: family(to),
+        destination_prefix_length: if to.is_unspecified() { 0 } else { bits(to) },
+        table: RouteHeader::RT_TABLE_MAIN,
+        protocol: RouteProtocol::Static,
+        scope: if to.is_ipv4() { RouteScope::Link } else { RouteScope::Universe },
+        kind: RouteType::Unicast,
+        ..RouteHeader::default()
+    };
+    if !to.is_unspecified() {
+        route.attributes.push(RouteAttribute::Destination(address_of(to)));
+    }
+    route.attributes.push(RouteAttribute::PrefSource(address_of(from)));
+    route.attributes.push(RouteAttribute::Oif(index));
+    let mut metrics = attributes(metrics);
+    metrics.extend(congestion_control.map(|name| RouteMetric::CcAlgo(name.to_string())));
+    if !metrics.is_empty() {
+        route.attributes.push(RouteAttribute::Metrics(metrics));
+    }
+    route
 }
 
 /// Of several routes to the same place the least is taken.

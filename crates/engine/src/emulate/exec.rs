@@ -8,7 +8,7 @@ use crate::EngineError;
 use crate::capture::CaptureError;
 use crate::temporary::TemporaryFolder;
 use crate::virtual_time::{exec_in_guest, kernel_of};
-use farpath_emu::{Clock, Host, HostError, Program, ProgramSettings, exit_code};
+use farpath_emu::{Clock, Host, HostError, HostSettings, Program, ProgramSettings, exit_code};
 use farpath_experiment::{Experiment, ProgramSpec};
 use farpath_kernel::Kernel;
 use farpath_path::PerDirection;
@@ -206,7 +206,7 @@ fn run_here(
 ) -> Result<Option<ExecEnd>, EngineError> {
     let point = run.experiment.point(run.point);
     let scenario = &point.scenario;
-    let (hosts, clamp) = Hosts::for_programs(scenario, run.like_stacks)?;
+    let (hosts, clamp) = Hosts::for_programs(scenario, HostSettings::near(), run.like_stacks)?;
     let mut provenance = crate::provenance(run.experiment, &point);
     provenance.kernel = super::kernel_release();
     let file = run.snaplen.map(|_| File::create(folder.join(CAPTURE_FILE)));
@@ -407,6 +407,7 @@ impl Stage<'_> {
         let settings = ProgramSettings {
             command: spec.command.iter().map(OsString::from).collect(),
             names: names(),
+            resolver: None,
             background: true,
             environment: Some(self.environment.iter().cloned().chain(own).collect()),
             folder: spec.cwd.clone(),

@@ -36,6 +36,10 @@ pub(super) const fn host_name(direction: Direction) -> &'static str {
 
 impl Hosts {
     pub fn configured(scenario: &Scenario) -> Result<Hosts, EngineError> {
+        Hosts::configured_from(scenario, HostSettings::near())
+    }
+
+    fn configured_from(scenario: &Scenario, near: HostSettings) -> Result<Hosts, EngineError> {
         let stacks = sized(scenario)?;
         let profile = PerDirection {
             forward: KernelProfile::of_stack(&stacks.forward, &stacks.reverse),
@@ -53,7 +57,7 @@ impl Hosts {
             Host::new(&HostSettings { mtu, metrics: profile.route, backend, ..plain })
         };
         let of = PerDirection {
-            forward: host(HostSettings::near(), &profile.forward)?,
+            forward: host(near, &profile.forward)?,
             reverse: host(HostSettings::far(), &profile.reverse)?,
         };
         let address = |settings: HostSettings| match options.ip {
@@ -119,17 +123,15 @@ impl Hosts {
     /// windows that segments of each direction may announce.
     pub fn for_programs(
         scenario: &Scenario,
+        near: HostSettings,
         like_stacks: bool,
     ) -> Result<(PerDirection<Host>, PerDirection<Option<Bytes>>), EngineError> {
         if like_stacks {
-            let configured = Hosts::configured(scenario)?;
+            let configured = Hosts::configured_from(scenario, near)?;
             let clamp = configured.clamp();
             return Ok((configured.of, clamp));
         }
-        let hosts = PerDirection {
-            forward: Host::new(&HostSettings::near())?,
-            reverse: Host::new(&HostSettings::far())?,
-        };
+        let hosts = PerDirection { forward: Host::new(&near)?, reverse: Host::new(&HostSettings::far())? };
         Ok((hosts, PerDirection::default()))
     }
 

@@ -5,7 +5,9 @@ use super::watch::Watch;
 use crate::EngineError;
 use crate::capture::CaptureError;
 use crate::virtual_time::{Console, Stream, kernel_of, shell_in_guest};
-use farpath_emu::{EmuError, Host, HostError, HostSettings, Program, ProgramSettings, exit_code};
+use farpath_emu::{
+    EmuError, Host, HostError, HostSettings, Program, ProgramSettings, Reach, Uplink, exit_code,
+};
 use farpath_experiment::Experiment;
 use farpath_path::{Direction, PerDirection};
 use farpath_units::Duration;
@@ -28,6 +30,8 @@ pub struct ShellSettings {
     pub far: Option<Vec<OsString>>,
     /// The near one is started when the far host listens at this TCP port.
     pub far_port: Option<u16>,
+    /// Behind the path is the machine's own network, by way of the far host. In real time alone.
+    pub uplink: bool,
     /// Hosts are configured like the experiment's stacks; else they are as this kernel makes them.
     pub like_stacks: bool,
 }
@@ -130,6 +134,14 @@ pub(super) const LOOK: Duration = Duration::from_millis(20);
 /// What a shell says of a program that SIGTERM has ended.
 const TERMINATED: u8 = 143;
 
+/// Whether the machine's own network can be behind a path.
+///
+/// # Errors
+/// Why not, and what would help.
+pub fn may_uplink() -> Result<(), ShellError> {
+    Ok(Reach::of_this_machine().map(drop)?)
+}
+
 /// Runs a command at one end of a path, and another at the other end, until the first ends or `stop` is set: on the running kernel in real
 /// time or, where the experiment says so, on a kernel in virtual time. There what they print goes to `output` as they print it; here it goes
 /// where this process's does.
@@ -197,7 +209,10 @@ fn run_here(
     let ShellRun { experiment, seed, settings, .. } = *run;
     let point = experiment.point(run.point);
     let scenario = &point.scenario;
-    let (hosts, clamp) = Hosts::for_programs(scenario, settings.like_stacks)?;
+    let reach = settings.uplink.then(Reach::of_this_machine).transpose()?;
+    let near = reach.map_or_else(HostSettings::near, Reach::near);
+    let (hosts, clamp) = Hosts::for_programs(scenario, near, settings.like_stacks)?;
+    let uplink = reach.map(|reach| Uplink::between(&hosts.forward, &hosts.reverse, reach)).transpose()?;
     let mut provenance = crate::provenance(experiment, &point);
     provenance.kernel = super::kernel_release();
     let capture = run.capture.map(|(file, snaplen)| super::tape(file, snaplen, &point, seed, &provenance));
@@ -205,7 +220,8 @@ fn run_here(
     let clock = super::start_clock(scenario);
     let (report, (ended, over_at)) =
         super::carry(scenario, seed, &hosts, clamp, clock, &mut watch, |done| {
-            let ends = Ends { hosts: &hosts, settings, surroundings, over: &[stop, done] };
+            let resolver = uplink.as_ref().and_then(Uplink::resolver);
+            let ends = Ends { hosts: &hosts, settings, resolver, surroundings, over: &[stop, done] };
             (ends.run(super::look_every(scenario)), clock.now())
         })?;
     watch.finish().map(drop)?;
@@ -224,6 +240,8 @@ fn run_here(
 struct Ends<'a> {
     hosts: &'a PerDirection<Host>,
     settings: &'a ShellSettings,
+    /// What the programs' `/etc/resolv.conf` says in place of the machine's.
+    resolver: Option<&'a str>,
     surroundings: Option<&'a Surroundings<'a>>,
     over: &'a [&'a AtomicBool],
 }
@@ -296,8 +314,13 @@ impl Ends<'_> {
         command: &[OsString],
         background: bool,
     ) -> Result<Running<'scope>, HostError> {
-        let mut program =
-            ProgramSettings { command: command.to_vec(), names: names(), background, ..Default::default() };
+        let mut program = ProgramSettings {
+            command: command.to_vec(),
+            names: names(),
+            resolver: self.resolver.map(str::to_owned),
+            background,
+            ..Default::default()
+        };
         let mut printers = Vec::new();
         match self.surroundings {
             None if background => {
