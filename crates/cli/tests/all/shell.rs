@@ -4,6 +4,7 @@
 mod uplink;
 
 use crate::support::{can_emulate, farpath, refused, run};
+use farpath_testing::{Need, skip};
 use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -82,6 +83,21 @@ fn a_far_command_is_waited_for_and_the_path_is_the_one_that_was_asked_for() {
     // A busy machine is late, never early.
     assert!(least >= 40_000_000, "{least} ns");
     assert!(err.contains("packets forward") && err.contains("late by"), "{err}");
+}
+
+/// Programs choose no controller: the route does.
+#[test]
+fn hosts_like_their_stacks_have_their_congestion_controls() {
+    if !can_emulate() {
+        return;
+    }
+    if Command::new("ip").arg("-V").stdout(Stdio::null()).status().is_err() {
+        skip(Need::Root, "`ip` shows the routes of a host");
+        return;
+    }
+    let options = ["--like-stacks", "--set", "sender.congestion.control=\"reno\""];
+    let (out, err, code) = on_path(&options, &["ip", "route", "show", "10.0.0.2"]);
+    assert!(code == 0 && out.contains("congctl reno"), "{out}{err}");
 }
 
 #[test]

@@ -36,10 +36,11 @@ pub(super) const fn host_name(direction: Direction) -> &'static str {
 
 impl Hosts {
     pub fn configured(scenario: &Scenario) -> Result<Hosts, EngineError> {
-        Hosts::configured_from(scenario, HostSettings::near())
+        Hosts::configured_from(scenario, HostSettings::near(), false)
     }
 
-    fn configured_from(scenario: &Scenario, near: HostSettings) -> Result<Hosts, EngineError> {
+    /// Programs of the user choose no controller: for these the `route` says it.
+    fn configured_from(scenario: &Scenario, near: HostSettings, route: bool) -> Result<Hosts, EngineError> {
         let stacks = sized(scenario)?;
         let profile = PerDirection {
             forward: KernelProfile::of_stack(&stacks.forward, &stacks.reverse),
@@ -54,7 +55,8 @@ impl Hosts {
         let host = |plain: HostSettings, profile: &KernelProfile| {
             // A datagram leaves in one piece: fragments are the radio's.
             let mtu = profile.mtu(options.ip).max(longest(scenario));
-            Host::new(&HostSettings { mtu, metrics: profile.route, backend, ..plain })
+            let congestion_control = profile.congestion_control.clone().filter(|_| route);
+            Host::new(&HostSettings { mtu, metrics: profile.route, congestion_control, backend, ..plain })
         };
         let of = PerDirection {
             forward: host(near, &profile.forward)?,
@@ -127,7 +129,7 @@ impl Hosts {
         like_stacks: bool,
     ) -> Result<(PerDirection<Host>, PerDirection<Option<Bytes>>), EngineError> {
         if like_stacks {
-            let configured = Hosts::configured_from(scenario, near)?;
+            let configured = Hosts::configured_from(scenario, near, true)?;
             let clamp = configured.clamp();
             return Ok((configured.of, clamp));
         }
