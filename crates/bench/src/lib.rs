@@ -13,6 +13,8 @@ pub mod gate;
 pub mod grid;
 pub mod ns3;
 #[cfg(target_os = "linux")]
+pub mod programs;
+#[cfg(target_os = "linux")]
 pub mod radius;
 pub mod report;
 pub mod router;

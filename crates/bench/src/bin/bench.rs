@@ -39,6 +39,8 @@ fn main() -> ExitCode {
         ["--tracing"] => Bench::default().tracing(),
         ["--sweep"] => Bench::default().sweep(),
         ["--scripts"] => Bench::default().scripts(),
+        #[cfg(target_os = "linux")]
+        ["--programs"] => Bench::default().programs(),
         // The first process of a kernel in virtual time is this program again.
         #[cfg(target_os = "linux")]
         ["guest"] => match farpath_engine::guest() {
@@ -105,6 +107,8 @@ impl Bench {
         self.tracing()?;
         self.sweep()?;
         self.scripts()?;
+        #[cfg(target_os = "linux")]
+        self.programs()?;
         self.memory()?;
         self.router();
         self.emulation();
@@ -198,6 +202,12 @@ impl Bench {
     /// Packet scripts, simulated and in virtual time.
     fn scripts(&mut self) -> Result<(), Box<dyn Error>> {
         farpath_bench::script::measure(|figure| self.told(figure))
+    }
+
+    /// Programs of the user, in virtual time.
+    #[cfg(target_os = "linux")]
+    fn programs(&mut self) -> Result<(), Box<dyn Error>> {
+        farpath_bench::programs::measure(|figure| self.told(figure))
     }
 
     /// Explicit rate: one port of a flow router.
