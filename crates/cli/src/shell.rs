@@ -110,12 +110,14 @@ fn source_of(args: &ShellArgs) -> Result<Source, CliError> {
     let Some(file) = &args.file else {
         let path = PathArgs {
             delay: args.delay,
+            rtt: args.rtt,
             rate: args.rate,
             loss: args.loss,
+            save: args.save.clone(),
             size: Some(SIZE),
             ..PathArgs::default()
         };
-        if args.delay.is_none() {
+        if path.one_way().is_none() {
             return Err(CliError::NoPath);
         }
         let args = SourceArgs { file: None, path, seeds: None, set: overrides };

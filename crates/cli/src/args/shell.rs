@@ -14,14 +14,20 @@ pub struct ShellArgs {
     #[arg(value_name = "PATH")]
     pub file: Option<PathBuf>,
     /// Propagation each way, such as `300 ms`
-    #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "TIME", requires = "rate", conflicts_with = "file")]
+    #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "TIME", group = "length", requires = "rate", conflicts_with = "file")]
     pub delay: Option<Duration>,
+    /// The same as a round trip: twice the propagation each way
+    #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "TIME", group = "length", requires = "rate", conflicts_with = "file")]
+    pub rtt: Option<Duration>,
     /// Link rate both ways, such as `10 Mbit/s`; the queue before it holds one bandwidth-delay product
-    #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "RATE", requires = "delay", conflicts_with = "file")]
+    #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "RATE", requires = "length", conflicts_with = "file")]
     pub rate: Option<Rate>,
     /// Independent loss per packet, each way [default: 0 %]
     #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "SHARE", value_parser = parse_loss, requires = "rate")]
     pub loss: Option<Probability>,
+    /// Write the path as an experiment file, which must be new
+    #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "FILE", requires = "rate", conflicts_with = "file")]
+    pub save: Option<PathBuf>,
     /// Change a value of the file, such as `path.loss=1%`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<Override>,

@@ -225,6 +225,8 @@ fn what_is_no_path_is_refused() {
     refused(&["shell", "--", "true"], &["expected PATH, or --delay and --rate", "farpath paths"]);
     refused(&["shell", "geo", "--clock", "virtual"], &["expected `-- COMMAND`", "virtual time"]);
     refused(&["shell", "--delay", "5 ms", "--", "true"], &["--rate"]);
+    refused(&["shell", "--rtt", "5 ms", "--", "true"], &["--rate"]);
+    refused(&["shell", "--rtt", "5 ms", "--delay", "5 ms", "--rate", "1 Mbit/s"], &["--rtt", "--delay"]);
     refused(&["shell", "no-such-path", "--", "true"], &["no-such-path"]);
     refused(&["shell", "geo", "--set", "path.no=1", "--", "true"], &["path.no"]);
 }
