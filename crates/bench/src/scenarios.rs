@@ -1,7 +1,8 @@
 //! What the benchmark simulates, here and in ns-3.
 
 use farpath_elements::{
-    Bernoulli, Delay, ElementKind, ElementSpec, Link, MarkThreshold, PacketCount, QueueLimit,
+    Bernoulli, Delay, ElementKind, ElementSpec, Link, MarkThreshold, PacketCount, QueueLimit, Trace,
+    TraceLink,
 };
 use farpath_experiment::Stack;
 use farpath_path::PerDirection;
@@ -36,6 +37,22 @@ impl Long {
             if self.stop_ms > 0 { Duration::from_millis(self.stop_ms) } else { Duration::from_secs(86_400) };
         let flows = vec![FlowSetup::upload(&stack, Bytes(self.size)); self.flows as usize];
         Setup { path: vec![gigabit(queue), delay(self.delay_ms)], flows, seed: 1, horizon }
+    }
+
+    /// The same over a link whose rate follows a trace: another one each 10 ms, around that of the link.
+    pub fn over_trace(&self, stack: &Config) -> Setup {
+        let mut setup = self.setup(stack);
+        let step =
+            |number: u64| (Duration::from_millis(10 * number), 900_000_000 + number * 7919 % 200 * 1_000_000);
+        let trace = Trace::of_rates((0..100).map(step).collect(), Some(Duration::from_secs(1)));
+        let kind = ElementKind::TraceLink(TraceLink {
+            trace: PerDirection::both(trace.expect("rates above zero")),
+            queue: PerDirection::both(QueueLimit::Unlimited),
+            aqm: PerDirection::default(),
+            overhead: Bytes(2),
+        });
+        setup.path[0] = element("link", kind);
+        setup
     }
 
     /// The element that delays, both ways.

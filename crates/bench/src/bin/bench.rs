@@ -36,6 +36,12 @@ fn main() -> ExitCode {
             let mut bench = Bench::default();
             farpath_bench::gate::growth(|figure| bench.told(figure)).map_err(Into::into)
         }
+        ["--links"] => {
+            let mut bench = Bench::default();
+            bench.one_flow();
+            bench.over_trace();
+            Ok(())
+        }
         ["--tracing"] => Bench::default().tracing(),
         ["--sweep"] => Bench::default().sweep(),
         ["--scripts"] => Bench::default().scripts(),
@@ -64,7 +70,7 @@ fn main() -> ExitCode {
         }
         [environment, output] => Bench::default().run(Path::new(environment), Path::new(output)),
         _ => {
-            Err("usage: bench VIRTUAL-ENVIRONMENT OUTPUT.json | --tracing | --sweep | --scripts | --router | --emulation | --long | --measured | --growth | --gate BASELINE.json [--write MADE-ON]"
+            Err("usage: bench VIRTUAL-ENVIRONMENT OUTPUT.json | --links | --tracing | --sweep | --scripts | --router | --emulation | --long | --measured | --growth | --gate BASELINE.json [--write MADE-ON]"
                 .into())
         }
     };
@@ -94,6 +100,7 @@ impl Bench {
     fn run(mut self, environment: &Path, output: &Path) -> Result<(), Box<dyn Error>> {
         println!("Farpath {}; CPU time, the quickest of several; M is a million", env!("CARGO_PKG_VERSION"));
         let one_flow = self.one_flow();
+        self.over_trace();
         let many = rate(&MANY.setup(&today()), 3);
         self.add(
             "100 flows, 10 s, losses by overshoot",
@@ -135,6 +142,13 @@ impl Bench {
             (rates.into_iter().fold(f64::MAX, f64::min), rates.into_iter().fold(0.0, f64::max));
         self.add("one flow, fastest window to slowest", Some(most / least), "times", Target::AtMost(1.3));
         rates
+    }
+
+    /// A link whose rate changes a hundred times a second.
+    fn over_trace(&mut self) {
+        let traced = rate(&ONE.over_trace(&today()), 3);
+        let target = Target::AtLeast(3.0);
+        self.add("one flow, 2 GB, link with a trace", Some(traced / 1e6), "M segments/s", target);
     }
 
     fn noisy(&mut self) -> f64 {
