@@ -195,6 +195,10 @@ impl Element for Contacts {
         (!first.is_zero() || !longest.is_zero()).then_some(gaps)
     }
 
+    fn ends(&self, direction: Direction) -> Option<Duration> {
+        self.plan.listed(direction).last().map(|contact| contact.to)
+    }
+
     fn remove_gaps(&mut self) {
         let always = Duration::from_secs(1);
         self.plan = ContactPlan::Periodic { period: always, contact: always, offset: Duration::ZERO };

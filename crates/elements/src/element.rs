@@ -87,6 +87,11 @@ pub trait Element: fmt::Debug {
         None
     }
 
+    /// Since the start of a run: when the last packet can pass it; `None` where there is no last one.
+    fn ends(&self, _direction: Direction) -> Option<Duration> {
+        None
+    }
+
     /// Routers that a packet passes.
     fn routers(&self, _direction: Direction) -> u32 {
         0

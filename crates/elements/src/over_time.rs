@@ -225,6 +225,14 @@ impl<T: Changes> Setting<T> {
         matches!(self, Setting::Changing(OverTime { offset: Offset::Random, .. }))
     }
 
+    /// The value that stays at the end, and since when; `None` where it stays from the beginning on, or repeats.
+    pub(crate) fn last(&self) -> Option<(Duration, T)> {
+        match self {
+            Setting::Still(_) => None,
+            Setting::Changing(over) => over.points.last().copied().filter(|_| over.repeat.is_none()),
+        }
+    }
+
     /// The mean over time.
     pub fn mean(&self) -> T {
         match self {

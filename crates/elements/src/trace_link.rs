@@ -63,6 +63,15 @@ impl Element for TraceLink {
         ]
     }
 
+    fn ends(&self, direction: Direction) -> Option<Duration> {
+        match &self.trace[direction] {
+            Trace::Rates(rates) if rates.repeat_after.is_none() => {
+                rates.steps.last().filter(|step| step.1 == 0).map(|step| step.0)
+            }
+            Trace::Rates(_) | Trace::Opportunities(_) => None,
+        }
+    }
+
     fn warnings(&self, direction: Direction) -> Vec<String> {
         self.queue[direction].warning().into_iter().collect()
     }

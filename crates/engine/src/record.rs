@@ -5,13 +5,13 @@ use data_encoding::HEXLOWER;
 use farpath_experiment::Output;
 use farpath_path::{Direction, PathPacket};
 use farpath_run::{Metric, SegmentEvent, SegmentRow, SeriesRow, Trace};
-use farpath_sim::{FlowView, Observer, Packet, PacketEvent};
+use farpath_sim::{End, FlowView, Observer, Packet, PacketEvent};
 use farpath_tia1039::{STRUCTURE_LEN, Structures};
 use farpath_units::{Bytes, Duration, Instant};
 use std::collections::BTreeMap;
 
 /// The metrics of a series, in the order in which they are looked at.
-const METRICS: [Metric; 13] = [
+const METRICS: [Metric; 14] = [
     Metric::Cwnd,
     Metric::Ssthresh,
     Metric::FlightSize,
@@ -25,6 +25,7 @@ const METRICS: [Metric; 13] = [
     Metric::Queue,
     Metric::Retransmissions,
     Metric::Limit,
+    Metric::QueueingDelay,
 ];
 
 /// Records what the experiment asks for: a series' value when it changes, and every segment.
@@ -38,6 +39,8 @@ pub(crate) struct RowRecorder {
     room: Room,
     /// Per flow: the values last written, in the order of [`METRICS`], and the number of RTT samples.
     last: Vec<([Option<u64>; METRICS.len()], u64)>,
+    /// Per flow: how long the last packet waited that reached the data receiver.
+    waits: Vec<Option<Duration>>,
     series: Trace<SeriesRow>,
     segments: Trace<SegmentRow>,
     /// Drops further down the path, which are told when the packet is sent: by time, and by how many were told before.
@@ -56,6 +59,7 @@ impl RowRecorder {
             output,
             room,
             last,
+            waits: vec![None; flows],
             series: Trace::default(),
             segments: Trace::default(),
             drops: BTreeMap::new(),
@@ -153,6 +157,9 @@ fn hexadecimal(structures: &Structures) -> String {
 
 impl Observer for RowRecorder {
     fn packet(&mut self, now: Instant, event: PacketEvent, direction: Direction, packet: &Packet) {
+        if event == PacketEvent::Received && packet.from == End::Sender {
+            self.waits[packet.flow as usize] = Some(packet.queueing);
+        }
         self.segment(now, event, direction, packet, packet.wire_size());
     }
 
@@ -191,6 +198,7 @@ impl Observer for RowRecorder {
             flow.backlog().map(|bytes| bytes.0),
             Some(half.stats().retransmissions).filter(|&again| again > 0),
             Some(half.limit(now) as u64),
+            self.waits[flow.number as usize].filter(|_| flow.backlog().is_some()).map(ns),
         ];
         let (sample, samples) = half.rtt().last_sample();
         let (last, sampled) = core::mem::replace(&mut self.last[flow.number as usize], (values, samples));

@@ -142,7 +142,11 @@ impl<W: Write> Recorder for PacketRecorder<W> {
                 && segment.from == End::Sender
                 && queues.backlog(direction).is_some()
             {
-                self.waits[number as usize].get_or_insert_default().record(packet.queueing());
+                let waited = packet.queueing();
+                self.waits[number as usize].get_or_insert_default().record(waited);
+                if let Some((_, series)) = self.queues.get_mut(number as usize) {
+                    series.note(at, Metric::QueueingDelay, Some(waited.as_nanos()));
+                }
             }
             if event == farpath_sim::PacketEvent::Sent
                 && let Some((messages, sent)) = &mut self.messages[number as usize]

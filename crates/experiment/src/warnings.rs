@@ -11,7 +11,7 @@ use farpath_units::{Bytes, Duration};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     /// What it is, in one word for programs: `rto-floor`, `rto-max`, `window-scaling`, `window-field`,
-    /// `window-below-segment`, `late-flows`, `copies`, `datagrams-ask`, `path`, `ttl`, `mtu`.
+    /// `window-below-segment`, `path-ends`, `late-flows`, `copies`, `datagrams-ask`, `path`, `ttl`, `mtu`.
     pub id: &'static str,
     /// The key that it is about.
     pub key: String,
@@ -28,6 +28,20 @@ impl fmt::Display for Warning {
 impl Warning {
     fn new(id: &'static str, key: &str, text: String) -> Warning {
         Warning { id, key: key.to_owned(), text }
+    }
+}
+
+/// An element that nothing passes any more while the run still goes on.
+fn ends(scenario: &Scenario, warnings: &mut Vec<Warning>) {
+    for element in &scenario.path {
+        let ends = Direction::BOTH.into_iter().filter_map(|way| element.spec().ends(way)).min();
+        let Some(end) = ends.filter(|end| *end < scenario.horizon) else { continue };
+        let text = format!(
+            "nothing passes after {end}: what is not through by then never is, and a sender that does not give up goes on \
+             until the horizon of {}",
+            scenario.horizon
+        );
+        warnings.push(Warning::new("path-ends", &format!("path.{}", element.name), text));
     }
 }
 
@@ -71,6 +85,7 @@ pub fn warnings(scenario: &Scenario) -> Vec<Warning> {
         let (name, text) = text.split_once(": ").unwrap_or(("", &text));
         warnings.push(Warning::new("path", &format!("path.{name}"), text.to_owned()));
     }
+    ends(scenario, &mut warnings);
     copies(scenario, &mut warnings);
     datagrams_that_ask(scenario, &mut warnings);
     if scenario.transport == Transport::Tcp {

@@ -9,7 +9,7 @@ use crate::over_time::{InRun, Setting};
 use crate::words::each_way;
 use crate::{Bernoulli, BitErrors, ElementKind, ExplicitRatePacket, PacketCount};
 use farpath_path::{Chance, Direction, DropCause, Fate, Generator, PacketView, PerDirection, Transit};
-use farpath_units::{Ber, Bytes, Instant, Probability};
+use farpath_units::{Ber, Bytes, Duration, Instant, Probability};
 
 /// What [`Bernoulli`] becomes where its rate changes: a packet is lost with the probability of the moment at which it passes.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,6 +56,10 @@ impl Element for VaryingLoss {
 
     fn delays(&self, _direction: Direction, _size: Bytes) -> Vec<DelayPart> {
         Vec::new()
+    }
+
+    fn ends(&self, direction: Direction) -> Option<Duration> {
+        self.loss_rate[direction].last().filter(|(_, rate)| *rate == Probability::ONE).map(|(at, _)| at)
     }
 
     fn loss_rate(&self, direction: Direction, packet: PacketView) -> Probability {

@@ -81,6 +81,8 @@ pub struct Passes {
     pub delay: VaryingDelay,
     /// What it was made of, in words.
     pub orbit: String,
+    /// For how long it is worked out.
+    pub span: Duration,
 }
 
 impl Orbit {
@@ -184,6 +186,7 @@ impl Orbit {
             contacts: Contacts { plan, outside, queue },
             delay: VaryingDelay { delay: PerDirection::both(Setting::Changing(over)), reorder: false },
             orbit: self.describe(),
+            span: self.span,
         })
     }
 
@@ -379,6 +382,10 @@ impl Element for Passes {
 
     fn gaps(&self, direction: Direction) -> Option<Gaps> {
         self.contacts.gaps(direction)
+    }
+
+    fn ends(&self, _direction: Direction) -> Option<Duration> {
+        Some(self.span)
     }
 
     fn remove_gaps(&mut self) {

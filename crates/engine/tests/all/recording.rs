@@ -120,6 +120,18 @@ fn the_queue_is_the_longest_in_the_data_direction() {
     assert_eq!(longest, Some(8 * 1500), "eight full packets");
 }
 
+/// The series has what the row of the flow is made of, packet by packet, but for those that waited as long as the one before.
+#[test]
+fn the_queueing_delay_over_time_is_that_of_the_packets() {
+    let run = run(NOISY, 1);
+    let waits: Vec<u64> =
+        run.series.iter().filter(|row| row.metric == Metric::QueueingDelay).map(|row| row.value).collect();
+    let longest = waits.iter().copied().max().expect("there is a queue");
+    let figures = run.flows[0].delays;
+    let p99 = figures.p99_queueing_delay.expect("there is a queue").as_nanos();
+    assert!(waits.len() > 50 && p99 <= longest + longest / 50, "{longest} and {p99}");
+}
+
 #[test]
 fn every_segment_has_its_rows_in_the_order_of_time() {
     let run = run(NOISY, 1);

@@ -390,6 +390,30 @@ fn orbits_are_refused_by_file_line_and_key() {
     }
 }
 
+/// A sender that never gives up would go on until the horizon.
+#[test]
+fn a_path_that_never_delivers_again_is_told_before_the_run() {
+    let told = |delay: &str, more: &str| {
+        let text = format!("{more}\n{}", FILE.replacen("delay = \"20 ms\"", delay, 1));
+        let experiment = Experiment::parse(&text, "geo.toml", &[]).expect("it is sound");
+        let found = farpath_experiment::warnings(&experiment.point(0).scenario);
+        let found = found.into_iter().find(|warning| warning.id == "path-ends");
+        found.map(|warning| warning.to_string())
+    };
+    let contacts =
+        "delay = \"20 ms\"\n[[path]]\nelement = \"contacts\"\nplan = [{ from = \"0 s\", to = \"40 min\" }]";
+    let said = told(contacts, "").expect("an hour is longer than the contact");
+    assert!(said.starts_with("path.contacts: nothing passes after 2400 s: "), "{said}");
+    assert_eq!(told(contacts, "horizon = \"40 min\""), None);
+    let link = "delay = \"20 ms\"\n[[path]]\nelement = \"trace-link\"\ntrace = [{ at = \"0 s\", rate = \"1 Mbit/s\" }, { at = \"9 s\", rate = \"0 bit/s\" }]";
+    assert!(
+        told(link, "").is_some_and(|said| said.starts_with("path.trace-link: nothing passes after 9 s: "))
+    );
+    let loss = "delay = \"20 ms\"\n[[path]]\nelement = \"loss\"\nname = \"end\"\nrate = [{ at = \"0 s\", rate = \"0 %\" }, { at = \"5 s\", rate = \"100 %\" }]";
+    assert!(told(loss, "").is_some_and(|said| said.starts_with("path.end: nothing passes after 5 s: ")));
+    assert_eq!(told("delay = \"20 ms\"", ""), None);
+}
+
 #[test]
 fn flows_are_checked() {
     says(and("[[flow]]\ncount = 0"), "geo.toml: flow[0].count: a group has at least one flow");

@@ -115,6 +115,7 @@ fn figures(
     }
     figures.extend(rtt(&series));
     figures.extend(queue(&series));
+    figures.extend(queueing_delay(&series));
     // One time for all of them, so that what stands below each other happened at once.
     let segments = segments.iter().filter(|row| row.flow == flow.flow);
     let read = messages.iter().filter_map(|row| row.arrived);
@@ -223,6 +224,19 @@ fn queue(series: &[SeriesRow]) -> Option<Figure> {
         ),
         set: Vec::new(),
         data: vec![("queue", columns)],
+    })
+}
+
+fn queueing_delay(series: &[SeriesRow]) -> Option<Figure> {
+    let (columns, decimated) = lines(series, &[Metric::QueueingDelay], "wait_ms", 1e-6)?;
+    Some(Figure {
+        plot: "queueing-delay",
+        title: "Queueing delay".to_owned(),
+        caption: format!(
+            "How long each packet had waited in the queues of the path when it reached the receiver of the data.{decimated}"
+        ),
+        set: Vec::new(),
+        data: vec![("queueing-delay", columns)],
     })
 }
 

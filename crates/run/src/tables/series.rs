@@ -37,6 +37,8 @@ words! {
         /// buffer 3, zero window 4, receive window 5, Nagle 6, slow start 7, congestion window 8, pacing 9, driver 10. Where two
         /// hold at once, the lower number.
         Limit = "limit",
+        /// How long the last packet of the flow that reached the data receiver had waited in the queues of the path.
+        QueueingDelay = "queueing_delay",
     }
 }
 
@@ -56,7 +58,7 @@ impl Metric {
             | Metric::Delivered
             | Metric::Acked
             | Metric::Queue => 0,
-            Metric::RttSample | Metric::Srtt | Metric::Rttvar | Metric::Rto => 1,
+            Metric::RttSample | Metric::Srtt | Metric::Rttvar | Metric::Rto | Metric::QueueingDelay => 1,
             Metric::Retransmissions | Metric::Limit => 2,
         }
     }
