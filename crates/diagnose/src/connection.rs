@@ -38,6 +38,20 @@ const BURST: usize = 8;
 const BUSY: f64 = 1.5;
 /// Segments that a paced sender has in a round trip at the least: BBR's smallest window.
 const SLOWEST_PACE: f64 = 4.0;
+/// Slow start doubles, and BBR's startup sends 2.89 times what was delivered: beyond that a window came back that had been there before.
+const MOST_GROWTH: f64 = 3.2;
+/// Of the packets of a round trip, those that leave alone without an acknowledgment, where a pace lets them go.
+const PACED_SHARE: f64 = 0.25;
+/// A burst is the path's where it came so many times as fast as the round trip's data on the whole.
+const TRAIN: f64 = 1.5;
+/// Segments that a packet is cut into.
+const MOST_PIECES: u64 = 64;
+/// Two ticks of a capture in microseconds.
+const TICKS_NS: u64 = 2000;
+/// Less of a round trip than this says nothing.
+const LEAST_PART: f64 = 0.1;
+/// Waits of a round trip that are held until it is known what it was.
+const MOST_WAITS: usize = 4096;
 /// Parts of a wait that are told apart.
 const MOST_PARTS: usize = 1000;
 /// Payload of a packet where nothing says how long one may be.
@@ -302,8 +316,64 @@ enum State {
     Closed,
     /// A loss is being repaired.
     Repair,
-    /// None of these.
+    /// None of these, and nothing was acknowledged since the last new data.
     Open,
+    /// The same, and something was.
+    Acknowledged,
+}
+
+/// Whose a part of a wait is; of two kinds it is known when the round trip is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    Known(Limit),
+    /// A window that the sender does not tell: what follows left behind an acknowledgment.
+    Window,
+    /// What follows left without one.
+    Pace,
+}
+
+/// A wait that is over, of a round trip that is not.
+#[derive(Debug)]
+struct Wait {
+    from_ns: u64,
+    parts: Vec<(u64, Owner)>,
+    owner: Owner,
+    bytes: u64,
+    frame: u64,
+    /// What was delivered in the last round trip then, bit/s.
+    rate: f64,
+}
+
+/// What was seen in a round trip of how its packets left.
+#[derive(Debug, Clone, Copy, Default)]
+struct Round {
+    from_ns: u64,
+    packets: u32,
+    bytes: u64,
+    /// Of these, without an acknowledgment since the one before, and not together with it.
+    alone: u32,
+    /// Groups that left together; those of them that left later behind an acknowledgment than a host takes for it.
+    groups: u32,
+    late: u32,
+    /// The longest silence that an acknowledgment ended: no pace has one.
+    silent_ns: u64,
+    /// As close behind the one before as a path lets them come.
+    in_train: u32,
+    /// The announced window was full.
+    full: bool,
+    full_ns: u64,
+    window_ns: u64,
+    /// The fastest burst, bit/s.
+    burst_rate: f64,
+}
+
+impl Round {
+    /// Nearly all of it came as fast as the path lets it, and filled it.
+    fn fills_path(&self, now: u64, path: f64) -> bool {
+        let lasted = now.saturating_sub(self.from_ns).max(1) as f64;
+        f64::from(self.in_train) >= 0.75 * f64::from(self.packets.max(1))
+            && self.bytes as f64 * 8e9 / lasted >= path / TRAIN
+    }
 }
 
 /// What one side sends, seen from where it sends: acknowledgments reach it later than the capture by what of the round trip lies between.
@@ -333,6 +403,10 @@ struct Half {
     inflated: bool,
     /// A loss is being repaired until this is acknowledged.
     repair_to: Option<u64>,
+    /// Something was sent again since.
+    repairs: bool,
+    /// The last repair began without any other sign of a loss.
+    timed_out: bool,
     duplicates: u32,
     /// Since the last new data.
     parts: Vec<(u64, State)>,
@@ -349,6 +423,11 @@ struct Half {
     /// When a hole appeared in what passes.
     hole_ns: Option<u64>,
     round_to: u64,
+    /// It is over, but for the wait that goes on.
+    round_over: bool,
+    /// What was acknowledged when it began, and when data was last sent in it.
+    round_acked_to: u64,
+    round_answered_to: u64,
     /// Sent in the last round trip, and the most in any.
     round_sent: u64,
     most_sent: u64,
@@ -356,7 +435,6 @@ struct Half {
     round_rtt_ns: u64,
     queue_stands: bool,
     growing: bool,
-    grew: bool,
     /// Times and positions of acknowledgments within a round trip.
     recent: VecDeque<(u64, u64)>,
     delivered: f64,
@@ -374,7 +452,25 @@ struct Half {
     not_captured: u64,
     ended: bool,
     /// What the last wait worth the name was for: what leaves right behind has waited for the same.
-    burst: Limit,
+    burst: Owner,
+    /// Waits of this round trip.
+    waits: Vec<Wait>,
+    round: Round,
+    /// Spacing of packets in the last round trip, ns.
+    spacing_ns: u64,
+    /// The same of groups that left together.
+    group_ns: u64,
+    /// Acknowledged since the last new data, and how much was in flight then.
+    acked_in_wait: u64,
+    flight_before: u64,
+    /// The longest payload that a segment of its own had, and whether the last one said that more follows (no PSH).
+    most_payload: u64,
+    last_pushed: bool,
+    /// When what was acknowledged last had been sent, and how far that was: of the last acknowledgments.
+    trains: VecDeque<(u64, u64, u64)>,
+    train_rate: f64,
+    /// The fastest burst within a round trip that was slower on the whole, bit/s.
+    path_burst: f64,
     /// End of the last short segment, and when it was acknowledged: until then Nagle's algorithm holds the next one back.
     short_to: u64,
     short_acked_ns: u64,
@@ -410,6 +506,8 @@ impl Half {
             rtt: None,
             inflated: false,
             repair_to: None,
+            repairs: false,
+            timed_out: false,
             duplicates: 0,
             parts: Vec::new(),
             from_ns: now,
@@ -422,12 +520,14 @@ impl Half {
             last_full: false,
             hole_ns: None,
             round_to: 0,
+            round_over: false,
+            round_acked_to: 0,
+            round_answered_to: 0,
             round_sent: 0,
             most_sent: 0,
             round_rtt_ns: u64::MAX,
             queue_stands: false,
             growing: true,
-            grew: true,
             recent: VecDeque::new(),
             delivered: 0.0,
             rate: 0.0,
@@ -441,7 +541,18 @@ impl Half {
             retransmissions: 0,
             not_captured: 0,
             ended: false,
-            burst: Limit::Handshake,
+            burst: Owner::Known(Limit::Handshake),
+            waits: Vec::new(),
+            round: Round::default(),
+            spacing_ns: 0,
+            group_ns: 0,
+            acked_in_wait: 0,
+            flight_before: 0,
+            most_payload: 0,
+            last_pushed: true,
+            trains: VecDeque::new(),
+            train_rate: 0.0,
+            path_burst: 0.0,
             short_to: 0,
             short_acked_ns: 0,
             ledger: Ledger::default(),
@@ -463,6 +574,7 @@ impl Half {
     fn opened(&mut self, now: u64, missing_ns: u64, total_ns: u64, number: u64) {
         (self.opens_ns, self.acked_ns, self.new_ns) = (now, now, now);
         self.opened_by = number;
+        self.round.from_ns = now;
         self.missing_ns = missing_ns;
         self.total_rtt_ns = Some(total_ns);
         self.min_rtt_ns = Some(total_ns.max(1));
@@ -470,16 +582,36 @@ impl Half {
 
     /// What it holds of what is held for all together.
     fn held(&self) -> usize {
-        self.in_flight.len() + self.pending.len()
+        self.in_flight.len() + self.pending.len() + self.waits.len()
     }
 
     fn mss(&self) -> u64 {
         u64::from(self.mss.unwrap_or(USUAL_MSS))
     }
 
-    /// Payload of a segment that is as long as it may be: options take up to 40 B.
+    /// Payload of a segment that the sender fills: what it was seen to have, where that can be it.
+    fn segment(&self) -> u64 {
+        let longest = self.mss();
+        if self.most_payload + 80 >= longest { self.most_payload.max(1) } else { longest.max(1) }
+    }
+
+    /// Whether a packet ends with a segment that is as long as it may be.
+    fn is_full(&self, payload: u64) -> bool {
+        let longest = self.mss();
+        // A packet that a device will cut, or has put together, has several; timestamps take 12 B of each (RFC 7323 §3.2).
+        let several = || {
+            [self.segment(), longest, longest.saturating_sub(12)]
+                .iter()
+                .any(|one| *one > 0 && payload.is_multiple_of(*one))
+        };
+        payload >= self.full_segment() && (payload <= longest || several())
+    }
+
+    /// Payload of a segment that is as long as it may be: options of TCP take up to 40 B, and so do those of IP.
     fn full_segment(&self) -> u64 {
-        self.mss().min(u64::from(USUAL_MSS)).saturating_sub(40)
+        let longest = self.mss().min(u64::from(USUAL_MSS));
+        let usual = longest.saturating_sub(40);
+        if self.most_payload + 80 >= longest { usual.min(self.most_payload) } else { usual }
     }
 
     /// Where a sequence number is in the stream: near the last one.
@@ -507,12 +639,14 @@ impl Half {
             State::Repair
         } else if known && self.edge <= self.acknowledged_to && self.edge > 1 << 32 {
             State::Closed
-        } else if known && self.flight() > 0 && self.edge.saturating_sub(self.sent_to) < self.mss() {
+        } else if known && self.flight() > 0 && self.edge.saturating_sub(self.sent_to) < self.segment() {
             State::Full
         } else if self.flight() == 0 {
             State::Idle
-        } else {
+        } else if self.acked_in_wait == 0 {
             State::Open
+        } else {
+            State::Acknowledged
         }
     }
 
@@ -529,6 +663,10 @@ impl Half {
             return;
         }
         let state = self.state();
+        if matches!(state, State::Full | State::Closed) {
+            self.round.full = true;
+            self.round.full_ns += ns;
+        }
         let many = self.parts.len() > MOST_PARTS;
         match self.parts.last_mut() {
             Some((last, same)) if *same == state || many => *last += ns,
@@ -594,11 +732,12 @@ impl Half {
                 self.duplicates += 1;
             }
             if self.flight() > 0 && (self.duplicates >= 3 || sacked && self.duplicates >= 1) {
-                self.repair_to.get_or_insert(self.sent_to);
+                self.begin_repair(at_ns, held);
             }
             return;
         }
         self.duplicates = 0;
+        self.acked_in_wait += ack - self.acknowledged_to;
         self.measure(at_ns, ack, held);
         if self.acknowledged_to < self.short_to && ack >= self.short_to {
             self.short_acked_ns = at_ns;
@@ -608,26 +747,123 @@ impl Half {
         if self.repair_to.is_some_and(|to| ack >= to) {
             self.repair_to = None;
             self.recent.clear();
+            // What is in flight now is what the window is.
+            self.settle(at_ns, held);
+            self.round_sent = self.flight();
+            (self.round_to, self.round_acked_to, self.round_answered_to) = (self.sent_to, ack, ack);
         } else if sacked {
-            self.repair_to.get_or_insert(self.sent_to);
+            self.begin_repair(at_ns, held);
+            self.timed_out = false;
         }
         self.count_delivered(at_ns);
-        if ack >= self.round_to {
-            // What left within the round; it is the same wherever it is seen.
+        if ack > self.round_to {
+            // The wait that goes on lies in this round trip, too, whatever ends it.
+            if self.round_over {
+                self.settle(at_ns, held);
+            }
             let sent = self.sent_to - self.round_to;
-            // Behind a loss slow start ends at half of what there was; before, it goes where no round was.
-            let below = if self.lost { sent <= self.most_sent / 2 } else { sent > self.most_sent };
-            let grew = below && sent as f64 >= DOUBLING * self.round_sent as f64;
-            // Behind a bottleneck a round comes late, and one of them may seem not to grow.
-            self.growing = grew || (self.grew && self.growing && !self.lost && !self.is_near_sender());
-            self.grew = grew;
+            self.growing = self.grows();
+            self.round_over = true;
             self.most_sent = self.most_sent.max(sent);
             self.round_sent = sent;
-            self.round_to = self.sent_to;
+            (self.round_to, self.round_acked_to, self.round_answered_to) = (self.sent_to, ack, ack);
             let floor = self.min_rtt_ns.unwrap_or(0);
             self.queue_stands = self.round_rtt_ns != u64::MAX
                 && self.round_rtt_ns > floor + (floor / LEAST_STANDING).max(LEAST_PROMPT_NS);
             self.round_rtt_ns = u64::MAX;
+        }
+    }
+
+    /// Whether what was sent in this round trip, for what was acknowledged in it, is slow start's.
+    fn grows(&self) -> bool {
+        if self.round_sent == 0 {
+            return true;
+        }
+        let sent = self.sent_to.saturating_sub(self.round_to) as f64;
+        // Where the data ends within a round trip, or a loss ends it, it counts as far as it came.
+        let answered = self.round_answered_to.saturating_sub(self.round_acked_to) as f64;
+        let part = (answered / self.round_sent as f64).min(1.0);
+        if part < LEAST_PART {
+            return self.growing;
+        }
+        let before = self.round_sent as f64 * part;
+        let most = self.most_sent as f64 * part;
+        if !self.is_near_sender()
+            && self.growing
+            && !self.lost
+            && sent > most
+            && self.round.fills_path(self.now_ns, self.burst_rate)
+        {
+            // A round that leaves faster than the path takes it comes at the path's rate, however long it is.
+            return true;
+        }
+        // Slow start goes where no round trip was, and behind a timeout to half of that (RFC 5681 §3.1).
+        let fits = sent > most + self.segment() as f64
+            || self.timed_out && sent <= most / 2.0 && sent <= MOST_GROWTH * before;
+        fits && sent >= DOUBLING * before
+    }
+
+    /// A round trip is over: what its waits were for is known.
+    fn settle(&mut self, now: u64, held: &mut usize) {
+        let round = core::mem::replace(&mut self.round, Round { from_ns: now, ..Round::default() });
+        self.round_over = false;
+        let lasted = now.saturating_sub(round.from_ns);
+        let near_sender = self.is_near_sender();
+        if round.packets > 0 {
+            self.spacing_ns = lasted / u64::from(round.packets);
+            self.group_ns = lasted / u64::from(round.groups.max(1));
+        }
+        if round.burst_rate > 0.0 && lasted > 0 {
+            let sent = round.bytes as f64;
+            if round.burst_rate >= TRAIN * sent * 8e9 / lasted as f64 {
+                self.path_burst = self.path_burst.max(round.burst_rate);
+            }
+        }
+        let share = |part: u32| f64::from(part) >= PACED_SHARE * f64::from(round.packets.max(1));
+        let silent = round.silent_ns > self.min_rtt_ns.unwrap_or(0) / 8;
+        let paced = !silent
+            && if near_sender {
+                share(round.alone) || 2 * round.late > round.groups
+            } else {
+                share(round.alone) && !share(round.in_train)
+            };
+        // A pace and a window that came to be spread over the round trip look alike, where it cannot be seen what let a packet go.
+        let told = silent || !near_sender || self.group_ns / 2 > self.answer_ns();
+        let announced = round.full && (!near_sender || round.full_ns >= round.window_ns);
+        let path = self.known_path();
+        *held = held.saturating_sub(self.waits.len());
+        for wait in core::mem::take(&mut self.waits) {
+            let busy = path > 0.0 && wait.rate >= BUSY_PATH * path;
+            let settled = |owner| match owner {
+                Owner::Known(limit) => limit,
+                Owner::Window if announced => Limit::ReceiveWindow,
+                _ if busy => Limit::PathRate,
+                _ if self.growing => Limit::SlowStart,
+                _ if paced => Limit::Paced,
+                Owner::Window if told => Limit::CongestionWindow,
+                Owner::Window => Limit::Unclear,
+                Owner::Pace if near_sender => Limit::Paced,
+                Owner::Pace => Limit::Unclear,
+            };
+            let parts: Vec<_> = wait.parts.iter().map(|(ns, owner)| (*ns, settled(*owner))).collect();
+            self.ledger.enter(wait.from_ns, &parts, settled(wait.owner), wait.bytes, wait.frame);
+        }
+    }
+
+    /// A round trip is cut short, by a loss or the end: what it was is told by how far it had come.
+    fn settle_early(&mut self, now: u64, held: &mut usize) {
+        if !self.round_over {
+            self.growing = self.grows();
+        }
+        self.settle(now, held);
+    }
+
+    /// Rate of the path's narrowest link, as far as it was seen; 0 where it was not.
+    fn known_path(&self) -> f64 {
+        match self.is_near_sender() {
+            true if self.path_rate > 0.0 => self.path_rate,
+            true => self.train_rate,
+            false => self.path_burst,
         }
     }
 
@@ -641,7 +877,12 @@ impl Half {
             *held = held.saturating_sub(1);
             sent = (end > self.unmeasured_to).then_some(at);
         }
-        let Some(rtt) = sent.map(|at| now.saturating_sub(at)).filter(|rtt| *rtt > 0) else { return };
+        let Some(at) = sent.filter(|at| now > *at) else {
+            self.trains.clear();
+            return;
+        };
+        let rtt = now - at;
+        self.count_train(now, at, ack);
         self.rtt.get_or_insert_default().record(Duration::from_nanos(rtt).min(LONGEST_RTT));
         let least = self.min_rtt_ns.map_or(rtt, |least| least.min(rtt));
         self.min_rtt_ns = Some(least);
@@ -673,6 +914,29 @@ impl Half {
             }
             self.recent.pop_front();
         }
+        // Behind a repair there is less than a round trip of it.
+        if self.rate == 0.0
+            && let Some(&(at, from)) = self.recent.front()
+            && now.saturating_sub(at) >= window / 2
+        {
+            self.rate =
+                self.acknowledged_to.saturating_sub(from) as f64 * 8e9 / now.saturating_sub(at).max(1) as f64;
+        }
+    }
+
+    /// What left together is acknowledged at the pace of the path (packet-train dispersion: Dovrolis, Ramanathan, Moore 2001).
+    fn count_train(&mut self, now: u64, sent: u64, ack: u64) {
+        self.trains.push_back((now, sent, ack));
+        let enough = BURST as u64 * self.full_segment();
+        while let Some(&(at, sent_at, from)) = self.trains.front()
+            && ack - from >= enough
+        {
+            let took = now.saturating_sub(at);
+            if self.trains.len() >= 4 && took > 0 && sent.saturating_sub(sent_at) <= took / 2 {
+                self.train_rate = self.train_rate.max((ack - from) as f64 * 8e9 / took as f64);
+            }
+            self.trains.pop_front();
+        }
     }
 
     /// How fast packets have come at the most, one behind the other.
@@ -682,6 +946,7 @@ impl Half {
             let (at, from) = self.burst_of.pop_front().expect("there are some");
             let rate = self.bytes.saturating_sub(from) as f64 * 8e9 / now.saturating_sub(at).max(1) as f64;
             self.burst_rate = self.burst_rate.max(rate);
+            self.round.burst_rate = self.round.burst_rate.max(rate);
         }
     }
 
@@ -699,7 +964,7 @@ impl Half {
         // Data ends a handshake of which the rest was not seen.
         self.opens_ns = self.opens_ns.min(self.now_ns);
         if end <= self.sent_to {
-            self.sent_again(now, end);
+            self.sent_again(now, end, held);
             return;
         }
         if position > self.sent_to && self.bytes > 0 {
@@ -707,23 +972,43 @@ impl Half {
             self.hole_ns = Some(now);
         }
         let bytes = end - self.sent_to.max(position);
-        self.close_wait(number, now, u64::from(packet.payload), bytes);
+        if u64::from(packet.payload) <= self.mss() {
+            self.most_payload = self.most_payload.max(u64::from(packet.payload));
+        }
+        self.close_wait(number, now, u64::from(packet.payload), bytes, held);
         self.bytes += bytes;
         self.sent_to = end;
         self.count_burst(now);
         self.new_ns = now;
-        self.last_full = u64::from(packet.payload) >= self.full_segment();
+        self.acked_in_wait = 0;
+        self.flight_before = self.flight();
+        self.last_pushed = packet.push;
+        self.last_full = self.is_full(u64::from(packet.payload));
         if !self.last_full {
             self.short_to = end;
         }
-        if *held < MAX_IN_FLIGHT {
-            self.in_flight.push_back((end, now));
+        // A device cuts what is longer than a segment, and each piece is acknowledged by itself.
+        let piece = self.segment().max(bytes / MOST_PIECES);
+        let mut from = end - bytes;
+        while from < end && *held < MAX_IN_FLIGHT {
+            from = (from + piece).min(end);
+            self.in_flight.push_back((from, now));
             *held += 1;
         }
     }
 
+    /// There is a sign of a loss.
+    fn begin_repair(&mut self, now: u64, held: &mut usize) {
+        if self.repair_to.is_none() {
+            self.repair_to = Some(self.sent_to);
+            self.repairs = false;
+            self.timed_out = self.duplicates == 0;
+            self.settle_early(now, held);
+        }
+    }
+
     /// What had been sent before, or fills a hole.
-    fn sent_again(&mut self, now: u64, end: u64) {
+    fn sent_again(&mut self, now: u64, end: u64, held: &mut usize) {
         let half_rtt = self.min_rtt_ns.unwrap_or(0) / 2;
         if self.hole_ns.is_some_and(|hole| now.saturating_sub(hole) < half_rtt) {
             // It was overtaken.
@@ -736,43 +1021,84 @@ impl Half {
             self.unmeasured_to = self.sent_to;
             // What was waited for was a sign of the loss.
             for (_, state) in &mut self.parts {
-                if *state == State::Open {
+                if matches!(state, State::Open | State::Acknowledged) {
                     *state = State::Repair;
                 }
             }
-            self.repair_to.get_or_insert(self.sent_to);
+            self.begin_repair(now, held);
+            if !self.repairs {
+                // What passed before had been sent when the sender learnt of the loss, however long a queue held it.
+                (self.repairs, self.repair_to) = (true, Some(self.sent_to));
+            }
             self.lost = true;
         }
     }
 
     /// New data passes: the wait before it is over.
-    fn close_wait(&mut self, number: u64, now: u64, length: u64, bytes: u64) {
+    fn close_wait(&mut self, number: u64, now: u64, length: u64, bytes: u64, held: &mut usize) {
         let waited: u64 = self.parts.iter().map(|(ns, _)| ns).sum();
         // Elsewhere than near the sender what leaves together comes at the pace of the path.
         let burst = self.is_near_sender()
             && waited <= self.prompt() / 4
-            && self.parts.iter().all(|(_, state)| *state == State::Open);
+            && self.parts.iter().all(|(_, state)| matches!(state, State::Open | State::Acknowledged));
+        self.note_spacing(now, length);
         let open = if burst { self.burst } else { self.owner_of_open(now, length) };
-        let parts = self.take_parts(Limit::Application, open);
+        let shrank = open == Owner::Known(Limit::CongestionWindow);
+        let parts = self.take_parts(Limit::Application, if shrank { Owner::Window } else { open }, open);
         let parts = if parts.is_empty() { vec![(0, open)] } else { parts };
         if let Some((_, longest)) = parts.iter().max_by_key(|(ns, _)| *ns).filter(|_| !burst) {
             self.burst = *longest;
         }
-        self.ledger.enter(self.from_ns, &parts, self.burst, bytes, number);
+        let window: u64 = parts.iter().filter(|(_, owner)| *owner == Owner::Window).map(|(ns, _)| *ns).sum();
+        self.round.window_ns += window;
+        if open == Owner::Window {
+            self.round.silent_ns = self.round.silent_ns.max(window);
+        }
+        self.round_answered_to = self.acknowledged_to;
+        let wait =
+            Wait { from_ns: self.from_ns, parts, owner: self.burst, bytes, frame: number, rate: self.rate };
+        self.waits.push(wait);
+        *held += 1;
+        if self.round_over {
+            self.settle(now, held);
+        } else if self.waits.len() > MOST_WAITS || *held >= MAX_IN_FLIGHT {
+            self.settle_early(now, held);
+        }
         self.from_ns = now;
     }
 
+    /// How this packet left, beside the others of the round trip.
+    fn note_spacing(&mut self, now: u64, length: u64) {
+        let since = now.saturating_sub(self.new_ns);
+        self.round.packets += 1;
+        self.round.bytes += length;
+        if self.acked_ns < self.new_ns && since > self.spacing_ns / 2 {
+            self.round.alone += 1;
+        }
+        if since > self.spacing_ns / 2 {
+            self.round.groups += 1;
+            let behind = now.saturating_sub(self.acked_ns);
+            if self.acked_ns >= self.new_ns && behind > self.answer_ns().max(self.group_ns / 8) {
+                self.round.late += 1;
+            }
+        }
+        if self.burst_rate > 0.0 && since as f64 <= BUSY * length as f64 * 8e9 / self.burst_rate {
+            self.round.in_train += 1;
+        }
+    }
+
     /// The parts of the wait that is over, each with its owner; those of parts with nothing in flight, and with room, are given.
-    fn take_parts(&mut self, idle: Limit, open: Limit) -> Vec<(u64, Limit)> {
+    fn take_parts(&mut self, idle: Limit, open: Owner, acknowledged: Owner) -> Vec<(u64, Owner)> {
         // Without the handshake nobody knows when an acknowledgment reached the sender, so that nothing in flight may be much of it.
         let idle =
             if self.total_rtt_ns.is_none() && idle == Limit::Application { Limit::Unclear } else { idle };
         let owner = |state| match state {
-            State::Idle => idle,
-            State::Full => Limit::ReceiveWindow,
-            State::Closed => Limit::ZeroWindow,
-            State::Repair => Limit::Loss,
+            State::Idle => Owner::Known(idle),
+            State::Full => Owner::Known(Limit::ReceiveWindow),
+            State::Closed => Owner::Known(Limit::ZeroWindow),
+            State::Repair => Owner::Known(Limit::Loss),
             State::Open => open,
+            State::Acknowledged => acknowledged,
         };
         self.parts.drain(..).map(|(ns, state)| (ns, owner(state))).collect()
     }
@@ -787,69 +1113,97 @@ impl Half {
         }
     }
 
+    /// As long as the sender's host takes to answer what arrives, as the handshake has shown it.
+    fn answer_ns(&self) -> u64 {
+        2 * self.missing_ns + TICKS_NS
+    }
+
     fn is_near_sender(&self) -> bool {
         self.total_rtt_ns.is_some_and(|total| self.missing_ns <= total / 10)
     }
 
     /// What a sender waited for who had room in the announced window and data in flight.
-    fn owner_of_open(&self, now: u64, length: u64) -> Limit {
+    fn owner_of_open(&self, now: u64, length: u64) -> Owner {
         if self.total_rtt_ns.is_none() {
-            return Limit::Unclear;
+            return Owner::Known(Limit::Unclear);
         }
-        if self.parts.iter().any(|(_, state)| matches!(state, State::Full | State::Closed)) {
+        // Acknowledgments let nothing go: the window has shrunk.
+        let full = self.parts.iter().any(|(_, state)| matches!(state, State::Full | State::Closed));
+        let share = if full { 2 } else { 4 };
+        let behind = now.saturating_sub(self.acked_ns);
+        if self.last_full
+            && self.is_full(length)
+            && behind <= self.prompt()
+            && self.acked_in_wait > (self.flight_before / share).max(4 * self.mss())
+        {
+            return Owner::Known(Limit::CongestionWindow);
+        }
+        if full {
             // The window had opened, and not by enough (RFC 9293 §3.8.6.2).
-            return Limit::ReceiveWindow;
+            return Owner::Known(Limit::ReceiveWindow);
         }
         let near_sender = self.is_near_sender();
-        let prompt = now.saturating_sub(self.acked_ns) <= self.prompt();
-        let short = length < self.full_segment();
-        if short && now.saturating_sub(self.short_acked_ns) <= self.prompt()
-            || short && prompt && self.flight() == 0
-        {
-            return Limit::Nagle;
-        }
-        let path_rate = if near_sender { self.path_rate } else { self.burst_rate };
-        if path_rate > 0.0 && self.rate >= BUSY_PATH * path_rate {
-            return Limit::PathRate;
-        }
-        if !self.last_full {
-            // A short segment leaves when there is no more to put into it. What then follows each acknowledgment finds room in a send buffer.
-            return if near_sender && prompt { Limit::CongestionWindow } else { Limit::Application };
-        }
-        let since = now.saturating_sub(self.new_ns) as f64;
+        let since = now.saturating_sub(self.new_ns);
+        // Short segments may be all there is: their fastest burst is the path's only where it stood out of a round trip.
+        let fastest = if self.last_full && self.is_full(length) { self.burst_rate } else { self.path_burst };
         if !near_sender
-            && self.burst_rate > 0.0
-            && since <= BUSY * length as f64 * 8e9 / self.burst_rate
-            && self.burst != Limit::Handshake
+            && fastest > 0.0
+            && since as f64 <= BUSY * length as f64 * 8e9 / fastest
+            && self.burst != Owner::Known(Limit::Handshake)
         {
             // What left together comes as fast as the path lets it.
             return self.burst;
         }
+        let prompt = now.saturating_sub(self.acked_ns) <= self.prompt();
+        let short = !self.is_full(length);
+        if short && now.saturating_sub(self.short_acked_ns) <= self.prompt()
+            || short && prompt && self.flight() == 0
+        {
+            return Owner::Known(Limit::Nagle);
+        }
+        let slowest_pace = (self.min_rtt_ns.unwrap_or(0) as f64 / SLOWEST_PACE) as u64;
+        if self.last_full && !self.last_pushed && !prompt && since > slowest_pace {
+            // It said that more follows (RFC 9293 §3.9.1, RFC 1122 §4.2.2.2), and nothing let that go: the rest of a message was held back,
+            // until the next one made a full segment of it.
+            return Owner::Known(Limit::Nagle);
+        }
+        if !self.last_full {
+            // A short segment leaves when there is no more to put into it. What then follows each acknowledgment finds room in a send buffer.
+            // Elsewhere that is told where the acknowledgment ended a silence.
+            let silence: u64 =
+                self.parts.iter().filter(|(_, state)| *state == State::Open).map(|(ns, _)| *ns).sum();
+            let freed = near_sender || silence > since / 2 && since > slowest_pace / 2;
+            return if prompt && freed { Owner::Window } else { Owner::Known(Limit::Application) };
+        }
+        if prompt && self.inflated && (self.queue_stands || self.known_path() == 0.0) {
+            return Owner::Known(Limit::PathRate);
+        }
         if prompt {
-            return if self.inflated {
-                Limit::PathRate
-            } else if self.growing {
-                Limit::SlowStart
-            } else {
-                Limit::CongestionWindow
-            };
+            return Owner::Window;
         }
-        if since > self.min_rtt_ns.unwrap_or(0) as f64 / SLOWEST_PACE {
+        if since > slowest_pace {
             // No pace of a window of segments is so slow.
-            return Limit::Application;
+            return Owner::Known(Limit::Application);
         }
-        match near_sender {
-            // What doubles may be paced.
-            true if self.growing => Limit::SlowStart,
-            true => Limit::Paced,
-            false => Limit::Unclear,
-        }
+        Owner::Pace
     }
 
     fn finish(&mut self, first_ns: u64, last: (u64, u64)) {
         let mut held = 0;
         self.take_pending(last.1, &mut held);
         self.advance(last.1);
+        let idle = if self.ended { Limit::Closing } else { Limit::Application };
+        let closing = Owner::Known(Limit::Closing);
+        let parts = self.take_parts(idle, closing, closing);
+        self.waits.push(Wait {
+            from_ns: self.from_ns,
+            parts,
+            owner: closing,
+            bytes: 0,
+            frame: last.0,
+            rate: self.rate,
+        });
+        self.settle_early(last.1, &mut held);
         if self.opening_ns > 0 {
             self.ledger.enter(
                 first_ns,
@@ -859,9 +1213,6 @@ impl Half {
                 self.opened_by,
             );
         }
-        let idle = if self.ended { Limit::Closing } else { Limit::Application };
-        let parts = self.take_parts(idle, Limit::Closing);
-        self.ledger.enter(self.from_ns, &parts, Limit::Closing, 0, last.0);
     }
 }
 

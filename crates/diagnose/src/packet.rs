@@ -49,6 +49,8 @@ pub struct TcpPacket {
     pub fin: bool,
     /// RST.
     pub rst: bool,
+    /// PSH: the segment ends what was written.
+    pub push: bool,
     /// Window field, as it is on the wire.
     pub window: u16,
     /// Payload bytes on the wire, whatever the capture has kept.
@@ -126,6 +128,7 @@ pub fn parse(link: Link, data: &[u8], length: u32) -> Option<TcpPacket> {
         syn: tcp.syn(),
         fin: tcp.fin(),
         rst: tcp.rst(),
+        push: tcp.psh(),
         window: tcp.window_size(),
         payload,
         mss: None,

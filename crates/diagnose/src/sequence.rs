@@ -156,6 +156,7 @@ mod tests {
             syn: false,
             fin: false,
             rst: false,
+            push: false,
             window: 1000,
             payload,
             mss: None,

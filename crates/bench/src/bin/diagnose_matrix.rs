@@ -19,7 +19,7 @@ use std::{env, fs};
 
 const CONTROLS: [&str; 5] = ["reno", "cubic", "bbr", "bbr3", "explicit rate"];
 /// Round trips, ms.
-const DELAYS: [u64; 6] = [1, 10, 50, 300, 1300, 45_000];
+const DELAYS: [u64; 6] = [3, 10, 120, 300, 5000, 45_000];
 /// Thresholds may be set by these controllers and delays; what is reported is of those that have neither.
 const KNOWN_CONTROLS: [&str; 2] = ["reno", "bbr"];
 const KNOWN_DELAYS: [u64; 3] = [10, 300, 45_000];
@@ -366,6 +366,7 @@ fn with_defect(seen: Vec<Seen>, defect: Defect) -> Vec<Seen> {
                     Some(last) => {
                         last.packet.payload += seen.packet.payload;
                         last.packet.fin |= seen.packet.fin;
+                        last.packet.push |= seen.packet.push;
                         last.packet.ack = seen.packet.ack;
                     }
                     None => merged.push(seen),
@@ -378,8 +379,8 @@ fn with_defect(seen: Vec<Seen>, defect: Defect) -> Vec<Seen> {
 
 type Cells = BTreeMap<(Limit, Limit), f64>;
 
-/// Shares of the connection's time, by what was true and what was said.
-fn compare(transfer: &Transfer, place: Place, defect: Defect) -> Cells {
+/// Stretches of the connection's time: from, to, what was true and what was said.
+fn beside(transfer: &Transfer, place: Place, defect: Defect) -> Vec<(u64, u64, Limit, Limit)> {
     let (seen, later) = placed(transfer, place, usize::from(defect == Defect::Snaplen96));
     let mut diagnosis = Diagnosis::with_intervals(1);
     // Any time but 1970.
@@ -389,8 +390,7 @@ fn compare(transfer: &Transfer, place: Place, defect: Defect) -> Cells {
     }
     let report = diagnosis.finish();
     let said = &report.connections.first().expect("a connection").intervals;
-    let mut cells = Cells::new();
-    let mut total = 0.0;
+    let mut stretches = Vec::new();
     let mut next = said.iter().peekable();
     for truth in &transfer.truth {
         let (from, to) = (truth.from_ns + base + later, truth.to_ns + base + later);
@@ -398,10 +398,22 @@ fn compare(transfer: &Transfer, place: Place, defect: Defect) -> Cells {
             next.next();
         }
         for said in next.clone().take_while(|said| said.from_ns < to) {
-            let both = said.to_ns.min(to).saturating_sub(said.from_ns.max(from)) as f64;
-            *cells.entry((truth.limit, said.limit)).or_default() += both;
-            total += both;
+            let (from, to) = (said.from_ns.max(from), said.to_ns.min(to));
+            if to > from {
+                stretches.push((from - base, to - base, truth.limit, said.limit));
+            }
         }
+    }
+    stretches
+}
+
+/// Shares of the connection's time, by what was true and what was said.
+fn compare(transfer: &Transfer, place: Place, defect: Defect) -> Cells {
+    let mut cells = Cells::new();
+    let mut total = 0.0;
+    for (from, to, truth, said) in beside(transfer, place, defect) {
+        *cells.entry((truth, said)).or_default() += (to - from) as f64;
+        total += (to - from) as f64;
     }
     for share in cells.values_mut() {
         *share /= total;
@@ -429,8 +441,60 @@ const PAGE: &str = "docs/validation.md";
 const BEGIN: &str = "<!-- made by `make diagnose-matrix`: from here -->\n";
 const END: &str = "<!-- made by `make diagnose-matrix`: to here -->\n";
 
+/// Prints a transfer of the known half as it is told, and its packets between two times, s.
+fn show(arguments: &[String]) {
+    let [scenario, control, delay, place, rest @ ..] = arguments else {
+        panic!("expected SCENARIO CONTROL DELAY_MS PLACE [FROM_S TO_S]")
+    };
+    let scenario = SCENARIOS.iter().find(|name| *name == scenario).expect("a scenario");
+    let control =
+        KNOWN_CONTROLS.iter().find(|name| *name == control).expect("a controller of the known half");
+    let delay =
+        *KNOWN_DELAYS.iter().find(|known| known.to_string() == *delay).expect("a delay of the known half");
+    let (place, _) = *PLACES.iter().find(|(_, name)| name == place).expect("a place");
+    let transfer = transfer(scenario, control, delay);
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let mut lines: Vec<(u64, String)> = Vec::new();
+    let mut last = None;
+    for (from, _, truth, said) in beside(&transfer, place, Defect::Clean) {
+        if last != Some((truth, said)) {
+            let mark = if truth == said { "" } else { "   <" };
+            lines.push((from, format!("{} | {}{mark}", truth.name(), said.name())));
+            last = Some((truth, said));
+        }
+    }
+    let window: Vec<f64> = rest.iter().map(|number| number.parse().expect("seconds")).collect();
+    if let [from, to] = window[..] {
+        let (seen, _) = placed(&transfer, place, 0);
+        for Seen { at, packet } in seen {
+            let way = if packet.source == transfer.data_end { ">" } else { "        <" };
+            lines.push((
+                at,
+                format!(
+                    "    {way} {} +{} ack {} window {}{}{}",
+                    packet.seq,
+                    packet.payload,
+                    packet.ack.unwrap_or(0),
+                    packet.window,
+                    if packet.push { " push" } else { "" },
+                    if packet.sacked_to.is_some() { " sack" } else { "" }
+                ),
+            ));
+        }
+        lines.retain(|(at, _)| (from..to).contains(&seconds(*at)));
+    }
+    lines.sort_by_key(|(at, _)| *at);
+    for (at, line) in lines {
+        println!("{:12.6} {line}", seconds(at));
+    }
+}
+
 fn main() {
-    let asked = env::args().nth(1);
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    if let Some(("show", rest)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        return show(rest);
+    }
+    let asked = arguments.first().cloned();
     let cases: Vec<_> = SCENARIOS
         .iter()
         .flat_map(|scenario| {
@@ -465,11 +529,14 @@ fn main() {
     };
     if let Some(asked) = asked {
         // Development looks at the known half alone.
+        let defect = arguments.get(1).map_or("clean", String::as_str);
+        let shown = DEFECTS.iter().position(|(_, name)| *name == defect).expect("a defect");
         for (scenario, control, delay, compared) in &results {
             if known(control, *delay) != (true, true) {
                 continue;
             }
-            for (index, cells) in compared.iter().enumerate().filter(|(index, _)| index % DEFECTS.len() == 0)
+            for (index, cells) in
+                compared.iter().enumerate().filter(|(index, _)| index % DEFECTS.len() == shown)
             {
                 let mut wrong: Vec<_> = cells
                     .iter()
@@ -490,8 +557,24 @@ fn main() {
             }
         }
         for (index, (_, place)) in PLACES.iter().enumerate() {
-            let (right, unclear) = score(&gather((true, true), index * DEFECTS.len()));
-            println!("{place}: {:.1} % right, {:.1} % unclear", 100.0 * right, 100.0 * unclear);
+            for (row, (_, defect)) in DEFECTS.iter().enumerate().filter(|(row, _)| [0, 1, 4].contains(row)) {
+                let cells = gather((true, true), index * DEFECTS.len() + row);
+                let all: f64 = cells.values().sum();
+                let mut wrong: Vec<_> = cells.iter().filter(|((truth, said), _)| truth != said).collect();
+                wrong.sort_by(|one, other| other.1.total_cmp(one.1));
+                for ((truth, said), share) in wrong.into_iter().take(10) {
+                    println!(
+                        "{:5.1} %  at the {place}, {defect}, {} is called {}",
+                        100.0 * share / all,
+                        truth.name(),
+                        said.name()
+                    );
+                }
+            }
+            for (row, (_, defect)) in DEFECTS.iter().enumerate() {
+                let (right, unclear) = score(&gather((true, true), index * DEFECTS.len() + row));
+                println!("{place}, {defect}: {:.1} % right, {:.1} % unclear", 100.0 * right, 100.0 * unclear);
+            }
         }
         return;
     }

@@ -18,6 +18,7 @@ fn data(seq: u32, payload: u32) -> TcpPacket {
         syn: false,
         fin: false,
         rst: false,
+        push: false,
         window: 1000,
         payload,
         mss: None,

@@ -1,3 +1,4 @@
 //! Tests of what others see of the crate.
 
 mod bounds;
+mod pace;
