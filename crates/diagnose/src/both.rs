@@ -164,16 +164,28 @@ struct Way {
     reordered: u64,
     least_ns: i64,
     above: DurationHistogram,
+    /// Of the transmissions that arrived the one that had left last.
+    furthest: usize,
+}
+
+impl Way {
+    fn new(least_ns: i64) -> Way {
+        let above = DurationHistogram::default();
+        Way { packets: 0, lost: 0, bytes_lost: 0, reordered: 0, least_ns, above, furthest: 0 }
+    }
+
+    /// The transmission with this place arrived, and when it had left.
+    fn arrived(&mut self, place: usize, sent_ns: u64, arrived_ns: u64) {
+        let above = (difference(arrived_ns, sent_ns) - self.least_ns).max(0).cast_unsigned();
+        self.above.record(Duration::from_nanos(above));
+        self.reordered += u64::from(place < self.furthest);
+        self.furthest = self.furthest.max(place);
+    }
 }
 
 /// Later less earlier, of two clocks.
 fn difference(later_ns: u64, earlier_ns: u64) -> i64 {
     later_ns.wrapping_sub(earlier_ns).cast_signed()
-}
-
-/// By how much a delay was above the shortest one.
-fn above(arrived_ns: u64, sent_ns: u64, least_ns: i64) -> Duration {
-    Duration::from_nanos((difference(arrived_ns, sent_ns) - least_ns).max(0).cast_unsigned())
 }
 
 /// The latest of some transmissions that can have arrived by then.
@@ -229,15 +241,7 @@ fn data_way(sender: &Side, receiver: &Side) -> Option<(Way, Vec<u64>)> {
     let least_ns = alone.min()?;
     let time_of = |place: usize| sent[place].time_ns;
     let mut arrived_bytes = vec![0; sent.len()];
-    let mut way = Way {
-        packets: 0,
-        lost: 0,
-        bytes_lost: 0,
-        reordered: 0,
-        least_ns,
-        above: DurationHistogram::default(),
-    };
-    let mut furthest = 0;
+    let mut way = Way::new(least_ns);
     for packet in arrived {
         // A receiver's card may have joined what left as several packets: from the last byte on back.
         let mut to = packet.to;
@@ -245,9 +249,7 @@ fn data_way(sender: &Side, receiver: &Side) -> Option<(Way, Vec<u64>)> {
             let candidates = index.with(sent, to - 1);
             let Some(place) = latest(&candidates, time_of, packet.time_ns, least_ns) else { break };
             if to == packet.to {
-                way.above.record(above(packet.time_ns, time_of(place), least_ns));
-                way.reordered += u64::from(place < furthest);
-                furthest = furthest.max(place);
+                way.arrived(place, time_of(place), packet.time_ns);
             }
             let from = sent[place].from.max(packet.from);
             arrived_bytes[place] += to - from;
@@ -304,16 +306,8 @@ fn ack_way(receiver: &Side, sender: &Side) -> Option<Way> {
         times.iter().zip(places).map(|(time, place)| difference(*time, time_of(*place))).min()
     });
     let least_ns = known.min()?;
-    let mut way = Way {
-        packets: 0,
-        lost: 0,
-        bytes_lost: 0,
-        reordered: 0,
-        least_ns,
-        above: DurationHistogram::default(),
-    };
+    let mut way = Way::new(least_ns);
     let mut has_arrived = vec![false; sent.len()];
-    let mut furthest = 0;
     for (time, key) in arrived {
         let Some(place) = index
             .get_mut(key)
@@ -322,9 +316,7 @@ fn ack_way(receiver: &Side, sender: &Side) -> Option<Way> {
             continue;
         };
         has_arrived[place] = true;
-        way.above.record(above(*time, time_of(place), least_ns));
-        way.reordered += u64::from(place < furthest);
-        furthest = furthest.max(place);
+        way.arrived(place, time_of(place), *time);
     }
     for ((time, _), has_arrived) in sent.iter().zip(has_arrived) {
         if sender.was_captured(*time, least_ns) {

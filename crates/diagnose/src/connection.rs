@@ -4,7 +4,7 @@ use crate::capture::Frame;
 use crate::ledger::{Ledger, Limit};
 use crate::packet::{Link, TcpPacket, parse};
 use crate::report::{ConnectionReport, LimitShare, Report, Vantage};
-use farpath_units::{Duration, DurationHistogram};
+use farpath_units::{Duration, DurationHistogram, bit_rate_text};
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
@@ -1226,12 +1226,12 @@ pub(crate) fn summary(report: &ConnectionReport) -> String {
     let rtt = report.min_rtt_s;
     let least = report
         .delivered_bit_per_s
-        .map(|rate| format!("; the path had at least {}", bit_rate(rate)))
+        .map(|rate| format!("; the path had at least {}", bit_rate_text(rate)))
         .unwrap_or_default();
     match first.limit {
         Limit::ReceiveWindow => {
             let allowed = report.window.zip(rtt).map(|(window, rtt)| {
-                let rate = bit_rate(window as f64 * 8.0 / rtt);
+                let rate = bit_rate_text(window as f64 * 8.0 / rtt);
                 format!(": {} over {} allow {rate}", size(window), seconds(rtt))
             });
             format!("{took} were spent with the receive window full{}", allowed.unwrap_or_default())
@@ -1264,8 +1264,10 @@ pub(crate) fn summary(report: &ConnectionReport) -> String {
             let queue = report.rtt_s.zip(rtt).map(|(rtts, least)| {
                 format!(", with {} of queue in the median", seconds((rtts[0] - least).max(0.0)))
             });
-            let rate =
-                report.delivered_bit_per_s.map(|rate| format!(" of {}", bit_rate(rate))).unwrap_or_default();
+            let rate = report
+                .delivered_bit_per_s
+                .map(|rate| format!(" of {}", bit_rate_text(rate)))
+                .unwrap_or_default();
             format!("{took} the path was full: it was used at its rate{rate}{}", queue.unwrap_or_default())
         }
         Limit::Paced => format!("{took} the sender kept to a pace of its own{least}"),
@@ -1281,14 +1283,6 @@ pub(crate) fn summary(report: &ConnectionReport) -> String {
 
 fn seconds(seconds: f64) -> String {
     if seconds < 1.0 { format!("{:.0} ms", seconds * 1e3) } else { format!("{seconds:.2} s") }
-}
-
-fn bit_rate(rate: f64) -> String {
-    match rate {
-        rate if rate >= 1e9 => format!("{:.2} Gbit/s", rate / 1e9),
-        rate if rate >= 1e6 => format!("{:.2} Mbit/s", rate / 1e6),
-        rate => format!("{:.1} kbit/s", rate / 1e3),
-    }
 }
 
 fn size(bytes: u64) -> String {
