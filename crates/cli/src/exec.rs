@@ -133,6 +133,10 @@ fn describe(end: &ExecEnd) -> String {
     }
     for connection in end.connections.iter().take(PRINTED) {
         let _ = writeln!(text, "  {}", describe_connection(connection));
+        let carried = connection.sent.payload_bytes + connection.received.payload_bytes;
+        if let Some(held) = connection.held.as_ref().filter(|_| carried > 0) {
+            let _ = writeln!(text, "    {}", held.summary);
+        }
     }
     let more = end.connections.len().saturating_sub(PRINTED);
     if more > 0 {

@@ -41,6 +41,8 @@ pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
 #[cfg(target_os = "linux")]
 pub use emulate::{CAPTURE_FILE, Connection, ExecEnd, ExecRun, MAX_CONNECTIONS, ProgramEnd, Side, exec};
 #[cfg(target_os = "linux")]
+pub use emulate::{Held, MAX_WATCHED, socket_look};
+#[cfg(target_os = "linux")]
 pub use emulate::{ShellEnd, ShellError, ShellRun, ShellSettings, may_uplink, shell};
 pub use emulate::{emulate, may_emulate};
 pub use farpath_model::InputError as RadiusError;

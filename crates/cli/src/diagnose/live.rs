@@ -3,12 +3,12 @@
 use crate::args::DiagnoseArgs;
 use crate::error::CliError;
 use crate::{Ending, interrupt, output};
-use farpath_diagnose::live::{Look, Stretch, Watched};
+use farpath_diagnose::live::{Stretch, Watched};
 use farpath_diagnose::{ConnectionReport, Report};
 use farpath_emu::Namespace;
-use farpath_traffic::info::{CongestionState, State};
+use farpath_engine::socket_look;
 use farpath_traffic::sockets::{Sockets, TcpSocket};
-use farpath_units::{Bytes, Duration};
+use farpath_units::Duration;
 use serde_json::json;
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -189,7 +189,7 @@ impl Seen {
     fn look(&mut self, sockets: &[TcpSocket], now: StdDuration) {
         self.open.values_mut().for_each(|connection| connection.seen = false);
         for socket in sockets {
-            let look = look(socket, now);
+            let look = socket_look(socket, Duration::from_secs_f64(now.as_secs_f64()));
             match self.open.get_mut(&socket.cookie) {
                 Some(connection) => {
                     connection.stretch.add(&connection.watched.look(look));
@@ -213,40 +213,6 @@ impl Seen {
             }
             connection.seen
         });
-    }
-}
-
-/// Congestion controls that pace by their estimate of the path's rate.
-const PACE_BY_PATH: [&str; 3] = ["bbr", "bbr3", "bbr2"];
-
-fn look(socket: &TcpSocket, now: StdDuration) -> Look {
-    let info = &socket.info;
-    let control = socket.congestion_control.as_deref();
-    Look {
-        at: Duration::from_secs_f64(now.as_secs_f64()),
-        busy: info.busy_time.unwrap_or_default(),
-        receive_window_limited: info.rwnd_limited.unwrap_or_default(),
-        send_buffer_limited: info.sndbuf_limited.unwrap_or_default(),
-        opens: matches!(info.state, State::SynSent | State::SynReceived),
-        repairs: matches!(info.congestion, CongestionState::Recovery | CongestionState::Loss),
-        cwnd: info.snd_cwnd,
-        ssthresh: info.snd_ssthresh,
-        in_flight: info.unacked,
-        not_sent: info.notsent_bytes.unwrap_or_default(),
-        mss: info.snd_mss,
-        srtt: info.srtt,
-        min_rtt: info.min_rtt,
-        window: info.snd_wnd.filter(|window| *window > Bytes(0) || info.unacked == 0),
-        delivery_rate: info.delivery_rate,
-        application_limited: info.delivery_rate_app_limited,
-        paces_by_path: control.is_some_and(|control| PACE_BY_PATH.contains(&control)),
-        acknowledged: info.bytes_acked.unwrap_or_default(),
-        received: info.bytes_received.unwrap_or_default(),
-        own_window: info.rcv_wnd.filter(|window| *window > Bytes(0)),
-        unread: Bytes(socket.unread.into()),
-        receiver_rtt: Some(info.rcv_rtt).filter(|rtt| !rtt.is_zero()),
-        segments: info.data_segs_out.unwrap_or_default(),
-        retransmissions: info.total_retrans,
     }
 }
 

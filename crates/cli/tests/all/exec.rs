@@ -102,6 +102,8 @@ cwd = "/"
     );
     // A busy machine is late, never early.
     assert!(transfer["rtt_ns"][0].as_u64() >= Some(40_000_000), "{transfer}");
+    // The control connection is there all the time: it is looked at also where the machine is busy.
+    assert!(connections.iter().any(|one| one["held"]["limits_ns"].is_object()), "{printed}");
     assert!(connections.iter().any(|one| one["protocol"] == "udp" && one["rtt_ns"].is_null()));
     let kept = out.join("point-0-seed-1");
     assert_eq!(fs::read(kept.join("reader.stdout")).expect("kept"), fs::read("/etc/passwd").expect("there"));

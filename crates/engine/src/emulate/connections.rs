@@ -1,5 +1,6 @@
 //! What the packets of a path tell of the connections whose they are: found by protocol, addresses and ports, whatever program made them.
 
+use super::held::Held;
 use farpath_emu::{PacketEvent, WirePacket};
 use farpath_units::Instant;
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,8 @@ pub struct Connection {
     /// Round trips of TCP payload to its ACK (Karn's rule: none of what was sent twice), and of ICMP echoes, seen at the sending host, in
     /// ns: the least, the median, the 99th percentile and the most. Acknowledgements that their host delays are in it.
     pub rtt_ns: Option<[u64; 4]>,
+    /// What held the sender of most of its data, by what its kernel counts: of TCP in real time.
+    pub held: Option<Held>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -240,6 +243,7 @@ impl Open {
             sent,
             received,
             rtt_ns,
+            held: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The programs of an experiment on its path: `farpath exec`.
 
 use super::connections::Connection;
+use super::held::Looks;
 use super::hosts::{Hosts, host_name};
 use super::shell::{GIVE_UP_AFTER, LOOK, listens, names};
 use super::watch::Watch;
@@ -215,8 +216,10 @@ fn run_here(
     let capture = capture.map(|(file, snaplen)| super::tape(file, snaplen, &point, run.seed, &provenance));
     let mut watch = Watch::new(capture.transpose()?).with_connections();
     let clock = super::start_clock(scenario);
+    // In virtual time each look would end a jump of the clock.
+    let is_real = environment.is_none();
     let environment = environment.map(<[_]>::to_vec).unwrap_or_else(|| std::env::vars_os().collect());
-    let (report, (ended, over_at)) =
+    let (report, (ended, over_at, looks)) =
         super::carry(scenario, run.seed, &hosts, clamp, clock, &mut watch, |done| {
             let stage = Stage {
                 hosts: &hosts,
@@ -226,13 +229,17 @@ fn run_here(
                 over: &[stop, done],
                 look: super::look_every(scenario),
             };
-            (stage.play(&scenario.programs, scenario.horizon), clock.now())
+            let looks = is_real.then(|| Looks::start(&hosts, clock));
+            (stage.play(&scenario.programs, scenario.horizon), clock.now(), looks)
         })?;
     if stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
     let (programs, ended_by_horizon) = ended?;
-    let (connections, unlisted_packets) = watch.finish()?;
+    let (mut connections, unlisted_packets) = watch.finish()?;
+    if let Some(looks) = looks {
+        looks.and_then(|looks| looks.end(&mut connections)).map_err(EngineError::WorkerFiles)?;
+    }
     Ok(Some(ExecEnd {
         point: run.point,
         seed: run.seed,
