@@ -8,7 +8,7 @@ use farpath_path::PerDirection;
 use farpath_run::{SegmentEvent, SeriesRow};
 use farpath_testing::{Need, skip};
 use farpath_traffic::{BulkEnd, EndReport, Opening, Prepared, Role, SocketOptions, TcpInfo};
-use farpath_units::Duration;
+use farpath_units::{Duration, Rate};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -151,9 +151,13 @@ fn agrees(run: &Emulated, opener: Role) {
         rows.iter().filter(|row| row.event == SegmentEvent::Sent && row.retransmission && row.len > 0);
     assert!(again.count() as u64 >= counts.retransmissions);
     assert_eq!(packets_in(&run.capture), rows.len());
-    let longest = run.queues.iter().map(|row| row.value).max();
-    assert!(longest > Some(1500) && longest <= Some(30 * 1500), "{longest:?} B in a queue of 30 packets");
-    assert!(run.queues.iter().all(|row| row.metric == Metric::Queue));
+    let longest = |metric| run.queues.iter().filter(|row| row.metric == metric).map(|row| row.value).max();
+    let bytes = longest(Metric::Queue);
+    assert!(bytes > Some(1500) && bytes <= Some(30 * 1500), "{bytes:?} B in a queue of 30 packets");
+    // The path's queue alone: how late the machine was is not in it.
+    let waited = longest(Metric::QueueingDelay).map(Duration::from_nanos);
+    let full = Rate::from_bit_per_s(50_000_000).expect("a rate").time_to_send(Bytes(30 * 1500));
+    assert!(waited > Some(Duration::ZERO) && waited <= Some(full), "{waited:?} of {full}");
 }
 
 /// Enhanced packet blocks of a pcapng file (draft-ietf-opsawg-pcapng §4.3).
