@@ -14,6 +14,7 @@ use farpath_diagnose::both::BothSides;
 use farpath_diagnose::{ConnectionReport, Diagnosis, Report, kernel, read};
 use farpath_report::html::{ReportFile, diagnosis_page};
 use farpath_report::tables::{both_sides_facts, connection_facts, limits_table, waits_table};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -41,7 +42,7 @@ fn diagnose_captures(args: &DiagnoseArgs, files: &[PathBuf]) -> Result<Ending, C
         may_write_new("--as-experiment", experiment)?;
     }
     let is_stdin = |file: &PathBuf| file.as_os_str() == "-";
-    let read_twice = args.reads_again().or((files.len() > 1).then_some("two captures"));
+    let read_twice = args.reads_again().or((files.len() > 1).then_some("a second capture"));
     if let Some(flag) = read_twice.filter(|_| files.iter().any(is_stdin)) {
         return Err(CliError::StdinTwice { flag });
     }
@@ -90,10 +91,12 @@ fn overrule(reports: &mut [(&Path, Report)], printed: &Path) -> Result<(), CliEr
     let text = farpath_files::read_text(printed)
         .map_err(|source| CliError::ReadSs { file: printed.to_owned(), source })?;
     let counted = kernel::parse_ss(&text);
+    // Of several of the same ends the first is taken.
+    let by_ends: HashMap<_, _> =
+        counted.iter().rev().map(|counted| ((counted.local, counted.peer), counted)).collect();
     let mut known = false;
     for connection in reports.iter_mut().flat_map(|(_, report)| &mut report.connections) {
-        let ends = (connection.sender, connection.receiver);
-        if let Some(counted) = counted.iter().find(|counted| (counted.local, counted.peer) == ends) {
+        if let Some(counted) = by_ends.get(&(connection.sender, connection.receiver)) {
             kernel::overrule(connection, counted);
             known = true;
         }

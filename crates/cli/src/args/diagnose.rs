@@ -17,7 +17,7 @@ pub struct DiagnoseArgs {
     /// Watch this machine's connections to a host, or to one port of it, until they end
     #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "HOST[:PORT]")]
     pub dst: Option<String>,
-    /// With --pid or --dst: the time from one line to the next
+    /// With --pid or --dst: the time from one line to the next, 10 ms at the least
     #[arg(long, value_name = "TIME", default_value = "1 s", conflicts_with = "files")]
     pub every: Duration,
     /// With --pid or --dst: watch for so long at the most

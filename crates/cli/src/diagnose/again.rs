@@ -8,7 +8,7 @@ use farpath_diagnose::sequence::SequenceGraph;
 use farpath_diagnose::{ConnectionReport, Diagnosis, Frame, Interval, Link, Report, TcpPacket, parse, read};
 use farpath_files::Replacement;
 use farpath_files::pcapng::{Interface, Record, Section, Way, Writer};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::io::{self, BufWriter};
 use std::path::Path;
@@ -46,28 +46,24 @@ pub(super) struct Sides<'f, 'r> {
 /// The two sides of the connection with the most data, where it was captured at more than one place. Data are acknowledged the later, the
 /// nearer to their sender one looks.
 pub(super) fn sides<'f, 'r>(reports: &'r [(&'f Path, Report)]) -> Option<Sides<'f, 'r>> {
+    let ends = |found: &ConnectionReport| (found.sender, found.receiver);
+    let in_each: Vec<HashSet<_>> =
+        reports.iter().map(|(_, report)| report.connections.iter().map(ends).collect()).collect();
+    let is_in_all = |found: &ConnectionReport| in_each.iter().all(|known| known.contains(&ends(found)));
     let all =
         reports.iter().flat_map(|(file, report)| report.connections.iter().map(move |found| (*file, found)));
-    let most =
-        all.clone().filter(|(_, found)| is_in_all(found, reports)).max_by_key(|(_, found)| found.bytes)?.1;
+    let most = all.clone().filter(|(_, found)| is_in_all(found)).max_by_key(|(_, found)| found.bytes)?.1;
     // Interfaces that saw only some of it, as one for drops, are none of its sides.
     let places = all.filter_map(|(file, found)| {
-        let same =
-            (found.sender, found.receiver) == (most.sender, most.receiver) && found.bytes >= most.bytes / 2;
+        let same = ends(found) == ends(most) && found.bytes >= most.bytes / 2;
         Some(((file, found), found.min_rtt_s.filter(|_| same)?))
     });
     let by_rtt = |one: &(_, f64), other: &(_, f64)| one.1.total_cmp(&other.1);
     let (sender, round_trip) = places.clone().max_by(by_rtt)?;
-    let (receiver, shortest) = places.min_by(by_rtt)?;
+    // A later connection of the same ports, at the same place, is no other side.
+    let place = |(file, found): (&'f Path, &ConnectionReport)| (file, found.interface);
+    let (receiver, shortest) = places.filter(|(other, _)| place(*other) != place(sender)).min_by(by_rtt)?;
     (shortest < round_trip).then_some(Sides { sender, receiver })
-}
-
-/// Whether a connection is in each of the captures.
-fn is_in_all(connection: &ConnectionReport, reports: &[(&Path, Report)]) -> bool {
-    let ends = (connection.sender, connection.receiver);
-    reports
-        .iter()
-        .all(|(_, report)| report.connections.iter().any(|found| (found.sender, found.receiver) == ends))
 }
 
 impl Sides<'_, '_> {
@@ -221,6 +217,25 @@ impl Interfaces {
 mod tests {
     use super::*;
     use farpath_diagnose::Limit;
+    use farpath_diagnose::live::{Look, Watched};
+
+    #[test]
+    fn two_sides_are_two_places_and_not_two_connections_of_the_same_ports() {
+        let [sender, receiver] = ["192.0.2.1:1", "192.0.2.2:2"].map(|end| end.parse().expect("an address"));
+        let seen = |interface: u32, min_rtt_s: f64| {
+            let mut connection = Watched::new(sender, receiver, Look::default()).report();
+            (connection.interface, connection.min_rtt_s) = (interface, Some(min_rtt_s));
+            connection
+        };
+        let found = |connections: Vec<ConnectionReport>| {
+            let report =
+                Report { frames: 1, tcp_packets: 1, unknown_link: 0, connections, packets_not_followed: 0 };
+            let reports = [(Path::new("one"), report)];
+            sides(&reports).map(|sides| (sides.sender.1.interface, sides.receiver.1.interface))
+        };
+        assert_eq!(found(vec![seen(0, 0.1), seen(0, 0.05)]), None);
+        assert_eq!(found(vec![seen(0, 0.001), seen(1, 0.1), seen(1, 0.0)]), Some((1, 0)));
+    }
 
     #[test]
     fn the_longest_waits_have_comments_in_the_order_of_their_ends() {
