@@ -151,6 +151,7 @@ fn agrees(run: &Emulated, opener: Role) {
         rows.iter().filter(|row| row.event == SegmentEvent::Sent && row.retransmission && row.len > 0);
     assert!(again.count() as u64 >= counts.retransmissions);
     assert_eq!(packets_in(&run.capture), rows.len());
+    assert!(run.queues.iter().all(|row| matches!(row.metric, Metric::Queue | Metric::QueueingDelay)));
     let longest = |metric| run.queues.iter().filter(|row| row.metric == metric).map(|row| row.value).max();
     let bytes = longest(Metric::Queue);
     assert!(bytes > Some(1500) && bytes <= Some(30 * 1500), "{bytes:?} B in a queue of 30 packets");
