@@ -156,3 +156,24 @@ pub fn parse(link: Link, data: &[u8], length: u32) -> Option<TcpPacket> {
     }
     Some(packet)
 }
+
+/// For tests: a packet without anything in it, from one end to the other.
+#[cfg(test)]
+pub(crate) fn bare(source: SocketAddr, destination: SocketAddr) -> TcpPacket {
+    TcpPacket {
+        source,
+        destination,
+        seq: 0,
+        ack: None,
+        syn: false,
+        fin: false,
+        rst: false,
+        push: false,
+        window: 1000,
+        payload: 0,
+        mss: None,
+        window_scale: None,
+        sacked_to: None,
+        marked: false,
+    }
+}

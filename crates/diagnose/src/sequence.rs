@@ -131,6 +131,7 @@ impl SequenceGraph {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::bare;
 
     #[test]
     fn points_beyond_the_bound_are_thinned_evenly() {
@@ -148,21 +149,9 @@ mod tests {
     fn positions_go_on_where_sequence_numbers_wrap() {
         let [sender, receiver]: [SocketAddr; 2] =
             ["192.0.2.1:1", "192.0.2.2:2"].map(|text| text.parse().expect("one"));
-        let packet = |from: SocketAddr, seq: u32, ack: Option<u32>, payload| TcpPacket {
-            source: from,
-            destination: if from == sender { receiver } else { sender },
-            seq,
-            ack,
-            syn: false,
-            fin: false,
-            rst: false,
-            push: false,
-            window: 1000,
-            payload,
-            mss: None,
-            window_scale: None,
-            sacked_to: None,
-            marked: false,
+        let packet = |from: SocketAddr, seq: u32, ack: Option<u32>, payload| {
+            let to = if from == sender { receiver } else { sender };
+            TcpPacket { seq, ack, payload, ..bare(from, to) }
         };
         let mut graph = SequenceGraph::new(sender);
         let syn = |from, seq, ack, scale| TcpPacket {

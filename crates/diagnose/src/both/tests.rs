@@ -1,4 +1,5 @@
 use super::*;
+use crate::packet::bare;
 
 const MS: u64 = 1_000_000;
 /// The receiver's clock is this much ahead.
@@ -10,27 +11,12 @@ fn ends() -> [SocketAddr; 2] {
 
 fn data(seq: u32, payload: u32) -> TcpPacket {
     let [source, destination] = ends();
-    TcpPacket {
-        source,
-        destination,
-        seq,
-        ack: Some(1),
-        syn: false,
-        fin: false,
-        rst: false,
-        push: false,
-        window: 1000,
-        payload,
-        mss: None,
-        window_scale: None,
-        sacked_to: None,
-        marked: false,
-    }
+    TcpPacket { seq, ack: Some(1), payload, ..bare(source, destination) }
 }
 
 fn ack(ack: u32) -> TcpPacket {
     let [destination, source] = ends();
-    TcpPacket { source, destination, seq: 1, ack: Some(ack), payload: 0, ..data(0, 0) }
+    TcpPacket { seq: 1, ack: Some(ack), ..bare(source, destination) }
 }
 
 /// Packets that left one side and when they came to the other, if they did; in ms of the sender's clock.
