@@ -13,7 +13,7 @@ pub const MAX_CONNECTIONS: usize = 100_000;
 
 /// A capture may say any time: the sum of some of them has to fit.
 const LATEST_NS: u64 = u64::MAX / 4;
-/// Packets in flight, and acknowledgments on their way to the sender, that are held for all connections together.
+/// Packets in flight, acknowledgments on their way to the sender, and waits of round trips with their parts, that are held for all connections together.
 pub const MAX_IN_FLIGHT: usize = 4_000_000;
 
 /// An ACK and the data that it lets go are this close, where the capture is at the sender: as long as a host takes for it.
@@ -44,6 +44,8 @@ const MOST_GROWTH: f64 = 3.2;
 const PACED_SHARE: f64 = 0.25;
 /// A burst is the path's where it came so many times as fast as the round trip's data on the whole.
 const TRAIN: f64 = 1.5;
+/// Acknowledgments over which it is looked for: a segment has one or two.
+const MOST_TRAIN: usize = 256;
 /// Segments that a packet is cut into.
 const MOST_PIECES: u64 = 64;
 /// Two ticks of a capture in microseconds.
@@ -455,6 +457,8 @@ struct Half {
     burst: Owner,
     /// Waits of this round trip.
     waits: Vec<Wait>,
+    /// These and their parts.
+    held_of_waits: usize,
     round: Round,
     /// Spacing of packets in the last round trip, ns.
     spacing_ns: u64,
@@ -543,6 +547,7 @@ impl Half {
             ended: false,
             burst: Owner::Known(Limit::Handshake),
             waits: Vec::new(),
+            held_of_waits: 0,
             round: Round::default(),
             spacing_ns: 0,
             group_ns: 0,
@@ -582,7 +587,7 @@ impl Half {
 
     /// What it holds of what is held for all together.
     fn held(&self) -> usize {
-        self.in_flight.len() + self.pending.len() + self.waits.len()
+        self.in_flight.len() + self.pending.len() + self.held_of_waits
     }
 
     fn mss(&self) -> u64 {
@@ -831,7 +836,7 @@ impl Half {
         let told = silent || !near_sender || self.group_ns / 2 > self.answer_ns();
         let announced = round.full && (!near_sender || round.full_ns >= round.window_ns);
         let path = self.known_path();
-        *held = held.saturating_sub(self.waits.len());
+        *held = held.saturating_sub(core::mem::take(&mut self.held_of_waits));
         for wait in core::mem::take(&mut self.waits) {
             let busy = path > 0.0 && wait.rate >= BUSY_PATH * path;
             let settled = |owner| match owner {
@@ -935,6 +940,9 @@ impl Half {
             if self.trains.len() >= 4 && took > 0 && sent.saturating_sub(sent_at) <= took / 2 {
                 self.train_rate = self.train_rate.max((ack - from) as f64 * 8e9 / took as f64);
             }
+            self.trains.pop_front();
+        }
+        if self.trains.len() > MOST_TRAIN {
             self.trains.pop_front();
         }
     }
@@ -1057,8 +1065,10 @@ impl Half {
         self.round_answered_to = self.acknowledged_to;
         let wait =
             Wait { from_ns: self.from_ns, parts, owner: self.burst, bytes, frame: number, rate: self.rate };
+        let size = 1 + wait.parts.len();
         self.waits.push(wait);
-        *held += 1;
+        self.held_of_waits += size;
+        *held += size;
         if self.round_over {
             self.settle(now, held);
         } else if self.waits.len() > MOST_WAITS || *held >= MAX_IN_FLIGHT {
