@@ -3,7 +3,7 @@
 CARGO ?= cargo
 FARPATH = target/release/farpath
 
-.PHONY: demo test test-all stages build lint core systems deny fuzz unit real-time virtual kernel doctests python docs package setup-python bpf \
+.PHONY: demo figures test test-all stages build lint core systems deny fuzz unit real-time virtual kernel doctests python docs package setup-python bpf \
 	bench bench-gate bench-baseline bench-growth bench-dask bench-long oracle truth scripts qdiscs diagnose-matrix ns3 setup setup-driver setup-test setup-bench setup-gate \
 	vendor mutants release clean
 
@@ -226,6 +226,11 @@ bench-growth: setup setup-gate
 setup-gate: setup
 	@command -v valgrind >/dev/null || { $(call install,valgrind); } || \
 		{ echo "setup: no valgrind here, and none installed (Debian, as root: apt-get install valgrind)"; exit 1; }
+
+# The figures of the guide that experiments draw, anew: docs/figures/draw.py. FIGURES="queues jitter" for some.
+FIGURES =
+figures: package
+	PYTHONPATH=python $(PYTHON)/bin/python docs/figures/draw.py $(FIGURES)
 
 # How a sweep scales with Dask workers on this machine.
 bench-dask: setup setup-python
