@@ -212,11 +212,27 @@ pub(crate) fn by_file<T, E: core::fmt::Display, S: Source>(
     Some(source.file().and_then(read))
 }
 
+/// The lines of a file that say something, by their numbers.
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = (1..).zip(text.lines().map(str::trim));
+    lines.filter(|(_, text)| !text.is_empty() && !text.starts_with('#'))
+}
+
+/// Why a line of a file is refused.
+pub(crate) fn wrong_line(line: usize, found: &str, expected: &str) -> String {
+    format!("line {line}: expected {expected}, found `{}`", shown(found))
+}
+
+/// As much of what was found as an error can show.
+pub(crate) fn shown(text: &str) -> String {
+    text.chars().take(40).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
 /// Reads one of a set of words.
-pub(crate) fn word<T: Copy, S: Source>(source: &S, words: &[(&'static str, T)]) -> Result<T, S::Error> {
+pub(crate) fn word<T: Clone, S: Source>(source: &S, words: &[(&'static str, T)]) -> Result<T, S::Error> {
     let found = source.text();
     let known = words.iter().find(|(word, _)| found == Some(*word));
-    known.map(|&(_, meaning)| meaning).ok_or_else(|| {
+    known.map(|(_, meaning)| meaning.clone()).ok_or_else(|| {
         let list: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
         source.wrong_type(&format!("one of {}", list.join(", ")))
     })

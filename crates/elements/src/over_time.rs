@@ -6,7 +6,7 @@ use crate::keys::{self, Keys, ReadValue, Source};
 use crate::trace::parse_points;
 use core::fmt;
 use farpath_path::{Direction, Generator, PerDirection};
-use farpath_units::{Ber, Duration, Instant, Probability};
+use farpath_units::{Ber, Duration, Instant, Probability, Rate};
 use std::sync::Arc;
 
 /// A parameter's value, which stays or changes over time.
@@ -101,6 +101,20 @@ impl Changes for Ber {
     }
     fn of_text(text: &str) -> Option<Ber> {
         text.parse().ok()
+    }
+}
+
+impl Changes for Rate {
+    const KEY: &'static str = "rate";
+    fn number(self) -> f64 {
+        self.bit_per_s() as f64
+    }
+    fn of_number(number: f64) -> Rate {
+        Rate::from_bit_per_s(libm::round(number.max(1.0)) as u64).expect("at least 1")
+    }
+    fn of_text(text: &str) -> Option<Rate> {
+        let bit_per_s: Option<f64> = text.parse().ok().filter(|rate| (1.0..1e18).contains(rate));
+        bit_per_s.map(Rate::of_number).or_else(|| text.parse().ok())
     }
 }
 
@@ -217,6 +231,17 @@ impl<T: Changes> Setting<T> {
         match self {
             Setting::Still(_) => 0,
             Setting::Changing(over) => over.points.len(),
+        }
+    }
+
+    /// The same with each value changed.
+    pub(crate) fn map(&self, mut change: impl FnMut(T) -> T) -> Setting<T> {
+        match self {
+            Setting::Still(value) => Setting::Still(change(*value)),
+            Setting::Changing(over) => {
+                let points = over.points.iter().map(|&(at, value)| (at, change(value))).collect();
+                Setting::Changing(OverTime { points, ..over.clone() })
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod model;
 
+use crate::keys::shown;
 use crate::over_time::PointList;
 use farpath_units::{Bytes, Duration, Instant, Rate};
 use std::sync::Arc;
@@ -318,11 +319,6 @@ fn rate_of(text: &str) -> Option<u64> {
     let number: Option<f64> = text.parse().ok().filter(|rate| (0.0..=1e15).contains(rate));
     let rate = number.map(|rate| libm::round(rate) as u64);
     rate.or_else(|| text.parse::<Rate>().ok().map(Rate::bit_per_s))
-}
-
-/// As much of what was found as an error can show.
-fn shown(text: &str) -> String {
-    text.chars().take(40).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 impl Rates {

@@ -16,13 +16,14 @@ mod station;
 
 pub use spec::{Backoff, Duplex, Oversize, RadioPower, RadioSpec, Turnaround};
 
+use crate::over_time::InRun;
 use core::mem;
 use farpath_path::Schedule;
 use farpath_path::{
     AirEnergy, AirTime, AirUse, Chance, ChannelTime, Departure, Direction, DropCause, DropCounts,
     ElementCounters, LinkCounters, PathElement, PathPacket, PerDirection, Verdict,
 };
-use farpath_units::{Bytes, Duration, Instant};
+use farpath_units::{Bytes, Duration, Instant, Rate};
 use fragments::Fragments;
 use ledger::Ledger;
 use station::{State, Station, Waiting};
@@ -31,7 +32,10 @@ use station::{State, Station, Waiting};
 #[derive(Debug)]
 pub struct Radio<P> {
     name: String,
+    /// With the rate of now.
     spec: RadioSpec,
+    /// Where it changes over time.
+    rate: Option<InRun<Rate>>,
     /// By place, and by direction where each has a transceiver of its own.
     stations: Vec<Station<P>>,
     /// Likewise, by hop.
@@ -99,6 +103,7 @@ impl<P: PathPacket> Radio<P> {
             stations: stations.collect(),
             channels: (0..hops * lanes).map(|_| Channel::default()).collect(),
             spec: spec.clone(),
+            rate: spec.rate_over_time.as_ref().map(|rate| rate.in_run(&name, seed)),
             name,
             events: Schedule::new(),
             left: Schedule::new(),
@@ -182,6 +187,9 @@ impl<P: PathPacket> Radio<P> {
 
     fn happen(&mut self) {
         let Some((now, event)) = self.events.pop() else { return };
+        if let Some(rate) = &self.rate {
+            self.spec.rate = rate.at(now);
+        }
         match event {
             Event::Wake { station, number } => {
                 if self.stations[station].wake == number {

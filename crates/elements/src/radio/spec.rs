@@ -6,6 +6,7 @@ use crate::draw::Draws;
 use crate::element::{Built, Declared, DelayKind, DelayPart, DelayTime, Element, Fault, Inflow};
 use crate::keys::{Keys, OrNone, ReadValue, Source, word};
 use crate::line::{Line, faster};
+use crate::over_time::Setting;
 use crate::{ElementKind, ExplicitRatePacket, MarkThreshold, QueueLimit};
 use farpath_path::Direction;
 use farpath_units::{Ber, Bytes, Duration, Power, Rate};
@@ -17,8 +18,10 @@ use farpath_units::{Ber, Bytes, Duration, Power, Rate};
 pub struct RadioSpec {
     /// Radio hops; one has two stations.
     pub hops: u32,
-    /// Bits on the air, while a frame is being sent.
+    /// Bits on the air, while a frame is being sent; where they change over time, in the mean.
     pub rate: Rate,
+    /// The same over the time of a run, where it changes: a station sends its burst at the rate of the moment at which it has won the air.
+    pub rate_over_time: Option<Setting<Rate>>,
     /// Whether a station that sends one way can receive the other way meanwhile.
     pub duplex: Duplex,
     /// What it costs to change between sending and listening.
@@ -237,6 +240,7 @@ impl Element for RadioSpec {
         };
         let polls = self.poll.map_or("without polls".to_owned(), |poll| format!("polls of {poll}"));
         let turn = self.hand_over();
+        let rate = self.rate_over_time.as_ref().map_or(rate.to_string(), Setting::to_string);
         let noise = if self.ber == Ber::ZERO { String::new() } else { format!(", BER {}", self.ber) };
         format!(
             "{duplex} radio of {rate}, hops: {hops}, {polls}, turnaround {turn}, bursts of {burst}, queues of {queue}{noise}"
@@ -248,11 +252,11 @@ impl Element for RadioSpec {
     }
 
     fn left_out(&self, _data: Direction) -> Option<String> {
-        Some(
-            "radios, predicted as a link that carries full bursts one way; data and ACKs that meet on the air, and \
+        let rate = if self.rate_over_time.is_some() { ", at its mean rate" } else { "" };
+        Some(format!(
+            "radios, predicted as a link that carries full bursts one way{rate}; data and ACKs that meet on the air, and \
              frames sent again, are left out of the prediction"
-                .to_owned(),
-        )
+        ))
     }
 
     fn delays(&self, direction: Direction, size: Bytes) -> Vec<DelayPart> {
@@ -314,6 +318,10 @@ impl Element for RadioSpec {
         (self.lone_delay(direction, bare).saturating_sub(sending), Some(line))
     }
 
+    fn entries(&self) -> usize {
+        self.rate_over_time.as_ref().map_or(0, Setting::entries)
+    }
+
     fn mtu(&self) -> Option<(Bytes, Oversize)> {
         Some((self.mtu, self.oversize))
     }
@@ -334,6 +342,8 @@ impl Element for RadioSpec {
     /// One air for both ways, and what it takes to use it.
     fn speed_up(&mut self, _direction: Direction, factor: u64) {
         self.rate = faster(self.rate, factor);
+        self.rate_over_time =
+            self.rate_over_time.as_ref().map(|rates| rates.map(|rate| faster(rate, factor)));
         self.turnaround = Turnaround::default();
         self.gap = self.gap / factor;
         self.backoff.base = (self.backoff.base / factor).max(Duration::from_nanos(1));
@@ -343,7 +353,7 @@ impl Element for RadioSpec {
 impl Declared for RadioSpec {
     const NAMES: &'static [&'static str] = &["radio"];
     const PRINCIPAL: Option<&'static str> = Some("rate");
-    const DOCS: &'static str = r#"| `radio` | **`rate`** | bits on the air; one or more hops of [packet radio](models/radio.md), one air for both ways | required |
+    const DOCS: &'static str = r#"| `radio` | **`rate`** | bits on the air, or [over time](traces.md#values-that-change); one or more hops of [packet radio](models/radio.md), one air for both ways | required |
 | | `hops` | radio hops; one has two stations | 1 |
 | | `duplex` | `half`, or `full`: a transceiver and a channel for each direction, and no turnarounds | `half` |
 | | `turnaround` | between listening and sending: a time, or `{ rx_to_tx = .., tx_to_rx = .. }` | `0 s` |
@@ -366,9 +376,11 @@ impl Declared for RadioSpec {
 | | `power` | what a transceiver draws, `{ send = "2 W", listen = "500 mW" }`: energy is accounted for | unknown |"#;
 
     fn read<K: Keys>(_name: &str, keys: &mut K) -> Result<ElementKind, K::Error> {
+        let rate: Setting<Rate> = keys.required("rate")?;
         Ok(ElementKind::Radio(Box::new(RadioSpec {
             hops: keys.or("hops", 1)?,
-            rate: keys.required("rate")?,
+            rate: rate.mean(),
+            rate_over_time: (!rate.stays()).then_some(rate),
             duplex: keys.or("duplex", Duplex::Half)?,
             turnaround: Turnaround {
                 retune: keys.or("retune", Duration::ZERO)?,
@@ -397,9 +409,13 @@ impl Declared for RadioSpec {
 
     fn draw(draws: &mut Draws) -> RadioSpec {
         let short = |draws: &mut Draws| draws.microseconds(0..=20_000);
+        let rate = Setting::draw(draws, |draws| {
+            Rate::from_bit_per_s(draws.between(20_000..=10_000_000)).expect("not zero")
+        });
         RadioSpec {
             hops: 1 + draws.below(3) as u32,
-            rate: Rate::from_bit_per_s(draws.between(20_000..=10_000_000)).expect("not zero"),
+            rate: rate.mean(),
+            rate_over_time: (!rate.stays()).then_some(rate),
             duplex: draws.one_of(&[Duplex::Half, Duplex::Full]),
             turnaround: Turnaround { rx_to_tx: short(draws), tx_to_rx: short(draws), retune: short(draws) },
             poll: draws.option(|_| Bytes(40)),

@@ -255,11 +255,14 @@ fn contradictions_are_refused_by_name() {
     );
     assert_eq!(never.validate().unwrap_err().to_string(), "gap: reverse.every: expected 1 or more, found 0");
     assert!(build_path::<Packet>(&[never], 0).is_err());
-    for (list, tail) in
-        [(vec![0, 1], "found 0 after 0"), (vec![3, 2], "found 2 after 3"), (vec![4, 4], "found 4 after 4")]
-    {
+    let order = |pair| format!("{pair}; packets are listed in rising order, each once");
+    for (list, reason) in [
+        (vec![0, 1], "packets are counted from 1".to_owned()),
+        (vec![3, 2], order("2 comes after 3")),
+        (vec![4, 4], order("4 comes after 4")),
+    ] {
         let error = spec("list", listed(&list)).validate().unwrap_err().to_string();
-        assert_eq!(error, format!("list: forward.packets: expected rising numbers from 1 on, {tail}"));
+        assert_eq!(error, format!("list: forward.packets: {reason}"));
     }
     assert_eq!(spec("list", listed(&[1, 2, 9])).validate(), Ok(()));
 }

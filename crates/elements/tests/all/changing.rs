@@ -7,6 +7,7 @@ use farpath_elements::{
 };
 use farpath_path::{Direction, DropCause, Fate, PacketView, PerDirection};
 use farpath_units::{Bytes, Duration, Instant, Probability};
+use std::sync::Arc;
 
 const FORWARD: Direction = Direction::Forward;
 const FULL: PacketView = PacketView { size: Bytes(1500), carries_data: true };
@@ -48,7 +49,7 @@ fn extra_delays_have_their_distribution() {
         // (2^(2/3) - 1) / 2 of the mean.
         (Distribution::Pareto, 10e-3 * (2f64.powf(2.0 / 3.0) - 1.0) / 2.0),
     ] {
-        let delays = extra_delays(jitter(distribution, 0.0, true), 20_000);
+        let delays = extra_delays(jitter(distribution.clone(), 0.0, true), 20_000);
         let below = delays.iter().filter(|delay| **delay < median).count() as f64 / delays.len() as f64;
         assert!((below - 0.5).abs() < 0.02, "{distribution:?}: {below} below the median");
         let mean = delays.iter().sum::<f64>() / delays.len() as f64;
@@ -57,6 +58,18 @@ fn extra_delays_have_their_distribution() {
             distribution == Distribution::Pareto || (mean / 10e-3 - 1.0).abs() < 0.03,
             "{distribution:?}: {mean}"
         );
+    }
+}
+
+#[test]
+fn listed_delays_are_drawn_all_alike() {
+    let list: Arc<[Duration]> = [0, 0, 10, 30].map(Duration::from_millis).into();
+    let ElementKind::Jitter(mut listed) = jitter(Distribution::Uniform, 0.0, true) else { unreachable!() };
+    listed.distribution = Distribution::Listed(PerDirection::both(list));
+    let delays = extra_delays(ElementKind::Jitter(listed), 4000);
+    for (delay, share) in [(0.0, 0.5), (10e-3, 0.25), (30e-3, 0.25)] {
+        let drawn = delays.iter().filter(|drawn| **drawn == delay).count() as u64;
+        crate::loss::within_4_sigma(drawn, 4000, share);
     }
 }
 

@@ -5,7 +5,7 @@ use farpath_elements::{
     Bernoulli, BitErrors, ElementKind, EvenlySpaced, GilbertElliott, Listed, PacketCount,
 };
 use farpath_path::{Direction, DropCause, Fate, PacketView, PerDirection};
-use farpath_units::{Bytes, Instant};
+use farpath_units::{Bytes, Duration, Instant};
 use proptest::prelude::*;
 
 const FORWARD: Direction = Direction::Forward;
@@ -37,7 +37,7 @@ fn lost(fates: &[bool]) -> u64 {
 }
 
 /// Whether a count of independent events is within 4 standard deviations of its mean.
-fn within_4_sigma(events: u64, trials: u64, probability: f64) {
+pub fn within_4_sigma(events: u64, trials: u64, probability: f64) {
     let mean = trials as f64 * probability;
     let sigma = (mean * (1.0 - probability)).sqrt();
     assert!((events as f64 - mean).abs() <= 4.0 * sigma, "{events} of {trials}, expected {mean} ± {sigma}");
@@ -137,6 +137,7 @@ fn an_open_phase_is_drawn_from_the_seed_and_reaches_all_phases() {
 #[test]
 fn data_packet_309_is_data_packet_309_whatever_else_passes() {
     let kind = ElementKind::Listed(Listed {
+        times: PerDirection::default(),
         packets: PerDirection { forward: vec![309], reverse: vec![] },
         count: PacketCount::Data,
     });
@@ -146,6 +147,25 @@ fn data_packet_309_is_data_packet_309_whatever_else_passes() {
         let fate = element.transit(Instant::ZERO, FORWARD, view(1500, true));
         assert_eq!(fate == Fate::Drop(DropCause::Loss), n == 309);
     }
+}
+
+#[test]
+fn each_listed_time_costs_the_first_packet_that_comes_then_or_later() {
+    let ms = |at: u64| Duration::from_millis(at);
+    let kind = ElementKind::Listed(Listed {
+        packets: PerDirection::default(),
+        times: PerDirection { forward: vec![ms(10), ms(11), ms(30)], reverse: vec![] },
+        count: PacketCount::Data,
+    });
+    let mut element = spec("loss", kind).transit(0).expect("sound");
+    let mut lost = |at, carries_data| {
+        let now = Instant::ZERO + ms(at);
+        element.transit(now, FORWARD, view(1500, carries_data)) == Fate::Drop(DropCause::Loss)
+    };
+    assert!(!lost(9, true));
+    assert!(!lost(12, false), "only data count");
+    // Two times have passed: two packets.
+    assert_eq!([12, 13, 14, 30, 31].map(|at| lost(at, true)), [true, true, false, true, false]);
 }
 
 fn gilbert(good_to_bad: f64, bad_to_good: f64, loss_good: f64, loss_bad: f64) -> ElementKind {

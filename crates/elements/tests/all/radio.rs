@@ -4,8 +4,8 @@ use crate::common::{
     self, Out, Packet, any_offers, at_ms, ber, build, counters_of, packet, rate, run, spec, take_all,
 };
 use farpath_elements::{
-    Backoff, Duplex, ElementKind, ElementSpec, Oversize, RadioPower, RadioSpec, SpecError, Turnaround,
-    base_delay, build_path,
+    Backoff, Between, Duplex, ElementKind, ElementSpec, Offset, OverTime, Oversize, RadioPower, RadioSpec,
+    Setting, SpecError, Turnaround, base_delay, build_path,
 };
 use farpath_path::{AirUse, Direction, DropCause, Path, PathElement};
 use farpath_units::{Bytes, Duration, Instant, Power};
@@ -18,6 +18,7 @@ pub fn plain() -> RadioSpec {
     RadioSpec {
         hops: 1,
         rate: rate(80_000),
+        rate_over_time: None,
         duplex: Duplex::Half,
         turnaround: Turnaround {
             rx_to_tx: Duration::from_millis(10),
@@ -100,6 +101,19 @@ fn without_turnaround_a_burst_takes_what_is_sent() {
     let free = RadioSpec { turnaround: Turnaround::default(), ..plain() };
     let out = run(&mut build(&radio(free), 1), &together(Forward, 1..=1, 1000));
     assert_eq!(arrived(&out), [(1, 108)]);
+}
+
+#[test]
+fn a_burst_has_the_rate_of_the_moment_at_which_the_air_is_won() {
+    let free = RadioSpec { turnaround: Turnaround::default(), ..plain() };
+    let at = |seconds, rate| (Duration::from_secs(seconds), rate);
+    let points = vec![at(0, rate(80_000)), at(2, rate(160_000))];
+    let over = OverTime::new(points, Between::Steps, None, Offset::At(Duration::ZERO)).expect("rising");
+    let changing = RadioSpec { rate_over_time: Some(Setting::Changing(over)), ..free };
+    let mut path = build(&radio(changing), 1);
+    let offers = [(Instant::ZERO, Forward, sized(1, 1000)), (at_ms(3000), Forward, sized(2, 1000))];
+    // Two polls of 40 B and a frame: 108 ms at 80 kbit/s, half of that at twice the rate.
+    assert_eq!(arrived(&run(&mut path, &offers)), [(1, 108), (2, 3054)]);
 }
 
 #[test]
@@ -290,6 +304,7 @@ fn any_radio() -> impl Strategy<Value = RadioSpec> {
         RadioSpec {
             hops,
             rate: rate(bit_per_s),
+            rate_over_time: None,
             duplex: if full { Duplex::Full } else { Duplex::Half },
             turnaround: Turnaround { rx_to_tx: ms(rx_to_tx), tx_to_rx: ms(tx_to_rx), retune: ms(retune) },
             poll: poll.map(Bytes),

@@ -51,6 +51,7 @@ fn a_drop_that_is_known_before_its_time_waits_for_what_leaves_before_it() {
         spec(
             "loss",
             ElementKind::Listed(Listed {
+                times: PerDirection::default(),
                 packets: PerDirection { forward: vec![1], reverse: vec![] },
                 count: farpath_elements::PacketCount::All,
             }),

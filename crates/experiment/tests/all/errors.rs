@@ -261,6 +261,22 @@ fn elements_check_their_own_parameters() {
         "geo.toml: path[1].packets.forward[0]: packets are counted from 1",
     );
     says(
+        element("element = \"listed-loss\"\ntimes = [\"2 s\", \"1 s\"]"),
+        "geo.toml: path[1].times[1]: 1 s comes after 2 s; times are listed in rising order, each once",
+    );
+    says(
+        element("element = \"listed-loss\"\ntimes = [\"2 s\"]\npackets = [1]"),
+        "geo.toml: path[1].times: expected either `packets` or `times`, found both",
+    );
+    says(
+        element("element = \"jitter\"\ndelays = []"),
+        "geo.toml: path[1].delays: expected a delay, found none",
+    );
+    says(
+        element("element = \"jitter\"\ndelays = [\"1 ms\"]\nmean = \"1 ms\""),
+        "geo.toml: path[1].delays: expected either `delays` or `mean`, found both",
+    );
+    says(
         element("element = \"bit-errors\"\nber = 2"),
         "geo.toml: path[1].ber: expected a bit error rate such as `1e-7`, found `2`: it is above 1",
     );

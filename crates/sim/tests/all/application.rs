@@ -255,7 +255,8 @@ fn the_mean_window_is_that_of_the_transfer() {
 fn copies_made_by_the_network_are_not_spurious_retransmissions() {
     let copies = ElementKind::Duplicate(Duplicate { share: PerDirection::both(common::probability(1.0)) });
     let packets = PerDirection { forward: vec![5], reverse: Vec::new() };
-    let loss = ElementKind::Listed(Listed { packets, count: PacketCount::Data });
+    let loss =
+        ElementKind::Listed(Listed { times: PerDirection::default(), packets, count: PacketCount::Data });
     let path = vec![delay("20 ms"), common::element("loss", loss), common::element("copies", copies)];
     let result = run_one(path, upload(&Config::default(), 20_000));
     assert_eq!(result.sender.sender().stats().retransmissions, 1);

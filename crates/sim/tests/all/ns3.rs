@@ -28,8 +28,10 @@ fn five_megabytes_with_listed_losses_take_what_ns3_says_to_the_nanosecond() {
         stack.recovery.sack = sack;
         stack.receive.buffer = Bytes(window);
         let packets = PerDirection { forward: DROPS.to_vec(), reverse: Vec::new() };
-        let drops =
-            common::element("drops", ElementKind::Listed(Listed { packets, count: PacketCount::All }));
+        let drops = common::element(
+            "drops",
+            ElementKind::Listed(Listed { times: PerDirection::default(), packets, count: PacketCount::All }),
+        );
         let path = vec![link("1 Gbit/s", 2), delay("20 ms"), drops];
         let result = run_one(path, upload(&stack, 5_000_000));
         assert_eq!(result.ended_at.as_nanos(), ns3, "SACK {sack}, window {window}");

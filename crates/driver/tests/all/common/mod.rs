@@ -66,7 +66,10 @@ pub fn loss(share: f64) -> ElementSpec {
 /// Loses the packets of these numbers, that go forward.
 pub fn losing(numbers: &[u64]) -> ElementSpec {
     let packets = PerDirection { forward: numbers.to_vec(), reverse: Vec::new() };
-    element("losses", ElementKind::Listed(Listed { packets, count: PacketCount::All }))
+    element(
+        "losses",
+        ElementKind::Listed(Listed { times: PerDirection::default(), packets, count: PacketCount::All }),
+    )
 }
 
 /// All of both lines can be granted.

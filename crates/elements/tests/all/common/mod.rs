@@ -113,7 +113,11 @@ pub fn bernoulli(loss_rate: f64) -> ElementKind {
 }
 
 pub fn listed(packets: &[u64]) -> ElementKind {
-    ElementKind::Listed(Listed { packets: PerDirection::both(packets.to_vec()), count: PacketCount::All })
+    ElementKind::Listed(Listed {
+        times: PerDirection::default(),
+        packets: PerDirection::both(packets.to_vec()),
+        count: PacketCount::All,
+    })
 }
 
 pub fn build(specs: &[ElementSpec], seed: u64) -> Path<Packet> {
@@ -226,8 +230,11 @@ pub fn any_kind() -> impl Strategy<Value = ElementKind> {
         (per_direction(every), prop::option::of(0u64..10), any_count()).prop_map(|(every, phase, count)| {
             ElementKind::EvenlySpaced(EvenlySpaced { every, phase, count })
         }),
-        (per_direction(list), any_count())
-            .prop_map(|(packets, count)| ElementKind::Listed(Listed { packets, count })),
+        (per_direction(list), any_count()).prop_map(|(packets, count)| ElementKind::Listed(Listed {
+            times: PerDirection::default(),
+            packets,
+            count
+        })),
         (
             any_probability(),
             any_probability(),

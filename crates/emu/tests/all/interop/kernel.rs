@@ -124,7 +124,11 @@ pub fn losing(forward: &[u64], reverse: &[u64]) -> ElementSpec {
     let packets = PerDirection { forward: forward.to_vec(), reverse: reverse.to_vec() };
     ElementSpec {
         name: "losses".to_owned(),
-        kind: ElementKind::Listed(Listed { packets, count: PacketCount::All }),
+        kind: ElementKind::Listed(Listed {
+            times: PerDirection::default(),
+            packets,
+            count: PacketCount::All,
+        }),
     }
 }
 

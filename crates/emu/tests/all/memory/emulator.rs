@@ -24,7 +24,10 @@ fn delay(ms: u64) -> ElementSpec {
 
 fn losing(numbers: &[u64]) -> ElementSpec {
     let packets = PerDirection { forward: numbers.to_vec(), reverse: Vec::new() };
-    element("losses", ElementKind::Listed(Listed { packets, count: PacketCount::All }))
+    element(
+        "losses",
+        ElementKind::Listed(Listed { times: PerDirection::default(), packets, count: PacketCount::All }),
+    )
 }
 
 /// Two hosts in memory, and how the loop between them is to run.

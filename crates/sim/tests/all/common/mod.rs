@@ -82,7 +82,10 @@ pub fn loss(forward: f64, reverse: f64) -> ElementSpec {
 /// Drops the packets with these numbers, from 1 in each direction; SYNs and pure ACKs count too.
 pub fn drops(forward: &[u64], reverse: &[u64]) -> ElementSpec {
     let packets = PerDirection { forward: forward.to_vec(), reverse: reverse.to_vec() };
-    element("drops", ElementKind::Listed(Listed { packets, count: PacketCount::All }))
+    element(
+        "drops",
+        ElementKind::Listed(Listed { times: PerDirection::default(), packets, count: PacketCount::All }),
+    )
 }
 
 /// A file that the sender opens for, at time zero, with one stack at both ends.
