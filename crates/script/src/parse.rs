@@ -36,7 +36,7 @@ pub fn parse(text: &str) -> Result<Script, ParseError> {
             found: format!("{} B", text.len()),
         });
     }
-    let mut reader = Reader { text, at: 0, place: Place { line: 1, column: 1 } };
+    let mut reader = Reader { text, at: 0, end: 0, place: Place { line: 1, column: 1 } };
     reader.script()
 }
 
@@ -44,6 +44,8 @@ pub fn parse(text: &str) -> Result<Script, ParseError> {
 struct Reader<'a> {
     text: &'a str,
     at: usize,
+    /// Behind what was taken last that is no blank and no comment.
+    end: usize,
     place: Place,
 }
 
@@ -75,6 +77,9 @@ impl<'a> Reader<'a> {
             }
         }
         self.at += bytes;
+        if bytes > 0 {
+            self.end = self.at;
+        }
         taken
     }
 
@@ -102,6 +107,7 @@ impl<'a> Reader<'a> {
 
     /// Blanks and comments.
     fn skip(&mut self) -> Read<()> {
+        let end = self.end;
         loop {
             self.take_while(char::is_whitespace);
             if self.rest().starts_with("//") {
@@ -110,6 +116,7 @@ impl<'a> Reader<'a> {
                 self.advance(2);
                 self.take_until("*/", "`*/` at the end of a comment")?;
             } else {
+                self.end = end;
                 return Ok(());
             }
         }
@@ -281,7 +288,7 @@ impl<'a> Reader<'a> {
     }
 
     fn event(&mut self) -> Read<Event> {
-        let place = self.place;
+        let (place, start) = (self.place, self.at);
         let time = self.time()?;
         self.skip()?;
         let rest = self.rest();
@@ -316,7 +323,7 @@ impl<'a> Reader<'a> {
                 });
             }
         }
-        Ok(Event { place, time, action })
+        Ok(Event { place, span: start..self.end, time, action })
     }
 
     fn time(&mut self) -> Read<Time> {

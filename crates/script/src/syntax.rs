@@ -1,5 +1,6 @@
 //! What a script says, as data: the language of packetdrill, whole.
 
+use core::ops::Range;
 use farpath_units::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +57,8 @@ pub struct Command {
 pub struct Event {
     /// Where its time stands.
     pub place: Place,
+    /// The bytes of the script that it is.
+    pub span: Range<usize>,
     /// When it happens.
     pub time: Time,
     /// What happens.

@@ -4,8 +4,7 @@ use crate::player::{Outcome, Verdict};
 use crate::syntax::{Action, BodySpec, PacketSpec, Script, Time, Way};
 use farpath_units::Duration;
 
-/// The script with the packet that came in place of the one that was expected; `None` where what differs is no such packet, or
-/// stands on several lines.
+/// The script with the packet that came in place of the one that was expected; `None` where what differs is no such packet.
 pub fn update(text: &str, script: &Script, verdict: &Verdict) -> Option<String> {
     let Outcome::Failed(fault) = &verdict.outcome else { return None };
     let number = script.events.iter().position(|event| event.place == fault.place)?;
@@ -14,9 +13,6 @@ pub fn update(text: &str, script: &Script, verdict: &Verdict) -> Option<String> 
         return None;
     };
     let came = verdict.came.get(&number)?;
-    let mut lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
-    let line = lines.get_mut(usize::try_from(event.place.line).ok()?.checked_sub(1)?)?;
-    let start = line.char_indices().nth(usize::try_from(event.place.column).ok()?.checked_sub(1)?)?.0;
     // What an option list is not asked for stays so, and so does a window that was not asked for.
     let mut packet = came.text.clone();
     if spec.options.is_none() {
@@ -27,7 +23,6 @@ pub fn update(text: &str, script: &Script, verdict: &Verdict) -> Option<String> 
         let rest = rest.split_once(' ').map(|(_, rest)| format!(" {rest}")).unwrap_or_default();
         packet = format!("{before}{rest}");
     }
-    let comment = line[start..].find("//").map(|at| format!(" {}", &line[start + at..])).unwrap_or_default();
     let time = match event.time {
         Time::Relative(_) | Time::RelativeRange(..) => format!("+{}", number_of_seconds(came.after)),
         Time::Any => "*".to_owned(),
@@ -35,9 +30,8 @@ pub fn update(text: &str, script: &Script, verdict: &Verdict) -> Option<String> 
         Time::Absolute(at) => number_of_seconds(at),
         Time::AbsoluteRange(from, to) => format!("{}~{}", number_of_seconds(from), number_of_seconds(to)),
     };
-    line.truncate(start);
-    line.push_str(&format!("{time} > {packet}{comment}"));
-    Some(lines.join("\n"))
+    let (before, rest) = (text.get(..event.span.start)?, text.get(event.span.end..)?);
+    Some(format!("{before}{time} > {packet}{rest}"))
 }
 
 fn number_of_seconds(time: Duration) -> String {

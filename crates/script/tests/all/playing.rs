@@ -176,6 +176,21 @@ fn update_writes_what_came() {
 }
 
 #[test]
+fn update_leaves_what_stands_around_a_packet_of_several_lines() {
+    let wrong = "+0.1 > . 1:201(\n 200) ack 1 /* what is\n sent */ +0.2 < . 1:1(0) ack 301 win 65535\n";
+    let text = format!("{ACCEPTED}+0 write(4, ..., 300) = 300\n{wrong}");
+    let script = parse(&text).expect("a script");
+    let comparison = Comparison { tolerance: Some(Duration::ZERO) };
+    let verdict = play(&script, &mut Simulated::new(&Config::default()), &comparison);
+    let anew = update(&text, &script, &verdict).expect("it can be written");
+    assert!(
+        anew.ends_with("+0 > P. 1:301(300) ack 1 /* what is\n sent */ +0.2 < . 1:1(0) ack 301 win 65535\n"),
+        "{anew}"
+    );
+    assert_eq!(run(&anew).outcome, Outcome::Passed);
+}
+
+#[test]
 fn tcp_cork_and_msg_more_withhold_what_is_no_full_segment() {
     passes(
         "+0 setsockopt(4, SOL_TCP, TCP_CORK, [1], 4) = 0\n+0 write(4, ..., 1040) = 1040\n+0 > . 1:1001(1000) ack 1\n\
