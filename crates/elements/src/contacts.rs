@@ -16,14 +16,39 @@ pub enum Outside {
     Hold,
     /// It is lost.
     Drop,
+    /// It is lost, and who sent it is told: "network unreachable" (RFC 792). Simulated TCP does not listen, as if that message were lost.
+    Refuse,
 }
 
 impl Outside {
-    const WORDS: [(&'static str, Outside); 2] = [("hold", Outside::Hold), ("drop", Outside::Drop)];
+    /// All of them.
+    pub const ALL: [Outside; 3] = [Outside::Hold, Outside::Drop, Outside::Refuse];
+
+    const WORDS: [(&'static str, Outside); 3] =
+        [("hold", Outside::Hold), ("drop", Outside::Drop), ("refuse", Outside::Refuse)];
+
+    /// What is lost because of it, and why; `None` where it waits.
+    const fn drops(self) -> Option<DropCause> {
+        match self {
+            Outside::Hold => None,
+            Outside::Drop => Some(DropCause::Outage),
+            Outside::Refuse => Some(DropCause::Unreachable),
+        }
+    }
+
+    /// One for property tests, with what is held.
+    pub(crate) fn draw(draws: &mut Draws) -> (Outside, PerDirection<QueueLimit>) {
+        let outside = draws.one_of(&Outside::ALL);
+        let queue = match outside.drops() {
+            None => draws.each_way(Draws::queue),
+            Some(_) => PerDirection::both(QueueLimit::Unlimited),
+        };
+        (outside, queue)
+    }
 }
 
 impl ReadValue for Outside {
-    const EXPECTED: &'static str = "`hold` or `drop`";
+    const EXPECTED: &'static str = "`hold`, `drop` or `refuse`";
     fn read<S: Source>(source: &S) -> Result<Outside, S::Error> {
         keys::word(source, &Outside::WORDS)
     }
@@ -148,6 +173,7 @@ impl Element for Contacts {
         let outside = match self.outside {
             Outside::Hold => format!("packets wait for the next, in a queue {}", each_way(&self.queue)),
             Outside::Drop => "packets between are lost".to_owned(),
+            Outside::Refuse => "packets between are lost, and their senders told".to_owned(),
         };
         format!("{when}; {outside}")
     }
@@ -173,7 +199,7 @@ impl Element for Contacts {
     }
 
     fn delays(&self, direction: Direction, _size: Bytes) -> Vec<DelayPart> {
-        if self.outside == Outside::Drop {
+        if self.outside.drops().is_some() {
             return Vec::new();
         }
         let full_s = self.plan.longest_gap(direction).as_secs_f64();
@@ -239,17 +265,17 @@ impl Element for Contacts {
                 }
             }
         }
-        match self.outside {
-            Outside::Drop if self.queue != PerDirection::both(QueueLimit::Unlimited) => {
+        match self.outside.drops() {
+            Some(_) if self.queue != PerDirection::both(QueueLimit::Unlimited) => {
                 refuse("queue", "nothing is held where packets between contacts are lost".to_owned())
             }
-            Outside::Drop | Outside::Hold => Ok(()),
+            _ => Ok(()),
         }
     }
 
     fn held(&self, direction: Direction, inflow: &mut Inflow) -> Option<Bytes> {
         match self.outside {
-            Outside::Drop => Some(Bytes::ZERO),
+            Outside::Drop | Outside::Refuse => Some(Bytes::ZERO),
             Outside::Hold => self.queue[direction]
                 .bytes(crate::element::FULL_PACKET)
                 .or_else(|| inflow.bytes_in(self.plan.longest_gap(direction))),
@@ -275,7 +301,7 @@ impl Declared for Contacts {
 | | `period` | from the beginning of one contact to that of the next; or `plan` | |
 | | `offset` | where in the run a contact begins | `0 s` |
 | | `plan` ↔ | contacts one by one: a list such as `[{ from = \"0 s\", to = \"40 min\" }]`, or the name of a file of ION's (`a contact +0 +2400 1 2 125000`, of which the times are taken) | |
-| | `outside` | `hold` or `drop`: what becomes of packets between contacts. Behind the last contact of a plan they are lost | `hold` |
+| | `outside` | what becomes of packets between contacts: `hold`, `drop`, or `refuse`: dropped, and an emulated sender is told that the network is unreachable (RFC 792). Behind the last contact of a plan they are lost | `hold` |
 | | `queue` ↔ | what is held at the most, as for `link` | `unlimited` |";
 
     fn read<K: Keys>(_name: &str, keys: &mut K) -> Result<ElementKind, K::Error> {
@@ -321,11 +347,7 @@ impl Declared for Contacts {
                 vec![contact(), contact(), contact()]
             }))
         };
-        let outside = draws.one_of(&[Outside::Hold, Outside::Drop]);
-        let queue = match outside {
-            Outside::Hold => draws.each_way(Draws::queue),
-            Outside::Drop => PerDirection::both(QueueLimit::Unlimited),
-        };
+        let (outside, queue) = Outside::draw(draws);
         Contacts { plan, outside, queue }
     }
 
@@ -351,13 +373,13 @@ pub(crate) struct Gate {
 impl Transit for Gate {
     fn transit(&mut self, now: Instant, direction: Direction, packet: PacketView) -> Fate {
         let Some(contact) = self.plan.next_contact(now, direction) else {
-            return Fate::Drop(DropCause::Outage);
+            return Fate::Drop(self.outside.drops().unwrap_or(DropCause::Outage));
         };
         if contact == now {
             return Fate::Depart(now);
         }
-        if self.outside == Outside::Drop {
-            return Fate::Drop(DropCause::Outage);
+        if let Some(cause) = self.outside.drops() {
+            return Fate::Drop(cause);
         }
         let waiting = &mut self.waiting[direction];
         waiting.leave(now);

@@ -234,7 +234,7 @@ impl<E: PathElement<WirePacket>> Emulator<E> {
         let counts = &mut self.report.packets[direction];
         counts.taken += 1;
         let (path, meter) = (&mut self.path, &self.meter);
-        let mut too_long = Vec::new();
+        let mut refused = Vec::new();
         let intake = gso::split(received.header, bytes, |bytes, checksum| {
             counts.offered += 1;
             let packet =
@@ -243,12 +243,12 @@ impl<E: PathElement<WirePacket>> Emulator<E> {
             if let Verdict::Dropped { at, cause, packet } = path.offer(now, direction, packet) {
                 counts.dropped += 1;
                 recorder.packet(at, PacketEvent::Dropped(cause), direction, &packet, Queues(path));
-                if cause == DropCause::Mtu {
-                    too_long.push(packet);
+                if matches!(cause, DropCause::Mtu | DropCause::Unreachable) {
+                    refused.push((cause, packet));
                 }
             }
         });
-        too_long.iter().for_each(|packet| self.tell_of_mtu(now, direction, packet));
+        refused.iter().for_each(|(cause, packet)| self.tell(now, direction, *cause, packet));
         if let Some(kind) = intake.malformed {
             self.report.malformed[direction].add(kind);
         }
@@ -280,9 +280,7 @@ impl<E: PathElement<WirePacket>> Emulator<E> {
         if let Some(cause) = dropped {
             self.report.packets[direction].dropped += 1;
             recorder.packet(due, PacketEvent::Dropped(cause), direction, &packet, Queues(&self.path));
-            if cause == DropCause::Mtu {
-                self.tell_of_mtu(self.clock.now(), direction, &packet);
-            }
+            self.tell(self.clock.now(), direction, cause, &packet);
             return;
         }
         let coalesce = self.settings.coalesce;
@@ -292,9 +290,13 @@ impl<E: PathElement<WirePacket>> Emulator<E> {
         }
     }
 
-    /// Where the path says so, its host is told that a packet was too long: at once, wherever on the path that was.
-    fn tell_of_mtu(&mut self, now: Instant, direction: Direction, packet: &WirePacket) {
-        let message = self.told_mtu.and_then(|mtu| icmp::fragmentation_needed(packet.bytes(), mtu));
+    /// Where the path says so, a host is told why its packet did not pass: at once, wherever on the path that was.
+    fn tell(&mut self, now: Instant, direction: Direction, cause: DropCause, packet: &WirePacket) {
+        let message = match cause {
+            DropCause::Mtu => self.told_mtu.and_then(|mtu| icmp::fragmentation_needed(packet.bytes(), mtu)),
+            DropCause::Unreachable => icmp::network_unreachable(packet.bytes()),
+            _ => None,
+        };
         let Some(message) = message else { return };
         // Refused, it is lost, as any ICMP message may be.
         let _ = self.ports[direction].send(

@@ -1,4 +1,4 @@
-//! What a router says of a packet that is too long for what comes next.
+//! What a router says of a packet that it does not pass on.
 
 use crate::checksum;
 use crate::headers::{IPV4_LEN, ipv4};
@@ -6,6 +6,8 @@ use farpath_elements::{ElementSpec, Oversize};
 
 const PROTOCOL_ICMP: u8 = 1;
 const DESTINATION_UNREACHABLE: u8 = 3;
+/// Codes of it (RFC 792).
+const NETWORK: u8 = 0;
 const FRAGMENTATION_NEEDED: u8 = 4;
 const ICMP_LEN: usize = 8;
 /// Bytes of the packet behind its IP header that come back with it (RFC 792).
@@ -19,9 +21,19 @@ pub(crate) fn told_mtu(path: &[ElementSpec]) -> Option<u16> {
     path.iter().filter_map(mtu).min().map(|mtu| mtu.min(u16::MAX.into()) as u16)
 }
 
-/// "Fragmentation needed" with the next hop's MTU (RFC 1191 §3), to who sent this packet and as if from where it went, as the
-/// routers of a path have no address. Nothing for what is not IPv4.
+/// "Fragmentation needed" with the next hop's MTU (RFC 1191 §3), as [`unreachable`].
 pub(crate) fn fragmentation_needed(packet: &[u8], mtu: u16) -> Option<Vec<u8>> {
+    unreachable(packet, FRAGMENTATION_NEEDED, mtu)
+}
+
+/// "Network unreachable" (RFC 792), as [`unreachable`].
+pub(crate) fn network_unreachable(packet: &[u8]) -> Option<Vec<u8>> {
+    unreachable(packet, NETWORK, 0)
+}
+
+/// "Destination unreachable" to who sent this packet and as if from where it went, as the routers of a path have no address. Nothing for what
+/// is not IPv4.
+fn unreachable(packet: &[u8], code: u8, mtu: u16) -> Option<Vec<u8>> {
     let first = *packet.first()?;
     let header_len = usize::from(first & 0x0f) * 4;
     if first >> 4 != 4 || header_len < IPV4_LEN || packet.len() < header_len + QUOTED {
@@ -40,7 +52,7 @@ pub(crate) fn fragmentation_needed(packet: &[u8], mtu: u16) -> Option<Vec<u8>> {
     let sum = !checksum::sum(header);
     header[ipv4::CHECKSUM].copy_from_slice(&sum.to_be_bytes());
     icmp[0] = DESTINATION_UNREACHABLE;
-    icmp[1] = FRAGMENTATION_NEEDED;
+    icmp[1] = code;
     icmp[6..8].copy_from_slice(&mtu.to_be_bytes());
     let sum = !checksum::sum(icmp);
     icmp[2..4].copy_from_slice(&sum.to_be_bytes());
@@ -63,5 +75,7 @@ mod tests {
         // Sums over what has its checksum in it (RFC 1071 §1).
         assert_eq!((checksum::sum(&message[..20]), checksum::sum(&message[20..])), (0xffff, 0xffff));
         assert_eq!(fragmentation_needed(&[0x60; 60], 576), None);
+        let message = network_unreachable(&packet).expect("it is IPv4");
+        assert_eq!((message[20], message[21], &message[26..28]), (3, 0, &[0, 0][..]));
     }
 }

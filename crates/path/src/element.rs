@@ -158,13 +158,15 @@ pub enum DropCause {
     Stalled,
     /// There was no contact.
     Outage,
+    /// There was no contact, and who sent it is told that there is no way (ICMP "network unreachable").
+    Unreachable,
     /// A managed queue chose it before the queue was full.
     Aqm,
 }
 
 impl DropCause {
     /// All of them, in the order of their declaration.
-    pub const ALL: [DropCause; 10] = [
+    pub const ALL: [DropCause; 11] = [
         DropCause::Loss,
         DropCause::BitErrors,
         DropCause::QueueOverflow,
@@ -174,6 +176,7 @@ impl DropCause {
         DropCause::LinkRetries,
         DropCause::Stalled,
         DropCause::Outage,
+        DropCause::Unreachable,
         DropCause::Aqm,
     ];
 
@@ -189,6 +192,7 @@ impl DropCause {
             DropCause::LinkRetries => "link-retries",
             DropCause::Stalled => "stalled",
             DropCause::Outage => "outage",
+            DropCause::Unreachable => "unreachable",
             DropCause::Aqm => "aqm",
         }
     }

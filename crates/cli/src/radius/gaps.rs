@@ -79,7 +79,7 @@ impl Checked {
         json!({
             "stack": self.stack,
             "connection": kind.name(),
-            "packets": match outside { Outside::Hold => "held", Outside::Drop => "lost" },
+            "packets": match outside { Outside::Hold => "held", Outside::Drop | Outside::Refuse => "lost" },
             "rtt_s": rtt.as_secs_f64(),
             "longest_gap_s": finite(longest.least),
             "longest_gap_most_s": finite(longest.most),

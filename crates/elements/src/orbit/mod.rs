@@ -432,11 +432,7 @@ impl Declared for Passes {
             hop: Length(draws.between(100_000..=5_000_000)),
             span: at + draws.microseconds(10_000_000..=3_600_000_000),
         };
-        let outside = draws.one_of(&[Outside::Hold, Outside::Drop]);
-        let queue = match outside {
-            Outside::Hold => draws.each_way(Draws::queue),
-            Outside::Drop => PerDirection::both(QueueLimit::Unlimited),
-        };
+        let (outside, queue) = Outside::draw(draws);
         orbit.passes(outside, queue).expect("it passes over the station")
     }
 

@@ -160,13 +160,14 @@ fn packets_pass_during_contacts_and_wait_between() {
         (&periodic, 12_000, Some(19_000)),
     ];
     for (plan, come, leave) in cases {
-        for outside in [Outside::Hold, Outside::Drop] {
+        for outside in Outside::ALL {
             let mut element = spec("contacts", contacts(plan.clone(), outside)).transit(1).expect("sound");
             let expected = match leave {
                 Some(leave) if leave == come => Fate::Depart(at_ms(leave)),
                 Some(leave) if outside == Outside::Hold => {
                     Fate::Queue(at_ms(leave), Duration::from_millis(leave - come))
                 }
+                _ if outside == Outside::Refuse => Fate::Drop(DropCause::Unreachable),
                 _ => Fate::Drop(DropCause::Outage),
             };
             assert_eq!(element.transit(at_ms(come), FORWARD, FULL), expected, "{plan:?} {outside:?} {come}");

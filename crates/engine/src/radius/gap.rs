@@ -77,7 +77,7 @@ pub fn gaps(stack: &Config, rtt: Duration) -> Result<Vec<Gap>, InputError> {
         FATES.map(|outside| {
             let longest = match outside {
                 Outside::Hold => shifted(ends, before - rtt),
-                Outside::Drop => shifted(last, before).min(shifted(ends, before - rtt)),
+                Outside::Drop | Outside::Refuse => shifted(last, before).min(shifted(ends, before - rtt)),
             };
             let timer = if longest.least == f64::INFINITY { "none" } else { timer };
             Gap { kind, outside, longest, timer }

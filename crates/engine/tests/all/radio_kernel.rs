@@ -88,6 +88,17 @@ fn the_kernel_s_tcp_crosses_a_radio() {
     assert!(near(time(&emulated), time(&simulated), 0.4, 0.0), "{emulated:?} {simulated:?}");
 }
 
+/// A run on this kernel, where that may be.
+fn emulated(text: &str) -> Option<Run> {
+    if let Err(error) = may_emulate() {
+        skip(Need::Root, format!("what a path tells hosts: {error}"));
+        return None;
+    }
+    let experiment = Experiment::parse(text, "case.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
+    let point = &experiment.point(0);
+    emulate(point, 1, provenance(&experiment, point), &AtomicBool::new(false)).expect("it runs")
+}
+
 #[test]
 fn who_is_told_of_the_mtu_gets_through_and_who_is_not_does_not() {
     let path = |oversize: &str| {
@@ -96,21 +107,31 @@ fn who_is_told_of_the_mtu_gets_through_and_who_is_not_does_not() {
         )
     };
     let text = "title = \"long packets\"\nhorizon = \"6 s\"\nsender.stack = \"linux-6\"\nreceiver.stack = \"linux-6\"\ntransfer.size = \"20 kB\"\n";
-    let run = |oversize: &str| {
-        if let Err(error) = may_emulate() {
-            skip(Need::Root, format!("packets over the MTU: {error}"));
-            return None;
-        }
-        let text = format!("{text}{}", path(oversize));
-        let experiment = Experiment::parse(&text, "case.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
-        let point = &experiment.point(0);
-        emulate(point, 1, provenance(&experiment, point), &AtomicBool::new(false)).expect("it runs")
-    };
+    let run = |oversize: &str| emulated(&format!("{text}{}", path(oversize)));
     let (Some(told), Some(untold)) = (run("icmp"), run("refuse")) else { return };
     assert_eq!(told.flows[0].outcome, Outcome::Completed, "{:?}", told.flows);
     // 600 B hold 548 B beside timestamps: 37 segments, and the first long ones.
     assert!(told.flows[0].data_segments.is_some_and(|segments| segments >= 37.0), "{:?}", told.flows);
     assert_eq!(untold.flows[0].outcome, Outcome::Horizon, "a black hole: {:?}", untold.flows);
+}
+
+#[test]
+fn who_is_told_that_there_is_no_way_goes_on_asking() {
+    let text = |outside: &str| {
+        format!(
+            "title = \"a gap\"\nhorizon = \"60 s\"\nsender.stack = \"linux-6\"\nreceiver.stack = \"linux-6\"\ntransfer.size = \"100 kB\"\n\
+             [[path]]\nelement = \"link\"\nrate = \"1 Mbit/s\"\n[[path]]\nelement = \"contacts\"\noutside = \"{outside}\"\n\
+             plan = [{{ from = \"0 s\", to = \"500 ms\" }}, {{ from = \"6 s\", to = \"60 s\" }}]\n\
+             [[path]]\nelement = \"delay\"\ndelay = \"20 ms\"\n[emulate]\nlateness = \"1 s\"\nprocessor_wait = \"100 %\"\n"
+        )
+    };
+    let (Some(told), Some(untold)) = (emulated(&text("refuse")), emulated(&text("drop"))) else { return };
+    for run in [&told, &untold] {
+        assert_eq!(run.flows[0].outcome, Outcome::Completed, "{:?}", run.flows);
+    }
+    // RFC 6069: each message takes the doubling of the timer back.
+    let timeouts = |run: &Run| run.flows[0].timeouts.expect("counted");
+    assert!(timeouts(&told) > timeouts(&untold), "{:?} {:?}", told.flows, untold.flows);
 }
 
 #[test]

@@ -185,7 +185,7 @@ pub(super) fn contacts(summary: &PathSummary<'_>) -> Option<Reason> {
     let ends = if outage.ends_transfers() { ", which ends a transfer that is not over" } else { "" };
     let meanwhile = match gaps.outside {
         Outside::Hold => "wait",
-        Outside::Drop => "are lost",
+        Outside::Drop | Outside::Refuse => "are lost",
     };
     let first = match gaps.first {
         Duration::ZERO => String::new(),

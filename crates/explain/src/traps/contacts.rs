@@ -89,7 +89,7 @@ impl Outage {
         let Gaps { longest, outside, .. } = self.gaps;
         let until = match outside {
             Outside::Hold => "gives up waiting for an answer",
-            Outside::Drop => "has sent its last retransmission",
+            Outside::Drop | Outside::Refuse => "has sent its last retransmission",
         };
         format!(
             "`{}` has no contact for up to {longest:.3}, and the sender {until} {:.3} after the last contact",
@@ -100,7 +100,7 @@ impl Outage {
     fn of_opening(&self) -> String {
         let until = match self.gaps.outside {
             Outside::Hold => "gives up waiting for an answer to its SYN",
-            Outside::Drop => "has sent its last SYN",
+            Outside::Drop | Outside::Refuse => "has sent its last SYN",
         };
         let (name, first) = (&self.element, self.gaps.first);
         format!(
