@@ -22,6 +22,10 @@ impl Transit for Delay {
     fn transit(&mut self, now: Instant, direction: Direction, _packet: PacketView) -> Fate {
         Fate::Depart(now + self.delay[direction])
     }
+
+    fn fixed_delay(&self) -> Option<PerDirection<Duration>> {
+        Some(self.delay)
+    }
 }
 
 impl Element for Delay {

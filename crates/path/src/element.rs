@@ -235,6 +235,12 @@ pub trait Transit {
         true
     }
 
+    /// How long each packet takes, where that is all the element does and never changes: a stage then adds it up with its neighbours'
+    /// and asks none of them.
+    fn fixed_delay(&self) -> Option<PerDirection<Duration>> {
+        None
+    }
+
     /// IP bytes waiting just after the last packet was offered, without the one being sent; `None` for
     /// an element without a queue.
     fn backlog(&self, _direction: Direction) -> Option<Bytes> {

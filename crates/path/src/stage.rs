@@ -5,7 +5,7 @@ use crate::{
     BoxedTransit, Departure, Direction, DropCause, DropCounts, ElementCounters, Fate, PacketView,
     PathElement, PathPacket, PerDirection, Verdict,
 };
-use farpath_units::{Bytes, Instant};
+use farpath_units::{Bytes, Duration, Instant};
 use std::collections::VecDeque;
 
 /// Consecutive [`Transit`](crate::Transit) elements, run in one go when a packet is offered.
@@ -33,7 +33,7 @@ impl<P> Stage<P> {
         for (name, transit) in elements {
             let slot = Slot::new(name, transit);
             match runs.last_mut() {
-                Some(run) if run.last().is_some_and(|last| last.fuses_with(&slot)) => run.push(slot),
+                Some(run) if run.last().is_some_and(|last| last.fuses_with(&slot)) => join(run, slot),
                 _ => runs.push(vec![slot]),
             }
         }
@@ -42,7 +42,7 @@ impl<P> Stage<P> {
 
     fn new(slots: Vec<Slot>) -> Stage<P> {
         let held = PerDirection::from_fn(|direction| {
-            if slots.iter().all(|slot| slot.transit.keeps_order(direction)) {
+            if slots.iter().all(|slot| slot.keeps_order(direction)) {
                 Held::InOrder(VecDeque::new())
             } else {
                 Held::ByDue(Schedule::new())
@@ -96,11 +96,11 @@ impl<P: PathPacket + Clone> PathElement<P> for Stage<P> {
     }
 
     fn backlog(&self, direction: Direction) -> Option<Bytes> {
-        self.slots.iter().filter_map(|slot| slot.transit.backlog(direction)).max()
+        self.slots.iter().filter_map(|slot| slot.backlog(direction)).max()
     }
 
     fn counters(&self) -> Vec<ElementCounters> {
-        self.slots.iter().flat_map(|slot| Direction::BOTH.map(|direction| slot.counters(direction))).collect()
+        self.slots.iter().flat_map(Slot::counters).collect()
     }
 }
 
@@ -156,11 +156,33 @@ fn pass<'a, P: PathPacket + Clone>(
     Ok(at)
 }
 
-/// An element of a stage and what it has counted.
+/// Adds `slot` to a run: consecutive delays are one.
+fn join(run: &mut Vec<Slot>, slot: Slot) {
+    match (run.last_mut(), slot) {
+        (
+            Some(Slot { names, action: Action::Delay(sum), .. }),
+            Slot { names: more, action: Action::Delay(delay), .. },
+        ) => {
+            names.extend(more);
+            *sum = PerDirection::from_fn(|direction| sum[direction] + delay[direction]);
+        }
+        (_, slot) => run.push(slot),
+    }
+}
+
+/// An element of a stage and what it has counted; or several that only delay, which all count the same.
 struct Slot {
-    name: String,
-    transit: BoxedTransit,
+    names: Vec<String>,
+    action: Action,
     counts: PerDirection<Counts>,
+}
+
+/// What a slot does with a packet.
+enum Action {
+    /// Delays it by so much.
+    Delay(PerDirection<Duration>),
+    /// Asks the element.
+    Transit(BoxedTransit),
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -174,18 +196,36 @@ struct Counts {
 
 impl Slot {
     fn new(name: String, transit: BoxedTransit) -> Slot {
-        Slot { name, transit, counts: PerDirection::default() }
+        let action = transit.fixed_delay().map_or(Action::Transit(transit), Action::Delay);
+        Slot { names: vec![name], action, counts: PerDirection::default() }
+    }
+
+    fn keeps_order(&self, direction: Direction) -> bool {
+        match &self.action {
+            Action::Delay(_) => true,
+            Action::Transit(transit) => transit.keeps_order(direction),
+        }
     }
 
     /// Whether `next` can follow in one stage: neither may scramble what the other is given next.
     fn fuses_with(&self, next: &Slot) -> bool {
-        self.transit.keeps_order(Direction::Forward) && next.transit.keeps_order(Direction::Reverse)
+        self.keeps_order(Direction::Forward) && next.keeps_order(Direction::Reverse)
+    }
+
+    fn backlog(&self, direction: Direction) -> Option<Bytes> {
+        match &self.action {
+            Action::Delay(_) => None,
+            Action::Transit(transit) => transit.backlog(direction),
+        }
     }
 
     fn transit(&mut self, now: Instant, direction: Direction, packet: PacketView) -> Fate {
-        let fate = self.transit.transit(now, direction, packet);
         let counts = &mut self.counts[direction];
         counts.offered += 1;
+        let fate = match &mut self.action {
+            Action::Delay(delay) => Fate::Depart(now + delay[direction]),
+            Action::Transit(transit) => transit.transit(now, direction, packet),
+        };
         match fate {
             Fate::Depart(_) | Fate::Queue(..) | Fate::Mark(..) | Fate::Route(..) => counts.delivered += 1,
             Fate::Drop(cause) => counts.dropped.add(cause),
@@ -203,25 +243,28 @@ impl Slot {
         (counts.delivered, counts.duplicated) = (counts.delivered - 1, counts.duplicated - 1);
     }
 
-    fn counters(&self, direction: Direction) -> ElementCounters {
+    /// By element, each way.
+    fn counters(&self) -> impl Iterator<Item = ElementCounters> {
+        self.names.iter().flat_map(|name| Direction::BOTH.map(|direction| self.counters_of(name, direction)))
+    }
+
+    fn counters_of(&self, name: &str, direction: Direction) -> ElementCounters {
         let Counts { offered, delivered, duplicated, marked, dropped } = self.counts[direction];
-        ElementCounters {
-            name: self.name.clone(),
-            direction,
-            offered,
-            delivered,
-            duplicated,
-            marked,
-            dropped,
-            link: self.transit.link_counters(direction),
-            own: None,
-        }
+        let link = match &self.action {
+            Action::Delay(_) => None,
+            Action::Transit(transit) => transit.link_counters(direction),
+        };
+        let name = name.to_owned();
+        ElementCounters { name, direction, offered, delivered, duplicated, marked, dropped, link, own: None }
     }
 }
 
 impl core::fmt::Debug for Slot {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Slot").field("name", &self.name).field("counts", &self.counts).finish_non_exhaustive()
+        f.debug_struct("Slot")
+            .field("names", &self.names)
+            .field("counts", &self.counts)
+            .finish_non_exhaustive()
     }
 }
 

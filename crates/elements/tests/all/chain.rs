@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use farpath_elements::{
-    BitErrors, Duplicate, ElementKind, EvenlySpaced, ExplicitRatePacket, Hops, Link, MarkThreshold,
+    BitErrors, Delay, Duplicate, ElementKind, EvenlySpaced, ExplicitRatePacket, Hops, Link, MarkThreshold,
     PacketCount, QueueLimit, Reorder, SpecError, build_path,
 };
 use farpath_path::{
@@ -106,6 +106,37 @@ fn a_copy_goes_its_own_way_behind_the_packet() {
     let twice = counters_of(&path, "twice", Forward);
     assert_eq!((twice.offered, twice.delivered, twice.duplicated), (1, 2, 1));
     assert_eq!(counters_of(&path, "link", Forward).offered, 2);
+}
+
+#[test]
+fn delays_in_a_row_are_added_up_and_count_each_for_itself() {
+    let asymmetric = ElementKind::Delay(Delay {
+        delay: PerDirection { forward: Duration::from_millis(10), reverse: Duration::from_millis(100) },
+    });
+    let specs = [
+        spec("first", delay_ms(1)),
+        spec("second", asymmetric),
+        spec("loss", listed(&[2])),
+        spec("third", delay_ms(1000)),
+    ];
+    let mut path = build(&specs, 0);
+    let out = run(&mut path, &[(at_ms(0), Forward, packet(1)), (at_ms(0), Reverse, packet(1))]);
+    assert_eq!(out, [(at_ms(1011), Forward, packet(1), None), (at_ms(1101), Reverse, packet(1), None)]);
+    let lost = Some((at_ms(3011), Forward, packet(2), Some(DropCause::Loss)));
+    assert_eq!(offer(&mut path, at_ms(3000), Forward, packet(2)), lost);
+    let counted = path.counters().into_iter().map(|c| (c.name, c.direction, c.offered, c.delivered));
+    let expected = [
+        ("first", Forward, 2, 2),
+        ("first", Reverse, 1, 1),
+        ("second", Forward, 2, 2),
+        ("second", Reverse, 1, 1),
+        ("loss", Forward, 2, 1),
+        ("loss", Reverse, 1, 1),
+        ("third", Forward, 1, 1),
+        ("third", Reverse, 1, 1),
+    ];
+    let expected = expected.map(|(name, way, offered, delivered)| (name.to_owned(), way, offered, delivered));
+    assert_eq!(counted.collect::<Vec<_>>(), expected);
 }
 
 #[test]
