@@ -4,6 +4,7 @@ mod autotuning;
 
 pub(crate) use autotuning::Echoed;
 
+use crate::Segment;
 use crate::config::{AckClock, QuickAckAccounting, ReceiveConfig};
 use crate::intervals::IntervalSet;
 use crate::rtt::RttEstimator;
@@ -44,6 +45,9 @@ pub struct Receiver {
     unread: u64,
     /// Right edge of the window last announced.
     announced: u64,
+    /// The shift and the window that were announced, as long as nothing has come or been read since: a sender of data announces
+    /// the same with each segment.
+    cached_window: Option<(u8, u64)>,
     /// Position after the peer's FIN, once it is known.
     fin_at: Option<u64>,
     mss: u64,
@@ -114,6 +118,7 @@ impl Receiver {
             duplicate: None,
             unread: 0,
             announced: 0,
+            cached_window: None,
             fin_at: None,
             mss,
             ack: AckState::Nothing,
@@ -139,6 +144,7 @@ impl Receiver {
 
     /// The peer's SYN came.
     pub fn on_syn(&mut self) {
+        self.cached_window = None;
         if self.next == 0 {
             // What was announced before begins behind it.
             self.next = 1;
@@ -216,6 +222,7 @@ impl Receiver {
     pub fn on_refused(&mut self, start: Option<u64>, len: u16) {
         let Some(start) = start else { return };
         let end = start + u64::from(len);
+        self.cached_window = None;
         if len > 0 && end <= self.next {
             self.duplicate_segments += 1;
             if self.config.quick_ack_accounting == QuickAckAccounting::Linux {
@@ -303,6 +310,7 @@ impl Receiver {
         echoed: Option<Echoed>,
         rtt: &RttEstimator,
     ) {
+        self.cached_window = None;
         if !range.is_empty() {
             if let Some(autotuning) = &mut self.autotuning {
                 autotuning.measure_segment(range.end - range.start);
@@ -367,10 +375,10 @@ impl Receiver {
         finished
     }
 
-    /// A segment with `len` bytes of payload behind a TCP header of `header` bytes has been taken, with PSH or FIN or without
-    /// (`tcp_measure_rcv_mss()`).
+    /// A segment with payload has been taken, with PSH or FIN or without (`tcp_measure_rcv_mss()`).
     #[inline]
-    pub fn on_push(&mut self, len: u64, header: u64, push: bool) {
+    pub fn on_push(&mut self, segment: &Segment, push: bool) {
+        let len = u64::from(segment.len);
         let last = core::mem::take(&mut self.shorter);
         if len >= self.longest {
             self.longest = len;
@@ -378,6 +386,7 @@ impl Receiver {
             return;
         }
         // A shorter one that came twice in a row is the peer's MSS, unless it may be what was left of a buffer.
+        let header = HEADER + segment.options_len() as u64;
         let is_full =
             len + header >= FIRST_LONGEST + HEADER || (len + header >= LEAST_LONGEST + HEADER && !push);
         if is_full {
@@ -514,6 +523,7 @@ impl Receiver {
 
     /// The handshake is over.
     pub fn establish(&mut self, now: Instant) {
+        self.cached_window = None;
         if let Some(autotuning) = &mut self.autotuning {
             autotuning.establish(now);
         }
@@ -521,21 +531,23 @@ impl Receiver {
 
     /// The handshake has agreed on a shift of the window field: what of the buffer can be announced at all.
     pub fn set_scale(&mut self, scale: u8) {
+        self.cached_window = None;
         self.config.buffer = self.config.buffer.min(Bytes(u64::from(u16::MAX) << scale));
     }
 
     /// The application reads up to `max` bytes; gives how many there were.
     pub fn read(&mut self, max: u64) -> u64 {
         let taken = self.unread.min(max);
-        if let Some(autotuning) = &mut self.autotuning
-            && taken > 0
-        {
+        if taken == 0 {
+            return 0;
+        }
+        self.cached_window = None;
+        if let Some(autotuning) = &mut self.autotuning {
             autotuning.on_read(self.next - self.unread, taken, self.next);
         }
         self.unread -= taken;
         if self.config.ack_pushed
             && self.pushed
-            && taken > 0
             && self.unread == 0
             && self.out_of_order.is_empty()
             && self.ack != AckState::Nothing
@@ -545,7 +557,7 @@ impl Receiver {
         // A window that opened by enough is announced at once (RFC 9293 §3.8.6.2.2): two segments, or half the buffer.
         // While everything is read as it comes, the edge only ever follows `next`, and this never triggers. Nothing
         // follows a FIN, so that no window behind one is of use: Linux and FreeBSD announce none either.
-        if taken > 0 && !self.finished() && self.has_opened() {
+        if !self.finished() && self.has_opened() {
             self.ack = AckState::Now;
         }
         taken
@@ -584,7 +596,19 @@ impl Receiver {
     /// Window to announce in a segment that leaves now, in bytes. It never opens by a silly little (RFC 9293
     /// §3.8.6.2.2), nor past the buffer or what the window field can carry; by less than the scale's unit it may
     /// shrink (RFC 7323 §2.4), and what was promised before is taken all the same.
+    #[inline]
     pub fn announce(&mut self, scale: u8) -> u64 {
+        match self.cached_window {
+            Some((shift, window)) if shift == scale => window,
+            Some(_) | None => {
+                let window = self.choose_window(scale);
+                self.cached_window = Some((scale, window));
+                window
+            }
+        }
+    }
+
+    fn choose_window(&mut self, scale: u8) -> u64 {
         let edge = self.edge();
         if self.autotuning.as_ref().is_some_and(|autotuning| edge - self.next < autotuning.clamp() / 2) {
             // __tcp_select_window(): memory is short.

@@ -183,7 +183,7 @@ impl Connection {
             self.receiver.on_data(now, start..end, fin, echoed, &self.sender.rtt);
             if seg.len > 0 {
                 let push = fin || seg.flags.contains(Flags::PSH);
-                self.receiver.on_push(seg.len.into(), 20 + seg.options_len() as u64, push);
+                self.receiver.on_push(seg, push);
                 self.receiver.on_ecn(seg.flags.contains(Flags::CWR), seg.ecn == Ecn::Ce);
             }
             if self.receiver.finished() {
@@ -221,11 +221,16 @@ impl Connection {
         if !pure && seg.sack.is_empty() && !self.sender.outstanding() {
             // Data for an end that only receives. The ACK field has nothing to tell it.
             self.sender.on_window(window);
-            if self.sender.fin_acked() {
-                self.on_fin_acked(now);
-            }
-            return;
+        } else {
+            self.sender_takes(now, seg, ack, window, pure);
         }
+        if self.sender.fin_acked() {
+            self.on_fin_acked(now);
+        }
+    }
+
+    fn sender_takes(&mut self, now: Instant, seg: &Segment, ack: u64, window: u64, pure: bool) {
+        let una = self.sender.una;
         let mut acknowledgment = Acknowledgment {
             ack: ack.max(una),
             window,
@@ -243,9 +248,6 @@ impl Connection {
             }
         }
         self.sender.on_ack(now, &acknowledgment);
-        if self.sender.fin_acked() {
-            self.on_fin_acked(now);
-        }
     }
 
     fn on_fin_acked(&mut self, now: Instant) {
@@ -354,7 +356,6 @@ impl Connection {
 
     /// RFC 7323 §4.3: TS.Recent follows the segment that the next ACK will be about. `start` is its place.
     // DEVIATES RFC 7323 §3.2: a segment without the option, though it was agreed on, is taken, as Linux does.
-    #[inline]
     fn take_timestamp(&mut self, now: Instant, seg: &Segment, start: u64) {
         if let (Some(state), Some(theirs)) = (&mut self.timestamps, seg.timestamps) {
             let end = start + seg.seq_len();

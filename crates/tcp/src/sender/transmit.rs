@@ -36,6 +36,15 @@ enum Purpose {
 }
 
 impl Sender {
+    /// Whether all that was written has been sent, and nothing asks for any of it again.
+    #[inline]
+    pub(crate) fn is_silent(&self) -> bool {
+        self.nxt == self.end()
+            && self.phase == Phase::Open
+            && self.persist == Persist::Off
+            && !(self.retransmit_first || self.tlp.wanted || self.steered || self.device_full)
+    }
+
     /// The next transmission at `now`; it counts as sent.
     pub(crate) fn next_transmission(&mut self, now: Instant) -> Option<Transmission> {
         if self.device_full {
