@@ -547,6 +547,7 @@ impl Endpoint for Connection {
         segment
     }
 
+    #[inline(always)]
     fn next_due(&self) -> Option<Instant> {
         let sender = match self.state {
             State::Closed | State::Listen | State::SynSent | State::SynReceived => None,
@@ -565,6 +566,7 @@ impl Endpoint for Connection {
         self.receiver.readable()
     }
 
+    #[inline(always)]
     fn read(&mut self, max: u64) -> u64 {
         self.receiver.read(max)
     }

@@ -278,6 +278,7 @@ impl Receiver {
     }
 
     /// `len` bytes of payload have been taken, for which the window may grow.
+    #[inline(always)]
     fn note_growth(&mut self, now: Instant, len: u64, echoed: Option<Echoed>) {
         let held = self.unread + self.out_of_order.covered();
         let Some(autotuning) = self.autotuning.as_mut().filter(|_| len > 0) else { return };
@@ -302,6 +303,7 @@ impl Receiver {
     }
 
     /// Takes payload at `range`, with a FIN behind it or not, at an end that measured `rtt`.
+    #[inline(always)]
     pub fn on_data(
         &mut self,
         now: Instant,
@@ -536,6 +538,7 @@ impl Receiver {
     }
 
     /// The application reads up to `max` bytes; gives how many there were.
+    #[inline(always)]
     pub fn read(&mut self, max: u64) -> u64 {
         let taken = self.unread.min(max);
         if taken == 0 {

@@ -151,6 +151,7 @@ impl RttEstimator {
     }
 
     /// The same, where all before `una` is acknowledged and `next` is sent next.
+    #[inline(always)]
     pub fn sample_in_flight(&mut self, sent: Instant, acked: Instant, una: u64, next: u64) {
         self.take_sample(sent, acked, una, next);
         self.update_rto();
@@ -223,6 +224,7 @@ impl RttEstimator {
         self.rto
     }
 
+    #[inline(always)]
     fn update_rto(&mut self) {
         // Not even a clock of nanoseconds and no floor make a timer that expires at once, for ever.
         let base = self.base_rto().max(Duration::from_nanos(1));

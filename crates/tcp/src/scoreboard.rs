@@ -43,6 +43,11 @@ impl Sent {
         if self.sacked { 0 } else { u64::from(!self.lost) + u64::from(self.copy_in_network) }
     }
 
+    /// Sent once, and nothing heard of it.
+    fn is_plain(&self) -> bool {
+        !(self.sacked || self.lost || self.retransmitted)
+    }
+
     fn first_sending(&self) -> Sending {
         Sending { at: self.sent_at, count: self.count, end: self.end }
     }
@@ -215,6 +220,9 @@ impl Scoreboard {
     /// sent, if that one was sent only once.
     pub fn acknowledge(&mut self, ack: u64) -> Option<Instant> {
         let first = self.segments.front().filter(|s| !s.retransmitted).map(|s| s.sent_at);
+        if self.meter.is_none() {
+            self.acknowledge_plain(ack);
+        }
         while let Some(&segment) = self.segments.front()
             && self.start < ack
         {
@@ -249,6 +257,34 @@ impl Scoreboard {
         self.lost_below = self.lost_below.max(ack);
         self.high_rxt = self.high_rxt.max(ack);
         first
+    }
+
+    /// Takes what comes first of it and has only been sent, each segment once. The order of these is that of time: the first and the
+    /// last of them tell all.
+    fn acknowledge_plain(&mut self, ack: u64) {
+        let next =
+            |segments: &VecDeque<Sent>| segments.front().copied().filter(|s| s.end <= ack && s.is_plain());
+        let Some(first) = next(&self.segments) else { return };
+        let mut last = first;
+        while let Some(segment) = next(&self.segments) {
+            last = segment;
+            self.segments.pop_front();
+        }
+        let start = core::mem::replace(&mut self.start, last.end);
+        let len = last.end - start;
+        self.pipe -= len;
+        let delivery = &mut self.delivery;
+        delivery.bytes += len;
+        delivery.covered = Some(last.sent_at);
+        extend(&mut delivery.acked, first.sent_at);
+        extend(&mut delivery.acked, last.sent_at);
+        delivery.latest = delivery.latest.max(Some(last.first_sending()));
+        delivery.first_original_end =
+            Some(delivery.first_original_end.map_or(first.end, |end| end.min(first.end)));
+        if first.end < self.fack_before {
+            delivery.reordered = Some(delivery.reordered.map_or(start, |lowest| lowest.min(start)));
+        }
+        self.fack = self.fack.max(last.end);
     }
 
     /// A segment that no report knew of has been delivered.

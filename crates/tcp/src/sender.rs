@@ -446,6 +446,7 @@ impl Sender {
 
     /// The congestion window grows for `counted` bytes, with an ACK before which `flight_size` was in flight. The first segment
     /// that it covers left at `first_sent`, if that is known.
+    #[inline(always)]
     fn grow(
         &mut self,
         now: Instant,

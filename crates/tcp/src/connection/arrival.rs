@@ -229,6 +229,7 @@ impl Connection {
         }
     }
 
+    #[inline(never)]
     fn sender_takes(&mut self, now: Instant, seg: &Segment, ack: u64, window: u64, pure: bool) {
         let una = self.sender.una;
         let mut acknowledgment = Acknowledgment {
@@ -356,6 +357,7 @@ impl Connection {
 
     /// RFC 7323 §4.3: TS.Recent follows the segment that the next ACK will be about. `start` is its place.
     // DEVIATES RFC 7323 §3.2: a segment without the option, though it was agreed on, is taken, as Linux does.
+    #[inline(always)]
     fn take_timestamp(&mut self, now: Instant, seg: &Segment, start: u64) {
         if let (Some(state), Some(theirs)) = (&mut self.timestamps, seg.timestamps) {
             let end = start + seg.seq_len();

@@ -87,6 +87,7 @@ impl Sender {
     }
 
     /// Steps 1 to 4, for the ACK that `board.delivery()` is about.
+    #[inline(always)]
     pub(super) fn update_rack(&mut self, now: Instant, echoed: Option<Instant>, dsack: Option<&Range<u64>>) {
         let linux = self.rack_is_linux();
         let Some(rack) = &mut self.rack else { return };
@@ -218,6 +219,7 @@ impl Sender {
     }
 
     /// The same; the timer stays as it is.
+    #[inline(always)]
     fn look_for_losses(&mut self, now: Instant) -> ByTime {
         let (Some(wait), Some(delivered)) =
             (self.time_until_lost(), self.rack.as_ref().and_then(|rack| rack.delivered))
@@ -323,6 +325,7 @@ impl Sender {
     }
 
     /// The one timer starts anew with progress, unless it waits for reordering since this ACK (`tcp_set_xmit_timer()`).
+    #[inline(always)]
     pub(super) fn start_timer(&mut self, now: Instant) {
         if self.rack.as_ref().is_some_and(|rack| rack.started) {
             return;

@@ -154,6 +154,7 @@ impl Sender {
     }
 
     /// New data, if `room` in the congestion window, the peer's window and the small-segment rules allow.
+    #[inline(always)]
     fn new_data(&mut self, now: Instant, room: u64, network_empty: bool) -> Option<Range<u64>> {
         let (start, end) = (self.nxt, self.end());
         if start == end || self.ecn.holds(now) {
