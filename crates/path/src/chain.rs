@@ -88,16 +88,22 @@ impl<P> Path<P> {
             _ => self.left.push(due, (direction, packet, dropped)),
         }
     }
+
+    /// Hops that were due before `now`: an element that sees both directions sees time go forward.
+    #[inline(never)]
+    fn move_before(&mut self, now: Instant) {
+        while let Some((due, index)) = self.next_move().filter(|&(due, _)| due < now) {
+            self.move_one(due, index);
+        }
+    }
 }
 
 impl<P> PathElement<P> for Path<P> {
+    #[inline(always)]
     fn offer(&mut self, now: Instant, direction: Direction, packet: P) -> Verdict<P> {
         self.count_hop();
-        // Hops that were due before come first: an element that sees both directions sees time go forward.
         if self.elements.len() > 1 {
-            while let Some((due, index)) = self.next_move().filter(|&(due, _)| due < now) {
-                self.move_one(due, index);
-            }
+            self.move_before(now);
         }
         let entry = match direction {
             Direction::Forward => self.elements.first_mut(),

@@ -276,7 +276,7 @@ enum Held<P> {
 }
 
 impl<P> Held<P> {
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, due: Instant, packet: P) {
         match self {
             Held::InOrder(queue) => {

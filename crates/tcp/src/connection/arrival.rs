@@ -208,6 +208,7 @@ impl Connection {
         }
     }
 
+    #[inline(always)]
     fn on_acknowledgment(&mut self, now: Instant, seg: &Segment, start: u64, ack: u64) {
         // RFC 9293 §3.10.7.4: only a segment not older than the last one to do so updates the window.
         let mut window = self.sender.rwnd;
