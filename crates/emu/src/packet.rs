@@ -7,7 +7,7 @@ use farpath_path::PathPacket;
 use farpath_tcp::wire::{self, DecodeError};
 use farpath_tia1039::router::QosPacket;
 use farpath_tia1039::{STRUCTURE_LEN, Structure};
-use farpath_units::{Bytes, Duration};
+use farpath_units::{Bytes, Duration, Instant};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -57,10 +57,8 @@ pub struct WirePacket {
     number: u64,
     /// What it came in, where it is to leave in the same.
     frame: Option<Frame>,
-    /// Where its parts are, if it is a whole TCP packet.
-    tcp: Option<Headers>,
-    /// The same of UDP.
-    udp: Option<Datagram>,
+    /// Where its parts are, if it is a whole packet of TCP or UDP.
+    content: Content,
     meter: Option<Meter>,
     queueing: Duration,
 }
@@ -75,18 +73,13 @@ impl WirePacket {
             checksum.is_none_or(|partial| partial.field() + 2 <= bytes.len()),
             "a checksum beyond the packet"
         );
-        let (tcp, udp) = match headers::inspect(&bytes) {
-            Ok(Content::Tcp(headers)) => (Some(headers), None),
-            Ok(Content::Udp(datagram)) => (None, Some(datagram)),
-            _ => (None, None),
-        };
+        let content = headers::inspect(&bytes).unwrap_or(Content::Other);
         WirePacket {
             bytes: bytes.into(),
             checksum,
             number,
             frame: None,
-            tcp,
-            udp,
+            content,
             meter: None,
             queueing: Duration::ZERO,
         }
@@ -124,7 +117,7 @@ impl WirePacket {
 
     /// Source and destination port of a UDP packet that is none of fragments; `None` of any other.
     pub fn udp_ports(&self) -> Option<[u16; 2]> {
-        Some(self.udp?.ports)
+        Some(self.udp()?.ports)
     }
 
     /// The checksum that is not finished.
@@ -181,12 +174,12 @@ impl WirePacket {
 
     /// The control bits of TCP; none of another packet.
     pub(crate) fn tcp_flags(&self) -> u8 {
-        self.tcp.map_or(0, |headers| self.bytes[headers.tcp_at + headers::tcp::FLAGS])
+        self.tcp().map_or(0, |headers| self.bytes[headers.tcp_at + headers::tcp::FLAGS])
     }
 
     /// A number of TCP's header; none of another packet.
     pub(crate) fn tcp_number(&self, at: std::ops::Range<usize>) -> Option<u32> {
-        let header = &self.bytes[self.tcp?.tcp_at..];
+        let header = &self.bytes[self.tcp()?.tcp_at..];
         Some(u32::from_be_bytes(header[at].try_into().expect("four bytes")))
     }
 
@@ -200,7 +193,17 @@ impl WirePacket {
     }
 
     pub(crate) fn tcp(&self) -> Option<Headers> {
-        self.tcp
+        match self.content {
+            Content::Tcp(headers) => Some(headers),
+            Content::Udp(_) | Content::Other => None,
+        }
+    }
+
+    fn udp(&self) -> Option<Datagram> {
+        match self.content {
+            Content::Udp(datagram) => Some(datagram),
+            Content::Tcp(_) | Content::Other => None,
+        }
     }
 
     /// Memory that it takes up while it is held.
@@ -209,8 +212,11 @@ impl WirePacket {
     }
 }
 
-/// What holding a packet costs beside its bytes: its entry in a queue (80 B), and what an allocator adds and rounds up.
-pub(crate) const BOOKKEEPING: Bytes = Bytes(128);
+/// What holding a packet costs beside its bytes: its entry in a queue, with its due time, and what an allocator adds and rounds up.
+pub(crate) const BOOKKEEPING: Bytes = Bytes(ENTRY + ALLOCATOR);
+const ENTRY: u64 = size_of::<(Instant, WirePacket)>() as u64;
+/// glibc's: a word before each allocation, rounded up to 16 B.
+const ALLOCATOR: u64 = 24;
 
 /// Finishes a checksum whose field holds the sum of the pseudo-header.
 pub(crate) fn finish(bytes: &mut [u8], partial: PartialChecksum) {
@@ -226,10 +232,10 @@ impl PathPacket for WirePacket {
 
     /// QoS Structures behind the header are none.
     fn carries_data(&self) -> bool {
-        if let Some(udp) = self.udp {
+        if let Some(udp) = self.udp() {
             return udp.payload_at < self.bytes.len();
         }
-        let Some(headers) = self.tcp else {
+        let Some(headers) = self.tcp() else {
             // What is encrypted does not show: what is longer than an ACK's headers, ESP's and a signal has data.
             return headers::is_esp(&self.bytes) && self.bytes.len() > LONGEST_ENCRYPTED_ACK;
         };
