@@ -602,7 +602,10 @@ impl Receiver {
     #[inline]
     pub fn announce(&mut self, scale: u8) -> u64 {
         match self.cached_window {
-            Some((shift, window)) if shift == scale => window,
+            Some((shift, window)) if shift == scale => {
+                debug_assert_eq!(window, self.choose_window(scale), "nothing has come or been read");
+                window
+            }
             Some(_) | None => {
                 let window = self.choose_window(scale);
                 self.cached_window = Some((scale, window));

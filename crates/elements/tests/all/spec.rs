@@ -161,5 +161,8 @@ fn reordering_is_warned_about_only_where_it_is_asked_for_and_takes_no_time() {
 fn directions_and_causes_of_drops_are_written_as_in_files_and_padded() {
     assert_eq!(format!("{:>8}|{:<8}|", Forward, Reverse), " forward|reverse |");
     let names = DropCause::ALL.map(|cause| cause.to_string()).join(" ");
-    assert_eq!(names, "loss bit-errors queue-overflow policing ttl mtu link-retries stalled outage unreachable aqm");
+    assert_eq!(
+        names,
+        "loss bit-errors queue-overflow policing ttl mtu link-retries stalled outage unreachable aqm"
+    );
 }
