@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, PipeWriter};
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -61,7 +61,8 @@ impl Program {
         // The program dies with the thread that starts it, which therefore waits for it.
         let keeper = move || match start_inside(&namespace, settings) {
             Err(error) => drop(started.send(Err(error))),
-            Ok(mut child) => {
+            // Its first process ends when nobody holds the pipe any more.
+            Ok((mut child, _held)) => {
                 let pid = Pid::from_raw(child.id().cast_signed());
                 *of_thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(pid);
                 drop(started.send(Ok(())));
@@ -144,7 +145,8 @@ pub fn exit_code(status: ExitStatus) -> u8 {
     u8::try_from(code).unwrap_or(u8::MAX)
 }
 
-fn start_inside(namespace: &Namespace, settings: ProgramSettings) -> Result<Child, HostError> {
+/// The program, and what this process has to hold for as long as it shall run.
+fn start_inside(namespace: &Namespace, settings: ProgramSettings) -> Result<(Child, PipeWriter), HostError> {
     let ProgramSettings { command: words, names, resolver, background, environment, folder, stdio } =
         settings;
     let Some((program, arguments)) = words.split_first() else {
@@ -187,7 +189,8 @@ fn start_inside(namespace: &Namespace, settings: ProgramSettings) -> Result<Chil
     let (alive, held) =
         io::pipe().map_err(|error| HostError::kernel("make a pipe for a program", "", error))?;
     under_a_first_process(&mut command, alive.as_fd(), held.as_fd());
-    command.spawn().map_err(|source| HostError::Program { name: name.into_owned(), source })
+    let child = command.spawn().map_err(|source| HostError::Program { name: name.into_owned(), source })?;
+    Ok((child, held))
 }
 
 /// What is mounted by the calling thread from now on, nobody else sees.

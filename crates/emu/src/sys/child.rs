@@ -8,12 +8,13 @@ use std::process::Command;
 
 /// The program of `command` runs under a first process of its namespace, which the kernel makes of the calling thread's next child
 /// (pid_namespaces(7)). That process sees to three things:
-/// - it is killed when the thread ends that starts it, and so is all that it has started;
+/// - it is killed when the thread ends that starts it, or sees that the whole process has, and so ends all that it has started;
 /// - `/proc` is that of the namespace, where the kernel lets it be mounted;
 /// - SIGTERM and SIGHUP to it go to all programs in the namespace.
 ///
-/// `alive` is the reading end of a pipe whose other end only this process has: a parent that is killed before its child could ask to
-/// be killed with it is seen by that. The program takes SIGINT and SIGQUIT as usual, whatever this process does with them.
+/// `alive` is the reading end of a pipe whose other end only this process has, until the program has ended. Asking to be killed with
+/// the thread is not enough: where it is asked for after that thread has gone, but before the last thread of its process closes what
+/// they share, nobody is told any more. The program takes SIGINT and SIGQUIT as usual, whatever this process does with them.
 pub(crate) fn under_a_first_process(command: &mut Command, alive: BorrowedFd<'_>, held: BorrowedFd<'_>) {
     let (alive, held) = (alive.as_raw_fd(), held.as_raw_fd());
     let prepare = move || become_first(alive, held);
@@ -69,24 +70,41 @@ fn become_first(alive: RawFd, held: RawFd) -> io::Result<()> {
             check(unsafe { libc::sigprocmask(libc::SIG_UNBLOCK, &raw const signals, std::ptr::null_mut()) })
         }
         ..0 => Err(io::Error::last_os_error()),
-        _ => look_after(program, &signals),
+        _ => look_after(program, &signals, alive),
     }
 }
 
-/// What the first process does until the program ends.
-fn look_after(program: libc::c_long, signals: &libc::sigset_t) -> ! {
-    // Who reads what the program writes shall see its end, and who started it that it was started.
-    // SAFETY: close_range(2) and close(2) take numbers; nothing of this process uses a descriptor after it.
-    unsafe {
-        if libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0) != 0 {
-            (0..65_536).for_each(|fd| {
+/// What the first process does until the program ends, or who started it.
+fn look_after(program: libc::c_long, signals: &libc::sigset_t, alive: RawFd) -> ! {
+    // Who reads what the program writes shall see its end, and who started it that it was started: only `alive` stays open, as 0.
+    // SAFETY: dup2(2), close_range(2) and close(2) take numbers, signalfd(2) a whole set; nothing of this process uses a descriptor after it
+    // but these two.
+    let signalled = unsafe {
+        libc::dup2(alive, 0);
+        if libc::syscall(libc::SYS_close_range, 1, libc::c_uint::MAX, 0) != 0 {
+            (1..65_536).for_each(|fd| {
                 libc::close(fd);
             });
         }
-    }
+        libc::signalfd(-1, signals, libc::SFD_NONBLOCK)
+    };
     loop {
-        // SAFETY: the set is whole, and nothing is asked about the signal beside its number.
-        let signal = unsafe { libc::sigwaitinfo(signals, std::ptr::null_mut()) };
+        let mut polled = [
+            libc::pollfd { fd: 0, events: 0, revents: 0 },
+            libc::pollfd { fd: signalled, events: libc::POLLIN, revents: 0 },
+        ];
+        // SAFETY: poll(2) writes to the two entries alone.
+        unsafe { libc::poll(polled.as_mut_ptr(), 2, -1) };
+        if polled[0].revents != 0 || signalled < 0 {
+            // SAFETY: _exit(2) does not return. All others in the namespace end with this process.
+            unsafe { libc::_exit(0) };
+        }
+        let mut told = std::mem::MaybeUninit::<libc::signalfd_siginfo>::zeroed();
+        // SAFETY: there is room for one of what the descriptor gives, and what is not written is zero.
+        let signal = unsafe {
+            libc::read(signalled, told.as_mut_ptr().cast(), size_of::<libc::signalfd_siginfo>());
+            told.assume_init().ssi_signo.cast_signed()
+        };
         if signal == libc::SIGTERM || signal == libc::SIGHUP {
             // SAFETY: kill(2) takes numbers; -1 means all in this process namespace but its first process.
             unsafe { libc::kill(-1, signal) };
