@@ -9,6 +9,8 @@ const DESTINATION_UNREACHABLE: u8 = 3;
 /// Codes of it (RFC 792).
 const NETWORK: u8 = 0;
 const FRAGMENTATION_NEEDED: u8 = 4;
+/// Types that ask and answer; all others tell of errors.
+const QUERIES: [u8; 8] = [0, 8, 9, 10, 13, 14, 15, 16];
 const ICMP_LEN: usize = 8;
 /// Bytes of the packet behind its IP header that come back with it (RFC 792).
 const QUOTED: usize = 8;
@@ -37,6 +39,12 @@ fn unreachable(packet: &[u8], code: u8, mtu: u16) -> Option<Vec<u8>> {
     let first = *packet.first()?;
     let header_len = usize::from(first & 0x0f) * 4;
     if first >> 4 != 4 || header_len < IPV4_LEN || packet.len() < header_len + QUOTED {
+        return None;
+    }
+    // Of an error there is no error, nor of a fragment that is not the first (RFC 1122 section 3.2.2).
+    let is_error = packet[ipv4::PROTOCOL] == PROTOCOL_ICMP && !QUERIES.contains(&packet[header_len]);
+    let offset = u16::from_be_bytes([packet[6], packet[7]]) & 0x1fff;
+    if is_error || offset > 0 {
         return None;
     }
     let mut message = vec![0; IPV4_LEN + ICMP_LEN];
@@ -75,6 +83,11 @@ mod tests {
         // Sums over what has its checksum in it (RFC 1071 §1).
         assert_eq!((checksum::sum(&message[..20]), checksum::sum(&message[20..])), (0xffff, 0xffff));
         assert_eq!(fragmentation_needed(&[0x60; 60], 576), None);
+        // Of a message of this kind, and of the rest of a packet, nothing is told.
+        assert_eq!(network_unreachable(&message), None);
+        let mut rest = packet.clone();
+        rest[7] = 1;
+        assert_eq!(network_unreachable(&rest), None);
         let message = network_unreachable(&packet).expect("it is IPv4");
         assert_eq!((message[20], message[21], &message[26..28]), (3, 0, &[0, 0][..]));
     }

@@ -133,7 +133,7 @@ impl Declared for Listed {
 /// What is listed.
 trait Entry: Ord + Copy + fmt::Display + ReadValue {
     /// A list of it, or a file, for whoever gave neither.
-    const EXPECTED: &'static str;
+    const LIST: &'static str;
     /// The least that a list begins with.
     const FIRST: Self;
     /// Of a line of a file.
@@ -144,7 +144,7 @@ trait Entry: Ord + Copy + fmt::Display + ReadValue {
 }
 
 impl Entry for u64 {
-    const EXPECTED: &'static str =
+    const LIST: &'static str =
         "a list of packet numbers such as `[40, 41]`, or the name of a file with a number a line";
     const FIRST: u64 = 1;
     const MANY: &'static str = "packets";
@@ -155,7 +155,7 @@ impl Entry for u64 {
 }
 
 impl Entry for Duration {
-    const EXPECTED: &'static str =
+    const LIST: &'static str =
         "a list of times such as `[\"5 s\", \"5.2 s\"]`, or the name of a file with a time a line";
     const FIRST: Duration = Duration::ZERO;
     const MANY: &'static str = "times";
@@ -184,7 +184,7 @@ fn unordered<T: Entry>(entries: &[T]) -> Option<String> {
 }
 
 impl<T: Entry> ReadValue for Rising<T> {
-    const EXPECTED: &'static str = <T as Entry>::EXPECTED;
+    const EXPECTED: &'static str = T::LIST;
     fn read<S: Source>(source: &S) -> Result<Rising<T>, S::Error> {
         if let Some(read) = keys::by_file(source, lines_of) {
             return read.map(Rising);
@@ -195,7 +195,7 @@ impl<T: Entry> ReadValue for Rising<T> {
             let last = entries.len().saturating_sub(2);
             unordered(&entries[last..]).map_or(Ok(()), |reason| Err(entry.refuse(reason)))
         });
-        read.unwrap_or_else(|| Err(source.wrong_type(<T as Entry>::EXPECTED)))?;
+        read.unwrap_or_else(|| Err(source.wrong_type(Self::EXPECTED)))?;
         Ok(Rising(entries))
     }
 }
