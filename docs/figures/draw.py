@@ -6,7 +6,7 @@ Each is what a shipped experiment does with seed 1, simulated, or what `farpath 
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import altair as alt
@@ -55,23 +55,31 @@ def thin(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def lines(rows: pl.DataFrame, y: str, order: list[str], scale: str = "linear") -> alt.Chart:
-    return (
-        alt.Chart(rows.select("time", "value", "which"))
-        .mark_line(interpolate="step-after", strokeWidth=1.2)
-        .encode(
-            x=alt.X("time:Q", title="Time, s", scale=alt.Scale(nice=False)),
-            y=alt.Y("value:Q", title=y, scale=alt.Scale(type=scale)),
-            color=alt.Color("which:N", title=None, sort=order, scale=alt.Scale(scheme="category10")),
-        )
-        .properties(width=WIDTH, height=HEIGHT)
+def chart(rows: pl.DataFrame, names: Iterable[str]) -> alt.Chart:
+    """A line for each name, in their order; what is along its axes is for the caller to say."""
+    color = alt.Color("which:N", title=None, sort=list(names), scale=alt.Scale(scheme="category10"))
+    return alt.Chart(rows).encode(color=color).properties(width=WIDTH, height=HEIGHT)
+
+
+def lines(rows: pl.DataFrame, y: str, names: Iterable[str], scale: str = "linear") -> alt.Chart:
+    """A value over time."""
+    steps = chart(rows.select("time", "value", "which"), names).mark_line(interpolate="step-after", strokeWidth=1.2)
+    return steps.encode(
+        x=alt.X("time:Q", title="Time, s", scale=alt.Scale(nice=False)),
+        y=alt.Y("value:Q", title=y, scale=alt.Scale(type=scale)),
     )
+
+
+def progress(experiment: str, label: Callable[[dict[str, str]], str], **changes: object) -> alt.Chart:
+    """What has come to the receivers of an experiment's points over time."""
+    names, results = runs(experiment, label, **changes)
+    return lines(received(results, names), "Received, MB", names.values())
 
 
 def values() -> alt.Chart:
     key = "sender.congestion.control"
     names, results = runs("handover", lambda point: point[key], **{key: ["cubic", "bbr"], "transfer.size": "400 MB"})
-    return lines(series(results, "rtt_sample", names, 1e-6), "Round-trip time, ms", list(names.values()))
+    return lines(series(results, "rtt_sample", names, 1e-6), "Round-trip time, ms", names.values())
 
 
 def traces() -> alt.VConcatChart:
@@ -85,30 +93,27 @@ def traces() -> alt.VConcatChart:
             rows = pl.read_csv(file, comment_prefix="#").select(
                 time=pl.col("time_s").cast(pl.Float64), value=pl.col("rate_bit_per_s") / 1e6, which=pl.lit(model)
             )
-            chart = lines(thin(rows), "Mbit/s", [model]).encode(color=alt.value("#4c78a8"))
-            charts.append(chart.properties(height=70, title=model))
+            rates = lines(thin(rows), "Mbit/s", [model]).encode(color=alt.value("#4c78a8"))
+            charts.append(rates.properties(height=70, title=model))
     return alt.vconcat(*charts)
 
 
 def contacts() -> alt.Chart:
-    names, results = runs("relay-contacts", lambda point: point["path.contacts.contact"] + " in 30")
-    return lines(received(results, names), "Received, MB", list(names.values()))
+    return progress("relay-contacts", lambda point: point["path.contacts.contact"] + " in 30")
 
 
 def orbit() -> alt.Chart:
     key = "path.delay.delay.orbit.minimum_elevation"
-    names, results = runs("leo-pass", lambda point: "above " + point[key].replace(" deg", "°"))
-    return lines(received(results, names), "Received, MB", list(names.values()))
+    return progress("leo-pass", lambda point: "above " + point[key].replace(" deg", "°"))
 
 
 def policer() -> alt.Chart:
     words = {"drop": "policer", "wait": "shaper"}
-    names, results = runs(
+    return progress(
         "policed-uplink",
         lambda point: f"{words[point['path.token-bucket.excess']]}, {point['path.token-bucket.burst']}",
         **{"path.token-bucket.burst": ["15 kB", "1 MB"]},
     )
-    return lines(received(results, names), "Received, MB", list(names.values()))
 
 
 def jitter() -> alt.Chart:
@@ -125,16 +130,10 @@ def jitter() -> alt.Chart:
         ).with_columns(share=pl.Series(shares) * 100, which=pl.lit(name))
         for point, name in names.items()
     )
-    return (
-        alt.Chart(rows)
-        .mark_line(strokeWidth=1.2)
-        .encode(
-            x=alt.X("value:Q", title="Round-trip time, ms", scale=alt.Scale(type="log", nice=False)),
-            y=alt.Y("share:Q", title="Segments, %"),
-            order="share:Q",
-            color=alt.Color("which:N", title=None, sort=list(names.values()), scale=alt.Scale(scheme="category10")),
-        )
-        .properties(width=WIDTH, height=HEIGHT)
+    return chart(rows, names.values()).mark_line(strokeWidth=1.2).encode(
+        x=alt.X("value:Q", title="Round-trip time, ms", scale=alt.Scale(type="log", nice=False)),
+        y=alt.Y("share:Q", title="Segments, %"),
+        order="share:Q",
     )
 
 
@@ -144,7 +143,7 @@ def queues() -> alt.Chart:
     )
     # By their roots: five milliseconds are to be seen beside half a second.
     rows = series(results, "queueing_delay", names, 1e-6)
-    return lines(rows, "Queueing delay, ms", list(names.values()), "sqrt")
+    return lines(rows, "Queueing delay, ms", names.values(), "sqrt")
 
 
 FIGURES = {figure.__name__: figure for figure in (values, traces, contacts, orbit, policer, jitter, queues)}
