@@ -301,7 +301,7 @@ impl Declared for Contacts {
 | | `period` | from the beginning of one contact to that of the next; or `plan` | |
 | | `offset` | where in the run a contact begins | `0 s` |
 | | `plan` ↔ | contacts one by one: a list such as `[{ from = \"0 s\", to = \"40 min\" }]`, or the name of a file of ION's (`a contact +0 +2400 1 2 125000`, of which the times are taken) | |
-| | `outside` | what becomes of packets between contacts: `hold`, `drop`, or `refuse`: dropped, and an emulated sender is told that the network is unreachable (RFC 792). Behind the last contact of a plan they are lost | `hold` |
+| | `outside` | what becomes of packets between contacts: `hold`, `drop`, or `refuse`: dropped, and an emulated sender is told that the network is unreachable (RFC 792, IPv4). Behind the last contact of a plan they are lost | `hold` |
 | | `queue` ↔ | what is held at the most, as for `link` | `unlimited` |";
 
     fn read<K: Keys>(_name: &str, keys: &mut K) -> Result<ElementKind, K::Error> {

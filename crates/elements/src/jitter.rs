@@ -33,7 +33,7 @@ impl Distribution {
         ("pareto", Distribution::Pareto),
     ];
 
-    /// As files spell it.
+    /// As files spell it; `listed` where they list delays in place of its name.
     pub fn name(&self) -> &'static str {
         Distribution::WORDS.into_iter().find(|(_, this)| this == self).map_or("listed", |(name, _)| name)
     }

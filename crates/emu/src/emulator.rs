@@ -9,7 +9,7 @@ use crate::{
     icmp,
 };
 use farpath_elements::{ElementSpec, SpecError, build_path};
-use farpath_path::{Departure, Direction, DropCause, Path, PathElement, PerDirection, Verdict};
+use farpath_path::{Departure, Direction, Path, PathElement, PerDirection, Verdict};
 use farpath_units::{Bytes, Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -233,7 +233,7 @@ impl<E: PathElement<WirePacket>> Emulator<E> {
         self.clamp.apply(direction, received.header, bytes);
         let counts = &mut self.report.packets[direction];
         counts.taken += 1;
-        let (path, meter) = (&mut self.path, &self.meter);
+        let (path, meter, told_mtu) = (&mut self.path, &self.meter, self.told_mtu);
         let mut refused = Vec::new();
         let intake = gso::split(received.header, bytes, |bytes, checksum| {
             counts.offered += 1;
@@ -243,12 +243,12 @@ impl<E: PathElement<WirePacket>> Emulator<E> {
             if let Verdict::Dropped { at, cause, packet } = path.offer(now, direction, packet) {
                 counts.dropped += 1;
                 recorder.packet(at, PacketEvent::Dropped(cause), direction, &packet, Queues(path));
-                if matches!(cause, DropCause::Mtu | DropCause::Unreachable) {
-                    refused.push((cause, packet));
+                if let Some(message) = icmp::message(cause, told_mtu, packet.bytes()) {
+                    refused.push((packet, message));
                 }
             }
         });
-        refused.iter().for_each(|(cause, packet)| self.tell(now, direction, *cause, packet));
+        refused.iter().for_each(|(packet, message)| self.tell(now, direction, packet, message));
         if let Some(kind) = intake.malformed {
             self.report.malformed[direction].add(kind);
         }
@@ -280,7 +280,9 @@ impl<E: PathElement<WirePacket>> Emulator<E> {
         if let Some(cause) = dropped {
             self.report.packets[direction].dropped += 1;
             recorder.packet(due, PacketEvent::Dropped(cause), direction, &packet, Queues(&self.path));
-            self.tell(self.clock.now(), direction, cause, &packet);
+            if let Some(message) = icmp::message(cause, self.told_mtu, packet.bytes()) {
+                self.tell(self.clock.now(), direction, &packet, &message);
+            }
             return;
         }
         let coalesce = self.settings.coalesce;
@@ -290,20 +292,14 @@ impl<E: PathElement<WirePacket>> Emulator<E> {
         }
     }
 
-    /// Where the path says so, a host is told why its packet did not pass: at once, wherever on the path that was.
-    fn tell(&mut self, now: Instant, direction: Direction, cause: DropCause, packet: &WirePacket) {
-        let message = match cause {
-            DropCause::Mtu => self.told_mtu.and_then(|mtu| icmp::fragmentation_needed(packet.bytes(), mtu)),
-            DropCause::Unreachable => icmp::network_unreachable(packet.bytes()),
-            _ => None,
-        };
-        let Some(message) = message else { return };
+    /// A host is told why its packet did not pass: at once, wherever on the path that was.
+    fn tell(&mut self, now: Instant, direction: Direction, packet: &WirePacket, message: &[u8]) {
         // Refused, it is lost, as any ICMP message may be.
         let _ = self.ports[direction].send(
             now,
             VirtioHeader::default(),
             packet.frame(),
-            &[io::IoSlice::new(&message)],
+            &[io::IoSlice::new(message)],
         );
     }
 

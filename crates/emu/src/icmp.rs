@@ -3,6 +3,7 @@
 use crate::checksum;
 use crate::headers::{IPV4_LEN, ipv4};
 use farpath_elements::{ElementSpec, Oversize};
+use farpath_path::DropCause;
 
 const PROTOCOL_ICMP: u8 = 1;
 const DESTINATION_UNREACHABLE: u8 = 3;
@@ -23,14 +24,14 @@ pub(crate) fn told_mtu(path: &[ElementSpec]) -> Option<u16> {
     path.iter().filter_map(mtu).min().map(|mtu| mtu.min(u16::MAX.into()) as u16)
 }
 
-/// "Fragmentation needed" with the next hop's MTU (RFC 1191 §3), as [`unreachable`].
-pub(crate) fn fragmentation_needed(packet: &[u8], mtu: u16) -> Option<Vec<u8>> {
-    unreachable(packet, FRAGMENTATION_NEEDED, mtu)
-}
-
-/// "Network unreachable" (RFC 792), as [`unreachable`].
-pub(crate) fn network_unreachable(packet: &[u8]) -> Option<Vec<u8>> {
-    unreachable(packet, NETWORK, 0)
+/// What is told of a packet that was dropped for this cause, where its sender is told at all: "fragmentation needed" with the next hop's MTU
+/// (RFC 1191 §3) where the path tells of one, or "network unreachable" (RFC 792).
+pub(crate) fn message(cause: DropCause, told_mtu: Option<u16>, packet: &[u8]) -> Option<Vec<u8>> {
+    match cause {
+        DropCause::Mtu => unreachable(packet, FRAGMENTATION_NEEDED, told_mtu?),
+        DropCause::Unreachable => unreachable(packet, NETWORK, 0),
+        _ => None,
+    }
 }
 
 /// "Destination unreachable" to who sent this packet and as if from where it went, as the routers of a path have no address. Nothing for what
@@ -75,20 +76,20 @@ mod tests {
     fn who_sent_it_is_told_with_what_it_sent() {
         let mut packet = vec![0x45, 0, 5, 220, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
         packet.extend(0..100);
-        let message = fragmentation_needed(&packet, 576).expect("it is IPv4");
-        assert_eq!(message.len(), 56);
-        assert_eq!((&message[12..16], &message[16..20]), (&[10, 0, 0, 2][..], &[10, 0, 0, 1][..]));
-        assert_eq!((message[20], message[21], &message[26..28]), (3, 4, &576u16.to_be_bytes()[..]));
-        assert_eq!(&message[28..], &packet[..28]);
+        let told = message(DropCause::Mtu, Some(576), &packet).expect("it is IPv4");
+        assert_eq!(told.len(), 56);
+        assert_eq!((&told[12..16], &told[16..20]), (&[10, 0, 0, 2][..], &[10, 0, 0, 1][..]));
+        assert_eq!((told[20], told[21], &told[26..28]), (3, 4, &576u16.to_be_bytes()[..]));
+        assert_eq!(&told[28..], &packet[..28]);
         // Sums over what has its checksum in it (RFC 1071 §1).
-        assert_eq!((checksum::sum(&message[..20]), checksum::sum(&message[20..])), (0xffff, 0xffff));
-        assert_eq!(fragmentation_needed(&[0x60; 60], 576), None);
+        assert_eq!((checksum::sum(&told[..20]), checksum::sum(&told[20..])), (0xffff, 0xffff));
+        assert_eq!(message(DropCause::Mtu, Some(576), &[0x60; 60]), None);
         // Of a message of this kind, and of the rest of a packet, nothing is told.
-        assert_eq!(network_unreachable(&message), None);
+        assert_eq!(message(DropCause::Unreachable, None, &told), None);
         let mut rest = packet.clone();
         rest[7] = 1;
-        assert_eq!(network_unreachable(&rest), None);
-        let message = network_unreachable(&packet).expect("it is IPv4");
-        assert_eq!((message[20], message[21], &message[26..28]), (3, 0, &[0, 0][..]));
+        assert_eq!(message(DropCause::Unreachable, None, &rest), None);
+        let told = message(DropCause::Unreachable, None, &packet).expect("it is IPv4");
+        assert_eq!((told[20], told[21], &told[26..28]), (3, 0, &[0, 0][..]));
     }
 }
