@@ -232,14 +232,12 @@ impl PathPacket for WirePacket {
 
     /// QoS Structures behind the header are none.
     fn carries_data(&self) -> bool {
-        if let Some(udp) = self.udp() {
-            return udp.payload_at < self.bytes.len();
-        }
-        let Some(headers) = self.tcp() else {
+        let payload_at = self.udp().map(|udp| udp.payload_at).or_else(|| Some(self.tcp()?.payload_at));
+        let Some(payload_at) = payload_at else {
             // What is encrypted does not show: what is longer than an ACK's headers, ESP's and a signal has data.
             return headers::is_esp(&self.bytes) && self.bytes.len() > LONGEST_ENCRYPTED_ACK;
         };
-        let payload = self.bytes.len() - headers.payload_at;
+        let payload = self.bytes.len().saturating_sub(payload_at);
         payload > 2 * STRUCTURE_LEN || payload > 0 && self.structures().is_none()
     }
 

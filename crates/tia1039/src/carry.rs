@@ -47,17 +47,14 @@ fn header_len(packet: &[u8]) -> Result<usize, PacketError> {
     if packet.len() < len + TCP_CHECKSUM + 2 { Err(PacketError::Header) } else { Ok(len) }
 }
 
-/// Length, codepoint (the ECN field stays) and both checksums.
+/// Length, codepoint (the ECN field stays) and both checksums of an IPv4 packet of TCP.
 fn finish(packet: &mut [u8], dscp: u8) -> Result<(), PacketError> {
     let ip_len = header_len(packet)?;
     let actual = packet.len();
-    let len =
-        u16::try_from(actual).map_err(|_| PacketError::Length { stated: usize::from(u16::MAX), actual })?;
-    packet[1] = dscp << 2 | packet[1] & 0b11;
-    packet[2..4].copy_from_slice(&len.to_be_bytes());
-    packet[10..12].fill(0);
-    let header = Sum16BitWords::new().add_slice(&packet[..ip_len]).ones_complement().to_be();
-    packet[10..12].copy_from_slice(&header.to_be_bytes());
+    if actual > usize::from(u16::MAX) {
+        return Err(PacketError::Length { stated: usize::from(u16::MAX), actual });
+    }
+    finish_v4(packet, ip_len, dscp);
     let (ip, tcp) = packet.split_at_mut(ip_len);
     tcp[TCP_CHECKSUM..TCP_CHECKSUM + 2].fill(0);
     let sum = Sum16BitWords::new()
@@ -67,4 +64,14 @@ fn finish(packet: &mut [u8], dscp: u8) -> Result<(), PacketError> {
         .add_slice(tcp);
     tcp[TCP_CHECKSUM..TCP_CHECKSUM + 2].copy_from_slice(&sum.ones_complement().to_be().to_be_bytes());
     Ok(())
+}
+
+/// Length, codepoint (the ECN field stays) and checksum of an IPv4 header of `ip_len` bytes, of a packet that its length field can say.
+pub(crate) fn finish_v4(packet: &mut [u8], ip_len: usize, dscp: u8) {
+    let len = packet.len() as u16;
+    packet[1] = dscp << 2 | packet[1] & 0b11;
+    packet[2..4].copy_from_slice(&len.to_be_bytes());
+    packet[10..12].fill(0);
+    let header = Sum16BitWords::new().add_slice(&packet[..ip_len]).ones_complement().to_be();
+    packet[10..12].copy_from_slice(&header.to_be_bytes());
 }

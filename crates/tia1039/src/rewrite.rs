@@ -1,6 +1,6 @@
 //! What a router does to the bytes of a packet: it writes structures where they stand, and makes packets of its own.
 
-use crate::carry::insert_v4;
+use crate::carry::{finish_v4, insert_v4};
 use crate::router::FlowKey;
 use crate::{
     Carrier, HopByHop, OptionType, QosMark, QosPacket, STRUCTURE_LEN, Source, Structure, Structures,
@@ -8,7 +8,7 @@ use crate::{
 use core::hash::Hasher;
 use core::net::{IpAddr, SocketAddr};
 use etherparse::checksum::Sum16BitWords;
-use etherparse::{Ipv6Header, ip_number};
+use etherparse::{Ipv4Header, Ipv6Header, ip_number};
 use siphasher::sip128::{Hasher128, SipHasher13};
 
 /// Where in a TCP header its length, its control bits and its checksum are.
@@ -16,6 +16,12 @@ const DATA_OFFSET: usize = 12;
 const FLAGS: usize = 13;
 const CHECKSUM: usize = 16;
 const ACK: u8 = 0x10;
+/// Where in an IPv4 header its protocol is.
+const PROTOCOL_V4: usize = 9;
+/// Where in a UDP header its length and its checksum are, and how long it is.
+const UDP_LENGTH: usize = 4;
+const UDP_CHECKSUM: usize = 6;
+const UDP_LEN: usize = 8;
 
 impl QosPacket {
     /// Whose it is, the same both ways. IPv4 fits in as it is; of IPv6 it is a hash, which `seed` keys: who chooses
@@ -58,8 +64,8 @@ impl QosPacket {
         self.protocol == ip_number::ENCAP_SEC.0
     }
 
-    /// Writes other structures, as many as it carries, over those that stand in `packet`, from which it was read. A TCP
-    /// checksum that is finished is made right; one that a device will finish is left to it.
+    /// Writes other structures, as many as it carries, over those that stand in `packet`, from which it was read. The checksum
+    /// of TCP or UDP is made right where it is finished; one that a device will finish is left to it.
     pub fn rewrite(&self, packet: &mut [u8], structures: &Structures, finished: bool) {
         let mut written = [0; 2 * STRUCTURE_LEN];
         let place = self.place.clone();
@@ -72,16 +78,20 @@ impl QosPacket {
             }
             Carrier::Payload => {
                 structures.encode_v4(&mut written);
-                let tcp_at = usize::from(packet[0] & 0xf) * 4;
-                if finished && self.protocol == ip_number::TCP.0 {
-                    let at = tcp_at + CHECKSUM;
-                    let mut sum = !u16::from_be_bytes([packet[at], packet[at + 1]]);
+                let header_at = usize::from(packet[0] & 0xf) * 4;
+                let is_udp = self.protocol == ip_number::UDP.0;
+                let at = header_at + if is_udp { UDP_CHECKSUM } else { CHECKSUM };
+                let checksum = u16::from_be_bytes([packet[at], packet[at + 1]]);
+                // A zero of UDP is no checksum (RFC 768).
+                if finished && !(is_udp && checksum == 0) {
+                    let mut sum = !checksum;
                     for (old, new) in
                         packet[place.clone()].as_chunks::<2>().0.iter().zip(written.as_chunks::<2>().0)
                     {
                         sum = add(add(sum, !u16::from_be_bytes(*old)), u16::from_be_bytes(*new));
                     }
-                    packet[at..at + 2].copy_from_slice(&(!sum).to_be_bytes());
+                    let checksum = if is_udp { shown(!sum) } else { !sum };
+                    packet[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
                 }
                 packet[place.clone()].copy_from_slice(&written[..place.len()]);
             }
@@ -93,6 +103,11 @@ impl QosPacket {
 fn add(one: u16, other: u16) -> u16 {
     let (sum, carry) = one.overflowing_add(other);
     sum + u16::from(carry)
+}
+
+/// A checksum of UDP: a zero would say that there is none (RFC 768).
+fn shown(checksum: u16) -> u16 {
+    if checksum == 0 { u16::MAX } else { checksum }
 }
 
 fn encrypted_key(seed: u64, source: SocketAddr, destination: SocketAddr, label: u32) -> FlowKey {
@@ -112,13 +127,19 @@ fn write_end(hasher: &mut SipHasher13, end: SocketAddr) {
     hasher.write(&end.port().to_be_bytes());
 }
 
-/// The headers of a TCP packet, with this structure and nothing else behind them: what a router says to a flow's receiver.
-/// `None` of anything else, and of IPv6 with extension headers of its own.
+/// The headers of a packet of TCP, or of UDP in IPv4, with this structure and nothing else behind them: what a router says to a
+/// flow's receiver. `None` of anything else, and of IPv6 with extension headers of its own.
 pub fn signal(packet: &[u8], structure: &Structure) -> Option<Vec<u8>> {
     let structures = Structures::one(*structure);
     match packet.first()? >> 4 {
         4 => {
-            let mut headers = headers(packet, usize::from(packet[0] & 0xf) * 4)?;
+            let header_at = usize::from(packet[0] & 0xf) * 4;
+            if *packet.get(PROTOCOL_V4)? == ip_number::UDP.0 && header_at >= Ipv4Header::MIN_LEN {
+                let mut headers = packet.get(..header_at + UDP_LEN)?.to_vec();
+                append_to_udp(&mut headers, header_at, structure);
+                return Some(headers);
+            }
+            let mut headers = headers(packet, header_at)?;
             // Refuses what is not of TCP.
             insert_v4(&mut headers, &structures).ok()?;
             Some(headers)
@@ -130,6 +151,23 @@ pub fn signal(packet: &[u8], structure: &Structure) -> Option<Vec<u8>> {
         }
         _ => None,
     }
+}
+
+/// Puts a structure behind IPv4 and UDP headers that have nothing behind them, and makes lengths, codepoint and checksums right.
+fn append_to_udp(packet: &mut Vec<u8>, udp_at: usize, structure: &Structure) {
+    packet.extend_from_slice(&structure.encode_v4());
+    finish_v4(packet, udp_at, QosMark::Signal.dscp().expect("it has one"));
+    let (ip, udp) = packet.split_at_mut(udp_at);
+    let len = (udp.len() as u16).to_be_bytes();
+    udp[UDP_LENGTH..UDP_LENGTH + 2].copy_from_slice(&len);
+    udp[UDP_CHECKSUM..UDP_CHECKSUM + 2].fill(0);
+    let sum = Sum16BitWords::new()
+        .add_slice(&ip[12..20])
+        .add_2bytes([0, ip_number::UDP.0])
+        .add_2bytes(len)
+        .add_slice(udp);
+    let checksum = shown(sum.ones_complement().to_be());
+    udp[UDP_CHECKSUM..UDP_CHECKSUM + 2].copy_from_slice(&checksum.to_be_bytes());
 }
 
 /// IP and TCP headers with no other control bit than ACK: a SYN or FIN would be one more of it.

@@ -23,7 +23,7 @@ fn tcp(from: &str, to: &str, flags: Flags, len: u16) -> Vec<u8> {
     packet
 }
 
-/// A UDP packet of IPv4 with this payload. Without a checksum (RFC 768).
+/// A UDP packet of IPv4 with this payload, and without a checksum (RFC 768).
 fn udp(from: &str, to: &str, dscp: u8, payload: &[u8]) -> Vec<u8> {
     let mut packet = tcp(from, to, Flags::ACK, 0);
     packet.truncate(20);
@@ -142,16 +142,60 @@ fn structures_are_written_where_they_stood_and_the_checksum_is_made_right() {
     }
 }
 
+/// The checksum of a UDP packet of IPv4 without options, by the definition: the pseudo header, the header and the payload (RFC 768).
+fn udp_checksum(packet: &[u8]) -> u16 {
+    let udp = &packet[20..];
+    let pseudo =
+        [&packet[12..20], &[0, 17], &(udp.len() as u16).to_be_bytes(), &udp[..6], &[0, 0], &udp[8..]]
+            .concat();
+    let words = pseudo.chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(*word.get(1).unwrap_or(&0)));
+    let mut sum: u32 = words.sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    if sum == 0xffff { 0xffff } else { !(sum as u16) }
+}
+
+fn datagram_with(structure: Structure, checksum: bool) -> Vec<u8> {
+    let mut packet = udp(V4[0], V4[1], QosMark::Signal.dscp().expect("it has one"), &structure.encode_v4());
+    if checksum {
+        let sum = udp_checksum(&packet).to_be_bytes();
+        packet[26..28].copy_from_slice(&sum);
+    }
+    packet
+}
+
 #[test]
-fn a_datagram_has_no_checksum_of_tcp() {
-    let mut bytes = [0; 32];
-    let len = Structures::one(request(0x610d)).encode_v4(&mut bytes);
-    let mut packet = udp(V4[0], V4[1], QosMark::Signal.dscp().expect("it has one"), &bytes[..len]);
-    let before = packet.clone();
-    let lowered = Structures::one(request(0x5da9));
-    read(&before).rewrite(&mut packet, &lowered, true);
-    assert_eq!(read(&packet).structures, Some(lowered));
-    assert_eq!(packet[..28], before[..28]);
+fn structures_of_a_datagram_are_written_with_its_checksum_or_without_one() {
+    // Words with many bits, so that additions carry.
+    for bits in [0x4001, 0x5da9, 0x7fff] {
+        for (checksum, finished) in [(false, true), (true, true), (true, false)] {
+            let mut packet = datagram_with(request(0x610d), checksum);
+            let before = packet.clone();
+            let lowered = Structures::one(request(bits).marked());
+            read(&before).rewrite(&mut packet, &lowered, finished);
+            assert_eq!(read(&packet).structures, Some(lowered));
+            assert_eq!(packet[..26], before[..26]);
+            if checksum && finished {
+                assert_eq!(u16::from_be_bytes([packet[26], packet[27]]), udp_checksum(&packet));
+            } else {
+                assert_eq!(packet[26..28], before[26..28]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_checksum_of_udp_that_is_zero_is_shown_as_all_ones() {
+    // Of all the words of a rate one brings the sum to zero.
+    let sums = (0x4000..0x8000).map(|bits| {
+        let mut packet = datagram_with(request(0x610d), true);
+        let before = packet.clone();
+        read(&before).rewrite(&mut packet, &Structures::one(request(bits)), true);
+        assert_eq!(u16::from_be_bytes([packet[26], packet[27]]), udp_checksum(&packet));
+        udp_checksum(&packet)
+    });
+    assert!(sums.min() > Some(0));
 }
 
 #[test]
@@ -199,6 +243,30 @@ fn what_a_router_says_is_the_headers_of_the_packet_with_one_structure() {
 }
 
 #[test]
+fn what_a_router_says_behind_a_datagram_is_a_datagram() {
+    for len in [0, 1, 40, 1472] {
+        let mut packet = udp(V4[0], V4[1], QosMark::Flow.dscp().expect("it has one"), &vec![7; len]);
+        packet[1] |= 1;
+        let said = signal(&packet, &request(0x5da9)).expect("a UDP packet");
+        let told = read(&said);
+        assert_eq!((told.source, told.destination, told.protocol), (address(V4[0]), address(V4[1]), 17));
+        assert_eq!((told.mark, told.structures), (QosMark::Signal, Some(Structures::one(request(0x5da9)))));
+        assert_eq!((said.len(), said[1] & 3), (44, 1));
+        assert_eq!(u16::from_be_bytes([said[24], said[25]]), 24);
+        assert_eq!(u16::from_be_bytes([said[26], said[27]]), udp_checksum(&said));
+        assert_eq!(read(&said).flow_key(1), read(&packet).flow_key(1));
+    }
+    let packet = udp(V4[0], V4[1], 0, &[]);
+    for len in 0..28 {
+        assert_eq!(signal(&packet[..len], &request(0x5da9)), None, "{len} bytes");
+    }
+    // A header that says to be shorter than it can be.
+    let mut short = packet;
+    short[0] = 0x40;
+    assert_eq!(signal(&short, &request(0x5da9)), None);
+}
+
+#[test]
 fn only_a_whole_tcp_header_is_answered() {
     for ends in [V4, V6] {
         let packet = tcp(ends[0], ends[1], Flags::ACK, 10);
@@ -208,7 +276,6 @@ fn only_a_whole_tcp_header_is_answered() {
             assert_eq!(signal(&packet[..len], &request(0x5da9)), None, "{len} bytes");
         }
     }
-    assert_eq!(signal(&udp(V4[0], V4[1], 0, &[0; 40]), &request(0x5da9)), None);
     assert_eq!(signal(&encrypted(1, 2, 77, &Structures::one(request(1))), &request(0x5da9)), None);
     // Neither is IPv4 nor IPv6.
     let mut other = tcp(V4[0], V4[1], Flags::ACK, 10);
