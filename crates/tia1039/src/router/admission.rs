@@ -99,17 +99,13 @@ impl Port {
         }
     }
 
-    /// A flow has sent much. Where its answers go another way, or show no numbers, that counts too, but only what it sent by what is kept for it:
-    /// by a promise anybody sends as much at once.
+    /// A flow that has only asked has sent much, within what it was told. By a promise anybody sends as much at once: it has what it was promised
+    /// where nobody feels it. What it sends by what is kept for it counts.
     pub(super) fn has_sent_much(&mut self, slot: u32) {
         let flow = self.table.get_mut(slot);
-        if !flow.has(UNPROVEN) {
-            return;
-        }
         let promised = flow.promised;
         if promised.units() > 0 {
             flow.set(UNSEEN);
-            flow.measured_bytes = 0;
             if self.admit(slot, promised).units() < promised.units() {
                 self.table.get_mut(slot).set(PREEMPTED);
             }

@@ -92,7 +92,8 @@ impl Port {
         if rate == 0 && !flow.has(PREEMPTED) {
             return Decision::Pass { class: Class::BestEffort, signal: None };
         }
-        let class = match (flow.guaranteed.units(), flow.policed.units()) {
+        // What it was promised is kept for nobody yet: so far it is one that has only asked.
+        let class = match (flow.guaranteed.units(), flow.policed.units() + flow.promised.units()) {
             (0, 0) => Class::BestEffort,
             (0, _) => flow.shared_class(),
             _ => Class::Guaranteed(flow.delay.level() / 16),
@@ -139,9 +140,14 @@ impl Port {
         flow.measured_bytes = flow.measured_bytes.saturating_add(u32::try_from(size.0).unwrap_or(u32::MAX));
         let (time, bytes) = (now.saturating_since(flow.measured_since), flow.measured_bytes);
         let much = bytes >= ENOUGH;
-        // Where answers go another way, or show no numbers, as under ESP, who sends this much within an interval counts too.
-        if much {
-            self.has_sent_much(slot);
+        // Where answers go another way, or show no numbers, as of UDP and under ESP, who has sent this much counts too, however long it took:
+        // one that began with a trickle, or whose program sends no more, sends so much in minutes.
+        if flow.has(UNPROVEN) {
+            if much {
+                (flow.measured_since, flow.measured_bytes) = (now, 0);
+                self.has_sent_much(slot);
+            }
+            return;
         }
         if !(much && time >= INTERVAL) && time < LONG {
             return;

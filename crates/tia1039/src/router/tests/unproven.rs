@@ -2,7 +2,7 @@
 
 use super::{Bench, ISN, exact, key, word};
 use crate::router::{Class, Decision, Numbers, RouterSettings};
-use crate::{BurstTolerance, Message, Priority, QosMark, RateType, RateWord, Structure};
+use crate::{BurstTolerance, Message, Priority, QosMark, RateType, RateWord, Rounding, Structure};
 use farpath_units::{Bytes, Duration};
 
 /// A start packet that anybody can make up: a guarantee of the highest priority.
@@ -152,6 +152,45 @@ fn who_sends_much_and_showed_no_answer_has_a_guarantee_that_nobody_feels() {
     bench.ack(2);
     assert_eq!(start(&mut bench, 2, made_up(60)).guaranteed, word(60));
     assert_eq!([1, 2].map(|flow| guarantee(&bench, flow) > 0), [false, true]);
+}
+
+/// A program's datagrams: 188 bytes each 20 ms, 75 kbit/s. At a full router it begins with less.
+#[test]
+fn who_sends_little_without_numbers_counts_when_it_has_sent_much_however_long_it_takes() {
+    let mut bench = Bench::new(&RouterSettings::default());
+    let lone = bench.ask(1, 100);
+    let told = start(&mut bench, 2, Structure::request(RateWord::from_units(76, Rounding::Up)));
+    assert!(told.available.units() > 0);
+    let send = |bench: &mut Bench| {
+        bench.now += Duration::from_millis(20);
+        bench.port.pass(bench.now, key(2), QosMark::Flow, Bytes(188), Numbers::default())
+    };
+    for _ in 0..85 {
+        assert!(matches!(send(&mut bench), Decision::Pass { class: Class::Newcomer, signal: None }));
+    }
+    assert_eq!(bench.port.unproven, 1);
+    send(&mut bench);
+    assert_eq!(bench.port.unproven, 0, "16 kB");
+    assert!(matches!(send(&mut bench), Decision::Pass { class: Class::Available, .. }));
+    // The other sinks for it from now on.
+    let report = |bench: &Bench, flow| bench.port.flow(&key(flow)).expect("known").available;
+    assert_eq!(report(&bench, 1), lone);
+    bench.data(1);
+    assert!(report(&bench, 1) <= lone);
+}
+
+#[test]
+fn a_promise_is_no_ordinary_packet_and_no_guarantee() {
+    let mut bench = Bench::new(&exact());
+    start(&mut bench, 1, Structure { rate_type: RateType::Guaranteed, ..made_up(1) });
+    let pass =
+        |bench: &mut Bench| bench.port.pass(bench.now, key(1), QosMark::Flow, Bytes(188), Numbers::default());
+    assert!(matches!(pass(&mut bench), Decision::Pass { class: Class::Newcomer, signal: None }));
+    for _ in 0..86 {
+        bench.now += Duration::from_millis(20);
+        pass(&mut bench);
+    }
+    assert!(matches!(pass(&mut bench), Decision::Pass { class: Class::Guaranteed(_), .. }));
 }
 
 #[test]
