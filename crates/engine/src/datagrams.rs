@@ -1,17 +1,17 @@
 //! Streams over UDP: how they are simulated, and what any engine says of them.
 
-use crate::simulate::budgeted;
+use crate::air;
+use crate::simulate::{budgeted, described, router_rows};
 use farpath_elements::SpecError;
 #[cfg(target_os = "linux")]
 use farpath_experiment::IpVersion;
-use farpath_experiment::{FlowSpec, Output, Scenario, Transport};
+use farpath_experiment::{FlowSpec, Output, Scenario, Stack, Transport};
 use farpath_run::{DelayFigures, FlowRow, MessageRow, Metric, Outcome, Run, SeriesRow, StreamFigures};
-#[cfg(target_os = "linux")]
-use farpath_sim::DATAGRAM_HEADERS;
-use farpath_sim::{Budget, DatagramResult, DatagramSetup, simulate_datagrams};
-use farpath_units::{Bytes, DurationHistogram, Instant};
+use farpath_sim::{
+    Budget, DATAGRAM_HEADERS, DatagramResult, DatagramSetup, DriverSettings, simulate_datagrams,
+};
+use farpath_units::{Bytes, DurationHistogram, Instant, Messages, Rate};
 
-use crate::air::rows;
 use crate::drops::drops_by_cause;
 
 /// Fills `run` with what becomes of the scenario's streams, each message of which is a datagram.
@@ -24,23 +24,44 @@ pub(crate) fn simulate(
     let setups = setups(scenario, reply);
     let datagrams = setups.iter().map(|setup| setup.messages.count).fold(0, u64::saturating_add);
     let budget = budgeted(scenario, Budget::for_segments(datagrams.saturating_mul(2)));
-    let (results, air) = simulate_datagrams(&scenario.path, &setups, seed, scenario.horizon, budget)?;
-    enter(scenario, &setups, &results, run);
-    run.air = rows(&air);
+    let ended = simulate_datagrams(&scenario.path, &setups, seed, scenario.horizon, budget)?;
+    enter(scenario, &setups, &ended.streams, run);
+    run.provenance.caveats.extend(air::given_up(&ended.elements));
+    run.routers = router_rows(ended.elements);
+    run.air = air::rows(&ended.air);
     Ok(())
 }
 
 /// The streams of a scenario whose messages get such answers.
 pub(crate) fn setups(scenario: &Scenario, reply: Option<Bytes>) -> Vec<DatagramSetup> {
     let setup = |flow: &FlowSpec| {
+        let messages = flow.stream?.messages;
+        let (sender, receiver) = scenario.ends(flow);
         Some(DatagramSetup {
             start: Instant::ZERO + flow.start,
             direction: flow.direction,
-            messages: flow.stream?.messages,
+            messages,
             reply,
+            asks: [
+                asks(sender, &messages),
+                asks(receiver, &Messages { size: reply.unwrap_or_default(), ..messages }),
+            ],
         })
     };
     scenario.flows.iter().filter_map(setup).collect()
+}
+
+/// How an end that sends these asks: for what its program sends, where that is less than is wanted.
+fn asks(end: &Stack, messages: &Messages) -> Option<DriverSettings> {
+    let settings = DriverSettings::of(&end.config.explicit_rate)?;
+    let share = messages.bit_per_s() / messages.size.0 as f64;
+    let needed = share * (messages.size + DATAGRAM_HEADERS).0 as f64;
+    // Of a composite rate it is not known which part they are to have. Where all are due at once, they take what there is.
+    let less = needed.is_finite() && needed < settings.wanted.bit_per_s() as f64;
+    match Rate::from_bit_per_s(needed.ceil() as u64) {
+        Some(wanted) if less && settings.guaranteed.is_none() => Some(DriverSettings { wanted, ..settings }),
+        _ => Some(settings),
+    }
 }
 
 /// Length of the shortest datagram; `None` where there is TCP.
@@ -119,6 +140,9 @@ fn row(number: u32, setup: &DatagramSetup, result: &DatagramResult, horizon: Ins
     round_trips(result).for_each(|(sent, answered)| rtts.record(answered - sent));
     row.min_rtt = rtts.least();
     row.delays = DelayFigures::of(&rtts, result.queueing.as_ref());
+    row.explicit_rate = result.driver.as_ref().map(|driver| described(driver.outcome()).into());
+    row.granted_bit_per_s =
+        result.driver.as_ref().and_then(|driver| Some(driver.granted()?.bit_per_s() as f64));
     row
 }
 

@@ -111,6 +111,9 @@ pub(crate) fn until_in_time(
 /// Whether the hosts and programs of a scenario can be made here: all that a run begins with.
 pub(crate) fn can_be_prepared(scenario: &Scenario) -> Result<(), EngineError> {
     let hosts = Hosts::configured(scenario)?;
+    if let Transport::Udp { reply } = scenario.transport {
+        return datagrams::can_be_prepared(scenario, reply, &hosts);
+    }
     let drivers = Drivers::attach(scenario, &hosts)?;
     Programs::prepare(scenario, &hosts, &drivers, look_every(scenario), &Room::of_run(scenario)).map(drop)
 }

@@ -135,6 +135,11 @@ pub enum EngineError {
         "explicit_rate.type: an emulation asks for rates of type `available` alone; `farpath simulate` knows the others"
     )]
     OnlyAvailable,
+    /// In IPv6 structures are options of a header that a program would have to write.
+    #[error(
+        "emulate.ip: datagrams that ask for a rate (explicit_rate.wanted) are emulated in IPv4 alone; expected \"ipv4\", found \"ipv6\""
+    )]
+    DatagramsAskInV4,
     /// A guest's kernel takes no BPF.
     #[error("explicit_rate.wanted: a kernel in virtual time takes no BPF; expected emulate.clock = \"real\"")]
     NoDriverInGuest,

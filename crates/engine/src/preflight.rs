@@ -7,7 +7,7 @@ pub use every_point::can_all_be_emulated;
 
 use crate::datagrams::shortest;
 use crate::{EngineError, MAX_EMULATED_FLOWS, tcp_only};
-use farpath_experiment::{EmulationClock, FlowSpec, Point, Scenario, Stack, Transport};
+use farpath_experiment::{EmulationClock, FlowSpec, IpVersion, Point, Scenario, Stack, Transport};
 use farpath_path::{Direction, PerDirection};
 use farpath_tcp::config::RateKind;
 use farpath_units::Bytes;
@@ -113,7 +113,15 @@ fn is_between_the_hosts(scenario: &Scenario, flow: &FlowSpec) -> bool {
             let mut told = common.clone();
             told.name.clone_from(&own.name);
             told.config.congestion.control = own.config.congestion.control;
-            told.config.explicit_rate.wanted = own.config.explicit_rate.wanted;
+            match scenario.transport {
+                // Programs that send datagrams ask by themselves, each for its own.
+                Transport::Udp { .. } => {
+                    told.config.explicit_rate = own.config.explicit_rate.clone();
+                }
+                Transport::Tcp => {
+                    told.config.explicit_rate.wanted = own.config.explicit_rate.wanted;
+                }
+            }
             told == *own
         })
     };
@@ -124,6 +132,13 @@ fn is_between_the_hosts(scenario: &Scenario, flow: &FlowSpec) -> bool {
 fn explicit_rate(scenario: &Scenario) -> Result<(), EngineError> {
     if !asks(scenario) {
         return Ok(());
+    }
+    if scenario.transport != Transport::Tcp {
+        // The programs that send them ask: structures are payload, in IPv4.
+        return match scenario.emulate.ip {
+            IpVersion::V4 => Ok(()),
+            IpVersion::V6 => Err(EngineError::DatagramsAskInV4),
+        };
     }
     if ends(scenario).any(|end| end.config.explicit_rate.kind != RateKind::Available) {
         return Err(EngineError::OnlyAvailable);

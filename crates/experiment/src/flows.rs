@@ -144,10 +144,10 @@ pub(crate) fn read_flows(
                         .at("size")
                         .refuse("UDP carries the messages of `transfer`, and no files"));
                 }
-                let own = ["access", "sender", "receiver"].into_iter().find(|key| group.has(key));
-                if let Some(key) = own.filter(|_| transport != Transport::Tcp) {
-                    return Err(group.at(key).refuse("flows of UDP are all between the same two hosts"));
+                if transport != Transport::Tcp && group.has("access") {
+                    return Err(group.at("access").refuse("flows of UDP are all between the same two hosts"));
                 }
+                let stream = own_stream(group, transport)?.or(stream);
                 let is_file = transport == Transport::Tcp && (stream.is_none() || group.has("size"));
                 let common = FlowSpec {
                     direction,
@@ -169,6 +169,29 @@ pub(crate) fn read_flows(
             })?;
         }
         Ok((transport, flows))
+    })
+}
+
+/// The stream that a group has for itself.
+fn own_stream(
+    group: &mut Reader<'_>,
+    transport: Transport,
+) -> Result<Option<WrittenStream>, ExperimentError> {
+    if !group.has("stream") {
+        return Ok(None);
+    }
+    if group.has("size") {
+        let reason = "`size` makes the flow a file, and `stream` a stream: give one of them";
+        return Err(group.at("size").refuse(reason));
+    }
+    group.section("stream", |own| {
+        if transport != Transport::Tcp {
+            fits_a_datagram(own, "message")?;
+        }
+        match WrittenStream::read(own)? {
+            Some(stream) => Ok(Some(stream)),
+            None => Err(own.missing("message", Bytes::EXPECTED)),
+        }
     })
 }
 
@@ -224,13 +247,20 @@ fn read_transport(transfer: &mut Reader<'_>) -> Result<Transport, ExperimentErro
             return Err(transfer.at(key).refuse(reason));
         }
     }
-    let message: Option<Bytes> = transfer.optional("message")?;
-    for (key, size) in [("message", message), ("reply", reply)] {
-        if let Some(size) = size.filter(|&size| size > MAX_DATAGRAM) {
-            return Err(transfer.at(key).refuse(format!("{size} in a datagram; the most is {MAX_DATAGRAM}")));
-        }
+    for key in ["message", "reply"] {
+        fits_a_datagram(transfer, key)?;
     }
     Ok(Transport::Udp { reply })
+}
+
+/// Whether the size by this key, if there is one, is that of a datagram.
+fn fits_a_datagram(reader: &mut Reader<'_>, key: &'static str) -> Result<(), ExperimentError> {
+    match reader.optional::<Bytes>(key)? {
+        Some(size) if size > MAX_DATAGRAM => {
+            Err(reader.at(key).refuse(format!("{size} in a datagram; the most is {MAX_DATAGRAM}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// RFC 768 in an IPv4 packet of 65 535 B.

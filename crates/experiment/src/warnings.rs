@@ -1,17 +1,20 @@
 //! What is allowed and probably not meant: a warning means "look before you trust this".
 
-use crate::{FlowSpec, Scenario, Stack, Transport};
+use crate::{FlowSpec, Scenario, Transport};
 use core::fmt;
 use farpath_elements::{ElementSpec, Oversize, base_delay, routers};
 use farpath_path::Direction;
 use farpath_tcp::HEADERS;
-use farpath_units::{Bytes, Duration};
+use farpath_units::{Bytes, Duration, Rate};
+
+/// Headers of a datagram of IPv4, bytes (RFC 791, RFC 768).
+const IP_AND_UDP: f64 = 28.0;
 
 /// Something that is allowed and probably not meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     /// What it is, in one word for programs: `rto-floor`, `rto-max`, `window-scaling`, `window-field`,
-    /// `window-below-segment`, `path-ends`, `late-flows`, `copies`, `datagrams-ask`, `path`, `ttl`, `mtu`.
+    /// `window-below-segment`, `path-ends`, `late-flows`, `copies`, `asks-too-little`, `path`, `ttl`, `mtu`.
     pub id: &'static str,
     /// The key that it is about.
     pub key: String,
@@ -87,7 +90,7 @@ pub fn warnings(scenario: &Scenario) -> Vec<Warning> {
     }
     ends(scenario, &mut warnings);
     copies(scenario, &mut warnings);
-    datagrams_that_ask(scenario, &mut warnings);
+    asks_too_little(scenario, &mut warnings);
     if scenario.transport == Transport::Tcp {
         hops(scenario, &mut warnings);
         long_packets(scenario, &mut warnings);
@@ -103,13 +106,25 @@ pub fn warnings(scenario: &Scenario) -> Vec<Warning> {
     warnings
 }
 
-/// Streams of datagrams ask no router for a rate, whatever their stacks want.
-fn datagrams_that_ask(scenario: &Scenario, warnings: &mut Vec<Warning>) {
-    let ends = scenario.flows.iter().flat_map(|flow| <[&Stack; 2]>::from(scenario.ends(flow)));
-    let asking = ends.into_iter().filter(|stack| stack.config.explicit_rate.wanted.is_some()).count();
-    if scenario.transport != Transport::Tcp && asking > 0 {
-        let text = "datagrams do not ask for a rate: they run as if nothing was wanted, and routers grant them nothing";
-        warnings.push(Warning::new("datagrams-ask", "explicit_rate.wanted", text.to_owned()));
+/// Streams of datagrams that ask for less than they send: what is over waits at the sender, longer and longer.
+fn asks_too_little(scenario: &Scenario, warnings: &mut Vec<Warning>) {
+    for (number, flow) in scenario.flows.iter().enumerate() {
+        let Some(stream) = flow.stream.filter(|_| scenario.transport != Transport::Tcp) else { continue };
+        let asked = &scenario.ends(flow).0.config.explicit_rate;
+        let Some(wanted) = asked.wanted else { continue };
+        let wanted = wanted.bit_per_s() + asked.guaranteed.map_or(0, Rate::bit_per_s);
+        let headers = 1.0 + IP_AND_UDP / stream.messages.size.0 as f64;
+        let needed = stream.messages.bit_per_s() * headers;
+        // The code of a rate is rounded up by less than a 512th.
+        if needed.is_finite() && needed > wanted as f64 * (1.0 + 1.0 / 512.0) {
+            let text = format!(
+                "flow {number} asks for {:.3} Mbit/s, and its datagrams with their headers need {:.3}: they wait longer and longer",
+                wanted as f64 / 1e6,
+                needed / 1e6
+            );
+            warnings.push(Warning::new("asks-too-little", "explicit_rate.wanted", text));
+            return;
+        }
     }
 }
 

@@ -19,6 +19,7 @@
 //! ```
 
 mod asking;
+mod datagrams;
 mod guard;
 mod paced;
 mod settings;
@@ -26,6 +27,7 @@ mod settings;
 mod tests;
 
 pub use asking::{Counters, Outcome, Plain};
+pub use datagrams::DatagramDriver;
 pub use guard::{EXCESS, QUEUE_LOSS_PER_MILLE, QUEUE_ROUNDS, Trip, allowed_per_million};
 pub use paced::{Paced, PathReport};
 pub use settings::{DriverSettings, window_for};
@@ -160,29 +162,23 @@ impl Driver {
     /// One structure. Whether it alone is no reason for TCP to see the segment.
     fn take(&mut self, now: Instant, structure: &Structure, syn: bool) -> bool {
         match structure.message {
-            Message::Request | Message::Renegotiate | Message::ResendStart => {
-                let answer = structure.response(self.settings.peer);
-                if syn {
-                    self.answer = Some(answer);
-                } else {
-                    self.answer_now = Some(answer);
-                }
-                true
-            }
             Message::Response => {
                 self.signal_now = self.asking.on_response(structure).or(self.signal_now);
                 false
             }
-            Message::MissedStart if structure.source.is_none() => {
-                // From a router, for the other end: it goes back there, with whom it is about.
-                self.answer_now = Some(Structure { source: self.settings.peer, ..*structure });
-                true
-            }
-            Message::MissedStart => {
+            Message::MissedStart if !structure.source.is_none() => {
                 self.signal_now = self.asking.resend(now);
                 true
             }
-            Message::Forward | Message::Confirmation | Message::Close => true,
+            _ => {
+                let answer = answer_to(structure, self.settings.peer);
+                if syn {
+                    self.answer = answer.or(self.answer);
+                } else {
+                    self.answer_now = answer.or(self.answer_now);
+                }
+                true
+            }
         }
     }
 
@@ -326,6 +322,20 @@ impl Driver {
             ..last
         };
         Some(Datagram { segment, mark: QosMark::Signal, structures: Some(Structures::one(structure)) })
+    }
+}
+
+/// What an end answers to a structure of its peer, or of a router on the way from there; `None` to what wants no answer.
+fn answer_to(structure: &Structure, peer: Source) -> Option<Structure> {
+    match structure.message {
+        Message::Request | Message::Renegotiate | Message::ResendStart => Some(structure.response(peer)),
+        // From a router, for the other end: it goes back there, with whom it is about.
+        Message::MissedStart if structure.source.is_none() => Some(Structure { source: peer, ..*structure }),
+        Message::MissedStart
+        | Message::Response
+        | Message::Forward
+        | Message::Confirmation
+        | Message::Close => None,
     }
 }
 

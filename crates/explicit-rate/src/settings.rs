@@ -2,6 +2,7 @@
 
 use crate::SOMEBODY;
 use farpath_tcp::cc::Pace;
+use farpath_tcp::config::{ExplicitRateConfig, RateKind};
 use farpath_tia1039::{
     BurstTolerance, Priority, QosVersion, RateType, RateUnit, RateWord, Rounding, Source, Structure,
 };
@@ -63,6 +64,24 @@ impl DriverSettings {
             early_window: None,
             peer: SOMEBODY,
         }
+    }
+
+    /// Asks as a stack says; `None` of one that does not.
+    pub fn of(config: &ExplicitRateConfig) -> Option<DriverSettings> {
+        let level = |level| Priority::new(level).unwrap_or(Priority::HIGHEST);
+        Some(DriverSettings {
+            rate_type: match config.kind {
+                RateKind::Available => RateType::Available,
+                RateKind::Composite => RateType::Composite,
+                RateKind::Maximum => RateType::Maximum,
+                RateKind::Guaranteed => RateType::Guaranteed,
+            },
+            guaranteed: config.guaranteed,
+            preemption: level(config.preemption),
+            delay: level(config.delay),
+            loss_per_mille: config.loss_limit_per_mille,
+            ..DriverSettings::new(config.wanted?)
+        })
     }
 
     /// What is asked for.

@@ -1,3 +1,4 @@
+mod datagrams;
 mod hostile;
 mod wire;
 

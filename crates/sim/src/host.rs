@@ -3,9 +3,7 @@
 use crate::jitter::Jitter;
 use crate::{End, Packet, Qos, ResendCause};
 use farpath_explicit_rate::{Datagram, Driver, DriverSettings};
-use farpath_tcp::config::RateKind;
 use farpath_tcp::{Config, Connection, Endpoint};
-use farpath_tia1039::{Priority, RateType};
 use farpath_units::{Duration, Instant};
 
 /// An endpoint with its place in the event queue.
@@ -28,23 +26,9 @@ impl Host {
     /// The end with `config`, opposite of one with `peer`.
     pub fn new(mut connection: Connection, config: &Config, peer: &Config, jitter: Option<Jitter>) -> Host {
         let explicit = &config.explicit_rate;
-        let driver = explicit.wanted.map(|wanted| {
-            let level = |level| Priority::new(level).unwrap_or(Priority::HIGHEST);
-            let settings = DriverSettings {
-                rate_type: match explicit.kind {
-                    RateKind::Available => RateType::Available,
-                    RateKind::Composite => RateType::Composite,
-                    RateKind::Maximum => RateType::Maximum,
-                    RateKind::Guaranteed => RateType::Guaranteed,
-                },
-                guaranteed: explicit.guaranteed,
-                preemption: level(explicit.preemption),
-                delay: level(explicit.delay),
-                loss_per_mille: explicit.loss_limit_per_mille,
-                early_window: explicit.early_window.then_some(peer.receive.buffer),
-                ..DriverSettings::new(wanted)
-            };
-            Box::new(Driver::new(&settings, &mut connection))
+        let driver = DriverSettings::of(explicit).map(|settings| {
+            let early_window = explicit.early_window.then_some(peer.receive.buffer);
+            Box::new(Driver::new(&DriverSettings { early_window, ..settings }, &mut connection))
         });
         Host { connection, driver, jitter: jitter.map(Box::new), timer_at: None, sent: 0, answered: (0, 0) }
     }

@@ -38,15 +38,34 @@ pub fn receive_with_queue(
 ) -> io::Result<(usize, Option<i32>)> {
     /// linux/tcp.h
     const TCP_CM_INQ: i32 = 36;
-    // A header of length, level and type, and a number behind it (cmsg(3)).
+    let (received, told) = receive_with(socket, buffer, flags, (IPPROTO_TCP, TCP_CM_INQ))?;
+    Ok((received, told.map(i32::from_ne_bytes)))
+}
+
+/// Reads a datagram of IPv4 into `buffer`, and its byte of codepoint and ECN, where the socket is told it (`IP_RECVTOS`).
+pub fn receive_with_tos(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(usize, Option<u8>)> {
+    let (received, told) = receive_with(socket, buffer, 0, (libc::IPPROTO_IP, libc::IP_TOS))?;
+    Ok((received, told.map(|[tos, ..]| tos)))
+}
+
+/// Reads into `buffer`, and the first four bytes of the control message of this level and type, where it is the first that comes.
+fn receive_with(
+    socket: BorrowedFd<'_>,
+    buffer: &mut [u8],
+    flags: i32,
+    (level, kind): (c_int, c_int),
+) -> io::Result<(usize, Option<[u8; 4]>)> {
+    // A header of length, level and type, and what is told behind it (cmsg(3)).
     const HEADER: usize = size_of::<usize>() + 8;
     let mut control = [0; 128];
     let (received, told) = sys::receive_message(socket, buffer, &mut control, flags)?;
-    let number = |at: usize| Some(i32::from_ne_bytes(control.get(at..at + 4)?.try_into().ok()?));
-    let is_queue = told >= HEADER + 4
-        && number(size_of::<usize>()) == Some(IPPROTO_TCP)
-        && number(size_of::<usize>() + 4) == Some(TCP_CM_INQ);
-    Ok((received, number(HEADER).filter(|_| is_queue)))
+    let four = |at: usize| -> Option<[u8; 4]> { control.get(at..at + 4)?.try_into().ok() };
+    let number = |at: usize| four(at).map(i32::from_ne_bytes);
+    // The kernel counts the padding behind a message of a byte.
+    let is_it = told > HEADER
+        && number(size_of::<usize>()) == Some(level)
+        && number(size_of::<usize>() + 4) == Some(kind);
+    Ok((received, four(HEADER).filter(|_| is_it)))
 }
 
 /// What is set on a socket before it connects or listens; `None` leaves the namespace's default. A connection that a

@@ -7,12 +7,13 @@ use crate::batch::real_time::is_light;
 use crate::capture::FIRST_PORT;
 use crate::datagrams::{enter, setups};
 use crate::progress::Going;
+use crate::simulate::router_rows;
 use crate::{EngineError, air};
 use farpath_emu::{Clock, PacketEvent, Queues, RealTime, Recorder, WirePacket};
-use farpath_experiment::Point;
-use farpath_path::{Direction, DropCounts, PerDirection};
+use farpath_experiment::{Point, Scenario};
+use farpath_path::{Direction, DropCounts, PathPacket, PerDirection};
 use farpath_run::{Engine, Provenance, Run, RunKey};
-use farpath_sim::{DatagramResult, DatagramSetup};
+use farpath_sim::{DatagramDriver, DatagramResult, DatagramSetup};
 use farpath_traffic::datagram::{DatagramStream, StreamSocket, StreamStamps, StreamTally, Until};
 use farpath_units::{Bytes, Duration, DurationHistogram, Instant};
 use std::io;
@@ -72,11 +73,21 @@ pub(super) fn once(
     run.grade = Some(before.grade(&hosts, &report, &counted, waits.reduce(f64::max), scenario)?);
     run.air = air::rows(&report.air);
     run.provenance.caveats.extend(air::given_up(&report.elements));
+    run.routers = router_rows(report.elements);
     let seen = watch.drops.into_iter().zip(watch.waits);
     let results: Vec<DatagramResult> =
         ends.each.into_iter().zip(seen).map(|(stamps, seen)| result(stamps, seen, ends.over)).collect();
     enter(scenario, &setups, &results, &mut run);
     Ok(run)
+}
+
+/// Whether the sockets of a scenario can be made on these hosts.
+pub(super) fn can_be_prepared(
+    scenario: &Scenario,
+    reply: Option<Bytes>,
+    hosts: &Hosts,
+) -> Result<(), EngineError> {
+    pairs(&setups(scenario, reply), hosts).map(drop).map_err(EngineError::Datagrams)
 }
 
 /// Both ends of each flow.
@@ -119,8 +130,11 @@ impl Programs<'_> {
             let start = |(setup, [sender, receiver]): (&DatagramSetup, [StreamSocket; 2])| {
                 let DatagramSetup { start, messages, reply, .. } = *setup;
                 let stream = DatagramStream { messages, reply, start };
-                [(sender, true), (receiver, false)]
-                    .map(|(socket, sends)| scope.spawn(move || self.one(&socket, sends, &stream, stop)))
+                let [sends, answers] =
+                    setup.asks.each_ref().map(|asks| asks.as_ref().map(DatagramDriver::new));
+                [(sender, true, sends), (receiver, false, answers)].map(|(socket, sends, driver)| {
+                    scope.spawn(move || self.one(&socket, sends, &stream, driver, stop))
+                })
             };
             let threads: Vec<_> = self.setups.iter().zip(pairs).map(start).collect();
             let over =
@@ -141,14 +155,15 @@ impl Programs<'_> {
         socket: &StreamSocket,
         sends: bool,
         stream: &DatagramStream,
+        driver: Option<DatagramDriver>,
         stop: &AtomicBool,
     ) -> io::Result<StreamStamps> {
         // Not granted, they run as others do, and the grade has what they waited.
         let _ahead = self.ahead.then(RealTime::of_program);
         let until = Until { epoch: self.clock.epoch(), deadline: self.deadline, stop };
         match sends {
-            true => socket.send(stream, &self.tally, until),
-            false => socket.receive(stream, &self.tally, until),
+            true => socket.send(stream, driver, &self.tally, until),
+            false => socket.receive(stream, driver, &self.tally, until),
         }
     }
 
@@ -238,7 +253,9 @@ impl Recorder for Watch<'_> {
                 let way = if is_message { Direction::Forward } else { Direction::Reverse };
                 self.drops[flow][way].add(cause);
             }
-            PacketEvent::Received if is_message && queues.backlog(direction).is_some() => {
+            PacketEvent::Received
+                if is_message && packet.carries_data() && queues.backlog(direction).is_some() =>
+            {
                 self.waits[flow].get_or_insert_default().record(packet.queueing());
             }
             PacketEvent::Received | PacketEvent::Refused => {}
@@ -262,6 +279,7 @@ fn result(
         answered: whole(sender.came),
         drops,
         queueing,
+        driver: sender.driver,
         over,
         sent,
         stuck: None,

@@ -7,6 +7,7 @@ mod common;
 mod budget;
 mod capture;
 mod changing_paths;
+mod datagrams_kernel;
 mod delays;
 mod granted;
 mod lossy;

@@ -31,9 +31,9 @@ transfer.size = "10 KiB"
 "#;
 
 /// Emulated and simulated.
-fn both(text: &str) -> Option<[Run; 2]> {
+pub fn both(text: &str) -> Option<[Run; 2]> {
     if let Err(error) = may_emulate() {
-        skip(Need::Root, format!("radio on the running kernel: {error}"));
+        skip(Need::Root, format!("beside the running kernel: {error}"));
         return None;
     }
     let text = format!("{text}{PATIENT}");
@@ -47,7 +47,7 @@ fn both(text: &str) -> Option<[Run; 2]> {
 }
 
 /// Within a share of the second, or of each other where the second is small.
-fn near(one: f64, other: f64, share: f64, least: f64) -> bool {
+pub fn near(one: f64, other: f64, share: f64, least: f64) -> bool {
     (one - other).abs() <= (share * other.abs()).max(least)
 }
 

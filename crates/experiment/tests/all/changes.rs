@@ -449,7 +449,10 @@ fn traps_are_warned_of() {
         "transfer={ protocol = \"udp\", message = \"1 kB\", rate = \"1 Mbit/s\", count = 10 }",
         "sender.explicit_rate.wanted=1 Mbit/s",
     ];
-    assert!(warnings(&datagrams)[0].starts_with("explicit_rate.wanted: datagrams do not ask for a rate"));
+    let expected = "explicit_rate.wanted: flow 0 asks for 1.000 Mbit/s, and its datagrams with their headers need 1.028: they wait";
+    assert!(warnings(&datagrams)[0].starts_with(expected), "{:?}", warnings(&datagrams));
+    let enough = [datagrams[0], "sender.explicit_rate.wanted=1.03 Mbit/s"];
+    assert_eq!(warnings(&enough), [""; 0]);
     let scaled = [
         "receiver.receive.buffer=1 MB",
         "sender.send.window_scaling=true",

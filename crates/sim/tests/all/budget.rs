@@ -87,10 +87,12 @@ fn datagrams_have_a_budget_too() {
         direction: Direction::Forward,
         messages,
         reply: Some(Bytes(1)),
+        asks: [None, None],
     };
     let run = |path: &[ElementSpec], budget| {
-        let results = simulate_datagrams(path, &[stream], 1, Duration::from_secs(10), budget);
-        results.expect("the path is well formed").0.remove(0)
+        let results =
+            simulate_datagrams(path, core::slice::from_ref(&stream), 1, Duration::from_secs(10), budget);
+        results.expect("the path is well formed").streams.remove(0)
     };
     let result = run(&doubling(20), Budget { packets: 50_000, ..WIDE });
     assert_eq!(result.stuck.map(|stuck| stuck.bound), Some(Bound::Packets));

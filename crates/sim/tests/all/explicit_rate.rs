@@ -20,7 +20,7 @@ fn cubic() -> Config {
     stack
 }
 
-fn router(name: &str, line: &str, changes: &[(&str, &str)]) -> ElementSpec {
+pub fn router(name: &str, line: &str, changes: &[(&str, &str)]) -> ElementSpec {
     let changes: Vec<RateChange> =
         changes.iter().map(|(at, to)| RateChange { at: time(at), rate: rate(to) }).collect();
     let lines = RouterLines {

@@ -15,6 +15,7 @@ mod determinism;
 mod ecn;
 mod exact;
 mod explicit_rate;
+mod explicit_rate_datagrams;
 mod explicit_rate_shared;
 mod golden;
 mod many_flows;

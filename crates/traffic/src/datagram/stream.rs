@@ -1,15 +1,19 @@
 //! Streams of datagrams: one end sends each message when it is due, the other says when it came, and answers where asked.
 //!
 //! Both ends are of one run, alone in namespaces of their own, and told of each other: a datagram says no more than its
-//! number, so that short ones can be sent too.
+//! number, so that short ones can be sent too. An end that takes part in explicit rate knows what carries structures by its
+//! codepoint, in IPv4.
 
 use super::Until;
 use crate::counters::ThreadTimes;
 use crate::options;
 use crate::wait::{self, PromptTimers};
+use farpath_explicit_rate::DatagramDriver;
+use farpath_tia1039::{QosMark, Structure, Structures};
 use farpath_units::{Bytes, Duration, Instant, Messages};
 use rustix::event::PollFlags;
 use socket2::{Domain, Protocol, Socket, Type};
+use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
@@ -43,7 +47,7 @@ pub struct StreamTally {
 }
 
 /// What one end saw. At the sender `came` is of answers, at the receiver of messages.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub struct StreamStamps {
     /// When each message left the program; empty at the receiver.
     pub sent: Vec<Instant>,
@@ -51,6 +55,8 @@ pub struct StreamStamps {
     pub came: Vec<Option<Instant>>,
     /// For how much of its time this end was ready and other programs had the processors.
     pub processor_wait: Option<f64>,
+    /// What came of asking for a rate, where it did.
+    pub driver: Option<DatagramDriver>,
 }
 
 /// One end's socket.
@@ -72,33 +78,42 @@ impl StreamSocket {
         Ok(StreamSocket(socket.into()))
     }
 
-    /// Sends the messages of a stream when they are due, and notes the answers, until it is told to stop.
+    /// Sends the messages of a stream when they are due and its driver lets them leave, and notes the answers, until it is told
+    /// to stop.
     ///
     /// # Errors
     /// The kernel refuses to send or to receive.
     pub fn send(
         &self,
         stream: &DatagramStream,
+        driver: Option<DatagramDriver>,
         tally: &StreamTally,
         until: Until<'_>,
     ) -> io::Result<StreamStamps> {
-        let mut end = End::new(self, stream, tally, until);
+        let mut end = End::new(self, stream, driver, tally, until)?;
         let mut datagram = vec![0; stream.messages.size.0 as usize];
         while !until.is_over(until.now()) {
             let number = end.stamps.sent.len() as u64;
             let due = stream.start + stream.messages.due_after(number);
             let now = until.now();
             let more = number < stream.messages.count;
-            if more && now >= due {
+            let is_due = more && now >= due;
+            if is_due && end.may_send(now) {
                 put_number(&mut datagram, number);
-                if end.write(&datagram)? {
+                if end.write(now, &datagram)? {
                     end.stamps.sent.push(now);
                     tally.messages.fetch_add(1, Ordering::SeqCst);
                 }
                 continue;
             }
             end.read(|_, _| Ok(()))?;
-            self.wait(if more { due.saturating_since(until.now()) } else { super::STOP_EVERY })?;
+            end.say()?;
+            let next = match (is_due, more) {
+                (true, _) => end.next_due(),
+                (false, true) => Some(due),
+                (false, false) => None,
+            };
+            self.wait(next.map_or(super::STOP_EVERY, |due| due.saturating_since(until.now())))?;
         }
         Ok(end.over())
     }
@@ -110,19 +125,27 @@ impl StreamSocket {
     pub fn receive(
         &self,
         stream: &DatagramStream,
+        driver: Option<DatagramDriver>,
         tally: &StreamTally,
         until: Until<'_>,
     ) -> io::Result<StreamStamps> {
-        let mut end = End::new(self, stream, tally, until);
+        let mut end = End::new(self, stream, driver, tally, until)?;
         let mut answer = stream.reply.map(|size| vec![0; size.0 as usize]);
+        let mut waiting = VecDeque::new();
         while !until.is_over(until.now()) {
             end.read(|end, number| {
-                let Some(answer) = &mut answer else { return Ok(()) };
-                put_number(answer, number);
-                // Without room the answer is lost, as it might be anywhere else on its way.
-                end.write(answer).map(drop)
+                if let Some(answer) = &mut answer {
+                    waiting.push_back(number);
+                    end.answer(&mut waiting, answer)?;
+                }
+                Ok(())
             })?;
-            self.wait(super::STOP_EVERY)?;
+            if let Some(answer) = &mut answer {
+                end.answer(&mut waiting, answer)?;
+            }
+            end.say()?;
+            let next = end.next_due().filter(|_| !waiting.is_empty());
+            self.wait(next.map_or(super::STOP_EVERY, |due| due.saturating_since(until.now())))?;
         }
         Ok(end.over())
     }
@@ -138,6 +161,10 @@ struct End<'a> {
     tally: &'a StreamTally,
     until: Until<'a>,
     stamps: StreamStamps,
+    /// IP and UDP headers.
+    headers: Bytes,
+    /// The codepoint that the socket's datagrams have now.
+    mark: QosMark,
     buffer: Vec<u8>,
     began: Instant,
     times: Option<ThreadTimes>,
@@ -148,24 +175,87 @@ impl<'a> End<'a> {
     fn new(
         socket: &'a StreamSocket,
         stream: &DatagramStream,
+        driver: Option<DatagramDriver>,
         tally: &'a StreamTally,
         until: Until<'a>,
-    ) -> End<'a> {
+    ) -> io::Result<End<'a>> {
         let came = vec![None; stream.messages.count as usize];
-        End {
+        if driver.is_some() {
+            options::set_number(socket.0.as_fd(), libc::IPPROTO_IP, libc::IP_RECVTOS, 1)?;
+        }
+        Ok(End {
             socket: &socket.0,
             tally,
             until,
-            stamps: StreamStamps { came, ..StreamStamps::default() },
+            stamps: StreamStamps { came, driver, ..StreamStamps::default() },
+            headers: super::headers(socket.0.local_addr()?.ip()),
+            mark: QosMark::None,
             buffer: vec![0; MOST],
             began: until.now(),
             times: ThreadTimes::read().ok(),
             _prompt: PromptTimers::new(),
+        })
+    }
+
+    /// Whether a datagram that is ready may leave.
+    fn may_send(&mut self, now: Instant) -> bool {
+        self.stamps.driver.as_mut().is_none_or(|driver| driver.may_send(now))
+    }
+
+    /// When to look again whether one may.
+    fn next_due(&self) -> Option<Instant> {
+        self.stamps.driver.as_ref()?.next_due()
+    }
+
+    /// Says what the driver has to say to routers and to the peer.
+    fn say(&mut self) -> io::Result<()> {
+        while let Some(structure) = self.stamps.driver.as_mut().and_then(DatagramDriver::poll) {
+            self.set_mark(QosMark::Signal)?;
+            // Without room it is lost, as it might be anywhere else on its way.
+            self.hand_over(&Structure::encode_v4(&structure))?;
+        }
+        Ok(())
+    }
+
+    /// Answers what may be answered now.
+    fn answer(&mut self, waiting: &mut VecDeque<u64>, answer: &mut [u8]) -> io::Result<()> {
+        loop {
+            let now = self.until.now();
+            if waiting.is_empty() || !self.may_send(now) {
+                return Ok(());
+            }
+            let Some(number) = waiting.pop_front() else { return Ok(()) };
+            put_number(answer, number);
+            // Without room the answer is lost, as it might be anywhere else on its way.
+            self.write(now, answer)?;
         }
     }
 
+    /// Sends a datagram of the stream; false where the kernel has no room now.
+    fn write(&mut self, now: Instant, datagram: &[u8]) -> io::Result<bool> {
+        if let Some(mark) = self.stamps.driver.as_ref().map(DatagramDriver::mark) {
+            self.set_mark(mark)?;
+        }
+        let sent = self.hand_over(datagram)?;
+        if sent && let Some(driver) = &mut self.stamps.driver {
+            driver.on_sent(now, Bytes(datagram.len() as u64) + self.headers);
+            self.say()?;
+        }
+        Ok(sent)
+    }
+
+    /// From now on datagrams have this codepoint.
+    fn set_mark(&mut self, mark: QosMark) -> io::Result<()> {
+        if self.mark != mark {
+            let tos = i32::from(mark.dscp().unwrap_or(0)) << 2;
+            options::set_number(self.socket.as_fd(), libc::IPPROTO_IP, libc::IP_TOS, tos)?;
+            self.mark = mark;
+        }
+        Ok(())
+    }
+
     /// False where the kernel has no room now.
-    fn write(&mut self, datagram: &[u8]) -> io::Result<bool> {
+    fn hand_over(&self, datagram: &[u8]) -> io::Result<bool> {
         self.tally.written.fetch_add(1, Ordering::SeqCst);
         let refused = match self.socket.send(datagram) {
             Ok(_) => return Ok(true),
@@ -179,21 +269,38 @@ impl<'a> End<'a> {
         refused
     }
 
+    /// What has come, and its codepoint where this end has a driver.
+    fn receive(&mut self) -> io::Result<Option<(usize, QosMark)>> {
+        if self.stamps.driver.is_none() {
+            return Ok(super::come(|| self.socket.recv(&mut self.buffer))?.map(|len| (len, QosMark::None)));
+        }
+        let come = super::come(|| options::receive_with_tos(self.socket.as_fd(), &mut self.buffer))?;
+        Ok(come.map(|(len, tos)| (len, QosMark::from_dscp(tos.unwrap_or(0) >> 2))))
+    }
+
     /// Notes what has come, and hands each number over once.
     fn read(&mut self, mut first: impl FnMut(&mut Self, u64) -> io::Result<()>) -> io::Result<()> {
-        loop {
-            let Some(len) = super::come(|| self.socket.recv(&mut self.buffer))? else { return Ok(()) };
+        while let Some((len, mark)) = self.receive()? {
             self.tally.read.fetch_add(1, Ordering::SeqCst);
             self.tally.read_bytes.fetch_add(len as u64, Ordering::Relaxed);
-            let Some(number) = self.buffer[..len].first_chunk::<4>() else { continue };
-            let number = u32::from_be_bytes(*number);
             let now = self.until.now();
+            let come = &self.buffer[..len];
+            if mark == QosMark::Signal
+                && let (Some(driver), Ok(structures)) = (&mut self.stamps.driver, Structures::decode_v4(come))
+            {
+                driver.on_structures(now, &structures);
+                self.say()?;
+                continue;
+            }
+            let Some(number) = come.first_chunk::<4>() else { continue };
+            let number = u32::from_be_bytes(*number);
             // The path may make copies; the first one counts.
             if let Some(came @ None) = self.stamps.came.get_mut(number as usize) {
                 *came = Some(now);
                 first(self, u64::from(number))?;
             }
         }
+        Ok(())
     }
 
     fn over(mut self) -> StreamStamps {
