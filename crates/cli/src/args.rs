@@ -16,7 +16,7 @@ mod trace;
 
 pub use diagnose::DiagnoseArgs;
 #[cfg_attr(not(all(target_os = "linux", feature = "driver")), allow(unused_imports))]
-pub use driver::{AttachArgs, DriverArgs, DriverCommand, RouterArgs};
+pub use driver::{AttachArgs, DriverArgs, DriverCommand, DriverRateType, RouterArgs};
 pub use import::{ImportArgs, ImportCommand, ImportText, ImportWay};
 #[cfg(target_os = "linux")]
 pub use kernel::{BuildArgs, InfoArgs, KernelArgs, KernelCommand, ListArgs};

@@ -49,10 +49,10 @@ fn possible() -> (bool, String, Option<String>) {
 #[cfg(all(target_os = "linux", feature = "driver"))]
 mod here {
     use super::{CliError, DriverArgs, Ending};
-    use crate::args::{AttachArgs, DriverCommand};
+    use crate::args::{AttachArgs, DriverCommand, DriverRateType};
     use crate::output;
     use farpath_driver::{Buffers, Device, DriverError, Flow, Limit, Limits, Pinned, Settings, Status};
-    use farpath_tia1039::RateUnit;
+    use farpath_tia1039::{Priority, RateType, RateUnit};
     use farpath_units::Rate;
     use serde_json::{Value, json};
     use std::fmt::Write;
@@ -126,8 +126,20 @@ mod here {
             queue_limit,
             buffer,
             early_window,
+            rate_type,
+            preemption,
+            delay,
         } = args;
-        let given = fallback.is_some()
+        let level = |level: u8| Priority::new(level).unwrap_or(Priority::HIGHEST);
+        let rate_type = match rate_type {
+            DriverRateType::Available => RateType::Available,
+            DriverRateType::Maximum => RateType::Maximum,
+            DriverRateType::Guaranteed => RateType::Guaranteed,
+        };
+        let (preemption, delay) = (level(*preemption), level(*delay));
+        let given = (rate_type, preemption, delay)
+            != (RateType::Available, Priority::MIDDLE, Priority::MIDDLE)
+            || fallback.is_some()
             || loss_limit.is_some()
             || queue_limit.is_some()
             || buffer.is_some()
@@ -148,6 +160,7 @@ mod here {
         }
         settings.buffers = buffer.map_or(Buffers::Sized, Buffers::Fixed);
         settings.early_window = *early_window;
+        (settings.rate_type, settings.preemption, settings.delay) = (rate_type, preemption, delay);
         (settings, given)
     }
 

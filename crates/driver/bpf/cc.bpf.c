@@ -291,10 +291,12 @@ void BPF_PROG(erate_init, struct sock *sk)
 	flow.min_routers = config->min_routers;
 	flow.paced = sk->sk_pacing_status;
 	flow.own_buffers = BPF_CORE_READ_BITFIELD(sk, sk_userlocks) & (SOCK_SNDBUF_LOCK | SOCK_RCVBUF_LOCK);
-	if (talk->has_reply)
+	if (talk->has_reply) {
 		on_response(&flow, &talk->reply);
-	else if (talk->syns)
+		confirm(talk, &flow, &talk->reply);
+	} else if (talk->syns) {
 		flow.outcome = PEER_INCAPABLE;
+	}
 	if (flow.outcome > GRANTED) {
 		fall_back(sk, &key, &flow, flow.outcome);
 		return;

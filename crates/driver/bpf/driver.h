@@ -26,6 +26,9 @@ enum message {
 	CLOSE,
 };
 
+/* Of TP: with the codes from here on, GR counts and AR does not. */
+#define MAXIMUM_RATE 2
+
 #define STRUCTURE_LEN 16
 /* Of the 16 bytes the last 12 are alike in both forms. The first four are the requester's address in IPv4; in IPv6 the
  * head of the extension header, or padding, and the head of the option. */
@@ -82,7 +85,7 @@ struct talk {
 	struct structure reply; /* the peer's, to our request of the handshake */
 	__u32 own_isn;
 	__u32 peer_isn;
-	__be16 asked; /* Available Rate of our request; 0: none was made */
+	__be16 asked; /* the rate of our request; 0: none was made */
 	__u8 has_answer;
 	__u8 has_now;
 	__u8 has_reply;
@@ -97,6 +100,7 @@ enum outcome {
 	PEER_INCAPABLE,
 	NO_ROUTER,
 	REFUSED,
+	WITHDRAWN,
 	TRIPPED_LOSS,
 	TRIPPED_QUEUE,
 	TRIPPED_MARK,
@@ -160,7 +164,7 @@ struct config {
 	__u8 min_routers;
 	__u8 option_type; /* of IPv6 */
 	__u8 early_window;
-	__u8 padding;
+	__u8 rate_type; /* TP of requests: any but the composite one, which has two rates */
 	char plain[TCP_CA_NAME_LEN]; /* congestion control of who never had a grant */
 	char fallback[TCP_CA_NAME_LEN]; /* of who has given one up */
 };
@@ -243,12 +247,17 @@ static __always_inline struct config *configured(void)
 }
 
 /* What this end asks, or says of what it has asked. */
-static __always_inline struct structure request(enum message message, __be16 available)
+static __always_inline struct structure request(enum message message, __be16 rate)
 {
 	struct config *config = configured();
-	struct structure s = { .available = available, .message_and_type = message << 4 };
+	struct structure s = { .message_and_type = message << 4 };
 
+	if (config && config->rate_type >= MAXIMUM_RATE)
+		s.guaranteed = rate;
+	else
+		s.available = rate;
 	if (config) {
+		s.message_and_type |= config->rate_type;
 		s.preemption = config->preemption << 2;
 		s.delay = config->delay << 2;
 		s.charging_and_burst = config->burst & 0xf;
@@ -257,11 +266,19 @@ static __always_inline struct structure request(enum message message, __be16 ava
 	return s;
 }
 
+/* The rate that a structure of ours or the answer to it is about. */
+static __always_inline __be16 rate_in(const struct structure *s)
+{
+	return (s->message_and_type & 0xf) >= MAXIMUM_RATE ? s->guaranteed : s->available;
+}
+
 /* An answer to what this end asked. A lower rate is obeyed at once, whoever asked for it; a higher one only where it was asked for, up
  * to what was. As `Asking::on_response` of the crate farpath-tia1039. */
 static __always_inline void on_response(struct flow *flow, const struct structure *response)
 {
-	__u64 asked = kbit_of(flow->asked), granted = kbit_of(flow->granted), told = kbit_of(response->available);
+	struct config *config = configured();
+	__be16 rate = rate_in(response);
+	__u64 asked = kbit_of(flow->asked), granted = kbit_of(flow->granted), told = kbit_of(rate);
 	int type = response->message_and_type & 0xf;
 	int proven = mark_of(response) >= flow->min_routers || (told < asked && flow->min_routers <= 1);
 	int answers = flow->pending;
@@ -271,8 +288,7 @@ static __always_inline void on_response(struct flow *flow, const struct structur
 		count(UNEXPECTED);
 		return;
 	}
-	/* Only TP 0 and 1, available and composite, have an Available Rate. */
-	if (told > asked || type > 1) {
+	if (told > asked || !config || type != config->rate_type) {
 		count(ABOVE_REQUEST);
 		return;
 	}
@@ -280,21 +296,30 @@ static __always_inline void on_response(struct flow *flow, const struct structur
 	if (flow->outcome == WAITING && !proven) {
 		flow->outcome = NO_ROUTER;
 	} else if (!told) {
-		flow->outcome = REFUSED;
+		flow->outcome = flow->outcome == WAITING ? REFUSED : WITHDRAWN;
 	} else if (flow->outcome == WAITING) {
-		flow->granted = response->available;
+		flow->granted = rate;
 		flow->outcome = GRANTED;
 	} else if (told < granted) {
 		flow->cuts++;
-		flow->granted = response->available;
+		flow->granted = rate;
 	} else if (told > granted) {
 		if (answers && proven) {
 			flow->raises++;
-			flow->granted = response->available;
+			flow->granted = rate;
 		} else {
 			count(UNASKED_RAISES);
 		}
 	}
+}
+
+/* With less than the guarantee that was asked for, routers before the one that has refused it let go of theirs (CD 3). */
+static __always_inline void confirm(struct talk *talk, const struct flow *flow, const struct structure *response)
+{
+	if (kbit_of(rate_in(response)) >= kbit_of(flow->asked) || (response->message_and_type & 0xf) < MAXIMUM_RATE)
+		return;
+	talk->now = request(CONFIRMATION, rate_in(response));
+	talk->has_now = 1;
 }
 
 #endif

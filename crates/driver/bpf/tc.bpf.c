@@ -755,6 +755,7 @@ static __noinline int take(struct packet *packet, struct flow *flow, struct talk
 		}
 		if (flow) {
 			on_response(flow, &answer);
+			confirm(talk, flow, &answer);
 		} else if (talk->asked && !talk->has_reply) {
 			talk->reply = answer;
 			talk->has_reply = 1;

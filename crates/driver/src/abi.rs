@@ -58,7 +58,7 @@ pub(crate) fn config(
         settings.min_routers.max(1),
         OptionType::default() as u8,
         u8::from(settings.early_window),
-        0,
+        settings.rate_type as u8,
     ];
     let mut config = [0; CONFIG_LEN];
     for (to, word) in config.chunks_exact_mut(4).zip(words) {
@@ -103,6 +103,8 @@ pub enum Outcome {
     NoRouter,
     /// The grant was zero.
     Refused,
+    /// What was granted was taken back: another flow has preempted it.
+    Withdrawn,
     /// More was lost than is allowed.
     Loss,
     /// A queue stood, and packets were lost.
@@ -115,12 +117,13 @@ pub enum Outcome {
 
 impl Outcome {
     /// In the order of their numbers.
-    pub const ALL: [Outcome; 9] = [
+    pub const ALL: [Outcome; 10] = [
         Outcome::Waiting,
         Outcome::Granted,
         Outcome::PeerIncapable,
         Outcome::NoRouter,
         Outcome::Refused,
+        Outcome::Withdrawn,
         Outcome::Loss,
         Outcome::Queue,
         Outcome::Mark,
@@ -135,6 +138,7 @@ impl Outcome {
             Outcome::PeerIncapable => "peer-incapable",
             Outcome::NoRouter => "no-router",
             Outcome::Refused => "refused",
+            Outcome::Withdrawn => "withdrawn",
             Outcome::Loss => "loss",
             Outcome::Queue => "queue",
             Outcome::Mark => "mark",

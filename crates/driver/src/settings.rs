@@ -1,12 +1,14 @@
 //! What the driver is told.
 
 use farpath_explicit_rate::{EXCESS, QUEUE_LOSS_PER_MILLE, QUEUE_ROUNDS};
-use farpath_tia1039::{BurstTolerance, Priority, QosVersion};
+use farpath_tia1039::{BurstTolerance, Priority, QosVersion, RateType};
 use farpath_units::{Bytes, Duration};
 
 /// How requests are made, when a grant is no longer believed, and what comes then. Of all devices alike.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
+    /// What kind of rate is asked for: any but a composite one.
+    pub rate_type: RateType,
     /// Who is preempted last.
     pub preemption: Priority,
     /// Who waits least.
@@ -75,6 +77,7 @@ impl Settings {
     pub fn new(plain: impl Into<String>) -> Settings {
         let plain = plain.into();
         Settings {
+            rate_type: RateType::Available,
             preemption: Priority::MIDDLE,
             delay: Priority::MIDDLE,
             burst: BurstTolerance::default(),

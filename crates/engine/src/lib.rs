@@ -132,9 +132,9 @@ pub enum EngineError {
     WithoutDriver,
     /// What the driver does not ask for.
     #[error(
-        "explicit_rate.type: an emulation asks for rates of type `available` alone; `farpath simulate` knows the others"
+        "explicit_rate.type: the kernel's driver asks for one rate, and not for a `composite` one; `farpath simulate` knows it"
     )]
-    OnlyAvailable,
+    NoComposite,
     /// In IPv6 structures are options of a header that a program would have to write.
     #[error(
         "emulate.ip: datagrams that ask for a rate (explicit_rate.wanted) are emulated in IPv4 alone; expected \"ipv4\", found \"ipv6\""

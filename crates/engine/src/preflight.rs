@@ -140,8 +140,8 @@ fn explicit_rate(scenario: &Scenario) -> Result<(), EngineError> {
             IpVersion::V6 => Err(EngineError::DatagramsAskInV4),
         };
     }
-    if ends(scenario).any(|end| end.config.explicit_rate.kind != RateKind::Available) {
-        return Err(EngineError::OnlyAvailable);
+    if ends(scenario).any(|end| end.config.explicit_rate.kind == RateKind::Composite) {
+        return Err(EngineError::NoComposite);
     }
     match scenario.emulate.clock {
         EmulationClock::Real => Ok(()),

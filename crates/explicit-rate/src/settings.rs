@@ -70,12 +70,7 @@ impl DriverSettings {
     pub fn of(config: &ExplicitRateConfig) -> Option<DriverSettings> {
         let level = |level| Priority::new(level).unwrap_or(Priority::HIGHEST);
         Some(DriverSettings {
-            rate_type: match config.kind {
-                RateKind::Available => RateType::Available,
-                RateKind::Composite => RateType::Composite,
-                RateKind::Maximum => RateType::Maximum,
-                RateKind::Guaranteed => RateType::Guaranteed,
-            },
+            rate_type: rate_type(config.kind),
             guaranteed: config.guaranteed,
             preemption: level(config.preemption),
             delay: level(config.delay),
@@ -111,6 +106,16 @@ impl DriverSettings {
         // A router's bucket is two full packets deep at the least; half of it is for what queues before it gather.
         let most_burst = u64::try_from(tolerated).unwrap_or(u64::MAX) / 2 / 1500;
         Pace { bytes_per_s, overhead: HEADERS, least_burst: 1, most_burst: most_burst.max(1), unpaced: 0 }
+    }
+}
+
+/// The code of a kind of rate.
+pub fn rate_type(kind: RateKind) -> RateType {
+    match kind {
+        RateKind::Available => RateType::Available,
+        RateKind::Composite => RateType::Composite,
+        RateKind::Maximum => RateType::Maximum,
+        RateKind::Guaranteed => RateType::Guaranteed,
     }
 }
 

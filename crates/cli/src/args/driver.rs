@@ -1,6 +1,6 @@
 //! What `farpath explicit-rate driver` and `farpath explicit-rate router` are told.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use farpath_units::{Bytes, Duration, Probability, Rate};
 use std::path::PathBuf;
 
@@ -38,6 +38,16 @@ pub struct AttachArgs {
     /// on; may be repeated. /sys/fs/cgroup, where that is of version 2, is every program
     #[arg(long, value_name = "DIR")]
     pub cgroup: Vec<PathBuf>,
+    /// What kind of rate is asked for: one that is fairly shared, or one that is kept for a connection, all of it or none, while it
+    /// sends and where a router has room for guarantees
+    #[arg(long = "type", value_name = "TYPE", default_value = "available")]
+    pub rate_type: DriverRateType,
+    /// Preemption priority: who of two loses a guarantee last
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u8).range(0..64))]
+    pub preemption: u8,
+    /// Delay priority: whose packets of a guarantee wait least
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u8).range(0..64))]
+    pub delay: u8,
     /// Congestion control of sockets that have given a grant up [default: bbr where there is one, else the system's]
     #[arg(long, value_name = "NAME")]
     pub fallback: Option<String>,
@@ -55,6 +65,17 @@ pub struct AttachArgs {
     /// grant a round trip, where net.ipv4.tcp_rmem or the program has set more aside before it listens, and Linux is 6.11 or later
     #[arg(long)]
     pub early_window: bool,
+}
+
+/// TP of a request. A composite one has two rates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DriverRateType {
+    /// As much as there is, fairly shared
+    Available,
+    /// Guaranteed while it is used
+    Maximum,
+    /// Guaranteed until the connection is over
+    Guaranteed,
 }
 
 #[derive(Debug, Args)]

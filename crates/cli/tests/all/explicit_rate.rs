@@ -181,7 +181,10 @@ fn what_the_driver_cannot_do_is_refused_before_anything_is_written() {
     let folder = Folder::with(FILE);
     let results = folder.path("results");
     for (change, words) in [
-        ("sender.explicit_rate.type=guaranteed", ["explicit_rate.type", "available"]),
+        (
+            "sender.explicit_rate={type=\"composite\",wanted=\"9 Mbit/s\",guaranteed=\"1 Mbit/s\"}",
+            ["explicit_rate.type", "composite"],
+        ),
         ("emulate.clock=virtual", ["explicit_rate.wanted", "emulate.clock"]),
     ] {
         refused(&["emulate", folder.file(), "--out", &results, "--set", change], &words);

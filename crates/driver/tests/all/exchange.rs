@@ -13,7 +13,7 @@ use farpath_emu::{Backend, PacketEvent};
 use farpath_explicit_rate::window_for;
 use farpath_path::Direction::{Forward, Reverse};
 use farpath_tcp::{Flags, Segment, wire};
-use farpath_tia1039::{Carrier, Message};
+use farpath_tia1039::{Carrier, Message, Priority, RateType, RateUnit, RateWord};
 use farpath_units::{Bytes, Duration, Instant};
 
 const TUN: common::Way = (Backend::Tun, true);
@@ -145,6 +145,57 @@ fn a_line_that_shrinks_is_followed_and_one_that_grows_too() {
         }
         assert!(acknowledged != first_data);
     });
+}
+
+#[test]
+fn a_guarantee_is_asked_for_kept_and_taken_back() {
+    if skipped() {
+        return;
+    }
+    let fall = RateChange { at: Instant::ZERO + Duration::from_millis(700), rate: rate(10_000_000) };
+    for (rate_type, code) in [(RateType::Maximum, 2), (RateType::Guaranteed, 3)] {
+        let mut lines = router_lines(30_000_000, 30_000_000);
+        lines.changes.forward = vec![fall];
+        let path = vec![delay(5), element("router", ElementKind::FlowRouter(Box::new(lines)))];
+        let settings = Settings { rate_type, preemption: Priority::HIGHEST, ..settings() };
+        let bench = Bench::new(path, TUN, &settings, 15_000_000);
+        let done = bench.transfer(&Transfer::of(4_000_000));
+        // GR in place of AR, of type 2 or 3, and priority 63.
+        let sent = bench.signals(PacketEvent::Sent, Forward);
+        let asked = sent[0].read.structures.expect("a request").first;
+        assert_eq!(
+            (asked.rate_type, asked.available, asked.preemption),
+            (rate_type, RateWord::ZERO, Priority::HIGHEST)
+        );
+        assert_eq!(RateUnit::KbitPerS.decode(asked.guaranteed), 15_008_000);
+        assert_eq!(payload(&sent[0])[16..24], format!("fc801{code}05"), "PP, DP, CD and TP, CH and BT");
+        let rates: Vec<u64> =
+            done.watched.iter().filter_map(|(_, info, _)| Some(info.pacing_rate?.bit_per_s())).collect();
+        assert!(rates.contains(&paced(15_008_000)), "{rates:?}");
+        // A line of 10 Mbit/s has no room for it.
+        assert_eq!(bench.plain(Outcome::Withdrawn), 1, "{:?}", done.last_flow());
+        assert_eq!(bench.count(Counter::AboveRequest) + bench.count(Counter::Malformed), 0);
+    }
+}
+
+#[test]
+fn a_guarantee_that_does_not_fit_is_refused_and_let_go_of() {
+    if skipped() {
+        return;
+    }
+    // The first router has room for it, the second has not.
+    let [first, second] = [("near", 30_000_000), ("far", 10_000_000)].map(|(name, bit_per_s)| {
+        element(name, ElementKind::FlowRouter(Box::new(router_lines(bit_per_s, 30_000_000))))
+    });
+    let path = vec![first, delay(5), second];
+    let settings = Settings { rate_type: RateType::Guaranteed, ..settings() };
+    let bench = Bench::new(path, TUN, &settings, 15_000_000);
+    let done = bench.transfer(&Transfer::of(400_000));
+    assert_eq!((done.control.as_str(), bench.plain(Outcome::Refused)), ("cubic", 1));
+    let said = messages(&bench.signals(PacketEvent::Sent, Forward));
+    assert!(said.contains(&Message::Confirmation), "{said:?}");
+    let (data, marked) = *bench.watch.data.lock().unwrap();
+    assert!(data > 0 && marked == 0, "{marked} of {data} marked");
 }
 
 #[test]

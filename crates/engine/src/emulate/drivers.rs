@@ -8,7 +8,7 @@ use farpath_driver::{Device, Driver, DriverError, Flow, Guard, Missing, Settings
 use farpath_emu::DEVICE;
 use farpath_experiment::{Scenario, Stack};
 use farpath_path::{Direction, PerDirection};
-use farpath_sim::{Plain, RateOutcome, Trip};
+use farpath_sim::{Plain, RateOutcome, Trip, rate_type};
 use farpath_tcp::Config;
 use farpath_tcp::config::CongestionControlKind;
 use farpath_tia1039::Priority;
@@ -107,6 +107,7 @@ fn settings(config: &Config, plain: Option<&str>) -> Result<Settings, EngineErro
     let explicit = &config.explicit_rate;
     let level = |level| Priority::new(level).unwrap_or(Priority::HIGHEST);
     Ok(Settings {
+        rate_type: rate_type(explicit.kind),
         preemption: level(explicit.preemption),
         delay: level(explicit.delay),
         guard: Guard { loss_per_mille: explicit.loss_limit_per_mille, ..Guard::default() },
@@ -137,6 +138,7 @@ fn outcome(outcome: farpath_driver::Outcome) -> Option<RateOutcome> {
         Outcome::PeerIncapable => RateOutcome::Plain(Plain::PeerIncapable),
         Outcome::NoRouter => RateOutcome::Plain(Plain::NoRouter),
         Outcome::Refused => RateOutcome::Plain(Plain::Refused),
+        Outcome::Withdrawn => RateOutcome::Plain(Plain::Withdrawn),
         Outcome::Loss => RateOutcome::GivenUp(Trip::Loss),
         Outcome::Queue => RateOutcome::GivenUp(Trip::Queue),
         Outcome::Mark => RateOutcome::GivenUp(Trip::Mark),
