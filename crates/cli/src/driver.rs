@@ -52,7 +52,7 @@ mod here {
     use crate::args::{AttachArgs, DriverCommand, DriverRateType};
     use crate::output;
     use farpath_driver::{Buffers, Device, DriverError, Flow, Limit, Limits, Pinned, Settings, Status};
-    use farpath_tia1039::{Priority, RateType, RateUnit};
+    use farpath_tia1039::{Priority, QosVersion, RateType, RateUnit};
     use farpath_units::Rate;
     use serde_json::{Value, json};
     use std::fmt::Write;
@@ -129,6 +129,7 @@ mod here {
             rate_type,
             preemption,
             delay,
+            routers,
         } = args;
         let level = |level: u8| Priority::new(level).unwrap_or(Priority::HIGHEST);
         let rate_type = match rate_type {
@@ -139,6 +140,7 @@ mod here {
         let (preemption, delay) = (level(*preemption), level(*delay));
         let given = (rate_type, preemption, delay)
             != (RateType::Available, Priority::MIDDLE, Priority::MIDDLE)
+            || *routers != 1
             || fallback.is_some()
             || loss_limit.is_some()
             || queue_limit.is_some()
@@ -160,6 +162,7 @@ mod here {
         }
         settings.buffers = buffer.map_or(Buffers::Sized, Buffers::Fixed);
         settings.early_window = *early_window;
+        (settings.min_routers, settings.version) = (*routers, QosVersion::telling(*routers));
         (settings.rate_type, settings.preemption, settings.delay) = (rate_type, preemption, delay);
         (settings, given)
     }

@@ -75,6 +75,8 @@ impl DriverSettings {
             preemption: level(config.preemption),
             delay: level(config.delay),
             loss_per_mille: config.loss_limit_per_mille,
+            min_routers: config.routers,
+            version: QosVersion::telling(config.routers),
             ..DriverSettings::new(config.wanted?)
         })
     }

@@ -233,6 +233,11 @@ impl QosVersion {
         }
     }
 
+    /// That in which so many routers can be told from fewer.
+    pub const fn telling(routers: u8) -> QosVersion {
+        if routers > 1 { QosVersion::Counting } else { QosVersion::Marking }
+    }
+
     /// The largest M.
     pub const fn highest_mark(self) -> u8 {
         match self {

@@ -48,6 +48,10 @@ pub struct AttachArgs {
     /// Delay priority: whose packets of a guarantee wait least
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u8).range(0..64))]
     pub delay: u8,
+    /// So many routers must have marked a grant: 2 asks for both edges of a path. Routers and the other host have to count them (version 2);
+    /// over IPv6 what is counted is lost, and with more than 1 nothing is granted
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..16))]
+    pub routers: u8,
     /// Congestion control of sockets that have given a grant up [default: bbr where there is one, else the system's]
     #[arg(long, value_name = "NAME")]
     pub fallback: Option<String>,

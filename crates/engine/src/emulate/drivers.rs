@@ -11,7 +11,7 @@ use farpath_path::{Direction, PerDirection};
 use farpath_sim::{Plain, RateOutcome, Trip, rate_type};
 use farpath_tcp::Config;
 use farpath_tcp::config::CongestionControlKind;
-use farpath_tia1039::Priority;
+use farpath_tia1039::{Priority, QosVersion};
 use farpath_traffic::SocketOptions;
 use farpath_units::Rate;
 use std::sync::LazyLock;
@@ -108,6 +108,8 @@ fn settings(config: &Config, plain: Option<&str>) -> Result<Settings, EngineErro
     let level = |level| Priority::new(level).unwrap_or(Priority::HIGHEST);
     Ok(Settings {
         rate_type: rate_type(explicit.kind),
+        min_routers: explicit.routers,
+        version: QosVersion::telling(explicit.routers),
         preemption: level(explicit.preemption),
         delay: level(explicit.delay),
         guard: Guard { loss_per_mille: explicit.loss_limit_per_mille, ..Guard::default() },

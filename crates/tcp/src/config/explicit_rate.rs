@@ -31,6 +31,13 @@ section! {
             within 0..=63;
             workable 0..=63;
         }
+        /// So many routers must have marked a grant for it to be one. Of more than one it is asked in version 2, whose M counts them: with one
+        /// edge that is blind, both would be two.
+        routers: u8 = 1 => {
+            from "ours, for the paper's proof that both edges have seen a request";
+            within 1..=15;
+            workable 1..=2;
+        }
         /// Loss above which a grant is given up, in packets of a thousand.
         loss_limit_per_mille: u32 = 100 => {
             from r#"Roberts 2006: "typically 10 %""#;
