@@ -112,6 +112,11 @@ pub enum Command {
     Radius(RadiusArgs),
     /// Check the claims of papers: published beside reproduced
     Reproduce(ReproduceArgs),
+    /// Evaluate closed forms: throughput by loss, window limits, timers, bit errors, overhead
+    ///
+    /// Without a name, all that there are; with one, what it takes and gives. `farpath formula per-linear,per-exact size=1250,1500
+    /// ber=1e-9,1e-4` has both for all combinations. Numbers are SI (seconds, bytes, bit/s, fractions); `rtt=20 ms` may have a unit.
+    Formula(FormulaArgs),
     /// Say what this machine can do for emulation, and how to get what is missing
     Doctor(DoctorArgs),
     /// Use explicit rates (TIA-1039): ask for them, grant them, read what is signalled
@@ -244,6 +249,22 @@ pub struct RunArgs {
     pub clock: ClockArgs,
     #[command(flatten)]
     pub capture: CaptureArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct FormulaArgs {
+    /// Formulas, by name; several, separated by commas, stand side by side
+    #[arg(value_name = "NAME[,NAME]")]
+    pub names: Option<String>,
+    /// Arguments, each with a value or several, separated by commas: `rtt=20 ms,500 ms`
+    #[arg(value_name = "ARGUMENT=VALUE")]
+    pub given: Vec<String>,
+    /// Print one JSON object a line
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+    /// How the table is written
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: TableFormat,
 }
 
 #[derive(Debug, Args)]

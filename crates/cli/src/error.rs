@@ -10,6 +10,9 @@ pub enum CliError {
     /// The experiment is refused.
     #[error(transparent)]
     Experiment(#[from] farpath_experiment::ExperimentError),
+    /// Formulas give no value.
+    #[error(transparent)]
+    Formula(#[from] farpath_report::formulas::FormulaError),
     /// A command line of another emulator is not read.
     #[error("a command line of {of}")]
     Import {

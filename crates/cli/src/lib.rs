@@ -12,6 +12,7 @@ mod error;
 #[cfg(target_os = "linux")]
 mod exec;
 mod explain;
+mod formula;
 mod generate;
 mod import;
 mod interrupt;
@@ -155,6 +156,7 @@ fn run_command(command: Command) -> Result<Ending, CliError> {
         Command::Guest => run::guest(),
         #[cfg(target_os = "linux")]
         Command::Helper { work_dir } => run::helper(&work_dir),
+        Command::Formula(args) => formula::formula(&args),
         Command::Import(args) => import::import(&args),
         Command::Trace(args) => trace::trace(&args),
         Command::Generate(args) => generate::generate(&args),

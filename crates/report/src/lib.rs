@@ -2,6 +2,7 @@
 
 pub mod agreement;
 pub mod curve;
+pub mod formulas;
 pub mod html;
 mod markdown;
 pub mod papers;

@@ -286,6 +286,30 @@ fn a_reader_that_leaves_early_is_no_error() {
 }
 
 #[test]
+fn formulas_are_listed_described_and_evaluated() {
+    let (out, err, code) = run(&["formula"]);
+    assert!(
+        code == 0 && err.is_empty() && out.contains("pftk-send-rate") && out.contains("Padhye"),
+        "{out}{err}"
+    );
+    let (out, _, code) = run(&["formula", "per-exact"]);
+    assert!(code == 0 && out.contains("errors per bit") && out.contains("Gives: fraction"), "{out}");
+    let (out, _, code) = run(&["formula", "per-linear,per-exact", "size=1250 B,1500 B", "ber=1e-4,1e-5"]);
+    assert!(code == 0 && out.contains("0.698824") && out.contains("0.095163"), "{out}");
+    let (out, _, code) = run(&["formula", "window-limit-throughput", "rwnd=64 kB", "rtt=600 ms", "--json"]);
+    let row: serde_json::Value = serde_json::from_str(out.trim()).expect("one object");
+    assert_eq!((code, row["arguments"]["rtt"].as_f64()), (0, Some(0.6)));
+    for (given, words) in [
+        (["formula", "per-exactly", "ber=1"], "no formula `per-exactly`"),
+        (["formula", "per-exact", "ber=1e-4"], "needs `size`"),
+        (["formula", "per-exact", "1e-4"], "expected ARGUMENT=VALUE"),
+    ] {
+        let (out, err, code) = run(&given);
+        assert!((code, out.is_empty()) == (2, true) && err.contains(words), "{out}{err}");
+    }
+}
+
+#[test]
 fn radius_prints_every_timer_as_a_distance() {
     let (out, err, code) = run(&["radius", "opnet-11.5", "windows-2003"]);
     assert_eq!((code, err.as_str()), (0, ""));

@@ -24,6 +24,7 @@ pub use check::{Checked, check_paper};
 pub use claim::{Check, CheckEngine, Claim, OverPoints, OverSeeds, Paper};
 pub use figures::figures;
 pub use number::Numbers;
+pub(crate) use number::readable;
 pub use page::page;
 pub use render::render;
 pub use reproduce::Runs;

@@ -42,7 +42,10 @@ impl fmt::Display for Numbers {
 }
 
 /// Six significant digits at most, without trailing zeros.
-pub(super) fn readable(number: f64) -> String {
+pub(crate) fn readable(number: f64) -> String {
+    if !number.is_finite() {
+        return number.to_string();
+    }
     let magnitude = if number == 0.0 { 0 } else { number.abs().log10().floor() as i32 };
     if !(-4..=9).contains(&magnitude) {
         let text = format!("{number:.4e}");
@@ -70,6 +73,7 @@ mod tests {
             (50.154_590_4, "50.1546"),
             (6854.0, "6854"),
             (0.0, "0"),
+            (f64::INFINITY, "inf"),
             (1_186_605.98, "1186606"),
             (1.2e-13, "1.2e-13"),
             (1e-5, "1e-5"),
