@@ -2,10 +2,13 @@
 
 use crate::args::ExecArgs;
 use crate::error::CliError;
+use crate::result_sink::{Finished, ResultSink};
 use crate::shell::{WHOLE, milliseconds};
 use crate::{Ending, interrupt, output, source};
 use farpath_engine::{Connection, ExecEnd, ExecRun, ProgramEnd, exec as run_programs};
 use farpath_experiment::EmulationClock;
+use farpath_report::html::{asked_of_programs, to_trace};
+use farpath_run::{Engine, RunKey};
 use farpath_units::Bytes;
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -38,48 +41,75 @@ pub fn exec(args: &ExecArgs) -> Result<Ending, CliError> {
     if real_time {
         farpath_engine::may_emulate().map_err(CliError::Emulation)?;
     }
+    let all: Vec<(usize, u64)> = (0..points.len())
+        .flat_map(|point| {
+            let scenario = &experiment.point(point).scenario;
+            let (first, seeds) = (scenario.seed, scenario.seeds);
+            (first..first + seeds).map(move |seed| (point, seed))
+        })
+        .collect();
     let out = args.out.as_deref().map(Out::create).transpose()?;
+    let key = |&(point, seed): &(usize, u64)| RunKey {
+        point: point as u64,
+        engine: Engine::Emulate,
+        seed: Some(seed),
+    };
+    let mut sink = ResultSink::new(args.out.as_deref(), None, to_trace(all.iter().map(key)))?;
     let stop = interrupt::flag();
     let (mut runs, mut failures) = (0_u64, 0_u64);
-    for point in 0..points.len() {
-        let (seed, seeds) = {
-            let scenario = &experiment.point(point).scenario;
-            (scenario.seed, scenario.seeds)
+    let mut one = |&(point, seed): &(usize, u64)| -> Result<bool, CliError> {
+        let folder = out.as_ref().map(|out| out.folder_of_run(point, seed)).transpose()?;
+        let run = ExecRun {
+            experiment: &experiment,
+            point,
+            seed,
+            like_stacks: args.like_stacks,
+            folder: folder.as_deref(),
+            snaplen: args.capture.then_some(WHOLE),
+            series: out.is_some(),
         };
-        for seed in seed..seed + seeds {
-            let folder = out.as_ref().map(|out| out.folder_of_run(point, seed)).transpose()?;
-            let run = ExecRun {
-                experiment: &experiment,
-                point,
-                seed,
-                like_stacks: args.like_stacks,
-                folder: folder.as_deref(),
-                snaplen: args.capture.then_some(WHOLE),
-            };
-            let Some(end) = run_programs(&run, stop).map_err(failed)? else { break };
-            if let Some(out) = &out {
-                out.add(&end)?;
-            }
-            runs += 1;
-            failures += u64::from(!end.programs.iter().all(ProgramEnd::succeeded) || end.ended_by_horizon);
-            let text = if args.json {
-                serde_json::to_string(&end).expect("plain data")
-            } else {
-                let point = experiment.point(point);
-                let swept = point.swept.iter().map(|(key, value)| format!("{key} {value}, "));
-                format!("{}seed {seed}\n{}", swept.collect::<String>(), describe(&end))
-            };
-            output::print(&text)?;
+        let Some((end, results)) = run_programs(&run, stop).map_err(failed)? else { return Ok(false) };
+        if let Some(out) = &out {
+            out.add(&end)?;
         }
-        if stop.load(Ordering::Relaxed) {
-            eprintln!("farpath: interrupted after {runs} runs, which are kept");
-            return Ok(Ending::Interrupted);
+        runs += 1;
+        failures += u64::from(!end.programs.iter().all(ProgramEnd::succeeded) || end.ended_by_horizon);
+        let text = if args.json {
+            serde_json::to_string(&end).expect("plain data")
+        } else {
+            let point = experiment.point(point);
+            let swept = point.swept.iter().map(|(key, value)| format!("{key} {value}, "));
+            format!("{}seed {seed}\n{}", swept.collect::<String>(), describe(&end))
+        };
+        output::print(&text)?;
+        Ok(sink.take(results) && !stop.load(Ordering::Relaxed))
+    };
+    // What is there when one fails is kept too.
+    let mut outcome = Ok(());
+    for run in &all {
+        match one(run) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => {
+                outcome = Err(error);
+                break;
+            }
         }
     }
+    if runs == 0 && outcome.is_err() {
+        return outcome.map(|()| Ending::Failed);
+    }
+    let asked = asked_of_programs(&experiment, all.len() as u64, args.like_stacks);
+    let Finished { written, .. } = sink.finish(&asked, all.len());
+    outcome.and(written)?;
     if failures > 0 {
         eprintln!("farpath: in {failures} of {runs} runs a program did not end with 0");
     }
-    Ok(if failures > 0 { Ending::Failed } else { Ending::Done })
+    Ok(match failures {
+        _ if runs < all.len() as u64 => Ending::Interrupted,
+        0 => Ending::Done,
+        _ => Ending::Failed,
+    })
 }
 
 /// The folder of results.

@@ -144,7 +144,7 @@ fn once(
     let drivers = Drivers::attach(scenario, &hosts)?;
     let room = Room::of_run(scenario);
     let programs = Programs::prepare(scenario, &hosts, &drivers, look_every(scenario), &room)?;
-    let before = Before::of(&hosts)?;
+    let before = Before::of(&hosts.of)?;
     hosts.enter(&mut provenance);
     let capture = capture.map(|(file, snaplen)| tape(file, snaplen, point, seed, &provenance)).transpose()?;
     let mut recording = PacketRecorder::new(&hosts.ports(&scenario.flows), scenario.output, &room, capture);
@@ -161,9 +161,9 @@ fn once(
 
     let key = RunKey { point: point.index as u64, engine: Engine::Emulate, seed: Some(seed) };
     let mut run = Run::new(key, provenance);
-    let counted = before.counted(&hosts)?;
+    let counted = before.counted(&hosts.of)?;
     let waited = ends.iter().filter_map(|ends| ends.processor_wait()).reduce(f64::max);
-    run.grade = Some(before.grade(&hosts, &loop_report, &counted, waited, scenario)?);
+    run.grade = Some(before.grade(&hosts.of, &loop_report, &counted, waited, scenario)?);
     run.air = air::rows(&loop_report.air);
     run.provenance.caveats.extend(air::given_up(&loop_report.elements));
     let granted = drivers.granted(scenario, &hosts)?;

@@ -179,6 +179,9 @@ pub enum EngineError {
     /// What another process left is no result.
     #[error(transparent)]
     Results(#[from] farpath_run::ResultsError),
+    /// A kernel does not say what its sockets are.
+    #[error("cannot read what the kernel says of sockets: {0}")]
+    Sockets(std::io::Error),
     /// What a kernel counts cannot be read.
     #[error("cannot read what the kernel counts: {0}")]
     Counters(std::io::Error),

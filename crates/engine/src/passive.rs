@@ -17,7 +17,7 @@ use farpath_tcp::{Ecn, Flags, Segment};
 use farpath_units::{Duration, DurationHistogram, Instant};
 use round_trips::RoundTrips;
 use std::collections::HashMap;
-use stream::Stream;
+pub(crate) use stream::Stream;
 
 /// How a flow is known by its packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub(crate) struct Counts {
 pub(crate) struct PassiveAnalyzer {
     /// Flow and sending end by direction, source and destination port.
     ends: HashMap<(Direction, [u16; 2]), (u32, End)>,
-    flows: Vec<Flow>,
+    flows: Vec<PassiveFlow>,
 }
 
 impl PassiveAnalyzer {
@@ -91,7 +91,7 @@ impl PassiveAnalyzer {
             let FlowPorts { direction, sender, receiver } = ports;
             analyzer.ends.insert((direction, [sender, receiver]), (number, End::Sender));
             analyzer.ends.insert((direction.opposite(), [receiver, sender]), (number, End::Receiver));
-            analyzer.flows.push(Flow::default());
+            analyzer.flows.push(PassiveFlow::default());
         }
         analyzer
     }
@@ -100,16 +100,7 @@ impl PassiveAnalyzer {
     /// but for drops, which may be told ahead.
     pub fn packet(&mut self, seen: Seen<'_>) -> Option<Packet> {
         let &(number, from) = self.ends.get(&(seen.direction, seen.ports))?;
-        let flow = &mut self.flows[number as usize];
-        let retransmission = match seen.event {
-            PacketEvent::Sent => flow.sent(from, &seen),
-            PacketEvent::Received => flow.received(from, &seen),
-            PacketEvent::Dropped(cause) => {
-                let towards = if from == End::Sender { Direction::Forward } else { Direction::Reverse };
-                flow.counts.drops[towards].add(cause);
-                flow.stream(from).is_retransmission(seen.number)
-            }
-        };
+        let retransmission = self.flows[number as usize].packet(from, &seen);
         let Seen { number: place, ttl, segment, .. } = seen;
         let qos = Qos::default();
         let resent_by = None;
@@ -127,24 +118,15 @@ impl PassiveAnalyzer {
         })
     }
 
-    /// Bytes of the flow's data that have left their host, the FIN counted as one.
-    pub fn sent(&self, flow: u32) -> u64 {
-        self.flows[flow as usize].data.end().saturating_sub(1)
-    }
-
-    /// The round trips that the flow's data sender could see.
-    pub fn rtts(&self, flow: u32) -> &DurationHistogram {
-        self.flows[flow as usize].round_trips.times()
-    }
-
-    /// What has been counted of a flow.
-    pub fn counts(&self, flow: u32) -> &Counts {
-        &self.flows[flow as usize].counts
+    /// What its packets have told of a flow so far.
+    pub fn flow(&self, number: u32) -> &PassiveFlow {
+        &self.flows[number as usize]
     }
 }
 
+/// One flow, by its packets.
 #[derive(Debug, Default)]
-struct Flow {
+pub(crate) struct PassiveFlow {
     /// What the data sender sends.
     data: Stream,
     /// What the data receiver sends: a request, and otherwise ACKs.
@@ -155,7 +137,35 @@ struct Flow {
     counts: Counts,
 }
 
-impl Flow {
+impl PassiveFlow {
+    /// Takes note of a packet that `from` sends: whether its payload had been sent before.
+    pub fn packet(&mut self, from: End, seen: &Seen<'_>) -> bool {
+        match seen.event {
+            PacketEvent::Sent => self.sent(from, seen),
+            PacketEvent::Received => self.received(from, seen),
+            PacketEvent::Dropped(cause) => {
+                let towards = if from == End::Sender { Direction::Forward } else { Direction::Reverse };
+                self.counts.drops[towards].add(cause);
+                self.stream(from).is_retransmission(seen.number)
+            }
+        }
+    }
+
+    /// What the data sender has sent.
+    pub fn data(&self) -> &Stream {
+        &self.data
+    }
+
+    /// The round trips that the data sender could see.
+    pub fn rtts(&self) -> &DurationHistogram {
+        self.round_trips.times()
+    }
+
+    /// What has been counted.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
     fn stream(&mut self, from: End) -> &mut Stream {
         match from {
             End::Sender => &mut self.data,

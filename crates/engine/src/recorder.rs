@@ -65,12 +65,12 @@ impl<W: Write> PacketRecorder<W> {
 
     /// What has been counted of a flow.
     pub fn counts(&self, flow: u32) -> &Counts {
-        self.analyzer.counts(flow)
+        self.analyzer.flow(flow).counts()
     }
 
     /// The round trips of a flow's data sender, and how long its packets waited.
     pub fn delays(&self, flow: u32) -> DelayFigures {
-        DelayFigures::of(self.analyzer.rtts(flow), self.waits[flow as usize].as_ref())
+        DelayFigures::of(self.analyzer.flow(flow).rtts(), self.waits[flow as usize].as_ref())
     }
 
     /// When the flow's first SYN was sent.
@@ -151,7 +151,8 @@ impl<W: Write> Recorder for PacketRecorder<W> {
             if event == farpath_sim::PacketEvent::Sent
                 && let Some((messages, sent)) = &mut self.messages[number as usize]
             {
-                let begun = self.analyzer.sent(number).div_ceil(messages.size.0).min(messages.count);
+                let begun = self.analyzer.flow(number).data().payload();
+                let begun = begun.div_ceil(messages.size.0).min(messages.count);
                 if sent.len() < begun as usize {
                     sent.resize(begun as usize, at);
                 }

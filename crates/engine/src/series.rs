@@ -43,6 +43,7 @@ impl Series {
         let info = &sample.info;
         let bytes = |segments: u32| u64::from(segments) * info.snd_mss.0;
         let ns = |duration: Duration| duration.as_nanos();
+        let known = |duration: Duration| (!duration.is_zero()).then(|| ns(duration));
         // RFC 6675's estimate as Linux keeps it. Without SACK its `sacked` are duplicate ACKs.
         let left = info.sacked.saturating_add(info.lost);
         let pipe = info.unacked.saturating_sub(left).saturating_add(info.retrans);
@@ -59,6 +60,9 @@ impl Series {
             (Metric::Rwnd, info.snd_wnd.map(|window| window.0)),
             (Metric::Acked, acked),
             (Metric::Retransmissions, Some(info.total_retrans.into()).filter(|&again| again > 0)),
+            (Metric::BusyTime, info.busy_time.and_then(known)),
+            (Metric::RwndLimited, info.rwnd_limited.and_then(known)),
+            (Metric::SndbufLimited, info.sndbuf_limited.and_then(known)),
         ];
         for (metric, value) in values {
             self.note(sample.at, metric, value);
@@ -73,6 +77,11 @@ impl Series {
     /// What there is so far, in the order of time.
     pub fn rows(&self) -> &[SeriesRow] {
         &self.rows
+    }
+
+    /// The same, for good.
+    pub fn into_rows(self) -> Vec<SeriesRow> {
+        self.rows
     }
 
     /// All in one table, in the order of time.

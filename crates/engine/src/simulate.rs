@@ -9,7 +9,8 @@ use farpath_elements::RouterFigures;
 use farpath_experiment::{FlowSpec, Opener, Point, RunBudget, Scenario, Transport, base_rtt_of};
 use farpath_path::{Direction, ElementCounters, Generator, Path, PathElement};
 use farpath_run::{
-    DelayFigures, Engine, FlowRow, MessageRow, Outcome, Provenance, RouterRow, Run, RunKey, StreamFigures,
+    DelayFigures, Engine, FlowRow, MessageRow, Outcome, ProgramFigures, Provenance, RouterRow, Run, RunKey,
+    StreamFigures,
 };
 use farpath_sim::{
     Budget, FlowEnd, FlowResult, FlowSetup, FlowView, MessageStamps, Observer, Packet, PacketEvent, Plain,
@@ -314,5 +315,6 @@ fn row(number: u32, setup: &FlowSetup, result: &FlowResult) -> FlowRow {
         granted_bit_per_s: driver.and_then(|driver| Some(driver.granted()?.bit_per_s() as f64)),
         delays: DelayFigures::of(&result.rtts, result.queueing.as_ref()),
         stream: StreamFigures::default(),
+        program: ProgramFigures::default(),
     }
 }

@@ -33,6 +33,14 @@ pub struct ProgramSpec {
     pub background: bool,
 }
 
+/// What the host is called whose packets go in this direction.
+pub const fn host_name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Forward => "near",
+        Direction::Reverse => "far",
+    }
+}
+
 /// Where a program runs.
 #[derive(Clone, Copy)]
 struct Host(Direction);

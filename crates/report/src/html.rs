@@ -23,7 +23,7 @@ pub(crate) mod trace;
 pub use data::{Columns, Figure};
 pub use decimate::{decimate, spread};
 pub use diagnosis::diagnosis_page;
-pub use experiment_summary::{asked, asked_of};
+pub use experiment_summary::{asked, asked_of, asked_of_programs};
 pub use file::{ReportError, ReportFile, may_write};
 pub use page::{Block, Page, Panel, Section};
 pub use plots::{definition, plot_names};

@@ -37,7 +37,7 @@ pub use run::{Engine, Provenance, Run, RunKey};
 pub use statistic::{Share, Statistic};
 pub use summary::{PointSummary, jain_index};
 pub use tables::air::AirRow;
-pub use tables::flows::{DelayFigures, FlowNumber, FlowRow, FlowStatistics, StreamFigures};
+pub use tables::flows::{DelayFigures, FlowNumber, FlowRow, FlowStatistics, ProgramFigures, StreamFigures};
 pub use tables::routers::RouterRow;
 pub use tables::segments::{SegmentEvent, SegmentRow};
 pub use tables::series::{MessageRow, Metric, SeriesRow};

@@ -75,7 +75,7 @@ pub struct ExecArgs {
     /// Configure both hosts' kernels like the experiment's stacks, in place of this kernel's defaults
     #[arg(long)]
     pub like_stacks: bool,
-    /// Keep results in this folder, which must be new or empty: runs.jsonl, and of each run what its programs print
+    /// Keep results in this folder, which must be new or empty: tables, a report, runs.jsonl, and what the programs print
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Write all packets of each run as pcapng beside what its programs print

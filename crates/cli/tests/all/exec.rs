@@ -2,9 +2,12 @@
 #![cfg(target_os = "linux")]
 
 use crate::support::{Folder, can_emulate, lines, refused, run};
+use farpath_run::{Metric, Outcome, Results};
+use nix::sys::signal::{Signal, kill};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 const PATH: &str = r#"
 title = "Two programs"
@@ -109,7 +112,30 @@ cwd = "/"
     assert_eq!(fs::read(kept.join("reader.stdout")).expect("kept"), fs::read("/etc/passwd").expect("there"));
     assert!(fs::read_to_string(kept.join("client.stdout")).expect("kept").contains("round_trip"));
     assert!(fs::metadata(kept.join("capture.pcapng")).expect("kept").len() > 50_000);
-    assert_eq!(lines(&fs::read_to_string(out.join("runs.jsonl")).expect("kept")), [run_]);
+    assert_eq!(
+        lines(&fs::read_to_string(out.join("runs.jsonl")).expect("kept")),
+        std::slice::from_ref(&run_)
+    );
+    // As of any emulation: a row for each connection, series of it, and a report.
+    let results = Results::read(out).expect("whole results");
+    let of_run = results.runs().expect("sound").remove(0);
+    let row = |protocol: &str| {
+        let mut rows = of_run.flows.iter().filter(|flow| flow.program.protocol.as_deref() == Some(protocol));
+        rows.find(|flow| flow.bytes.0 >= 50_000 && flow.direction == "forward")
+            .expect("the echoes, and the transfer")
+    };
+    let tcp = row("tcp");
+    assert_eq!((tcp.outcome, tcp.bytes_read), (Outcome::Completed, tcp.bytes));
+    assert!(tcp.program.peer.as_ref().is_some_and(|peer| peer.starts_with("10.0.0.2:")), "{tcp:?}");
+    assert_eq!(tcp.retransmissions, transfer["sent"]["retransmissions"].as_f64());
+    assert!(tcp.goodput_bit_per_s.is_some_and(|rate| rate < 10e6), "{tcp:?}");
+    let series = of_run.series.to_vec();
+    assert!(series.iter().any(|row| row.flow == tcp.flow && row.metric == Metric::Delivered));
+    assert!(series.iter().any(|row| row.metric == Metric::Cwnd && row.value > 0));
+    let (page, said, code) = run(&["report", name]);
+    assert_eq!((code, page.trim_end()), (0, out.join("report.html").to_str().expect("UTF-8")), "{said}");
+    let page = fs::read_to_string(out.join("report.html")).expect("kept");
+    assert!(page.contains("Program client") && page.contains("10.0.0.2:7000"));
     // A folder with results is not written over.
     refused(&["exec", folder.file(), "--out", name], &["--out", name, "expected the name of a new folder"]);
 }
@@ -185,4 +211,35 @@ fn the_horizon_ends_programs() {
     let (out, err, code) = run(&["exec", folder.file(), "--set", "horizon=300 ms"]);
     assert_eq!(code, 1, "{out}{err}");
     assert!(out.contains("still ran when the run was over"), "{out}");
+}
+
+/// Two runs, of which the second would never end.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "programs run in real time")]
+fn ctrl_c_keeps_the_runs_that_are_finished() {
+    if !can_emulate() {
+        return;
+    }
+    let folder = experiment(
+        "[[program]]\ncommand = \"[ -e marker ] && { touch second; sleep 100000; }; touch marker\"",
+    );
+    let out = folder.path("out");
+    let here = Path::new(&out).parent().expect("it is in a folder");
+    let child = Command::new(env!("CARGO_BIN_EXE_farpath"))
+        .args(["exec", folder.file(), "--seeds", "2", "--out", &out])
+        .current_dir(here)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    while !here.join("second").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    kill(nix::unistd::Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("it runs");
+    let ended = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(130), "{said}");
+    assert!(said.contains("interrupted: 1 of 2 runs are shown"), "{said}");
+    let results = Results::read(Path::new(&out)).expect("what is finished");
+    assert_eq!((results.is_complete(), results.runs().expect("sound").len()), (false, 1));
 }

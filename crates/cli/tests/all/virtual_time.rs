@@ -559,6 +559,55 @@ fn a_program_is_started_at_its_time() {
     assert!((7_000_000..11_500_000).contains(&started), "{started}");
 }
 
+/// A download, and an hour in which its connection stays open. Sockets are looked at when packets pass: an hour without any has no look.
+#[test]
+fn sockets_of_programs_are_sampled_while_packets_pass_and_repeat() {
+    if !has_kernel() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("download.toml");
+    let serve = "import socket; s = socket.create_server(('', 7000)); c = s.accept()[0]; c.sendall(bytes(300000)); c.recv(1)";
+    let load = "import socket, time; s = socket.create_connection(('far', 7000)); n = 0\nwhile n < 300000: n += len(s.recv(65536))\ntime.sleep(3600)";
+    let text = format!(
+        "title = \"t\"\npath = \"geo\"\nhorizon = \"2 h\"\n[[program]]\nhost = \"far\"\ncommand = [\"python3\", \"-c\", {serve:?}]\n\
+         [[program]]\nwait_for_port = 7000\ncommand = [\"python3\", \"-c\", {load:?}]\n"
+    );
+    fs::write(&file, text).unwrap();
+    let out = |name: &str| folder.path().join(name);
+    for name in ["one", "two"] {
+        let output = Command::cargo_bin("farpath")
+            .unwrap()
+            .args([
+                "exec",
+                file.to_str().unwrap(),
+                "--clock",
+                "virtual",
+                "--out",
+                out(name).to_str().unwrap(),
+            ])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output));
+    }
+    for table in ["flows.parquet", "series.parquet"] {
+        let of = |name: &str| fs::read(out(name).join(table)).unwrap();
+        assert!(of("one") == of("two"), "{table} is another one each time");
+    }
+    let run = farpath_run::Results::read(out("one")).unwrap().runs().unwrap().remove(0);
+    let flow = run.flows.iter().find(|flow| flow.bytes.0 == 300_000).expect("the download");
+    assert_eq!((flow.direction, flow.bytes_read), ("reverse", flow.bytes));
+    let series = run.series.to_vec();
+    let cwnd: Vec<u64> = series
+        .iter()
+        .filter(|row| row.flow == flow.flow && row.metric == farpath_run::Metric::Cwnd)
+        .map(|row| row.value)
+        .collect();
+    assert!(cwnd.len() > 3 && cwnd.is_sorted(), "slow start: {cwnd:?}");
+    let seconds = |row: &farpath_run::SeriesRow| row.time.as_nanos() / 1_000_000_000;
+    assert!(!series.iter().any(|row| (60..3600).contains(&seconds(row))), "nothing passed then");
+}
+
 /// The same program in the simulator and over the kernel: a window of its own, pieces, pauses.
 #[test]
 fn a_program_that_holds_back_takes_as_long_as_it_is_simulated() {

@@ -1,18 +1,27 @@
 //! What the packets of a path tell of the connections whose they are: found by protocol, addresses and ports, whatever program made them.
 
 use super::held::Held;
-use farpath_emu::{PacketEvent, WirePacket};
-use farpath_units::Instant;
+use crate::drops::drops_by_cause;
+use crate::passive::{PassiveFlow, Seen};
+use crate::recorder::on_path;
+use crate::room::Room;
+use crate::series::Series;
+use farpath_emu::{PacketEvent, Queues, WirePacket};
+use farpath_path::{Direction, DropCounts, PerDirection};
+use farpath_run::{DelayFigures, FlowRow, Metric, Outcome, ProgramFigures, SeriesRow};
+use farpath_sim::End;
+use farpath_tcp::{Flags, Segment};
+use farpath_units::{Bytes, Duration, DurationHistogram, Instant};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, VecDeque};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Most connections that are told apart. A program that opens more of them has its packets counted as unlisted.
 pub const MAX_CONNECTIONS: usize = 65_536;
-/// Most times of round trips that are kept of a connection: its percentiles are of the first so many.
-const MAX_SAMPLES: usize = 100_000;
-/// Most segments, or requests, of a connection whose answer is waited for.
+/// Most echo requests whose answer is waited for.
 const MAX_OUTSTANDING: usize = 65_536;
+/// Series of what passes have no more than one value in this time, of each connection and way.
+const EVERY: Duration = Duration::from_millis(10);
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -55,11 +64,21 @@ pub struct Connection {
     pub sent: Side,
     /// What its peer sent.
     pub received: Side,
-    /// Round trips of TCP payload to its ACK (Karn's rule: none of what was sent twice), and of ICMP echoes, seen at the sending host, in
-    /// ns: the least, the median, the 99th percentile and the most. Acknowledgements that their host delays are in it.
+    /// Round trips of what TCP sends to its ACK (Karn's rule: none of what was sent twice), and of ICMP echoes, seen at the sending host,
+    /// in ns: the least, the median, the 99th percentile and the most; the two in between within 1 %. Acknowledgements that their host
+    /// delays are in it.
     pub rtt_ns: Option<[u64; 4]>,
-    /// What held the sender of most of its data, by what its kernel counts: of TCP in real time.
+    /// What held the sender of most of its data, by what its kernel counts: of TCP.
     pub held: Option<Held>,
+}
+
+/// A connection as everyone is told of it, and as results have it.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub connection: Connection,
+    /// Its data is what the side sent that sent more.
+    pub row: FlowRow,
+    pub series: Vec<SeriesRow>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -75,34 +94,49 @@ struct Parsed {
     key: Key,
     /// Bytes behind the header of TCP, UDP or ICMP.
     payload: u64,
-    detail: Detail,
+    echo: Option<Echo>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Detail {
-    Tcp { seq: u32, ack: Option<u32>, takes: u32 },
+enum Echo {
     Request(u16),
     Reply(u16),
-    Other,
 }
 
+/// One way of a connection.
 #[derive(Debug, Default)]
 struct Way {
     side: Side,
-    /// The position behind all that was sent.
-    highest: Option<u32>,
-    /// Ends of segments, or numbers of requests, with when they were sent.
-    outstanding: VecDeque<(u32, Instant)>,
+    drops: DropCounts,
+    /// Payload bytes that have come to the other host: of TCP in order, of others each packet's.
+    arrived: u64,
+    /// When the last of them came.
+    last_arrival: Option<Instant>,
+    /// Echo requests, with when they were sent.
+    waiting: VecDeque<(u16, Instant)>,
+    echoes: DurationHistogram,
+    /// How long packets that arrived had waited in queues; `None` on a path without one.
+    waits: Option<DurationHistogram>,
+    /// What its TCP tells, of this way's data.
+    tcp: Option<Box<PassiveFlow>>,
+    /// When its sender took the connection as open.
+    connected: Option<Instant>,
+    series: Option<Series>,
+    /// When the next values of what is sent, and of what arrives, are due.
+    due: [Instant; 2],
 }
 
 #[derive(Debug)]
 struct Open {
     key: Key,
+    /// Of the first packet.
+    direction: Direction,
     first: Instant,
     last: Instant,
     /// Of the opener, and of its peer.
     ways: [Way; 2],
-    samples: Vec<u64>,
+    /// One of them has reset it.
+    reset: bool,
 }
 
 /// All connections of a path.
@@ -111,122 +145,185 @@ pub(super) struct Connections {
     numbers: HashMap<Key, usize>,
     open: Vec<Open>,
     unlisted: u64,
+    /// Where series are recorded.
+    room: Option<Room>,
 }
 
 impl Connections {
+    /// Those of a run that records series, where there is room for some.
+    pub fn new(room: Option<Room>) -> Connections {
+        Connections { room, ..Connections::default() }
+    }
+
     /// Takes note of a packet.
-    pub fn packet(&mut self, at: Instant, event: PacketEvent, packet: &WirePacket) {
-        let bytes = packet.bytes();
-        let Some(parsed) = parse(bytes) else { return };
-        let Some((number, way)) = self.find(at, parsed.key, event) else {
+    pub fn packet(
+        &mut self,
+        at: Instant,
+        event: PacketEvent,
+        direction: Direction,
+        packet: &WirePacket,
+        queues: Option<Queues<'_>>,
+    ) {
+        let Some(parsed) = parse(packet.bytes()) else { return };
+        let tcp = if parsed.key.protocol == TCP { packet.decode().ok() } else { None };
+        let segment = tcp.as_ref().map(|tcp| &tcp.segment);
+        let Some((number, way)) = self.find(at, direction, &parsed, event, segment) else {
             self.unlisted += u64::from(event == PacketEvent::Sent);
             return;
         };
         let open = &mut self.open[number];
         open.last = open.last.max(at);
+        // A packet that a device refuses is lost outside of the path.
+        let Some(on_path) = on_path(event) else { return };
+        if let Some(tcp) = &tcp {
+            let ports = [tcp.source.port(), tcp.destination.port()];
+            let (number, ttl, segment) = (packet.number(), tcp.ip.ttl, &tcp.segment);
+            open.tcp(way, &Seen { at, event: on_path, direction, number, ports, ttl, segment });
+        }
+        let backlog = queues.and_then(|queues| queues.backlog(direction));
         match event {
-            PacketEvent::Sent => open.sent(at, way, &parsed, bytes.len() as u64),
-            PacketEvent::Received => open.received(at, way, &parsed),
-            PacketEvent::Dropped(_) => open.ways[way].side.dropped += 1,
+            PacketEvent::Sent => open.ways[way].sent(at, &parsed, packet.bytes().len() as u64, backlog),
+            PacketEvent::Received => {
+                open.received(at, way, &parsed, backlog.is_some().then(|| packet.queueing()));
+            }
+            PacketEvent::Dropped(cause) => open.ways[way].drops.add(cause),
             PacketEvent::Refused => {}
         }
     }
 
     /// Which connection it is of, and whether its opener (0) or the peer (1) sends it. What is sent may be of a new one.
-    fn find(&mut self, at: Instant, key: Key, event: PacketEvent) -> Option<(usize, usize)> {
-        if let Some(&number) = self.numbers.get(&key) {
-            return Some((number, 0));
-        }
+    fn find(
+        &mut self,
+        at: Instant,
+        direction: Direction,
+        parsed: &Parsed,
+        event: PacketEvent,
+        segment: Option<&Segment>,
+    ) -> Option<(usize, usize)> {
+        let key = parsed.key;
         let back = Key { source: key.destination, destination: key.source, ..key };
-        if let Some(&number) = self.numbers.get(&back) {
-            return Some((number, 1));
+        let known = self.numbers.get(&key).map(|&number| (number, 0));
+        let known = known.or_else(|| self.numbers.get(&back).map(|&number| (number, 1)));
+        let is_sent = event == PacketEvent::Sent;
+        if let Some((number, way)) = known.filter(|&known| !(is_sent && self.begins_anew(known, segment))) {
+            return Some((number, way));
         }
-        if event != PacketEvent::Sent || self.open.len() >= MAX_CONNECTIONS {
+        if !is_sent || self.open.len() >= MAX_CONNECTIONS {
             return None;
         }
         let number = self.open.len();
+        self.numbers.remove(&back);
         self.numbers.insert(key, number);
-        let mut ways = <[Way; 2]>::default();
-        if key.protocol == TCP {
-            ways.iter_mut().for_each(|way| way.side.retransmissions = Some(0));
-        }
-        self.open.push(Open { key, first: at, last: at, ways, samples: Vec::new() });
+        let way = || Way {
+            tcp: (key.protocol == TCP).then(Box::default),
+            series: self.room.clone().map(|room| Series::within(number as u32, room)),
+            ..Way::default()
+        };
+        let ways = [way(), way()];
+        self.open.push(Open { key, direction, first: at, last: at, ways, reset: false });
         Some((number, 0))
     }
 
+    /// Whether it opens another connection between the ports of one that was.
+    fn begins_anew(&self, (number, way): (usize, usize), segment: Option<&Segment>) -> bool {
+        let Some(segment) = segment else { return false };
+        let isn = self.open[number].ways[way].tcp.as_ref().and_then(|tcp| tcp.data().isn());
+        let opens = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
+        opens && isn.is_some_and(|isn| isn != segment.seq)
+    }
+
     /// All of them, in the order of their first packets, and how many packets were sent beside them.
-    pub fn finish(self) -> (Vec<Connection>, u64) {
-        (self.open.into_iter().map(Open::finish).collect(), self.unlisted)
+    pub fn finish(self) -> (Vec<Found>, u64) {
+        ((0..).zip(self.open).map(|(number, open)| open.finish(number)).collect(), self.unlisted)
+    }
+}
+
+impl Way {
+    fn sent(&mut self, at: Instant, parsed: &Parsed, bytes: u64, backlog: Option<Bytes>) {
+        self.side.packets += 1;
+        self.side.bytes += bytes;
+        self.side.payload_bytes += parsed.payload;
+        if let Some(Echo::Request(number)) = parsed.echo
+            && self.waiting.len() < MAX_OUTSTANDING
+        {
+            self.waiting.push_back((number, at));
+        }
+        if let Some(series) = self.series.as_mut().filter(|_| at >= self.due[0]) {
+            self.due[0] = at + EVERY;
+            series.note(at, Metric::Queue, backlog.map(|bytes| bytes.0));
+        }
+    }
+
+    fn received(&mut self, at: Instant, payload: u64, waited: Option<Duration>) {
+        let before = self.arrived;
+        self.arrived = match &self.tcp {
+            Some(tcp) => tcp.data().arrived(),
+            None => before + payload,
+        };
+        if self.arrived > before {
+            self.last_arrival = Some(at);
+        }
+        if let Some(waited) = waited {
+            self.waits.get_or_insert_default().record(waited);
+        }
+        if let Some(series) = self.series.as_mut().filter(|_| at >= self.due[1]) {
+            self.due[1] = at + EVERY;
+            series.note(at, Metric::Delivered, Some(self.arrived));
+            series.note(at, Metric::QueueingDelay, waited.map(Duration::as_nanos));
+        }
     }
 }
 
 impl Open {
-    fn sent(&mut self, at: Instant, way: usize, parsed: &Parsed, bytes: u64) {
-        let Way { side, highest, outstanding } = &mut self.ways[way];
-        side.packets += 1;
-        side.bytes += bytes;
-        side.payload_bytes += parsed.payload;
-        let mut wait_for = |end| {
-            if outstanding.len() < MAX_OUTSTANDING {
-                outstanding.push_back((end, at));
+    /// What its TCP tells: each way's data is watched with all that goes the other way.
+    fn tcp(&mut self, way: usize, seen: &Seen<'_>) {
+        let (at, flags) = (seen.at, seen.segment.flags);
+        for (number, data) in self.ways.iter_mut().enumerate() {
+            let from = if number == way { End::Sender } else { End::Receiver };
+            if let Some(tcp) = &mut data.tcp {
+                tcp.packet(from, seen);
             }
-        };
-        match parsed.detail {
-            Detail::Tcp { seq, takes, .. } if takes > 0 => {
-                let end = seq.wrapping_add(takes);
-                let again = highest.is_some_and(|highest| is_before(seq, highest));
-                if again {
-                    // What the ACK answers cannot be told (Karn and Partridge 1987).
-                    outstanding.retain(|&(waits, _)| is_before(waits, seq.wrapping_add(1)));
-                    if parsed.payload > 0 {
-                        *side.retransmissions.get_or_insert(0) += 1;
-                    }
-                } else {
-                    wait_for(end);
-                }
-                if highest.is_none_or(|highest| is_before(highest, end)) {
-                    *highest = Some(end);
-                }
+        }
+        if seen.event == farpath_sim::PacketEvent::Received {
+            self.reset |= flags.contains(Flags::RST);
+            // The opener by the SYN/ACK, its peer by what answers that.
+            let opens = if way == 1 { flags.contains(Flags::SYN) } else { !flags.contains(Flags::SYN) };
+            if opens && flags.contains(Flags::ACK) && !flags.contains(Flags::RST) {
+                self.ways[1 - way].connected.get_or_insert(at);
             }
-            Detail::Request(number) => wait_for(u32::from(number)),
-            _ => {}
         }
     }
 
     /// What arrives at the other host, where it may answer what that sent.
-    fn received(&mut self, at: Instant, way: usize, parsed: &Parsed) {
-        let waiting = &mut self.ways[1 - way].outstanding;
-        let mut since = None;
-        match parsed.detail {
-            Detail::Tcp { ack: Some(ack), .. } => {
-                while let Some(&(end, sent)) = waiting.front()
-                    && !is_before(ack, end)
-                {
-                    since = Some(sent);
-                    waiting.pop_front();
-                }
-            }
-            Detail::Reply(number) => {
-                if let Some(place) = waiting.iter().position(|&(waits, _)| waits == u32::from(number)) {
-                    since = waiting.remove(place).map(|(_, sent)| sent);
-                }
-            }
-            _ => {}
-        }
-        // An ACK for several segments is the last one's.
-        if let Some(since) = since.filter(|_| self.samples.len() < MAX_SAMPLES) {
-            self.samples.push(at.saturating_since(since).as_nanos());
+    fn received(&mut self, at: Instant, way: usize, parsed: &Parsed, waited: Option<Duration>) {
+        self.ways[way].received(at, parsed.payload, waited);
+        let asked = &mut self.ways[1 - way];
+        if let Some(Echo::Reply(number)) = parsed.echo
+            && let Some(place) = asked.waiting.iter().position(|&(waits, _)| waits == number)
+            && let Some((_, sent)) = asked.waiting.remove(place)
+        {
+            asked.echoes.record(at.saturating_since(sent));
         }
     }
 
-    fn finish(mut self) -> Connection {
-        self.samples.sort_unstable();
-        // The least sample that so many percent of all are not above.
-        let percentile =
-            |percent: usize| self.samples[(self.samples.len() * percent).div_ceil(100).max(1) - 1];
-        let rtt_ns = (!self.samples.is_empty()).then(|| [0, 50, 99, 100].map(percentile));
-        let [sent, received] = self.ways.map(|way| way.side);
-        Connection {
+    fn finish(mut self, number: u32) -> Found {
+        for way in &mut self.ways {
+            way.side.dropped = way.drops.total();
+            way.side.retransmissions = way.tcp.as_ref().map(|tcp| tcp.counts().retransmissions);
+            if let (Some(series), Some(last)) = (&mut way.series, way.last_arrival) {
+                series.note(last, Metric::Delivered, Some(way.arrived));
+            }
+        }
+        let mut rtts = DurationHistogram::default();
+        self.ways.iter().for_each(|way| rtts.merge(way.rtts()));
+        let percentile = |percent| rtts.percentile(percent);
+        let rtt_ns = || {
+            let four = [rtts.least()?, percentile(50)?, percentile(99)?, rtts.longest()?];
+            Some(four.map(Duration::as_nanos))
+        };
+        let [sent, received] = [self.ways[0].side, self.ways[1].side];
+        let is_numbered = matches!(self.key.protocol, TCP | UDP);
+        let connection = Connection {
             protocol: match self.key.protocol {
                 TCP => "tcp".to_owned(),
                 UDP => "udp".to_owned(),
@@ -237,20 +334,91 @@ impl Open {
             opener: self.key.source.0,
             opener_port: self.key.source.1,
             peer: self.key.destination.0,
-            peer_port: if matches!(self.key.protocol, TCP | UDP) { self.key.destination.1 } else { 0 },
+            peer_port: if is_numbered { self.key.destination.1 } else { 0 },
             first_ns: self.first.as_nanos(),
             last_ns: self.last.as_nanos(),
             sent,
             received,
-            rtt_ns,
+            rtt_ns: rtt_ns(),
             held: None,
+        };
+        let (row, data) = self.row(number, &connection);
+        Found {
+            row,
+            connection,
+            series: self.ways[data].series.take().map(Series::into_rows).unwrap_or_default(),
+        }
+    }
+
+    /// The row, and which way its data goes.
+    fn row(&self, number: u32, connection: &Connection) -> (FlowRow, usize) {
+        let Connection { sent, received, .. } = connection;
+        let data = usize::from(received.payload_bytes > sent.payload_bytes);
+        let [there, back] = [&self.ways[data], &self.ways[1 - data]];
+        let direction = if data == 0 { self.direction } else { self.direction.opposite() };
+        let (outcome, detail) = self.outcome(there);
+        let transfer_time = there.last_arrival.map(|last| last.saturating_since(self.first));
+        let seconds = transfer_time.map(Duration::as_secs_f64).filter(|seconds| *seconds > 0.0);
+        let mut row = FlowRow {
+            detail,
+            start: self.first,
+            ended_at: there.last_arrival.filter(|_| outcome == Outcome::Completed).or(Some(self.last)),
+            connect_time: there.connected.map(|at| at.saturating_since(self.first)),
+            transfer_time,
+            bytes_read: Bytes(there.arrived),
+            goodput_bit_per_s: seconds.map(|seconds| there.arrived as f64 * 8.0 / seconds),
+            ..FlowRow::new(number, direction.name(), outcome, Bytes(there.sent_once()))
+        };
+        match &there.tcp {
+            Some(tcp) => {
+                tcp.counts().enter(&mut row);
+                row.opened = Some(f64::from(u8::from(self.ways[0].connected.is_some())));
+            }
+            None => {
+                let drops = PerDirection { forward: there.drops, reverse: back.drops };
+                row.drops_data_direction = Some(drops.forward.total() as f64);
+                row.drops_ack_direction = Some(drops.reverse.total() as f64);
+                row.drops_by_cause = drops_by_cause(&drops);
+                row.throughput_bit_per_s =
+                    seconds.map(|seconds| there.side.payload_bytes as f64 * 8.0 / seconds);
+                row.opened = None;
+            }
+        }
+        row.delays = DelayFigures::of(there.rtts(), there.waits.as_ref());
+        row.min_rtt = there.rtts().least();
+        let end = |address, port| Some(SocketAddr::new(address, port).to_string().into());
+        row.program = ProgramFigures {
+            protocol: Some(connection.protocol.clone().into()),
+            opener: end(connection.opener, connection.opener_port),
+            peer: end(connection.peer, connection.peer_port),
+            back: Some(Bytes(back.sent_once())),
+        };
+        (row, data)
+    }
+
+    /// How a connection ended whose data goes that way, and what more there is to say.
+    fn outcome(&self, data: &Way) -> (Outcome, String) {
+        let say = |outcome, detail: &str| (outcome, detail.to_owned());
+        let Some(tcp) = &data.tcp else { return say(Outcome::Unknown, "no packet of it says that it ended") };
+        match self.ways[0].connected {
+            _ if tcp.data().has_ended() => say(Outcome::Completed, ""),
+            None if self.reset => say(Outcome::Aborted, "refused"),
+            None => say(Outcome::ConnectTimedOut, "no answer to a SYN had come when the run was over"),
+            Some(_) if self.reset => say(Outcome::Aborted, "reset"),
+            Some(_) => say(Outcome::Horizon, "still open when the run was over"),
         }
     }
 }
 
-/// Positions in a sequence space that wraps (RFC 9293 §3.4).
-fn is_before(one: u32, other: u32) -> bool {
-    one.wrapping_sub(other) > u32::MAX / 2
+impl Way {
+    /// Bytes of payload, those of TCP each once.
+    fn sent_once(&self) -> u64 {
+        self.tcp.as_ref().map_or(self.side.payload_bytes, |tcp| tcp.data().payload())
+    }
+
+    fn rtts(&self) -> &DurationHistogram {
+        self.tcp.as_ref().map_or(&self.echoes, |tcp| tcp.rtts())
+    }
 }
 
 /// What is known of a packet; `None` for what is no IP packet. Of a fragment behind the first one the ports are not known: it counts for
@@ -274,42 +442,40 @@ fn parse(bytes: &[u8]) -> Option<Parsed> {
         _ => return None,
     };
     let rest = bytes.len().saturating_sub(at) as u64;
-    let parsed = |ports: [u16; 2], header: u64, detail| Parsed {
+    let parsed = |ports: [u16; 2], header: u64, echo| Parsed {
         key: Key { protocol, source: (addresses.0, ports[0]), destination: (addresses.1, ports[1]) },
         payload: rest.saturating_sub(header),
-        detail,
+        echo,
     };
     let known = || match protocol {
         TCP => {
-            let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-            let (offset, flags) = (*bytes.get(at + 12)? >> 4, *bytes.get(at + 13)?);
-            let header = u64::from(offset) * 4;
-            // SYN and FIN take a number each (RFC 9293 §3.4).
-            let takes = rest.saturating_sub(header) + u64::from(flags & 1) + u64::from(flags >> 1 & 1);
-            let ack = (flags & 16 != 0).then_some(number(at + 8)?);
-            let detail = Detail::Tcp { seq: number(at + 4)?, ack, takes: takes as u32 };
-            Some(parsed([word(at)?, word(at + 2)?], header, detail))
+            let header = u64::from(*bytes.get(at + 12)? >> 4) * 4;
+            Some(parsed([word(at)?, word(at + 2)?], header, None))
         }
-        UDP => Some(parsed([word(at)?, word(at + 2)?], 8, Detail::Other)),
+        UDP => Some(parsed([word(at)?, word(at + 2)?], 8, None)),
         ICMP | ICMPV6 => {
             let (request, reply) = if protocol == ICMP { (8, 0) } else { (128, 129) };
             let kind = *bytes.get(at)?;
             if kind != request && kind != reply {
-                return Some(parsed([0, 0], 8, Detail::Other));
+                return Some(parsed([0, 0], 8, None));
             }
             // RFC 792, RFC 4443 §4: both have the same identifier and number.
             let (identifier, number) = (word(at + 4)?, word(at + 6)?);
-            let detail = if kind == request { Detail::Request(number) } else { Detail::Reply(number) };
-            Some(parsed([identifier, identifier], 8, detail))
+            let echo = if kind == request { Echo::Request(number) } else { Echo::Reply(number) };
+            Some(parsed([identifier, identifier], 8, Some(echo)))
         }
         _ => None,
     };
-    Some(if fragment { None } else { known() }.unwrap_or_else(|| parsed([0, 0], 0, Detail::Other)))
+    Some(if fragment { None } else { known() }.unwrap_or_else(|| parsed([0, 0], 0, None)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use farpath_experiment::{Experiment, Scenario};
+    use farpath_tcp::Seq;
+    use farpath_tcp::wire::{IpFields, encode};
 
     const NEAR: [u8; 4] = [10, 0, 0, 1];
     const FAR: [u8; 4] = [10, 0, 0, 2];
@@ -324,44 +490,84 @@ mod tests {
         WirePacket::new(bytes, None, 1)
     }
 
-    fn tcp(ends: [[u8; 4]; 2], ports: [u16; 2], seq: u32, ack: u32, flags: u8, payload: usize) -> WirePacket {
-        let mut rest = Vec::new();
-        ports.iter().for_each(|port| rest.extend(port.to_be_bytes()));
-        rest.extend(seq.to_be_bytes());
-        rest.extend(ack.to_be_bytes());
-        rest.extend([0x50, flags, 0, 0, 0, 0, 0, 0]);
-        rest.resize(20 + payload, 0);
-        ip(TCP, ends, &rest)
+    /// A packet whose segment has these numbers, with a window of 64 kB.
+    fn tcp(ends: [([u8; 4], u16); 2], flags: Flags, [seq, ack]: [u32; 2], payload: u16) -> WirePacket {
+        let [from, to] = ends.map(SocketAddr::from);
+        let segment = Segment { len: payload, window: u16::MAX, ..Segment::new(flags, Seq(seq), Seq(ack)) };
+        let mut bytes = Vec::new();
+        encode(from, to, &IpFields::default(), &segment, 0, &mut bytes).expect("it fits");
+        WirePacket::new(bytes, None, 1)
+    }
+
+    fn note(connections: &mut Connections, at: u64, event: PacketEvent, packet: &WirePacket) {
+        connections.packet(ms(at), event, Direction::Forward, packet, None);
+    }
+
+    fn scenario() -> Scenario {
+        let text = "title = \"T\"\npath = \"geo\"\ntransfer.size = \"1 kB\"\n";
+        Experiment::parse(text, "test.toml", &[]).expect("good").point(0).scenario.clone()
+    }
+
+    fn since(ms: u64) -> Duration {
+        Duration::from_millis(ms)
     }
 
     fn ms(number: u64) -> Instant {
         Instant::from_nanos(number * 1_000_000)
     }
 
+    /// A server sends 200 B for a request of 10 B over 10 ms each way. Its second segment is lost, and sent again.
     #[test]
-    fn a_retransmission_is_counted_and_gives_no_round_trip() {
-        let (there, back) = ([NEAR, FAR], [FAR, NEAR]);
-        let data = |seq| tcp(there, [1000, 80], seq, 1, 16, 100);
-        let ack = |ack| tcp(back, [80, 1000], 1, ack, 16, 0);
-        let mut connections = Connections::default();
-        let mut note = |at, event, packet: &WirePacket| connections.packet(ms(at), event, packet);
+    fn a_connection_is_a_row_whose_data_is_what_the_side_sent_that_sent_more() {
+        let (client, server) = ((NEAR, 1000), (FAR, 80));
+        let (there, back) = ([client, server], [server, client]);
         // Over the end of the sequence space.
-        let first = u32::MAX - 99;
-        note(0, PacketEvent::Sent, &data(first));
-        note(10, PacketEvent::Sent, &ack(0));
-        note(20, PacketEvent::Received, &ack(0));
-        note(20, PacketEvent::Sent, &data(0));
-        note(20, PacketEvent::Dropped(farpath_path::DropCause::Loss), &data(0));
-        note(220, PacketEvent::Sent, &data(0));
-        note(250, PacketEvent::Received, &ack(100));
+        let first = u32::MAX - 150;
+        let at = |position: u32| first.wrapping_add(position);
+        let data = |position| tcp(back, Flags::ACK, [at(position), 11], 100);
+        let mut connections = Connections::new(Some(Room::of_run(&scenario())));
+        let mut pass = |sent: u64, packet: &WirePacket| {
+            note(&mut connections, sent, PacketEvent::Sent, packet);
+            note(&mut connections, sent + 10, PacketEvent::Received, packet);
+        };
+        pass(0, &tcp(there, Flags::SYN, [0, 0], 0));
+        pass(10, &tcp(back, Flags::SYN | Flags::ACK, [at(0), 1], 0));
+        pass(20, &tcp(there, Flags::ACK, [1, at(1)], 10));
+        pass(30, &data(1));
+        note(&mut connections, 30, PacketEvent::Sent, &data(101));
+        note(&mut connections, 30, PacketEvent::Dropped(farpath_path::DropCause::Loss), &data(101));
+        let mut pass = |sent: u64, packet: &WirePacket| {
+            note(&mut connections, sent, PacketEvent::Sent, packet);
+            note(&mut connections, sent + 10, PacketEvent::Received, packet);
+        };
+        pass(40, &tcp(there, Flags::ACK, [11, at(101)], 0));
+        pass(230, &data(101));
+        pass(240, &tcp(there, Flags::ACK, [11, at(201)], 0));
+        pass(260, &tcp(back, Flags::FIN | Flags::ACK, [at(201), 11], 0));
+        // Between the same ports another one begins, and is refused.
+        pass(300, &tcp(there, Flags::SYN, [7777, 0], 0));
+        pass(310, &tcp(back, Flags::RST | Flags::ACK, [0, 7778], 0));
         let (found, unlisted) = connections.finish();
-        assert_eq!((found.len(), unlisted), (1, 0));
-        let connection = &found[0];
+        assert_eq!((found.len(), unlisted), (2, 0));
+        let Found { connection, row, series } = &found[0];
         assert_eq!((connection.opener_port, connection.peer_port), (1000, 80));
-        let Side { packets, dropped, payload_bytes, retransmissions, .. } = connection.sent;
-        assert_eq!((packets, dropped, payload_bytes, retransmissions), (3, 1, 300, Some(1)));
+        let Side { packets, dropped, payload_bytes, retransmissions, .. } = connection.received;
+        assert_eq!((packets, dropped, payload_bytes, retransmissions), (5, 1, 300, Some(1)));
+        assert_eq!((connection.sent.payload_bytes, connection.last_ns), (10, 270_000_000));
+        // What was sent twice gives none.
         assert_eq!(connection.rtt_ns, Some([20_000_000; 4]));
-        assert_eq!((connection.received.packets, connection.last_ns), (1, 250_000_000));
+        assert_eq!((row.outcome, row.detail.as_str(), row.direction), (Outcome::Completed, "", "reverse"));
+        assert_eq!((row.bytes, row.bytes_read, row.program.back), (Bytes(200), Bytes(200), Some(Bytes(10))));
+        assert_eq!((row.retransmissions, row.drops_data_direction), (Some(1.0), Some(1.0)));
+        assert_eq!((row.connect_time, row.transfer_time), (Some(since(30)), Some(since(240))));
+        assert_eq!(row.goodput_bit_per_s, Some(1600.0 / 0.24));
+        assert_eq!(row.program.peer.as_deref(), Some("10.0.0.2:80"));
+        let delivered: Vec<_> = series.iter().filter(|row| row.metric == Metric::Delivered).collect();
+        let delivered: Vec<_> = delivered.iter().map(|row| (row.time, row.value)).collect();
+        assert_eq!(delivered, [(ms(20), 0), (ms(40), 100), (ms(240), 200)]);
+        let refused = &found[1].row;
+        assert_eq!((refused.outcome, refused.detail.as_str()), (Outcome::Aborted, "refused"));
+        assert_eq!((refused.opened, refused.start), (Some(0.0), ms(300)));
     }
 
     #[test]
@@ -371,41 +577,43 @@ mod tests {
             let at = u64::from(number) * 1000;
             let request = ip(ICMP, [NEAR, FAR], &[8, 0, 0, 0, 0, 7, 0, number, 1, 2]);
             let reply = ip(ICMP, [FAR, NEAR], &[0, 0, 0, 0, 0, 7, 0, number, 1, 2]);
-            connections.packet(ms(at), PacketEvent::Sent, &request);
-            connections.packet(ms(at + 30 + u64::from(number)), PacketEvent::Received, &reply);
+            note(&mut connections, at, PacketEvent::Sent, &request);
+            note(&mut connections, at + 30 + u64::from(number), PacketEvent::Received, &reply);
         }
         let (found, _) = connections.finish();
         assert_eq!(found.len(), 1);
-        assert_eq!((found[0].protocol.as_str(), found[0].opener_port), ("icmp", 7));
-        assert_eq!(found[0].rtt_ns, Some([30, 31, 32, 32].map(|ms| ms * 1_000_000)));
-        assert_eq!((found[0].sent.payload_bytes, found[0].sent.retransmissions), (6, None));
+        let Found { connection, row, .. } = &found[0];
+        assert_eq!((connection.protocol.as_str(), connection.opener_port), ("icmp", 7));
+        let [least, median, _, most] = connection.rtt_ns.expect("three of them");
+        assert_eq!((least, most), (30_000_000, 32_000_000));
+        assert!(median.abs_diff(31_000_000) < 310_000, "{median}");
+        assert_eq!((connection.sent.payload_bytes, connection.sent.retransmissions), (6, None));
+        // Nothing says that there will be no more of them.
+        assert_eq!((row.outcome, row.opened, row.bytes), (Outcome::Unknown, None, Bytes(6)));
     }
 
     #[test]
     fn connections_beyond_those_that_are_told_apart_are_counted() {
         let mut connections = Connections::default();
-        let ends = [NEAR, FAR];
         for number in 0..MAX_CONNECTIONS + 3 {
-            let ports = [(number % 60_000) as u16, (number / 60_000) as u16];
-            connections.packet(ms(1), PacketEvent::Sent, &tcp(ends, ports, 0, 0, 2, 0));
+            let ends = [(NEAR, (number % 60_000) as u16), (FAR, (number / 60_000) as u16)];
+            note(&mut connections, 1, PacketEvent::Sent, &tcp(ends, Flags::SYN, [0, 0], 0));
         }
         let (found, unlisted) = connections.finish();
         assert_eq!((found.len(), unlisted), (MAX_CONNECTIONS, 3));
     }
 
     #[test]
-    fn round_trips_beyond_those_that_are_kept_are_left_out() {
+    fn echoes_beyond_those_that_are_waited_for_give_no_round_trip() {
         let mut connections = Connections::default();
-        for number in 0..=MAX_SAMPLES as u32 {
-            let (low, high) = (number as u8, (number >> 8) as u8);
-            let echo = |kind, ends| ip(ICMP, ends, &[kind, 0, 0, 0, 0, 7, high, low]);
-            // The last one takes a second.
-            let took = if number == MAX_SAMPLES as u32 { 1000 } else { 1 };
-            connections.packet(ms(0), PacketEvent::Sent, &echo(8, [NEAR, FAR]));
-            connections.packet(ms(took), PacketEvent::Received, &echo(0, [FAR, NEAR]));
+        let echo = |kind, ends| ip(ICMP, ends, &[kind, 0, 0, 0, 0, 7, 0, 0]);
+        for _ in 0..MAX_OUTSTANDING + 3 {
+            note(&mut connections, 0, PacketEvent::Sent, &echo(8, [NEAR, FAR]));
         }
-        let (found, _) = connections.finish();
-        assert_eq!(found[0].rtt_ns, Some([1_000_000; 4]));
+        for _ in 0..MAX_OUTSTANDING + 3 {
+            note(&mut connections, 1, PacketEvent::Received, &echo(0, [FAR, NEAR]));
+        }
+        assert_eq!(connections.open[0].ways[0].echoes.count(), MAX_OUTSTANDING as u64);
     }
 
     proptest::proptest! {
@@ -417,7 +625,7 @@ mod tests {
             let mut connections = Connections::default();
             let packet = WirePacket::new(bytes, None, 1);
             for event in [PacketEvent::Sent, PacketEvent::Received] {
-                connections.packet(ms(1), event, &packet);
+                note(&mut connections, 1, event, &packet);
             }
             connections.finish();
         }

@@ -42,7 +42,7 @@ pub(super) fn once(
     let hosts = Hosts::configured(scenario)?;
     let setups = setups(scenario, reply);
     let pairs = pairs(&setups, &hosts).map_err(EngineError::Datagrams)?;
-    let before = Before::of(&hosts)?;
+    let before = Before::of(&hosts.of)?;
     hosts.enter(&mut provenance);
 
     let under_way = UnderWay::default();
@@ -69,8 +69,8 @@ pub(super) fn once(
     let key = RunKey { point: point.index as u64, engine: Engine::Emulate, seed: Some(seed) };
     let mut run = Run::new(key, provenance);
     let waits = ends.each.iter().flatten().filter_map(|stamps| stamps.processor_wait);
-    let counted = before.counted(&hosts)?;
-    run.grade = Some(before.grade(&hosts, &report, &counted, waits.reduce(f64::max), scenario)?);
+    let counted = before.counted(&hosts.of)?;
+    run.grade = Some(before.grade(&hosts.of, &report, &counted, waits.reduce(f64::max), scenario)?);
     run.air = air::rows(&report.air);
     run.provenance.caveats.extend(air::given_up(&report.elements));
     run.routers = router_rows(report.elements);

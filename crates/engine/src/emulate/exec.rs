@@ -1,18 +1,23 @@
 //! The programs of an experiment on its path: `farpath exec`.
 
-use super::connections::Connection;
-use super::held::Looks;
-use super::hosts::{Hosts, host_name};
+use super::connections::{Connection, Connections};
+use super::grade::Before;
+use super::held::{HostSockets, Looks};
+use super::hosts::Hosts;
 use super::shell::{GIVE_UP_AFTER, LOOK, listens, names};
 use super::watch::Watch;
-use crate::EngineError;
 use crate::capture::CaptureError;
+use crate::room::Room;
+use crate::simulate::router_rows;
 use crate::temporary::TemporaryFolder;
 use crate::virtual_time::{exec_in_guest, kernel_of};
+use crate::worker::run_left;
+use crate::{EngineError, air};
 use farpath_emu::{Clock, Host, HostError, HostSettings, Program, ProgramSettings, exit_code};
-use farpath_experiment::{Experiment, ProgramSpec};
+use farpath_experiment::{Experiment, ProgramSpec, host_name};
 use farpath_kernel::Kernel;
 use farpath_path::PerDirection;
+use farpath_run::{Engine, ResultsDir, Run, RunKey, SeriesRow};
 use farpath_units::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -40,6 +45,8 @@ pub struct ExecRun<'a> {
     pub folder: Option<&'a Path>,
     /// So many bytes of each packet are captured.
     pub snaplen: Option<u32>,
+    /// Series are recorded.
+    pub series: bool,
 }
 
 /// How a program ended.
@@ -103,6 +110,7 @@ pub(crate) struct ExecTask {
     like_stacks: bool,
     environment: Vec<(OsString, OsString)>,
     snaplen: Option<u32>,
+    series: bool,
 }
 
 /// The file in which a guest leaves what came of it.
@@ -111,29 +119,29 @@ const END: &str = "exec.json";
 pub const CAPTURE_FILE: &str = "capture.pcapng";
 
 /// Runs an experiment's programs once: on the running kernel in real time or, where the experiment says so, on a kernel in virtual time.
-/// `None` where `stop` was set before they ended.
+/// `None` where `stop` was set before they ended. Its results have a row for each connection.
 ///
 /// # Errors
 /// When there are no privileges for it, a file cannot be read or written, or the path comes to an end.
-pub fn exec(run: &ExecRun<'_>, stop: &AtomicBool) -> Result<Option<ExecEnd>, EngineError> {
+pub fn exec(run: &ExecRun<'_>, stop: &AtomicBool) -> Result<Option<(ExecEnd, Run)>, EngineError> {
     let temporary = match run.folder {
         Some(_) => None,
         None => Some(TemporaryFolder::new().map_err(EngineError::WorkerFiles)?),
     };
     let folder = run.folder.or(temporary.as_ref().map(TemporaryFolder::path)).expect("one of them");
     let scenario = &run.experiment.point(run.point).scenario;
-    let end = match kernel_of(scenario)? {
+    let done = match kernel_of(scenario)? {
         None => run_here(run, folder, stop, None)?,
         Some(kernel) => run_there(run, folder, &kernel, stop)?,
     };
-    let Some(mut end) = end else { return Ok(None) };
+    let Some((mut end, results)) = done else { return Ok(None) };
     for (program, spec) in end.programs.iter_mut().zip(&scenario.programs) {
         if !program.succeeded() {
             let [_, errors] = printed_files(spec);
             program.said = last_lines(&fs::read(folder.join(errors)).unwrap_or_default());
         }
     }
-    Ok(Some(end))
+    Ok(Some((end, results)))
 }
 
 /// Lines of a failed program's error output that are shown.
@@ -151,18 +159,22 @@ fn run_there(
     folder: &Path,
     kernel: &Kernel,
     stop: &AtomicBool,
-) -> Result<Option<ExecEnd>, EngineError> {
+) -> Result<Option<(ExecEnd, Run)>, EngineError> {
     let task = ExecTask {
         point: run.point,
         seed: run.seed,
         like_stacks: run.like_stacks,
         environment: std::env::vars_os().collect(),
         snaplen: run.snaplen,
+        series: run.series,
     };
     let Some(left) = exec_in_guest(run.experiment, task, kernel, stop)? else { return Ok(None) };
     let text = fs::read(left.path().join(END)).map_err(EngineError::WorkerFiles)?;
     let mut end: ExecEnd = serde_json::from_slice(&text).expect("it was written by the same program");
+    let mut results = run_left(left.path(), None)?.expect("it is written before the other");
+    // Its release does not tell its ticks, and timers go by these.
     end.kernel = crate::virtual_time::name(kernel);
+    results.provenance.kernel.clone_from(&end.kernel);
     let scenario = &run.experiment.point(run.point).scenario;
     let printed = scenario.programs.iter().flat_map(printed_files);
     for file in printed.chain(run.snaplen.map(|_| CAPTURE_FILE.to_owned())) {
@@ -172,7 +184,7 @@ fn run_there(
             fs::copy(from, folder.join(file)).map_err(EngineError::WorkerFiles)?;
         }
     }
-    Ok(Some(end))
+    Ok(Some((end, results)))
 }
 
 /// In a guest: runs them, and leaves what came of it in `out`.
@@ -181,7 +193,7 @@ pub(crate) fn carry_out_exec(
     task: &ExecTask,
     out: &Path,
 ) -> Result<(), EngineError> {
-    let ExecTask { point, seed, like_stacks, environment, snaplen } = task;
+    let ExecTask { point, seed, like_stacks, environment, snaplen, series } = task;
     let run = ExecRun {
         experiment,
         point: *point,
@@ -189,8 +201,13 @@ pub(crate) fn carry_out_exec(
         like_stacks: *like_stacks,
         folder: None,
         snaplen: *snaplen,
+        series: *series,
     };
-    let end = run_here(&run, out, &AtomicBool::new(false), Some(environment))?.expect("nobody stops it");
+    let mut results = ResultsDir::create(out)?;
+    let done = run_here(&run, out, &AtomicBool::new(false), Some(environment))?;
+    let (end, of_run) = done.expect("nobody stops it");
+    results.append(&of_run)?;
+    results.finish(true)?;
     fs::write(out.join(END), serde_json::to_vec(&end).expect("plain data")).map_err(EngineError::WorkerFiles)
 }
 
@@ -204,20 +221,26 @@ fn run_here(
     folder: &Path,
     stop: &AtomicBool,
     environment: Option<&[(OsString, OsString)]>,
-) -> Result<Option<ExecEnd>, EngineError> {
+) -> Result<Option<(ExecEnd, Run)>, EngineError> {
     let point = run.experiment.point(run.point);
     let scenario = &point.scenario;
-    let (hosts, clamp) = Hosts::for_programs(scenario, HostSettings::near(), run.like_stacks)?;
     let mut provenance = crate::provenance(run.experiment, &point);
-    provenance.kernel = super::kernel_release();
+    let (hosts, clamp) =
+        Hosts::for_programs(scenario, HostSettings::near(), run.like_stacks, &mut provenance)?;
+    let before = Before::of(&hosts)?;
     let file = run.snaplen.map(|_| File::create(folder.join(CAPTURE_FILE)));
     let file = file.transpose().map_err(CaptureError::from)?;
     let capture = file.as_ref().zip(run.snaplen);
     let capture = capture.map(|(file, snaplen)| super::tape(file, snaplen, &point, run.seed, &provenance));
-    let mut watch = Watch::new(capture.transpose()?).with_connections();
+    let room = run.series.then(|| Room::of_run(scenario));
+    let sockets = HostSockets::of(&hosts, scenario, room.as_ref()).map_err(EngineError::Sockets)?;
+    // In virtual time each look of a thread's own would end a jump of the clock.
+    let (at_times, at_packets) =
+        if environment.is_none() { (Some(sockets), None) } else { (None, Some(sockets)) };
+    let mut watch = Watch::new(capture.transpose()?)
+        .with_connections(Connections::new(room.clone()))
+        .with_sockets(at_packets);
     let clock = super::start_clock(scenario);
-    // In virtual time each look would end a jump of the clock.
-    let is_real = environment.is_none();
     let environment = environment.map(<[_]>::to_vec).unwrap_or_else(|| std::env::vars_os().collect());
     let (report, (ended, over_at, looks)) =
         super::carry(scenario, run.seed, &hosts, clamp, clock, &mut watch, |done| {
@@ -229,29 +252,48 @@ fn run_here(
                 over: &[stop, done],
                 look: super::look_every(scenario),
             };
-            let looks = is_real.then(|| Looks::start(&hosts, clock));
+            let looks = at_times.map(|sockets| Looks::start(sockets, clock));
             (stage.play(&scenario.programs, scenario.horizon), clock.now(), looks)
         })?;
     if stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
     let (programs, ended_by_horizon) = ended?;
-    let (mut connections, unlisted_packets) = watch.finish()?;
+    let (mut found, unlisted_packets) = watch.finish()?;
     if let Some(looks) = looks {
-        looks.and_then(|looks| looks.end(&mut connections)).map_err(EngineError::WorkerFiles)?;
+        let sockets = looks.and_then(Looks::end).map_err(EngineError::Sockets)?;
+        HostSockets::enter(sockets, &mut found);
     }
-    Ok(Some(ExecEnd {
+    let key = RunKey { point: run.point as u64, engine: Engine::Emulate, seed: Some(run.seed) };
+    let mut results = Run::new(key, provenance);
+    let mut grade = before.grade(&hosts, &report, &before.counted(&hosts)?, None, scenario)?;
+    // Of programs nothing is withdrawn: what they did and printed is kept, and so is what their packets tell.
+    results.provenance.caveats.extend(grade.void.take());
+    results.provenance.caveats.extend(room.and_then(|room| room.caveat()));
+    results.provenance.caveats.extend(air::given_up(&report.elements));
+    results.air = air::rows(&report.air);
+    results.grade = Some(grade);
+    let end = ExecEnd {
         point: run.point,
         seed: run.seed,
-        kernel: provenance.kernel,
+        kernel: results.provenance.kernel.clone(),
         programs,
-        connections,
+        connections: found.iter().map(|found| found.connection.clone()).collect(),
         unlisted_packets,
         ended_by_horizon,
         late_ns: super::late_ns(&report),
         dropped_outside: super::dropped_outside(&hosts)?,
         elapsed_ns: over_at.as_nanos(),
-    }))
+    };
+    results.routers = router_rows(report.elements);
+    let mut series: Vec<SeriesRow> = Vec::new();
+    for found in found {
+        results.flows.push(found.row);
+        series.extend(found.series);
+    }
+    series.sort_by_key(|row| row.time);
+    results.series = series.into();
+    Ok(Some((end, results)))
 }
 
 /// Where programs run.

@@ -1,8 +1,8 @@
 //! How well a run was done, and whether it counts.
 
-use super::hosts::Hosts;
+use super::dropped_outside;
 use crate::EngineError;
-use farpath_emu::LoopReport;
+use farpath_emu::{Host, LoopReport};
 use farpath_experiment::{Scenario, lateness_budget};
 use farpath_path::{Direction, DropCause, ElementCounters, PerDirection};
 use farpath_run::{FlowRow, Grade, Lateness};
@@ -18,16 +18,16 @@ pub(super) struct Before {
 
 impl Before {
     /// The counters as they are before the run.
-    pub fn of(hosts: &Hosts) -> Result<Before, EngineError> {
+    pub fn of(hosts: &PerDirection<Host>) -> Result<Before, EngineError> {
         Ok(Before {
-            device_drops: device_drops(hosts)?,
+            device_drops: dropped_outside(hosts)?,
             counters: counters(hosts)?,
             processors: ProcessorTimes::read().ok(),
         })
     }
 
     /// What the kernels have counted since then.
-    pub fn counted(&self, hosts: &Hosts) -> Result<Counted, EngineError> {
+    pub fn counted(&self, hosts: &PerDirection<Host>) -> Result<Counted, EngineError> {
         let now = counters(hosts)?;
         Ok(Counted(PerDirection::from_fn(|way| now[way].since(&self.counters[way]))))
     }
@@ -35,7 +35,7 @@ impl Before {
     /// The grade of the run that has just ended.
     pub fn grade(
         &self,
-        hosts: &Hosts,
+        hosts: &PerDirection<Host>,
         report: &LoopReport,
         counted: &Counted,
         processor_wait: Option<f64>,
@@ -59,7 +59,7 @@ impl Before {
             attempts: 1,
             lateness,
             realtime: report.realtime == farpath_emu::RealtimeGrant::Granted,
-            device_drops: device_drops(hosts)? - self.device_drops,
+            device_drops: dropped_outside(hosts)? - self.device_drops,
             refused: both(|counts| counts.refused),
             malformed: report.malformed.forward.total() + report.malformed.reverse.total(),
             offered: both(|counts| counts.offered),
@@ -105,9 +105,9 @@ impl Counted {
 const LOST: [DropCause; 5] =
     [DropCause::Loss, DropCause::BitErrors, DropCause::LinkRetries, DropCause::Mtu, DropCause::Stalled];
 
-fn counters(hosts: &Hosts) -> Result<PerDirection<Counters>, EngineError> {
+fn counters(hosts: &PerDirection<Host>) -> Result<PerDirection<Counters>, EngineError> {
     let of = |way: Direction| -> Result<Counters, EngineError> {
-        hosts.of[way].namespace().run(Counters::read)?.map_err(EngineError::Counters)
+        hosts[way].namespace().run(Counters::read)?.map_err(EngineError::Counters)
     };
     Ok(PerDirection { forward: of(Direction::Forward)?, reverse: of(Direction::Reverse)? })
 }
@@ -146,12 +146,4 @@ fn why_void(grade: &Grade, scenario: &Scenario) -> Option<String> {
         ));
     }
     None
-}
-
-fn device_drops(hosts: &Hosts) -> Result<u64, EngineError> {
-    let mut drops = 0;
-    for direction in Direction::BOTH {
-        drops += hosts.of[direction].dropped()?.total();
-    }
-    Ok(drops)
 }

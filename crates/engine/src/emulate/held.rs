@@ -1,15 +1,21 @@
-//! What held the connections of programs: what the kernel of both hosts counts of them, looked at while they run.
+//! What the kernel of both hosts says of the sockets of programs while they run: what held each, and series.
 
-use super::connections::Connection;
+use super::connections::{Connection, Found};
+use crate::room::Room;
+use crate::series::Series;
 use farpath_diagnose::live::{Look, Watched};
-use farpath_emu::{Clock, Host, Namespace};
-use farpath_path::PerDirection;
+use farpath_emu::{Clock, Host};
+use farpath_experiment::{Scenario, base_rtt};
+use farpath_path::{Direction, PerDirection};
+use farpath_run::{Metric, SeriesRow};
+use farpath_traffic::Sample;
 use farpath_traffic::info::{CongestionState, State};
 use farpath_traffic::sockets::{Sockets, TcpSocket};
-use farpath_units::{Bytes, Duration};
+use farpath_units::{Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -17,9 +23,6 @@ use std::time::Duration as StdDuration;
 
 /// Connections of a host that are looked at.
 pub const MAX_WATCHED: usize = 4096;
-
-/// From one look to the next; one takes no more than a tenth of the time.
-const EVERY: StdDuration = StdDuration::from_millis(10);
 
 /// Congestion controls that pace by their estimate of the path's rate.
 const PACE_BY_PATH: [&str; 3] = ["bbr", "bbr2", "bbr3"];
@@ -65,43 +68,140 @@ pub fn look(socket: &TcpSocket, at: Duration) -> Look {
     }
 }
 
-/// Both hosts' sockets, which are looked at until this ends.
+/// The sockets of a host, and what its kernel has said of each so far.
+#[derive(Debug)]
+pub(super) struct HostSockets {
+    netlink: Sockets,
+    room: Option<Room>,
+    /// From one look to the next.
+    every: Duration,
+    /// By their cookies, which grow.
+    known: BTreeMap<u64, Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    since: Instant,
+    watched: Watched,
+    series: Option<Series>,
+}
+
+impl HostSockets {
+    /// Of both hosts, to be looked at as often as the scenario says; where series are recorded, as long as there is room.
+    pub fn of(
+        hosts: &PerDirection<Host>,
+        scenario: &Scenario,
+        room: Option<&Room>,
+    ) -> io::Result<[HostSockets; 2]> {
+        let every = scenario.emulate.sample_over(base_rtt(scenario, Direction::Forward));
+        let of = |host: &Host| -> io::Result<HostSockets> {
+            let netlink = host.namespace().run(Sockets::open).map_err(io::Error::other)??;
+            Ok(HostSockets { netlink, room: room.cloned(), every, known: BTreeMap::new() })
+        };
+        Ok([of(&hosts.forward)?, of(&hosts.reverse)?])
+    }
+
+    /// From one look to the next.
+    pub fn every(&self) -> Duration {
+        self.every
+    }
+
+    /// Looks at them.
+    pub fn look(&mut self, at: Instant) -> io::Result<()> {
+        let sockets = self.netlink.connections(None)?;
+        self.take(&sockets, at);
+        Ok(())
+    }
+
+    fn take(&mut self, sockets: &[TcpSocket], at: Instant) {
+        for socket in sockets {
+            let now = look(socket, at.since_start());
+            let is_full = self.known.len() >= MAX_WATCHED;
+            let known = match self.known.get_mut(&socket.cookie) {
+                Some(known) => {
+                    known.watched.look(now);
+                    known
+                }
+                None if is_full => continue,
+                None => self.known.entry(socket.cookie).or_insert(Known {
+                    since: at,
+                    watched: Watched::new(socket.local, socket.remote, now),
+                    // Whose it is, is known at the end.
+                    series: self.room.clone().map(|room| Series::within(0, room)),
+                }),
+            };
+            if let Some(series) = &mut known.series {
+                let sample = Sample { at, bytes: Bytes::ZERO, info: socket.info };
+                series.sender(&sample, Bytes(u64::MAX), false);
+            }
+        }
+    }
+
+    /// Enters what is known of the senders of most of each connection's data.
+    pub fn enter(both: [HostSockets; 2], found: &mut [Found]) {
+        // Connections between the same ports come in the order of their beginnings.
+        let mut senders: HashMap<(SocketAddr, SocketAddr), Vec<usize>> = HashMap::new();
+        for (place, Found { connection, .. }) in found.iter().enumerate() {
+            if connection.protocol == "tcp" {
+                senders.entry(ends(connection)).or_default().push(place);
+            }
+        }
+        for known in both.into_iter().flat_map(|host| host.known.into_values()) {
+            let Some(places) = senders.get(&(known.watched.local(), known.watched.remote())) else {
+                continue;
+            };
+            // Its SYN may leave before the first look at it, and a look may be at a socket whose SYN has not left yet.
+            let place = places
+                .iter()
+                .rev()
+                .find(|&&place| found[place].connection.first_ns <= known.since.as_nanos());
+            let Found { connection, row, series } = &mut found[*place.unwrap_or(&places[0])];
+            connection.held = Some(held(&known.watched));
+            // Of who opened, Linux counts the SYN as acknowledged.
+            let opened = u64::from(connection.sent.payload_bytes >= connection.received.payload_bytes);
+            series.extend(known.series.into_iter().flat_map(Series::into_rows).map(|sample| {
+                let syn = if sample.metric == Metric::Acked { opened } else { 0 };
+                SeriesRow { flow: row.flow, value: sample.value.saturating_sub(syn), ..sample }
+            }));
+        }
+    }
+}
+
+/// The sender of most of a connection's data, and who receives it.
+fn ends(connection: &Connection) -> (SocketAddr, SocketAddr) {
+    let opener = (connection.opener, connection.opener_port).into();
+    let peer = (connection.peer, connection.peer_port).into();
+    match connection.sent.payload_bytes >= connection.received.payload_bytes {
+        true => (opener, peer),
+        false => (peer, opener),
+    }
+}
+
+/// Looks at both hosts' sockets in real time until this ends; each look takes no more than a tenth of the time.
 pub(super) struct Looks {
     over: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<io::Result<Vec<Watched>>>>,
+    threads: Vec<JoinHandle<io::Result<HostSockets>>>,
 }
 
 impl Looks {
     /// Begins to look.
-    pub fn start(hosts: &PerDirection<Host>, clock: Clock) -> io::Result<Looks> {
+    pub fn start(hosts: [HostSockets; 2], clock: Clock) -> io::Result<Looks> {
         let mut looks = Looks { over: Arc::default(), threads: Vec::new() };
-        for host in [&hosts.forward, &hosts.reverse] {
-            let namespace = host.namespace().try_clone().map_err(io::Error::other)?;
+        for host in hosts {
             let over = Arc::clone(&looks.over);
-            looks.threads.push(thread::Builder::new().spawn(move || watch(&namespace, clock, &over))?);
+            looks.threads.push(thread::Builder::new().spawn(move || watch(host, clock, &over))?);
         }
         Ok(looks)
     }
 
-    /// Ends looking, and says of each connection what held the side that sent more.
-    pub fn end(mut self, connections: &mut [Connection]) -> io::Result<()> {
+    /// Ends looking.
+    pub fn end(mut self) -> io::Result<[HostSockets; 2]> {
         self.over.store(true, Ordering::Relaxed);
-        let mut found: HashMap<_, Watched> = HashMap::new();
-        for thread in core::mem::take(&mut self.threads) {
-            for watched in thread.join().expect("it does not panic")? {
-                found.insert((watched.local(), watched.remote()), watched);
-            }
-        }
-        for connection in connections.iter_mut().filter(|connection| connection.protocol == "tcp") {
-            let opener = (connection.opener, connection.opener_port).into();
-            let peer = (connection.peer, connection.peer_port).into();
-            let sender = match connection.sent.payload_bytes >= connection.received.payload_bytes {
-                true => (opener, peer),
-                false => (peer, opener),
-            };
-            connection.held = found.get(&sender).map(held);
-        }
-        Ok(())
+        let mut ended = core::mem::take(&mut self.threads)
+            .into_iter()
+            .map(|thread| thread.join().expect("it does not panic"));
+        let mut next = || ended.next().expect("one for each host");
+        Ok([next()?, next()?])
     }
 }
 
@@ -110,6 +210,17 @@ impl Drop for Looks {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "programs run in real time")]
+fn watch(mut host: HostSockets, clock: Clock, over: &AtomicBool) -> io::Result<HostSockets> {
+    while !over.load(Ordering::Relaxed) {
+        let began = clock.now();
+        host.look(began)?;
+        let took = clock.now().saturating_since(began);
+        thread::sleep(StdDuration::from_nanos((took * 10).max(host.every).as_nanos()));
+    }
+    Ok(host)
 }
 
 fn held(watched: &Watched) -> Held {
@@ -121,34 +232,6 @@ fn held(watched: &Watched) -> Held {
     Held { limits_ns: limits.collect(), summary: report.summary }
 }
 
-#[expect(clippy::disallowed_methods, reason = "programs run in real time")]
-fn watch(namespace: &Namespace, clock: Clock, over: &AtomicBool) -> io::Result<Vec<Watched>> {
-    namespace.enter().map_err(io::Error::other)?;
-    let mut sockets = Sockets::open()?;
-    let mut watched: HashMap<u64, Watched> = HashMap::new();
-    while !over.load(Ordering::Relaxed) {
-        let began = clock.now();
-        take(&mut watched, &sockets.connections(None)?, clock.now().since_start());
-        let took = clock.now().saturating_since(began);
-        thread::sleep(EVERY.max(StdDuration::from_nanos(took.as_nanos()) * 10));
-    }
-    Ok(watched.into_values().collect())
-}
-
-fn take(watched: &mut HashMap<u64, Watched>, sockets: &[TcpSocket], at: Duration) {
-    for socket in sockets {
-        let is_full = watched.len() >= MAX_WATCHED;
-        match watched.get_mut(&socket.cookie) {
-            Some(known) => drop(known.look(look(socket, at))),
-            None if is_full => {}
-            None => {
-                let new = Watched::new(socket.local, socket.remote, look(socket, at));
-                watched.insert(socket.cookie, new);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,7 +239,8 @@ mod tests {
 
     #[test]
     fn connections_beyond_those_that_are_watched_are_not() {
-        let mut watched = HashMap::new();
+        let netlink = Sockets::open().expect("netlink");
+        let mut host = HostSockets { netlink, room: None, every: Duration::ZERO, known: BTreeMap::new() };
         let address = "192.0.2.1:1".parse().expect("one");
         let info = TcpInfo::parse(&[0; 280]).expect("long enough");
         let socket = |cookie| TcpSocket {
@@ -169,9 +253,9 @@ mod tests {
             info,
         };
         let sockets: Vec<_> = (0..2 * MAX_WATCHED as u64).map(socket).collect();
-        take(&mut watched, &sockets, Duration::ZERO);
-        take(&mut watched, &sockets, Duration::from_secs(1));
-        assert_eq!(watched.len(), MAX_WATCHED);
-        assert_eq!(held(&watched[&0]).limits_ns.values().sum::<u64>(), 1_000_000_000);
+        host.take(&sockets, Instant::ZERO);
+        host.take(&sockets, Instant::ZERO + Duration::from_secs(1));
+        assert_eq!(host.known.len(), MAX_WATCHED);
+        assert_eq!(held(&host.known[&0].watched).limits_ns.values().sum::<u64>(), 1_000_000_000);
     }
 }

@@ -7,7 +7,7 @@ use crate::passive::FlowPorts;
 use crate::preflight::stacks;
 use crate::simulate::configs;
 use farpath_emu::{Backend, Host, HostSettings, KernelProfile, Sysctl};
-use farpath_experiment::{FlowSpec, IpVersion, Scenario, Stack, Transport};
+use farpath_experiment::{FlowSpec, IpVersion, Scenario, Stack, Transport, host_name};
 use farpath_path::{Direction, PerDirection};
 use farpath_run::Provenance;
 use farpath_units::Bytes;
@@ -24,14 +24,6 @@ pub(super) struct Hosts {
     pub settings: Vec<String>,
     /// What they cannot be told.
     pub caveats: Vec<String>,
-}
-
-/// What the host is called whose packets go in this direction.
-pub(super) const fn host_name(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Forward => "near",
-        Direction::Reverse => "far",
-    }
 }
 
 impl Hosts {
@@ -122,17 +114,20 @@ impl Hosts {
     }
 
     /// Two hosts for programs of the user: configured like the scenario's stacks, or as this kernel makes them. With the largest receive
-    /// windows that segments of each direction may announce.
+    /// windows that segments of each direction may announce. `provenance` says what they are.
     pub fn for_programs(
         scenario: &Scenario,
         near: HostSettings,
         like_stacks: bool,
+        provenance: &mut Provenance,
     ) -> Result<(PerDirection<Host>, PerDirection<Option<Bytes>>), EngineError> {
         if like_stacks {
             let configured = Hosts::configured_from(scenario, near, true)?;
+            configured.enter(provenance);
             let clamp = configured.clamp();
             return Ok((configured.of, clamp));
         }
+        provenance.kernel = kernel();
         let hosts = PerDirection { forward: Host::new(&near)?, reverse: Host::new(&HostSettings::far())? };
         Ok((hosts, PerDirection::default()))
     }

@@ -1,6 +1,6 @@
 //! Programs of the user on a path: `farpath shell`.
 
-use super::hosts::{Hosts, host_name};
+use super::hosts::Hosts;
 use super::watch::Watch;
 use crate::EngineError;
 use crate::capture::CaptureError;
@@ -8,7 +8,7 @@ use crate::virtual_time::{Console, Stream, kernel_of, shell_in_guest};
 use farpath_emu::{
     EmuError, Host, HostError, HostSettings, Program, ProgramSettings, Reach, Uplink, exit_code,
 };
-use farpath_experiment::Experiment;
+use farpath_experiment::{Experiment, host_name};
 use farpath_path::{Direction, PerDirection};
 use farpath_units::Duration;
 use serde::{Deserialize, Serialize};
@@ -211,10 +211,9 @@ fn run_here(
     let scenario = &point.scenario;
     let reach = settings.uplink.then(Reach::of_this_machine).transpose()?;
     let near = reach.map_or_else(HostSettings::near, Reach::near);
-    let (hosts, clamp) = Hosts::for_programs(scenario, near, settings.like_stacks)?;
-    let uplink = reach.map(|reach| Uplink::between(&hosts.forward, &hosts.reverse, reach)).transpose()?;
     let mut provenance = crate::provenance(experiment, &point);
-    provenance.kernel = super::kernel_release();
+    let (hosts, clamp) = Hosts::for_programs(scenario, near, settings.like_stacks, &mut provenance)?;
+    let uplink = reach.map(|reach| Uplink::between(&hosts.forward, &hosts.reverse, reach)).transpose()?;
     let capture = run.capture.map(|(file, snaplen)| super::tape(file, snaplen, &point, seed, &provenance));
     let mut watch = Watch::new(capture.transpose()?);
     let clock = super::start_clock(scenario);

@@ -1,35 +1,65 @@
 //! The packets of programs of the user: a capture, and whose they are.
 
-use super::connections::{Connection, Connections};
-use crate::capture::{Capture, CaptureError};
+use super::connections::{Connections, Found};
+use super::held::HostSockets;
+use crate::EngineError;
+use crate::capture::Capture;
 use crate::recorder::on_path;
 use farpath_emu::{PacketEvent, Queues, Recorder, WirePacket};
 use farpath_path::Direction;
 use farpath_sim::End;
 use farpath_units::Instant;
-use std::io::Write;
+use std::io::{self, Write};
 
 /// Watches all packets of the path.
 pub(super) struct Watch<W> {
     capture: Option<Capture<W>>,
     connections: Option<Connections>,
+    sockets: Option<AtPackets>,
+}
+
+/// Sockets that are looked at when packets pass, and not before some time has passed since the last look: a look of its own would
+/// end a jump of a clock in virtual time.
+struct AtPackets {
+    hosts: [HostSockets; 2],
+    due: Instant,
+    failed: io::Result<()>,
 }
 
 impl<W: Write> Watch<W> {
     /// Writes them into a capture, where there is one.
     pub fn new(capture: Option<Capture<W>>) -> Watch<W> {
-        Watch { capture, connections: None }
+        Watch { capture, connections: None, sockets: None }
     }
 
     /// Tells their connections apart, too.
-    pub fn with_connections(self) -> Watch<W> {
-        Watch { connections: Some(Connections::default()), ..self }
+    pub fn with_connections(self, connections: Connections) -> Watch<W> {
+        Watch { connections: Some(connections), ..self }
+    }
+
+    /// Looks at these sockets when packets pass.
+    pub fn with_sockets(self, hosts: Option<[HostSockets; 2]>) -> Watch<W> {
+        Watch { sockets: hosts.map(|hosts| AtPackets { hosts, due: Instant::ZERO, failed: Ok(()) }), ..self }
     }
 
     /// Ends the capture. Gives the connections, and how many packets were sent beside those.
-    pub fn finish(self) -> Result<(Vec<Connection>, u64), CaptureError> {
+    pub fn finish(self) -> Result<(Vec<Found>, u64), EngineError> {
         self.capture.map_or(Ok(()), Capture::finish)?;
-        Ok(self.connections.map(Connections::finish).unwrap_or_default())
+        let (mut found, unlisted) = self.connections.map(Connections::finish).unwrap_or_default();
+        if let Some(AtPackets { hosts, failed, .. }) = self.sockets {
+            failed.map_err(EngineError::Sockets)?;
+            HostSockets::enter(hosts, &mut found);
+        }
+        Ok((found, unlisted))
+    }
+}
+
+impl AtPackets {
+    fn look(&mut self, at: Instant) {
+        if at >= self.due && self.failed.is_ok() {
+            self.due = at + self.hosts[0].every();
+            self.failed = self.hosts.iter_mut().try_for_each(|host| host.look(at));
+        }
     }
 }
 
@@ -40,10 +70,14 @@ impl<W: Write> Recorder for Watch<W> {
         event: PacketEvent,
         direction: Direction,
         packet: &WirePacket,
-        _: Queues<'_>,
+        queues: Queues<'_>,
     ) {
+        // A drop may be told ahead of its time.
+        if let Some(sockets) = self.sockets.as_mut().filter(|_| !matches!(event, PacketEvent::Dropped(_))) {
+            sockets.look(at);
+        }
         if let Some(connections) = &mut self.connections {
-            connections.packet(at, event, packet);
+            connections.packet(at, event, direction, packet, Some(queues));
         }
         // A packet that a device refuses is lost outside of the path.
         let Some(event) = on_path(event) else { return };

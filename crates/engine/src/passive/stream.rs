@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 
 /// One direction of a connection. Positions are u64 and never wrap; 0 is the SYN.
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(crate) struct Stream {
     isn: Option<Seq>,
     /// One past the highest position sent.
     end: u64,
+    /// Where the FIN is, once it was sent.
+    fin: Option<u64>,
     /// What the SYN said of windows.
     scale: Option<u8>,
     /// What the SYN said of SACK.
@@ -23,7 +25,7 @@ pub(super) struct Stream {
 
 /// What a packet was to the host that it reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Arrival {
+pub(crate) struct Arrival {
     /// Its payload had been sent before.
     pub retransmission: bool,
     /// And had all been taken before. A copy that the network makes of a retransmission is none.
@@ -43,6 +45,26 @@ impl Stream {
     /// One past the highest position sent.
     pub fn end(&self) -> u64 {
         self.end
+    }
+
+    /// Bytes of payload that have left the host, each once.
+    pub fn payload(&self) -> u64 {
+        self.fin.unwrap_or(self.end).saturating_sub(1)
+    }
+
+    /// Bytes of payload that the other host has, with all before them.
+    pub fn arrived(&self) -> u64 {
+        self.taken_to().min(self.fin.unwrap_or(u64::MAX)).saturating_sub(1)
+    }
+
+    /// Whether the other host has all of it, and the FIN.
+    pub fn has_ended(&self) -> bool {
+        self.fin.is_some_and(|fin| self.taken_to() > fin)
+    }
+
+    /// The number of its SYN, once one was sent.
+    pub fn isn(&self) -> Option<Seq> {
+        self.isn
     }
 
     /// Up to where the other host has everything: its RCV.NXT.
@@ -81,6 +103,9 @@ impl Stream {
         // An ACK of its own may carry any number of the window, and sends nothing.
         if segment.seq_len() > 0 {
             self.end = self.end.max(start + segment.seq_len());
+        }
+        if segment.flags.contains(Flags::FIN) {
+            self.fin = Some(start + u64::from(segment.len));
         }
         if again {
             self.retransmissions.insert(number, false);

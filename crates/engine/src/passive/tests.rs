@@ -52,13 +52,13 @@ impl Observer for Wire {
             ttl: packet.ttl,
             segment: &packet.segment,
         };
-        let before = self.analyzer.counts(packet.flow).spurious_retransmissions;
+        let before = self.analyzer.flow(packet.flow).counts().spurious_retransmissions;
         // Why it was sent again is the sender's to say, and how long it waited the path's.
         let packet_as_seen = Packet { resent_by: None, queueing: Duration::ZERO, ..packet.clone() };
         assert_eq!(self.analyzer.packet(seen), Some(packet_as_seen), "{event:?} at {now}");
         let (closed, uncounted) = &mut self.closed[packet.flow as usize];
         if *closed {
-            *uncounted += self.analyzer.counts(packet.flow).spurious_retransmissions - before;
+            *uncounted += self.analyzer.flow(packet.flow).counts().spurious_retransmissions - before;
         }
     }
 
@@ -94,7 +94,7 @@ fn check(setup: &Setup) {
     for (number, (flow, result)) in (0..).zip(setup.flows.iter().zip(&results)) {
         let mut expected = counted(result, flow);
         expected.spurious_retransmissions += wire.closed[number as usize].1;
-        assert_eq!(*wire.analyzer.counts(number), expected, "flow {number}: {:?}", result.end);
+        assert_eq!(*wire.analyzer.flow(number).counts(), expected, "flow {number}: {:?}", result.end);
     }
 }
 
@@ -244,7 +244,7 @@ fn without_loss_the_round_trips_are_those_that_the_sender_measures() {
         let mut wire = Wire::new(&setup);
         let results = simulate(&setup, &mut wire).expect("the path is well formed");
         assert!(results[0].rtts.count() > 100);
-        assert_eq!(*wire.analyzer.rtts(0), results[0].rtts, "{sampling:?}");
+        assert_eq!(*wire.analyzer.flow(0).rtts(), results[0].rtts, "{sampling:?}");
     }
 }
 
@@ -270,7 +270,7 @@ fn an_ack_that_covers_what_was_sent_again_is_not_measured() {
     use PacketEvent::{Received, Sent};
     let mut analyzer = one_flow();
     connects(&mut analyzer, [Seq(0), Seq(0)]);
-    let handshake = analyzer.rtts(0).count();
+    let handshake = analyzer.flow(0).rtts().count();
     let ack = |to: u32| Segment { window: 65_535, ..Segment::new(Flags::ACK, Seq(1), Seq(to)) };
     at(&mut analyzer, 100, Sent, End::Sender, 2, &data(Seq(1), 1000));
     at(&mut analyzer, 110, Sent, End::Sender, 3, &data(Seq(1001), 1000));
@@ -278,12 +278,16 @@ fn an_ack_that_covers_what_was_sent_again_is_not_measured() {
     at(&mut analyzer, 310, Sent, End::Sender, 5, &data(Seq(2001), 1000));
     // It covers the first, of which it may acknowledge either sending, and what waited for it.
     at(&mut analyzer, 400, Received, End::Receiver, 2, &ack(3001));
-    assert_eq!(analyzer.rtts(0).count(), handshake);
+    assert_eq!(analyzer.flow(0).rtts().count(), handshake);
     at(&mut analyzer, 500, Sent, End::Sender, 6, &data(Seq(3001), 1000));
     at(&mut analyzer, 505, Sent, End::Sender, 7, &data(Seq(4001), 1000));
     at(&mut analyzer, 600, Received, End::Receiver, 3, &ack(5001));
-    assert_eq!(analyzer.rtts(0).count(), handshake + 1);
-    assert_eq!(analyzer.rtts(0).longest(), Some(Duration::from_millis(100)), "since the first of the two");
+    assert_eq!(analyzer.flow(0).rtts().count(), handshake + 1);
+    assert_eq!(
+        analyzer.flow(0).rtts().longest(),
+        Some(Duration::from_millis(100)),
+        "since the first of the two"
+    );
 }
 
 /// Paths and stacks that a random draw seldom meets.
@@ -350,7 +354,7 @@ fn sequence_numbers_wrap_and_positions_do_not() {
     for (number, position) in [(2, 1), (3, 1001), (4, 2001), (5, 1001)] {
         passes(&mut analyzer, End::Sender, number, &data(isn.at(position), 1000));
     }
-    let counts = analyzer.counts(0);
+    let counts = analyzer.flow(0).counts();
     assert_eq!((counts.data_segments, counts.data_bytes), (4, 4000));
     assert_eq!((counts.retransmissions, counts.spurious_retransmissions), (1, 1));
 }
@@ -374,7 +378,7 @@ fn a_copy_that_the_network_makes_is_no_retransmission() {
         };
         assert_eq!(analyzer.packet(seen).map(|packet| packet.retransmission), Some(number == 3));
     }
-    assert_eq!(analyzer.counts(0).spurious_retransmissions, 1);
+    assert_eq!(analyzer.flow(0).counts().spurious_retransmissions, 1);
 }
 
 #[test]
@@ -395,7 +399,7 @@ fn a_connection_that_is_begun_anew_has_new_numbers() {
         segment: &request,
     });
     assert!(again.is_some_and(|packet| packet.retransmission));
-    assert_eq!((analyzer.counts(0).syns, analyzer.counts(0).synacks), (2, 2));
+    assert_eq!((analyzer.flow(0).counts().syns, analyzer.flow(0).counts().synacks), (2, 2));
 }
 
 #[test]
@@ -417,7 +421,7 @@ fn a_window_is_scaled_where_both_ends_said_so() {
         for (number, position) in [(2, 1), (3, 101), (4, 101)] {
             passes(&mut analyzer, End::Sender, number, &data(Seq(position), 100));
         }
-        assert_eq!(analyzer.counts(0).spurious_retransmissions, spurious, "{peer_scales}");
+        assert_eq!(analyzer.flow(0).counts().spurious_retransmissions, spurious, "{peer_scales}");
     }
 }
 
@@ -440,7 +444,7 @@ fn an_ack_from_before_what_has_come_since_is_not_heard() {
         let mut old = open(Segment::new(Flags::ACK, Seq(1), Seq(1)));
         old.sack.push(SackBlock { start: Seq(1001), end: Seq(2001) });
         passes(&mut analyzer, End::Receiver, 3, &old);
-        assert_eq!(analyzer.counts(0).dup_acks, dup_acks, "request of {request}");
+        assert_eq!(analyzer.flow(0).counts().dup_acks, dup_acks, "request of {request}");
     }
 }
 
@@ -462,7 +466,7 @@ fn a_stranger_is_no_flow() {
         };
         assert_eq!(analyzer.packet(seen), None);
     }
-    assert_eq!(*analyzer.counts(0), Counts::default());
+    assert_eq!(*analyzer.flow(0).counts(), Counts::default());
 }
 
 #[test]
@@ -500,7 +504,7 @@ proptest! {
             let packet = analyzer.packet(Seen { at: Instant::ZERO, event, direction, number, ports, ttl: 64, segment: &segment });
             prop_assert!(packet.is_some());
         }
-        let counts = analyzer.counts(0);
+        let counts = analyzer.flow(0).counts();
         prop_assert!(counts.spurious_retransmissions <= counts.retransmissions);
         prop_assert!(counts.retransmissions <= counts.data_segments);
     }

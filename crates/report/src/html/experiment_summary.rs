@@ -2,7 +2,7 @@
 
 use crate::curve;
 use farpath_elements::ElementSpec;
-use farpath_experiment::{Experiment, FlowSpec, Opener, Scenario, Stack, base_rtt};
+use farpath_experiment::{Experiment, FlowSpec, Opener, Scenario, Stack, base_rtt, host_name};
 use farpath_path::Direction;
 use farpath_run::{ExperimentSummary, Results, SummaryPoint, SummaryTimer};
 use farpath_units::{Messages, Pace};
@@ -67,6 +67,28 @@ pub fn asked(experiment: &Experiment, runs: u64) -> ExperimentSummary {
     }
 }
 
+/// The same of an experiment's programs, on hosts that are like its stacks, or as their kernel makes them.
+pub fn asked_of_programs(experiment: &Experiment, runs: u64, like_stacks: bool) -> ExperimentSummary {
+    let point = experiment.point(0);
+    let scenario = &point.scenario;
+    let hosts = match like_stacks {
+        true => stacks(scenario),
+        false => vec![("Both hosts".to_owned(), "as their kernel makes them".to_owned())],
+    };
+    let programs = scenario.programs.iter().map(|program| {
+        (
+            format!("Program {}", program.name),
+            format!("{}: {}", host_name(program.host), program.command.join(" ")),
+        )
+    });
+    let at_the_latest = (LATEST.to_owned(), scenario.horizon.to_string());
+    let asked = asked(experiment, runs);
+    // The kernels' timers are not the stacks'.
+    let points = asked.points.into_iter().map(|point| SummaryPoint { timers: None, ..point }).collect();
+    let ends = hosts.into_iter().chain(programs).chain([at_the_latest]).collect();
+    ExperimentSummary { ends, points, timers: Vec::new(), ..asked }
+}
+
 /// What the experiment of a results folder asked, as far as the folder says.
 pub fn asked_of(results: &Results) -> ExperimentSummary {
     if let Some(asked) = results.asked() {
@@ -96,17 +118,24 @@ pub fn asked_of(results: &Results) -> ExperimentSummary {
     }
 }
 
-fn ends(scenario: &Scenario) -> Vec<(String, String)> {
+/// The horizon.
+const LATEST: &str = "Ends at the latest after";
+
+fn stacks(scenario: &Scenario) -> Vec<(String, String)> {
     let stack = |stack: &Stack| format!("{} ({})", stack.title, stack.name);
     let (sender, receiver) = (stack(&scenario.sender), stack(&scenario.receiver));
-    let mut ends = match sender == receiver {
+    match sender == receiver {
         true => vec![("Both ends".to_owned(), sender)],
         false => vec![("Sender".to_owned(), sender), ("Receiver".to_owned(), receiver)],
-    };
+    }
+}
+
+fn ends(scenario: &Scenario) -> Vec<(String, String)> {
+    let mut ends = stacks(scenario);
     let buffer = format!("{} of receive buffer", scenario.receiver.config.receive.buffer);
     ends.push(("Receiver's window".to_owned(), buffer));
     ends.push(("Transfer".to_owned(), transfer(&scenario.flows)));
-    ends.push(("Ends at the latest after".to_owned(), scenario.horizon.to_string()));
+    ends.push((LATEST.to_owned(), scenario.horizon.to_string()));
     ends
 }
 

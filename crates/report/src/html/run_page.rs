@@ -134,7 +134,11 @@ fn what_happened(asked: &ExperimentSummary, traces: &Traces) -> Vec<Block> {
         about += &format!(" Of {} more there is no record: {UNRECORDED}", traces.wanted() - runs);
     }
     if let Some(trace) = traces.traces.iter().find(|trace| trace.flows_in_all > trace.flows.len()) {
-        about += &format!(" Of {} flows the first {} are shown.", trace.flows_in_all, trace.flows.len());
+        about += &format!(
+            " Of {} flows the {} with the most bytes are shown.",
+            trace.flows_in_all,
+            trace.flows.len()
+        );
     }
     vec![Block::Text(about), Block::Choice(panels)]
 }

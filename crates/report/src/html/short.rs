@@ -49,7 +49,7 @@ fn ended(comparison: &ComparisonTable, engine: Engine) -> String {
     let ways: Vec<String> = counts
         .iter()
         .filter(|(outcome, _)| **outcome != Outcome::Completed)
-        .map(|(outcome, flows)| format!("{flows} {}", in_words(*outcome)))
+        .map(|(outcome, flows)| format!("{flows} {}", in_words(*outcome, engine)))
         .collect();
     match (completed, all) {
         (1, 1) => format!("The {who} transfer completed."),
@@ -59,7 +59,7 @@ fn ended(comparison: &ComparisonTable, engine: Engine) -> String {
     }
 }
 
-fn in_words(outcome: Outcome) -> &'static str {
+fn in_words(outcome: Outcome, engine: Engine) -> &'static str {
     match outcome {
         Outcome::Completed => "completed",
         Outcome::ConnectTimedOut => "without a connection in time",
@@ -67,6 +67,8 @@ fn in_words(outcome: Outcome) -> &'static str {
         Outcome::Horizon => "not over at the horizon",
         Outcome::Void => "void, as the machine was not fast enough",
         Outcome::Stuck => "stuck, with the budget of the run used up",
+        // Of programs: datagrams.
+        Outcome::Unknown if engine == Engine::Emulate => "without a packet that says that they ended",
         Outcome::Unknown => "outside of what the models hold for",
     }
 }

@@ -7,6 +7,7 @@ use super::data::{Columns, Figure, log_domain, seconds};
 use super::decimate::{Sample, decimate};
 use farpath_run::{Engine, FlowRow, MessageRow, Metric, Run, RunKey, SegmentEvent, SegmentRow, SeriesRow};
 use serde_json::Value;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most runs whose traces are shown: the report stays a few MB.
@@ -83,13 +84,17 @@ impl Traces {
 fn trace(run: &Run) -> Trace {
     let (series, segments, messages) = (run.series.to_vec(), run.segments.to_vec(), run.messages.to_vec());
     let mut together = Vec::new();
+    // Programs open many connections for next to nothing.
+    let mut largest: Vec<&FlowRow> = run.flows.iter().collect();
+    largest.sort_by_key(|flow| Reverse(flow.bytes));
     if run.flows.len() > 1 {
-        let shown = &run.flows[..run.flows.len().min(RATES)];
         let start = run.flows.iter().map(|flow| flow.start.as_nanos()).min().unwrap_or(0);
-        together.extend(rates(&series, &segments, shown, run.flows.len(), start));
+        let mut shown = largest[..largest.len().min(RATES)].to_vec();
+        shown.sort_by_key(|flow| flow.flow);
+        together.extend(rates(&series, &segments, &shown, run.flows.len(), start));
     }
-    let flows =
-        run.flows.iter().take(FLOWS).map(|flow| (flow.flow, figures(flow, &series, &segments, &messages)));
+    largest.truncate(FLOWS);
+    let flows = largest.iter().map(|flow| (flow.flow, figures(flow, &series, &segments, &messages)));
     Trace { key: run.key(), together, flows: flows.collect(), flows_in_all: run.flows.len() }
 }
 
@@ -105,10 +110,10 @@ fn figures(
     let messages: Vec<MessageRow> = messages.iter().filter(|row| row.flow == flow.flow).copied().collect();
     if messages.is_empty() {
         figures.extend(sequence::figures(flow, segments, None));
-        figures.extend(rates(&series, segments, std::slice::from_ref(flow), 1, flow.start.as_nanos()));
+        figures.extend(rates(&series, segments, &[flow], 1, flow.start.as_nanos()));
     } else {
         // As the e-VLBI paper shows them: window, rate and retransmissions below each other, and the messages' arrival.
-        figures.extend(rates(&series, segments, std::slice::from_ref(flow), 1, flow.start.as_nanos()));
+        figures.extend(rates(&series, segments, &[flow], 1, flow.start.as_nanos()));
         figures.extend(stream::retransmissions(&series));
         figures.extend(stream::figures(&messages));
         figures.extend(sequence::figures(flow, segments, None));
@@ -249,7 +254,7 @@ const IN_ORDER: &str = "in-order delivery";
 fn rates(
     series: &[SeriesRow],
     segments: &[SegmentRow],
-    flows: &[FlowRow],
+    flows: &[&FlowRow],
     of: usize,
     start: u64,
 ) -> Option<Figure> {
@@ -286,7 +291,7 @@ fn rates(
         false => ("In-order delivery", format!("Of the receiver, {read}.")),
     };
     let which = match flows.len() < of {
-        true => format!(" The first {} of {of} flows.", flows.len()),
+        true => format!(" The {} of {of} flows with the most bytes.", flows.len()),
         false => String::new(),
     };
     // A single line for each of the two tells them apart by colour.

@@ -47,6 +47,12 @@ pub(crate) fn table_of_rows(rows: &[(&Run, &FlowRow)]) -> Table {
         number("goodput,\n{unit}", "goodput_bit_per_s"),
         number("connect\ntime, {unit}", "connect_time_s"),
     ];
+    let program = vec![
+        text("protocol", |_, flow| Some(flow.program.protocol.clone()?.into_owned())),
+        text("opened by", |_, flow| Some(flow.program.opener.clone()?.into_owned())),
+        text("to", |_, flow| Some(flow.program.peer.clone()?.into_owned())),
+        number("back,\n{unit}", "bytes_back"),
+    ];
     let granted = vec![
         text("explicit\nrate", |_, flow| Some(flow.explicit_rate.clone()?.into_owned())),
         number("granted,\n{unit}", "granted_bit_per_s"),
@@ -78,7 +84,7 @@ pub(crate) fn table_of_rows(rows: &[(&Run, &FlowRow)]) -> Table {
         number("late\nmessages", "late_messages"),
         number("player\nstalls, {unit}", "stall_time_s"),
     ];
-    let groups = [ended, granted, stream, cost, state, rtt, queueing]
+    let groups = [program, ended, granted, stream, cost, state, rtt, queueing]
         .map(|group| group.into_iter().filter(Column::is_known).collect());
     Table { heads, groups: groups.into(), ..Table::default() }
 }

@@ -203,6 +203,28 @@ table! {
         #[column(later = true)]
         pub discarded_messages: Option<f64>,
     }
+
+    /// Whose a flow is that programs of the user have made; nothing of a transfer.
+    ///
+    /// It is a connection, or an exchange of datagrams, by its packets on the path. Its data is what the host sent that sent more
+    /// bytes, and what that was to send nobody says: `bytes` are those that it did send, and they are read when they have come to
+    /// the other host, TCP's in order. The transfer time is from the first packet to the last of these bytes. It is completed when
+    /// TCP has said that this was all, and all of it has come; of datagrams that is `unknown`.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct ProgramFigures in program {
+        /// Of programs: tcp, udp, icmp, icmpv6, or the number of another protocol.
+        #[column(later = true)]
+        pub protocol: Option<Cow<'static, str>>,
+        /// Address and port of the host that sent the first packet; of echoes their identifier in place of the port.
+        #[column(later = true)]
+        pub opener: Option<Cow<'static, str>>,
+        /// Address and port of the other host.
+        #[column(later = true)]
+        pub peer: Option<Cow<'static, str>>,
+        /// Bytes that a program sent against the way of the data.
+        #[column(name = "bytes_back", later = true)]
+        pub back: Option<Bytes>,
+    }
 }
 
 impl FlowRow {

@@ -39,6 +39,12 @@ words! {
         Limit = "limit",
         /// How long the last packet of the flow that reached the data receiver had waited in the queues of the path.
         QueueingDelay = "queueing_delay",
+        /// For how long the sender had something to send or to be acknowledged (`tcpi_busy_time`): what a kernel says.
+        BusyTime = "busy_time",
+        /// Of this, held up by the receive window (`tcpi_rwnd_limited`).
+        RwndLimited = "rwnd_limited",
+        /// Of this, held up by the send buffer (`tcpi_sndbuf_limited`).
+        SndbufLimited = "sndbuf_limited",
     }
 }
 
@@ -58,7 +64,14 @@ impl Metric {
             | Metric::Delivered
             | Metric::Acked
             | Metric::Queue => 0,
-            Metric::RttSample | Metric::Srtt | Metric::Rttvar | Metric::Rto | Metric::QueueingDelay => 1,
+            Metric::RttSample
+            | Metric::Srtt
+            | Metric::Rttvar
+            | Metric::Rto
+            | Metric::QueueingDelay
+            | Metric::BusyTime
+            | Metric::RwndLimited
+            | Metric::SndbufLimited => 1,
             Metric::Retransmissions | Metric::Limit => 2,
         }
     }
