@@ -10,7 +10,7 @@ use crate::html::curves::{self, Quantity};
 use crate::html::line_family::{LineFamily, Mark};
 use crate::html::trace::round_trips_and_sequence;
 use crate::html::{Columns, Figure, air, decimate};
-use farpath_run::{Engine, Metric, Outcome, Run, Statistic};
+use farpath_run::{Engine, MessageRow, Metric, Outcome, Run, Statistic};
 use farpath_units::Duration;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ struct Description {
     /// ... with these changes.
     #[serde(default)]
     set: BTreeMap<String, toml::Value>,
-    /// A series, a line for each point: `cwnd`, `acked`, or `received_rate`.
+    /// A series, a line for each point: `cwnd`, `acked` ..., `received_rate`, or the `lateness` of a stream's messages.
     over_time: Option<String>,
     /// A metric of the checks, for each point.
     over_points: Option<String>,
@@ -253,14 +253,22 @@ impl Description {
         let metric = Metric::from_name(what);
         let unit = match (what, metric) {
             ("received_rate", _) => "B",
+            ("lateness", _) => "ns",
             (_, Some(metric)) => metric.unit(),
             (name, None) => return Err(format!("there is no series `{name}`")),
         };
         for (run, point) in first_runs(runs).zip(points) {
-            let mut samples = metric.map_or_else(|| received_rate(run), |metric| series(run, metric));
+            let mut samples = match (metric, what) {
+                (Some(metric), _) => series(run, metric),
+                (None, "lateness") => lateness(run),
+                (None, _) => received_rate(run),
+            };
             samples.retain(|sample| sample.0 <= end);
             if samples.is_empty() {
-                return Err(format!("no `{what}` was recorded: the experiment needs `output.series = true`"));
+                let output = if what == "lateness" { "messages" } else { "series" };
+                return Err(format!(
+                    "no `{what}` was recorded: the experiment needs `output.{output} = true`"
+                ));
             }
             for (time, value) in decimate(&samples, INTERVALS) {
                 times.push(time as f64 / 1e9);
@@ -362,6 +370,14 @@ fn first_runs(runs: &[Run]) -> impl Iterator<Item = &Run> {
 fn series(run: &Run, metric: Metric) -> Vec<(u64, u64)> {
     let rows = run.series.iter().filter(|row| row.flow == 0 && row.metric == metric);
     rows.map(|row| (row.time.as_nanos(), row.value)).collect()
+}
+
+/// By how much later than it was due each message was read, by when it was due.
+fn lateness(run: &Run) -> Vec<(u64, u64)> {
+    let of_first = run.messages.iter().filter(|row| row.flow == 0);
+    let late =
+        |row: MessageRow| Some((row.due.as_nanos(), row.arrived?.saturating_since(row.due).as_nanos()));
+    of_first.filter_map(late).collect()
 }
 
 /// Bytes that the receiving application reads in each interval, at its start.

@@ -3,7 +3,8 @@
 use crate::common;
 
 use common::{assert_claims, checked, of, paper};
-use farpath_report::papers::Verdict;
+use farpath_report::papers::{Runs, Verdict, figures};
+use std::sync::atomic::AtomicBool;
 
 #[test]
 fn what_is_unclear_fitted_or_differs_is_what_is_documented() {
@@ -22,4 +23,17 @@ fn what_is_unclear_fitted_or_differs_is_what_is_documented() {
     // What the equations give of printed numbers; the window at the loss, and the round trip across the ocean.
     assert_eq!(of(Verdict::Arithmetic), ["R003-04", "R003-05"]);
     assert_eq!(of(Verdict::Fitted), ["R003-04", "R003-05", "R003-07", "R003-07", "R003-10", "R003-10"]);
+}
+
+#[test]
+fn its_figures_are_drawn() {
+    let drawn = figures(&paper("cbr"), &mut Runs::default(), &AtomicBool::new(false));
+    let drawn = drawn.unwrap_or_else(|error| panic!("{error}"));
+    let titles: Vec<&str> = drawn.iter().map(|figure| figure.title.as_str()).collect();
+    assert_eq!(titles.len(), 4, "{titles:?}");
+    assert!(
+        titles[..3].iter().all(|title| title.starts_with("Figure 2: "))
+            && titles[3].starts_with("Figure 3: ")
+    );
+    assert!(drawn.iter().all(|figure| figure.plot == "by-point"), "{titles:?}");
 }
