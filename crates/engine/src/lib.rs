@@ -253,8 +253,11 @@ pub fn emulating_kernel(scenario: &Scenario) -> Result<String, EngineError> {
     })
 }
 
-/// Refuses what this engine has no datagrams for.
-fn tcp_only(scenario: &Scenario, what: &'static str) -> Result<(), EngineError> {
+/// Refuses streams over UDP, for `what` does not know them.
+///
+/// # Errors
+/// The scenario's flows are datagrams.
+pub fn tcp_only(scenario: &Scenario, what: &'static str) -> Result<(), EngineError> {
     match scenario.transport {
         Transport::Tcp => Ok(()),
         Transport::Udp { .. } => Err(EngineError::TcpOnly(what)),

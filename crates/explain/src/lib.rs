@@ -33,6 +33,7 @@ pub use rtt::Quantiles;
 pub use sensitivity::{Known, Sensitivity};
 pub use traps::{Trap, traps};
 
+use farpath_engine::tcp_only;
 use farpath_experiment::{Experiment, Scenario};
 use farpath_units::Bytes;
 use groups::{Groups, Rivals, in_front};
@@ -261,6 +262,7 @@ pub fn explain(
 ) -> Result<Explanation, ExplainError> {
     let only = experiment.only(point, &[])?;
     let alone = only.point(0);
+    tcp_only(&alone.scenario, "an explanation")?;
     let group = effort.group.unwrap_or(0);
     let count = Groups::new(&alone.scenario).count;
     if group >= count {

@@ -42,24 +42,26 @@ pub enum PredictError {
     /// A model has no answer for these inputs: a defect, since an experiment is checked before it is predicted.
     #[error("no closed form applies: {0}")]
     Model(#[from] InputError),
-    /// It knows no datagrams.
-    #[error(
-        "a prediction knows TCP alone; streams over UDP are simulated and emulated: `farpath simulate`, `farpath emulate`"
-    )]
-    TcpOnly,
 }
 
 /// Predicts one point. A prediction has no seed: it is an expectation.
 ///
 /// # Errors
-/// Flows over UDP; inputs that no model takes.
+/// Inputs that no model takes.
 pub fn predict(point: &Point, provenance: Provenance) -> Result<Run, PredictError> {
     let scenario = &point.scenario;
-    if let Transport::Udp { .. } = scenario.transport {
-        return Err(PredictError::TcpOnly);
-    }
     let key = RunKey { point: point.index as u64, engine: Engine::Predict, seed: None };
     let mut run = Run::new(key, provenance);
+    if let Transport::Udp { .. } = scenario.transport {
+        let why = "there is no model of streams over UDP";
+        let nothing = |(number, flow): (u32, &FlowSpec)| {
+            let row = FlowRow::new(number, flow.direction.name(), Outcome::Unknown, flow.size);
+            domain::unknown(&FlowRow { start: Instant::ZERO + flow.start, ..row }, why)
+        };
+        run.flows = (0..).zip(&scenario.flows).map(nothing).collect();
+        run.provenance.caveats.push(format!("no prediction: {why}"));
+        return Ok(run);
+    }
     // Flows that are the same are predicted once: thousands of them are written as one, with a count.
     let mut known: Vec<(&FlowSpec, Prediction)> = Vec::new();
     let mut rates = Vec::with_capacity(scenario.flows.len());

@@ -36,6 +36,12 @@ fn refused(folder: &Path, args: &[&str], words: &[&str]) {
 }
 
 #[test]
+fn datagrams_are_not_explained() {
+    let folder = tempfile::tempdir().expect("a folder");
+    refused(folder.path(), &["explain", "explicit-rate-voice"], &["knows TCP alone", "`farpath simulate`"]);
+}
+
+#[test]
 fn an_explanation_says_what_bounds_what_is_trapped_and_what_to_change() {
     let folder = tempfile::tempdir().expect("a folder");
     let args = with("explain", &PATH, &["--set", "receiver.rto.initial=150 ms"]);

@@ -4,7 +4,7 @@ use farpath_engine::{provenance, simulate};
 use farpath_experiment::{Experiment, Override};
 use farpath_model::{Args, evaluate};
 use farpath_path::Direction;
-use farpath_predict::{PredictError, predict};
+use farpath_predict::predict;
 use farpath_run::{Metric, Outcome, Run};
 
 const UDP: &str = r#"
@@ -125,11 +125,15 @@ fn an_echo_takes_both_ways() {
 }
 
 #[test]
-fn what_knows_tcp_alone_says_so() {
+fn of_datagrams_nothing_is_predicted() {
     let experiment = Experiment::parse(UDP, "case.toml", &[]).expect("it is an experiment");
     let point = &experiment.point(0);
-    let refused = predict(point, provenance(&experiment, point));
-    assert!(matches!(refused, Err(PredictError::TcpOnly)), "{refused:?}");
+    let run = predict(point, provenance(&experiment, point)).expect("there is a row for each");
+    assert_eq!((run.flows.len(), run.flows[0].outcome), (1, Outcome::Unknown));
+    assert_eq!((run.flows[0].transfer_time, run.flows[0].goodput_bit_per_s), (None, None));
+    assert!(
+        run.provenance.caveats.contains(&"no prediction: there is no model of streams over UDP".to_owned())
+    );
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn what_differs() {
             ("R004-23", "Linux, round trip of the trace: 1 and 10 %"),
             // One run in three is; the offset alone changes nothing; two segments, which its text sees too.
             ("R004-28", "share of runs that are over by then at 10 %"),
-            ("R004-29", "the same over six offsets with one seed, 1 %"),
+            ("R004-29", "most less fewest over six offsets, one seed, 1 %"),
             ("R004-30", "cwnd after the recovery, B"),
             // Three segments last four round trips after a drop, not 15.
             ("R004-34", "one drop, mean of 12 places, Riverbed's TCP, s"),
