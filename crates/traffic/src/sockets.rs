@@ -58,11 +58,39 @@ impl Sockets {
         Ok(found)
     }
 
+    /// The connection between these two, if there is one. The kernel finds it by a hash, where all of them are a walk over its tables.
+    pub fn connection(&mut self, local: SocketAddr, remote: SocketAddr) -> io::Result<Option<TcpSocket>> {
+        let (family, mut socket_id) = match local {
+            SocketAddr::V4(_) => (AF_INET, SocketId::new_v4()),
+            SocketAddr::V6(_) => (AF_INET6, SocketId::new_v6()),
+        };
+        (socket_id.source_address, socket_id.source_port) = (local.ip(), local.port());
+        (socket_id.destination_address, socket_id.destination_port) = (remote.ip(), remote.port());
+        // INET_DIAG_NOCOOKIE: whichever it is.
+        socket_id.cookie = [0xff; 8];
+        let mut found = Vec::new();
+        match self.ask(NLM_F_REQUEST, family, socket_id, &mut found) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            done => done.map(|()| found.pop()),
+        }
+    }
+
     fn dump(&mut self, family: u8, port: Option<u16>, found: &mut Vec<TcpSocket>) -> io::Result<()> {
         let mut socket_id = if family == AF_INET { SocketId::new_v4() } else { SocketId::new_v6() };
         socket_id.destination_port = port.unwrap_or(0);
+        self.ask(NLM_F_REQUEST | NLM_F_DUMP, family, socket_id, found)
+    }
+
+    /// Asks, and takes the answer: one message, or of a dump all until it is done.
+    fn ask(
+        &mut self,
+        flags: u16,
+        family: u8,
+        socket_id: SocketId,
+        found: &mut Vec<TcpSocket>,
+    ) -> io::Result<()> {
         let mut header = NetlinkHeader::default();
-        header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+        header.flags = flags;
         let request = InetRequest {
             family,
             protocol: IPPROTO_TCP,
@@ -87,6 +115,9 @@ impl Sockets {
                 match answer.payload {
                     NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(response)) => {
                         found.extend(socket(*response));
+                        if flags & NLM_F_DUMP == 0 {
+                            return Ok(());
+                        }
                     }
                     NetlinkPayload::Done(_) => return Ok(()),
                     NetlinkPayload::Error(error) => return Err(error.to_io()),
@@ -148,6 +179,12 @@ mod tests {
         let mut sockets = Sockets::open().expect("netlink");
         let all = sockets.connections(None).expect("an answer");
         let own = near.local_addr().expect("an address");
+        for (local, remote, unread) in [(own, address, 0), (address, own, 1000)] {
+            let found = sockets.connection(local, remote).expect("an answer").expect("it is there");
+            assert_eq!((found.local, found.remote, found.unread), (local, remote, unread));
+        }
+        let nobody = "127.0.0.1:1".parse().expect("one");
+        assert_eq!(sockets.connection(nobody, address).expect("an answer").map(|found| found.local), None);
         let find = |local| all.iter().find(|socket| socket.local == local && socket.remote.ip() == own.ip());
         let (sender, receiver) = (find(own).expect("listed"), find(address).expect("listed"));
         assert_eq!((sender.remote, receiver.remote), (address, own));

@@ -155,7 +155,7 @@ impl Connections {
         Connections { room, ..Connections::default() }
     }
 
-    /// Takes note of a packet.
+    /// Takes note of a packet; gives the number of its connection.
     pub fn packet(
         &mut self,
         at: Instant,
@@ -163,18 +163,18 @@ impl Connections {
         direction: Direction,
         packet: &WirePacket,
         queues: Option<Queues<'_>>,
-    ) {
-        let Some(parsed) = parse(packet.bytes()) else { return };
+    ) -> Option<usize> {
+        let parsed = parse(packet.bytes())?;
         let tcp = if parsed.key.protocol == TCP { packet.decode().ok() } else { None };
         let segment = tcp.as_ref().map(|tcp| &tcp.segment);
         let Some((number, way)) = self.find(at, direction, &parsed, event, segment) else {
             self.unlisted += u64::from(event == PacketEvent::Sent);
-            return;
+            return None;
         };
         let open = &mut self.open[number];
         open.last = open.last.max(at);
         // A packet that a device refuses is lost outside of the path.
-        let Some(on_path) = on_path(event) else { return };
+        let on_path = on_path(event)?;
         if let Some(tcp) = &tcp {
             let ports = [tcp.source.port(), tcp.destination.port()];
             let (number, ttl, segment) = (packet.number(), tcp.ip.ttl, &tcp.segment);
@@ -189,6 +189,17 @@ impl Connections {
             PacketEvent::Dropped(cause) => open.ways[way].drops.add(cause),
             PacketEvent::Refused => {}
         }
+        Some(number)
+    }
+
+    /// Of a connection of TCP the near end, and the far one.
+    pub fn ends(&self, number: usize) -> Option<[SocketAddr; 2]> {
+        let Open { key, direction, .. } = &self.open[number];
+        let [opener, peer] = [key.source, key.destination].map(SocketAddr::from);
+        (key.protocol == TCP).then_some(match direction {
+            Direction::Forward => [opener, peer],
+            Direction::Reverse => [peer, opener],
+        })
     }
 
     /// Which connection it is of, and whether its opener (0) or the peer (1) sends it. What is sent may be of a new one.

@@ -106,10 +106,17 @@ impl HostSockets {
         self.every
     }
 
-    /// Looks at them.
+    /// Looks at all of them.
     pub fn look(&mut self, at: Instant) -> io::Result<()> {
         let sockets = self.netlink.connections(None)?;
         self.take(&sockets, at);
+        Ok(())
+    }
+
+    /// Looks at one of them alone.
+    pub fn look_at(&mut self, local: SocketAddr, remote: SocketAddr, at: Instant) -> io::Result<()> {
+        let socket = self.netlink.connection(local, remote)?;
+        self.take(socket.as_slice(), at);
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use farpath_path::Direction;
 use farpath_sim::End;
 use farpath_units::Instant;
 use std::io::{self, Write};
+use std::net::SocketAddr;
 
 /// Watches all packets of the path.
 pub(super) struct Watch<W> {
@@ -18,11 +19,12 @@ pub(super) struct Watch<W> {
     sockets: Option<AtPackets>,
 }
 
-/// Sockets that are looked at when packets pass, and not before some time has passed since the last look: a look of its own would
-/// end a jump of a clock in virtual time.
+/// Sockets that are looked at when their packets pass, and not before some time has passed since the last look: a look at a time of
+/// its own would end a jump of a clock in virtual time.
 struct AtPackets {
     hosts: [HostSockets; 2],
-    due: Instant,
+    /// By the numbers of the connections, when they are looked at again.
+    due: Vec<Instant>,
     failed: io::Result<()>,
 }
 
@@ -39,7 +41,7 @@ impl<W: Write> Watch<W> {
 
     /// Looks at these sockets when packets pass.
     pub fn with_sockets(self, hosts: Option<[HostSockets; 2]>) -> Watch<W> {
-        Watch { sockets: hosts.map(|hosts| AtPackets { hosts, due: Instant::ZERO, failed: Ok(()) }), ..self }
+        Watch { sockets: hosts.map(|hosts| AtPackets { hosts, due: Vec::new(), failed: Ok(()) }), ..self }
     }
 
     /// Ends the capture. Gives the connections, and how many packets were sent beside those.
@@ -55,10 +57,14 @@ impl<W: Write> Watch<W> {
 }
 
 impl AtPackets {
-    fn look(&mut self, at: Instant) {
-        if at >= self.due && self.failed.is_ok() {
-            self.due = at + self.hosts[0].every();
-            self.failed = self.hosts.iter_mut().try_for_each(|host| host.look(at));
+    fn look(&mut self, at: Instant, number: usize, [near, far]: [SocketAddr; 2]) {
+        if self.due.len() <= number {
+            self.due.resize(number + 1, Instant::ZERO);
+        }
+        if at >= self.due[number] && self.failed.is_ok() {
+            let [near_host, far_host] = &mut self.hosts;
+            self.due[number] = at + near_host.every();
+            self.failed = near_host.look_at(near, far, at).and_then(|()| far_host.look_at(far, near, at));
         }
     }
 }
@@ -72,12 +78,16 @@ impl<W: Write> Recorder for Watch<W> {
         packet: &WirePacket,
         queues: Queues<'_>,
     ) {
-        // A drop may be told ahead of its time.
-        if let Some(sockets) = self.sockets.as_mut().filter(|_| !matches!(event, PacketEvent::Dropped(_))) {
-            sockets.look(at);
-        }
         if let Some(connections) = &mut self.connections {
-            connections.packet(at, event, direction, packet, Some(queues));
+            let number = connections.packet(at, event, direction, packet, Some(queues));
+            // A drop may be told ahead of its time.
+            if !matches!(event, PacketEvent::Dropped(_))
+                && let Some(sockets) = &mut self.sockets
+                && let Some(number) = number
+                && let Some(ends) = connections.ends(number)
+            {
+                sockets.look(at, number, ends);
+            }
         }
         // A packet that a device refuses is lost outside of the path.
         let Some(event) = on_path(event) else { return };
