@@ -47,6 +47,14 @@ fn main() -> ExitCode {
         ["--scripts"] => Bench::default().scripts(),
         #[cfg(target_os = "linux")]
         ["--programs"] => Bench::default().programs(),
+        // Those of a guest are this program again.
+        #[cfg(target_os = "linux")]
+        ["--sink"] => farpath_bench::programs::sink().map_err(Into::into),
+        #[cfg(target_os = "linux")]
+        ["--source", megabytes] => megabytes
+            .parse()
+            .map_err(Into::into)
+            .and_then(|megabytes| farpath_bench::programs::source(megabytes).map_err(Into::into)),
         // The first process of a kernel in virtual time is this program again.
         #[cfg(target_os = "linux")]
         ["guest"] => match farpath_engine::guest() {
@@ -70,7 +78,7 @@ fn main() -> ExitCode {
         }
         [environment, output] => Bench::default().run(Path::new(environment), Path::new(output)),
         _ => {
-            Err("usage: bench VIRTUAL-ENVIRONMENT OUTPUT.json | --links | --tracing | --sweep | --scripts | --router | --emulation | --long | --measured | --growth | --gate BASELINE.json [--write MADE-ON]"
+            Err("usage: bench VIRTUAL-ENVIRONMENT OUTPUT.json | --links | --tracing | --sweep | --scripts | --programs | --router | --emulation | --long | --measured | --growth | --gate BASELINE.json [--write MADE-ON]"
                 .into())
         }
     };
