@@ -36,7 +36,7 @@ section! {
         routers: u8 = 1 => {
             from "ours, for the paper's proof that both edges have seen a request";
             within 1..=15;
-            workable 1..=2;
+            workable 1..=15;
         }
         /// Loss above which a grant is given up, in packets of a thousand.
         loss_limit_per_mille: u32 = 100 => {
