@@ -344,7 +344,9 @@ fn tshark(file: &Path, filter: &str, more: &[&str]) -> Option<Vec<String>> {
         // Nobody's own preferences.
         .env("HOME", env!("CARGO_TARGET_TMPDIR"))
         .env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"))
-        .args(["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", "-r"])
+        .args(["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"])
+        // It puts streams together for what it guesses to be in them, and calls a sound packet malformed whose payload it has already.
+        .args(["-o", "tcp.desegment_tcp_streams:FALSE", "-r"])
         .arg(file)
         .args(["-Y", filter])
         .args(more)
