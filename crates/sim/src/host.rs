@@ -45,11 +45,7 @@ impl Host {
         let Packet { segment, qos, .. } = packet;
         match &mut self.driver {
             Some(driver) => {
-                let datagram = Datagram {
-                    segment: *segment,
-                    mark: qos.mark,
-                    structures: qos.structures.as_deref().copied(),
-                };
+                let datagram = Datagram { segment: *segment, mark: qos.mark, structures: qos.structures() };
                 driver.on_datagram(&mut self.connection, now, &datagram);
             }
             // What stands behind a SYN's header is not for an end without a driver, and its sequence space knows nothing of it.

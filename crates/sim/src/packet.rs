@@ -98,6 +98,23 @@ pub struct Qos {
     pub structures: Option<Box<Structures>>,
 }
 
+impl Qos {
+    /// A packet that carries this structure and nothing else.
+    pub(crate) fn signal(structure: &Structure) -> Qos {
+        let mut qos = Qos { mark: QosMark::Signal, structures: None };
+        qos.set_structures(&Structures::one(*structure));
+        qos
+    }
+
+    pub(crate) fn structures(&self) -> Option<Structures> {
+        self.structures.as_deref().copied()
+    }
+
+    pub(crate) fn set_structures(&mut self, structures: &Structures) {
+        self.structures = Some(Box::new(*structures));
+    }
+}
+
 impl PathPacket for Packet {
     fn wire_size(&self) -> Bytes {
         let structures = self.qos.structures.as_ref().map_or(0, |structures| structures.encoded_len() as u64);
@@ -137,7 +154,7 @@ impl ExplicitRatePacket for Packet {
 
     /// The headers of a data packet and a structure behind them: it is no segment that TCP would see.
     fn signal(&self, structure: &Structure) -> Option<Packet> {
-        let qos = Qos { mark: QosMark::Signal, structures: Some(Box::new(Structures::one(*structure))) };
+        let qos = Qos::signal(structure);
         let mut segment = Segment { len: 0, ..self.segment };
         segment.flags = Flags::ACK;
         Some(Packet { segment, qos, retransmission: false, resent_by: None, ..*self })
@@ -154,11 +171,11 @@ impl QosPacket for Packet {
     }
 
     fn structures(&self) -> Option<Structures> {
-        self.qos.structures.as_deref().copied()
+        self.qos.structures()
     }
 
     fn set_structures(&mut self, structures: &Structures) {
-        self.qos.structures = Some(Box::new(*structures));
+        self.qos.set_structures(structures);
     }
 
     fn next_seq(&self) -> Option<u32> {

@@ -2,7 +2,7 @@
 
 use crate::{PacketError, QosMark, QosPacket, STRUCTURE_LEN, Structures};
 use etherparse::checksum::Sum16BitWords;
-use etherparse::{Ipv4HeaderSlice, ip_number};
+use etherparse::{IpNumber, Ipv4HeaderSlice, ip_number};
 
 /// Where in a TCP header its checksum is.
 const TCP_CHECKSUM: usize = 16;
@@ -57,13 +57,20 @@ fn finish(packet: &mut [u8], dscp: u8) -> Result<(), PacketError> {
     finish_v4(packet, ip_len, dscp);
     let (ip, tcp) = packet.split_at_mut(ip_len);
     tcp[TCP_CHECKSUM..TCP_CHECKSUM + 2].fill(0);
-    let sum = Sum16BitWords::new()
-        .add_slice(&ip[12..20])
-        .add_2bytes([0, ip_number::TCP.0])
-        .add_2bytes((tcp.len() as u16).to_be_bytes())
-        .add_slice(tcp);
-    tcp[TCP_CHECKSUM..TCP_CHECKSUM + 2].copy_from_slice(&sum.ones_complement().to_be().to_be_bytes());
+    let sum = checksum(&ip[12..20], ip_number::TCP, tcp);
+    tcp[TCP_CHECKSUM..TCP_CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
     Ok(())
+}
+
+/// The checksum of TCP or UDP over the pseudo header (RFC 9293 §3.1, RFC 768, RFC 8200 §8.1): both addresses, and the whole of what stands
+/// behind the IP header, its checksum zero.
+pub(crate) fn checksum(addresses: &[u8], protocol: IpNumber, segment: &[u8]) -> u16 {
+    let sum = Sum16BitWords::new()
+        .add_slice(addresses)
+        .add_2bytes([0, protocol.0])
+        .add_2bytes((segment.len() as u16).to_be_bytes())
+        .add_slice(segment);
+    sum.ones_complement().to_be()
 }
 
 /// Length, codepoint (the ECN field stays) and checksum of an IPv4 header of `ip_len` bytes, of a packet that its length field can say.

@@ -1,13 +1,12 @@
 //! What a router does to the bytes of a packet: it writes structures where they stand, and makes packets of its own.
 
-use crate::carry::{finish_v4, insert_v4};
+use crate::carry::{checksum, finish_v4, insert_v4};
 use crate::router::FlowKey;
 use crate::{
     Carrier, HopByHop, OptionType, QosMark, QosPacket, STRUCTURE_LEN, Source, Structure, Structures,
 };
 use core::hash::Hasher;
 use core::net::{IpAddr, SocketAddr};
-use etherparse::checksum::Sum16BitWords;
 use etherparse::{Ipv4Header, Ipv6Header, ip_number};
 use siphasher::sip128::{Hasher128, SipHasher13};
 
@@ -161,13 +160,8 @@ fn append_to_udp(packet: &mut Vec<u8>, udp_at: usize, structure: &Structure) {
     let len = (udp.len() as u16).to_be_bytes();
     udp[UDP_LENGTH..UDP_LENGTH + 2].copy_from_slice(&len);
     udp[UDP_CHECKSUM..UDP_CHECKSUM + 2].fill(0);
-    let sum = Sum16BitWords::new()
-        .add_slice(&ip[12..20])
-        .add_2bytes([0, ip_number::UDP.0])
-        .add_2bytes(len)
-        .add_slice(udp);
-    let checksum = shown(sum.ones_complement().to_be());
-    udp[UDP_CHECKSUM..UDP_CHECKSUM + 2].copy_from_slice(&checksum.to_be_bytes());
+    let sum = shown(checksum(&ip[12..20], ip_number::UDP, udp));
+    udp[UDP_CHECKSUM..UDP_CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
 /// IP and TCP headers with no other control bit than ACK: a SYN or FIN would be one more of it.
@@ -188,14 +182,9 @@ fn insert_v6(packet: &mut Vec<u8>, structures: &Structures) {
     let len = header.encode(&mut options);
     let tcp = &mut packet[Ipv6Header::LEN..];
     tcp[CHECKSUM..CHECKSUM + 2].fill(0);
-    let tcp_len = tcp.len();
-    let sum = Sum16BitWords::new()
-        .add_slice(&packet[8..Ipv6Header::LEN])
-        .add_2bytes([0, ip_number::TCP.0])
-        .add_2bytes((tcp_len as u16).to_be_bytes())
-        .add_slice(&packet[Ipv6Header::LEN..]);
+    let sum = checksum(&packet[8..Ipv6Header::LEN], ip_number::TCP, &packet[Ipv6Header::LEN..]);
     let at = Ipv6Header::LEN + CHECKSUM;
-    packet[at..at + 2].copy_from_slice(&sum.ones_complement().to_be().to_be_bytes());
+    packet[at..at + 2].copy_from_slice(&sum.to_be_bytes());
     packet.splice(Ipv6Header::LEN..Ipv6Header::LEN, options[..len].iter().copied());
     let payload = packet.len() - Ipv6Header::LEN;
     packet[4..6].copy_from_slice(&(payload as u16).to_be_bytes());

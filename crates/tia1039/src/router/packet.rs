@@ -25,12 +25,18 @@ pub trait QosPacket {
     fn structures(&self) -> Option<Structures>;
     /// Writes back what it carries, as many as it had.
     fn set_structures(&mut self, structures: &Structures);
-    /// Whether it ends its connection.
-    fn ending(&self) -> Ending;
+    /// Whether it ends its connection; a packet that is not TCP's does not show that.
+    fn ending(&self) -> Ending {
+        Ending::No
+    }
     /// The sequence number behind it, its SYN and not its payload counted, where it shows one.
-    fn next_seq(&self) -> Option<u32>;
+    fn next_seq(&self) -> Option<u32> {
+        None
+    }
     /// What it acknowledges, where it shows that.
-    fn acknowledged(&self) -> Option<u32>;
+    fn acknowledged(&self) -> Option<u32> {
+        None
+    }
     /// Both of them.
     fn numbers(&self) -> Numbers {
         Numbers { next_seq: self.next_seq(), acknowledged: self.acknowledged() }
