@@ -7,9 +7,9 @@ use farpath_elements::SpecError;
 use farpath_experiment::IpVersion;
 use farpath_experiment::{FlowSpec, Output, Scenario, Stack, Transport};
 use farpath_run::{DelayFigures, FlowRow, MessageRow, Metric, Outcome, Run, SeriesRow, StreamFigures};
-use farpath_sim::{
-    Budget, DATAGRAM_HEADERS, DatagramResult, DatagramSetup, DriverSettings, simulate_datagrams,
-};
+use farpath_sim::{Budget, DatagramResult, DatagramSetup, DriverSettings, simulate_datagrams};
+#[cfg(target_os = "linux")]
+use farpath_units::DATAGRAM_HEADERS;
 use farpath_units::{Bytes, DurationHistogram, Instant, Messages, Rate};
 
 use crate::drops::drops_by_cause;
@@ -54,8 +54,7 @@ pub(crate) fn setups(scenario: &Scenario, reply: Option<Bytes>) -> Vec<DatagramS
 /// How an end that sends these asks: for what its program sends, where that is less than is wanted.
 fn asks(end: &Stack, messages: &Messages) -> Option<DriverSettings> {
     let settings = DriverSettings::of(&end.config.explicit_rate)?;
-    let share = messages.bit_per_s() / messages.size.0 as f64;
-    let needed = share * (messages.size + DATAGRAM_HEADERS).0 as f64;
+    let needed = messages.datagrams_bit_per_s();
     // Of a composite rate it is not known which part they are to have. Where all are due at once, they take what there is.
     let less = needed.is_finite() && needed < settings.wanted.bit_per_s() as f64;
     match Rate::from_bit_per_s(needed.ceil() as u64) {

@@ -7,9 +7,6 @@ use farpath_path::Direction;
 use farpath_tcp::HEADERS;
 use farpath_units::{Bytes, Duration, Rate};
 
-/// Headers of a datagram of IPv4, bytes (RFC 791, RFC 768).
-const IP_AND_UDP: f64 = 28.0;
-
 /// Something that is allowed and probably not meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
@@ -113,8 +110,7 @@ fn asks_too_little(scenario: &Scenario, warnings: &mut Vec<Warning>) {
         let asked = &scenario.ends(flow).0.config.explicit_rate;
         let Some(wanted) = asked.wanted else { continue };
         let wanted = wanted.bit_per_s() + asked.guaranteed.map_or(0, Rate::bit_per_s);
-        let headers = 1.0 + IP_AND_UDP / stream.messages.size.0 as f64;
-        let needed = stream.messages.bit_per_s() * headers;
+        let needed = stream.messages.datagrams_bit_per_s();
         // The code of a rate is rounded up by less than a 512th.
         if needed.is_finite() && needed > wanted as f64 * (1.0 + 1.0 / 512.0) {
             let text = format!(

@@ -1,6 +1,6 @@
 //! What was asked for, what was given, and which answers are believed.
 
-use crate::{DriverSettings, Trip};
+use crate::{DriverSettings, IDLE, Trip};
 use farpath_tia1039::{Message, Structure};
 use farpath_units::{Duration, Instant, Rate};
 
@@ -202,6 +202,11 @@ impl Asking {
         }
         (answers && less_guaranteed).then_some(confirmation)
     }
+}
+
+/// Whether nothing was sent for so long that the rate is asked for again.
+pub(super) fn is_idle(last_sent: Option<Instant>, now: Instant, rtt: Duration) -> bool {
+    last_sent.is_some_and(|at| now.saturating_since(at) > IDLE.max(rtt))
 }
 
 /// What may be sent: AR and GR together, in units.

@@ -3,8 +3,8 @@
 //! UDP has no handshake that could carry structures: each is a datagram of its own, the first one of a flow that asks. Nor has it
 //! ACKs: nothing tells a sender of datagrams that its grant is false, and none is given up.
 
-use crate::asking::Asking;
-use crate::{Counters, DriverSettings, Outcome};
+use crate::asking::{Asking, is_idle};
+use crate::{Counters, DriverSettings, IDLE, Outcome};
 use farpath_tia1039::{Message, QosMark, Source, Structure, Structures};
 use farpath_units::{Bytes, Duration, Instant, Rate};
 
@@ -12,8 +12,6 @@ use farpath_units::{Bytes, Duration, Instant, Rate};
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// until there were so many. Then what waits is sent as ever.
 const REQUESTS: u32 = 2;
-/// Before a round trip is known, and an idle time after which the rate is asked for again.
-const IDLE: Duration = Duration::from_secs(1);
 
 /// One end of a flow of datagrams that takes part in explicit rate.
 ///
@@ -148,7 +146,7 @@ impl DatagramDriver {
         self.sent_until = self.sent_until.max(now) + rate.time_to_send(packet);
         self.asking.count_packet();
         let rtt = self.rtt.unwrap_or(IDLE);
-        let idle = self.last_sent.replace(now).is_some_and(|at| now.saturating_since(at) > IDLE.max(rtt));
+        let idle = is_idle(self.last_sent.replace(now), now, rtt);
         if let Some(question) = self.asking.renegotiate(now, rtt, idle) {
             (self.signal, self.timed) = (Some(question), Some(now));
         }

@@ -30,9 +30,9 @@ pub use asking::{Counters, Outcome, Plain};
 pub use datagrams::DatagramDriver;
 pub use guard::{EXCESS, QUEUE_LOSS_PER_MILLE, QUEUE_ROUNDS, Trip, allowed_per_million};
 pub use paced::{Paced, PathReport};
-pub use settings::{DriverSettings, rate_type, window_for};
+pub use settings::{DriverSettings, window_for};
 
-use asking::Asking;
+use asking::{Asking, is_idle};
 use farpath_tcp::{Flags, Segment};
 use farpath_tia1039::{Message, QosMark, Source, Structure, Structures};
 use farpath_units::{Duration, Instant, Rate};
@@ -60,7 +60,7 @@ impl Datagram {
 const SYNS_WITH_REQUEST: u32 = 2;
 /// So many ACKs carry the answer of the handshake, at most.
 const ANSWERS: u32 = 32;
-/// An idle time after which the rate is asked for again, or a round trip where that is longer.
+/// An idle time after which the rate is asked for again, or a round trip where that is longer; and what stands for one that is not known.
 const IDLE: Duration = Duration::from_secs(1);
 
 /// One end's explicit-rate driver.
@@ -300,7 +300,7 @@ impl Driver {
         self.told?;
         let report = endpoint.path();
         let rtt = report.srtt.unwrap_or(IDLE);
-        let idle = self.last_data_at.is_some_and(|at| now.saturating_since(at) > IDLE.max(rtt));
+        let idle = is_idle(self.last_data_at, now, rtt);
         let asked = self.asking.renegotiate(now, rtt, idle && report.has_data);
         if asked.is_some() && idle {
             self.last_data_at = Some(now);

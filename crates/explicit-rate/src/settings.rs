@@ -112,7 +112,7 @@ impl DriverSettings {
 }
 
 /// The code of a kind of rate.
-pub fn rate_type(kind: RateKind) -> RateType {
+fn rate_type(kind: RateKind) -> RateType {
     match kind {
         RateKind::Available => RateType::Available,
         RateKind::Composite => RateType::Composite,

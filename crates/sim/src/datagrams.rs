@@ -9,13 +9,10 @@ use farpath_path::{
     ChannelTime, Departure, Direction, DropCounts, ElementCounters, Path, PathElement, PathPacket,
     PerDirection, Verdict,
 };
-use farpath_tia1039::router::{Ending, FlowKey, QosPacket};
+use farpath_tia1039::router::{FlowKey, QosPacket};
 use farpath_tia1039::{QosMark, Structure, Structures};
-use farpath_units::{Bytes, Duration, DurationHistogram, Instant, Messages};
+use farpath_units::{Bytes, DATAGRAM_HEADERS, Duration, DurationHistogram, Instant, Messages};
 use std::collections::{BinaryHeap, VecDeque};
-
-/// IPv4 and UDP headers (RFC 791, RFC 768).
-pub const DATAGRAM_HEADERS: Bytes = Bytes(28);
 
 /// A stream of datagrams.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,9 +109,8 @@ impl ExplicitRatePacket for Datagram {
 
 /// A datagram that carries this structure and nothing else, as UDP has it (Roberts 2006).
 fn signal(stream: u32, from: End, structure: &Structure) -> Datagram {
-    let structures = Structures::one(*structure);
-    let size = Bytes(structures.encoded_len() as u64);
-    let qos = Qos { mark: QosMark::Signal, structures: Some(Box::new(structures)) };
+    let size = Bytes(Structures::one(*structure).encoded_len() as u64);
+    let qos = Qos::signal(structure);
     Datagram { stream, number: 0, size, from, queueing: Duration::ZERO, qos }
 }
 
@@ -129,23 +125,11 @@ impl QosPacket for Datagram {
     }
 
     fn structures(&self) -> Option<Structures> {
-        self.qos.structures.as_deref().copied()
+        self.qos.structures()
     }
 
     fn set_structures(&mut self, structures: &Structures) {
-        self.qos.structures = Some(Box::new(*structures));
-    }
-
-    fn next_seq(&self) -> Option<u32> {
-        None
-    }
-
-    fn acknowledged(&self) -> Option<u32> {
-        None
-    }
-
-    fn ending(&self) -> Ending {
-        Ending::No
+        self.qos.set_structures(structures);
     }
 }
 

@@ -53,9 +53,9 @@ mod stream;
 mod writer;
 
 pub use budget::{Bound, Budget, EVENTS, EVENTS_AT_ONE_INSTANT, EVENTS_PER_SEGMENT, Stuck};
-pub use datagrams::{DATAGRAM_HEADERS, DatagramResult, DatagramRun, DatagramSetup, simulate_datagrams};
+pub use datagrams::{DatagramResult, DatagramRun, DatagramSetup, simulate_datagrams};
 pub use farpath_explicit_rate::{
-    DatagramDriver, DriverSettings, Outcome as RateOutcome, Plain, Trip, rate_type, window_for,
+    DatagramDriver, DriverSettings, Outcome as RateOutcome, Plain, Trip, window_for,
 };
 pub use flow::{FlowEnd, FlowResult};
 pub use network::{Simulation, simulate};

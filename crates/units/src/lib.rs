@@ -32,7 +32,7 @@ pub use decimal::ParseQuantityError;
 pub use error_rate::{Ber, Probability};
 pub use histogram::DurationHistogram;
 pub use length::Length;
-pub use messages::{Late, Messages, Pace, Playout};
+pub use messages::{DATAGRAM_HEADERS, Late, Messages, Pace, Playout};
 pub use power::Power;
 pub use rate::{Rate, bit_rate_text};
 pub use size::Bytes;

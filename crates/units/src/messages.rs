@@ -2,6 +2,9 @@
 
 use crate::{Bytes, Duration, Rate};
 
+/// IPv4 and UDP headers (RFC 791, RFC 768).
+pub const DATAGRAM_HEADERS: Bytes = Bytes(28);
+
 /// What sets the pace of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
@@ -59,6 +62,11 @@ impl Messages {
             Pace::At(rate) => rate.bit_per_s() as f64,
             Pace::Every(interval) => self.size.0 as f64 * 8.0 / interval.as_secs_f64(),
         }
+    }
+
+    /// Bits of IPv4 packets per second, where each message is a datagram; infinite where all are due at once.
+    pub fn datagrams_bit_per_s(&self) -> f64 {
+        self.bit_per_s() * (self.size + DATAGRAM_HEADERS).0 as f64 / self.size.0 as f64
     }
 
     /// From the first message to where a further one would be due.

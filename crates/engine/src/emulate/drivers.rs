@@ -8,10 +8,9 @@ use farpath_driver::{Device, Driver, DriverError, Flow, Guard, Missing, Settings
 use farpath_emu::DEVICE;
 use farpath_experiment::{Scenario, Stack};
 use farpath_path::{Direction, PerDirection};
-use farpath_sim::{Plain, RateOutcome, Trip, rate_type};
+use farpath_sim::{DriverSettings, Plain, RateOutcome, Trip};
 use farpath_tcp::Config;
 use farpath_tcp::config::CongestionControlKind;
-use farpath_tia1039::{Priority, QosVersion};
 use farpath_traffic::SocketOptions;
 use farpath_units::Rate;
 use std::sync::LazyLock;
@@ -39,8 +38,9 @@ impl Drivers {
     pub fn attach(scenario: &Scenario, hosts: &Hosts) -> Result<Drivers, EngineError> {
         let of = |host: Direction| -> Result<Option<HostDriver>, EngineError> {
             let ends = scenario.flows.iter().map(|flow| end_at(scenario, flow.direction == host, flow));
-            let asking = ends.filter_map(|end| Some((end.config.explicit_rate.wanted?, end)));
-            let Some((wanted, stack)) = asking.max_by_key(|(wanted, _)| *wanted) else { return Ok(None) };
+            let asking = ends.filter_map(|end| Some((DriverSettings::of(&end.config.explicit_rate)?, end)));
+            let Some((asked, stack)) = asking.max_by_key(|(asked, _)| asked.wanted) else { return Ok(None) };
+            let wanted = asked.wanted;
             if !MISSING.is_empty() {
                 return Err(DriverError::Missing(MISSING.clone()).into());
             }
@@ -48,7 +48,7 @@ impl Drivers {
             let settings = Settings {
                 // It is the peer that is told, and this host that tells it.
                 early_window: peers.any(|peer| peer.config.explicit_rate.early_window),
-                ..settings(&stack.config, hosts.profile[host].congestion_control.as_deref())?
+                ..settings(asked, &stack.config, hosts.profile[host].congestion_control.as_deref())?
             };
             let (mut driver, control) = loaded(&settings)?;
             hosts.of[host].namespace().run(|| driver.attach(&Device::named(DEVICE)?, wanted))??;
@@ -102,18 +102,16 @@ fn control(kind: CongestionControlKind) -> Result<&'static str, EngineError> {
 }
 
 /// Sockets that do not ask have the controller `plain`, or the stack's own.
-fn settings(config: &Config, plain: Option<&str>) -> Result<Settings, EngineError> {
+fn settings(asked: DriverSettings, config: &Config, plain: Option<&str>) -> Result<Settings, EngineError> {
     let plain = plain.map_or_else(|| control(config.congestion.control), Ok)?;
-    let explicit = &config.explicit_rate;
-    let level = |level| Priority::new(level).unwrap_or(Priority::HIGHEST);
     Ok(Settings {
-        rate_type: rate_type(explicit.kind),
-        min_routers: explicit.routers,
-        version: QosVersion::telling(explicit.routers),
-        preemption: level(explicit.preemption),
-        delay: level(explicit.delay),
-        guard: Guard { loss_per_mille: explicit.loss_limit_per_mille, ..Guard::default() },
-        fallback: control(explicit.fallback)?.to_owned(),
+        rate_type: asked.rate_type,
+        min_routers: asked.min_routers,
+        version: asked.version,
+        preemption: asked.preemption,
+        delay: asked.delay,
+        guard: Guard { loss_per_mille: asked.loss_per_mille, ..Guard::default() },
+        fallback: control(config.explicit_rate.fallback)?.to_owned(),
         ..Settings::new(plain)
     })
 }

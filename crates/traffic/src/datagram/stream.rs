@@ -9,7 +9,7 @@ use crate::counters::ThreadTimes;
 use crate::options;
 use crate::wait::{self, PromptTimers};
 use farpath_explicit_rate::DatagramDriver;
-use farpath_tia1039::{QosMark, Structure, Structures};
+use farpath_tia1039::{QosMark, Structures};
 use farpath_units::{Bytes, Duration, Instant, Messages};
 use rustix::event::PollFlags;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -212,23 +212,24 @@ impl<'a> End<'a> {
         while let Some(structure) = self.stamps.driver.as_mut().and_then(DatagramDriver::poll) {
             self.set_mark(QosMark::Signal)?;
             // Without room it is lost, as it might be anywhere else on its way.
-            self.hand_over(&Structure::encode_v4(&structure))?;
+            self.hand_over(&structure.encode_v4())?;
         }
         Ok(())
     }
 
     /// Answers what may be answered now.
     fn answer(&mut self, waiting: &mut VecDeque<u64>, answer: &mut [u8]) -> io::Result<()> {
-        loop {
+        while let Some(&number) = waiting.front() {
             let now = self.until.now();
-            if waiting.is_empty() || !self.may_send(now) {
-                return Ok(());
+            if !self.may_send(now) {
+                break;
             }
-            let Some(number) = waiting.pop_front() else { return Ok(()) };
+            waiting.pop_front();
             put_number(answer, number);
             // Without room the answer is lost, as it might be anywhere else on its way.
             self.write(now, answer)?;
         }
+        Ok(())
     }
 
     /// Sends a datagram of the stream; false where the kernel has no room now.
