@@ -54,4 +54,4 @@ pub mod window_limit;
 
 pub use estimate::{Estimate, InputError, Throughput};
 pub use path::{Hop, Path};
-pub use registry::{Args, Argument, EvaluateError, Formula, evaluate, formulas};
+pub use registry::{Args, Argument, EvaluateError, Formula, evaluate, formula, formulas};

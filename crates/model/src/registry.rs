@@ -109,13 +109,21 @@ pub fn formulas() -> &'static [Formula] {
     table::FORMULAS
 }
 
-/// Evaluates `formula` with `args`, defaults filled in. Results may be infinite (no loss, no limit), never NaN.
-pub fn evaluate(formula: &str, args: &Args) -> Result<Vec<f64>, EvaluateError> {
-    let found = formulas().iter().find(|known| known.name == formula);
-    let formula = found.ok_or_else(|| EvaluateError::UnknownFormula {
-        name: formula.to_owned(),
+/// The formula of this name.
+///
+/// # Errors
+/// There is none.
+pub fn formula(name: &str) -> Result<&'static Formula, EvaluateError> {
+    let found = formulas().iter().find(|known| known.name == name);
+    found.ok_or_else(|| EvaluateError::UnknownFormula {
+        name: name.to_owned(),
         known: join(formulas().iter().map(|known| known.name)),
-    })?;
+    })
+}
+
+/// Evaluates the formula `name` with `args`, defaults filled in. Results may be infinite (no loss, no limit), never NaN.
+pub fn evaluate(name: &str, args: &Args) -> Result<Vec<f64>, EvaluateError> {
+    let formula = formula(name)?;
     if let Some(argument) =
         args.keys().find(|name| formula.arguments.iter().all(|known| known.name != **name))
     {

@@ -2,7 +2,7 @@
 
 use crate::papers::readable;
 use crate::table::{Column, Table};
-use farpath_model::{Args, Argument, EvaluateError, Formula, evaluate, formulas};
+use farpath_model::{Args, Argument, EvaluateError, Formula, evaluate, formula, formulas};
 use farpath_units::{Bytes, Duration, Probability, Rate};
 use serde_json::{Map, Value, json};
 
@@ -64,13 +64,8 @@ impl Formulas {
     /// # Errors
     /// One of them is not known.
     pub fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Formulas, FormulaError> {
-        let find = |name: &str| {
-            formulas().iter().find(|formula| formula.name == name).ok_or_else(|| {
-                let known = formulas().iter().map(|formula| formula.name).collect::<Vec<_>>().join(", ");
-                EvaluateError::UnknownFormula { name: name.to_owned(), known }.into()
-            })
-        };
-        names.into_iter().map(find).collect::<Result<_, _>>().map(Formulas)
+        let formulas = names.into_iter().map(formula);
+        Ok(Formulas(formulas.collect::<Result<_, _>>()?))
     }
 
     /// Their arguments, each once.

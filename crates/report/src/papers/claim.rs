@@ -271,8 +271,6 @@ pub enum OverSeeds {
     Mean,
     /// The middle one.
     Median,
-    /// The largest less the smallest.
-    Spread,
 }
 
 /// How the points of a sweep become the answer.

@@ -8,7 +8,7 @@ use crate::html::asked;
 use crate::sequence_diagram::lanes;
 use farpath_engine::{EngineError, jobs, run_all};
 use farpath_experiment::{Experiment, Override, Stack, shipped_experiments, to_toml};
-use farpath_model::{Args, evaluate, formulas};
+use farpath_model::{Args, evaluate, formula};
 use farpath_run::{Engine, ExperimentSummary, Run, SummaryPoint};
 use farpath_units::Duration;
 use std::collections::{BTreeMap, HashMap};
@@ -137,8 +137,7 @@ fn of_formula(name: &str, check: &Check) -> Result<Numbers, String> {
         match &check.result {
             None => results.extend(values),
             Some(result) => {
-                let known = formulas().iter().find(|formula| formula.name == name).map(|f| f.results);
-                let known = known.unwrap_or_default();
+                let known = formula(name).map(|formula| formula.results).unwrap_or_default();
                 let place = known.iter().position(|other| other == result).ok_or_else(|| {
                     format!("`{name}` has no result `{result}`; it has {}", known.join(", "))
                 })?;
@@ -275,7 +274,6 @@ fn per_point(
     let over_seeds = |seeds: &Vec<f64>| match how {
         OverSeeds::Mean => seeds.iter().sum::<f64>() / seeds.len() as f64,
         OverSeeds::Median => median(seeds),
-        OverSeeds::Spread => spread(seeds),
     };
     Ok(points.iter().map(over_seeds).collect())
 }
