@@ -131,16 +131,10 @@ mod here {
             delay,
             routers,
         } = args;
-        let level = |level: u8| Priority::new(level).unwrap_or(Priority::HIGHEST);
-        let rate_type = match rate_type {
-            DriverRateType::Available => RateType::Available,
-            DriverRateType::Maximum => RateType::Maximum,
-            DriverRateType::Guaranteed => RateType::Guaranteed,
-        };
-        let (preemption, delay) = (level(*preemption), level(*delay));
-        let given = (rate_type, preemption, delay)
-            != (RateType::Available, Priority::MIDDLE, Priority::MIDDLE)
-            || *routers != 1
+        let given = rate_type.is_some()
+            || preemption.is_some()
+            || delay.is_some()
+            || routers.is_some()
             || fallback.is_some()
             || loss_limit.is_some()
             || queue_limit.is_some()
@@ -162,8 +156,16 @@ mod here {
         }
         settings.buffers = buffer.map_or(Buffers::Sized, Buffers::Fixed);
         settings.early_window = *early_window;
-        (settings.min_routers, settings.version) = (*routers, QosVersion::telling(*routers));
-        (settings.rate_type, settings.preemption, settings.delay) = (rate_type, preemption, delay);
+        let level = |level: u8| Priority::new(level).unwrap_or(Priority::HIGHEST);
+        settings.preemption = preemption.map_or(settings.preemption, level);
+        settings.delay = delay.map_or(settings.delay, level);
+        settings.min_routers = routers.unwrap_or(settings.min_routers);
+        settings.version = QosVersion::telling(settings.min_routers);
+        settings.rate_type = match rate_type {
+            None | Some(DriverRateType::Available) => RateType::Available,
+            Some(DriverRateType::Maximum) => RateType::Maximum,
+            Some(DriverRateType::Guaranteed) => RateType::Guaranteed,
+        };
         (settings, given)
     }
 

@@ -39,19 +39,19 @@ pub struct AttachArgs {
     #[arg(long, value_name = "DIR")]
     pub cgroup: Vec<PathBuf>,
     /// What kind of rate is asked for: one that is fairly shared, or one that is kept for a connection, all of it or none, while it
-    /// sends and where a router has room for guarantees
-    #[arg(long = "type", value_name = "TYPE", default_value = "available")]
-    pub rate_type: DriverRateType,
-    /// Preemption priority: who of two loses a guarantee last
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u8).range(0..64))]
-    pub preemption: u8,
-    /// Delay priority: whose packets of a guarantee wait least
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u8).range(0..64))]
-    pub delay: u8,
+    /// sends and where a router has room for guarantees [default: available]
+    #[arg(long = "type", value_name = "TYPE")]
+    pub rate_type: Option<DriverRateType>,
+    /// Preemption priority: who of two loses a guarantee last [default: 32]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..64))]
+    pub preemption: Option<u8>,
+    /// Delay priority: whose packets of a guarantee wait least [default: 32]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..64))]
+    pub delay: Option<u8>,
     /// So many routers must have marked a grant: 2 asks for both edges of a path. Routers and the other host have to count them (version 2);
-    /// over IPv6 what is counted is lost, and with more than 1 nothing is granted
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..16))]
-    pub routers: u8,
+    /// over IPv6 what is counted is lost, and with more than 1 nothing is granted [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..16))]
+    pub routers: Option<u8>,
     /// Congestion control of sockets that have given a grant up [default: bbr where there is one, else the system's]
     #[arg(long, value_name = "NAME")]
     pub fallback: Option<String>,
