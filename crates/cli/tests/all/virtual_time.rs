@@ -518,6 +518,14 @@ fn programs_of_the_user_run_in_virtual_time_and_repeat() {
     assert!(other != capture, "another seed is another run");
 }
 
+/// The programs of this experiment, in virtual time.
+fn executed(folder: &Path, text: &str, more: &[&str]) -> Output {
+    let file = folder.join("programs.toml");
+    fs::write(&file, text).unwrap();
+    let mut command = Command::cargo_bin("farpath").unwrap();
+    command.args(["exec", file.to_str().unwrap(), "--clock", "virtual"]).args(more).output().unwrap()
+}
+
 /// Half a minute, which is nothing there.
 #[test]
 fn a_program_that_waits_for_a_port_in_vain_is_named() {
@@ -525,14 +533,8 @@ fn a_program_that_waits_for_a_port_in_vain_is_named() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("waits.toml");
     let text = "title = \"t\"\npath = \"geo\"\n[[program]]\nwait_for_port = 7000\ncommand = \"true\"\n";
-    fs::write(&file, text).unwrap();
-    let output = Command::cargo_bin("farpath")
-        .unwrap()
-        .args(["exec", file.to_str().unwrap(), "--clock", "virtual", "--set", "horizon=60 s"])
-        .output()
-        .unwrap();
+    let output = executed(folder.path(), text, &["--set", "horizon=60 s"]);
     let out = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(1), "{out}{}", stderr(&output));
     assert!(out.contains("nothing on the far host listens at port 7000 after 30 s"), "{out}");
@@ -545,14 +547,8 @@ fn a_program_is_started_at_its_time() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("starts.toml");
-    fs::write(&file, "title = \"t\"\npath = \"geo\"\n[[program]]\nstart = \"7 ms\"\ncommand = \"true\"\n")
-        .unwrap();
-    let output = Command::cargo_bin("farpath")
-        .unwrap()
-        .args(["exec", file.to_str().unwrap(), "--clock", "virtual", "--json"])
-        .output()
-        .unwrap();
+    let text = "title = \"t\"\npath = \"geo\"\n[[program]]\nstart = \"7 ms\"\ncommand = \"true\"\n";
+    let output = executed(folder.path(), text, &["--json"]);
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     let started = json["programs"][0]["start_ns"].as_u64().unwrap_or_else(|| panic!("{json}"));
     // A tick of the guest's kernel, 4 ms, is the least that it sleeps for.
@@ -566,28 +562,15 @@ fn sockets_of_programs_are_sampled_while_packets_pass_and_repeat() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("download.toml");
     let serve = "import socket; s = socket.create_server(('', 7000)); c = s.accept()[0]; c.sendall(bytes(300000)); c.recv(1)";
     let load = "import socket, time; s = socket.create_connection(('far', 7000)); n = 0\nwhile n < 300000: n += len(s.recv(65536))\ntime.sleep(3600)";
     let text = format!(
         "title = \"t\"\npath = \"geo\"\nhorizon = \"2 h\"\n[[program]]\nhost = \"far\"\ncommand = [\"python3\", \"-c\", {serve:?}]\n\
          [[program]]\nwait_for_port = 7000\ncommand = [\"python3\", \"-c\", {load:?}]\n"
     );
-    fs::write(&file, text).unwrap();
     let out = |name: &str| folder.path().join(name);
     for name in ["one", "two"] {
-        let output = Command::cargo_bin("farpath")
-            .unwrap()
-            .args([
-                "exec",
-                file.to_str().unwrap(),
-                "--clock",
-                "virtual",
-                "--out",
-                out(name).to_str().unwrap(),
-            ])
-            .output()
-            .unwrap();
+        let output = executed(folder.path(), &text, &["--out", out(name).to_str().unwrap()]);
         assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output));
     }
     for table in ["flows.parquet", "series.parquet"] {
