@@ -176,9 +176,9 @@ impl<A: Observer, B: Observer> Observer for Both<'_, A, B> {
         self.1.state(now, flow);
     }
 
-    fn end(&mut self, now: Instant, path: &Path<Packet>) {
-        self.0.end(now, path);
-        self.1.end(now, path);
+    fn end(&mut self, now: Instant, path: &Path<Packet>, events: u64) {
+        self.0.end(now, path, events);
+        self.1.end(now, path, events);
     }
 }
 

@@ -9,6 +9,7 @@ mod ablate;
 mod bound_id;
 mod bounds;
 mod budget;
+mod effort;
 mod ending;
 mod give_up_time;
 mod groups;
@@ -24,6 +25,7 @@ mod traps;
 pub use bound_id::BoundId;
 pub use bounds::{Bound, reno_utilization};
 pub use budget::{Budget, Delay, Part, TimerFit, TimerVerdict, budget};
+pub use effort::{EXPLAIN_EVENTS, Effort, VARIANT_EVENTS, VARIANT_PACKETS};
 pub use ending::Ending;
 pub use host_commands::{HostCommands, HostSystem, Setting};
 pub use measure::{Air, Observed, Spread};
@@ -33,6 +35,7 @@ pub use rtt::Quantiles;
 pub use sensitivity::{Known, Sensitivity};
 pub use traps::{Trap, traps};
 
+use effort::Plan;
 use farpath_engine::tcp_only;
 use farpath_experiment::{Experiment, Scenario};
 use farpath_units::Bytes;
@@ -134,6 +137,8 @@ pub struct Explanation {
     pub sensitivity: Vec<Sensitivity>,
     /// What to know before this is trusted.
     pub caveats: Vec<String>,
+    /// Events of the simulator that it took.
+    pub events: u64,
 }
 
 impl Explanation {
@@ -184,26 +189,6 @@ pub struct Group {
     pub observed: Observed,
 }
 
-/// How much is simulated for one explanation, and how well the path is known.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Effort {
-    /// Which group of flows is explained, from 0; `None` is the first.
-    pub group: Option<usize>,
-    /// Runs of each variant; `None` is twenty where anything is drawn, and one where nothing is.
-    pub seeds: Option<u64>,
-    /// Data segments over all variants and runs, about. What needs more gets fewer seeds, then a smaller file.
-    pub segments: u64,
-    /// How well the path is known.
-    pub known: Known,
-}
-
-impl Default for Effort {
-    /// About ten seconds of one core in a release build, less where little is lost.
-    fn default() -> Effort {
-        Effort { group: None, seeds: None, segments: 40_000_000, known: Known::default() }
-    }
-}
-
 /// Told how far an explanation has come, and asked whether to go on.
 pub struct Watch<'a> {
     /// When it is set, nothing more is begun.
@@ -243,13 +228,6 @@ pub enum ExplainError {
     Interrupted,
 }
 
-/// Variants that are simulated for one explanation, about.
-const VARIANTS: u64 = 50;
-const SEEDS: u64 = 20;
-const FEWEST_SEEDS: u64 = 3;
-/// Below it, an interval is wide.
-const FEW_SEEDS: u64 = 10;
-
 /// Explains one point of an experiment.
 ///
 /// # Errors
@@ -270,14 +248,25 @@ pub fn explain(
     }
     let whole = &in_front(&alone.scenario, group);
     let random = PathSummary::new(whole).is_random() || effort.known.may_lose();
-    let (seeds, size) = plan(whole, random, effort);
-    let scenario = cap(whole, size);
+    let as_it_is = |plan: Plan, spent: u64| -> Result<_, ExplainError> {
+        let scenario = cap(whole, plan.size);
+        let summary = PathSummary::new(&scenario);
+        let full_window = summary.full_segments().saturating_mul(summary.segment().0);
+        let seeds = (whole.seed..whole.seed + plan.seeds).collect();
+        let mut bench = Bench::new(seeds, full_window, (effort.events, spent), watch);
+        let kinds = Groups::new(&scenario);
+        let observed = bench.measure_groups(scenario.clone(), kinds.count)?;
+        Ok((scenario, kinds, bench, observed))
+    };
+    let mut plan = Plan::new(whole, random, effort);
+    let (mut scenario, mut kinds, mut bench, mut observed) = as_it_is(plan, 0)?;
+    // Its segments may take more events than those of others.
+    if let Some(smaller) = plan.after(whole, random, effort, &bench) {
+        plan = smaller;
+        (scenario, kinds, bench, observed) = as_it_is(plan, bench.spent())?;
+    }
+    let size = plan.size;
     let summary = PathSummary::new(&scenario);
-    let full_window = summary.full_segments().saturating_mul(summary.segment().0);
-    let mut bench = Bench::new((whole.seed..whole.seed + seeds).collect(), full_window, watch);
-
-    let kinds = Groups::new(&scenario);
-    let observed = bench.measure_groups(scenario.clone(), kinds.count)?;
     let base = observed[0].clone();
     let paces: Vec<f64> = observed.iter().map(|observed| observed.rate_bit_per_s).collect();
     let rivals = Rivals::new(&kinds, &paces);
@@ -318,7 +307,7 @@ pub fn explain(
         endings: ending::endings(&summary, &base),
         predicted_s,
         unpredicted: prediction.unknown,
-        caveats: caveats(whole, size, seeds, random, predicted_s.is_some(), &base),
+        caveats: caveats(whole, plan, random, predicted_s.is_some(), &base, &bench),
         observed: base,
         bounds,
         traps,
@@ -329,6 +318,7 @@ pub fn explain(
         advice,
         priced,
         sensitivity,
+        events: bench.spent(),
     })
 }
 
@@ -440,27 +430,6 @@ fn whole_time_s(
     Ok((pace > 0.0).then(|| part + pace * (file.0 - size.0) as f64))
 }
 
-/// How many seeds, and how much of the largest flow, where the effort does not allow for all.
-fn plan(scenario: &Scenario, random: bool, effort: Effort) -> (u64, Option<Bytes>) {
-    let summary = PathSummary::new(scenario);
-    let segment = summary.segment().0;
-    let work: u64 = scenario.flows.iter().map(|flow| flow.size.0.div_ceil(segment)).sum::<u64>().max(1);
-    let each = (effort.segments / VARIANTS).max(1);
-    let seeds = match effort.seeds {
-        Some(seeds) => seeds.max(1),
-        None if random => (each / work).clamp(FEWEST_SEEDS, SEEDS),
-        None => 1,
-    };
-    let affordable = each / seeds.max(1);
-    if work <= affordable {
-        return (seeds, None);
-    }
-    let largest = scenario.flows.iter().map(|flow| flow.size.0).max().unwrap_or(0);
-    let whole = u128::from(largest.div_ceil(segment));
-    let segments = (whole * u128::from(affordable) / u128::from(work)) as u64;
-    (seeds, Some(Bytes(segments.max(1) * segment)))
-}
-
 /// The scenario with flows of this size at most.
 pub(crate) fn cap(scenario: &Scenario, size: Option<Bytes>) -> Scenario {
     let mut capped = scenario.clone();
@@ -515,13 +484,14 @@ fn numbers(summary: &PathSummary<'_>) -> Vec<Number> {
 
 fn caveats(
     scenario: &Scenario,
-    size: Option<Bytes>,
-    seeds: u64,
+    Plan { seeds, size }: Plan,
     random: bool,
     predicted: bool,
     base: &Observed,
+    bench: &Bench<'_>,
 ) -> Vec<String> {
     let mut caveats = Vec::new();
+    caveats.extend(bench.caveat(scenario));
     if predicted && base.completed < 1.0 {
         caveats.push(
             "the closed forms give the time of transfers that complete, and simulated not all of them do: of the data's \
@@ -536,7 +506,7 @@ fn caveats(
             bounds::short(size)
         ));
     }
-    if random && seeds < FEW_SEEDS {
+    if random && seeds < effort::FEW_SEEDS {
         caveats.push(format!("{seeds} seeds: small gains may be missed"));
     }
     if scenario.flows.len() > remedies::MOST_FLOWS {

@@ -1,5 +1,6 @@
 //! Simulating variants of one scenario over the same seeds.
 
+use crate::effort::Allowance;
 use crate::groups::Groups;
 use crate::rtt::Quantiles;
 use crate::{ExplainError, Watch};
@@ -8,17 +9,15 @@ use farpath_experiment::{Point, Scenario};
 use farpath_path::{AirUse, ChannelTime, Direction, Path, PathElement};
 use farpath_predict::predict;
 use farpath_run::{Outcome, Provenance, Run, Statistic, Trace};
-use farpath_sim::{EVENTS_PER_SEGMENT, End, FlowView, Observer, Packet, PacketEvent};
+use farpath_sim::{End, FlowView, Observer, Packet, PacketEvent};
 use farpath_units::{DurationHistogram, Instant};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-/// Events of one variant, beside those of what it carries: a few seconds of one core.
-pub const VARIANT_EVENTS: u64 = 20_000_000;
-/// Packets on the path of one variant at once: variants run on all cores.
-pub const VARIANT_PACKETS: u64 = 1 << 20;
+/// Runs between two looks at what is left of the events.
+const AT_ONCE: usize = 64;
 
 /// A mean over seeds, with half the width of its 95 % confidence interval (Student's t) where there are several.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -210,11 +209,40 @@ pub(crate) struct Bench<'a> {
     known: Vec<(Variant, Observed)>,
     /// A window that fills the path, where slow start is over.
     full_window: u64,
+    allowance: Allowance,
 }
 
 impl<'a> Bench<'a> {
-    pub fn new(seeds: Vec<u64>, full_window: u64, watch: &'a Watch<'a>) -> Bench<'a> {
-        Bench { seeds, watch, known: Vec::new(), full_window }
+    /// One that simulates each variant with each of `seeds`, and has `events` for all of them, `spent` of which are gone.
+    pub fn new(
+        seeds: Vec<u64>,
+        full_window: u64,
+        (events, spent): (u64, u64),
+        watch: &'a Watch<'a>,
+    ) -> Bench<'a> {
+        let allowance = Allowance::new(events, spent, seeds.len() as u64);
+        Bench { seeds, watch, known: Vec::new(), full_window, allowance }
+    }
+
+    /// Events that were simulated.
+    pub fn spent(&self) -> u64 {
+        self.allowance.spent
+    }
+
+    /// Whether all runs of the scenario as it is were stuck.
+    pub fn is_stuck(&self) -> bool {
+        self.allowance.stuck
+    }
+
+    /// What to know of it, where runs had fewer events than others.
+    pub fn caveat(&self, scenario: &Scenario) -> Option<String> {
+        self.allowance.short().filter(|_| scenario.budget.events.is_none())?;
+        let most = self.allowance.bound(scenario).budget.events?;
+        let why = match self.is_stuck() {
+            true => "as it is, it is stuck".to_owned(),
+            false => format!("{} events were simulated for this answer", self.spent()),
+        };
+        Some(format!("{why}: a change has {most} events a run, and one that needs more counts as stuck"))
     }
 
     /// How many runs a variant has.
@@ -251,7 +279,7 @@ impl<'a> Bench<'a> {
         Ok(self.measure(&[variant])?.remove(0))
     }
 
-    /// What becomes of each group of its flows.
+    /// What becomes of each group of the flows of the scenario as it is.
     pub fn measure_groups(
         &mut self,
         scenario: Scenario,
@@ -259,13 +287,15 @@ impl<'a> Bench<'a> {
     ) -> Result<Vec<Observed>, ExplainError> {
         let variant = Variant::from(scenario);
         let samples = self.samples(&[&variant])?.remove(0);
+        let longest = samples.iter().map(|sample| sample.events).max().unwrap_or(0);
+        self.allowance.begin(longest, samples.iter().all(Sample::is_stuck));
         let observed: Vec<Observed> = (0..groups).map(|group| summary(&samples, group, false)).collect();
         self.known.push((variant, observed[0].clone()));
         Ok(observed)
     }
 
     /// All runs of these.
-    fn samples(&self, variants: &[&Variant]) -> Result<Vec<Vec<Sample>>, ExplainError> {
+    fn samples(&mut self, variants: &[&Variant]) -> Result<Vec<Vec<Sample>>, ExplainError> {
         let seeds =
             |variant: &Variant| &self.seeds[..variant.seeds.unwrap_or(usize::MAX).min(self.seeds.len())];
         let jobs: Vec<(usize, u64)> = variants
@@ -274,28 +304,31 @@ impl<'a> Bench<'a> {
             .flat_map(|(number, variant)| seeds(variant).iter().map(move |&seed| (number, seed)))
             .collect();
         (self.watch.planned)(jobs.len() as u64);
-        let results: Vec<Result<(usize, Sample), ExplainError>> = jobs
-            .into_par_iter()
-            .map(|(number, seed)| {
-                if self.watch.stop.load(Ordering::Relaxed) {
-                    return Err(ExplainError::Interrupted);
-                }
-                let sample = sample(&variants[number].scenario, seed, self.full_window)?;
-                (self.watch.done)();
-                Ok((number, sample))
-            })
-            .collect();
         let mut samples: Vec<Vec<Sample>> = variants.iter().map(|_| Vec::new()).collect();
-        for result in results {
-            let (variant, sample) = result?;
-            samples[variant].push(sample);
+        for jobs in jobs.chunks(AT_ONCE) {
+            let results: Vec<Result<Sample, ExplainError>> = jobs
+                .par_iter()
+                .map(|&(number, seed)| {
+                    if self.watch.stop.load(Ordering::Relaxed) {
+                        return Err(ExplainError::Interrupted);
+                    }
+                    let scenario = self.allowance.bound(&variants[number].scenario);
+                    let sample = sample(scenario, seed, self.full_window)?;
+                    (self.watch.done)();
+                    Ok(sample)
+                })
+                .collect();
+            for (&(number, _), result) in jobs.iter().zip(results) {
+                let sample = result?;
+                self.allowance.spent = self.allowance.spent.saturating_add(sample.events);
+                samples[number].push(sample);
+            }
         }
         Ok(samples)
     }
 }
 
-fn point(scenario: &Scenario) -> Point {
-    let mut scenario = scenario.clone();
+fn point(mut scenario: Scenario) -> Point {
     // Nobody reads the traces, but for when messages came.
     let messages = scenario.flows.iter().any(|flow| flow.stream.is_some());
     scenario.output = farpath_experiment::Output { messages, ..farpath_experiment::Output::default() };
@@ -317,7 +350,7 @@ pub(crate) fn predicted(scenario: &Scenario) -> Result<Predicted, ExplainError> 
     // Of the first flow, as if it had the path to itself: equal flows have equal answers.
     let mut alone = scenario.clone();
     alone.flows.truncate(1);
-    let run = predict(&point(&alone), Provenance::default())?;
+    let run = predict(&point(alone), Provenance::default())?;
     let times: Option<Vec<f64>> =
         run.flows.iter().map(|flow| flow.transfer_time.map(|time| time.as_secs_f64())).collect();
     let time_s = times.and_then(Spread::of).map(|times| times.mean);
@@ -335,23 +368,31 @@ struct Sample {
     slow_start_rounds: Vec<f64>,
     rtts: Vec<DurationHistogram>,
     air: Vec<ChannelTime>,
+    events: u64,
 }
 
-fn sample(scenario: &Scenario, seed: u64, full_window: u64) -> Result<Sample, ExplainError> {
-    let groups = Groups::new(scenario);
+impl Sample {
+    fn is_stuck(&self) -> bool {
+        self.run.flows.iter().any(|flow| flow.outcome == Outcome::Stuck)
+    }
+}
+
+fn sample(scenario: Scenario, seed: u64, full_window: u64) -> Result<Sample, ExplainError> {
+    let groups = Groups::new(&scenario);
     let mut waits = Waits {
         flows: vec![Wait::default(); scenario.flows.len()],
         rtts: vec![DurationHistogram::default(); groups.count],
         full_window,
         group_of: groups.of,
         air: Vec::new(),
+        events: 0,
     };
-    let point = point(&within_budget(scenario));
+    let point = point(scenario);
     let mut run = simulate_watched(&point, seed, Provenance::default(), &mut waits)?;
     let lateness_s = lateness_s(&run);
     // Many, of many runs at once.
     run.messages = Trace::default();
-    let Waits { flows, air, rtts, group_of, .. } = waits;
+    let Waits { flows, air, rtts, group_of, events, .. } = waits;
     Ok(Sample {
         run,
         group_of,
@@ -360,18 +401,8 @@ fn sample(scenario: &Scenario, seed: u64, full_window: u64) -> Result<Sample, Ex
         slow_start_rounds: flows.iter().map(|flow| f64::from(flow.rounds)).collect(),
         rtts,
         air,
+        events,
     })
-}
-
-/// The scenario with a budget for one of many variants, where it has none of its own: a simulation alone may take ten times as much.
-fn within_budget(scenario: &Scenario) -> Scenario {
-    let mut scenario = scenario.clone();
-    let mss = scenario.sender.config.mss.min(scenario.receiver.config.mss).0.max(1);
-    let segments = scenario.flows.iter().map(|flow| flow.size.0 / mss).fold(0, u64::saturating_add);
-    let events = VARIANT_EVENTS.saturating_add(segments.saturating_mul(EVENTS_PER_SEGMENT));
-    scenario.budget.events.get_or_insert(events);
-    scenario.budget.packets.get_or_insert(VARIANT_PACKETS);
-    scenario
 }
 
 /// How late its messages were in the mean, in s; nothing where it has none.
@@ -493,7 +524,7 @@ fn of_flows(samples: &[Sample], group: usize, figures: fn(&Sample) -> &Vec<f64>)
 }
 
 /// How long each flow's sender stood still before its retransmission timer expired, how it began, which round trips it
-/// saw, and what the air was used for.
+/// saw, what the air was used for, and how many events all of it took.
 struct Waits {
     flows: Vec<Wait>,
     /// Round-trip times of each group.
@@ -501,6 +532,7 @@ struct Waits {
     group_of: Vec<usize>,
     full_window: u64,
     air: Vec<ChannelTime>,
+    events: u64,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -554,34 +586,15 @@ impl Observer for Waits {
         }
     }
 
-    fn end(&mut self, now: Instant, path: &Path<Packet>) {
+    fn end(&mut self, now: Instant, path: &Path<Packet>, events: u64) {
         self.air = path.air(now);
+        self.events = events;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_variant_has_a_budget_of_its_own_unless_the_experiment_has_one() {
-        let scenario = |budget: &str| {
-            let file = format!(
-                "title = \"T\"\n[[path]]\nelement = \"duplicate\"\nshare = \"50 %\"\n[sender]\nstack = \"rfc-5681\"\n\
-                 [receiver]\nstack = \"rfc-5681\"\n[transfer]\nsize = \"14600 B\"\n{budget}"
-            );
-            let experiment = farpath_experiment::Experiment::parse(&file, "t.toml", &[]).expect("it is one");
-            experiment.point(0).scenario.clone()
-        };
-        let budget = within_budget(&scenario("")).budget;
-        assert_eq!(
-            (budget.events, budget.packets),
-            (Some(VARIANT_EVENTS + 10 * EVENTS_PER_SEGMENT), Some(VARIANT_PACKETS))
-        );
-        let few = scenario("[budget]\nevents = 10\npackets = 20\n");
-        let budget = within_budget(&few).budget;
-        assert_eq!((budget.events, budget.packets), (Some(10), Some(20)));
-    }
 
     /// Runs with these transfer times in s, 0 for one that was given up after it read something.
     fn runs(times: &[f64]) -> Observed {

@@ -13,7 +13,7 @@ use farpath_units::Bytes;
 use serde::Serialize;
 
 pub(crate) use candidates::{Candidate, candidates, initial_window_of};
-pub(crate) use search::{Combinations, MOST_FLOWS};
+pub(crate) use search::{Combinations, MOST_FLOWS, SEARCH_SEEDS};
 
 /// What becomes of the transfer with a remedy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

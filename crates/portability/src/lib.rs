@@ -144,7 +144,7 @@ impl Observer for Digest {
         self.add(&(now, event, direction, packet));
     }
 
-    fn end(&mut self, now: Instant, path: &Path<Packet>) {
+    fn end(&mut self, now: Instant, path: &Path<Packet>, _events: u64) {
         self.add(&(now, path.counters()));
     }
 }

@@ -177,6 +177,11 @@ impl Watch {
         self.events += events;
     }
 
+    /// Events so far.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
     /// Whether the run is to end.
     #[inline]
     pub fn is_stuck(&self) -> bool {

@@ -178,7 +178,7 @@ impl<'o, O: Observer> Simulation<'o, O> {
 
     /// Tells the observer that it is over, and gives what became of each flow.
     pub fn finish(mut self) -> Vec<FlowResult> {
-        self.observer.end(self.now, &self.path);
+        self.observer.end(self.now, &self.path, self.watch.events());
         if self.path.is_overfull() {
             // Copies are missing: whatever came of it, it is not what was asked for.
             self.watch.end_as_overfull(self.now);

@@ -72,8 +72,8 @@ pub trait Observer {
     fn signal(&mut self, _now: Instant, _element: &str, _direction: Direction, _packet: &Packet) {}
     /// One end of a flow has been told something, and has sent what it could.
     fn state(&mut self, _now: Instant, _flow: FlowView<'_>) {}
-    /// It is over: the path as it was left.
-    fn end(&mut self, _now: Instant, _path: &Path<Packet>) {}
+    /// It is over: the path as it was left, and how many events it took, as a [`Budget`](crate::Budget) counts them.
+    fn end(&mut self, _now: Instant, _path: &Path<Packet>, _events: u64) {}
 }
 
 /// Watches nothing; costs nothing.

@@ -12,7 +12,7 @@ const POOL: usize = 10;
 const BEST_PAIRS: usize = 6;
 const FINALISTS: usize = 3;
 /// Seeds of the search; what it finds is measured with all of them.
-const SEARCH_SEEDS: usize = 3;
+pub(crate) const SEARCH_SEEDS: usize = 3;
 /// With more flows than this a run takes seconds: nothing is combined.
 pub(crate) const MOST_FLOWS: usize = 500;
 

@@ -6,5 +6,6 @@ mod common;
 
 mod advice;
 mod budget;
+mod effort;
 mod theory;
 mod traps;

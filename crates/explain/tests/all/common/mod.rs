@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use farpath_experiment::{Experiment, Override};
-use farpath_explain::{Effort, Explanation, Known, Watch, explain};
+use farpath_explain::{EXPLAIN_EVENTS, Effort, Explanation, Known, Watch, explain};
 use std::sync::atomic::AtomicBool;
 
 /// 10 Mbit/s, 100 ms each way, a queue of 1 MB, nothing lost; the RFCs' stack.
@@ -40,8 +40,9 @@ pub fn explained(experiment: &Experiment, effort: Effort) -> Explanation {
 }
 
 /// Five seeds.
-pub const FEW: Effort = Effort { group: None, seeds: Some(5), segments: 20_000_000, known: UNKNOWN };
+pub const FEW: Effort = Effort { seeds: Some(5), ..ONE };
 /// Half and double of everything.
 const UNKNOWN: Known = Known { delay: None, rate: None, loss: None, queue: None };
 /// One run, where nothing is drawn.
-pub const ONE: Effort = Effort { group: None, seeds: None, segments: 20_000_000, known: UNKNOWN };
+pub const ONE: Effort =
+    Effort { group: None, seeds: None, segments: 20_000_000, events: EXPLAIN_EVENTS, known: UNKNOWN };
