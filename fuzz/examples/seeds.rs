@@ -2,8 +2,11 @@
 
 use farpath_experiment::{shipped_experiments, shipped_stacks};
 use farpath_fuzz::whole_files;
+use farpath_tcp::wire::{self, IpFields};
+use farpath_tcp::{Flags, Segment, Seq};
 use farpath_tia1039::{RateWord, Rounding, Structure};
 use std::fs;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 const ROUTER: &str = "inside = 'a'\noutside = 'b'\nrate = '8 Mbit/s'\nqueue = '50 packets'\nclasses = [{from = 0, weight = 1}]\n";
@@ -78,19 +81,26 @@ fn main() {
     write("texts", "elements", elements.as_bytes());
     write("texts", "contact-plan", b"\x05a contact +0 +2400 1 2 125000\na contact +3600 +6000 2 1 125000\n");
     for number in 0..4 {
-        write("captures", &format!("drawn-{number}"), &[&[1], &numbers(4000 + number, 600)[..]].concat());
+        write("captures", &format!("drawn-{number}"), &[&[2], &numbers(4000 + number, 600)[..]].concat());
     }
     write("texts", "router", &[&[2], ROUTER.as_bytes()].concat());
     let rate = RateWord::from_units(800, Rounding::Down);
     let structure = Structure::request(rate).encode_v4();
-    write("signalling", "structure", &[&[0], &structure[..]].concat());
+    write("packets", "structure", &[&[0], &structure[..]].concat());
+    let ends: [SocketAddr; 2] = [([10, 0, 0, 1], 1).into(), ([10, 0, 0, 2], 2).into()];
+    let mut syn = Segment::new(Flags::SYN, Seq(1), Seq(0));
+    (syn.mss, syn.window_scale, syn.sack_permitted) = (Some(1460), Some(7), true);
+    let mut packet = Vec::new();
+    wire::encode(ends[0], ends[1], &IpFields::default(), &syn, 0, &mut packet).expect("it fits");
+    write("packets", "syn", &[&[1], &packet[..]].concat());
+    write("packets", "frame", &[&[1 << 2 | 2], &packet[..]].concat());
+    write("packets", "signalled", &[&[3], &structure[..], &packet[..]].concat());
     for number in 0..8 {
         let mut bytes = numbers(2000 + number, 1200);
-        bytes[0] = 1;
         // A start packet at the front.
-        bytes.splice(1..6, [0, 0, 0, 0, 0]);
-        bytes.splice(6..22, [0, 255, 3, 1, 0x12, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 100]);
-        bytes.splice(22..22 + structure.len(), structure);
+        bytes.splice(0..6, [0, 0, 0, 0, 0]);
+        bytes.splice(5..21, [0, 255, 3, 1, 0x12, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 100]);
+        bytes.splice(21..21 + structure.len(), structure);
         write("signalling", &format!("routed-{number}"), &bytes);
     }
     let hex = |text: &str| text.replace("CH", &"5a".repeat(32)).replace("TO", &"5a".repeat(16));

@@ -5,6 +5,7 @@
 mod captures;
 mod experiments;
 mod messages;
+mod packets;
 mod results;
 mod scripts;
 mod segments;
@@ -14,6 +15,7 @@ mod texts;
 pub use captures::captures;
 pub use experiments::experiments;
 pub use messages::messages;
+pub use packets::packets;
 pub use results::{forgive_parquet, results, whole_files};
 pub use scripts::scripts;
 pub use segments::segments;
@@ -24,7 +26,7 @@ pub use texts::texts;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     ("segments", segments),
     ("experiments", experiments),
     ("texts", texts),
@@ -33,6 +35,7 @@ pub const TARGETS: [Target; 8] = [
     ("results", results),
     ("captures", captures),
     ("scripts", scripts),
+    ("packets", packets),
 ];
 
 /// Numbers from the front of some bytes; zero when they are used up.

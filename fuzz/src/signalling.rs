@@ -1,4 +1,4 @@
-//! Explicit-rate signalling: structures as bytes, and packets into a flow router.
+//! Explicit-rate signalling: packets into a flow router.
 
 use crate::Bytes;
 use farpath_elements::FlowRouter;
@@ -7,10 +7,7 @@ use farpath_experiment::RouterConfig;
 use farpath_path::{Direction, PathElement};
 use farpath_tcp::wire::{self, IpFields};
 use farpath_tcp::{Flags, Segment, Seq};
-use farpath_tia1039::{
-    HopByHop, QosPacket, RateUnit, STRUCTURE_LEN, Structure, Structures, describe_hop_by_hop, describe_v4,
-    insert_v4, signal, strip_v4,
-};
+use farpath_tia1039::{STRUCTURE_LEN, Structure, Structures, insert_v4, signal};
 use farpath_units::{Duration, Instant};
 use std::net::SocketAddr;
 use std::sync::OnceLock;
@@ -23,38 +20,9 @@ fn lines() -> &'static farpath_elements::RouterLines {
     &LINES.get_or_init(|| RouterConfig::parse(CONFIG, "router.toml").expect("good")).lines
 }
 
-/// The first byte says whether the rest is read, or sent through a router.
+/// Packets, with structures and without, into a flow router.
 pub fn signalling(data: &[u8]) {
-    let mut bytes = Bytes(data);
-    match bytes.u8() % 4 {
-        0 => read(bytes.0),
-        _ => route(bytes),
-    }
-}
-
-fn read(bytes: &[u8]) {
-    if let Some(structure) =
-        bytes.first_chunk::<STRUCTURE_LEN>().and_then(|bytes| Structure::decode_v4(bytes).ok())
-    {
-        assert_eq!(Structure::decode_v4(&structure.encode_v4()), Ok(structure), "what we write, we read");
-    }
-    let _ = Structures::decode_v4(bytes);
-    if let Ok(header) = HopByHop::decode(bytes) {
-        let mut buffer = [0; 2 * STRUCTURE_LEN];
-        let length = header.encode(&mut buffer);
-        let again = HopByHop::decode(&buffer[..length]).expect("what we write, we read");
-        assert_eq!(again.structures, header.structures);
-    }
-    let _ = describe_v4(bytes, RateUnit::KbitPerS);
-    let _ = describe_hop_by_hop(bytes, RateUnit::KbitPerS);
-    if let Ok(packet) = QosPacket::decode(bytes) {
-        let _ = (packet.flow_key(7), packet.is_encrypted());
-    }
-    let mut packet = bytes.to_vec();
-    if let Ok(Some(structures)) = strip_v4(&mut packet) {
-        insert_v4(&mut packet, &structures).expect("it was there before");
-        assert_eq!(strip_v4(&mut packet), Ok(Some(structures)), "what we put in, we take out");
-    }
+    route(Bytes(data));
 }
 
 /// A packet of one of a few flows, with structures of these bytes or none.
