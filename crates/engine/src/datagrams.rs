@@ -5,7 +5,7 @@ use crate::simulate::{budgeted, described, router_rows};
 use farpath_elements::SpecError;
 #[cfg(target_os = "linux")]
 use farpath_experiment::IpVersion;
-use farpath_experiment::{FlowSpec, Output, Scenario, Stack, Transport};
+use farpath_experiment::{FlowSpec, Output, Scenario, Stack, Stream, Transport};
 use farpath_run::{DelayFigures, FlowRow, MessageRow, Metric, Outcome, Run, SeriesRow, StreamFigures};
 use farpath_sim::{Budget, DatagramResult, DatagramSetup, DriverSettings, simulate_datagrams};
 #[cfg(target_os = "linux")]
@@ -15,13 +15,8 @@ use farpath_units::{Bytes, DurationHistogram, Instant, Messages, Rate};
 use crate::drops::drops_by_cause;
 
 /// Fills `run` with what becomes of the scenario's streams, each message of which is a datagram.
-pub(crate) fn simulate(
-    scenario: &Scenario,
-    reply: Option<Bytes>,
-    seed: u64,
-    run: &mut Run,
-) -> Result<(), SpecError> {
-    let setups = setups(scenario, reply);
+pub(crate) fn simulate(scenario: &Scenario, seed: u64, run: &mut Run) -> Result<(), SpecError> {
+    let setups = setups(scenario);
     let datagrams = setups.iter().map(|setup| setup.messages.count).fold(0, u64::saturating_add);
     let budget = budgeted(scenario, Budget::for_segments(datagrams.saturating_mul(2)));
     let ended = simulate_datagrams(&scenario.path, &setups, seed, scenario.horizon, budget)?;
@@ -32,10 +27,10 @@ pub(crate) fn simulate(
     Ok(())
 }
 
-/// The streams of a scenario whose messages get such answers.
-pub(crate) fn setups(scenario: &Scenario, reply: Option<Bytes>) -> Vec<DatagramSetup> {
+/// The streams of a scenario.
+pub(crate) fn setups(scenario: &Scenario) -> Vec<DatagramSetup> {
     let setup = |flow: &FlowSpec| {
-        let messages = flow.stream?.messages;
+        let Stream { messages, reply, .. } = flow.stream?;
         let (sender, receiver) = scenario.ends(flow);
         Some(DatagramSetup {
             start: Instant::ZERO + flow.start,
@@ -79,12 +74,9 @@ pub(crate) fn longest(scenario: &Scenario) -> u32 {
 }
 
 fn sizes(scenario: &Scenario) -> impl Iterator<Item = Bytes> {
-    let (is_udp, reply) = match scenario.transport {
-        Transport::Tcp => (false, None),
-        Transport::Udp { reply } => (true, reply),
-    };
-    let messages = scenario.flows.iter().filter_map(|flow| Some(flow.stream?.messages.size));
-    messages.filter(move |_| is_udp).chain(reply)
+    let streams = scenario.flows.iter().filter_map(|flow| flow.stream);
+    let streams = streams.filter(|_| scenario.transport == Transport::Udp);
+    streams.flat_map(|stream| [Some(stream.messages.size), stream.reply]).flatten()
 }
 
 /// Enters what became of each stream.
@@ -151,10 +143,11 @@ fn round_trips(result: &DatagramResult) -> impl Iterator<Item = (Instant, Instan
 }
 
 fn messages(flow: u32, setup: &DatagramSetup, result: &DatagramResult) -> Vec<MessageRow> {
-    let stamps = result.sent.iter().zip(&result.arrived);
-    let row = |(message, (&sent, &arrived)): (u64, (&Instant, &Option<Instant>))| {
+    let came = result.arrived.iter().zip(&result.answered);
+    let stamps = result.sent.iter().zip(came);
+    let row = |(message, (&sent, (&arrived, &answered))): (u64, (&Instant, (&Option<Instant>, _)))| {
         let due = setup.start + setup.messages.due_after(message);
-        MessageRow { flow, message, due, written: Some(sent), sent: Some(sent), arrived }
+        MessageRow { flow, message, due, written: Some(sent), sent: Some(sent), arrived, answered }
     };
     (0..).zip(stamps).map(row).collect()
 }

@@ -91,7 +91,7 @@ pub(crate) fn until_in_time(
         going.begin();
         let mut run = match point.scenario.transport {
             Transport::Tcp => once(point, seed, provenance.clone(), stop, going, capture)?,
-            Transport::Udp { reply } => datagrams::once(point, reply, seed, provenance.clone(), stop, going)?,
+            Transport::Udp => datagrams::once(point, seed, provenance.clone(), stop, going)?,
         };
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
@@ -111,8 +111,8 @@ pub(crate) fn until_in_time(
 /// Whether the hosts and programs of a scenario can be made here: all that a run begins with.
 pub(crate) fn can_be_prepared(scenario: &Scenario) -> Result<(), EngineError> {
     let hosts = Hosts::configured(scenario)?;
-    if let Transport::Udp { reply } = scenario.transport {
-        return datagrams::can_be_prepared(scenario, reply, &hosts);
+    if scenario.transport == Transport::Udp {
+        return datagrams::can_be_prepared(scenario, &hosts);
     }
     let drivers = Drivers::attach(scenario, &hosts)?;
     Programs::prepare(scenario, &hosts, &drivers, look_every(scenario), &Room::of_run(scenario)).map(drop)

@@ -103,6 +103,11 @@ pub enum EngineError {
         "{0} knows TCP alone; streams over UDP are simulated and emulated: `farpath simulate`, `farpath emulate`"
     )]
     TcpOnly(&'static str),
+    /// The far host of a measurement answers no messages.
+    #[error(
+        "flow {0}: `reply`: answers to messages are simulated and emulated, and not measured over a real network"
+    )]
+    NoAnswers(usize),
     /// The two ends know a datagram by a number in it.
     #[error("a datagram of {0}: an emulation numbers them, which takes 4 B; shorter ones are simulated")]
     ShortDatagram(farpath_units::Bytes),
@@ -260,6 +265,6 @@ pub fn emulating_kernel(scenario: &Scenario) -> Result<String, EngineError> {
 pub fn tcp_only(scenario: &Scenario, what: &'static str) -> Result<(), EngineError> {
     match scenario.transport {
         Transport::Tcp => Ok(()),
-        Transport::Udp { .. } => Err(EngineError::TcpOnly(what)),
+        Transport::Udp => Err(EngineError::TcpOnly(what)),
     }
 }

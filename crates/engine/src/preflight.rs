@@ -115,7 +115,7 @@ fn is_between_the_hosts(scenario: &Scenario, flow: &FlowSpec) -> bool {
             told.config.congestion.control = own.config.congestion.control;
             match scenario.transport {
                 // Programs that send datagrams ask by themselves, each for its own.
-                Transport::Udp { .. } => {
+                Transport::Udp => {
                     told.config.explicit_rate = own.config.explicit_rate.clone();
                 }
                 Transport::Tcp => {
@@ -161,9 +161,12 @@ fn ends(scenario: &Scenario) -> impl Iterator<Item = &Stack> {
 /// Whether this point can be measured over a real network at all. What its two kernels lack is a note of the run.
 ///
 /// # Errors
-/// Streams over UDP; a congestion controller that no Linux has.
+/// Streams over UDP, or whose messages are answered; a congestion controller that no Linux has.
 pub fn can_be_measured(point: &Point) -> Result<(), EngineError> {
     tcp_only(&point.scenario, "a measurement")?;
+    if let Some(flow) = point.scenario.flows.iter().position(|flow| flow.reply() > Bytes::ZERO) {
+        return Err(EngineError::NoAnswers(flow));
+    }
     for (end, stack) in [("sender", &point.scenario.sender), ("receiver", &point.scenario.receiver)] {
         let kind = stack.config.congestion.control;
         if stack.linux.congestion_control.is_none() && kind.linux_name().is_none() {

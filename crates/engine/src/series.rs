@@ -186,6 +186,7 @@ mod tests {
                 size,
                 request: Bytes::ZERO,
                 messages: None,
+                reply: Bytes::ZERO,
                 writing: Default::default(),
                 exchanges: 1,
                 token: None,

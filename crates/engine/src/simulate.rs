@@ -50,8 +50,8 @@ pub fn simulate_watched(
     let scenario = &point.scenario;
     let key = RunKey { point: point.index as u64, engine: Engine::Simulate, seed: Some(seed) };
     let mut run = Run::new(key, provenance);
-    if let Transport::Udp { reply } = scenario.transport {
-        datagrams::simulate(scenario, reply, seed, &mut run)?;
+    if scenario.transport == Transport::Udp {
+        datagrams::simulate(scenario, seed, &mut run)?;
         return Ok(run);
     }
     let setup = setup(scenario, seed);
@@ -192,6 +192,7 @@ fn setup(scenario: &Scenario, seed: u64) -> Setup {
         },
         size: flow.size,
         messages: flow.stream.map(|stream| stream.messages),
+        reply: flow.reply(),
         writing: flow.writing,
         request: flow.request,
         sender: configs(scenario, flow).0,
@@ -247,8 +248,9 @@ pub(crate) fn configs(scenario: &Scenario, flow: &FlowSpec) -> (Config, Config) 
 fn messages(flow: u32, stamps: &MessageStamps, end: Instant) -> Vec<MessageRow> {
     let row = |message: u64| {
         let at = |stamps: &[Instant]| stamps.get(message as usize).copied();
-        let [written, sent, arrived] = [&stamps.written, &stamps.sent, &stamps.arrived].map(|list| at(list));
-        Some(MessageRow { flow, message, due: stamps.due(message)?, written, sent, arrived })
+        let [written, sent] = [&stamps.written, &stamps.sent].map(|list| at(list));
+        let [arrived, answered] = [&stamps.arrived, &stamps.answered].map(|list| at(list));
+        Some(MessageRow { flow, message, due: stamps.due(message)?, written, sent, arrived, answered })
     };
     (0..stamps.due_by(end)).filter_map(row).collect()
 }

@@ -18,11 +18,8 @@ pub enum Transport {
     /// A connection for each flow.
     #[default]
     Tcp,
-    /// Each message of a stream is a datagram, sent once.
-    Udp {
-        /// How long the answer is that each one gets; `None` where nobody answers.
-        reply: Option<Bytes>,
-    },
+    /// Each message of a stream is a datagram, sent once; so is its answer.
+    Udp,
 }
 
 /// One transfer over one connection.
@@ -147,7 +144,10 @@ pub(crate) fn read_flows(
                 if transport != Transport::Tcp && group.has("access") {
                     return Err(group.at("access").refuse("flows of UDP are all between the same two hosts"));
                 }
-                let stream = own_stream(group, transport)?.or(stream);
+                let own = own_stream(group, transport)?;
+                // A stream of its own is none of the transfer's size.
+                let size = if own.is_some() { None } else { size_of(group)?.or(size) };
+                let stream = own.or(stream);
                 let is_file = transport == Transport::Tcp && (stream.is_none() || group.has("size"));
                 let common = FlowSpec {
                     direction,
@@ -157,7 +157,7 @@ pub(crate) fn read_flows(
                     receiver: own_end(group, "receiver", ends.receiver, ends.files)?,
                     ..common.clone()
                 };
-                let common = match (size_of(group)?.or(size), stream) {
+                let common = match (size, stream) {
                     (Some(size), _) => FlowSpec { size, ..common },
                     (None, Some(stream)) => common.streaming(stream.over(base_rtt(direction))),
                     (None, None) => {
@@ -186,7 +186,7 @@ fn own_stream(
     }
     group.section("stream", |own| {
         if transport != Transport::Tcp {
-            fits_a_datagram(own, "message")?;
+            messages_fit(own)?;
         }
         match WrittenStream::read(own)? {
             Some(stream) => Ok(Some(stream)),
@@ -232,13 +232,9 @@ fn read_writing(reader: &mut Reader<'_>, common: Writing, is_file: bool) -> Resu
 
 /// `protocol`, and what only one of the two has.
 fn read_transport(transfer: &mut Reader<'_>) -> Result<Transport, ExperimentError> {
-    let transport: Transport = transfer.or("protocol", Transport::Tcp)?;
-    let reply: Option<Bytes> = transfer.optional("reply")?;
+    let transport = transfer.or("protocol", Transport::Tcp)?;
     if transport == Transport::Tcp {
-        return match reply {
-            Some(_) => Err(transfer.at("reply").refuse("only datagrams are answered: `protocol = \"udp\"`")),
-            None => Ok(transport),
-        };
+        return Ok(transport);
     }
     for key in ["size", "opener", "request"] {
         if transfer.has(key) {
@@ -247,10 +243,13 @@ fn read_transport(transfer: &mut Reader<'_>) -> Result<Transport, ExperimentErro
             return Err(transfer.at(key).refuse(reason));
         }
     }
-    for key in ["message", "reply"] {
-        fits_a_datagram(transfer, key)?;
-    }
-    Ok(Transport::Udp { reply })
+    messages_fit(transfer)?;
+    Ok(transport)
+}
+
+/// Whether a message and its answer, as far as they are here, are datagrams.
+fn messages_fit(reader: &mut Reader<'_>) -> Result<(), ExperimentError> {
+    ["message", "reply"].into_iter().try_for_each(|key| fits_a_datagram(reader, key))
 }
 
 /// Whether the size by this key, if there is one, is that of a datagram.
@@ -269,7 +268,7 @@ const MAX_DATAGRAM: Bytes = Bytes(65_507);
 impl Parameter for Transport {
     const EXPECTED: &'static str = "`tcp` or `udp`";
     fn read(value: &Value, at: &Location) -> Result<Transport, ExperimentError> {
-        word(value, at, &[("tcp", Transport::Tcp), ("udp", Transport::Udp { reply: None })])
+        word(value, at, &[("tcp", Transport::Tcp), ("udp", Transport::Udp)])
     }
 }
 
@@ -287,6 +286,11 @@ fn own_end(
 }
 
 impl FlowSpec {
+    /// How long the answer to each message is; zero where there are none.
+    pub fn reply(&self) -> Bytes {
+        self.stream.and_then(|stream| stream.reply).unwrap_or_default()
+    }
+
     /// What stands in for the transfer of an experiment that has programs in place of one: a byte.
     pub(crate) fn beside_programs() -> FlowSpec {
         FlowSpec {

@@ -13,12 +13,14 @@ pub const MAX_MESSAGES: u64 = 10_000_000;
 pub struct Stream {
     /// The first is due when the sender may first write: once the connection is there, and the request read.
     pub messages: Messages,
+    /// How long the answer is that the receiving program gives to each message once it has read it; `None` where it says nothing.
+    pub reply: Option<Bytes>,
     /// How they are played.
     pub playout: Playout,
 }
 
 /// The keys that make a transfer a stream; `message` is the one that it cannot do without.
-const KEYS: [&str; 7] = ["message", "rate", "interval", "duration", "count", "playout", "late"];
+const KEYS: [&str; 8] = ["message", "reply", "rate", "interval", "duration", "count", "playout", "late"];
 
 impl Parameter for Late {
     const EXPECTED: &'static str = "`stall` or `discard`";
@@ -31,6 +33,7 @@ impl Parameter for Late {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WrittenStream {
     messages: Messages,
+    reply: Option<Bytes>,
     buffer: Option<Duration>,
     late: Late,
 }
@@ -51,18 +54,22 @@ impl WrittenStream {
         }
         let pace = pace(transfer)?;
         let messages = Messages { size, pace, count: count(transfer, size, pace)? };
+        let reply = transfer.optional("reply")?;
+        if reply == Some(Bytes::ZERO) {
+            return Err(transfer.at("reply").refuse("an answer of nothing could not be told from none"));
+        }
         let buffer = match transfer.value("playout") {
             Some(value) => unless(value, &transfer.at("playout"), "auto")?,
             None => None,
         };
-        Ok(Some(WrittenStream { messages, buffer, late: transfer.or("late", Late::Stall)? }))
+        Ok(Some(WrittenStream { messages, reply, buffer, late: transfer.or("late", Late::Stall)? }))
     }
 
     /// Over a path of this round-trip time. A player that waits for less than a round trip cannot bridge a single
     /// retransmission; and real clocks and programs are not better than some milliseconds.
     pub fn over(&self, base_rtt: Duration) -> Stream {
         let buffer = self.buffer.unwrap_or(base_rtt.max(LEAST_BUFFER));
-        Stream { messages: self.messages, playout: Playout { buffer, late: self.late } }
+        Stream { messages: self.messages, reply: self.reply, playout: Playout { buffer, late: self.late } }
     }
 }
 

@@ -287,6 +287,7 @@ impl Measurement<'_> {
             }
             let end = BulkEnd {
                 messages,
+                reply: Bytes::ZERO,
                 writing,
                 role,
                 opening: Opening::Connect,

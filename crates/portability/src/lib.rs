@@ -105,6 +105,7 @@ fn flow_setup(scenario: &Scenario, flow: &FlowSpec) -> FlowSetup {
         },
         size: flow.size,
         messages: flow.stream.map(|stream| stream.messages),
+        reply: flow.reply(),
         writing: flow.writing,
         request: flow.request,
         sender: sender.config.clone(),

@@ -52,7 +52,7 @@ pub fn predict(point: &Point, provenance: Provenance) -> Result<Run, PredictErro
     let scenario = &point.scenario;
     let key = RunKey { point: point.index as u64, engine: Engine::Predict, seed: None };
     let mut run = Run::new(key, provenance);
-    if let Transport::Udp { .. } = scenario.transport {
+    if let Transport::Udp = scenario.transport {
         let why = "there is no model of streams over UDP";
         let nothing = |(number, flow): (u32, &FlowSpec)| {
             let row = FlowRow::new(number, flow.direction.name(), Outcome::Unknown, flow.size);

@@ -256,6 +256,9 @@ fn figures(stream: &Stream, form: &IsolatedLoss, one_way: Duration, lateness: &L
         stall_time: stall.filter(|_| stream.playout.late == Late::Stall),
         discarded_messages: late.filter(|_| stream.playout.late == Late::Discard),
         max_write_lag: None,
+        // Of answers nothing is known.
+        median_response: None,
+        max_response: None,
     }
 }
 

@@ -8,12 +8,12 @@ impl MessageRow {
     pub fn of_flow(
         flow: u32,
         due: impl Iterator<Item = Instant>,
-        [written, sent, arrived]: [&[Instant]; 3],
+        [written, sent, arrived, answered]: [&[Instant]; 4],
     ) -> Vec<MessageRow> {
         let row = |(number, due): (usize, Instant)| {
-            let at = |stamps: &[Instant]| stamps.get(number).copied();
-            let message = number as u64;
-            MessageRow { flow, message, due, written: at(written), sent: at(sent), arrived: at(arrived) }
+            let [written, sent, arrived, answered] =
+                [written, sent, arrived, answered].map(|stamps| stamps.get(number).copied());
+            MessageRow { flow, message: number as u64, due, written, sent, arrived, answered }
         };
         due.enumerate().map(row).collect()
     }
@@ -24,10 +24,15 @@ impl StreamFigures {
     pub fn of(rows: &[MessageRow], messages: &Messages, playout: Playout) -> StreamFigures {
         let arrived = || rows.iter().filter_map(|row| Some((row, row.arrived?)));
         let lag = |row: &MessageRow| Some(row.written?.saturating_since(row.due));
+        let mut responses: Vec<Duration> =
+            rows.iter().filter_map(|row| Some(row.answered?.saturating_since(row.due))).collect();
+        responses.sort_unstable();
         let mut figures = StreamFigures {
             messages: Some(arrived().count() as f64),
             max_write_lag: rows.iter().filter_map(lag).max(),
             peak_backlog: peak_backlog(rows, messages.size),
+            median_response: responses.get(responses.len().saturating_sub(1) / 2).copied(),
+            max_response: responses.last().copied(),
             ..StreamFigures::default()
         };
         let Some((first, at)) = arrived().next() else { return figures };
@@ -99,7 +104,8 @@ mod tests {
         let row = |(message, time): (u64, u64)| {
             let due = ms(100 + 10 * message);
             let at = due + Duration::from_millis(time);
-            MessageRow { flow: 0, message, due, written: Some(due), sent: Some(due), arrived: Some(at) }
+            let (sent, arrived) = (Some(due), Some(at));
+            MessageRow { flow: 0, message, due, written: sent, sent, arrived, answered: None }
         };
         (0..).zip(times).map(row).collect()
     }
@@ -159,6 +165,18 @@ mod tests {
         let figures = stalling(&rows);
         assert_eq!(figures.peak_backlog, Some(Bytes(4000)));
         assert_eq!(figures.max_write_lag, Some(Duration::from_millis(7)));
+    }
+
+    #[test]
+    fn an_answer_is_measured_from_when_its_message_was_due() {
+        let mut rows = taking([5; 10]);
+        for (row, ms) in rows.iter_mut().zip([10, 80, 20, 30, 12]) {
+            row.answered = Some(row.due + Duration::from_millis(ms));
+        }
+        let figures = stalling(&rows);
+        let of = |time: Option<Duration>| time.map(|time| time.as_nanos() / 1_000_000);
+        assert_eq!([of(figures.median_response), of(figures.max_response)], [Some(20), Some(80)]);
+        assert_eq!(stalling(&taking([5; 10])).median_response, None);
     }
 
     #[test]

@@ -77,6 +77,8 @@ pub(crate) struct Flow {
     writer: Option<Box<Writer>>,
     reader: Reader,
     end: Option<(FlowEnd, Instant)>,
+    /// The receiving program has read all, and closes when it has said what it has to say.
+    reader_leaves: bool,
     /// Whether the simulation has been told that it need not wait for this flow.
     reported_over: bool,
     drops: PerDirection<DropCounts>,
@@ -195,10 +197,11 @@ impl Flow {
             request_unwritten: request,
             request_unread: request,
             bytes_read: 0,
-            streaming: setup.messages.map(Streaming::new),
+            streaming: setup.messages.map(|messages| Streaming::new(messages, setup.reply)),
             writer: (!setup.writing.is_plain()).then(|| Box::new(Writer::new(setup.writing, setup.size))),
             reader: Reader::new(setup),
             end: None,
+            reader_leaves: false,
             reported_over: false,
             drops: PerDirection::default(),
             rtts: DurationHistogram::default(),
@@ -265,6 +268,8 @@ impl Flow {
         let connection = &mut self.sender.connection;
         if self.request_unread > 0 {
             self.request_unread -= connection.read(self.request_unread);
+        } else if let Some(stream) = &mut self.streaming {
+            stream.read_answers(now, connection);
         }
         // Who opened may write before the handshake is over, but for a stream, whose messages would be late before the
         // first one left; who was opened answers a request.
@@ -288,7 +293,8 @@ impl Flow {
                 ask_again = stream.next_due(now);
             }
         }
-        if self.unwritten == 0 {
+        // Who waits for answers stays for the last one.
+        if self.unwritten == 0 && self.streaming.as_ref().is_none_or(Streaming::has_answers) {
             connection.close();
         }
         ask_again
@@ -316,8 +322,13 @@ impl Flow {
                 }
             }
         }
+        let mut answered = true;
         if let Some(stream) = &mut self.streaming {
             stream.note_read(now, self.bytes_read);
+            if self.request_unwritten == 0 {
+                stream.answer(connection);
+            }
+            answered = stream.has_answered();
         }
         if let Some(writer) = &mut self.writer
             && self.request_unwritten == 0
@@ -327,6 +338,10 @@ impl Flow {
         let all_read = self.bytes_read == self.setup.size.0;
         if all_read && self.end.is_none() && (self.bytes_read > 0 || connection.receiver().finished()) {
             self.end = Some((FlowEnd::Completed, now));
+            self.reader_leaves = true;
+        }
+        if self.reader_leaves && answered {
+            self.reader_leaves = false;
             connection.close();
         }
         ask_again

@@ -27,6 +27,8 @@ pub struct FlowSetup {
     pub size: Bytes,
     /// When the program has what: without it the whole file at once.
     pub messages: Option<Messages>,
+    /// Bytes that the receiving program sends back for each message once it has read it; zero where it says nothing.
+    pub reply: Bytes,
     /// How the program writes a file. Of a stream it is the default.
     pub writing: Writing,
     /// Bytes that the opener of a download sends first, and that the other end reads before it answers.
@@ -52,6 +54,7 @@ impl FlowSetup {
             opener: Opener::Sender,
             size,
             messages: None,
+            reply: Bytes::ZERO,
             writing: Writing::default(),
             request: Bytes::ZERO,
             sender: stack.clone(),

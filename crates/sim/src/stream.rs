@@ -1,6 +1,7 @@
 //! The programs at the ends of a constant-rate stream: what is due when, and the stamps of each message.
 
-use farpath_units::{Duration, Instant, Messages};
+use farpath_tcp::{Connection, Endpoint};
+use farpath_units::{Bytes, Duration, Instant, Messages};
 
 /// When the messages of a stream were due, written, sent and read; of each list as many as were.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub struct MessageStamps {
     pub sent: Vec<Instant>,
     /// When the receiving program had read the last byte of each.
     pub arrived: Vec<Instant>,
+    /// When the sending program had read the last byte of the answer to each.
+    pub answered: Vec<Instant>,
 }
 
 impl MessageStamps {
@@ -38,18 +41,23 @@ pub(crate) struct Streaming {
     stamps: MessageStamps,
     /// The next message for which the program has asked to be woken.
     woken_for: u64,
+    /// Bytes of an answer, and of all of them what the receiving program has written and the sending one has read.
+    reply: u64,
+    replied: u64,
+    reply_read: u64,
 }
 
 impl Streaming {
-    pub fn new(messages: Messages) -> Streaming {
+    pub fn new(messages: Messages, reply: Bytes) -> Streaming {
         let stamps = MessageStamps {
             messages,
             began: None,
             written: Vec::new(),
             sent: Vec::new(),
             arrived: Vec::new(),
+            answered: Vec::new(),
         };
-        Streaming { stamps, woken_for: 0 }
+        Streaming { stamps, woken_for: 0, reply: reply.0, replied: 0, reply_read: 0 }
     }
 
     /// The program may write at `now`: how many bytes of the stream there are by then.
@@ -82,6 +90,35 @@ impl Streaming {
     pub fn note_read(&mut self, now: Instant, bytes: u64) {
         let whole = bytes / self.stamps.messages.size.0;
         stamp(&mut self.stamps.arrived, now, whole);
+    }
+
+    /// The receiving program answers what it has read, as far as TCP takes it.
+    pub fn answer(&mut self, connection: &mut Connection) {
+        let due = self.stamps.arrived.len() as u64 * self.reply;
+        self.replied += connection.write(due - self.replied);
+    }
+
+    /// The sending program reads the answers.
+    pub fn read_answers(&mut self, now: Instant, connection: &mut Connection) {
+        if self.reply == 0 {
+            return;
+        }
+        self.reply_read += connection.read(u64::MAX);
+        stamp(&mut self.stamps.answered, now, self.reply_read / self.reply);
+    }
+
+    /// Whether the receiving program has written all of its answers.
+    pub fn has_answered(&self) -> bool {
+        self.replied == self.all_answers()
+    }
+
+    /// Whether the sending program has read all of them.
+    pub fn has_answers(&self) -> bool {
+        self.reply_read == self.all_answers()
+    }
+
+    fn all_answers(&self) -> u64 {
+        self.stamps.messages.count * self.reply
     }
 
     pub fn into_stamps(self) -> MessageStamps {

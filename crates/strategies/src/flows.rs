@@ -14,8 +14,8 @@ pub struct DrawnFlow {
     direction: Direction,
     opener: Opener,
     size: u64,
-    /// Length of the messages of a stream, and the time between two.
-    stream: Option<(u64, Duration)>,
+    /// Length of the messages of a stream, the time between two, and the length of each answer.
+    stream: Option<(u64, Duration, u64)>,
     /// How a file is written.
     writing: Writing,
     request: u64,
@@ -37,7 +37,7 @@ impl DrawnFlow {
         let buffer = sender.send.buffer.map_or(u64::MAX, |buffer| buffer.0).min(receiver.receive.buffer.0);
         let most = (smss * 2_000).min(buffer.saturating_mul(1_000));
         let size = self.size.min(most);
-        let messages = self.stream.map(|(length, interval)| Messages {
+        let messages = self.stream.map(|(length, interval, _)| Messages {
             size: Bytes(length),
             pace: Pace::Every(interval),
             count: size / length,
@@ -56,6 +56,7 @@ impl DrawnFlow {
             opener: self.opener,
             size: messages.map_or(Bytes(size), |messages| messages.total()),
             messages,
+            reply: Bytes(self.stream.map_or(0, |(_, _, reply)| reply)),
             writing: if messages.is_none() { writing } else { Writing::default() },
             request: Bytes(self.request.min(most).min(sender.receive.buffer.0.saturating_mul(1_000))),
             sender,
@@ -90,7 +91,7 @@ prop_compose! {
         start in prop_oneof![Just(0), 0..10_000u64],
         (backwards, download) in any::<(bool, bool)>(),
         size in prop_oneof![1 => 0..2u64, 4 => 0..100_000u64, 3 => 0..3_000_000u64],
-        stream in prop::option::weighted(0.2, (1..5_000u64, 0..100u64)),
+        stream in prop::option::weighted(0.2, (1..5_000u64, 0..100u64, prop_oneof![2 => Just(0), 1 => 1..5_000u64])),
         writing in prop::option::weighted(0.2, writings()),
         request in prop_oneof![Just(0), 0..100_000u64],
         access in prop_oneof![Just(0), 0..50u64],
@@ -104,7 +105,7 @@ prop_compose! {
             direction: if backwards { Direction::Reverse } else { Direction::Forward },
             opener: if download { Opener::Receiver } else { Opener::Sender },
             size,
-            stream: stream.map(|(length, ms)| (length, Duration::from_millis(ms))),
+            stream: stream.map(|(length, ms, reply)| (length, Duration::from_millis(ms), reply)),
             writing: writing.unwrap_or_default(),
             request,
             access: Duration::from_millis(access),

@@ -57,6 +57,8 @@ pub struct BulkEnd {
     /// When the sender has what of it: without it the whole file at once. Both ends are told; the first message is due when
     /// the sender may write.
     pub messages: Option<Messages>,
+    /// Bytes that the receiver sends back for each message once it has read it; zero where it says nothing. Both ends are told.
+    pub reply: Bytes,
     /// How the sender writes a file. Both ends are told: of a window the receiver says what it has read.
     pub writing: Writing,
     /// Bytes that a receiver that connects sends first. Both ends are told.
@@ -199,6 +201,8 @@ pub struct MessageStamps {
     pub began: Option<Instant>,
     /// As many as were whole, in their order.
     pub at: Vec<Instant>,
+    /// At the sender, when it had read the answer to each.
+    pub answered: Vec<Instant>,
 }
 
 /// Why an end cannot begin.

@@ -128,6 +128,7 @@ impl Load for OwnTraffic {
             size: Bytes(self.size),
             request: Bytes::ZERO,
             messages: None,
+            reply: Bytes::ZERO,
             writing: Default::default(),
             exchanges: 1,
             token: None,

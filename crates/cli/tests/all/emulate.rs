@@ -361,6 +361,26 @@ fn messages_of_a_stream_arrive_as_in_its_simulation() {
     assert!(number(&emulated, "max_write_lag_ns") < 1e9, "{emulated}");
 }
 
+/// Keystrokes and their echoes: between programs of the kernel no answer is back before a round trip is over, nor is one lost.
+#[test]
+fn messages_are_answered_as_in_their_simulation() {
+    if !can_emulate() {
+        return;
+    }
+    let stream = "message = \"64 B\"\nreply = \"200 B\"\ninterval = \"100 ms\"\ncount = 10";
+    let folder = Folder::with(&SMALL.replace("size = \"195 kB\"", stream));
+    let [simulated, emulated]: [Value; 2] =
+        flows(&[&BOTH[..], &[folder.file()]].concat()).try_into().expect("a flow of each engine");
+    let least = number(&simulated, "median_response_ns");
+    assert!(least >= 40e6 && number(&simulated, "max_response_ns") < least + 1e6, "{simulated}");
+    assert_eq!(emulated["outcome"], "completed", "{emulated}");
+    // A program that waits for a processor is late by as much.
+    assert!((least - 0.1e6..least + 1e9).contains(&number(&emulated, "median_response_ns")), "{emulated}");
+    // Nobody answers at the far end of a measurement.
+    let (_, err, code) = run(&["measure", folder.file(), "--to", "127.0.0.1:9"]);
+    assert!(code == 2 && err.contains("`reply`: answers to messages are simulated and emulated"), "{err}");
+}
+
 #[test]
 fn a_sweep_keeps_what_it_emulates_by_the_kernel_that_did() {
     if !can_emulate() {

@@ -15,7 +15,7 @@ use farpath_path::{Direction, DropCounts, PathPacket, PerDirection};
 use farpath_run::{Engine, Provenance, Run, RunKey};
 use farpath_sim::{DatagramDriver, DatagramResult, DatagramSetup};
 use farpath_traffic::datagram::{DatagramStream, StreamSocket, StreamStamps, StreamTally, Until};
-use farpath_units::{Bytes, Duration, DurationHistogram, Instant};
+use farpath_units::{Duration, DurationHistogram, Instant};
 use std::io;
 use std::mem;
 use std::panic;
@@ -29,10 +29,9 @@ const QUIET: Duration = Duration::from_millis(500);
 /// How often it is looked whether it is over.
 const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// Emulates the streams of a point, whose messages get such answers, once.
+/// Emulates the streams of a point, once.
 pub(super) fn once(
     point: &Point,
-    reply: Option<Bytes>,
     seed: u64,
     mut provenance: Provenance,
     stop: &AtomicBool,
@@ -40,7 +39,7 @@ pub(super) fn once(
 ) -> Result<Run, EngineError> {
     let scenario = &point.scenario;
     let hosts = Hosts::configured(scenario)?;
-    let setups = setups(scenario, reply);
+    let setups = setups(scenario);
     let pairs = pairs(&setups, &hosts).map_err(EngineError::Datagrams)?;
     let before = Before::of(&hosts.of)?;
     hosts.enter(&mut provenance);
@@ -82,12 +81,8 @@ pub(super) fn once(
 }
 
 /// Whether the sockets of a scenario can be made on these hosts.
-pub(super) fn can_be_prepared(
-    scenario: &Scenario,
-    reply: Option<Bytes>,
-    hosts: &Hosts,
-) -> Result<(), EngineError> {
-    pairs(&setups(scenario, reply), hosts).map(drop).map_err(EngineError::Datagrams)
+pub(super) fn can_be_prepared(scenario: &Scenario, hosts: &Hosts) -> Result<(), EngineError> {
+    pairs(&setups(scenario), hosts).map(drop).map_err(EngineError::Datagrams)
 }
 
 /// Both ends of each flow.

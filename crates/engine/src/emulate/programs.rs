@@ -11,7 +11,7 @@ use crate::series::Series;
 use farpath_emu::{Clock, KernelProfile, RealTime};
 use farpath_experiment::{FlowSpec, Opener, Scenario, base_rtt};
 use farpath_run::{FlowRow, MessageRow, Outcome};
-use farpath_traffic::{BulkEnd, End, EndReport, Opening, Prepared, Role, SocketOptions};
+use farpath_traffic::{BulkEnd, End, EndReport, MessageStamps, Opening, Prepared, Role, SocketOptions};
 use farpath_units::{Bytes, Duration, Instant, Messages};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -89,6 +89,7 @@ impl Programs {
                 peer: hosts.address(host.opposite(), number),
                 size: flow.size,
                 messages: flow.stream.map(|stream| stream.messages),
+                reply: flow.reply(),
                 writing: flow.writing,
                 request: flow.request,
                 exchanges: 1,
@@ -246,15 +247,12 @@ impl FlowEnds {
 
     /// A row for each message that was due by the end; what the path saw leave its host is `sent`.
     pub fn messages(&self, flow: u32, messages: &Messages, sent: &[Instant]) -> Vec<MessageRow> {
-        let Some((began, written)) =
-            self.sender.messages.as_ref().and_then(|stamps| Some((stamps.began?, &stamps.at)))
-        else {
-            return Vec::new();
-        };
+        let sender = self.sender.messages.as_ref().and_then(|stamps| Some((stamps, stamps.began?)));
+        let Some((MessageStamps { at: written, answered, .. }, began)) = sender else { return Vec::new() };
         let arrived = self.receiver.messages.as_ref().map_or(&[][..], |stamps| &stamps.at);
         let count = messages.due_by(self.receiver.ended_at.saturating_since(began));
         let due = (0..count).map(|number| began + messages.due_after(number));
-        MessageRow::of_flow(flow, due, [written, sent, arrived])
+        MessageRow::of_flow(flow, due, [written, sent, arrived, answered])
     }
 
     /// For how much of its time the end that waited more waited for a processor.

@@ -162,6 +162,7 @@ prop_compose! {
             opener: if download { Opener::Receiver } else { Opener::Sender },
             size: Bytes(size),
             messages: None,
+            reply: Bytes::ZERO,
             writing: Default::default(),
             request: Bytes(request),
             sender,

@@ -25,7 +25,7 @@ fn load(scenario: &Scenario) -> Load {
         // Nothing but the stream itself bounds what datagrams have under way.
         let room = match scenario.transport {
             Transport::Tcp => scenario.receiver.config.receive.buffer,
-            Transport::Udp { .. } => Bytes::MAX,
+            Transport::Udp => Bytes::MAX,
         };
         let data = room.min(flow.size);
         let request = scenario.sender.config.receive.buffer.min(flow.request);

@@ -77,6 +77,7 @@ fn emulate(
             size: point.scenario.flows[0].size,
             request: if opener == Role::Receiver { Bytes(300) } else { Bytes::ZERO },
             messages: None,
+            reply: Bytes::ZERO,
             writing: Default::default(),
             exchanges: 1,
             token: None,

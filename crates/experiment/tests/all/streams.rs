@@ -127,3 +127,24 @@ fn streams_of_nothing_and_of_too_much_are_refused() {
         "transfer.late: expected one of `stall`, `discard`, found `skip`",
     );
 }
+
+#[test]
+fn messages_have_answers_and_a_group_has_its_own_stream_beside_files() {
+    let stream = "message = '24 B'\ninterval = '2 s'\ncount = 30";
+    assert_eq!(flow(stream).reply(), Bytes::ZERO);
+    assert_eq!(flow(&format!("{stream}\nreply = '1 kB'")).reply(), Bytes(1000));
+    refused(
+        "size = '1 kB'\nreply = '1 kB'",
+        "transfer.size: `size` makes the transfer a file, and `reply` a stream: give one of them",
+    );
+    // The file's length is none of a stream's.
+    let flows = parse(
+        "[transfer]\nsize = '1 MB'\n[[flow]]\nstream = {message = '24 B', reply = '9 B', interval = '2 s', count = 30}\n[[flow]]\nstart = '2 s'",
+    )
+    .expect("two flows");
+    let of = |flow: &FlowSpec| (flow.stream.is_some(), flow.size, flow.reply());
+    assert_eq!(
+        [of(&flows[0]), of(&flows[1])],
+        [(true, Bytes(720), Bytes(9)), (false, Bytes(1_000_000), Bytes::ZERO)]
+    );
+}

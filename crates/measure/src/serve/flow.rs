@@ -151,6 +151,7 @@ impl<'scope, 'env> Flows<'scope, 'env> {
             size: Bytes(asked.size),
             request: Bytes(asked.request),
             messages,
+            reply: Bytes::ZERO,
             writing,
             exchanges,
             token: Some(token),

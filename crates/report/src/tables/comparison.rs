@@ -136,11 +136,23 @@ const MAX_LATENESS: Quantity = Quantity {
     scale: Scale::of_seconds,
 };
 /// What else is said of streams.
-const OF_STREAMS: [Quantity; 4] = [
+const OF_STREAMS: [Quantity; 6] = [
     Quantity {
         name: "late at the\nend, {unit}",
         published: |_| None,
         statistic: |summary| summary.statistics.final_lateness_s,
+        scale: Scale::of_seconds,
+    },
+    Quantity {
+        name: "answer,\nmedian, {unit}",
+        published: |_| None,
+        statistic: |summary| summary.statistics.median_response_s,
+        scale: Scale::of_seconds,
+    },
+    Quantity {
+        name: "answer, the\nlatest, {unit}",
+        published: |_| None,
+        statistic: |summary| summary.statistics.max_response_s,
         scale: Scale::of_seconds,
     },
     Quantity {

@@ -81,6 +81,8 @@ pub(crate) fn table_of_rows(rows: &[(&Run, &FlowRow)]) -> Table {
         number("late at the\nmost, {unit}", "max_lateness_s"),
         number("late at the\nend, {unit}", "final_lateness_s"),
         number("timely again\nafter, {unit}", "time_to_timely_s"),
+        number("answer,\nmedian, {unit}", "median_response_s"),
+        number("answer, the\nlatest, {unit}", "max_response_s"),
         number("late\nmessages", "late_messages"),
         number("player\nstalls, {unit}", "stall_time_s"),
     ];

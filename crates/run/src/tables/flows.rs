@@ -202,6 +202,14 @@ table! {
         /// Messages that a player which does not wait left out.
         #[column(later = true)]
         pub discarded_messages: Option<f64>,
+        /// Time from when a message was due until its answer had been read: half of those that were answered took no longer.
+        #[column(name = "median_response_ns", later = true)]
+        #[summary(median_response_s)]
+        pub median_response: Option<Duration>,
+        /// The longest of them.
+        #[column(name = "max_response_ns", later = true)]
+        #[summary(max_response_s)]
+        pub max_response: Option<Duration>,
     }
 
     /// Whose a flow is that programs of the user have made; nothing of a transfer.

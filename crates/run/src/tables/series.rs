@@ -126,5 +126,8 @@ table! {
         /// When the receiving application had read the last byte of it.
         #[column(name = "arrived_ns")]
         pub arrived: Option<Instant>,
+        /// When the sending application had read the last byte of its answer; null where messages get none.
+        #[column(name = "answered_ns", later = true)]
+        pub answered: Option<Instant>,
     }
 }

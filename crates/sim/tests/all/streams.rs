@@ -6,7 +6,7 @@ use crate::common::{
 use farpath_elements::QueueLimit;
 use farpath_sim::{FlowEnd, FlowResult, FlowSetup, MessageStamps, Opener};
 use farpath_tcp::Config;
-use farpath_units::{Bytes, Duration, Messages, Pace};
+use farpath_units::{Bytes, Duration, Instant, Messages, Pace};
 
 /// An initial window that holds up none of what is under way here, and an ACK for each segment.
 fn wide() -> Config {
@@ -125,4 +125,39 @@ fn streams_and_files_share_a_path() {
     let results = run(&setup(vec![link("10 Mbit/s", 0), delay("5 ms")], flows, 1));
     assert!(results.iter().all(|result| result.end == FlowEnd::Completed));
     assert!(results[0].messages.is_some() && results[1].messages.is_none());
+}
+
+#[test]
+fn an_answer_is_back_a_round_trip_after_its_message_was_due() {
+    let answered = |reply| {
+        let flow = FlowSetup { reply: Bytes(reply), ..stream(&wide(), 64, "500 ms", 5) };
+        run_one(vec![delay("20 ms")], flow)
+    };
+    let responses = |result: &FlowResult| -> Vec<Duration> {
+        let stamps = stamps(result);
+        let of = |(number, at): (u64, &Instant)| at.saturating_since(stamps.due(number).expect("begun"));
+        (0..).zip(&stamps.answered).map(of).collect()
+    };
+    assert_eq!(responses(&answered(1000)), [duration("40 ms"); 5]);
+    // The short end of an answer waits by Nagle's rule until what is before it is acknowledged; that of the last one has the FIN.
+    let result = answered(3000);
+    let [short, nagle] = [duration("40 ms"), duration("80 ms")];
+    assert_eq!(responses(&result), [nagle, nagle, nagle, nagle, short]);
+    // It has completed when the last message was read; the last answer comes after that.
+    assert_eq!((result.end, result.ended_at), (FlowEnd::Completed, time("2.06 s")));
+    assert_eq!(result.receiver.sender().acked(), 15_000);
+    assert!(result.sender.is_over() && result.receiver.is_over(), "both have closed");
+}
+
+/// An answer may be longer than the windows are, and come while more messages are on their way.
+#[test]
+fn answers_that_take_longer_than_the_next_message_all_come() {
+    let mut stack = Config::default();
+    stack.receive.buffer = Bytes(8760);
+    let flow = FlowSetup { reply: Bytes(100_000), ..stream(&stack, 100, "10 ms", 20) };
+    let result =
+        run_one(vec![bottleneck("1 Mbit/s", 0, QueueLimit::Bytes(Bytes(5000))), delay("20 ms")], flow);
+    let stamps = stamps(&result);
+    assert_eq!((result.end, stamps.answered.len()), (FlowEnd::Completed, 20));
+    assert!(stamps.answered.is_sorted() && stamps.answered[19] > time("16 s"), "{:?}", stamps.answered);
 }

@@ -52,6 +52,7 @@ pub fn run(
         request_bytes: 0,
         exchanged: Vec::new(),
         updates: 0,
+        replied: 0,
         stamps: None,
         reads_late: false,
     };
@@ -89,6 +90,8 @@ struct Transfer<'a> {
     exchanged: Vec<Exchange>,
     /// Bytes of updates of the program's window that were written, or read.
     updates: u64,
+    /// Bytes of answers to messages that were written, or read.
+    replied: u64,
     /// Of a stream, what this end has seen of its messages.
     stamps: Option<MessageStamps>,
     /// What is there is left there until it is as much as was asked for.
@@ -139,7 +142,11 @@ impl Transfer<'_> {
 
     fn write_file(&mut self) -> Result<(), End> {
         match self.asked.messages {
-            Some(_) => self.write_messages()?,
+            Some(_) => {
+                self.write_messages()?;
+                // The end of the stream is no answer: it waits for the last one.
+                self.wait_for_answers()?;
+            }
             None if self.asked.writing.is_plain() => self.write_all(self.asked.size.0)?,
             None => self.write_pieces()?,
         }
@@ -235,6 +242,7 @@ impl Transfer<'_> {
             self.bytes += bytes as u64;
             self.stamp(now);
             self.say_what_is_read()?;
+            self.answer()?;
             if self.bytes > size {
                 return Err(End::WrongLength { expected: size, got: self.bytes });
             }

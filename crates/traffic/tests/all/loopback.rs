@@ -24,6 +24,7 @@ fn end(role: Role, opening: Opening, v6: bool) -> BulkEnd {
         size: Bytes(3_000_001),
         request: Bytes::ZERO,
         messages: None,
+        reply: Bytes::ZERO,
         writing: Default::default(),
         exchanges: 1,
         token: None,

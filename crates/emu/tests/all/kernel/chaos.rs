@@ -216,6 +216,7 @@ fn end(host: &Host, way: Direction, clock: Clock) -> Prepared {
         size: SIZE,
         request: Bytes::ZERO,
         messages: None,
+        reply: Bytes::ZERO,
         writing: Default::default(),
         exchanges: 1,
         token: None,

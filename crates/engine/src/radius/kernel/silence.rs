@@ -47,6 +47,7 @@ pub(super) fn silence(what: &Measurement, stop: &AtomicBool) -> Result<Silence, 
     let opener = |number: u16| -> Result<Prepared, EngineError> {
         let end = BulkEnd {
             messages: None,
+            reply: Bytes::ZERO,
             writing: Default::default(),
             role: Role::Sender,
             opening: Opening::Connect,

@@ -219,7 +219,7 @@ proptest! {
         let mut messages: Vec<MessageRow> = (0..10)
             .map(|message| {
                 let arrived = Some(at(message + 1));
-                MessageRow { flow: 0, message, due: at(message), written: None, sent: None, arrived }
+                MessageRow { flow: 0, message, due: at(message), written: None, sent: None, arrived, answered: None }
             })
             .collect();
         for (what, place, value) in changes {

@@ -57,13 +57,17 @@ fn stream() -> StreamFigures {
         time_to_timely: Some(Duration::from_millis(19_900)),
         stall_time: Some(Duration::from_millis(2480)),
         discarded_messages: Some(0.0),
+        // The format was without them when it was made.
+        median_response: None,
+        max_response: None,
     }
 }
 
 /// One that arrived, one that was written and no more, one that was due.
 fn messages() -> Trace<MessageRow> {
     let due = Instant::from_nanos(1_040_000_000);
-    let none = MessageRow { flow: 0, message: 2, due, written: None, sent: None, arrived: None };
+    let none =
+        MessageRow { flow: 0, message: 2, due, written: None, sent: None, arrived: None, answered: None };
     let written = MessageRow { message: 1, written: Some(due), ..none };
     let arrived =
         MessageRow { message: 0, sent: Some(due), arrived: Some(Instant::from_nanos(u64::MAX)), ..written };

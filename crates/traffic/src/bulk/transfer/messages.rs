@@ -1,24 +1,26 @@
 //! A file whose bytes come message by message: each is written when it is due, and stamped.
 
-use super::{Stage, Transfer};
+use super::{Stage, Transfer, verify};
 use crate::bulk::content;
 use crate::bulk::{End, MessageStamps};
-use farpath_units::Instant;
+use farpath_units::{Bytes, Instant};
 use rustix::event::PollFlags;
-use std::io;
+use std::io::{self, Read};
 
 impl Transfer<'_> {
     /// Writes the messages, each when it is due; what the send buffer has no room for, as soon as it has.
     pub(super) fn write_messages(&mut self) -> Result<(), End> {
         let Some(messages) = self.asked.messages else { return Ok(()) };
         let began = self.now();
-        self.stamps = Some(MessageStamps { began: Some(began), at: Vec::new() });
+        self.stamps = Some(MessageStamps { began: Some(began), ..MessageStamps::default() });
         while self.bytes < messages.total().0 {
             let now = self.look()?;
+            self.read_answers()?;
             let due = messages.due_by(now.saturating_since(began));
             let waiting = due * messages.size.0 - self.bytes;
             if waiting == 0 {
-                self.wait(PollFlags::empty(), Some(began + messages.due_after(due)))?;
+                let answer = if self.asked.reply.0 > 0 { PollFlags::IN } else { PollFlags::empty() };
+                self.wait(answer, Some(began + messages.due_after(due)))?;
                 continue;
             }
             let ready = content::next(self.bytes, self.bytes + waiting);
@@ -35,6 +37,59 @@ impl Transfer<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Waits, with all written, for the answers that are not there yet.
+    pub(super) fn wait_for_answers(&mut self) -> Result<(), End> {
+        let all = self.answers_after(self.asked.size.0);
+        while self.replied < all {
+            self.read_answers()?;
+            if self.replied < all {
+                self.wait(PollFlags::IN, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the answers that are there.
+    fn read_answers(&mut self) -> Result<(), End> {
+        if self.asked.reply == Bytes::ZERO {
+            return Ok(());
+        }
+        let all = self.answers_after(self.asked.size.0);
+        let mut buffer = [0; 4096];
+        loop {
+            // The end of the stream is not read here, but by who closes.
+            let room = buffer.len().min((all - self.replied) as usize);
+            match (&self.socket).read(&mut buffer[..room]) {
+                Ok(0) if room > 0 => return Err(End::WrongLength { expected: all, got: self.replied }),
+                Ok(0) => return Ok(()),
+                Ok(bytes) => {
+                    verify(self.replied, &buffer[..bytes])?;
+                    self.replied += bytes as u64;
+                    let (now, whole) = (self.now(), (self.replied / self.asked.reply.0) as usize);
+                    let stamps = self.stamps.get_or_insert_default();
+                    stamps.answered.resize(whole, now);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.failed(Stage::Established, error)),
+            }
+        }
+    }
+
+    /// Answers the messages that have been read whole.
+    pub(super) fn answer(&mut self) -> Result<(), End> {
+        let due = self.answers_after(self.bytes);
+        while self.replied < due {
+            self.replied += self.send(content::next(self.replied, due))?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of the answers to so much of the stream.
+    fn answers_after(&self, bytes: u64) -> u64 {
+        self.asked.messages.map_or(0, |messages| (bytes / messages.size.0).saturating_mul(self.asked.reply.0))
     }
 
     /// Stamps the messages that are whole by now.
