@@ -5,7 +5,7 @@ use crate::error::CliError;
 use crate::result_sink::{Finished, ResultSink};
 use crate::shell::{WHOLE, milliseconds};
 use crate::{Ending, interrupt, output, source};
-use farpath_engine::{Connection, ExecEnd, ExecRun, ProgramEnd, exec as run_programs};
+use farpath_engine::{Connection, ExecEnd, ExecRun, ProgramEnd, can_run_programs, exec as run_programs};
 use farpath_experiment::EmulationClock;
 use farpath_report::html::{asked_of_programs, to_trace};
 use farpath_run::{Engine, RunKey};
@@ -40,6 +40,14 @@ pub fn exec(args: &ExecArgs) -> Result<Ending, CliError> {
     // Before any thread is started: a process of several cannot enter a user namespace.
     if real_time {
         farpath_engine::may_emulate().map_err(CliError::Emulation)?;
+    }
+    let mut tried = None;
+    for point in experiment.points() {
+        let ends = [&point.scenario.sender, &point.scenario.receiver].map(|end| end.linux.bpf.clone());
+        if tried.as_ref() != Some(&ends) {
+            can_run_programs(&point.scenario, args.like_stacks).map_err(failed)?;
+            tried = Some(ends);
+        }
     }
     let all: Vec<(usize, u64)> = (0..points.len())
         .flat_map(|point| {

@@ -5,7 +5,9 @@ use crate::error::CliError;
 use crate::result_sink::{Finished, ResultSink};
 use crate::source::{self, Source};
 use crate::{Ending, interrupt, output, progress, report};
-use farpath_engine::{CaptureDir, EngineError, Extras, Progress, can_all_be_emulated, jobs, run_all_with};
+use farpath_engine::{
+    CaptureDir, EngineError, Extras, Progress, can_all_be_answered, can_all_be_emulated, jobs, run_all_with,
+};
 use farpath_experiment::{Experiment, Point};
 use farpath_report::agreement::agreements;
 use farpath_report::html;
@@ -88,6 +90,7 @@ fn answers(args: &RunArgs) -> Result<Answers, CliError> {
         }
     }
     let engine_error = |source| CliError::Engine { file: file.clone(), source };
+    can_all_be_answered(&experiment, &engines).map_err(engine_error)?;
     if engines.contains(&Engine::Emulate) {
         progress::during("trying whether hosts can be made", || can_all_be_emulated(&experiment))
             .map_err(engine_error)?;

@@ -34,6 +34,8 @@ pub fn shell(args: &ShellArgs) -> Result<Ending, CliError> {
     if !virtual_time {
         farpath_engine::may_emulate().map_err(CliError::Emulation)?;
     }
+    farpath_engine::can_run_programs(&point.scenario, args.like_stacks)
+        .map_err(|source| CliError::Engine { file: file.clone(), source })?;
     if points > 1 {
         eprintln!(
             "farpath: {}: a sweep of {points} points: this is the first; --set chooses another",

@@ -5,7 +5,7 @@ use crate::error::CliError;
 use crate::run::summary_json;
 use crate::source::{self, Source};
 use crate::{Ending, interrupt, output, progress};
-use farpath_engine::{can_all_be_emulated, may_emulate};
+use farpath_engine::{can_all_be_answered, can_all_be_emulated, may_emulate};
 use farpath_experiment::Experiment;
 use farpath_report::html;
 use farpath_report::tables::ComparisonTable;
@@ -53,13 +53,15 @@ fn run(args: &SweepRunArgs) -> Result<Ending, CliError> {
     };
     let emulates = engines.contains(&Engine::Emulate);
     let Source { experiment, file } = source::load_with(&args.source, emulates, args.clock.changes())?;
+    let failed = |source| CliError::Engine { file: file.clone(), source };
+    can_all_be_answered(&experiment, &engines).map_err(failed)?;
     if emulates {
         if experiment.emulates_in_real_time() {
             // Before any thread is started: a process of several cannot enter a user namespace.
             may_emulate().map_err(CliError::Emulation)?;
         }
         progress::during("trying whether hosts can be made", || can_all_be_emulated(&experiment))
-            .map_err(|source| CliError::Engine { file, source })?;
+            .map_err(failed)?;
     }
     source::start_threads(args.threads)?;
     let mut plan = progress::during("planning the runs", || Plan::new(&experiment, &engines))?;

@@ -148,7 +148,7 @@ impl Driver {
         }
         let control = abi::name(control)
             .ok_or_else(|| DriverError::Object(format!("`{control}` is no name of a congestion control")))?;
-        let mut object = open(CONTROL_OBJECT)?;
+        let mut object = open_shipped(CONTROL_OBJECT)?;
         rename(&mut object, control)?;
         let mut object = object.load().map_err(DriverError::bpf("load the congestion control"))?;
         let maps = Maps::of(&object)?;
@@ -242,7 +242,8 @@ pub(crate) fn link_to_group(
 /// # Errors
 /// What the kernel refuses.
 pub fn signalling(device: &Device, wanted: Rate) -> Result<(Object, Object), DriverError> {
-    let control = open(CONTROL_OBJECT)?.load().map_err(DriverError::bpf("load the congestion control"))?;
+    let control =
+        open_shipped(CONTROL_OBJECT)?.load().map_err(DriverError::bpf("load the congestion control"))?;
     let maps = Maps::of(&control)?;
     let name = abi::name(CONTROL).expect("it is short");
     let reno = abi::name("reno").expect("it is short");
@@ -277,7 +278,7 @@ fn load_signalling(
     control: [u8; abi::NAME_LEN],
 ) -> Result<Object, DriverError> {
     let wanted = RateUnit::default().encode(wanted.bit_per_s(), Rounding::Up);
-    let mut object = open(SIGNALLING_OBJECT)?;
+    let mut object = open_shipped(SIGNALLING_OBJECT)?;
     for (name, shared) in maps.each() {
         let map = object.maps_mut().find(|map| map.name() == OsStr::new(name));
         let mut map = map.ok_or_else(|| DriverError::Object(format!("there is no map `{name}`")))?;
@@ -325,7 +326,12 @@ fn program<'object>(
     found.ok_or_else(|| DriverError::Object(format!("there is no program `{name}`")))
 }
 
-fn open(object: &[u8]) -> Result<OpenObject, DriverError> {
+fn open_shipped(object: &[u8]) -> Result<OpenObject, DriverError> {
+    open(object).map_err(DriverError::bpf("read a BPF object"))
+}
+
+/// Reads an object; what libbpf has to say of it is in the log.
+pub(crate) fn open(object: &[u8]) -> libbpf_rs::Result<OpenObject> {
     static PRINT: Once = Once::new();
     // libbpf would write to stderr by itself.
     PRINT.call_once(|| {
@@ -334,7 +340,7 @@ fn open(object: &[u8]) -> Result<OpenObject, DriverError> {
         })));
     });
     take_log();
-    ObjectBuilder::default().open_memory(object).map_err(DriverError::bpf("read a BPF object"))
+    ObjectBuilder::default().open_memory(object)
 }
 
 static LOG: Mutex<String> = Mutex::new(String::new());

@@ -9,6 +9,7 @@
 //! | `settings`, `buffers`, `abi` | what the programs are told, and the bytes that this is |
 //! | `driver` | the programs in the kernel, in the hands of this process: gone with it |
 //! | `pinned` | the same, in the hands of the system: `farpath explicit-rate driver attach`, `status`, `detach` |
+//! | `user_control` | a congestion control of the user's, in the hands of this process |
 //! | `missing` | what a machine or a user lacks for it |
 #![cfg(target_os = "linux")]
 
@@ -23,6 +24,7 @@ mod pinned;
 mod settings;
 #[allow(unsafe_code)]
 mod sys;
+mod user_control;
 
 pub use abi::{Counter, Flow, Outcome};
 pub use buffers::{Limit, Limits};
@@ -32,6 +34,7 @@ pub use error::DriverError;
 pub use missing::{Missing, missing};
 pub use pinned::{Attached, Detached, Pinned, Status};
 pub use settings::{Buffers, Guard, Settings};
+pub use user_control::{ControlError, UserControl};
 
 /// The name by which a socket asks for it: `TCP_CONGESTION`.
 pub const CONTROL: &str = "farpath_erate";

@@ -1,12 +1,25 @@
 //! What the kernel is asked for beyond what others offer safely.
 
-use libbpf_rs::libbpf_sys;
+use libbpf_rs::btf::Btf;
+use libbpf_rs::{AsRawLibbpf, OpenMap, OpenObject, libbpf_sys};
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
+
+/// The types that an object says it has; `None` where it says nothing.
+pub(crate) fn types_of(object: &OpenObject) -> libbpf_rs::Result<Option<Btf<'_>>> {
+    // SAFETY: it is there as long as `object` is, which the result borrows.
+    Btf::from_bpf_object(unsafe { object.as_libbpf_object().as_ref() })
+}
+
+/// The type of a map's values, by its number among its object's.
+pub(crate) fn value_type(map: &OpenMap<'_>) -> u32 {
+    // SAFETY: it is there as long as `map` is.
+    unsafe { libbpf_sys::bpf_map__btf_value_type_id(map.as_libbpf_object().as_ptr()) }
+}
 
 /// Where a program is attached: `enum bpf_attach_type`.
 #[derive(Debug, Clone, Copy)]

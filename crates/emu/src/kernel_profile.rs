@@ -25,6 +25,8 @@ pub struct KernelProfile {
     /// The kernel's name of the congestion controller, set on each socket: the default of a namespace may only be one
     /// that everybody may use. `None` where no Linux has the stack's controller and the stack names no other for it.
     pub congestion_control: Option<String>,
+    /// The BPF object file that has it in place of the kernel; whoever loads it gives it a name.
+    pub bpf: Option<String>,
     /// `TCP_NODELAY`.
     pub nodelay: bool,
     /// `TCP_DELACK_MAX_US`, which recent kernels have: for a delay below the kernel's 40 ms.
@@ -117,6 +119,7 @@ impl KernelProfile {
             },
             mss: config.mss,
             congestion_control: config.congestion.control.linux_name().map(str::to_owned),
+            bpf: None,
             nodelay: !config.send.nagle,
             delayed_ack_max: delayed_ack_max(config),
             window_clamp: window_clamp(config, other_end),
@@ -153,6 +156,9 @@ impl KernelProfile {
         }
         if settings.congestion_control.is_some() {
             self.congestion_control.clone_from(&settings.congestion_control);
+        }
+        if let Some(object) = &settings.bpf {
+            (self.congestion_control, self.bpf) = (None, Some(object.file.clone()));
         }
     }
 
@@ -223,6 +229,9 @@ impl fmt::Display for KernelProfile {
         writeln!(f, "\n# Each socket, before it is connected or listens")?;
         if let Some(control) = &self.congestion_control {
             writeln!(f, "TCP_CONGESTION {control}")?;
+        }
+        if let Some(file) = &self.bpf {
+            writeln!(f, "TCP_CONGESTION of the BPF object {file}, once it is loaded")?;
         }
         if self.nodelay {
             writeln!(f, "TCP_NODELAY 1")?;

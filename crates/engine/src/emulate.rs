@@ -3,6 +3,8 @@
 //! Two hosts, each a network namespace configured like its stack; between them the path, told the time by a real
 //! clock; in them two programs for each flow. Nothing of it outlives the process, and nothing of the machine is changed.
 
+#[cfg_attr(not(feature = "driver"), path = "emulate/without_bpf.rs")]
+mod bpf;
 mod connections;
 mod datagrams;
 #[cfg_attr(not(feature = "driver"), path = "emulate/without_driver.rs")]
@@ -35,6 +37,7 @@ use farpath_units::{Bytes, Duration};
 use grade::Before;
 pub use held::{Held, MAX_WATCHED, look as socket_look};
 use hosts::Hosts;
+pub use hosts::can_run_programs;
 pub(crate) use hosts::kernel as kernel_release;
 use programs::Programs;
 pub(crate) use programs::socket_options;

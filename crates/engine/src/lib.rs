@@ -39,6 +39,8 @@ mod worker;
 pub use batch::{Extras, run_all, run_all_with, run_captured, run_one};
 pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
 #[cfg(target_os = "linux")]
+pub use emulate::can_run_programs;
+#[cfg(target_os = "linux")]
 pub use emulate::{CAPTURE_FILE, Connection, ExecEnd, ExecRun, MAX_CONNECTIONS, ProgramEnd, Side, exec};
 #[cfg(target_os = "linux")]
 pub use emulate::{Held, MAX_WATCHED, socket_look};
@@ -53,7 +55,7 @@ pub use farpath_sim::ResendCause;
 pub use helper::helper;
 pub use helper::may_emulate_with_help;
 pub use job::{Job, jobs};
-pub use preflight::{can_all_be_emulated, can_be_emulated, can_be_measured};
+pub use preflight::{can_all_be_answered, can_all_be_emulated, can_be_emulated, can_be_measured};
 pub use progress::{Now, Progress};
 pub use radius::{
     CheckedRadius, CheckedShare, Counts, Gap, GapKind, KernelRadii, Measurement, Radius, RadiusKind, Reach,
@@ -148,6 +150,70 @@ pub enum EngineError {
     /// A guest's kernel takes no BPF.
     #[error("explicit_rate.wanted: a kernel in virtual time takes no BPF; expected emulate.clock = \"real\"")]
     NoDriverInGuest,
+    /// An end has what only a kernel runs.
+    #[error(transparent)]
+    KernelOnly(#[from] farpath_experiment::KernelOnly),
+    /// A BPF congestion controller is not loaded.
+    #[cfg(all(target_os = "linux", feature = "driver"))]
+    #[error("{key}: `{file}`: {source}")]
+    Bpf {
+        /// What asks for it.
+        key: String,
+        /// The object file.
+        file: String,
+        /// Why not.
+        source: farpath_driver::ControlError,
+    },
+    /// It was built without what loads one.
+    #[error("{key}: {WITHOUT_DRIVER}")]
+    BpfWithoutDriver {
+        /// What asks for it.
+        key: String,
+    },
+    /// A guest's kernel takes no BPF congestion controller.
+    #[error(
+        "{key}: a BPF congestion control needs a kernel that translates BPF (CONFIG_BPF_JIT), and user-mode Linux, which a kernel in \
+         virtual time is, has no translator: expected emulate.clock = \"real\", found `{file}`"
+    )]
+    NoBpfInGuest {
+        /// What asks for it.
+        key: String,
+        /// The object file.
+        file: String,
+    },
+    /// Sockets that ask for a rate have the driver's congestion controller.
+    #[error(
+        "{key}: sockets that ask for a rate (explicit_rate.wanted) have the driver's congestion control: expected one of the two, found \
+         `{file}` beside it"
+    )]
+    BpfAndRate {
+        /// What asks for it.
+        key: String,
+        /// The object file.
+        file: String,
+    },
+    /// Nothing is loaded into kernels that others run.
+    #[error(
+        "{key}: a measurement loads nothing into the kernels of its two hosts: expected `linux.congestion_control` with the name of one \
+         that is registered there, found `{file}`"
+    )]
+    BpfOfAnother {
+        /// What asks for it.
+        key: String,
+        /// The object file.
+        file: String,
+    },
+    /// Programs of the user meet it only on hosts that are configured like the stacks.
+    #[cfg(target_os = "linux")]
+    #[error(
+        "{key}: programs are on hosts as this kernel makes them, without `{file}`: expected --like-stacks"
+    )]
+    BpfUnlikeStacks {
+        /// What asks for it.
+        key: String,
+        /// The object file.
+        file: String,
+    },
     /// A socket for datagrams fails.
     #[cfg(target_os = "linux")]
     #[error("datagrams between two hosts: {0}")]

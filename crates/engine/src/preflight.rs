@@ -7,8 +7,11 @@ pub use every_point::can_all_be_emulated;
 
 use crate::datagrams::shortest;
 use crate::{EngineError, MAX_EMULATED_FLOWS, tcp_only};
-use farpath_experiment::{EmulationClock, FlowSpec, IpVersion, Point, Scenario, Stack, Transport};
+use farpath_experiment::{
+    EmulationClock, Experiment, FlowSpec, IpVersion, Point, Scenario, Stack, Transport,
+};
 use farpath_path::{Direction, PerDirection};
+use farpath_run::Engine;
 use farpath_tcp::config::RateKind;
 use farpath_units::Bytes;
 
@@ -19,7 +22,7 @@ pub(crate) const LEAST_MESSAGE: Bytes = Bytes(4);
 ///
 /// # Errors
 /// Datagrams without room for a number, too many flows, flows with hosts of their own, hosts that would need two stacks, a
-/// congestion controller that the kernel lacks, or more under way than `emulate.memory` allows.
+/// congestion controller that the kernel lacks or does not take, or more under way than `emulate.memory` allows.
 pub fn can_be_emulated(point: &Point) -> Result<(), EngineError> {
     let scenario = &point.scenario;
     if let Some(size) = shortest(scenario).filter(|&size| size < LEAST_MESSAGE) {
@@ -33,6 +36,7 @@ pub fn can_be_emulated(point: &Point) -> Result<(), EngineError> {
     }
     explicit_rate(scenario)?;
     stacks(scenario)?;
+    bpf(scenario)?;
     controls(scenario)?;
     memory::check(scenario)
 }
@@ -49,6 +53,9 @@ fn controls(scenario: &Scenario) -> Result<(), EngineError> {
                 let key = format!("{end}.explicit_rate.fallback");
                 must_have(scenario, &key, explicit.fallback.name(), explicit.fallback.linux_name())?;
             }
+            if has_bpf(scenario, flow, end) {
+                continue;
+            }
             let (kind, name) = (stack.config.congestion.control, control_of(flow, stack));
             match name.filter(|name| kind.linux_name() != Some(name)) {
                 Some(name) => {
@@ -59,6 +66,40 @@ fn controls(scenario: &Scenario) -> Result<(), EngineError> {
         }
     }
     Ok(())
+}
+
+/// Whether these engines have all that the experiment's ends are made of, where they ask no kernel.
+///
+/// # Errors
+/// An end has a congestion controller that only a kernel runs.
+pub fn can_all_be_answered(experiment: &Experiment, engines: &[Engine]) -> Result<(), EngineError> {
+    for name in engines.iter().filter(|engine| matches!(engine, Engine::Predict | Engine::Simulate)) {
+        experiment.points().try_for_each(|point| point.scenario.needs_no_kernel(name.name()))?;
+    }
+    Ok(())
+}
+
+/// Whether what is loaded into a kernel for an end can be.
+pub(crate) fn bpf(scenario: &Scenario) -> Result<(), EngineError> {
+    let Some((key, object)) = scenario.bpf().next() else { return Ok(()) };
+    let file = object.file.clone();
+    if scenario.emulate.clock != EmulationClock::Real {
+        return Err(EngineError::NoBpfInGuest { key, file });
+    }
+    if asks(scenario) {
+        return Err(EngineError::BpfAndRate { key, file });
+    }
+    if cfg!(feature = "driver") { Ok(()) } else { Err(EngineError::BpfWithoutDriver { key }) }
+}
+
+/// Whether a flow's `sender` or `receiver` has the controller that was loaded for its host: unless the flow asks for another.
+pub(crate) fn has_bpf(scenario: &Scenario, flow: &FlowSpec, end: &str) -> bool {
+    let (own, common) = match end {
+        "sender" => (&flow.sender, &scenario.sender),
+        _ => (&flow.receiver, &scenario.receiver),
+    };
+    let control = |stack: &Stack| stack.config.congestion.control;
+    common.linux.bpf.is_some() && own.as_deref().is_none_or(|own| control(own) == control(common))
 }
 
 /// Linux's name of the controller that a flow's end has: what its stack says of the kernel counts before its parameters, but
@@ -161,11 +202,14 @@ fn ends(scenario: &Scenario) -> impl Iterator<Item = &Stack> {
 /// Whether this point can be measured over a real network at all. What its two kernels lack is a note of the run.
 ///
 /// # Errors
-/// Streams over UDP, or whose messages are answered; a congestion controller that no Linux has.
+/// Streams over UDP, or whose messages are answered; a congestion controller that no Linux has, or that would have to be loaded.
 pub fn can_be_measured(point: &Point) -> Result<(), EngineError> {
     tcp_only(&point.scenario, "a measurement")?;
     if let Some(flow) = point.scenario.flows.iter().position(|flow| flow.reply() > Bytes::ZERO) {
         return Err(EngineError::NoAnswers(flow));
+    }
+    if let Some((key, object)) = point.scenario.bpf().next() {
+        return Err(EngineError::BpfOfAnother { key, file: object.file.clone() });
     }
     for (end, stack) in [("sender", &point.scenario.sender), ("receiver", &point.scenario.receiver)] {
         let kind = stack.config.congestion.control;
@@ -194,7 +238,6 @@ pub(crate) fn stacks(scenario: &Scenario) -> Result<PerDirection<&Stack>, Engine
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farpath_experiment::Experiment;
 
     #[test]
     fn hosts_that_only_one_flow_has_are_not_emulated() {

@@ -48,6 +48,7 @@ pub fn simulate_watched(
     watcher: &mut impl Observer,
 ) -> Result<Run, EngineError> {
     let scenario = &point.scenario;
+    scenario.needs_no_kernel("simulate")?;
     let key = RunKey { point: point.index as u64, engine: Engine::Simulate, seed: Some(seed) };
     let mut run = Run::new(key, provenance);
     if scenario.transport == Transport::Udp {

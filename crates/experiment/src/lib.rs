@@ -82,7 +82,7 @@ pub use flow_router::RouterConfig;
 pub use flows::{FlowSpec, MAX_FLOWS, Opener, Transport};
 pub use host::HostOptions;
 pub use library::{ShippedFile, shipped_experiments, shipped_paths, shipped_stacks};
-pub use linux::LinuxSettings;
+pub use linux::{BpfObject, LinuxSettings};
 pub use numbers::{Kind, numbers};
 pub use parameters::{to_toml, value_to_toml};
 pub use places::{Body, Distance, Medium, bodies, body, media, medium};
@@ -91,7 +91,7 @@ pub use protocols::{Beyond, MAX_TIMERS, Protocol, ProtocolTimer, shipped_protoco
 pub use published::{Published, PublishedColumn, PublishedValue};
 pub use quick_path::{QUICK_PATH_STACK, QuickPath};
 pub use range::MAX_POINTS;
-pub use scenario::{Output, Scenario};
+pub use scenario::{KernelOnly, Output, Scenario};
 pub use stack::{MAX_BASES, Stack};
 pub use stream::{MAX_MESSAGES, Stream};
 pub use sweep::{Axis, MAX_SWEPT};

@@ -2,11 +2,12 @@
 
 use crate::element::ready_made;
 use crate::error::{ExperimentError, Location, Suggestion};
+use crate::linux::BpfObject;
 use crate::stack::Stack;
 use farpath_elements::ElementSpec;
 use include_dir::{Dir, include_dir};
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 use toml::{Table, Value};
 
@@ -121,8 +122,7 @@ impl Catalog {
 
 /// The name and the text of the file that `at` calls `name`: seen from the folder of the file that names it.
 pub(crate) fn beside(name: &str, at: &Location) -> Result<(String, String), ExperimentError> {
-    let folder = Path::new(&at.origin).parent().unwrap_or(Path::new(""));
-    let file = folder.join(name);
+    let file = seen_from(at, name);
     let origin = file.display().to_string();
     match farpath_files::read_text(&file) {
         Ok(text) => Ok((origin, text)),
@@ -130,7 +130,12 @@ pub(crate) fn beside(name: &str, at: &Location) -> Result<(String, String), Expe
     }
 }
 
-/// The stacks and ready-made paths that an experiment names, as they were when it was first read: each of its points is
+/// A file's name is seen from the folder of the file that names it.
+fn seen_from(at: &Location, name: &str) -> PathBuf {
+    Path::new(&at.origin).parent().unwrap_or(Path::new("")).join(name)
+}
+
+/// The stacks, ready-made paths and BPF objects that an experiment names, as they were when it was first read: each of its points is
 /// made of the same ones, whatever becomes of the files.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
@@ -139,6 +144,7 @@ pub(crate) struct Files {
     ends: RwLock<Vec<KnownEnd>>,
     /// Of each place on the path the element that was read first.
     elements: RwLock<HashMap<usize, (Table, ElementSpec)>>,
+    objects: RwLock<HashMap<PathBuf, BpfObject>>,
 }
 
 /// What an end was read from: its section as written, the stack that it has where it names none, and what came of it.
@@ -191,6 +197,21 @@ impl Files {
             elements.entry(place).or_insert_with(|| (written.clone(), element.clone()));
         }
         Ok(element)
+    }
+
+    /// The BPF object file called `name` at `at`.
+    pub fn object(&self, name: &str, at: &Location) -> Result<BpfObject, ExperimentError> {
+        let path = seen_from(at, name);
+        if let Some(known) = self.objects.read().unwrap_or_else(PoisonError::into_inner).get(&path) {
+            return Ok(known.clone());
+        }
+        let file = path.display().to_string();
+        let bytes = match farpath_files::read(&path) {
+            Ok(bytes) => bytes.into(),
+            Err(source) => return Err(ExperimentError::Read { at: at.clone(), file, source }),
+        };
+        let mut known = self.objects.write().unwrap_or_else(PoisonError::into_inner);
+        Ok(known.entry(path).or_insert(BpfObject { file, bytes }).clone())
     }
 
     /// The elements of the ready-made path called `name` at `at`, unread.

@@ -1,8 +1,10 @@
 //! `[linux]` of a stack: what the running kernel is told beside what follows from the parameters.
 
 use crate::error::{ExperimentError, Location};
+use crate::library::Files;
 use crate::reader::{Reader, as_table, wrong_type};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use toml::{Table, Value};
 
 /// Settings of a Linux host that plays a stack, for what the stack's parameters do not say. They come on top of what
@@ -13,14 +15,29 @@ pub struct LinuxSettings {
     pub sysctls: BTreeMap<String, String>,
     /// The kernel's name of a congestion controller, such as `bbr`.
     pub congestion_control: Option<String>,
+    /// A congestion controller of the user's, which is loaded into the kernel for the host: in place of the other.
+    pub bpf: Option<BpfObject>,
     /// Buffers grow with the connection, up to `receive.buffer` and `send.buffer`, as Linux's do. Off: they are there from
     /// the beginning, as other stacks' are.
     pub autotuning: bool,
 }
 
+/// A BPF object file with a congestion controller, as it was when it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BpfObject {
+    /// The file.
+    pub file: String,
+    /// All of it.
+    pub bytes: Arc<[u8]>,
+}
+
 impl LinuxSettings {
     /// Puts what `reader` says in place of what there is.
-    pub(crate) fn override_by(&mut self, reader: &mut Reader<'_>) -> Result<(), ExperimentError> {
+    pub(crate) fn override_by(
+        &mut self,
+        reader: &mut Reader<'_>,
+        files: &Files,
+    ) -> Result<(), ExperimentError> {
         let at = reader.at("sysctl");
         if let Some(value) = reader.value("sysctl") {
             self.read_sysctls(as_table(value, &at)?, "", &at)?;
@@ -31,7 +48,22 @@ impl LinuxSettings {
                 let reason = format!("expected a name of up to 15 letters such as `bbr`, found `{name}`");
                 return Err(reader.at("congestion_control").refuse(reason));
             }
-            self.congestion_control = Some(name);
+            (self.congestion_control, self.bpf) = (Some(name), None);
+        }
+        match reader.optional::<String>("bpf")? {
+            None => {}
+            // So that a sweep has one beside others.
+            Some(name) if name == "none" => self.bpf = None,
+            Some(name) => {
+                let at = reader.at("bpf");
+                if reader.says("congestion_control") {
+                    let reason = format!(
+                        "expected one of `bpf` and `congestion_control`, or `bpf = \"none\"`, found both with `{name}`"
+                    );
+                    return Err(at.refuse(reason));
+                }
+                (self.congestion_control, self.bpf) = (None, Some(files.object(&name, &at)?));
+            }
         }
         self.autotuning = reader.or("autotuning", self.autotuning)?;
         Ok(())
@@ -82,6 +114,9 @@ impl LinuxSettings {
         }
         if let Some(name) = &self.congestion_control {
             table.insert("congestion_control".to_owned(), Value::String(name.clone()));
+        }
+        if let Some(object) = &self.bpf {
+            table.insert("bpf".to_owned(), Value::String(object.file.clone()));
         }
         if self.autotuning {
             table.insert("autotuning".to_owned(), Value::Boolean(true));

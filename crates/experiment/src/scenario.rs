@@ -7,6 +7,7 @@ use crate::error::ExperimentError;
 use crate::flows::{Ends, FlowSpec, Transport, read_flows};
 use crate::host::read_jitter;
 use crate::library::Files;
+use crate::linux::BpfObject;
 use crate::programs::{ProgramSpec, read_programs};
 use crate::reader::Reader;
 use crate::stack::{Stack, read_end};
@@ -58,6 +59,29 @@ impl Scenario {
         (flow.sender.as_deref().unwrap_or(&self.sender), flow.receiver.as_deref().unwrap_or(&self.receiver))
     }
 
+    /// What ends have of BPF, with the key that says it: of both, and of flows that have ends of their own.
+    pub fn bpf(&self) -> impl Iterator<Item = (String, &BpfObject)> {
+        let both = [("sender", &self.sender), ("receiver", &self.receiver)];
+        let both = both.into_iter().map(|(end, stack)| (format!("{end}.linux.bpf"), stack));
+        let own = self.flows.iter().flat_map(|flow| {
+            [("sender", flow.sender.as_deref()), ("receiver", flow.receiver.as_deref())]
+                .into_iter()
+                .filter_map(|(end, own)| Some((format!("flow.{end}.linux.bpf"), own?)))
+        });
+        both.chain(own).filter_map(|(key, stack)| Some((key, stack.linux.bpf.as_ref()?)))
+    }
+
+    /// Whether `engine`, which asks no kernel, has all that the ends are made of.
+    ///
+    /// # Errors
+    /// One of them has a congestion controller that only a kernel runs.
+    pub fn needs_no_kernel(&self, engine: &'static str) -> Result<(), KernelOnly> {
+        match self.bpf().next() {
+            Some((key, BpfObject { file, .. })) => Err(KernelOnly { key, file: file.clone(), engine }),
+            None => Ok(()),
+        }
+    }
+
     /// The path as a flow sees it, its own access before what all share.
     pub fn path_of(&self, flow: &FlowSpec) -> Cow<'_, [ElementSpec]> {
         if flow.access.is_zero() {
@@ -67,6 +91,18 @@ impl Scenario {
         let access = ElementSpec { name: "access".to_owned(), kind };
         Cow::Owned(core::iter::once(access).chain(self.path.iter().cloned()).collect())
     }
+}
+
+/// A congestion controller of an end that only a kernel runs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{key}: a BPF congestion control runs on a kernel only: expected `farpath emulate`, or `farpath exec` and `farpath shell` with \
+     --like-stacks, found `{file}` under `{engine}`"
+)]
+pub struct KernelOnly {
+    key: String,
+    file: String,
+    engine: &'static str,
 }
 
 /// What is recorded beside the flows.

@@ -51,7 +51,7 @@ impl Stack {
             let (mut config, mut linux, mut host) =
                 base.map(|base| (base.config, base.linux, base.host)).unwrap_or_default();
             parameters::override_by(&mut config, reader)?;
-            reader.section("linux", |table| linux.override_by(table))?;
+            reader.section("linux", |table| linux.override_by(table, &Files::default()))?;
             host.read_stack(reader)?;
             Ok(Stack { name: origin.to_owned(), title, config, linux, host })
         })
@@ -166,7 +166,7 @@ pub(crate) fn read_end_over(
         stack = files.stack(&name, &reader.at("stack"))?;
     }
     parameters::override_by(&mut stack.config, reader)?;
-    reader.section("linux", |table| stack.linux.override_by(table))?;
+    reader.section("linux", |table| stack.linux.override_by(table, files))?;
     stack.host.override_by(reader)?;
     Ok(stack)
 }

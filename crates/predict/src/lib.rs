@@ -18,7 +18,7 @@ pub use handshake::{
 pub use path_view::{PathView, loss};
 pub use stream::stream_loss;
 
-use farpath_experiment::{FlowSpec, Opener, Point, Scenario, Transport, base_rtt};
+use farpath_experiment::{FlowSpec, KernelOnly, Opener, Point, Scenario, Transport, base_rtt};
 use farpath_model::lossless::{self, LosslessTimes, LosslessTransfer};
 use farpath_model::radius::{Connects, LossyWay};
 use farpath_model::window_limit::{DelayedAckCycle, SteadyCycle};
@@ -42,14 +42,18 @@ pub enum PredictError {
     /// A model has no answer for these inputs: a defect, since an experiment is checked before it is predicted.
     #[error("no closed form applies: {0}")]
     Model(#[from] InputError),
+    /// An end has what only a kernel runs.
+    #[error(transparent)]
+    KernelOnly(#[from] KernelOnly),
 }
 
 /// Predicts one point. A prediction has no seed: it is an expectation.
 ///
 /// # Errors
-/// Inputs that no model takes.
+/// Inputs that no model takes; an end that has what only a kernel runs.
 pub fn predict(point: &Point, provenance: Provenance) -> Result<Run, PredictError> {
     let scenario = &point.scenario;
+    scenario.needs_no_kernel("predict")?;
     let key = RunKey { point: point.index as u64, engine: Engine::Predict, seed: None };
     let mut run = Run::new(key, provenance);
     if let Transport::Udp = scenario.transport {

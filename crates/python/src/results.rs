@@ -4,7 +4,7 @@ use crate::error;
 use crate::experiment::Experiment;
 use crate::table::Table;
 use crate::wait::{Going, wait};
-use farpath_engine::{EngineError, Job, can_all_be_emulated, jobs, run_all};
+use farpath_engine::{EngineError, Job, can_all_be_answered, can_all_be_emulated, jobs, run_all};
 use farpath_report::html::{Traces, asked, run_page};
 use farpath_report::tables::ComparisonTable;
 use farpath_run::{Engine, ExperimentSummary, PointSummary, ResultsDir, Run, RunKey};
@@ -47,6 +47,7 @@ pub fn run(
             "engine: `measure` has a host to measure to: see Experiment.measure",
         ));
     }
+    can_all_be_answered(&experiment, &engines).map_err(refused)?;
     if engines.contains(&Engine::Emulate) {
         if experiment.emulates_in_real_time() {
             farpath_engine::may_emulate_with_help().map_err(refused)?;

@@ -162,6 +162,20 @@ mod tests {
     }
 
     #[test]
+    fn a_bpf_object_is_what_is_in_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("mine.bpf.o");
+        let change = format!("sender.linux.bpf={}", file.display());
+        let keys_of = |bytes: &[u8]| {
+            std::fs::write(&file, bytes).expect("written");
+            keys(&[&change])
+        };
+        let first = keys_of(b"one");
+        assert_eq!(keys_of(b"one"), first);
+        assert!(keys_of(b"two").iter().all(|key| !first.contains(key)));
+    }
+
+    #[test]
     fn a_key_is_read_as_it_is_written() {
         let key = keys(&[])[0];
         assert_eq!(PointKey::parse(&key.to_string()), Some(key));

@@ -6,6 +6,7 @@
 mod support;
 
 mod architecture;
+mod bpf;
 mod browser;
 mod command;
 mod diagnose;

@@ -33,16 +33,23 @@ fn what_ships_is_what_the_sources_give() {
         let what = "the shipped BPF objects are not compared with their sources";
         return skip(Need::Bpf, format!("{why}: {what} (Debian 12: apt-get install clang-14 libbpf-dev)"));
     }
-    let out = tempfile::tempdir().unwrap();
-    let built = Command::new(format!("{FOLDER}/build.sh"))
-        .arg(out.path())
-        .env("BPF_CLANG", "clang-14")
-        .output()
-        .unwrap();
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    for name in ["cc.bpf.o", "tc.bpf.o"] {
-        let [ships, gives] =
-            [Path::new(FOLDER), out.path()].map(|folder| fs::read(folder.join(name)).unwrap());
-        assert!(ships == gives, "bpf/{name} is not what its sources give: `make bpf` builds it");
+    let examples = format!("{FOLDER}/../../../examples/bpf");
+    let gentle = format!("{examples}/gentle.bpf.c");
+    for (folder, sources, objects) in
+        [(FOLDER, &[][..], &["cc.bpf.o", "tc.bpf.o"][..]), (&examples, &[&gentle], &["gentle.bpf.o"])]
+    {
+        let out = tempfile::tempdir().unwrap();
+        let built = Command::new(format!("{FOLDER}/build.sh"))
+            .arg(out.path())
+            .args(sources)
+            .env("BPF_CLANG", "clang-14")
+            .output()
+            .unwrap();
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        for name in objects {
+            let [ships, gives] =
+                [Path::new(folder), out.path()].map(|folder| fs::read(folder.join(name)).unwrap());
+            assert!(ships == gives, "{folder}/{name} is not what its sources give: `make bpf` builds it");
+        }
     }
 }

@@ -225,7 +225,7 @@ fn run_here(
     let point = run.experiment.point(run.point);
     let scenario = &point.scenario;
     let mut provenance = crate::provenance(run.experiment, &point);
-    let (hosts, clamp) =
+    let (hosts, clamp, _controls) =
         Hosts::for_programs(scenario, HostSettings::near(), run.like_stacks, &mut provenance)?;
     let before = Before::of(&hosts)?;
     let file = run.snaplen.map(|_| File::create(folder.join(CAPTURE_FILE)));

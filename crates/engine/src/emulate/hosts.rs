@@ -1,10 +1,11 @@
 //! Two hosts configured like their stacks.
 
+use super::bpf::{self, Controls};
 use crate::EngineError;
 use crate::capture::FIRST_PORT;
 use crate::datagrams::longest;
 use crate::passive::FlowPorts;
-use crate::preflight::stacks;
+use crate::preflight::{self, stacks};
 use crate::simulate::configs;
 use farpath_emu::{Backend, Host, HostSettings, KernelProfile, Sysctl};
 use farpath_experiment::{FlowSpec, IpVersion, Scenario, Stack, Transport, host_name};
@@ -24,7 +25,12 @@ pub(super) struct Hosts {
     pub settings: Vec<String>,
     /// What they cannot be told.
     pub caveats: Vec<String>,
+    /// What was loaded for them.
+    controls: Controls,
 }
+
+/// Two hosts, what their segments may announce, and what was loaded for them.
+type ProgramHosts = (PerDirection<Host>, PerDirection<Option<Bytes>>, Controls);
 
 impl Hosts {
     pub fn configured(scenario: &Scenario) -> Result<Hosts, EngineError> {
@@ -34,10 +40,16 @@ impl Hosts {
     /// Programs of the user choose no controller: for these the `route` says it.
     fn configured_from(scenario: &Scenario, near: HostSettings, route: bool) -> Result<Hosts, EngineError> {
         let stacks = sized(scenario)?;
-        let profile = PerDirection {
+        let controls = Controls::load(scenario, PerDirection::from_fn(|host| &stacks[host]))?;
+        let mut profile = PerDirection {
             forward: KernelProfile::of_stack(&stacks.forward, &stacks.reverse),
             reverse: KernelProfile::of_stack(&stacks.reverse, &stacks.forward),
         };
+        for host in Direction::BOTH {
+            if let Some(name) = controls.name(host) {
+                profile[host].congestion_control = Some(name.to_owned());
+            }
+        }
         let options = &scenario.emulate;
         let backend = match options.backend {
             farpath_experiment::Backend::Auto => Backend::Auto,
@@ -60,8 +72,23 @@ impl Hosts {
         };
         let addresses =
             PerDirection { forward: address(HostSettings::near()), reverse: address(HostSettings::far()) };
-        let mut hosts =
-            Hosts { of, profile, addresses, kernel: kernel(), settings: Vec::new(), caveats: Vec::new() };
+        let mut hosts = Hosts {
+            of,
+            profile,
+            addresses,
+            kernel: kernel(),
+            settings: Vec::new(),
+            caveats: Vec::new(),
+            controls,
+        };
+        for host in Direction::BOTH {
+            if let Some(object) =
+                stacks[host].linux.bpf.as_ref().filter(|_| hosts.controls.name(host).is_some())
+            {
+                let (place, object) = (host_name(host), bpf::described(object));
+                hosts.settings.push(format!("{place}: BPF congestion control {object}"));
+            }
+        }
         hosts.put_on(stacks.map(|stack| stack.name), scenario.transport)?;
         Ok(hosts)
     }
@@ -114,22 +141,22 @@ impl Hosts {
     }
 
     /// Two hosts for programs of the user: configured like the scenario's stacks, or as this kernel makes them. With the largest receive
-    /// windows that segments of each direction may announce. `provenance` says what they are.
+    /// windows that segments of each direction may announce, and with what was loaded for them. `provenance` says what they are.
     pub fn for_programs(
         scenario: &Scenario,
         near: HostSettings,
         like_stacks: bool,
         provenance: &mut Provenance,
-    ) -> Result<(PerDirection<Host>, PerDirection<Option<Bytes>>), EngineError> {
+    ) -> Result<ProgramHosts, EngineError> {
         if like_stacks {
             let configured = Hosts::configured_from(scenario, near, true)?;
             configured.enter(provenance);
             let clamp = configured.clamp();
-            return Ok((configured.of, clamp));
+            return Ok((configured.of, clamp, configured.controls));
         }
         provenance.kernel = kernel();
-        let hosts = PerDirection { forward: Host::new(&near)?, reverse: Host::new(&HostSettings::far())? };
-        Ok((hosts, PerDirection::default()))
+        let of = PerDirection { forward: Host::new(&near)?, reverse: Host::new(&HostSettings::far())? };
+        Ok((of, PerDirection::default(), Controls::default()))
     }
 
     /// Largest receive windows that segments of each direction may announce.
@@ -151,6 +178,19 @@ impl Hosts {
     pub fn address(&self, host: Direction, flow: u16) -> SocketAddr {
         SocketAddr::new(self.addresses[host], FIRST_PORT + flow)
     }
+}
+
+/// Whether programs of the user have what the stacks have of BPF: it is loaded, and gone again.
+///
+/// # Errors
+/// They are not to have it, or it cannot be loaded.
+pub fn can_run_programs(scenario: &Scenario, like_stacks: bool) -> Result<(), EngineError> {
+    let Some((key, object)) = scenario.bpf().next() else { return Ok(()) };
+    if !like_stacks {
+        return Err(EngineError::BpfUnlikeStacks { key, file: object.file.clone() });
+    }
+    preflight::bpf(scenario)?;
+    Controls::load(scenario, stacks(scenario)?).map(drop)
 }
 
 /// The stack of each host, with the buffers that what its flows ask for takes.

@@ -4,7 +4,7 @@ use super::drivers::Drivers;
 use super::hosts::Hosts;
 use crate::EngineError;
 use crate::batch::real_time::is_light;
-use crate::preflight::control_of;
+use crate::preflight::{control_of, has_bpf};
 use crate::progress::Going;
 use crate::room::Room;
 use crate::series::Series;
@@ -104,7 +104,8 @@ impl Programs {
                     let (sender, receiver) = scenario.ends(flow);
                     let stack = if role == Role::Sender { sender } else { receiver };
                     let mut socket = socket_options(&hosts.profile[host]);
-                    if flow.is_special() {
+                    let end = if role == Role::Sender { "sender" } else { "receiver" };
+                    if flow.is_special() && !has_bpf(scenario, flow, end) {
                         socket.congestion_control = control_of(flow, stack).map(str::to_owned);
                     }
                     drivers.ask(host, &stack.config, &mut socket);

@@ -212,7 +212,8 @@ fn run_here(
     let reach = settings.uplink.then(Reach::of_this_machine).transpose()?;
     let near = reach.map_or_else(HostSettings::near, Reach::near);
     let mut provenance = crate::provenance(experiment, &point);
-    let (hosts, clamp) = Hosts::for_programs(scenario, near, settings.like_stacks, &mut provenance)?;
+    let (hosts, clamp, _controls) =
+        Hosts::for_programs(scenario, near, settings.like_stacks, &mut provenance)?;
     let uplink = reach.map(|reach| Uplink::between(&hosts.forward, &hosts.reverse, reach)).transpose()?;
     let capture = run.capture.map(|(file, snaplen)| super::tape(file, snaplen, &point, seed, &provenance));
     let mut watch = Watch::new(capture.transpose()?);

@@ -110,6 +110,34 @@ fn a_stack_says_what_the_kernel_is_told() {
 }
 
 #[test]
+fn a_stack_names_a_bpf_object_beside_it_which_takes_the_place_of_another_controller() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path.display().to_string()
+    };
+    file("mine.bpf.o", b"object");
+    let base = file("base.toml", b"title = \"T\"\n[linux]\ncongestion_control = \"bbr\"\n");
+    let own = file("own.toml", b"title = \"T\"\nbase = \"base.toml\"\n[linux]\nbpf = \"mine.bpf.o\"\n");
+    let back =
+        file("back.toml", b"title = \"T\"\nbase = \"own.toml\"\n[linux]\ncongestion_control = \"bbr\"\n");
+    let none = file("none.toml", b"title = \"T\"\nbase = \"own.toml\"\n[linux]\nbpf = \"none\"\n");
+    let load = |file: &str| Stack::load(file).unwrap_or_else(|error| panic!("{error}")).linux;
+    let (base, own, back, none) = (load(&base), load(&own), load(&back), load(&none));
+    let object = own.bpf.clone().expect("it is named");
+    assert_eq!((&*object.bytes, own.congestion_control), (&b"object"[..], None));
+    assert_eq!(back, base);
+    assert_eq!((none.bpf, none.congestion_control), (None, None));
+
+    // What is in force is read back to the same, wherever it is read.
+    let text = Stack::load(&folder.path().join("own.toml").display().to_string()).unwrap().to_toml();
+    let again = Stack::parse(&format!("title = \"T\"\n{text}"), "t.toml")
+        .unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert_eq!(again.linux.bpf, Some(object));
+}
+
+#[test]
 fn an_end_adds_to_what_its_stack_says() {
     let scenario = set(&["sender.stack=linux-6", "sender.linux.sysctl.net.ipv4.tcp_max_reordering=1"]);
     let (sender, receiver) = (&scenario.sender.linux.sysctls, &scenario.receiver.linux.sysctls);
