@@ -86,7 +86,7 @@ pub use linux::{BpfObject, LinuxSettings};
 pub use numbers::{Kind, numbers};
 pub use parameters::{to_toml, value_to_toml};
 pub use places::{Body, Distance, Medium, bodies, body, media, medium};
-pub use programs::{MAX_PROGRAMS, ProgramSpec, host_name};
+pub use programs::{ListeningPort, MAX_PROGRAMS, ParsePortError, ProgramSpec, host_name};
 pub use protocols::{Beyond, MAX_TIMERS, Protocol, ProtocolTimer, shipped_protocols};
 pub use published::{Published, PublishedColumn, PublishedValue};
 pub use quick_path::{QUICK_PATH_STACK, QuickPath};

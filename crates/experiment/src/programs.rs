@@ -2,6 +2,9 @@
 
 use crate::error::ExperimentError;
 use crate::reader::{Parameter, Reader, as_list, as_table, shown, word, wrong_type};
+use core::fmt;
+use core::num::NonZeroU16;
+use core::str::FromStr;
 use farpath_path::Direction;
 use farpath_units::Duration;
 use std::path::PathBuf;
@@ -19,8 +22,8 @@ pub struct ProgramSpec {
     pub host: Direction,
     /// When it is started.
     pub start: Duration,
-    /// It is not started before something on the other host listens at this TCP port.
-    pub wait_for_port: Option<u16>,
+    /// It is not started before something on the other host listens at this port.
+    pub wait_for_port: Option<ListeningPort>,
     /// The program and its arguments: at least one.
     pub command: Vec<String>,
     /// What its environment has beside that of `farpath`.
@@ -52,16 +55,46 @@ impl Parameter for Host {
     }
 }
 
-/// A TCP port at which something can listen.
-struct Port(u16);
+/// A port at which something listens: `8000` of TCP, `4433/udp` of UDP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListeningPort {
+    /// Its number.
+    pub number: NonZeroU16,
+    /// Of UDP, where a socket that is bound to it listens.
+    pub udp: bool,
+}
 
-impl Parameter for Port {
-    const EXPECTED: &'static str = "a TCP port, 1 to 65535";
-    fn read(value: &Value, at: &crate::Location) -> Result<Port, ExperimentError> {
-        match value.as_integer().map(u16::try_from) {
-            Some(Ok(port @ 1..)) => Ok(Port(port)),
-            _ => Err(wrong_type(value, at, Port::EXPECTED)),
-        }
+impl fmt::Display for ListeningPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.number, if self.udp { "/udp" } else { "" })
+    }
+}
+
+/// Text that names no port.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected {expected}, found `{0}`", expected = ListeningPort::EXPECTED)]
+pub struct ParsePortError(String);
+
+impl FromStr for ListeningPort {
+    type Err = ParsePortError;
+
+    fn from_str(text: &str) -> Result<ListeningPort, ParsePortError> {
+        let (number, transport) = text.split_once('/').unwrap_or((text, "tcp"));
+        let port = |number| ListeningPort { number, udp: transport == "udp" };
+        let known = ["tcp", "udp"].contains(&transport).then(|| number.parse().ok().map(port));
+        known.flatten().ok_or_else(|| ParsePortError(text.to_owned()))
+    }
+}
+
+impl Parameter for ListeningPort {
+    const EXPECTED: &'static str = "a TCP port, 1 to 65535, or a UDP port such as `4433/udp`";
+    fn read(value: &Value, at: &crate::Location) -> Result<ListeningPort, ExperimentError> {
+        let text = match value {
+            Value::Integer(number) => number.to_string(),
+            Value::String(text) => text.clone(),
+            _ => String::new(),
+        };
+        text.parse().map_err(|_| wrong_type(value, at, ListeningPort::EXPECTED))
     }
 }
 
@@ -90,7 +123,7 @@ pub(crate) fn read_programs(reader: &mut Reader<'_>) -> Result<Vec<ProgramSpec>,
                 name,
                 host: program.or("host", Host(Direction::Forward))?.0,
                 start: program.or("start", Duration::ZERO)?,
-                wait_for_port: program.optional::<Port>("wait_for_port")?.map(|Port(port)| port),
+                wait_for_port: program.optional("wait_for_port")?,
                 command: match program.value("command") {
                     Some(value) => command(value, &program.at("command"))?,
                     None => return Err(program.missing("command", COMMAND)),
@@ -153,8 +186,24 @@ fn environment(value: &Value, at: &crate::Location) -> Result<Vec<(String, Strin
 
 #[cfg(test)]
 mod tests {
-    use super::MAX_PROGRAMS;
+    use super::{ListeningPort, MAX_PROGRAMS};
     use crate::Experiment;
+
+    #[test]
+    fn a_port_is_of_tcp_unless_it_says_udp() {
+        for (text, number, udp, shown) in [
+            ("8000", 8000, false, "8000"),
+            ("8000/tcp", 8000, false, "8000"),
+            ("4433/udp", 4433, true, "4433/udp"),
+        ] {
+            let port: ListeningPort = text.parse().expect("a port");
+            assert_eq!((port.number.get(), port.udp, port.to_string()), (number, udp, shown.to_owned()));
+        }
+        for text in ["0", "65536", "8000/sctp", "/udp", "-1", "http", "80/udp/tcp", ""] {
+            let error = text.parse::<ListeningPort>().expect_err(text).to_string();
+            assert!(error.contains("1 to 65535") && error.contains(&format!("found `{text}`")), "{error}");
+        }
+    }
 
     #[test]
     fn more_programs_than_may_be_are_refused() {

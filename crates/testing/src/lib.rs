@@ -58,6 +58,8 @@ needs! {
     Systems = "systems",
     /// A running kernel that is new enough for a certain option.
     Kernel = "kernel",
+    /// Go's compiler, for a program that is not ours. Never required: nothing of ours is made with it.
+    Go = "go",
     /// RustSec's list of what is known to be wrong with crates, on GitHub. Never required: it is not part of the machine.
     Advisories = "advisories",
     /// A processor in time: what depends on it is asked again, and skipped where the machine is too busy. Never required: no
@@ -113,7 +115,7 @@ fn is_required(required: &str, need: Need) -> Result<bool, String> {
         }
         found |= name == need.name() || name == "all";
     }
-    Ok(found && !matches!(need, Need::Time | Need::Advisories))
+    Ok(found && !matches!(need, Need::Go | Need::Time | Need::Advisories))
 }
 
 fn one_line(text: &str) -> String {

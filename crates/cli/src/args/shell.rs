@@ -3,7 +3,7 @@
 use super::ClockArgs;
 use super::source::{IN_PLACE_OF_FILE, parse_loss};
 use clap::Args;
-use farpath_experiment::Override;
+use farpath_experiment::{ListeningPort, Override};
 use farpath_units::{Duration, Probability, Rate};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -37,9 +37,9 @@ pub struct ShellArgs {
     /// Command that runs on the far host, by a shell: started first, ended last
     #[arg(long, value_name = "COMMAND")]
     pub far: Option<OsString>,
-    /// Start the near command when the far host listens at this TCP port
+    /// Start the near command when the far host listens at this TCP port, or UDP port such as `4433/udp`
     #[arg(long, value_name = "PORT")]
-    pub far_port: Option<u16>,
+    pub far_port: Option<ListeningPort>,
     /// Put this machine's own network behind the path, with its name servers: real time, root
     #[arg(long, conflicts_with_all = ["far", "far_port"])]
     pub uplink: bool,

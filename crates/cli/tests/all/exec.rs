@@ -48,6 +48,10 @@ fn what_is_no_program_is_refused_with_its_key() {
             &["program[0].wait_for_port", "1 to 65535", "70000"],
         ),
         (
+            &format!("[[program]]\n{command}\nwait_for_port = \"80/sctp\""),
+            &["program[0].wait_for_port", "`4433/udp`", "`80/sctp`"],
+        ),
+        (
             &format!("[[program]]\nname = \"a\"\n{command}\n[[program]]\nname = \"a\"\n{command}"),
             &["program[1].name", "two programs are called `a`"],
         ),
@@ -155,13 +159,27 @@ fn a_program_waits_for_a_port_of_the_other_host() {
     if !can_emulate() {
         return;
     }
-    let late = "import socket, time; time.sleep(0.5); s = socket.create_server(('', 7000)); s.accept()[0].sendall(b'at last')";
-    let folder = experiment(&format!(
-        r#"
+    for (port, late, client) in [
+        (
+            "7000",
+            "import socket, time; time.sleep(0.5); s = socket.create_server(('', 7000)); s.accept()[0].sendall(b'at last')",
+            "import socket; print(socket.create_connection(('far', 7000)).recv(100).decode())",
+        ),
+        // Beside a socket of TCP at the same port, which is not what is waited for. What is sent to nobody is lost.
+        (
+            "\"7000/udp\"",
+            "import socket, time; t = socket.create_server(('', 7000)); time.sleep(0.5); \
+             s = socket.socket(type=socket.SOCK_DGRAM); s.bind(('', 7000)); s.sendto(b'at last', s.recvfrom(9)[1])",
+            "import socket; s = socket.socket(type=socket.SOCK_DGRAM); s.sendto(b'?', ('far', 7000)); \
+             print(s.recv(100).decode())",
+        ),
+    ] {
+        let folder = experiment(&format!(
+            r#"
 [[program]]
 name = "client"
-wait_for_port = 7000
-command = ["python3", "-c", "import socket; print(socket.create_connection(('far', 7000)).recv(100).decode())"]
+wait_for_port = {port}
+command = ["python3", "-c", "{client}"]
 
 [[program]]
 name = "server"
@@ -169,12 +187,13 @@ host = "far"
 background = true
 command = ["python3", "-c", "{late}"]
 "#
-    ));
-    let out = folder.path("out");
-    let (text, err, code) = run(&["exec", folder.file(), "--out", &out]);
-    assert_eq!(code, 0, "{text}{err}");
-    let said = fs::read_to_string(Path::new(&out).join("point-0-seed-1/client.stdout")).expect("kept");
-    assert_eq!(said, "at last\n");
+        ));
+        let out = folder.path("out");
+        let (text, err, code) = run(&["exec", folder.file(), "--set", "horizon=60 s", "--out", &out]);
+        assert_eq!(code, 0, "{text}{err}");
+        let said = fs::read_to_string(Path::new(&out).join("point-0-seed-1/client.stdout")).expect("kept");
+        assert_eq!(said, "at last\n");
+    }
 }
 
 #[test]

@@ -526,6 +526,113 @@ fn executed(folder: &Path, text: &str, more: &[&str]) -> Output {
     command.args(["exec", file.to_str().unwrap(), "--clock", "virtual"]).args(more).output().unwrap()
 }
 
+/// Both ends of twenty downloads at once, in a language whose runtime has threads, timers and a scheduler of its own.
+const GO: &str = r#"
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+func main() {
+	if os.Args[1] == "serve" {
+		listener, err := net.Listen("tcp", ":7000")
+		for err == nil {
+			var conn net.Conn
+			if conn, err = listener.Accept(); err == nil {
+				go func() {
+					defer conn.Close()
+					size := make([]byte, 1)
+					if _, err := io.ReadFull(conn, size); err == nil {
+						conn.Write(make([]byte, 10000*int(size[0])))
+					}
+				}()
+			}
+		}
+		panic(err)
+	}
+	start := time.Now()
+	var wait sync.WaitGroup
+	took := make([]time.Duration, 20)
+	for i := range took {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			conn, err := net.DialTimeout("tcp", "far:7000", time.Hour)
+			if err != nil {
+				panic(err)
+			}
+			conn.Write([]byte{byte(i + 1)})
+			n, err := io.Copy(io.Discard, conn)
+			if err != nil || n != int64(10000*(i+1)) {
+				panic(fmt.Sprint(n, err))
+			}
+			took[i] = time.Since(start)
+		}()
+	}
+	wait.Wait()
+	fmt.Println(took)
+}
+"#;
+
+/// Over a round trip of 45 s two runs with the same seed give the same packets, and take as long to the nanosecond.
+#[test]
+#[ignore = "compiles what a Go program needs of Go's library: half a minute"]
+fn a_go_program_runs_in_virtual_time_and_repeats() {
+    if !has_kernel() {
+        return;
+    }
+    let go = ["go", "/usr/local/go/bin/go"].into_iter().find(|go| {
+        std::process::Command::new(go).arg("version").output().is_ok_and(|output| output.status.success())
+    });
+    let Some(go) = go else {
+        return skip(Need::Go, "no go, to compile a program of which it is the language");
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("pair.go"), folder.path().join("pair"));
+    fs::write(&source, GO).unwrap();
+    let mut build = std::process::Command::new(go);
+    build
+        .args(["build", "-o"])
+        .args([&program, &source])
+        .env("GOTOOLCHAIN", "local")
+        .current_dir(folder.path());
+    let built = build.output().unwrap();
+    assert!(built.status.success(), "{}", stderr(&built));
+    let shell = |number: u32, seed: &str| {
+        let capture = folder.path().join(format!("{number}.pcapng"));
+        let far = format!("{} serve", program.display());
+        let output = Command::cargo_bin("farpath")
+            .unwrap()
+            .args(["shell", "--rtt", "45 s", "--rate", "1 Mbit/s", "--loss", "1 %", "--clock", "virtual"])
+            .args([
+                "--seed",
+                seed,
+                "--far",
+                &far,
+                "--far-port",
+                "7000",
+                "--capture",
+                capture.to_str().unwrap(),
+            ])
+            .args(["--", program.to_str().unwrap(), "fetch"])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        (String::from_utf8(output.stdout).unwrap(), fs::read(capture).unwrap())
+    };
+    let (first, capture) = shell(1, "3");
+    let (again, same) = shell(2, "3");
+    assert_eq!((again, same == capture), (first.clone(), true));
+    let (other, _) = shell(3, "4");
+    assert_ne!(other, first, "another seed is another run");
+}
+
 /// Half a minute, which is nothing there.
 #[test]
 fn a_program_that_waits_for_a_port_in_vain_is_named() {

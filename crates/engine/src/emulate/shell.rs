@@ -8,7 +8,7 @@ use crate::virtual_time::{Console, Stream, kernel_of, shell_in_guest};
 use farpath_emu::{
     EmuError, Host, HostError, HostSettings, Program, ProgramSettings, Reach, Uplink, exit_code,
 };
-use farpath_experiment::{Experiment, host_name};
+use farpath_experiment::{Experiment, ListeningPort, host_name};
 use farpath_path::{Direction, PerDirection};
 use farpath_units::Duration;
 use serde::{Deserialize, Serialize};
@@ -28,12 +28,29 @@ pub struct ShellSettings {
     pub command: Vec<OsString>,
     /// The command on the far host, which is started first and ended last.
     pub far: Option<Vec<OsString>>,
-    /// The near one is started when the far host listens at this TCP port.
-    pub far_port: Option<u16>,
+    /// The near one is started when the far host listens at this port.
+    #[serde(with = "port")]
+    pub far_port: Option<ListeningPort>,
     /// Behind the path is the machine's own network, by way of the far host. In real time alone.
     pub uplink: bool,
     /// Hosts are configured like the experiment's stacks; else they are as this kernel makes them.
     pub like_stacks: bool,
+}
+
+/// As people write it.
+mod port {
+    use farpath_experiment::ListeningPort;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(port: &Option<ListeningPort>, to: S) -> Result<S::Ok, S::Error> {
+        port.map(|port| port.to_string()).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ListeningPort>, D::Error> {
+        let text = Option::<String>::deserialize(from)?;
+        text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+    }
 }
 
 /// A command that is run on a path.
@@ -99,19 +116,19 @@ pub enum ShellError {
         /// What it exited with.
         code: u8,
         /// Where it was to listen.
-        port: u16,
+        port: ListeningPort,
     },
     /// There is no far command, and nothing listens by itself.
     #[error("--far-port {port}: nothing on the far host can listen there; expected --far COMMAND too")]
     NoFar {
         /// Where it was to listen.
-        port: u16,
+        port: ListeningPort,
     },
     /// The far command does not listen.
     #[error("nothing on the far host listens at port {port} after {GIVE_UP_AFTER:.0}")]
     NeverListened {
         /// Where it was to.
-        port: u16,
+        port: ListeningPort,
     },
     /// A guest ended before its programs did.
     #[error("{0}")]
@@ -345,7 +362,7 @@ impl Ends<'_> {
         Ok(Running { program: Program::start(host, program)?, printers })
     }
 
-    fn wait_until_far_listens(&self, port: u16, far: Option<&Program>) -> Result<(), ShellError> {
+    fn wait_until_far_listens(&self, port: ListeningPort, far: Option<&Program>) -> Result<(), ShellError> {
         let mut waited = Duration::ZERO;
         while !self.is_over() && !listens(&self.hosts.reverse, port)? {
             match far {
@@ -376,15 +393,18 @@ pub(super) fn names() -> Vec<(IpAddr, String)> {
     [near, far].into_iter().flatten().collect()
 }
 
-/// Whether a socket of the host listens at a TCP port (proc_pid_net(5): state 0A).
-pub(super) fn listens(host: &Host, port: u16) -> Result<bool, HostError> {
-    let ending = format!(":{port:04X}");
+/// Whether a socket of the host listens at a port: of TCP one in state LISTEN, of UDP one that is bound and not connected (proc_pid_net(5):
+/// states 0A and 07).
+pub(super) fn listens(host: &Host, port: ListeningPort) -> Result<bool, HostError> {
+    let ending = format!(":{:04X}", port.number);
+    let (families, listening) = if port.udp { (["udp", "udp6"], "07") } else { (["tcp", "tcp6"], "0A") };
     host.namespace().run(|| {
-        ["tcp", "tcp6"].iter().any(|family| {
+        families.iter().any(|family| {
             let table = fs::read_to_string(format!("/proc/thread-self/net/{family}")).unwrap_or_default();
             table.lines().skip(1).any(|line| {
                 let mut fields = line.split_whitespace().skip(1);
-                fields.next().is_some_and(|local| local.ends_with(&ending)) && fields.nth(1) == Some("0A")
+                fields.next().is_some_and(|local| local.ends_with(&ending))
+                    && fields.nth(1) == Some(listening)
             })
         })
     })
