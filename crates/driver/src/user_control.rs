@@ -123,17 +123,13 @@ impl UserControl {
     }
 
     /// Loads and registers the congestion control of `object`. A name can be registered once only on a machine: the first letters of its own are
-    /// kept, and the rest is of this process.
+    /// kept, and the rest is of this process. What the machine or the user lacks for it, [`missing`](crate::missing()) says in words.
     ///
     /// # Errors
-    /// As [`UserControl::check`], and what the machine or the user lacks, and what the kernel refuses.
+    /// As [`UserControl::check`], and what the kernel refuses.
     pub fn load(object: &[u8]) -> Result<UserControl, ControlError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        let missing = crate::missing();
-        if !missing.is_empty() {
-            return Err(ControlError::Missing(missing));
-        }
         let mut wanted = String::new();
         for _ in 0..ATTEMPTS {
             let mut opened = opened(object)?;
