@@ -6,9 +6,7 @@ use crate::sys::{self, Hook};
 use crate::{CONTROL, Device, DriverError, Settings};
 use farpath_tia1039::{RateUnit, Rounding};
 use farpath_units::Rate;
-use libbpf_rs::{
-    Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, PrintLevel, set_print,
-};
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -333,17 +331,17 @@ fn open_shipped(object: &[u8]) -> Result<OpenObject, DriverError> {
 /// Reads an object; what libbpf has to say of it is in the log.
 pub(crate) fn open(object: &[u8]) -> libbpf_rs::Result<OpenObject> {
     static PRINT: Once = Once::new();
-    // libbpf would write to stderr by itself.
-    PRINT.call_once(|| {
-        set_print(Some((PrintLevel::Warn, |_, line| {
-            LOG.lock().unwrap_or_else(PoisonError::into_inner).push_str(&line);
-        })));
-    });
+    PRINT.call_once(sys::take_warnings);
     take_log();
     ObjectBuilder::default().open_memory(object)
 }
 
 static LOG: Mutex<String> = Mutex::new(String::new());
+
+/// Keeps what libbpf has to say.
+pub(crate) fn note(text: &[u8]) {
+    LOG.lock().unwrap_or_else(PoisonError::into_inner).push_str(&String::from_utf8_lossy(text));
+}
 
 /// What libbpf had to say since somebody last asked.
 pub(crate) fn take_log() -> String {

@@ -2,12 +2,36 @@
 
 use libbpf_rs::btf::Btf;
 use libbpf_rs::{AsRawLibbpf, OpenMap, OpenObject, libbpf_sys};
-use std::ffi::CString;
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
+
+/// Has what libbpf warns of taken by `crate::driver::note`, in place of stderr. libbpf-rs's own way ends the process where a message is not UTF-8, such
+/// as one with a name out of an object that is none.
+pub(crate) fn take_warnings() {
+    type Print = unsafe extern "C" fn(libbpf_sys::libbpf_print_level, *const c_char, *mut c_void) -> c_int;
+    let print: Print = print;
+    // SAFETY: but for how its list of arguments is called, which is a pointer on every machine, it is libbpf's type of it.
+    let print = unsafe { std::mem::transmute::<Option<Print>, libbpf_sys::libbpf_print_fn_t>(Some(print)) };
+    // SAFETY: a function is there for ever.
+    unsafe { libbpf_sys::libbpf_set_print(print) };
+}
+
+unsafe extern "C" fn print(
+    level: libbpf_sys::libbpf_print_level,
+    format: *const c_char,
+    arguments: *mut c_void,
+) -> c_int {
+    if level == libbpf_sys::LIBBPF_WARN {
+        // SAFETY: libbpf has them for each other.
+        let text = unsafe { vsprintf::vsprintf_raw(format, arguments) };
+        crate::driver::note(&text.unwrap_or_default());
+    }
+    0
+}
 
 /// The types that an object says it has; `None` where it says nothing.
 pub(crate) fn types_of(object: &OpenObject) -> libbpf_rs::Result<Option<Btf<'_>>> {

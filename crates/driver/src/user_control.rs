@@ -242,6 +242,29 @@ mod tests {
         assert_eq!(unique("ab", 1, 2), "ab_1_2");
     }
 
+    /// What others write: whatever bytes of the example are others, or are not there, it is taken or refused.
+    #[test]
+    fn objects_with_other_bytes_are_taken_or_refused() {
+        let example = include_bytes!("../../../examples/bpf/gentle.bpf.o");
+        UserControl::check(example).expect("the example is one");
+        let mut state = 1_u64;
+        let mut draw = |below: usize| {
+            // Knuth's MMIX, as chance to be had again.
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        let mut refused = 0;
+        for _ in 0..2000 {
+            let mut object = example.to_vec();
+            for _ in 0..=draw(8) {
+                object[draw(example.len())] = draw(256) as u8;
+            }
+            object.truncate(example.len() - if draw(4) == 0 { draw(example.len()) } else { 0 });
+            refused += usize::from(UserControl::check(&object).is_err());
+        }
+        assert!(refused > 500, "{refused} refused, where a quarter has no end");
+    }
+
     #[test]
     fn of_a_log_the_verifiers_last_lines_are_shown() {
         let log = "libbpf: prog 'x': BPF program load failed: -EACCES\nlibbpf: prog 'x': -- BEGIN PROG LOAD LOG --\n\
