@@ -4,6 +4,7 @@ use farpath_diagnose::both::{Side, both_sides};
 use farpath_diagnose::kernel::{KernelCounters, overrule, parse_ss};
 use farpath_diagnose::sequence::SequenceGraph;
 use farpath_diagnose::{Diagnosis, Link, parse, read};
+use farpath_tia1039::{Message, QosMark, RateWord, Structure, Structures};
 use std::net::SocketAddr;
 
 /// A capture; or, by the first byte, what `ss` may have printed; or packets at times that are drawn, of one connection that both sides see.
@@ -61,6 +62,13 @@ fn packets(data: &[u8], diagnosis: &mut Diagnosis) {
         template.window_scale = (bytes[11] & 1 == 1).then_some((bytes[11] >> 1) & 14);
         template.mss = (bytes[11] & 64 != 0).then_some(1460);
         template.sacked_to = (bytes[11] & 128 != 0).then(|| template.seq.wrapping_add(3000));
+        template.qos = QosMark::from_dscp(if bytes[7] & 32 != 0 { 7 } else { 0 });
+        // A request, an answer to one, or what else is said, of a rate that the window says.
+        template.structures = (bytes[7] & 64 != 0).then(|| {
+            let message = Message::from_code(bytes[11] >> 3 & 7).expect("three bits");
+            let rate = RateWord::from_bits(template.window);
+            Structures::one(Structure { message, mark: bytes[11] & 1, ..Structure::request(rate) })
+        });
         diagnosis.packet(number, 0, now, &template);
         graph.packet(now, &template);
         // Which of the sides sees it, and how much later the other one.

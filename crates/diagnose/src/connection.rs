@@ -1,6 +1,7 @@
 //! Connections, packet by packet.
 
 use crate::capture::Frame;
+use crate::grant::Grant;
 use crate::ledger::{Ledger, Limit};
 use crate::packet::{Link, TcpPacket, parse};
 use crate::report::{ConnectionReport, LimitShare, Report, Vantage};
@@ -186,6 +187,8 @@ impl Connection {
         let now = time_ns.max(self.last.1);
         self.last = (number, now);
         let side = usize::from(packet.source != self.halves[0].address);
+        self.halves[side].grant.sent(packet);
+        self.halves[1 - side].grant.received(packet);
         if packet.syn {
             self.open(side, now, packet);
             return;
@@ -294,6 +297,7 @@ impl Connection {
                 half.burst_rate
             })
             .filter(|rate| *rate > 0.0 && vantage != Vantage::Unknown),
+            granted_bit_per_s: half.grant.rate(),
             sender_opened: self.opening.client.map(|client| client == main),
             limits,
             moments: half.ledger.moments(first.1),
@@ -332,6 +336,8 @@ enum Owner {
     Window,
     /// What follows left without one.
     Pace,
+    /// What follows left when the rate that routers have granted let it.
+    Grant,
 }
 
 /// A wait that is over, of a round trip that is not.
@@ -475,6 +481,9 @@ struct Half {
     train_rate: f64,
     /// The fastest burst within a round trip that was slower on the whole, bit/s.
     path_burst: f64,
+    /// What routers have granted, and the payload of the last packet with new data.
+    grant: Grant,
+    last_payload: u64,
     /// End of the last short segment, and when it was acknowledged: until then Nagle's algorithm holds the next one back.
     short_to: u64,
     short_acked_ns: u64,
@@ -558,6 +567,8 @@ impl Half {
             trains: VecDeque::new(),
             train_rate: 0.0,
             path_burst: 0.0,
+            grant: Grant::default(),
+            last_payload: 0,
             short_to: 0,
             short_acked_ns: 0,
             ledger: Ledger::default(),
@@ -688,7 +699,9 @@ impl Half {
         let newest = self.pending.back().map_or(self.acknowledged_to, |pending| pending.ack);
         let same_edge = edge
             == Some(self.pending.back().map_or(Some(self.edge), |pending| pending.edge).unwrap_or(self.edge));
-        let duplicate = ack == newest && packet.payload == 0 && !packet.fin && same_edge;
+        // What comes to say something of a rate acknowledges nothing anew.
+        let bare = packet.payload == 0 && packet.structures.is_none();
+        let duplicate = ack == newest && bare && !packet.fin && same_edge;
         let pending = Pending {
             at_ns: now + self.missing_ns,
             ack,
@@ -751,6 +764,10 @@ impl Half {
         self.acked_ns = at_ns;
         if self.repair_to.is_some_and(|to| ack >= to) {
             self.repair_to = None;
+            if self.burst == Owner::Known(Limit::Loss) {
+                // What goes on as fast as the path lets it no longer waits for the repair.
+                self.burst = Owner::Window;
+            }
             self.recent.clear();
             // What is in flight now is what the window is.
             self.settle(at_ns, held);
@@ -836,14 +853,20 @@ impl Half {
         let told = silent || !near_sender || self.group_ns / 2 > self.answer_ns();
         let announced = round.full && (!near_sender || round.full_ns >= round.window_ns);
         let path = self.known_path();
+        let granted = self.grant.payload_rate(self.segment());
+        // Routers that gave less than was asked for gave all that the path has.
+        let lowered = granted.filter(|_| self.grant.is_lowered());
+        let growing = self.growing && granted.is_none();
         *held = held.saturating_sub(core::mem::take(&mut self.held_of_waits));
         for wait in core::mem::take(&mut self.waits) {
-            let busy = path > 0.0 && wait.rate >= BUSY_PATH * path;
+            let busy = path > 0.0 && wait.rate >= BUSY_PATH * path
+                || lowered.is_some_and(|rate| wait.rate >= BUSY_PATH * rate);
             let settled = |owner| match owner {
                 Owner::Known(limit) => limit,
                 Owner::Window if announced => Limit::ReceiveWindow,
                 _ if busy => Limit::PathRate,
-                _ if self.growing => Limit::SlowStart,
+                Owner::Grant => Limit::Paced,
+                _ if growing => Limit::SlowStart,
                 _ if paced => Limit::Paced,
                 Owner::Window if told => Limit::CongestionWindow,
                 Owner::Window => Limit::Unclear,
@@ -991,6 +1014,7 @@ impl Half {
         self.acked_in_wait = 0;
         self.flight_before = self.flight();
         self.last_pushed = packet.push;
+        self.last_payload = u64::from(packet.payload);
         self.last_full = self.is_full(u64::from(packet.payload));
         if !self.last_full {
             self.short_to = end;
@@ -1050,7 +1074,13 @@ impl Half {
             && waited <= self.prompt() / 4
             && self.parts.iter().all(|(_, state)| matches!(state, State::Open | State::Acknowledged));
         self.note_spacing(now, length);
-        let open = if burst { self.burst } else { self.owner_of_open(now, length) };
+        let open = if self.keeps_to_grant(now) {
+            Owner::Grant
+        } else if burst {
+            self.burst
+        } else {
+            self.owner_of_open(now, length)
+        };
         let shrank = open == Owner::Known(Limit::CongestionWindow);
         let parts = self.take_parts(Limit::Application, if shrank { Owner::Window } else { open }, open);
         let parts = if parts.is_empty() { vec![(0, open)] } else { parts };
@@ -1126,6 +1156,12 @@ impl Half {
     /// As long as the sender's host takes to answer what arrives, as the handshake has shown it.
     fn answer_ns(&self) -> u64 {
         2 * self.missing_ns + TICKS_NS
+    }
+
+    /// The sender had more to send, and has waited no longer than the rate that it was granted asks of it.
+    fn keeps_to_grant(&self, now: u64) -> bool {
+        let spacing = self.grant.spacing_ns(self.last_payload, self.segment());
+        self.last_full && now.saturating_sub(self.new_ns) as f64 <= BUSY * spacing
     }
 
     fn is_near_sender(&self) -> bool {
@@ -1280,7 +1316,13 @@ pub(crate) fn summary(report: &ConnectionReport) -> String {
                 .unwrap_or_default();
             format!("{took} the path was full: it was used at its rate{rate}{}", queue.unwrap_or_default())
         }
-        Limit::Paced => format!("{took} the sender kept to a pace of its own{least}"),
+        Limit::Paced => match report.granted_bit_per_s {
+            Some(rate) => format!(
+                "{took} the sender kept to the rate that it was granted, {} with headers{least}",
+                bit_rate_text(rate as f64)
+            ),
+            None => format!("{took} the sender kept to a pace of its own{least}"),
+        },
         Limit::Nagle => format!(
             "{took} a last short segment was held back until all before it was acknowledged (Nagle's algorithm): TCP_NODELAY sends it at once"
         ),

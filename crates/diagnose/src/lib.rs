@@ -8,6 +8,7 @@
 pub mod both;
 mod capture;
 mod connection;
+mod grant;
 pub mod kernel;
 mod ledger;
 pub mod live;

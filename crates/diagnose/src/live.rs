@@ -287,6 +287,7 @@ impl Watched {
             rtt_s: percentile(50).zip(percentile(95)).zip(percentile(99)).map(|((a, b), c)| [a, b, c]),
             delivered_bit_per_s: self.delivered.filter(|_| !receives).map(|rate| rate.bit_per_s() as f64),
             path_rate_bit_per_s: None,
+            granted_bit_per_s: None,
             sender_opened: None,
             limits,
             moments: Vec::new(),

@@ -1,6 +1,9 @@
 //! A TCP packet out of a frame.
 
-use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TransportSlice};
+use etherparse::{
+    EtherType, Ipv6Header, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TransportSlice, ip_number,
+};
+use farpath_tia1039::{HopByHop, QosMark, STRUCTURE_LEN, Structures};
 use std::net::{IpAddr, SocketAddr};
 
 /// Link types that are known.
@@ -63,6 +66,10 @@ pub struct TcpPacket {
     pub sacked_to: Option<u32>,
     /// Whether a congested router has marked it (CE).
     pub marked: bool,
+    /// What its codepoint says of an explicit rate (TIA-1039): data of a flow that holds a grant, or a signal.
+    pub qos: QosMark,
+    /// What it says of a rate. In IPv4 that stands where data would, and does not count as payload.
+    pub structures: Option<Structures>,
 }
 
 fn slice(link: Link, data: &[u8]) -> Option<LaxSlicedPacket<'_>> {
@@ -100,11 +107,12 @@ pub fn parse(link: Link, data: &[u8], length: u32) -> Option<TcpPacket> {
     let place = |slice: &[u8]| (slice.as_ptr() as usize).checked_sub(data.as_ptr() as usize);
     let tcp_at = place(tcp.slice())?;
     // By the IP header; zero where a card was to fill it in, as for segments that it cuts.
-    let (addresses, ip_at, ip_length, ecn) = match sliced.net.as_ref()? {
+    let (addresses, ip_at, ip_length, traffic_class) = match sliced.net.as_ref()? {
         LaxNetSlice::Ipv4(ip) => {
             let header = ip.header();
             let addresses = [IpAddr::V4(header.source_addr()), IpAddr::V4(header.destination_addr())];
-            (addresses, place(header.slice())?, usize::from(header.total_len()), header.ecn().value())
+            let class = header.dcp().value() << 2 | header.ecn().value();
+            (addresses, place(header.slice())?, usize::from(header.total_len()), class)
         }
         LaxNetSlice::Ipv6(ip) => {
             let header = ip.header();
@@ -113,13 +121,31 @@ pub fn parse(link: Link, data: &[u8], length: u32) -> Option<TcpPacket> {
                 0 => 0,
                 payload => 40 + usize::from(payload),
             };
-            (addresses, place(header.slice())?, length, header.ecn().value())
+            (addresses, place(header.slice())?, length, header.traffic_class())
         }
         LaxNetSlice::Arp(_) => return None,
     };
     let ip_length = if ip_length == 0 { (length as usize).checked_sub(ip_at)? } else { ip_length };
     let headers = tcp_at - ip_at + usize::from(tcp.data_offset()) * 4;
     let payload = u32::try_from(ip_length.checked_sub(headers)?).ok()?;
+    let qos = QosMark::from_dscp(traffic_class >> 2);
+    let signal = data.get(tcp_at + usize::from(tcp.data_offset()) * 4..).unwrap_or_default();
+    let structures = match sliced.net.as_ref()? {
+        LaxNetSlice::Ipv4(_) if qos == QosMark::Signal && payload <= 2 * STRUCTURE_LEN as u32 => {
+            signal.get(..payload as usize).and_then(|signal| Structures::decode_v4(signal).ok())
+        }
+        // The hop-by-hop header is the first (RFC 8200 §4.1).
+        LaxNetSlice::Ipv6(ip) if ip.header().next_header() == ip_number::IPV6_HOP_BY_HOP => {
+            let options = data.get(ip_at + Ipv6Header::LEN..tcp_at).unwrap_or_default();
+            let length = options.get(1).map_or(0, |length| (usize::from(*length) + 1) * 8);
+            options
+                .get(..length)
+                .and_then(|options| HopByHop::decode(options).ok())
+                .map(|found| found.structures)
+        }
+        _ => None,
+    };
+    let payload = if addresses[0].is_ipv4() && structures.is_some() { 0 } else { payload };
     let mut packet = TcpPacket {
         source: SocketAddr::new(addresses[0], tcp.source_port()),
         destination: SocketAddr::new(addresses[1], tcp.destination_port()),
@@ -134,7 +160,9 @@ pub fn parse(link: Link, data: &[u8], length: u32) -> Option<TcpPacket> {
         mss: None,
         window_scale: None,
         sacked_to: None,
-        marked: ecn == 3,
+        marked: traffic_class & 3 == 3,
+        qos,
+        structures,
     };
     for option in tcp.options_iterator().flatten() {
         match option {
@@ -175,5 +203,55 @@ pub(crate) fn bare(source: SocketAddr, destination: SocketAddr) -> TcpPacket {
         window_scale: None,
         sacked_to: None,
         marked: false,
+        qos: QosMark::None,
+        structures: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farpath_tia1039::{OptionType, RateUnit, Rounding, Structure, insert_v4};
+
+    fn request() -> Structures {
+        Structures::one(Structure::request(RateUnit::KbitPerS.encode(100_000_000, Rounding::Up)))
+    }
+
+    #[test]
+    fn a_structure_in_ipv4_is_no_payload() {
+        let mut bytes = vec![0; 40];
+        bytes[..4].copy_from_slice(&[0x45, 0, 0, 40]);
+        (bytes[9], bytes[32], bytes[33]) = (6, 0x50, 0x10);
+        insert_v4(&mut bytes, &request()).expect("it fits");
+        let packet = parse(Link::Raw, &bytes, 56).expect("a packet");
+        assert_eq!((packet.payload, packet.structures, packet.qos), (0, Some(request()), QosMark::Signal));
+        // Without the codepoint it is data of the program.
+        bytes[1] = 0;
+        let packet = parse(Link::Raw, &bytes, 56).expect("a packet");
+        assert_eq!((packet.payload, packet.structures), (16, None));
+        // With it, and with what is no structure, as well.
+        (bytes[1], bytes[50]) = (0b1100, 0xf0);
+        let packet = parse(Link::Raw, &bytes, 56).expect("a packet");
+        assert_eq!((packet.payload, packet.structures), (16, None));
+        // What was cut off says nothing.
+        let packet = parse(Link::Raw, &bytes[..44], 56).expect("a packet");
+        assert_eq!((packet.payload, packet.structures), (16, None));
+    }
+
+    #[test]
+    fn a_structure_in_ipv6_stands_before_tcp() {
+        let structures = request();
+        let mut options = [0; 2 * STRUCTURE_LEN];
+        let length =
+            HopByHop { next_header: 6, option_type: OptionType::Tia1039, structures }.encode(&mut options);
+        let mut bytes = vec![0; 40];
+        (bytes[0], bytes[5], bytes[6]) = (0x60, length as u8 + 20 + 5, 0);
+        bytes.extend_from_slice(&options[..length]);
+        let mut tcp = [0; 25];
+        (tcp[12], tcp[13]) = (0x50, 0x10);
+        bytes.extend_from_slice(&tcp);
+        let packet = parse(Link::Raw, &bytes, bytes.len() as u32).expect("a packet");
+        let rate = packet.structures.map(|structures| structures.first.available);
+        assert_eq!((packet.payload, rate), (5, Some(structures.first.available)));
     }
 }

@@ -82,6 +82,8 @@ pub struct ConnectionReport {
     /// The rate of the path's narrowest link in payload, where it was seen: by a queue that stood for a whole round trip, or, elsewhere than
     /// near the sender, by the fastest eight packets; bit/s.
     pub path_rate_bit_per_s: Option<f64>,
+    /// The rate that routers have granted (TIA-1039), in IP packets, where the last data were sent at one; bit/s.
+    pub granted_bit_per_s: Option<u64>,
     /// Whether the data sender opened the connection, where the handshake is in the capture.
     pub sender_opened: Option<bool>,
     /// What held it, the longest first. The times add up to the duration.

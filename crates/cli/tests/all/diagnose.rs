@@ -209,6 +209,23 @@ fn losses_have_the_time_of_their_repair() {
 }
 
 #[test]
+fn a_granted_rate_is_a_pace_or_the_paths_by_what_was_asked_for() {
+    let path = "[[path]]\nelement = \"flow-router\"\nrate = \"40 Mbit/s\"\nqueue = \"1 bdp\"\n[[path]]\nelement = \"delay\"\ndelay = \"30 ms\"\n";
+    let asks = |rate: &str| format!("explicit_rate.wanted = \"{rate}\"");
+    let transfer = "size = \"8 MB\"";
+    let found = diagnosed(path, &asks("10 Mbit/s"), &asks("10 Mbit/s"), transfer);
+    for found in &found {
+        assert!(share(found, "paced") > 0.9, "{found}");
+        let granted = found["granted_bit_per_s"].as_u64().expect("a rate");
+        assert!((10_000_000..10_100_000).contains(&granted), "{granted}");
+        assert_eq!(found["bytes"], 8_000_000, "what is said of rates is no data");
+    }
+    // What it asks for the path does not have; only before the router is it seen that it had asked for more.
+    let [sender, _] = diagnosed(path, &asks("100 Mbit/s"), &asks("100 Mbit/s"), transfer);
+    assert!(share(&sender, "path-rate") > 0.8, "{sender}");
+}
+
+#[test]
 fn slow_start_is_named_where_a_file_is_short() {
     for found in diagnosed(&link("100 Mbit/s", "1 bdp", "150 ms"), "", "", "size = \"300 kB\"") {
         assert!(share(&found, "slow-start") > 0.4, "{found}");

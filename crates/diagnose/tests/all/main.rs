@@ -1,4 +1,5 @@
 //! Tests of what others see of the crate.
 
 mod bounds;
+mod granted;
 mod pace;

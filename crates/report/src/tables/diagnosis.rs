@@ -62,6 +62,9 @@ pub fn connection_facts(connection: &ConnectionReport) -> Vec<(&'static str, Str
             },
         ),
     ];
+    if let Some(rate) = connection.granted_bit_per_s {
+        facts.push(("granted", format!("{} by routers, headers included", bit_rate_text(rate as f64))));
+    }
     if has_frames(connection) {
         let place = match connection.vantage {
             Vantage::NearSender => "near the sender",

@@ -1,0 +1,158 @@
+//! The rate that a sender was granted by the routers of its path (TIA-1039), as far as the capture shows it.
+
+use crate::packet::TcpPacket;
+use farpath_tia1039::{Message, QosMark, RateUnit, Structure};
+
+/// Bytes of an IP packet that are no payload of TCP: a grant counts them (timestamps are usual, IPv6 is 20 B longer).
+const HEADERS: u64 = 52;
+
+/// What one side was granted for what it sends.
+#[derive(Debug, Default)]
+pub(crate) struct Grant {
+    /// The last request, and what was last answered, bit/s of IP packets.
+    asked: Option<Asked>,
+    given: Option<u64>,
+    /// Whether the last packet with data says that it is of a flow that holds a grant.
+    is_marked: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    bit_per_s: u64,
+    /// It has passed a router already, which may have lowered it.
+    passed_router: bool,
+}
+
+impl Grant {
+    /// Its owner sends this.
+    pub fn sent(&mut self, packet: &TcpPacket) {
+        if packet.payload > 0 {
+            self.is_marked = packet.qos == QosMark::Flow;
+        }
+        for structure in packet.structures.iter().flat_map(|structures| structures.iter()) {
+            if structure.message.asks() {
+                self.asked =
+                    Some(Asked { bit_per_s: bit_per_s(structure), passed_router: structure.mark > 0 });
+            } else if structure.message == Message::Close {
+                self.given = None;
+            }
+        }
+    }
+
+    /// Its owner is told this.
+    pub fn received(&mut self, packet: &TcpPacket) {
+        for structure in packet.structures.iter().flat_map(|structures| structures.iter()) {
+            if structure.message == Message::Response {
+                self.given = Some(bit_per_s(structure)).filter(|rate| *rate > 0);
+            }
+        }
+    }
+
+    /// The rate that data leave at, bit/s of IP packets. Whether a grant is believed the sender says by the codepoint of its data.
+    pub fn rate(&self) -> Option<u64> {
+        self.given.filter(|_| self.is_marked)
+    }
+
+    /// The most payload that goes with it, bit/s.
+    pub fn payload_rate(&self, segment: u64) -> Option<f64> {
+        Some(self.rate()? as f64 * segment as f64 / (segment + HEADERS) as f64)
+    }
+
+    /// Whether routers gave less than was asked for: then the rate is the path's. It is not known where the request had passed routers before
+    /// the capture.
+    pub fn is_lowered(&self) -> bool {
+        let asked = self.asked.filter(|asked| !asked.passed_router);
+        asked.zip(self.given).is_some_and(|(asked, given)| given < asked.bit_per_s)
+    }
+
+    /// How long behind a packet with so much payload the next one leaves, ns; 0 without a grant.
+    pub fn spacing_ns(&self, payload: u64, segment: u64) -> f64 {
+        let packets = payload.div_ceil(segment.max(1));
+        let bytes = payload + packets * HEADERS;
+        self.rate().map_or(0.0, |rate| bytes as f64 * 8e9 / rate as f64)
+    }
+}
+
+/// What a structure asks for or gives, bit/s of IP packets. One unit is usual; a capture does not say which.
+fn bit_per_s(structure: &Structure) -> u64 {
+    let counts = structure.rate_type;
+    let available = if counts.has_available() { structure.available.units() } else { 0 };
+    let guaranteed = if counts.has_guaranteed() { structure.guaranteed.units() } else { 0 };
+    (available + guaranteed) * RateUnit::default().bits()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::bare;
+    use farpath_tia1039::{RateType, Rounding, Source, Structures};
+
+    fn packet(qos: QosMark, payload: u32, structure: Option<Structure>) -> TcpPacket {
+        let ends = ["192.0.2.1:1", "192.0.2.2:2"].map(|end| end.parse().expect("an address"));
+        TcpPacket { qos, payload, structures: structure.map(Structures::one), ..bare(ends[0], ends[1]) }
+    }
+
+    fn structure(bit_per_s: u64, rounding: Rounding) -> Structure {
+        Structure::request(RateUnit::KbitPerS.encode(bit_per_s, rounding))
+    }
+
+    /// Asked for 100 Mbit/s, and answered with this.
+    fn answered(bit_per_s: u64) -> Grant {
+        let mut grant = Grant::default();
+        let request = structure(100_000_000, Rounding::Up);
+        grant.sent(&packet(QosMark::Signal, 0, Some(request)));
+        let response = structure(bit_per_s, Rounding::Down).marked().response(Source::NONE_V4);
+        grant.received(&packet(QosMark::Signal, 0, Some(response)));
+        grant
+    }
+
+    #[test]
+    fn a_grant_holds_while_data_say_so() {
+        let mut grant = answered(30_000_000);
+        assert_eq!(grant.rate(), None, "no data has left");
+        grant.sent(&packet(QosMark::Flow, 1448, None));
+        assert_eq!((grant.rate(), grant.is_lowered()), (Some(29_984_000), true));
+        // 1500 B at 29.984 Mbit/s; a packet that a device will cut has two of them.
+        assert!((grant.spacing_ns(1448, 1448) - 400_213.4).abs() < 0.1, "{}", grant.spacing_ns(1448, 1448));
+        assert!((grant.spacing_ns(2896, 1448) - 2.0 * 400_213.4).abs() < 0.2);
+        grant.sent(&packet(QosMark::Signal, 0, None));
+        assert_eq!(grant.rate(), Some(29_984_000), "a packet without data says nothing");
+        grant.sent(&packet(QosMark::None, 1448, None));
+        assert_eq!((grant.rate(), grant.spacing_ns(1448, 1448)), (None, 0.0), "it was given up");
+    }
+
+    #[test]
+    fn all_that_was_asked_for_is_not_lowered_nor_is_what_cannot_be_compared() {
+        let mut grant = Grant::default();
+        let request = structure(100_000_000, Rounding::Up);
+        grant.sent(&packet(QosMark::Signal, 0, Some(request)));
+        grant.received(&packet(QosMark::Signal, 0, Some(request.marked().response(Source::NONE_V4))));
+        assert!(!grant.is_lowered());
+        // Behind a router, which has marked it: what the sender had asked for is not known.
+        let lowered = structure(30_000_000, Rounding::Down).marked();
+        grant.sent(&packet(QosMark::Signal, 0, Some(lowered)));
+        grant.received(&packet(QosMark::Signal, 0, Some(lowered.response(Source::NONE_V4))));
+        assert!(!grant.is_lowered());
+    }
+
+    #[test]
+    fn a_rate_of_nothing_and_a_close_end_it() {
+        let mut grant = answered(0);
+        grant.sent(&packet(QosMark::Flow, 1448, None));
+        assert_eq!(grant.rate(), None);
+        let mut grant = answered(30_000_000);
+        grant.sent(&packet(QosMark::Flow, 1448, None));
+        let close = Structure { message: Message::Close, ..structure(30_000_000, Rounding::Up) };
+        grant.sent(&packet(QosMark::Signal, 0, Some(close)));
+        assert_eq!(grant.rate(), None);
+    }
+
+    #[test]
+    fn of_a_composite_rate_both_count() {
+        let rate = RateUnit::KbitPerS.encode(1_000_000, Rounding::Down);
+        let composite =
+            Structure { rate_type: RateType::Composite, guaranteed: rate, ..Structure::request(rate) };
+        assert_eq!(bit_per_s(&composite), 2_000_000);
+        assert_eq!(bit_per_s(&Structure { rate_type: RateType::Guaranteed, ..composite }), 1_000_000);
+    }
+}

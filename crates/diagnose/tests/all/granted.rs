@@ -1,0 +1,108 @@
+//! A sender that was granted a rate (TIA-1039) keeps to it, however its packets and acknowledgments fall together.
+
+use farpath_diagnose::{ConnectionReport, Diagnosis, Limit, Link, TcpPacket, parse};
+use farpath_tia1039::{QosMark, RateUnit, Rounding, Source, Structure, Structures};
+use std::net::{Ipv4Addr, SocketAddr};
+
+const SEGMENT: u32 = 1448;
+const RTT: u64 = 100_000_000;
+
+/// 100 Mbit/s were asked for and so many given, over a round trip of 100 ms. A segment leaves each `every_ns`, at the same moment as an
+/// acknowledgment comes; `later_ns` of the round trip lie between the capture and the sender.
+fn transfer(given: u64, every_ns: u64, later_ns: u64, marked: bool) -> ConnectionReport {
+    let mut bytes = [0; 40];
+    bytes[..4].copy_from_slice(&[0x45, 0, 0, 40]);
+    (bytes[9], bytes[32], bytes[33]) = (6, 0x50, 0x10);
+    let template = parse(Link::Raw, &bytes, 40).expect("a packet");
+    let end = |number, port| SocketAddr::from((Ipv4Addr::new(10, 0, 0, number), port));
+    let there = TcpPacket { source: end(1, 1000), destination: end(2, 80), window: 60_000, ..template };
+    let back = TcpPacket { source: there.destination, destination: there.source, ..there };
+    let request = Structure::request(RateUnit::KbitPerS.encode(100_000_000, Rounding::Up));
+    let lowered = RateUnit::KbitPerS.encode(given, Rounding::Down);
+    let available = if given < 100_000_000 { lowered } else { request.available };
+    let response = Structure { available, ..request }.marked().response(Source::NONE_V4);
+    let signal = |packet: TcpPacket, structure| TcpPacket {
+        qos: QosMark::Signal,
+        structures: Some(Structures::one(structure)),
+        ..packet
+    };
+    let syn = TcpPacket { syn: true, ack: None, mss: Some(1460), window_scale: Some(10), ..there };
+    let syn_ack = TcpPacket { syn: true, ack: Some(1), mss: Some(1460), window_scale: Some(10), ..back };
+    // Times as they are at the sender.
+    let mut packets = vec![
+        (0, false, signal(syn, request)),
+        (RTT, true, signal(syn_ack, response)),
+        (RTT, false, TcpPacket { seq: 1, ack: Some(1), ..there }),
+        // The window of a SYN is not scaled: an acknowledgment right behind it says how long it is.
+        (RTT, true, TcpPacket { seq: 1, ack: Some(1), ..back }),
+    ];
+    let qos = if marked { QosMark::Flow } else { QosMark::None };
+    for number in 0..1000 {
+        let at = RTT + u64::from(number) * every_ns;
+        let seq = 1 + number * SEGMENT;
+        packets.push((at, false, TcpPacket { seq, ack: Some(1), payload: SEGMENT, qos, ..there }));
+        packets.push((at + RTT, true, TcpPacket { seq: 1, ack: Some(seq + SEGMENT), ..back }));
+        if number % 128 == 127 {
+            // More is asked for, behind the headers of an acknowledgment.
+            packets.push((
+                at,
+                false,
+                signal(TcpPacket { seq: seq + SEGMENT, ack: Some(1), ..there }, request),
+            ));
+        }
+    }
+    let shift = |(at, is_back, packet)| (if is_back { at - later_ns / 2 } else { at + later_ns / 2 }, packet);
+    let mut packets: Vec<(u64, TcpPacket)> = packets.into_iter().map(shift).collect();
+    packets.sort_by_key(|(at, packet)| (*at, packet.payload));
+    let mut diagnosis = Diagnosis::default();
+    for (number, (at, packet)) in (1..).zip(&packets) {
+        diagnosis.packet(number, 0, *at, packet);
+    }
+    diagnosis.finish().connections.remove(0)
+}
+
+fn share(report: &ConnectionReport, limit: Limit) -> f64 {
+    let found = report.limits.iter().find(|found| found.limit == limit);
+    found.map_or(0.0, |found| found.time_s) / report.duration_s
+}
+
+/// 1500 B at 99.968 Mbit/s and at 29.984 Mbit/s.
+const ALL: u64 = 120_039;
+const LESS: u64 = 400_214;
+
+#[test]
+fn a_granted_rate_is_a_pace_from_the_first_data_on_wherever_it_is_seen() {
+    for later_ns in [0, RTT / 2, RTT] {
+        let report = transfer(100_000_000, ALL, later_ns, true);
+        let whole = report.duration_s - 0.2;
+        let time = share(&report, Limit::Paced) * report.duration_s;
+        assert!(
+            time > 0.95 * whole && share(&report, Limit::SlowStart) == 0.0,
+            "{later_ns}: {:?}",
+            report.limits
+        );
+        assert!(report.summary.contains("granted, 100.10 Mbit/s with headers"), "{}", report.summary);
+        assert_eq!(report.bytes, 1000 * u64::from(SEGMENT), "what is asked for is no data");
+    }
+}
+
+#[test]
+fn less_than_was_asked_for_is_all_that_the_path_has() {
+    let report = transfer(30_000_000, LESS, 0, true);
+    // Of 400 ms; until a round trip has been delivered at it, it is a pace alone.
+    let time = |limit| share(&report, limit) * report.duration_s;
+    assert!(time(Limit::PathRate) > 0.2, "{:?}", report.limits);
+    assert!(time(Limit::PathRate) + time(Limit::Paced) > 0.39, "{:?}", report.limits);
+    assert_eq!(report.granted_bit_per_s, Some(29_984_000));
+}
+
+#[test]
+fn what_was_granted_and_is_not_used_is_no_pace() {
+    let report = transfer(30_000_000, LESS, 0, false);
+    assert_eq!(
+        (report.granted_bit_per_s, share(&report, Limit::PathRate)),
+        (None, 0.0),
+        "{:?}",
+        report.limits
+    );
+}
