@@ -4,6 +4,7 @@ use crate::capture::Frame;
 use crate::grant::Grant;
 use crate::ledger::{Ledger, Limit};
 use crate::packet::{Link, TcpPacket, parse};
+use crate::prelude::{Held, Inferred, MOST_HELD, ScaleToldBy, WEIGHT, infer};
 use crate::report::{ConnectionReport, LimitShare, Report, Vantage};
 use farpath_units::{Duration, DurationHistogram, bit_rate_text};
 use std::collections::{HashMap, VecDeque};
@@ -57,6 +58,8 @@ const LEAST_PART: f64 = 0.1;
 const MOST_WAITS: usize = 4096;
 /// Parts of a wait that are told apart.
 const MOST_PARTS: usize = 1000;
+/// Packets beyond a window whose scale was inferred, after which it is larger: acknowledgments that are not captured let some seem so.
+const MOST_BEYOND: u32 = 64;
 /// Payload of a packet where nothing says how long one may be.
 const USUAL_MSS: u32 = 1460;
 
@@ -111,7 +114,7 @@ impl Diagnosis {
             && self.connections.get(&key).is_some_and(Connection::has_begun)
             && let Some(before) = self.connections.remove(&key)
         {
-            self.held = self.held.saturating_sub(before.halves.iter().map(Half::held).sum());
+            self.held = self.held.saturating_sub(before.held());
             if self.ended.len() < MAX_CONNECTIONS {
                 self.ended.push(before.finish(interface));
             }
@@ -119,6 +122,7 @@ impl Diagnosis {
         let recorded = &mut self.recorded;
         let connection = self.connections.entry(key).or_insert_with(|| {
             let mut connection = Connection::new(one, other, number, time_ns);
+            connection.prelude = (!packet.syn).then(Vec::new);
             if *recorded > 0 {
                 *recorded -= 1;
                 connection.halves.iter_mut().for_each(|half| half.ledger.intervals = Some(Vec::new()));
@@ -155,6 +159,8 @@ struct Connection {
     last: (u64, u64),
     opening: Opening,
     mss: u32,
+    /// Packets of a connection without a handshake, until it is known what they tell in its place.
+    prelude: Option<Vec<Held>>,
 }
 
 /// What was seen of the handshake, and when.
@@ -175,15 +181,56 @@ impl Connection {
             last: (number, time_ns),
             opening: Opening::default(),
             mss: 0,
+            prelude: None,
         }
+    }
+
+    /// What it holds of what is held for all together.
+    fn held(&self) -> usize {
+        let prelude = self.prelude.as_ref().map_or(0, |packets| WEIGHT * packets.len());
+        prelude + self.halves.iter().map(Half::held).sum::<usize>()
     }
 
     /// Whether its handshake is over, or data has been seen.
     fn has_begun(&self) -> bool {
-        self.opening.ack_ns.is_some() || self.halves.iter().any(|half| half.bytes > 0)
+        self.opening.ack_ns.is_some()
+            || self.halves.iter().any(|half| half.bytes > 0)
+            || self
+                .prelude
+                .as_ref()
+                .is_some_and(|packets| packets.iter().any(|(_, _, packet)| packet.payload > 0))
     }
 
     fn packet(&mut self, number: u64, time_ns: u64, packet: &TcpPacket, held: &mut usize) {
+        if let Some(prelude) = &mut self.prelude {
+            if !packet.syn && prelude.len() < MOST_HELD && *held + WEIGHT <= MAX_IN_FLIGHT {
+                // Time does not go back.
+                let now = prelude.last().map_or(time_ns, |(_, last, _)| time_ns.max(*last));
+                prelude.push((number, now, *packet));
+                *held += WEIGHT;
+                return;
+            }
+            self.end_prelude(held);
+        }
+        self.follow(number, time_ns, packet, held);
+    }
+
+    /// What the first packets tell together is known from the first one on.
+    fn end_prelude(&mut self, held: &mut usize) {
+        let Some(packets) = self.prelude.take() else { return };
+        for half in &mut self.halves {
+            let address = half.address;
+            if let Some(inferred) = infer(&packets, |packet| packet.source == address) {
+                half.infer(inferred, packets[0].1);
+            }
+        }
+        for (number, time_ns, packet) in packets {
+            *held = held.saturating_sub(WEIGHT);
+            self.follow(number, time_ns, &packet, held);
+        }
+    }
+
+    fn follow(&mut self, number: u64, time_ns: u64, packet: &TcpPacket, held: &mut usize) {
         let now = time_ns.max(self.last.1);
         self.last = (number, now);
         let side = usize::from(packet.source != self.halves[0].address);
@@ -250,6 +297,7 @@ impl Connection {
     }
 
     fn finish(mut self, interface: u32) -> ConnectionReport {
+        self.end_prelude(&mut 0);
         let main = usize::from(self.halves[1].bytes > self.halves[0].bytes);
         let bytes_back = self.halves[1 - main].bytes;
         let (first, last) = (self.first, self.last);
@@ -287,7 +335,8 @@ impl Connection {
             retransmissions: half.retransmissions,
             bytes_not_captured: half.not_captured,
             mss: half.mss.unwrap_or(self.mss),
-            window: (opened && half.most_window > 0).then_some(half.most_window),
+            inferred: half.inferred,
+            window: (opened && half.scale_is_known() && half.most_window > 0).then_some(half.most_window),
             min_rtt_s: half.min_rtt_ns.map(seconds),
             rtt_s: rtt,
             delivered_bit_per_s: (half.delivered > 0.0).then_some(half.delivered),
@@ -481,6 +530,11 @@ struct Half {
     train_rate: f64,
     /// The fastest burst within a round trip that was slower on the whole, bit/s.
     path_burst: f64,
+    /// What is known in place of a handshake that is not in the capture; packets that went beyond the window of its scale.
+    inferred: Option<Inferred>,
+    beyond_window: u32,
+    /// Without the handshake nothing is known of what was sent before the first round trip.
+    is_first_round: bool,
     /// What routers have granted, and the payload of the last packet with new data.
     grant: Grant,
     last_payload: u64,
@@ -567,6 +621,9 @@ impl Half {
             trains: VecDeque::new(),
             train_rate: 0.0,
             path_burst: 0.0,
+            inferred: None,
+            beyond_window: 0,
+            is_first_round: false,
             grant: Grant::default(),
             last_payload: 0,
             short_to: 0,
@@ -594,6 +651,36 @@ impl Half {
         self.missing_ns = missing_ns;
         self.total_rtt_ns = Some(total_ns);
         self.min_rtt_ns = Some(total_ns.max(1));
+    }
+
+    /// The handshake is not in the capture, and this is known in its place.
+    fn infer(&mut self, inferred: Inferred, now: u64) {
+        self.inferred = Some(inferred);
+        self.peer_scale = Some(inferred.window_scale);
+        self.missing_ns = inferred.missing_ns;
+        self.total_rtt_ns = Some(inferred.total_ns);
+        self.min_rtt_ns = Some(inferred.total_ns.max(1));
+        self.round.from_ns = now;
+        self.is_first_round = true;
+        self.burst = Owner::Known(Limit::Unclear);
+    }
+
+    /// Whether it is known how long an announced window is; else it has this length at the least.
+    fn scale_is_known(&self) -> bool {
+        self.inferred.is_none_or(|inferred| inferred.scale_by != ScaleToldBy::AtLeast)
+    }
+
+    /// What was sent went beyond a window whose scale was inferred: it is larger, where that comes again.
+    fn exceed_window(&mut self) {
+        let Some(inferred) = self.inferred.as_mut() else { return };
+        self.beyond_window += 1;
+        if self.beyond_window >= MOST_BEYOND && inferred.window_scale < 14 {
+            self.beyond_window = 0;
+            inferred.window_scale += 1;
+            inferred.scale_by = ScaleToldBy::AtLeast;
+            self.peer_scale = Some(inferred.window_scale);
+            self.edge += self.edge.saturating_sub(self.acknowledged_to);
+        }
     }
 
     /// What it holds of what is held for all together.
@@ -857,15 +944,18 @@ impl Half {
         // Routers that gave less than was asked for gave all that the path has.
         let lowered = granted.filter(|_| self.grant.is_lowered());
         let growing = self.growing && granted.is_none();
+        let scale_is_known = self.scale_is_known();
         *held = held.saturating_sub(core::mem::take(&mut self.held_of_waits));
         for wait in core::mem::take(&mut self.waits) {
             let busy = path > 0.0 && wait.rate >= BUSY_PATH * path
                 || lowered.is_some_and(|rate| wait.rate >= BUSY_PATH * rate);
             let settled = |owner| match owner {
                 Owner::Known(limit) => limit,
+                Owner::Window if announced && !scale_is_known => Limit::Unclear,
                 Owner::Window if announced => Limit::ReceiveWindow,
                 _ if busy => Limit::PathRate,
                 Owner::Grant => Limit::Paced,
+                _ if growing && self.is_first_round => Limit::Unclear,
                 _ if growing => Limit::SlowStart,
                 _ if paced => Limit::Paced,
                 Owner::Window if told => Limit::CongestionWindow,
@@ -876,6 +966,7 @@ impl Half {
             let parts: Vec<_> = wait.parts.iter().map(|(ns, owner)| (*ns, settled(*owner))).collect();
             self.ledger.enter(wait.from_ns, &parts, settled(wait.owner), wait.bytes, wait.frame);
         }
+        self.is_first_round &= self.round_sent == 0;
     }
 
     /// A round trip is cut short, by a loss or the end: what it was is told by how far it had come.
@@ -1003,6 +1094,9 @@ impl Half {
             self.hole_ns = Some(now);
         }
         let bytes = end - self.sent_to.max(position);
+        if packet.payload > 1 && self.edge > 1 << 32 && end > self.edge + self.segment() {
+            self.exceed_window();
+        }
         if u64::from(packet.payload) <= self.mss() {
             self.most_payload = self.most_payload.max(u64::from(packet.payload));
         }
@@ -1132,8 +1226,10 @@ impl Half {
         // Without the handshake nobody knows when an acknowledgment reached the sender, so that nothing in flight may be much of it.
         let idle =
             if self.total_rtt_ns.is_none() && idle == Limit::Application { Limit::Unclear } else { idle };
+        let known = self.scale_is_known();
         let owner = |state| match state {
             State::Idle => Owner::Known(idle),
+            State::Full if !known => Owner::Known(Limit::Unclear),
             State::Full => Owner::Known(Limit::ReceiveWindow),
             State::Closed => Owner::Known(Limit::ZeroWindow),
             State::Repair => Owner::Known(Limit::Loss),

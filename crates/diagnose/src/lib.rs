@@ -13,6 +13,7 @@ pub mod kernel;
 mod ledger;
 pub mod live;
 mod packet;
+mod prelude;
 mod report;
 pub mod sequence;
 
@@ -20,4 +21,5 @@ pub use capture::{CaptureError, Frame, read};
 pub use connection::{Diagnosis, MAX_CONNECTIONS, MAX_IN_FLIGHT};
 pub use ledger::{Interval, Limit, MAX_INTERVALS, Moment};
 pub use packet::{Link, TcpPacket, ip_packet, parse};
+pub use prelude::{Inferred, MOST_HELD, ScaleToldBy, ToldBy};
 pub use report::{ConnectionReport, LimitShare, Report, Vantage};

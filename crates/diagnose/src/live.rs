@@ -288,6 +288,7 @@ impl Watched {
             delivered_bit_per_s: self.delivered.filter(|_| !receives).map(|rate| rate.bit_per_s() as f64),
             path_rate_bit_per_s: None,
             granted_bit_per_s: None,
+            inferred: None,
             sender_opened: None,
             limits,
             moments: Vec::new(),

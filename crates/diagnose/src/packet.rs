@@ -66,6 +66,10 @@ pub struct TcpPacket {
     pub sacked_to: Option<u32>,
     /// Whether a congested router has marked it (CE).
     pub marked: bool,
+    /// Time to live, or hop limit.
+    pub ttl: u8,
+    /// Timestamps (RFC 7323 §3): its own, and the peer's that it echoes.
+    pub timestamps: Option<(u32, u32)>,
     /// What its codepoint says of an explicit rate (TIA-1039): data of a flow that holds a grant, or a signal.
     pub qos: QosMark,
     /// What it says of a rate. In IPv4 that stands where data would, and does not count as payload.
@@ -107,12 +111,12 @@ pub fn parse(link: Link, data: &[u8], length: u32) -> Option<TcpPacket> {
     let place = |slice: &[u8]| (slice.as_ptr() as usize).checked_sub(data.as_ptr() as usize);
     let tcp_at = place(tcp.slice())?;
     // By the IP header; zero where a card was to fill it in, as for segments that it cuts.
-    let (addresses, ip_at, ip_length, traffic_class) = match sliced.net.as_ref()? {
+    let (addresses, ip_at, ip_length, traffic_class, ttl) = match sliced.net.as_ref()? {
         LaxNetSlice::Ipv4(ip) => {
             let header = ip.header();
             let addresses = [IpAddr::V4(header.source_addr()), IpAddr::V4(header.destination_addr())];
             let class = header.dcp().value() << 2 | header.ecn().value();
-            (addresses, place(header.slice())?, usize::from(header.total_len()), class)
+            (addresses, place(header.slice())?, usize::from(header.total_len()), class, header.ttl())
         }
         LaxNetSlice::Ipv6(ip) => {
             let header = ip.header();
@@ -121,7 +125,7 @@ pub fn parse(link: Link, data: &[u8], length: u32) -> Option<TcpPacket> {
                 0 => 0,
                 payload => 40 + usize::from(payload),
             };
-            (addresses, place(header.slice())?, length, header.traffic_class())
+            (addresses, place(header.slice())?, length, header.traffic_class(), header.hop_limit())
         }
         LaxNetSlice::Arp(_) => return None,
     };
@@ -161,6 +165,8 @@ pub fn parse(link: Link, data: &[u8], length: u32) -> Option<TcpPacket> {
         window_scale: None,
         sacked_to: None,
         marked: traffic_class & 3 == 3,
+        ttl,
+        timestamps: None,
         qos,
         structures,
     };
@@ -177,9 +183,8 @@ pub fn parse(link: Link, data: &[u8], length: u32) -> Option<TcpPacket> {
                     .filter(|right| relative(*right) > 0)
                     .max_by_key(|right| relative(*right));
             }
-            TcpOptionElement::Noop
-            | TcpOptionElement::SelectiveAcknowledgementPermitted
-            | TcpOptionElement::Timestamp(..) => {}
+            TcpOptionElement::Timestamp(own, echo) => packet.timestamps = Some((own, echo)),
+            TcpOptionElement::Noop | TcpOptionElement::SelectiveAcknowledgementPermitted => {}
         }
     }
     Some(packet)
@@ -203,6 +208,8 @@ pub(crate) fn bare(source: SocketAddr, destination: SocketAddr) -> TcpPacket {
         window_scale: None,
         sacked_to: None,
         marked: false,
+        ttl: 64,
+        timestamps: None,
         qos: QosMark::None,
         structures: None,
     }

@@ -1,6 +1,7 @@
 //! What is told of a capture.
 
 use crate::ledger::{Interval, Limit, Moment};
+use crate::prelude::Inferred;
 use serde::Serialize;
 use std::net::SocketAddr;
 
@@ -29,7 +30,7 @@ pub enum Vantage {
     NearReceiver,
     /// Between.
     Middle,
-    /// The handshake is not in the capture.
+    /// The handshake is not in the capture, and nothing else tells.
     Unknown,
 }
 
@@ -55,6 +56,8 @@ pub struct ConnectionReport {
     pub interface: u32,
     /// Where the capture was made.
     pub vantage: Vantage,
+    /// Where the handshake is not in the capture: what is known in its place, and by what.
+    pub inferred: Option<Inferred>,
     /// First and last frame.
     pub frames: (u64, u64),
     /// From the first packet to the last, in s.

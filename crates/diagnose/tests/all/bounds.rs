@@ -1,6 +1,8 @@
 //! What can grow has an end.
 
-use farpath_diagnose::{CaptureError, Diagnosis, Limit, Link, MAX_CONNECTIONS, TcpPacket, parse, read};
+use farpath_diagnose::{
+    CaptureError, Diagnosis, Limit, Link, MAX_CONNECTIONS, MAX_IN_FLIGHT, TcpPacket, parse, read,
+};
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -25,6 +27,24 @@ fn connections_beyond_those_that_are_followed_are_counted() {
     }
     let report = diagnosis.finish();
     assert_eq!((report.connections.len(), report.packets_not_followed), (MAX_CONNECTIONS, 10));
+}
+
+#[test]
+fn connections_without_a_handshake_are_looked_at_within_what_is_held() {
+    // All together are more than what is held of such beginnings: the later ones count as they pass.
+    let (connections, segments) = (60_000, 8);
+    let mut diagnosis = Diagnosis::default();
+    for segment in 0..segments {
+        for number in 0..connections {
+            let there = packet(end(number + 10, 1000), end(1, 80));
+            let data = TcpPacket { seq: 1 + segment * 1000, ack: Some(1), payload: 1000, ..there };
+            diagnosis.packet(u64::from(number), 0, u64::from(segment), &data);
+        }
+    }
+    let report = diagnosis.finish();
+    assert!(connections * segments > (MAX_IN_FLIGHT / 10) as u32);
+    assert_eq!(report.connections.len(), connections as usize);
+    assert!(report.connections.iter().all(|found| found.bytes == u64::from(segments) * 1000));
 }
 
 /// The handshake, and as many segments as are asked for, each a millisecond behind the other; only the first half is acknowledged.

@@ -3,3 +3,4 @@
 mod bounds;
 mod granted;
 mod pace;
+mod without_handshake;

@@ -2,7 +2,7 @@
 
 use crate::Table;
 use farpath_diagnose::both::{BothSides, OneWay};
-use farpath_diagnose::{ConnectionReport, Vantage};
+use farpath_diagnose::{ConnectionReport, Inferred, ScaleToldBy, ToldBy, Vantage};
 use farpath_units::bit_rate_text;
 
 /// The limits, the longest first.
@@ -41,8 +41,23 @@ pub fn connection_facts(connection: &ConnectionReport) -> Vec<(&'static str, Str
         0 => String::new(),
         bytes => format!("; {bytes} B are not in the capture"),
     };
-    let window =
-        connection.window.map_or_else(|| "unknown".to_owned(), |window| format!("{window} B at the most"));
+    let scale =
+        connection.inferred.map_or_else(String::new, |Inferred { window_scale, scale_by, .. }| {
+            let factor = 1 << window_scale;
+            match scale_by {
+                ScaleToldBy::Filled => {
+                    format!("; scaled by {factor}, as the sender filled it again and again")
+                }
+                ScaleToldBy::Edge => format!("; scaled by {factor}, as its edge does not move back"),
+                ScaleToldBy::AtLeast => {
+                    format!("; scaled by {factor} at the least, and then hardly ever full")
+                }
+            }
+        });
+    let window = match connection.window {
+        Some(window) => format!("{window} B at the most{scale}"),
+        None => format!("unknown{scale}"),
+    };
     let ConnectionReport { bytes, data_packets, retransmissions, bytes_back, .. } = connection;
     let mut facts = vec![
         (
@@ -70,9 +85,13 @@ pub fn connection_facts(connection: &ConnectionReport) -> Vec<(&'static str, Str
             Vantage::NearSender => "near the sender",
             Vantage::NearReceiver => "near the receiver",
             Vantage::Middle => "between the ends",
-            Vantage::Unknown => "unknown: the handshake is not in the capture",
+            Vantage::Unknown => "unknown: the handshake is not in the capture, and nothing else tells",
         };
-        facts.push(("capture", place.to_owned()));
+        let by = connection.inferred.map_or("", |inferred| match inferred.place_by {
+            ToldBy::Timestamps => ", by timestamps: the handshake is not in the capture",
+            ToldBy::Ttl => ", by times to live: the handshake is not in the capture",
+        });
+        facts.push(("capture", format!("{place}{by}")));
         facts.push(("Wireshark", display_filter(connection)));
     }
     facts

@@ -1,0 +1,130 @@
+//! Captures that begin in the middle of a connection: what tells their place and the scale of windows in place of the handshake.
+
+use farpath_diagnose::{
+    ConnectionReport, Diagnosis, Limit, Link, MOST_HELD, ScaleToldBy, TcpPacket, ToldBy, Vantage, parse,
+};
+use std::net::{Ipv4Addr, SocketAddr};
+
+const MS: u64 = 1_000_000;
+const RTT: u64 = 100 * MS;
+const SEGMENT: u32 = 1448;
+/// Segments in a window, and its field with a scale of 3.
+const WINDOW: u32 = 40;
+const FIELD: u16 = (WINDOW * SEGMENT / 8) as u16;
+
+/// Packets of a sender that is held by a window of 40 segments, with their times at the sender; `is_back` of those of the receiver.
+fn packets(rounds: u32) -> Vec<(u64, bool, TcpPacket)> {
+    let mut bytes = [0; 40];
+    bytes[..4].copy_from_slice(&[0x45, 0, 0, 40]);
+    (bytes[9], bytes[32], bytes[33]) = (6, 0x50, 0x10);
+    let template = parse(Link::Raw, &bytes, 40).expect("a packet");
+    let end = |number, port| SocketAddr::from((Ipv4Addr::new(10, 0, 0, number), port));
+    let there = TcpPacket { source: end(1, 1000), destination: end(2, 80), window: 500, ttl: 64, ..template };
+    let back =
+        TcpPacket { source: there.destination, destination: there.source, window: FIELD, ttl: 57, ..there };
+    let mut packets = Vec::new();
+    for round in 0..rounds {
+        for number in 0..WINDOW {
+            // Each a millisecond behind the other, by what the one of a round trip before has freed.
+            let at = u64::from(round) * RTT + u64::from(number) * MS;
+            let seq = (round * WINDOW + number) * SEGMENT;
+            let stamp = |at: u64| (at / MS) as u32;
+            let echo = stamp(at.saturating_sub(RTT / 2));
+            let data = TcpPacket { seq, ack: Some(1), payload: SEGMENT, ..there };
+            packets.push((at, false, TcpPacket { timestamps: Some((stamp(at), echo)), ..data }));
+            let ack = TcpPacket { seq: 1, ack: Some(seq + SEGMENT), ..back };
+            // It leaves the receiver half of a round trip later, and says so.
+            let stamps = Some((stamp(at + RTT / 2), stamp(at)));
+            packets.push((at + RTT, true, TcpPacket { timestamps: stamps, ..ack }));
+        }
+    }
+    packets
+}
+
+/// As they pass where `later_ns` of the round trip lie between the capture and the sender.
+fn diagnosed(packets: &[(u64, bool, TcpPacket)], later_ns: u64) -> ConnectionReport {
+    let place = |(at, is_back, packet): &(u64, bool, TcpPacket)| {
+        (RTT + if *is_back { at - later_ns / 2 } else { at + later_ns / 2 }, *is_back, *packet)
+    };
+    let mut packets: Vec<_> = packets.iter().map(place).collect();
+    // An acknowledgment comes before what it lets go.
+    packets.sort_by_key(|(at, is_back, _)| (*at, !is_back));
+    let mut diagnosis = Diagnosis::default();
+    for (number, (at, _, packet)) in (1..).zip(&packets) {
+        diagnosis.packet(number, 0, *at, packet);
+    }
+    diagnosis.finish().connections.remove(0)
+}
+
+fn share(report: &ConnectionReport, limit: Limit) -> f64 {
+    let found = report.limits.iter().find(|found| found.limit == limit);
+    found.map_or(0.0, |found| found.time_s) / report.duration_s
+}
+
+#[test]
+fn timestamps_tell_the_place_and_what_is_filled_the_window() {
+    // The second is longer than what is held at the beginning.
+    for rounds in [20, MOST_HELD as u32 / WINDOW] {
+        let packets = packets(rounds);
+        for (later_ns, vantage) in
+            [(0, Vantage::NearSender), (RTT / 2, Vantage::Middle), (RTT, Vantage::NearReceiver)]
+        {
+            let report = diagnosed(&packets, later_ns);
+            let inferred = report.inferred.expect("something is known");
+            assert_eq!((report.vantage, inferred.place_by), (vantage, ToldBy::Timestamps));
+            assert_eq!((inferred.window_scale, inferred.scale_by), (3, ScaleToldBy::Filled));
+            assert_eq!(report.window, Some(u64::from(FIELD) << 3));
+            let rtt = report.min_rtt_s.expect("measured");
+            assert!((rtt - 0.1).abs() < 0.002, "{rtt}");
+            assert!(share(&report, Limit::ReceiveWindow) > 0.85, "{vantage:?}: {:?}", report.limits);
+            assert_eq!(report.data_packets, u64::from(rounds * WINDOW));
+        }
+    }
+}
+
+#[test]
+fn without_timestamps_hosts_are_known_by_what_no_router_has_counted() {
+    let mut packets = packets(20);
+    packets.iter_mut().for_each(|(_, _, packet)| packet.timestamps = None);
+    let report = diagnosed(&packets, 0);
+    assert_eq!(report.inferred.map(|inferred| inferred.place_by), Some(ToldBy::Ttl));
+    assert_eq!(report.vantage, Vantage::NearSender);
+    assert!(share(&report, Limit::ReceiveWindow) > 0.85, "{:?}", report.limits);
+    // Between routers nothing tells.
+    packets.iter_mut().for_each(|(_, _, packet)| packet.ttl = 60);
+    let report = diagnosed(&packets, 0);
+    assert_eq!((report.vantage, report.inferred), (Vantage::Unknown, None));
+    assert!(share(&report, Limit::Unclear) > 0.9, "{:?}", report.limits);
+}
+
+#[test]
+fn windows_that_are_never_filled_hold_nobody_and_have_no_size() {
+    let mut packets = packets(20);
+    packets.iter_mut().for_each(|(_, _, packet)| packet.window = packet.window * 3 / 2);
+    let report = diagnosed(&packets, 0);
+    let inferred = report.inferred.expect("something is known");
+    assert_eq!((inferred.window_scale, inferred.scale_by), (3, ScaleToldBy::AtLeast));
+    assert_eq!((report.window, share(&report, Limit::ReceiveWindow)), (None, 0.0), "{:?}", report.limits);
+    assert!(share(&report, Limit::CongestionWindow) > 0.7, "{:?}", report.limits);
+}
+
+#[test]
+fn a_window_whose_edge_stays_tells_its_scale() {
+    let mut packets = packets(20);
+    // Each second time the receiver reads nothing: by as much as was acknowledged the window is smaller.
+    for (place, (_, _, packet)) in packets.iter_mut().filter(|(_, is_back, _)| *is_back).enumerate() {
+        packet.window = 2 * FIELD - if place % 2 == 1 { (SEGMENT / 8) as u16 } else { 0 };
+    }
+    let inferred = diagnosed(&packets, 0).inferred.expect("something is known");
+    assert_eq!((inferred.window_scale, inferred.scale_by), (3, ScaleToldBy::Edge));
+}
+
+#[test]
+fn the_first_round_trip_is_unclear_and_not_slow_start() {
+    let mut packets = packets(20);
+    packets.iter_mut().for_each(|(_, _, packet)| packet.window = packet.window * 3 / 2);
+    let report = diagnosed(&packets, 0);
+    assert_eq!(share(&report, Limit::SlowStart), 0.0, "{:?}", report.limits);
+    let unclear = share(&report, Limit::Unclear) * report.duration_s;
+    assert!((0.05..0.25).contains(&unclear), "{:?}", report.limits);
+}
