@@ -6,6 +6,7 @@ use crate::ledger::{Ledger, Limit};
 use crate::packet::{Link, TcpPacket, parse};
 use crate::prelude::{Held, Inferred, MOST_HELD, ScaleToldBy, WEIGHT, infer};
 use crate::report::{ConnectionReport, LimitShare, Report, Vantage};
+use crate::tunnel::Tunnel;
 use farpath_units::{Duration, DurationHistogram, bit_rate_text};
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -123,6 +124,7 @@ impl Diagnosis {
         let connection = self.connections.entry(key).or_insert_with(|| {
             let mut connection = Connection::new(one, other, number, time_ns);
             connection.prelude = (!packet.syn).then(Vec::new);
+            connection.tunnel = packet.tunnel;
             if *recorded > 0 {
                 *recorded -= 1;
                 connection.halves.iter_mut().for_each(|half| half.ledger.intervals = Some(Vec::new()));
@@ -161,6 +163,7 @@ struct Connection {
     mss: u32,
     /// Packets of a connection without a handshake, until it is known what they tell in its place.
     prelude: Option<Vec<Held>>,
+    tunnel: Option<Tunnel>,
 }
 
 /// What was seen of the handshake, and when.
@@ -182,6 +185,7 @@ impl Connection {
             opening: Opening::default(),
             mss: 0,
             prelude: None,
+            tunnel: None,
         }
     }
 
@@ -326,6 +330,7 @@ impl Connection {
             sender: addresses[main],
             receiver: addresses[1 - main],
             interface,
+            tunnel: self.tunnel,
             vantage,
             frames: (first.0, last.0),
             duration_s: seconds(last.1 - first.1),

@@ -16,6 +16,7 @@ mod packet;
 mod prelude;
 mod report;
 pub mod sequence;
+mod tunnel;
 
 pub use capture::{CaptureError, Frame, read};
 pub use connection::{Diagnosis, MAX_CONNECTIONS, MAX_IN_FLIGHT};
@@ -23,3 +24,4 @@ pub use ledger::{Interval, Limit, MAX_INTERVALS, Moment};
 pub use packet::{Link, TcpPacket, ip_packet, parse};
 pub use prelude::{Inferred, MOST_HELD, ScaleToldBy, ToldBy};
 pub use report::{ConnectionReport, LimitShare, Report, Vantage};
+pub use tunnel::{MOST_NESTED, Tunnel};

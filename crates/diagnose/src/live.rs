@@ -289,6 +289,7 @@ impl Watched {
             path_rate_bit_per_s: None,
             granted_bit_per_s: None,
             inferred: None,
+            tunnel: None,
             sender_opened: None,
             limits,
             moments: Vec::new(),

@@ -1,5 +1,6 @@
 //! A TCP packet out of a frame.
 
+use crate::tunnel::{Tunnel, inner};
 use etherparse::{
     EtherType, Ipv6Header, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TransportSlice, ip_number,
 };
@@ -66,6 +67,8 @@ pub struct TcpPacket {
     pub sacked_to: Option<u32>,
     /// Whether a congested router has marked it (CE).
     pub marked: bool,
+    /// The tunnel that it is in.
+    pub tunnel: Option<Tunnel>,
     /// Time to live, or hop limit.
     pub ttl: u8,
     /// Timestamps (RFC 7323 §3): its own, and the peer's that it echoes.
@@ -92,9 +95,22 @@ fn slice(link: Link, data: &[u8]) -> Option<LaxSlicedPacket<'_>> {
     })
 }
 
-/// The IP packet in a frame, as far as it was kept; `None` where it is none.
+/// The same, of the packet in a tunnel where the outer one has no TCP.
+fn slice_with_tcp(link: Link, data: &[u8]) -> Option<(LaxSlicedPacket<'_>, Option<Tunnel>)> {
+    let outer = slice(link, data);
+    let is_tcp = |packet: &LaxSlicedPacket<'_>| matches!(packet.transport, Some(TransportSlice::Tcp(_)));
+    match outer {
+        Some(packet) if is_tcp(&packet) => Some((packet, None)),
+        _ => {
+            let (at, tunnel) = inner(link, data)?;
+            Some((LaxSlicedPacket::from_ip(&data[at..]).ok()?, Some(tunnel)))
+        }
+    }
+}
+
+/// The IP packet in a frame that [`parse`] finds TCP in, or the outer one, as far as it was kept; `None` where it is none.
 pub fn ip_packet(link: Link, data: &[u8]) -> Option<&[u8]> {
-    let sliced = slice(link, data)?;
+    let sliced = slice_with_tcp(link, data).map(|found| found.0).or_else(|| slice(link, data))?;
     let header = match sliced.net.as_ref()? {
         LaxNetSlice::Ipv4(ip) => ip.header().slice(),
         LaxNetSlice::Ipv6(ip) => ip.header().slice(),
@@ -103,10 +119,10 @@ pub fn ip_packet(link: Link, data: &[u8]) -> Option<&[u8]> {
     data.get((header.as_ptr() as usize).checked_sub(data.as_ptr() as usize)?..)
 }
 
-/// The TCP packet in a frame of this link type, of which `data` was kept and which was `length` bytes long; `None` where it is none. Of the packets in
-/// tunnels the outer one is looked at.
+/// The TCP packet in a frame of this link type, of which `data` was kept and which was `length` bytes long; `None` where it is none. Where the
+/// outer packet has no TCP, that in its tunnel is looked at.
 pub fn parse(link: Link, data: &[u8], length: u32) -> Option<TcpPacket> {
-    let sliced = slice(link, data)?;
+    let (sliced, tunnel) = slice_with_tcp(link, data)?;
     let Some(TransportSlice::Tcp(tcp)) = &sliced.transport else { return None };
     let place = |slice: &[u8]| (slice.as_ptr() as usize).checked_sub(data.as_ptr() as usize);
     let tcp_at = place(tcp.slice())?;
@@ -165,6 +181,7 @@ pub fn parse(link: Link, data: &[u8], length: u32) -> Option<TcpPacket> {
         window_scale: None,
         sacked_to: None,
         marked: traffic_class & 3 == 3,
+        tunnel,
         ttl,
         timestamps: None,
         qos,
@@ -208,6 +225,7 @@ pub(crate) fn bare(source: SocketAddr, destination: SocketAddr) -> TcpPacket {
         window_scale: None,
         sacked_to: None,
         marked: false,
+        tunnel: None,
         ttl: 64,
         timestamps: None,
         qos: QosMark::None,

@@ -2,6 +2,7 @@
 
 use crate::ledger::{Interval, Limit, Moment};
 use crate::prelude::Inferred;
+use crate::tunnel::Tunnel;
 use serde::Serialize;
 use std::net::SocketAddr;
 
@@ -54,6 +55,8 @@ pub struct ConnectionReport {
     pub receiver: SocketAddr,
     /// Interface of the capture.
     pub interface: u32,
+    /// The tunnel that it is in, of several the innermost.
+    pub tunnel: Option<Tunnel>,
     /// Where the capture was made.
     pub vantage: Vantage,
     /// Where the handshake is not in the capture: what is known in its place, and by what.

@@ -92,6 +92,9 @@ pub fn connection_facts(connection: &ConnectionReport) -> Vec<(&'static str, Str
             ToldBy::Ttl => ", by times to live: the handshake is not in the capture",
         });
         facts.push(("capture", format!("{place}{by}")));
+        if let Some(tunnel) = connection.tunnel {
+            facts.push(("tunnel", format!("{}; addresses are those inside of it", tunnel.name())));
+        }
         facts.push(("Wireshark", display_filter(connection)));
     }
     facts
