@@ -987,8 +987,15 @@ impl Half {
         match self.is_near_sender() {
             true if self.path_rate > 0.0 => self.path_rate,
             true => self.train_rate,
+            // What comes as fast as it was granted shows the pace, and nothing of the path.
+            false if self.is_granted_pace(self.path_burst) => 0.0,
             false => self.path_burst,
         }
+    }
+
+    fn is_granted_pace(&self, rate: f64) -> bool {
+        let granted = self.grant.payload_rate(self.segment());
+        granted.is_some_and(|granted| (BUSY_PATH * granted..=BUSY * granted).contains(&rate))
     }
 
     /// The round trip of the last segment that is acknowledged.

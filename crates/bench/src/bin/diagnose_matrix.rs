@@ -19,7 +19,7 @@ use std::{env, fs};
 
 const CONTROLS: [&str; 5] = ["reno", "cubic", "bbr", "bbr3", "explicit rate"];
 /// Round trips, ms.
-const DELAYS: [u64; 6] = [3, 10, 120, 300, 5000, 45_000];
+const DELAYS: [u64; 6] = [4, 10, 70, 300, 3000, 45_000];
 /// Thresholds may be set by these controllers and delays; what is reported is of those that have neither.
 const KNOWN_CONTROLS: [&str; 2] = ["reno", "bbr"];
 const KNOWN_DELAYS: [u64; 3] = [10, 300, 45_000];

@@ -5,11 +5,17 @@ use farpath_tia1039::{QosMark, RateUnit, Rounding, Source, Structure, Structures
 use std::net::{Ipv4Addr, SocketAddr};
 
 const SEGMENT: u32 = 1448;
+const SEGMENTS: u32 = 3000;
 const RTT: u64 = 100_000_000;
 
 /// 100 Mbit/s were asked for and so many given, over a round trip of 100 ms. A segment leaves each `every_ns`, at the same moment as an
 /// acknowledgment comes; `later_ns` of the round trip lie between the capture and the sender.
 fn transfer(given: u64, every_ns: u64, later_ns: u64, marked: bool) -> ConnectionReport {
+    transfer_with(given, every_ns, later_ns, marked, u32::MAX)
+}
+
+/// The same; behind so many segments the sender waits for their acknowledgment: a window that is not scaled lets no more go.
+fn transfer_with(given: u64, every_ns: u64, later_ns: u64, marked: bool, at_first: u32) -> ConnectionReport {
     let mut bytes = [0; 40];
     bytes[..4].copy_from_slice(&[0x45, 0, 0, 40]);
     (bytes[9], bytes[32], bytes[33]) = (6, 0x50, 0x10);
@@ -37,8 +43,9 @@ fn transfer(given: u64, every_ns: u64, later_ns: u64, marked: bool) -> Connectio
         (RTT, true, TcpPacket { seq: 1, ack: Some(1), ..back }),
     ];
     let qos = if marked { QosMark::Flow } else { QosMark::None };
-    for number in 0..1000 {
-        let at = RTT + u64::from(number) * every_ns;
+    for number in 0..SEGMENTS {
+        let pause = if number < at_first { 0 } else { RTT - u64::from(at_first) * every_ns };
+        let at = RTT + u64::from(number) * every_ns + pause;
         let seq = 1 + number * SEGMENT;
         packets.push((at, false, TcpPacket { seq, ack: Some(1), payload: SEGMENT, qos, ..there }));
         packets.push((at + RTT, true, TcpPacket { seq: 1, ack: Some(seq + SEGMENT), ..back }));
@@ -82,17 +89,28 @@ fn a_granted_rate_is_a_pace_from_the_first_data_on_wherever_it_is_seen() {
             report.limits
         );
         assert!(report.summary.contains("granted, 100.10 Mbit/s with headers"), "{}", report.summary);
-        assert_eq!(report.bytes, 1000 * u64::from(SEGMENT), "what is asked for is no data");
+        assert_eq!(report.bytes, u64::from(SEGMENTS * SEGMENT), "what is asked for is no data");
+    }
+}
+
+#[test]
+fn a_burst_at_the_granted_rate_is_no_rate_of_the_path() {
+    for later_ns in [0, RTT] {
+        let report = transfer_with(100_000_000, ALL, later_ns, true, 41);
+        assert_eq!(share(&report, Limit::PathRate), 0.0, "{later_ns}: {:?}", report.limits);
+        // Of 0.36 s.
+        let paced = share(&report, Limit::Paced) * report.duration_s;
+        assert!(paced > 0.34, "{later_ns}: {:?}", report.limits);
     }
 }
 
 #[test]
 fn less_than_was_asked_for_is_all_that_the_path_has() {
     let report = transfer(30_000_000, LESS, 0, true);
-    // Of 400 ms; until a round trip has been delivered at it, it is a pace alone.
+    // Of 1.2 s; until a round trip has been delivered at it, it is a pace alone.
     let time = |limit| share(&report, limit) * report.duration_s;
-    assert!(time(Limit::PathRate) > 0.2, "{:?}", report.limits);
-    assert!(time(Limit::PathRate) + time(Limit::Paced) > 0.39, "{:?}", report.limits);
+    assert!(time(Limit::PathRate) > 1.0, "{:?}", report.limits);
+    assert!(time(Limit::PathRate) + time(Limit::Paced) > 1.19, "{:?}", report.limits);
     assert_eq!(report.granted_bit_per_s, Some(29_984_000));
 }
 
