@@ -1,20 +1,22 @@
 //! Captures as others write them.
 
 use farpath_diagnose::both::{Side, both_sides};
-use farpath_diagnose::kernel::{KernelCounters, overrule, parse_ss};
+use farpath_diagnose::kernel::{KernelCounters, overrule, parse_ndt, parse_ss};
 use farpath_diagnose::sequence::SequenceGraph;
 use farpath_diagnose::{Diagnosis, Link, parse, read};
 use farpath_tia1039::{Message, QosMark, RateWord, Structure, Structures};
 use std::net::SocketAddr;
 
-/// A capture; or, by the first byte, what `ss` may have printed; or packets at times that are drawn, of one connection that both sides see.
+/// A capture; or, by the first byte, what `ss` may have printed or a speed test kept; or packets at times that are drawn, of one connection that both sides see.
 pub fn captures(data: &[u8]) {
     let Some((&kind, rest)) = data.split_first() else { return };
     let mut diagnosis = Diagnosis::default();
     if kind == 0 {
         let _ = read(rest, |frame| diagnosis.frame(frame));
     } else if kind == 1 {
-        let counted = parse_ss(&String::from_utf8_lossy(rest));
+        let text = String::from_utf8_lossy(rest);
+        let mut counted = parse_ss(&text);
+        counted.extend(parse_ndt(&text).unwrap_or_default());
         assert!(counted.iter().all(|counted| counted.send_buffer_limited_s <= counted.busy_s));
     } else {
         packets(rest, &mut diagnosis);

@@ -11,7 +11,8 @@ use crate::error::CliError;
 use crate::source::may_write_new;
 use crate::{Ending, output, progress};
 use farpath_diagnose::both::BothSides;
-use farpath_diagnose::{ConnectionReport, Diagnosis, Report, kernel, read};
+use farpath_diagnose::kernel::{self, KernelCounters};
+use farpath_diagnose::{ConnectionReport, Diagnosis, Report, read};
 use farpath_report::html::{ReportFile, diagnosis_page};
 use farpath_report::tables::{both_sides_facts, connection_facts, limits_table, waits_table};
 use std::collections::HashMap;
@@ -61,7 +62,22 @@ fn diagnose_captures(args: &DiagnoseArgs, files: &[PathBuf]) -> Result<Ending, C
         reports[0].1.connections.sort_by_key(|connection| connection.frames != frames);
     }
     if let Some(printed) = &args.ss {
-        overrule(&mut reports, printed)?;
+        let read = |text: &str| Ok(kernel::parse_ss(text));
+        overrule(
+            &mut reports,
+            ("--ss", printed),
+            read,
+            "what `ss -tin` prints on the sending host while the connection is open",
+        )?;
+    }
+    if let Some(kept) = &args.ndt {
+        let read = |text: &str| kernel::parse_ndt(text).map_err(io::Error::other);
+        overrule(
+            &mut reports,
+            ("--ndt", kept),
+            read,
+            "what an ndt7 server keeps of a download, or measurements of one that its client printed",
+        )?;
     }
     let (file, report) = &reports[0];
     if args.json {
@@ -86,11 +102,16 @@ fn diagnose_captures(args: &DiagnoseArgs, files: &[PathBuf]) -> Result<Ending, C
     Ok(Ending::Done)
 }
 
-/// Takes what `ss` printed for what it is, for each connection that it knows.
-fn overrule(reports: &mut [(&Path, Report)], printed: &Path) -> Result<(), CliError> {
-    let text = farpath_files::read_text(printed)
-        .map_err(|source| CliError::ReadSs { file: printed.to_owned(), source })?;
-    let counted = kernel::parse_ss(&text);
+/// Takes what the senders' kernels counted for what it is, for each connection that `file` knows; it may be compressed.
+fn overrule(
+    reports: &mut [(&Path, Report)],
+    (option, file): (&'static str, &Path),
+    parse: impl FnOnce(&str) -> io::Result<Vec<KernelCounters>>,
+    expected: &'static str,
+) -> Result<(), CliError> {
+    let counted = compressed::text_of(file)
+        .and_then(|text| parse(&text))
+        .map_err(|source| CliError::ReadCounted { option, file: file.to_owned(), source })?;
     // Of several of the same ends the first is taken.
     let by_ends: HashMap<_, _> =
         counted.iter().rev().map(|counted| ((counted.local, counted.peer), counted)).collect();
@@ -103,7 +124,10 @@ fn overrule(reports: &mut [(&Path, Report)], printed: &Path) -> Result<(), CliEr
     }
     match known {
         true => Ok(()),
-        false => Err(CliError::NotInSs { file: printed.to_owned(), connections: counted.len() }),
+        false => {
+            let (file, connections) = (file.to_owned(), counted.len());
+            Err(CliError::NotCounted { option, expected, file, connections })
+        }
     }
 }
 

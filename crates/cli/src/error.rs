@@ -219,17 +219,23 @@ pub enum CliError {
         /// Its name.
         file: PathBuf,
     },
-    /// What `ss` printed cannot be read.
-    #[error("--ss: {}", file.display())]
-    ReadSs {
+    /// What a kernel counted cannot be read.
+    #[error("{option}: {}", file.display())]
+    ReadCounted {
+        /// `--ss` or `--ndt`.
+        option: &'static str,
         /// Its name.
         file: PathBuf,
         /// Why.
         source: io::Error,
     },
-    /// What `ss` printed is of other connections.
-    #[error("--ss: {}: none of its {connections} connections that sent is one of the capture; expected what `ss -tin` prints on the sending host while the connection is open", file.display())]
-    NotInSs {
+    /// What a kernel counted is of other connections.
+    #[error("{option}: {}: none of its {connections} connections that sent is one of the capture; expected {expected}", file.display())]
+    NotCounted {
+        /// `--ss` or `--ndt`.
+        option: &'static str,
+        /// What it takes.
+        expected: &'static str,
         /// Its name.
         file: PathBuf,
         /// Connections with counters that it has.

@@ -1,4 +1,8 @@
-//! What the sender's kernel counted of a connection, as `ss -tin` prints it (iproute2), beside a capture of it.
+//! What the sender's kernel counted of a connection, as `ss -tin` prints it (iproute2) or a speed test keeps it, beside a capture of it.
+
+mod ndt;
+
+pub use ndt::parse_ndt;
 
 use crate::connection::summary;
 use crate::{ConnectionReport, Limit, LimitShare};

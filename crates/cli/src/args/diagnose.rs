@@ -29,6 +29,9 @@ pub struct DiagnoseArgs {
     /// What `ss -tin` printed on the sending host at the end of the transfer: its kernel's counters take the place of what the capture lets guess
     #[arg(long, value_name = "FILE", requires = "files")]
     pub ss: Option<PathBuf>,
+    /// The same of a speed test by ndt7: the JSON file that its server keeps of a download, or what its client printed as JSON; may be compressed by gzip
+    #[arg(long, value_name = "FILE", requires = "files", conflicts_with = "ss")]
+    pub ndt: Option<PathBuf>,
     /// Tell more of so many connections, those with the most data first
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub connections: usize,

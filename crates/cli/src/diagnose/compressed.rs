@@ -1,8 +1,10 @@
 //! Captures that are kept compressed: known by their first bytes, whatever the file is called.
 
+use farpath_files::FileError;
 use flate2::read::MultiGzDecoder;
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::Path;
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
@@ -20,6 +22,18 @@ pub fn decompressed(source: impl Read + Send + 'static) -> io::Result<Box<dyn Re
     } else {
         Box::new(source)
     })
+}
+
+/// The text of a file, decompressed, and no longer than a file that is read may be.
+pub fn text_of(file: &Path) -> io::Result<String> {
+    let most = farpath_files::max_file();
+    let mut text = String::new();
+    let source = Cursor::new(farpath_files::read(file)?);
+    decompressed(source)?.take(most.0.saturating_add(1)).read_to_string(&mut text)?;
+    match text.len() as u64 > most.0 {
+        true => Err(FileError::TooLarge { most }.into()),
+        false => Ok(text),
+    }
 }
 
 /// The frames of a zstd file, one behind the other (RFC 8878 §3).

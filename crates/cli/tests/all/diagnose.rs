@@ -166,6 +166,22 @@ fn what_the_senders_kernel_counted_takes_the_place_of_a_guess() {
     assert!((buffer - 3.0).abs() < 1e-9, "{told}");
     assert!(told["summary"].as_str().expect("a sentence").contains("send buffer full"), "{told}");
     refused(&["diagnose", capture, "--ss", &printed("7")], &["none of its 1 connections", "ss -tin"]);
+    let kept = |client: &str| {
+        let file = folder.path(&format!("ndt7-{}.json.gz", client.len()));
+        let counted = r#"{"TCPInfo": {"BusyTime": 5000000, "SndBufLimited": 3000000}}"#;
+        let text = format!(
+            r#"{{"ClientIP": "10.0.0.2", "ClientPort": {client}, "ServerIP": "10.0.0.1", "ServerPort": 50000, "Download": {{"ServerMeasurements": [{counted}]}}}}"#
+        );
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+        gzip.write_all(text.as_bytes()).expect("compressed");
+        fs::write(&file, gzip.finish().expect("compressed")).expect("written");
+        file
+    };
+    let (out, err, code) = run(&[&asked[..], &["--ndt", &kept("50000")]].concat());
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(lines(&out).remove(0)["limits"], told["limits"], "the same counters");
+    refused(&["diagnose", capture, "--ndt", &kept("7")], &["none of its 1 connections", "ndt7 server"]);
+    refused(&["diagnose", capture, "--ndt", &printed("50000")], &["--ndt: ", "ss-5.txt"]);
     refused(&["diagnose", capture, "--ss", "missing.txt"], &["--ss: missing.txt"]);
 }
 
