@@ -6,27 +6,14 @@
 //!
 //! ```
 //! use farpath_elements::{Delay, ElementKind, ElementSpec};
-//! use farpath_path::{Direction, PerDirection};
-//! use farpath_sim::{FlowEnd, FlowSetup, Opener, Setup, Silent, simulate};
+//! use farpath_path::PerDirection;
+//! use farpath_sim::{FlowEnd, FlowSetup, Setup, Silent, simulate};
 //! use farpath_tcp::Config;
 //! use farpath_units::{Bytes, Duration, Instant};
 //!
 //! let delay = PerDirection::both(Duration::from_millis(270));
 //! let hop = ElementSpec { name: "satellite".to_owned(), kind: ElementKind::Delay(Delay { delay }) };
-//! let upload = FlowSetup {
-//!     start: Instant::ZERO,
-//!     direction: Direction::Forward,
-//!     opener: Opener::Sender,
-//!     size: Bytes(100_000),
-//!     messages: None,
-//!     writing: Default::default(),
-//!     request: Bytes::ZERO,
-//!     sender: Config::default(),
-//!     receiver: Config::default(),
-//!     access: Duration::ZERO,
-//!     sender_jitter: Duration::ZERO,
-//!     receiver_jitter: Duration::ZERO,
-//! };
+//! let upload = FlowSetup::upload(&Config::default(), Bytes(100_000));
 //! let horizon = Duration::from_secs(3600);
 //! let setup = Setup { path: vec![hop], flows: vec![upload], seed: 1, horizon };
 //! let flow = simulate(&setup, &mut Silent).expect("the path is sound").remove(0);
