@@ -307,7 +307,10 @@ impl Flow {
             self.request_unwritten -= connection.write(self.request_unwritten);
         }
         let mut ask_again = None;
+        // Who answers reads on when TCP has taken the answers.
+        let is_answering = self.streaming.as_mut().is_some_and(|stream| stream.answer(connection));
         match &mut self.reader {
+            _ if is_answering => {}
             Reader::AtOnce => self.bytes_read += connection.read(u64::MAX),
             Reader::Never => {}
             Reader::Paced { rate, chunk, reading } => {
@@ -325,9 +328,7 @@ impl Flow {
         let mut answered = true;
         if let Some(stream) = &mut self.streaming {
             stream.note_read(now, self.bytes_read);
-            if self.request_unwritten == 0 {
-                stream.answer(connection);
-            }
+            stream.answer(connection);
             answered = stream.has_answered();
         }
         if let Some(writer) = &mut self.writer

@@ -92,10 +92,11 @@ impl Streaming {
         stamp(&mut self.stamps.arrived, now, whole);
     }
 
-    /// The receiving program answers what it has read, as far as TCP takes it.
-    pub fn answer(&mut self, connection: &mut Connection) {
+    /// The receiving program answers what it has read, as far as TCP takes it; whether that is not all.
+    pub fn answer(&mut self, connection: &mut Connection) -> bool {
         let due = self.stamps.arrived.len() as u64 * self.reply;
         self.replied += connection.write(due - self.replied);
+        self.replied < due
     }
 
     /// The sending program reads the answers.

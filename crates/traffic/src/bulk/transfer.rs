@@ -142,11 +142,7 @@ impl Transfer<'_> {
 
     fn write_file(&mut self) -> Result<(), End> {
         match self.asked.messages {
-            Some(_) => {
-                self.write_messages()?;
-                // The end of the stream is no answer: it waits for the last one.
-                self.wait_for_answers()?;
-            }
+            Some(_) => self.write_messages()?,
             None if self.asked.writing.is_plain() => self.write_all(self.asked.size.0)?,
             None => self.write_pieces()?,
         }

@@ -452,6 +452,33 @@ fn a_file_in_pieces_within_a_window_arrives_whole() {
 }
 
 /// The stamps of a stream at both ends: written when due, read soon after, in order.
+/// More of each than both buffers of a way take: whoever waited only for room of its own would wait for ever.
+#[test]
+fn long_messages_and_long_answers_hold_nobody_up() {
+    let messages = Messages { size: Bytes(1_000_000), pace: Pace::Every(Duration::ZERO), count: 8 };
+    let small = SocketOptions {
+        send_buffer: Some(Bytes(20_000)),
+        receive_buffer: Some(Bytes(20_000)),
+        ..SocketOptions::default()
+    };
+    let of = |role, opening| BulkEnd {
+        size: messages.total(),
+        messages: Some(messages),
+        reply: Bytes(700_000),
+        socket: small.clone(),
+        ..end(role, opening, false)
+    };
+    let (receiver, sender, _) =
+        run_both(of(Role::Receiver, Opening::Listen), of(Role::Sender, Opening::Connect));
+    assert!(receiver.end.is_completed() && sender.end.is_completed(), "{receiver:?} {sender:?}");
+    let (sent, arrived) = (sender.messages.expect("a stream"), receiver.messages.expect("a stream"));
+    assert_eq!([sent.at.len(), arrived.at.len(), sent.answered.len()], [8; 3]);
+    assert!(
+        sent.answered.is_sorted()
+            && sent.answered.iter().zip(&arrived.at).all(|(answered, at)| answered >= at)
+    );
+}
+
 #[test]
 fn messages_are_written_when_they_are_due_and_stamped_at_both_ends() {
     let messages = Messages { size: Bytes(1000), pace: Pace::Every(Duration::from_millis(2)), count: 100 };

@@ -19,8 +19,7 @@ impl Transfer<'_> {
             let due = messages.due_by(now.saturating_since(began));
             let waiting = due * messages.size.0 - self.bytes;
             if waiting == 0 {
-                let answer = if self.asked.reply.0 > 0 { PollFlags::IN } else { PollFlags::empty() };
-                self.wait(answer, Some(began + messages.due_after(due)))?;
+                self.wait(self.answer_comes(), Some(began + messages.due_after(due)))?;
                 continue;
             }
             let ready = content::next(self.bytes, self.bytes + waiting);
@@ -31,22 +30,31 @@ impl Transfer<'_> {
                     self.first_byte_at = self.first_byte_at.or(Some(now));
                     self.stamp(now);
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait_for_room()?,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    // Who answers reads nothing meanwhile: answers that nobody took would hold up both for ever.
+                    let awaited = PollFlags::OUT | self.answer_comes();
+                    while self.wait(awaited, None)?.difference(PollFlags::IN).is_empty() {
+                        self.read_answers()?;
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(self.failed(Stage::Established, error)),
             }
         }
-        Ok(())
+        self.wait_for_answers()
     }
 
-    /// Waits, with all written, for the answers that are not there yet.
-    pub(super) fn wait_for_answers(&mut self) -> Result<(), End> {
-        let all = self.answers_after(self.asked.size.0);
-        while self.replied < all {
+    /// What is waited for beside all else where messages are answered.
+    fn answer_comes(&self) -> PollFlags {
+        if self.asked.reply > Bytes::ZERO { PollFlags::IN } else { PollFlags::empty() }
+    }
+
+    /// Waits, with all written, for the answers that are not there yet: the end of the stream comes behind the last one.
+    fn wait_for_answers(&mut self) -> Result<(), End> {
+        self.read_answers()?;
+        while self.replied < self.answers_after(self.asked.size.0) {
+            self.wait(PollFlags::IN, None)?;
             self.read_answers()?;
-            if self.replied < all {
-                self.wait(PollFlags::IN, None)?;
-            }
         }
         Ok(())
     }
