@@ -55,6 +55,8 @@ pub struct Experiment {
     count: usize,
     /// All of the points, or none.
     kept: Arc<[Point]>,
+    /// The first point with something of BPF.
+    with_bpf: Option<usize>,
 }
 
 /// One point of an experiment.
@@ -108,9 +110,9 @@ impl Experiment {
         let plan = Plan::new(Document::new(origin, table)?, &written, overrides)?;
         let count = plan.sweep.points(origin)?;
         let kept = plan.keep(count)?;
-        let runs = match kept.is_empty() {
+        let Checked { runs, with_bpf } = match kept.is_empty() {
             true => plan.check(count)?,
-            false => kept.iter().map(|point| u128::from(point.scenario.seeds)).sum(),
+            false => kept.iter().map(Checked::of).fold(Checked::default(), Checked::and),
         };
         if runs > u128::from(MAX_RUNS) {
             let at = Location { origin: origin.to_owned(), key: "seeds".to_owned() };
@@ -135,6 +137,7 @@ impl Experiment {
             plan: Arc::new(plan),
             count,
             kept,
+            with_bpf,
         })
     }
 
@@ -175,6 +178,11 @@ impl Experiment {
         }
     }
 
+    /// The first point whose ends have what is loaded into a kernel ([`Scenario::bpf`]). No point is made to find it.
+    pub fn first_with_bpf(&self) -> Option<Cow<'_, Point>> {
+        self.with_bpf.map(|index| self.point(index))
+    }
+
     /// What `of` gives for each point, in order. Of a large sweep, whose points take their time, all cores make them.
     pub fn map_points<T: Send>(&self, of: impl Fn(&Point) -> T + Sync) -> Vec<T> {
         if !self.kept.is_empty() {
@@ -209,6 +217,26 @@ fn read_published(
     let Some(value) = value else { return Ok(None) };
     let at = Location { origin: origin.to_owned(), key: "published".to_owned() };
     Published::read(as_table(&value, &at)?, origin, sweep.points(origin)?).map(Some)
+}
+
+/// What is known of points that were made once.
+#[derive(Default)]
+struct Checked {
+    runs: u128,
+    /// The first with something of BPF.
+    with_bpf: Option<usize>,
+}
+
+impl Checked {
+    fn of(point: &Point) -> Checked {
+        let with_bpf = point.scenario.bpf().next().map(|_| point.index);
+        Checked { runs: u128::from(point.scenario.seeds), with_bpf }
+    }
+
+    /// With those behind them.
+    fn and(self, later: Checked) -> Checked {
+        Checked { runs: self.runs + later.runs, with_bpf: self.with_bpf.or(later.with_bpf) }
+    }
 }
 
 /// A document and everything that is to be put into it.
@@ -288,19 +316,19 @@ impl Plan {
         labels(self.sweep.point(index))
     }
 
-    /// Makes each point once; gives how many runs they are, or the error of the first that is refused.
-    fn check(&self, count: usize) -> Result<u128, ExperimentError> {
+    /// Makes each point once; gives what is known of all, or the error of the first that is refused.
+    fn check(&self, count: usize) -> Result<Checked, ExperimentError> {
         let refused = AtomicBool::new(false);
-        let runs_of = |points: Range<usize>| -> Result<u128, ExperimentError> {
-            let mut runs = 0;
+        let block = |points: Range<usize>| -> Result<Checked, ExperimentError> {
+            let mut all = Checked::default();
             // What is begun after one is refused comes after it: nobody wants to know.
             for index in points.take_while(|_| !refused.load(Ordering::Relaxed)) {
                 let point = self.point(index).inspect_err(|_| refused.store(true, Ordering::Relaxed))?;
-                runs += u128::from(point.scenario.seeds);
+                all = all.and(Checked::of(&point));
             }
-            Ok(runs)
+            Ok(all)
         };
-        in_blocks(count, runs_of).into_iter().sum()
+        in_blocks(count, block).into_iter().try_fold(Checked::default(), |all, block| Ok(all.and(block?)))
     }
 
     fn scenario(&self, swept: &[Change]) -> Result<Scenario, ExperimentError> {
