@@ -247,13 +247,9 @@ pub(crate) fn configs(scenario: &Scenario, flow: &FlowSpec) -> (Config, Config) 
 
 /// A row for each message that was due by the end.
 fn messages(flow: u32, stamps: &MessageStamps, end: Instant) -> Vec<MessageRow> {
-    let row = |message: u64| {
-        let at = |stamps: &[Instant]| stamps.get(message as usize).copied();
-        let [written, sent] = [&stamps.written, &stamps.sent].map(|list| at(list));
-        let [arrived, answered] = [&stamps.arrived, &stamps.answered].map(|list| at(list));
-        Some(MessageRow { flow, message, due: stamps.due(message)?, written, sent, arrived, answered })
-    };
-    (0..stamps.due_by(end)).filter_map(row).collect()
+    let due = (0..stamps.due_by(end)).filter_map(|message| stamps.due(message));
+    let MessageStamps { written, sent, arrived, answered, .. } = stamps;
+    MessageRow::of_flow(flow, due, [written, sent, arrived, answered])
 }
 
 fn row(number: u32, setup: &FlowSetup, result: &FlowResult) -> FlowRow {

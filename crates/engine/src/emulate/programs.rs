@@ -102,9 +102,11 @@ impl Programs {
                 close_within: CLOSE_WITHIN,
                 socket: {
                     let (sender, receiver) = scenario.ends(flow);
-                    let stack = if role == Role::Sender { sender } else { receiver };
+                    let (end, stack) = match role {
+                        Role::Sender => ("sender", sender),
+                        Role::Receiver => ("receiver", receiver),
+                    };
                     let mut socket = socket_options(&hosts.profile[host]);
-                    let end = if role == Role::Sender { "sender" } else { "receiver" };
                     if flow.is_special() && !has_bpf(scenario, flow, end) {
                         socket.congestion_control = control_of(flow, stack).map(str::to_owned);
                     }
