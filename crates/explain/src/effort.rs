@@ -117,11 +117,13 @@ pub(crate) struct Allowance {
     pub stuck: bool,
     /// Runs of a variant, at least one.
     seeds: u64,
+    /// Whether a run had less.
+    pub cut_short: bool,
 }
 
 impl Allowance {
     pub fn new(all: u64, spent: u64, seeds: u64) -> Allowance {
-        Allowance { all, spent, longest: None, stuck: false, seeds: seeds.max(1) }
+        Allowance { all, spent, longest: None, stuck: false, seeds: seeds.max(1), cut_short: false }
     }
 
     /// The runs as it is are over.

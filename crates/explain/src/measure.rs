@@ -236,7 +236,9 @@ impl<'a> Bench<'a> {
 
     /// What to know of it, where runs had fewer events than others.
     pub fn caveat(&self, scenario: &Scenario) -> Option<String> {
-        self.allowance.short().filter(|_| scenario.budget.events.is_none())?;
+        if !self.allowance.cut_short || scenario.budget.events.is_some() {
+            return None;
+        }
         let most = self.allowance.bound(scenario).budget.events?;
         let why = match self.is_stuck() {
             true => "as it is, it is stuck".to_owned(),
@@ -306,6 +308,7 @@ impl<'a> Bench<'a> {
         (self.watch.planned)(jobs.len() as u64);
         let mut samples: Vec<Vec<Sample>> = variants.iter().map(|_| Vec::new()).collect();
         for jobs in jobs.chunks(AT_ONCE) {
+            self.allowance.cut_short |= self.allowance.short().is_some();
             let results: Vec<Result<Sample, ExplainError>> = jobs
                 .par_iter()
                 .map(|&(number, seed)| {
