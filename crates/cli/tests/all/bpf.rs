@@ -121,17 +121,13 @@ fn a_build_without_the_driver_says_so() {
 #[cfg(feature = "driver")]
 mod in_the_kernel {
     use super::*;
+    use crate::support::processes::{Unprivileged, eventually};
     use crate::support::{can_emulate, flows, run};
     use assert_cmd::cargo::cargo_bin;
     use farpath_testing::{Need, skip};
     use nix::sys::signal::{Signal, kill};
     use nix::unistd::{Pid, geteuid};
-    use serde_json::Value;
-    use std::fs::Permissions;
-    use std::os::unix::fs::PermissionsExt;
-    use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
-    use std::time::{Duration, Instant};
 
     fn skipped() -> bool {
         let missing = farpath_driver::missing();
@@ -147,18 +143,6 @@ mod in_the_kernel {
         let all = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").expect("Linux");
         let own = format!("gentle_{process:x}_");
         all.split_whitespace().filter(|name| name.starts_with(&own)).map(str::to_owned).collect()
-    }
-
-    /// Longer than any machine takes; a test that meets it has failed.
-    const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
-
-    #[expect(clippy::disallowed_methods, reason = "another process does it, in real time")]
-    fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-        let until = Instant::now() + GIVE_UP_AFTER;
-        while !holds() {
-            assert!(Instant::now() < until, "not within {GIVE_UP_AFTER:?}: {what}");
-            std::thread::sleep(Duration::from_millis(10));
-        }
     }
 
     /// The sockets of the two programs of a flow ask for it by its name, which the kernel would refuse if nobody had it.
@@ -355,22 +339,9 @@ mod in_the_kernel {
             return;
         }
         let folder = with_example();
-        let program = Path::new(&folder.path("farpath")).to_owned();
-        fs::copy(cargo_bin("farpath"), &program).expect("copied");
-        for path in [program.parent().expect("the folder"), &program] {
-            fs::set_permissions(path, Permissions::from_mode(0o755)).expect("ours");
-        }
-        let as_nobody = |args: &[&str]| {
-            let mut command = Command::new(&program);
-            command.args(args).current_dir("/").uid(65_534).gid(65_534).output().expect("it starts")
-        };
-        let doctor: Value = serde_json::from_slice(&as_nobody(&["doctor", "--json"]).stdout).expect("JSON");
-        if doctor["emulates"] != true {
-            return skip(Need::Root, "emulation without privileges, which this machine does not allow");
-        }
-        let ended = as_nobody(&["emulate", folder.file()]);
-        let err = String::from_utf8(ended.stderr).expect("UTF-8");
-        assert_eq!(ended.status.code(), Some(2), "{err}");
+        let Some(nobody) = Unprivileged::beside(&folder) else { return };
+        let (_, err, code) = nobody.run(&["emulate", folder.file()]);
+        assert_eq!(code, Some(2), "{err}");
         for word in [KEY, "cannot be loaded here", "run as the machine's root"] {
             assert!(err.contains(word), "{err}");
         }

@@ -1,5 +1,8 @@
 //! The command, what it prints, and whether there is anything to test here.
 
+#[cfg(target_os = "linux")]
+pub mod processes;
+
 use assert_cmd::Command;
 use farpath_testing::{Need, skip};
 use serde_json::Value;

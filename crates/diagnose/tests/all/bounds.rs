@@ -1,19 +1,9 @@
 //! What can grow has an end.
 
-use farpath_diagnose::{
-    CaptureError, Diagnosis, Limit, Link, MAX_CONNECTIONS, MAX_IN_FLIGHT, TcpPacket, parse, read,
-};
+use crate::common::packet;
+use farpath_diagnose::{CaptureError, Diagnosis, Limit, MAX_CONNECTIONS, MAX_IN_FLIGHT, TcpPacket, read};
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr};
-
-/// A packet from `source` to `destination` with an acknowledgment and nothing else.
-fn packet(source: SocketAddr, destination: SocketAddr) -> TcpPacket {
-    let mut bytes = [0; 40];
-    bytes[..4].copy_from_slice(&[0x45, 0, 0, 40]);
-    (bytes[9], bytes[32], bytes[33]) = (6, 0x50, 0x10);
-    let template = parse(Link::Raw, &bytes, 40).expect("a packet");
-    TcpPacket { source, destination, window: 60_000, ..template }
-}
 
 fn end(number: u32, port: u16) -> SocketAddr {
     (Ipv4Addr::from(0x0a00_0000 + number), port).into()

@@ -1,8 +1,8 @@
 //! A sender that was granted a rate (TIA-1039) keeps to it, however its packets and acknowledgments fall together.
 
-use farpath_diagnose::{ConnectionReport, Diagnosis, Limit, Link, TcpPacket, parse};
+use crate::common::{diagnosed, share, there_and_back};
+use farpath_diagnose::{ConnectionReport, Limit, TcpPacket};
 use farpath_tia1039::{QosMark, RateUnit, Rounding, Source, Structure, Structures};
-use std::net::{Ipv4Addr, SocketAddr};
 
 const SEGMENT: u32 = 1448;
 const SEGMENTS: u32 = 3000;
@@ -16,13 +16,7 @@ fn transfer(given: u64, every_ns: u64, later_ns: u64, marked: bool) -> Connectio
 
 /// The same; behind so many segments the sender waits for their acknowledgment: a window that is not scaled lets no more go.
 fn transfer_with(given: u64, every_ns: u64, later_ns: u64, marked: bool, at_first: u32) -> ConnectionReport {
-    let mut bytes = [0; 40];
-    bytes[..4].copy_from_slice(&[0x45, 0, 0, 40]);
-    (bytes[9], bytes[32], bytes[33]) = (6, 0x50, 0x10);
-    let template = parse(Link::Raw, &bytes, 40).expect("a packet");
-    let end = |number, port| SocketAddr::from((Ipv4Addr::new(10, 0, 0, number), port));
-    let there = TcpPacket { source: end(1, 1000), destination: end(2, 80), window: 60_000, ..template };
-    let back = TcpPacket { source: there.destination, destination: there.source, ..there };
+    let [there, back] = there_and_back();
     let request = Structure::request(RateUnit::KbitPerS.encode(100_000_000, Rounding::Up));
     let lowered = RateUnit::KbitPerS.encode(given, Rounding::Down);
     let available = if given < 100_000_000 { lowered } else { request.available };
@@ -61,16 +55,7 @@ fn transfer_with(given: u64, every_ns: u64, later_ns: u64, marked: bool, at_firs
     let shift = |(at, is_back, packet)| (if is_back { at - later_ns / 2 } else { at + later_ns / 2 }, packet);
     let mut packets: Vec<(u64, TcpPacket)> = packets.into_iter().map(shift).collect();
     packets.sort_by_key(|(at, packet)| (*at, packet.payload));
-    let mut diagnosis = Diagnosis::default();
-    for (number, (at, packet)) in (1..).zip(&packets) {
-        diagnosis.packet(number, 0, *at, packet);
-    }
-    diagnosis.finish().connections.remove(0)
-}
-
-fn share(report: &ConnectionReport, limit: Limit) -> f64 {
-    let found = report.limits.iter().find(|found| found.limit == limit);
-    found.map_or(0.0, |found| found.time_s) / report.duration_s
+    diagnosed(packets.iter().map(|(at, packet)| (*at, packet)))
 }
 
 /// 1500 B at 99.968 Mbit/s and at 29.984 Mbit/s.

@@ -1,9 +1,7 @@
 //! Captures that begin in the middle of a connection: what tells their place and the scale of windows in place of the handshake.
 
-use farpath_diagnose::{
-    ConnectionReport, Diagnosis, Limit, Link, MOST_HELD, ScaleToldBy, TcpPacket, ToldBy, Vantage, parse,
-};
-use std::net::{Ipv4Addr, SocketAddr};
+use crate::common::{self, share, there_and_back};
+use farpath_diagnose::{ConnectionReport, Limit, MOST_HELD, ScaleToldBy, TcpPacket, ToldBy, Vantage};
 
 const MS: u64 = 1_000_000;
 const RTT: u64 = 100 * MS;
@@ -14,14 +12,9 @@ const FIELD: u16 = (WINDOW * SEGMENT / 8) as u16;
 
 /// Packets of a sender that is held by a window of 40 segments, with their times at the sender; `is_back` of those of the receiver.
 fn packets(rounds: u32) -> Vec<(u64, bool, TcpPacket)> {
-    let mut bytes = [0; 40];
-    bytes[..4].copy_from_slice(&[0x45, 0, 0, 40]);
-    (bytes[9], bytes[32], bytes[33]) = (6, 0x50, 0x10);
-    let template = parse(Link::Raw, &bytes, 40).expect("a packet");
-    let end = |number, port| SocketAddr::from((Ipv4Addr::new(10, 0, 0, number), port));
-    let there = TcpPacket { source: end(1, 1000), destination: end(2, 80), window: 500, ttl: 64, ..template };
-    let back =
-        TcpPacket { source: there.destination, destination: there.source, window: FIELD, ttl: 57, ..there };
+    let [there, back] = there_and_back();
+    let there = TcpPacket { window: 500, ttl: 64, ..there };
+    let back = TcpPacket { window: FIELD, ttl: 57, ..back };
     let mut packets = Vec::new();
     for round in 0..rounds {
         for number in 0..WINDOW {
@@ -49,16 +42,7 @@ fn diagnosed(packets: &[(u64, bool, TcpPacket)], later_ns: u64) -> ConnectionRep
     let mut packets: Vec<_> = packets.iter().map(place).collect();
     // An acknowledgment comes before what it lets go.
     packets.sort_by_key(|(at, is_back, _)| (*at, !is_back));
-    let mut diagnosis = Diagnosis::default();
-    for (number, (at, _, packet)) in (1..).zip(&packets) {
-        diagnosis.packet(number, 0, *at, packet);
-    }
-    diagnosis.finish().connections.remove(0)
-}
-
-fn share(report: &ConnectionReport, limit: Limit) -> f64 {
-    let found = report.limits.iter().find(|found| found.limit == limit);
-    found.map_or(0.0, |found| found.time_s) / report.duration_s
+    common::diagnosed(packets.iter().map(|(at, _, packet)| (*at, packet)))
 }
 
 #[test]

@@ -1,24 +1,17 @@
 //! What becomes of an emulation whose process is interrupted, killed, or without privileges.
 
 use super::{SMALL, TINY};
+use crate::support::processes::{GIVE_UP_AFTER, Unprivileged, eventually};
 use crate::support::{Folder, can_emulate, lines, run};
 use assert_cmd::cargo::cargo_bin;
 use farpath_testing::{Need, skip};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
 use serde_json::Value;
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
+use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
-
-/// Long enough for a busy machine; a test that meets it has failed.
-const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
-
-/// Nobody, on every Linux.
-const NOBODY: u32 = 65_534;
+use std::time::Instant;
 
 /// A short transfer, and one that takes ten minutes.
 fn short_and_long() -> Folder {
@@ -52,15 +45,6 @@ impl Drop for Emulation {
             let _ = child.kill();
             let _ = child.wait();
         }
-    }
-}
-
-#[expect(clippy::disallowed_methods, reason = "another process does it, in real time")]
-fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let until = Instant::now() + GIVE_UP_AFTER;
-    while !holds() {
-        assert!(Instant::now() < until, "not within {GIVE_UP_AFTER:?}: {what}");
-        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
@@ -149,37 +133,15 @@ fn a_user_without_privileges_emulates() {
     if !can_emulate() {
         return;
     }
-    // Only root can become nobody; whoever else runs this has no privileges to give up.
-    let root = geteuid().is_root();
     let folder = Folder::with(SMALL);
-    let program = Path::new(&folder.path("farpath")).to_owned();
-    fs::copy(cargo_bin("farpath"), &program).expect("copied");
-    for path in [program.parent().expect("the folder"), &program] {
-        fs::set_permissions(path, Permissions::from_mode(0o755)).expect("ours");
-    }
-    let as_nobody = |args: &[&str]| {
-        let mut command = Command::new(&program);
-        command.args(args).current_dir("/");
-        if root {
-            command.uid(NOBODY).gid(NOBODY);
-        }
-        let ended = command.output().expect("it starts");
-        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-        (text(ended.stdout), text(ended.stderr), ended.status.code())
-    };
-    let (out, _, _) = as_nobody(&["doctor", "--json"]);
-    let doctor: Value = serde_json::from_str(&out).expect("JSON");
-    if doctor["emulates"] != true {
-        let why = "emulation without privileges, which this machine does not allow";
-        return skip(Need::Root, format!("{why}: {doctor}"));
-    }
-    let (out, err, code) = as_nobody(&[&["emulate", folder.file(), "--json"], &TINY[..]].concat());
+    let Some(nobody) = Unprivileged::beside(&folder) else { return };
+    let (out, err, code) = nobody.run(&[&["emulate", folder.file(), "--json"], &TINY[..]].concat());
     assert_eq!(code, Some(0), "{out}{err}");
     let [summary] = lines(&out).try_into().expect("one point");
     assert_eq!(summary["outcomes"], serde_json::json!({ "completed": 1 }));
     // What it went without is said.
     let caveats = summary["caveats"].to_string();
-    let tun = doctor["findings"].as_array().expect("a list").iter().find(|it| it["name"] == "TUN");
+    let tun = nobody.doctor["findings"].as_array().expect("a list").iter().find(|it| it["name"] == "TUN");
     let closed = tun.is_some_and(|tun| tun["state"] != "ok");
     assert_eq!(caveats.contains("packet sockets in place of TUN"), closed, "{caveats}");
     assert!(summary["grade"]["realtime"].is_boolean());
