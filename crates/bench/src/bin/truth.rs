@@ -1,14 +1,13 @@
 //! `make truth`: the simulator against Linux kernels in virtual time, resumed where it was stopped, and the table that
 //! docs/validation.md has of it.
 //!
-//! Each part is a sweep (`farpath sweep`), whose finished runs are kept. As soon as a part is there its row is printed, and with the
-//! seed 1 written into the table of the page.
+//! Each part is a sweep (`farpath sweep`), whose finished runs are kept, and a sweep of predictions. As soon as a part is there its rows
+//! are printed, and with the seed 1 written into the tables of the page.
 
 use farpath_report::agreement::{Agreement, Quantity, agreements};
-use farpath_run::Run;
+use farpath_run::{Engine, Run};
 use farpath_sweep::{Folder, Plan};
 use std::error::Error;
-use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::atomic::AtomicBool;
@@ -70,10 +69,39 @@ const PARTS: [Part; 9] = [
     },
 ];
 
-/// The page, and the lines between which its table stands.
+/// The page with both tables.
 const PAGE: &str = "docs/validation.md";
-const BEGIN: &str = "<!-- made by `make truth`: from here -->\n";
-const END: &str = "<!-- made by `make truth`: to here -->\n";
+
+/// A table of the page.
+struct Table {
+    /// The lines between which it stands.
+    begin: &'static str,
+    end: &'static str,
+    head: &'static str,
+    row: fn(&str, &[Run], &str) -> String,
+}
+
+const TABLES: [Table; 2] = [
+    Table {
+        begin: "<!-- made by `make truth`: from here -->\n",
+        end: "<!-- made by `make truth`: to here -->\n",
+        head: "\
+| | points | transfer time: median | 90th percentile | worst | beyond 15 % | and beyond chance | retransmissions, where there are ten: points \
+| median | 90th percentile | worst | made at |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+",
+        row: simulated,
+    },
+    Table {
+        begin: "<!-- predictions, made by `make truth`: from here -->\n",
+        end: "<!-- predictions, made by `make truth`: to here -->\n",
+        head: "\
+| | points | of them predicted | transfer time: median | 90th percentile | worst | beyond 50 % | and beyond chance | made at |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+",
+        row: predicted,
+    },
+];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -102,17 +130,19 @@ fn run(command: &Path, out: &Path, seed: &str, names: &[String]) -> Result<(), B
     let out = out.join(format!("seed-{seed}"));
     fs::create_dir_all(&out)?;
     let commit = commit()?;
-    let mut rows = Vec::new();
+    let mut made: [Vec<String>; TABLES.len()] = Default::default();
     for (number, part) in (1..).zip(&wanted) {
         eprintln!("truth: {number} of {}: {}", wanted.len(), part.title);
-        let folder = out.join(part.name);
-        part.sweep(command, &folder, seed)?;
-        let row = row(part.title, &agreements(&runs(&folder)?), &commit);
-        println!("{row}");
-        rows.push(row);
-        if seed == 1 {
-            let page = fs::read_to_string(PAGE)?;
-            fs::write(PAGE, with_rows(&page, &rows).ok_or(format!("{PAGE} has no marks for the table"))?)?;
+        let runs = part.runs(command, &out, seed)?;
+        for (table, rows) in TABLES.iter().zip(&mut made) {
+            let row = (table.row)(part.title, &runs, &commit);
+            println!("{row}");
+            rows.push(row);
+            if seed == 1 {
+                let page = fs::read_to_string(PAGE)?;
+                let page = table.with_rows(&page, rows).ok_or(format!("{PAGE} has no `{}`", table.begin))?;
+                fs::write(PAGE, page)?;
+            }
         }
     }
     Ok(())
@@ -125,15 +155,27 @@ fn commit() -> Result<String, Box<dyn Error>> {
 }
 
 impl Part {
-    /// Makes what is missing of it; another seed draws other runs, and other points where these are drawn.
-    fn sweep(&self, command: &Path, folder: &Path, seed: u32) -> Result<(), Box<dyn Error>> {
+    /// All of its runs: what is missing is made. Another seed draws other runs, and other points where these are drawn.
+    fn runs(&self, command: &Path, out: &Path, seed: u32) -> Result<Vec<Run>, Box<dyn Error>> {
+        let folders =
+            [("simulate,emulate", self.name.to_owned()), ("predict", format!("{}-predicted", self.name))];
+        let mut runs = Vec::new();
+        for (engines, folder) in folders {
+            let folder = out.join(folder);
+            self.sweep(command, engines, &folder, seed)?;
+            read(&folder, &mut runs)?;
+        }
+        Ok(runs)
+    }
+
+    fn sweep(&self, command: &Path, engines: &str, folder: &Path, seed: u32) -> Result<(), Box<dyn Error>> {
         let mut sets: Vec<String> = self.set.iter().map(|change| change.to_string()).collect();
         sets.push(format!("seed={seed}"));
         if self.experiment == DRAWN {
             sets.push(format!("sweep.latin.seed={seed}"));
         }
         let status = Command::new(command)
-            .args(["sweep", self.experiment, "--engine", "simulate,emulate", "--out"])
+            .args(["sweep", self.experiment, "--engine", engines, "--out"])
             .arg(folder)
             .args(sets.iter().flat_map(|change| ["--set", change]))
             .stdout(std::process::Stdio::null())
@@ -143,63 +185,75 @@ impl Part {
 }
 
 /// Every finished run of a sweep.
-fn runs(folder: &Path) -> Result<Vec<Run>, Box<dyn Error>> {
+fn read(folder: &Path, runs: &mut Vec<Run>) -> Result<(), Box<dyn Error>> {
     let (folder, experiment, engines) = Folder::open(folder)?;
     let plan = Plan::new(&experiment, &engines)?;
-    let mut runs = Vec::new();
     folder.groups(&plan, &AtomicBool::new(false), |wanted, group| {
         // Runs know the first of the points that are alike.
         runs.extend(group.iter().map(|run| Run { point: wanted.point as u64, ..run.clone() }));
     })?;
-    Ok(runs)
+    Ok(())
 }
 
-/// Errors beyond this are counted.
-const FAR: f64 = 0.15;
+/// What of a simulation or prediction agrees with the kernel.
+fn beside_the_kernel(runs: &[Run], of: Engine, quantity: Quantity) -> Option<Agreement> {
+    let both: Vec<Run> =
+        runs.iter().filter(|run| [of, Engine::Emulate].contains(&run.engine)).cloned().collect();
+    agreements(&both).into_iter().find(|agreement| agreement.quantity == quantity)
+}
 
-fn row(title: &str, agreements: &[Agreement], commit: &str) -> String {
-    let of = |quantity| agreements.iter().find(|agreement| agreement.quantity == quantity);
+/// Median, 90th percentile and worst error, in %.
+fn errors(agreement: &Agreement) -> String {
     let percent = |share: f64| format!("{:.1}", share * 100.0);
-    let figures = |agreement: &Agreement| {
-        let worst = agreement.worst().error * 100.0;
-        format!("{} | {} | {worst:+.1}", percent(agreement.median), percent(agreement.p90))
-    };
+    let worst = agreement.worst().error * 100.0;
+    format!("{} | {} | {worst:+.1}", percent(agreement.median), percent(agreement.p90))
+}
+
+/// How many points err by more than `limit`, and how many of these beyond chance.
+fn beyond(agreement: &Agreement, limit: f64) -> String {
+    let far = agreement.points.iter().filter(|point| point.error.abs() > limit);
+    format!("{} | {}", far.clone().count(), far.filter(|point| !point.within_noise()).count())
+}
+
+/// A row of the first table.
+fn simulated(title: &str, runs: &[Run], commit: &str) -> String {
+    let of = |quantity| beside_the_kernel(runs, Engine::Simulate, quantity);
     let mut row = format!("| {title} |");
-    match of(Quantity::TransferTime) {
-        Some(times) => {
-            let far = times.points.iter().filter(|point| point.error.abs() > FAR);
-            let beyond = far.clone().filter(|point| !point.within_noise()).count();
-            let (points, far) = (times.points.len(), far.count());
-            let _ = write!(row, " {points} | {} | {far} | {beyond} |", figures(times));
-        }
-        None => row += " 0 | – | – | – | – | – |",
-    }
-    match of(Quantity::Retransmissions) {
-        Some(resent) => {
-            let _ = write!(row, " {} | {} |", resent.points.len(), figures(resent));
-        }
-        None => row += " 0 | – | – | – |",
-    }
+    row += &match of(Quantity::TransferTime) {
+        Some(times) => format!(" {} | {} | {} |", times.points.len(), errors(&times), beyond(&times, 0.15)),
+        None => " 0 | – | – | – | – | – |".to_owned(),
+    };
+    row += &match of(Quantity::Retransmissions) {
+        Some(resent) => format!(" {} | {} |", resent.points.len(), errors(&resent)),
+        None => " 0 | – | – | – |".to_owned(),
+    };
     format!("{row} {commit} |")
 }
 
-const HEAD: &str = "\
-| | points | transfer time: median | 90th percentile | worst | beyond 15 % | and beyond chance | retransmissions, where there are ten: points \
-| median | 90th percentile | worst | made at |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-";
-
-/// The page with these rows in its table; rows of other parts stay. `None` where it has no marks for it.
-fn with_rows(page: &str, rows: &[String]) -> Option<String> {
-    let (before, rest) = page.split_once(BEGIN)?;
-    let (there, after) = rest.split_once(END)?;
-    let row_of = |part: &Part| {
-        let begins = format!("| {} |", part.title);
-        let made = rows.iter().map(String::as_str).find(|row| row.starts_with(&begins));
-        made.or_else(|| there.lines().find(|line| line.starts_with(&begins)))
+/// A row of the second.
+fn predicted(title: &str, runs: &[Run], commit: &str) -> String {
+    let completed = beside_the_kernel(runs, Engine::Simulate, Quantity::TransferTime);
+    let points = completed.map_or(0, |times| times.points.len());
+    let row = match beside_the_kernel(runs, Engine::Predict, Quantity::TransferTime) {
+        Some(times) => format!("{} | {} | {}", times.points.len(), errors(&times), beyond(&times, 0.5)),
+        None => "0 | – | – | – | – | –".to_owned(),
     };
-    let table: String = PARTS.iter().filter_map(row_of).map(|row| format!("{row}\n")).collect();
-    Some(format!("{before}{BEGIN}\n{HEAD}{table}\n{END}{after}"))
+    format!("| {title} | {points} | {row} | {commit} |")
+}
+
+impl Table {
+    /// The page with these rows in the table; rows of other parts stay. `None` where it has no marks for it.
+    fn with_rows(&self, page: &str, rows: &[String]) -> Option<String> {
+        let (before, rest) = page.split_once(self.begin)?;
+        let (there, after) = rest.split_once(self.end)?;
+        let row_of = |part: &Part| {
+            let begins = format!("| {} |", part.title);
+            let made = rows.iter().map(String::as_str).find(|row| row.starts_with(&begins));
+            made.or_else(|| there.lines().find(|line| line.starts_with(&begins)))
+        };
+        let table: String = PARTS.iter().filter_map(row_of).map(|row| format!("{row}\n")).collect();
+        Some(format!("{before}{}\n{}{table}\n{}{after}", self.begin, self.head, self.end))
+    }
 }
 
 #[cfg(test)]
@@ -210,17 +264,20 @@ mod tests {
     fn the_page_has_the_marks_and_other_parts_keep_their_rows() {
         let page =
             fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(PAGE)).unwrap();
-        assert_eq!(with_rows(&page, &[]), Some(page.clone()), "it is as it is written");
-        let title = PARTS[5].title;
-        let row = format!("| {title} | 56 | new |");
-        let written = with_rows(&page, std::slice::from_ref(&row)).expect("it has them");
-        // Other tables of the page may name the same part.
-        let table = &written[written.find(BEGIN).expect("it begins")..written.find(END).expect("it ends")];
-        assert_eq!(table.matches(&format!("| {title} |")).count(), 1);
-        assert!(written.contains(&row));
-        let others =
-            |page: &str| page.lines().filter(|line| !line.starts_with(&format!("| {title} |"))).count();
-        assert_eq!(others(&written), others(&page));
-        assert_eq!(with_rows("no marks", &[row]), None);
+        for table in TABLES {
+            assert_eq!(table.with_rows(&page, &[]), Some(page.clone()), "it is as it is written");
+            let title = PARTS[5].title;
+            let row = format!("| {title} | 56 | new |");
+            let written = table.with_rows(&page, std::slice::from_ref(&row)).expect("it has them");
+            // Other tables of the page may name the same part.
+            let begin = written.find(table.begin).expect("it begins");
+            let there = &written[begin..written.find(table.end).expect("it ends")];
+            assert_eq!(there.matches(&format!("| {title} |")).count(), 1);
+            assert!(written.contains(&row));
+            let others =
+                |page: &str| page.lines().filter(|line| !line.starts_with(&format!("| {title} |"))).count();
+            assert_eq!(others(&written), others(&page));
+            assert_eq!(table.with_rows("no marks", &[row]), None);
+        }
     }
 }
