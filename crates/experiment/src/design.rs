@@ -34,6 +34,25 @@ impl Design {
         }
     }
 
+    /// Where `key` is a setting of a design, such as `sweep.latin.seed`: the name of the design, and the key within it.
+    pub fn setting(key: &str) -> Option<(&str, &str)> {
+        let (name, key) = key.strip_prefix("sweep.")?.split_once('.')?;
+        Design::named(name).map(|_| (name, key))
+    }
+
+    /// Gives one setting of a design another value in the table `sweep`.
+    pub fn set(sweep: &mut Value, name: &str, key: &str, value: &Value) {
+        // What is no table is refused when it is read.
+        let Value::Table(sweep) = sweep else { return };
+        let design = sweep.entry(name).or_insert_with(|| Value::Table(Table::new()));
+        let Value::Table(table) = design else { return };
+        let mut settings = Vec::new();
+        collect(table, "", &mut settings);
+        let mut flat: Table = settings.into_iter().map(|(key, value)| (key, value.clone())).collect();
+        flat.insert(key.to_owned(), value.clone());
+        *table = flat;
+    }
+
     /// The values of every key of `table`, which are walked together, and where they are asked for.
     pub fn read(
         self,
@@ -229,14 +248,19 @@ fn expected(found: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Experiment;
+    use crate::{Experiment, Override};
     use std::collections::HashSet;
 
     type Swept = Vec<(String, String)>;
 
     fn points(sweep: &str) -> Result<Vec<Swept>, String> {
+        changed(sweep, &[])
+    }
+
+    fn changed(sweep: &str, changes: &[&str]) -> Result<Vec<Swept>, String> {
+        let changes: Vec<Override> = changes.iter().map(|change| change.parse().expect("a change")).collect();
         let text = format!("title = 'One'\npath = 'noisy-channel'\n[transfer]\nsize = '1 MB'\n{sweep}");
-        let experiment = Experiment::parse(&text, "here", &[]).map_err(|error| error.to_string())?;
+        let experiment = Experiment::parse(&text, "here", &changes).map_err(|error| error.to_string())?;
         Ok(experiment.points().map(|point| point.swept.clone()).collect())
     }
 
@@ -304,6 +328,20 @@ mod tests {
         let other =
             points("[sweep.random]\npoints = 5\nseed = 2\n'path.loss' = '0 % to 10 %'").expect("good");
         assert_ne!(numbers(&other, "path.loss"), numbers(&one, "path.loss"));
+    }
+
+    #[test]
+    fn settings_are_changed_like_any_parameter() {
+        let written = "[sweep.latin]\npoints = 5\npath.loss = '0 % to 10 %'\n'path.delay' = '1 ms to 9 ms'";
+        let redrawn =
+            "[sweep.latin]\npoints = 3\nseed = 2\npath.loss = '0 % to 1 %'\n'path.delay' = '1 ms to 9 ms'";
+        let changes = ["sweep.latin.seed=2", "sweep.latin.points=3", "sweep.latin.path.loss=0 % to 1 %"];
+        assert_eq!(changed(written, &changes), points(redrawn));
+        let error = changed(written, &["sweep.latin.points=0"]).expect_err("none is drawn");
+        assert!(error.contains("sweep.latin.points: expected a whole number"), "{error}");
+        // With a sweep of its own the file's is gone, and with it what was changed of that before.
+        let given = ["sweep.latin.seed=2", "sweep={'transfer.size'=['1 MB', '2 MB']}"];
+        assert_eq!(changed(written, &given).expect("good").len(), 2);
     }
 
     #[test]

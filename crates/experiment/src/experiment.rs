@@ -1,5 +1,6 @@
 //! An experiment file: a scenario, and the points of its sweep.
 
+use crate::design::Design;
 use crate::document::{Document, Override};
 use crate::emulate::EmulationClock;
 use crate::error::{ExperimentError, Location, parse_toml};
@@ -16,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use toml::Value;
+use toml::{Table, Value};
 
 /// The most runs, over all points, that one experiment may have.
 pub const MAX_RUNS: u64 = MAX_POINTS as u64;
@@ -105,9 +106,10 @@ impl Experiment {
     /// As [`Experiment::load`].
     pub fn parse(text: &str, origin: &str, overrides: &[Override]) -> Result<Experiment, ExperimentError> {
         let mut table = parse_toml(origin, text)?;
-        let written = Sweep::read(table.remove("sweep").as_ref(), origin)?;
+        let sweep = table.remove("sweep");
+        let written = Sweep::read(sweep.as_ref(), origin)?;
         let published = read_published(table.remove("published"), origin, &written)?;
-        let plan = Plan::new(Document::new(origin, table)?, &written, overrides)?;
+        let plan = Plan::new(Document::new(origin, table)?, sweep, overrides)?;
         let count = plan.sweep.points(origin)?;
         let kept = plan.keep(count)?;
         let Checked { runs, with_bpf } = match kept.is_empty() {
@@ -249,17 +251,31 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(document: Document, written: &Sweep, overrides: &[Override]) -> Result<Plan, ExperimentError> {
-        let mut sweep = written.clone();
-        let mut fixed: Vec<Change> = Vec::new();
+    fn new(
+        document: Document,
+        sweep: Option<Value>,
+        overrides: &[Override],
+    ) -> Result<Plan, ExperimentError> {
+        // What is drawn is drawn before keys that are swept over are put in place of others.
+        let mut sweep = sweep;
         for given in overrides {
+            if given.key == "sweep" {
+                sweep = Some(given.value.clone());
+            } else if let Some((design, key)) = Design::setting(&given.key) {
+                Design::set(sweep.get_or_insert(Value::Table(Table::new())), design, key, &given.value);
+            }
+        }
+        let mut sweep = Sweep::read(sweep.as_ref(), &document.origin)?;
+        let mut fixed: Vec<Change> = Vec::new();
+        let whole = overrides.iter().rposition(|given| given.key == "sweep");
+        for (index, given) in overrides.iter().enumerate() {
             let key = format!("{} (--set)", given.key);
             let at = Location { origin: document.origin.to_string(), key };
             if given.key == "published" || given.key.starts_with("published.") {
                 return Err(at.refuse("what was published is not a parameter"));
             }
-            if given.key == "sweep" {
-                sweep = Sweep::read(Some(&given.value), &document.origin)?;
+            let replaced = given.key.starts_with("sweep.") && whole.is_some_and(|whole| index < whole);
+            if given.key == "sweep" || replaced || Design::setting(&given.key).is_some() {
                 continue;
             }
             match given.key.strip_prefix("sweep.") {
