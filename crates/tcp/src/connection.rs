@@ -5,7 +5,7 @@ mod ecn;
 
 use crate::cc::{Controller, OwnController, Pace};
 use crate::config::Config;
-use crate::receiver::Receiver;
+use crate::receiver::{MAX_SHIFT, Receiver};
 use crate::sender::{Sender, Transmission};
 use crate::{Ecn, Endpoint, Flags, MAX_MSS, SackBlock, Segment, Seq, Timestamps};
 use farpath_units::{Bytes, Duration, Instant};
@@ -167,7 +167,7 @@ impl Connection {
         let mut sender = Sender::new(config);
         // It differs from connection to connection, and is the same for the same seed.
         sender.seed = isn.0.into();
-        let own_scale = if config.send.window_scaling { scale_for(config.receive.buffer.0) } else { 0 };
+        let own_scale = if config.send.window_scaling { Receiver::scale_for(&config.receive) } else { 0 };
         Connection {
             config: config.clone(),
             state: State::Closed,
@@ -627,16 +627,8 @@ impl Connection {
     }
 }
 
-/// The largest shift of the window field (RFC 7323 §2.3).
-const MAX_SHIFT: u8 = 14;
-
 /// The largest window that can be announced.
 const MAX_WINDOW: u64 = (u16::MAX as u64) << MAX_SHIFT;
-
-/// The smallest shift with which the buffer fits the window field (RFC 7323 §2.2).
-fn scale_for(buffer: u64) -> u8 {
-    (0..MAX_SHIFT).find(|&shift| buffer >> shift <= u64::from(u16::MAX)).unwrap_or(MAX_SHIFT)
-}
 
 /// The timestamp clock: one tick a millisecond (RFC 7323 §5.4 asks for 1 ms to 1 s), from 1 so that 0 means none.
 fn clock_ms(now: Instant) -> u32 {

@@ -12,6 +12,9 @@ use autotuning::Autotuning;
 use core::ops::Range;
 use farpath_units::{Bytes, Duration, Instant};
 
+/// The largest shift of the window field (RFC 7323 §2.3).
+pub const MAX_SHIFT: u8 = 14;
+
 /// How many recent arrivals are remembered for the order of SACK blocks.
 const RECENT: usize = 4;
 
@@ -531,10 +534,23 @@ impl Receiver {
         }
     }
 
-    /// The handshake has agreed on a shift of the window field: what of the buffer can be announced at all.
-    pub fn set_scale(&mut self, scale: u8) {
+    /// The shift of the window field to offer: the smallest with which the buffer fits (RFC 7323 §2.2), or Linux's.
+    pub fn scale_for(config: &ReceiveConfig) -> u8 {
+        let buffer = config.buffer.0;
+        if config.autotuning {
+            return autotuning::scale_for(buffer);
+        }
+        (0..MAX_SHIFT).find(|&shift| buffer >> shift <= u64::from(u16::MAX)).unwrap_or(MAX_SHIFT)
+    }
+
+    /// The handshake has agreed on a shift of the window field, which bounds what of the buffer can be announced at all, and on
+    /// so many bytes of options in each segment. `active`: this end has sent the first SYN.
+    pub fn agree(&mut self, scale: u8, options: u64, active: bool) {
         self.cached_window = None;
         self.config.buffer = self.config.buffer.min(Bytes(u64::from(u16::MAX) << scale));
+        if let Some(autotuning) = &mut self.autotuning {
+            autotuning.agree(options, active);
+        }
     }
 
     /// The application reads up to `max` bytes; gives how many there were.
@@ -616,10 +632,21 @@ impl Receiver {
 
     fn choose_window(&mut self, scale: u8) -> u64 {
         let edge = self.edge();
-        if self.autotuning.as_ref().is_some_and(|autotuning| edge - self.next < autotuning.clamp() / 2) {
+        let Some(autotuning) = &self.autotuning else { return self.announce_by_steps(edge, scale) };
+        if edge - self.next < autotuning.clamp() / 2 {
             // __tcp_select_window(): memory is short.
             self.quick_acks_left = 0;
         }
+        let window = if scale > 0 {
+            self.announce_whole_units(edge, scale)
+        } else {
+            self.announce_by_steps(edge, scale)
+        };
+        // Linux leaves it to memory what of it is shown.
+        window.min(self.config.buffer.0.div_ceil(1 << scale) << scale)
+    }
+
+    fn announce_by_steps(&mut self, edge: u64, scale: u8) -> u64 {
         let step = self.mss.min(self.config.buffer.0 / 2);
         let opens = edge >= self.announced + step || edge == self.next + self.whole();
         let target = if opens { self.announced.max(edge) } else { self.announced };
@@ -627,13 +654,22 @@ impl Receiver {
         // would promise a little more otherwise, and a buffer of 1 GB take in any file.
         let unit = 1u64 << scale;
         let open = target.max(self.next) - self.next;
-        let rounded_up = |bytes: u64| (bytes >> scale) + u64::from(bytes & (unit - 1) > 0);
-        let (down, up) = (open >> scale, rounded_up(open));
-        let units = if self.next + (up << scale) <= edge { up } else { down };
-        let units = units.min(u64::from(u16::MAX));
-        self.announced = self.announced.max(self.next + (units << scale));
-        let most = if self.autotuning.is_some() { rounded_up(self.config.buffer.0) } else { units };
-        units.min(most) << scale
+        let (down, up) = (open / unit, open.div_ceil(unit));
+        let units = if self.next + up * unit <= edge { up } else { down };
+        self.announce_units(units, scale)
+    }
+
+    /// `__tcp_select_window()` and `tcp_select_window()` where the field is scaled: whatever the window opens by, in whole units,
+    /// rounded up; and what was promised, rounded up anew, where that is more.
+    fn announce_whole_units(&mut self, edge: u64, scale: u8) -> u64 {
+        let open = edge.max(self.announced).saturating_sub(self.next);
+        self.announce_units(open.div_ceil(1 << scale), scale)
+    }
+
+    fn announce_units(&mut self, units: u64, scale: u8) -> u64 {
+        let window = units.min(u64::from(u16::MAX)) << scale;
+        self.announced = self.announced.max(self.next + window);
+        window
     }
 
     /// Whether an ACK is due now.

@@ -70,9 +70,9 @@ section! {
             from "Linux, tcp_input.c: `tcp_event_data_recv()`, `tcp_incr_quickack()`, `tcp_grow_window()`; `tcp_event_ack_sent()`";
         }
         /// The window begins with what 128 kB of memory hold, and grows with what the program reads, up to the buffer (Linux's
-        /// `tcp_moderate_rcvbuf`).
+        /// `tcp_moderate_rcvbuf`). Its field is scaled for twice the buffer, and shows whole units, rounded up.
         autotuning: bool = false => {
-            from "Linux: `tcp_grow_window()`, `tcp_rcv_space_adjust()`";
+            from "Linux: `tcp_grow_window()`, `tcp_rcv_space_adjust()`, `tcp_select_initial_window()`";
         }
         /// Acknowledge at once a segment that carries PSH, or is smaller than those before it, where the program has read all
         /// that came (Linux's `ICSK_ACK_PUSHED`).

@@ -1,8 +1,8 @@
 //! What an arriving segment changes (RFC 9293 §3.10.7, RFC 5961, RFC 7323 §5).
 
-use super::{CloseReason, Connection, MAX_SHIFT, State, clock_ms};
+use super::{CloseReason, Connection, State, clock_ms};
 use crate::config::TsRecent;
-use crate::receiver::Echoed;
+use crate::receiver::{Echoed, MAX_SHIFT};
 use crate::sender::Acknowledgment;
 use crate::{Ecn, Flags, MAX_MSS, Segment, Seq, TIMESTAMPS};
 use farpath_units::{Bytes, Duration, Instant};
@@ -52,7 +52,7 @@ impl Connection {
         } else {
             (self.own_scale, self.peer_scale) = (0, 0);
         }
-        self.receiver.set_scale(self.own_scale);
+        self.receiver.agree(self.own_scale, options.0, self.active);
         self.window_from = (0, 0);
         self.sender.rwnd = u64::from(seg.window);
     }

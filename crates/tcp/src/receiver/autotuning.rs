@@ -1,5 +1,6 @@
 //! A window that grows with the connection, as Linux's does (`tcp_grow_window()`, `tcp_rcv_space_adjust()` in `tcp_input.c`).
 
+use super::MAX_SHIFT;
 use farpath_units::{Duration, Instant};
 
 /// The middle of `tcp_rmem`: the first receive buffer, overhead included.
@@ -8,14 +9,17 @@ const FIRST_BUFFER: u64 = 131_072;
 const FIRST_MSS: u64 = 536;
 const FIRST_RATIO: u64 = 128;
 const WHOLE: u64 = 256;
+/// `net.core.rmem_max`: the window can be scaled for as much at least.
+const RMEM_MAX: u64 = 212_992;
 /// Smaller segments make no window grow.
 const LEAST_GROWTH: u64 = 128;
 
 /// The state of a receiving socket that its window follows from.
 #[derive(Debug, Clone)]
 pub(super) struct Autotuning {
-    /// `advmss`.
+    /// `advmss`, and what options will take of it once the handshake is over.
     mss: u64,
+    options: u64,
     /// `rcv_mss`: the longest segment that came.
     rcv_mss: u64,
     /// `scaling_ratio`: what of the memory is data, in 256ths.
@@ -53,17 +57,16 @@ impl Autotuning {
     pub fn new(buffer: u64, mss: u64) -> Autotuning {
         let most = buffer.saturating_mul(2).clamp(4096, i32::MAX as u64);
         let buffer = most.min(FIRST_BUFFER);
-        // tcp_select_initial_window(): of whole segments.
         let whole = data_in(buffer, FIRST_RATIO);
-        let window = if whole > mss { whole / mss * mss } else { whole };
         Autotuning {
             mss,
+            options: 0,
             rcv_mss: FIRST_MSS,
             ratio: FIRST_RATIO,
             buffer,
             most,
             clamp: whole,
-            window,
+            window: first_window(whole, mss),
             space: 1,
             counted_from: 1,
             counted_since: Instant::ZERO,
@@ -74,6 +77,19 @@ impl Autotuning {
         }
     }
 
+    /// Each segment will carry `options` bytes of options (`TCPOLEN_TSTAMP_ALIGNED`). Who is called knows it before a window is
+    /// announced, and counts with `advmss` as it was until the handshake is over (`tcp_openreq_init_rwin()`,
+    /// `tcp_rcv_state_process()`); who calls, the other way round (`tcp_rcv_synsent_state_process()`).
+    pub fn agree(&mut self, options: u64, active: bool) {
+        let data = self.mss.saturating_sub(options).max(1);
+        if active {
+            self.mss = data;
+        } else {
+            self.options = options;
+            self.window = first_window(data_in(self.buffer, FIRST_RATIO), data);
+        }
+    }
+
     /// The handshake is over (`tcp_init_buffer_space()`): the room of a segment is kept.
     pub fn establish(&mut self, now: Instant) {
         if self.clamp > 2 * self.mss {
@@ -81,6 +97,7 @@ impl Autotuning {
         }
         self.space = self.window.min(self.clamp).min(10 * self.mss).max(1);
         self.window = self.window.min(self.clamp);
+        self.mss = self.mss.saturating_sub(std::mem::take(&mut self.options)).max(1);
         (self.now, self.counted_since) = (now, now);
     }
 
@@ -216,6 +233,17 @@ impl Autotuning {
     }
 }
 
+/// The shift of the window field for a buffer whose half is `buffer` (`tcp_select_initial_window()`).
+pub(super) fn scale_for(buffer: u64) -> u8 {
+    let memory = buffer.saturating_mul(2).max(RMEM_MAX);
+    (memory.ilog2() as u8 - 15).min(MAX_SHIFT)
+}
+
+/// `tcp_select_initial_window()`: of whole segments.
+fn first_window(whole: u64, mss: u64) -> u64 {
+    if whole > mss { whole / mss * mss } else { whole }
+}
+
 /// What of `memory` is data (`tcp_win_from_space()`).
 fn data_in(memory: u64, ratio: u64) -> u64 {
     memory * ratio / WHOLE
@@ -263,6 +291,27 @@ mod tests {
         assert_eq!(autotuning.window, 64_076);
         assert_eq!(feed(&mut autotuning, at(50), 1, 10, 1), 6);
         assert_eq!(autotuning.window, 80_480, "of 131072 B, 2304 in use, 160 of 256");
+    }
+
+    #[test]
+    fn options_take_their_part_of_each_segment() {
+        // Traced: 65160 B in the SYN/ACK of who is called, 64240 B in the SYN of who calls, with timestamps in both.
+        let mut called = Autotuning::new(3 << 20, 1460);
+        called.agree(12, false);
+        assert_eq!((called.window(), called.mss), (65_160, 1460));
+        called.establish(at(0));
+        assert_eq!((called.window(), called.mss), (64_076, 1448));
+        let mut calls = Autotuning::new(3 << 20, 1460);
+        assert_eq!(calls.window(), 64_240);
+        calls.agree(12, true);
+        calls.establish(at(0));
+        assert_eq!((calls.window(), calls.mss), (64_088, 1448));
+    }
+
+    #[test]
+    fn the_window_field_is_scaled_for_the_memory() {
+        // tcp_rmem's largest is 6 MiB, and 32 MiB since 6.16; net.core.rmem_max is 212 992 B.
+        assert_eq!([3 << 20, 16 << 20, 1000, u64::MAX].map(scale_for), [7, 10, 2, 14]);
     }
 
     #[test]
