@@ -253,10 +253,11 @@ scripts: setup
 	@$(FARPATH) kernel info >/dev/null 2>&1 || $(FARPATH) kernel build
 	$(FARPATH) script --engine both $(SCRIPT_FLAGS) $(or $(DIR),crates/script/tests/linux-6)
 
-# Does the simulator tell the truth? Each part is a sweep of experiments/truth*.toml with one variant of TCP, simulated and on a Linux
-# kernel in virtual time; what is finished is kept in target/truth, and the same command goes on where it was stopped. Rows go into the
-# table of docs/validation.md. `make truth PARTS="drawn default-bbr"` makes some of it, `make truth SEED=7` other runs and other drawn
-# points, whose rows are only printed. A kernel takes four minutes of one core to make where there is none.
+# Does the simulator tell the truth? Each part is a sweep of experiments/truth*.toml with one variant of TCP, on a Linux kernel in
+# virtual time, simulated and predicted. The kernel's finished runs are kept in target/truth: the same command goes on where it was
+# stopped, and after a change of the simulator takes seconds. Rows go into the tables of docs/validation.md. `make truth PARTS="drawn
+# default-bbr"` makes some of it, `make truth SEED=7` other runs and other drawn points, whose rows are only printed. A kernel takes four
+# minutes of one core to make where there is none.
 SEED = 1
 PARTS =
 truth: setup

@@ -1,8 +1,9 @@
 //! `make truth`: the simulator against Linux kernels in virtual time, resumed where it was stopped, and the table that
 //! docs/validation.md has of it.
 //!
-//! Each part is a sweep (`farpath sweep`), whose finished runs are kept, and a sweep of predictions. As soon as a part is there its rows
-//! are printed, and with the seed 1 written into the tables of the page.
+//! Each part is three sweeps (`farpath sweep`): the kernel's, whose finished runs are kept, and those of simulations and predictions, which
+//! are made anew each time: they are what changes, and are quick. As soon as a part is there its rows are printed, and with the seed 1
+//! written into the tables of the page.
 
 use farpath_report::agreement::{Agreement, Quantity, agreements};
 use farpath_run::{Engine, Run};
@@ -155,27 +156,28 @@ fn commit() -> Result<String, Box<dyn Error>> {
 }
 
 impl Part {
-    /// All of its runs: what is missing is made. Another seed draws other runs, and other points where these are drawn.
+    /// All of its runs: what is missing of the kernel's is made. Another seed draws other runs, and other points where these are drawn.
     fn runs(&self, command: &Path, out: &Path, seed: u32) -> Result<Vec<Run>, Box<dyn Error>> {
-        let folders =
-            [("simulate,emulate", self.name.to_owned()), ("predict", format!("{}-predicted", self.name))];
         let mut runs = Vec::new();
-        for (engines, folder) in folders {
-            let folder = out.join(folder);
-            self.sweep(command, engines, &folder, seed)?;
+        for engine in [Engine::Emulate, Engine::Simulate, Engine::Predict] {
+            let folder = out.join(format!("{}-{}", self.name, engine.name()));
+            if engine != Engine::Emulate && folder.exists() {
+                fs::remove_dir_all(&folder)?;
+            }
+            self.sweep(command, engine.name(), &folder, seed)?;
             read(&folder, &mut runs)?;
         }
         Ok(runs)
     }
 
-    fn sweep(&self, command: &Path, engines: &str, folder: &Path, seed: u32) -> Result<(), Box<dyn Error>> {
+    fn sweep(&self, command: &Path, engine: &str, folder: &Path, seed: u32) -> Result<(), Box<dyn Error>> {
         let mut sets: Vec<String> = self.set.iter().map(|change| change.to_string()).collect();
         sets.push(format!("seed={seed}"));
         if self.experiment == DRAWN {
             sets.push(format!("sweep.latin.seed={seed}"));
         }
         let status = Command::new(command)
-            .args(["sweep", self.experiment, "--engine", engines, "--out"])
+            .args(["sweep", self.experiment, "--engine", engine, "--out"])
             .arg(folder)
             .args(sets.iter().flat_map(|change| ["--set", change]))
             .stdout(std::process::Stdio::null())
