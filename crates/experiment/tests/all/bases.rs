@@ -99,6 +99,7 @@ fn shipped_stacks_are_related_as_they_say() {
     assert_eq!(ns, config("ns-2.29"));
     let mut linux = config("linux-6.12");
     (linux.handshake.syn_attempts, linux.handshake.syn_linear_timeouts) = (Some(7), 0);
+    linux.send.fill_super_packets = false;
     assert_eq!(linux, config("linux-6.1"));
     let mut linux = config("linux-6.12");
     linux.receive.buffer = Bytes(16 << 20);

@@ -52,6 +52,10 @@ section! {
         super_packets: bool = false => {
             from "Linux";
         }
+        /// A super-packet for which its buffer holds too little takes in the beginning of the next one (Linux's `tcp_grow_skb()`, since 6.10).
+        fill_super_packets: bool = false => {
+            from "Linux: `tcp_write_xmit()`, `tcp_grow_skb()`";
+        }
         /// New data waits until so large a part of the window may leave in one piece, where the last segment left within a
         /// millisecond and an ACK is due within one: 3 is a third (Linux's `tcp_tso_win_divisor`). 0 waits for nothing.
         tso_win_divisor: u32 = 0 => {

@@ -72,6 +72,11 @@ impl Sender {
         if data > self.smss && self.defers(now, room * self.smss, peer_room, quota, most) {
             return false;
         }
+        if self.config.send.fill_super_packets && self.nxt + quota * self.smss > self.super_packet.buffer_end
+        {
+            // What it takes in of the next buffer leaves no trace of where the first one ended.
+            self.super_packet.buffer_end += self.stream_buffer();
+        }
         let segments = quota.min(data.min(peer_room).div_ceil(self.smss)).max(1);
         self.super_packet =
             SuperPacket { left: segments, at: now, several: segments > 1, ..self.super_packet };
@@ -119,10 +124,10 @@ impl Sender {
             return false;
         }
         let limit = room.min(peer_room);
-        // A buffer that has less than may leave takes in the beginning of the next one (tcp_grow_skb()).
         let is_last = self.super_packet.buffer_end >= self.written;
         let rest = self.super_packet.buffer_end.min(self.written) - self.nxt;
-        let buffer = rest.max((quota * self.smss).min(self.written - self.nxt));
+        let filled = if self.config.send.fill_super_packets { quota * self.smss } else { 0 };
+        let buffer = rest.max(filled.min(self.written - self.nxt));
         let enough = limit >= most * self.smss
             || !is_last && limit >= buffer
             || limit >= self.rwnd.min(self.window.cwnd) / divisor;

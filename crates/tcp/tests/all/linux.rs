@@ -225,6 +225,30 @@ fn the_last_segment_of_a_super_packet_carries_psh() {
     assert!(!psh(false, 4));
 }
 
+#[test]
+fn a_super_packet_takes_in_the_beginning_of_the_next_buffer() {
+    // Of 15 segments, half of the peer's window, behind the four that left while the program wrote.
+    let pushed = |fills| {
+        let mut t = Script::established_to(
+            &config(|c| {
+                (c.send.super_packets, c.send.fill_super_packets) = (true, fills);
+                c.congestion.initial_window = 4;
+            }),
+            30_000,
+        );
+        let mut ends = t.write(40_000).pushed();
+        for acknowledged in (1..=9).map(|n| 1000 * n + 1) {
+            ends.extend(t.ack(acknowledged).pushed());
+        }
+        ends
+    };
+    let twos = (1..=11).map(|n| 2000 * n + 1);
+    assert_eq!(pushed(true), twos.clone().collect::<Vec<_>>());
+    let buffer_end: Vec<u64> =
+        twos.clone().filter(|&end| end < 19_001).chain([19_001]).chain(twos.skip(9)).collect();
+    assert_eq!(pushed(false), buffer_end);
+}
+
 /// Ten segments under way since 500 us, over a round trip of as much, and thirty to come.
 fn a_short_path(change: impl FnOnce(&mut Config)) -> Script {
     let mut t = Script::connect(&config(|c| {

@@ -286,6 +286,14 @@ impl Script {
         self
     }
 
+    /// Of what was sent, where the segments with PSH end.
+    pub fn pushed(&mut self) -> Vec<u64> {
+        let isn = self.isn;
+        let sent = self.take().into_iter().filter(|(_, segment)| segment.flags.contains(Flags::PSH));
+        sent.map(|(_, segment)| u64::from(segment.seq.0.wrapping_sub(isn.0)) + u64::from(segment.len))
+            .collect()
+    }
+
     fn take(&mut self) -> Vec<(Instant, Segment)> {
         self.last = self.last_or_pending();
         self.sent.drain(..).collect()
