@@ -306,6 +306,24 @@ pub struct ClockArgs {
     pub kernel: Option<String>,
 }
 
+/// The clock of a host with programs.
+#[derive(Debug, Args)]
+pub struct ProgramClockArgs {
+    #[command(flatten)]
+    pub clock: ClockArgs,
+    /// In virtual time: let so many seconds pass for each second of processor time that a program takes [default: as the file says, else 0]
+    #[arg(long, value_name = "FACTOR", allow_negative_numbers = true)]
+    pub cpu_cost: Option<f64>,
+}
+
+impl ProgramClockArgs {
+    /// The same as changes of the file.
+    pub fn changes(&self) -> Vec<Override> {
+        let cost = self.cpu_cost.map(|factor| Override::new("emulate.cpu_cost", factor.into()));
+        self.clock.changes().into_iter().chain(cost).collect()
+    }
+}
+
 /// Clocks of emulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ClockName {

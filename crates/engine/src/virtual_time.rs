@@ -104,7 +104,8 @@ fn boot(
     output: impl FnMut(Stream, &[u8]),
 ) -> Result<(TemporaryFolder, Ended), EngineError> {
     let memory_mb = MEMORY_MB + options.memory.0 / 1_000_000;
-    start(job, memory_mb, Duration::from_nanos(options.give_up_after.as_nanos()), seed, kernel, stop, output)
+    let give_up_after = Duration::from_nanos(options.give_up_after.as_nanos());
+    start(job, memory_mb, options.cpu_cost, give_up_after, seed, kernel, stop, output)
 }
 
 /// For a guest without programs of the user.
@@ -164,12 +165,13 @@ pub(crate) fn start_guest(
     stop: &AtomicBool,
     output: impl FnMut(Stream, &[u8]),
 ) -> Result<(TemporaryFolder, Ended), EngineError> {
-    start(job, MEMORY_MB, give_up_after, seed, kernel, stop, output)
+    start(job, MEMORY_MB, 0.0, give_up_after, seed, kernel, stop, output)
 }
 
 fn start(
     job: &WorkerJob,
     memory_mb: u64,
+    cpu_cost: f64,
     give_up_after: Duration,
     seed: u64,
     kernel: &Kernel,
@@ -184,6 +186,7 @@ fn start(
         command: GUEST_COMMAND,
         seed,
         memory_mb,
+        cpu_cost,
         give_up_after,
     }
     .run(stop, |line| console::take(line, &mut output))?;

@@ -5,6 +5,9 @@ use crate::reader::{Parameter, Reader, word};
 use farpath_units::{Bytes, Duration, Probability};
 use toml::Value;
 
+/// A second of computing is a quarter of an hour then.
+const MAX_CPU_COST: f64 = 1000.0;
+
 /// How an experiment is run on a Linux kernel. It changes nothing for the other engines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmulateOptions {
@@ -12,6 +15,8 @@ pub struct EmulateOptions {
     pub clock: EmulationClock,
     /// In virtual time: how long a run may take of real time. What hangs in virtual time hangs for ever.
     pub give_up_after: Duration,
+    /// In virtual time: how many seconds pass for each second of processor time that a program takes. What makes the path takes none.
+    pub cpu_cost: f64,
     /// How many of the seeds are run, from the first one on: a run takes real time.
     pub seeds: u64,
     /// Hand segments that follow each other over as one. Faster by far, and the receiver answers with fewer ACKs, as
@@ -80,6 +85,7 @@ impl Default for EmulateOptions {
         EmulateOptions {
             clock: EmulationClock::Real,
             give_up_after: Duration::from_secs(600),
+            cpu_cost: 0.0,
             seeds: 1,
             coalesce: false,
             ip: IpVersion::V4,
@@ -126,6 +132,25 @@ fn read_clock(reader: &mut Reader<'_>) -> Result<EmulationClock, ExperimentError
     }
 }
 
+fn read_cpu_cost(reader: &mut Reader<'_>) -> Result<Option<f64>, ExperimentError> {
+    let factor = match reader.value("cpu_cost") {
+        Some(Value::Integer(number)) => Some(*number as f64),
+        Some(Value::Float(number)) => Some(*number),
+        Some(other) => {
+            let expected = format!("a factor from 0 to {MAX_CPU_COST}");
+            return Err(crate::reader::wrong_type(other, &reader.at("cpu_cost"), &expected));
+        }
+        None => None,
+    };
+    match factor.filter(|factor| !(0.0..=MAX_CPU_COST).contains(factor)) {
+        Some(found) => {
+            let reason = format!("expected a factor from 0 to {MAX_CPU_COST}, found {found}");
+            Err(reader.at("cpu_cost").refuse(reason))
+        }
+        None => Ok(factor),
+    }
+}
+
 /// Reads `[emulate]`.
 pub(crate) fn read_emulate(reader: &mut Reader<'_>) -> Result<EmulateOptions, ExperimentError> {
     let default = EmulateOptions::default();
@@ -135,6 +160,7 @@ pub(crate) fn read_emulate(reader: &mut Reader<'_>) -> Result<EmulateOptions, Ex
     let options = EmulateOptions {
         clock: read_clock(reader)?,
         give_up_after: reader.or("give_up_after", default.give_up_after)?,
+        cpu_cost: read_cpu_cost(reader)?.unwrap_or(default.cpu_cost),
         seeds: reader.or("seeds", default.seeds)?,
         coalesce: reader.or("coalesce", default.coalesce)?,
         ip: reader.or("ip", default.ip)?,
@@ -160,6 +186,11 @@ pub(crate) fn read_emulate(reader: &mut Reader<'_>) -> Result<EmulateOptions, Ex
     }
     if options.give_up_after == Duration::ZERO {
         return Err(reader.at("give_up_after").refuse("no run ends at once"));
+    }
+    if options.cpu_cost > 0.0 && options.clock == EmulationClock::Real {
+        return Err(reader.at("cpu_cost").refuse(
+            "in real time programs take the time that they take; expected `emulate.clock = \"virtual\"` beside it",
+        ));
     }
     if options.lateness == Some(Duration::ZERO) {
         return Err(reader.at("lateness").refuse("no run keeps to that; real time is never exact"));

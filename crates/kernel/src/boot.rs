@@ -50,6 +50,9 @@ pub struct Boot<'a> {
     pub seed: u64,
     /// Its memory in MB. Linux sizes TCP's buffers by it: from 1024 on they are as on any machine.
     pub memory_mb: u64,
+    /// How many seconds pass in it for each second of processor time that its programs take, but for the first; none where it is 0.
+    /// The host's time is no part of what repeats.
+    pub cpu_cost: f64,
     /// How long it may take, in real time: what hangs in virtual time hangs for ever.
     pub give_up_after: Duration,
 }
@@ -167,6 +170,7 @@ impl Boot<'_> {
             .current_dir(self.work_dir)
             .env("LD_PRELOAD", self.kernel.shim())
             .env("FARPATH_SEED", self.seed.to_string())
+            .env("FARPATH_CPU_COST", self.cpu_cost.to_string())
             .env("FARPATH_PARENT", std::process::id().to_string())
             // Its memory is a file: in shared memory, where it looks first without these.
             .env_remove("TMPDIR")

@@ -1,6 +1,6 @@
 //! What `farpath shell` is told.
 
-use super::ClockArgs;
+use super::ProgramClockArgs;
 use super::source::{IN_PLACE_OF_FILE, parse_loss};
 use clap::Args;
 use farpath_experiment::{ListeningPort, Override};
@@ -47,7 +47,7 @@ pub struct ShellArgs {
     #[arg(long)]
     pub like_stacks: bool,
     #[command(flatten)]
-    pub clock: ClockArgs,
+    pub clock: ProgramClockArgs,
     /// Write all packets to this file, which must be new, as pcapng
     #[arg(long, value_name = "FILE")]
     pub capture: Option<PathBuf>,
@@ -71,7 +71,7 @@ pub struct ExecArgs {
     #[arg(long, value_name = "N")]
     pub seeds: Option<u64>,
     #[command(flatten)]
-    pub clock: ClockArgs,
+    pub clock: ProgramClockArgs,
     /// Configure both hosts' kernels like the experiment's stacks, in place of this kernel's defaults
     #[arg(long)]
     pub like_stacks: bool,

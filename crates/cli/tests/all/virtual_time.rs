@@ -518,6 +518,48 @@ fn programs_of_the_user_run_in_virtual_time_and_repeat() {
     assert!(other != capture, "another seed is another run");
 }
 
+#[test]
+fn computing_takes_the_time_that_it_is_said_to_cost() {
+    if !has_kernel() {
+        return;
+    }
+    // How long a loop of a shell takes, as the guest's clock has it.
+    let loop_of = |cost: &str| {
+        let command =
+            "a=$(date +%s%N); i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo $(($(date +%s%N) - a))";
+        let output = Command::cargo_bin("farpath")
+            .unwrap()
+            .args(["shell", "geo", "--clock", "virtual", "--cpu-cost", cost, "--", "sh", "-c", command])
+            .output()
+            .unwrap();
+        let out = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{out}{}", stderr(&output));
+        out.trim().parse::<f64>().unwrap_or_else(|_| panic!("{out}{}", stderr(&output)))
+    };
+    let [free, once, tenfold] = ["0", "1", "10"].map(loop_of);
+    // Two processes are started for `date`, which take some system calls and no more.
+    assert!(free < once / 10.0, "{free} and {once} ns");
+    // The host's processors do not take the same time twice.
+    assert!((3.0..30.0).contains(&(tenfold / once)), "{once} and {tenfold} ns");
+}
+
+#[test]
+fn what_computing_costs_is_a_factor_and_of_virtual_time() {
+    for (given, word) in [
+        (
+            &["--cpu-cost", "1"][..],
+            "emulate.cpu_cost (--set): in real time programs take the time that they take",
+        ),
+        (&["--clock", "virtual", "--cpu-cost", "-1"], "expected a factor from 0 to 1000, found -1"),
+        (&["--clock", "virtual", "--cpu-cost", "nan"], "expected a factor from 0 to 1000, found NaN"),
+    ] {
+        let args = ["shell", "geo"].iter().chain(given).chain(&["--", "true"]);
+        let output = Command::cargo_bin("farpath").unwrap().args(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{given:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(word), "{given:?}: {}", stderr(&output));
+    }
+}
+
 /// The programs of this experiment, in virtual time.
 fn executed(folder: &Path, text: &str, more: &[&str]) -> Output {
     let file = folder.join("programs.toml");

@@ -32,12 +32,13 @@ fn emulation_is_period_accurate_and_short_unless_told_otherwise() {
 
 #[test]
 fn every_key_of_emulate_is_read() {
-    let text = "[emulate]\nclock = \"virtual\"\nkernel = \"6.12-hz100\"\ngive_up_after = \"5 s\"\nseeds = 5\n\
+    let text = "[emulate]\nclock = \"virtual\"\nkernel = \"6.12-hz100\"\ngive_up_after = \"5 s\"\ncpu_cost = 1.5\nseeds = 5\n\
                 coalesce = true\nip = 6\nbackend = \"packet\"\nsample = \"50 ms\"\nlateness = \"1 ms\"\n\
                 processor_wait = \"30 %\"\nrepeats = 0\nmemory = \"2 GB\"\n";
     let expected = EmulateOptions {
         clock: EmulationClock::Virtual(Some("6.12-hz100".to_owned())),
         give_up_after: Duration::from_secs(5),
+        cpu_cost: 1.5,
         seeds: 5,
         coalesce: true,
         ip: IpVersion::V6,
@@ -76,6 +77,17 @@ fn what_emulate_cannot_be_is_refused() {
         refused("emulate.sample=10 us"),
         "e.toml: emulate.sample (--set): expected at least 1 ms, found 10 us"
     );
+    assert_eq!(
+        refused("emulate.cpu_cost=1"),
+        "e.toml: emulate.cpu_cost (--set): in real time programs take the time that they take; expected \
+         `emulate.clock = \"virtual\"` beside it"
+    );
+    for given in
+        ["emulate.cpu_cost=-1", "emulate.cpu_cost=1e9", "emulate.cpu_cost=nan", "emulate.cpu_cost='1 s'"]
+    {
+        let expected = "e.toml: emulate.cpu_cost (--set): expected a factor from 0 to 1000, found ";
+        assert!(refused(given).starts_with(expected), "{}", refused(given));
+    }
     for given in ["emulate.seeds=0", "emulate.lateness=0 s", "emulate.memory=0 B", "emulate.repeats=-1"] {
         let (key, _) = given.split_once('=').expect("key=value");
         assert!(refused(given).starts_with(&format!("e.toml: {key} (--set): ")), "{given}");
