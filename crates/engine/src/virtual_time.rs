@@ -105,7 +105,7 @@ fn boot(
 ) -> Result<(TemporaryFolder, Ended), EngineError> {
     let memory_mb = MEMORY_MB + options.memory.0 / 1_000_000;
     let give_up_after = Duration::from_nanos(options.give_up_after.as_nanos());
-    start(job, memory_mb, options.cpu_cost, give_up_after, seed, kernel, stop, output)
+    start(job, Guest { memory_mb, cpu_cost: options.cpu_cost, give_up_after }, seed, kernel, stop, output)
 }
 
 /// For a guest without programs of the user.
@@ -165,14 +165,19 @@ pub(crate) fn start_guest(
     stop: &AtomicBool,
     output: impl FnMut(Stream, &[u8]),
 ) -> Result<(TemporaryFolder, Ended), EngineError> {
-    start(job, MEMORY_MB, 0.0, give_up_after, seed, kernel, stop, output)
+    start(job, Guest { memory_mb: MEMORY_MB, cpu_cost: 0.0, give_up_after }, seed, kernel, stop, output)
+}
+
+/// What a guest has and may, as [`Boot`] says.
+struct Guest {
+    memory_mb: u64,
+    cpu_cost: f64,
+    give_up_after: Duration,
 }
 
 fn start(
     job: &WorkerJob,
-    memory_mb: u64,
-    cpu_cost: f64,
-    give_up_after: Duration,
+    Guest { memory_mb, cpu_cost, give_up_after }: Guest,
     seed: u64,
     kernel: &Kernel,
     stop: &AtomicBool,

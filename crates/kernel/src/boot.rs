@@ -17,6 +17,9 @@ use std::time::{Duration, Instant};
 /// In the environment of a guest's program: its working directory.
 pub(crate) const WORK_DIR: &str = "FARPATH_ROOM";
 
+/// In the environment of a kernel: what computing costs.
+pub(crate) const CPU_COST: &str = "FARPATH_CPU_COST";
+
 /// The working directory by the same name each time: the kernel's process is in it, and the kernel's files are those that this process
 /// sees.
 const HERE: &str = "/proc/self/cwd";
@@ -89,6 +92,9 @@ impl Boot<'_> {
     /// The kernel cannot be started at all.
     pub fn run(&self, stop: &AtomicBool, mut line: impl FnMut(&str) -> bool) -> Result<Ended, KernelError> {
         let path = self.kernel.program();
+        if self.cpu_cost > 0.0 && !self.kernel.can_charge_for_computing() {
+            return Err(KernelError::FreeComputing(self.kernel.about.name.clone()));
+        }
         let (mut child, console) =
             self.start().map_err(|source| KernelError::Start { path: path.clone(), source })?;
         let (sender, lines) = mpsc::channel();
@@ -170,7 +176,7 @@ impl Boot<'_> {
             .current_dir(self.work_dir)
             .env("LD_PRELOAD", self.kernel.shim())
             .env("FARPATH_SEED", self.seed.to_string())
-            .env("FARPATH_CPU_COST", self.cpu_cost.to_string())
+            .env(CPU_COST, self.cpu_cost.to_string())
             .env("FARPATH_PARENT", std::process::id().to_string())
             // Its memory is a file: in shared memory, where it looks first without these.
             .env_remove("TMPDIR")

@@ -128,6 +128,12 @@ impl Kernel {
         self.folder.join("shim.so")
     }
 
+    /// Whether what stands between it and the host knows [`Boot::cpu_cost`](crate::Boot::cpu_cost): those of older releases do not.
+    pub(crate) fn can_charge_for_computing(&self) -> bool {
+        let word = crate::boot::CPU_COST.as_bytes();
+        std::fs::read(self.shim()).is_ok_and(|shim| shim.windows(word.len()).any(|part| part == word))
+    }
+
     /// How it was configured.
     pub fn config(&self) -> PathBuf {
         self.folder.join("config")

@@ -18,6 +18,11 @@ pub enum KernelError {
         /// Those that are kept, or `none`.
         known: String,
     },
+    /// One that was built before computing could cost time.
+    #[error(
+        "kernel `{0}` was built by an older farpath, and computing costs no time in it; `farpath kernel build` builds it anew"
+    )]
+    FreeComputing(String),
     /// Ticks that are not offered.
     #[error("--hz: expected 100, 250 or 1000, found {0}")]
     Hz(u32),

@@ -115,6 +115,15 @@ fn another_name_is_answered_with_those_that_are_there() {
 }
 
 #[test]
+fn a_kernel_of_before_computing_could_cost_time_is_named() {
+    let args = ["shell", "geo", "--clock", "virtual", "--cpu-cost", "1", "--", "true"];
+    let output = Room::new().with_kernel("exit 0").farpath(&args);
+    assert_eq!(output.status.code(), Some(2));
+    let error = stderr(&output);
+    assert!(error.contains("kernel `fake` was built by an older farpath"), "{error}");
+}
+
+#[test]
 fn a_kernel_that_panics_makes_a_void_run_with_its_last_words() {
     let room = Room::new().with_kernel("echo 'Kernel panic - not syncing: on purpose'; kill -ABRT $$");
     let output = room.farpath(&["emulate", "far.toml", "--clock", "virtual", "--flows", "--json"]);
