@@ -338,6 +338,8 @@ impl Connection {
             bytes_back,
             data_packets: half.data_packets,
             retransmissions: half.retransmissions,
+            retransmissions_at_queue: half.retransmissions_at_queue,
+            queue_s: (half.retransmissions_at_queue > 0).then(|| seconds(half.overflown_ns)),
             bytes_not_captured: half.not_captured,
             mss: half.mss.unwrap_or(self.mss),
             inferred: half.inferred,
@@ -345,10 +347,10 @@ impl Connection {
             min_rtt_s: half.min_rtt_ns.map(seconds),
             rtt_s: rtt,
             delivered_bit_per_s: (half.delivered > 0.0).then_some(half.delivered),
-            path_rate_bit_per_s: Some(if vantage == Vantage::NearSender {
-                half.path_rate
-            } else {
-                half.burst_rate
+            path_rate_bit_per_s: Some(match vantage {
+                Vantage::NearSender if half.path_rate > 0.0 => half.path_rate,
+                Vantage::NearSender => half.train_rate,
+                _ => half.burst_rate,
             })
             .filter(|rate| *rate > 0.0 && vantage != Vantage::Unknown),
             granted_bit_per_s: half.grant.rate(),
@@ -511,6 +513,14 @@ struct Half {
     bytes: u64,
     data_packets: u64,
     retransmissions: u64,
+    /// Of these, in repairs that began while a queue stood; and the longest such queue, which had no more room.
+    retransmissions_at_queue: u64,
+    overflown_ns: u64,
+    /// What the last round trip and the longest one were above the shortest.
+    queue_ns: u64,
+    most_queue_ns: u64,
+    /// The queue that stood when this repair began.
+    repair_queue_ns: Option<u64>,
     not_captured: u64,
     ended: bool,
     /// What the last wait worth the name was for: what leaves right behind has waited for the same.
@@ -611,6 +621,11 @@ impl Half {
             bytes: 0,
             data_packets: 0,
             retransmissions: 0,
+            retransmissions_at_queue: 0,
+            overflown_ns: 0,
+            queue_ns: 0,
+            most_queue_ns: 0,
+            repair_queue_ns: None,
             not_captured: 0,
             ended: false,
             burst: Owner::Known(Limit::Handshake),
@@ -848,7 +863,7 @@ impl Half {
         }
         self.duplicates = 0;
         self.acked_in_wait += ack - self.acknowledged_to;
-        self.measure(at_ns, ack, held);
+        self.measure(at_ns, ack, sacked, held);
         if self.acknowledged_to < self.short_to && ack >= self.short_to {
             self.short_acked_ns = at_ns;
         }
@@ -999,7 +1014,7 @@ impl Half {
     }
 
     /// The round trip of the last segment that is acknowledged.
-    fn measure(&mut self, now: u64, ack: u64, held: &mut usize) {
+    fn measure(&mut self, now: u64, ack: u64, sacked: bool, held: &mut usize) {
         let mut sent = None;
         while let Some(&(end, at)) = self.in_flight.front()
             && end <= ack
@@ -1020,6 +1035,11 @@ impl Half {
         self.round_rtt_ns = self.round_rtt_ns.min(rtt);
         let standing = (least as f64 * STANDING) as u64;
         self.inflated = rtt > least + standing.max(STANDING_NS);
+        if !sacked {
+            // One that reports a hole also answers what a delayed acknowledgment was kept back for.
+            self.queue_ns = rtt - least;
+            self.most_queue_ns = self.most_queue_ns.max(self.queue_ns);
+        }
     }
 
     /// What was acknowledged within a round trip; what a repair releases at once is no rate of the path.
@@ -1141,6 +1161,9 @@ impl Half {
             self.repair_to = Some(self.sent_to);
             self.repairs = false;
             self.timed_out = self.duplicates == 0;
+            // A queue overflows when it is as long as it gets.
+            let is_long = self.inflated && self.queue_ns >= self.most_queue_ns / 2;
+            self.repair_queue_ns = is_long.then_some(self.queue_ns);
             self.settle_early(now, held);
         }
     }
@@ -1164,6 +1187,10 @@ impl Half {
                 }
             }
             self.begin_repair(now, held);
+            if let Some(queue) = self.repair_queue_ns {
+                self.retransmissions_at_queue += 1;
+                self.overflown_ns = self.overflown_ns.max(queue);
+            }
             if !self.repairs {
                 // What passed before had been sent when the sender learnt of the loss, however long a queue held it.
                 (self.repairs, self.repair_to) = (true, Some(self.sent_to));
@@ -1411,8 +1438,17 @@ pub(crate) fn summary(report: &ConnectionReport) -> String {
             )
         }
         Limit::Loss => format!(
-            "{took} were spent on the repair of losses: {} of {} packets were sent again",
-            report.retransmissions, report.data_packets
+            "{took} were spent on the repair of losses: {} of {} packets were sent again{}",
+            report.retransmissions,
+            report.data_packets,
+            report
+                .queue_s
+                .map(|queue| format!(
+                    ", {} of them when {} of queue stood",
+                    report.retransmissions_at_queue,
+                    seconds(queue)
+                ))
+                .unwrap_or_default()
         ),
         Limit::PathRate => {
             let queue = report.rtt_s.zip(rtt).map(|(rtts, least)| {

@@ -280,6 +280,8 @@ impl Watched {
             bytes_back,
             data_packets: u64::from(last.segments.wrapping_sub(first.segments)),
             retransmissions: u64::from(last.retransmissions.wrapping_sub(first.retransmissions)),
+            retransmissions_at_queue: 0,
+            queue_s: None,
             bytes_not_captured: 0,
             mss: u32::try_from(last.mss.0).unwrap_or(u32::MAX),
             window: if receives { last.own_window } else { self.window }.map(|window| window.0),

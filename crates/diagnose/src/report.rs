@@ -73,6 +73,10 @@ pub struct ConnectionReport {
     pub data_packets: u64,
     /// Of these, sent before.
     pub retransmissions: u64,
+    /// Of the latter, in repairs that began while a queue stood that was half as long as the longest one, or longer: it had no room.
+    pub retransmissions_at_queue: u64,
+    /// The longest queue before such a repair, s.
+    pub queue_s: Option<f64>,
     /// Acknowledged data that is not in the capture.
     pub bytes_not_captured: u64,
     /// Maximum segment size, of the handshake or the longest usual packet.
@@ -85,8 +89,8 @@ pub struct ConnectionReport {
     pub rtt_s: Option<[f64; 3]>,
     /// The most that was acknowledged within a round trip, as a rate: the path had at least so much, bit/s.
     pub delivered_bit_per_s: Option<f64>,
-    /// The rate of the path's narrowest link in payload, where it was seen: by a queue that stood for a whole round trip, or, elsewhere than
-    /// near the sender, by the fastest eight packets; bit/s.
+    /// The rate of the path's narrowest link in payload, where it was seen; bit/s. Near the sender: by a queue that stood for a whole round trip,
+    /// else by the acknowledgments of packets that left together; elsewhere by the fastest eight packets.
     pub path_rate_bit_per_s: Option<f64>,
     /// The rate that routers have granted (TIA-1039), in IP packets, where the last data were sent at one; bit/s.
     pub granted_bit_per_s: Option<u64>,

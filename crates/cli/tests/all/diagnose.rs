@@ -7,20 +7,26 @@ use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// A transfer over a path, of which the capture is read at the sender (interface 0) and the receiver (1).
-fn diagnosed(path: &str, sender: &str, receiver: &str, transfer: &str) -> [Value; 2] {
+/// A transfer over a path, and its capture: interface 0 is at the sender, 1 at the receiver.
+fn captured(path: &str, sender: &str, receiver: &str, transfer: &str) -> (Folder, String) {
     let folder = Folder::with(&format!(
         "title = \"t\"\n{path}\n[sender]\nstack = \"linux-6\"\n{sender}\n[receiver]\nstack = \"linux-6\"\n{receiver}\n\
          [transfer]\n{transfer}\n"
     ));
-    let captures = &folder.path("captures");
-    let (out, err, code) = run(&["simulate", folder.file(), "--seeds", "1", "--capture", captures]);
+    let captures = folder.path("captures");
+    let (out, err, code) = run(&["simulate", folder.file(), "--seeds", "1", "--capture", &captures]);
     assert_eq!(code, 0, "{out}{err}");
     let capture: PathBuf =
         fs::read_dir(captures).expect("it is there").flatten().next().expect("a capture").path();
-    let capture = capture.to_str().expect("UTF-8");
+    let capture = capture.to_str().expect("UTF-8").to_owned();
+    (folder, capture)
+}
+
+/// A transfer over a path, of which the capture is read at the sender (interface 0) and the receiver (1).
+fn diagnosed(path: &str, sender: &str, receiver: &str, transfer: &str) -> [Value; 2] {
+    let (_folder, capture) = captured(path, sender, receiver, transfer);
     ["0", "1"].map(|interface| {
-        let (out, err, code) = run(&["diagnose", capture, "--interface", interface, "--json"]);
+        let (out, err, code) = run(&["diagnose", &capture, "--interface", interface, "--json"]);
         assert_eq!(code, 0, "{err}");
         let found = lines(&out).remove(0);
         // Each instant has one owner.
@@ -222,6 +228,44 @@ fn losses_have_the_time_of_their_repair() {
         assert!((0.08..0.4).contains(&share(&found, "loss")), "{found}");
         assert!(share(&found, "congestion-window") > 0.4, "{found}");
     }
+}
+
+#[test]
+fn losses_of_a_full_queue_are_told_from_others_and_make_the_fitted_queue() {
+    // Reno fills a queue until it overflows.
+    let (folder, capture) = captured(
+        &link("10 Mbit/s", "0.5 bdp", "50 ms"),
+        "congestion.control = \"reno\"",
+        "",
+        "size = \"10 MB\"",
+    );
+    let (out, err, code) = run(&["diagnose", &capture, "--interface", "0", "--json"]);
+    assert_eq!(code, 0, "{err}");
+    let found = lines(&out).remove(0);
+    assert!(found["retransmissions"].as_u64().expect("a number") > 0, "{found}");
+    assert_eq!(found["retransmissions_at_queue"], found["retransmissions"], "{found}");
+    // 0.5 BDP over 100 ms, but for some segments of 1.2 ms: that on the line, and one that a delayed acknowledgment waits for.
+    let queue = found["queue_s"].as_f64().expect("s");
+    assert!((queue - 0.05).abs() <= 0.0024, "{queue}");
+    let fitted = folder.path("fitted.toml");
+    let (out, err, code) = run(&["diagnose", &capture, "--interface", "0", "--as-experiment", &fitted]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("packets sent again when up to"), "{out}");
+    let text = fs::read_to_string(&fitted).expect("written");
+    assert!(text.contains("what stood in it") && !text.contains("element = \"loss\""), "{text}");
+    // Losses by chance on a path that is never full.
+    let loss = "[[path]]\nelement = \"loss\"\nrate = { forward = \"0.5 %\" }\n";
+    let (folder, capture) =
+        captured(&format!("{}{loss}", link("50 Mbit/s", "1 bdp", "50 ms")), "", "", "size = \"4 MB\"");
+    let fitted = folder.path("fitted.toml");
+    let (out, err, code) = run(&["diagnose", &capture, "--interface", "0", "--as-experiment", &fitted]);
+    assert_eq!(code, 0, "{err}");
+    assert!(!out.contains("of queue stood"), "{out}");
+    let text = fs::read_to_string(&fitted).expect("written");
+    assert!(text.contains("element = \"loss\"") && text.contains("seeds = 19"), "{text}");
+    // The rate was never used, and is seen by how acknowledgments of bursts follow one another.
+    let rate = text.split("rate = \"").nth(1).and_then(|rest| rest.split(' ').next()).expect("a rate");
+    assert!((rate.parse::<f64>().expect("bit/s") / 50e6 - 1.0).abs() < 0.05, "{text}");
 }
 
 #[test]

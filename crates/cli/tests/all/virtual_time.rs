@@ -2,6 +2,8 @@
 //! where one was built.
 #![cfg(target_os = "linux")]
 
+mod cure;
+
 use assert_cmd::Command;
 use farpath_testing::{Need, skip};
 use serde_json::Value;

@@ -77,6 +77,19 @@ pub fn connection_facts(connection: &ConnectionReport) -> Vec<(&'static str, Str
             },
         ),
     ];
+    if let Some(rate) = connection.path_rate_bit_per_s {
+        facts.push(("path rate", format!("{} of payload", bit_rate_text(rate))));
+    }
+    if let Some(queue) = connection.queue_s {
+        let ConnectionReport { retransmissions_at_queue, .. } = connection;
+        facts.push((
+            "losses",
+            format!(
+                "{retransmissions_at_queue} of {retransmissions} packets sent again when up to {} of queue stood",
+                ms(queue)
+            ),
+        ));
+    }
     if let Some(rate) = connection.granted_bit_per_s {
         facts.push(("granted", format!("{} by routers, headers included", bit_rate_text(rate as f64))));
     }
