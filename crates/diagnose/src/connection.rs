@@ -57,6 +57,8 @@ const TICKS_NS: u64 = 2000;
 const LEAST_PART: f64 = 0.1;
 /// Waits of a round trip that are held until it is known what it was.
 const MOST_WAITS: usize = 4096;
+/// Room that a connection keeps for what it holds no longer.
+const MOST_KEPT: usize = 16;
 /// Parts of a wait that are told apart.
 const MOST_PARTS: usize = 1000;
 /// Packets beyond a window whose scale was inferred, after which it is larger: acknowledgments that are not captured let some seem so.
@@ -64,18 +66,36 @@ const MOST_BEYOND: u32 = 64;
 /// Payload of a packet where nothing says how long one may be.
 const USUAL_MSS: u32 = 1460;
 
+/// What connections share.
+#[derive(Debug, Default)]
+struct Shared {
+    /// Held for all together.
+    held: usize,
+    /// Room for waits and their parts: a round trip of many takes it, and gives it back when it is over.
+    waits: Vec<Wait>,
+    parts: Vec<(u64, Owner)>,
+    /// The parts of one wait, while it is entered.
+    settled: Vec<(u64, Limit)>,
+}
+
+/// Interface, and both ends by address.
+type Key = (u32, SocketAddr, SocketAddr);
+
 /// What is known of a capture so far.
 #[derive(Debug, Default)]
 pub struct Diagnosis {
-    connections: HashMap<(u32, SocketAddr, SocketAddr), Connection>,
+    /// With the interface of each.
+    connections: Vec<(u32, Connection)>,
+    /// Places among them, and that of the last packet: most follow one of the same connection.
+    places: HashMap<Key, usize>,
+    last: Option<(Key, usize)>,
     frames: u64,
     tcp_packets: u64,
     unknown_link: u64,
     not_followed: u64,
     /// Of connections whose addresses and ports others have now.
     ended: Vec<ConnectionReport>,
-    /// Held for all connections together.
-    held: usize,
+    shared: Shared,
     /// Connections whose intervals may still be kept.
     recorded: usize,
 }
@@ -102,43 +122,69 @@ impl Diagnosis {
     pub fn packet(&mut self, number: u64, interface: u32, time_ns: u64, packet: &TcpPacket) {
         let time_ns = time_ns.min(LATEST_NS);
         self.tcp_packets += 1;
-        let (one, other) = (packet.source.min(packet.destination), packet.source.max(packet.destination));
-        let full = self.connections.len() >= MAX_CONNECTIONS;
-        let key = (interface, one, other);
-        if full && !self.connections.contains_key(&key) {
-            self.not_followed += 1;
-            return;
-        }
-        // Ports are used again: what was there before is a connection of its own.
-        if packet.syn
-            && packet.ack.is_none()
-            && self.connections.get(&key).is_some_and(Connection::has_begun)
-            && let Some(before) = self.connections.remove(&key)
-        {
-            self.held = self.held.saturating_sub(before.held());
-            if self.ended.len() < MAX_CONNECTIONS {
-                self.ended.push(before.finish(interface));
+        let (source, destination) = (packet.source, packet.destination);
+        let is_last = |last: Key| {
+            last.0 == interface
+                && (last.1 == source && last.2 == destination || last.1 == destination && last.2 == source)
+        };
+        let (key, known) = match self.last {
+            Some((key, place)) if is_last(key) => (key, Some(place)),
+            _ => {
+                let key = (interface, source.min(destination), source.max(destination));
+                (key, self.places.get(&key).copied())
             }
-        }
-        let recorded = &mut self.recorded;
-        let connection = self.connections.entry(key).or_insert_with(|| {
-            let mut connection = Connection::new(one, other, number, time_ns);
-            connection.prelude = (!packet.syn).then(Vec::new);
-            connection.tunnel = packet.tunnel;
-            if *recorded > 0 {
-                *recorded -= 1;
-                connection.halves.iter_mut().for_each(|half| half.ledger.intervals = Some(Vec::new()));
+        };
+        let (_, one, other) = key;
+        let place = match known {
+            None if self.connections.len() >= MAX_CONNECTIONS => {
+                self.not_followed += 1;
+                return;
             }
-            connection
-        });
-        connection.packet(number, time_ns, packet, &mut self.held);
+            None => {
+                let begun = self.begin((one, other), number, time_ns, packet);
+                self.connections.push((interface, begun));
+                self.places.insert(key, self.connections.len() - 1);
+                self.connections.len() - 1
+            }
+            // Ports are used again: what was there before is a connection of its own.
+            Some(place) if packet.syn && packet.ack.is_none() && self.connections[place].1.has_begun() => {
+                let begun = self.begin((one, other), number, time_ns, packet);
+                let before = core::mem::replace(&mut self.connections[place].1, begun);
+                self.shared.held = self.shared.held.saturating_sub(before.held());
+                if self.ended.len() < MAX_CONNECTIONS {
+                    self.ended.push(before.finish(interface));
+                }
+                place
+            }
+            Some(place) => place,
+        };
+        self.last = Some((key, place));
+        self.connections[place].1.packet(number, time_ns, packet, &mut self.shared);
+    }
+
+    /// A connection that begins with this packet.
+    fn begin(
+        &mut self,
+        (one, other): (SocketAddr, SocketAddr),
+        number: u64,
+        time_ns: u64,
+        packet: &TcpPacket,
+    ) -> Connection {
+        let mut connection = Connection::new(one, other, number, time_ns);
+        connection.prelude = (!packet.syn).then(Vec::new);
+        connection.tunnel = packet.tunnel;
+        if self.recorded > 0 {
+            self.recorded -= 1;
+            connection.halves.iter_mut().for_each(|half| half.ledger.intervals = Some(Vec::new()));
+        }
+        connection
     }
 
     /// What is to be said of the whole.
     pub fn finish(self) -> Report {
         let mut connections = self.ended;
         let rest = self.connections.into_iter();
-        connections.extend(rest.map(|((interface, ..), connection)| connection.finish(interface)));
+        connections.extend(rest.map(|(interface, connection)| connection.finish(interface)));
         connections.sort_by(|one, other| {
             let key = |report: &ConnectionReport| (core::cmp::Reverse(report.bytes), report.frames.0);
             key(one).cmp(&key(other))
@@ -205,22 +251,22 @@ impl Connection {
                 .is_some_and(|packets| packets.iter().any(|(_, _, packet)| packet.payload > 0))
     }
 
-    fn packet(&mut self, number: u64, time_ns: u64, packet: &TcpPacket, held: &mut usize) {
+    fn packet(&mut self, number: u64, time_ns: u64, packet: &TcpPacket, shared: &mut Shared) {
         if let Some(prelude) = &mut self.prelude {
-            if !packet.syn && prelude.len() < MOST_HELD && *held + WEIGHT <= MAX_IN_FLIGHT {
+            if !packet.syn && prelude.len() < MOST_HELD && shared.held + WEIGHT <= MAX_IN_FLIGHT {
                 // Time does not go back.
                 let now = prelude.last().map_or(time_ns, |(_, last, _)| time_ns.max(*last));
                 prelude.push((number, now, *packet));
-                *held += WEIGHT;
+                shared.held += WEIGHT;
                 return;
             }
-            self.end_prelude(held);
+            self.end_prelude(shared);
         }
-        self.follow(number, time_ns, packet, held);
+        self.follow(number, time_ns, packet, shared);
     }
 
     /// What the first packets tell together is known from the first one on.
-    fn end_prelude(&mut self, held: &mut usize) {
+    fn end_prelude(&mut self, shared: &mut Shared) {
         let Some(packets) = self.prelude.take() else { return };
         for half in &mut self.halves {
             let address = half.address;
@@ -229,12 +275,12 @@ impl Connection {
             }
         }
         for (number, time_ns, packet) in packets {
-            *held = held.saturating_sub(WEIGHT);
-            self.follow(number, time_ns, &packet, held);
+            shared.held = shared.held.saturating_sub(WEIGHT);
+            self.follow(number, time_ns, &packet, shared);
         }
     }
 
-    fn follow(&mut self, number: u64, time_ns: u64, packet: &TcpPacket, held: &mut usize) {
+    fn follow(&mut self, number: u64, time_ns: u64, packet: &TcpPacket, shared: &mut Shared) {
         let now = time_ns.max(self.last.1);
         self.last = (number, now);
         let side = usize::from(packet.source != self.halves[0].address);
@@ -263,10 +309,10 @@ impl Connection {
         let [one, other] = &mut self.halves;
         let (own, peer) = if side == 0 { (one, other) } else { (other, one) };
         if let Some(ack) = packet.ack {
-            peer.acknowledged(now, ack, packet, held);
+            peer.acknowledged(now, ack, packet, shared);
         }
         self.mss = self.mss.max(packet.payload.min(USUAL_MSS));
-        own.sent(number, now, packet, held);
+        own.sent(number, now, packet, shared);
     }
 
     fn open(&mut self, side: usize, now: u64, packet: &TcpPacket) {
@@ -301,7 +347,7 @@ impl Connection {
     }
 
     fn finish(mut self, interface: u32) -> ConnectionReport {
-        self.end_prelude(&mut 0);
+        self.end_prelude(&mut Shared::default());
         let main = usize::from(self.halves[1].bytes > self.halves[0].bytes);
         let bytes_back = self.halves[1 - main].bytes;
         let (first, last) = (self.first, self.last);
@@ -367,6 +413,32 @@ impl Connection {
     }
 }
 
+/// Gives back what a queue has taken that is nearly empty.
+fn give_back<T>(queue: &mut VecDeque<T>) {
+    if queue.capacity() > 4 * queue.len().max(MOST_KEPT) {
+        queue.shrink_to(2 * queue.len().max(MOST_KEPT));
+    }
+}
+
+/// A list that has become long goes on in the room that another one has given back.
+fn take_room<T>(own: &mut Vec<T>, spare: &mut Vec<T>) {
+    if spare.capacity() > own.capacity() {
+        let mut room = core::mem::take(spare);
+        room.append(own);
+        *own = room;
+    }
+}
+
+/// An empty list keeps little room, and gives more of it to whoever needs it next.
+fn give_room<T>(own: &mut Vec<T>, spare: &mut Vec<T>) {
+    if own.capacity() > MOST_KEPT {
+        let own = core::mem::take(own);
+        if own.capacity() > spare.capacity() {
+            *spare = own;
+        }
+    }
+}
+
 /// Between two events nothing changes; this is what held then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -400,7 +472,8 @@ enum Owner {
 #[derive(Debug)]
 struct Wait {
     from_ns: u64,
-    parts: Vec<(u64, Owner)>,
+    /// How many of the parts of its round trip are its own.
+    parts: usize,
     owner: Owner,
     bytes: u64,
     frame: u64,
@@ -525,9 +598,10 @@ struct Half {
     ended: bool,
     /// What the last wait worth the name was for: what leaves right behind has waited for the same.
     burst: Owner,
-    /// Waits of this round trip.
+    /// Waits of this round trip, and their parts, one behind the other.
     waits: Vec<Wait>,
-    /// These and their parts.
+    waits_parts: Vec<(u64, Owner)>,
+    /// Both, as they count in what is held.
     held_of_waits: usize,
     round: Round,
     /// Spacing of packets in the last round trip, ns.
@@ -630,6 +704,7 @@ impl Half {
             ended: false,
             burst: Owner::Known(Limit::Handshake),
             waits: Vec::new(),
+            waits_parts: Vec::new(),
             held_of_waits: 0,
             round: Round::default(),
             spacing_ns: 0,
@@ -798,7 +873,7 @@ impl Half {
     }
 
     /// An acknowledgment passes the capture.
-    fn acknowledged(&mut self, now: u64, ack: u32, packet: &TcpPacket, held: &mut usize) {
+    fn acknowledged(&mut self, now: u64, ack: u32, packet: &TcpPacket, shared: &mut Shared) {
         let Some((last, at)) = self.place else { return };
         let ack = at.saturating_add_signed(i64::from(ack.wrapping_sub(last).cast_signed()));
         let edge = self.peer_scale.map(|scale| ack + (u64::from(packet.window) << scale));
@@ -816,24 +891,25 @@ impl Half {
             duplicate,
             sacked: packet.sacked_to.is_some(),
         };
-        if self.missing_ns == 0 || *held >= MAX_IN_FLIGHT {
-            self.take(pending, held);
+        if self.missing_ns == 0 || shared.held >= MAX_IN_FLIGHT {
+            self.take(pending, shared);
         } else {
             self.pending.push_back(pending);
-            *held += 1;
+            shared.held += 1;
         }
     }
 
     /// Acknowledgments that have reached the sender by `now`.
-    fn take_pending(&mut self, now: u64, held: &mut usize) {
+    fn take_pending(&mut self, now: u64, shared: &mut Shared) {
         while self.pending.front().is_some_and(|pending| pending.at_ns <= now) {
             let pending = self.pending.pop_front().expect("there is one");
-            *held = held.saturating_sub(1);
-            self.take(pending, held);
+            shared.held = shared.held.saturating_sub(1);
+            self.take(pending, shared);
         }
+        give_back(&mut self.pending);
     }
 
-    fn take(&mut self, pending: Pending, held: &mut usize) {
+    fn take(&mut self, pending: Pending, shared: &mut Shared) {
         let Pending { at_ns, ack, edge, duplicate, sacked } = pending;
         self.advance(at_ns);
         // A FIN takes a number, and no byte.
@@ -857,13 +933,13 @@ impl Half {
                 self.duplicates += 1;
             }
             if self.flight() > 0 && (self.duplicates >= 3 || sacked && self.duplicates >= 1) {
-                self.begin_repair(at_ns, held);
+                self.begin_repair(at_ns, shared);
             }
             return;
         }
         self.duplicates = 0;
         self.acked_in_wait += ack - self.acknowledged_to;
-        self.measure(at_ns, ack, sacked, held);
+        self.measure(at_ns, ack, sacked, shared);
         if self.acknowledged_to < self.short_to && ack >= self.short_to {
             self.short_acked_ns = at_ns;
         }
@@ -877,18 +953,18 @@ impl Half {
             }
             self.recent.clear();
             // What is in flight now is what the window is.
-            self.settle(at_ns, held);
+            self.settle(at_ns, shared);
             self.round_sent = self.flight();
             (self.round_to, self.round_acked_to, self.round_answered_to) = (self.sent_to, ack, ack);
         } else if sacked {
-            self.begin_repair(at_ns, held);
+            self.begin_repair(at_ns, shared);
             self.timed_out = false;
         }
         self.count_delivered(at_ns);
         if ack > self.round_to {
             // The wait that goes on lies in this round trip, too, whatever ends it.
             if self.round_over {
-                self.settle(at_ns, held);
+                self.settle(at_ns, shared);
             }
             let sent = self.sent_to - self.round_to;
             self.growing = self.grows();
@@ -933,7 +1009,7 @@ impl Half {
     }
 
     /// A round trip is over: what its waits were for is known.
-    fn settle(&mut self, now: u64, held: &mut usize) {
+    fn settle(&mut self, now: u64, shared: &mut Shared) {
         let round = core::mem::replace(&mut self.round, Round { from_ns: now, ..Round::default() });
         self.round_over = false;
         let lasted = now.saturating_sub(round.from_ns);
@@ -965,8 +1041,9 @@ impl Half {
         let lowered = granted.filter(|_| self.grant.is_lowered());
         let growing = self.growing && granted.is_none();
         let scale_is_known = self.scale_is_known();
-        *held = held.saturating_sub(core::mem::take(&mut self.held_of_waits));
-        for wait in core::mem::take(&mut self.waits) {
+        shared.held = shared.held.saturating_sub(core::mem::take(&mut self.held_of_waits));
+        let mut parts = self.waits_parts.drain(..);
+        for wait in self.waits.drain(..) {
             let busy = path > 0.0 && wait.rate >= BUSY_PATH * path
                 || lowered.is_some_and(|rate| wait.rate >= BUSY_PATH * rate);
             let settled = |owner| match owner {
@@ -983,18 +1060,22 @@ impl Half {
                 Owner::Pace if near_sender => Limit::Paced,
                 Owner::Pace => Limit::Unclear,
             };
-            let parts: Vec<_> = wait.parts.iter().map(|(ns, owner)| (*ns, settled(*owner))).collect();
-            self.ledger.enter(wait.from_ns, &parts, settled(wait.owner), wait.bytes, wait.frame);
+            shared.settled.clear();
+            shared.settled.extend(parts.by_ref().take(wait.parts).map(|(ns, owner)| (ns, settled(owner))));
+            self.ledger.enter(wait.from_ns, &shared.settled, settled(wait.owner), wait.bytes, wait.frame);
         }
+        drop(parts);
+        give_room(&mut self.waits, &mut shared.waits);
+        give_room(&mut self.waits_parts, &mut shared.parts);
         self.is_first_round &= self.round_sent == 0;
     }
 
     /// A round trip is cut short, by a loss or the end: what it was is told by how far it had come.
-    fn settle_early(&mut self, now: u64, held: &mut usize) {
+    fn settle_early(&mut self, now: u64, shared: &mut Shared) {
         if !self.round_over {
             self.growing = self.grows();
         }
-        self.settle(now, held);
+        self.settle(now, shared);
     }
 
     /// Rate of the path's narrowest link, as far as it was seen; 0 where it was not.
@@ -1014,15 +1095,16 @@ impl Half {
     }
 
     /// The round trip of the last segment that is acknowledged.
-    fn measure(&mut self, now: u64, ack: u64, sacked: bool, held: &mut usize) {
+    fn measure(&mut self, now: u64, ack: u64, sacked: bool, shared: &mut Shared) {
         let mut sent = None;
         while let Some(&(end, at)) = self.in_flight.front()
             && end <= ack
         {
             self.in_flight.pop_front();
-            *held = held.saturating_sub(1);
+            shared.held = shared.held.saturating_sub(1);
             sent = (end > self.unmeasured_to).then_some(at);
         }
+        give_back(&mut self.in_flight);
         let Some(at) = sent.filter(|at| now > *at) else {
             self.trains.clear();
             return;
@@ -1105,9 +1187,9 @@ impl Half {
     }
 
     /// A packet of this side passes the capture.
-    fn sent(&mut self, number: u64, now: u64, packet: &TcpPacket, held: &mut usize) {
+    fn sent(&mut self, number: u64, now: u64, packet: &TcpPacket, shared: &mut Shared) {
         let position = self.position(packet.seq);
-        self.take_pending(now, held);
+        self.take_pending(now, shared);
         self.advance(now);
         self.ended |= packet.fin || packet.rst;
         if packet.payload == 0 {
@@ -1118,7 +1200,7 @@ impl Half {
         // Data ends a handshake of which the rest was not seen.
         self.opens_ns = self.opens_ns.min(self.now_ns);
         if end <= self.sent_to {
-            self.sent_again(now, end, held);
+            self.sent_again(now, end, shared);
             return;
         }
         if position > self.sent_to && self.bytes > 0 {
@@ -1132,7 +1214,7 @@ impl Half {
         if u64::from(packet.payload) <= self.mss() {
             self.most_payload = self.most_payload.max(u64::from(packet.payload));
         }
-        self.close_wait(number, now, u64::from(packet.payload), bytes, held);
+        self.close_wait(number, now, u64::from(packet.payload), bytes, shared);
         self.bytes += bytes;
         self.sent_to = end;
         self.count_burst(now);
@@ -1148,15 +1230,15 @@ impl Half {
         // A device cuts what is longer than a segment, and each piece is acknowledged by itself.
         let piece = self.segment().max(bytes / MOST_PIECES);
         let mut from = end - bytes;
-        while from < end && *held < MAX_IN_FLIGHT {
+        while from < end && shared.held < MAX_IN_FLIGHT {
             from = (from + piece).min(end);
             self.in_flight.push_back((from, now));
-            *held += 1;
+            shared.held += 1;
         }
     }
 
     /// There is a sign of a loss.
-    fn begin_repair(&mut self, now: u64, held: &mut usize) {
+    fn begin_repair(&mut self, now: u64, shared: &mut Shared) {
         if self.repair_to.is_none() {
             self.repair_to = Some(self.sent_to);
             self.repairs = false;
@@ -1164,12 +1246,12 @@ impl Half {
             // A queue overflows when it is as long as it gets.
             let is_long = self.inflated && self.queue_ns >= self.most_queue_ns / 2;
             self.repair_queue_ns = is_long.then_some(self.queue_ns);
-            self.settle_early(now, held);
+            self.settle_early(now, shared);
         }
     }
 
     /// What had been sent before, or fills a hole.
-    fn sent_again(&mut self, now: u64, end: u64, held: &mut usize) {
+    fn sent_again(&mut self, now: u64, end: u64, shared: &mut Shared) {
         let half_rtt = self.min_rtt_ns.unwrap_or(0) / 2;
         if self.hole_ns.is_some_and(|hole| now.saturating_sub(hole) < half_rtt) {
             // It was overtaken.
@@ -1186,7 +1268,7 @@ impl Half {
                     *state = State::Repair;
                 }
             }
-            self.begin_repair(now, held);
+            self.begin_repair(now, shared);
             if let Some(queue) = self.repair_queue_ns {
                 self.retransmissions_at_queue += 1;
                 self.overflown_ns = self.overflown_ns.max(queue);
@@ -1200,7 +1282,7 @@ impl Half {
     }
 
     /// New data passes: the wait before it is over.
-    fn close_wait(&mut self, number: u64, now: u64, length: u64, bytes: u64, held: &mut usize) {
+    fn close_wait(&mut self, number: u64, now: u64, length: u64, bytes: u64, shared: &mut Shared) {
         let waited: u64 = self.parts.iter().map(|(ns, _)| ns).sum();
         // Elsewhere than near the sender what leaves together comes at the pace of the path.
         let burst = self.is_near_sender()
@@ -1215,8 +1297,16 @@ impl Half {
             self.owner_of_open(now, length)
         };
         let shrank = open == Owner::Known(Limit::CongestionWindow);
-        let parts = self.take_parts(Limit::Application, if shrank { Owner::Window } else { open }, open);
-        let parts = if parts.is_empty() { vec![(0, open)] } else { parts };
+        if self.waits.len() == MOST_KEPT {
+            take_room(&mut self.waits, &mut shared.waits);
+            take_room(&mut self.waits_parts, &mut shared.parts);
+        }
+        let before = self.waits_parts.len();
+        self.take_parts(Limit::Application, if shrank { Owner::Window } else { open }, open);
+        if self.waits_parts.len() == before {
+            self.waits_parts.push((0, open));
+        }
+        let parts = &self.waits_parts[before..];
         if let Some((_, longest)) = parts.iter().max_by_key(|(ns, _)| *ns).filter(|_| !burst) {
             self.burst = *longest;
         }
@@ -1226,16 +1316,25 @@ impl Half {
             self.round.silent_ns = self.round.silent_ns.max(window);
         }
         self.round_answered_to = self.acknowledged_to;
-        let wait =
-            Wait { from_ns: self.from_ns, parts, owner: self.burst, bytes, frame: number, rate: self.rate };
-        let size = 1 + wait.parts.len();
-        self.waits.push(wait);
-        self.held_of_waits += size;
-        *held += size;
+        let parts = self.waits_parts.len() - before;
+        self.waits.push(Wait {
+            from_ns: self.from_ns,
+            parts,
+            owner: self.burst,
+            bytes,
+            frame: number,
+            rate: self.rate,
+        });
+        // A long list counts with its room.
+        let room = |len: usize, capacity: usize| if capacity > MOST_KEPT { capacity } else { len };
+        let room = room(self.waits.len(), self.waits.capacity())
+            + room(self.waits_parts.len(), self.waits_parts.capacity());
+        shared.held += room.saturating_sub(self.held_of_waits);
+        self.held_of_waits = room;
         if self.round_over {
-            self.settle(now, held);
-        } else if self.waits.len() > MOST_WAITS || *held >= MAX_IN_FLIGHT {
-            self.settle_early(now, held);
+            self.settle(now, shared);
+        } else if self.waits.len() > MOST_WAITS || shared.held >= MAX_IN_FLIGHT {
+            self.settle_early(now, shared);
         }
         self.from_ns = now;
     }
@@ -1260,8 +1359,9 @@ impl Half {
         }
     }
 
-    /// The parts of the wait that is over, each with its owner; those of parts with nothing in flight, and with room, are given.
-    fn take_parts(&mut self, idle: Limit, open: Owner, acknowledged: Owner) -> Vec<(u64, Owner)> {
+    /// The parts of the wait that is over go to those of its round trip, each with its owner; those of parts with nothing in flight, and with
+    /// room, are given.
+    fn take_parts(&mut self, idle: Limit, open: Owner, acknowledged: Owner) {
         // Without the handshake nobody knows when an acknowledgment reached the sender, so that nothing in flight may be much of it.
         let idle =
             if self.total_rtt_ns.is_none() && idle == Limit::Application { Limit::Unclear } else { idle };
@@ -1275,7 +1375,7 @@ impl Half {
             State::Open => open,
             State::Acknowledged => acknowledged,
         };
-        self.parts.drain(..).map(|(ns, state)| (ns, owner(state))).collect()
+        self.waits_parts.extend(self.parts.drain(..).map(|(ns, state)| (ns, owner(state))));
     }
 
     /// How close an acknowledgment and what it lets go are: at the sender itself as its host takes, elsewhere as the way to it varies.
@@ -1370,12 +1470,14 @@ impl Half {
     }
 
     fn finish(&mut self, first_ns: u64, last: (u64, u64)) {
-        let mut held = 0;
-        self.take_pending(last.1, &mut held);
+        let mut shared = Shared::default();
+        self.take_pending(last.1, &mut shared);
         self.advance(last.1);
         let idle = if self.ended { Limit::Closing } else { Limit::Application };
         let closing = Owner::Known(Limit::Closing);
-        let parts = self.take_parts(idle, closing, closing);
+        let before = self.waits_parts.len();
+        self.take_parts(idle, closing, closing);
+        let parts = self.waits_parts.len() - before;
         self.waits.push(Wait {
             from_ns: self.from_ns,
             parts,
@@ -1384,7 +1486,7 @@ impl Half {
             frame: last.0,
             rate: self.rate,
         });
-        self.settle_early(last.1, &mut held);
+        self.settle_early(last.1, &mut shared);
         if self.opening_ns > 0 {
             self.ledger.enter(
                 first_ns,

@@ -1,7 +1,6 @@
 //! Who owns the time between two sends of new data.
 
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// What new data waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -36,6 +35,23 @@ pub enum Limit {
 }
 
 impl Limit {
+    /// All of them, in their order.
+    pub const ALL: [Limit; 13] = [
+        Limit::Handshake,
+        Limit::SlowStart,
+        Limit::CongestionWindow,
+        Limit::SendBuffer,
+        Limit::ReceiveWindow,
+        Limit::ZeroWindow,
+        Limit::Loss,
+        Limit::PathRate,
+        Limit::Paced,
+        Limit::Application,
+        Limit::Nagle,
+        Limit::Closing,
+        Limit::Unclear,
+    ];
+
     /// As tables spell it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -89,7 +105,8 @@ const MOMENTS: usize = 10;
 /// Time and bytes by limit.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ledger {
-    entries: BTreeMap<Limit, (u64, u64)>,
+    /// Of each limit, at its place in [`Limit::ALL`].
+    entries: [(u64, u64); Limit::ALL.len()],
     /// The shortest first.
     moments: Vec<(u64, Limit, u64, u64)>,
     /// Every interval, where somebody asks for them.
@@ -99,20 +116,20 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// A wait from `from_ns` on is over: its parts, and what was sent behind it, which this limit has.
     pub fn enter(&mut self, from_ns: u64, parts: &[(u64, Limit)], of_bytes: Limit, bytes: u64, frame: u64) {
-        let mut own: BTreeMap<Limit, u64> = BTreeMap::new();
+        let mut own = [0_u64; Limit::ALL.len()];
         let mut at = from_ns;
         for &(ns, limit) in parts {
             self.note(Interval { limit, from_ns: at, to_ns: at + ns });
             at += ns;
+            self.entries[limit as usize].0 += ns;
+            own[limit as usize] += ns;
         }
-        for (ns, limit) in parts {
-            self.entries.entry(*limit).or_default().0 += ns;
-            *own.entry(*limit).or_default() += ns;
+        self.entries[of_bytes as usize].1 += bytes;
+        let total = at - from_ns;
+        if total == 0 || self.moments.len() >= MOMENTS && self.moments[0].0 >= total {
+            return;
         }
-        self.entries.entry(of_bytes).or_default().1 += bytes;
-        let total: u64 = own.values().sum();
-        let Some((&limit, _)) = own.iter().max_by_key(|(_, ns)| **ns) else { return };
-        if total > 0 && (self.moments.len() < MOMENTS || self.moments[0].0 < total) {
+        if let Some((limit, _)) = Limit::ALL.into_iter().zip(own).max_by_key(|(_, ns)| *ns) {
             let place = self.moments.partition_point(|moment| moment.0 < total);
             self.moments.insert(place, (total, limit, from_ns, frame));
             if self.moments.len() > MOMENTS {
@@ -138,8 +155,8 @@ impl Ledger {
 
     /// Limits with their time in ns and bytes, the longest first.
     pub fn limits(&self) -> Vec<(Limit, u64, u64)> {
-        let mut limits: Vec<_> =
-            self.entries.iter().map(|(limit, (ns, bytes))| (*limit, *ns, *bytes)).collect();
+        let entries = Limit::ALL.into_iter().zip(self.entries);
+        let mut limits: Vec<_> = entries.map(|(limit, (ns, bytes))| (limit, ns, bytes)).collect();
         limits.sort_by_key(|(limit, ns, _)| (core::cmp::Reverse(*ns), *limit));
         limits
     }

@@ -2,7 +2,8 @@
 
 use crate::tunnel::{Tunnel, inner};
 use etherparse::{
-    EtherType, Ipv6Header, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TransportSlice, ip_number,
+    EtherType, Ipv4HeaderSlice, Ipv6Header, Ipv6HeaderSlice, LaxNetSlice, LaxSlicedPacket, TcpHeaderSlice,
+    TcpOptionElement, TransportSlice, ip_number,
 };
 use farpath_tia1039::{HopByHop, QosMark, STRUCTURE_LEN, Structures};
 use std::net::{IpAddr, SocketAddr};
@@ -119,51 +120,121 @@ pub fn ip_packet(link: Link, data: &[u8]) -> Option<&[u8]> {
     data.get((header.as_ptr() as usize).checked_sub(data.as_ptr() as usize)?..)
 }
 
+/// What a frame has before the data of its TCP packet.
+struct Headers<'a> {
+    tcp: TcpHeaderSlice<'a>,
+    ip_at: usize,
+    tcp_at: usize,
+    addresses: [IpAddr; 2],
+    /// By the IP header; zero where a card was to fill it in, as for segments that it cuts.
+    ip_length: usize,
+    traffic_class: u8,
+    ttl: u8,
+    /// Of IPv6: whether a hop-by-hop header is the first (RFC 8200 §4.1).
+    hop_by_hop: bool,
+    tunnel: Option<Tunnel>,
+}
+
+/// Of IPv4: addresses, length, traffic class, time to live.
+fn of_v4(ip: &Ipv4HeaderSlice<'_>) -> ([IpAddr; 2], usize, u8, u8) {
+    let addresses = [IpAddr::V4(ip.source_addr()), IpAddr::V4(ip.destination_addr())];
+    let class = ip.dcp().value() << 2 | ip.ecn().value();
+    (addresses, usize::from(ip.total_len()), class, ip.ttl())
+}
+
+/// The same of IPv6.
+fn of_v6(ip: &Ipv6HeaderSlice<'_>) -> ([IpAddr; 2], usize, u8, u8) {
+    let addresses = [IpAddr::V6(ip.source_addr()), IpAddr::V6(ip.destination_addr())];
+    let length = match ip.payload_length() {
+        0 => 0,
+        payload => 40 + usize::from(payload),
+    };
+    (addresses, length, ip.traffic_class(), ip.hop_limit())
+}
+
+/// Headers that most frames have, without a look at others: Ethernet or none, IP without fragments and extensions, TCP. [`Headers::new`] finds the
+/// same in them.
+fn usual_headers(link: Link, data: &[u8]) -> Option<Headers<'_>> {
+    let ip_at = match link {
+        Link::Raw => 0,
+        Link::Ethernet if matches!(data.get(12..14)?, [0x08, 0x00] | [0x86, 0xdd]) => 14,
+        _ => return None,
+    };
+    let packet = data.get(ip_at..)?;
+    let (header, (addresses, ip_length, traffic_class, ttl)) = match packet.first()? >> 4 {
+        4 => {
+            let ip = Ipv4HeaderSlice::from_slice(packet).ok()?;
+            let is_usual = ip.protocol() == ip_number::TCP && !ip.is_fragmenting_payload();
+            (ip.slice().len(), is_usual.then(|| of_v4(&ip))?)
+        }
+        6 => {
+            let ip = Ipv6HeaderSlice::from_slice(packet).ok()?;
+            (Ipv6Header::LEN, (ip.next_header() == ip_number::TCP).then(|| of_v6(&ip))?)
+        }
+        _ => return None,
+    };
+    // What follows the packet in the frame is none of its own.
+    let end = if ip_length == 0 { packet.len() } else { ip_length.min(packet.len()) };
+    let tcp = TcpHeaderSlice::from_slice(packet.get(header..end)?).ok()?;
+    let tcp_at = ip_at + header;
+    Some(Headers {
+        tcp,
+        ip_at,
+        tcp_at,
+        addresses,
+        ip_length,
+        traffic_class,
+        ttl,
+        hop_by_hop: false,
+        tunnel: None,
+    })
+}
+
+impl Headers<'_> {
+    /// Of any frame.
+    fn new(link: Link, data: &[u8]) -> Option<Headers<'_>> {
+        let (sliced, tunnel) = slice_with_tcp(link, data)?;
+        let Some(TransportSlice::Tcp(tcp)) = &sliced.transport else { return None };
+        let place = |slice: &[u8]| (slice.as_ptr() as usize).checked_sub(data.as_ptr() as usize);
+        let tcp_at = place(tcp.slice())?;
+        let (ip_at, hop_by_hop, (addresses, ip_length, traffic_class, ttl)) = match sliced.net.as_ref()? {
+            LaxNetSlice::Ipv4(ip) => (place(ip.header().slice())?, false, of_v4(&ip.header())),
+            LaxNetSlice::Ipv6(ip) => {
+                let hop_by_hop = ip.header().next_header() == ip_number::IPV6_HOP_BY_HOP;
+                (place(ip.header().slice())?, hop_by_hop, of_v6(&ip.header()))
+            }
+            LaxNetSlice::Arp(_) => return None,
+        };
+        let tcp = TcpHeaderSlice::from_slice(data.get(tcp_at..)?).ok()?;
+        Some(Headers { tcp, ip_at, tcp_at, addresses, ip_length, traffic_class, ttl, hop_by_hop, tunnel })
+    }
+}
+
 /// The TCP packet in a frame of this link type, of which `data` was kept and which was `length` bytes long; `None` where it is none. Where the
 /// outer packet has no TCP, that in its tunnel is looked at.
 pub fn parse(link: Link, data: &[u8], length: u32) -> Option<TcpPacket> {
-    let (sliced, tunnel) = slice_with_tcp(link, data)?;
-    let Some(TransportSlice::Tcp(tcp)) = &sliced.transport else { return None };
-    let place = |slice: &[u8]| (slice.as_ptr() as usize).checked_sub(data.as_ptr() as usize);
-    let tcp_at = place(tcp.slice())?;
-    // By the IP header; zero where a card was to fill it in, as for segments that it cuts.
-    let (addresses, ip_at, ip_length, traffic_class, ttl) = match sliced.net.as_ref()? {
-        LaxNetSlice::Ipv4(ip) => {
-            let header = ip.header();
-            let addresses = [IpAddr::V4(header.source_addr()), IpAddr::V4(header.destination_addr())];
-            let class = header.dcp().value() << 2 | header.ecn().value();
-            (addresses, place(header.slice())?, usize::from(header.total_len()), class, header.ttl())
-        }
-        LaxNetSlice::Ipv6(ip) => {
-            let header = ip.header();
-            let addresses = [IpAddr::V6(header.source_addr()), IpAddr::V6(header.destination_addr())];
-            let length = match header.payload_length() {
-                0 => 0,
-                payload => 40 + usize::from(payload),
-            };
-            (addresses, place(header.slice())?, length, header.traffic_class(), header.hop_limit())
-        }
-        LaxNetSlice::Arp(_) => return None,
-    };
+    parse_headers(usual_headers(link, data).or_else(|| Headers::new(link, data))?, data, length)
+}
+
+fn parse_headers(headers: Headers<'_>, data: &[u8], length: u32) -> Option<TcpPacket> {
+    let Headers { tcp, ip_at, tcp_at, addresses, ip_length, traffic_class, ttl, hop_by_hop, tunnel } =
+        headers;
     let ip_length = if ip_length == 0 { (length as usize).checked_sub(ip_at)? } else { ip_length };
-    let headers = tcp_at - ip_at + usize::from(tcp.data_offset()) * 4;
+    let headers = tcp_at - ip_at + tcp.slice().len();
     let payload = u32::try_from(ip_length.checked_sub(headers)?).ok()?;
     let qos = QosMark::from_dscp(traffic_class >> 2);
-    let signal = data.get(tcp_at + usize::from(tcp.data_offset()) * 4..).unwrap_or_default();
-    let structures = match sliced.net.as_ref()? {
-        LaxNetSlice::Ipv4(_) if qos == QosMark::Signal && payload <= 2 * STRUCTURE_LEN as u32 => {
-            signal.get(..payload as usize).and_then(|signal| Structures::decode_v4(signal).ok())
-        }
-        // The hop-by-hop header is the first (RFC 8200 §4.1).
-        LaxNetSlice::Ipv6(ip) if ip.header().next_header() == ip_number::IPV6_HOP_BY_HOP => {
-            let options = data.get(ip_at + Ipv6Header::LEN..tcp_at).unwrap_or_default();
-            let length = options.get(1).map_or(0, |length| (usize::from(*length) + 1) * 8);
-            options
-                .get(..length)
-                .and_then(|options| HopByHop::decode(options).ok())
-                .map(|found| found.structures)
-        }
-        _ => None,
+    let structures = if addresses[0].is_ipv4() {
+        let signal = qos == QosMark::Signal && payload <= 2 * STRUCTURE_LEN as u32;
+        let signal =
+            signal.then(|| data.get(tcp_at + tcp.slice().len()..)?.get(..payload as usize)).flatten();
+        signal.and_then(|signal| Structures::decode_v4(signal).ok())
+    } else if hop_by_hop {
+        let options = data.get(ip_at + Ipv6Header::LEN..tcp_at).unwrap_or_default();
+        let length = options.get(1).map_or(0, |length| (usize::from(*length) + 1) * 8);
+        let options = options.get(..length).and_then(|options| HopByHop::decode(options).ok());
+        options.map(|found| found.structures)
+    } else {
+        None
     };
     let payload = if addresses[0].is_ipv4() && structures.is_some() { 0 } else { payload };
     let mut packet = TcpPacket {
@@ -278,5 +349,45 @@ mod tests {
         let packet = parse(Link::Raw, &bytes, bytes.len() as u32).expect("a packet");
         let rate = packet.structures.map(|structures| structures.first.available);
         assert_eq!((packet.payload, rate), (5, Some(structures.first.available)));
+    }
+
+    /// Frames with each of their bytes changed, and cut off behind each.
+    #[test]
+    fn usual_headers_are_those_that_are_found_in_any_frame() {
+        let tcp = [
+            1, 2, 3, 4, 0, 0, 0, 9, 0, 0, 0, 7, 0x80, 0x18, 1, 0, 0, 0, 0, 0, 1, 1, 8, 10, 0, 0, 0, 5, 0, 0,
+            0, 6,
+        ];
+        let mut v4 =
+            vec![0x46, 0, 0, 24 + 32 + 4, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 1, 1, 1, 1];
+        v4.extend([&tcp[..], &[0; 4]].concat());
+        let mut v6 = vec![0x60, 0, 0, 0, 0, 32 + 4, 6, 64];
+        v6.extend([&[1; 16][..], &[2; 16], &tcp, &[0; 4]].concat());
+        // With what fills an Ethernet frame up.
+        let ethernet =
+            |kind: u16, packet: &[u8]| [&[0; 12][..], &kind.to_be_bytes(), packet, &[0; 6]].concat();
+        let frames = [
+            (Link::Ethernet, ethernet(0x0800, &v4)),
+            (Link::Ethernet, ethernet(0x86dd, &v6)),
+            (Link::Raw, v4),
+            (Link::Raw, v6),
+        ];
+        let mut usual = 0;
+        for (link, frame) in frames {
+            for at in 0..frame.len() {
+                for value in [0, 1, 2, 6, 17, 0x40, 0x45, 0x60, 0x7f, 0xff, frame[at]] {
+                    let mut changed = frame.clone();
+                    changed[at] = value;
+                    for kept in [at + 1, changed.len()] {
+                        let (data, length) = (&changed[..kept], frame.len() as u32);
+                        let Some(found) = usual_headers(link, data) else { continue };
+                        usual += 1;
+                        let any = Headers::new(link, data).map(|any| parse_headers(any, data, length));
+                        assert_eq!(Some(parse_headers(found, data, length)), any, "{link:?}: {data:?}");
+                    }
+                }
+            }
+        }
+        assert!(usual > 1000, "{usual}");
     }
 }
