@@ -6,6 +6,7 @@
 pub mod case;
 pub mod cause;
 pub mod clock;
+pub mod diagnose;
 #[cfg(target_os = "linux")]
 pub mod emulation;
 pub mod figure;
@@ -22,3 +23,4 @@ pub mod scenarios;
 pub mod script;
 pub mod sweep;
 pub mod trace;
+pub mod transfers;

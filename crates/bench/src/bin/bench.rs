@@ -29,6 +29,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["--memory-of", size] => memory_of(size),
+        ["--memory-of-diagnosis", file] => farpath_bench::diagnose::memory_of(Path::new(file)),
         ["--row", name, times] => row(name, times),
         ["--gate", baseline] => return gate(Path::new(baseline), None),
         ["--gate", baseline, "--write", made_on] => return gate(Path::new(baseline), Some(made_on.to_owned())),
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         ["--tracing"] => Bench::default().tracing(),
         ["--sweep"] => Bench::default().sweep(),
         ["--scripts"] => Bench::default().scripts(),
+        ["--diagnose"] => Bench::default().diagnose(),
         #[cfg(target_os = "linux")]
         ["--programs"] => Bench::default().programs(),
         // Those of a guest are this program again.
@@ -78,7 +80,7 @@ fn main() -> ExitCode {
         }
         [environment, output] => Bench::default().run(Path::new(environment), Path::new(output)),
         _ => {
-            Err("usage: bench VIRTUAL-ENVIRONMENT OUTPUT.json | --links | --tracing | --sweep | --scripts | --programs | --router | --emulation | --long | --measured | --growth | --gate BASELINE.json [--write MADE-ON]"
+            Err("usage: bench VIRTUAL-ENVIRONMENT OUTPUT.json | --links | --tracing | --sweep | --scripts | --diagnose | --programs | --router | --emulation | --long | --measured | --growth | --gate BASELINE.json [--write MADE-ON]"
                 .into())
         }
     };
@@ -122,6 +124,7 @@ impl Bench {
         self.tracing()?;
         self.sweep()?;
         self.scripts()?;
+        self.diagnose()?;
         #[cfg(target_os = "linux")]
         self.programs()?;
         self.memory()?;
@@ -219,6 +222,14 @@ impl Bench {
     fn sweep(&mut self) -> Result<(), Box<dyn Error>> {
         let folder = scratch_folder();
         let measured = farpath_bench::sweep::measure(&folder, |figure| self.told(figure));
+        std::fs::remove_dir_all(&folder)?;
+        measured
+    }
+
+    /// Captures that are read.
+    fn diagnose(&mut self) -> Result<(), Box<dyn Error>> {
+        let folder = scratch_folder();
+        let measured = farpath_bench::diagnose::measure(&folder, |figure| self.told(figure));
         std::fs::remove_dir_all(&folder)?;
         measured
     }
