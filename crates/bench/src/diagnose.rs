@@ -23,8 +23,11 @@ const SUPER_SEGMENT: usize = 65_000;
 /// As long as a kernel fills one.
 const TOGETHER_NS: u64 = 1_000_000;
 
+/// `LINKTYPE_RAW`: a packet begins with its IP header.
+const RAW: i32 = 101;
+
 /// A frame of a capture: when, what is kept of it, and how long it was.
-type Kept = (u64, Vec<u8>, u32);
+pub type Kept = (u64, Vec<u8>, u32);
 
 /// Measures, and tells each figure when it is known. Captures are written into this folder, which is made.
 ///
@@ -42,7 +45,7 @@ pub fn measure(folder: &Path, mut told: impl FnMut(Figure)) -> Result<(), Box<dy
         ("96 B of each segment", cut(96)),
     ] {
         let file = folder.join("capture.pcap");
-        write(&file, &frames)?;
+        write_pcap(&file, RAW, &frames)?;
         let mut best = f64::MAX;
         for _ in 0..REPETITIONS {
             let (read, seconds) = timed(|| diagnosed(&file));
@@ -67,7 +70,7 @@ pub fn measure(folder: &Path, mut told: impl FnMut(Figure)) -> Result<(), Box<dy
     for megabytes in [100, 1000] {
         let file = folder.join("capture.pcap");
         let frames = captured(megabytes, 96)?;
-        write(&file, &frames)?;
+        write_pcap(&file, RAW, &frames)?;
         // In a process of its own: what a peak is does not come down.
         let output =
             Command::new(std::env::current_exe()?).arg("--memory-of-diagnosis").arg(&file).output()?;
@@ -150,10 +153,13 @@ fn joined(frames: &[Kept]) -> Vec<Kept> {
     all
 }
 
-/// Writes pcap in nanoseconds, of IP packets (LINKTYPE_RAW).
-fn write(file: &Path, frames: &[Kept]) -> Result<(), Box<dyn Error>> {
+/// Writes pcap in nanoseconds, of this link type (`LINKTYPE_...`).
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_pcap(file: &Path, link_type: i32, frames: &[Kept]) -> std::io::Result<()> {
     let mut out = BufWriter::new(File::create(file)?);
-    for word in [0xa1b2_3c4d_u32, 4 << 16 | 2, 0, 0, 1 << 18, 101] {
+    for word in [0xa1b2_3c4d_u32, 4 << 16 | 2, 0, 0, 1 << 18, link_type.cast_unsigned()] {
         out.write_all(&word.to_le_bytes())?;
     }
     for (at, data, length) in frames {
@@ -162,5 +168,5 @@ fn write(file: &Path, frames: &[Kept]) -> Result<(), Box<dyn Error>> {
         }
         out.write_all(data)?;
     }
-    Ok(out.flush()?)
+    out.flush()
 }

@@ -18,6 +18,7 @@ pub mod programs;
 #[cfg(target_os = "linux")]
 pub mod radius;
 pub mod report;
+pub mod rounds;
 pub mod router;
 pub mod scenarios;
 pub mod script;

@@ -59,6 +59,9 @@ const LEAST_PART: f64 = 0.1;
 const MOST_WAITS: usize = 4096;
 /// Room that a connection keeps for what it holds no longer.
 const MOST_KEPT: usize = 16;
+/// Acknowledgments without data that let nothing go, behind which a message of the peer's lets something go by itself: one may acknowledge half of a
+/// pair of segments.
+const LEAST_BARE: u32 = 3;
 /// Parts of a wait that are told apart.
 const MOST_PARTS: usize = 1000;
 /// Packets beyond a window whose scale was inferred, after which it is larger: acknowledgments that are not captured let some seem so.
@@ -627,6 +630,9 @@ struct Half {
     /// What routers have granted, and the payload of the last packet with new data.
     grant: Grant,
     last_payload: u64,
+    /// When data of the peer's came, if no acknowledgment without data has come since; and how many of these came since the last new data.
+    heard_ns: Option<u64>,
+    bare_in_wait: u32,
     /// End of the last short segment, and when it was acknowledged: until then Nagle's algorithm holds the next one back.
     short_to: u64,
     short_acked_ns: u64,
@@ -640,6 +646,8 @@ struct Pending {
     edge: Option<u64>,
     duplicate: bool,
     sacked: bool,
+    /// It came with data of the peer's.
+    with_data: bool,
 }
 
 impl Half {
@@ -721,6 +729,8 @@ impl Half {
             is_first_round: false,
             grant: Grant::default(),
             last_payload: 0,
+            heard_ns: None,
+            bare_in_wait: 0,
             short_to: 0,
             short_acked_ns: 0,
             ledger: Ledger::default(),
@@ -890,6 +900,7 @@ impl Half {
             edge,
             duplicate,
             sacked: packet.sacked_to.is_some(),
+            with_data: packet.payload > 0,
         };
         if self.missing_ns == 0 || shared.held >= MAX_IN_FLIGHT {
             self.take(pending, shared);
@@ -910,8 +921,13 @@ impl Half {
     }
 
     fn take(&mut self, pending: Pending, shared: &mut Shared) {
-        let Pending { at_ns, ack, edge, duplicate, sacked } = pending;
+        let Pending { at_ns, ack, edge, duplicate, sacked, with_data } = pending;
         self.advance(at_ns);
+        if with_data {
+            self.heard_ns = Some(at_ns);
+        } else if ack > self.acknowledged_to {
+            (self.heard_ns, self.bare_in_wait) = (None, self.bare_in_wait + 1);
+        }
         // A FIN takes a number, and no byte.
         let ack = if self.ended && ack == self.sent_to + 1 { self.sent_to } else { ack };
         if ack > self.sent_to {
@@ -1220,6 +1236,7 @@ impl Half {
         self.count_burst(now);
         self.new_ns = now;
         self.acked_in_wait = 0;
+        self.bare_in_wait = 0;
         self.flight_before = self.flight();
         self.last_pushed = packet.push;
         self.last_payload = u64::from(packet.payload);
@@ -1407,6 +1424,14 @@ impl Half {
     fn owner_of_open(&self, now: u64, length: u64) -> Owner {
         if self.total_rtt_ns.is_none() {
             return Owner::Known(Limit::Unclear);
+        }
+        // What leaves behind a message of the peer's, and did not behind acknowledgments or had none to wait for, is the program's answer: a request,
+        // or what a window within the program lets go.
+        let answers = self
+            .heard_ns
+            .is_some_and(|heard| heard >= self.new_ns && now.saturating_sub(heard) <= self.prompt());
+        if answers && (self.flight() == 0 || self.bare_in_wait >= LEAST_BARE) {
+            return Owner::Known(Limit::Application);
         }
         // Acknowledgments let nothing go: the window has shrunk.
         let full = self.parts.iter().any(|(_, state)| matches!(state, State::Full | State::Closed));

@@ -1,5 +1,6 @@
 //! Tests of what others see of the crate.
 
+mod answers;
 mod bounds;
 mod common;
 mod granted;
