@@ -4,7 +4,7 @@ CARGO ?= cargo
 FARPATH = target/release/farpath
 
 .PHONY: demo figures test test-all stages build lint core systems deny fuzz unit real-time virtual kernel doctests python docs package setup-python bpf \
-	bench bench-gate bench-baseline bench-growth bench-dask bench-long oracle truth scripts qdiscs diagnose-matrix ns3 setup setup-driver setup-test setup-bench setup-gate \
+	bench bench-gate bench-baseline bench-growth bench-dask bench-long oracle truth scripts qdiscs diagnose-matrix diagnose-comparison ns3 setup setup-driver setup-test setup-bench setup-gate \
 	vendor mutants release clean
 
 # Rust's own homes stay the user's, where tests have another home.
@@ -268,6 +268,10 @@ truth: setup
 # What `farpath diagnose` says of simulated transfers beside why their senders did not send: a confusion matrix for docs/validation.md.
 diagnose-matrix:
 	$(CARGO) run --locked --package farpath-bench --bin diagnose_matrix
+
+# The same captures under the published rules of another classifier and under Wireshark's marks (tshark, where it is).
+diagnose-comparison:
+	$(CARGO) run --locked --package farpath-bench --bin diagnose_comparison
 
 # The managed queues of `link` against Linux's qdiscs, the same packets through either, in virtual time. CASE='CoDel' for some.
 qdiscs: setup
