@@ -1,13 +1,15 @@
 //! Captures as others write them.
 
 use farpath_diagnose::both::{Side, both_sides};
-use farpath_diagnose::kernel::{KernelCounters, overrule, parse_ndt, parse_ss};
+use farpath_diagnose::kernel::{
+    Iperf3, KernelCounters, overrule, overrule_by_iperf3, parse_iperf3, parse_ndt, parse_ss,
+};
 use farpath_diagnose::sequence::SequenceGraph;
 use farpath_diagnose::{Diagnosis, Link, parse, read};
 use farpath_tia1039::{Message, QosMark, RateWord, Structure, Structures};
 use std::net::SocketAddr;
 
-/// A capture; or, by the first byte, what `ss` may have printed or a speed test kept; or packets at times that are drawn, of one connection that both sides see.
+/// A capture; or, by the first byte, what `ss` or `iperf3` may have printed or a speed test kept; or packets at times that are drawn, of one connection that both sides see.
 pub fn captures(data: &[u8]) {
     let Some((&kind, rest)) = data.split_first() else { return };
     let mut diagnosis = Diagnosis::default();
@@ -17,6 +19,8 @@ pub fn captures(data: &[u8]) {
         let text = String::from_utf8_lossy(rest);
         let mut counted = parse_ss(&text);
         counted.extend(parse_ndt(&text).unwrap_or_default());
+        let told = parse_iperf3(&text).unwrap_or_default();
+        assert!(told.iter().all(|told| told.cwnd.0 <= told.cwnd.1));
         assert!(counted.iter().all(|counted| counted.send_buffer_limited_s <= counted.busy_s));
     } else {
         packets(rest, &mut diagnosis);
@@ -35,6 +39,15 @@ pub fn captures(data: &[u8]) {
             send_buffer_limited_s: whole * f64::from(kind >> 4) / 15.0,
         };
         overrule(&mut connection, &counted);
+        let told = Iperf3 {
+            local: connection.sender,
+            peer: connection.receiver,
+            congestion_control: None,
+            cwnd: (u64::from(kind) << 10, u64::from(kind) << 11),
+            retransmits: 0,
+            send_buffer: None,
+        };
+        overrule_by_iperf3(&mut connection, &told);
         let overruled: f64 = connection.limits.iter().map(|limit| limit.time_s).sum();
         assert!((overruled - sum).abs() <= 1e-6 * whole.max(1.0), "{overruled} of {sum}: {connection:?}");
     }

@@ -18,6 +18,7 @@ use farpath_report::tables::{both_sides_facts, connection_facts, limits_table, w
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// Connections that get a line each beside those that are told more of.
@@ -61,12 +62,15 @@ fn diagnose_captures(args: &DiagnoseArgs, files: &[PathBuf]) -> Result<Ending, C
         // Whoever names two captures asks for what is in both.
         reports[0].1.connections.sort_by_key(|connection| connection.frames != frames);
     }
+    let counted_ends = |counted: &KernelCounters| (counted.local, counted.peer);
     if let Some(printed) = &args.ss {
         let read = |text: &str| Ok(kernel::parse_ss(text));
         overrule(
             &mut reports,
             ("--ss", printed),
             read,
+            counted_ends,
+            kernel::overrule,
             "what `ss -tin` prints on the sending host while the connection is open",
         )?;
     }
@@ -76,7 +80,19 @@ fn diagnose_captures(args: &DiagnoseArgs, files: &[PathBuf]) -> Result<Ending, C
             &mut reports,
             ("--ndt", kept),
             read,
+            counted_ends,
+            kernel::overrule,
             "what an ndt7 server keeps of a download, or measurements of one that its client printed",
+        )?;
+    }
+    if let Some(printed) = &args.iperf3 {
+        overrule(
+            &mut reports,
+            ("--iperf3", printed),
+            |text| kernel::parse_iperf3(text).map_err(io::Error::other),
+            |told| (told.local, told.peer),
+            kernel::overrule_by_iperf3,
+            "what `iperf3 --json` prints on the sending host",
         )?;
     }
     let (file, report) = &reports[0];
@@ -102,30 +118,31 @@ fn diagnose_captures(args: &DiagnoseArgs, files: &[PathBuf]) -> Result<Ending, C
     Ok(Ending::Done)
 }
 
-/// Takes what the senders' kernels counted for what it is, for each connection that `file` knows; it may be compressed.
-fn overrule(
+/// Takes what the senders' kernels told for what it is, for each connection that `file` knows; it may be compressed.
+fn overrule<T>(
     reports: &mut [(&Path, Report)],
     (option, file): (&'static str, &Path),
-    parse: impl FnOnce(&str) -> io::Result<Vec<KernelCounters>>,
+    parse: impl FnOnce(&str) -> io::Result<Vec<T>>,
+    ends: impl Fn(&T) -> (SocketAddr, SocketAddr),
+    take: impl Fn(&mut ConnectionReport, &T),
     expected: &'static str,
 ) -> Result<(), CliError> {
-    let counted = compressed::text_of(file)
+    let told = compressed::text_of(file)
         .and_then(|text| parse(&text))
         .map_err(|source| CliError::ReadCounted { option, file: file.to_owned(), source })?;
     // Of several of the same ends the first is taken.
-    let by_ends: HashMap<_, _> =
-        counted.iter().rev().map(|counted| ((counted.local, counted.peer), counted)).collect();
+    let by_ends: HashMap<_, _> = told.iter().rev().map(|told| (ends(told), told)).collect();
     let mut known = false;
     for connection in reports.iter_mut().flat_map(|(_, report)| &mut report.connections) {
-        if let Some(counted) = by_ends.get(&(connection.sender, connection.receiver)) {
-            kernel::overrule(connection, counted);
+        if let Some(told) = by_ends.get(&(connection.sender, connection.receiver)) {
+            take(connection, told);
             known = true;
         }
     }
     match known {
         true => Ok(()),
         false => {
-            let (file, connections) = (file.to_owned(), counted.len());
+            let (file, connections) = (file.to_owned(), told.len());
             Err(CliError::NotCounted { option, expected, file, connections })
         }
     }

@@ -389,6 +389,8 @@ impl Connection {
             retransmissions: half.retransmissions,
             retransmissions_at_queue: half.retransmissions_at_queue,
             queue_s: (half.retransmissions_at_queue > 0).then(|| seconds(half.overflown_ns)),
+            most_in_flight: half.most_in_flight,
+            iperf3: None,
             bytes_not_captured: half.not_captured,
             mss: half.mss.unwrap_or(self.mss),
             inferred: half.inferred,
@@ -586,6 +588,7 @@ struct Half {
     burst_rate: f64,
     lost: bool,
     most_window: u64,
+    most_in_flight: u64,
     bytes: u64,
     data_packets: u64,
     retransmissions: u64,
@@ -700,6 +703,7 @@ impl Half {
             burst_rate: 0.0,
             lost: false,
             most_window: 0,
+            most_in_flight: 0,
             bytes: 0,
             data_packets: 0,
             retransmissions: 0,
@@ -1233,6 +1237,7 @@ impl Half {
         self.close_wait(number, now, u64::from(packet.payload), bytes, shared);
         self.bytes += bytes;
         self.sent_to = end;
+        self.most_in_flight = self.most_in_flight.max(self.flight());
         self.count_burst(now);
         self.new_ns = now;
         self.acked_in_wait = 0;

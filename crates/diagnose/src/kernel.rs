@@ -1,7 +1,9 @@
 //! What the sender's kernel counted of a connection, as `ss -tin` prints it (iproute2) or a speed test keeps it, beside a capture of it.
 
+mod iperf3;
 mod ndt;
 
+pub use iperf3::{Iperf3, overrule_by_iperf3, parse_iperf3};
 pub use ndt::parse_ndt;
 
 use crate::connection::summary;

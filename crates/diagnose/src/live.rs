@@ -282,6 +282,8 @@ impl Watched {
             retransmissions: u64::from(last.retransmissions.wrapping_sub(first.retransmissions)),
             retransmissions_at_queue: 0,
             queue_s: None,
+            most_in_flight: 0,
+            iperf3: None,
             bytes_not_captured: 0,
             mss: u32::try_from(last.mss.0).unwrap_or(u32::MAX),
             window: if receives { last.own_window } else { self.window }.map(|window| window.0),

@@ -1,5 +1,6 @@
 //! What is told of a capture.
 
+use crate::kernel::Iperf3;
 use crate::ledger::{Interval, Limit, Moment};
 use crate::prelude::Inferred;
 use crate::tunnel::Tunnel;
@@ -77,6 +78,10 @@ pub struct ConnectionReport {
     pub retransmissions_at_queue: u64,
     /// The longest queue before such a repair, s.
     pub queue_s: Option<f64>,
+    /// The most that was in flight, as the sender knew it, bytes.
+    pub most_in_flight: u64,
+    /// What `iperf3 --json` told of it, where that was given.
+    pub iperf3: Option<Iperf3>,
     /// Acknowledged data that is not in the capture.
     pub bytes_not_captured: u64,
     /// Maximum segment size, of the handshake or the longest usual packet.

@@ -18,7 +18,7 @@ pub struct SequenceGraph {
     last: u64,
     sent_to: u64,
     acknowledged_to: u64,
-    /// By how much the receiver's windows are shifted, where both SYNs were seen.
+    /// By how much the receiver's windows are shifted, where both SYNs were seen or something else told it.
     scales: [Option<u8>; 2],
     /// Where each packet with new data begins.
     pub sent: Points,
@@ -87,6 +87,12 @@ impl SequenceGraph {
         }
     }
 
+    /// The same, where something else than the handshake told by how much windows are shifted.
+    #[must_use]
+    pub fn scaled_by(self, scale: u8) -> SequenceGraph {
+        SequenceGraph { scales: [Some(scale), Some(scale)], ..self }
+    }
+
     /// Takes a packet of the connection.
     pub fn packet(&mut self, time_ns: u64, packet: &TcpPacket) {
         let is_sender = packet.source == self.sender;
@@ -143,6 +149,19 @@ mod tests {
         assert!((MAX_POINTS / 2..=MAX_POINTS).contains(&points.kept().len()), "{}", points.kept().len());
         let steps: Vec<u64> = points.kept().windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
         assert!(steps.iter().all(|step| *step == steps[0]), "{:?}", &steps[..4]);
+    }
+
+    #[test]
+    fn without_the_handshake_windows_are_drawn_where_their_scale_was_told() {
+        let [sender, receiver]: [SocketAddr; 2] =
+            ["192.0.2.1:1", "192.0.2.2:2"].map(|text| text.parse().expect("one"));
+        let drawn = |mut graph: SequenceGraph| {
+            graph.packet(0, &TcpPacket { seq: 1000, ack: Some(1), payload: 100, ..bare(sender, receiver) });
+            graph.packet(1, &TcpPacket { seq: 1, ack: Some(1100), window: 50, ..bare(receiver, sender) });
+            graph.window.kept().to_vec()
+        };
+        assert_eq!(drawn(SequenceGraph::new(sender)), []);
+        assert_eq!(drawn(SequenceGraph::new(sender).scaled_by(7)), [(1, 100 + (50 << 7))]);
     }
 
     #[test]

@@ -32,6 +32,9 @@ pub struct DiagnoseArgs {
     /// The same of a speed test by ndt7: the JSON file that its server keeps of a download, or what its client printed as JSON; may be compressed by gzip
     #[arg(long, value_name = "FILE", requires = "files", conflicts_with = "ss")]
     pub ndt: Option<PathBuf>,
+    /// What `iperf3 --json` printed on the sending host: its congestion windows are told, and where they always had room, what held was the send buffer
+    #[arg(long, value_name = "FILE", requires = "files")]
+    pub iperf3: Option<PathBuf>,
     /// Tell more of so many connections, those with the most data first
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub connections: usize,

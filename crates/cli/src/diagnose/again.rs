@@ -5,7 +5,9 @@ use crate::error::CliError;
 use crate::progress;
 use farpath_diagnose::both::{BothSides, Side, both_sides};
 use farpath_diagnose::sequence::SequenceGraph;
-use farpath_diagnose::{ConnectionReport, Diagnosis, Frame, Interval, Link, Report, TcpPacket, parse, read};
+use farpath_diagnose::{
+    ConnectionReport, Diagnosis, Frame, Interval, Link, Report, ScaleToldBy, TcpPacket, parse, read,
+};
 use farpath_files::Replacement;
 use farpath_files::pcapng::{Interface, Record, Section, Way, Writer};
 use std::collections::{HashMap, HashSet};
@@ -91,6 +93,11 @@ impl Sides<'_, '_> {
 pub(super) fn looked_at(file: &Path, connection: &ConnectionReport) -> Result<Closer, CliError> {
     let mut diagnosis = Diagnosis::with_intervals(1);
     let mut graph = SequenceGraph::new(connection.sender);
+    // Of a window that is longer than is known there is no line.
+    let told = connection.inferred.filter(|inferred| inferred.scale_by != ScaleToldBy::AtLeast);
+    if let Some(inferred) = told {
+        graph = graph.scaled_by(inferred.window_scale);
+    }
     let source = opened(file)?;
     let _ = progress::during("reading the capture again", || {
         read(source, |frame| {

@@ -191,6 +191,131 @@ fn what_the_senders_kernel_counted_takes_the_place_of_a_guess() {
     refused(&["diagnose", capture, "--ss", "missing.txt"], &["--ss: missing.txt"]);
 }
 
+/// Writes the frames of interface 0 of a capture of IP packets that `keep` says, each behind these bytes, as pcap of this link type.
+fn rewritten(
+    capture: &str,
+    file: &str,
+    link_type: u32,
+    keep: impl Fn(&[u8]) -> bool,
+    before: impl Fn(&[u8]) -> Vec<u8>,
+) {
+    let mut out = Vec::new();
+    for word in [0xa1b2_3c4d_u32, 4 << 16 | 2, 0, 0, 1 << 18, link_type] {
+        out.extend(word.to_le_bytes());
+    }
+    farpath_diagnose::read(fs::File::open(capture).expect("it is there"), |frame| {
+        if frame.interface == 0 && keep(frame.data) {
+            let data = [before(frame.data), frame.data.to_vec()].concat();
+            let length = frame.length + (data.len() - frame.data.len()) as u32;
+            let (s, ns) = (frame.time_ns / 1_000_000_000, frame.time_ns % 1_000_000_000);
+            for word in [s as u32, ns as u32, data.len() as u32, length] {
+                out.extend(word.to_le_bytes());
+            }
+            out.extend(data);
+        }
+    })
+    .expect("a capture");
+    fs::write(file, out).expect("written");
+}
+
+/// What is said of the first connection, but for these fields.
+fn told_without(args: &[&str], fields: &[&str]) -> Value {
+    let (out, err, code) = run(args);
+    assert_eq!(code, 0, "{args:?}: {err}");
+    let mut found = lines(&out).remove(0);
+    for field in fields {
+        found.as_object_mut().expect("an object").remove(*field);
+    }
+    found
+}
+
+#[test]
+fn a_connection_in_a_tunnel_is_told_as_outside_of_it() {
+    let path = link("20 Mbit/s", "1 bdp", "30 ms");
+    let (folder, capture) = captured(&path, "", "receive.buffer = \"64 kB\"", "size = \"1 MB\"");
+    let but = ["frames", "moments", "tunnel"];
+    let outside = told_without(&["diagnose", &capture, "--interface", "0", "--json"], &but);
+    // An IPv4 header around so many bytes.
+    let ip = |protocol: u8, payload: usize| {
+        let length = (payload + 20).to_be_bytes();
+        let [.., high, low] = length;
+        [&[0x45, 0, high, low, 0, 0, 0, 0, 64, protocol, 0, 0][..], &[192, 0, 2, 1, 192, 0, 2, 2]].concat()
+    };
+    let whole = |packet: &[u8]| usize::from(u16::from_be_bytes([packet[2], packet[3]]));
+    let gre = |packet: &[u8]| [&ip(47, whole(packet) + 4)[..], &[0, 0, 8, 0]].concat();
+    let ethernet = [&[2; 12][..], &[8, 0]].concat();
+    let vxlan = |packet: &[u8]| {
+        let inner = whole(packet) + ethernet.len() + 8;
+        let [.., high, low] = (inner + 8).to_be_bytes();
+        // UDP to port 4789, then a flag and a network's number (RFC 7348 §5).
+        let udp = [0xc0, 0, 0x12, 0xb5, high, low, 0, 0];
+        [&ethernet[..], &ip(17, inner + 8), &udp, &[8, 0, 0, 0, 0, 0, 7, 0], &ethernet].concat()
+    };
+    let file = folder.path("gre.pcap");
+    rewritten(&capture, &file, 101, |_| true, gre);
+    let (out, _, _) = run(&["diagnose", &file]);
+    assert!(out.contains("GRE"), "{out}");
+    assert_eq!(told_without(&["diagnose", &file, "--json"], &but), outside);
+    let file = folder.path("vxlan.pcap");
+    rewritten(&capture, &file, 1, |_| true, vxlan);
+    let (out, _, _) = run(&["diagnose", &file]);
+    assert!(out.contains("VXLAN"), "{out}");
+    assert_eq!(told_without(&["diagnose", &file, "--json"], &but), outside);
+}
+
+#[test]
+fn a_capture_without_the_handshake_has_its_window_told_and_drawn() {
+    let path = link("100 Mbit/s", "1 bdp", "50 ms");
+    let (folder, capture) = captured(&path, "", "receive.buffer = \"128 kB\"", "size = \"5 MB\"");
+    let file = folder.path("begun.pcap");
+    // SYN is bit 1 of the 14th byte of TCP.
+    rewritten(&capture, &file, 101, |packet| packet[33] & 2 == 0, |_| Vec::new());
+    let page = folder.path("begun.html");
+    let found = told_without(&["diagnose", &file, "--json", "--report", &page], &[]);
+    assert_eq!(
+        (&found["vantage"], &found["inferred"]["place_by"]),
+        (&"near-sender".into(), &"timestamps".into())
+    );
+    assert!(share(&found, "receive-window") > 0.7, "{found}");
+    let html = fs::read_to_string(&page).expect("a report");
+    assert!(html.contains("\"window\":{\"time_s\":[0"), "no points of the window");
+    let (out, _, _) = run(&["diagnose", &file]);
+    assert!(out.contains("the handshake is not in the capture") && out.contains("again and again"), "{out}");
+}
+
+#[test]
+fn what_iperf3_printed_is_told_and_leaves_the_send_buffer() {
+    let path = link("100 Mbit/s", "1 bdp", "50 ms");
+    let (folder, capture) = captured(&path, "send.buffer = \"128 kB\"", "", "size = \"5 MB\"");
+    let asked = ["diagnose", &capture, "--interface", "0", "--json"];
+    let guessed = told_without(&asked, &[]);
+    assert!(share(&guessed, "congestion-window") > 0.5, "{guessed}");
+    let printed = |port: u16, cwnd: u64| {
+        let file = folder.path(&format!("iperf3-{port}-{cwnd}.json"));
+        let text = format!(
+            r#"{{"start": {{"connected": [{{"socket": 5, "local_host": "10.0.0.1", "local_port": {port}, "remote_host": "10.0.0.2", "remote_port": {port}}}]}},
+                "intervals": [{{"streams": [{{"socket": 5, "retransmits": 0, "snd_cwnd": {cwnd}}}]}}], "end": {{"sender_tcp_congestion": "cubic"}}}}"#
+        );
+        fs::write(&file, text).expect("written");
+        file
+    };
+    let roomy = printed(50_000, 400_000);
+    let told = told_without(&[&asked[..], &["--iperf3", &roomy]].concat(), &[]);
+    assert_eq!(share(&told, "send-buffer"), share(&guessed, "congestion-window"), "{told}");
+    assert_eq!(told["iperf3"]["congestion_control"], "cubic");
+    let (out, err, code) = run(&["diagnose", &capture, "--interface", "0", "--iperf3", &roomy]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("iperf3        cubic, congestion window 400000 to 400000 B"), "{out}");
+    // A window that was used may have held.
+    let told = told_without(&[&asked[..], &["--iperf3", &printed(50_000, 130_000)]].concat(), &[]);
+    assert_eq!(share(&told, "send-buffer"), 0.0, "{told}");
+    refused(
+        &["diagnose", &capture, "--iperf3", &printed(7, 1)],
+        &["none of its 1 connections", "iperf3 --json"],
+    );
+    refused(&["diagnose", &capture, "--iperf3", &capture], &["--iperf3: "]);
+}
+
 #[test]
 fn a_path_that_is_full_is_named_with_its_queue() {
     for found in diagnosed(&link("10 Mbit/s", "4 bdp", "20 ms"), "", "", "size = \"10 MB\"") {

@@ -90,6 +90,18 @@ pub fn connection_facts(connection: &ConnectionReport) -> Vec<(&'static str, Str
             ),
         ));
     }
+    if let Some(told) = &connection.iperf3 {
+        let (least, most) = told.cwnd;
+        let control =
+            told.congestion_control.as_deref().unwrap_or("a congestion control that it does not name");
+        facts.push((
+            "iperf3",
+            format!(
+                "{control}, congestion window {least} to {most} B, where at most {} B were in flight; {} packets sent again",
+                connection.most_in_flight, told.retransmits
+            ),
+        ));
+    }
     if let Some(rate) = connection.granted_bit_per_s {
         facts.push(("granted", format!("{} by routers, headers included", bit_rate_text(rate as f64))));
     }
