@@ -1,8 +1,10 @@
 //! Both sides of a connection: what was lost on the way, and how long it took, packet by packet.
 //!
 //! A packet is known again at the other side by its last byte of data, or, without data, by what it acknowledges. Of several transmissions of
-//! a byte the one that arrived is the latest that the path's shortest delay allows. Nothing is assumed of the clocks but that they run at one
-//! speed; where delays are told for each way, the shortest ones are taken to be equal.
+//! a byte the one that arrived is the latest that the path's shortest delay allows. Of the clocks it is assumed that their speeds differ by as much
+//! all the time, which is told where both ways show it; where delays are told for each way, the shortest ones are taken to be equal.
+
+mod drift;
 
 use crate::TcpPacket;
 use farpath_units::{Duration, DurationHistogram};
@@ -118,8 +120,10 @@ pub struct OneWay {
 /// What both sides of a connection tell together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BothSides {
-    /// By how much the receiver's clock was ahead, s, where the shortest delays are equal both ways.
+    /// By how much the receiver's clock was ahead at its first packet, s, where the shortest delays are equal both ways.
     pub receiver_ahead_s: f64,
+    /// By how many millionths the receiver's clock runs faster, where both ways show it. Delays are told without it.
+    pub receiver_fast_ppm: Option<f64>,
     /// Data.
     pub forward: OneWay,
     /// Acknowledgments without data.
@@ -134,6 +138,48 @@ pub struct BothSides {
 
 /// Puts together what the sender's side and the receiver's saw; `None` where no packet with data and no acknowledgment is in both.
 pub fn both_sides(sender: &Side, receiver: &Side) -> Option<BothSides> {
+    match drift::drift(&data_alone(sender, receiver), &acks_alone(receiver, sender)) {
+        Some(drift) => {
+            let told = together(sender, &drift::without_drift(receiver, drift))?;
+            Some(BothSides { receiver_fast_ppm: Some(drift * 1e6), ..told })
+        }
+        None => together(sender, receiver),
+    }
+}
+
+/// Data that left once and came once: when it left, and how much later it came, by the clocks of both.
+fn data_alone(sender: &Side, receiver: &Side) -> Vec<(u64, i64)> {
+    let index = ByPosition::new(&sender.data);
+    let alone = receiver.data.iter().filter_map(|packet| match index.with(&sender.data, packet.to - 1)[..] {
+        [place] => Some((sender.data[place].time_ns, difference(packet.time_ns, sender.data[place].time_ns))),
+        _ => None,
+    });
+    alone.collect()
+}
+
+/// The same of acknowledgments without data.
+fn acks_alone(receiver: &Side, sender: &Side) -> Vec<(u64, i64)> {
+    let mut left: HashMap<AckKey, (u64, usize)> = HashMap::new();
+    for (at, key) in &receiver.acks {
+        left.entry(*key).or_insert((*at, 0)).1 += 1;
+    }
+    let mut came: HashMap<AckKey, (u64, usize)> = HashMap::new();
+    for (at, key) in &sender.acks {
+        came.entry(*key).or_insert((*at, 0)).1 += 1;
+    }
+    let mut alone: Vec<_> = left
+        .iter()
+        .filter_map(|(key, (left, times))| {
+            let (came, again) = came.get(key)?;
+            (*times == 1 && *again == 1).then(|| (*left, difference(*came, *left)))
+        })
+        .collect();
+    alone.sort_unstable();
+    alone
+}
+
+/// By clocks that run at one speed.
+fn together(sender: &Side, receiver: &Side) -> Option<BothSides> {
     let (forward, arrived_bytes) = data_way(sender, receiver)?;
     let back = ack_way(receiver, sender)?;
     // Of each way the shortest difference of the two clocks' times: delay plus, or less, what they differ by.
@@ -149,6 +195,7 @@ pub fn both_sides(sender: &Side, receiver: &Side) -> Option<BothSides> {
     let (sent_again, needless) = again(&sender.data, &arrived_bytes);
     Some(BothSides {
         receiver_ahead_s: (forward.least_ns - back.least_ns) as f64 / 2e9,
+        receiver_fast_ppm: None,
         forward: one_way(&forward),
         back: one_way(&back),
         sent_again,

@@ -143,6 +143,33 @@ fn both_sides_tell_what_the_path_lost_as_the_simulation_did() {
 }
 
 #[test]
+fn a_drift_of_the_receivers_clock_is_told_and_moves_no_delay() {
+    let path = link("20 Mbit/s", "1 bdp", "30 ms");
+    let (folder, capture) = captured(&path, "", "receive.buffer = \"64 kB\"", "size = \"10 MB\"");
+    let told = |ppm: u64| {
+        let [one, other] = ["sender", "receiver"].map(|end| folder.path(&format!("{end}-{ppm}.pcap")));
+        let begun = std::cell::OnceCell::new();
+        rewritten(&capture, &one, (0, 101), |at, packet| Some((at, packet.to_vec())));
+        rewritten(&capture, &other, (1, 101), |at, packet| {
+            Some((at + (at - *begun.get_or_init(|| at)) * ppm / 1_000_000, packet.to_vec()))
+        });
+        told_without(&["diagnose", &one, &other, "--json"], &[])["both_sides"].clone()
+    };
+    let (steady, drifting) = (told(0), told(50));
+    assert_eq!(steady["receiver_fast_ppm"], Value::Null, "{steady}");
+    let ppm = drifting["receiver_fast_ppm"].as_f64().expect("a drift");
+    // Delays are to the microsecond, over some nine seconds.
+    assert!((ppm - 50.0).abs() < 1.0, "{drifting}");
+    for way in ["forward", "back"] {
+        for place in 0..3 {
+            let above = |found: &Value| found[way]["above_s"][place].as_f64().expect("s");
+            assert!((above(&steady) - above(&drifting)).abs() < 1e-4, "{steady} {drifting}");
+        }
+        assert_eq!(steady[way]["lost"], drifting[way]["lost"]);
+    }
+}
+
+#[test]
 fn what_the_senders_kernel_counted_takes_the_place_of_a_guess() {
     let path = link("100 Mbit/s", "1 bdp", "50 ms");
     let folder = Folder::with(&format!(
@@ -191,23 +218,24 @@ fn what_the_senders_kernel_counted_takes_the_place_of_a_guess() {
     refused(&["diagnose", capture, "--ss", "missing.txt"], &["--ss: missing.txt"]);
 }
 
-/// Writes the frames of interface 0 of a capture of IP packets that `keep` says, each behind these bytes, as pcap of this link type.
+/// Writes the frames of an interface of a capture of IP packets as pcap of this link type; each as `change` makes it: when it came, and its bytes. What it gives none of is
+/// left out.
 fn rewritten(
     capture: &str,
     file: &str,
-    link_type: u32,
-    keep: impl Fn(&[u8]) -> bool,
-    before: impl Fn(&[u8]) -> Vec<u8>,
+    (interface, link_type): (u32, u32),
+    change: impl Fn(u64, &[u8]) -> Option<(u64, Vec<u8>)>,
 ) {
     let mut out = Vec::new();
     for word in [0xa1b2_3c4d_u32, 4 << 16 | 2, 0, 0, 1 << 18, link_type] {
         out.extend(word.to_le_bytes());
     }
     farpath_diagnose::read(fs::File::open(capture).expect("it is there"), |frame| {
-        if frame.interface == 0 && keep(frame.data) {
-            let data = [before(frame.data), frame.data.to_vec()].concat();
+        if frame.interface == interface
+            && let Some((at, data)) = change(frame.time_ns, frame.data)
+        {
             let length = frame.length + (data.len() - frame.data.len()) as u32;
-            let (s, ns) = (frame.time_ns / 1_000_000_000, frame.time_ns % 1_000_000_000);
+            let (s, ns) = (at / 1_000_000_000, at % 1_000_000_000);
             for word in [s as u32, ns as u32, data.len() as u32, length] {
                 out.extend(word.to_le_bytes());
             }
@@ -252,12 +280,12 @@ fn a_connection_in_a_tunnel_is_told_as_outside_of_it() {
         [&ethernet[..], &ip(17, inner + 8), &udp, &[8, 0, 0, 0, 0, 0, 7, 0], &ethernet].concat()
     };
     let file = folder.path("gre.pcap");
-    rewritten(&capture, &file, 101, |_| true, gre);
+    rewritten(&capture, &file, (0, 101), |at, packet| Some((at, [gre(packet), packet.to_vec()].concat())));
     let (out, _, _) = run(&["diagnose", &file]);
     assert!(out.contains("GRE"), "{out}");
     assert_eq!(told_without(&["diagnose", &file, "--json"], &but), outside);
     let file = folder.path("vxlan.pcap");
-    rewritten(&capture, &file, 1, |_| true, vxlan);
+    rewritten(&capture, &file, (0, 1), |at, packet| Some((at, [vxlan(packet), packet.to_vec()].concat())));
     let (out, _, _) = run(&["diagnose", &file]);
     assert!(out.contains("VXLAN"), "{out}");
     assert_eq!(told_without(&["diagnose", &file, "--json"], &but), outside);
@@ -269,7 +297,7 @@ fn a_capture_without_the_handshake_has_its_window_told_and_drawn() {
     let (folder, capture) = captured(&path, "", "receive.buffer = \"128 kB\"", "size = \"5 MB\"");
     let file = folder.path("begun.pcap");
     // SYN is bit 1 of the 14th byte of TCP.
-    rewritten(&capture, &file, 101, |packet| packet[33] & 2 == 0, |_| Vec::new());
+    rewritten(&capture, &file, (0, 101), |at, packet| (packet[33] & 2 == 0).then(|| (at, packet.to_vec())));
     let page = folder.path("begun.html");
     let found = told_without(&["diagnose", &file, "--json", "--report", &page], &[]);
     assert_eq!(

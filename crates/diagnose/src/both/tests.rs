@@ -100,3 +100,57 @@ fn packets_beyond_the_bound_are_not_looked_at() {
     assert_eq!(sender.data.len() + sender.acks.len(), MAX_PACKETS);
     assert!(both_sides(&sender, &receiver).expect("both have packets").is_cut);
 }
+
+/// 60 s of packets, each way with some delay above the shortest, by a receiver's clock that runs by these millionths faster.
+fn drifting(ppm: i64, delay_of: impl Fn(u64, u64) -> u64) -> [Side; 2] {
+    let [mut sender, mut receiver] = ends().map(|_| Side::new(ends()[0]));
+    let theirs = |at: u64| at.saturating_add_signed(at.cast_signed() * ppm / 1_000_000) + AHEAD;
+    let mut seen: Vec<(u64, bool, TcpPacket)> = Vec::new();
+    for number in 0..6000_u64 {
+        let seq = 1 + 1000 * number as u32;
+        let left = number * 10 * MS;
+        let came = left + 50 * MS + delay_of(0, number);
+        seen.extend([(left, true, data(seq, 1000)), (theirs(came), false, data(seq, 1000))]);
+        let acked = came + 50 * MS + delay_of(1, number);
+        seen.extend([(theirs(came), false, ack(seq + 1000)), (acked, true, ack(seq + 1000))]);
+    }
+    seen.sort_by_key(|(at, ..)| *at);
+    for (at, is_sender, packet) in seen {
+        if is_sender { &mut sender } else { &mut receiver }.packet(at, &packet);
+    }
+    [sender, receiver]
+}
+
+/// A queue that is drawn, and empty now and then.
+fn jitter(way: u64, number: u64) -> u64 {
+    let drawn = (number + 7 * way + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    drawn % 2000 * 1000
+}
+
+#[test]
+fn a_clock_that_runs_faster_is_told_and_taken_out_of_the_delays() {
+    let [sender, receiver] = drifting(0, jitter);
+    let steady = both_sides(&sender, &receiver).expect("both have packets");
+    assert_eq!(steady.receiver_fast_ppm, None);
+    for ppm in [50, -50, 200] {
+        let [sender, receiver] = drifting(ppm, jitter);
+        let found = both_sides(&sender, &receiver).expect("both have packets");
+        // Delays are within 1 us of the shortest once in 1000: over half a minute that is 0.1 millionths.
+        let told = found.receiver_fast_ppm.expect("a drift");
+        assert!((told - ppm as f64).abs() < 0.2, "{ppm}: {told}");
+        for (way, other) in [(&found.forward, &steady.forward), (&found.back, &steady.back)] {
+            assert!((way.least_s - other.least_s).abs() < 2e-5, "{way:?} {other:?}");
+            let differ = way.above_s.iter().zip(other.above_s).map(|(one, other)| (one - other).abs());
+            // A histogram's steps are 1 %.
+            assert!(differ.fold(0.0, f64::max) < 5e-5, "{way:?} {other:?}");
+        }
+        assert!((found.receiver_ahead_s - 7.0).abs() < 1e-3, "{found:?}");
+    }
+}
+
+#[test]
+fn a_queue_that_grows_one_way_is_no_drift() {
+    let [sender, receiver] =
+        drifting(0, |way, number| if way == 0 { number * 500 } else { jitter(1, number) });
+    assert_eq!(both_sides(&sender, &receiver).expect("both have packets").receiver_fast_ppm, None);
+}

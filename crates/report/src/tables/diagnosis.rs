@@ -127,18 +127,22 @@ pub fn connection_facts(connection: &ConnectionReport) -> Vec<(&'static str, Str
 
 /// What both sides tell together: terms, and what is said of each.
 pub fn both_sides_facts(both: &BothSides) -> Vec<(&'static str, String)> {
-    let BothSides { receiver_ahead_s, forward, back, sent_again, needless, is_cut } = both;
+    let BothSides { receiver_ahead_s, receiver_fast_ppm, forward, back, sent_again, needless, is_cut } = both;
     let ms = |seconds: f64| format!("{:.1} ms", seconds * 1e3);
     let delay = |way: &OneWay| {
         let [median, most, all] = way.above_s.map(ms);
         format!("{} (least); above it {median} (median), {most} (95 %), {all} (99 %)", ms(way.least_s))
     };
+    let drift = receiver_fast_ppm.map_or_else(String::new, |ppm| {
+        let way = if ppm < 0.0 { "slower" } else { "faster" };
+        format!(" at first and runs {:.1} millionths {way}", ppm.abs())
+    });
     let cut = if *is_cut { "; of the first packets alone, as many as are held" } else { "" };
     vec![
         (
             "clocks",
             format!(
-                "the receiver's is {receiver_ahead_s:.6} s ahead, where the shortest delays are equal both ways{cut}"
+                "the receiver's is {receiver_ahead_s:.6} s ahead{drift}, where the shortest delays are equal both ways{cut}"
             ),
         ),
         ("forward", delay(forward)),
