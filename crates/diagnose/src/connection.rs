@@ -396,6 +396,7 @@ impl Connection {
             inferred: half.inferred,
             window: (opened && half.scale_is_known() && half.most_window > 0).then_some(half.most_window),
             min_rtt_s: half.min_rtt_ns.map(seconds),
+            sender_rtt_s: half.total_rtt_ns.map(|_| seconds(half.missing_ns)),
             rtt_s: rtt,
             delivered_bit_per_s: (half.delivered > 0.0).then_some(half.delivered),
             path_rate_bit_per_s: Some(match vantage {

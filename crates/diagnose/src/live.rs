@@ -288,6 +288,7 @@ impl Watched {
             mss: u32::try_from(last.mss.0).unwrap_or(u32::MAX),
             window: if receives { last.own_window } else { self.window }.map(|window| window.0),
             min_rtt_s: min_rtt.map(Duration::as_secs_f64),
+            sender_rtt_s: None,
             rtt_s: percentile(50).zip(percentile(95)).zip(percentile(99)).map(|((a, b), c)| [a, b, c]),
             delivered_bit_per_s: self.delivered.filter(|_| !receives).map(|rate| rate.bit_per_s() as f64),
             path_rate_bit_per_s: None,

@@ -90,6 +90,8 @@ pub struct ConnectionReport {
     pub window: Option<u64>,
     /// Shortest round trip, s.
     pub min_rtt_s: Option<f64>,
+    /// Of it, what lies between the capture and the data sender, where that is known, s.
+    pub sender_rtt_s: Option<f64>,
     /// Percentiles of the round trip under data, s: 50, 95, 99.
     pub rtt_s: Option<[f64; 3]>,
     /// The most that was acknowledged within a round trip, as a rate: the path had at least so much, bit/s.

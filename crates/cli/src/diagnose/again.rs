@@ -58,7 +58,8 @@ pub(super) fn sides<'f, 'r>(reports: &'r [(&'f Path, Report)]) -> Option<Sides<'
     // Interfaces that saw only some of it, as one for drops, are none of its sides.
     let places = all.filter_map(|(file, found)| {
         let same = ends(found) == ends(most) && found.bytes >= most.bytes / 2;
-        Some(((file, found), found.min_rtt_s.filter(|_| same)?))
+        // What is known of the way to the sender is in the whole of a round trip, and not beyond the capture: clocks that run apart could hide it else.
+        Some(((file, found), found.min_rtt_s.filter(|_| same)? - found.sender_rtt_s.unwrap_or(0.0)))
     });
     let by_rtt = |one: &(_, f64), other: &(_, f64)| one.1.total_cmp(&other.1);
     let (sender, round_trip) = places.clone().max_by(by_rtt)?;
