@@ -288,7 +288,7 @@ $(NS3)/installed:
 	@$(NS3)/bin/pip install --quiet --disable-pip-version-check ns3==3.44.post0
 	@touch $@
 
-# The BPF objects of the driver, and of the example of a congestion control. They are in the repository, so that nothing else needs clang; a test says whether they are
+# The BPF objects of the driver, of the example of a congestion control, and of tests. They are in the repository, so that nothing else needs clang; a test says whether they are
 # what the sources give, and needs this clang.
 BPF = crates/driver/bpf
 BPF_CLANG = clang-14
@@ -297,6 +297,7 @@ bpf:
 	@[ -e /usr/include/bpf/bpf_helpers.h ] || { echo "make bpf needs libbpf's headers (Debian: apt-get install libbpf-dev)"; exit 1; }
 	BPF_CLANG=$(BPF_CLANG) $(BPF)/build.sh $(BPF)
 	BPF_CLANG=$(BPF_CLANG) $(BPF)/build.sh examples/bpf examples/bpf/*.bpf.c
+	BPF_CLANG=$(BPF_CLANG) $(BPF)/build.sh crates/driver/tests/objects crates/driver/tests/objects/*.bpf.c
 
 setup:
 	@command -v $(CARGO) >/dev/null || { echo "farpath needs Rust: https://rustup.rs"; exit 1; }

@@ -13,7 +13,7 @@ use farpath_engine::{
     check_radius, check_under_loss, radii, radii_under_loss, relay_region,
 };
 use farpath_experiment::{
-    Body, Distance, Location, Medium, QUICK_PATH_STACK, Stack, bodies, medium, shipped_stacks,
+    Body, Distance, KernelOnly, Location, Medium, QUICK_PATH_STACK, Stack, bodies, medium, shipped_stacks,
 };
 use farpath_report::html::{Reach, ReportFile, reach_page};
 use farpath_report::tables::{RadiusRow, ShareRow, radius_text, shares_text};
@@ -136,6 +136,14 @@ pub struct Watch<'a> {
     pub done: &'a dyn Fn(),
 }
 
+/// A stack by name or file, whose radii follow from what Farpath knows of it.
+fn loaded(name: &str) -> Result<Stack, CliError> {
+    let stack = Stack::load(name)?;
+    let refused = |source: KernelOnly| CliError::Engine { file: name.into(), source: source.into() };
+    stack.needs_no_kernel("radius").map_err(refused)?;
+    Ok(stack)
+}
+
 /// The radii of the stacks asked for.
 fn predicted(args: &RadiusArgs, watch: &Watch<'_>) -> Result<Vec<(Stack, Radius)>, CliError> {
     let names: Vec<String> = match args.stacks.as_slice() {
@@ -146,7 +154,7 @@ fn predicted(args: &RadiusArgs, watch: &Watch<'_>) -> Result<Vec<(Stack, Radius)
     (watch.planned)((names.len() * args.loss.len()) as u64);
     let mut list = Vec::new();
     for name in &names {
-        let stack = Stack::load(name)?;
+        let stack = loaded(name)?;
         let refused = |source| CliError::Radius { stack: name.clone(), source };
         let mut found = radii(&stack.config, args.rate).map_err(refused)?;
         for &loss in args.loss.iter().take_while(|_| !(watch.stopped)()) {

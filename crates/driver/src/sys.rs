@@ -45,6 +45,12 @@ pub(crate) fn value_type(map: &OpenMap<'_>) -> u32 {
     unsafe { libbpf_sys::bpf_map__btf_value_type_id(map.as_libbpf_object().as_ptr()) }
 }
 
+/// Whether a map is pinned when its object is loaded: it stays in a BPF file system then.
+pub(crate) fn is_pinned_by_its_object(map: &OpenMap<'_>) -> bool {
+    // SAFETY: it is there as long as `map` is.
+    unsafe { !libbpf_sys::bpf_map__pin_path(map.as_libbpf_object().as_ptr()).is_null() }
+}
+
 /// Where a program is attached: `enum bpf_attach_type`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Hook {

@@ -51,6 +51,11 @@ pub enum ControlError {
         "`.name` of its `tcp_congestion_ops`: expected 1 to 15 letters, digits, `_` and `.`, found `{0}`"
     )]
     Name(String),
+    /// A map that would outlive the process.
+    #[error(
+        "its map `{0}` is pinned (`LIBBPF_PIN_BY_NAME`), and would stay on the machine after the run: expected maps without `pinning`"
+    )]
+    Pinned(String),
     /// So often that it can be no chance.
     #[error(
         "`{0}` is the name of a congestion control that is registered already, and so is what is made of it"
@@ -166,6 +171,9 @@ fn opened(object: &[u8]) -> Result<OpenObject, ControlError> {
 }
 
 fn find(object: &mut OpenObject) -> Result<Found, ControlError> {
+    if let Some(map) = object.maps().find(sys::is_pinned_by_its_object) {
+        return Err(ControlError::Pinned(map.name().to_string_lossy().into_owned()));
+    }
     let of_variables = places(object)?;
     let (map, at) = match &of_variables[..] {
         [one] => one.clone(),
@@ -240,6 +248,15 @@ mod tests {
         assert_eq!(unique("aimd", 0x1234, 1), "aimd_1234_1");
         assert_eq!(unique("a_very_long_one", 4_194_304, 0xffff), "a_v_400000_ffff");
         assert_eq!(unique("ab", 1, 2), "ab_1_2");
+    }
+
+    #[test]
+    fn a_map_that_would_stay_on_the_machine_is_refused() {
+        let pinned = include_bytes!("../tests/objects/pinned.bpf.o");
+        let error = UserControl::check(pinned).expect_err("it pins a map").to_string();
+        let said = "its map `kept` is pinned (`LIBBPF_PIN_BY_NAME`), and would stay on the machine after the run: expected maps \
+                    without `pinning`";
+        assert_eq!(error, said);
     }
 
     /// What others write: whatever bytes of the example are others, or are not there, it is taken or refused.

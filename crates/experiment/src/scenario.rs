@@ -105,6 +105,21 @@ pub struct KernelOnly {
     engine: &'static str,
 }
 
+impl Stack {
+    /// Whether one that asks no kernel has all that this stack is made of; `engine` is what it is called.
+    ///
+    /// # Errors
+    /// It has a congestion controller that only a kernel runs.
+    pub fn needs_no_kernel(&self, engine: &'static str) -> Result<(), KernelOnly> {
+        match &self.linux.bpf {
+            Some(BpfObject { file, .. }) => {
+                Err(KernelOnly { key: "linux.bpf".to_owned(), file: file.clone(), engine })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 /// What is recorded beside the flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Output {

@@ -52,7 +52,7 @@ fn found(args: &RadiusArgs, rtt: Duration, watch: &Watch<'_>) -> Result<Vec<Chec
     };
     let mut all = Vec::new();
     for name in names {
-        let stack = Stack::load(&name)?;
+        let stack = super::loaded(&name)?;
         let found =
             gaps(&stack.config, rtt).map_err(|source| CliError::Radius { stack: name.clone(), source })?;
         all.extend(found.into_iter().map(|gap| (stack.clone(), gap)));

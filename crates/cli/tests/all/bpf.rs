@@ -75,6 +75,29 @@ fn engines_without_a_kernel_refuse_it() {
 }
 
 #[test]
+fn radii_of_a_stack_that_a_kernel_alone_runs_are_refused() {
+    let folder = with_example();
+    let (stack, report) = (folder.path("mine.toml"), folder.path("radii.html"));
+    fs::write(&stack, "title = \"Mine\"\nbase = \"linux-6\"\nlinux.bpf = \"mine.bpf.o\"\n").expect("written");
+    for more in [&["--report", &report][..], &["--check"], &["--gap"]] {
+        let words = [&stack, "linux.bpf", "runs on a kernel only", "under `radius`"];
+        refused(&[&["radius", &stack], more].concat(), &words);
+        assert!(!Path::new(&report).exists(), "{more:?} has written");
+    }
+}
+
+#[test]
+fn an_object_that_pins_a_map_is_refused() {
+    let pinned = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../driver/tests/objects/pinned.bpf.o"));
+    let folder = with_object(&pinned.expect("it ships"));
+    let out = folder.path("out");
+    if cfg!(feature = "driver") && crate::support::can_emulate() {
+        refused(&["emulate", folder.file(), "--out", &out], &[KEY, "its map `kept` is pinned", "mine.bpf.o"]);
+        assert!(!Path::new(&out).exists(), "it has written");
+    }
+}
+
+#[test]
 fn a_file_that_is_not_there_is_named_with_its_key() {
     let folder = Folder::with(FILE);
     let missing = folder.path("mine.bpf.o");

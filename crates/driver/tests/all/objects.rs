@@ -35,9 +35,13 @@ fn what_ships_is_what_the_sources_give() {
     }
     let examples = format!("{FOLDER}/../../../examples/bpf");
     let gentle = format!("{examples}/gentle.bpf.c");
-    for (folder, sources, objects) in
-        [(FOLDER, &[][..], &["cc.bpf.o", "tc.bpf.o"][..]), (&examples, &[&gentle], &["gentle.bpf.o"])]
-    {
+    let of_tests = format!("{FOLDER}/../tests/objects");
+    let pinned = format!("{of_tests}/pinned.bpf.c");
+    for (folder, sources, objects) in [
+        (FOLDER, &[][..], &["cc.bpf.o", "tc.bpf.o"][..]),
+        (&examples, &[&gentle], &["gentle.bpf.o"]),
+        (&of_tests, &[&pinned], &["pinned.bpf.o"]),
+    ] {
         let out = tempfile::tempdir().unwrap();
         let built = Command::new(format!("{FOLDER}/build.sh"))
             .arg(out.path())
