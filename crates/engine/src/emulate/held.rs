@@ -7,10 +7,10 @@ use farpath_diagnose::live::{Look, Watched};
 use farpath_emu::{Clock, Host};
 use farpath_experiment::{Scenario, base_rtt};
 use farpath_path::{Direction, PerDirection};
-use farpath_run::{Metric, SeriesRow};
-use farpath_traffic::Sample;
+use farpath_run::{FlowRow, Metric, SeriesRow};
 use farpath_traffic::info::{CongestionState, State};
 use farpath_traffic::sockets::{Sockets, TcpSocket};
+use farpath_traffic::{Sample, TcpInfo};
 use farpath_units::{Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -83,6 +83,9 @@ pub(super) struct HostSockets {
 struct Known {
     since: Instant,
     watched: Watched,
+    latest: TcpInfo,
+    /// What it had counted when it was seen open first: of the handshake.
+    timeouts_before: Option<u16>,
     series: Option<Series>,
 }
 
@@ -127,16 +130,22 @@ impl HostSockets {
             let known = match self.known.get_mut(&socket.cookie) {
                 Some(known) => {
                     known.watched.look(now);
+                    known.latest = socket.info;
                     known
                 }
                 None if is_full => continue,
                 None => self.known.entry(socket.cookie).or_insert(Known {
                     since: at,
                     watched: Watched::new(socket.local, socket.remote, now),
+                    latest: socket.info,
+                    timeouts_before: None,
                     // Whose it is, is known at the end.
                     series: self.room.clone().map(|room| Series::within(0, room)),
                 }),
             };
+            if !now.opens && known.timeouts_before.is_none() {
+                known.timeouts_before = socket.info.total_rto;
+            }
             if let Some(series) = &mut known.series {
                 let sample = Sample { at, bytes: Bytes::ZERO, info: socket.info };
                 series.sender(&sample, Bytes(u64::MAX), false);
@@ -164,6 +173,7 @@ impl HostSockets {
                 .find(|&&place| found[place].connection.first_ns <= known.since.as_nanos());
             let Found { connection, row, series } = &mut found[*place.unwrap_or(&places[0])];
             connection.held = Some(held(&known.watched));
+            known.enter_row(row);
             // Of who opened, Linux counts the SYN as acknowledged.
             let opened = u64::from(connection.sent.payload_bytes >= connection.received.payload_bytes);
             series.extend(known.series.into_iter().flat_map(Series::into_rows).map(|sample| {
@@ -171,6 +181,20 @@ impl HostSockets {
                 SeriesRow { flow: row.flow, value: sample.value.saturating_sub(syn), ..sample }
             }));
         }
+    }
+}
+
+impl Known {
+    /// Enters what its kernel said last, where packets do not tell it.
+    fn enter_row(&self, row: &mut FlowRow) {
+        let info = &self.latest;
+        row.timeouts = info
+            .total_rto
+            .zip(self.timeouts_before)
+            .map(|(all, before)| f64::from(all.saturating_sub(before)));
+        row.dsacks = info.dsack_dups.map(f64::from);
+        row.final_cwnd = Some(Bytes(u64::from(info.snd_cwnd) * info.snd_mss.0));
+        (row.srtt, row.rto) = (info.srtt, Some(info.rto));
     }
 }
 
@@ -242,7 +266,33 @@ fn held(watched: &Watched) -> Held {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farpath_traffic::TcpInfo;
+
+    /// A SYN that was sent again is none of the data's, and what was said last counts.
+    #[test]
+    fn a_row_has_what_the_kernel_said_last() {
+        let netlink = Sockets::open().expect("netlink");
+        let mut host = HostSockets { netlink, room: None, every: Duration::ZERO, known: BTreeMap::new() };
+        let address = "192.0.2.1:1".parse().expect("one");
+        let mut look = |at, state, total_rto, snd_cwnd| {
+            let info = TcpInfo::parse(&[0; 280]).expect("long enough");
+            let info = TcpInfo { state, total_rto, snd_cwnd, snd_mss: Bytes(1000), ..info };
+            let (local, remote, congestion_control) = (address, address, None);
+            let socket =
+                TcpSocket { local, remote, cookie: 1, inode: 1, unread: 0, congestion_control, info };
+            host.take(&[socket], Instant::from_nanos(at));
+        };
+        look(1, State::SynSent, Some(1), 1);
+        look(2, State::Established, Some(1), 10);
+        look(3, State::Established, Some(3), 4);
+        let mut row = FlowRow::new(0, "forward", farpath_run::Outcome::Completed, Bytes(1));
+        host.known[&1].enter_row(&mut row);
+        assert_eq!((row.timeouts, row.final_cwnd), (Some(2.0), Some(Bytes(4000))));
+        // Kernels before Linux 6.7 do not count them.
+        let mut known = host.known.remove(&1).expect("it was seen");
+        known.latest.total_rto = None;
+        known.enter_row(&mut row);
+        assert_eq!(row.timeouts, None);
+    }
 
     #[test]
     fn connections_beyond_those_that_are_watched_are_not() {
