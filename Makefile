@@ -255,7 +255,7 @@ scripts: setup
 
 # Does the simulator tell the truth? Each part is a sweep of experiments/truth*.toml with one variant of TCP, on a Linux kernel in
 # virtual time, simulated and predicted. The kernel's finished runs are kept in target/truth: the same command goes on where it was
-# stopped, and after a change of the simulator takes seconds. Rows go into the tables of docs/validation.md. `make truth PARTS="drawn
+# stopped, and after a change of the simulator that no stack's file knows of takes seconds. Rows go into the tables of docs/validation.md. `make truth PARTS="drawn
 # default-bbr"` makes some of it, `make truth SEED=7` other runs and other drawn points, whose rows are only printed. A kernel takes four
 # minutes of one core to make where there is none.
 SEED = 1
