@@ -1,6 +1,8 @@
 /*
- * Loaded into a user-mode kernel before the C library, for three of its calls of the host, and so that it ends with the
+ * Loaded into a user-mode kernel before the C library, for four of its calls of the host, and so that it ends with the
  * process that started it, FARPATH_PARENT, however that ends.
+ *
+ * fork(): the children of the kernel end with it too.
  *
  * getrandom(): such a kernel takes its entropy from the host. It gets what FARPATH_SEED says in its place: the same number,
  * the same ports, sequence numbers and hashes. Generator: SplitMix64 (Steele, Lea, Flood 2014).
@@ -41,6 +43,24 @@ __attribute__((constructor)) static void end_with_parent(void)
 		return;
 	if (getppid() != atoi(parent))
 		_exit(0);
+}
+
+/*
+ * As it starts, such a kernel finds out by a child what ptrace() can do here. Stopped, that child would stay where the kernel is killed at that
+ * moment: what is to happen at a parent's end is not inherited.
+ */
+pid_t fork(void)
+{
+	static pid_t (*call)(void);
+	pid_t parent = getpid();
+	pid_t child;
+
+	if (!call)
+		call = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
+	child = call();
+	if (!child && !prctl(PR_SET_PDEATHSIG, SIGKILL) && getppid() != parent)
+		_exit(0);
+	return child;
 }
 
 static uint64_t state;

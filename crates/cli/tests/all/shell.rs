@@ -3,7 +3,8 @@
 
 mod uplink;
 
-use crate::support::{can_emulate, farpath, refused, run};
+use crate::support::kills::Kills;
+use crate::support::{Folder, can_emulate, farpath, refused, run};
 use farpath_testing::{Need, skip};
 use std::fs;
 use std::process::{Command, Stdio};
@@ -145,79 +146,41 @@ fn the_near_command_is_asked_to_end_and_sees_its_own_processes_alone() {
     assert!(asked.exists());
 }
 
-/// Processes with this in their environment.
-fn marked(mark: &str) -> Vec<u32> {
-    let processes = fs::read_dir("/proc").expect("/proc").flatten();
-    let marked = processes.filter(|process| {
-        let environment = fs::read(process.path().join("environ")).unwrap_or_default();
-        environment.windows(mark.len()).any(|part| part == mark.as_bytes())
-    });
-    marked.filter_map(|process| process.file_name().to_str()?.parse().ok()).collect()
-}
-
-/// SIGKILL for any of the processes, at any moment: no process and no file stays.
 #[test]
 fn nothing_is_left_of_a_kill_at_any_moment() {
-    const MOMENTS: u32 = 200;
     if !can_emulate() {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut chance = u64::from(std::process::id());
-    let mut draw = |below: u64| {
-        // Steele, Lea, Flood 2014.
-        chance = chance.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (chance ^ (chance >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        (mixed >> 33) % below
-    };
-    // From before there are hosts to when all programs run.
-    let mut longest = 50;
-    let mut alone = 0;
-    for moment in 0..MOMENTS {
-        let mark = format!("FARPATH_TEST_MARK={}-{moment}.", std::process::id());
-        let (name, value) = mark.split_once('=').expect("both");
-        let mut shell = Command::new(env!("CARGO_BIN_EXE_farpath"))
-            .args([&FAST[..], &["--far", "sleep 1000 & sleep 1000", "--", "sleep", "1000"]].concat())
-            .env(name, value)
-            .env("TMPDIR", folder.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("it starts");
-        pause_for(draw(longest));
-        let processes = marked(&mark);
-        // Half of the moments come too early for more than one process on a slow machine, or too late on a fast one.
-        if processes.len() <= 1 {
-            alone += 1;
-            longest += 5;
-        } else {
-            longest = longest.saturating_sub(5).max(20);
-        }
-        // Any of them; it may be gone by now.
-        let chosen = processes.get(draw(processes.len().max(1) as u64) as usize).copied();
-        let killed = chosen.unwrap_or(shell.id());
-        let _ = kill(killed);
-        // A far program may end unnoticed: then the near one goes on, and is ended.
-        let _ = kill(shell.id());
-        shell.wait().expect("it ends");
-        // A bound for a test that fails; what it waits for takes milliseconds.
-        let mut left = Vec::new();
-        for _ in 0..3000 {
-            left = marked(&mark);
-            if left.is_empty() {
-                break;
-            }
-            pause();
-        }
-        assert!(left.is_empty(), "moment {moment}: {left:?}");
+    let far = ["--far", "sleep 1000 & sleep 1000"];
+    Kills {
+        arguments: &[&FAST[..], &far, &["--", "sleep", "1000"]].concat(),
+        moments: 200,
+        longest_ms: 50,
+        next: &[&FAST[..], &["--", "true"]].concat(),
     }
-    assert!(alone < MOMENTS, "no moment had programs");
-    assert_eq!(fs::read_dir(folder.path()).expect("readable").count(), 0, "files are left");
+    .leave_nothing();
 }
 
-fn kill(process: u32) -> std::io::Result<std::process::ExitStatus> {
-    Command::new("kill").args(["-s", "KILL", &process.to_string()]).stderr(Stdio::null()).status()
+#[test]
+fn nothing_is_left_of_programs_of_a_file_that_is_killed_at_any_moment() {
+    if !can_emulate() {
+        return;
+    }
+    let folder = Folder::with(
+        "title = \"t\"\nhorizon = \"5000 s\"\npath = [{ element = \"delay\", delay = \"5 ms\" }]\n\
+         [[program]]\nhost = \"far\"\nbackground = true\ncommand = [\"sh\", \"-c\", \"sleep 1000 & sleep 1000\"]\n\
+         [[program]]\nname = \"near\"\ncommand = [\"sleep\", \"1000\"]\n",
+    );
+    let short = Folder::with(
+        "title = \"t\"\npath = [{ element = \"delay\", delay = \"5 ms\" }]\n[[program]]\ncommand = [\"true\"]\n",
+    );
+    Kills {
+        arguments: &["exec", folder.file()],
+        moments: 200,
+        longest_ms: 50,
+        next: &["exec", short.file()],
+    }
+    .leave_nothing();
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The command, what it prints, and whether there is anything to test here.
 
 #[cfg(target_os = "linux")]
+pub mod kills;
+#[cfg(target_os = "linux")]
 pub mod processes;
 
 use assert_cmd::Command;

@@ -4,6 +4,7 @@
 
 mod cure;
 
+use crate::support::kills::Kills;
 use assert_cmd::Command;
 use farpath_testing::{Need, skip};
 use serde_json::Value;
@@ -698,6 +699,29 @@ fn a_program_that_waits_for_a_port_in_vain_is_named() {
     let out = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(1), "{out}{}", stderr(&output));
     assert!(out.contains("nothing on the far host listens at port 7000 after 30 s"), "{out}");
+}
+
+/// The process by which a guest's kernel finds out what ptrace can do stayed, stopped, where the kernel was killed meanwhile.
+#[test]
+fn nothing_is_left_of_a_guest_that_is_killed_at_any_moment() {
+    if !has_kernel() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // Waiting takes no time here: what goes on computes.
+    let spin = "while :; do :; done";
+    let file = folder.path().join("programs.toml");
+    let text = format!(
+        "title = \"t\"\npath = \"geo\"\n[[program]]\nhost = \"far\"\nbackground = true\ncommand = [\"sleep\", \"1000\"]\n\
+         [[program]]\ncommand = [\"sh\", \"-c\", \"{spin}\"]\n"
+    );
+    fs::write(&file, text).unwrap();
+    let shell = ["shell", "geo", "--quiet", "--clock", "virtual", "--far", "sleep 1000", "--"];
+    let of_file = ["exec", file.to_str().unwrap(), "--clock", "virtual"];
+    for arguments in [&[&shell[..], &["sh", "-c", spin]].concat(), &of_file[..]] {
+        let next = [&shell[..], &["true"]].concat();
+        Kills { arguments, moments: 200, longest_ms: 200, next: &next }.leave_nothing();
+    }
 }
 
 /// Looking for ports every 20 ms made it late by as much.
