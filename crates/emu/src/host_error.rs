@@ -85,10 +85,12 @@ impl HostError {
 
 /// Advice on privileges, where they are what is missing.
 fn help_for(source: &io::Error, help: &str) -> String {
-    let privilege = matches!(source.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound);
+    use io::ErrorKind::{NotFound, PermissionDenied, StorageFull};
+    // "No space left on device" is what unshare(2) says where `user.max_user_namespaces` allows no more of them.
+    let privilege = matches!(source.kind(), PermissionDenied | NotFound | StorageFull);
     if privilege && !help.is_empty() { format!(" ({help})") } else { String::new() }
 }
 
 /// For what needs a privilege over a network namespace.
 #[cfg(target_os = "linux")]
-pub(crate) const BE_ROOT: &str = "run as root, or where user namespaces are allowed to everybody; `farpath doctor` says what this machine allows";
+pub(crate) const BE_ROOT: &str = "run as root, or where user namespaces are allowed to everybody; `farpath doctor` says what this machine allows, and `--clock virtual` needs no privileges";

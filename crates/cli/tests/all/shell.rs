@@ -112,6 +112,49 @@ fn a_far_command_that_does_not_listen_is_named() {
     assert!(err.contains("the far command ended with 3 before it listened at port 80"), "{err}");
 }
 
+#[test]
+fn where_something_listens_is_said_where_nothing_listens_at_the_port() {
+    if !can_emulate() {
+        return;
+    }
+    let command = env!("CARGO_BIN_EXE_farpath");
+    let far = format!("{command} serve --bind 10.0.0.2:7000");
+    for (far, words) in
+        [(far.as_str(), "what listens there: 7000"), ("sleep 1000", "nothing listens there at all")]
+    {
+        let (out, err, code) = on_path(&["--far", far, "--far-port", "80"], &["echo", "never"]);
+        assert_eq!((out.as_str(), code), ("", 2), "{err}");
+        let words = format!("nothing on the far host listens at port 80 after 30 s; {words}");
+        assert!(err.contains(&words), "{err}");
+    }
+}
+
+/// What forbids user namespaces is no lack of space, as the kernel has it.
+#[test]
+fn without_privileges_and_namespaces_it_is_said_what_needs_neither() {
+    if !can_emulate() {
+        return;
+    }
+    let none = format!(
+        "echo 0 > /proc/sys/user/max_user_namespaces || exit 9; exec setpriv --inh-caps=-all --bounding-set=-all {} shell geo -- true",
+        env!("CARGO_BIN_EXE_farpath")
+    );
+    let unshare = Command::new("unshare").args(["--user", "--map-root-user", "sh", "-c", &none]).output();
+    let output = match unshare {
+        Ok(output) if output.status.code() == Some(2) => output,
+        other => {
+            return skip(
+                Need::Root,
+                format!("unshare(1) and setpriv(1), to take namespaces away: {other:?}"),
+            );
+        }
+    };
+    let err = String::from_utf8(output.stderr).expect("UTF-8");
+    for word in ["cannot enter a user namespace", "run as root", "--clock virtual"] {
+        assert!(err.contains(word), "{err}");
+    }
+}
+
 /// A program asked to end may say goodbye. Those in the namespace are all that its /proc shows.
 #[test]
 fn the_near_command_is_asked_to_end_and_sees_its_own_processes_alone() {

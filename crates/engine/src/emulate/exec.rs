@@ -4,7 +4,7 @@ use super::connections::{Connection, Connections};
 use super::grade::Before;
 use super::held::{HostSockets, Looks};
 use super::hosts::Hosts;
-use super::shell::{GIVE_UP_AFTER, LOOK, listens, names};
+use super::shell::{GIVE_UP_AFTER, LOOK, listens, names, nothing_listens};
 use super::watch::Watch;
 use crate::capture::CaptureError;
 use crate::room::Room;
@@ -388,10 +388,10 @@ impl Stage<'_> {
         Ok(match listens(&self.hosts[other], port)? {
             true => Readiness::Ready,
             false if waited < GIVE_UP_AFTER => Readiness::Later,
-            false => Readiness::Never(format!(
-                "not started: nothing on the {} host listens at port {port} after {GIVE_UP_AFTER:.0}",
-                host_name(other)
-            )),
+            false => {
+                let why = nothing_listens(&self.hosts[other], host_name(other), port)?;
+                Readiness::Never(format!("not started: {why}"))
+            }
         })
     }
 

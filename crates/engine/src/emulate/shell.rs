@@ -6,16 +6,18 @@ use crate::EngineError;
 use crate::capture::CaptureError;
 use crate::virtual_time::{Console, Stream, kernel_of, shell_in_guest};
 use farpath_emu::{
-    EmuError, Host, HostError, HostSettings, Program, ProgramSettings, Reach, Uplink, exit_code,
+    Clock, EmuError, Host, HostError, HostSettings, Program, ProgramSettings, Reach, Uplink, exit_code,
 };
 use farpath_experiment::{Experiment, ListeningPort, host_name};
 use farpath_path::{Direction, PerDirection};
 use farpath_units::Duration;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::net::IpAddr;
+use std::num::NonZeroU16;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -125,11 +127,8 @@ pub enum ShellError {
         port: ListeningPort,
     },
     /// The far command does not listen.
-    #[error("nothing on the far host listens at port {port} after {GIVE_UP_AFTER:.0}")]
-    NeverListened {
-        /// Where it was to.
-        port: ListeningPort,
-    },
+    #[error("{0}")]
+    NeverListened(String),
     /// A guest ended before its programs did.
     #[error("{0}")]
     Guest(String),
@@ -238,7 +237,7 @@ fn run_here(
     let (report, (ended, over_at)) =
         super::carry(scenario, seed, &hosts, clamp, clock, &mut watch, |done| {
             let resolver = uplink.as_ref().and_then(Uplink::resolver);
-            let ends = Ends { hosts: &hosts, settings, resolver, surroundings, over: &[stop, done] };
+            let ends = Ends { hosts: &hosts, clock, settings, resolver, surroundings, over: &[stop, done] };
             (ends.run(super::look_every(scenario)), clock.now())
         })?;
     watch.finish().map(drop)?;
@@ -256,6 +255,7 @@ fn run_here(
 /// Both ends of the path, and what runs there.
 struct Ends<'a> {
     hosts: &'a PerDirection<Host>,
+    clock: Clock,
     settings: &'a ShellSettings,
     /// What the programs' `/etc/resolv.conf` says in place of the machine's.
     resolver: Option<&'a str>,
@@ -363,7 +363,7 @@ impl Ends<'_> {
     }
 
     fn wait_until_far_listens(&self, port: ListeningPort, far: Option<&Program>) -> Result<(), ShellError> {
-        let mut waited = Duration::ZERO;
+        let began = self.clock.now();
         while !self.is_over() && !listens(&self.hosts.reverse, port)? {
             match far {
                 Some(far) => {
@@ -373,9 +373,9 @@ impl Ends<'_> {
                 }
                 None => return Err(ShellError::NoFar { port }),
             }
-            waited += LOOK;
-            if waited > GIVE_UP_AFTER {
-                return Err(ShellError::NeverListened { port });
+            if self.clock.now().saturating_since(began) > GIVE_UP_AFTER {
+                let why = nothing_listens(&self.hosts.reverse, host_name(Direction::Reverse), port)?;
+                return Err(ShellError::NeverListened(why));
             }
         }
         Ok(())
@@ -393,19 +393,36 @@ pub(super) fn names() -> Vec<(IpAddr, String)> {
     [near, far].into_iter().flatten().collect()
 }
 
-/// Whether a socket of the host listens at a port: of TCP one in state LISTEN, of UDP one that is bound and not connected (proc_pid_net(5):
-/// states 0A and 07).
+/// Whether a socket of the host listens at a port.
 pub(super) fn listens(host: &Host, port: ListeningPort) -> Result<bool, HostError> {
-    let ending = format!(":{:04X}", port.number);
-    let (families, listening) = if port.udp { (["udp", "udp6"], "07") } else { (["tcp", "tcp6"], "0A") };
+    Ok(listening(host)?.contains(&(port.udp, port.number)))
+}
+
+/// Why a program that waits for a port of a host is not started, and where else it could reach something.
+pub(super) fn nothing_listens(host: &Host, name: &str, port: ListeningPort) -> Result<String, HostError> {
+    let listening = listening(host)?;
+    let ports = listening.iter().map(|&(udp, number)| ListeningPort { number, udp }.to_string());
+    let instead = match &ports.collect::<Vec<_>>()[..] {
+        [] => "nothing listens there at all".to_owned(),
+        ports => format!("what listens there: {}", ports.join(", ")),
+    };
+    Ok(format!("nothing on the {name} host listens at port {port} after {GIVE_UP_AFTER:.0}; {instead}"))
+}
+
+/// Ports of the host at which a socket listens, those of UDP after those of TCP: of TCP in state LISTEN, of UDP bound and not connected
+/// (proc_pid_net(5): states 0A and 07).
+fn listening(host: &Host) -> Result<BTreeSet<(bool, NonZeroU16)>, HostError> {
     host.namespace().run(|| {
-        families.iter().any(|family| {
+        let mut ports = BTreeSet::new();
+        for (family, state) in [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")] {
             let table = fs::read_to_string(format!("/proc/thread-self/net/{family}")).unwrap_or_default();
-            table.lines().skip(1).any(|line| {
+            ports.extend(table.lines().skip(1).filter_map(|line| {
                 let mut fields = line.split_whitespace().skip(1);
-                fields.next().is_some_and(|local| local.ends_with(&ending))
-                    && fields.nth(1) == Some(listening)
-            })
-        })
+                let (_, number) = fields.next()?.rsplit_once(':')?;
+                let number = NonZeroU16::new(u16::from_str_radix(number, 16).ok()?)?;
+                (fields.nth(1) == Some(state)).then_some((state == "07", number))
+            }));
+        }
+        ports
     })
 }
