@@ -93,11 +93,17 @@ impl Kills<'_> {
             .output()
             .expect("it starts");
         assert!(next.status.success(), "{}", String::from_utf8_lossy(&next.stderr));
-        // One that was killed between making its folder and locking it leaves it empty, and nobody can tell that from one that is being made.
-        let is_empty =
-            |entry: &fs::DirEntry| fs::read_dir(entry.path()).is_ok_and(|mut in_it| in_it.next().is_none());
-        let left =
-            fs::read_dir(folder.path()).expect("readable").flatten().filter(|entry| !is_empty(entry)).count();
+        // One that was killed before its folder was locked leaves it with a `lock.partial` at the most, and nobody can tell that from
+        // one that is being made.
+        let is_unlocked = |entry: &fs::DirEntry| {
+            fs::read_dir(entry.path())
+                .is_ok_and(|held| held.flatten().all(|file| file.file_name() == "lock.partial"))
+        };
+        let left = fs::read_dir(folder.path())
+            .expect("readable")
+            .flatten()
+            .filter(|entry| !is_unlocked(entry))
+            .count();
         assert_eq!(left, 0, "files are left");
     }
 }
