@@ -316,6 +316,7 @@ pub struct ProgramClockArgs {
     pub cpu_cost: Option<f64>,
 }
 
+#[cfg(target_os = "linux")]
 impl ProgramClockArgs {
     /// The same as changes of the file.
     pub fn changes(&self) -> Vec<Override> {
