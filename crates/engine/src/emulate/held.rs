@@ -1,13 +1,14 @@
 //! What the kernel of both hosts says of the sockets of programs while they run: what held each, and series.
 
 use super::connections::{Connection, Found};
+use super::programs::enter_last;
 use crate::room::Room;
 use crate::series::Series;
 use farpath_diagnose::live::{Look, Watched};
 use farpath_emu::{Clock, Host};
 use farpath_experiment::{Scenario, base_rtt};
 use farpath_path::{Direction, PerDirection};
-use farpath_run::{FlowRow, Metric, SeriesRow};
+use farpath_run::{Metric, SeriesRow};
 use farpath_traffic::info::{CongestionState, State};
 use farpath_traffic::sockets::{Sockets, TcpSocket};
 use farpath_traffic::{Sample, TcpInfo};
@@ -173,7 +174,7 @@ impl HostSockets {
                 .find(|&&place| found[place].connection.first_ns <= known.since.as_nanos());
             let Found { connection, row, series } = &mut found[*place.unwrap_or(&places[0])];
             connection.held = Some(held(&known.watched));
-            known.enter_row(row);
+            enter_last(row, &known.latest, known.timeouts_before);
             // Of who opened, Linux counts the SYN as acknowledged.
             let opened = u64::from(connection.sent.payload_bytes >= connection.received.payload_bytes);
             series.extend(known.series.into_iter().flat_map(Series::into_rows).map(|sample| {
@@ -181,20 +182,6 @@ impl HostSockets {
                 SeriesRow { flow: row.flow, value: sample.value.saturating_sub(syn), ..sample }
             }));
         }
-    }
-}
-
-impl Known {
-    /// Enters what its kernel said last, where packets do not tell it.
-    fn enter_row(&self, row: &mut FlowRow) {
-        let info = &self.latest;
-        row.timeouts = info
-            .total_rto
-            .zip(self.timeouts_before)
-            .map(|(all, before)| f64::from(all.saturating_sub(before)));
-        row.dsacks = info.dsack_dups.map(f64::from);
-        row.final_cwnd = Some(Bytes(u64::from(info.snd_cwnd) * info.snd_mss.0));
-        (row.srtt, row.rto) = (info.srtt, Some(info.rto));
     }
 }
 
@@ -266,6 +253,7 @@ fn held(watched: &Watched) -> Held {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use farpath_run::{FlowRow, Outcome};
 
     /// A SYN that was sent again is none of the data's, and what was said last counts.
     #[test]
@@ -284,13 +272,13 @@ mod tests {
         look(1, State::SynSent, Some(1), 1);
         look(2, State::Established, Some(1), 10);
         look(3, State::Established, Some(3), 4);
-        let mut row = FlowRow::new(0, "forward", farpath_run::Outcome::Completed, Bytes(1));
-        host.known[&1].enter_row(&mut row);
+        let mut row = FlowRow::new(0, "forward", Outcome::Completed, Bytes(1));
+        let known = host.known.get_mut(&1).expect("it was seen");
+        enter_last(&mut row, &known.latest, known.timeouts_before);
         assert_eq!((row.timeouts, row.final_cwnd), (Some(2.0), Some(Bytes(4000))));
         // Kernels before Linux 6.7 do not count them.
-        let mut known = host.known.remove(&1).expect("it was seen");
         known.latest.total_rto = None;
-        known.enter_row(&mut row);
+        enter_last(&mut row, &known.latest, known.timeouts_before);
         assert_eq!(row.timeouts, None);
     }
 

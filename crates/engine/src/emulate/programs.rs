@@ -11,7 +11,9 @@ use crate::series::Series;
 use farpath_emu::{Clock, KernelProfile, RealTime};
 use farpath_experiment::{FlowSpec, Opener, Scenario, base_rtt};
 use farpath_run::{FlowRow, MessageRow, Outcome};
-use farpath_traffic::{BulkEnd, End, EndReport, MessageStamps, Opening, Prepared, Role, SocketOptions};
+use farpath_traffic::{
+    BulkEnd, End, EndReport, MessageStamps, Opening, Prepared, Role, SocketOptions, TcpInfo,
+};
 use farpath_units::{Bytes, Duration, Instant, Messages};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -202,6 +204,14 @@ fn start<'scope>(
     (scope.spawn(sending), scope.spawn(receiving))
 }
 
+/// Enters what the data sender's kernel said last, where packets do not tell it. Timeouts of before, `handshake`, are none of the data's.
+pub(super) fn enter_last(row: &mut FlowRow, info: &TcpInfo, handshake: Option<u16>) {
+    row.timeouts = info.total_rto.zip(handshake).map(|(all, before)| f64::from(all.saturating_sub(before)));
+    row.dsacks = info.dsack_dups.map(f64::from);
+    row.final_cwnd = Some(Bytes(u64::from(info.snd_cwnd) * info.snd_mss.0));
+    (row.srtt, row.rto) = (info.srtt, Some(info.rto));
+}
+
 impl FlowEnds {
     /// What the programs know: whether, when and how much. It began when the first SYN was `opened`, which on a busy
     /// machine is later than it should have been.
@@ -241,11 +251,8 @@ impl FlowEnds {
         // What it had counted when the connection was there are the handshake's. They cannot be told from the SYNs and
         // SYN/ACKs that were sent: one that comes again is answered again.
         let handshake = self.sender.info_at_connect.as_ref().unwrap_or(info).total_rto;
-        row.timeouts =
-            info.total_rto.zip(handshake).map(|(all, before)| f64::from(all.saturating_sub(before)));
-        row.dsacks = info.dsack_dups.map(f64::from);
-        row.final_cwnd = Some(Bytes(u64::from(info.snd_cwnd) * info.snd_mss.0));
-        (row.min_rtt, row.srtt, row.rto) = (info.min_rtt, info.srtt, Some(info.rto));
+        enter_last(row, info, handshake);
+        row.min_rtt = info.min_rtt;
     }
 
     /// A row for each message that was due by the end; what the path saw leave its host is `sent`.
