@@ -2,6 +2,7 @@
 //!
 //! A key's draws depend on the seed of the design and on the key, and on no other key.
 
+use crate::document::Override;
 use crate::error::{ExperimentError, Location, join};
 use crate::range::{MAX_POINTS, number, one_unit, rounded, with_unit};
 use farpath_path::{Direction, Generator};
@@ -40,8 +41,23 @@ impl Design {
         Design::named(name).map(|_| (name, key))
     }
 
+    /// The table `sweep` with another one in its place, and with settings of designs, as overrides have them; `None` where they have neither.
+    pub fn changed(sweep: Option<Value>, overrides: &[Override]) -> Option<Value> {
+        let mut changed = None;
+        for given in overrides {
+            if given.key == "sweep" {
+                changed = Some(given.value.clone());
+            } else if let Some((design, key)) = Design::setting(&given.key) {
+                let now =
+                    changed.take().or_else(|| sweep.clone()).unwrap_or_else(|| Value::Table(Table::new()));
+                Design::set(changed.insert(now), design, key, &given.value);
+            }
+        }
+        changed
+    }
+
     /// Gives one setting of a design another value in the table `sweep`.
-    pub fn set(sweep: &mut Value, name: &str, key: &str, value: &Value) {
+    fn set(sweep: &mut Value, name: &str, key: &str, value: &Value) {
         // What is no table is refused when it is read.
         let Value::Table(sweep) = sweep else { return };
         let design = sweep.entry(name).or_insert_with(|| Value::Table(Table::new()));
@@ -248,7 +264,7 @@ fn expected(found: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Experiment, Override};
+    use crate::Experiment;
     use std::collections::HashSet;
 
     type Swept = Vec<(String, String)>;

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use toml::{Table, Value};
+use toml::Value;
 
 /// The most runs, over all points, that one experiment may have.
 pub const MAX_RUNS: u64 = MAX_POINTS as u64;
@@ -109,7 +109,11 @@ impl Experiment {
         let sweep = table.remove("sweep");
         let written = Sweep::read(sweep.as_ref(), origin)?;
         let published = read_published(table.remove("published"), origin, &written)?;
-        let plan = Plan::new(Document::new(origin, table)?, sweep, overrides)?;
+        let swept = match Design::changed(sweep, overrides) {
+            Some(changed) => Sweep::read(Some(&changed), origin)?,
+            None => written.clone(),
+        };
+        let plan = Plan::new(Document::new(origin, table)?, swept, overrides)?;
         let count = plan.sweep.points(origin)?;
         let kept = plan.keep(count)?;
         let Checked { runs, with_bpf } = match kept.is_empty() {
@@ -251,21 +255,8 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(
-        document: Document,
-        sweep: Option<Value>,
-        overrides: &[Override],
-    ) -> Result<Plan, ExperimentError> {
-        // What is drawn is drawn before keys that are swept over are put in place of others.
-        let mut sweep = sweep;
-        for given in overrides {
-            if given.key == "sweep" {
-                sweep = Some(given.value.clone());
-            } else if let Some((design, key)) = Design::setting(&given.key) {
-                Design::set(sweep.get_or_insert(Value::Table(Table::new())), design, key, &given.value);
-            }
-        }
-        let mut sweep = Sweep::read(sweep.as_ref(), &document.origin)?;
+    /// `sweep` is the one in force, and what overrides draw of it is drawn: single keys are still to be put in place of its own.
+    fn new(document: Document, mut sweep: Sweep, overrides: &[Override]) -> Result<Plan, ExperimentError> {
         let mut fixed: Vec<Change> = Vec::new();
         let whole = overrides.iter().rposition(|given| given.key == "sweep");
         for (index, given) in overrides.iter().enumerate() {
