@@ -86,7 +86,7 @@ impl Autotuning {
             self.mss = data;
         } else {
             self.options = options;
-            self.window = first_window(data_in(self.buffer, FIRST_RATIO), data);
+            self.window = first_window(self.clamp, data);
         }
     }
 
