@@ -35,14 +35,19 @@
 #include <time.h>
 #include <unistd.h>
 
-__attribute__((constructor)) static void end_with_parent(void)
+/* This process ends with its parent, also where that is gone by now. */
+static void end_with(pid_t parent)
+{
+	if (!prctl(PR_SET_PDEATHSIG, SIGKILL) && getppid() != parent)
+		_exit(0);
+}
+
+__attribute__((constructor)) static void end_with_farpath(void)
 {
 	const char *parent = getenv("FARPATH_PARENT");
 
-	if (!parent || prctl(PR_SET_PDEATHSIG, SIGKILL))
-		return;
-	if (getppid() != atoi(parent))
-		_exit(0);
+	if (parent)
+		end_with(atoi(parent));
 }
 
 /*
@@ -58,8 +63,8 @@ pid_t fork(void)
 	if (!call)
 		call = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
 	child = call();
-	if (!child && !prctl(PR_SET_PDEATHSIG, SIGKILL) && getppid() != parent)
-		_exit(0);
+	if (!child)
+		end_with(parent);
 	return child;
 }
 
@@ -96,7 +101,7 @@ static double cpu_cost;
 static void (*delay)(unsigned long ns);
 static uintptr_t loop_begins, loop_ends;
 
-/* Where `name` is in the running file, which is no library and is where it was linked to; 0 where it is not known. */
+/* The function `name` in the symbols of a program's file, which is loaded where it was linked to; NULL where there is none. */
 static const Elf64_Sym *symbol(const char *file, const char *name)
 {
 	const Elf64_Ehdr *head = (const void *)file;
