@@ -49,6 +49,16 @@ struct InFlight {
     kernel: bool,
 }
 
+/// RTprop, where there is one.
+fn shortest(rtts: &VecDeque<(u64, u64)>) -> Option<u64> {
+    rtts.iter().map(|(_, rtt)| *rtt).min()
+}
+
+/// BtlBw; 0 where it is not known.
+fn fastest(rates: &VecDeque<(u64, f64)>) -> f64 {
+    rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max)
+}
+
 /// What these rules say of each round trip of a capture, from the first packet on.
 pub fn classify(packets: &[(u64, TcpPacket)], sender: SocketAddr) -> Vec<Interval> {
     let mut said = Vec::new();
@@ -84,15 +94,13 @@ pub fn classify(packets: &[(u64, TcpPacket)], sender: SocketAddr) -> Vec<Interva
             let end = position(packet.seq) + u64::from(packet.payload);
             if end <= sent_to {
                 // A retransmission with nothing acknowledged for longer than any round trip is one of a timeout.
-                let rtprop = rtts.iter().map(|(_, rtt)| *rtt).min().unwrap_or(u64::MAX);
+                let rtprop = shortest(&rtts).unwrap_or(u64::MAX);
                 timed_out |= at - delivered_ns > rtprop.saturating_mul(2);
                 continue;
             }
             sent_to = end;
             let pipe = sent_to - acked_to;
-            let rtprop = rtts.iter().map(|(_, rtt)| *rtt).min();
-            let btlbw = rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
-            let bdp = rtprop.map_or(0.0, |rtprop| btlbw * rtprop as f64 / 1e9);
+            let bdp = shortest(&rtts).map_or(0.0, |rtprop| fastest(&rates) * rtprop as f64 / 1e9);
             // Timestamps take 12 B of a segment.
             let full = u64::from(packet.payload) + 12 >= mss;
             flight.push_back(InFlight {
@@ -133,8 +141,7 @@ pub fn classify(packets: &[(u64, TcpPacket)], sender: SocketAddr) -> Vec<Interva
             while rates.front().is_some_and(|(when, _)| round - when > BTLBW_ROUNDS) {
                 rates.pop_front();
             }
-            let btlbw = rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
-            let rtprop = rtts.iter().map(|(_, rtt)| *rtt).min().unwrap_or(rtt);
+            let (btlbw, rtprop) = (fastest(&rates), shortest(&rtts).unwrap_or(rtt));
             let label = if sent.slow_start {
                 Label::SlowStart
             } else if sent.receiver {

@@ -79,7 +79,7 @@ struct Table {
     begin: &'static str,
     end: &'static str,
     head: &'static str,
-    row: fn(&str, &[Run], &str) -> String,
+    row: fn(&str, &[Agreement], &str) -> String,
 }
 
 const TABLES: [Table; 2] = [
@@ -134,9 +134,9 @@ fn run(command: &Path, out: &Path, seed: &str, names: &[String]) -> Result<(), B
     let mut made: [Vec<String>; TABLES.len()] = Default::default();
     for (number, part) in (1..).zip(&wanted) {
         eprintln!("truth: {number} of {}: {}", wanted.len(), part.title);
-        let runs = part.runs(command, &out, seed)?;
+        let all = agreements(&part.runs(command, &out, seed)?);
         for (table, rows) in TABLES.iter().zip(&mut made) {
-            let row = (table.row)(part.title, &runs, &commit);
+            let row = (table.row)(part.title, &all, &commit);
             println!("{row}");
             rows.push(row);
             if seed == 1 {
@@ -197,11 +197,10 @@ fn read(folder: &Path, runs: &mut Vec<Run>) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What of a simulation or prediction agrees with the kernel.
-fn beside_the_kernel(runs: &[Run], of: Engine, quantity: Quantity) -> Option<Agreement> {
-    let both: Vec<Run> =
-        runs.iter().filter(|run| [of, Engine::Emulate].contains(&run.engine)).cloned().collect();
-    agreements(&both).into_iter().find(|agreement| agreement.quantity == quantity)
+/// How far an engine agrees with the kernel.
+fn beside_the_kernel(all: &[Agreement], of: Engine, quantity: Quantity) -> Option<&Agreement> {
+    let asked = |one: &&Agreement| (one.of, one.against, one.quantity) == (of, Engine::Emulate, quantity);
+    all.iter().find(asked)
 }
 
 /// Median, 90th percentile and worst error, in %.
@@ -218,26 +217,26 @@ fn beyond(agreement: &Agreement, limit: f64) -> String {
 }
 
 /// A row of the first table.
-fn simulated(title: &str, runs: &[Run], commit: &str) -> String {
-    let of = |quantity| beside_the_kernel(runs, Engine::Simulate, quantity);
+fn simulated(title: &str, all: &[Agreement], commit: &str) -> String {
+    let of = |quantity| beside_the_kernel(all, Engine::Simulate, quantity);
     let mut row = format!("| {title} |");
     row += &match of(Quantity::TransferTime) {
-        Some(times) => format!(" {} | {} | {} |", times.points.len(), errors(&times), beyond(&times, 0.15)),
+        Some(times) => format!(" {} | {} | {} |", times.points.len(), errors(times), beyond(times, 0.15)),
         None => " 0 | – | – | – | – | – |".to_owned(),
     };
     row += &match of(Quantity::Retransmissions) {
-        Some(resent) => format!(" {} | {} |", resent.points.len(), errors(&resent)),
+        Some(resent) => format!(" {} | {} |", resent.points.len(), errors(resent)),
         None => " 0 | – | – | – |".to_owned(),
     };
     format!("{row} {commit} |")
 }
 
 /// A row of the second.
-fn predicted(title: &str, runs: &[Run], commit: &str) -> String {
-    let completed = beside_the_kernel(runs, Engine::Simulate, Quantity::TransferTime);
+fn predicted(title: &str, all: &[Agreement], commit: &str) -> String {
+    let completed = beside_the_kernel(all, Engine::Simulate, Quantity::TransferTime);
     let points = completed.map_or(0, |times| times.points.len());
-    let row = match beside_the_kernel(runs, Engine::Predict, Quantity::TransferTime) {
-        Some(times) => format!("{} | {} | {}", times.points.len(), errors(&times), beyond(&times, 0.5)),
+    let row = match beside_the_kernel(all, Engine::Predict, Quantity::TransferTime) {
+        Some(times) => format!("{} | {} | {}", times.points.len(), errors(times), beyond(times, 0.5)),
         None => "0 | – | – | – | – | –".to_owned(),
     };
     format!("| {title} | {points} | {row} | {commit} |")
