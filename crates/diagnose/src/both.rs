@@ -159,21 +159,17 @@ fn data_alone(sender: &Side, receiver: &Side) -> Vec<(u64, i64)> {
 
 /// The same of acknowledgments without data.
 fn acks_alone(receiver: &Side, sender: &Side) -> Vec<(u64, i64)> {
-    let mut left: HashMap<AckKey, (u64, usize)> = HashMap::new();
-    for (at, key) in &receiver.acks {
-        left.entry(*key).or_insert((*at, 0)).1 += 1;
-    }
-    let mut came: HashMap<AckKey, (u64, usize)> = HashMap::new();
-    for (at, key) in &sender.acks {
-        came.entry(*key).or_insert((*at, 0)).1 += 1;
-    }
-    let mut alone: Vec<_> = left
-        .iter()
-        .filter_map(|(key, (left, times))| {
-            let (came, again) = came.get(key)?;
-            (*times == 1 && *again == 1).then(|| (*left, difference(*came, *left)))
-        })
-        .collect();
+    // When each was seen, if it was once.
+    let once = |side: &Side| {
+        let mut seen: HashMap<AckKey, Option<u64>> = HashMap::new();
+        for (at, key) in &side.acks {
+            seen.entry(*key).and_modify(|seen| *seen = None).or_insert(Some(*at));
+        }
+        seen
+    };
+    let (left, came) = (once(receiver), once(sender));
+    let times = left.into_iter().filter_map(|(key, left)| Some((left?, (*came.get(&key)?)?)));
+    let mut alone: Vec<_> = times.map(|(left, came)| (left, difference(came, left))).collect();
     alone.sort_unstable();
     alone
 }

@@ -111,19 +111,31 @@ pub fn overrule(report: &mut ConnectionReport, counted: &KernelCounters) {
             share.time_s *= ratio(left, others);
         }
     }
-    let mut add =
-        |limit: Limit, time_s: f64| match report.limits.iter_mut().find(|share| share.limit == limit) {
-            Some(share) => share.time_s += time_s,
-            None => report.limits.push(LimitShare { limit, time_s, bytes: 0 }),
-        };
-    add(Limit::SendBuffer, buffer);
+    let mut more = |limit: Limit, time_s: f64| add(report, LimitShare { limit, time_s, bytes: 0 });
+    more(Limit::SendBuffer, buffer);
     if told <= 0.0 {
-        add(Limit::ReceiveWindow, receiver);
+        more(Limit::ReceiveWindow, receiver);
     }
     if others <= 0.0 {
-        add(Limit::Unclear, left);
+        more(Limit::Unclear, left);
     }
     report.limits.retain(|share| share.time_s > 0.0 || share.bytes > 0);
+    sum_up(report);
+}
+
+/// Gives a limit more time and bytes.
+fn add(report: &mut ConnectionReport, more: LimitShare) {
+    match report.limits.iter_mut().find(|share| share.limit == more.limit) {
+        Some(share) => {
+            share.time_s += more.time_s;
+            share.bytes += more.bytes;
+        }
+        None => report.limits.push(more),
+    }
+}
+
+/// The longest limit comes first, and the sentence says it.
+fn sum_up(report: &mut ConnectionReport) {
     report.limits.sort_by(|one, other| other.time_s.total_cmp(&one.time_s));
     report.summary = summary(report);
 }

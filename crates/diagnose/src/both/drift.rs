@@ -16,7 +16,11 @@ struct Line {
 }
 
 /// The line that is below all points and least below them in sum: an edge of their lower convex hull, at the mean of their times.
-fn line_below(mut points: Vec<(f64, f64)>) -> Option<Line> {
+fn line_below(points: &[(u64, i64)]) -> Option<Line> {
+    // From the first one on: a double has not the digits of a date in nanoseconds.
+    let &(from, delay) = points.first()?;
+    let relative = |point: &(u64, i64)| (difference(point.0, from) as f64, (point.1 - delay) as f64);
+    let mut points: Vec<(f64, f64)> = points.iter().map(relative).collect();
     points.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1)));
     let count = points.len() as f64;
     let sum = points.iter().fold((0.0, 0.0), |sum, point| (sum.0 + point.0, sum.1 + point.1));
@@ -39,19 +43,10 @@ fn line_below(mut points: Vec<(f64, f64)>) -> Option<Line> {
 /// By how much of a second a second of the receiver's clock is longer, where both ways tell the same; points are when a packet left, and how much later,
 /// by the other clock, it came.
 pub(super) fn drift(forward: &[(u64, i64)], back: &[(u64, i64)]) -> Option<f64> {
-    let from = forward.first()?.0;
-    let least = forward.first()?.1;
-    let relative = |points: &[(u64, i64)], least: i64| -> Vec<(f64, f64)> {
-        points.iter().map(|(at, delay)| (difference(*at, from) as f64, (delay - least) as f64)).collect()
-    };
-    let ahead = line_below(relative(forward, least))?;
     // Times at the receiver are of its clock, too, which changes the slope by next to nothing; what is ahead one way is behind the other.
-    let start = back.first()?;
-    let behind = {
-        let at = |point: &(u64, i64)| (difference(point.0, start.0) as f64, (point.1 - start.1) as f64);
-        line_below(back.iter().map(at).collect())?
-    };
+    let (ahead, behind) = (line_below(forward)?, line_below(back)?);
     let (one, other) = (ahead.slope, -behind.slope);
+    let from = forward.first()?.0;
     let span = forward.iter().map(|(at, _)| difference(*at, from)).max()? as f64;
     // A line may lie too deep at one end, by some of what delays are above it: that leaves so much of its slope open.
     let open = |line: Line| line.above_ns / (2.0 * span.max(1.0));

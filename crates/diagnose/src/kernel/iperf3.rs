@@ -1,7 +1,7 @@
 //! What `iperf3 --json` printed of a test, where its host is the sender: the congestion window of the kernel at the end of each interval.
 
-use super::{MOST, summary};
-use crate::{ConnectionReport, Limit};
+use super::{MOST, add, sum_up};
+use crate::{ConnectionReport, Limit, LimitShare};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -107,19 +107,11 @@ pub fn parse_iperf3(text: &str) -> Result<Vec<Iperf3>, serde_json::Error> {
 /// congestion window was the send buffer: no other window is left.
 pub fn overrule_by_iperf3(report: &mut ConnectionReport, told: &Iperf3) {
     if told.cwnd.0 as f64 > UNUSED * report.most_in_flight as f64 && report.most_in_flight > 0 {
-        let place = |limit: Limit| report.limits.iter().position(|share| share.limit == limit);
-        match (place(Limit::CongestionWindow), place(Limit::SendBuffer)) {
-            (Some(window), Some(buffer)) => {
-                let window = report.limits[window];
-                report.limits[buffer].time_s += window.time_s;
-                report.limits[buffer].bytes += window.bytes;
-                report.limits.retain(|share| share.limit != Limit::CongestionWindow);
-            }
-            (Some(window), None) => report.limits[window].limit = Limit::SendBuffer,
-            (None, _) => {}
+        if let Some(place) = report.limits.iter().position(|share| share.limit == Limit::CongestionWindow) {
+            let window = report.limits.remove(place);
+            add(report, LimitShare { limit: Limit::SendBuffer, ..window });
         }
-        report.limits.sort_by(|one, other| other.time_s.total_cmp(&one.time_s));
-        report.summary = summary(report);
+        sum_up(report);
     }
     report.iperf3 = Some(told.clone());
 }
@@ -127,7 +119,6 @@ pub fn overrule_by_iperf3(report: &mut ConnectionReport, told: &Iperf3) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LimitShare;
 
     /// As iperf3 3.12 prints it; shortened.
     const PRINTED: &str = r#"{"start": {"connected": [{"socket": 5, "local_host": "fd00::1", "local_port": 34068, "remote_host": "fd00::2",
