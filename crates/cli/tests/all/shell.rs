@@ -4,11 +4,11 @@
 mod uplink;
 
 use crate::support::kills::Kills;
+use crate::support::processes::pause;
 use crate::support::{Folder, can_emulate, farpath, refused, run};
 use farpath_testing::{Need, skip};
 use std::fs;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 /// A fast path, so that tests need not wait for it.
 const FAST: [&str; 5] = ["shell", "--quiet", "--delay=5 ms", "--rate=100 Mbit/s", "--set=title=fast"];
@@ -181,7 +181,7 @@ fn the_near_command_is_asked_to_end_and_sees_its_own_processes_alone() {
         .spawn()
         .expect("it starts");
     while !up.exists() {
-        pause();
+        pause(10);
     }
     let id = shell.id().to_string();
     assert!(Command::new("kill").args(["-s", "TERM", &id]).status().expect("kill").success());
@@ -256,7 +256,7 @@ fn a_killed_shell_leaves_no_program_behind() {
             if runs() == count {
                 return;
             }
-            pause();
+            pause(10);
         }
         panic!("{} of {count} programs run", runs());
     };
@@ -278,15 +278,6 @@ fn a_killed_shell_leaves_no_program_behind() {
         assert_eq!(status.code(), (signal == "TERM").then_some(143));
         until(0);
     }
-}
-
-fn pause() {
-    pause_for(10);
-}
-
-#[expect(clippy::disallowed_methods, reason = "processes end in real time")]
-fn pause_for(milliseconds: u64) {
-    std::thread::sleep(Duration::from_millis(milliseconds));
 }
 
 #[test]

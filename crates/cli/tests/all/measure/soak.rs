@@ -5,6 +5,7 @@
 
 use super::Server;
 use super::client::{Client, connect, reset};
+use crate::support::processes::pause;
 use farpath_experiment::Experiment;
 use farpath_measure::limits::Needs;
 use farpath_measure::serve::Limits;
@@ -49,11 +50,6 @@ impl Tally {
 
 fn count(of: &AtomicU64) {
     of.fetch_add(1, Ordering::Relaxed);
-}
-
-#[expect(clippy::disallowed_methods, reason = "a soak is in real time")]
-fn pause(ms: u64) {
-    thread::sleep(Std::from_millis(ms));
 }
 
 #[expect(clippy::disallowed_methods, reason = "a soak is in real time")]

@@ -1,11 +1,9 @@
 //! SIGKILL for any of a command's processes, at any moment.
 
-use super::processes::eventually;
+use super::processes::{eventually, pause};
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::Duration;
 
 /// A command that is killed, and with which chances.
 pub struct Kills<'a> {
@@ -95,24 +93,20 @@ impl Kills<'_> {
         assert!(next.status.success(), "{}", String::from_utf8_lossy(&next.stderr));
         // One that was killed before its folder was locked leaves it with a `lock.partial` at the most, and nobody can tell that from
         // one that is being made.
-        let is_unlocked = |entry: &fs::DirEntry| {
-            fs::read_dir(entry.path())
-                .is_ok_and(|held| held.flatten().all(|file| file.file_name() == "lock.partial"))
+        let held = |folder: &fs::DirEntry| -> Vec<String> {
+            let files = fs::read_dir(folder.path()).into_iter().flatten().flatten();
+            files.map(|file| file.file_name().to_string_lossy().into_owned()).collect()
         };
-        let left = fs::read_dir(folder.path())
+        let left: Vec<_> = fs::read_dir(folder.path())
             .expect("readable")
             .flatten()
-            .filter(|entry| !is_unlocked(entry))
-            .count();
-        assert_eq!(left, 0, "files are left");
+            .filter(|entry| !entry.path().is_dir() || held(entry).iter().any(|file| file != "lock.partial"))
+            .map(|entry| (entry.path(), held(&entry)))
+            .collect();
+        assert!(left.is_empty(), "left behind: {left:?}");
     }
 }
 
 fn kill(process: u32) {
     let _ = Command::new("kill").args(["-s", "KILL", &process.to_string()]).stderr(Stdio::null()).status();
-}
-
-#[expect(clippy::disallowed_methods, reason = "processes end in real time")]
-fn pause(milliseconds: u64) {
-    thread::sleep(Duration::from_millis(milliseconds));
 }

@@ -24,8 +24,13 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let until = Instant::now() + GIVE_UP_AFTER;
     while !holds() {
         assert!(Instant::now() < until, "not within {GIVE_UP_AFTER:?}: {what}");
-        thread::sleep(Duration::from_millis(10));
+        pause(10);
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "other processes go on in real time")]
+pub fn pause(milliseconds: u64) {
+    thread::sleep(Duration::from_millis(milliseconds));
 }
 
 /// The command for a user without privileges.
