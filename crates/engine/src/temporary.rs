@@ -1,9 +1,10 @@
 //! Temporary folders that go also when the process that made them was killed.
 //!
-//! A folder holds a file that its owner keeps locked for as long as it lives: a folder whose lock can be taken has no owner.
-//! The file gets its name only when it is locked, so a folder that is being made never looks like one without an owner.
+//! A folder is locked by its owner for as long as that lives: one that can be locked has no owner. That is so at every moment, also
+//! between its making and its locking, and while it is being removed: who makes one and finds it taken makes another.
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use rustix::io::Errno;
 use std::env;
 use std::fs::{self, File};
 use std::io;
@@ -13,10 +14,7 @@ use std::sync::Once;
 use tempfile::TempDir;
 
 /// How the names of these folders begin.
-const PREFIX: &str = "farpath-tmp-";
-
-/// The locked file within a folder.
-const LOCK: &str = "lock";
+const PREFIX: &str = "farpath-work-";
 
 /// A folder in the temporary directory of the system, removed when this is dropped.
 #[derive(Debug)]
@@ -38,18 +36,16 @@ impl TemporaryFolder {
     }
 
     fn new_in(parent: &Path) -> io::Result<TemporaryFolder> {
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
-        let partial = folder.path().join(format!("{LOCK}.partial"));
-        let file = File::create_new(&partial)?;
-        let lock = match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {
-                fs::rename(&partial, folder.path().join(LOCK))?;
-                Some(file)
-            }
-            // A file system without locks: the folder has no file of that name, and nobody takes it for abandoned.
-            Err(_) => None,
-        };
-        Ok(TemporaryFolder { folder, _lock: lock })
+        loop {
+            let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
+            let lock = match take(folder.path())? {
+                Taken::Own(lock) => Some(lock),
+                // Nobody can lock it, so nobody takes it for abandoned.
+                Taken::WithoutLocks => None,
+                Taken::NotOwn => continue,
+            };
+            return Ok(TemporaryFolder { folder, _lock: lock });
+        }
     }
 
     pub fn path(&self) -> &Path {
@@ -57,27 +53,47 @@ impl TemporaryFolder {
     }
 }
 
+/// Whether a folder could be locked.
+enum Taken {
+    /// Yes, for as long as this is open.
+    Own(File),
+    /// Somebody else has it, or had it and has removed it.
+    NotOwn,
+    /// Its file system has no such locks.
+    WithoutLocks,
+}
+
+/// Locks the folder of that name. What is none, or not to be read, is an error.
+fn take(folder: &Path) -> io::Result<Taken> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = match open(folder, flags, Mode::empty()) {
+        Ok(opened) => File::from(opened),
+        Err(Errno::NOENT) => return Ok(Taken::NotOwn),
+        Err(error) => return Err(error.into()),
+    };
+    match flock(&opened, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK) => return Ok(Taken::NotOwn),
+        Err(_) => return Ok(Taken::WithoutLocks),
+    }
+    let identity = |about: fs::Metadata| (about.dev(), about.ino());
+    let locked = identity(opened.metadata()?);
+    let is_there = fs::symlink_metadata(folder).is_ok_and(|about| identity(about) == locked);
+    Ok(if is_there { Taken::Own(opened) } else { Taken::NotOwn })
+}
+
 /// Removes the folders of `user` in `parent` whose owner is gone. What cannot be read or removed stays.
 fn remove_abandoned(parent: &Path, user: u32) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let is_named = entry.file_name().to_string_lossy().starts_with(PREFIX);
-        // Of the entry itself: a link is not followed.
-        let is_folder = || entry.metadata().is_ok_and(|about| about.is_dir() && about.uid() == user);
-        if is_named && is_folder() {
-            remove_if_abandoned(&entry.path());
+        if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            continue;
         }
-    }
-}
-
-fn remove_if_abandoned(folder: &Path) {
-    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let Ok(lock) = open(folder.join(LOCK), flags, Mode::empty()).map(File::from) else { return };
-    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-        return;
-    }
-    // Held until everything is removed. Of two processes that clean up at once the later one finds its file removed.
-    if lock.metadata().is_ok_and(|about| about.nlink() > 0) {
-        let _ = fs::remove_dir_all(folder);
+        // Locked until everything is removed.
+        if let Ok(Taken::Own(lock)) = take(&entry.path())
+            && lock.metadata().is_ok_and(|about| about.uid() == user)
+        {
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 
@@ -88,6 +104,8 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::path::PathBuf;
     use std::process::{Child, Command, Stdio};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
 
     /// In the environment of a child: where it makes a folder.
     const PARENT: &str = "FARPATH_TEST_PARENT";
@@ -140,46 +158,68 @@ mod tests {
     fn a_folder_goes_with_its_value() {
         let parent = tempfile::tempdir().expect("a folder");
         let made = TemporaryFolder::new_in(parent.path()).expect("writable");
-        assert!(made.path().join(LOCK).is_file());
+        assert!(made.path().is_dir());
         drop(made);
         assert_eq!(fs::read_dir(parent.path()).expect("readable").count(), 0);
     }
 
     #[test]
-    fn what_is_not_known_to_be_abandoned_stays() {
+    fn a_folder_goes_however_far_its_owner_came() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let within = |name: &str| parent.path().join(format!("{PREFIX}{name}"));
+        // Killed before it was locked, and while it was being removed.
+        fs::create_dir(within("new")).expect("writable");
+        fs::create_dir_all(within("half/results")).expect("writable");
+        clean(parent.path());
+        assert_eq!(fs::read_dir(parent.path()).expect("readable").count(), 0);
+    }
+
+    /// Whoever makes a folder loses it to one that cleans up until it is locked, and then makes another.
+    #[test]
+    fn folders_are_made_beside_others_that_clean_up() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !done.load(Ordering::Relaxed) {
+                        clean(parent.path());
+                    }
+                });
+            }
+            for _ in 0..2000 {
+                let made = TemporaryFolder::new_in(parent.path()).expect("writable");
+                fs::write(made.path().join("job.json"), "{}").expect("its own");
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(fs::read_dir(parent.path()).expect("readable").count(), 0);
+    }
+
+    #[test]
+    fn what_is_not_an_own_folder_stays() {
         let (parent, elsewhere) =
             (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
-        let abandoned_in = |folder: PathBuf| {
-            fs::create_dir(&folder).expect("writable");
-            fs::write(folder.join(LOCK), "").expect("writable");
-            folder
-        };
         let within = |name: &str| parent.path().join(name);
-        let target = abandoned_in(elsewhere.path().join("target"));
-        symlink(&target, within("farpath-tmp-link")).expect("a link");
-        let other = abandoned_in(within("other-tmp-000000"));
-        // One that is being made, and one on a file system without locks.
-        fs::create_dir(within("farpath-tmp-new")).expect("writable");
-        fs::create_dir(within("farpath-tmp-locking")).expect("writable");
-        fs::write(within("farpath-tmp-locking/lock.partial"), "").expect("writable");
-        fs::write(within("farpath-tmp-file"), "").expect("writable");
-        fs::create_dir(within("farpath-tmp-linked-lock")).expect("writable");
-        symlink(target.join(LOCK), within("farpath-tmp-linked-lock/lock")).expect("a link");
+        let target = elsewhere.path().join("target");
+        fs::create_dir(&target).expect("writable");
+        symlink(&target, within("farpath-work-link")).expect("a link");
+        fs::create_dir(within("other-000000")).expect("writable");
+        fs::write(within("farpath-work-file"), "").expect("writable");
 
-        let of_another_user = abandoned_in(within("farpath-tmp-other-user"));
+        let of_another_user = within("farpath-work-other-user");
+        fs::create_dir(&of_another_user).expect("writable");
         remove_abandoned(parent.path(), fs::metadata(parent.path()).expect("made").uid() + 1);
         assert!(of_another_user.is_dir());
 
         clean(parent.path());
         assert!(!of_another_user.exists(), "it was of this user");
-        assert!(target.join(LOCK).is_file() && other.is_dir());
         let mut left: Vec<String> = fs::read_dir(parent.path())
             .expect("readable")
             .map(|entry| entry.expect("readable").file_name().into_string().expect("UTF-8"))
             .collect();
         left.sort();
-        let expected =
-            ["file", "link", "linked-lock", "locking", "new"].map(|name| format!("farpath-tmp-{name}"));
-        assert_eq!(left, [&expected[..], &["other-tmp-000000".to_owned()]].concat());
+        assert!(target.is_dir());
+        assert_eq!(left, ["farpath-work-file", "farpath-work-link", "other-000000"]);
     }
 }
