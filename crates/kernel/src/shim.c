@@ -1,15 +1,14 @@
 /*
- * Loaded into a user-mode kernel before the C library, for four of its calls of the host, and so that it ends with the
+ * Loaded into a user-mode kernel before the C library, for three of its calls of the host, and so that it ends with the
  * process that started it, FARPATH_PARENT, however that ends.
- *
- * fork(): the children of the kernel end with it too.
  *
  * getrandom(): such a kernel takes its entropy from the host. It gets what FARPATH_SEED says in its place: the same number,
  * the same ports, sequence numbers and hashes. Generator: SplitMix64 (Steele, Lea, Flood 2014).
  *
  * ptrace(): Linux 6.12 knows 2696 bytes of a processor's extended state (Intel SDM volume 1, chapter 13). Where a
  * processor has more, as those with AMX do, the host refuses to set a part of it. What is missing is filled up with zeros:
- * it belongs to components that no program of a guest has in use.
+ * it belongs to components that no program of a guest has in use. Processes that the kernel traces, which are stopped most of
+ * the time, end with it: what is to happen at a parent's end is not inherited.
  *
  * waitpid(): where FARPATH_CPU_COST is a number above zero, the guest's clock moves on by so many times the processor time that a
  * guest's program had on the host, each time that it comes back to its kernel: time_travel_ndelay(), as a driver that waits. Its
@@ -35,6 +34,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* The kernel itself. */
+static pid_t kernel;
+
 /* This process ends with its parent, also where that is gone by now. */
 static void end_with(pid_t parent)
 {
@@ -46,26 +48,9 @@ __attribute__((constructor)) static void end_with_farpath(void)
 {
 	const char *parent = getenv("FARPATH_PARENT");
 
+	kernel = getpid();
 	if (parent)
 		end_with(atoi(parent));
-}
-
-/*
- * As it starts, such a kernel finds out by a child what ptrace() can do here. Stopped, that child would stay where the kernel is killed at that
- * moment: what is to happen at a parent's end is not inherited.
- */
-pid_t fork(void)
-{
-	static pid_t (*call)(void);
-	pid_t parent = getpid();
-	pid_t child;
-
-	if (!call)
-		call = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
-	child = call();
-	if (!child)
-		end_with(parent);
-	return child;
 }
 
 static uint64_t state;
@@ -228,6 +213,8 @@ long ptrace(enum __ptrace_request request, ...)
 
 	if (!call)
 		call = (ptrace_call)dlsym(RTLD_NEXT, "ptrace");
+	if (request == PTRACE_TRACEME)
+		end_with(kernel);
 	if (cpu_cost)
 		note_start(request, pid);
 	if (request != PTRACE_SETREGSET || (uintptr_t)address != NT_X86_XSTATE)
