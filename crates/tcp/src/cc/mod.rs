@@ -11,11 +11,13 @@ mod rate;
 mod reno;
 mod slow_start;
 
+pub use crate::scoreboard::{Excess, Measured};
 pub use bbr::Bbr;
 pub use bbr3::Bbr3;
 pub use cubic::Cubic;
 pub use explicit_rate::ExplicitRate;
 pub use linux_cubic::LinuxCubic;
+pub(crate) use rate::LONGEST_BURST;
 pub use rate::{Pace, RateSample, Repair};
 pub use reno::Reno;
 

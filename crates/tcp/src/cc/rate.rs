@@ -50,6 +50,14 @@ pub struct RateSample {
     pub next_departure: Instant,
 }
 
+/// A burst is what the rate sends in a second, by 2 to this: about a millisecond (`sk_pacing_shift`).
+const BURST_SHIFT: u32 = 10;
+/// The longest burst, bytes (`sk_gso_max_size`).
+pub(crate) const LONGEST_BURST: u64 = 65_536;
+/// The shorter the path, the longer a burst may be: by half for each so many microseconds, as a power of two
+/// (`tcp_tso_rtt_log`).
+const BURST_RTT_LOG: u32 = 9;
+
 /// How segments are to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
@@ -71,6 +79,14 @@ impl Pace {
     /// connection at once.
     pub const fn at(bytes_per_s: u64) -> Pace {
         Pace { bytes_per_s, overhead: 0, least_burst: 2, most_burst: u64::MAX, unpaced: 10 }
+    }
+
+    /// Segments of `smss` bytes that leave together at most: a millisecond's worth, and what a short path adds (`tcp_tso_autosize()`).
+    pub fn burst(self, smss: u64, min_rtt: Duration) -> u64 {
+        let halvings = (min_rtt.as_nanos() / 1000) >> BURST_RTT_LOG;
+        let bonus = if halvings < 32 { LONGEST_BURST >> halvings } else { 0 };
+        let millisecond = (self.bytes_per_s >> BURST_SHIFT) + bonus;
+        (millisecond.min(LONGEST_BURST) / smss).max(self.least_burst).min(self.most_burst)
     }
 
     /// How long the pace takes for a segment of `len` bytes.

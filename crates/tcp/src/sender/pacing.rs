@@ -8,13 +8,6 @@ use super::phase::Phase;
 use crate::cc::{CongestionControl, Pace};
 use farpath_units::{Duration, Instant};
 
-/// A burst is what the rate sends in a second, by 2 to this: about a millisecond (`sk_pacing_shift`).
-const SHIFT: u32 = 10;
-/// The longest burst, bytes (`sk_gso_max_size`).
-pub(super) const LONGEST: u64 = 65_536;
-/// The shorter the path, the longer a burst may be: by half for each so many microseconds, as a power of two
-/// (`tcp_tso_rtt_log`).
-const RTT_LOG: u32 = 9;
 /// Linux's window-based pace: so much of `cwnd` per SRTT, in percent, below half of `ssthresh` and above it
 /// (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
 const SLOW_START_PERCENT: u64 = 200;
@@ -102,20 +95,13 @@ impl Sender {
     }
 
     fn longest_burst(&self, pace: Pace) -> u64 {
-        let millisecond = (pace.bytes_per_s >> SHIFT) + self.short_path_bonus();
-        (millisecond.min(LONGEST) / self.smss).max(pace.least_burst).min(pace.most_burst)
+        pace.burst(self.smss, self.rtt.min_rtt().unwrap_or(Duration::ZERO))
     }
 
     /// The most segments of one super-packet: a millisecond's worth of the pace, or of what the window's would be.
     pub(super) fn longest_super_packet(&self) -> u64 {
         let pace = self.pacer.pace.unwrap_or_else(|| Pace::at(self.window_rate().unwrap_or(u64::MAX >> 1)));
         self.longest_burst(pace)
-    }
-
-    fn short_path_bonus(&self) -> u64 {
-        let min_rtt = self.rtt.min_rtt().unwrap_or(Duration::ZERO);
-        let halvings = (min_rtt.as_nanos() / 1000) >> RTT_LOG;
-        if halvings < 32 { LONGEST >> halvings } else { 0 }
     }
 
     /// The pace that the controller asks for; where it asks for none and pacing is wanted, that of its window.

@@ -3,6 +3,7 @@
 
 use super::Sender;
 use super::phase::Phase;
+use crate::cc::LONGEST_BURST;
 use farpath_units::{Duration, Instant};
 
 /// Only where the last segment left no longer ago is there anything to wait for, and for no ACK that is further off.
@@ -109,7 +110,7 @@ impl Sender {
     /// Bytes of the stream in one buffer of the kernel (`tcp_xmit_size_goal()`).
     pub fn stream_buffer(&self) -> u64 {
         let half = if self.max_rwnd > SMALL_WINDOW { self.max_rwnd / 2 } else { self.max_rwnd };
-        (super::pacing::LONGEST.min(half) / self.smss).max(1) * self.smss
+        (LONGEST_BURST.min(half) / self.smss).max(1) * self.smss
     }
 
     /// Whether what may leave waits for more of the window (`tcp_tso_should_defer()`). Never with nothing in flight: an ACK,
