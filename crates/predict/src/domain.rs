@@ -1,18 +1,21 @@
 //! Where the models hold: beyond it a prediction is none, and says why.
 
-use crate::{Flow, Prediction, rack};
+use crate::{Flow, Prediction, rack, sack};
 use farpath_elements::{ElementKind, ElementSpec, GilbertElliott};
 use farpath_experiment::Scenario;
 use farpath_path::Direction;
 use farpath_run::{FlowRow, Outcome};
-use farpath_units::{Bytes, Probability};
+use farpath_units::{Bytes, Duration, Probability};
 
 /// Of windows whose ACKs are all lost: beyond it the timeouts that follow, which no model here has, cost more than a few percent.
 const WINDOWS_UNANSWERED: f64 = 0.01;
 
-/// Losses that BBR is taken to go on through as if they took no time. Chosen: up to there its times are within 3 % of simulated ones at
-/// windows that fill the link, beyond it a fifth and more too short.
-const BBR_LOSS: f64 = 0.02;
+/// Losses up to which BBR is predicted. Chosen: up to there its times were within a quarter of a kernel's at every point tried.
+const BBR_LOSS: f64 = 0.1;
+
+/// BBR's smallest round trip is forgotten after it (draft-cardwell-iccrg-bbr-congestion-control-00 §4.1.1.3). Where a round trip takes as long,
+/// what follows hangs on single ACKs.
+const BBR_MIN_RTT: Duration = Duration::from_secs(10);
 
 /// What a delayed ACK of two segments lets go in slow start: a queue of fewer loses some of each such burst.
 const SMALLEST_QUEUE: f64 = 4.0;
@@ -29,16 +32,19 @@ pub(crate) fn outside(flow: &Flow, elements: &[ElementSpec]) -> Option<String> {
         return Some(why);
     }
     let bbr = flow.sender.congestion.control.owns_cwnd();
-    let rto = flow.sender.rto.initial;
     if !flow.sender.handshake.syn && !flow.receiver.handshake.syn {
         return Some(
             "the connection is open without a SYN (handshake.syn): there is no model of that".to_owned(),
         );
     }
-    if bbr && flow.view.handshake_rtt > rto {
+    if bbr && flow.view.handshake_rtt >= BBR_MIN_RTT {
         return Some(format!(
-            "BBR begins without a measured round trip where the handshake takes longer than {rto}: there is no model of that"
+            "BBR forgets its smallest round trip after {BBR_MIN_RTT}, and one takes {}: there is no model of that",
+            flow.view.handshake_rtt
         ));
+    }
+    if bbr && !sack(flow) && (flow.view.data_loss > Probability::ZERO || flow.view.queue.is_some()) {
+        return Some("BBR repairs what is lost without SACK: there is no model of that".to_owned());
     }
     if bbr && flow.view.data_loss.fraction() > BBR_LOSS {
         return Some(format!(

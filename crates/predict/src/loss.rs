@@ -22,18 +22,6 @@ const LONE_SEGMENT: &str = "every pattern of lost SYNs, SYN/ACKs and copies of t
 /// Adds loss to a prediction that has none.
 pub(super) fn add(flow: &Flow, prediction: &mut Prediction) -> Result<(), InputError> {
     let view = &flow.view;
-    if flow.sender.congestion.control.owns_cwnd() {
-        let caveat = "no closed form has BBR: predicted without its pace, and as if losses took no time";
-        prediction.caveats.push(caveat.to_owned());
-        let lost = view.data_loss.fraction();
-        // How much its start puts into a queue that ends is not known.
-        prediction.retransmissions =
-            view.queue.is_none().then(|| prediction.segments * lost / (1.0 - lost)).filter(|_| lost < 1.0);
-        let waits = handshake_waits(flow, prediction);
-        prediction.established += waits;
-        prediction.transfer_time += waits;
-        return Ok(());
-    }
     let waits = handshake_waits(flow, prediction);
     prediction.established += waits;
     if lone_segment(flow, prediction) {
@@ -107,7 +95,10 @@ fn walks_alike(flow: &Flow) -> bool {
         HyStart::Linux => congestion.control != CongestionControlKind::Reno,
         HyStart::Rfc9406 => true,
     };
-    (by_segment || flow.ack_every() == 1) && !watches && !flow.receiver.receive.autotuning
+    (by_segment || flow.ack_every() == 1)
+        && !watches
+        && !flow.receiver.receive.autotuning
+        && !congestion.control.owns_cwnd()
 }
 
 /// Mean wait until the sender may send where packets of the handshake are lost, and it ends well.

@@ -1,11 +1,13 @@
-//! The expected course of a transfer, computed numerically: slow start ACK by ACK, then rounds from loss to loss.
+//! The expected course of a transfer, computed numerically: slow start ACK by ACK, then rounds from loss to loss; BBR ACK by ACK throughout.
 //!
 //! The window grows and falls by the controllers of `farpath-tcp` themselves; what is approximated is the repair of losses and
 //! what the path does to a window. `docs/models/transient.md` has it in full, and what it was checked against.
 
 mod ascent;
+mod far;
 mod lattice;
 mod net;
+mod paced;
 mod walk;
 
 use crate::Flow;
@@ -26,6 +28,10 @@ pub(crate) const SOURCE: &str = "rounds from loss to loss, with the window rules
 
 /// Segments that an ascent follows one by one at most.
 const LONGEST_ASCENT: usize = 50_000;
+
+/// Segments that all replicas of a transfer have together, and the fewest replicas: in rounds, and one by one.
+const IN_ROUNDS: (u64, u64) = (1 << 19, 16);
+const ONE_BY_ONE: (u64, u64) = (1 << 16, 4);
 
 /// What a transfer takes, from the first segment on.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -139,7 +145,12 @@ impl<'a> Ends<'a> {
     }
 
     pub fn controller(&self) -> Controller {
-        Controller::new(self.congestion(), self.mss, self.flow.sender.rto.tick)
+        Controller::new(self.congestion(), self.mss, self.tick())
+    }
+
+    /// The sender's clock tick.
+    pub fn tick(&self) -> Duration {
+        self.flow.sender.rto.tick
     }
 
     pub fn first_window(&self) -> Window {
@@ -228,12 +239,22 @@ impl<'a> Ends<'a> {
 pub(crate) fn transfer(flow: &Flow, marks: bool) -> Result<Transfer, InputError> {
     let net = Net::new(&flow.view, marks);
     let ends = Ends::new(flow, &net)?;
+    if flow.sender.congestion.control.owns_cwnd() {
+        let handshake = flow.view.handshake_rtt;
+        let most = replicas(ends.segments, ONE_BY_ONE);
+        return Ok(mean(flow, most, |losses| paced::transfer(&ends, &net, losses, handshake)));
+    }
     let ascent = Ascent::new(&ends, &net);
+    let most = replicas(ends.segments, IN_ROUNDS);
+    Ok(mean(flow, most, |losses| Walk::new(&ends, &net, losses).run(&ascent)))
+}
+
+fn mean(flow: &Flow, most: u64, one: impl Fn(Losses) -> Transfer) -> Transfer {
     let loss = flow.view.data_loss;
-    let replicas = if loss.fraction() == 0.0 { 1 } else { replicas(ends.segments) };
+    let replicas = if loss.fraction() == 0.0 { 1 } else { most };
     let mut mean = Transfer::default();
     for replica in 0..replicas {
-        let one = Walk::new(&ends, &net, Losses::new(loss, replica, replicas)).run(&ascent);
+        let one = one(Losses::new(loss, replica, replicas));
         let share = 1.0 / replicas as f64;
         mean.seconds += one.seconds * share;
         mean.retransmissions += one.retransmissions * share;
@@ -242,10 +263,10 @@ pub(crate) fn transfer(flow: &Flow, marks: bool) -> Result<Transfer, InputError>
         mean.sent_twice += one.sent_twice * share;
         mean.many_holes += one.many_holes * share;
     }
-    Ok(mean)
+    mean
 }
 
 /// Replicas of a file of so many segments: many of a short one, few of a long one, which is a mean by itself.
-fn replicas(segments: u64) -> u64 {
-    (1_u64 << 19).checked_div(segments).unwrap_or(1).clamp(16, 256).next_power_of_two()
+fn replicas(segments: u64, (in_all, fewest): (u64, u64)) -> u64 {
+    in_all.checked_div(segments).unwrap_or(1).clamp(fewest, 256).next_power_of_two()
 }

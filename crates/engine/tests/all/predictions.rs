@@ -145,6 +145,7 @@ proptest! {
             "bsd-1996", "linux-6", "linux-testbed-2022", "ns-2.29", "ns-2.30", "ns-3.44", "opnet-11.5", "rfc-5681", "riverbed-16",
         ]),
         recovery in prop::sample::select(vec!["timeout-only", "tahoe", "reno", "new-reno"]),
+        control in prop::sample::select(vec!["reno", "cubic", "bbr", "bbr3"]),
         (sack, opener) in (any::<bool>(), prop::sample::select(vec!["sender", "receiver"])),
     ) {
         let (forward, reverse) = (forward * f64::from(ways & 1), reverse * f64::from(ways >> 1));
@@ -157,7 +158,7 @@ proptest! {
         let end = format!(
             "stack = \"{stack}\"\nmss = \"{} B\"\nreceive.buffer = \"{} B\"\nreceive.ack_every = {ack_every}\n\
              send.window_scaling = true\ncongestion.initial_window = {initial_window}\nrto.min = \"{min_rto:.6} s\"\n\
-             rto.max = \"{:.6} s\"\nrto.tick = \"{tick:.6} s\"\nrecovery.algorithm = \"{recovery}\"\nrecovery.sack = {sack}",
+             rto.max = \"{:.6} s\"\nrto.tick = \"{tick:.6} s\"\ncongestion.control = \"{control}\"\nrecovery.algorithm = \"{recovery}\"\nrecovery.sack = {sack}",
             mss as u64, window as u64 + 1, (min_rto * 64.0).max(64.0),
         );
         let text = format!(

@@ -243,6 +243,49 @@ size = "10 MB"
     }
 }
 
+/// Controllers that own cwnd, over a queue that is deep and one that their start overflows. Without loss by chance the walk is
+/// within 2 %; how many segments an overflow loses is not as near, and costs BBR little. With it, 60 simulated seeds are within 3 % themselves;
+/// version 3 bounds its windows by shares of what is lost, and is up to 11 % fast.
+#[test]
+fn bbr() {
+    for (control, with_losses) in [("bbr", 0.06), ("bbr3", 0.15)] {
+        for queue in ["750 kB", "50 kB"] {
+            let text = format!(
+                r#"
+title = "{control}"
+seeds = 60
+horizon = "10 h"
+[[path]]
+element = "link"
+rate = "10 Mbit/s"
+queue = "{queue}"
+[[path]]
+element = "delay"
+delay = "100 ms"
+[[path]]
+element = "loss"
+rate = {{ forward = "0 %" }}
+[sender]
+stack = "linux-6"
+congestion.control = "{control}"
+[receiver]
+stack = "linux-6"
+[transfer]
+size = "5 MB"
+[sweep]
+"path.loss.rate.forward" = ["0 %", "0.1 %", "1 %", "3 %"]
+"transfer.size" = ["300 kB", "5 MB"]
+"#
+            );
+            for (number, point) in compare(&text).iter().enumerate() {
+                let tolerance = if number < 2 { 0.03 } else { with_losses };
+                assert_within(tolerance, point, &format!("{control}, {queue}, point {number}"));
+                assert!(point.by.contains("rounds"), "{point:?}");
+            }
+        }
+    }
+}
+
 /// A queue that marks. 10 %: rounds are counted whole, and the first of the echoed marks may come in the middle of one.
 #[test]
 fn marks_hold_the_window_down() {

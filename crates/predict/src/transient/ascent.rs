@@ -2,6 +2,7 @@
 //! is over.
 
 use super::Ends;
+use super::far::{Ack, Far};
 use super::net::Net;
 use farpath_tcp::cc::{CongestionControl, Controller, Window};
 use farpath_tcp::config::RateReduction;
@@ -9,9 +10,6 @@ use std::collections::VecDeque;
 
 /// Segments above it that are reported when one is taken to be lost (RFC 6675 §2).
 const DUPLICATES: u64 = 3;
-
-/// Of what a segment takes to send: what is nearer together than this happens in one instant, but for rounding.
-const SAME_INSTANT: f64 = 1e-9;
 
 /// What the sender did, and when.
 #[derive(Debug, Clone)]
@@ -49,145 +47,11 @@ pub(super) enum End {
     Marked(f64),
 }
 
-/// An ACK on its way.
-struct Ack {
-    at: f64,
-    covers: u64,
-    /// Segments that it is the first to report, and the last of them.
-    reports: u64,
-    number: u64,
-    /// Place of that one in the order of all that was sent, retransmissions included.
-    order: u64,
-    /// When the first and the last segment that it newly covers had left.
-    sent: (f64, f64),
-    marked: bool,
-}
-
-/// The link forward, the receiver, and the way back.
-struct Far<'a> {
-    net: &'a Net,
-    ends: &'a Ends<'a>,
-    free: f64,
-    back_free: f64,
-    /// ACKs that are still sent for every segment.
-    quick: u64,
-    /// Segments that came and are not acknowledged: when the first of them left, when the last came.
-    held: u64,
-    held_sent: (f64, f64),
-    held_came: f64,
-    held_marked: bool,
-    /// One past the last segment that came or was dropped; those below it that are missing.
-    next: u64,
-    missing: VecDeque<u64>,
-    /// Packets sent so far.
-    order: u64,
-    last: (u64, u64),
-    acks: VecDeque<Ack>,
-}
-
-impl Far<'_> {
-    /// A segment leaves. Whether there was room for it.
-    fn send(&mut self, number: u64, at: f64, growing: bool) -> bool {
-        self.order += 1;
-        let busy = (self.free - at) / self.net.spacing;
-        let waiting = if busy > SAME_INSTANT { busy } else { 0.0 };
-        // Of as many as the link is still busy with, all but one wait; one that begins to be sent in this instant waits still.
-        if self.net.spacing > 0.0 && waiting > 0.0 && (waiting + SAME_INSTANT).ceil() > self.net.queue {
-            if number >= self.next {
-                self.missing.push_back(number);
-                self.next = number + 1;
-            }
-            return false;
-        }
-        let marked = self.net.spacing > 0.0 && waiting > self.net.mark;
-        let start = self.free.max(at);
-        self.free = start + self.net.spacing;
-        let came = start + self.net.forward;
-        self.take(number, at, came, growing, marked);
-        true
-    }
-
-    fn take(&mut self, number: u64, sent: f64, came: f64, growing: bool, marked: bool) {
-        if self.held > 0 && came > self.held_came + self.ends.ack_delay {
-            self.acknowledge(self.held_came + self.ends.ack_delay);
-        }
-        let gap = !self.missing.is_empty();
-        if number < self.next {
-            self.missing.retain(|&missing| missing != number);
-        }
-        self.next = self.next.max(number + 1);
-        self.last = (number, self.order);
-        if self.held == 0 {
-            self.held_sent.0 = sent;
-            self.held_came = came;
-        }
-        self.held += 1;
-        self.held_sent.1 = sent;
-        self.held_marked |= marked;
-        let quick = self.quick > 0 || (growing && self.ends.quick_while_growing);
-        if gap || quick || self.held >= self.ends.ack_every {
-            self.quick = self.quick.saturating_sub(1);
-            self.acknowledge(came);
-        }
-    }
-
-    fn acknowledge(&mut self, at: f64) {
-        let start = self.back_free.max(at);
-        if self.net.ack_spacing > 0.0 && (start - at) / self.net.ack_spacing > self.net.ack_queue {
-            // It finds no room: what comes next covers it.
-            return;
-        }
-        self.back_free = start + self.net.ack_spacing;
-        let at = start + self.net.back;
-        let covers = self.missing.front().copied().unwrap_or(self.next);
-        let (number, order) = self.last;
-        let reports = self.held;
-        self.acks.push_back(Ack {
-            at,
-            covers,
-            reports,
-            number,
-            order,
-            sent: self.held_sent,
-            marked: self.held_marked,
-        });
-        (self.held, self.held_marked) = (0, false);
-    }
-
-    /// The next ACK that comes.
-    fn next_ack(&mut self) -> Option<Ack> {
-        let late = (self.held > 0).then_some(self.held_came + self.ends.ack_delay);
-        if let Some(late) = late
-            && self.acks.front().is_none_or(|ack| ack.at > late + self.net.back)
-        {
-            self.acknowledge(late);
-            // Those that were on their way before it come first.
-            self.acks.make_contiguous().sort_by(|a, b| a.at.total_cmp(&b.at));
-        }
-        self.acks.pop_front()
-    }
-}
-
 impl Ascent {
     pub fn new(ends: &Ends, net: &Net) -> Ascent {
         let mut controller = ends.controller();
         let mut window = ends.first_window();
-        let mut far = Far {
-            net,
-            ends,
-            free: 0.0,
-            back_free: 0.0,
-            quick: ends.quick_acks,
-            held: 0,
-            held_sent: (0.0, 0.0),
-            held_came: 0.0,
-            held_marked: false,
-            next: 0,
-            missing: VecDeque::new(),
-            order: 0,
-            last: (0, 0),
-            acks: VecDeque::new(),
-        };
+        let mut far = Far::new(ends, net);
         let (mut sent, mut acks): (Vec<f64>, Vec<Acked>) = (Vec::new(), Vec::new());
         let (mut una, mut now) = (0_u64, 0.0);
         let mut dropped: Option<(u64, u64)> = None;
@@ -204,7 +68,7 @@ impl Ascent {
             while recovery.is_none() && (sent.len() as u64) < limit {
                 let number = sent.len() as u64;
                 sent.push(now);
-                if !far.send(number, now, growing) {
+                if !far.send(number, now, growing, true) {
                     let (_, lost) = dropped.get_or_insert((number, 0));
                     *lost += 1;
                 }
@@ -243,7 +107,7 @@ impl Ascent {
                     } else {
                         sent.push(now);
                     }
-                    if !far.send(number, now, false) {
+                    if !far.send(number, now, false, true) {
                         repair.dropped(number, far.order, again);
                     }
                 }
