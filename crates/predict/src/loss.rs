@@ -74,7 +74,7 @@ fn rounds(flow: &Flow, prediction: &mut Prediction) -> Result<(), InputError> {
     prediction.retransmissions = Some(transfer.retransmissions);
     prediction.timeouts = Some(transfer.timeouts);
     prediction.fast_retransmits = Some(transfer.fast_retransmits);
-    prediction.by = transient::SOURCE;
+    prediction.by = transient::source(flow);
     if transfer.many_holes > 0.1 {
         prediction.caveats.push(
             "without SACK a queue that overflows is repaired a segment a round trip, and may overflow again by it: expect up to \

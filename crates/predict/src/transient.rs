@@ -24,7 +24,13 @@ use net::Net;
 use walk::Walk;
 
 /// What decided, in a result.
-pub(crate) const SOURCE: &str = "rounds from loss to loss, with the window rules of the stack (derived)";
+pub(crate) fn source(flow: &Flow) -> &'static str {
+    if flow.sender.congestion.control.owns_cwnd() {
+        "ACK by ACK, with the controller and the pace of the stack (derived)"
+    } else {
+        "rounds from loss to loss, with the window rules of the stack (derived)"
+    }
+}
 
 /// Segments that an ascent follows one by one at most.
 const LONGEST_ASCENT: usize = 50_000;

@@ -280,7 +280,7 @@ size = "5 MB"
             for (number, point) in compare(&text).iter().enumerate() {
                 let tolerance = if number < 2 { 0.03 } else { with_losses };
                 assert_within(tolerance, point, &format!("{control}, {queue}, point {number}"));
-                assert!(point.by.contains("rounds"), "{point:?}");
+                assert!(point.by.contains("ACK by ACK"), "{point:?}");
             }
         }
     }
