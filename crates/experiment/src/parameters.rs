@@ -34,8 +34,12 @@ fn override_one(
     reader: &mut Reader<'_>,
 ) -> Result<(), ExperimentError> {
     for old in parameter.formerly {
-        if reader.says(old) {
-            return Err(reader.at(old).refuse(format!("is now called `{}`", parameter.key())));
+        if reader.says(old.name) {
+            let now = parameter.key();
+            return Err(reader.at(old.name).refuse(match old.word {
+                Some((position, word)) => format!("is now a word of `{now}`: `{position}` is `{word}`"),
+                None => format!("is now called `{now}`"),
+            }));
         }
     }
     let Some(written) = reader.value(parameter.name) else { return Ok(()) };

@@ -9,7 +9,7 @@ use farpath_model::radius::Connects;
 use farpath_model::recovery::{Growth, IsolatedDrop};
 use farpath_tcp::config::{
     AvoidanceGrowth, BackoffReset, CongestionControlKind, HyStart, RecoveryAlgorithm, SlowStartGrowth,
-    SsthreshFrom,
+    SsthreshFrom, SsthreshOnTimeout,
 };
 use farpath_units::{Bytes, Duration, Probability};
 
@@ -248,7 +248,7 @@ fn reno_chain(flow: &Flow) -> Result<RenoChain, InputError> {
                 AvoidanceGrowth::PerAck | AvoidanceGrowth::PerAckRounded
             ),
             whole_segments: congestion.ssthresh_from == SsthreshFrom::WindowSegments,
-            lower_on_repeat: congestion.ssthresh_on_repeated_timeout,
+            lower_on_repeat: congestion.ssthresh_on_timeout == SsthreshOnTimeout::Every,
         },
         repair: Repair {
             recovery: match sender.recovery.algorithm {

@@ -19,7 +19,7 @@ mod send;
 
 pub use congestion::{
     AvoidanceGrowth, CongestionConfig, CongestionControlKind, CubicRules, HyStart, SlowStartGrowth,
-    SsthreshFrom, SynLoss,
+    SsthreshFrom, SsthreshOnTimeout, SynLoss,
 };
 pub use explicit_rate::{ExplicitRateConfig, RateKind};
 pub use handshake::HandshakeConfig;
@@ -28,7 +28,7 @@ pub use recovery::{
     EndGrowth, FullAckWindow, PartialAckTimer, RackRules, RateReduction, RecoveryAlgorithm, RecoveryConfig,
 };
 pub use rto::{BackoffReset, RtoConfig, RtoFloor, RttMeasure, RttSampling, RttVariation, TickExpiry};
-pub use schema::{FixedByLinux, Kind, Parameter, Value, Word};
+pub use schema::{FixedByLinux, FormerKey, Kind, Parameter, Value, Word};
 pub use send::{EcnMode, SendConfig, WindowProbe};
 
 use crate::segment::MAX_MSS;

@@ -191,6 +191,11 @@ fn values_out_of_range_are_refused() {
             "sender.recovery.rack_blocks_first (--set): is now called `recovery.rack_rules`",
         ),
         (
+            "sender.congestion.ssthresh_on_repeated_timeout=true",
+            "sender.congestion.ssthresh_on_repeated_timeout (--set): is now a word of `congestion.ssthresh_on_timeout`: \
+             `true` is `every`",
+        ),
+        (
             "receiver.receive.read_rate=9 bit/s",
             "receiver.receive.read_rate (--set): 9 bit/s is not a whole number of bytes per second",
         ),

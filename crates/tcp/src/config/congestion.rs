@@ -123,15 +123,13 @@ section! {
             fixed |it| *it == SsthreshFrom::CwndSegments, where |own, _| when::windowed(own),
                 "the kernel takes its part of cwnd, used or not, in whole segments (cwnd-segments)";
         }
-        /// Whether a timeout of a segment that had already timed out lowers `ssthresh` again. RFC 5681 §3.1 holds it.
-        ssthresh_on_repeated_timeout: bool = false => {
-            from "RFC 5681 §3.1";
-            fixed |it| !it, where |own, _| when::windowed(own), "the kernel lowers ssthresh once";
-        }
-        /// Whether a timeout within fast recovery lowers `ssthresh` a second time (RFC 5681 §3.1). Off: Linux.
-        ssthresh_on_timeout_in_recovery: bool = true => {
-            from "RFC 5681 §3.1; not Linux";
-            fixed |it| !it, where |own, _| when::windowed(own), "the kernel has lowered it when fast recovery began";
+        /// Which timeouts lower `ssthresh`.
+        ssthresh_on_timeout: SsthreshOnTimeout = SsthreshOnTimeout::First => {
+            from "RFC 5681 §3.1; 4.3BSD, ns-3; Linux";
+            was "ssthresh_on_repeated_timeout" as true "every";
+            was "ssthresh_on_timeout_in_recovery" as false "first-outside-recovery";
+            fixed |it| *it == SsthreshOnTimeout::FirstOutsideRecovery, where |own, _| when::windowed(own),
+                "the kernel lowers ssthresh once, by fast recovery or by the first timeout (first-outside-recovery)";
         }
     }
 }
@@ -214,6 +212,18 @@ words! {
         // DEVIATES RFC 5681 §3.1, RFC 6675 §5 (4.2): both halve FlightSize.
         /// `max(pipe / 2, 2·SMSS)`: what has arrived out of order counts as no longer in flight (ns-3's `TcpNewReno`).
         Pipe = "pipe",
+    }
+
+    /// Which timeouts lower `ssthresh`. A repeated one is that of a segment that had already timed out.
+    SsthreshOnTimeout {
+        /// Those that are not repeated (RFC 5681 §3.1).
+        First = "first",
+        // DEVIATES RFC 5681 §3.1: a loss of what fast recovery repairs is no second loss event.
+        /// Those that are neither repeated nor end fast recovery, which has lowered it already (Linux).
+        FirstOutsideRecovery = "first-outside-recovery",
+        // DEVIATES RFC 5681 §3.1, which holds it.
+        /// Each of them, repeated or not (4.3BSD, ns-3).
+        Every = "every",
     }
 
     /// After how many losses of its SYN or SYN/ACK a sender begins with one segment. A loss is what the timer took for one, unless

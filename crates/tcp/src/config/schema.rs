@@ -28,8 +28,8 @@ pub struct Parameter {
     pub meaning: &'static [&'static str],
     /// The standard or the system that it comes from.
     pub source: &'static str,
-    /// Keys by which the same section called it before.
-    pub formerly: &'static [&'static str],
+    /// Keys of the same section that it took the place of.
+    pub formerly: &'static [FormerKey],
     /// How Linux is told to follow it, and how closely it does; `None` where nothing can be told.
     pub told: Option<(&'static str, &'static str)>,
     /// What Linux does whatever the parameter says.
@@ -45,6 +45,16 @@ pub struct FixedByLinux {
     pub does: &'static str,
     /// Whether that is what the end with the first configuration does, towards one with the second.
     pub agrees: fn(&Config, &Config) -> bool,
+}
+
+/// A key that is no longer read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FormerKey {
+    /// As stack files spelt it.
+    pub name: &'static str,
+    /// Where it was a switch: the position that a word of the parameter stands for now, and that word. `None` where the key alone
+    /// is another.
+    pub word: Option<(bool, &'static str)>,
 }
 
 /// What the value of a parameter is, and in which unit [`Value::Number`] counts it.
@@ -348,7 +358,7 @@ macro_rules! first {
 ///
 /// - `from`, the standard or the system that it comes from;
 /// - `within`, the numbers that it can have, and `workable`, those with which a transfer ends, in the unit of its kind;
-/// - `was`, a former key;
+/// - `was`, a former key; with `as`, of a switch whose position is a word now;
 /// - `told`, how Linux is told to follow it, and how closely it does;
 /// - `fixed`, what Linux does in any case, and for which values that is the same; after `where`, when it matters at all.
 macro_rules! section {
@@ -363,7 +373,7 @@ macro_rules! section {
                     from $source:literal;
                     $(within $within:expr;)?
                     $(workable $workable:expr;)?
-                    $(was $old:literal;)*
+                    $(was $old:literal $(as $position:literal $word:literal)?;)*
                     $(told $told:literal, $closely:literal;)?
                     $(fixed $agrees:expr, $(where $matters:expr,)? $does:literal;)*
                 }
@@ -397,7 +407,10 @@ macro_rules! section {
                 workable: first!($(Some($workable),)? None),
                 meaning: &[$($meaning),*],
                 source: $source,
-                formerly: &[$($old),*],
+                formerly: &[$($crate::config::FormerKey {
+                    name: $old,
+                    word: first!($(Some(($position, $word)),)? None),
+                }),*],
                 told: first!($(Some(($told, $closely)),)? None),
                 fixed: &[$($crate::config::FixedByLinux {
                     does: $does,

@@ -4,7 +4,9 @@ use super::frto::Frto;
 use super::phase::Phase;
 use super::{News, Sender};
 use crate::cc::{CongestionControl, Window};
-use crate::config::{EndGrowth, FullAckWindow, PartialAckTimer, RecoveryAlgorithm, SsthreshFrom};
+use crate::config::{
+    EndGrowth, FullAckWindow, PartialAckTimer, RecoveryAlgorithm, SsthreshFrom, SsthreshOnTimeout,
+};
 use crate::scoreboard::ByTime;
 use farpath_units::Instant;
 
@@ -248,10 +250,12 @@ impl Sender {
         if fresh || !repeated && matches!(self.phase, Phase::Loss { .. }) {
             self.remember_window();
         }
-        let congestion = &self.config.congestion;
-        // What fast recovery could not repair has lowered it already.
-        let lowered = !congestion.ssthresh_on_timeout_in_recovery && matches!(self.phase, Phase::Fast { .. });
-        if !lowered && !repeated || congestion.ssthresh_on_repeated_timeout {
+        let lowers = match self.config.congestion.ssthresh_on_timeout {
+            SsthreshOnTimeout::First => !repeated,
+            SsthreshOnTimeout::FirstOutsideRecovery => !repeated && !matches!(self.phase, Phase::Fast { .. }),
+            SsthreshOnTimeout::Every => true,
+        };
+        if lowers {
             self.window.ssthresh = self.cc.ssthresh_after(&self.uninflated(), &self.loss_event(now, true));
         }
         self.cc.on_timeout();

@@ -52,10 +52,14 @@ fn half_of_cwnd_is_taken_in_whole_segments() {
 
 #[test]
 fn a_timeout_within_fast_recovery_does_not_halve_again() {
-    for (again, ssthresh) in [(true, 2500), (false, 5000)] {
+    for (rule, ssthresh) in [
+        (SsthreshOnTimeout::Every, 2500),
+        (SsthreshOnTimeout::First, 2500),
+        (SsthreshOnTimeout::FirstOutsideRecovery, 5000),
+    ] {
         let mut t = in_flight(10, |c| {
             c.congestion.ssthresh_from = SsthreshFrom::Cwnd;
-            c.congestion.ssthresh_on_timeout_in_recovery = again;
+            c.congestion.ssthresh_on_timeout = rule;
         });
         t.dup_acks(3).expect("1:1001").at("1 s").expect("1:1001");
         assert_eq!((t.cwnd(), t.ssthresh()), (1000, ssthresh));

@@ -33,6 +33,19 @@ fn each_parameter_is_a_field_of_its_own() {
 }
 
 #[test]
+fn a_former_key_names_what_took_its_place() {
+    for parameter in parameters() {
+        for old in parameter.formerly {
+            let beside = |other: &Parameter| other.section == parameter.section && other.name == old.name;
+            assert!(!parameters().any(beside), "{}: {} is read", parameter.key(), old.name);
+            if let Some((_, word)) = old.word {
+                assert!(values(parameter).contains(&Value::Word(word)), "{}: {word}", parameter.key());
+            }
+        }
+    }
+}
+
+#[test]
 fn what_is_no_value_of_a_parameter_is_refused_and_changes_nothing() {
     for parameter in parameters() {
         let mut config = Config::default();

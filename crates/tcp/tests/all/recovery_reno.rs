@@ -157,7 +157,7 @@ pub fn riverbed() -> Config {
     c.congestion.avoidance = AvoidanceGrowth::PerAck;
     c.congestion.restart_after_idle = false;
     c.congestion.ssthresh_from = SsthreshFrom::WindowSegments;
-    c.congestion.ssthresh_on_repeated_timeout = true;
+    c.congestion.ssthresh_on_timeout = SsthreshOnTimeout::Every;
     c.recovery.algorithm = RecoveryAlgorithm::Reno;
     c.recovery.limited_transmit = false;
     c.recovery.recover_guard = false;

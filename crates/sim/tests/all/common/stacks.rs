@@ -14,7 +14,7 @@ pub fn riverbed() -> Config {
     c.congestion.avoidance = AvoidanceGrowth::PerAck;
     c.congestion.restart_after_idle = false;
     c.congestion.ssthresh_from = SsthreshFrom::WindowSegments;
-    c.congestion.ssthresh_on_repeated_timeout = true;
+    c.congestion.ssthresh_on_timeout = SsthreshOnTimeout::Every;
     c.recovery.algorithm = RecoveryAlgorithm::Reno;
     c.recovery.limited_transmit = false;
     c.recovery.recover_guard = false;
@@ -42,7 +42,7 @@ pub fn ns3_newreno() -> Config {
     c.congestion.avoidance = AvoidanceGrowth::PerAckRounded;
     c.congestion.restart_after_idle = false;
     c.congestion.ssthresh_from = SsthreshFrom::Pipe;
-    c.congestion.ssthresh_on_repeated_timeout = true;
+    c.congestion.ssthresh_on_timeout = SsthreshOnTimeout::Every;
     c.recovery.recover_guard = false;
     c.recovery.partial_ack_timer = PartialAckTimer::ImpatientWithSack;
     c.recovery.full_ack_window = FullAckWindow::Ssthresh;
@@ -114,7 +114,7 @@ pub fn linux(buffer: u64) -> Config {
     c.congestion.cwnd_validation = true;
     c.congestion.validation_by_window = true;
     c.congestion.ssthresh_from = SsthreshFrom::CwndSegments;
-    c.congestion.ssthresh_on_timeout_in_recovery = false;
+    c.congestion.ssthresh_on_timeout = SsthreshOnTimeout::FirstOutsideRecovery;
     c.recovery.sack = true;
     c.recovery.rate_reduction = RateReduction::SafeAck;
     c.recovery.rack = true;
