@@ -8,8 +8,8 @@ use farpath_model::markov::{self, Congestion, Recovery, RenoChain, Repair, Timer
 use farpath_model::radius::Connects;
 use farpath_model::recovery::{Growth, IsolatedDrop};
 use farpath_tcp::config::{
-    AvoidanceGrowth, BackoffReset, CongestionControlKind, HyStart, RecoveryAlgorithm, SlowStartGrowth,
-    SsthreshFrom, SsthreshOnTimeout,
+    AvoidanceGrowth, BackoffReset, CongestionControlKind, HyStart, RecoverGuard, RecoveryAlgorithm,
+    SlowStartGrowth, SsthreshFrom, SsthreshOnTimeout,
 };
 use farpath_units::{Bytes, Duration, Probability};
 
@@ -255,7 +255,9 @@ fn reno_chain(flow: &Flow) -> Result<RenoChain, InputError> {
                 RecoveryAlgorithm::TimeoutOnly => Recovery::TimeoutOnly,
                 RecoveryAlgorithm::Tahoe => Recovery::Tahoe,
                 _ if sack => Recovery::Sack,
-                RecoveryAlgorithm::Reno => Recovery::Reno { guarded: sender.recovery.recover_guard },
+                RecoveryAlgorithm::Reno => {
+                    Recovery::Reno { guarded: sender.recovery.recover_guard != RecoverGuard::Off }
+                }
                 RecoveryAlgorithm::NewReno => Recovery::NewReno,
             },
             dup_ack_threshold: sender.recovery.dup_ack_threshold.max(1).into(),

@@ -16,7 +16,7 @@ use farpath_model::InputError;
 use farpath_tcp::cc::{AckEvent, Controller, LossEvent, Window};
 use farpath_tcp::config::{
     AvoidanceGrowth, BackoffReset, CongestionConfig, FullAckWindow, PartialAckTimer, RateReduction,
-    RecoveryAlgorithm, SlowStartGrowth,
+    RecoverGuard, RecoveryAlgorithm, SlowStartGrowth,
 };
 use farpath_units::{Duration, Instant};
 use lattice::Losses;
@@ -130,7 +130,7 @@ impl<'a> Ends<'a> {
             slack: sender.recovery.timer_slack.as_secs_f64(),
             limited_transmit: sender.recovery.limited_transmit,
             rate_reduction: sender.recovery.rate_reduction,
-            guard: !sack && sender.recovery.recover_guard,
+            guard: !sack && sender.recovery.recover_guard != RecoverGuard::Off,
             algorithm: sender.recovery.algorithm,
             partial_ack_timer: sender.recovery.partial_ack_timer,
             full_ack_window: sender.recovery.full_ack_window,

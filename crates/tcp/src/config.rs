@@ -25,7 +25,8 @@ pub use explicit_rate::{ExplicitRateConfig, RateKind};
 pub use handshake::HandshakeConfig;
 pub use receive::{AckClock, QuickAckAccounting, ReceiveConfig, TsRecent};
 pub use recovery::{
-    EndGrowth, FullAckWindow, PartialAckTimer, RackRules, RateReduction, RecoveryAlgorithm, RecoveryConfig,
+    EndGrowth, FullAckWindow, PartialAckTimer, RackRules, RateReduction, RecoverGuard, RecoveryAlgorithm,
+    RecoveryConfig,
 };
 pub use rto::{BackoffReset, RtoConfig, RtoFloor, RttMeasure, RttSampling, RttVariation, TickExpiry};
 pub use schema::{FixedByLinux, FormerKey, Kind, Parameter, Value, Word};

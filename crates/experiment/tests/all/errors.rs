@@ -191,6 +191,10 @@ fn values_out_of_range_are_refused() {
             "sender.recovery.rack_blocks_first (--set): is now called `recovery.rack_rules`",
         ),
         (
+            "sender.recovery.recover_guard_blocks_new_data=true",
+            "sender.recovery.recover_guard_blocks_new_data (--set): is now a word of `recovery.recover_guard`: `true` is `linux`",
+        ),
+        (
             "sender.congestion.ssthresh_on_repeated_timeout=true",
             "sender.congestion.ssthresh_on_repeated_timeout (--set): is now a word of `congestion.ssthresh_on_timeout`: \
              `true` is `every`",

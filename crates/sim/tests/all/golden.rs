@@ -6,7 +6,7 @@ use crate::common::log::Capture;
 use crate::common::{self, delay, drops, observed, setup, upload};
 use farpath_sim::FlowEnd;
 use farpath_tcp::Config;
-use farpath_tcp::config::RecoveryAlgorithm;
+use farpath_tcp::config::{RecoverGuard, RecoveryAlgorithm};
 use farpath_units::{Bytes, Duration};
 use std::path::PathBuf;
 
@@ -18,7 +18,10 @@ fn stack(algorithm: RecoveryAlgorithm, sack: bool) -> Config {
     c.recovery.algorithm = algorithm;
     c.recovery.sack = sack;
     c.recovery.limited_transmit = false;
-    c.recovery.recover_guard = algorithm == RecoveryAlgorithm::NewReno;
+    c.recovery.recover_guard = match algorithm {
+        RecoveryAlgorithm::NewReno => RecoverGuard::Rfc6582,
+        _ => RecoverGuard::Off,
+    };
     c
 }
 

@@ -5,6 +5,7 @@ use crate::common::{self, delay, element, ethernet, link, loss, run, seconds, se
 use farpath_elements::{ElementKind, ElementSpec, EvenlySpaced, PacketCount};
 use farpath_path::PerDirection;
 use farpath_tcp::Config;
+use farpath_tcp::config::RecoverGuard;
 use farpath_units::{Bytes, Duration};
 
 const SEEDS: u64 = 20;
@@ -164,7 +165,7 @@ fn linux_reno_agrees_with_ns3_within_two_standard_errors() {
 #[test]
 fn the_guard_of_rfc_6582_costs_what_ns3_does_not_pay() {
     let mut guarded = stacks::ns3_newreno();
-    guarded.recovery.recover_guard = true;
+    guarded.recovery.recover_guard = RecoverGuard::Rfc6582;
     let (mean, off) = against_ns3("NewReno, guarded", &guarded, (1e-1, 328.4, 20.6));
     assert!(mean > 340.0 && off > 2.0, "{mean} s");
 }

@@ -30,18 +30,13 @@ section! {
             from "RFC 2018, RFC 6675";
             told "`tcp_sack`", "exactly";
         }
-        /// No fast retransmit for duplicate ACKs of data below `recover` (RFC 6582 §3.2 step 1). Plain Reno has no such guard.
-        recover_guard: bool = true => {
-            from "RFC 6582 §3.2";
-            fixed |it| *it, where when::no_sack,
-                "without SACK the kernel makes no second fast retransmit below what recovery began with";
-        }
-        /// What the guard keeps from starting a fast retransmit sends no new data either (Linux). Off: limited transmit goes on
-        /// (RFC 3042).
-        recover_guard_blocks_new_data: bool = false => {
-            from "Linux; not RFC 3042";
-            was "guard_stops_limited_transmit";
-            fixed |it| *it, where when::no_sack, "what the kernel's guard holds back sends no new data";
+        /// What duplicate ACKs of data below `recover` do without SACK: they may answer what the last recovery sent twice.
+        recover_guard: RecoverGuard = RecoverGuard::Rfc6582 => {
+            from "RFC 6582 §3.2 step 1; Linux";
+            was "recover_guard_blocks_new_data" as true "linux";
+            was "guard_stops_limited_transmit" as true "linux";
+            fixed |it| *it == RecoverGuard::Linux, where when::no_sack,
+                "below what recovery began with the kernel makes no second fast retransmit and sends no new data (linux)";
         }
         /// Which partial ACKs restart the retransmission timer in NewReno (RFC 6582 §4).
         partial_ack_timer: PartialAckTimer = PartialAckTimer::Impatient => {
@@ -202,6 +197,16 @@ words! {
         Reno = "reno",
         /// As Reno, but partial ACKs keep recovery going (RFC 6582). With SACK: RFC 6675.
         NewReno = "new-reno",
+    }
+
+    /// What duplicate ACKs of data below `recover`, where the last recovery ends, do without SACK.
+    RecoverGuard {
+        /// What all others do: the third starts fast retransmit (plain Reno).
+        Off = "off" formerly false,
+        /// They start no fast retransmit (RFC 6582 §3.2 step 1). Limited transmit goes on (RFC 3042).
+        Rfc6582 = "rfc-6582",
+        /// They start no fast retransmit, and send no new data either (Linux).
+        Linux = "linux",
     }
 
     /// How RACK measures, and notices that packets change their order.

@@ -5,7 +5,8 @@ use super::phase::Phase;
 use super::{News, Sender};
 use crate::cc::{CongestionControl, Window};
 use crate::config::{
-    EndGrowth, FullAckWindow, PartialAckTimer, RecoveryAlgorithm, SsthreshFrom, SsthreshOnTimeout,
+    EndGrowth, FullAckWindow, PartialAckTimer, RecoverGuard, RecoveryAlgorithm, SsthreshFrom,
+    SsthreshOnTimeout,
 };
 use crate::scoreboard::ByTime;
 use farpath_units::Instant;
@@ -47,11 +48,17 @@ impl Sender {
         let lost = lost && self.rack.is_none();
         // With SACK, what a timeout declared lost is being repaired already.
         let repairing = self.sack_enabled && matches!(self.phase, Phase::Loss { .. });
-        // RFC 6582 §3.2 step 1: these duplicates may answer what the last recovery sent twice. SACK tells.
-        let guarded = recovery.recover_guard && !self.sack_enabled && self.una <= self.recover;
-        if lost && !repairing && !guarded {
+        if lost && !repairing && self.guard() == RecoverGuard::Off {
             self.fast_retransmit(now);
         }
+    }
+
+    /// What keeps duplicates of `una` from their usual effect. RFC 6582 §3.2 step 1: they may answer what the last recovery sent
+    /// twice. SACK tells.
+    #[inline(always)]
+    pub(super) fn guard(&self) -> RecoverGuard {
+        let may_be_old = !self.sack_enabled && self.una <= self.recover;
+        if may_be_old { self.config.recovery.recover_guard } else { RecoverGuard::Off }
     }
 
     /// RACK has found a loss: where nothing is being repaired yet, recovery begins. Whether it did.

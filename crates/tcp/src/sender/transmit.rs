@@ -4,7 +4,7 @@ use super::frto::Frto;
 use super::phase::Phase;
 use super::{Persist, Sender};
 use crate::cc::CongestionControl;
-use crate::config::WindowProbe;
+use crate::config::{RecoverGuard, WindowProbe};
 use core::ops::Range;
 use farpath_units::{Duration, Instant};
 
@@ -147,9 +147,7 @@ impl Sender {
             && !self.sack_enabled
             && self.phase == Phase::Open
             && self.dup_acks < recovery.dup_ack_threshold
-            && !(recovery.recover_guard_blocks_new_data
-                && recovery.recover_guard
-                && self.una <= self.recover);
+            && self.guard() != RecoverGuard::Linux;
         if applies { u64::from(self.dup_acks.min(2)) * self.smss } else { 0 }
     }
 

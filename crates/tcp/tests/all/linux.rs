@@ -177,10 +177,10 @@ fn a_partial_ack_takes_back_the_duplicates_that_it_explains() {
 
 #[test]
 fn below_recover_duplicates_send_no_new_data() {
-    for (stops, more) in [(false, 1000), (true, 0)] {
+    for (guard, more) in [(RecoverGuard::Rfc6582, 1000), (RecoverGuard::Linux, 0)] {
         let mut t = Script::established(&config(|c| {
             c.congestion.initial_window = 10;
-            (c.recovery.limited_transmit, c.recovery.recover_guard_blocks_new_data) = (true, stops);
+            (c.recovery.limited_transmit, c.recovery.recover_guard) = (true, guard);
             c.recovery.full_ack_window = FullAckWindow::Ssthresh;
         }));
         // Recovery ends with an ACK of exactly `recover`; nobody knows what duplicates of it are of.

@@ -76,7 +76,7 @@ fn the_guard_ends_where_recover_is_passed() {
 
 #[test]
 fn a_loss_right_after_recovery_is_found_by_plain_reno() {
-    let mut t = recovering(|c| c.recovery.recover_guard = false);
+    let mut t = recovering(|c| c.recovery.recover_guard = RecoverGuard::Off);
     t.ack(11_001).write(2000).ignore();
     t.dup_acks(3).expect("11001:12001");
 }

@@ -8,7 +8,7 @@ use farpath_units::{Bytes, Duration};
 fn with(algorithm: RecoveryAlgorithm) -> Config {
     config(|c| {
         c.recovery.algorithm = algorithm;
-        c.recovery.recover_guard = false;
+        c.recovery.recover_guard = RecoverGuard::Off;
     })
 }
 
@@ -160,7 +160,7 @@ pub fn riverbed() -> Config {
     c.congestion.ssthresh_on_timeout = SsthreshOnTimeout::Every;
     c.recovery.algorithm = RecoveryAlgorithm::Reno;
     c.recovery.limited_transmit = false;
-    c.recovery.recover_guard = false;
+    c.recovery.recover_guard = RecoverGuard::Off;
     c.rto.initial = Duration::from_secs(3);
     c.rto.max = Duration::from_secs(64);
     c.rto.tick = Duration::from_millis(500);

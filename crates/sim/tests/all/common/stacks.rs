@@ -17,7 +17,7 @@ pub fn riverbed() -> Config {
     c.congestion.ssthresh_on_timeout = SsthreshOnTimeout::Every;
     c.recovery.algorithm = RecoveryAlgorithm::Reno;
     c.recovery.limited_transmit = false;
-    c.recovery.recover_guard = false;
+    c.recovery.recover_guard = RecoverGuard::Off;
     c.rto.initial = Duration::from_secs(3);
     c.rto.max = Duration::from_secs(64);
     c.rto.tick = Duration::from_millis(500);
@@ -43,7 +43,7 @@ pub fn ns3_newreno() -> Config {
     c.congestion.restart_after_idle = false;
     c.congestion.ssthresh_from = SsthreshFrom::Pipe;
     c.congestion.ssthresh_on_timeout = SsthreshOnTimeout::Every;
-    c.recovery.recover_guard = false;
+    c.recovery.recover_guard = RecoverGuard::Off;
     c.recovery.partial_ack_timer = PartialAckTimer::ImpatientWithSack;
     c.recovery.full_ack_window = FullAckWindow::Ssthresh;
     c.recovery.fast_retransmit_timer = false;
