@@ -15,8 +15,8 @@ use ascent::Ascent;
 use farpath_model::InputError;
 use farpath_tcp::cc::{AckEvent, Controller, LossEvent, Window};
 use farpath_tcp::config::{
-    AvoidanceGrowth, BackoffReset, CongestionConfig, FullAckWindow, PartialAckTimer, RateReduction,
-    RecoverGuard, RecoveryAlgorithm, SlowStartGrowth,
+    AvoidanceGrowth, BackoffReset, CongestionConfig, CwndValidation, FullAckWindow, PartialAckTimer,
+    RateReduction, RecoverGuard, RecoveryAlgorithm, SlowStartGrowth,
 };
 use farpath_units::{Duration, Instant};
 use lattice::Losses;
@@ -91,8 +91,7 @@ pub(crate) struct Ends<'a> {
     pub keeps_backoff: bool,
     /// The first data are sent again before their ACK can come (RFC 6298 §5.7), and nothing shows that it was not needed.
     pub spurious_start: bool,
-    validates: bool,
-    by_window: bool,
+    validation: CwndValidation,
 }
 
 impl<'a> Ends<'a> {
@@ -141,8 +140,7 @@ impl<'a> Ends<'a> {
             full_round,
             keeps_backoff: sender.rto.backoff_reset == BackoffReset::ValidSample && !timestamps,
             spurious_start,
-            validates: congestion.cwnd_validation,
-            by_window: congestion.validation_by_window,
+            validation: congestion.cwnd_validation,
         })
     }
 
@@ -183,7 +181,7 @@ impl<'a> Ends<'a> {
     /// Whether `cwnd` is what keeps the sender from sending more.
     pub fn limited(&self, window: &Window, flight: u64) -> bool {
         let cwnd = window.cwnd / self.mss;
-        if self.by_window && window.cwnd < window.ssthresh {
+        if self.validation == CwndValidation::ByWindow && window.cwnd < window.ssthresh {
             return cwnd < 2 * flight;
         }
         cwnd <= self.window
@@ -191,7 +189,8 @@ impl<'a> Ends<'a> {
 
     /// Whether the window grows beyond what it lets be sent.
     pub fn grows_unused(&self, window: &Window) -> bool {
-        self.validates && self.limited(window, self.window)
+        let everywhere = matches!(self.validation, CwndValidation::Always | CwndValidation::ByWindow);
+        everywhere && self.limited(window, self.window)
     }
 
     /// An ACK as the controller sees it. `rtts` are those of the first and of the last segment that it covers, all in s.

@@ -18,8 +18,8 @@ mod schema;
 mod send;
 
 pub use congestion::{
-    AvoidanceGrowth, CongestionConfig, CongestionControlKind, CubicRules, HyStart, SlowStartGrowth,
-    SsthreshFrom, SsthreshOnTimeout, SynLoss,
+    AvoidanceGrowth, CongestionConfig, CongestionControlKind, CubicRules, CwndValidation, HyStart,
+    SlowStartGrowth, SsthreshFrom, SsthreshOnTimeout, SynLoss,
 };
 pub use explicit_rate::{ExplicitRateConfig, RateKind};
 pub use handshake::HandshakeConfig;

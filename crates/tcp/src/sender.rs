@@ -21,7 +21,7 @@ pub(crate) use program::Wait;
 pub(crate) use transmit::Transmission;
 
 use crate::cc::{AckEvent, CongestionControl, Controller, LossEvent, Window};
-use crate::config::{Config, RttSampling, WindowProbe};
+use crate::config::{Config, CwndValidation, RttSampling, WindowProbe};
 use crate::rtt::RttEstimator;
 use crate::scoreboard::{Scoreboard, Tally};
 use core::ops::Range;
@@ -215,7 +215,8 @@ impl Sender {
             repair_began: None,
             rescued: None,
             cwnd_limited: false,
-            cwnd_usage: config.congestion.validation_by_window.then(CwndUsage::default),
+            cwnd_usage: (config.congestion.cwnd_validation == CwndValidation::ByWindow)
+                .then(CwndUsage::default),
             rtt: RttEstimator::new(&config.rto),
             timed: None,
             rto_due: None,

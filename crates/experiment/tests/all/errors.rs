@@ -191,6 +191,14 @@ fn values_out_of_range_are_refused() {
             "sender.recovery.rack_blocks_first (--set): is now called `recovery.rack_rules`",
         ),
         (
+            "sender.congestion.cwnd_validation=true",
+            "sender.congestion.cwnd_validation (--set): expected `off`, `avoidance`, `always` or `by-window`, found `true`",
+        ),
+        (
+            "sender.congestion.validation_by_window=true",
+            "sender.congestion.validation_by_window (--set): is now a word of `congestion.cwnd_validation`: `true` is `by-window`",
+        ),
+        (
             "sender.recovery.recover_guard_blocks_new_data=true",
             "sender.recovery.recover_guard_blocks_new_data (--set): is now a word of `recovery.recover_guard`: `true` is `linux`",
         ),

@@ -2,7 +2,7 @@
 
 use super::slow_start::{SlowStart, clamp};
 use super::{AckEvent, CongestionControl, LossEvent, Window};
-use crate::config::{AvoidanceGrowth, CongestionConfig, SsthreshFrom};
+use crate::config::{AvoidanceGrowth, CongestionConfig, CwndValidation, SsthreshFrom};
 
 /// Reno's window rules. Recovery is not part of it: Tahoe, Reno, NewReno and SACK share them.
 #[derive(Debug, Clone)]
@@ -12,8 +12,7 @@ pub struct Reno {
     ssthresh_from: SsthreshFrom,
     keep_cwnd_count_after_loss: bool,
     clamp: u64,
-    validate: bool,
-    validate_avoidance: bool,
+    validation: CwndValidation,
     smss: u64,
     /// What congestion avoidance has earned and not yet turned into whole bytes: in SMSS·bytes for growth
     /// per ACK, in bytes for growth per byte. At 750 MB the increase per ACK is 0.003 B; nothing is rounded away.
@@ -29,8 +28,7 @@ impl Reno {
             ssthresh_from: config.ssthresh_from,
             keep_cwnd_count_after_loss: config.keep_cwnd_count_after_loss,
             clamp: clamp(config, smss),
-            validate: config.cwnd_validation,
-            validate_avoidance: config.cwnd_validation || config.avoidance_validation,
+            validation: config.cwnd_validation,
             smss,
             credit: 0,
         }
@@ -72,17 +70,23 @@ impl Reno {
 
 impl CongestionControl for Reno {
     fn on_ack(&mut self, window: &mut Window, ack: &AckEvent) {
-        if self.validate && !ack.cwnd_limited {
-            return;
-        }
+        let used = ack.cwnd_limited;
+        let (starts, avoids) = match self.validation {
+            CwndValidation::Off => (true, true),
+            CwndValidation::Avoidance => (true, used),
+            CwndValidation::Always | CwndValidation::ByWindow => (used, used),
+        };
         if window.cwnd < window.ssthresh {
+            if !starts {
+                return;
+            }
             self.slow_start.on_ack(window, ack);
             let crossed = window.cwnd >= window.ssthresh && ack.newly_acked > self.smss;
             if !(crossed && self.avoidance == AvoidanceGrowth::PerAckRounded) {
                 return;
             }
         }
-        if self.validate_avoidance && !ack.cwnd_limited {
+        if !avoids {
             return;
         }
         let increase = self.avoidance_increase(window.cwnd, ack.newly_acked);
@@ -201,9 +205,9 @@ mod tests {
         reno(|c| c.cwnd_clamp = Some(Bytes(8760))).on_ack(&mut window, &acked(1460));
         assert_eq!(window.cwnd, 8760);
         let unused = AckEvent { cwnd_limited: false, ..acked(1460) };
-        reno(|c| c.cwnd_validation = true).on_ack(&mut window, &unused);
+        reno(|c| c.cwnd_validation = CwndValidation::Always).on_ack(&mut window, &unused);
         assert_eq!(window.cwnd, 8760);
-        reno(|c| c.cwnd_validation = false).on_ack(&mut window, &unused);
+        reno(|c| c.cwnd_validation = CwndValidation::Off).on_ack(&mut window, &unused);
         assert_eq!(window.cwnd, 10_220);
     }
 
@@ -290,7 +294,7 @@ mod tests {
         let after = |ssthresh, cwnd_limited| {
             let mut window = Window { cwnd: 2920, ssthresh };
             let rules = |c: &mut CongestionConfig| {
-                (c.cwnd_validation, c.avoidance_validation) = (false, true);
+                c.cwnd_validation = CwndValidation::Avoidance;
                 c.avoidance = AvoidanceGrowth::PerAckRounded;
             };
             reno(rules).on_ack(&mut window, &AckEvent { cwnd_limited, ..acked(1460) });

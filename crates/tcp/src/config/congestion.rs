@@ -91,26 +91,13 @@ section! {
             fixed |it| !it, where |own, peer| when::cubic(own, peer) && own.congestion.cubic != CubicRules::Linux,
                 "the kernel's CUBIC takes Reno to grow by 8/15 of a segment, as before RFC 9438";
         }
-        /// Reno: grow only when `cwnd` is what limits the sender (RFC 7661 §4.1 in its simplest form, as Linux does).
-        /// CUBIC always does (RFC 9438 §4.6, §5.8).
-        cwnd_validation: bool = false => {
-            from "RFC 7661 §4.1; RFC 9438 §4.6";
-            fixed |it| *it, where |own, peer| when::reno(own, peer) && !own.congestion.avoidance_validation,
-                "the kernel's cwnd grows only where it is the limit";
-        }
-        /// Reno: the same for congestion avoidance alone; slow start grows unused (ns-3's `TcpLinuxReno`).
-        avoidance_validation: bool = false => {
-            from "ns-3";
-            fixed |it| !it, where |own, peer| when::reno(own, peer) && !own.congestion.cwnd_validation,
-                "the kernel's slow start grows only where cwnd is the limit, too";
-        }
-        /// Where cwnd has to be the limit to grow, it counts as that for the whole window of data in which it was, and slow
-        /// start grows to twice the most that was in flight (Linux). A window that the peer holds down is then no part of what
-        /// a loss halves.
-        validation_by_window: bool = false => {
-            from "Linux";
-            fixed |it| *it, where |own, peer| when::cubic(own, peer) || when::reno(own, peer) && own.congestion.cwnd_validation,
-                "what limits the kernel holds for a window of data; slow start grows to twice what was in flight";
+        /// Where `cwnd` grows only if it is what limits the sender. CUBIC asks that everywhere in any case (RFC 9438 §4.6, §5.8).
+        cwnd_validation: CwndValidation = CwndValidation::Off => {
+            from "RFC 7661 §4.1; RFC 9438 §4.6; ns-3; Linux";
+            was "avoidance_validation" as true "avoidance";
+            was "validation_by_window" as true "by-window";
+            fixed |it| *it == CwndValidation::ByWindow, where |own, _| when::windowed(own),
+                "the kernel's cwnd grows where it limited a window of data, in slow start to twice what was in flight (by-window)";
         }
         /// After an idle time of one RTO, go back to the initial window (RFC 5681 §4.1).
         restart_after_idle: bool = true => {
@@ -170,6 +157,20 @@ words! {
         // the window by as much.
         /// All N bytes, as far as `ssthresh` (Linux, and ns-3's Linux Reno).
         AllAcked = "all-acked",
+    }
+
+    /// Where `cwnd` grows only if it is what limits the sender.
+    CwndValidation {
+        /// Nowhere (RFC 5681): an unused window grows, too.
+        Off = "off",
+        /// In congestion avoidance; slow start grows unused (ns-3's `TcpLinuxReno`).
+        Avoidance = "avoidance",
+        /// Everywhere (RFC 7661 §4.1 in its simplest form).
+        Always = "always",
+        /// Everywhere. It counts as the limit for the whole window of data in which it was, and slow start grows to twice the most
+        /// that was in flight. A window that the peer holds down is then no part of what a loss halves (Linux's `tcp_is_cwnd_limited()`,
+        /// `tcp_cwnd_validate()`).
+        ByWindow = "by-window",
     }
 
     /// What ends the first slow start before a loss does.

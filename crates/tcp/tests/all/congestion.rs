@@ -62,12 +62,12 @@ fn the_clamp_bounds_growth() {
 
 #[test]
 fn a_window_that_is_not_used_grows_only_without_validation() {
-    for (validation, cwnd) in [(true, 10_000), (false, 12_000)] {
+    for (validation, cwnd) in [(CwndValidation::Always, 10_000), (CwndValidation::Off, 12_000)] {
         let mut t = Script::established(&config(|c| c.congestion.cwnd_validation = validation));
         t.write(2000).ignore().ack(1001).ack(2001).ignore();
         assert_eq!(t.cwnd(), cwnd);
     }
-    let mut t = full(|c| c.congestion.cwnd_validation = true);
+    let mut t = full(|c| c.congestion.cwnd_validation = CwndValidation::Always);
     t.ack(1001).ignore();
     assert_eq!(t.cwnd(), 11_000, "a window that is used grows");
 }

@@ -1,7 +1,7 @@
 //! What others may ask an endpoint: how far its stream is, what it counts, and which window its peer last announced.
 
 use crate::script::{PEER_ISN, Script, config};
-use farpath_tcp::config::AvoidanceGrowth;
+use farpath_tcp::config::{AvoidanceGrowth, CwndValidation};
 use farpath_tcp::{Config, Flags, Receiver, SendLimit, State};
 use farpath_units::{Bytes, Duration, Instant};
 
@@ -165,8 +165,8 @@ fn a_window_that_was_not_filled_does_not_grow() {
     // tcp_cwnd_validate(): by the window of data, the segment that would still fit included.
     for (segments, cwnd) in [(5, 10_000), (10, 11_000)] {
         let mut t = Script::established(&config(|c| {
-            c.congestion.validation_by_window = true;
-            (c.congestion.cwnd_validation, c.congestion.avoidance) = (true, AvoidanceGrowth::AllAcked);
+            c.congestion.cwnd_validation = CwndValidation::ByWindow;
+            c.congestion.avoidance = AvoidanceGrowth::AllAcked;
             c.congestion.initial_ssthresh = Some(Bytes(10_000));
         }));
         t.write(segments * 1000).ignore().ack(segments * 1000 + 1);

@@ -76,7 +76,7 @@ pub fn ns3_linux_reno() -> Config {
     c.congestion.avoidance = AvoidanceGrowth::AllAcked;
     c.congestion.keep_cwnd_count_after_loss = true;
     c.congestion.ssthresh_from = SsthreshFrom::Cwnd;
-    c.congestion.avoidance_validation = true;
+    c.congestion.cwnd_validation = CwndValidation::Avoidance;
     c
 }
 
@@ -111,8 +111,7 @@ pub fn linux(buffer: u64) -> Config {
     c.congestion.slow_start = SlowStartGrowth::AllAcked;
     c.congestion.hystart = HyStart::Rfc9406;
     c.congestion.growth_by_delivery = true;
-    c.congestion.cwnd_validation = true;
-    c.congestion.validation_by_window = true;
+    c.congestion.cwnd_validation = CwndValidation::ByWindow;
     c.congestion.ssthresh_from = SsthreshFrom::CwndSegments;
     c.congestion.ssthresh_on_timeout = SsthreshOnTimeout::FirstOutsideRecovery;
     c.recovery.sack = true;
