@@ -26,7 +26,7 @@ pub use handshake::HandshakeConfig;
 pub use receive::{AckClock, QuickAckAccounting, ReceiveConfig, TsRecent};
 pub use recovery::{
     EndGrowth, FullAckWindow, PartialAckTimer, RackRules, RateReduction, RecoverGuard, RecoveryAlgorithm,
-    RecoveryConfig,
+    RecoveryConfig, RepairTimer,
 };
 pub use rto::{BackoffReset, RtoConfig, RtoFloor, RttMeasure, RttSampling, RttVariation, TickExpiry};
 pub use schema::{FixedByLinux, FormerKey, Kind, Parameter, Value, Word};

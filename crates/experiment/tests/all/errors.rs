@@ -199,6 +199,10 @@ fn values_out_of_range_are_refused() {
             "sender.congestion.validation_by_window (--set): is now a word of `congestion.cwnd_validation`: `true` is `by-window`",
         ),
         (
+            "sender.recovery.fast_retransmit_timer=false",
+            "sender.recovery.fast_retransmit_timer (--set): is now a word of `recovery.repair_timer`: `false` is `none`",
+        ),
+        (
             "sender.recovery.recover_guard_blocks_new_data=true",
             "sender.recovery.recover_guard_blocks_new_data (--set): is now a word of `recovery.recover_guard`: `true` is `linux`",
         ),

@@ -1,6 +1,7 @@
 //! Two ends and what is between them: a delay, a line, losses, and routers as functions.
 
 use crate::{Datagram, Driver, DriverSettings};
+use farpath_tcp::config::RepairTimer;
 use farpath_tcp::{Config, Connection, Endpoint, Seq};
 use farpath_tia1039::QosMark;
 use farpath_units::{Bytes, Duration, Instant, Rate};
@@ -45,7 +46,7 @@ pub fn stack() -> Config {
     stack.recovery.sack = true;
     stack.recovery.rack = true;
     stack.recovery.tail_loss_probe = true;
-    stack.recovery.rto_restarts_on_retransmit = true;
+    stack.recovery.repair_timer = RepairTimer::FirstSegment;
     stack.send.window_scaling = true;
     stack.send.timestamps = true;
     stack.rto.min = ms(200);

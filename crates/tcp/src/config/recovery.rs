@@ -123,27 +123,16 @@ section! {
             from "RFC 3708";
             fixed |it| *it, where |own, peer| when::sack(own, peer) && peer.recovery.dsack, "the kernel does so";
         }
-        /// Fast retransmit starts the retransmission timer anew. Off: it runs on from the last ACK of new data (ns-3).
-        fast_retransmit_timer: bool = true => {
-            from "not ns-3";
-            fixed |it| *it, "the kernel starts its timer anew";
-        }
-        // DEVIATES RFC 6298 §5: the timer there is that of the oldest data, however often it was sent.
-        /// With RACK, the retransmission timer starts anew whenever the first segment in flight is sent again, and with reports
-        /// of what was sent before that (Linux's `tcp_xmit_retransmit_queue()`, `tcp_clean_rtx_queue()`): while losses are being
-        /// repaired one by one, it does not expire.
-        rto_restarts_on_retransmit: bool = false => {
-            from "Linux; not RFC 6298 §5";
-            was "timer_follows_repair";
-            fixed |it| *it, where when::sack, "the kernel's timer starts anew while losses are being repaired";
-        }
-        // DEVIATES RFC 8985 §6.2 step 5, §7.2: timers of their own there.
-        /// With SACK, retransmission timer, probe timer and reordering timer are one: what is started takes the place of what ran. Where
-        /// the retransmission timer follows one of the others, it counts from when the first segment in flight was last sent
-        /// (Linux's `icsk_pending`, `tcp_rearm_rto()`).
-        one_timer: bool = false => {
-            from "Linux: `tcp_rearm_rto()`, `tcp_schedule_loss_probe()`, `tcp_rack_mark_lost()`";
-            fixed |it| *it, where when::sack, "the kernel has one timer for timeouts, probes and reordering";
+        /// What of a repair starts the retransmission timer anew, beside ACKs of new data (RFC 6298 §5.3).
+        repair_timer: RepairTimer = RepairTimer::FastRetransmit => {
+            from "RFC 6298 §5; ns-3; Linux: `tcp_rearm_rto()`, `tcp_schedule_loss_probe()`, `tcp_rack_mark_lost()`";
+            was "fast_retransmit_timer" as false "none";
+            was "rto_restarts_on_retransmit" as true "first-segment";
+            was "timer_follows_repair" as true "first-segment";
+            was "one_timer" as true "one-timer";
+            fixed |it| *it != RepairTimer::None, where when::no_sack, "the kernel starts its timer anew";
+            fixed |it| *it == RepairTimer::OneTimer, where when::sack,
+                "the kernel has one timer for timeouts, probes and reordering, which starts anew while losses are being repaired (one-timer)";
         }
         // DEVIATES RFC 8985 §7.3: there it takes an RTT sample since the last one.
         /// A probe may leave though nothing has been measured since the last one (Linux).
@@ -250,6 +239,24 @@ words! {
         // DEVIATES RFC 6298 §5.3: there each ACK of new data restarts the timer.
         /// The first partial ACK of a recovery restarts the timer, later ones do not, with SACK either (ns-3).
         ImpatientWithSack = "impatient-with-sack",
+    }
+
+    /// What starts the retransmission timer anew while losses are being repaired.
+    RepairTimer {
+        /// Nothing: it runs on from the last ACK of new data (ns-3).
+        None = "none",
+        /// Fast retransmit (BSD; Linux without SACK).
+        FastRetransmit = "fast-retransmit",
+        // DEVIATES RFC 6298 §5: the timer there is that of the oldest data, however often it was sent.
+        /// With RACK also whatever sends the first segment in flight again, and reports of what was sent before that (Linux's
+        /// `tcp_xmit_retransmit_queue()`, `tcp_clean_rtx_queue()`): while losses are being repaired one by one, it does not expire. Without
+        /// RACK, as fast-retransmit.
+        FirstSegment = "first-segment",
+        // DEVIATES RFC 8985 §6.2 step 5, §7.2: timers of their own there; and RFC 6298 §5, as above.
+        /// The same, and with SACK retransmission timer, probe timer and reordering timer are one: what is started takes the place of what ran.
+        /// Where the retransmission timer follows one of the others, it counts from when the first segment in flight was last sent
+        /// (Linux's `icsk_pending`, `tcp_rearm_rto()`). Without SACK, as fast-retransmit.
+        OneTimer = "one-timer",
     }
 
     /// Growth with the ACK that acknowledges all that was outstanding when recovery began.

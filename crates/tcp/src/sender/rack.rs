@@ -5,7 +5,7 @@
 
 use super::Sender;
 use super::phase::Phase;
-use crate::config::{RackRules, RecoveryAlgorithm};
+use crate::config::{RackRules, RecoveryAlgorithm, RepairTimer};
 use crate::scoreboard::{ByTime, Sending};
 use core::ops::Range;
 use farpath_units::{Duration, Instant};
@@ -249,7 +249,8 @@ impl Sender {
             }
             return;
         }
-        if self.config.recovery.rto_restarts_on_retransmit && self.rack.is_some() && self.rto_due.is_some() {
+        let follows = self.config.recovery.repair_timer == RepairTimer::FirstSegment;
+        if follows && self.rack.is_some() && self.rto_due.is_some() {
             self.rto_due = Some(self.rtt.deadline(now));
         }
     }
@@ -293,7 +294,7 @@ impl Sender {
 
     /// Whether retransmission timer, probe timer and reordering timer are one: no two of them are due then.
     pub(super) fn has_one_timer(&self) -> bool {
-        self.config.recovery.one_timer && self.sack_enabled
+        self.config.recovery.repair_timer == RepairTimer::OneTimer && self.sack_enabled
     }
 
     /// Whether any of the three is due.

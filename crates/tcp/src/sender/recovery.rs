@@ -5,7 +5,7 @@ use super::phase::Phase;
 use super::{News, Sender};
 use crate::cc::{CongestionControl, Window};
 use crate::config::{
-    EndGrowth, FullAckWindow, PartialAckTimer, RecoverGuard, RecoveryAlgorithm, SsthreshFrom,
+    EndGrowth, FullAckWindow, PartialAckTimer, RecoverGuard, RecoveryAlgorithm, RepairTimer, SsthreshFrom,
     SsthreshOnTimeout,
 };
 use crate::scoreboard::ByTime;
@@ -96,7 +96,7 @@ impl Sender {
         self.note_reduction(false);
         self.recover = self.max;
         self.limited_transmit_bytes = 0;
-        if self.config.recovery.fast_retransmit_timer && !self.has_one_timer() {
+        if self.config.recovery.repair_timer != RepairTimer::None && !self.has_one_timer() {
             self.rto_due = Some(self.rtt.deadline(now));
         }
         if self.sack_enabled {

@@ -3,7 +3,7 @@
 
 use crate::script::{Script, config};
 use crate::{duration, time};
-use farpath_tcp::config::{RackRules, RateReduction, RttSampling};
+use farpath_tcp::config::{RackRules, RateReduction, RepairTimer, RttSampling};
 use farpath_tcp::{Config, Endpoint};
 
 /// Connected at 100 ms over a round trip of as much, with SACK and RACK and without timestamps.
@@ -68,14 +68,14 @@ fn the_least_round_trip_is_of_what_left_last() {
 
 #[test]
 fn while_reordering_is_waited_for_there_is_no_timeout() {
-    for (one_timer, timeouts) in [(true, 0), (false, 1)] {
-        let mut t = connected(|c| c.recovery.one_timer = one_timer);
+    for (timer, timeouts) in [(RepairTimer::OneTimer, 0), (RepairTimer::FastRetransmit, 1)] {
+        let mut t = connected(|c| c.recovery.repair_timer = timer);
         // RTO is 300 ms. At 390 ms the second is reported: the first is lost 290 ms and a quarter of the least round trip after it left.
         t.write(2000).ignore().at("390 ms").sack(1, &[1001..2001]).expect_nothing();
         t.at("414 ms").ignore().at("420 ms").ignore();
-        assert_eq!(t.sender().stats().timeouts, timeouts, "one timer: {one_timer}");
+        assert_eq!(t.sender().stats().timeouts, timeouts, "{timer:?}");
         assert_eq!(t.sender().stats().retransmissions, 1);
-        if one_timer {
+        if timer == RepairTimer::OneTimer {
             assert_eq!(
                 t.end.next_due(),
                 Some(time("415 ms") + t.sender().rtt().rto()),
@@ -88,7 +88,7 @@ fn while_reordering_is_waited_for_there_is_no_timeout() {
 #[test]
 fn the_retransmission_timer_counts_from_the_first_segment_where_it_follows_another_one() {
     let mut t = connected(|c| {
-        (c.recovery.one_timer, c.recovery.tail_loss_probe) = (true, true);
+        (c.recovery.repair_timer, c.recovery.tail_loss_probe) = (RepairTimer::OneTimer, true);
         (c.recovery.probe_ack_delay, c.congestion.initial_window) = (duration("0 s"), 4);
     });
     // Two round trips are 200 ms, the RTO 300 ms. Each write of new data starts the probe timer anew, up to the timeout of the first.

@@ -3,7 +3,7 @@
 
 use crate::script::{Script, config};
 use crate::time;
-use farpath_tcp::config::RateReduction;
+use farpath_tcp::config::{RateReduction, RepairTimer};
 use farpath_tcp::{Config, Endpoint, Timestamps};
 use farpath_units::Bytes;
 
@@ -232,10 +232,12 @@ fn the_end_of_the_flight_is_sent_again_once_where_nothing_else_may_be() {
 
 #[test]
 fn the_repair_of_the_first_segment_restarts_the_timer_where_that_follows_it() {
-    for (follows, due) in [(false, "1.1 s"), (true, "1.2 s")] {
-        let mut t = in_flight(10, |c| {
-            (c.recovery.rto_restarts_on_retransmit, c.recovery.fast_retransmit_timer) = (follows, false);
-        });
+    for (timer, due) in [
+        (RepairTimer::None, "1.1 s"),
+        (RepairTimer::FastRetransmit, "1.2 s"),
+        (RepairTimer::FirstSegment, "1.2 s"),
+    ] {
+        let mut t = in_flight(10, |c| c.recovery.repair_timer = timer);
         t.at("200 ms").sack(1, &[1001..4001]).expect("1:1001");
         t.at("1.9 s").expect_timed(&format!("{due} 1:1001"));
     }
@@ -244,8 +246,8 @@ fn the_repair_of_the_first_segment_restarts_the_timer_where_that_follows_it() {
 #[test]
 fn a_report_of_what_left_before_the_repair_restarts_the_timer() {
     // tcp_rearm_rto() with FLAG_SET_XMIT_TIMER: of the repair itself there can be no news yet.
-    for (follows, due) in [(false, "1.2 s"), (true, "1.25 s")] {
-        let mut t = in_flight(10, |c| c.recovery.rto_restarts_on_retransmit = follows);
+    for (timer, due) in [(RepairTimer::FastRetransmit, "1.2 s"), (RepairTimer::FirstSegment, "1.25 s")] {
+        let mut t = in_flight(10, |c| c.recovery.repair_timer = timer);
         t.at("200 ms").sack(1, &[1001..4001]).expect("1:1001");
         t.at("250 ms").sack(1, &[1001..10_001]).expect_nothing();
         t.at("2 s").expect_timed(&format!("{due} 1:1001"));

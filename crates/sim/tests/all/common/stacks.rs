@@ -46,7 +46,7 @@ pub fn ns3_newreno() -> Config {
     c.recovery.recover_guard = RecoverGuard::Off;
     c.recovery.partial_ack_timer = PartialAckTimer::ImpatientWithSack;
     c.recovery.full_ack_window = FullAckWindow::Ssthresh;
-    c.recovery.fast_retransmit_timer = false;
+    c.recovery.repair_timer = RepairTimer::None;
     c.recovery.end_growth = EndGrowth::AfterFastRecovery;
     c.recovery.unreported_before_window = false;
     c.recovery.new_ack_with_sack_is_duplicate = true;
@@ -120,7 +120,7 @@ pub fn linux(buffer: u64) -> Config {
     c.recovery.rack_rules = RackRules::Linux;
     c.recovery.timer_slack = Duration::from_millis(2);
     c.recovery.tail_loss_probe = true;
-    c.recovery.rto_restarts_on_retransmit = true;
+    c.recovery.repair_timer = RepairTimer::FirstSegment;
     c.recovery.frto = true;
     c.recovery.eifel = true;
     c.recovery.dsack = true;
