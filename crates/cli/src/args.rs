@@ -6,6 +6,8 @@ mod import;
 #[cfg(target_os = "linux")]
 mod kernel;
 mod measure;
+#[cfg(all(test, target_os = "linux", feature = "driver"))]
+mod pages;
 mod qos;
 mod script;
 #[cfg(target_os = "linux")]
