@@ -236,6 +236,12 @@ impl<'a> Reader<'a> {
         loop {
             self.skip()?;
             match self.peek() {
+                // It would pass, whatever it is played against.
+                None | Some('`') if script.events.is_empty() => {
+                    return Err(self.wrong(
+                        "an event at least: a packet, a system call, a command or code, with its time",
+                    ));
+                }
                 None => return Ok(script),
                 Some('`') => {
                     script.end = Some(self.command()?);

@@ -70,6 +70,8 @@ fn what_is_no_script_is_named_with_its_place() {
     );
     fs::write(&file, [0xff, 0xfe]).expect("writable");
     refused(&["script", &file], &["UTF-8"]);
+    fs::write(&file, "").expect("writable");
+    refused(&["script", &file], &["bad.pkt:1:1: expected an event at least", "found the end of the script"]);
 }
 
 #[test]

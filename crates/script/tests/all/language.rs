@@ -110,6 +110,9 @@ fn what_is_wrong_is_said_with_line_and_column() {
         ("0 %{ assert 1", "1:14", "`}%`"),
         ("99999999999999999999 bind(3) = 0", "1:1", "a time of a year at most"),
         ("0 bind(3) = 0\n`a`\n`b`", "3:1", "the end of the script"),
+        ("", "1:1", "an event at least"),
+        ("// nothing yet\n", "2:1", "an event at least"),
+        ("--ip_version=ipv4\n`a`\n`b`", "3:1", "an event at least"),
         ("0 f([[[[[[[[[[[[[[[[[[[[1]) = 0", "1:22", "16 levels of brackets"),
     ] {
         let error = parse(text).expect_err(text);
