@@ -94,7 +94,11 @@ impl IsolatedLoss {
         };
         Ok(Estimate::new(cost, SOURCE)
             .caveat_if(segments < 4.0, || {
-                format!("a window of {segments:.1} segments: three duplicate ACKs may not come, and the loss costs a timeout")
+                let fills = if segments < 1.0 { "less than one segment".to_owned() } else { format!("{segments:.1} segments") };
+                format!(
+                    "the rate fills {fills} of {} B a round trip: three duplicate ACKs may not come, and the loss costs a timeout",
+                    self.mss.0
+                )
             })
             .caveat_if(self.limit_segments() < segments * (1.0 - BARELY), || {
                 "the window never is what the rate takes: the stream falls behind without any loss".to_owned()
@@ -322,5 +326,20 @@ mod tests {
         near(satellite.lateness, satellite.recovery / 4.0, 1e-3);
         assert!(satellite.recovery > 3e5);
         assert!(IsolatedLoss { mss: Bytes::ZERO, ..loss(1, 1, RENO_2) }.cost().is_err());
+    }
+
+    #[test]
+    fn a_rate_that_fills_few_segments_is_told_in_segments_or_as_less_than_one() {
+        let caveat = |mbit_per_s, rtt_ms| {
+            let estimate = loss(mbit_per_s, rtt_ms, RENO_2).cost().expect("in its domain");
+            estimate.caveats.first().cloned().unwrap_or_default()
+        };
+        let said = caveat(1, 30);
+        assert!(said.starts_with("the rate fills 2.6 segments of 1448 B a round trip: three"), "{said}");
+        let said = caveat(1, 1);
+        assert!(
+            said.starts_with("the rate fills less than one segment of 1448 B a round trip: three"),
+            "{said}"
+        );
     }
 }
