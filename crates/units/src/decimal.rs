@@ -54,6 +54,12 @@ impl Kind {
     }
 
     fn unknown_unit(&self, unit: &str) -> String {
+        // By the case of a letter, or what is understood elsewhere.
+        let per_second = format!("{unit}/s");
+        let meant = |name: &str| name.eq_ignore_ascii_case(unit) || name.eq_ignore_ascii_case(&per_second);
+        if let Some((name, _)) = self.units.iter().find(|(name, _)| meant(name)) {
+            return format!("`{unit}` is not a unit of it; did you mean `{name}`?");
+        }
         let known = self.units.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
         format!("`{unit}` is not a unit of it ({known})")
     }

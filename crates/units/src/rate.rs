@@ -83,10 +83,14 @@ const ALSO: Kind = Kind {
 
 /// The prefix of a unit that says neither bits nor bytes, or says it by the case of one letter alone.
 fn ambiguous(unit: &str) -> Option<&'static str> {
-    [("k", ["k", "K", "kBps"]), ("M", ["M", "m", "MBps"]), ("G", ["G", "g", "GBps"])]
-        .into_iter()
-        .find(|(_, units)| units.contains(&unit))
-        .map(|(prefix, _)| prefix)
+    [
+        ("k", ["k", "K", "kBps", "kb/s", "Kb/s"]),
+        ("M", ["M", "m", "MBps", "Mb/s", "mb/s"]),
+        ("G", ["G", "g", "GBps", "Gb/s", "gb/s"]),
+    ]
+    .into_iter()
+    .find(|(_, units)| units.contains(&unit))
+    .map(|(prefix, _)| prefix)
 }
 
 impl FromStr for Rate {

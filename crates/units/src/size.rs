@@ -86,7 +86,14 @@ impl FromStr for Bytes {
             Ok(bytes) => return Ok(Bytes(bytes)),
             Err(error) => error,
         };
-        let (_, unit) = crate::decimal::split_number(text);
+        let (number, unit) = crate::decimal::split_number(text);
+        if let Some(prefix) = ["K", "M", "G", "T"].iter().find(|prefix| prefix.eq_ignore_ascii_case(unit)) {
+            let decimal = if *prefix == "K" { "k" } else { prefix };
+            return Err(SIZE.error(
+                text,
+                format_args!("it could be `{number} {decimal}B` or `{number} {prefix}iB`: write one of them"),
+            ));
+        }
         if unit.ends_with('b') || unit.contains("bit") {
             return Err(SIZE.error(text, "sizes are in bytes (`B`), not in bits"));
         }

@@ -70,6 +70,17 @@ fn other_spellings_of_rates_are_read_and_written_in_bit_per_s() {
 }
 
 #[test]
+fn a_unit_that_is_nearly_one_is_refused_with_what_it_could_be() {
+    let rate = |text: &str| text.parse::<Rate>().expect_err(text).to_string();
+    assert!(rate("10 mbit/s").ends_with("`mbit/s` is not a unit of it; did you mean `Mbit/s`?"));
+    assert!(rate("10Mbit").ends_with("`Mbit` is not a unit of it; did you mean `Mbit/s`?"));
+    assert!(rate("10Mb/s").ends_with("it could be `10 Mbit/s` or `10 MB/s`: write one of them"));
+    let size = |text: &str| text.parse::<Bytes>().expect_err(text).to_string();
+    assert!(size("10M").ends_with("it could be `10 MB` or `10 MiB`: write one of them"));
+    assert!(size("64k").ends_with("it could be `64 kB` or `64 KiB`: write one of them"));
+}
+
+#[test]
 fn kilo_is_a_thousand_and_kibi_is_1024() {
     assert_eq!("64 kB".parse(), Ok(Bytes(64_000)));
     assert_eq!("64 KiB".parse(), Ok(Bytes(65_536)));
