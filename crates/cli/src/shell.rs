@@ -4,10 +4,11 @@ use crate::args::{PathArgs, ShellArgs, SourceArgs};
 use crate::error::CliError;
 use crate::source::{self, Source};
 use crate::{Ending, interrupt};
-use farpath_engine::{ShellEnd, ShellRun, ShellSettings, Stream, shell as run_on_path};
+use farpath_engine::{ShellEnd, ShellError, ShellRun, ShellSettings, Stream, shell as run_on_path};
 use farpath_experiment::{EmulationClock, Experiment, Override, shipped_experiments, shipped_paths};
 use farpath_path::Direction;
 use farpath_units::{Bytes, Duration};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -63,7 +64,16 @@ pub fn shell(args: &ShellArgs) -> Result<Ending, CliError> {
         settings: &settings,
         capture: capture.as_ref().map(|file| (file, WHOLE)),
     };
-    let end = run_on_path(&run, stop, print).map_err(|source| CliError::Shell { file, source })?;
+    let ended = run_on_path(&run, stop, print);
+    // A capture of what has not run would be in the way of the next one.
+    let is_empty = |file: &File| file.metadata().is_ok_and(|about| about.len() == 0);
+    let nothing_ran = ended.as_ref().is_err_and(ShellError::is_before_the_command);
+    if let (Some(name), Some(file)) = (&args.capture, &capture)
+        && (nothing_ran || is_empty(file))
+    {
+        let _ = fs::remove_file(name);
+    }
+    let end = ended.map_err(|source| CliError::Shell { file, source })?;
     if let Some(why) = &end.refused {
         eprintln!("farpath: {why}");
     }

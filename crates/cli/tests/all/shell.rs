@@ -106,10 +106,20 @@ fn a_far_command_that_does_not_listen_is_named() {
     if !can_emulate() {
         return;
     }
-    let options = ["--far", "exit 3", "--far-port", "80"];
+    let folder = tempfile::tempdir().expect("a folder");
+    let capture = folder.path().join("none.pcapng");
+    let capture = format!("--capture={}", capture.display());
+    let options = ["--far", "exit 3", "--far-port", "80", &capture];
     let (out, err, code) = on_path(&options, &["echo", "never"]);
     assert_eq!((out.as_str(), code), ("", 2), "{err}");
     assert!(err.contains("the far command ended with 3 before it listened at port 80"), "{err}");
+    let (_, err, code) = on_path(&options[2..], &["echo", "never"]);
+    assert!(code == 2 && err.contains("expected --far COMMAND too"), "{err}");
+    assert_eq!(
+        fs::read_dir(folder.path()).expect("it is there").count(),
+        0,
+        "no capture of what has not run"
+    );
 }
 
 #[test]

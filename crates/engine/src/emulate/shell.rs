@@ -143,6 +143,24 @@ pub enum ShellError {
     Wait(#[source] std::io::Error),
 }
 
+impl ShellError {
+    /// Whether the near command was never started, so that a capture holds nothing that was asked for.
+    pub fn is_before_the_command(&self) -> bool {
+        match self {
+            ShellError::Engine(_)
+            | ShellError::Host(_)
+            | ShellError::FarEnded { .. }
+            | ShellError::NoFar { .. }
+            | ShellError::NeverListened(_) => true,
+            ShellError::Path(_)
+            | ShellError::Guest(_)
+            | ShellError::Capture(_)
+            | ShellError::Output(_)
+            | ShellError::Wait(_) => false,
+        }
+    }
+}
+
 /// How long a host may take until it listens where another program waits for it.
 pub(super) const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
 /// How often it is looked whether the far host listens, or the machine's user wants an end.
