@@ -15,7 +15,8 @@ use farpath_diagnose::kernel::{self, KernelCounters};
 use farpath_diagnose::{ConnectionReport, Diagnosis, Report, read};
 use farpath_report::html::{ReportFile, diagnosis_page};
 use farpath_report::tables::{both_sides_facts, connection_facts, limits_table, waits_table};
-use std::collections::HashMap;
+use live_capture::LiveCapture;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::SocketAddr;
@@ -127,9 +128,17 @@ fn overrule<T>(
     take: impl Fn(&mut ConnectionReport, &T),
     expected: &'static str,
 ) -> Result<(), CliError> {
-    let told = compressed::text_of(file)
-        .and_then(|text| parse(&text))
-        .map_err(|source| CliError::ReadCounted { option, file: file.to_owned(), source })?;
+    let text = compressed::text_of(file).map_err(|source| CliError::ReadCounted {
+        option,
+        file: file.to_owned(),
+        source,
+    })?;
+    let told = parse(&text).map_err(|source| CliError::NotPrinted {
+        option,
+        expected,
+        file: file.to_owned(),
+        source,
+    })?;
     // Of several of the same ends the first is taken.
     let by_ends: HashMap<_, _> = told.iter().rev().map(|told| (ends(told), told)).collect();
     let mut known = false;
@@ -151,6 +160,7 @@ fn overrule<T>(
 /// What is to be said of a capture; at least one connection.
 fn read_capture(args: &DiagnoseArgs, file: &Path) -> Result<Report, CliError> {
     let mut diagnosis = Diagnosis::default();
+    let mut interfaces = BTreeSet::new();
     let source = match file.as_os_str() == "-" {
         true => compressed::decompressed(io::stdin())
             .map_err(|source| CliError::ReadCapture { file: file.to_owned(), source })?,
@@ -158,6 +168,7 @@ fn read_capture(args: &DiagnoseArgs, file: &Path) -> Result<Report, CliError> {
     };
     let ended = progress::during("reading the capture", || {
         read(source, |frame| {
+            interfaces.insert(frame.interface);
             if args.interface.is_none_or(|interface| interface == frame.interface) {
                 diagnosis.frame(frame);
             }
@@ -171,6 +182,10 @@ fn read_capture(args: &DiagnoseArgs, file: &Path) -> Result<Report, CliError> {
         }
         output::tell(&format!("{}: {source}; this is of what came before", file.display()));
     }
+    let missing = args.interface.filter(|interface| !interfaces.contains(interface));
+    if let Some(interface) = missing.filter(|_| !interfaces.is_empty()) {
+        return Err(CliError::NoInterface { file: file.to_owned(), interface, interfaces });
+    }
     if report.connections.is_empty() {
         let (frames, unknown) = (report.frames, report.unknown_link);
         return Err(CliError::NoTcp { file: file.to_owned(), frames, unknown });
@@ -181,7 +196,10 @@ fn read_capture(args: &DiagnoseArgs, file: &Path) -> Result<Report, CliError> {
 /// A capture, decompressed.
 fn opened(file: &Path) -> Result<Box<dyn Read + Send>, CliError> {
     File::open(file)
-        .and_then(compressed::decompressed)
+        .and_then(|open| match open.metadata()?.is_dir() {
+            true => Err(io::Error::new(io::ErrorKind::IsADirectory, "expected a capture, found a directory")),
+            false => compressed::decompressed(open),
+        })
         .map_err(|source| CliError::ReadCapture { file: file.to_owned(), source })
 }
 

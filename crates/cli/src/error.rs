@@ -1,5 +1,6 @@
 //! What can go wrong between the command line and its output.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::io;
 use std::path::PathBuf;
@@ -229,6 +230,18 @@ pub enum CliError {
         /// Why.
         source: io::Error,
     },
+    /// What is to say what a kernel counted says something else.
+    #[error("{option}: {}: expected {expected}", file.display())]
+    NotPrinted {
+        /// `--ss`, `--ndt` or `--iperf3`.
+        option: &'static str,
+        /// What it takes.
+        expected: &'static str,
+        /// Its name.
+        file: PathBuf,
+        /// Where it is something else.
+        source: io::Error,
+    },
     /// What a kernel counted is of other connections.
     #[error("{option}: {}: none of its {connections} connections that sent is one of the capture; expected {expected}", file.display())]
     NotCounted {
@@ -261,8 +274,22 @@ pub enum CliError {
         /// What is missing.
         why: &'static str,
     },
+    /// A capture without the interface that was asked for.
+    #[error("--interface {interface}: {} has frames of {}", file.display(), named(interfaces))]
+    NoInterface {
+        /// Its name.
+        file: PathBuf,
+        /// Which was asked for.
+        interface: u32,
+        /// Those of its frames.
+        interfaces: BTreeSet<u32>,
+    },
     /// A capture without TCP.
-    #[error("{}: no TCP among its {frames} frames{}", file.display(), if *unknown > 0 { format!("; {unknown} are of link types that are not known") } else { String::new() })]
+    #[error("{}: {}", file.display(), match (frames, unknown) {
+        (0, _) => "it has no packets".to_owned(),
+        (_, 0) => format!("no TCP among its {frames} frames"),
+        _ => format!("no TCP among its {frames} frames; {unknown} are of link types that are not known"),
+    })]
     NoTcp {
         /// Its name.
         file: PathBuf,
@@ -505,6 +532,16 @@ pub enum CliError {
     /// Standard output is gone.
     #[error("cannot write the output")]
     Output(#[from] io::Error),
+}
+
+/// Interfaces in words: the first ten, and how many more there are.
+fn named(interfaces: &BTreeSet<u32>) -> String {
+    let numbers: Vec<String> = interfaces.iter().take(10).map(u32::to_string).collect();
+    match (numbers.as_slice(), interfaces.len() - numbers.len()) {
+        ([one], _) => format!("interface {one} alone"),
+        (_, 0) => format!("the interfaces {}", numbers.join(", ")),
+        (_, more) => format!("the interfaces {} and {more} more", numbers.join(", ")),
+    }
 }
 
 impl CliError {

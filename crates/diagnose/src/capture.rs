@@ -1,7 +1,7 @@
 //! Packets out of pcap and pcapng.
 
 use pcap_parser::{Block, PcapBlockOwned, PcapError, create_reader};
-use std::io::Read;
+use std::io::{self, Read};
 
 /// A frame as it was captured.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +23,12 @@ pub struct Frame<'a> {
 /// Why a capture cannot be read, or no further.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CaptureError {
+    /// There is nothing in it.
+    #[error("it is empty; expected a capture, as pcap or pcapng")]
+    Empty,
+    /// It begins as a capture does, and ends before there could be a packet.
+    #[error("it ends within its header, before any packet")]
+    HeaderAlone,
     /// It is neither pcap nor pcapng.
     #[error("it is neither pcap nor pcapng")]
     NotACapture,
@@ -45,10 +51,12 @@ pub enum CaptureError {
         frames: u64,
     },
     /// The bytes cannot be had.
-    #[error("it cannot be read after frame {frames}")]
+    #[error("it cannot be read after frame {frames}: {reason}")]
     Unreadable {
         /// Frames before.
         frames: u64,
+        /// As what gives the bytes has it.
+        reason: String,
     },
 }
 
@@ -70,10 +78,55 @@ struct Interface {
 ///
 /// # Errors
 /// What is wrong with the file; the frames before have been given.
-pub fn read(source: impl Read + Send, mut each: impl FnMut(Frame<'_>)) -> Result<u64, CaptureError> {
+pub fn read(source: impl Read + Send, each: impl FnMut(Frame<'_>)) -> Result<u64, CaptureError> {
+    let mut source = Source { source, first: Vec::new(), failed: None };
+    let read = read_frames(&mut source, each);
+    read.map_err(|error| match error {
+        CaptureError::NotACapture if source.first.is_empty() => CaptureError::Empty,
+        CaptureError::NotACapture if MAGICS.iter().any(|magic| source.first == magic.to_be_bytes()) => {
+            CaptureError::HeaderAlone
+        }
+        CaptureError::Unreadable { frames, .. } => {
+            let reason = source.failed.map_or_else(String::new, |error| error.to_string());
+            CaptureError::Unreadable { frames, reason }
+        }
+        other => other,
+    })
+}
+
+/// What captures begin with: pcap in microseconds and nanoseconds, of either byte order, and pcapng.
+const MAGICS: [u32; 5] = [0xa1b2_c3d4, 0xd4c3_b2a1, 0xa1b2_3c4d, 0x4d3c_b2a1, 0x0a0d_0d0a];
+
+/// What is read, with what the reader of captures does not tell of it.
+struct Source<R> {
+    source: R,
+    /// Its first bytes, four at the most.
+    first: Vec<u8>,
+    failed: Option<io::Error>,
+}
+
+impl<R: Read> Read for Source<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.source.read(buffer) {
+            Ok(read) => {
+                let missing = 4 - self.first.len();
+                self.first.extend(buffer[..read].iter().take(missing));
+                Ok(read)
+            }
+            Err(error) => {
+                let kind = error.kind();
+                self.failed = Some(error);
+                Err(kind.into())
+            }
+        }
+    }
+}
+
+fn read_frames(source: impl Read + Send, mut each: impl FnMut(Frame<'_>)) -> Result<u64, CaptureError> {
+    let unreadable = |frames| CaptureError::Unreadable { frames, reason: String::new() };
     let mut frames = 0;
     let mut reader = create_reader(BUFFERED, source).map_err(|error| match error {
-        PcapError::ReadError => CaptureError::Unreadable { frames: 0 },
+        PcapError::ReadError => unreadable(0),
         _ => CaptureError::NotACapture,
     })?;
     let mut interfaces: Vec<Interface> = Vec::new();
@@ -135,11 +188,11 @@ pub fn read(source: impl Read + Send, mut each: impl FnMut(Frame<'_>)) -> Result
             Err(PcapError::Incomplete(_)) => match reader.refill() {
                 Ok(()) => {}
                 Err(PcapError::BufferTooSmall) => grow(&mut *reader, &mut buffered, frames)?,
-                Err(_) => return Err(CaptureError::Unreadable { frames }),
+                Err(_) => return Err(unreadable(frames)),
             },
             Err(PcapError::BufferTooSmall) => grow(&mut *reader, &mut buffered, frames)?,
             Err(PcapError::UnexpectedEof) => return Err(CaptureError::Truncated { frames }),
-            Err(PcapError::ReadError) => return Err(CaptureError::Unreadable { frames }),
+            Err(PcapError::ReadError) => return Err(unreadable(frames)),
             Err(_) => return Err(CaptureError::Damaged { frames }),
         }
     }
@@ -154,5 +207,5 @@ fn grow(
     if *buffered > MOST_BUFFERED || !reader.grow(*buffered) {
         return Err(CaptureError::TooLong { frames });
     }
-    reader.refill().map_err(|_| CaptureError::Unreadable { frames })
+    reader.refill().map_err(|_| CaptureError::Unreadable { frames, reason: String::new() })
 }

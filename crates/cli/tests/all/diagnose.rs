@@ -214,7 +214,14 @@ fn what_the_senders_kernel_counted_takes_the_place_of_a_guess() {
     assert_eq!(code, 0, "{err}");
     assert_eq!(lines(&out).remove(0)["limits"], told["limits"], "the same counters");
     refused(&["diagnose", capture, "--ndt", &kept("7")], &["none of its 1 connections", "ndt7 server"]);
-    refused(&["diagnose", capture, "--ndt", &printed("50000")], &["--ndt: ", "ss-5.txt"]);
+    refused(
+        &["diagnose", capture, "--ndt", &printed("50000")],
+        &["--ndt: ", "ss-5.txt: expected what an ndt7 server keeps of a download"],
+    );
+    refused(
+        &["diagnose", capture, "--iperf3", &printed("50000")],
+        &["--iperf3: ", "ss-5.txt: expected what `iperf3 --json` prints"],
+    );
     refused(&["diagnose", capture, "--ss", "missing.txt"], &["--ss: missing.txt"]);
 }
 
@@ -496,14 +503,33 @@ fn what_is_no_capture_is_refused() {
     let folder = Folder::with("title = \"t\"\n");
     refused(&["diagnose", folder.file()], &[folder.file(), "neither pcap nor pcapng"]);
     refused(&["diagnose", "no-such-file.pcap"], &["no-such-file.pcap"]);
+    refused(&["diagnose", &folder.path("")], &["expected a capture, found a directory"]);
+    // Nothing at all, and what was cut off before its first packet.
+    let cut = folder.path("cut.pcap");
+    fs::write(&cut, []).expect("written");
+    refused(&["diagnose", &cut], &["cut.pcap: it is empty; expected a capture"]);
+    fs::write(&cut, [0xd4, 0xc3, 0xb2, 0xa1, 2, 0]).expect("written");
+    refused(&["diagnose", &cut], &["cut.pcap: it ends within its header"]);
+    fs::write(&cut, [0x0a, 0x0d, 0x0d, 0x0a, 0, 0, 0, 100]).expect("written");
+    refused(&["diagnose", &cut], &["cut.pcap: it ends within its header"]);
     // A header, and nothing behind it; then a packet that is not TCP.
     let file = folder.path("empty.pcap");
     let header = [0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 101, 0, 0, 0];
     fs::write(&file, header).expect("written");
-    refused(&["diagnose", &file], &["no TCP among its 0 frames"]);
+    refused(&["diagnose", &file], &["it has no packets"]);
     let packet = [&header[..], &[0; 8], &[4, 0, 0, 0, 4, 0, 0, 0], &[0x45, 0, 0, 4]].concat();
     fs::write(&file, packet).expect("written");
     refused(&["diagnose", &file], &["no TCP among its 1 frames"]);
+    refused(
+        &["diagnose", &file, "--interface", "9"],
+        &["--interface 9: ", "empty.pcap has frames of interface 0 alone"],
+    );
+    // The reason of a decompressor is told.
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(&header).expect("compressed");
+    let whole = gzip.finish().expect("compressed");
+    fs::write(&cut, &whole[..whole.len() - 6]).expect("written");
+    refused(&["diagnose", &cut], &["cut.pcap: it cannot be read after frame 0: ", "end"]);
 }
 
 #[test]
