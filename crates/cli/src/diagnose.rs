@@ -5,11 +5,12 @@ pub(crate) mod compressed;
 mod experiment;
 #[cfg(target_os = "linux")]
 mod live;
+mod live_capture;
 
 use crate::args::DiagnoseArgs;
 use crate::error::CliError;
 use crate::source::may_write_new;
-use crate::{Ending, output, progress};
+use crate::{Ending, interrupt, output, progress};
 use farpath_diagnose::both::BothSides;
 use farpath_diagnose::kernel::{self, KernelCounters};
 use farpath_diagnose::{ConnectionReport, Diagnosis, Report, read};
@@ -162,7 +163,7 @@ fn read_capture(args: &DiagnoseArgs, file: &Path) -> Result<Report, CliError> {
     let mut diagnosis = Diagnosis::default();
     let mut interfaces = BTreeSet::new();
     let source = match file.as_os_str() == "-" {
-        true => compressed::decompressed(io::stdin())
+        true => compressed::decompressed(LiveCapture::of(io::stdin(), interrupt::flag_of_a_reader()))
             .map_err(|source| CliError::ReadCapture { file: file.to_owned(), source })?,
         false => opened(file)?,
     };

@@ -24,6 +24,21 @@ pub fn flag() -> &'static AtomicBool {
     &STOP
 }
 
+/// The same, where it ends what is read, and what was read is told.
+pub fn flag_of_a_reader() -> &'static AtomicBool {
+    HANDLER.get_or_init(|| {
+        let installed = ctrlc::set_handler(|| {
+            if STOP.swap(true, Ordering::Relaxed) {
+                std::process::exit(130);
+            }
+        });
+        if let Err(error) = installed {
+            eprintln!("farpath: cannot catch Ctrl-C: {error}");
+        }
+    });
+    &STOP
+}
+
 /// The same, where it is the usual way to end: nothing is said, and the first one is enough.
 #[cfg(target_os = "linux")]
 pub fn quiet_flag() -> &'static AtomicBool {

@@ -532,6 +532,36 @@ fn what_is_no_capture_is_refused() {
     refused(&["diagnose", &cut], &["cut.pcap: it cannot be read after frame 0: ", "end"]);
 }
 
+/// As at a terminal, where Ctrl-C ends `tcpdump -w -` and this: what was captured is told. Here the writer goes on.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_came_through_a_pipe_before_ctrl_c_is_told() {
+    use nix::sys::signal::{Signal, kill};
+    use nix::unistd::Pid;
+    use std::process::{Command, Stdio};
+
+    let (_folder, capture) = captured(&link("100 Mbit/s", "1 bdp", "5 ms"), "", "", "size = \"8 MB\"");
+    let mut diagnose = Command::new(env!("CARGO_BIN_EXE_farpath"))
+        .args(["diagnose", "-", "--interface", "0"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut pipe = diagnose.stdin.take().expect("a pipe");
+    // More than pipes and buffers hold: when all is written, it reads.
+    let bytes = fs::read(capture).expect("a capture");
+    assert!(bytes.len() > 1 << 20, "{} bytes", bytes.len());
+    pipe.write_all(&bytes).expect("it is read");
+    let pid = Pid::from_raw(i32::try_from(diagnose.id()).expect("a number"));
+    kill(pid, Signal::SIGINT).expect("it runs");
+    let output = diagnose.wait_with_output().expect("it ends");
+    drop(pipe);
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{err}");
+    assert!(out.contains("10.0.0.1:50000 to 10.0.0.2:50000") && out.contains("longest waits"), "{out}{err}");
+}
+
 #[test]
 fn a_capture_becomes_an_experiment_that_explain_explains() {
     let folder = Folder::with(
