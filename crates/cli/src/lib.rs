@@ -35,6 +35,7 @@ mod shell;
 mod source;
 mod sweep;
 mod trace;
+mod usage;
 
 pub use radius::{Watch, radius_lines};
 
@@ -66,9 +67,11 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// The same for a host that has an exit code of its own.
 pub fn exit_code(args: impl IntoIterator<Item = OsString>) -> u8 {
-    let cli = match Cli::try_parse_from(under_new_name(args.into_iter().collect())) {
+    let args = under_new_name(args.into_iter().collect());
+    let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(error) => {
+            let error = usage::in_plain_words(error, &args);
             // Help and version come this way too, and go to stdout with code 0.
             let code = if error.use_stderr() { 2 } else { 0 };
             let _ = error.print();

@@ -160,6 +160,24 @@ fn what_ships_is_listed_and_printed() {
     assert!(run(&["stacks", "riverbed-16", "--resolved"]).0.contains("ack_every = 2"));
 }
 
+#[test]
+fn a_value_that_is_no_number_of_its_kind_is_said_to_be_that() {
+    for (args, said) in [
+        (&["explain", "--rtt", "-600ms"][..], "invalid value '-600ms' for '--rtt': it is negative"),
+        (&["run", "geo", "--seeds", "-1"], "invalid value '-1' for '--seeds': it is negative"),
+        (&["run", "geo", "--seeds", "ten"], "invalid value 'ten' for '--seeds <N>': expected a whole number"),
+        (&["run", "geo", "--seeds=-1"], "invalid value '-1' for '--seeds <N>': it is negative"),
+        (
+            &["run", "geo", "--seeds", "99999999999999999999"],
+            "invalid value '99999999999999999999' for '--seeds <N>': it is too large",
+        ),
+    ] {
+        refused(args, &[said]);
+    }
+    // What is no number is an option that nobody knows.
+    refused(&["run", "geo", "--sedes", "1"], &["unexpected argument '--sedes'", "--seeds"]);
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn this_host_is_a_stack_that_can_be_used_at_once() {
