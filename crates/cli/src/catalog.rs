@@ -4,7 +4,9 @@ use crate::args::{CatalogArgs, StacksArgs};
 use crate::error::CliError;
 use crate::{Ending, output};
 use farpath_emu::KernelProfile;
-use farpath_experiment::{ShippedFile, Stack, shipped_experiments, shipped_paths, shipped_stacks};
+use farpath_experiment::{
+    ShippedFile, Stack, Suggestion, shipped_experiments, shipped_paths, shipped_stacks,
+};
 
 /// `farpath stacks`
 pub fn stacks(args: &StacksArgs) -> Result<Ending, CliError> {
@@ -83,7 +85,10 @@ fn show(
     let text = match name {
         Some(name) => {
             let file = files.iter().find(|file| file.name == name);
-            file.ok_or_else(|| CliError::NoSuch { kind, command, name: name.to_owned() })?.text.to_owned()
+            let nearest = || Suggestion::among(name, files.iter().map(|file| file.name)).nearest;
+            file.ok_or_else(|| CliError::NoSuch { kind, command, name: name.to_owned(), nearest: nearest() })?
+                .text
+                .to_owned()
         }
         None => {
             let longest = files.iter().map(|file| file.name.len()).max().unwrap_or(0);

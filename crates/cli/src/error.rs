@@ -342,7 +342,7 @@ pub enum CliError {
     #[error("a report is of one paper, and {0} are asked for: name one")]
     OnePaper(usize),
     /// Nothing of that name is shipped.
-    #[error("no {kind} is called `{name}`; `farpath {command}` lists what there is")]
+    #[error("no {kind} is called `{name}`; {}`farpath {command}` lists what there is", meant(nearest.as_deref()))]
     NoSuch {
         /// Stack, path, experiment.
         kind: &'static str,
@@ -350,6 +350,8 @@ pub enum CliError {
         command: &'static str,
         /// As asked for.
         name: String,
+        /// What may have been meant.
+        nearest: Option<String>,
     },
     /// Neither a file nor a whole path in its place.
     #[error("{missing} missing; expected FILE, or in its place --delay, --rate and --size{given}")]
@@ -574,4 +576,9 @@ impl CliError {
         }
         text
     }
+}
+
+/// The question whether this was meant, before what else is to be said.
+fn meant(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |name| format!("did you mean `{name}`? "))
 }

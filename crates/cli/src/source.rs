@@ -3,7 +3,7 @@
 use crate::args::{PathArgs, SourceArgs};
 use crate::error::CliError;
 use crate::{output, progress};
-use farpath_experiment::{Experiment, Override, QuickPath, shipped_experiments};
+use farpath_experiment::{Experiment, Override, QuickPath, Suggestion, shipped_experiments};
 use farpath_units::Probability;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -90,9 +90,15 @@ pub fn of_file(file: &Path, overrides: &[Override]) -> Result<Experiment, CliErr
             kind: "file or experiment",
             command: "experiments",
             name: file.display().to_string(),
+            nearest: nearest_experiment(&file.display().to_string()),
         }),
         _ => Ok(checked(|| Experiment::load(file, overrides))?),
     }
+}
+
+/// The one that ships whose name may have been meant.
+fn nearest_experiment(name: &str) -> Option<String> {
+    Suggestion::among(name, shipped_experiments().iter().map(|shipped| shipped.name)).nearest
 }
 
 /// All points are checked when an experiment is read.

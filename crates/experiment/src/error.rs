@@ -66,7 +66,7 @@ pub struct Suggestion {
 
 impl Suggestion {
     /// What `found` may have meant.
-    pub(crate) fn among<S: AsRef<str>>(found: &str, known: impl IntoIterator<Item = S>) -> Box<Suggestion> {
+    pub fn among<S: AsRef<str>>(found: &str, known: impl IntoIterator<Item = S>) -> Box<Suggestion> {
         let known: Vec<String> = known.into_iter().map(|name| name.as_ref().to_owned()).collect();
         let distance = |name: &str| strsim::osa_distance(found, name);
         let nearest = known.iter().min_by_key(|name| distance(name)).filter(|name| {

@@ -145,6 +145,8 @@ fn bad_input_names_file_key_expected_and_found_and_writes_nothing() {
     refused(&["run", "noisy-channel", "--threads", "100000"], &["100000", "1..=1024"]);
     refused(&["stacks", "riverbed"], &["riverbed", "farpath stacks"]);
     refused(&["reproduce", "high-bar"], &["high-bar", "high-ber"]);
+    refused(&["paths", "goe"], &["no path is called `goe`; did you mean `geo`? `farpath paths` lists"]);
+    refused(&["run", "noisy-chanel"], &["no file or experiment is called", "did you mean `noisy-channel`?"]);
 }
 
 #[test]
