@@ -354,7 +354,7 @@ pub enum CliError {
         nearest: Option<String>,
     },
     /// Neither a file nor a whole path in its place.
-    #[error("{missing} missing; expected FILE, or in its place --delay, --rate and --size{given}")]
+    #[error("{missing} missing; expected FILE, or in its place --delay or --rtt, --rate and --size{given}")]
     Incomplete {
         /// Flags, or FILE.
         missing: String,

@@ -6,7 +6,7 @@ use crate::{output, progress};
 use farpath_experiment::{Experiment, Override, QuickPath, Suggestion, shipped_experiments};
 use farpath_units::Probability;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// A checked experiment and how it is called in messages.
@@ -71,6 +71,11 @@ pub fn may_write_new(flag: &'static str, file: &Path) -> Result<(), CliError> {
 
 /// A new file.
 pub fn create_new(flag: &'static str, file: &Path) -> Result<File, CliError> {
+    let standard_output =
+        || io::Error::other("expected the name of a file: standard output is not written to");
+    if file.as_os_str() == "-" {
+        return Err(CliError::Write { flag, file: file.to_owned(), source: standard_output() });
+    }
     File::create_new(file).map_err(|source| match source.kind() {
         ErrorKind::AlreadyExists => CliError::Exists { flag, file: file.to_owned() },
         _ => CliError::Write { flag, file: file.to_owned(), source },
@@ -168,7 +173,7 @@ fn of_flags(path: &PathArgs, overrides: &[Override]) -> Result<Source, CliError>
 
 fn incomplete(path: &PathArgs) -> CliError {
     let needed = [
-        (path.one_way().is_some(), "--delay"),
+        (path.one_way().is_some(), if path.rtt.is_some() { "--rtt" } else { "--delay" }),
         (path.rate.is_some(), "--rate"),
         (path.size.is_some(), "--size"),
     ];

@@ -121,6 +121,9 @@ fn bad_input_names_file_key_expected_and_found_and_writes_nothing() {
     let not_toml = file("not.toml", "this is = not = toml");
     refused(&["run", &not_toml], &["not.toml", "line 1"]);
     refused(&["run", "missing.toml"], &["missing.toml", "cannot read"]);
+    let flags = ["run", "--rtt", "20ms", "--rate", "1Mbit/s", "--size", "1kB", "--save", "-"];
+    refused(&flags, &["--save: cannot write -", "standard output is not written to"]);
+    refused(&flags[..5], &["--size is missing", "--delay or --rtt", "given: --rtt, --rate"]);
     let out = folder.path().join("results");
     let set = |change: &str| {
         ["run", "noisy-channel", "--out", out.to_str().expect("UTF-8"), "--set", change].map(str::to_owned)

@@ -196,7 +196,7 @@ fn what_is_saved_is_what_was_run() {
 fn bad_input_is_named_and_nothing_is_written() {
     let folder = tempfile::tempdir().expect("a folder");
     let here = folder.path();
-    refused(here, &["explain"], &["FILE", "--delay, --rate and --size"]);
+    refused(here, &["explain"], &["FILE", "--delay or --rtt, --rate and --size"]);
     // All that is missing is named at once.
     refused(here, &["run", "--delay", "1 s"], &["--rate, --size are missing"]);
     refused(here, &["explain", "--loss", "1 %"], &["--delay, --rate, --size are missing"]);
