@@ -9,7 +9,7 @@ mod read;
 mod replacement;
 
 pub use read::{
-    FileError, MAX_FILE, MAX_FILE_VARIABLE, MAX_MANIFEST, configure, max_file, open, read, read_at_most,
-    read_manifest, read_text,
+    FileError, MAX_FILE, MAX_FILE_VARIABLE, MAX_MANIFEST, configure, folder_or_nothing, max_file, open, read,
+    read_at_most, read_manifest, read_text,
 };
 pub use replacement::{PARTIAL, Replacement, remove_abandoned, whole_name};

@@ -29,6 +29,9 @@ pub enum FileError {
         /// What it is, with its article.
         found: &'static str,
     },
+    /// A file has the name of a folder.
+    #[error("expected a folder, found a file")]
+    NoFolder,
     /// It is larger than what is read.
     #[error("expected {most} at the most, found more; {MAX_FILE_VARIABLE} in the environment raises this")]
     TooLarge {
@@ -53,6 +56,17 @@ pub fn configure() -> Result<(), (String, ParseQuantityError)> {
     let most = text.parse::<Bytes>().map_err(|error| (text.clone().into_owned(), error))?;
     FROM_ENVIRONMENT.get_or_init(|| most);
     Ok(())
+}
+
+/// Whether a folder can have this name: there is one, or nothing.
+///
+/// # Errors
+/// Something else has the name.
+pub fn folder_or_nothing(path: &Path) -> io::Result<()> {
+    match path.metadata() {
+        Ok(about) if !about.is_dir() => Err(FileError::NoFolder.into()),
+        _ => Ok(()),
+    }
 }
 
 /// The largest file that is read.

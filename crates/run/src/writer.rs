@@ -38,7 +38,9 @@ impl ResultsDir {
     pub fn create(path: impl Into<PathBuf>) -> Result<ResultsDir, ResultsError> {
         let path = path.into();
         let not_writable = |source| ResultsError::NotWritable { path: path.clone(), source };
-        fs::create_dir_all(&path).map_err(not_writable)?;
+        farpath_files::folder_or_nothing(&path)
+            .and_then(|()| fs::create_dir_all(&path))
+            .map_err(not_writable)?;
         if let Some(found) = foreign_file(&path).map_err(not_writable)? {
             return Err(ResultsError::Occupied { path, found });
         }

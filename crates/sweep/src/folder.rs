@@ -75,6 +75,7 @@ impl Folder {
     ) -> Result<(Folder, FolderLock), SweepError> {
         let path = path.into();
         let not_writable = |source| SweepError::NotWritable { path: path.clone(), source };
+        farpath_files::folder_or_nothing(&path).map_err(not_writable)?;
         match fs::read_dir(&path) {
             Ok(entries) => {
                 if path.join(MANIFEST).exists() {

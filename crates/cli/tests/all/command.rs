@@ -144,6 +144,14 @@ fn bad_input_names_file_key_expected_and_found_and_writes_nothing() {
     if Path::new("/proc/self").exists() {
         refused(&["run", "noisy-channel", "--out", "/proc/results"], &["/proc/results", "cannot write"]);
     }
+    let here = not_toml.as_str();
+    for (args, verb) in [
+        (&["simulate", "single-drop", "--out", here][..], "cannot write results"),
+        (&["simulate", "single-drop", "--capture", here], "cannot write captures"),
+        (&["sweep", "single-drop", "--out", here], "cannot write a sweep"),
+    ] {
+        refused(args, &["not.toml", verb, "expected a folder, found a file"]);
+    }
     refused(&["run", "noisy-channel", "--engine", "measure"], &["measure"]);
     refused(&["run", "noisy-channel", "--threads", "100000"], &["100000", "1..=1024"]);
     refused(&["stacks", "riverbed"], &["riverbed", "farpath stacks"]);

@@ -47,7 +47,9 @@ impl CaptureDir {
             more => return Err(CaptureError::TooMany(more)),
         }
         let not_writable = |source| CaptureError::NotWritable { path: path.clone(), source };
-        fs::create_dir_all(&path).map_err(not_writable)?;
+        farpath_files::folder_or_nothing(&path)
+            .and_then(|()| fs::create_dir_all(&path))
+            .map_err(not_writable)?;
         if let Some(found) = foreign_file(&path, &names).map_err(not_writable)? {
             return Err(CaptureError::Occupied { path, found });
         }
