@@ -2,7 +2,7 @@
 
 use clap::Args;
 use farpath_experiment::Override;
-use farpath_units::{Bytes, Duration, Rate};
+use farpath_units::{Bytes, Duration, ParseQuantityError, Rate};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub struct MeasureArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["to", "out", "report"])]
     pub as_path: Option<PathBuf>,
     /// Size of the transfers of a measurement without a file [default: what the path moves in some seconds]
-    #[arg(long, value_name = "SIZE", conflicts_with = "to")]
+    #[arg(long, value_name = "SIZE", conflicts_with = "to", value_parser = parse_some)]
     pub size: Option<Bytes>,
     /// Datagrams that are sent back: the more, the surer is the share that is lost
     #[arg(long, value_name = "N", default_value_t = 1000, conflicts_with = "to")]
@@ -54,6 +54,15 @@ pub struct MeasureArgs {
     /// Print JSON, one object a line
     #[arg(long)]
     pub json: bool,
+}
+
+/// Before the path is measured for it.
+fn parse_some(text: &str) -> Result<Bytes, String> {
+    match text.parse() {
+        Ok(Bytes::ZERO) => Err(format!("expected a size above zero, found `{text}`")),
+        Ok(size) => Ok(size),
+        Err(error) => Err(ParseQuantityError::to_string(&error)),
+    }
 }
 
 #[derive(Debug, Args)]

@@ -213,6 +213,9 @@ fn each_refusal_is_a_sentence_and_exit_code_2() {
     assert!(stderr(&mut to(&["--key", "none"]), 2).contains("--key: cannot read none"));
     let told = |args: &[&str]| stderr(farpath().args(args), 2);
     assert!(told(&["measure", "127.0.0.1:1"]).contains("the connection was refused"));
+    // Before anybody is asked for the path.
+    let nothing = told(&["measure", "127.0.0.1:1", "--size", "0 kB"]);
+    assert!(nothing.contains("'--size <SIZE>': expected a size above zero, found `0 kB`"), "{nothing}");
     assert!(told(&["measure", "no.such.host.invalid"]).contains("no address is known for it"));
     assert!(told(&["measure", "host:port"]).contains("expected HOST, HOST:PORT"));
     assert!(told(&["measure", "noisy-channel"]).contains("name the peer too: --to HOST"));
