@@ -137,6 +137,14 @@ fn a_remedy_is_written_as_an_experiment_that_gives_the_time_that_was_shown() {
 }
 
 #[test]
+fn where_nothing_arrives_no_input_is_said_to_matter_most() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (out, err, code) = run_in(folder.path(), &with("explain", &PATH, &["--loss", "100 %"]));
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("It completes at none of these.") && !out.contains("depends most"), "{out}");
+}
+
+#[test]
 fn a_point_of_a_sweep_is_explained_and_its_sweep_becomes_values() {
     let folder = tempfile::tempdir().expect("a folder");
     let args = [

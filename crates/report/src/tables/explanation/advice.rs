@@ -284,7 +284,9 @@ pub(super) fn depends(explanation: &Explanation) -> Option<Section> {
     ];
     let table = Table { heads, groups: vec![columns], ..Table::default() };
     let first = &inputs[0];
+    let completes = |input: &Sensitivity| input.less_s.is_some() || input.more_s.is_some();
     let line = match first.span {
+        None if !inputs.iter().any(completes) => "It completes at none of these.".to_owned(),
         Some(span) if span < STEADY && measured => {
             "None of them matters much: the path is known well enough for this answer.".to_owned()
         }
