@@ -18,7 +18,7 @@ use farpath_tcp::config::{
     AvoidanceGrowth, BackoffReset, CongestionConfig, CwndValidation, FullAckWindow, PartialAckTimer,
     RateReduction, RecoverGuard, RecoveryAlgorithm, SlowStartGrowth,
 };
-use farpath_units::{Duration, Instant};
+use farpath_units::{Duration, Instant, Probability};
 use lattice::Losses;
 use net::Net;
 use walk::Walk;
@@ -39,6 +39,10 @@ const LONGEST_ASCENT: usize = 50_000;
 const IN_ROUNDS: (u64, u64) = (1 << 19, 16);
 const ONE_BY_ONE: (u64, u64) = (1 << 16, 4);
 
+/// Of a file that is too long to be followed to its end: the losses of a replica that are, and the bounds of its rounds.
+const LOSSES: f64 = 48.0;
+const ROUNDS: (f64, f64) = (256.0, 16_384.0);
+
 /// What a transfer takes, from the first segment on.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Transfer {
@@ -57,6 +61,19 @@ impl Transfer {
     /// Nothing is sent again, and no window reduced.
     pub fn untouched(&self) -> bool {
         self.retransmissions == 0.0 && self.fast_retransmits == 0.0
+    }
+
+    /// The same going on, so many times as long as from `half` to here.
+    fn extended(&self, half: &Transfer, times: f64) -> Transfer {
+        let on = |value: fn(&Transfer) -> f64| value(self) + (value(self) - value(half)) * times;
+        Transfer {
+            seconds: on(|of| of.seconds),
+            retransmissions: on(|of| of.retransmissions),
+            timeouts: on(|of| of.timeouts),
+            fast_retransmits: on(|of| of.fast_retransmits),
+            sent_twice: on(|of| of.sent_twice),
+            many_holes: on(|of| of.many_holes),
+        }
     }
 }
 
@@ -243,15 +260,30 @@ impl<'a> Ends<'a> {
 /// The mean of a transfer over where losses fall.
 pub(crate) fn transfer(flow: &Flow, marks: bool) -> Result<Transfer, InputError> {
     let net = Net::new(&flow.view, marks);
-    let ends = Ends::new(flow, &net)?;
+    let mut ends = Ends::new(flow, &net)?;
     if flow.sender.congestion.control.owns_cwnd() {
         let handshake = flow.view.handshake_rtt;
         let most = replicas(ends.segments, ONE_BY_ONE);
         return Ok(mean(flow, most, |losses| paced::transfer(&ends, &net, losses, handshake)));
     }
-    let ascent = Ascent::new(&ends, &net);
-    let most = replicas(ends.segments, IN_ROUNDS);
-    Ok(mean(flow, most, |losses| Walk::new(&ends, &net, losses).run(&ascent)))
+    let (all, followed) = (ends.segments, followed(&ends, &net, flow.view.data_loss));
+    let mut first = |segments| {
+        ends.segments = segments;
+        let ascent = Ascent::new(&ends, &net);
+        mean(flow, replicas(segments, IN_ROUNDS), |losses| Walk::new(&ends, &net, losses).run(&ascent))
+    };
+    if all <= followed {
+        return Ok(first(all));
+    }
+    let half = first(followed / 2);
+    Ok(first(followed).extended(&half, (all - followed) as f64 / (followed - followed / 2) as f64))
+}
+
+/// Segments of a longer file that are followed: rounds until it has lost so many, within bounds. What comes then is as the second half of these was.
+fn followed(ends: &Ends, net: &Net, loss: Probability) -> u64 {
+    let window = (ends.window as f64).min(net.capacity()).max(1.0);
+    let rounds = (LOSSES / (loss.fraction() * window)).clamp(ROUNDS.0, ROUNDS.1);
+    ((window * rounds) as u64).max(IN_ROUNDS.0)
 }
 
 fn mean(flow: &Flow, most: u64, one: impl Fn(Losses) -> Transfer) -> Transfer {

@@ -123,6 +123,23 @@ fn a_path_that_loses_nearly_everything_is_predicted_too() {
     check(&predict(text).remove(0));
 }
 
+/// Each segment of a terabyte was followed, and the command did not come back.
+#[test]
+fn a_long_file_goes_on_as_it_did() {
+    let seconds = |size: &str| {
+        let text = format!(
+            "title = \"t\"\nhorizon = \"1000000000 s\"\nsender.stack = \"linux-6\"\nreceiver.stack = \"linux-6\"\n\
+             [[path]]\nelement = \"link\"\nrate = \"100 Mbit/s\"\n[[path]]\nelement = \"delay\"\ndelay = \"300 ms\"\n\
+             [[path]]\nelement = \"loss\"\nrate = {{ forward = \"0.1 %\" }}\n[transfer]\nsize = \"{size}\"\n"
+        );
+        predict(&text)[0].flows[0].transfer_time.expect("it is known").as_secs_f64()
+    };
+    // The first is followed to its end. 48 losses each of 16 replicas are a mean to a few percent.
+    let (followed, four, thousand) = (seconds("700 MB"), seconds("2800 MB"), seconds("700 GB"));
+    assert!((four / followed / 4.0 - 1.0).abs() < 0.03, "{followed} {four}");
+    assert!((thousand / followed / 1000.0 - 1.0).abs() < 0.03, "{followed} {thousand}");
+}
+
 /// Values from `10^low` to `10^high`, all sizes alike.
 fn log_uniform(low: f64, high: f64) -> impl Strategy<Value = f64> {
     (low..high).prop_map(|exponent| 10f64.powf(exponent))
