@@ -192,7 +192,7 @@ fn values_out_of_range_are_refused() {
         ),
         (
             "sender.congestion.cwnd_validation=true",
-            "sender.congestion.cwnd_validation (--set): expected `off`, `avoidance`, `always` or `by-window`, found `true`",
+            "sender.congestion.cwnd_validation (--set): expected one of `off`, `avoidance`, `always`, `by-window`, found `true`",
         ),
         (
             "sender.congestion.validation_by_window=true",
