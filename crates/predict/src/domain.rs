@@ -5,17 +5,14 @@ use farpath_elements::{ElementKind, ElementSpec, GilbertElliott};
 use farpath_experiment::Scenario;
 use farpath_path::Direction;
 use farpath_run::{FlowRow, Outcome};
-use farpath_units::{Bytes, Duration, Probability};
+use farpath_tcp::cc::MIN_RTT_TIME;
+use farpath_units::{Bytes, Probability};
 
 /// Of windows whose ACKs are all lost: beyond it the timeouts that follow, which no model here has, cost more than a few percent.
 const WINDOWS_UNANSWERED: f64 = 0.01;
 
 /// Losses up to which BBR is predicted. Chosen: up to there its times were within a quarter of a kernel's at every point tried.
 const BBR_LOSS: f64 = 0.1;
-
-/// BBR's smallest round trip is forgotten after it (draft-cardwell-iccrg-bbr-congestion-control-00 §4.1.1.3). Where a round trip takes as long,
-/// what follows hangs on single ACKs.
-const BBR_MIN_RTT: Duration = Duration::from_secs(10);
 
 /// What a delayed ACK of two segments lets go in slow start: a queue of fewer loses some of each such burst.
 const SMALLEST_QUEUE: f64 = 4.0;
@@ -37,9 +34,10 @@ pub(crate) fn outside(flow: &Flow, elements: &[ElementSpec]) -> Option<String> {
             "the connection is open without a SYN (handshake.syn): there is no model of that".to_owned(),
         );
     }
-    if bbr && flow.view.handshake_rtt >= BBR_MIN_RTT {
+    if bbr && flow.view.handshake_rtt >= MIN_RTT_TIME {
+        // What follows hangs on single ACKs.
         return Some(format!(
-            "BBR forgets its smallest round trip after {BBR_MIN_RTT}, and one takes {}: there is no model of that",
+            "BBR forgets its smallest round trip after {MIN_RTT_TIME}, and one takes {}: there is no model of that",
             flow.view.handshake_rtt
         ));
     }

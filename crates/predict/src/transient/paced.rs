@@ -12,9 +12,6 @@ use std::collections::VecDeque;
 /// Segments above it that are reported when one is taken to be lost (RFC 6675 §2).
 const DUPLICATES: u64 = 3;
 
-/// More than this share of what was in flight is lost, in 256ths: BBR's threshold (draft-ietf-ccwg-bbr §2.4, `BBRLossThresh`).
-const EXCESS: u64 = 5;
-
 /// What was the case when a segment last left (draft-cheng-iccrg-delivery-rate-estimation-02 §3.2). Counts are of segments, times in s.
 #[derive(Debug, Clone, Copy)]
 struct Snapshot {
@@ -284,15 +281,9 @@ impl<'a> Paced<'a> {
             self.lost += 1;
             let snapshot = self.snapshots[number as usize];
             let lost = self.lost - snapshot.lost;
-            if lost * 256 > snapshot.in_flight * EXCESS {
-                let mss = self.ends.mss;
-                excess.get_or_insert(Excess {
-                    len: mss,
-                    in_flight: snapshot.in_flight * mss,
-                    lost: lost * mss,
-                    app_limited: snapshot.held_down,
-                });
-            }
+            let mss = self.ends.mss;
+            let (in_flight, lost) = (snapshot.in_flight * mss, lost * mss);
+            excess = excess.or_else(|| Excess::among(mss, in_flight, lost, snapshot.held_down));
         }
         (self.lost - before, excess)
     }

@@ -19,6 +19,7 @@ use super::{AckEvent, CongestionControl, LossEvent, Pace, RateSample, Repair, Wi
 use crate::config::CongestionConfig;
 use aggregation::Aggregation;
 use farpath_units::{Duration, Instant};
+pub use model::MIN_RTT_TIME;
 use model::Model;
 use policer::Policer;
 use probe_rtt::ProbeRtt;

@@ -16,6 +16,7 @@ use super::bbr::probe_rtt::ProbeRtt;
 use super::bbr::steering::{
     DRAIN_GAIN, INITIAL_WINDOW, LEAST_WINDOW, Steering, UNIT, Units, in_network_at_departure, mixed,
 };
+use super::rate::short_path_bonus;
 use super::{AckEvent, CongestionControl, LossEvent, Pace, RateSample, Repair, Window};
 use crate::config::CongestionConfig;
 use bounds::Bounds;
@@ -39,8 +40,6 @@ const STARTUP_LOSSES: u32 = 6;
 const LEAST_BURST: u64 = 2;
 /// The longest burst that the window has room for thrice (`GSO_LEGACY_MAX_SIZE`), bytes.
 const LONGEST_BURST: u64 = 65_535 - 320;
-/// A short path has room for longer bursts: by half for each so many microseconds, as a power of two.
-const BURST_RTT_LOG: u32 = 9;
 /// Rounds after which the largest bunch of ACKs is forgotten, in startup and later.
 const BUNCH_ROUNDS: (u32, u32) = (1, 5);
 
@@ -111,8 +110,7 @@ impl Bbr3 {
     /// What leaves together (`bbr_tso_segs_goal()`), bytes.
     fn burst(&self) -> u64 {
         let smss = self.steering.smss;
-        let halvings = self.model.min_rtt().map_or(u64::MAX, |rtt| (rtt.as_nanos() / 1000) >> BURST_RTT_LOG);
-        let bonus = if halvings < 32 { 65_536 >> halvings } else { 0 };
+        let bonus = self.model.min_rtt().map_or(0, short_path_bonus);
         let bytes = ((self.steering.pacing_rate >> 10) + bonus).min(LONGEST_BURST);
         (bytes / smss).max(LEAST_BURST) * smss
     }

@@ -12,7 +12,7 @@ mod reno;
 mod slow_start;
 
 pub use crate::scoreboard::{Excess, Measured};
-pub use bbr::Bbr;
+pub use bbr::{Bbr, MIN_RTT_TIME};
 pub use bbr3::Bbr3;
 pub use cubic::Cubic;
 pub use explicit_rate::ExplicitRate;

@@ -58,6 +58,12 @@ pub(crate) const LONGEST_BURST: u64 = 65_536;
 /// (`tcp_tso_rtt_log`).
 const BURST_RTT_LOG: u32 = 9;
 
+/// Bytes by which a burst may be longer over a path of this round trip.
+pub(super) fn short_path_bonus(min_rtt: Duration) -> u64 {
+    let halvings = (min_rtt.as_nanos() / 1000) >> BURST_RTT_LOG;
+    if halvings < 32 { LONGEST_BURST >> halvings } else { 0 }
+}
+
 /// How segments are to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
@@ -83,10 +89,8 @@ impl Pace {
 
     /// Segments of `smss` bytes that leave together at most: a millisecond's worth, and what a short path adds (`tcp_tso_autosize()`).
     pub fn burst(self, smss: u64, min_rtt: Duration) -> u64 {
-        let halvings = (min_rtt.as_nanos() / 1000) >> BURST_RTT_LOG;
-        let bonus = if halvings < 32 { LONGEST_BURST >> halvings } else { 0 };
-        let millisecond = (self.bytes_per_s >> BURST_SHIFT) + bonus;
-        (millisecond.min(LONGEST_BURST) / smss).max(self.least_burst).min(self.most_burst)
+        let bytes = (self.bytes_per_s >> BURST_SHIFT) + short_path_bonus(min_rtt);
+        (bytes.min(LONGEST_BURST) / smss).max(self.least_burst).min(self.most_burst)
     }
 
     /// How long the pace takes for a segment of `len` bytes.

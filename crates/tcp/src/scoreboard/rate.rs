@@ -42,6 +42,13 @@ pub struct Excess {
 /// The threshold of [`Excess`], in 256ths.
 const EXCESS: u64 = 5;
 
+impl Excess {
+    /// A lost segment of `len` bytes, where what was lost since it left is too much.
+    pub fn among(len: u64, in_flight: u64, lost: u64, app_limited: bool) -> Option<Excess> {
+        (lost * 256 > in_flight * EXCESS).then_some(Excess { len, in_flight, lost, app_limited })
+    }
+}
+
 /// What became of what was sent, bytes of payload: every copy counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
@@ -153,9 +160,7 @@ impl RateMeter {
             self.lost_to = self.lost_to.max(sent_to);
             self.count_lost(bytes);
             let lost = self.lost - lost;
-            if lost * 256 > in_flight * EXCESS {
-                self.excess.get_or_insert(Excess { len: bytes, in_flight, lost, app_limited });
-            }
+            self.excess = self.excess.or_else(|| Excess::among(bytes, in_flight, lost, app_limited));
         }
     }
 

@@ -6,8 +6,8 @@ use farpath_units::{Duration, Instant};
 
 /// The rate is the largest of so many round trips: a cycle of probing and two more (`bbr_bw_rtts`).
 const ROUNDS: u64 = 10;
-/// The smallest RTT is believed for so long.
-const MIN_RTT_TIME: Duration = Duration::from_secs(10);
+/// The smallest RTT is believed for so long (draft-cardwell-iccrg-bbr-congestion-control-00 §4.1.1.3), by both versions.
+pub const MIN_RTT_TIME: Duration = Duration::from_secs(10);
 /// The pipe is full where the rate did not grow by a quarter in three rounds.
 const FULL_GROWTH: (u64, u64) = (5, 4);
 const FULL_ROUNDS: u32 = 3;

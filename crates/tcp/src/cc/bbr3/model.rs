@@ -1,12 +1,11 @@
 //! The model of the path: its rate, its round trip without queue, whether the pipe is full, and what the last round delivered.
 
+use crate::cc::MIN_RTT_TIME;
 use crate::cc::RateSample;
 use crate::cc::bbr::steering::per_second;
 use farpath_units::{Duration, Instant};
 
-/// The smallest RTT is believed for so long ...
-const MIN_RTT_TIME: Duration = Duration::from_secs(10);
-/// ... and looked for where none as small was seen for so long.
+/// The smallest RTT is looked for where none as small was seen for so long.
 const PROBE_RTT_EVERY: Duration = Duration::from_secs(5);
 /// The pipe is full where the rate did not grow by a quarter in three rounds.
 const FULL_GROWTH: (u64, u64) = (5, 4);
