@@ -107,7 +107,7 @@ impl KernelProfile {
 
     fn with(config: &Config, other_end: &Config, buffers: Buffers) -> KernelProfile {
         let mut profile = KernelProfile {
-            sysctls: sysctls::of(config, other_end, buffers),
+            sysctls: sysctls::sysctls_for(config, other_end, buffers),
             route: RouteMetrics {
                 initcwnd: Some(config.congestion.initial_window.clamp(1, MOST_SEGMENTS)),
                 rto_min_ms: Some(millis(config.rto.min.min(sysctls::RTO_MAX.1)).max(1)),
@@ -127,7 +127,7 @@ impl KernelProfile {
             read_rate: config.receive.read_rate,
             unmatched: Vec::new(),
         };
-        profile.unmatched = notes::of(config, other_end, buffers);
+        profile.unmatched = notes::unmatched_by_kernel(config, other_end, buffers);
         profile
     }
 

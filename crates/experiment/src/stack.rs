@@ -2,6 +2,7 @@
 
 use crate::error::{ExperimentError, Location, parse_toml};
 use crate::host::HostOptions;
+use crate::implementation::{Implementation, TOLD, keep_told, refuse_untold, untold};
 use crate::library::{Catalog, Files, names_a_file};
 use crate::linux::LinuxSettings;
 use crate::parameters;
@@ -24,6 +25,10 @@ pub struct Stack {
     pub linux: LinuxSettings,
     /// Chance at the simulated host.
     pub host: HostOptions,
+    /// Whose TCP it is.
+    pub implementation: Implementation,
+    /// Parameters that the experiment gives for this end and that somebody else's TCP is not told.
+    pub untold: Vec<String>,
 }
 
 impl Stack {
@@ -48,12 +53,24 @@ impl Stack {
                 Some(name) => Some(Stack::base(&name, &reader.at("base"), chain)?),
                 None => None,
             };
-            let (mut config, mut linux, mut host) =
-                base.map(|base| (base.config, base.linux, base.host)).unwrap_or_default();
+            let (mut config, mut linux, mut host, inherited) = base
+                .map(|base| (base.config, base.linux, base.host, base.implementation))
+                .unwrap_or_default();
+            let implementation = reader.or("implementation", inherited)?;
+            refuse_untold(&implementation, reader)?;
             parameters::override_by(&mut config, reader)?;
+            keep_told(&implementation, &mut config);
             reader.section("linux", |table| linux.override_by(table, &Files::default()))?;
             host.read_stack(reader)?;
-            Ok(Stack { name: origin.to_owned(), title, config, linux, host })
+            Ok(Stack {
+                name: origin.to_owned(),
+                title,
+                config,
+                linux,
+                host,
+                implementation,
+                untold: Vec::new(),
+            })
         })
     }
 
@@ -122,9 +139,14 @@ impl Stack {
         Ok(lines.collect::<Vec<_>>().join("\n"))
     }
 
-    /// Every parameter that is in force, as TOML that reads back to the same, but for the title.
+    /// Every parameter that is in force or told to somebody else's TCP, as TOML that reads back to the same, but for the title.
     pub fn to_toml(&self) -> String {
-        let mut text = parameters::to_toml(&self.config);
+        let mut text = if self.implementation.is_foreign() {
+            let told = parameters::to_toml_where(&self.config, |row| TOLD.contains(&row.key().as_str()));
+            format!("implementation = \"{}\"\n{told}", self.implementation)
+        } else {
+            parameters::to_toml(&self.config)
+        };
         for (name, section) in [("linux", self.linux.to_table()), ("host", self.host.to_table())] {
             if !section.is_empty() {
                 let table = toml::Table::from_iter([(name.to_owned(), toml::Value::Table(section))]);
@@ -165,7 +187,12 @@ pub(crate) fn read_end_over(
     if let Some(name) = reader.optional::<String>("stack")? {
         stack = files.stack(&name, &reader.at("stack"))?;
     }
+    if let Some(implementation) = reader.optional("implementation")? {
+        stack.implementation = implementation;
+    }
+    stack.untold = untold(&stack.implementation, reader);
     parameters::override_by(&mut stack.config, reader)?;
+    keep_told(&stack.implementation, &mut stack.config);
     reader.section("linux", |table| stack.linux.override_by(table, files))?;
     stack.host.override_by(reader)?;
     Ok(stack)

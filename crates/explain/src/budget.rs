@@ -83,10 +83,10 @@ pub struct Budget {
 
 /// The budget of the scenario's first flow.
 pub fn budget(scenario: &Scenario) -> Budget {
-    of(&PathSummary::new(scenario))
+    budget_of_summary(&PathSummary::new(scenario))
 }
 
-fn of(summary: &PathSummary<'_>) -> Budget {
+fn budget_of_summary(summary: &PathSummary<'_>) -> Budget {
     let segment = summary.segment() + summary.view.path.headers;
     let bare = summary.view.path.headers;
     let [data_way, ack_way] = [summary.data, summary.data.opposite()];

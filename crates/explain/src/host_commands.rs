@@ -154,7 +154,7 @@ fn assignment(name: &str, value: &str) -> String {
 }
 
 /// What to type in for these changes.
-pub(crate) fn of(scenario: &Scenario, changes: &[Override]) -> Vec<HostCommands> {
+pub(crate) fn commands_for(scenario: &Scenario, changes: &[Override]) -> Vec<HostCommands> {
     let ends = [("sender", &scenario.sender), ("receiver", &scenario.receiver)];
     let mut all: Vec<HostCommands> = Vec::new();
     for (end, stack) in ends {
@@ -560,7 +560,7 @@ mod tests {
 
     fn commands(stack: &str, changes: &[&str]) -> Vec<HostCommands> {
         let changes: Vec<Override> = changes.iter().map(|text| text.parse().expect("a change")).collect();
-        of(&scenario(stack), &changes)
+        commands_for(&scenario(stack), &changes)
     }
 
     #[test]

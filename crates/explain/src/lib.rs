@@ -241,6 +241,7 @@ pub fn explain(
     let only = experiment.only(point, &[])?;
     let alone = only.point(0);
     tcp_only(&alone.scenario, "an explanation")?;
+    alone.scenario.needs_no_foreign_host("explain").map_err(farpath_engine::EngineError::from)?;
     let group = effort.group.unwrap_or(0);
     let count = Groups::new(&alone.scenario).count;
     if group >= count {

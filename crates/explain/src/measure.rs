@@ -65,7 +65,11 @@ impl Air {
             element: channel.name.clone(),
             hop: channel.hop,
             direction: channel.direction.map(Direction::name),
-            uses: AirUse::ALL.into_iter().map(|what| (what.name(), seconds(number, what))).collect(),
+            uses: AirUse::ALL
+                .into_iter()
+                .filter(|&what| what != AirUse::Others || !channel.stations.is_empty())
+                .map(|what| (what.name(), seconds(number, what)))
+                .collect(),
         };
         first.iter().enumerate().map(mean).collect()
     }

@@ -277,7 +277,10 @@ impl Patient<'_> {
             disagreement,
             place: Place::of(&candidate.changes),
             risk: candidate.risk,
-            commands: host_commands::of(&self.experiment.point(self.point).scenario, &candidate.changes),
+            commands: host_commands::commands_for(
+                &self.experiment.point(self.point).scenario,
+                &candidate.changes,
+            ),
             less_delay,
             is_worth_it,
             changes: candidate.changes,

@@ -46,10 +46,10 @@ impl Trap {
 
 /// The traps that `scenario` meets: those that every run warns of, and more.
 pub fn traps(scenario: &Scenario) -> Vec<Trap> {
-    of(&PathSummary::new(scenario))
+    traps_of_summary(&PathSummary::new(scenario))
 }
 
-pub(crate) fn of(summary: &PathSummary<'_>) -> Vec<Trap> {
+pub(crate) fn traps_of_summary(summary: &PathSummary<'_>) -> Vec<Trap> {
     // Their definitions are those of the warnings; what is added is where they come from and what to change.
     let mut traps: Vec<Trap> = warnings(summary.scenario)
         .into_iter()

@@ -37,7 +37,7 @@ pub fn timer(stack: &Config) -> Timer {
         max: if stack.rto.max == Duration::MAX { f64::INFINITY } else { stack.rto.max.as_secs_f64() },
         max_backoff_exponent: stack.rto.max_backoff_exponent,
         tick: stack.rto.tick.as_secs_f64(),
-        wheel: stack.rto.timer_wheel,
+        wheel: stack.rto.tick_expiry == TickExpiry::TimerWheel,
         counted: stack.rto.tick_expiry == TickExpiry::Counted,
     }
 }

@@ -56,8 +56,16 @@ pub fn predict(point: &Point, provenance: Provenance) -> Result<Run, PredictErro
     scenario.needs_no_kernel("predict")?;
     let key = RunKey { point: point.index as u64, engine: Engine::Predict, seed: None };
     let mut run = Run::new(key, provenance);
-    if let Transport::Udp = scenario.transport {
-        let why = "there is no model of streams over UDP";
+    let foreign = scenario.foreign_hosts().next();
+    let why = match (scenario.transport, foreign) {
+        (Transport::Udp, _) => Some("there is no model of streams over UDP".to_owned()),
+        (_, Some((key, implementation))) => {
+            Some(format!("{key}: there is no model of `{implementation}`, which is not ours"))
+        }
+        _ => None,
+    };
+    if let Some(why) = why {
+        let why = why.as_str();
         let nothing = |(number, flow): (u32, &FlowSpec)| {
             let row = FlowRow::new(number, flow.direction.name(), Outcome::Unknown, flow.size);
             domain::unknown(&FlowRow { start: Instant::ZERO + flow.start, ..row }, why)

@@ -9,7 +9,7 @@ use farpath_model::radius::Connects;
 use farpath_model::recovery::{Growth, IsolatedDrop};
 use farpath_tcp::config::{
     AvoidanceGrowth, BackoffReset, CongestionControlKind, HyStart, RecoverGuard, RecoveryAlgorithm,
-    SlowStartGrowth, SsthreshFrom, SsthreshOnTimeout,
+    SlowStartGrowth, SsthreshFrom, SsthreshOnTimeout, WindowWithoutSack,
 };
 use farpath_units::{Bytes, Duration, Probability};
 
@@ -44,7 +44,7 @@ pub(super) fn add(flow: &Flow, prediction: &mut Prediction) -> Result<(), InputE
     }
     let reno = flow.sender.congestion.control == CongestionControlKind::Reno && !rack(flow);
     // The chain has RFC 5681's recovery, tick and delayed ACKs at windows of a few segments; Linux's recovery without SACK it has not.
-    if reno && !flow.sender.recovery.rate_reduction_without_sack {
+    if reno && flow.sender.recovery.window_without_sack != WindowWithoutSack::RateReduction {
         let model = reno_chain(flow)?;
         let few =
             prediction.segments * view.data_loss.fraction() < FEW_LOSSES && model.reach() < model.window;

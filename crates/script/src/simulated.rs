@@ -12,7 +12,7 @@ use crate::packet::{Packet, Sent, URG};
 use crate::settings::Setting;
 use crate::syntax::{Call, IcmpSpec};
 use calls::Waiting;
-use farpath_tcp::config::EcnMode;
+use farpath_tcp::config::{EcnMode, SuperPackets, TickExpiry};
 use farpath_tcp::{CloseReason, Config, Connection, Endpoint, Seq, State};
 use farpath_units::{Bytes, Duration, Instant};
 use memory::SendMemory;
@@ -184,7 +184,7 @@ impl Simulated {
 
     /// Whether the send buffer is one of memory, as Linux's.
     fn counts_memory(&self) -> bool {
-        self.config.send.super_packets
+        self.config.send.super_packets != SuperPackets::Off
     }
 
     fn add_socket(&mut self, mut connection: Connection, ports: (u16, u16), options: SocketOptions) -> usize {
@@ -313,9 +313,9 @@ impl Machine for Simulated {
     }
 
     fn timer_lateness(&self, wait: Duration) -> Duration {
-        match self.config.rto.timer_wheel {
-            true => wheel_lateness(wait, self.config.rto.tick),
-            false => Duration::ZERO,
+        match self.config.rto.tick_expiry {
+            TickExpiry::TimerWheel => wheel_lateness(wait, self.config.rto.tick),
+            TickExpiry::RoundedUp | TickExpiry::Counted => Duration::ZERO,
         }
     }
 

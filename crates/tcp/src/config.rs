@@ -26,11 +26,11 @@ pub use handshake::HandshakeConfig;
 pub use receive::{AckClock, QuickAckAccounting, ReceiveConfig, TsRecent};
 pub use recovery::{
     EndGrowth, FullAckWindow, PartialAckTimer, RackRules, RateReduction, RecoverGuard, RecoveryAlgorithm,
-    RecoveryConfig, RepairTimer,
+    RecoveryConfig, RepairTimer, WindowWithoutSack,
 };
 pub use rto::{BackoffReset, RtoConfig, RtoFloor, RttMeasure, RttSampling, RttVariation, TickExpiry};
 pub use schema::{FixedByLinux, FormerKey, Kind, Parameter, Value, Word};
-pub use send::{EcnMode, SendConfig, WindowProbe};
+pub use send::{EcnMode, SendConfig, SuperPackets, WindowProbe};
 
 use crate::segment::MAX_MSS;
 use farpath_units::{Bytes, Duration};

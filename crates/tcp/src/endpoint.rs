@@ -9,7 +9,8 @@ use farpath_units::Instant;
 pub trait Endpoint {
     /// Takes a segment that arrived at `now`.
     fn on_segment(&mut self, now: Instant, segment: &Segment);
-    /// Runs every timer due at `now`. Calling it early or twice changes nothing.
+    /// Runs every timer due at `now`. Called early or twice it runs none; but it ends the burst that was being sent, so that it is not
+    /// for between the segments of one: another of them would carry PSH.
     fn on_timer(&mut self, now: Instant);
     /// The next segment to send at `now`; `None` if data, window or pacing forbids one.
     fn poll_segment(&mut self, now: Instant) -> Option<Segment>;

@@ -97,19 +97,23 @@ impl RtoConfig {
 
     /// The same for a timer that is finer than the RTO's, where there are finer ones.
     pub fn timer(&self, now: Instant, wait: Duration) -> Instant {
-        if self.timer_wheel { self.expiry(now, wait) } else { now + wait }
+        if self.tick_expiry == TickExpiry::TimerWheel { self.expiry(now, wait) } else { now + wait }
     }
 
     /// When a timer that is started at `now` to wait so long expires.
     pub fn expiry(&self, now: Instant, wait: Duration) -> Instant {
         let tick = self.tick;
-        if !self.timer_wheel || tick.is_zero() {
-            if self.tick_expiry == TickExpiry::Counted && !tick.is_zero() {
+        if tick.is_zero() {
+            return now + wait;
+        }
+        match self.tick_expiry {
+            TickExpiry::RoundedUp => return (now + wait).next_multiple_of(tick),
+            TickExpiry::Counted => {
                 // Wright, Stevens: TCP/IP Illustrated, Volume 2, 25.4: the tick under way is counted as a whole one.
                 let ticks = wait.as_nanos().div_ceil(tick.as_nanos()).max(1);
                 return Instant::ZERO + tick * (now.as_nanos() / tick.as_nanos() + ticks);
             }
-            return (now + wait).next_multiple_of(tick);
+            TickExpiry::TimerWheel => {}
         }
         // kernel/time/timer.c: 64 buckets on each level, each as long as eight of those below. A jiffy has begun already
         // when the wait does, so that the bucket is the one after.

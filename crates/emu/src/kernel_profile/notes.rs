@@ -21,7 +21,7 @@ impl Notes {
     }
 }
 
-pub(super) fn of(config: &Config, other_end: &Config, buffers: Buffers) -> Vec<String> {
+pub(super) fn unmatched_by_kernel(config: &Config, other_end: &Config, buffers: Buffers) -> Vec<String> {
     let mut notes = Notes(Vec::new());
     for parameter in parameters() {
         for rule in parameter.fixed {

@@ -28,7 +28,7 @@ impl List {
 
 /// All that is told to the namespace of the end with `config`. What a namespace takes over from the machine
 /// (`tcp_rmem`, `tcp_wmem`) is always among it.
-pub(super) fn of(config: &Config, other_end: &Config, buffers: Buffers) -> Vec<Sysctl> {
+pub(super) fn sysctls_for(config: &Config, other_end: &Config, buffers: Buffers) -> Vec<Sysctl> {
     let (recovery, send, handshake) = (&config.recovery, &config.send, &config.handshake);
     let mut list = List(Vec::new());
 

@@ -1,6 +1,7 @@
 //! Stacks that say their base and their differences only.
 
 use farpath_experiment::{MAX_BASES, Stack};
+use farpath_tcp::config::SuperPackets;
 use farpath_units::{Bytes, Duration};
 use std::fs;
 use std::path::Path;
@@ -99,7 +100,7 @@ fn shipped_stacks_are_related_as_they_say() {
     assert_eq!(ns, config("ns-2.29"));
     let mut linux = config("linux-6.12");
     (linux.handshake.syn_attempts, linux.handshake.syn_linear_timeouts) = (Some(7), 0);
-    linux.send.fill_super_packets = false;
+    linux.send.super_packets = SuperPackets::Plain;
     assert_eq!(linux, config("linux-6.1"));
     let mut linux = config("linux-6.12");
     linux.receive.buffer = Bytes(16 << 20);

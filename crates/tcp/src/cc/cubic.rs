@@ -6,7 +6,7 @@
 use super::linux_hystart::LinuxHyStart;
 use super::slow_start::{SlowStart, clamp};
 use super::{AckEvent, CongestionControl, LossEvent, Window};
-use crate::config::{CongestionConfig, HyStart, SsthreshFrom};
+use crate::config::{CongestionConfig, CubicRules, HyStart, SsthreshFrom};
 use farpath_units::{Duration, Instant};
 
 #[cfg(test)]
@@ -138,7 +138,7 @@ impl Cubic {
             hystart: (config.hystart == HyStart::Linux).then(LinuxHyStart::default),
             ssthresh_from: config.ssthresh_from,
             fast_convergence: config.fast_convergence,
-            alpha_one: config.cubic_alpha_one_at_prior_cwnd,
+            alpha_one: config.cubic == CubicRules::Rfc9438,
             clamp: clamp(config, smss),
             smss,
             w_max: None,

@@ -182,7 +182,7 @@ impl Controller {
         match config.control {
             CongestionControlKind::Reno => Controller::Reno(Reno::new(config, smss)),
             CongestionControlKind::Cubic => match config.cubic {
-                CubicRules::Rfc9438 => Controller::Cubic(Cubic::new(config, smss)),
+                CubicRules::Rfc9438 | CubicRules::Rfc8312 => Controller::Cubic(Cubic::new(config, smss)),
                 CubicRules::Linux => Controller::LinuxCubic(LinuxCubic::new(config, smss, tick)),
             },
             CongestionControlKind::Bbr => Controller::Bbr(Box::new(Bbr::new(config, smss))),

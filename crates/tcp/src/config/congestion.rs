@@ -74,22 +74,17 @@ section! {
         }
         /// Whose rules CUBIC's window grows by.
         cubic: CubicRules = CubicRules::Rfc9438 => {
-            from "RFC 9438; Linux's `tcp_cubic.c`";
+            from "RFC 9438; RFC 8312; Linux's `tcp_cubic.c`";
+            was "cubic_alpha_one_at_prior_cwnd" as false "rfc-8312";
+            was "friendly_alpha_one" as false "rfc-8312";
             fixed |it| *it == CubicRules::Linux, where when::cubic,
-                "the kernel's window grows by a twentieth a round trip at least before the first loss (linux)";
+                "the kernel's window grows by a twentieth a round trip at least before the first loss, and it takes Reno to \
+                 grow by 8/15 of a segment, as before RFC 9438 (linux)";
         }
         /// CUBIC: where a loss comes before the last `W_max` is reached, take less for the next one (RFC 9438 §4.7).
         fast_convergence: bool = true => {
             from "RFC 9438 §4.7";
             fixed |it| *it, where when::cubic, "the kernel's CUBIC does, for the whole machine";
-        }
-        /// CUBIC by RFC 9438: once what Reno would have has reached the last window, it is taken to grow by a whole segment per round trip
-        /// (RFC 9438 §4.3). Off: by 9/17 of one for ever (RFC 8312 §4.2).
-        cubic_alpha_one_at_prior_cwnd: bool = true => {
-            from "RFC 9438 §4.3; not RFC 8312";
-            was "friendly_alpha_one";
-            fixed |it| !it, where |own, peer| when::cubic(own, peer) && own.congestion.cubic != CubicRules::Linux,
-                "the kernel's CUBIC takes Reno to grow by 8/15 of a segment, as before RFC 9438";
         }
         /// Where `cwnd` grows only if it is what limits the sender. CUBIC asks that everywhere in any case (RFC 9438 §4.6, §5.8).
         cwnd_validation: CwndValidation = CwndValidation::Off => {
@@ -136,8 +131,11 @@ words! {
 
     /// By whose rules CUBIC's window grows in congestion avoidance.
     CubicRules {
-        /// RFC 9438.
+        /// RFC 9438: once what Reno would have has reached the last window, it is taken to grow by a whole segment per round
+        /// trip (§4.3).
         Rfc9438 = "rfc-9438",
+        /// The same but for that: Reno is taken to grow by 9/17 of a segment for ever (RFC 8312 §4.2).
+        Rfc8312 = "rfc-8312",
         // DEVIATES RFC 9438 §4.10: before the first loss the window grows by a twentieth a round trip, at least.
         /// `tcp_cubic.c`: in whole segments and jiffies (`rto.tick`), 717/1024 of the window after a loss, whatever
         /// `ssthresh_from` says.

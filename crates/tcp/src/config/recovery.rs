@@ -63,13 +63,15 @@ section! {
             fixed |it| *it == RateReduction::Linux, where when::sack,
                 "the kernel brings the flight down in proportion to what arrives, in segments of cwnd (PRR, linux)";
         }
-        /// The same without SACK, where each duplicate ACK stands for a segment that has arrived (RFC 9937 §6.2; Linux). Off:
-        /// the window is inflated and deflated (RFC 5681 §3.2, RFC 6582 §3.2).
-        rate_reduction_without_sack: bool = false => {
-            from "RFC 9937 §6.2; Linux";
-            fixed |it| *it, where when::no_sack,
-                "the kernel brings the flight down in proportion to what arrives (PRR), without SACK too";
-            fixed |it| !it, where |own, peer| when::no_sack(own, peer) && own.recovery.rate_reduction != RateReduction::Linux,
+        /// What recovery without SACK does to the window.
+        window_without_sack: WindowWithoutSack = WindowWithoutSack::Rfc6582 => {
+            from "RFC 5681 §3.2; RFC 6582 §3.2; RFC 9937 §6.2; ns-3; Linux";
+            was "rate_reduction_without_sack" as true "rate-reduction";
+            was "deflate_below_ssthresh" as false "above-ssthresh";
+            fixed |it| *it == WindowWithoutSack::RateReduction, where when::no_sack,
+                "the kernel brings the flight down in proportion to what arrives (PRR), without SACK too (rate-reduction)";
+            fixed |it| *it != WindowWithoutSack::RateReduction,
+                where |own, peer| when::no_sack(own, peer) && own.recovery.rate_reduction != RateReduction::Linux,
                 "the kernel brings the flight down in proportion to what arrives (PRR), without SACK too";
         }
         /// With SACK, find losses by time in place of by counting (RACK, RFC 8985 §6): lost retransmissions too.
@@ -160,13 +162,6 @@ section! {
             was "sacking_ack_is_duplicate";
             fixed |it| !it, where when::sack, "the kernel's ACK of new data is one, whatever blocks it has";
         }
-        /// RFC 6582 §3.2 step 3 takes what a partial ACK acknowledges off the window even where fewer duplicate ACKs had
-        /// been added to it. Off: it stays above `ssthresh`, as where segments in flight are counted (ns-3, Linux).
-        deflate_below_ssthresh: bool = true => {
-            from "RFC 6582 §3.2; not ns-3, Linux";
-            fixed |it| !it, where when::no_sack,
-                "the kernel counts segments in flight, and does not go below ssthresh by a partial ACK";
-        }
         /// Without SACK, duplicate ACKs count while a timeout is being repaired too. Off: ns-3.
         dup_acks_after_timeout: bool = true => {
             from "not ns-3";
@@ -186,6 +181,18 @@ words! {
         Reno = "reno",
         /// As Reno, but partial ACKs keep recovery going (RFC 6582). With SACK: RFC 6675.
         NewReno = "new-reno",
+    }
+
+    /// What recovery without SACK does to the window.
+    WindowWithoutSack {
+        /// It is inflated by each duplicate ACK (RFC 5681 §3.2), and deflated by what a partial ACK acknowledges, even where fewer had
+        /// been added to it (RFC 6582 §3.2 step 3).
+        Rfc6582 = "rfc-6582",
+        /// The same, but a partial ACK leaves it above `ssthresh`, as where segments in flight are counted (ns-3).
+        AboveSsthresh = "above-ssthresh",
+        /// `rate_reduction` brings the flight down as with SACK: each duplicate ACK stands for a segment that has arrived
+        /// (RFC 9937 §6.2; Linux). Where that is `at-once`, `rfc-6582`.
+        RateReduction = "rate-reduction",
     }
 
     /// What duplicate ACKs of data below `recover`, where the last recovery ends, do without SACK.

@@ -39,14 +39,10 @@ section! {
         }
         /// On which tick of a coarse clock a timer expires.
         tick_expiry: TickExpiry = TickExpiry::RoundedUp => {
-            from "4.4BSD for the latter";
-            fixed |it| *it == TickExpiry::RoundedUp, "the kernel's timers are never early";
-        }
-        /// Timers are those of Linux's timer wheel, whose jiffy is `tick`: what waits 63·8ⁿ jiffies or more expires at a
-        /// multiple of 8ⁿ⁺¹ jiffies, and never before a jiffy more than it was to wait.
-        timer_wheel: bool = false => {
-            from "Linux";
-            fixed |it| *it, "the kernel rounds waits up by an eighth at the most (timer_wheel)";
+            from "4.4BSD, Linux for the others";
+            was "timer_wheel" as true "timer-wheel";
+            fixed |it| *it == TickExpiry::TimerWheel,
+                "the kernel's timers are never early, and round waits up by an eighth at the most (timer-wheel)";
         }
         /// Gain of SRTT as a divisor: 8 is alpha = 1/8.
         srtt_divisor: u32 = 8 => {
@@ -130,6 +126,9 @@ words! {
         RoundedUp = "rounded-up",
         /// On the nth from its start, where the wait is n ticks: up to one tick early (4.4BSD, `tcp_slowtimo()`).
         Counted = "counted",
+        /// That of Linux's timer wheel, whose jiffy is `tick`: what waits 63·8ⁿ jiffies or more expires at a multiple of
+        /// 8ⁿ⁺¹ jiffies, and never before a jiffy more than it was to wait.
+        TimerWheel = "timer-wheel",
     }
 
     /// Two readings of "minimum RTO".

@@ -49,12 +49,9 @@ section! {
         /// New data is handed to the device in super-packets of about a millisecond at the window's rate, and no more than half a
         /// window: the last segment of each that has several carries PSH, and so does the end of each buffer that the program
         /// filled (Linux).
-        super_packets: bool = false => {
-            from "Linux";
-        }
-        /// A super-packet for which its buffer holds too little takes in the beginning of the next one (Linux's `tcp_grow_skb()`, since 6.10).
-        fill_super_packets: bool = false => {
+        super_packets: SuperPackets = SuperPackets::Off => {
             from "Linux: `tcp_write_xmit()`, `tcp_grow_skb()`";
+            was "fill_super_packets" as true "filled";
         }
         /// New data waits until so large a part of the window may leave in one piece, where the last segment left within a
         /// millisecond and an ACK is due within one: 3 is a third (Linux's `tcp_tso_win_divisor`). 0 waits for nothing.
@@ -109,6 +106,18 @@ words! {
         /// window was found shut, and each ACK that keeps it shut starts the interval anew (Linux's `tcp_xmit_probe_skb()`,
         /// `tcp_ack_probe()`).
         Empty = "empty",
+    }
+}
+
+words! {
+    /// Whether new data is handed to the device in super-packets.
+    SuperPackets {
+        /// Segment by segment.
+        Off = "off" formerly false,
+        /// In super-packets; one for which its buffer holds too little is shorter (Linux before 6.10).
+        Plain = "plain" formerly true,
+        /// The same; one for which its buffer holds too little takes in the beginning of the next (Linux's `tcp_grow_skb()`, since 6.10).
+        Filled = "filled",
     }
 }
 

@@ -4,7 +4,7 @@
 
 use super::phase::Phase;
 use super::{News, Sender};
-use crate::config::RateReduction;
+use crate::config::{RateReduction, WindowWithoutSack};
 
 /// One recovery's account, in bytes; in segments by Linux's rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Sender {
     fn reduces_in_proportion(&self) -> bool {
         let recovery = &self.config.recovery;
         recovery.rate_reduction != RateReduction::AtOnce
-            && (self.sack_enabled || recovery.rate_reduction_without_sack)
+            && (self.sack_enabled || recovery.window_without_sack == WindowWithoutSack::RateReduction)
     }
 
     /// Whether an ECN echo brings `cwnd` down so too, as in Linux.

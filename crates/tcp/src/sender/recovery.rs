@@ -6,7 +6,7 @@ use super::{News, Sender};
 use crate::cc::{CongestionControl, Window};
 use crate::config::{
     EndGrowth, FullAckWindow, PartialAckTimer, RecoverGuard, RecoveryAlgorithm, RepairTimer, SsthreshFrom,
-    SsthreshOnTimeout,
+    SsthreshOnTimeout, WindowWithoutSack,
 };
 use crate::scoreboard::ByTime;
 use farpath_units::Instant;
@@ -220,8 +220,10 @@ impl Sender {
             return;
         }
         let given_back = if newly_acked >= self.smss { self.smss } else { 0 };
-        let floor =
-            if self.config.recovery.deflate_below_ssthresh { self.smss } else { self.window.ssthresh };
+        let floor = match self.config.recovery.window_without_sack {
+            WindowWithoutSack::AboveSsthresh => self.window.ssthresh,
+            WindowWithoutSack::Rfc6582 | WindowWithoutSack::RateReduction => self.smss,
+        };
         self.window.cwnd = (self.window.cwnd.saturating_sub(newly_acked) + given_back).max(floor);
     }
 

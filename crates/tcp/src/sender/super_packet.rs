@@ -4,6 +4,7 @@
 use super::Sender;
 use super::phase::Phase;
 use crate::cc::LONGEST_BURST;
+use crate::config::SuperPackets;
 use farpath_units::{Duration, Instant};
 
 /// Only where the last segment left no longer ago is there anything to wait for, and for no ACK that is further off.
@@ -50,7 +51,7 @@ impl SuperPacket {
 impl Sender {
     /// Whether new data leaves in super-packets, or waits for more of a window.
     pub(super) fn forms_super_packets(&self) -> bool {
-        self.config.send.super_packets || self.config.send.tso_win_divisor > 0
+        self.config.send.super_packets != SuperPackets::Off || self.config.send.tso_win_divisor > 0
     }
 
     /// New data may leave at `now`: `room` bytes by the congestion window, `peer_room` by the peer's. Whether it does; if not,
@@ -60,6 +61,10 @@ impl Sender {
         !self.forms_super_packets()
             || self.super_packet.left > 0 && self.super_packet.at == now
             || self.begin_super_packet(now, room, peer_room)
+    }
+
+    fn fills_super_packets(&self) -> bool {
+        self.config.send.super_packets == SuperPackets::Filled
     }
 
     #[inline(never)]
@@ -73,8 +78,7 @@ impl Sender {
         if data > self.smss && self.defers(now, room * self.smss, peer_room, quota, most) {
             return false;
         }
-        if self.config.send.fill_super_packets && self.nxt + quota * self.smss > self.super_packet.buffer_end
-        {
+        if self.fills_super_packets() && self.nxt + quota * self.smss > self.super_packet.buffer_end {
             // What it takes in of the next buffer leaves no trace of where the first one ended.
             self.super_packet.buffer_end += self.stream_buffer();
         }
@@ -127,7 +131,7 @@ impl Sender {
         let limit = room.min(peer_room);
         let is_last = self.super_packet.buffer_end >= self.written;
         let rest = self.super_packet.buffer_end.min(self.written) - self.nxt;
-        let filled = if self.config.send.fill_super_packets { quota * self.smss } else { 0 };
+        let filled = if self.fills_super_packets() { quota * self.smss } else { 0 };
         let buffer = rest.max(filled.min(self.written - self.nxt));
         let enough = limit >= most * self.smss
             || !is_last && limit >= buffer

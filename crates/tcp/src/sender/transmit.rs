@@ -4,7 +4,7 @@ use super::frto::Frto;
 use super::phase::Phase;
 use super::{Persist, Sender};
 use crate::cc::CongestionControl;
-use crate::config::{RecoverGuard, WindowProbe};
+use crate::config::{RecoverGuard, SuperPackets, WindowProbe};
 use core::ops::Range;
 use farpath_units::{Duration, Instant};
 
@@ -363,7 +363,8 @@ impl Sender {
             self.nxt = range.end;
         }
         if !again {
-            push = self.super_packet.on_sent(now, range.end) && self.config.send.super_packets;
+            push = self.super_packet.on_sent(now, range.end)
+                && self.config.send.super_packets != SuperPackets::Off;
             self.burst = len == self.smss;
             self.note_sent_wishes(range.end);
             if len < self.smss {

@@ -80,7 +80,8 @@ fn a_wait_that_adapts_gets_no_longer_than_a_round_trip() {
 #[test]
 fn the_wheel_ends_a_wait_up_to_a_tick_late() {
     let mut t = delaying(|c| {
-        (c.receive.ack_delay, c.rto.tick, c.rto.timer_wheel) = (duration("40 ms"), duration("4 ms"), true);
+        (c.receive.ack_delay, c.rto.tick, c.rto.tick_expiry) =
+            (duration("40 ms"), duration("4 ms"), TickExpiry::TimerWheel);
     });
     t.at("101 ms").data(1..1001).at("143 ms").expect_nothing().at("144 ms").expect("ack 1001");
 }

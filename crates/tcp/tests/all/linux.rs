@@ -133,11 +133,11 @@ fn what_duplicate_acks_told_of_does_not_grow_the_window() {
 
 #[test]
 fn a_duplicate_ack_stands_for_a_segment_that_has_arrived() {
-    let sent = |prr| {
+    let sent = |window| {
         let mut t = Script::established(&config(|c| {
             c.congestion.initial_window = 20;
             c.recovery.rate_reduction = RateReduction::SafeAck;
-            c.recovery.rate_reduction_without_sack = prr;
+            c.recovery.window_without_sack = window;
             c.recovery.full_ack_window = FullAckWindow::Ssthresh;
         }));
         t.write(40_000).ignore().dup_acks(2).expect_nothing().dup_acks(1).expect("1:1001");
@@ -151,8 +151,12 @@ fn a_duplicate_ack_stands_for_a_segment_that_has_arrived() {
         assert_eq!((t.cwnd(), t.ssthresh()), (10_000, 10_000));
         sent
     };
-    assert_eq!(sent(false), [0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
-    assert_eq!(sent(true), [0, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0, 0, 1, 1, 1, 1], "as with SACK");
+    assert_eq!(sent(WindowWithoutSack::Rfc6582), [0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
+    assert_eq!(
+        sent(WindowWithoutSack::RateReduction),
+        [0, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0, 0, 1, 1, 1, 1],
+        "as with SACK"
+    );
 }
 
 #[test]
@@ -162,7 +166,7 @@ fn a_partial_ack_takes_back_the_duplicates_that_it_explains() {
     let mut t = Script::established(&config(|c| {
         c.congestion.initial_window = 12;
         c.recovery.rate_reduction = RateReduction::SafeAck;
-        c.recovery.rate_reduction_without_sack = true;
+        c.recovery.window_without_sack = WindowWithoutSack::RateReduction;
     }));
     t.write(40_000).ignore().ack(1001).ignore();
     let flight = t.sender().flight_size();
@@ -199,14 +203,14 @@ fn below_recover_duplicates_send_no_new_data() {
 fn the_wheel_is_the_coarser_the_longer_the_wait() {
     // Jiffies of 4 ms: 252 ms and more in steps of 32 ms, 2.016 s and more of 256 ms, 16.128 s and more of 2.048 s.
     let mut t = in_flight(1, |c| {
-        (c.rto.tick, c.rto.timer_wheel, c.rto.max) =
-            (Duration::from_millis(4), true, Duration::from_secs(64));
+        (c.rto.tick, c.rto.tick_expiry, c.rto.max) =
+            (Duration::from_millis(4), TickExpiry::TimerWheel, Duration::from_secs(64));
     });
     t.at("70 s").expect_timed(
         "1.024 s 1:1001, 3.04 s 1:1001, 7.168 s 1:1001, 15.36 s 1:1001, 31.488 s 1:1001, 65.536 s 1:1001",
     );
     let mut t = in_flight(1, |c| {
-        (c.rto.tick, c.rto.timer_wheel) = (Duration::from_millis(4), true);
+        (c.rto.tick, c.rto.tick_expiry) = (Duration::from_millis(4), TickExpiry::TimerWheel);
         c.rto.min = Duration::from_millis(247);
     });
     assert_eq!(t.end.next_due(), Some(time("252 ms")), "62 jiffies, and one");
@@ -224,9 +228,9 @@ fn the_last_segment_of_a_super_packet_carries_psh() {
         t.write(20_000).ignore();
         t.last().flags.contains(Flags::PSH)
     };
-    assert!(psh(true, 4), "of two, half of the window");
-    assert!(!psh(true, 5), "the fifth is one of its own");
-    assert!(!psh(false, 4));
+    assert!(psh(SuperPackets::Plain, 4), "of two, half of the window");
+    assert!(!psh(SuperPackets::Plain, 5), "the fifth is one of its own");
+    assert!(!psh(SuperPackets::Off, 4));
 }
 
 #[test]
@@ -235,7 +239,7 @@ fn a_super_packet_takes_in_the_beginning_of_the_next_buffer() {
     let pushed = |fills| {
         let mut t = Script::established_to(
             &config(|c| {
-                (c.send.super_packets, c.send.fill_super_packets) = (true, fills);
+                c.send.super_packets = fills;
                 c.congestion.initial_window = 4;
             }),
             30_000,
@@ -247,10 +251,10 @@ fn a_super_packet_takes_in_the_beginning_of_the_next_buffer() {
         ends
     };
     let twos = (1..=11).map(|n| 2000 * n + 1);
-    assert_eq!(pushed(true), twos.clone().collect::<Vec<_>>());
+    assert_eq!(pushed(SuperPackets::Filled), twos.clone().collect::<Vec<_>>());
     let buffer_end: Vec<u64> =
         twos.clone().filter(|&end| end < 19_001).chain([19_001]).chain(twos.skip(9)).collect();
-    assert_eq!(pushed(false), buffer_end);
+    assert_eq!(pushed(SuperPackets::Plain), buffer_end);
 }
 
 /// Ten segments under way since 500 us, over a round trip of as much, and thirty to come.

@@ -24,7 +24,6 @@ mod recovery_newreno;
 mod recovery_reno;
 mod recovery_sack;
 mod rto;
-mod smoltcp;
 mod wire;
 
 use farpath_units::{Duration, Instant};

@@ -50,7 +50,7 @@ pub fn ns3_newreno() -> Config {
     c.recovery.end_growth = EndGrowth::AfterFastRecovery;
     c.recovery.unreported_before_window = false;
     c.recovery.new_ack_with_sack_is_duplicate = true;
-    c.recovery.deflate_below_ssthresh = false;
+    c.recovery.window_without_sack = WindowWithoutSack::AboveSsthresh;
     c.recovery.dup_acks_after_timeout = false;
     c.rto.initial = Duration::from_secs(3);
     c.rto.tick = Duration::ZERO;

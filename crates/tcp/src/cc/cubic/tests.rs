@@ -1,7 +1,7 @@
 use super::*;
 use crate::Config;
 use crate::cc::Controller;
-use crate::config::{CongestionControlKind, HyStart, SlowStartGrowth};
+use crate::config::{CongestionControlKind, CubicRules, HyStart, SlowStartGrowth};
 use farpath_units::Bytes;
 use proptest::prelude::*;
 
@@ -186,8 +186,8 @@ fn the_reno_friendly_region_grows_by_alpha_and_beyond_cwnd_prior_by_one() {
 /// RFC 8312 §4.2, and Linux: Reno's part never grows by a whole segment.
 #[test]
 fn before_rfc_9438_the_reno_friendly_region_grows_by_alpha_throughout() {
-    let grown = |alpha_one| {
-        let mut cubic = cubic(|c| c.cubic_alpha_one_at_prior_cwnd = alpha_one);
+    let grown = |rules| {
+        let mut cubic = cubic(|c| c.cubic = rules);
         let mut window = after(&mut cubic, 10_000, &loss(10_000));
         // 7000 B, and a thousand segments at an RTT of 1 ms: far past 10 000 B.
         for n in 0..1000 {
@@ -197,7 +197,7 @@ fn before_rfc_9438_the_reno_friendly_region_grows_by_alpha_throughout() {
         window.cwnd
     };
     // d(cwnd)/dn = alpha SMSS^2 / cwnd: 49 + 2 * 9/17 * 1000 = 33.3^2, and 100 + 2 * 952 = 44.8^2.
-    assert_eq!((grown(false) / 1000, grown(true) / 1000), (33, 44));
+    assert_eq!((grown(CubicRules::Rfc8312) / 1000, grown(CubicRules::Rfc9438) / 1000), (33, 44));
 }
 
 #[test]
