@@ -72,7 +72,10 @@ pub use loss::{
 pub use orbit::{Body, Orbit, Passes, Place, Satellite, Tle, parse_tle};
 pub use over_time::{Between, Changes, Offset, OverTime, Setting};
 pub use queue::{MarkThreshold, QueueLimit};
-pub use radio::{Backoff, Duplex, Oversize, Radio, RadioPower, RadioSpec, Turnaround};
+pub use radio::{
+    Arrivals, Backoff, Duplex, HiddenFrom, OnOff, OtherStations, Oversize, Peer, Radio, RadioPower,
+    RadioSpec, Turnaround,
+};
 pub use reorder::Reorder;
 pub use spec::{ElementSpec, SpecError, base_delay, build_path, routers};
 pub use token_bucket::{Excess, TokenBucket};

@@ -1,16 +1,17 @@
 //! What the time of a channel was used for.
 
 use core::fmt;
-use farpath_units::Duration;
+use farpath_units::{Bytes, Duration};
 
 /// What a channel was used for, or why it was not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
 pub enum AirUse {
     /// Frames with TCP payload that arrived.
     Data,
     /// Frames without: ACKs of TCP, openings, closings.
     Ack,
+    /// Exchanges that other stations began: polls, turnarounds, frames and link ACKs.
+    Others,
     /// Polls that were answered, and the answers.
     Poll,
     /// The radios' own acknowledgements.
@@ -29,9 +30,10 @@ pub enum AirUse {
 
 impl AirUse {
     /// All of them, in the order of their declaration.
-    pub const ALL: [AirUse; 9] = [
+    pub const ALL: [AirUse; 10] = [
         AirUse::Data,
         AirUse::Ack,
+        AirUse::Others,
         AirUse::Poll,
         AirUse::LinkAck,
         AirUse::Turnaround,
@@ -51,6 +53,7 @@ impl AirUse {
         match self {
             AirUse::Data => "data",
             AirUse::Ack => "ack",
+            AirUse::Others => "others",
             AirUse::Poll => "poll",
             AirUse::LinkAck => "link-ack",
             AirUse::Turnaround => "turnaround",
@@ -87,6 +90,31 @@ impl AirTime {
     pub fn add(&mut self, what: AirUse, time: Duration) {
         self.0[what as usize] += time;
     }
+}
+
+/// What one of several stations on an air has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StationCounts {
+    /// Which of the groups of other stations it is of; `None` for a station of the path.
+    pub group: Option<u32>,
+    /// Packets that were its to send: from outside, or from the station before it.
+    pub offered: u64,
+    /// Those of them that the next station has.
+    pub delivered: u64,
+    /// Those that will never get there.
+    pub dropped: u64,
+    /// IP bytes of the delivered ones.
+    pub delivered_bytes: Bytes,
+    /// How often it called: polls, or bursts sent unasked.
+    pub calls: u64,
+    /// Calls that nobody heard, or whose answer did not arrive. It backs off after each of them.
+    pub unanswered: u64,
+    /// How often it wanted to call, and heard others.
+    pub held_back: u64,
+    /// Frames that it sent.
+    pub frames: u64,
+    /// Those of them that another transmission hit.
+    pub hit: u64,
 }
 
 /// What a channel's use took, in J.

@@ -1,6 +1,6 @@
 //! What elements count.
 
-use crate::{AirEnergy, AirTime, Direction, DropCause};
+use crate::{AirEnergy, AirTime, Direction, DropCause, StationCounts};
 use core::any::Any;
 use core::fmt;
 use farpath_units::Bytes;
@@ -120,6 +120,8 @@ pub struct ChannelTime {
     pub direction: Option<Direction>,
     /// The account.
     pub time: AirTime,
-    /// What it took of the transceivers, where it is known what they draw.
+    /// What it took of the transceivers of the path, where it is known what they draw.
     pub energy: Option<AirEnergy>,
+    /// Where there are other stations: the near one of the hop, the far one, and they.
+    pub stations: Vec<StationCounts>,
 }

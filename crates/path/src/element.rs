@@ -138,7 +138,6 @@ impl<P: PathPacket> From<&P> for PacketView {
 
 /// Why a packet was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
 pub enum DropCause {
     /// A loss process chose it.
     Loss,

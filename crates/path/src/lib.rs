@@ -50,7 +50,7 @@ mod rng;
 mod schedule;
 mod stage;
 
-pub use air::{AirEnergy, AirTime, AirUse};
+pub use air::{AirEnergy, AirTime, AirUse, StationCounts};
 pub use chain::{MOST_PACKETS, Path};
 pub use counters::{ChannelTime, DropCounts, ElementCounters, LinkCounters, OwnFigures};
 pub use element::{

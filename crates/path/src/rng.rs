@@ -71,6 +71,11 @@ impl Generator {
         radius * libm::cos(2.0 * core::f64::consts::PI * self.fraction())
     }
 
+    /// Draws once: a time of the exponential distribution with this mean, in whole nanoseconds.
+    pub fn exponential(&mut self, mean: Duration) -> Duration {
+        Duration::from_nanos(libm::round(-libm::log(self.fraction()) * mean.as_nanos() as f64) as u64)
+    }
+
     /// Draws once: a time of the Lomax distribution (Pareto II) with shape 3/2 and this mean, in whole nanoseconds. Half of them
     /// are below 0.3 means, a hundredth above 10, a thousandth above 50; what would be above 1000 is 1000 means.
     pub fn heavy_tailed(&mut self, mean: Duration) -> Duration {

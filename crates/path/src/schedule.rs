@@ -5,13 +5,13 @@ use farpath_units::Instant;
 use std::collections::BinaryHeap;
 
 /// A queue by due time; of two that are due together, the one that was pushed first comes first.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Schedule<T> {
     heap: BinaryHeap<Timed<T>>,
     pushed: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Timed<T> {
     due: Instant,
     number: u64,

@@ -1,7 +1,9 @@
 //! Tables in memory: Arrow record batches from runs, and rows back from batches.
 
 use crate::schema::{Cells, Column, Nullable, Row, gathered};
-use crate::{AirRow, FlowRow, MessageRow, Provenance, RouterRow, Run, RunKey, SegmentRow, SeriesRow};
+use crate::{
+    AirRow, FlowRow, MessageRow, Provenance, RouterRow, Run, RunKey, SegmentRow, SeriesRow, StationRow,
+};
 use arrow_array::builder::{
     ArrayBuilder, ListBuilder, StringBuilder, StructBuilder, UInt32Builder, UInt64Builder,
 };
@@ -27,6 +29,8 @@ pub enum Table {
     Routers,
     /// One row per hop of a radio and use of its air.
     Air,
+    /// One row per station on an air that other stations use too.
+    Stations,
     /// One row per run.
     Provenance,
 }
@@ -51,6 +55,7 @@ impl Table {
         Table::Messages,
         Table::Routers,
         Table::Air,
+        Table::Stations,
         Table::Provenance,
     ];
 
@@ -68,6 +73,7 @@ impl Table {
             Table::Messages => "messages",
             Table::Routers => "routers",
             Table::Air => "air",
+            Table::Stations => "stations",
             Table::Provenance => "provenance",
         }
     }
@@ -81,6 +87,7 @@ impl Table {
             Table::Messages => infos::<MessageRow>(),
             Table::Routers => infos::<RouterRow>(),
             Table::Air => infos::<AirRow>(),
+            Table::Stations => infos::<StationRow>(),
             Table::Provenance => infos::<Provenance>(),
         }
     }
@@ -94,6 +101,7 @@ impl Table {
             Table::Messages => schema::<MessageRow>(),
             Table::Routers => schema::<RouterRow>(),
             Table::Air => schema::<AirRow>(),
+            Table::Stations => schema::<StationRow>(),
             Table::Provenance => schema::<Provenance>(),
         }
     }
@@ -107,6 +115,7 @@ impl Table {
             Table::Messages => Box::new(batches_of(run.key(), run.messages.iter())),
             Table::Routers => Box::new(batches_of(run.key(), run.routers.iter().cloned())),
             Table::Air => Box::new(batches_of(run.key(), run.air.iter().cloned())),
+            Table::Stations => Box::new(batches_of(run.key(), run.stations.iter().cloned())),
             Table::Provenance => Box::new(batches_of(run.key(), std::iter::once(run.provenance.clone()))),
         }
     }

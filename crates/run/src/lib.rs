@@ -41,5 +41,6 @@ pub use tables::flows::{DelayFigures, FlowNumber, FlowRow, FlowStatistics, Progr
 pub use tables::routers::RouterRow;
 pub use tables::segments::{SegmentEvent, SegmentRow};
 pub use tables::series::{MessageRow, Metric, SeriesRow};
+pub use tables::stations::StationRow;
 pub use trace::Trace;
 pub use writer::{FolderLock, REPORT, ResultsDir};

@@ -6,7 +6,7 @@ use crate::schema::Row;
 use crate::writer::{REPORT, is_ours, table_name};
 use crate::{
     AirRow, ExperimentSummary, FlowRow, FolderLock, MessageRow, Provenance, ResultsError, RouterRow, Run,
-    RunKey, SegmentRow, SeriesRow, Table, arrow, parquet_file,
+    RunKey, SegmentRow, SeriesRow, StationRow, Table, arrow, parquet_file,
 };
 use std::collections::BTreeMap;
 use std::fs;
@@ -117,6 +117,11 @@ impl Results {
         self.table(Table::Air)
     }
 
+    /// What the stations did that shared an air with others, of all runs.
+    pub fn stations(&self) -> Result<Vec<(RunKey, StationRow)>, ResultsError> {
+        self.table(Table::Stations)
+    }
+
     /// Everything, in the order of point, engine and seed.
     pub fn runs(&self) -> Result<Vec<Run>, ResultsError> {
         self.runs_traced(|_| true)
@@ -128,6 +133,7 @@ impl Results {
         let mut flows = by_run(self.flows()?);
         let mut routers = by_run(self.routers()?);
         let mut air = by_run(self.air()?);
+        let mut stations = by_run(self.stations()?);
         let mut grades = self.manifest.grades();
         let mut series = by_run(self.table_of(Table::Series, &traced)?);
         let mut segments = by_run(self.table_of(Table::Segments, &traced)?);
@@ -139,6 +145,7 @@ impl Results {
             messages: messages.remove(key).unwrap_or_default(),
             routers: routers.remove(key).unwrap_or_default(),
             air: air.remove(key).unwrap_or_default(),
+            stations: stations.remove(key).unwrap_or_default(),
             grade: grades.remove(key),
             ..Run::new(*key, provenance.clone())
         };

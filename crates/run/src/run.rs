@@ -1,6 +1,6 @@
 //! One run: one point of an experiment, one seed, one engine.
 
-use crate::{AirRow, FlowRow, Grade, MessageRow, RouterRow, SegmentRow, SeriesRow, Trace};
+use crate::{AirRow, FlowRow, Grade, MessageRow, RouterRow, SegmentRow, SeriesRow, StationRow, Trace};
 use std::sync::Arc;
 
 words! {
@@ -78,6 +78,8 @@ pub struct Run {
     pub routers: Vec<RouterRow>,
     /// What the air of radios was used for, one row per hop and use.
     pub air: Vec<AirRow>,
+    /// The stations of an air that others use too, one row per station.
+    pub stations: Vec<StationRow>,
     /// Where it comes from.
     pub provenance: Provenance,
     /// How well it was done, where that was in real time.
@@ -98,6 +100,7 @@ impl Run {
             messages: Trace::default(),
             routers: Vec::new(),
             air: Vec::new(),
+            stations: Vec::new(),
             provenance,
             grade: None,
         }

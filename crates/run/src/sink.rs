@@ -65,7 +65,7 @@ impl Writer {
             Table::Series => Writer::Trace(Box::new(TraceFile::create::<SeriesRow>(file)?)),
             Table::Segments => Writer::Trace(Box::new(TraceFile::create::<SegmentRow>(file)?)),
             Table::Messages => Writer::Trace(Box::new(TraceFile::create::<MessageRow>(file)?)),
-            Table::Flows | Table::Routers | Table::Air | Table::Provenance => {
+            Table::Flows | Table::Routers | Table::Air | Table::Stations | Table::Provenance => {
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::SNAPPY)
                     // Statistics of pages would be most of the file where there are few flows.

@@ -4,18 +4,23 @@ use crate::{MessageRow, StreamFigures};
 use farpath_units::{Bytes, Duration, Instant, Late, Messages, Playout};
 
 impl MessageRow {
-    /// Rows of a flow's messages, for each that was `due`; the other stamps as far as there are any.
+    /// Rows of a flow's messages, for each that was `due`; the other stamps as far as there are any. Those whose numbers are
+    /// `left_out`, rising, were never sent, and the stamps are of the others.
     pub fn of_flow(
         flow: u32,
         due: impl Iterator<Item = Instant>,
+        left_out: &[u64],
         [written, sent, arrived, answered]: [&[Instant]; 4],
     ) -> Vec<MessageRow> {
-        let row = |(number, due): (usize, Instant)| {
+        let mut left_out = left_out.iter().peekable();
+        let mut places = 0..;
+        let row = |(message, due): (u64, Instant)| {
+            let place = if left_out.next_if_eq(&&message).is_some() { None } else { places.next() };
             let [written, sent, arrived, answered] =
-                [written, sent, arrived, answered].map(|stamps| stamps.get(number).copied());
-            MessageRow { flow, message: number as u64, due, written, sent, arrived, answered }
+                [written, sent, arrived, answered].map(|stamps: &[Instant]| stamps.get(place?).copied());
+            MessageRow { flow, message, due, written, sent, arrived, answered }
         };
-        due.enumerate().map(row).collect()
+        (0..).zip(due).map(row).collect()
     }
 }
 

@@ -22,3 +22,4 @@ pub mod flows;
 pub mod routers;
 pub mod segments;
 pub mod series;
+pub mod stations;

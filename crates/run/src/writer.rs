@@ -76,6 +76,7 @@ impl ResultsDir {
             (Table::Messages, run.messages.len()),
             (Table::Routers, run.routers.len()),
             (Table::Air, run.air.len()),
+            (Table::Stations, run.stations.len()),
         ] {
             if rows > 0 {
                 self.table(table)?.append(run, rows)?;

@@ -2,6 +2,7 @@
 
 use super::Radio;
 use super::fragments::Fragments;
+use super::others::{MOST_STATIONS, OtherStations, ReadOthers};
 use crate::draw::Draws;
 use crate::element::{Built, Declared, DelayKind, DelayPart, DelayTime, Element, Fault, Inflow};
 use crate::keys::{Keys, OrNone, ReadValue, Source, word};
@@ -57,6 +58,8 @@ pub struct RadioSpec {
     pub give_up_after: Duration,
     /// What a transceiver draws, where that is known: its energy is accounted for.
     pub power: Option<RadioPower>,
+    /// Stations of other users in reach.
+    pub others: Vec<OtherStations>,
 }
 
 /// What a transceiver draws.
@@ -162,8 +165,8 @@ impl RadioSpec {
 }
 
 /// Why radios cannot work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-enum RadioFault {
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum RadioFault {
     /// No path, or more hops than can be kept.
     #[error("expected from 1 to {MOST_HOPS} hops, found {0}")]
     Hops(u32),
@@ -190,12 +193,23 @@ enum RadioFault {
     /// The watchdog always bites.
     #[error("expected more than no time: every packet would be given up at once")]
     GiveUpAfter,
+    /// Two airs of one hop.
+    #[error("others share one air with the stations of the path: expected `duplex = \"half\"`")]
+    Duplex,
+    /// Other stations that cannot work.
+    #[error("{reason}")]
+    Others {
+        /// The parameter of theirs that is wrong.
+        key: &'static str,
+        /// Why.
+        reason: String,
+    },
 }
 
 impl RadioFault {
     /// The parameter that is wrong, as files spell it.
-    const fn key(&self) -> &'static str {
-        match self {
+    fn key(&self) -> String {
+        let key = match self {
             RadioFault::Hops(_) => "hops",
             RadioFault::Burst => "burst",
             RadioFault::Attempts => "attempts",
@@ -203,7 +217,10 @@ impl RadioFault {
             RadioFault::Queue { .. } => "queue",
             RadioFault::Backoff => "backoff",
             RadioFault::GiveUpAfter => "give_up_after",
-        }
+            RadioFault::Duplex => "others",
+            RadioFault::Others { key, .. } => return format!("others.{key}"),
+        };
+        key.to_owned()
     }
 }
 
@@ -226,8 +243,20 @@ impl RadioSpec {
             () if queue < mtu => Err(RadioFault::Queue { queue, mtu }),
             () if self.backoff.base.is_zero() => Err(RadioFault::Backoff),
             () if self.give_up_after.is_zero() => Err(RadioFault::GiveUpAfter),
-            () => Ok(()),
+            () if self.duplex == Duplex::Full && !self.others.is_empty() => Err(RadioFault::Duplex),
+            () if self.other_stations() > MOST_STATIONS => Err(RadioFault::Others {
+                key: "stations",
+                reason: format!("expected at most {MOST_STATIONS} in all, found {}", self.other_stations()),
+            }),
+            () => self.others.iter().try_for_each(|others| others.check(self)),
         }
+    }
+}
+
+impl RadioSpec {
+    /// How many stations of others there are.
+    fn other_stations(&self) -> u64 {
+        self.others.iter().map(|others| u64::from(others.stations)).sum()
     }
 }
 
@@ -242,8 +271,9 @@ impl Element for RadioSpec {
         let turn = self.hand_over();
         let rate = self.rate_over_time.as_ref().map_or(rate.to_string(), Setting::to_string);
         let noise = if self.ber == Ber::ZERO { String::new() } else { format!(", BER {}", self.ber) };
+        let others: String = self.others.iter().map(|others| format!(", {others}")).collect();
         format!(
-            "{duplex} radio of {rate}, hops: {hops}, {polls}, turnaround {turn}, bursts of {burst}, queues of {queue}{noise}"
+            "{duplex} radio of {rate}, hops: {hops}, {polls}, turnaround {turn}, bursts of {burst}, queues of {queue}{noise}{others}"
         )
     }
 
@@ -257,6 +287,12 @@ impl Element for RadioSpec {
             "radios, predicted as a link that carries full bursts one way{rate}; data and ACKs that meet on the air, and \
              frames sent again, are left out of the prediction"
         ))
+    }
+
+    fn no_model(&self, _data: Direction) -> Option<String> {
+        (self.other_stations() > 0).then(|| {
+            "other stations share the air of the radios, and no closed form here says how much of it they leave".to_owned()
+        })
     }
 
     fn delays(&self, direction: Direction, size: Bytes) -> Vec<DelayPart> {
@@ -275,7 +311,7 @@ impl Element for RadioSpec {
     }
 
     fn validate(&self) -> Result<(), Fault> {
-        self.check().map_err(|fault| Fault { key: fault.key().to_owned(), reason: fault.to_string() })
+        self.check().map_err(|fault| Fault { key: fault.key(), reason: fault.to_string() })
     }
 
     fn line(&self, _direction: Direction) -> Option<Line> {
@@ -319,7 +355,7 @@ impl Element for RadioSpec {
     }
 
     fn entries(&self) -> usize {
-        self.rate_over_time.as_ref().map_or(0, Setting::entries)
+        self.rate_over_time.as_ref().map_or(0, Setting::entries) + self.other_stations() as usize
     }
 
     fn mtu(&self) -> Option<(Bytes, Oversize)> {
@@ -373,10 +409,13 @@ impl Declared for RadioSpec {
 | | `mtu` | longest IP packet of a frame | required |
 | | `oversize` | longer ones: `fragment` (RFC 791), `refuse`: they are dropped without a word, or `icmp`: dropped, and an emulated sender is told (RFC 1191); the simulated TCP knows no path MTU discovery | `fragment` |
 | | `give_up_after` | a station that gets rid of nothing for so long drops what it has, and the run says so | `5 min` |
-| | `power` | what a transceiver draws, `{ send = "2 W", listen = "500 mW" }`: energy is accounted for | unknown |"#;
+| | `power` | what a transceiver draws, `{ send = "2 W", listen = "500 mW" }`: energy is accounted for | unknown |
+| | `others` | stations of other users on the same air ([several stations](models/radio.md#several-stations)): `{ stations = 4, rate = "1 kbit/s", packet = "512 B", to = "near" }`, or a list of such tables | none |"#;
 
     fn read<K: Keys>(_name: &str, keys: &mut K) -> Result<ElementKind, K::Error> {
         let rate: Setting<Rate> = keys.required("rate")?;
+        let queue = keys.required("queue")?;
+        let others = keys.or("others", ReadOthers(Vec::new()))?;
         Ok(ElementKind::Radio(Box::new(RadioSpec {
             hops: keys.or("hops", 1)?,
             rate: rate.mean(),
@@ -395,7 +434,7 @@ impl Declared for RadioSpec {
                 base: keys.required("backoff")?,
                 max_exponent: keys.or("backoff_doublings", 6)?,
             },
-            queue: keys.required("queue")?,
+            queue,
             flow_control: keys.or("flow_control", true)?,
             ber: keys.or("ber", Ber::ZERO)?,
             attempts: keys.or("attempts", Attempts(None))?.0,
@@ -404,6 +443,7 @@ impl Declared for RadioSpec {
             oversize: keys.or("oversize", Oversize::Fragment)?,
             give_up_after: keys.or("give_up_after", Duration::from_secs(300))?,
             power: keys.optional("power")?,
+            others: others.0.into_iter().map(|others| others.with_queue(queue)).collect(),
         })))
     }
 
@@ -412,7 +452,7 @@ impl Declared for RadioSpec {
         let rate = Setting::draw(draws, |draws| {
             Rate::from_bit_per_s(draws.between(20_000..=10_000_000)).expect("not zero")
         });
-        RadioSpec {
+        let radio = RadioSpec {
             hops: 1 + draws.below(3) as u32,
             rate: rate.mean(),
             rate_over_time: (!rate.stays()).then_some(rate),
@@ -433,7 +473,12 @@ impl Declared for RadioSpec {
             oversize: draws.one_of(&[Oversize::Fragment, Oversize::Refuse, Oversize::Icmp]),
             give_up_after: draws.microseconds(100_000..=300_000_000),
             power: None,
-        }
+            others: Vec::new(),
+        };
+        // Drawn last: what is drawn of the rest stays what it was.
+        let groups = if radio.duplex == Duplex::Half { draws.below(3) } else { 0 };
+        let others = (0..groups).map(|_| OtherStations::draw(draws, &radio)).collect();
+        RadioSpec { others, ..radio }
     }
 
     fn build<P: ExplicitRatePacket + Clone + Send + 'static>(&self, name: &str, seed: u64) -> Built<P> {

@@ -11,17 +11,29 @@ pub(crate) enum State {
     /// It listens, with or without packets to send.
     Idle,
     /// It turns around, calls the next station of this direction, and waits for the answer. It hears nobody else.
-    Poll { direction: Direction, since: Instant },
+    /// Its poll, or all that it sends unasked, is on the air from `on_air` until `sent`.
+    Poll { direction: Direction, since: Instant, on_air: Instant, sent: Instant },
     /// It has been won by the station that called.
     Receive,
     /// It has won, and sends.
     Send,
 }
 
+/// What a packet is to those who offered it.
+#[derive(Debug, Clone)]
+pub(crate) enum Load<P> {
+    /// One of the path.
+    Packet(P),
+    /// One of other stations.
+    Others,
+    /// One that has arrived, of which its sender does not know so: the link ACK was hit.
+    Repeated,
+}
+
 /// A packet that waits at a station.
 #[derive(Debug, Clone)]
 pub(crate) struct Waiting<P> {
-    pub packet: P,
+    pub load: Load<P>,
     pub size: Bytes,
     /// Since when it waits to be sent for the first time.
     pub since: Option<Instant>,
@@ -33,7 +45,7 @@ pub(crate) struct Waiting<P> {
 }
 
 /// A radio, or one of a full-duplex radio's two.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Station<P> {
     pub state: State,
     pub queues: PerDirection<VecDeque<Waiting<P>>>,
@@ -56,9 +68,9 @@ pub(crate) struct Station<P> {
 }
 
 impl<P> Station<P> {
-    /// The random numbers of a station belong to it: one more hop changes nobody else's.
-    pub fn new(seed: u64, element: &str, number: usize) -> Station<P> {
-        let draws = Generator::per_direction(seed, &format!("{element}/{number}"));
+    /// The random numbers of a station belong to its name: one more hop changes nobody else's.
+    pub fn new(seed: u64, name: &str) -> Station<P> {
+        let draws = Generator::per_direction(seed, name);
         Station {
             state: State::Idle,
             queues: PerDirection::from_fn(|_| VecDeque::new()),

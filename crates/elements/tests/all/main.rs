@@ -15,6 +15,7 @@ mod over_time;
 mod properties;
 mod queues;
 mod radio;
+mod radio_cell;
 mod radio_channels;
 mod spec;
 mod ties;

@@ -180,7 +180,7 @@ fn a_relay_listens_for_both_of_its_hops() {
 #[test]
 fn uses_of_the_air_are_written_as_in_tables() {
     let names = AirUse::ALL.map(|what| what.to_string()).join(" ");
-    assert_eq!(names, "data ack poll link-ack turnaround damaged collision backoff idle");
+    assert_eq!(names, "data ack others poll link-ack turnaround damaged collision backoff idle");
     assert_eq!(format!("{:>5}|", AirUse::Ack), "  ack|");
 }
 

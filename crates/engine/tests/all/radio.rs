@@ -149,3 +149,49 @@ fn datagrams_that_make_no_sense_are_refused() {
     assert!(refused(&["transfer.reply=70 kB"]).contains("transfer.reply"));
     assert!(refused(&["transfer.protocol=sctp"]).contains("`tcp`, `udp`"));
 }
+
+/// Four stations that the modem does not hear.
+const OTHERS: &str = "path.radio.others={ stations = 4, rate = \"1 kbit/s\", packet = \"512 B\", to = \"near\", hidden_from = \"far\" }";
+
+#[test]
+fn a_run_says_what_others_did_to_the_air() {
+    let run = run(TCP, &[OTHERS, "transfer.size=100 KiB"]);
+    assert_eq!(run.flows[0].outcome, Outcome::Completed);
+    let used = |what: &str| run.air.iter().find(|row| row.what == what).expect("accounted").time;
+    assert!(!used("others").is_zero() && !used("damaged").is_zero(), "{:?}", run.air);
+    let total: f64 = run.air.iter().map(|row| row.time.as_secs_f64()).sum();
+    let time = run.flows[0].transfer_time.expect("it completed").as_secs_f64();
+    // The run ends with the last ACK of the connection: within an exchange or two of the transfer, and a TCP time-out.
+    assert!((time - 1.0..time + 15.0).contains(&total), "{total} {time}");
+    let groups: Vec<Option<u32>> = run.stations.iter().map(|station| station.others).collect();
+    assert_eq!(groups, [None, None, Some(0), Some(0), Some(0), Some(0)]);
+    let [near, far] = [&run.stations[0], &run.stations[1]];
+    assert!(far.hit > 0, "what the modem sends is hit by those that do not hear it: {far:?}");
+    assert_eq!(near.hit, 0, "nobody is hidden from the gateway: {near:?}");
+    assert!(run.stations[2..].iter().all(|other| other.delivered > 0), "{:?}", run.stations);
+}
+
+#[test]
+fn a_path_without_others_has_no_rows_of_them() {
+    let run = run(TCP, &["transfer.size=10 KiB"]);
+    assert!(run.stations.is_empty() && run.air.iter().all(|row| row.what != "others"));
+}
+
+#[test]
+fn datagrams_beside_others_are_over_when_the_last_one_is() {
+    let alone = run(UDP, &[]);
+    let beside = run(UDP, &[OTHERS]);
+    assert_eq!(beside.flows[0].outcome, Outcome::Completed, "others go on for ever, the run does not");
+    assert!(goodput(&beside) < goodput(&alone), "{} {}", goodput(&beside), goodput(&alone));
+}
+
+#[test]
+fn beside_others_nothing_is_predicted() {
+    let changes = [OTHERS.parse::<Override>().expect("a change")];
+    let experiment = Experiment::parse(TCP, "case.toml", &changes).expect("it is an experiment");
+    let point = &experiment.point(0);
+    let run = predict(point, provenance(&experiment, point)).expect("there is a row for each");
+    assert_eq!((run.flows[0].outcome, run.flows[0].transfer_time), (Outcome::Unknown, None));
+    let said = &run.provenance.caveats[0];
+    assert!(said.starts_with("no prediction: radio: other stations share the air"), "{said}");
+}

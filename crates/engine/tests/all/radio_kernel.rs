@@ -70,6 +70,26 @@ fn datagrams_of_programs_get_what_simulated_ones_get() {
 }
 
 #[test]
+fn other_stations_are_on_the_air_in_real_time_too() {
+    let stream = "transfer.message = \"512 B\"\ntransfer.rate = \"10 kbit/s\"\ntransfer.count = 10\n";
+    let path = r#"
+path = [{ element = "radio", rate = "68 kbit/s", turnaround = "13.25 ms", poll = "40 B", header = "16 B", link_ack = "16 B", burst = 3,
+    gap = "5 ms", backoff = "20 ms", queue = "64 KiB", mtu = "1750 B", others = { stations = 2, rate = "4 kbit/s", packet = "512 B",
+    arrivals = "periodic", to = "near" } }]
+"#;
+    let text = UDP.replace("path = \"ricochet-1996-local\"\n", path);
+    let Some([emulated, simulated]) = both(&format!("{text}{stream}")) else { return };
+    assert_eq!(emulated.flows[0].outcome, Outcome::Completed, "{:?}", emulated.flows);
+    let offered = |run: &Run| run.stations[2..].iter().map(|other| other.offered).sum::<u64>();
+    // A packet each in 1.02 s, from a moment on that the seed has drawn; runs of some 4 s end with their last datagram.
+    assert!(
+        offered(&simulated) >= 4 && offered(&emulated).abs_diff(offered(&simulated)) <= 4,
+        "{emulated:?} {simulated:?}"
+    );
+    assert!(emulated.air.iter().any(|row| row.what == "others" && !row.time.is_zero()), "{:?}", emulated.air);
+}
+
+#[test]
 fn an_echo_between_programs_takes_both_ways() {
     let echo = "transfer.message = \"36 B\"\ntransfer.reply = \"36 B\"\ntransfer.interval = \"500 ms\"\ntransfer.count = 4\n";
     let Some([emulated, _]) = both(&format!("{UDP}{echo}")) else { return };

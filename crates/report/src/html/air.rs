@@ -3,6 +3,7 @@
 use super::data::{Columns, Figure};
 use super::sweep::slice;
 use crate::tables::comparison::participle;
+use farpath_path::AirUse;
 use farpath_run::{ExperimentSummary, Run};
 
 /// The most bars of a figure.
@@ -40,8 +41,10 @@ pub(crate) fn figures_of(runs: &[Run], name: impl Fn(&Run) -> String) -> Vec<Fig
         true => format!(" The first {BARS} of {} points.", bars.len()),
         false => String::new(),
     };
+    let shared = shown.iter().any(|bar| bar.uses.iter().any(|(what, ..)| *what == AirUse::Others.name()));
+    let others = if shared { "exchanges of other stations, " } else { "" };
     let caption = format!(
-        "Of the time until the run was over: frames with data and without (ACKs), polls and the radios' own ACKs, turnarounds, \
+        "Of the time until the run was over: frames with data and without (ACKs), {others}polls and the radios' own ACKs, turnarounds, \
          frames that arrived damaged, calls that nobody answered, back-off (packets wait, nobody sends) and idle air. Means over \
          the seeds, all hops together.{left_out}"
     );

@@ -6,7 +6,7 @@ use farpath_units::Duration;
 
 /// What air is used for, as files spell it.
 const USES: &[&str] =
-    &["data", "ack", "poll", "link-ack", "turnaround", "damaged", "collision", "backoff", "idle"];
+    &["data", "ack", "others", "poll", "link-ack", "turnaround", "damaged", "collision", "backoff", "idle"];
 
 table! {
     /// For what and how long the air between two radios was used.
@@ -22,7 +22,7 @@ table! {
             |row, name| row.direction = DIRECTIONS.into_iter().find(|known| *known == name),
         ))]
         pub direction: Option<&'static str>,
-        /// What the air was used for: data, ack, poll, link-ack, turnaround, damaged, collision, backoff or idle.
+        /// What the air was used for: data, ack, others (where there are other stations), poll, link-ack, turnaround, damaged, collision, backoff or idle.
         #[blank(USES[0])]
         #[cells(Cells::Text(
             |row| row.what,

@@ -202,6 +202,10 @@ table! {
         /// Messages that a player which does not wait left out.
         #[column(later = true)]
         pub discarded_messages: Option<f64>,
+        /// Messages that the sending program left out, for they were older than their `lifetime`.
+        #[column(later = true)]
+        #[summary(expired_messages)]
+        pub expired_messages: Option<f64>,
         /// Time from when a message was due until its answer had been read: half of those that were answered took no longer.
         #[column(name = "median_response_ns", later = true)]
         #[summary(median_response_s)]

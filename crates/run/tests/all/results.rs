@@ -84,6 +84,7 @@ fn streams_and_their_messages_are_read_back() {
     assert_eq!(results.messages().unwrap().len(), 3);
     assert_eq!(results.routers().unwrap().len(), 1);
     assert_eq!(results.air().unwrap().len(), 2);
+    assert_eq!(results.stations().unwrap().len(), 2);
     let elsewhere = results.runs_traced(|key| key.seed != Some(7)).unwrap();
     assert!(elsewhere.iter().all(|run| run.messages.is_empty()), "those of one run were not asked for");
 }

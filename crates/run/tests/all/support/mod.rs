@@ -3,7 +3,7 @@
 
 use farpath_run::{
     AirRow, DelayFigures, Engine, FlowRow, MessageRow, Metric, Outcome, Provenance, RouterRow, Run,
-    SegmentEvent, SegmentRow, SeriesRow, StreamFigures, Trace,
+    SegmentEvent, SegmentRow, SeriesRow, StationRow, StreamFigures, Trace,
 };
 use farpath_units::{Bytes, Duration, Instant};
 
@@ -29,6 +29,7 @@ pub fn run(point: u64, engine: Engine, seed: Option<u64>, flows: Vec<FlowRow>) -
         messages: Trace::default(),
         routers: Vec::new(),
         air: Vec::new(),
+        stations: Vec::new(),
         provenance: provenance(point),
         grade: None,
     }
@@ -57,6 +58,7 @@ fn stream() -> StreamFigures {
         time_to_timely: Some(Duration::from_millis(19_900)),
         stall_time: Some(Duration::from_millis(2480)),
         discarded_messages: Some(0.0),
+        expired_messages: Some(0.0),
         // The format was without them when it was made.
         median_response: None,
         max_response: None,
@@ -83,6 +85,7 @@ pub fn with_a_stream() -> Vec<Run> {
         (Some("granted".into()), Some(29_984_000.0));
     run.routers = vec![router()];
     run.air = air();
+    run.stations = stations();
     runs
 }
 
@@ -97,6 +100,26 @@ fn air() -> Vec<AirRow> {
         energy_j: Some(2.25),
     };
     vec![data.clone(), AirRow { direction: None, what: "link-ack", energy_j: None, ..data }]
+}
+
+/// One of the path, and one that is not.
+fn stations() -> Vec<StationRow> {
+    let of_path = StationRow {
+        element: "radio".to_owned(),
+        hop: 1,
+        station: 0,
+        others: None,
+        offered: 210,
+        delivered: 208,
+        dropped: 2,
+        delivered_bytes: Bytes(106_496),
+        calls: 90,
+        unanswered: 20,
+        held_back: 31,
+        frames: 230,
+        hit: 22,
+    };
+    vec![of_path.clone(), StationRow { station: 2, others: Some(0), ..of_path }]
 }
 
 /// One of which everything is known.
