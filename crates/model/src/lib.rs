@@ -37,6 +37,7 @@ pub mod epochs;
 mod estimate;
 pub mod explicit_rate;
 pub mod lossless;
+pub mod ltp;
 pub mod markov;
 pub mod mathis;
 pub mod overhead;

@@ -3,6 +3,7 @@
 use super::{EvaluateError, Given};
 use crate::cardwell::Cardwell;
 use crate::lossless::{LosslessTransfer, Opener};
+use crate::ltp;
 use crate::pftk::Pftk;
 use crate::radio::PollCycle;
 use crate::radius::{Connects, FirstData, Listening, LossyOpening, LossyWay, Opening, Timer};
@@ -44,6 +45,19 @@ pub(super) fn isolated_loss(given: &Given<'_>) -> Result<IsolatedLoss, EvaluateE
     let limit = given.window("limit")?.unwrap_or(Bytes::MAX);
     let (rate, rtt, mss) = (given.rate("rate")?, given.seconds("rtt")?, given.bytes("mss")?);
     Ok(IsolatedLoss { rate, rtt, mss, window, limit })
+}
+
+pub(super) fn ltp_block(given: &Given<'_>) -> Result<ltp::Block, EvaluateError> {
+    Ok(ltp::Block {
+        size: given.bytes("size")?,
+        segment: given.bytes("segment")?,
+        overhead: given.bytes("overhead")?,
+        rate: given.rate("rate")?,
+        rtt: given.seconds("rtt")?,
+        loss_rate: given.probability("p")?,
+        report_loss_rate: given.probability("report_p")?,
+        margin: given.seconds("margin")?,
+    })
 }
 
 pub(super) fn poll_cycle(given: &Given<'_>) -> Result<PollCycle, EvaluateError> {

@@ -1,8 +1,8 @@
 //! The formulas by name.
 
 use super::read::{
-    cardwell, cycle, isolated_loss, listening, loss, lossless, lossy_opening, opening, path, pftk, phases,
-    poll_cycle,
+    cardwell, cycle, isolated_loss, listening, loss, lossless, lossy_opening, ltp_block, opening, path, pftk,
+    phases, poll_cycle,
 };
 use super::{Argument, Formula, explicit_rate};
 use crate::mathis::Mathis;
@@ -11,7 +11,7 @@ use crate::recovery::{Growth, IsolatedDrop};
 use crate::retransmissions::PacketRate;
 use crate::slow_start::SlowStart;
 use crate::window_limit::WindowLimit;
-use crate::{ber, mathis, overhead, radius, recovery, stream};
+use crate::{ber, ltp, mathis, overhead, radius, recovery, stream};
 use farpath_units::Probability;
 
 const HIGH_BER: &str = "Sarkar, Ammann, Zabir, Electronics 2022, 11, 2254";
@@ -474,6 +474,46 @@ pub(super) const FORMULAS: &[Formula] = &[
             let stream::Cost { bdp, recovery, delayed, lateness, timely_again, peak_rate, send_buffer } =
                 cost;
             Ok(vec![recovery, lateness, delayed, timely_again, peak_rate, send_buffer, bdp])
+        }
+    ),
+    formula!(
+        "late-telescopes",
+        "what telescopes whose messages come too late cost a correlation",
+        "pairs of telescopes, derived here",
+        &[
+            needed("telescopes", "telescopes"),
+            or("late", "telescopes with late messages", 1.0),
+            needed("share", "fraction of such a telescope's messages"),
+        ],
+        &["fraction of baselines' data lost", "fraction of sensitivity left"],
+        |g| {
+            let late = stream::LateTelescopes {
+                telescopes: g.count("telescopes")?,
+                late: g.count("late")?,
+                share: g.probability("share")?,
+            };
+            let stream::Correlation { lost, sensitivity } = of!(g, late.correlation());
+            Ok(vec![lost, sensitivity])
+        }
+    ),
+    formula!(
+        "ltp-block",
+        "a block of red data over LTP, reports asked for at its end and after each repair",
+        "RFC 5326, means derived here",
+        &[
+            SIZE,
+            or("segment", "B of payload", 1400.0),
+            or("overhead", "B of headers a segment", 40.0),
+            RATE,
+            RTT,
+            or("p", "fraction of segments lost", 0.0),
+            or("report_p", "fraction of reports lost", 0.0),
+            or("margin", "s, of a checkpoint's timer beyond the round trip", 0.0),
+        ],
+        &["s until delivered", "rounds", "B sent"],
+        |g| {
+            let ltp::Delivery { time, rounds, sent } = of!(g, ltp_block(g)?.delivery());
+            Ok(vec![time, rounds, sent])
         }
     ),
     formula!(

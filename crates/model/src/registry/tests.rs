@@ -60,6 +60,22 @@ fn streams_by_name() {
 }
 
 #[test]
+fn blocks_and_telescopes_by_name() {
+    let block = [("size", 1.4e6), ("rate", 1e6), ("rtt", 20.0)];
+    close("ltp-block", &block, 21.52, 1e-9);
+    let lossy = value("ltp-block", &[&block[..], &[("p", 0.01)]].concat());
+    assert!(lossy[1] > 2.0 && lossy[2] > 1.44e6, "{lossy:?}");
+    // Of 28 pairs of eight telescopes seven have the late one.
+    close("late-telescopes", &[("telescopes", 8.0), ("share", 0.2)], 0.05, 1e-12);
+    let two = value("late-telescopes", &[("telescopes", 2.0), ("late", 2.0), ("share", 0.5)]);
+    assert_eq!(two, [0.75, 0.5]);
+    assert!(evaluate("late-telescopes", &args(&[("telescopes", 1.0), ("share", 0.5)])).is_err());
+    assert!(
+        evaluate("late-telescopes", &args(&[("telescopes", 2.0), ("late", 3.0), ("share", 0.5)])).is_err()
+    );
+}
+
+#[test]
 fn paths_by_name() {
     let lan = [("rwnd", 8760.0), ("rate", 1e7), ("links", 2.0), ("owd", 0.02)];
     close("delayed-ack-cycle", &lan, 0.043_825_6, 1e-12);
