@@ -15,12 +15,15 @@ pub struct Stream {
     pub messages: Messages,
     /// How long the answer is that the receiving program gives to each message once it has read it; `None` where it says nothing.
     pub reply: Option<Bytes>,
+    /// How long after it was due a message is still worth sending; `None` where each is sent.
+    pub lifetime: Option<Duration>,
     /// How they are played.
     pub playout: Playout,
 }
 
 /// The keys that make a transfer a stream; `message` is the one that it cannot do without.
-const KEYS: [&str; 8] = ["message", "reply", "rate", "interval", "duration", "count", "playout", "late"];
+const KEYS: [&str; 9] =
+    ["message", "reply", "rate", "interval", "duration", "count", "lifetime", "playout", "late"];
 
 impl Parameter for Late {
     const EXPECTED: &'static str = "`stall` or `discard`";
@@ -34,6 +37,7 @@ impl Parameter for Late {
 pub(crate) struct WrittenStream {
     messages: Messages,
     reply: Option<Bytes>,
+    lifetime: Option<Duration>,
     buffer: Option<Duration>,
     late: Late,
 }
@@ -58,18 +62,27 @@ impl WrittenStream {
         if reply == Some(Bytes::ZERO) {
             return Err(transfer.at("reply").refuse("an answer of nothing could not be told from none"));
         }
+        let lifetime = match transfer.value("lifetime") {
+            Some(value) => unless(value, &transfer.at("lifetime"), "none")?,
+            None => None,
+        };
+        if lifetime.is_some() && reply.is_some() {
+            let reason = "messages that are left out get no answer: streams with `reply` have all of theirs";
+            return Err(transfer.at("lifetime").refuse(reason));
+        }
         let buffer = match transfer.value("playout") {
             Some(value) => unless(value, &transfer.at("playout"), "auto")?,
             None => None,
         };
-        Ok(Some(WrittenStream { messages, reply, buffer, late: transfer.or("late", Late::Stall)? }))
+        Ok(Some(WrittenStream { messages, reply, lifetime, buffer, late: transfer.or("late", Late::Stall)? }))
     }
 
     /// Over a path of this round-trip time. A player that waits for less than a round trip cannot bridge a single
     /// retransmission; and real clocks and programs are not better than some milliseconds.
     pub fn over(&self, base_rtt: Duration) -> Stream {
         let buffer = self.buffer.unwrap_or(base_rtt.max(LEAST_BUFFER));
-        Stream { messages: self.messages, reply: self.reply, playout: Playout { buffer, late: self.late } }
+        let WrittenStream { messages, reply, lifetime, late, .. } = *self;
+        Stream { messages, reply, lifetime, playout: Playout { buffer, late } }
     }
 }
 

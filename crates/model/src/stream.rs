@@ -6,7 +6,7 @@
 
 use crate::estimate::above_zero;
 use crate::{Estimate, InputError};
-use farpath_units::{Bytes, Duration, Rate};
+use farpath_units::{Bytes, Duration, Probability, Rate};
 
 const SOURCE: &str = "Kershaw, Hughes-Jones 2007, Eq. 2.1-2.3; RFC 5681; RFC 9438";
 
@@ -213,6 +213,51 @@ impl Walk {
         self.time += step;
         self.widest = self.widest.max(to);
         self.most_held = self.most_held.max(self.behind + to);
+    }
+}
+
+/// What telescopes whose data come too late cost an interferometer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LateTelescopes {
+    /// All of them.
+    pub telescopes: u64,
+    /// Those of which data come late.
+    pub late: u64,
+    /// The share of such a telescope's messages that the correlator no longer waits for: `discarded_messages` of `messages`.
+    pub share: Probability,
+}
+
+/// What is left of a correlation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Correlation {
+    /// The share of all baselines' data that is lost.
+    pub lost: f64,
+    /// Sensitivity, against none lost.
+    pub sensitivity: f64,
+}
+
+impl LateTelescopes {
+    /// What is left.
+    ///
+    /// A correlator multiplies the data of each pair of telescopes, and both have to be there: of a pair with one late
+    /// telescope the share is lost, of a pair with two what either misses, their losses being independent. Noise averages
+    /// out as the square root of what is correlated.
+    pub fn correlation(&self) -> Result<Estimate<Correlation>, InputError> {
+        const SOURCE: &str = "pairs of telescopes, derived here";
+        if self.telescopes < 2 {
+            return Err(InputError::Zero { quantity: "the number of pairs of telescopes" });
+        }
+        if self.late > self.telescopes {
+            return Err(InputError::Above {
+                quantity: "the number of late telescopes",
+                limit: self.telescopes,
+            });
+        }
+        let (all, late, share) = (self.telescopes as f64, self.late as f64, self.share.fraction());
+        let pairs = |of: f64| of * (of - 1.0) / 2.0;
+        let lost =
+            (late * (all - late) * share + pairs(late) * (1.0 - (1.0 - share) * (1.0 - share))) / pairs(all);
+        Ok(Estimate::new(Correlation { lost, sensitivity: libm::sqrt((1.0 - lost).max(0.0)) }, SOURCE))
     }
 }
 

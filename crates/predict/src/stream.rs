@@ -55,8 +55,7 @@ fn window(sender: &Config, ack_every: u64) -> Window {
     let congestion = &sender.congestion;
     if congestion.control == CongestionControlKind::Cubic {
         // Linux's 8/15 is as good as RFC 8312's 9/17, to a hundredth.
-        let alpha_is_one =
-            congestion.cubic == CubicRules::Rfc9438 && congestion.cubic_alpha_one_at_prior_cwnd;
+        let alpha_is_one = congestion.cubic == CubicRules::Rfc9438;
         return Window::Cubic { alpha_beyond: if alpha_is_one { 1.0 } else { 9.0 / 17.0 } };
     }
     let ack_factor = match congestion.avoidance {
@@ -104,6 +103,9 @@ pub(super) fn predict(
     let behind = Duration::from_secs_f64(lateness.at_the_end.unwrap_or(0.0));
     prediction.transfer_time = prediction.established + last_due + one_way + behind;
     prediction.stream = figures(stream, &form, one_way, &lateness);
+    if stream.lifetime.is_some() {
+        prediction.withdraw("there is no model of a program that leaves out messages".to_owned());
+    }
     Ok(prediction)
 }
 
@@ -254,6 +256,7 @@ fn figures(stream: &Stream, form: &IsolatedLoss, one_way: Duration, lateness: &L
         peak_backlog: behind,
         time_to_timely: lateness.late_for.map(seconds),
         stall_time: stall.filter(|_| stream.playout.late == Late::Stall),
+        expired_messages: None,
         discarded_messages: late.filter(|_| stream.playout.late == Late::Discard),
         max_write_lag: None,
         // Of answers nothing is known.
@@ -278,7 +281,7 @@ mod tests {
         assert_eq!(alpha(&config), 9.0 / 17.0);
         config.congestion.cubic = CubicRules::Rfc9438;
         assert_eq!(alpha(&config), 1.0);
-        config.congestion.cubic_alpha_one_at_prior_cwnd = false;
+        config.congestion.cubic = CubicRules::Rfc8312;
         assert_eq!(alpha(&config), 9.0 / 17.0);
     }
 }

@@ -197,7 +197,7 @@ impl Flow {
             request_unwritten: request,
             request_unread: request,
             bytes_read: 0,
-            streaming: setup.messages.map(|messages| Streaming::new(messages, setup.reply)),
+            streaming: setup.messages.map(|messages| Streaming::new(messages, setup.reply, setup.lifetime)),
             writer: (!setup.writing.is_plain()).then(|| Box::new(Writer::new(setup.writing, setup.size))),
             reader: Reader::new(setup),
             end: None,
@@ -284,12 +284,10 @@ impl Flow {
         match (&mut self.streaming, &mut self.writer) {
             (None, None) => self.unwritten -= connection.write(self.unwritten),
             (None, Some(writer)) => (self.unwritten, ask_again) = writer.write(now, connection),
-            // The program is never held up: what finds no room in the send buffer is written when there is some.
             (Some(stream), _) => {
-                let written = self.setup.size.0 - self.unwritten;
-                let taken = connection.write(stream.ready(now) - written);
-                self.unwritten -= taken;
-                stream.note_written(now, written + taken);
+                let written = self.setup.size.0 - stream.expired() - self.unwritten;
+                let taken = stream.write(now, written, connection);
+                self.unwritten = self.setup.size.0 - stream.expired() - written - taken;
                 ask_again = stream.next_due(now);
             }
         }
@@ -336,7 +334,8 @@ impl Flow {
         {
             writer.update(self.bytes_read, connection);
         }
-        let all_read = self.bytes_read == self.setup.size.0;
+        let expired = self.streaming.as_ref().map_or(0, Streaming::expired);
+        let all_read = self.bytes_read == self.setup.size.0 - expired;
         if all_read && self.end.is_none() && (self.bytes_read > 0 || connection.receiver().finished()) {
             self.end = Some((FlowEnd::Completed, now));
             self.reader_leaves = true;
@@ -429,7 +428,7 @@ impl FlowResult {
 }
 
 /// Two numbers that differ from flow to flow and seed to seed, so that the wrap of the sequence space is met.
-fn initial_sequence_numbers(seed: u64, flow: u32) -> [Seq; 2] {
+pub fn initial_sequence_numbers(seed: u64, flow: u32) -> [Seq; 2] {
     // SplitMix64's finalizer (Steele, Lea, Flood 2014).
     let mut mixed = seed.wrapping_add(u64::from(flow).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -44,7 +44,7 @@ pub use datagrams::{DatagramResult, DatagramRun, DatagramSetup, simulate_datagra
 pub use farpath_explicit_rate::{
     DatagramDriver, DriverSettings, Outcome as RateOutcome, Plain, Trip, window_for,
 };
-pub use flow::{FlowEnd, FlowResult};
+pub use flow::{FlowEnd, FlowResult, initial_sequence_numbers};
 pub use network::{Simulation, simulate};
 pub use observer::{FlowView, Observer, PacketEvent, Silent};
 pub use packet::{End, Packet, Qos, ResendCause};

@@ -29,6 +29,9 @@ pub struct FlowSetup {
     pub messages: Option<Messages>,
     /// Bytes that the receiving program sends back for each message once it has read it; zero where it says nothing.
     pub reply: Bytes,
+    /// Of a stream, how long after it was due a message is still worth sending: one of which TCP has taken nothing by then is
+    /// left out. `None` where each is sent. Not together with answers.
+    pub lifetime: Option<Duration>,
     /// How the program writes a file. Of a stream it is the default.
     pub writing: Writing,
     /// Bytes that the opener of a download sends first, and that the other end reads before it answers.
@@ -55,6 +58,7 @@ impl FlowSetup {
             size,
             messages: None,
             reply: Bytes::ZERO,
+            lifetime: None,
             writing: Writing::default(),
             request: Bytes::ZERO,
             sender: stack.clone(),

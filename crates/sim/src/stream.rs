@@ -3,7 +3,7 @@
 use farpath_tcp::{Connection, Endpoint};
 use farpath_units::{Bytes, Duration, Instant, Messages};
 
-/// When the messages of a stream were due, written, sent and read; of each list as many as were.
+/// When the messages of a stream were due, written, sent and read; of each list as many as were, without those left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageStamps {
     /// The stream.
@@ -18,6 +18,8 @@ pub struct MessageStamps {
     pub arrived: Vec<Instant>,
     /// When the sending program had read the last byte of the answer to each.
     pub answered: Vec<Instant>,
+    /// The numbers of the messages that the sending program left out, for they were no longer worth sending.
+    pub expired: Vec<u64>,
 }
 
 impl MessageStamps {
@@ -41,6 +43,8 @@ pub(crate) struct Streaming {
     stamps: MessageStamps,
     /// The next message for which the program has asked to be woken.
     woken_for: u64,
+    /// How long after it was due a message is still worth sending.
+    lifetime: Option<Duration>,
     /// Bytes of an answer, and of all of them what the receiving program has written and the sending one has read.
     reply: u64,
     replied: u64,
@@ -48,7 +52,7 @@ pub(crate) struct Streaming {
 }
 
 impl Streaming {
-    pub fn new(messages: Messages, reply: Bytes) -> Streaming {
+    pub fn new(messages: Messages, reply: Bytes, lifetime: Option<Duration>) -> Streaming {
         let stamps = MessageStamps {
             messages,
             began: None,
@@ -56,14 +60,57 @@ impl Streaming {
             sent: Vec::new(),
             arrived: Vec::new(),
             answered: Vec::new(),
+            expired: Vec::new(),
         };
-        Streaming { stamps, woken_for: 0, reply: reply.0, replied: 0, reply_read: 0 }
+        Streaming { stamps, woken_for: 0, lifetime, reply: reply.0, replied: 0, reply_read: 0 }
     }
 
-    /// The program may write at `now`: how many bytes of the stream there are by then.
-    pub fn ready(&mut self, now: Instant) -> u64 {
+    /// The program may write at `now`, with so many bytes written before: writes what there is and finds room. Gives the
+    /// bytes that were taken.
+    pub fn write(&mut self, now: Instant, written: u64, connection: &mut Connection) -> u64 {
         self.stamps.began.get_or_insert(now);
-        self.stamps.due_by(now) * self.stamps.messages.size.0
+        let taken = match self.lifetime {
+            // The program is never held up: what finds no room in the send buffer is written when there is some.
+            None => connection.write(self.stamps.due_by(now) * self.stamps.messages.size.0 - written),
+            Some(lifetime) => self.write_what_is_worth(now, written, lifetime, connection),
+        };
+        stamp(&mut self.stamps.written, now, (written + taken) / self.stamps.messages.size.0);
+        taken
+    }
+
+    /// Message by message: one that has begun is finished, and one that is too old has no beginning.
+    fn write_what_is_worth(
+        &mut self,
+        now: Instant,
+        written: u64,
+        lifetime: Duration,
+        connection: &mut Connection,
+    ) -> u64 {
+        let size = self.stamps.messages.size.0;
+        let mut taken = 0;
+        loop {
+            let begun = (written + taken) % size;
+            if begun == 0 {
+                let next = (written + taken) / size + self.stamps.expired.len() as u64;
+                if next >= self.stamps.due_by(now) {
+                    return taken;
+                }
+                if self.stamps.due(next).is_some_and(|due| now.saturating_since(due) > lifetime) {
+                    self.stamps.expired.push(next);
+                    continue;
+                }
+            }
+            let bytes = connection.write(size - begun);
+            taken += bytes;
+            if bytes < size - begun {
+                return taken;
+            }
+        }
+    }
+
+    /// Bytes that will never be written.
+    pub fn expired(&self) -> u64 {
+        self.stamps.expired.len() as u64 * self.stamps.messages.size.0
     }
 
     /// When the next message comes, where nobody has been told yet.
@@ -72,12 +119,6 @@ impl Streaming {
         let new = next < self.stamps.messages.count && next > self.woken_for;
         self.woken_for = self.woken_for.max(next);
         if new { self.stamps.due(next) } else { None }
-    }
-
-    /// TCP has taken so many bytes of the stream.
-    pub fn note_written(&mut self, now: Instant, bytes: u64) {
-        let whole = bytes / self.stamps.messages.size.0;
-        stamp(&mut self.stamps.written, now, whole);
     }
 
     /// So many bytes of the stream have left TCP.
@@ -134,8 +175,15 @@ fn stamp(stamps: &mut Vec<Instant>, now: Instant, count: u64) {
 }
 
 impl MessageStamps {
-    /// From when a message was due until the receiving program had read it.
-    pub fn lateness(&self, number: u64) -> Option<Duration> {
-        Some(self.arrived.get(number as usize)?.saturating_since(self.due(number)?))
+    /// From when a message was due until the receiving program had read it; of those that were sent, by their order.
+    pub fn lateness(&self, sent: u64) -> Option<Duration> {
+        let number = self.numbers().nth(sent as usize)?;
+        Some(self.arrived.get(sent as usize)?.saturating_since(self.due(number)?))
+    }
+
+    /// The numbers of the messages that were not left out, in their order.
+    pub fn numbers(&self) -> impl Iterator<Item = u64> {
+        let mut expired = self.expired.iter().copied().peekable();
+        (0..self.messages.count).filter(move |number| expired.next_if_eq(number).is_none())
     }
 }

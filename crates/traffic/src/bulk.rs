@@ -91,7 +91,6 @@ pub struct BulkEnd {
 
 /// How an end came out.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum End {
     /// All is there: the receiver has read every byte; the sender knows that it has.
     #[error("completed")]

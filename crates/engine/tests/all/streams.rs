@@ -1,6 +1,6 @@
 //! Constant-rate streams, predicted and simulated.
 
-use farpath_engine::{provenance, simulate};
+use farpath_engine::{can_be_emulated, can_be_measured, provenance, simulate};
 use farpath_experiment::{Experiment, Override};
 use farpath_predict::{predict, stream_loss};
 use farpath_run::{Outcome, Run, StreamFigures};
@@ -157,4 +157,31 @@ fn the_buffers_that_are_named_do_what_is_said_of_them() {
     let mut file = experiment_of(&[]);
     file.flows[0].stream = None;
     assert!(stream_loss(&file).is_none());
+}
+
+#[test]
+fn messages_that_are_left_out_have_rows_and_are_counted() {
+    // Twice what the link carries, into a small buffer.
+    let changes = [
+        "path.link.rate=10 Mbit/s",
+        "sender.send.buffer=100 kB",
+        "transfer.lifetime=100 ms",
+        "output.messages=true",
+    ];
+    let experiment = experiment(&changes);
+    let run =
+        simulate(&experiment.point(0), 1, provenance(&experiment, &experiment.point(0))).expect("simulated");
+    let figures = run.flows[0].stream;
+    let left_out = figures.expired_messages.expect("counted");
+    let rows: Vec<_> = run.messages.iter().collect();
+    assert!(left_out > 1000.0 && rows.iter().enumerate().all(|(number, row)| row.message == number as u64));
+    let never = rows.iter().filter(|row| row.written.is_none() && row.arrived.is_none()).count();
+    assert_eq!((never as f64, figures.messages), (left_out, Some(rows.len() as f64 - left_out)));
+    assert!(run.flows[0].bytes_read.0 < run.flows[0].bytes.0 && run.flows[0].outcome == Outcome::Completed);
+    let [predicted, _] = both(&changes[..3]);
+    assert_eq!(predicted.flows[0].outcome, Outcome::Unknown);
+    for refused in [can_be_emulated(&experiment.point(0)), can_be_measured(&experiment.point(0))] {
+        let said = refused.expect_err("its programs send all").to_string();
+        assert!(said.starts_with("flow 0: `lifetime`: "), "{said}");
+    }
 }

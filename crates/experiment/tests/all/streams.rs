@@ -89,6 +89,23 @@ fn contradictions_are_named_with_the_way_out() {
 }
 
 #[test]
+fn a_lifetime_is_for_streams_over_tcp_without_answers() {
+    let paced = "message = '8 kB'\nrate = '8 Mbit/s'\ncount = 3\n";
+    let lifetime =
+        |keys: &str| parse(&format!("[transfer]\n{paced}{keys}\n")).expect("a stream")[0].lifetime();
+    assert_eq!(lifetime("lifetime = '200 ms'"), Some(Duration::from_millis(200)));
+    assert_eq!([lifetime(""), lifetime("lifetime = 'none'")], [None; 2]);
+    refused(
+        &format!("{paced}lifetime = '200 ms'\nreply = '1 B'"),
+        "transfer.lifetime: messages that are left out get no answer: streams with `reply` have all of theirs",
+    );
+    refused(
+        &format!("{paced}lifetime = '200 ms'\nprotocol = 'udp'"),
+        "transfer.lifetime: datagrams wait for nothing: `lifetime` is for streams over TCP",
+    );
+}
+
+#[test]
 fn what_a_stream_cannot_do_without_is_asked_for() {
     refused("rate = '8 Mbit/s'\ncount = 3", "transfer.message: missing; expected a size such as `64 kB`");
     refused(

@@ -33,7 +33,7 @@ pub fn rows(
         peer.messages.iter().map(|at| there(*at)).collect(),
     ];
     match role {
-        Role::Sender => MessageRow::of_flow(flow, due.map(here), [&ours, &[], &theirs, &[]]),
-        Role::Receiver => MessageRow::of_flow(flow, due.map(there), [&theirs, &[], &ours, &[]]),
+        Role::Sender => MessageRow::of_flow(flow, due.map(here), &[], [&ours, &[], &theirs, &[]]),
+        Role::Receiver => MessageRow::of_flow(flow, due.map(there), &[], [&theirs, &[], &ours, &[]]),
     }
 }

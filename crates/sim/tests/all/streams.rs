@@ -80,6 +80,35 @@ fn a_full_send_buffer_holds_writing_up_and_says_so() {
     assert_close(lateness(&free)[199].as_secs_f64(), lateness(&result)[199].as_secs_f64(), 0.02);
 }
 
+/// The same with messages that are worth sending for 200 ms: twice as many are made as find room, so that half are left out,
+/// and none is begun later than that.
+#[test]
+fn a_message_that_is_too_old_is_left_out_and_the_stream_stays_timely() {
+    let mut stack = Config::default();
+    stack.send.buffer = Some(Bytes(20_000));
+    stack.send.nagle = false;
+    let flow = FlowSetup { lifetime: Some(duration("200 ms")), ..stream(&stack, 1000, "10 ms", 1000) };
+    let path = || vec![bottleneck("400 kbit/s", 0, QueueLimit::Unlimited), delay("1 ms")];
+    let result = run_one(path(), flow.clone());
+    assert_eq!(result.end, FlowEnd::Completed);
+    let found = stamps(&result);
+    // 10 s at 48 kB/s of payload, less what the first 20 kB of buffer and 200 ms took in.
+    assert_close(found.expired.len() as f64, 500.0, 40.0);
+    assert_eq!(result.bytes_read, Bytes(1000 * (1000 - found.expired.len() as u64)));
+    assert_eq!(found.arrived.len() + found.expired.len(), 1000);
+    assert!(found.expired.is_sorted_by(|a, b| a < b));
+    // Begun within 200 ms, written within 1000 B more of room, read when 20 kB and itself have left.
+    let late = lateness(&result);
+    assert!(late.iter().all(|&late| late < duration("670 ms")), "{:?}", late.iter().max());
+    let never = FlowSetup { lifetime: None, ..flow.clone() };
+    assert!(lateness(&run_one(path(), never)).last() > Some(&duration("9 s")));
+    // Where all find room, none is too old.
+    let mut free = flow;
+    free.sender.send.buffer = None;
+    let all = run_one(path(), free);
+    assert_eq!((stamps(&all).expired.len(), all.bytes_read), (0, Bytes(1_000_000)));
+}
+
 /// A message is sent when its first byte leaves TCP, once: a retransmission does not move the stamp.
 #[test]
 fn a_retransmission_is_no_second_sending() {
