@@ -1,98 +1,18 @@
 //! Our own TCP endpoint as a host: it talks to a Linux kernel's over the same loop.
-//!
-//! Segments become IP packets and back by [`farpath_tcp::wire`], with complete checksums, so that the kernel verifies
-//! ours. Both ends write [`farpath_tcp::pattern`]; every byte that arrives is held against it.
 
 use crate::gso;
+use crate::wire_endpoint::{Application, Seen, WireEndpoint};
 use crate::{Frame, Port, Received, VirtioHeader, WirePacket};
-use farpath_tcp::wire::{self, IpFields, Packet};
-use farpath_tcp::{Config, Connection, Endpoint, Flags, Seq, State, pattern};
-use farpath_units::{Bytes, Instant, Rate};
+use farpath_tcp::{Config, Connection, Seq, State};
+use farpath_units::Instant;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What the program at an endpoint does. It writes the pattern's bytes, and reads until the peer has closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Application {
-    /// Bytes to write.
-    pub write: Bytes,
-    /// When it closes its half of the connection.
-    pub close: CloseWhen,
-    /// It reads nothing before.
-    pub read_from: Instant,
-    /// How fast it reads from then on; `None` reads all that there is at once.
-    pub read_rate: Option<Rate>,
-    /// Aborts the connection once it has read so many bytes.
-    pub abort_after: Option<Bytes>,
-}
-
-impl Default for Application {
-    fn default() -> Application {
-        Application {
-            write: Bytes::ZERO,
-            close: CloseWhen::Written,
-            read_from: Instant::ZERO,
-            read_rate: None,
-            abort_after: None,
-        }
-    }
-}
-
-/// When a program closes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CloseWhen {
-    /// As soon as it has written everything: it goes on reading, with its half closed.
-    Written,
-    /// When it has written everything and has read the peer's stream to its end.
-    PeerClosed,
-    /// Never.
-    Never,
-}
-
 /// One connection's end as a host. A clone is the same host: one goes into the emulator, one stays to ask.
 #[derive(Debug, Clone)]
-pub struct EndpointPort(Arc<Mutex<Host>>);
-
-#[derive(Debug)]
-struct Host {
-    connection: Connection,
-    application: Application,
-    local: SocketAddr,
-    remote: Option<SocketAddr>,
-    isn: Seq,
-    peer_isn: Option<Seq>,
-    /// Highest positions in the two streams, for sequence numbers to be unwrapped by.
-    sent_up_to: u64,
-    arrived_up_to: u64,
-    unwritten: u64,
-    /// Where reading is paced: how much of its rate's time has been used up.
-    reads_at: Instant,
-    /// Segments may be waiting to be polled.
-    may_send: bool,
-    next_id: u16,
-    packet: Vec<u8>,
-    seen: Seen,
-}
-
-/// What an endpoint has seen of what came in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Seen {
-    /// Bytes that its program has read.
-    pub read: Bytes,
-    /// First place in the peer's stream where a byte was not the pattern's.
-    pub mismatch: Option<u64>,
-    /// Packets that were no sound TCP packet; checksums are verified where they are complete.
-    pub malformed: u64,
-    /// Packets of other connections or protocols.
-    pub strays: u64,
-    /// Payload bytes that arrived, again or for the first time.
-    pub payload: Bytes,
-}
-
-/// Most of the stream that a program that reads at a rate takes at a time.
-const READ_CHUNK: Bytes = Bytes(1000);
+pub struct EndpointPort(Arc<Mutex<WireEndpoint>>);
 
 impl EndpointPort {
     /// An end that opens the connection from `local` to `remote`, with `isn` as its initial sequence number.
@@ -103,68 +23,44 @@ impl EndpointPort {
         remote: SocketAddr,
         application: Application,
     ) -> EndpointPort {
-        EndpointPort::new(Connection::connect(config, isn), isn, local, Some(remote), application)
+        EndpointPort::new(WireEndpoint::connect(config, isn, local, remote, application))
     }
 
     /// An end that waits at `local` for whoever opens a connection.
     pub fn listen(config: &Config, isn: Seq, local: SocketAddr, application: Application) -> EndpointPort {
-        EndpointPort::new(Connection::listen(config, isn), isn, local, None, application)
+        EndpointPort::new(WireEndpoint::listen(config, isn, local, application))
     }
 
-    fn new(
-        connection: Connection,
-        isn: Seq,
-        local: SocketAddr,
-        remote: Option<SocketAddr>,
-        application: Application,
-    ) -> EndpointPort {
-        EndpointPort(Arc::new(Mutex::new(Host {
-            connection,
-            application,
-            local,
-            remote,
-            isn,
-            peer_isn: None,
-            sent_up_to: 0,
-            arrived_up_to: 0,
-            unwritten: application.write.0,
-            reads_at: application.read_from,
-            may_send: true,
-            next_id: 0,
-            packet: Vec::new(),
-            seen: Seen::default(),
-        })))
+    fn new(endpoint: WireEndpoint) -> EndpointPort {
+        EndpointPort(Arc::new(Mutex::new(endpoint)))
     }
 
     /// The connection as it is now.
     pub fn connection(&self) -> Connection {
-        self.host().connection.clone()
+        self.endpoint().connection().clone()
     }
 
     /// RFC 9293's state of the connection.
     pub fn state(&self) -> State {
-        self.host().connection.state()
+        self.endpoint().connection().state()
     }
 
     /// Whether nothing but strays is to come, and nothing is to be read.
     pub fn is_over(&self) -> bool {
-        let host = self.host();
-        host.connection.is_over() && !host.may_send && host.connection.readable() == 0
+        self.endpoint().is_over()
     }
 
     /// What came in so far.
     pub fn seen(&self) -> Seen {
-        self.host().seen
+        self.endpoint().seen()
     }
 
     /// Aborts the connection: the peer gets a reset.
     pub fn abort(&self, now: Instant) {
-        let mut host = self.host();
-        host.connection.abort(now);
-        host.may_send = true;
+        self.endpoint().abort(now);
     }
 
-    fn host(&self) -> MutexGuard<'_, Host> {
+    fn endpoint(&self) -> MutexGuard<'_, WireEndpoint> {
         // A panic elsewhere does not make the connection's state any less what it is.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -176,22 +72,16 @@ impl Port for EndpointPort {
     }
 
     fn next_due(&self) -> Option<Instant> {
-        let host = self.host();
-        if host.may_send {
-            return Some(Instant::ZERO);
-        }
-        Instant::earliest(host.connection.next_due(), host.next_read())
+        self.endpoint().next_due()
     }
 
     fn receive(&mut self, now: Instant, buffer: &mut [u8]) -> io::Result<Option<Received>> {
-        let mut host = self.host();
-        host.connection.on_timer(now);
-        host.run_application(now);
-        let len = host.next_packet(now)?;
-        host.may_send = len.is_some();
-        Ok(len.map(|len| {
-            buffer[..len].copy_from_slice(&host.packet);
-            Received { header: VirtioHeader::default(), frame: None, len }
+        let mut endpoint = self.endpoint();
+        let packet =
+            endpoint.poll_packet(now).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        Ok(packet.map(|packet| {
+            buffer[..packet.len()].copy_from_slice(packet);
+            Received { header: VirtioHeader::default(), frame: None, len: packet.len() }
         }))
     }
 
@@ -202,113 +92,15 @@ impl Port for EndpointPort {
         _: Option<Frame>,
         pieces: &[IoSlice<'_>],
     ) -> io::Result<()> {
-        let mut host = self.host();
+        let mut endpoint = self.endpoint();
         let mut whole = Vec::with_capacity(pieces.iter().map(|piece| piece.len()).sum());
         pieces.iter().for_each(|piece| whole.extend_from_slice(piece));
         let intake = gso::split(header, &whole, |bytes, checksum| {
-            host.arrive(now, &WirePacket::new(bytes, checksum, 1));
+            endpoint.arrive(now, &WirePacket::new(bytes, checksum, 1));
         });
-        host.seen.malformed += u64::from(intake.packets == 0);
+        if intake.packets == 0 {
+            endpoint.note_malformed();
+        }
         Ok(())
-    }
-}
-
-impl Host {
-    fn next_packet(&mut self, now: Instant) -> io::Result<Option<usize>> {
-        let (Some(remote), Some(segment)) = (self.remote, self.connection.poll_segment(now)) else {
-            return Ok(None);
-        };
-        let position = segment.seq.position(self.isn, self.sent_up_to).unwrap_or(0);
-        self.sent_up_to = self.sent_up_to.max(position + segment.seq_len());
-        let ip = IpFields { id: self.next_id, ttl: self.connection.ttl(), ..IpFields::default() };
-        self.next_id = self.next_id.wrapping_add(1);
-        self.packet.clear();
-        // Position 0 is the SYN's.
-        wire::encode(self.local, remote, &ip, &segment, position.saturating_sub(1), &mut self.packet)
-            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        Ok(Some(self.packet.len()))
-    }
-
-    fn arrive(&mut self, now: Instant, packet: &WirePacket) {
-        let Packet { source, destination, segment, payload, .. } = match packet.decode() {
-            Ok(packet) => packet,
-            Err(wire::DecodeError::NotTcp(_)) => {
-                self.seen.strays += 1;
-                return;
-            }
-            Err(_) => {
-                self.seen.malformed += 1;
-                return;
-            }
-        };
-        let opens = segment.flags.contains(Flags::SYN) && self.connection.state() == State::Listen;
-        if destination != self.local || !opens && self.remote.is_some_and(|remote| remote != source) {
-            self.seen.strays += 1;
-            return;
-        }
-        if opens || self.remote.is_none() {
-            self.remote = Some(source);
-        }
-        if segment.flags.contains(Flags::SYN) {
-            self.peer_isn = Some(segment.seq);
-            self.arrived_up_to = 0;
-        }
-        self.verify(segment.seq, &packet.bytes()[payload]);
-        self.connection.on_segment(now, &segment);
-        self.run_application(now);
-        self.may_send = true;
-    }
-
-    fn verify(&mut self, seq: Seq, payload: &[u8]) {
-        let Some(peer_isn) = self.peer_isn.filter(|_| !payload.is_empty()) else { return };
-        self.seen.payload += Bytes(payload.len() as u64);
-        // Position 0 is the SYN's; nothing of the stream lies before.
-        let Some(offset) =
-            seq.position(peer_isn, self.arrived_up_to).and_then(|position| position.checked_sub(1))
-        else {
-            self.seen.mismatch.get_or_insert(0);
-            return;
-        };
-        self.arrived_up_to = self.arrived_up_to.max(offset + 1 + payload.len() as u64);
-        if let Some(place) = pattern::first_mismatch(offset, payload) {
-            self.seen.mismatch.get_or_insert(place);
-        }
-    }
-
-    fn run_application(&mut self, now: Instant) {
-        if self.unwritten > 0 {
-            self.unwritten -= self.connection.write(self.unwritten);
-        }
-        self.read(now);
-        if self.application.abort_after.is_some_and(|bytes| self.seen.read >= bytes) {
-            self.application.abort_after = None;
-            self.connection.abort(now);
-        }
-        let closes = match self.application.close {
-            CloseWhen::Written => true,
-            CloseWhen::PeerClosed => self.connection.receiver().finished() && self.connection.readable() == 0,
-            CloseWhen::Never => false,
-        };
-        if self.unwritten == 0 && closes {
-            self.connection.close();
-        }
-    }
-
-    fn read(&mut self, now: Instant) {
-        while let Some(due) = self.next_read()
-            && due <= now
-        {
-            let most = if self.application.read_rate.is_some() { READ_CHUNK.0 } else { u64::MAX };
-            let bytes = Bytes(self.connection.read(most));
-            self.seen.read += bytes;
-            if let Some(rate) = self.application.read_rate {
-                self.reads_at = now.max(due) + rate.time_to_send(bytes);
-            }
-        }
-    }
-
-    /// When there is something that the program will read; `None` where nothing is there.
-    fn next_read(&self) -> Option<Instant> {
-        (self.connection.readable() > 0).then_some(self.reads_at)
     }
 }

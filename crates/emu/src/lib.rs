@@ -55,6 +55,7 @@ mod uplink;
 mod veth_baseline;
 #[cfg(target_os = "linux")]
 mod wire;
+mod wire_endpoint;
 
 pub use budget::{Load, Unbounded, needed_memory};
 pub use clock::Clock;
@@ -65,7 +66,7 @@ pub use device::NAME as DEVICE;
 #[cfg(target_os = "linux")]
 pub use emulator::{EmuError, Emulator, Settings};
 #[cfg(target_os = "linux")]
-pub use endpoint::{Application, CloseWhen, EndpointPort, Seen};
+pub use endpoint::EndpointPort;
 #[cfg(target_os = "linux")]
 pub use host::{Backend, DeviceDrops, Host, HostSettings};
 pub use host_error::HostError;
@@ -94,3 +95,4 @@ pub use uplink::{Reach, Uplink};
 pub use veth_baseline::VethBaseline;
 #[cfg(target_os = "linux")]
 pub use wire::{behind, join};
+pub use wire_endpoint::{Application, CloseWhen, Seen, WireEndpoint};

@@ -21,7 +21,12 @@ pub enum PacketEvent {
 #[derive(Clone, Copy)]
 pub struct Queues<'a>(pub(crate) &'a dyn PathElement<WirePacket>);
 
-impl Queues<'_> {
+impl<'a> Queues<'a> {
+    /// Those of `path`.
+    pub fn of(path: &'a dyn PathElement<WirePacket>) -> Queues<'a> {
+        Queues(path)
+    }
+
     /// IP bytes that wait in the longest queue of this direction; `None` on a path without one. As in a simulation: what
     /// waited just after the last packet was offered, without the packet being sent.
     pub fn backlog(&self, direction: Direction) -> Option<Bytes> {

@@ -7,9 +7,11 @@
 pub mod pcapng;
 mod read;
 mod replacement;
+mod user_cache;
 
 pub use read::{
     FileError, MAX_FILE, MAX_FILE_VARIABLE, MAX_MANIFEST, configure, folder_or_nothing, max_file, open, read,
     read_at_most, read_manifest, read_text,
 };
 pub use replacement::{PARTIAL, Replacement, remove_abandoned, whole_name};
+pub use user_cache::user_cache;

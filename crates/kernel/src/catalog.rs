@@ -3,9 +3,8 @@
 use crate::{DEFAULT_HZ, KernelError};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
-use std::env;
 use std::fs;
-use std::path::{self, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// The file that says what a kernel is.
 const ABOUT: &str = "about.json";
@@ -44,15 +43,7 @@ impl Catalog {
     /// `FARPATH_KERNELS`, else `farpath/kernels` in the user's cache (`XDG_CACHE_HOME`, else `~/.cache`). A relative path is seen from
     /// the current folder, whatever folder a kernel is started in.
     pub fn of_user() -> Catalog {
-        let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let folder = set("FARPATH_KERNELS").unwrap_or_else(|| {
-            let cache = set("XDG_CACHE_HOME")
-                .or_else(|| set("HOME").map(|home| home.join(".cache")))
-                .unwrap_or_else(env::temp_dir);
-            cache.join("farpath/kernels")
-        });
-        // It fails for an empty path only, which counts as not set.
-        Catalog(path::absolute(&folder).unwrap_or(folder))
+        Catalog(farpath_files::user_cache("FARPATH_KERNELS", "kernels"))
     }
 
     /// This folder.
