@@ -1,6 +1,8 @@
 //! Packets out of pcap and pcapng.
 
+use crate::packet::Link;
 use pcap_parser::{Block, PcapBlockOwned, PcapError, create_reader};
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 /// A frame as it was captured.
@@ -8,7 +10,8 @@ use std::io::{self, Read};
 pub struct Frame<'a> {
     /// Counted from 1, as Wireshark does.
     pub number: u64,
-    /// Interface of its section, counted over the file.
+    /// Interface of its section, counted over the file; of a capture of all interfaces in one (`LINKTYPE_LINUX_SLL2`) counted as
+    /// they appear.
     pub interface: u32,
     /// Link type of its interface (`LINKTYPE_...`).
     pub link_type: i32,
@@ -122,6 +125,29 @@ impl<R: Read> Read for Source<R> {
     }
 }
 
+/// The interfaces in a cooked capture of version 2, which is what `tcpdump -i any` writes, as they appear. A packet that a host passes on is there once for each of the two that it
+/// crosses, and is not sent again.
+#[derive(Default)]
+struct CookedInterfaces(BTreeMap<u32, u32>);
+
+impl CookedInterfaces {
+    /// By Linux's number of it, bytes 4 to 7 of the header; all beyond the most that are known are one.
+    fn number(&mut self, data: &[u8]) -> u32 {
+        let index = data
+            .get(4..8)
+            .map_or(0, |bytes| bytes.iter().fold(0, |index, &byte| index << 8 | u32::from(byte)));
+        let known = self.0.len() as u32;
+        match self.0.get(&index) {
+            Some(number) => *number,
+            None if known as usize >= MOST_INTERFACES => known,
+            None => {
+                self.0.insert(index, known);
+                known
+            }
+        }
+    }
+}
+
 fn read_frames(source: impl Read + Send, mut each: impl FnMut(Frame<'_>)) -> Result<u64, CaptureError> {
     let unreadable = |frames| CaptureError::Unreadable { frames, reason: String::new() };
     let mut frames = 0;
@@ -130,6 +156,7 @@ fn read_frames(source: impl Read + Send, mut each: impl FnMut(Frame<'_>)) -> Res
         _ => CaptureError::NotACapture,
     })?;
     let mut interfaces: Vec<Interface> = Vec::new();
+    let mut cooked = CookedInterfaces::default();
     // Of the section that is being read: its first interface.
     let mut section = 0;
     let mut legacy_ns = false;
@@ -140,7 +167,10 @@ fn read_frames(source: impl Read + Send, mut each: impl FnMut(Frame<'_>)) -> Res
                 let mut frame = |interface: usize, time_ns: u64, data: &[u8], length: u32| {
                     frames += 1;
                     let link_type = interfaces.get(interface).map_or(-1, |known| known.link_type);
-                    let interface = u32::try_from(interface).unwrap_or(u32::MAX);
+                    let interface = match Link::from_type(link_type) {
+                        Some(Link::Cooked2) => cooked.number(data),
+                        _ => u32::try_from(interface).unwrap_or(u32::MAX),
+                    };
                     each(Frame { number: frames, interface, link_type, time_ns, data, length });
                 };
                 match block {

@@ -37,6 +37,12 @@ const DOUBLING: f64 = 1.4;
 const LONGEST_RTT: Duration = Duration::from_secs(3600);
 /// Packets by which the rate of a burst is measured.
 const BURST: usize = 8;
+/// Between the two times that a host passes on a packet, and how many others may come between: no timeout, and no repair, is as
+/// fast.
+const COPY_NS: u64 = 1_000_000;
+const COPY_DISTANCE: usize = 4;
+/// One in so many packets is more than a path duplicates.
+const COPIES_MATTER: u64 = 5;
 /// Data that comes at no more than so many times the spacing of the fastest burst keeps a line busy.
 const BUSY: f64 = 1.5;
 /// Segments that a paced sender has in a round trip at the least: BBR's smallest window.
@@ -315,6 +321,7 @@ impl Connection {
             peer.acknowledged(now, ack, packet, shared);
         }
         self.mss = self.mss.max(packet.payload.min(USUAL_MSS));
+        own.note_copy(now, packet);
         own.sent(number, now, packet, shared);
     }
 
@@ -392,6 +399,7 @@ impl Connection {
             most_in_flight: half.most_in_flight,
             iperf3: None,
             bytes_not_captured: half.not_captured,
+            copies: half.copies,
             mss: half.mss.unwrap_or(self.mss),
             inferred: half.inferred,
             window: (opened && half.scale_is_known() && half.most_window > 0).then_some(half.most_window),
@@ -519,6 +527,17 @@ impl Round {
     }
 }
 
+/// By what a packet with data is known again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Fields {
+    at: u64,
+    seq: u32,
+    payload: u32,
+    ack: Option<u32>,
+    window: u16,
+    timestamps: Option<(u32, u32)>,
+}
+
 /// What one side sends, seen from where it sends: acknowledgments reach it later than the capture by what of the round trip lies between.
 #[derive(Debug)]
 struct Half {
@@ -591,6 +610,9 @@ struct Half {
     most_window: u64,
     most_in_flight: u64,
     bytes: u64,
+    /// Packets with data that were in the capture just before, and the latest ones that they are compared with.
+    copies: u64,
+    latest: [Option<Fields>; COPY_DISTANCE],
     data_packets: u64,
     retransmissions: u64,
     /// Of these, in repairs that began while a queue stood; and the longest such queue, which had no more room.
@@ -707,6 +729,8 @@ impl Half {
             most_in_flight: 0,
             bytes: 0,
             data_packets: 0,
+            copies: 0,
+            latest: [None; COPY_DISTANCE],
             retransmissions: 0,
             retransmissions_at_queue: 0,
             overflown_ns: 0,
@@ -764,6 +788,23 @@ impl Half {
     }
 
     /// The handshake is not in the capture, and this is known in its place.
+    /// A packet with data that comes again within a millisecond, with the same fields, is one that the capture has twice.
+    fn note_copy(&mut self, now: u64, packet: &TcpPacket) {
+        if packet.payload == 0 {
+            return;
+        }
+        let TcpPacket { seq, payload, ack, window, timestamps, .. } = *packet;
+        let fields = Fields { at: now, seq, payload, ack, window, timestamps };
+        let same = |known: &Fields| now - known.at < COPY_NS && Fields { at: now, ..*known } == fields;
+        match self.latest.iter().flatten().any(same) {
+            true => self.copies += 1,
+            false => {
+                self.latest.rotate_right(1);
+                self.latest[0] = Some(fields);
+            }
+        }
+    }
+
     fn infer(&mut self, inferred: Inferred, now: u64) {
         self.inferred = Some(inferred);
         self.peer_scale = Some(inferred.window_scale);
@@ -1535,6 +1576,13 @@ pub(crate) fn summary(report: &ConnectionReport) -> String {
     let Some(first) = report.limits.first().filter(|_| report.duration_s > 0.0 && report.bytes > 0) else {
         return "no data was sent".to_owned();
     };
+    if report.copies * COPIES_MATTER > report.data_packets {
+        return format!(
+            "{} of {} packets with data are in the capture twice, as where it has several interfaces in one: what held the \
+             connection cannot be told; capture one of them, or all by `-i any -y LINUX_SLL2`",
+            report.copies, report.data_packets
+        );
+    }
     let percent = |share: f64| format!("{:.0} %", 100.0 * share / report.duration_s);
     let took = format!("{} of {}", percent(first.time_s), seconds(report.duration_s));
     let rtt = report.min_rtt_s;

@@ -84,6 +84,9 @@ pub struct ConnectionReport {
     pub iperf3: Option<Iperf3>,
     /// Acknowledged data that is not in the capture.
     pub bytes_not_captured: u64,
+    /// Packets with data that the capture has a second time, by their fields and within a millisecond: of several interfaces that
+    /// they crossed. They count as sent again, and what held the connection cannot be told.
+    pub copies: u64,
     /// Maximum segment size, of the handshake or the longest usual packet.
     pub mss: u32,
     /// The longest window that the receiver announced, where its scale is known, bytes.

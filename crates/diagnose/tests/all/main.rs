@@ -3,6 +3,7 @@
 mod answers;
 mod bounds;
 mod common;
+mod copies;
 mod granted;
 mod pace;
 mod without_handshake;
