@@ -7,7 +7,7 @@ use crate::emulate::until_in_time;
 use crate::helper::{by_helper, is_helped};
 use crate::job::Job;
 use crate::virtual_time::{in_guest, kernel_of};
-use crate::{CaptureDir, EngineError, Progress, provenance, simulate, simulate_captured};
+use crate::{CaptureDir, EngineError, Progress, foreign, provenance, simulate, simulate_captured};
 use farpath_experiment::{EmulationClock, Experiment, Output};
 use farpath_predict::predict;
 use farpath_run::{Engine, Run};
@@ -213,6 +213,9 @@ fn make_one(
             }
             None => simulate(point, seed, provenance).map(Some),
         },
+        Engine::Emulate if point.scenario.foreign_hosts().next().is_some() => {
+            Ok(Some(foreign::not_emulated(point, seed, provenance)))
+        }
         Engine::Emulate => match kernel_of(&point.scenario)? {
             Some(kernel) => in_guest(experiment, job, seed, &kernel, stop, capture),
             None if is_helped() => by_helper(experiment, job, seed, stop, capture),

@@ -1,18 +1,18 @@
 //! Streams over UDP: how they are simulated, and what any engine says of them.
 
-use crate::air;
 use crate::simulate::{budgeted, described, router_rows};
 use farpath_elements::SpecError;
 #[cfg(target_os = "linux")]
 use farpath_experiment::IpVersion;
 use farpath_experiment::{FlowSpec, Output, Scenario, Stack, Stream, Transport};
+use farpath_observe::air;
 use farpath_run::{DelayFigures, FlowRow, MessageRow, Metric, Outcome, Run, SeriesRow, StreamFigures};
 use farpath_sim::{Budget, DatagramResult, DatagramSetup, DriverSettings, simulate_datagrams};
 #[cfg(target_os = "linux")]
 use farpath_units::DATAGRAM_HEADERS;
 use farpath_units::{Bytes, DurationHistogram, Instant, Messages, Rate};
 
-use crate::drops::drops_by_cause;
+use farpath_observe::drops::drops_by_cause;
 
 /// Fills `run` with what becomes of the scenario's streams, each message of which is a datagram.
 pub(crate) fn simulate(scenario: &Scenario, seed: u64, run: &mut Run) -> Result<(), SpecError> {
@@ -23,7 +23,7 @@ pub(crate) fn simulate(scenario: &Scenario, seed: u64, run: &mut Run) -> Result<
     enter(scenario, &setups, &ended.streams, run);
     run.provenance.caveats.extend(air::given_up(&ended.elements));
     run.routers = router_rows(ended.elements);
-    run.air = air::rows(&ended.air);
+    air::record(run, &ended.air);
     Ok(())
 }
 

@@ -17,20 +17,21 @@ mod programs;
 mod shell;
 mod watch;
 
-use crate::capture::{Capture, CaptureError};
 use crate::preflight::can_be_emulated;
 use crate::progress::Going;
-use crate::recorder::PacketRecorder;
-use crate::room::Room;
-use crate::series::Series;
 use crate::simulate::router_rows;
-use crate::{EngineError, air, tcp_only};
+use crate::{EngineError, tcp_only};
 pub use connections::{Connection, MAX_CONNECTIONS, Side};
 use drivers::Drivers;
 pub use exec::{CAPTURE_FILE, ExecEnd, ExecRun, ProgramEnd, exec};
 pub(crate) use exec::{ExecTask, carry_out_exec};
 use farpath_emu::{Clock, EmuError, Emulator, Host, HostError, LoopReport, Recorder, Settings};
 use farpath_experiment::{EmulationClock, Point, Scenario, Transport};
+use farpath_observe::air;
+use farpath_observe::capture::{Capture, CaptureError};
+use farpath_observe::recorder::PacketRecorder;
+use farpath_observe::room::Room;
+use farpath_observe::series::Series;
 use farpath_path::{Direction, PerDirection};
 use farpath_run::{Engine, FlowRow, Outcome, Provenance, Run, RunKey, StreamFigures};
 use farpath_units::{Bytes, Duration};
@@ -167,7 +168,7 @@ fn once(
     let counted = before.counted(&hosts.of)?;
     let waited = ends.iter().filter_map(|ends| ends.processor_wait()).reduce(f64::max);
     run.grade = Some(before.grade(&hosts.of, &loop_report, &counted, waited, scenario)?);
-    run.air = air::rows(&loop_report.air);
+    air::record(&mut run, &loop_report.air);
     run.provenance.caveats.extend(air::given_up(&loop_report.elements));
     let granted = drivers.granted(scenario, &hosts)?;
     for (number, (spec, ends)) in (0..).zip(scenario.flows.iter().zip(&ends)) {

@@ -4,30 +4,20 @@
 //! never knows which one made them. [`predict`](farpath_predict::predict) asks the closed forms, [`simulate`] runs
 //! the event loop, [`emulate`] asks the running kernel.
 
-mod air;
 mod batch;
-#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "captures of real packets"))]
-mod capture;
+mod capture_dir;
 mod datagrams;
-mod drops;
 #[cfg_attr(not(target_os = "linux"), path = "emulate/elsewhere.rs")]
 mod emulate;
+mod foreign;
 #[cfg_attr(not(target_os = "linux"), path = "helper/elsewhere.rs")]
 mod helper;
 mod job;
-#[cfg(target_os = "linux")]
-mod passive;
 mod preflight;
 mod progress;
 mod radius;
-mod record;
-#[cfg(target_os = "linux")]
-mod recorder;
-mod room;
 #[cfg(target_os = "linux")]
 mod scripts;
-#[cfg(target_os = "linux")]
-mod series;
 mod simulate;
 #[cfg(target_os = "linux")]
 mod temporary;
@@ -37,7 +27,7 @@ mod virtual_time;
 mod worker;
 
 pub use batch::{Extras, run_all, run_all_with, run_captured, run_one};
-pub use capture::{CaptureDir, CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
+pub use capture_dir::CaptureDir;
 #[cfg(target_os = "linux")]
 pub use emulate::can_run_programs;
 #[cfg(target_os = "linux")]
@@ -50,6 +40,9 @@ pub use emulate::{emulate, may_emulate};
 pub use farpath_model::InputError as RadiusError;
 pub use farpath_model::radius::{LIGHT_KM_PER_S, Race, Span};
 pub use farpath_model::relay::{RelayRegion, beyond_relay, relay_region};
+pub use farpath_observe::capture::{CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
+pub use farpath_observe::room::MAX_ROWS;
+pub use farpath_observe::series::Series;
 pub use farpath_sim::ResendCause;
 #[cfg(target_os = "linux")]
 pub use helper::helper;
@@ -62,11 +55,8 @@ pub use radius::{
     Silence, UnderLoss, Way, check_radius, check_under_loss, gaps, longest_gap, measure_radii, radii,
     radii_under_loss,
 };
-pub use room::MAX_ROWS;
 #[cfg(target_os = "linux")]
 pub use scripts::{Playing, play_behind_device, play_in_virtual_time, play_on_kernel};
-#[cfg(target_os = "linux")]
-pub use series::Series;
 pub use simulate::{simulate, simulate_captured, simulate_watched};
 #[cfg(target_os = "linux")]
 pub use virtual_time::{Stream, guest, kernel_runs};
@@ -110,6 +100,11 @@ pub enum EngineError {
         "flow {0}: `reply`: answers to messages are simulated and emulated, and not measured over a real network"
     )]
     NoAnswers(usize),
+    /// The programs of an emulation and a measurement send each message.
+    #[error(
+        "flow {0}: `lifetime`: leaving out messages that are too old is simulated alone: `farpath simulate`"
+    )]
+    NoLifetime(usize),
     /// The two ends know a datagram by a number in it.
     #[error("a datagram of {0}: an emulation numbers them, which takes 4 B; shorter ones are simulated")]
     ShortDatagram(farpath_units::Bytes),
@@ -150,6 +145,17 @@ pub enum EngineError {
     /// A guest's kernel takes no BPF.
     #[error("explicit_rate.wanted: a kernel in virtual time takes no BPF; expected emulate.clock = \"real\"")]
     NoDriverInGuest,
+    /// A TCP of somebody else's stands at an end, and is not asked by this engine.
+    #[error(transparent)]
+    ForeignHost(#[from] farpath_experiment::ForeignHost),
+    /// A TCP of somebody else's is not there, or does not do as agreed.
+    #[error("{at}: {source}")]
+    Foreign {
+        /// The key that names it.
+        at: String,
+        /// What is wrong.
+        source: Box<farpath_foreign::HostError>,
+    },
     /// An end has what only a kernel runs.
     #[error(transparent)]
     KernelOnly(#[from] farpath_experiment::KernelOnly),

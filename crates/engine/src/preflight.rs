@@ -6,7 +6,7 @@ mod memory;
 pub use every_point::can_all_be_emulated;
 
 use crate::datagrams::shortest;
-use crate::{EngineError, MAX_EMULATED_FLOWS, tcp_only};
+use crate::{EngineError, MAX_EMULATED_FLOWS, foreign, tcp_only};
 use farpath_experiment::{
     EmulationClock, Experiment, FlowSpec, IpVersion, Point, Scenario, Stack, Transport,
 };
@@ -25,9 +25,11 @@ pub(crate) const LEAST_MESSAGE: Bytes = Bytes(4);
 /// congestion controller that the kernel lacks or does not take, or more under way than `emulate.memory` allows.
 pub fn can_be_emulated(point: &Point) -> Result<(), EngineError> {
     let scenario = &point.scenario;
+    scenario.needs_no_foreign_host("emulate")?;
     if let Some(size) = shortest(scenario).filter(|&size| size < LEAST_MESSAGE) {
         return Err(EngineError::ShortDatagram(size));
     }
+    sends_all_messages(scenario)?;
     if scenario.flows.len() > MAX_EMULATED_FLOWS {
         return Err(EngineError::TooManyFlows(scenario.flows.len()));
     }
@@ -39,6 +41,12 @@ pub fn can_be_emulated(point: &Point) -> Result<(), EngineError> {
     bpf(scenario)?;
     controls(scenario)?;
     memory::check(scenario)
+}
+
+/// Whether no flow leaves out messages: the programs that are there to send them do not.
+fn sends_all_messages(scenario: &Scenario) -> Result<(), EngineError> {
+    let leaves_out = scenario.flows.iter().position(|flow| flow.lifetime().is_some());
+    leaves_out.map_or(Ok(()), |flow| Err(EngineError::NoLifetime(flow)))
 }
 
 /// Whether the kernel has the congestion controllers that its sockets are told, and those behind a grant.
@@ -71,13 +79,16 @@ fn controls(scenario: &Scenario) -> Result<(), EngineError> {
 /// Whether these engines have all that the experiment's ends are made of, where they ask no kernel.
 ///
 /// # Errors
-/// An end has a congestion controller that only a kernel runs.
+/// An end has a congestion controller that only a kernel runs, or is a program that is not there.
 pub fn can_all_be_answered(experiment: &Experiment, engines: &[Engine]) -> Result<(), EngineError> {
     let asks_none = engines.iter().find(|engine| matches!(engine, Engine::Predict | Engine::Simulate));
-    match (asks_none, experiment.first_with_bpf()) {
-        (Some(engine), Some(point)) => Ok(point.scenario.needs_no_kernel(engine.name())?),
-        _ => Ok(()),
+    if let (Some(engine), Some(point)) = (asks_none, experiment.first_with_bpf()) {
+        point.scenario.needs_no_kernel(engine.name())?;
     }
+    if engines.contains(&Engine::Simulate) && experiment.has_foreign_hosts() {
+        experiment.points().try_for_each(|point| foreign::are_there(&point.scenario))?;
+    }
+    Ok(())
 }
 
 /// Whether what is loaded into a kernel for an end can be.
@@ -206,9 +217,11 @@ fn ends(scenario: &Scenario) -> impl Iterator<Item = &Stack> {
 /// Streams over UDP, or whose messages are answered; a congestion controller that no Linux has, or that would have to be loaded.
 pub fn can_be_measured(point: &Point) -> Result<(), EngineError> {
     tcp_only(&point.scenario, "a measurement")?;
+    point.scenario.needs_no_foreign_host("measure")?;
     if let Some(flow) = point.scenario.flows.iter().position(|flow| flow.reply() > Bytes::ZERO) {
         return Err(EngineError::NoAnswers(flow));
     }
+    sends_all_messages(&point.scenario)?;
     if let Some((key, object)) = point.scenario.bpf().next() {
         return Err(EngineError::BpfOfAnother { key, file: object.file.clone() });
     }

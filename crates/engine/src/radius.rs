@@ -14,6 +14,7 @@ use farpath_model::InputError;
 use farpath_model::radius::{Forgets, Race, Span, Timer};
 use farpath_predict::{FIRST_PROBE, listening, opening, timer, unanswered, unsampled};
 use farpath_tcp::Config;
+use farpath_tcp::config::TickExpiry;
 use farpath_units::{Duration, Rate};
 
 /// SYNs that leave again, of which each is a radius of its own; later ones change nothing that is not said by then.
@@ -194,8 +195,11 @@ fn data_again(stack: &Config) -> Span {
     // Where the SYN's back-off is kept it has been doubled once, at the least.
     let timer = wait(stack, unsampled(stack, 1));
     // A probe's timer is finer than the retransmission timer, but for a wheel.
-    let probe =
-        if rto.timer_wheel { wait(stack, FIRST_PROBE) } else { Span::exactly(FIRST_PROBE.as_secs_f64()) };
+    let probe = if rto.tick_expiry == TickExpiry::TimerWheel {
+        wait(stack, FIRST_PROBE)
+    } else {
+        Span::exactly(FIRST_PROBE.as_secs_f64())
+    };
     // Where the SYN was not sent again there is a sample.
     if stack.recovery.tail_loss_probe { timer.min(probe).max(wait(stack, rto.initial)) } else { timer }
 }

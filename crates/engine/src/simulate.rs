@@ -1,12 +1,13 @@
 //! The `simulate` engine: packet-level discrete events.
 
-use crate::capture::Capture;
-use crate::drops::drops_by_cause;
-use crate::record::RowRecorder;
-use crate::room::Room;
-use crate::{EngineError, air, datagrams, tcp_only};
+use crate::{EngineError, datagrams, foreign, tcp_only};
 use farpath_elements::RouterFigures;
 use farpath_experiment::{FlowSpec, Opener, Point, RunBudget, Scenario, Transport, base_rtt_of};
+use farpath_observe::air;
+use farpath_observe::capture::Capture;
+use farpath_observe::drops::drops_by_cause;
+use farpath_observe::record::RowRecorder;
+use farpath_observe::room::Room;
 use farpath_path::{Direction, ElementCounters, Generator, Path, PathElement};
 use farpath_run::{
     DelayFigures, Engine, FlowRow, MessageRow, Outcome, ProgramFigures, Provenance, RouterRow, Run, RunKey,
@@ -22,6 +23,9 @@ use std::io::Write;
 
 /// Simulates one point with one seed.
 pub fn simulate(point: &Point, seed: u64, provenance: Provenance) -> Result<Run, EngineError> {
+    if point.scenario.foreign_hosts().next().is_some() {
+        return foreign::simulate(point, seed, provenance, None);
+    }
     simulate_watched(point, seed, provenance, &mut Silent)
 }
 
@@ -31,9 +35,12 @@ pub fn simulate_captured(
     seed: u64,
     provenance: Provenance,
     snaplen: u32,
-    out: impl Write,
+    mut out: impl Write,
 ) -> Result<Run, EngineError> {
     tcp_only(&point.scenario, "a capture")?;
+    if point.scenario.foreign_hosts().next().is_some() {
+        return foreign::simulate(point, seed, provenance, Some((snaplen, &mut out)));
+    }
     let mut capture = Capture::new(out, snaplen, point, seed, &provenance)?;
     let run = simulate_watched(point, seed, provenance, &mut capture)?;
     capture.finish()?;
@@ -49,6 +56,7 @@ pub fn simulate_watched(
 ) -> Result<Run, EngineError> {
     let scenario = &point.scenario;
     scenario.needs_no_kernel("simulate")?;
+    scenario.needs_no_foreign_host("simulate with an observer")?;
     let key = RunKey { point: point.index as u64, engine: Engine::Simulate, seed: Some(seed) };
     let mut run = Run::new(key, provenance);
     if scenario.transport == Transport::Udp {
@@ -73,7 +81,10 @@ pub fn simulate_watched(
     for (row, (spec, result)) in run.flows.iter_mut().zip(scenario.flows.iter().zip(&results)) {
         let (Some(stream), Some(stamps)) = (spec.stream, &result.messages) else { continue };
         let rows = messages(row.flow, stamps, result.ended_at);
-        row.stream = StreamFigures::of(&rows, &stream.messages, stream.playout);
+        row.stream = StreamFigures {
+            expired_messages: stream.lifetime.map(|_| stamps.expired.len() as f64),
+            ..StreamFigures::of(&rows, &stream.messages, stream.playout)
+        };
         if scenario.output.messages {
             run.messages.extend(rows);
         }
@@ -94,7 +105,7 @@ fn simulate_to_the_end<O: Observer>(
     let counters = simulation.path().counters();
     run.provenance.caveats.extend(air::given_up(&counters));
     run.routers = router_rows(counters);
-    run.air = air::rows(&simulation.path().air(simulation.now()));
+    air::record(run, &simulation.path().air(simulation.now()));
     Ok(simulation.finish())
 }
 
@@ -194,6 +205,7 @@ fn setup(scenario: &Scenario, seed: u64) -> Setup {
         size: flow.size,
         messages: flow.stream.map(|stream| stream.messages),
         reply: flow.reply(),
+        lifetime: flow.lifetime(),
         writing: flow.writing,
         request: flow.request,
         sender: configs(scenario, flow).0,
@@ -245,11 +257,11 @@ pub(crate) fn configs(scenario: &Scenario, flow: &FlowSpec) -> (Config, Config) 
     (sender, receiver)
 }
 
-/// A row for each message that was due by the end.
+/// A row for each message that was due by the end; of those that were left out no more than that.
 fn messages(flow: u32, stamps: &MessageStamps, end: Instant) -> Vec<MessageRow> {
     let due = (0..stamps.due_by(end)).filter_map(|message| stamps.due(message));
-    let MessageStamps { written, sent, arrived, answered, .. } = stamps;
-    MessageRow::of_flow(flow, due, [written, sent, arrived, answered])
+    let MessageStamps { written, sent, arrived, answered, expired, .. } = stamps;
+    MessageRow::of_flow(flow, due, expired, [written, sent, arrived, answered])
 }
 
 fn row(number: u32, setup: &FlowSetup, result: &FlowResult) -> FlowRow {
@@ -285,7 +297,7 @@ fn row(number: u32, setup: &FlowSetup, result: &FlowResult) -> FlowRow {
         transfer_time,
         bytes: setup.size,
         bytes_read: result.bytes_read,
-        goodput_bit_per_s: per_second(setup.size.0),
+        goodput_bit_per_s: per_second(result.bytes_read.0),
         throughput_bit_per_s: per_second(sent.data_bytes),
         efficiency: (sent.data_bytes > 0).then(|| result.bytes_read.0 as f64 / sent.data_bytes as f64),
         data_segments: Some(sent.data_segments as f64),

@@ -1,12 +1,12 @@
 //! What the packets of a path tell of the connections whose they are: found by protocol, addresses and ports, whatever program made them.
 
 use super::held::Held;
-use crate::drops::drops_by_cause;
-use crate::passive::{PassiveFlow, Seen};
-use crate::recorder::on_path;
-use crate::room::Room;
-use crate::series::Series;
 use farpath_emu::{PacketEvent, Queues, WirePacket};
+use farpath_observe::drops::drops_by_cause;
+use farpath_observe::passive::{PassiveFlow, Seen};
+use farpath_observe::recorder::on_path;
+use farpath_observe::room::Room;
+use farpath_observe::series::Series;
 use farpath_path::{Direction, DropCounts, PerDirection};
 use farpath_run::{DelayFigures, FlowRow, Metric, Outcome, ProgramFigures, SeriesRow};
 use farpath_sim::End;

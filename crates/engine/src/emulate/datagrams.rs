@@ -3,14 +3,15 @@
 use super::carry;
 use super::grade::Before;
 use super::hosts::Hosts;
+use crate::EngineError;
 use crate::batch::real_time::is_light;
-use crate::capture::FIRST_PORT;
 use crate::datagrams::{enter, setups};
 use crate::progress::Going;
 use crate::simulate::router_rows;
-use crate::{EngineError, air};
 use farpath_emu::{Clock, PacketEvent, Queues, RealTime, Recorder, WirePacket};
 use farpath_experiment::{Point, Scenario};
+use farpath_observe::air;
+use farpath_observe::capture::FIRST_PORT;
 use farpath_path::{Direction, DropCounts, PathPacket, PerDirection};
 use farpath_run::{Engine, Provenance, Run, RunKey};
 use farpath_sim::{DatagramDriver, DatagramResult, DatagramSetup};
@@ -70,7 +71,7 @@ pub(super) fn once(
     let waits = ends.each.iter().flatten().filter_map(|stamps| stamps.processor_wait);
     let counted = before.counted(&hosts.of)?;
     run.grade = Some(before.grade(&hosts.of, &report, &counted, waits.reduce(f64::max), scenario)?);
-    run.air = air::rows(&report.air);
+    air::record(&mut run, &report.air);
     run.provenance.caveats.extend(air::given_up(&report.elements));
     run.routers = router_rows(report.elements);
     let seen = watch.drops.into_iter().zip(watch.waits);

@@ -6,16 +6,17 @@ use super::held::{HostSockets, Looks};
 use super::hosts::Hosts;
 use super::shell::{GIVE_UP_AFTER, LOOK, listens, names, nothing_listens};
 use super::watch::Watch;
-use crate::capture::CaptureError;
-use crate::room::Room;
+use crate::EngineError;
 use crate::simulate::router_rows;
 use crate::temporary::TemporaryFolder;
 use crate::virtual_time::{exec_in_guest, kernel_of};
 use crate::worker::run_left;
-use crate::{EngineError, air};
 use farpath_emu::{Clock, Host, HostError, HostSettings, Program, ProgramSettings, exit_code};
 use farpath_experiment::{Experiment, ProgramSpec, host_name};
 use farpath_kernel::Kernel;
+use farpath_observe::air;
+use farpath_observe::capture::CaptureError;
+use farpath_observe::room::Room;
 use farpath_path::PerDirection;
 use farpath_run::{Engine, ResultsDir, Run, RunKey, SeriesRow};
 use farpath_units::{Duration, Instant};
@@ -271,7 +272,7 @@ fn run_here(
     results.provenance.caveats.extend(grade.void.take());
     results.provenance.caveats.extend(room.and_then(|room| room.caveat()));
     results.provenance.caveats.extend(air::given_up(&report.elements));
-    results.air = air::rows(&report.air);
+    air::record(&mut results, &report.air);
     results.grade = Some(grade);
     let end = ExecEnd {
         point: run.point,

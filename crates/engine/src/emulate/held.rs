@@ -2,11 +2,11 @@
 
 use super::connections::{Connection, Found};
 use super::programs::enter_last;
-use crate::room::Room;
-use crate::series::Series;
 use farpath_diagnose::live::{Look, Watched};
 use farpath_emu::{Clock, Host};
 use farpath_experiment::{Scenario, base_rtt};
+use farpath_observe::room::Room;
+use farpath_observe::series::Series;
 use farpath_path::{Direction, PerDirection};
 use farpath_run::{Metric, SeriesRow};
 use farpath_traffic::info::{CongestionState, State};

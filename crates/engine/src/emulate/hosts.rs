@@ -2,13 +2,13 @@
 
 use super::bpf::{self, Controls};
 use crate::EngineError;
-use crate::capture::FIRST_PORT;
 use crate::datagrams::longest;
-use crate::passive::FlowPorts;
 use crate::preflight::{self, stacks};
 use crate::simulate::configs;
 use farpath_emu::{Backend, Host, HostSettings, KernelProfile, Sysctl};
 use farpath_experiment::{FlowSpec, IpVersion, Scenario, Stack, Transport, host_name};
+use farpath_observe::capture::FIRST_PORT;
+use farpath_observe::passive::FlowPorts;
 use farpath_path::{Direction, PerDirection};
 use farpath_run::Provenance;
 use farpath_units::Bytes;

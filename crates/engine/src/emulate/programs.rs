@@ -6,10 +6,10 @@ use crate::EngineError;
 use crate::batch::real_time::is_light;
 use crate::preflight::{control_of, has_bpf};
 use crate::progress::Going;
-use crate::room::Room;
-use crate::series::Series;
 use farpath_emu::{Clock, KernelProfile, RealTime};
 use farpath_experiment::{FlowSpec, Opener, Scenario, base_rtt};
+use farpath_observe::room::Room;
+use farpath_observe::series::Series;
 use farpath_run::{FlowRow, MessageRow, Outcome};
 use farpath_traffic::{
     BulkEnd, End, EndReport, MessageStamps, Opening, Prepared, Role, SocketOptions, TcpInfo,
@@ -262,7 +262,7 @@ impl FlowEnds {
         let arrived = self.receiver.messages.as_ref().map_or(&[][..], |stamps| &stamps.at);
         let count = messages.due_by(self.receiver.ended_at.saturating_since(began));
         let due = (0..count).map(|number| began + messages.due_after(number));
-        MessageRow::of_flow(flow, due, [written, sent, arrived, answered])
+        MessageRow::of_flow(flow, due, &[], [written, sent, arrived, answered])
     }
 
     /// For how much of its time the end that waited more waited for a processor.

@@ -3,12 +3,12 @@
 use super::hosts::Hosts;
 use super::watch::Watch;
 use crate::EngineError;
-use crate::capture::CaptureError;
 use crate::virtual_time::{Console, Stream, kernel_of, shell_in_guest};
 use farpath_emu::{
     Clock, EmuError, Host, HostError, HostSettings, Program, ProgramSettings, Reach, Uplink, exit_code,
 };
 use farpath_experiment::{Experiment, ListeningPort, host_name};
+use farpath_observe::capture::CaptureError;
 use farpath_path::{Direction, PerDirection};
 use farpath_units::Duration;
 use serde::{Deserialize, Serialize};

@@ -3,9 +3,9 @@
 use super::connections::{Connections, Found};
 use super::held::HostSockets;
 use crate::EngineError;
-use crate::capture::Capture;
-use crate::recorder::on_path;
 use farpath_emu::{PacketEvent, Queues, Recorder, WirePacket};
+use farpath_observe::capture::Capture;
+use farpath_observe::recorder::on_path;
 use farpath_path::Direction;
 use farpath_sim::End;
 use farpath_units::Instant;

@@ -14,9 +14,13 @@ use std::borrow::Cow;
 /// # Errors
 /// As [`can_be_emulated`]; no kernel for virtual time; a setting that a kernel refuses.
 pub fn can_all_be_emulated(experiment: &Experiment) -> Result<(), EngineError> {
-    experiment.points().try_for_each(|point| can_be_emulated(&point))?;
+    // Beside kernels, those of somebody else's TCP are left out; alone they are refused.
+    let is_asked = |point: &Cow<'_, Point>| point.scenario.foreign_hosts().next().is_none();
+    let some_are = !experiment.has_foreign_hosts() || experiment.points().any(|point| is_asked(&point));
+    let asked = || experiment.points().filter(|point| !some_are || is_asked(point));
+    asked().try_for_each(|point| can_be_emulated(&point))?;
     let mut different: Vec<Cow<'_, Point>> = Vec::new();
-    for point in experiment.points() {
+    for point in asked() {
         if !different.iter().any(|other| tells_the_same(&point.scenario, &other.scenario)) {
             different.push(point);
         }

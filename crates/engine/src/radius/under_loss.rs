@@ -10,6 +10,7 @@ use farpath_path::PerDirection;
 use farpath_predict::{connects, file_arrives};
 use farpath_run::Share;
 use farpath_sim::{FlowEnd, FlowSetup, Setup, Silent};
+use farpath_tcp::config::TickExpiry;
 use farpath_tcp::{Config, TIMESTAMPS};
 use farpath_units::{Bytes, Duration, Probability};
 
@@ -96,7 +97,7 @@ pub fn radii_under_loss(stack: &Config, loss: Probability, size: Bytes) -> Resul
 /// The ways in which clocks stand that are tried: one where there are none.
 fn clocks(stack: &Config) -> Vec<[f64; 2]> {
     let rto = &stack.rto;
-    let granule = if rto.timer_wheel { GRANULE } else { rto.tick.as_secs_f64() };
+    let granule = if rto.tick_expiry == TickExpiry::TimerWheel { GRANULE } else { rto.tick.as_secs_f64() };
     let count = if rto.tick.is_zero() { 1 } else { CLOCKS.len() };
     CLOCKS[..count].iter().map(|clocks| clocks.map(|part| part * granule)).collect()
 }

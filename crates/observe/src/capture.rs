@@ -4,10 +4,6 @@
 //! dropped. Everything is written as it happens; what is held is one packet, and the drops that have been decided
 //! and are still to come. A simulated packet is encoded for it, a real one is written as it is.
 
-mod folder;
-
-pub use folder::{CaptureDir, MAX_CAPTURES};
-
 use farpath_experiment::Point;
 use farpath_files::pcapng::{Interface, LINKTYPE_RAW, Record, Section, Way, Writer};
 use farpath_path::{Direction, DropCause};
@@ -26,13 +22,16 @@ use std::path::PathBuf;
 /// some payload, which is a pattern and tells nothing.
 pub const DEFAULT_SNAPLEN: u32 = 128;
 
+/// The most runs that are captured at once.
+pub const MAX_CAPTURES: usize = 1000;
+
 /// The ends of the path: where forward data comes from, and where it goes.
 const NEAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
 /// Flow 0 has this port at both ends, flow 1 the next ... From the dynamic ports (RFC 6335), where no dissector
 /// takes the payload for something else.
-pub(crate) const FIRST_PORT: u16 = 50_000;
+pub const FIRST_PORT: u16 = 50_000;
 
 /// Interfaces, in the order of their blocks.
 const SENDER: u32 = 0;
@@ -92,7 +91,7 @@ struct Drop {
 }
 
 /// Writes what an observer is told as a capture.
-pub(crate) struct Capture<W> {
+pub struct Capture<W> {
     out: Writer<W>,
     snaplen: u32,
     /// Initial sequence number and highest position sent, by flow and direction of the stream.
@@ -126,8 +125,8 @@ impl<W: Write> Capture<W> {
         })?;
         let host = |stack: &str| if simulated { stack.to_owned() } else { format!("{kernel}, as {stack}") };
         let ends = [
-            ("sender", "the data sender of each flow", Some(host(&scenario.sender.name))),
-            ("receiver", "the data receiver of each flow", Some(host(&scenario.receiver.name))),
+            ("sender", "the data sender of each flow", Some(host(&scenario.sender.label()))),
+            ("receiver", "the data receiver of each flow", Some(host(&scenario.receiver.label()))),
             ("path", "packets that the path drops, at the time of the drop", None),
         ];
         for (name, description, os) in ends {

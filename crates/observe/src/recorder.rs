@@ -18,7 +18,7 @@ use std::io::Write;
 /// Records the packets of an emulation.
 ///
 /// What a device refuses is lost outside the path: it is none of a flow's drops, and the loop's own report counts it.
-pub(crate) struct PacketRecorder<W> {
+pub struct PacketRecorder<W> {
     analyzer: PassiveAnalyzer,
     /// When each flow's first SYN was sent.
     opened: Vec<Option<Instant>>,
@@ -92,7 +92,7 @@ impl<W: Write> PacketRecorder<W> {
 }
 
 /// What happened, as a simulation has it; `None` where it happened outside of the path.
-pub(crate) fn on_path(event: PacketEvent) -> Option<farpath_sim::PacketEvent> {
+pub fn on_path(event: PacketEvent) -> Option<farpath_sim::PacketEvent> {
     match event {
         PacketEvent::Sent => Some(farpath_sim::PacketEvent::Sent),
         PacketEvent::Received => Some(farpath_sim::PacketEvent::Received),

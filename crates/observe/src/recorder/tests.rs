@@ -1,10 +1,10 @@
 //! The running kernel over a path that loses: what is seen on the path is what the kernel says of itself.
 
 use super::*;
-use crate::provenance;
 use farpath_emu::{Clock, Emulator, Host, HostSettings, LoopReport, Settings};
 use farpath_experiment::Experiment;
 use farpath_path::PerDirection;
+use farpath_run::Provenance;
 use farpath_run::{SegmentEvent, SeriesRow};
 use farpath_testing::{Need, skip};
 use farpath_traffic::{BulkEnd, EndReport, Opening, Prepared, Role, SocketOptions, TcpInfo};
@@ -92,8 +92,11 @@ fn emulate(
         hosts[host].namespace().run(|| Prepared::new(end)).expect("a thread").expect("it is ready")
     };
     let ends = [prepared(Role::Sender), prepared(Role::Receiver)];
-    let mut from = provenance(&experiment, point);
-    from.kernel = "Linux".to_owned();
+    let from = Provenance {
+        experiment: experiment.text.clone(),
+        kernel: "Linux".to_owned(),
+        ..Provenance::default()
+    };
     let mut capture = Vec::new();
     let writer = Capture::new(&mut capture, 128, point, 1, &from).expect("memory takes all");
     let flow = FlowPorts { direction: data, sender: PORT, receiver: PORT };

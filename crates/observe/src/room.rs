@@ -9,7 +9,7 @@ pub const MAX_ROWS: u64 = 20_000_000;
 
 /// Room for the rows of one run, whoever records them.
 #[derive(Debug, Clone)]
-pub(crate) struct Room(Arc<Rows>);
+pub struct Room(Arc<Rows>);
 
 #[derive(Debug)]
 struct Rows {

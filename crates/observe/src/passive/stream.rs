@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// One direction of a connection. Positions are u64 and never wrap; 0 is the SYN.
 #[derive(Debug, Default)]
-pub(crate) struct Stream {
+pub struct Stream {
     isn: Option<Seq>,
     /// One past the highest position sent.
     end: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Stream {
 
 /// What a packet was to the host that it reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Arrival {
+pub struct Arrival {
     /// Its payload had been sent before.
     pub retransmission: bool,
     /// And had all been taken before. A copy that the network makes of a retransmission is none.
@@ -33,11 +33,13 @@ pub(crate) struct Arrival {
 }
 
 impl Stream {
+    /// By how much its window field is shifted, as its SYN announced.
     pub fn scale(&self) -> Option<u8> {
         // RFC 7323 §2.3: more is taken for 14.
         self.scale.map(|shift| shift.min(14))
     }
 
+    /// Whether its SYN allows SACK.
     pub fn sack_permitted(&self) -> bool {
         self.sack_permitted
     }

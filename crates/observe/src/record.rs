@@ -34,7 +34,7 @@ const METRICS: [Metric; 14] = [
 /// comes and goes within such a moment (the first segments of a burst in `flight_size`) is not seen. `queue` is
 /// [`FlowView::backlog`]: the longest queue in the flow's data direction just after the last packet, of any flow, was
 /// offered to it. It rises in time, and is seen to fall when the next packet comes.
-pub(crate) struct RowRecorder {
+pub struct RowRecorder {
     output: Output,
     room: Room,
     /// Per flow: the values last written, in the order of [`METRICS`], and the number of RTT samples.
@@ -53,6 +53,7 @@ pub(crate) struct RowRecorder {
 }
 
 impl RowRecorder {
+    /// For so many flows, with what the experiment asks to be kept.
     pub fn new(flows: usize, output: Output, room: Room) -> RowRecorder {
         let last = vec![([None; METRICS.len()], 0); flows];
         RowRecorder {
@@ -69,6 +70,7 @@ impl RowRecorder {
         }
     }
 
+    /// The rows that it has.
     pub fn into_traces(mut self) -> (Trace<SeriesRow>, Trace<SegmentRow>) {
         self.segments.extend(self.drops.into_values());
         if self.disorder {

@@ -1,17 +1,14 @@
 //! A folder of captures, a file for each run that has packets.
 
-use super::CaptureError;
 use crate::EngineError;
 use crate::job::Job;
 use farpath_files::{PARTIAL, Replacement, remove_abandoned, whole_name};
+use farpath_observe::capture::{CaptureError, MAX_CAPTURES};
 use farpath_run::Engine;
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// The most runs that are captured at once.
-pub const MAX_CAPTURES: usize = 1000;
 
 /// What is made and removed at once, to see whether files can be made.
 const PROBE: &str = "writable";

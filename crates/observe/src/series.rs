@@ -5,8 +5,11 @@
 
 use crate::room::Room;
 use farpath_run::{Metric, SeriesRow};
+#[cfg(target_os = "linux")]
 use farpath_traffic::Sample;
-use farpath_units::{Bytes, Duration, Instant};
+use farpath_units::Instant;
+#[cfg(target_os = "linux")]
+use farpath_units::{Bytes, Duration};
 use std::collections::BTreeMap;
 
 /// Rows of one flow, as one of those who look at it sees them: a value when it has changed.
@@ -26,7 +29,7 @@ impl Series {
     }
 
     /// Of nothing yet, with the room of its run.
-    pub(crate) fn within(flow: u32, room: Room) -> Series {
+    pub fn within(flow: u32, room: Room) -> Series {
         Series { room: Some(room), ..Series::new(flow) }
     }
 
@@ -39,6 +42,7 @@ impl Series {
     }
 
     /// A sample of the data sender, which sends `size` bytes in all and has opened the connection or not.
+    #[cfg(target_os = "linux")]
     pub fn sender(&mut self, sample: &Sample, size: Bytes, opened: bool) {
         let info = &sample.info;
         let bytes = |segments: u32| u64::from(segments) * info.snd_mss.0;
@@ -70,6 +74,7 @@ impl Series {
     }
 
     /// A sample of the data receiver.
+    #[cfg(target_os = "linux")]
     pub fn receiver(&mut self, sample: &Sample) {
         self.note(sample.at, Metric::Delivered, Some(sample.bytes.0));
     }
@@ -92,7 +97,7 @@ impl Series {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
     use farpath_experiment::Experiment;

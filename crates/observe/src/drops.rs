@@ -4,7 +4,7 @@ use farpath_path::{DropCause, DropCounts, PerDirection};
 use std::borrow::Cow;
 
 /// Drops both ways together, sorted by the causes' names; those that never were are left out.
-pub(crate) fn drops_by_cause(drops: &PerDirection<DropCounts>) -> Vec<(Cow<'static, str>, u64)> {
+pub fn drops_by_cause(drops: &PerDirection<DropCounts>) -> Vec<(Cow<'static, str>, u64)> {
     let of = |cause| drops.forward.of(cause) + drops.reverse.of(cause);
     let mut by_cause: Vec<_> =
         DropCause::ALL.into_iter().map(|cause| (cause.name().into(), of(cause))).collect();

@@ -163,6 +163,7 @@ prop_compose! {
             size: Bytes(size),
             messages: None,
             reply: Bytes::ZERO,
+            lifetime: None,
             writing: Default::default(),
             request: Bytes(request),
             sender,

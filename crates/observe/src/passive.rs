@@ -17,11 +17,11 @@ use farpath_tcp::{Ecn, Flags, Segment};
 use farpath_units::{Duration, DurationHistogram, Instant};
 use round_trips::RoundTrips;
 use std::collections::HashMap;
-pub(crate) use stream::Stream;
+pub use stream::Stream;
 
 /// How a flow is known by its packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FlowPorts {
+pub struct FlowPorts {
     /// The way of its data over the path.
     pub direction: Direction,
     /// Port of the data sender.
@@ -32,7 +32,7 @@ pub(crate) struct FlowPorts {
 
 /// A packet at one end of the path, or dropped on it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seen<'a> {
+pub struct Seen<'a> {
     /// When something happened to it.
     pub at: Instant,
     /// What.
@@ -51,7 +51,7 @@ pub(crate) struct Seen<'a> {
 
 /// Counts of one flow's packets. Those of the endpoints' are as RFCs define them, and as the simulator's endpoints count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub struct Counts {
     /// Segments with payload that the data sender sent, retransmissions included.
     pub data_segments: u64,
     /// Payload bytes of these.
@@ -77,7 +77,7 @@ pub(crate) struct Counts {
 
 /// Watches the packets of flows.
 #[derive(Debug)]
-pub(crate) struct PassiveAnalyzer {
+pub struct PassiveAnalyzer {
     /// Flow and sending end by direction, source and destination port.
     ends: HashMap<(Direction, [u16; 2]), (u32, End)>,
     flows: Vec<PassiveFlow>,
@@ -126,7 +126,7 @@ impl PassiveAnalyzer {
 
 /// One flow, by its packets.
 #[derive(Debug, Default)]
-pub(crate) struct PassiveFlow {
+pub struct PassiveFlow {
     /// What the data sender sends.
     data: Stream,
     /// What the data receiver sends: a request, and otherwise ACKs.
