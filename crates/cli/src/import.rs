@@ -1,11 +1,10 @@
 //! `farpath import`: command lines of other emulators as a path.
 
-use crate::args::{ImportArgs, ImportCommand, ImportText, ImportWay};
+use crate::args::{ImportArgs, ImportCommand, ImportText};
 use crate::error::CliError;
 use crate::source::write_new;
 use crate::{Ending, output};
-use farpath_experiment::import::{ImportError, Imported, mahimahi, tc};
-use farpath_path::Direction;
+use farpath_experiment::import::{ImportError, Imported, Ways, mahimahi, tc};
 
 /// `farpath import`
 pub fn import(args: &ImportArgs) -> Result<Ending, CliError> {
@@ -15,18 +14,11 @@ pub fn import(args: &ImportArgs) -> Result<Ending, CliError> {
     };
     let text = commands.join("\n");
     let imported: Result<Imported, ImportError> = match &args.command {
-        ImportCommand::Tc { direction, .. } => tc(
-            &text,
-            match direction {
-                ImportWay::Forward => Some(Direction::Forward),
-                ImportWay::Reverse => Some(Direction::Reverse),
-                ImportWay::Both => None,
-            },
-        ),
+        ImportCommand::Tc { direction, .. } => tc(&text, direction.as_ref().unwrap_or(&Ways::Unsaid)),
         ImportCommand::Mahimahi(_) => mahimahi(&text),
     };
     let imported = imported.map_err(|source| CliError::Import { of, source })?;
-    let file = imported.to_file(of, &text);
+    let file = imported.to_file(of, &commands.join("; "));
     match out {
         Some(path) => write_new("--out", path, &format!("{file}\n"))?,
         None => output::print(&file)?,

@@ -4,7 +4,7 @@ mod mahimahi;
 mod tc;
 
 pub use mahimahi::mahimahi;
-pub use tc::tc;
+pub use tc::{Ways, tc};
 
 use crate::quick_path::quoted;
 use core::fmt::Write;
@@ -110,7 +110,7 @@ impl Imported {
 }
 
 /// Which packets a command is about; `None` for both ways.
-type Way = Option<Direction>;
+pub type Way = Option<Direction>;
 
 /// A value for one way, `rest` for the other; or one for both.
 fn each_way(way: Way, value: &str, rest: &str) -> String {

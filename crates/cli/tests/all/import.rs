@@ -24,4 +24,7 @@ fn what_has_no_counterpart_is_refused() {
     refused(&["import", "tc", "tc qdisc add dev eth0 root sfq"], &["tc", "`sfq`", "netem"]);
     refused(&["import", "mahimahi", "mm-link up"], &["mahimahi", "`up`", "downlink"]);
     refused(&["import", "tc"], &["COMMAND"]);
+    let two = "tc qdisc add dev eth0 root netem delay 20ms; tc qdisc add dev eth1 root netem delay 20ms";
+    refused(&["import", "tc", two], &["tc", "dev eth0, dev eth1", "--direction eth0=forward,eth1=reverse"]);
+    refused(&["import", "tc", "--direction", "eth0=up", two], &["--direction", "eth0=up", "`both`"]);
 }

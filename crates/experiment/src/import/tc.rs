@@ -3,6 +3,7 @@
 use super::{
     Entry, ImportError, Imported, Way, Words, bytes, duration, each_way, number, percent, quoted, rate, split,
 };
+use farpath_path::Direction;
 use farpath_units::{Bytes, Duration, Rate};
 
 /// What is read of `tc`.
@@ -12,24 +13,80 @@ const NORMAL_BELOW: u64 = 4;
 /// A line that limits nothing: what a command that limits one way leaves the other.
 const NO_LIMIT: &str = "\"100 Gbit/s\"";
 
-/// Elements for `tc qdisc` and `tc filter ... police` commands, one after the other in `text`. They hold for packets that go `way`.
+/// Which packets the commands are about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ways {
+    /// Nobody says: those of a single device are about forward packets.
+    Unsaid,
+    /// All of them, whatever the device.
+    All(Way),
+    /// Those of each device, by its name.
+    Devices(Vec<(String, Way)>),
+}
+
+impl Ways {
+    fn of(&self, device: &str, devices: &[String]) -> Result<Way, ImportError> {
+        match self {
+            Ways::All(way) => Ok(*way),
+            Ways::Unsaid if devices.len() == 1 => Ok(Some(Direction::Forward)),
+            Ways::Unsaid => Err(ImportError::new(
+                format!("dev {}", devices.join(", dev ")),
+                "one device, or which way packets leave through each: `--direction eth0=forward,eth1=reverse`",
+            )),
+            Ways::Devices(ways) => {
+                let of = ways.iter().find(|(name, _)| name == device);
+                let missing = || {
+                    let expected = format!("`--direction` to say its way too: `{device}=forward`");
+                    ImportError::new(format!("dev {device}"), expected)
+                };
+                of.map(|(_, way)| *way).ok_or_else(missing)
+            }
+        }
+    }
+}
+
+/// Elements for `tc qdisc` and `tc filter ... police` commands, one after the other in `text`. What a device has at its root is
+/// what the last command for it says, as in tc.
 ///
 /// # Errors
-/// A word that is not read, or that no element stands for.
-pub fn tc(text: &str, way: Way) -> Result<Imported, ImportError> {
-    let words = split(&text.replace(['\n', ';'], " "))?;
-    let mut imported = Imported::default();
-    let mut seen = false;
-    for command in words.split(|word| word == "tc").filter(|command| !command.is_empty()) {
-        let mut words = Words::new(command.to_vec())?;
-        if words.peek() == Some("sudo") {
+/// A word that is not read, or that no element stands for; devices of which nobody says which way packets pass them.
+pub fn tc(text: &str, ways: &Ways) -> Result<Imported, ImportError> {
+    let mut words = split(&text.replace(['\n', ';'], " "))?;
+    words.retain(|word| word != "sudo");
+    let commands: Vec<&[String]> =
+        words.split(|word| word == "tc").filter(|command| !command.is_empty()).collect();
+    if commands.is_empty() {
+        return Err(ImportError::new(text.trim(), KNOWN));
+    }
+    let device_of = |command: &[String]| {
+        let dev = command.iter().position(|word| word == "dev");
+        dev.and_then(|dev| command.get(dev + 1)).cloned().unwrap_or_default()
+    };
+    // In the order in which they are named first.
+    let mut devices: Vec<String> = Vec::new();
+    for command in &commands {
+        let device = device_of(command);
+        if !devices.contains(&device) {
+            devices.push(device);
+        }
+    }
+    let mut of_devices = vec![Imported::default(); devices.len()];
+    for command in commands {
+        let device = device_of(command);
+        let imported = &mut of_devices[devices.iter().position(|known| *known == device).unwrap_or_default()];
+        let is = |word: &str| command.iter().any(|other| other == word);
+        if is("root") && ["add", "replace", "change", "del", "delete"].into_iter().any(is) {
+            *imported = Imported::default();
+        }
+        if is("del") || is("delete") {
             continue;
         }
-        seen = true;
-        one(&mut words, way, &mut imported)?;
+        one(&mut Words::new(command.to_vec())?, ways.of(&device, &devices)?, imported)?;
     }
-    if !seen {
-        return Err(ImportError::new(text.trim(), KNOWN));
+    let mut imported = Imported::default();
+    for of in of_devices {
+        imported.elements.extend(of.elements);
+        of.notes.into_iter().for_each(|note| imported.note(note));
     }
     if imported.elements.is_empty() {
         // Nothing is done to packets: a path has an element all the same.
@@ -45,9 +102,8 @@ fn one(words: &mut Words, way: Way, imported: &mut Imported) -> Result<(), Impor
             "tbf" => return token_bucket(words, "tbf", way, imported),
             "police" => return token_bucket(words, "police", way, imported),
             "pfifo" | "bfifo" => return fifo(words, &word, way, imported),
-            "qdisc" | "filter" | "add" | "replace" | "change" | "root" | "ingress" | "egress" | "sudo"
-            | "action" | "matchall" | "u32" | "match" | "ip" | "ipv6" | "protocol" | "all" | "clsact"
-            | "mq" | "-s" => {}
+            "qdisc" | "filter" | "add" | "replace" | "change" | "root" | "ingress" | "egress" | "action"
+            | "matchall" | "u32" | "match" | "ip" | "ipv6" | "protocol" | "all" | "clsact" | "mq" | "-s" => {}
             // With a word behind them.
             "dev" | "parent" | "handle" | "prio" | "pref" | "flowid" | "classid" => {
                 words.value("a word", |word| Some(word.to_owned()))?;
@@ -433,15 +489,15 @@ fn share(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farpath_path::Direction;
 
     fn imported(text: &str) -> Imported {
-        tc(text, Some(Direction::Forward)).unwrap_or_else(|error| panic!("{text}: {error}"))
+        tc(text, &Ways::Unsaid).unwrap_or_else(|error| panic!("{text}: {error}"))
     }
 
     #[test]
     fn a_command_line_has_so_many_words_and_no_more() {
-        let error = tc(&format!("netem {}", "delay 1ms ".repeat(500)), None).expect_err("1001 words");
+        let error =
+            tc(&format!("netem {}", "delay 1ms ".repeat(500)), &Ways::All(None)).expect_err("1001 words");
         let said = error.to_string();
         assert!(said.contains("1000 at the most") && said.contains("1001 words"), "{said}");
     }
@@ -508,8 +564,31 @@ mod tests {
     }
 
     #[test]
+    fn the_last_command_for_a_root_is_what_it_has_and_two_devices_are_two_ways() {
+        let commands = "sudo tc qdisc add dev eth0 root netem delay 20ms; sudo tc qdisc add dev eth1 root netem delay 20ms
+                        sudo tc qdisc replace dev eth1 root netem delay 20ms loss 1%";
+        let devices = [("eth0", Direction::Reverse), ("eth1", Direction::Forward)];
+        let ways = Ways::Devices(devices.map(|(name, way)| (name.to_owned(), Some(way))).to_vec());
+        let found = tc(commands, &ways).expect("it is read");
+        assert_eq!(
+            found.to_toml(),
+            "[[path]]\nelement = \"delay\"\ndelay = { forward = \"0 s\", reverse = \"20 ms\" }\n\n\
+             [[path]]\nelement = \"loss\"\nrate = { forward = \"1 %\", reverse = \"0 %\" }\n\n\
+             [[path]]\nelement = \"delay\"\nname = \"delay-2\"\ndelay = { forward = \"20 ms\", reverse = \"0 s\" }\n\n"
+        );
+        let unsaid = tc(commands, &Ways::Unsaid).expect_err("two devices").to_string();
+        assert!(unsaid.starts_with("`dev eth0, dev eth1`: expected one device, or"), "{unsaid}");
+        let missing =
+            tc(commands, &Ways::Devices(vec![("eth1".to_owned(), None)])).expect_err("of one").to_string();
+        assert!(missing.contains("dev eth0") && missing.contains("eth0=forward"), "{missing}");
+        let deleted = imported("tc qdisc add dev a root netem loss 1%; tc qdisc del dev a root").to_toml();
+        assert_eq!(deleted, "[[path]]\nelement = \"delay\"\ndelay = \"0 s\"\n\n");
+    }
+
+    #[test]
     fn two_of_a_kind_have_names_of_their_own() {
-        let text = imported("tc qdisc add dev a root netem delay 1ms loss 1% corrupt 1%\ntc qdisc add dev b root netem delay 2ms").to_toml();
+        let commands = "tc qdisc add dev a root netem delay 1ms loss 1% corrupt 1%\ntc qdisc add dev b root netem delay 2ms";
+        let text = tc(commands, &Ways::All(None)).expect("it is read").to_toml();
         assert!(text.contains("name = \"loss-2\"") && text.contains("name = \"delay-2\""), "{text}");
     }
 
@@ -525,7 +604,7 @@ mod tests {
             ("ls", "`ls`"),
             ("", "``: expected a command line"),
         ] {
-            let error = tc(text, None).expect_err(text).to_string();
+            let error = tc(text, &Ways::All(None)).expect_err(text).to_string();
             assert!(error.starts_with(word), "{text}: {error}");
         }
     }
