@@ -15,8 +15,9 @@ use farpath_engine::{
 use farpath_experiment::{
     Body, Distance, KernelOnly, Location, Medium, QUICK_PATH_STACK, Stack, bodies, medium, shipped_stacks,
 };
-use farpath_report::html::{Reach, ReportFile, reach_page};
+use farpath_report::html::{Limit, Reach, ReportFile, reach_page, relays_figure};
 use farpath_report::tables::{RadiusRow, ShareRow, radius_text, shares_text};
+use farpath_units::{Duration, Probability, Rate};
 use serde_json::{Value, json};
 use std::error::Error;
 use std::io::Write;
@@ -80,7 +81,11 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
         RadiusRow { kernel: measured.map(ends), ..row(checked, stack.name, &ask) }
     };
     let rows: Vec<_> = rows.into_iter().map(row).collect();
-    let page = || reach_page(&reaches, bodies(), &medium.title, &rows).render();
+    let relays = ask.to.as_ref().and_then(|to| {
+        let limit = |reach: &Reach| Limit { what: reach.stack.clone(), km: reach.km[1] };
+        relays_figure(&reaches.iter().map(limit).collect::<Vec<_>>(), to, bodies())
+    });
+    let page = || reach_page(&reaches, relays, bodies(), &medium.title, &rows).render();
     let written = report.map_or(Ok(()), |report| report.finish(&page()));
     if args.json {
         written?;
@@ -105,19 +110,46 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
     Ok(ending)
 }
 
-/// What `farpath radius --json` prints with these arguments behind it, line by line, for a host that has its own way to be
-/// interrupted; [`Watch`] says how far it is.
+/// What is asked of stacks where no command asks it.
+#[derive(Debug, Clone, Default)]
+pub struct RadiusQuestion {
+    /// By name, or files; all that ship where none is named.
+    pub stacks: Vec<String>,
+    /// Whether each radius reaches there.
+    pub to: Option<String>,
+    /// Over a relay that stands there.
+    pub via: Option<String>,
+    /// Of the link that a full window is to fill.
+    pub rate: Option<Rate>,
+    /// Of packets, both ways: a radius for each.
+    pub loss: Vec<Probability>,
+    /// In place of the radii the longest gap between contacts, over a path of this round trip.
+    pub gap: Option<Duration>,
+    /// By simulation too.
+    pub check: bool,
+}
+
+impl RadiusQuestion {
+    fn into_args(self) -> RadiusArgs {
+        let RadiusQuestion { stacks, to, via, rate, loss, gap, check } = self;
+        // What nobody asks is as the command has it.
+        let Command::Radius(unasked) = Cli::parse_from(["farpath", "radius"]).command else {
+            unreachable!("it is that command");
+        };
+        RadiusArgs { stacks, to, via, rate, loss, gap, check, ..unasked }
+    }
+}
+
+/// What `farpath radius --json` prints, line by line, for a host that has its own way to be interrupted; [`Watch`] says how far it
+/// is.
 ///
 /// # Errors
-/// Arguments that the command refuses, and whatever it fails at.
+/// A stack, or a place, that is not there, and whatever the command fails at.
 pub fn radius_lines(
-    arguments: &[String],
+    question: RadiusQuestion,
     watch: &Watch<'_>,
 ) -> Result<Vec<String>, Box<dyn Error + Send + Sync>> {
-    let command = ["farpath", "radius"].into_iter().chain(arguments.iter().map(String::as_str));
-    let Command::Radius(args) = Cli::try_parse_from(command)?.command else {
-        unreachable!("it is that command");
-    };
+    let args = question.into_args();
     if let Some(rtt) = args.gap {
         return Ok(gaps::lines(&args, rtt, watch)?.iter().map(Value::to_string).collect());
     }
@@ -141,6 +173,9 @@ fn loaded(name: &str) -> Result<Stack, CliError> {
     let stack = Stack::load(name)?;
     let refused = |source: KernelOnly| CliError::Engine { file: name.into(), source: source.into() };
     stack.needs_no_kernel("radius").map_err(refused)?;
+    stack
+        .needs_no_foreign_host("radius")
+        .map_err(|source| CliError::Engine { file: name.into(), source: source.into() })?;
     Ok(stack)
 }
 

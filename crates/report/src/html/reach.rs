@@ -47,12 +47,20 @@ pub struct Reach {
 }
 
 /// The picture of some stacks, and a table of all their radii, with bodies around them.
-pub fn reach_page(reaches: &[Reach], bodies: &[Body], medium: &str, rows: &[RadiusRow]) -> Page {
+///
+/// Where it is asked of a place, `relays` shows where a relay on the way there may be.
+pub fn reach_page(
+    reaches: &[Reach],
+    relays: Option<Figure>,
+    bodies: &[Body],
+    medium: &str,
+    rows: &[RadiusRow],
+) -> Page {
     let table = radius_table(rows);
-    let figure = Block::Figure(figure(reaches, bodies, medium));
+    let figures = [Some(figure(reaches, bodies, medium)), relays];
     let kind = format!("Farpath {} · radius", env!("CARGO_PKG_VERSION"));
     let sections = vec![
-        Section { title: String::new(), blocks: vec![figure] },
+        Section { title: String::new(), blocks: figures.into_iter().flatten().map(Block::Figure).collect() },
         Section { title: "Radii".to_owned(), blocks: vec![Block::Table(table)] },
     ];
     Page { title: "How far TCP reaches".to_owned(), kind, sections }
@@ -79,11 +87,7 @@ fn figure(reaches: &[Reach], bodies: &[Body], medium: &str) -> Figure {
         .texts("zone", zones.iter().map(|zone| ZONES[zone.1]))
         .texts("stack", zones.iter().map(|zone| &reaches[zone.0].stack))
         .texts("until", zones.iter().map(|zone| distance(reaches[zone.0].km[zone.1])));
-    let known = |&(name, text): &(&str, &'static str)| {
-        let body = bodies.iter().find(|body| body.name == name)?;
-        Some((pixels(body.km), text))
-    };
-    let rings: Vec<(f64, &str)> = LANDMARKS.iter().filter_map(known).collect();
+    let rings: Vec<(f64, &str)> = landmarks(bodies).map(|(km, text)| (pixels(km), text)).collect();
     let rings = Columns::default()
         .numbers("inner", rings.iter().map(|ring| ring.0 - 0.35))
         .numbers("outer", rings.iter().map(|ring| ring.0 + 0.35))
@@ -101,9 +105,16 @@ fn figure(reaches: &[Reach], bodies: &[Body], medium: &str) -> Figure {
         caption: format!(
             "Each stack talks to itself through {medium}, and no segment is lost. A sector that reaches the edge has no end."
         ),
-        set: Vec::new(),
+        set: vec![("/layer/0/encoding/color/scale/domain", ZONES.to_vec().into())],
         data: vec![("zones", zones), ("rings", rings), ("names", names)],
     }
+}
+
+/// How far the landmarks are, in km, and what they are called.
+pub(super) fn landmarks(bodies: &[Body]) -> impl Iterator<Item = (f64, &'static str)> {
+    let known =
+        |&(name, text): &(&str, &'static str)| Some((bodies.iter().find(|body| body.name == name)?.km, text));
+    LANDMARKS.iter().filter_map(known)
 }
 
 /// From the centre to a distance.

@@ -101,9 +101,9 @@ fn values(comparison: &ComparisonTable, engine: Engine) -> Option<String> {
                 "{who}: {} from {}{} to {}{}.",
                 by.name,
                 text(&shortest.2),
-                at(comparison, shortest.0),
+                place_in_sweep(comparison, shortest.0),
                 text(&longest.2),
-                at(comparison, longest.0)
+                place_in_sweep(comparison, longest.0)
             ))
         }
     }
@@ -124,7 +124,7 @@ fn together(comparison: &ComparisonTable, engine: Engine) -> Option<String> {
 }
 
 /// Where in the sweep a row is.
-fn at(comparison: &ComparisonTable, row: &ComparisonRow) -> String {
+fn place_in_sweep(comparison: &ComparisonTable, row: &ComparisonRow) -> String {
     let values = comparison.swept_keys.iter().zip(&row.swept).map(|(key, value)| format!("{key} {value}"));
     let values: Vec<String> = values.collect();
     if values.is_empty() { String::new() } else { format!(" ({})", values.join(", ")) }

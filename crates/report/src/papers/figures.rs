@@ -1,6 +1,7 @@
 //! The figures of a paper, as data, drawn from simulated runs with what was printed beside them.
 
 use super::claim::Paper;
+use super::closed_forms::ClosedForm;
 use super::exchange::{self, Exchange};
 use super::number::Numbers;
 use super::reproduce::{Made, Runs};
@@ -11,16 +12,17 @@ use crate::html::line_family::{LineFamily, Mark};
 use crate::html::trace::round_trips_and_sequence;
 use crate::html::{Columns, Figure, air, decimate};
 use farpath_run::{Engine, MessageRow, Metric, Outcome, Run, Statistic};
-use farpath_units::Duration;
+use farpath_units::{Duration, ParseQuantityError};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::str::FromStr;
 use std::sync::atomic::AtomicBool;
 
 /// Intervals that a line is decimated to, four points each.
 const INTERVALS: usize = 300;
 
 /// The label of a value of this unit on an axis.
-fn label(unit: &str) -> String {
+pub(super) fn label(unit: &str) -> String {
     match unit {
         "" => "datum.label".to_owned(),
         "s" => "datum.value + ' s'".to_owned(),
@@ -50,7 +52,7 @@ struct Description {
     title: String,
     caption: String,
     /// An experiment: a file of the paper's folder, or a shipped one by name ...
-    experiment: String,
+    experiment: Option<String>,
     /// ... with these changes.
     #[serde(default)]
     set: BTreeMap<String, toml::Value>,
@@ -69,8 +71,10 @@ struct Description {
     air: bool,
     /// A part of the run, segment by segment.
     exchange: Option<Exchange>,
+    /// By closed forms, without a run.
+    closed_form: Option<ClosedForm>,
     /// The moment or span that the metric is about.
-    time: Option<Span>,
+    time: Option<WithUnit<Duration>>,
     /// What the vertical axis is.
     #[serde(default)]
     axis: String,
@@ -82,7 +86,7 @@ struct Description {
     names: Vec<String>,
     /// Until when time is drawn: a figure for each.
     #[serde(default)]
-    until: Vec<Span>,
+    until: Vec<WithUnit<Duration>>,
     /// Numbers that were printed, as lines across.
     #[serde(default)]
     levels: Vec<Level>,
@@ -108,15 +112,15 @@ struct Level {
     text: String,
 }
 
-/// A duration with its unit.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(try_from = "String")]
-struct Span(Duration);
+/// A number with its unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String", bound = "T: FromStr<Err = ParseQuantityError>")]
+pub(super) struct WithUnit<T>(pub T);
 
-impl TryFrom<String> for Span {
-    type Error = farpath_units::ParseQuantityError;
-    fn try_from(text: String) -> Result<Span, Self::Error> {
-        text.parse().map(Span)
+impl<T: FromStr<Err = ParseQuantityError>> TryFrom<String> for WithUnit<T> {
+    type Error = ParseQuantityError;
+    fn try_from(text: String) -> Result<WithUnit<T>, Self::Error> {
+        text.parse().map(WithUnit)
     }
 }
 
@@ -130,9 +134,13 @@ pub fn figures(paper: &Paper, runs: &mut Runs, stop: &AtomicBool) -> Result<Vec<
         .map_err(|source| PaperError::Figures { paper: paper.id.clone(), problem: source.to_string() })?;
     let mut figures = Vec::new();
     for about in &file.figures {
-        let drawn = runs
-            .of(paper, &about.experiment, &about.set, Engine::Simulate, stop)
-            .and_then(|made| about.draw(made));
+        let drawn = match (&about.experiment, &about.closed_form) {
+            (Some(experiment), None) => runs
+                .of(paper, experiment, &about.set, Engine::Simulate, stop)
+                .and_then(|made| about.draw(made)),
+            (None, Some(form)) => form.figure(&about.title, &about.caption).map(|figure| vec![figure]),
+            _ => Err("a figure has either `experiment` or `closed_form`".to_owned()),
+        };
         figures.extend(drawn.map_err(|problem| PaperError::Figures {
             paper: paper.id.clone(),
             problem: format!("{}: {problem}", about.title),

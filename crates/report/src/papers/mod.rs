@@ -7,6 +7,7 @@
 
 mod check;
 mod claim;
+mod closed_forms;
 mod codec;
 mod exchange;
 mod figures;

@@ -136,7 +136,7 @@ const MAX_LATENESS: Quantity = Quantity {
     scale: Scale::of_seconds,
 };
 /// What else is said of streams.
-const OF_STREAMS: [Quantity; 6] = [
+const OF_STREAMS: [Quantity; 7] = [
     Quantity {
         name: "late at the\nend, {unit}",
         published: |_| None,
@@ -172,6 +172,12 @@ const OF_STREAMS: [Quantity; 6] = [
         published: |_| None,
         statistic: |summary| summary.statistics.max_write_lag_s,
         scale: Scale::of_seconds,
+    },
+    Quantity {
+        name: "messages\nleft out",
+        published: |_| None,
+        statistic: |summary| summary.statistics.expired_messages,
+        scale: Scale::of_counts,
     },
 ];
 const DROPS: Quantity = Quantity {

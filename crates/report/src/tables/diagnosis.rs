@@ -41,6 +41,10 @@ pub fn connection_facts(connection: &ConnectionReport) -> Vec<(&'static str, Str
         0 => String::new(),
         bytes => format!("; {bytes} B are not in the capture"),
     };
+    let copies = match connection.copies {
+        0 => String::new(),
+        copies => format!("; {copies} are in the capture twice"),
+    };
     let scale =
         connection.inferred.map_or_else(String::new, |Inferred { window_scale, scale_by, .. }| {
             let factor = 1 << window_scale;
@@ -63,7 +67,7 @@ pub fn connection_facts(connection: &ConnectionReport) -> Vec<(&'static str, Str
         (
             "sent",
             format!(
-                "{bytes} B in {data_packets} packets, {retransmissions} of them again; {bytes_back} B back{lost}"
+                "{bytes} B in {data_packets} packets, {retransmissions} of them again; {bytes_back} B back{lost}{copies}"
             ),
         ),
         ("segment", format!("{} B", connection.mss)),
