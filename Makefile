@@ -3,9 +3,9 @@
 CARGO ?= cargo
 FARPATH = target/release/farpath
 
-.PHONY: demo figures test test-all stages build lint core systems deny fuzz unit real-time virtual kernel doctests python docs package setup-python bpf \
+.PHONY: demo figures test test-all stages build lint core systems deny fuzz unit real-time virtual kernel hosts doctests python docs package setup-python bpf \
 	bench bench-gate bench-baseline bench-growth bench-dask bench-long oracle truth scripts qdiscs diagnose-matrix diagnose-comparison ns3 setup setup-driver setup-test setup-bench setup-gate \
-	vendor mutants release clean
+	vendor mutants release msrv windows clean
 
 # Rust's own homes stay the user's, where tests have another home.
 export CARGO_HOME := $(or $(CARGO_HOME),$(HOME)/.cargo)
@@ -63,7 +63,7 @@ test-all: test
 # What tests and their tools see of a user is under target/test: a home that is empty at each start, and kernels for virtual time
 # that are kept until their recipe changes.
 TESTS = $(CURDIR)/target/test
-HERMETIC = test stages build lint core systems deny fuzz unit real-time virtual kernel doctests python docs package
+HERMETIC = test stages build lint core systems deny fuzz unit real-time virtual kernel hosts doctests python docs package
 $(HERMETIC): export HOME = $(TESTS)/home
 $(HERMETIC): export XDG_CACHE_HOME = $(TESTS)/home/.cache
 $(HERMETIC): export XDG_CONFIG_HOME = $(TESTS)/home/.config
@@ -71,6 +71,7 @@ $(HERMETIC): export XDG_DATA_HOME = $(TESTS)/home/.local/share
 $(HERMETIC): export XDG_STATE_HOME = $(TESTS)/home/.local/state
 $(HERMETIC): export PYTHONNOUSERSITE = 1
 $(HERMETIC): export FARPATH_KERNELS = $(TESTS)/kernels
+$(HERMETIC): export FARPATH_HOSTS = $(TESTS)/hosts
 $(HERMETIC): export FARPATH_SKIPS = $(TESTS)/skips
 
 # `$(call stage,NAME)` makes it and notes how it ended and how many seconds it took; it goes on where it failed.
@@ -83,6 +84,7 @@ stages: BUILT = yes
 stages:
 	@$(MAKE) --no-print-directory setup-python & $(call stage,build); wait
 	@grep -q "^0 .* build" $(TESTS)/stages
+	@$(call stage,hosts)
 	@$(call stage,unit)
 	@$(call beside,lint core systems doctests docs deny) $(call beside,kernel python fuzz) \
 		$(call stage,real-time); wait; cat $(TESTS)/beside-*.log
@@ -96,6 +98,33 @@ build: setup $(NEXTEST)
 	@mkdir -p $(TESTS)
 	@$(CARGO) metadata --locked --format-version 1 --quiet --filter-platform "$$(rustc -vV | sed -n 's/^host: //p')" > $(TESTS)/metadata.json
 	@$(NEXTEST) nextest list $(ALL) $(TARGETS) --locked --cargo-quiet --list-type binaries-only --message-format json > $(TESTS)/binaries.json
+
+# The oldest Rust that is promised still compiles all of it; before a release.
+MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+msrv: setup setup-driver
+	rustup toolchain install $(MSRV) --profile minimal
+	CARGO_TARGET_DIR=target/msrv $(CARGO) +$(MSRV) check --locked --quiet $(ALL)
+
+# The same numbers on Windows, to the byte: a build by MinGW, run under Wine beside this system's own. Not part of `make test`: Wine is
+# large. What it may install: gcc-mingw-w64-x86-64, wine64.
+WINDOWS = x86_64-pc-windows-gnu
+WINE = $(firstword $(shell command -v wine64 wine 2>/dev/null) /usr/lib/wine/wine64)
+windows: setup
+	@missing=""; command -v x86_64-w64-mingw32-gcc >/dev/null || missing="$$missing gcc-mingw-w64-x86-64"; \
+	[ -x "$(WINE)" ] || missing="$$missing wine64"; [ -z "$$missing" ] || { $(call install,$$missing); }
+	rustup target add $(WINDOWS)
+	$(CARGO) build --profile demo --locked --package farpath-cli
+	$(CARGO) build --profile demo --locked --package farpath-cli --target $(WINDOWS)
+	@rm -rf target/windows && mkdir -p target/windows && cp target/$(WINDOWS)/demo/farpath.exe target/windows/
+	x86_64-w64-mingw32-gcc -shared -O2 -o target/windows/bcryptprimitives.dll crates/testing/wine/bcryptprimitives.c -ladvapi32
+	@export WINEPREFIX=$(CURDIR)/target/wine WINEDEBUG=-all; cd target/windows && \
+	grep -v '^#' ../../crates/testing/wine/commands.txt | while read -r line; do \
+		../../$(DEMO) $$line > here 2>/dev/null </dev/null; here=$$?; \
+		$(WINE) ./farpath.exe $$line > there 2>/dev/null </dev/null; there=$$?; \
+		[ $$here = $$there ] && [ -s here ] && cmp here there || \
+			{ echo "windows: not the same (exit codes $$here and $$there): farpath $$line"; exit 1; }; \
+		echo "windows: the same $$(wc -c < here) B: farpath $$line"; \
+	done
 
 lint:
 	$(CARGO) fmt --all --check
@@ -154,6 +183,11 @@ virtual: GROUP = virtual
 unit real-time virtual: $(if $(BUILT),,build)
 	@rm -f $(JUNIT); $(RUN) -E 'group($(GROUP))'; status=$$?; [ ! -e $(JUNIT) ] || cp $(JUNIT) $(TESTS)/$@.xml; exit $$status
 JUNIT = target/nextest/default/junit.xml
+
+# TCP stacks of others as hosts: lwIP of Debian's sources, libslirp of its package. What cannot be made here is skipped by its tests.
+hosts: $(if $(BUILT),,build)
+	@for name in lwip slirp; do [ -x $(TESTS)/hosts/$$name ] || target/debug/farpath hosts build $$name || \
+		$(TESTING) skip hosts hosts "$$name could not be made: see above"; done
 
 doctests:
 	$(CARGO) test $(ALL) --locked --doc --quiet
@@ -314,10 +348,10 @@ setup-driver: setup
 			"zlib1g-dev pkg-config); farpath is built without \`farpath explicit-rate driver\`"
 
 # What tests ask of others: chromium shows reports, tshark reads captures as somebody else would, iperf3 is a load, clang and
-# libbpf say whether the BPF objects are what their sources give, and the last three build a kernel. Where one cannot be had, the
+# libbpf say whether the BPF objects are what their sources give, bc, xz and setpriv are for building a kernel, and libslirp is a host. Where one cannot be had, the
 # tests that ask it are skipped, and say so.
 WANTED = chromium:chromium tshark:tshark iperf3:iperf3 $(BPF_CLANG):$(BPF_CLANG) llvm-strip-14:llvm-14 \
-	/usr/include/bpf/bpf_helpers.h:libbpf-dev bc:bc xz:xz-utils setpriv:util-linux
+	/usr/include/bpf/bpf_helpers.h:libbpf-dev bc:bc xz:xz-utils setpriv:util-linux /usr/include/slirp/libslirp.h:libslirp-dev
 setup-test: setup setup-driver
 	@$(CARGO) fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 	@$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy

@@ -122,6 +122,11 @@ struct Baseline {
     instructions_per_segment: BTreeMap<String, f64>,
 }
 
+/// The names of the rows that the gate compares.
+pub fn rows() -> impl Iterator<Item = &'static str> {
+    GATE.iter().map(|row| row.name)
+}
+
 /// Runs the row of this name, `times` its work, and gives the segments with payload that were sent.
 ///
 /// # Errors

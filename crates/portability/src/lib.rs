@@ -106,6 +106,7 @@ fn flow_setup(scenario: &Scenario, flow: &FlowSpec) -> FlowSetup {
         size: flow.size,
         messages: flow.stream.map(|stream| stream.messages),
         reply: flow.reply(),
+        lifetime: flow.lifetime(),
         writing: flow.writing,
         request: flow.request,
         sender: sender.config.clone(),

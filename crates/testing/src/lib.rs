@@ -48,6 +48,8 @@ needs! {
     Tshark = "tshark",
     /// A kernel for virtual time.
     Virtual = "virtual",
+    /// lwIP and libslirp as hosts: `make hosts`.
+    Hosts = "hosts",
     /// Python 3.11 with the packages of the Python face.
     Python = "python",
     /// iperf3, the load of the benchmarks.
