@@ -139,7 +139,16 @@ def measure(
     progress: Callable[[int, int], object] | None = None,
 ) -> Results: ...
 def measured_path(host: str, size: str, echoes: int, key: Any | None = None) -> Experiment: ...
-def radius(arguments: list[str], progress: Callable[[int, int], object] | None = None) -> list[str]: ...
+def radius(
+    stacks: list[str],
+    to: str | None,
+    via: str | None,
+    rate: str | None,
+    loss: list[str],
+    gap: str | None,
+    check: bool,
+    progress: Callable[[int, int], object] | None,
+) -> list[str]: ...
 def papers(
     ids: list[str], emulate: bool = False, progress: Callable[[int, int], object] | None = None
 ) -> list[str]: ...

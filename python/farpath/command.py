@@ -28,21 +28,21 @@ Progress = Callable[[int, int], object]
 def radius(
     *stacks: str,
     to: str | None = None,
+    via: str | None = None,
     rate: str | None = None,
     loss: str | Sequence[str] = (),
+    gap: str | None = None,
     check: bool = False,
     progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
     """How far TCP reaches: each timer of the stacks as round trip, distance and the last body inside.
 
-    It is what `farpath radius --json` prints. `progress` is called with how many radii under loss, or by simulation, are found,
+    It is what `farpath radius --json` prints; with `gap`, a round trip, the longest time without contact that each stack survives. `progress` is called with how many radii under loss, or by simulation, are found,
     and of how many.
     """
     losses = [loss] if isinstance(loss, str) else list(loss)
-    options = {"--to": to, "--rate": rate, "--loss": ",".join(losses) or None}
-    arguments = [f"{name}={value}" for name, value in options.items() if value is not None]
-    arguments += ["--check"] if check else []
-    return [json.loads(line) for line in _farpath.radius([*arguments, "--", *stacks], progress)]
+    lines = _farpath.radius(list(stacks), to, via, rate, losses, gap, check, progress)
+    return [json.loads(line) for line in lines]
 
 
 VERDICTS: dict[str, str] = dict(_farpath.VERDICTS)

@@ -26,7 +26,7 @@ def _frame(table: _farpath.Table) -> polars.DataFrame:
 class Results:
     """Runs of an experiment, in the order of points, engines and seeds.
 
-    `flows`, `series`, `segments`, `messages`, `routers`, `air` are polars frames over the engines' own memory; `table(name)` is
+    `flows`, `series`, `segments`, `messages`, `routers`, `air`, `stations` are polars frames over the engines' own memory; `table(name)` is
     the same for any library that knows Arrow's PyCapsule interface: `pyarrow.table(results.table("flows"))`,
     `pandas.DataFrame.from_arrow(...)`.
     """
@@ -36,7 +36,7 @@ class Results:
         self._inner = inner
 
     def table(self, name: str) -> _farpath.Table:
-        """flows, series, segments, messages, routers, air or provenance, by Arrow's PyCapsule interface."""
+        """flows, series, segments, messages, routers, air, stations or provenance, by Arrow's PyCapsule interface."""
         return self._inner.table(name)
 
     @cached_property
@@ -68,6 +68,11 @@ class Results:
     def air(self) -> polars.DataFrame:
         """A row for each hop of a radio and use of its air."""
         return _frame(self.table("air"))
+
+    @cached_property
+    def stations(self) -> polars.DataFrame:
+        """A row for each station on the air of a radio that other stations use too."""
+        return _frame(self.table("stations"))
 
     @cached_property
     def summary(self) -> polars.DataFrame:

@@ -103,6 +103,8 @@ def test_what_bounds_it_how_far_it_reaches_and_what_papers_say():
     with pytest.raises(farpath.CommandError, match="no.toml") as refused:
         farpath.radius("no.toml")
     assert isinstance(refused.value.__cause__, FileNotFoundError)
+    gaps = farpath.radius("linux-6", gap="100 ms")
+    assert {line["packets"] for line in gaps} == {"held", "lost"} and all(line["longest_gap_s"] > 60 for line in gaps)
     told = []
     checks = farpath.papers("radius", progress=lambda done, all: told.append((done, all)))
     assert told[-1] == (len(checks), len(checks))
@@ -124,5 +126,5 @@ def test_every_table_that_the_guide_names_is_there():
     for name in files:
         assert getattr(results, name).equals(polars.DataFrame(results.table(name))), name
     assert results.air.height > 0, "there is a radio on its path"
-    with pytest.raises(KeyError, match="flows, series, .*air, provenance"):
+    with pytest.raises(KeyError, match="flows, series, .*air, stations, provenance"):
         results.table("nothing")

@@ -3,10 +3,13 @@
 use crate::error;
 use crate::experiment::Experiment;
 use crate::wait::{Going, wait};
+use farpath_cli::{RadiusQuestion, parse_loss};
 use farpath_explain::{Effort, ExplainError, Watch};
 use farpath_report::papers::{Paper, PaperError, Runs, Verdict, check_paper, paper, papers as all_papers};
+use farpath_units::ParseQuantityError;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use std::error::Error;
 use std::sync::atomic::Ordering;
 
 /// What bounds a point's transfer, and what to change.
@@ -39,10 +42,35 @@ pub fn explain(
     }
 }
 
-/// The radii of stacks, by the arguments of the command.
+/// The radii of stacks.
 #[pyfunction]
-#[pyo3(signature = (arguments, progress = None))]
-pub fn radius(py: Python<'_>, arguments: Vec<String>, progress: Option<Py<PyAny>>) -> PyResult<Vec<String>> {
+#[pyo3(signature = (stacks, to, via, rate, loss, gap, check, progress))]
+#[expect(clippy::too_many_arguments, reason = "they are the keywords of the Python function")]
+pub fn radius(
+    py: Python<'_>,
+    stacks: Vec<String>,
+    to: Option<String>,
+    via: Option<String>,
+    rate: Option<String>,
+    loss: Vec<String>,
+    gap: Option<String>,
+    check: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Vec<String>> {
+    let refused = |refused: String| error::command(py, &*Box::<dyn Error>::from(refused));
+    let question = RadiusQuestion {
+        stacks,
+        to,
+        via,
+        rate: rate
+            .map(|text| text.parse().map_err(|error: ParseQuantityError| refused(error.to_string())))
+            .transpose()?,
+        loss: loss.iter().map(|text| parse_loss(text).map_err(refused)).collect::<PyResult<_>>()?,
+        gap: gap
+            .map(|text| text.parse().map_err(|error: ParseQuantityError| refused(error.to_string())))
+            .transpose()?,
+        check,
+    };
     let made = wait(py, Going::default(), progress, move |going| {
         let watch = farpath_cli::Watch {
             stopped: &|| going.stop.load(Ordering::Relaxed),
@@ -53,7 +81,7 @@ pub fn radius(py: Python<'_>, arguments: Vec<String>, progress: Option<Py<PyAny>
                 going.done.fetch_add(1, Ordering::Relaxed);
             },
         };
-        farpath_cli::radius_lines(&arguments, &watch)
+        farpath_cli::radius_lines(question, &watch)
     })?;
     made.map_err(|refused| error::command(py, &*refused))
 }
