@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What a run of an engine is made by.
-const MAKERS: [&str; 15] = [
+const MAKERS: [&str; 16] = [
     "units",
     "tcp",
     "tia1039",
@@ -22,6 +22,7 @@ const MAKERS: [&str; 15] = [
     "traffic",
     "emu",
     "kernel",
+    "foreign",
     "engine",
 ];
 

@@ -4,6 +4,7 @@
 
 mod captures;
 mod experiments;
+mod hosts;
 mod messages;
 mod packets;
 mod results;
@@ -14,6 +15,7 @@ mod texts;
 
 pub use captures::captures;
 pub use experiments::experiments;
+pub use hosts::hosts;
 pub use messages::messages;
 pub use packets::packets;
 pub use results::{forgive_parquet, results, whole_files};
@@ -26,7 +28,7 @@ pub use texts::texts;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     ("segments", segments),
     ("experiments", experiments),
     ("texts", texts),
@@ -36,6 +38,7 @@ pub const TARGETS: [Target; 9] = [
     ("captures", captures),
     ("scripts", scripts),
     ("packets", packets),
+    ("hosts", hosts),
 ];
 
 /// Numbers from the front of some bytes; zero when they are used up.

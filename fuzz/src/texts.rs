@@ -44,8 +44,9 @@ pub fn texts(data: &[u8]) {
 /// What is made of a command line of `tc` is a path; of `mahimahi` it names files that are not there.
 fn imported(text: &str) {
     let _ = import::mahimahi(text);
-    for way in [None, Some(Direction::Forward), Some(Direction::Reverse)] {
-        let Ok(imported) = import::tc(text, way) else { continue };
+    let all = [None, Some(Direction::Forward), Some(Direction::Reverse)].map(import::Ways::All);
+    for ways in all.iter().chain([&import::Ways::Unsaid]) {
+        let Ok(imported) = import::tc(text, ways) else { continue };
         let text = format!("title = \"T\"\n{}[transfer]\nsize = \"1 kB\"\n", imported.to_toml());
         if let Err(error) = Experiment::parse(&text, "imported.toml", &[]) {
             panic!("{error}\n{text}");

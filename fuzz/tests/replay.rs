@@ -83,4 +83,4 @@ macro_rules! replays {
     };
 }
 
-replays! { segments experiments texts signalling messages results captures scripts packets }
+replays! { segments experiments texts signalling messages results captures scripts packets hosts }

@@ -2,6 +2,7 @@
 
 mod diagnose;
 mod driver;
+mod hosts;
 mod import;
 #[cfg(target_os = "linux")]
 mod kernel;
@@ -19,7 +20,8 @@ mod trace;
 pub use diagnose::DiagnoseArgs;
 #[cfg_attr(not(all(target_os = "linux", feature = "driver")), allow(unused_imports))]
 pub use driver::{AttachArgs, DriverArgs, DriverCommand, DriverRateType, RouterArgs};
-pub use import::{ImportArgs, ImportCommand, ImportText, ImportWay};
+pub use hosts::{HostsArgs, HostsBuildArgs, HostsCommand, HostsListArgs};
+pub use import::{ImportArgs, ImportCommand, ImportText};
 #[cfg(target_os = "linux")]
 pub use kernel::{BuildArgs, InfoArgs, KernelArgs, KernelCommand, ListArgs};
 pub use measure::{MeasureArgs, ServeArgs};
@@ -34,7 +36,8 @@ pub use trace::{MakeArgs, ModelName, PassesArgs, TraceArgs, TraceCommand};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use farpath_experiment::Override;
 use farpath_units::{Bytes, Duration, ParseQuantityError, Probability, Rate};
-use source::{IN_PLACE_OF_FILE, parse_loss};
+pub use source::parse_loss;
+use source::{IN_PLACE_OF_FILE, new_path};
 use std::path::PathBuf;
 
 /// Will TCP work over this path, how well, why not better, and what would fix it?
@@ -137,6 +140,8 @@ pub enum Command {
         /// What it is told, and what it leaves
         work_dir: PathBuf,
     },
+    /// Make and list TCP implementations of others: lwIP, libslirp, programs of one's own
+    Hosts(HostsArgs),
     /// Make a path of a command line of another emulator
     Import(ImportArgs),
     /// Look at a trace of a rate over time, or make one by a model
@@ -384,7 +389,7 @@ impl SimulateArgs {
 #[derive(Debug, Default, Args)]
 pub struct CaptureArgs {
     /// Write the packets of each simulated and emulated run into this folder, as pcapng for Wireshark
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = new_path())]
     pub capture: Option<PathBuf>,
     /// Bytes of each packet that a capture keeps; 65535 keeps all
     #[arg(long, value_name = "N", requires = "capture", default_value_t = farpath_engine::DEFAULT_SNAPLEN)]
@@ -444,7 +449,7 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "END", value_enum, default_value = "sender", requires = "write_sysctl")]
     pub end: End,
     /// Where --apply writes [default: FILE-NAME.toml beside FILE]
-    #[arg(long, value_name = "FILE", requires = "apply")]
+    #[arg(long, value_name = "FILE", requires = "apply", value_parser = new_path())]
     pub out: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
@@ -460,10 +465,10 @@ pub struct CommonArgs {
     pub source: SourceArgs,
     /// Write the result tables into this folder, as Parquet, with traces of some runs, and a report of
     /// them as HTML
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = new_path())]
     pub out: Option<PathBuf>,
     /// Write a report with figures into this file: HTML that needs no network
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = new_path())]
     pub report: Option<PathBuf>,
     /// Print one row for each flow, in place of one for each point
     #[arg(long, conflicts_with = "routers")]
@@ -488,7 +493,7 @@ pub struct ReportArgs {
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
     /// Where to write it [default: report.html in the folder]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = new_path())]
     pub out: Option<PathBuf>,
 }
 
@@ -538,7 +543,7 @@ pub struct RadiusArgs {
     #[arg(long)]
     pub json: bool,
     /// Write a picture of the stacks around the Earth, and their radii, into this file: HTML that needs no network
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = new_path())]
     pub report: Option<PathBuf>,
 }
 
@@ -562,7 +567,7 @@ pub struct ReproduceArgs {
     #[arg(long)]
     pub json: bool,
     /// Write a paper's figures and claims into this file: HTML that needs no network
-    #[arg(long, value_name = "FILE", conflicts_with = "list")]
+    #[arg(long, value_name = "FILE", conflicts_with = "list", value_parser = new_path())]
     pub report: Option<PathBuf>,
     /// Ask the running kernel too, in real time: some minutes
     #[arg(long, conflicts_with = "list")]
@@ -607,7 +612,7 @@ pub struct StacksArgs {
     #[arg(long, value_name = "ADDRESS", requires = "of_this_host")]
     pub to: Option<std::net::IpAddr>,
     /// Write it to this file, for `sender.stack = "FILE"`
-    #[arg(long, value_name = "FILE", requires = "of_this_host")]
+    #[arg(long, value_name = "FILE", requires = "of_this_host", value_parser = new_path())]
     pub out: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long, requires = "of_this_host")]

@@ -513,6 +513,9 @@ pub enum CliError {
     #[cfg(target_os = "linux")]
     #[error(transparent)]
     Kernel(#[from] farpath_kernel::KernelError),
+    /// A host of somebody else's cannot be made.
+    #[error("hosts build: {0}")]
+    Hosts(#[from] farpath_foreign::recipe::RecipeError),
     /// Threads cannot be had.
     #[error("cannot start the worker threads")]
     Threads(#[source] rayon::ThreadPoolBuildError),

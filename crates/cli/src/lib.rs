@@ -14,6 +14,7 @@ mod exec;
 mod explain;
 mod formula;
 mod generate;
+mod hosts;
 mod import;
 mod interrupt;
 #[cfg(target_os = "linux")]
@@ -37,7 +38,8 @@ mod sweep;
 mod trace;
 mod usage;
 
-pub use radius::{Watch, radius_lines};
+pub use args::parse_loss;
+pub use radius::{RadiusQuestion, Watch, radius_lines};
 
 use args::{Cli, Command, EngineName, ExplicitRateCommand};
 use clap::Parser;
@@ -160,6 +162,7 @@ fn run_command(command: Command) -> Result<Ending, CliError> {
         #[cfg(target_os = "linux")]
         Command::Helper { work_dir } => run::helper(&work_dir),
         Command::Formula(args) => formula::formula(&args),
+        Command::Hosts(args) => hosts::hosts(&args),
         Command::Import(args) => import::import(&args),
         Command::Trace(args) => trace::trace(&args),
         Command::Generate(args) => generate::generate(&args),

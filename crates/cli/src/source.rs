@@ -6,7 +6,7 @@ use crate::{output, progress};
 use farpath_experiment::{Experiment, Override, QuickPath, Suggestion, shipped_experiments};
 use farpath_units::Probability;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// A checked experiment and how it is called in messages.
@@ -71,11 +71,6 @@ pub fn may_write_new(flag: &'static str, file: &Path) -> Result<(), CliError> {
 
 /// A new file.
 pub fn create_new(flag: &'static str, file: &Path) -> Result<File, CliError> {
-    let standard_output =
-        || io::Error::other("expected the name of a file: standard output is not written to");
-    if file.as_os_str() == "-" {
-        return Err(CliError::Write { flag, file: file.to_owned(), source: standard_output() });
-    }
     File::create_new(file).map_err(|source| match source.kind() {
         ErrorKind::AlreadyExists => CliError::Exists { flag, file: file.to_owned() },
         _ => CliError::Write { flag, file: file.to_owned(), source },

@@ -58,6 +58,8 @@ pub struct Experiment {
     kept: Arc<[Point]>,
     /// The first point with something of BPF.
     with_bpf: Option<usize>,
+    /// Whether a point has a TCP of somebody else's.
+    with_foreign_host: bool,
 }
 
 /// One point of an experiment.
@@ -116,7 +118,7 @@ impl Experiment {
         let plan = Plan::new(Document::new(origin, table)?, swept, overrides)?;
         let count = plan.sweep.points(origin)?;
         let kept = plan.keep(count)?;
-        let Checked { runs, with_bpf } = match kept.is_empty() {
+        let Checked { runs, with_bpf, with_foreign_host } = match kept.is_empty() {
             true => plan.check(count)?,
             false => kept.iter().map(Checked::of).fold(Checked::default(), Checked::and),
         };
@@ -144,6 +146,7 @@ impl Experiment {
             count,
             kept,
             with_bpf,
+            with_foreign_host,
         })
     }
 
@@ -189,6 +192,11 @@ impl Experiment {
         self.with_bpf.map(|index| self.point(index))
     }
 
+    /// Whether an end of any point has a TCP of somebody else's ([`Scenario::foreign_hosts`]). No point is made to find it.
+    pub fn has_foreign_hosts(&self) -> bool {
+        self.with_foreign_host
+    }
+
     /// What `of` gives for each point, in order. Of a large sweep, whose points take their time, all cores make them.
     pub fn map_points<T: Send>(&self, of: impl Fn(&Point) -> T + Sync) -> Vec<T> {
         if !self.kept.is_empty() {
@@ -231,17 +239,24 @@ struct Checked {
     runs: u128,
     /// The first with something of BPF.
     with_bpf: Option<usize>,
+    /// Whether one has a TCP of somebody else's.
+    with_foreign_host: bool,
 }
 
 impl Checked {
     fn of(point: &Point) -> Checked {
         let with_bpf = point.scenario.bpf().next().map(|_| point.index);
-        Checked { runs: u128::from(point.scenario.seeds), with_bpf }
+        let with_foreign_host = point.scenario.foreign_hosts().next().is_some();
+        Checked { runs: u128::from(point.scenario.seeds), with_bpf, with_foreign_host }
     }
 
     /// With those behind them.
     fn and(self, later: Checked) -> Checked {
-        Checked { runs: self.runs + later.runs, with_bpf: self.with_bpf.or(later.with_bpf) }
+        Checked {
+            runs: self.runs + later.runs,
+            with_bpf: self.with_bpf.or(later.with_bpf),
+            with_foreign_host: self.with_foreign_host || later.with_foreign_host,
+        }
     }
 }
 

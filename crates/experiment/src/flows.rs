@@ -244,12 +244,23 @@ fn read_transport(transfer: &mut Reader<'_>) -> Result<Transport, ExperimentErro
         }
     }
     messages_fit(transfer)?;
+    has_no_lifetime(transfer)?;
     Ok(transport)
 }
 
 /// Whether a message and its answer, as far as they are here, are datagrams.
 fn messages_fit(reader: &mut Reader<'_>) -> Result<(), ExperimentError> {
     ["message", "reply"].into_iter().try_for_each(|key| fits_a_datagram(reader, key))
+}
+
+/// A datagram leaves when it is due.
+fn has_no_lifetime(reader: &mut Reader<'_>) -> Result<(), ExperimentError> {
+    match reader.has("lifetime") {
+        true => Err(reader
+            .at("lifetime")
+            .refuse("datagrams wait for nothing: `lifetime` is for streams over TCP")),
+        false => Ok(()),
+    }
 }
 
 /// Whether the size by this key, if there is one, is that of a datagram.
@@ -289,6 +300,11 @@ impl FlowSpec {
     /// How long the answer to each message is; zero where there are none.
     pub fn reply(&self) -> Bytes {
         self.stream.and_then(|stream| stream.reply).unwrap_or_default()
+    }
+
+    /// How long its messages are worth sending, where that ends.
+    pub fn lifetime(&self) -> Option<Duration> {
+        self.stream.and_then(|stream| stream.lifetime)
     }
 
     /// What stands in for the transfer of an experiment that has programs in place of one: a byte.

@@ -114,8 +114,13 @@ fn bounds(parameter: &Parameter, within: &RangeInclusive<u64>) -> String {
 
 /// The whole parameter set as TOML, which reads back to the same one.
 pub fn to_toml(config: &Config) -> String {
+    to_toml_where(config, |_| true)
+}
+
+/// The same of some parameters.
+pub(crate) fn to_toml_where(config: &Config, is_wanted: impl Fn(&Parameter) -> bool) -> String {
     let mut table = Table::new();
-    for parameter in parameters() {
+    for parameter in parameters().filter(|row| is_wanted(row)) {
         let section = match parameter.section {
             "" => &mut table,
             section => {

@@ -6,6 +6,7 @@ use crate::emulate::{EmulateOptions, read_emulate};
 use crate::error::ExperimentError;
 use crate::flows::{Ends, FlowSpec, Transport, read_flows};
 use crate::host::read_jitter;
+use crate::implementation;
 use crate::library::Files;
 use crate::linux::BpfObject;
 use crate::programs::{ProgramSpec, read_programs};
@@ -175,9 +176,13 @@ pub(crate) fn read_scenario(origin: &str, table: &Table, files: &Files) -> Resul
         } else {
             read_flows(reader, ends, round)?
         };
+        let own_ends = flows.iter().flat_map(|flow| [&flow.sender, &flow.receiver]).flatten();
+        let is_foreign = |end: &Stack| end.implementation.is_foreign();
+        // A TCP of somebody else's handles packets as they come, and so does ours opposite it.
+        let foreign = own_ends.map(Box::as_ref).chain([&sender, &receiver]).any(is_foreign);
         let own_ends = flows.iter_mut().flat_map(|flow| [&mut flow.sender, &mut flow.receiver]).flatten();
         for end in own_ends.map(Box::as_mut).chain([&mut sender, &mut receiver]) {
-            end.host.settle(both_ends, seeds > 1);
+            end.host.settle(both_ends, seeds > 1 && !foreign);
         }
         let output = reader.section("output", |output| {
             Ok(Output {
@@ -205,6 +210,7 @@ pub(crate) fn read_scenario(origin: &str, table: &Table, files: &Files) -> Resul
             only_programs,
             warnings: Vec::new(),
         };
+        implementation::check(&scenario, reader)?;
         scenario.warnings = warnings::warnings(&scenario).iter().map(Warning::to_string).collect();
         Ok(scenario)
     })

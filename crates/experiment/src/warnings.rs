@@ -89,10 +89,13 @@ pub fn warnings(scenario: &Scenario) -> Vec<Warning> {
     copies(scenario, &mut warnings);
     asks_too_little(scenario, &mut warnings);
     if scenario.transport == Transport::Tcp {
-        hops(scenario, &mut warnings);
         long_packets(scenario, &mut warnings);
-        timers(scenario, &mut warnings);
-        windows(scenario, &mut warnings);
+        // What somebody else's TCP does about its TTL, timers and windows no parameter says.
+        if scenario.foreign_hosts().next().is_none() {
+            hops(scenario, &mut warnings);
+            timers(scenario, &mut warnings);
+            windows(scenario, &mut warnings);
+        }
     }
     let late = scenario.flows.iter().filter(|flow| flow.start >= scenario.horizon).count();
     if late > 0 {

@@ -90,7 +90,11 @@ pub fn check_conservation(setup: &Setup, events: u64) -> (Vec<FlowResult>, bool)
         let horizon = Instant::ZERO + setup.horizon;
         match result.end {
             FlowEnd::Completed => {
-                assert_eq!(result.bytes_read, flow.size);
+                let left_out = result.messages.as_ref().map_or(0, |stamps| {
+                    assert_eq!(stamps.arrived.len() + stamps.expired.len(), stamps.messages.count as usize);
+                    stamps.expired.len() as u64 * stamps.messages.size.0
+                });
+                assert_eq!(result.bytes_read.0 + left_out, flow.size.0);
                 assert!(result.ended_at >= flow.start && result.ended_at <= horizon);
                 assert_eq!(result.transfer_time(flow.start), Some(result.ended_at - flow.start));
             }

@@ -16,6 +16,8 @@ pub struct DrawnFlow {
     size: u64,
     /// Length of the messages of a stream, the time between two, and the length of each answer.
     stream: Option<(u64, Duration, u64)>,
+    /// How long a message of a stream without answers is worth sending.
+    lifetime: Option<Duration>,
     /// How a file is written.
     writing: Writing,
     request: u64,
@@ -57,6 +59,7 @@ impl DrawnFlow {
             size: messages.map_or(Bytes(size), |messages| messages.total()),
             messages,
             reply: Bytes(self.stream.map_or(0, |(_, _, reply)| reply)),
+            lifetime: self.lifetime.filter(|_| self.stream.is_some_and(|(_, _, reply)| reply == 0)),
             writing: if messages.is_none() { writing } else { Writing::default() },
             request: Bytes(self.request.min(most).min(sender.receive.buffer.0.saturating_mul(1_000))),
             sender,
@@ -92,6 +95,7 @@ prop_compose! {
         (backwards, download) in any::<(bool, bool)>(),
         size in prop_oneof![1 => 0..2u64, 4 => 0..100_000u64, 3 => 0..3_000_000u64],
         stream in prop::option::weighted(0.2, (1..5_000u64, 0..100u64, prop_oneof![2 => Just(0), 1 => 1..5_000u64])),
+        lifetime in prop::option::weighted(0.3, 0..500u64),
         writing in prop::option::weighted(0.2, writings()),
         request in prop_oneof![Just(0), 0..100_000u64],
         access in prop_oneof![Just(0), 0..50u64],
@@ -106,6 +110,7 @@ prop_compose! {
             opener: if download { Opener::Receiver } else { Opener::Sender },
             size,
             stream: stream.map(|(length, ms, reply)| (length, Duration::from_millis(ms), reply)),
+            lifetime: lifetime.map(Duration::from_millis),
             writing: writing.unwrap_or_default(),
             request,
             access: Duration::from_millis(access),

@@ -1,6 +1,6 @@
 //! What `farpath diagnose` is told.
 
-use super::source::IN_PLACE_OF_FILE;
+use super::source::{IN_PLACE_OF_FILE, new_path};
 use clap::{ArgGroup, Args};
 use farpath_units::Duration;
 use std::path::PathBuf;
@@ -39,13 +39,13 @@ pub struct DiagnoseArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub connections: usize,
     /// Write the connection with the most data as an experiment that behaves as it did; it is simulated, and how near it comes is told
-    #[arg(long, value_name = "FILE", requires = "files", conflicts_with = "json")]
+    #[arg(long, value_name = "FILE", requires = "files", conflicts_with = "json", value_parser = new_path())]
     pub as_experiment: Option<PathBuf>,
     /// Draw the connection with the most data into this file: the time-sequence graph with the limits behind it, and the tables
-    #[arg(long, value_name = "FILE.html", requires = "files")]
+    #[arg(long, value_name = "FILE.html", requires = "files", value_parser = new_path())]
     pub report: Option<PathBuf>,
     /// Write the capture to this file, which must be new, as pcapng with a comment on each frame before which new data of that connection waited
-    #[arg(long, value_name = "FILE.pcapng", requires = "files")]
+    #[arg(long, value_name = "FILE.pcapng", requires = "files", value_parser = new_path())]
     pub annotate: Option<PathBuf>,
     /// Print JSON: an object for each of these connections, one a line
     #[arg(long)]

@@ -1,5 +1,6 @@
 //! What `farpath measure` and `farpath serve` are told.
 
+use super::source::new_path;
 use clap::Args;
 use farpath_experiment::Override;
 use farpath_units::{Bytes, Duration, ParseQuantityError, Rate};
@@ -43,10 +44,10 @@ pub struct MeasureArgs {
     #[arg(long = "set", value_name = "KEY=VALUE", requires = "to")]
     pub set: Vec<Override>,
     /// Write the result tables into this folder, as Parquet, with traces, and a report of them as HTML
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = new_path())]
     pub out: Option<PathBuf>,
     /// Write a report with figures into this file: HTML that needs no network
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = new_path())]
     pub report: Option<PathBuf>,
     /// Print one row for each flow, in place of one for each point
     #[arg(long)]

@@ -1,5 +1,6 @@
 //! What `farpath script` is told.
 
+use super::source::new_path;
 use clap::{Args, ValueEnum};
 use farpath_units::Duration;
 use std::path::PathBuf;
@@ -85,6 +86,6 @@ pub struct ScriptArgs {
     #[arg(long)]
     pub tap: bool,
     /// Write a JUnit report into this file too
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = new_path())]
     pub junit: Option<PathBuf>,
 }

@@ -1,7 +1,7 @@
 //! What `farpath shell` is told.
 
 use super::ProgramClockArgs;
-use super::source::{IN_PLACE_OF_FILE, parse_loss};
+use super::source::{IN_PLACE_OF_FILE, new_path, parse_loss};
 use clap::Args;
 use farpath_experiment::{ListeningPort, Override};
 use farpath_units::{Duration, Probability, Rate};
@@ -26,7 +26,7 @@ pub struct ShellArgs {
     #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "SHARE", value_parser = parse_loss, requires = "rate")]
     pub loss: Option<Probability>,
     /// Write the path as an experiment file, which must be new
-    #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "FILE", requires = "rate", conflicts_with = "file")]
+    #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "FILE", requires = "rate", conflicts_with = "file", value_parser = new_path())]
     pub save: Option<PathBuf>,
     /// Change a value of the file, such as `path.loss=1%`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -49,7 +49,7 @@ pub struct ShellArgs {
     #[command(flatten)]
     pub clock: ProgramClockArgs,
     /// Write all packets to this file, which must be new, as pcapng
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = new_path())]
     pub capture: Option<PathBuf>,
     /// Say nothing at the end of what the path did
     #[arg(long, short)]
@@ -76,7 +76,7 @@ pub struct ExecArgs {
     #[arg(long)]
     pub like_stacks: bool,
     /// Keep results in this folder, which must be new or empty: tables, a report, runs.jsonl, and what the programs print
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = new_path())]
     pub out: Option<PathBuf>,
     /// Write all packets of each run as pcapng beside what its programs print
     #[arg(long, requires = "out")]

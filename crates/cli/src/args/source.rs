@@ -1,6 +1,7 @@
 //! What is run: an experiment file, or a path in a few numbers.
 
 use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use farpath_experiment::Override;
 use farpath_units::{Bytes, Duration, ParseQuantityError, Probability, Rate};
 use std::path::PathBuf;
@@ -49,7 +50,7 @@ pub struct PathArgs {
     #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "SIZE")]
     pub window: Option<Bytes>,
     /// Keep these as an experiment file
-    #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "FILE")]
+    #[arg(long, help_heading = IN_PLACE_OF_FILE, value_name = "FILE", value_parser = new_path())]
     pub save: Option<PathBuf>,
 }
 
@@ -67,6 +68,14 @@ impl PathArgs {
     pub fn one_way(&self) -> Option<Duration> {
         self.delay.or(self.rtt.map(|rtt| rtt / 2))
     }
+}
+
+/// The name of a file or folder that is to be written: `-`, which elsewhere is standard output, is refused.
+pub(super) fn new_path() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match path.as_os_str() == "-" {
+        true => Err("expected a name: standard output is not written to"),
+        false => Ok(path),
+    })
 }
 
 /// A bare 1 could be all or one in a hundred.

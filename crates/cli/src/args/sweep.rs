@@ -1,5 +1,6 @@
 //! What `farpath sweep` is told.
 
+use super::source::new_path;
 use super::{ClockArgs, EngineName, SourceArgs};
 use clap::{Args, Subcommand};
 use farpath_sweep::Precision;
@@ -28,7 +29,7 @@ pub struct SweepRunArgs {
     #[command(flatten)]
     pub source: SourceArgs,
     /// Folder of the sweep: a new one, or one to go on with
-    #[arg(long, value_name = "DIR", required = true)]
+    #[arg(long, value_name = "DIR", required = true, value_parser = new_path())]
     pub out: Option<PathBuf>,
     /// Engines, separated by commas: predict, simulate, emulate
     #[arg(long, value_name = "ENGINES", value_delimiter = ',', default_value = "simulate")]

@@ -1,5 +1,6 @@
 //! What `farpath trace` is told.
 
+use super::source::new_path;
 use clap::{Args, Subcommand, ValueEnum};
 use farpath_elements::trace::Model;
 use farpath_experiment::Override;
@@ -69,7 +70,7 @@ pub struct MakeArgs {
     /// Another seed makes another trace
     pub seed: u64,
     /// Write it into this file [default: print it]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = new_path())]
     pub out: Option<PathBuf>,
 }
 

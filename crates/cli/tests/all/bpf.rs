@@ -209,14 +209,16 @@ mod in_the_kernel {
         assert!(gentle > reno * 4.0 / 3.0, "{gentle} retransmissions, {reno} of Reno");
     }
 
-    /// Asks for nothing, connects, and says what it has.
+    /// Asks for nothing, connects, and says what it has. It waits until the server has said so too: a far program ends with the near one.
     const CLIENT: &str = "import socket\n\
         far = socket.create_connection(('far', 7000))\n\
-        print(far.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b'\\0').decode())\n";
+        print(far.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b'\\0').decode())\n\
+        far.recv(1)\n";
     const SERVER: &str = "import socket\n\
         far = socket.create_server(('', 7000))\n\
         one, _ = far.accept()\n\
         print(one.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b'\\0').decode(), flush=True)\n\
+        one.send(b'.')\n\
         one.recv(1)\n";
 
     fn has_python() -> bool {

@@ -122,7 +122,10 @@ fn bad_input_names_file_key_expected_and_found_and_writes_nothing() {
     refused(&["run", &not_toml], &["not.toml", "line 1"]);
     refused(&["run", "missing.toml"], &["missing.toml", "cannot read"]);
     let flags = ["run", "--rtt", "20ms", "--rate", "1Mbit/s", "--size", "1kB", "--save", "-"];
-    refused(&flags, &["--save: cannot write -", "standard output is not written to"]);
+    refused(&flags, &["'-' for '--save <FILE>'", "standard output is not written to"]);
+    for flag in ["--out", "--report", "--capture"] {
+        refused(&["simulate", "single-drop", flag, "-"], &[flag, "standard output is not written to"]);
+    }
     refused(&flags[..5], &["--size is missing", "--delay or --rtt", "given: --rtt, --rate"]);
     let out = folder.path().join("results");
     let set = |change: &str| {

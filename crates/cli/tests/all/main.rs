@@ -19,6 +19,7 @@ mod exec;
 mod explain;
 mod explicit_rate;
 mod files;
+mod hosts;
 mod import;
 mod limits;
 mod measure;

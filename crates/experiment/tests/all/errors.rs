@@ -191,6 +191,28 @@ fn values_out_of_range_are_refused() {
             "sender.recovery.rack_blocks_first (--set): is now called `recovery.rack_rules`",
         ),
         (
+            "sender.recovery.rate_reduction_without_sack=true",
+            "sender.recovery.rate_reduction_without_sack (--set): is now a word of `recovery.window_without_sack`: \
+             `true` is `rate-reduction`",
+        ),
+        (
+            "sender.recovery.deflate_below_ssthresh=false",
+            "sender.recovery.deflate_below_ssthresh (--set): is now a word of `recovery.window_without_sack`: \
+             `false` is `above-ssthresh`",
+        ),
+        (
+            "sender.rto.timer_wheel=true",
+            "sender.rto.timer_wheel (--set): is now a word of `rto.tick_expiry`: `true` is `timer-wheel`",
+        ),
+        (
+            "sender.congestion.cubic_alpha_one_at_prior_cwnd=false",
+            "sender.congestion.cubic_alpha_one_at_prior_cwnd (--set): is now a word of `congestion.cubic`: `false` is `rfc-8312`",
+        ),
+        (
+            "sender.send.fill_super_packets=true",
+            "sender.send.fill_super_packets (--set): is now a word of `send.super_packets`: `true` is `filled`",
+        ),
+        (
             "sender.congestion.cwnd_validation=true",
             "sender.congestion.cwnd_validation (--set): expected one of `off`, `avoidance`, `always`, `by-window`, found `true`",
         ),

@@ -7,6 +7,7 @@ mod budget;
 mod changes;
 mod errors;
 mod guide;
+mod hosts;
 mod kernel;
 mod properties;
 mod rewriting;
