@@ -135,7 +135,9 @@ fn isolated(flow: &Flow, prediction: &mut Prediction) -> Result<bool, InputError
     let cycle = flow.cycle(flow.window)?.value;
     let growth = match flow.sender.congestion.avoidance {
         AvoidanceGrowth::PerAck | AvoidanceGrowth::PerAckRounded => Growth::PerAck(every),
-        AvoidanceGrowth::PerByte | AvoidanceGrowth::AllAcked => Growth::PerRound(1),
+        AvoidanceGrowth::PerByte | AvoidanceGrowth::AllAcked | AvoidanceGrowth::AllAckedBeyondSlowStart => {
+            Growth::PerRound(1)
+        }
     };
     let isolated = IsolatedDrop { window: cycle.segments, round: cycle.time, growth }.cost()?;
     let drops = prediction.segments * flow.view.data_loss.fraction();

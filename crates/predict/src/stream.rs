@@ -60,7 +60,9 @@ fn window(sender: &Config, ack_every: u64) -> Window {
     }
     let ack_factor = match congestion.avoidance {
         AvoidanceGrowth::PerAck | AvoidanceGrowth::PerAckRounded => ack_every as f64,
-        AvoidanceGrowth::PerByte | AvoidanceGrowth::AllAcked => 1.0,
+        AvoidanceGrowth::PerByte | AvoidanceGrowth::AllAcked | AvoidanceGrowth::AllAckedBeyondSlowStart => {
+            1.0
+        }
     };
     Window::Reno { ack_factor }
 }

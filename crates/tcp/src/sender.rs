@@ -418,7 +418,7 @@ impl Sender {
         }
         if heard && duplicate {
             self.stats.dup_acks += 1;
-            news.inferred = self.smss;
+            news.inferred = if self.holds_recovery() { 0 } else { self.smss };
             self.advance_frto(false);
             self.on_dup_ack(now);
         }
@@ -463,7 +463,7 @@ impl Sender {
         let last_sent = self.board.delivery().covered.or(echoed);
         let event = AckEvent {
             now,
-            newly_acked: counted,
+            newly_acked: self.segments_of(counted),
             acked_to: self.una,
             sent_to: self.max,
             flight_size,
@@ -473,6 +473,12 @@ impl Sender {
             srtt: self.rtt.srtt(),
         };
         self.cc.on_ack(&mut self.window, &event);
+    }
+
+    /// So many bytes, or by Linux's rules those of as many whole segments: a small one counts as one.
+    #[inline(always)]
+    fn segments_of(&self, bytes: u64) -> u64 {
+        if self.config.congestion.growth_by_delivery { bytes.next_multiple_of(self.smss) } else { bytes }
     }
 
     /// RFC 2883 §4: the first block reports a duplicate where it lies below the ACK, or within the second block.
@@ -538,7 +544,7 @@ impl Sender {
         let holds = self.undo_by_eifel(prior_una, seg.echoed);
         // Of what arrived beyond a hole duplicate ACKs have told already; one of it was the hole.
         let told = u64::from(self.dup_acks) * self.smss;
-        news.inferred = newly_acked.saturating_sub(told).max(self.smss);
+        news.inferred = self.segments_of(newly_acked).saturating_sub(told).max(self.smss);
         let repairing = self.phase != Phase::Open;
         let mut after = self.advance_recovery(newly_acked);
         if repairing && self.phase == Phase::Open && self.rack.is_some() && self.board.first_is_lost() {

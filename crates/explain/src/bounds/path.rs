@@ -27,7 +27,7 @@ pub(super) fn loss(summary: &PathSummary<'_>) -> Option<Reason> {
     }
     // Growth that counts bytes does not slow down with delayed ACKs.
     let every = match summary.sender().congestion.avoidance {
-        AvoidanceGrowth::PerByte | AvoidanceGrowth::AllAcked => 1,
+        AvoidanceGrowth::PerByte | AvoidanceGrowth::AllAcked | AvoidanceGrowth::AllAckedBeyondSlowStart => 1,
         AvoidanceGrowth::PerAck | AvoidanceGrowth::PerAckRounded => summary.ack_every(),
     };
     let round = summary.rtt;

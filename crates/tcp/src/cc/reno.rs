@@ -51,7 +51,7 @@ impl Reno {
                 self.credit -= cwnd;
                 self.smss
             }
-            AvoidanceGrowth::AllAcked => {
+            AvoidanceGrowth::AllAcked | AvoidanceGrowth::AllAckedBeyondSlowStart => {
                 // Whole segments of the window, as both count them.
                 let window = (cwnd / self.smss).max(1) * self.smss;
                 let windows = if self.credit >= window {
@@ -76,20 +76,33 @@ impl CongestionControl for Reno {
             CwndValidation::Avoidance => (true, used),
             CwndValidation::Always | CwndValidation::ByWindow => (used, used),
         };
+        // What slow start has not used of the ACK.
+        let mut left = ack.newly_acked;
         if window.cwnd < window.ssthresh {
             if !starts {
                 return;
             }
+            let before = window.cwnd;
             self.slow_start.on_ack(window, ack);
-            let crossed = window.cwnd >= window.ssthresh && ack.newly_acked > self.smss;
-            if !(crossed && self.avoidance == AvoidanceGrowth::PerAckRounded) {
+            if window.cwnd < window.ssthresh {
+                return;
+            }
+            left = match self.avoidance {
+                AvoidanceGrowth::PerAckRounded if ack.newly_acked > self.smss => ack.newly_acked,
+                // An initial window above the clamp shrinks here.
+                AvoidanceGrowth::AllAcked => {
+                    ack.newly_acked.saturating_sub(window.cwnd.saturating_sub(before))
+                }
+                _ => 0,
+            };
+            if left == 0 {
                 return;
             }
         }
         if !avoids {
             return;
         }
-        let increase = self.avoidance_increase(window.cwnd, ack.newly_acked);
+        let increase = self.avoidance_increase(window.cwnd, left);
         window.cwnd = window.cwnd.saturating_add(increase).min(self.clamp);
     }
 

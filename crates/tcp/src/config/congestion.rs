@@ -67,7 +67,7 @@ section! {
             fixed |it| !it, where |own, _| when::windowed(own), "the kernel counts anew after a loss";
         }
         /// What an ACK covers and reports had told of before counts for no growth (Linux); without SACK, each duplicate ACK
-        /// told of a segment. Off: an ACK that fills a hole counts for all that it covers.
+        /// told of a segment. A small segment counts as a whole one. Off: an ACK that fills a hole counts for all the bytes that it covers.
         growth_by_delivery: bool = false => {
             from "Linux";
             fixed |it| *it, where |own, _| when::windowed(own), "the kernel counts what an ACK delivers";
@@ -194,8 +194,11 @@ words! {
         /// the first grows by the second (ns-3's `TcpNewReno`).
         PerAckRounded = "per-ack-rounded",
         // DEVIATES RFC 3465 §2.1: it grows by one SMSS per ACK at most.
-        /// SMSS for each `cwnd` that an ACK acknowledges, in whole segments, however many (Linux, ns-3's `TcpLinuxReno`).
+        /// SMSS for each `cwnd` that an ACK acknowledges, in whole segments, however many; of an ACK that ends slow start what that
+        /// has not used (Linux's `tcp_reno_cong_avoid()`).
         AllAcked = "all-acked",
+        /// The same, and of an ACK that ends slow start nothing (ns-3's `TcpLinuxReno`).
+        AllAckedBeyondSlowStart = "all-acked-beyond-slow-start",
     }
 
     /// What a loss halves.

@@ -29,6 +29,9 @@ impl Sender {
         if repairs_timeout && !self.sack_enabled && !self.config.recovery.dup_acks_after_timeout {
             return;
         }
+        if self.holds_recovery() {
+            return;
+        }
         self.dup_acks = self.dup_acks.saturating_add(1);
         if let Phase::Fast { .. } = self.phase {
             if self.prr.is_none() && !self.sack_enabled && !self.cc.owns_cwnd() {
@@ -59,6 +62,15 @@ impl Sender {
     pub(super) fn guard(&self) -> RecoverGuard {
         let may_be_old = !self.sack_enabled && self.una <= self.recover;
         if may_be_old { self.config.recovery.recover_guard } else { RecoverGuard::Off }
+    }
+
+    /// Without SACK, Linux leaves fast recovery only when something beyond `recover` is acknowledged: until then the window is what
+    /// rate reduction lets go, and duplicates say nothing (`tcp_is_non_sack_preventing_reopen()`).
+    #[inline(always)]
+    pub(super) fn holds_recovery(&self) -> bool {
+        matches!(self.phase, Phase::Fast { point, .. } if self.una == point)
+            && self.guard() == RecoverGuard::Linux
+            && (self.prr.is_some() || self.cc.owns_cwnd())
     }
 
     /// RACK has found a loss: where nothing is being repaired yet, recovery begins. Whether it did.
@@ -155,6 +167,10 @@ impl Sender {
                 }
                 AfterAck { restart_timer: true, grow: true, counted: newly_acked }
             }
+            Phase::Fast { .. } if self.holds_recovery() => {
+                self.retransmit_first = false;
+                AfterAck { restart_timer: true, grow: false, counted: 0 }
+            }
             Phase::Fast { point, .. } if self.una >= point || !self.repairs_partial_acks() => {
                 self.leave_fast_recovery(point);
                 let grow = match self.config.recovery.end_growth {
@@ -234,8 +250,12 @@ impl Sender {
             self.dup_acks = 0;
             return;
         }
+        if self.holds_recovery() {
+            self.dup_acks = 0;
+            return;
+        }
         news.found_loss = true;
-        let covered = (newly_acked / self.smss).saturating_sub(1);
+        let covered = (self.segments_of(newly_acked) / self.smss).saturating_sub(1);
         self.dup_acks = self.dup_acks.saturating_sub(u32::try_from(covered).unwrap_or(u32::MAX));
     }
 
@@ -255,13 +275,16 @@ impl Sender {
     pub(crate) fn after_timeout(&mut self, now: Instant) {
         let repeated = self.retries > 1;
         let fresh = self.phase == Phase::Open;
+        let repaired = fresh || self.holds_recovery();
         // What a loss within a repair, or the same one again, costs, is part of the same episode.
-        if fresh || !repeated && matches!(self.phase, Phase::Loss { .. }) {
+        if repaired || !repeated && matches!(self.phase, Phase::Loss { .. }) {
             self.remember_window();
         }
         let lowers = match self.config.congestion.ssthresh_on_timeout {
             SsthreshOnTimeout::First => !repeated,
-            SsthreshOnTimeout::FirstOutsideRecovery => !repeated && !matches!(self.phase, Phase::Fast { .. }),
+            SsthreshOnTimeout::FirstOutsideRecovery => {
+                !repeated && (repaired || !matches!(self.phase, Phase::Fast { .. }))
+            }
             SsthreshOnTimeout::Every => true,
         };
         if lowers {

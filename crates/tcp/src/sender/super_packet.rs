@@ -59,8 +59,14 @@ impl Sender {
     #[inline]
     pub(super) fn begins_super_packet(&mut self, now: Instant, room: u64, peer_room: u64) -> bool {
         !self.forms_super_packets()
-            || self.super_packet.left > 0 && self.super_packet.at == now
+            || self.continues_super_packet(now)
             || self.begin_super_packet(now, room, peer_room)
+    }
+
+    /// Whether more of the super-packet that is leaving at `now` is to come.
+    #[inline]
+    pub(super) fn continues_super_packet(&self, now: Instant) -> bool {
+        self.super_packet.left > 0 && self.super_packet.at == now
     }
 
     fn fills_super_packets(&self) -> bool {

@@ -168,7 +168,7 @@ impl Sender {
         let len = want.min(peer_room);
         // A FIN takes no window: a peer that reads nothing can still be told that there is no more.
         let with_fin = self.fin && start + len == self.written;
-        if len < want && !self.worth_sending(len) && !self.fills_window(len) {
+        if len < want && !self.worth_sending(len) && !self.fills_window(now, len) {
             if !self.outstanding() && self.persist == Persist::Off {
                 self.await_window(now);
             }
@@ -196,9 +196,13 @@ impl Sender {
     /// Whether `len` bytes, less than a segment, leave behind full ones because they are all that the peer's window has
     /// room for.
     // DEVIATES RFC 9293 §3.8.6.2.1: its sender does not send them, unless they are half of the window. Linux's
-    // tcp_mss_split_point() leaves them at the end of what it hands to the device at once.
-    fn fills_window(&self, len: u64) -> bool {
-        self.config.send.minshall && self.burst && len > 0 && !self.nagle_holds()
+    // tcp_mss_split_point() leaves them at the end of what it hands to the device at once; alone they wait (tcp_snd_wnd_test()).
+    fn fills_window(&self, now: Instant, len: u64) -> bool {
+        self.config.send.minshall
+            && self.burst
+            && len > 0
+            && !self.nagle_holds()
+            && (!self.forms_super_packets() || self.continues_super_packet(now))
     }
 
     /// Sender's side of the silly window syndrome (RFC 9293 §3.8.6.2.1): half the largest window ever offered.

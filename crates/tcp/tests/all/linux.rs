@@ -129,6 +129,21 @@ fn what_duplicate_acks_told_of_does_not_grow_the_window() {
     }
 }
 
+#[test]
+fn a_small_segment_grows_the_window_as_a_whole_one() {
+    // 1:1001 to 3001:4001 and the 300 bytes behind them.
+    for (by_delivery, cwnd) in [(false, 14_300), (true, 15_000)] {
+        let mut t = Script::established(&config(|c| {
+            (c.congestion.initial_window, c.send.nagle) = (10, false);
+            c.congestion.growth_by_delivery = by_delivery;
+            c.congestion.slow_start = SlowStartGrowth::AllAcked;
+            c.congestion.cwnd_validation = CwndValidation::Off;
+        }));
+        t.write(4300).ignore().ack(4301);
+        assert_eq!(t.cwnd(), cwnd);
+    }
+}
+
 // ---- Proportional rate reduction without SACK (RFC 9937 §6.2) ----
 
 #[test]
@@ -195,6 +210,42 @@ fn below_recover_duplicates_send_no_new_data() {
         t.dup_acks(1).ignore();
         assert_eq!(t.sender().flight_size() - sent, more);
     }
+}
+
+/// All that fast recovery began with is acknowledged, and nothing beyond it.
+fn held() -> Script {
+    let mut t = Script::established_to(
+        &config(|c| {
+            c.congestion.initial_window = 10;
+            c.congestion.ssthresh_from = SsthreshFrom::CwndSegments;
+            c.congestion.ssthresh_on_timeout = SsthreshOnTimeout::FirstOutsideRecovery;
+            c.recovery.rate_reduction = RateReduction::Linux;
+            c.recovery.window_without_sack = WindowWithoutSack::RateReduction;
+            c.recovery.recover_guard = RecoverGuard::Linux;
+            c.recovery.full_ack_window = FullAckWindow::Ssthresh;
+        }),
+        6000,
+    );
+    t.write(30_000).ignore().dup_acks(5).expect("1:1001");
+    t.ack(6001).expect("6001:7001, 7001:8001, 8001:9001, 9001:10001");
+    t
+}
+
+#[test]
+fn a_repair_is_held_until_more_is_acknowledged() {
+    let mut t = held();
+    assert_eq!((t.cwnd(), t.ssthresh()), (4000, 5000));
+    t.dup_acks(3).expect_nothing();
+    t.ack(7001).expect("10001:11001, 11001:12001");
+    assert_eq!(t.cwnd(), 5000);
+}
+
+#[test]
+fn a_timeout_while_a_repair_is_held_is_a_loss_of_its_own() {
+    // tcp_enter_loss(): `high_seq` is not beyond `snd_una`.
+    let mut t = held();
+    t.at("5 s").ignore();
+    assert_eq!((t.cwnd(), t.ssthresh()), (1000, 2000), "half of 4000");
 }
 
 // ---- The timer wheel ----

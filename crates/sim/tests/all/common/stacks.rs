@@ -73,7 +73,7 @@ pub fn ns3_newreno() -> Config {
 pub fn ns3_linux_reno() -> Config {
     let mut c = ns3_newreno();
     c.congestion.slow_start = SlowStartGrowth::AllAcked;
-    c.congestion.avoidance = AvoidanceGrowth::AllAcked;
+    c.congestion.avoidance = AvoidanceGrowth::AllAckedBeyondSlowStart;
     c.congestion.keep_cwnd_count_after_loss = true;
     c.congestion.ssthresh_from = SsthreshFrom::Cwnd;
     c.congestion.cwnd_validation = CwndValidation::Avoidance;
