@@ -653,9 +653,8 @@ struct Half {
     beyond_window: u32,
     /// Without the handshake nothing is known of what was sent before the first round trip.
     is_first_round: bool,
-    /// What routers have granted, and the payload of the last packet with new data.
+    /// What routers have granted.
     grant: Grant,
-    last_payload: u64,
     /// When data of the peer's came, if no acknowledgment without data has come since; and how many of these came since the last new data.
     heard_ns: Option<u64>,
     bare_in_wait: u32,
@@ -757,7 +756,6 @@ impl Half {
             beyond_window: 0,
             is_first_round: false,
             grant: Grant::default(),
-            last_payload: 0,
             heard_ns: None,
             bare_in_wait: 0,
             short_to: 0,
@@ -1100,7 +1098,8 @@ impl Half {
         let path = self.known_path();
         let granted = self.grant.payload_rate(self.segment());
         // Routers that gave less than was asked for gave all that the path has.
-        let lowered = granted.filter(|_| self.grant.is_lowered());
+        let all_of_path = self.inferred.is_none() && self.grant.is_all_of_path();
+        let lowered = granted.filter(|_| all_of_path || self.grant.is_lowered());
         let growing = self.growing && granted.is_none();
         let scale_is_known = self.scale_is_known();
         shared.held = shared.held.saturating_sub(core::mem::take(&mut self.held_of_waits));
@@ -1286,7 +1285,7 @@ impl Half {
         self.bare_in_wait = 0;
         self.flight_before = self.flight();
         self.last_pushed = packet.push;
-        self.last_payload = u64::from(packet.payload);
+        self.grant.left(now, u64::from(packet.payload), self.segment());
         self.last_full = self.is_full(u64::from(packet.payload));
         if !self.last_full {
             self.short_to = end;
@@ -1459,8 +1458,8 @@ impl Half {
 
     /// The sender had more to send, and has waited no longer than the rate that it was granted asks of it.
     fn keeps_to_grant(&self, now: u64) -> bool {
-        let spacing = self.grant.spacing_ns(self.last_payload, self.segment());
-        self.last_full && now.saturating_sub(self.new_ns) as f64 <= BUSY * spacing
+        let wait = self.grant.wait_ns(self.new_ns);
+        self.last_full && wait > 0 && now.saturating_sub(self.new_ns) as f64 <= BUSY * wait as f64
     }
 
     fn is_near_sender(&self) -> bool {

@@ -6,6 +6,14 @@ use farpath_tia1039::{Message, QosMark, RateUnit, Structure};
 /// Bytes of an IP packet that are no payload of TCP: a grant counts them (timestamps are usual, IPv6 is 20 B longer).
 const HEADERS: u64 = 52;
 
+/// Hosts let so much of a pace's data go at once, and then wait for all of it (Linux's `tcp_tso_autosize`: 1024th of a second), but a segment more than one at the least.
+const TOGETHER_NS: u64 = 1_000_000;
+
+/// Less than so much of the spacing of the rate is closer than it lets them: the path is faster by a tenth.
+const CLOSER: f64 = 0.9;
+/// Fewer segments show nothing.
+const LEAST_SINGLE: u32 = 16;
+
 /// What one side was granted for what it sends.
 #[derive(Debug, Default)]
 pub(crate) struct Grant {
@@ -14,6 +22,14 @@ pub(crate) struct Grant {
     given: Option<u64>,
     /// Whether the last packet with data says that it is of a flow that holds a grant.
     is_marked: bool,
+    /// When the rate lets the next packet with data go.
+    due_ns: u64,
+    /// When the last one came, and whether it was one segment.
+    last: Option<u64>,
+    /// Segments that came behind another one, packets of several, and whether a segment came closer behind another than the rate lets it.
+    single: u32,
+    joined: u32,
+    path_is_faster: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -65,8 +81,34 @@ impl Grant {
         asked.zip(self.given).is_some_and(|(asked, given)| given < asked.bit_per_s)
     }
 
-    /// How long behind a packet with so much payload the next one leaves, ns; 0 without a grant.
-    pub fn spacing_ns(&self, payload: u64, segment: u64) -> f64 {
+    /// New data leaves.
+    pub fn left(&mut self, now: u64, payload: u64, segment: u64) {
+        let spacing = self.spacing_ns(payload, segment) as u64;
+        if spacing > 0 && payload > segment {
+            self.joined = self.joined.saturating_add(1);
+        } else if let Some(last) = self.last.filter(|_| spacing > 0) {
+            self.single = self.single.saturating_add(1);
+            self.path_is_faster |= (now.saturating_sub(last) as f64) < CLOSER * spacing as f64;
+        }
+        self.last = (payload <= segment).then_some(now);
+        self.due_ns = self.due_ns.min(now + spacing.max(TOGETHER_NS)).max(now) + spacing;
+    }
+
+    /// Behind a router it is not seen what was asked for. What leaves together comes as fast as the path lets it there, and a host lets at least its first two
+    /// segments go together: where none from the first one on comes faster than was granted, the path has no more. It cannot be told where several segments are
+    /// one packet.
+    pub fn is_all_of_path(&self) -> bool {
+        let passed_router = self.asked.is_some_and(|asked| asked.passed_router);
+        passed_router && self.single >= LEAST_SINGLE.max(self.joined) && !self.path_is_faster
+    }
+
+    /// How long behind what left at `last` the rate lets the next packet go, ns; 0 without a grant.
+    pub fn wait_ns(&self, last: u64) -> u64 {
+        self.rate().map_or(0, |_| self.due_ns.saturating_sub(last))
+    }
+
+    /// How long a packet with so much payload takes at the rate, ns; 0 without a grant.
+    fn spacing_ns(&self, payload: u64, segment: u64) -> f64 {
         let packets = payload.div_ceil(segment.max(1));
         let bytes = payload + packets * HEADERS;
         self.rate().map_or(0.0, |rate| bytes as f64 * 8e9 / rate as f64)

@@ -109,3 +109,69 @@ fn what_was_granted_and_is_not_used_is_no_pace() {
         report.limits
     );
 }
+
+/// Ten segments leave at once, and the next ten when 50 Mbit/s let them; the path of 100 Mbit/s brings them to the receiver.
+const BURST: u64 = 10;
+
+/// Seen at the receiver or at the sender, where the request passes no router before the capture; `apart_ns` lie between segments that leave together.
+fn bursts(at_receiver: bool, apart_ns: u64, every_ns: u64, together: u64) -> ConnectionReport {
+    let [there, back] = there_and_back();
+    let request = Structure::request(RateUnit::KbitPerS.encode(50_000_000, Rounding::Up));
+    let response = request.marked().response(Source::NONE_V4);
+    let signal = |packet: TcpPacket, structure| TcpPacket {
+        qos: QosMark::Signal,
+        structures: Some(Structures::one(structure)),
+        ..packet
+    };
+    let asked = if at_receiver { request.marked() } else { request };
+    let syn = TcpPacket { syn: true, ack: None, mss: Some(1460), window_scale: Some(10), ..there };
+    let syn_ack = TcpPacket { syn: true, ack: Some(1), mss: Some(1460), window_scale: Some(10), ..back };
+    let mut packets = vec![
+        (0, false, signal(syn, asked)),
+        (RTT, true, signal(syn_ack, response)),
+        (RTT, false, TcpPacket { seq: 1, ack: Some(1), ..there }),
+        (RTT, true, TcpPacket { seq: 1, ack: Some(1), ..back }),
+    ];
+    for number in 0..u64::from(SEGMENTS) {
+        let at = RTT + number / together * together * every_ns + number % together * apart_ns;
+        let seq = 1 + number as u32 * SEGMENT;
+        let data = TcpPacket { seq, ack: Some(1), payload: SEGMENT, qos: QosMark::Flow, ..there };
+        packets.push((at, false, data));
+        packets.push((at + RTT, true, TcpPacket { seq: 1, ack: Some(seq + SEGMENT), ..back }));
+    }
+    let later = if at_receiver { RTT / 2 } else { 0 };
+    let shift = |(at, is_back, packet)| (if is_back { at - later } else { at + later }, packet);
+    let mut packets: Vec<(u64, TcpPacket)> = packets.into_iter().map(shift).collect();
+    packets.sort_by_key(|(at, packet)| (*at, packet.payload));
+    diagnosed(packets.iter().map(|(at, packet)| (*at, packet)))
+}
+
+/// 1500 B at 49.984 Mbit/s, and at the path's 100 Mbit/s.
+const GRANTED: u64 = 240_077;
+const PATH: u64 = 120_000;
+
+#[test]
+fn a_granted_rate_is_kept_by_what_leaves_together_too() {
+    // Within a millisecond hosts let several segments go at once.
+    for (at_receiver, apart_ns, together) in [(false, 0, 4), (true, PATH, 4), (true, PATH, 2)] {
+        let report = bursts(at_receiver, apart_ns, GRANTED, together);
+        let paced = share(&report, Limit::Paced) * report.duration_s;
+        assert!(paced > report.duration_s - 0.25, "{together}, {at_receiver}: {:?}", report.limits);
+    }
+    // Ten take 2.4 ms of the rate: such a pause is none of it.
+    let report = bursts(false, 0, GRANTED, BURST);
+    assert!(share(&report, Limit::Paced) < 0.9, "{:?}", report.limits);
+}
+
+#[test]
+fn a_path_that_brings_nothing_faster_than_granted_has_no_more() {
+    let time = |report: &ConnectionReport, limit| share(report, limit) * report.duration_s;
+    let report = bursts(true, GRANTED, GRANTED, 2);
+    assert!(time(&report, Limit::PathRate) > report.duration_s - 0.45, "{:?}", report.limits);
+    // Before the router nothing is known of it, and all that was asked for was given.
+    let report = bursts(false, GRANTED, GRANTED, 2);
+    assert_eq!(time(&report, Limit::PathRate), 0.0, "{:?}", report.limits);
+    // Two segments that come faster show a path that has more.
+    let report = bursts(true, PATH, GRANTED, 2);
+    assert_eq!(time(&report, Limit::PathRate), 0.0, "{:?}", report.limits);
+}
