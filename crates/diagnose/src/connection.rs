@@ -510,6 +510,9 @@ struct Round {
     silent_ns: u64,
     /// As close behind the one before as a path lets them come.
     in_train: u32,
+    /// Of those that come so, the first ones; those of them behind others that filled the announced window.
+    trains: u32,
+    filling: u32,
     /// The announced window was full.
     full: bool,
     full_ns: u64,
@@ -549,6 +552,9 @@ struct Half {
     /// Right edge of the announced window, and the window that a SYN announced.
     edge: u64,
     first_window: u64,
+    /// The edge when the first of the packets came that came together, and whether they have filled the window up to it.
+    train_edge: u64,
+    train_fills: bool,
     peer_scale: Option<u8>,
     mss: Option<u32>,
     missing_ns: u64,
@@ -683,6 +689,8 @@ impl Half {
             sent_to: 0,
             acknowledged_to: 0,
             edge: 0,
+            train_edge: 0,
+            train_fills: false,
             first_window: 0,
             peer_scale: None,
             mss: None,
@@ -1094,14 +1102,17 @@ impl Half {
             };
         // A pace and a window that came to be spread over the round trip look alike, where it cannot be seen what let a packet go.
         let told = silent || !near_sender || self.group_ns / 2 > self.answer_ns();
-        let announced = round.full && (!near_sender || round.full_ns >= round.window_ns);
+        let scale_is_known = self.scale_is_known();
+        let announced = match near_sender {
+            true => round.full && round.full_ns >= round.window_ns,
+            false => round.full || scale_is_known && round.filling > round.trains / 2,
+        };
         let path = self.known_path();
         let granted = self.grant.payload_rate(self.segment());
         // Routers that gave less than was asked for gave all that the path has.
         let all_of_path = self.inferred.is_none() && self.grant.is_all_of_path();
         let lowered = granted.filter(|_| all_of_path || self.grant.is_lowered());
         let growing = self.growing && granted.is_none();
-        let scale_is_known = self.scale_is_known();
         shared.held = shared.held.saturating_sub(core::mem::take(&mut self.held_of_waits));
         let mut parts = self.waits_parts.drain(..);
         for wait in self.waits.drain(..) {
@@ -1275,9 +1286,17 @@ impl Half {
         if u64::from(packet.payload) <= self.mss() {
             self.most_payload = self.most_payload.max(u64::from(packet.payload));
         }
+        if !self.is_in_train(now, u64::from(packet.payload)) {
+            self.train_edge = self.edge;
+            self.round.trains += 1;
+            self.round.filling += u32::from(self.train_fills);
+        }
         self.close_wait(number, now, u64::from(packet.payload), bytes, shared);
         self.bytes += bytes;
         self.sent_to = end;
+        // What left together fills the window that was announced when it left; until all of it has come by, more is acknowledged.
+        self.train_fills = self.train_edge > 1 << 32
+            && self.train_edge.checked_sub(end).is_some_and(|room| room < self.segment());
         self.most_in_flight = self.most_in_flight.max(self.flight());
         self.count_burst(now);
         self.new_ns = now;
@@ -1417,9 +1436,13 @@ impl Half {
                 self.round.late += 1;
             }
         }
-        if self.burst_rate > 0.0 && since as f64 <= BUSY * length as f64 * 8e9 / self.burst_rate {
-            self.round.in_train += 1;
-        }
+        self.round.in_train += u32::from(self.is_in_train(now, length));
+    }
+
+    /// It is as close behind the packet before as a path lets it come.
+    fn is_in_train(&self, now: u64, length: u64) -> bool {
+        let since = now.saturating_sub(self.new_ns);
+        self.burst_rate > 0.0 && since as f64 <= BUSY * length as f64 * 8e9 / self.burst_rate
     }
 
     /// The parts of the wait that is over go to those of its round trip, each with its owner; those of parts with nothing in flight, and with

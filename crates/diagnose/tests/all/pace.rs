@@ -41,3 +41,38 @@ fn what_leaves_between_acknowledgments_is_paced() {
     assert!(share(&report, Limit::Paced) > 0.8, "{:?}", report.limits);
     assert_eq!(share(&report, Limit::CongestionWindow), 0.0, "{:?}", report.limits);
 }
+
+/// A program reads a segment each 70 us over a round trip of 2 ms; the sender waits for ten of them, fills the window, and what left together comes to
+/// the receiver over a time in which the window goes on.
+#[test]
+fn what_came_together_fills_the_window_that_it_left_with() {
+    const WINDOW: u64 = 30;
+    const TOGETHER: u64 = 10;
+    const READ: u64 = 70_000;
+    let [there, back] = there_and_back();
+    let mut packets = vec![
+        (0, TcpPacket { syn: true, ack: None, mss: Some(1460), window_scale: Some(0), ..there }),
+        (0, TcpPacket { syn: true, ack: Some(1), mss: Some(1460), window_scale: Some(0), ..back }),
+        (2 * MS, TcpPacket { seq: 1, ack: Some(1), window: WINDOW as u16 * SEGMENT as u16, ..there }),
+    ];
+    // When each segment comes: a window of them, and then ten of them a millisecond after the last of ten was read.
+    let comes = |number: u64| match number.checked_sub(WINDOW) {
+        None => 2 * MS + number * 20_000,
+        Some(more) => 5 * MS + more / TOGETHER * TOGETHER * READ + more % TOGETHER * 20_000,
+    };
+    let segments = WINDOW + 200 * TOGETHER;
+    for number in 0..segments {
+        let seq = 1 + number as u32 * SEGMENT;
+        packets.push((comes(number), TcpPacket { seq, ack: Some(1), payload: SEGMENT, ..there }));
+    }
+    for read in 0..segments - WINDOW {
+        // What of it is the last of ten reaches the sender a millisecond before the next ten come.
+        let at = 3 * MS + read / TOGETHER * TOGETHER * READ - (TOGETHER - 1 - read % TOGETHER) * READ;
+        let come = (0..segments).take_while(|number| comes(*number) < at).count() as u64;
+        let window = ((WINDOW + read + 1 - come) * u64::from(SEGMENT)) as u16;
+        packets.push((at, TcpPacket { seq: 1, ack: Some(1 + come as u32 * SEGMENT), window, ..back }));
+    }
+    packets.sort_by_key(|(at, packet)| (*at, packet.payload));
+    let report = diagnosed(packets.iter().map(|(at, packet)| (*at, packet)));
+    assert!(share(&report, Limit::ReceiveWindow) > 0.8, "{:?}", report.limits);
+}
