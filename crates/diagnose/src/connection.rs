@@ -1470,7 +1470,7 @@ impl Half {
         if self.is_near_sender() {
             (rtt / 16).clamp(LEAST_PROMPT_NS, PROMPT_NS) + self.missing_ns / 4
         } else {
-            PROMPT_NS.max(rtt / 4)
+            (rtt / 4).max(LEAST_PROMPT_NS)
         }
     }
 
