@@ -476,6 +476,8 @@ enum Owner {
     Known(Limit),
     /// A window that the sender does not tell: what follows left behind an acknowledgment.
     Window,
+    /// The same, and acknowledgments let nothing go before.
+    Shrunk,
     /// What follows left without one.
     Pace,
     /// What follows left when the rate that routers have granted let it.
@@ -1123,6 +1125,7 @@ impl Half {
                 Owner::Window if announced && !scale_is_known => Limit::Unclear,
                 Owner::Window if announced => Limit::ReceiveWindow,
                 _ if busy => Limit::PathRate,
+                Owner::Shrunk => Limit::CongestionWindow,
                 Owner::Grant => Limit::Paced,
                 _ if growing && self.is_first_round => Limit::Unclear,
                 _ if growing => Limit::SlowStart,
@@ -1378,7 +1381,7 @@ impl Half {
         } else {
             self.owner_of_open(now, length)
         };
-        let shrank = open == Owner::Known(Limit::CongestionWindow);
+        let shrank = open == Owner::Shrunk;
         if self.waits.len() == MOST_KEPT {
             take_room(&mut self.waits, &mut shared.waits);
             take_room(&mut self.waits_parts, &mut shared.parts);
@@ -1511,7 +1514,7 @@ impl Half {
             && behind <= self.prompt()
             && self.acked_in_wait > (self.flight_before / share).max(4 * self.mss())
         {
-            return Owner::Known(Limit::CongestionWindow);
+            return Owner::Shrunk;
         }
         if full {
             // The window had opened, and not by enough (RFC 9293 §3.8.6.2).

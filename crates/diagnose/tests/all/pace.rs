@@ -42,6 +42,36 @@ fn what_leaves_between_acknowledgments_is_paced() {
     assert_eq!(share(&report, Limit::CongestionWindow), 0.0, "{:?}", report.limits);
 }
 
+/// Forty segments a round trip of 100 ms; once 300 of them stood in a queue of 10 Mbit/s, whose acknowledgments let nothing go until 100 are left in
+/// flight.
+#[test]
+fn a_window_that_shrinks_while_the_path_is_full_leaves_it_full() {
+    const EVERY: u64 = 1_200_000;
+    let [there, back] = there_and_back();
+    let mut packets = vec![
+        (0, TcpPacket { syn: true, ack: None, mss: Some(1460), window_scale: Some(7), ..there }),
+        (100 * MS, TcpPacket { syn: true, ack: Some(1), mss: Some(1460), window_scale: Some(7), ..back }),
+        (100 * MS, TcpPacket { seq: 1, ack: Some(1), ..there }),
+    ];
+    let ack_at = |number: u64| 200 * MS + number * EVERY;
+    for number in 0..900_u64 {
+        // 300 in flight; 500 to 699 wait until 600 are acknowledged, and 100 are in flight from then on.
+        let at = match number {
+            0..300 => 100 * MS,
+            300..700 => ack_at(number - 300),
+            _ => ack_at(number - 100),
+        };
+        let seq = 1 + number as u32 * SEGMENT;
+        packets.push((at, TcpPacket { seq, ack: Some(1), payload: SEGMENT, ..there }));
+        packets.push((ack_at(number), TcpPacket { seq: 1, ack: Some(seq + SEGMENT), ..back }));
+    }
+    packets.sort_by_key(|(at, packet)| (*at, packet.payload));
+    let report = diagnosed(packets.iter().map(|(at, packet)| (*at, packet)));
+    // The silence of 0.24 s begins when the queue has stood for a round trip.
+    assert!(share(&report, Limit::CongestionWindow) < 0.1, "{:?}", report.limits);
+    assert!(share(&report, Limit::PathRate) > 0.6, "{:?}", report.limits);
+}
+
 /// A program reads a segment each 70 us over a round trip of 2 ms; the sender waits for ten of them, fills the window, and what left together comes to
 /// the receiver over a time in which the window goes on.
 #[test]
