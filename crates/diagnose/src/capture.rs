@@ -63,8 +63,8 @@ pub enum CaptureError {
     },
 }
 
-/// What is buffered to begin with, and at the most: a block has to fit.
-const BUFFERED: usize = 1 << 16;
+/// What is buffered to begin with, and at the most: a block has to fit. It is twice of what readers of files keep themselves, so that they do not copy.
+const BUFFERED: usize = 1 << 17;
 const MOST_BUFFERED: usize = 1 << 24;
 
 /// Interfaces of a file that are told apart; packets of others are those of the last.

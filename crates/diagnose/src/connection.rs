@@ -37,6 +37,8 @@ const DOUBLING: f64 = 1.4;
 const LONGEST_RTT: Duration = Duration::from_secs(3600);
 /// Packets by which the rate of a burst is measured.
 const BURST: usize = 8;
+/// What is no more than this of the most so far is less, however it is rounded: it is not divided.
+const CLEARLY_LESS: f64 = 1.0 - 1e-9;
 /// Between the two times that a host passes on a packet, and how many others may come between: no timeout, and no repair, is as
 /// fast.
 const COPY_NS: u64 = 1_000_000;
@@ -131,18 +133,17 @@ impl Diagnosis {
     pub fn packet(&mut self, number: u64, interface: u32, time_ns: u64, packet: &TcpPacket) {
         let time_ns = time_ns.min(LATEST_NS);
         self.tcp_packets += 1;
-        let (source, destination) = (packet.source, packet.destination);
-        let is_last = |last: Key| {
-            last.0 == interface
-                && (last.1 == source && last.2 == destination || last.1 == destination && last.2 == source)
-        };
-        let (key, known) = match self.last {
-            Some((key, place)) if is_last(key) => (key, Some(place)),
-            _ => {
-                let key = (interface, source.min(destination), source.max(destination));
-                (key, self.places.get(&key).copied())
-            }
-        };
+        let (source, destination) = (&packet.source, &packet.destination);
+        if let Some(((of, one, other), place)) = &self.last
+            && *of == interface
+            && (one == source && other == destination || one == destination && other == source)
+            && !packet.syn
+        {
+            self.connections[*place].1.packet(number, time_ns, packet, &mut self.shared);
+            return;
+        }
+        let key = (interface, *source.min(destination), *source.max(destination));
+        let known = self.places.get(&key).copied();
         let (_, one, other) = key;
         let place = match known {
             None if self.connections.len() >= MAX_CONNECTIONS => {
@@ -614,6 +615,9 @@ struct Half {
     /// Times of the last packets with new data and the bytes that had passed by each; and the fastest that so many have come, bit/s.
     burst_of: VecDeque<(u64, u64)>,
     burst_rate: f64,
+    /// How close behind the one before a packet of this length comes at that rate, ns.
+    train_of: (u64, f64),
+    train_ns: f64,
     lost: bool,
     most_window: u64,
     most_in_flight: u64,
@@ -621,6 +625,7 @@ struct Half {
     /// Packets with data that were in the capture just before, and the latest ones that they are compared with.
     copies: u64,
     latest: [Option<Fields>; COPY_DISTANCE],
+    oldest: usize,
     data_packets: u64,
     retransmissions: u64,
     /// Of these, in repairs that began while a queue stood; and the longest such queue, which had no more room.
@@ -733,6 +738,8 @@ impl Half {
             path_rate: 0.0,
             burst_of: VecDeque::new(),
             burst_rate: 0.0,
+            train_of: (0, 0.0),
+            train_ns: 0.0,
             lost: false,
             most_window: 0,
             most_in_flight: 0,
@@ -740,6 +747,7 @@ impl Half {
             data_packets: 0,
             copies: 0,
             latest: [None; COPY_DISTANCE],
+            oldest: 0,
             retransmissions: 0,
             retransmissions_at_queue: 0,
             overflown_ns: 0,
@@ -807,8 +815,8 @@ impl Half {
         match self.latest.iter().flatten().any(same) {
             true => self.copies += 1,
             false => {
-                self.latest.rotate_right(1);
-                self.latest[0] = Some(fields);
+                self.latest[self.oldest] = Some(fields);
+                self.oldest = (self.oldest + 1) % COPY_DISTANCE;
             }
         }
     }
@@ -1255,7 +1263,12 @@ impl Half {
         self.burst_of.push_back((now, self.bytes));
         if self.burst_of.len() > BURST {
             let (at, from) = self.burst_of.pop_front().expect("there are some");
-            let rate = self.bytes.saturating_sub(from) as f64 * 8e9 / now.saturating_sub(at).max(1) as f64;
+            let (bits, took) =
+                (self.bytes.saturating_sub(from) as f64 * 8e9, now.saturating_sub(at).max(1) as f64);
+            if bits <= CLEARLY_LESS * self.round.burst_rate * took {
+                return;
+            }
+            let rate = bits / took;
             self.burst_rate = self.burst_rate.max(rate);
             self.round.burst_rate = self.round.burst_rate.max(rate);
         }
@@ -1289,11 +1302,13 @@ impl Half {
         if u64::from(packet.payload) <= self.mss() {
             self.most_payload = self.most_payload.max(u64::from(packet.payload));
         }
-        if !self.is_in_train(now, u64::from(packet.payload)) {
+        let in_train = self.is_in_train(now, u64::from(packet.payload));
+        if !in_train {
             self.train_edge = self.edge;
             self.round.trains += 1;
             self.round.filling += u32::from(self.train_fills);
         }
+        self.round.in_train += u32::from(in_train);
         self.close_wait(number, now, u64::from(packet.payload), bytes, shared);
         self.bytes += bytes;
         self.sent_to = end;
@@ -1439,13 +1454,16 @@ impl Half {
                 self.round.late += 1;
             }
         }
-        self.round.in_train += u32::from(self.is_in_train(now, length));
     }
 
     /// It is as close behind the packet before as a path lets it come.
-    fn is_in_train(&self, now: u64, length: u64) -> bool {
+    fn is_in_train(&mut self, now: u64, length: u64) -> bool {
         let since = now.saturating_sub(self.new_ns);
-        self.burst_rate > 0.0 && since as f64 <= BUSY * length as f64 * 8e9 / self.burst_rate
+        if self.train_of != (length, self.burst_rate) {
+            self.train_of = (length, self.burst_rate);
+            self.train_ns = BUSY * length as f64 * 8e9 / self.burst_rate;
+        }
+        self.burst_rate > 0.0 && since as f64 <= self.train_ns
     }
 
     /// The parts of the wait that is over go to those of its round trip, each with its owner; those of parts with nothing in flight, and with

@@ -83,14 +83,17 @@ impl Grant {
 
     /// New data leaves.
     pub fn left(&mut self, now: u64, payload: u64, segment: u64) {
+        let last = core::mem::replace(&mut self.last, (payload <= segment).then_some(now));
+        if self.rate().is_none() {
+            return;
+        }
         let spacing = self.spacing_ns(payload, segment) as u64;
-        if spacing > 0 && payload > segment {
+        if payload > segment {
             self.joined = self.joined.saturating_add(1);
-        } else if let Some(last) = self.last.filter(|_| spacing > 0) {
+        } else if let Some(last) = last {
             self.single = self.single.saturating_add(1);
             self.path_is_faster |= (now.saturating_sub(last) as f64) < CLOSER * spacing as f64;
         }
-        self.last = (payload <= segment).then_some(now);
         self.due_ns = self.due_ns.min(now + spacing.max(TOGETHER_NS)).max(now) + spacing;
     }
 

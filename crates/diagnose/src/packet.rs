@@ -6,7 +6,7 @@ use etherparse::{
     TcpOptionElement, TransportSlice, ip_number,
 };
 use farpath_tia1039::{HopByHop, QosMark, STRUCTURE_LEN, Structures};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
 
 /// Link types that are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,36 +120,62 @@ pub fn ip_packet(link: Link, data: &[u8]) -> Option<&[u8]> {
     data.get((header.as_ptr() as usize).checked_sub(data.as_ptr() as usize)?..)
 }
 
+/// The IP header that TCP stands behind.
+enum Ip<'a> {
+    V4(Ipv4HeaderSlice<'a>),
+    V6(Ipv6HeaderSlice<'a>),
+}
+
+impl Ip<'_> {
+    /// Length of the packet by its header; zero where a card was to fill it in, as for segments that it cuts.
+    fn length(&self) -> usize {
+        match self {
+            Ip::V4(ip) => usize::from(ip.total_len()),
+            Ip::V6(ip) => match ip.payload_length() {
+                0 => 0,
+                payload => 40 + usize::from(payload),
+            },
+        }
+    }
+
+    fn traffic_class(&self) -> u8 {
+        match self {
+            Ip::V4(ip) => ip.dcp().value() << 2 | ip.ecn().value(),
+            Ip::V6(ip) => ip.traffic_class(),
+        }
+    }
+
+    fn ttl(&self) -> u8 {
+        match self {
+            Ip::V4(ip) => ip.ttl(),
+            Ip::V6(ip) => ip.hop_limit(),
+        }
+    }
+
+    /// From where, and to where, at these ports. They are made where they stay: what is copied right behind its parts waits for them.
+    fn ends(&self, ports: [u16; 2]) -> [SocketAddr; 2] {
+        match self {
+            Ip::V4(ip) => [
+                SocketAddr::V4(SocketAddrV4::new(ip.source_addr(), ports[0])),
+                SocketAddr::V4(SocketAddrV4::new(ip.destination_addr(), ports[1])),
+            ],
+            Ip::V6(ip) => [
+                SocketAddr::V6(SocketAddrV6::new(ip.source_addr(), ports[0], 0, 0)),
+                SocketAddr::V6(SocketAddrV6::new(ip.destination_addr(), ports[1], 0, 0)),
+            ],
+        }
+    }
+}
+
 /// What a frame has before the data of its TCP packet.
 struct Headers<'a> {
     tcp: TcpHeaderSlice<'a>,
+    ip: Ip<'a>,
     ip_at: usize,
     tcp_at: usize,
-    addresses: [IpAddr; 2],
-    /// By the IP header; zero where a card was to fill it in, as for segments that it cuts.
-    ip_length: usize,
-    traffic_class: u8,
-    ttl: u8,
     /// Of IPv6: whether a hop-by-hop header is the first (RFC 8200 §4.1).
     hop_by_hop: bool,
     tunnel: Option<Tunnel>,
-}
-
-/// Of IPv4: addresses, length, traffic class, time to live.
-fn of_v4(ip: &Ipv4HeaderSlice<'_>) -> ([IpAddr; 2], usize, u8, u8) {
-    let addresses = [IpAddr::V4(ip.source_addr()), IpAddr::V4(ip.destination_addr())];
-    let class = ip.dcp().value() << 2 | ip.ecn().value();
-    (addresses, usize::from(ip.total_len()), class, ip.ttl())
-}
-
-/// The same of IPv6.
-fn of_v6(ip: &Ipv6HeaderSlice<'_>) -> ([IpAddr; 2], usize, u8, u8) {
-    let addresses = [IpAddr::V6(ip.source_addr()), IpAddr::V6(ip.destination_addr())];
-    let length = match ip.payload_length() {
-        0 => 0,
-        payload => 40 + usize::from(payload),
-    };
-    (addresses, length, ip.traffic_class(), ip.hop_limit())
 }
 
 /// Headers that most frames have, without a look at others: Ethernet or none, IP without fragments and extensions, TCP. [`Headers::new`] finds the
@@ -161,52 +187,49 @@ fn usual_headers(link: Link, data: &[u8]) -> Option<Headers<'_>> {
         _ => return None,
     };
     let packet = data.get(ip_at..)?;
-    let (header, (addresses, ip_length, traffic_class, ttl)) = match packet.first()? >> 4 {
+    let (header, ip) = match packet.first()? >> 4 {
         4 => {
             let ip = Ipv4HeaderSlice::from_slice(packet).ok()?;
             let is_usual = ip.protocol() == ip_number::TCP && !ip.is_fragmenting_payload();
-            (ip.slice().len(), is_usual.then(|| of_v4(&ip))?)
+            (ip.slice().len(), is_usual.then_some(Ip::V4(ip))?)
         }
         6 => {
             let ip = Ipv6HeaderSlice::from_slice(packet).ok()?;
-            (Ipv6Header::LEN, (ip.next_header() == ip_number::TCP).then(|| of_v6(&ip))?)
+            (Ipv6Header::LEN, (ip.next_header() == ip_number::TCP).then_some(Ip::V6(ip))?)
         }
         _ => return None,
     };
     // What follows the packet in the frame is none of its own.
+    let ip_length = ip.length();
     let end = if ip_length == 0 { packet.len() } else { ip_length.min(packet.len()) };
     let tcp = TcpHeaderSlice::from_slice(packet.get(header..end)?).ok()?;
     let tcp_at = ip_at + header;
-    Some(Headers {
-        tcp,
-        ip_at,
-        tcp_at,
-        addresses,
-        ip_length,
-        traffic_class,
-        ttl,
-        hop_by_hop: false,
-        tunnel: None,
-    })
+    Some(Headers { tcp, ip, ip_at, tcp_at, hop_by_hop: false, tunnel: None })
 }
 
 impl Headers<'_> {
-    /// Of any frame.
+    /// Of any frame. It takes much room, which the usual ones need not have.
+    #[cold]
+    #[inline(never)]
     fn new(link: Link, data: &[u8]) -> Option<Headers<'_>> {
         let (sliced, tunnel) = slice_with_tcp(link, data)?;
         let Some(TransportSlice::Tcp(tcp)) = &sliced.transport else { return None };
         let place = |slice: &[u8]| (slice.as_ptr() as usize).checked_sub(data.as_ptr() as usize);
         let tcp_at = place(tcp.slice())?;
-        let (ip_at, hop_by_hop, (addresses, ip_length, traffic_class, ttl)) = match sliced.net.as_ref()? {
-            LaxNetSlice::Ipv4(ip) => (place(ip.header().slice())?, false, of_v4(&ip.header())),
+        let (ip_at, hop_by_hop, ip) = match sliced.net.as_ref()? {
+            LaxNetSlice::Ipv4(ip) => {
+                let ip_at = place(ip.header().slice())?;
+                (ip_at, false, Ip::V4(Ipv4HeaderSlice::from_slice(data.get(ip_at..)?).ok()?))
+            }
             LaxNetSlice::Ipv6(ip) => {
+                let ip_at = place(ip.header().slice())?;
                 let hop_by_hop = ip.header().next_header() == ip_number::IPV6_HOP_BY_HOP;
-                (place(ip.header().slice())?, hop_by_hop, of_v6(&ip.header()))
+                (ip_at, hop_by_hop, Ip::V6(Ipv6HeaderSlice::from_slice(data.get(ip_at..)?).ok()?))
             }
             LaxNetSlice::Arp(_) => return None,
         };
         let tcp = TcpHeaderSlice::from_slice(data.get(tcp_at..)?).ok()?;
-        Some(Headers { tcp, ip_at, tcp_at, addresses, ip_length, traffic_class, ttl, hop_by_hop, tunnel })
+        Some(Headers { tcp, ip, ip_at, tcp_at, hop_by_hop, tunnel })
     }
 }
 
@@ -217,13 +240,17 @@ pub fn parse(link: Link, data: &[u8], length: u32) -> Option<TcpPacket> {
 }
 
 fn parse_headers(headers: Headers<'_>, data: &[u8], length: u32) -> Option<TcpPacket> {
-    let Headers { tcp, ip_at, tcp_at, addresses, ip_length, traffic_class, ttl, hop_by_hop, tunnel } =
-        headers;
-    let ip_length = if ip_length == 0 { (length as usize).checked_sub(ip_at)? } else { ip_length };
+    let Headers { tcp, ip, ip_at, tcp_at, hop_by_hop, tunnel } = headers;
+    let is_v4 = matches!(ip, Ip::V4(_));
+    let traffic_class = ip.traffic_class();
+    let ip_length = match ip.length() {
+        0 => (length as usize).checked_sub(ip_at)?,
+        length => length,
+    };
     let headers = tcp_at - ip_at + tcp.slice().len();
     let payload = u32::try_from(ip_length.checked_sub(headers)?).ok()?;
     let qos = QosMark::from_dscp(traffic_class >> 2);
-    let structures = if addresses[0].is_ipv4() {
+    let structures = if is_v4 {
         let signal = qos == QosMark::Signal && payload <= 2 * STRUCTURE_LEN as u32;
         let signal =
             signal.then(|| data.get(tcp_at + tcp.slice().len()..)?.get(..payload as usize)).flatten();
@@ -236,46 +263,84 @@ fn parse_headers(headers: Headers<'_>, data: &[u8], length: u32) -> Option<TcpPa
     } else {
         None
     };
-    let payload = if addresses[0].is_ipv4() && structures.is_some() { 0 } else { payload };
-    let mut packet = TcpPacket {
-        source: SocketAddr::new(addresses[0], tcp.source_port()),
-        destination: SocketAddr::new(addresses[1], tcp.destination_port()),
+    let payload = if is_v4 && structures.is_some() { 0 } else { payload };
+    let ack = tcp.ack().then(|| tcp.acknowledgment_number());
+    let Options { mss, window_scale, sacked_to, timestamps } = Options::new(&tcp, ack);
+    let [source, destination] = ip.ends([tcp.source_port(), tcp.destination_port()]);
+    Some(TcpPacket {
+        source,
+        destination,
         seq: tcp.sequence_number(),
-        ack: tcp.ack().then(|| tcp.acknowledgment_number()),
+        ack,
         syn: tcp.syn(),
         fin: tcp.fin(),
         rst: tcp.rst(),
         push: tcp.psh(),
         window: tcp.window_size(),
         payload,
-        mss: None,
-        window_scale: None,
-        sacked_to: None,
+        mss,
+        window_scale,
+        sacked_to,
         marked: traffic_class & 3 == 3,
         tunnel,
-        ttl,
-        timestamps: None,
+        ttl: ip.ttl(),
+        timestamps,
         qos,
         structures,
-    };
-    for option in tcp.options_iterator().flatten() {
-        match option {
-            TcpOptionElement::MaximumSegmentSize(mss) => packet.mss = Some(mss),
-            TcpOptionElement::WindowScale(shift) => packet.window_scale = Some(shift.min(14)),
-            TcpOptionElement::SelectiveAcknowledgement(first, others) => {
-                let blocks = std::iter::once(first).chain(others.into_iter().flatten());
-                let relative = |edge: u32| edge.wrapping_sub(packet.ack.unwrap_or(edge)).cast_signed();
-                // A block below the acknowledgment is a duplicate that is reported (RFC 2883).
-                packet.sacked_to = blocks
-                    .map(|(_, right)| right)
-                    .filter(|right| relative(*right) > 0)
-                    .max_by_key(|right| relative(*right));
-            }
-            TcpOptionElement::Timestamp(own, echo) => packet.timestamps = Some((own, echo)),
-            TcpOptionElement::Noop | TcpOptionElement::SelectiveAcknowledgementPermitted => {}
+    })
+}
+
+/// What the options of a TCP packet say; the names are [`TcpPacket`]'s.
+#[derive(Default)]
+struct Options {
+    mss: Option<u16>,
+    window_scale: Option<u8>,
+    sacked_to: Option<u32>,
+    timestamps: Option<(u32, u32)>,
+}
+
+impl Options {
+    #[inline]
+    fn new(tcp: &TcpHeaderSlice<'_>, ack: Option<u32>) -> Options {
+        match tcp.options() {
+            [] => Options::default(),
+            options => match timestamps_alone(options) {
+                Some(timestamps) => Options { timestamps: Some(timestamps), ..Options::default() },
+                None => Options::of_any(tcp, ack),
+            },
         }
     }
-    Some(packet)
+
+    #[inline(never)]
+    fn of_any(tcp: &TcpHeaderSlice<'_>, ack: Option<u32>) -> Options {
+        let mut found = Options::default();
+        for option in tcp.options_iterator().flatten() {
+            match option {
+                TcpOptionElement::MaximumSegmentSize(mss) => found.mss = Some(mss),
+                TcpOptionElement::WindowScale(shift) => found.window_scale = Some(shift.min(14)),
+                TcpOptionElement::SelectiveAcknowledgement(first, others) => {
+                    let blocks = std::iter::once(first).chain(others.into_iter().flatten());
+                    let relative = |edge: u32| edge.wrapping_sub(ack.unwrap_or(edge)).cast_signed();
+                    // A block below the acknowledgment is a duplicate that is reported (RFC 2883).
+                    found.sacked_to = blocks
+                        .map(|(_, right)| right)
+                        .filter(|right| relative(*right) > 0)
+                        .max_by_key(|right| relative(*right));
+                }
+                TcpOptionElement::Timestamp(own, echo) => found.timestamps = Some((own, echo)),
+                TcpOptionElement::Noop | TcpOptionElement::SelectiveAcknowledgementPermitted => {}
+            }
+        }
+        found
+    }
+}
+
+/// The options that most packets have: timestamps, and two that fill up (RFC 7323, appendix A).
+fn timestamps_alone(options: &[u8]) -> Option<(u32, u32)> {
+    let [1, 1, 8, 10, times @ ..] = options else { return None };
+    let (own, echo) = <&[u8; 8]>::try_from(times).ok()?.split_at(4);
+    let number = |bytes: &[u8]| bytes.iter().fold(0, |number, &byte| number << 8 | u32::from(byte));
+    Some((number(own), number(echo)))
 }
 
 /// For tests: a packet without anything in it, from one end to the other.
@@ -349,6 +414,24 @@ mod tests {
         let packet = parse(Link::Raw, &bytes, bytes.len() as u32).expect("a packet");
         let rate = packet.structures.map(|structures| structures.first.available);
         assert_eq!((packet.payload, rate), (5, Some(structures.first.available)));
+    }
+
+    #[test]
+    fn timestamps_are_the_same_by_themselves_and_among_options() {
+        let of = |options: &[u8]| {
+            let mut bytes = vec![0; 40];
+            bytes[0] = 0x45;
+            (bytes[3], bytes[9]) = (40 + options.len() as u8, 6);
+            bytes[32] = ((5 + options.len() / 4) << 4) as u8;
+            bytes.extend_from_slice(options);
+            parse(Link::Raw, &bytes, bytes.len() as u32).expect("a packet").timestamps
+        };
+        let times = [1, 2, 3, 4, 0xff, 6, 7, 8];
+        let expected = Some((0x0102_0304, 0xff06_0708));
+        assert_eq!(of(&[&[1, 1, 8, 10][..], &times].concat()), expected);
+        assert_eq!(of(&[&[8, 10][..], &times, &[1, 1]].concat()), expected);
+        assert_eq!(of(&[&[1, 1, 8, 10][..], &times, &[1, 1, 1, 1]].concat()), expected);
+        assert_eq!((of(&[]), of(&[1, 1, 8, 9, 0, 0, 0, 0])), (None, None));
     }
 
     /// Frames with each of their bytes changed, and cut off behind each.
