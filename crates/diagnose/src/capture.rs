@@ -10,8 +10,8 @@ use std::io::{self, Read};
 pub struct Frame<'a> {
     /// Counted from 1, as Wireshark does.
     pub number: u64,
-    /// Interface of its section, counted over the file; of a capture of all interfaces in one (`LINKTYPE_LINUX_SLL2`) counted as
-    /// they appear.
+    /// Its interface, counted over all sections of the file, as they are described; those of a capture of all interfaces in one
+    /// (`LINKTYPE_LINUX_SLL2`) count as each appears.
     pub interface: u32,
     /// Link type of its interface (`LINKTYPE_...`).
     pub link_type: i32,
@@ -71,6 +71,8 @@ const MOST_BUFFERED: usize = 1 << 24;
 const MOST_INTERFACES: usize = 4096;
 
 struct Interface {
+    /// Of the file; none where it stands for several, each of which has its own.
+    number: Option<u32>,
     link_type: i32,
     /// Units of a second.
     resolution: u64,
@@ -125,26 +127,64 @@ impl<R: Read> Read for Source<R> {
     }
 }
 
-/// The interfaces in a cooked capture of version 2, which is what `tcpdump -i any` writes, as they appear. A packet that a host passes on is there once for each of the two that it
-/// crosses, and is not sent again.
+/// The interfaces of a file. One that is cooked in version 2, which is what `tcpdump -i any` writes, stands for several, of which each packet names its own: a packet that a host passes
+/// on is there once for each of the two that it crosses, and is not sent again. Merged files have several such, and others beside them, so that all are counted together.
 #[derive(Default)]
-struct CookedInterfaces(BTreeMap<u32, u32>);
+struct Interfaces {
+    described: Vec<Interface>,
+    /// By the place among those that are described, and Linux's number.
+    cooked: BTreeMap<(usize, u32), u32>,
+    /// The one of the last packet of such a kind: most are of it.
+    last: Option<((usize, u32), u32)>,
+    counted: u32,
+}
 
-impl CookedInterfaces {
-    /// By Linux's number of it, bytes 4 to 7 of the header; all beyond the most that are known are one.
-    fn number(&mut self, data: &[u8]) -> u32 {
+impl Interfaces {
+    fn describe(&mut self, link_type: i32, resolution: u64, offset_s: i64) {
+        let is_cooked = Link::from_type(link_type) == Some(Link::Cooked2);
+        let number = (!is_cooked).then(|| self.count());
+        self.described.push(Interface { number, link_type, resolution, offset_s });
+    }
+
+    /// The next number; all beyond the most that are told apart are one.
+    fn count(&mut self) -> u32 {
+        let number = self.counted;
+        self.counted = (number + 1).min(MOST_INTERFACES as u32);
+        number
+    }
+
+    /// Number and link type of the one that is described there, of which a packet is.
+    fn of_packet(&mut self, described: usize, data: &[u8]) -> (u32, i32) {
+        match self.described.get(described) {
+            None => (u32::try_from(described).unwrap_or(u32::MAX), -1),
+            Some(&Interface { number: Some(number), link_type, .. }) => (number, link_type),
+            Some(&Interface { number: None, link_type, .. }) => (self.cooked(described, data), link_type),
+        }
+    }
+
+    /// By Linux's number of it, bytes 4 to 7 of the header.
+    fn cooked(&mut self, described: usize, data: &[u8]) -> u32 {
         let index = data
             .get(4..8)
             .map_or(0, |bytes| bytes.iter().fold(0, |index, &byte| index << 8 | u32::from(byte)));
-        let known = self.0.len() as u32;
-        match self.0.get(&index) {
-            Some(number) => *number,
-            None if known as usize >= MOST_INTERFACES => known,
-            None => {
-                self.0.insert(index, known);
-                known
-            }
+        let key = (described, index);
+        if let Some((last, number)) = self.last
+            && last == key
+        {
+            return number;
         }
+        let number = match self.cooked.get(&key) {
+            Some(number) => *number,
+            None => {
+                let number = self.count();
+                if (number as usize) < MOST_INTERFACES {
+                    self.cooked.insert(key, number);
+                }
+                number
+            }
+        };
+        self.last = Some((key, number));
+        number
     }
 }
 
@@ -155,8 +195,7 @@ fn read_frames(source: impl Read + Send, mut each: impl FnMut(Frame<'_>)) -> Res
         PcapError::ReadError => unreadable(0),
         _ => CaptureError::NotACapture,
     })?;
-    let mut interfaces: Vec<Interface> = Vec::new();
-    let mut cooked = CookedInterfaces::default();
+    let mut interfaces = Interfaces::default();
     // Of the section that is being read: its first interface.
     let mut section = 0;
     let mut legacy_ns = false;
@@ -164,49 +203,39 @@ fn read_frames(source: impl Read + Send, mut each: impl FnMut(Frame<'_>)) -> Res
     loop {
         match reader.next() {
             Ok((offset, block)) => {
-                let mut frame = |interface: usize, time_ns: u64, data: &[u8], length: u32| {
-                    frames += 1;
-                    let link_type = interfaces.get(interface).map_or(-1, |known| known.link_type);
-                    let interface = match Link::from_type(link_type) {
-                        Some(Link::Cooked2) => cooked.number(data),
-                        _ => u32::try_from(interface).unwrap_or(u32::MAX),
+                let mut frame =
+                    |(interface, link_type): (u32, i32), time_ns: u64, data: &[u8], length: u32| {
+                        frames += 1;
+                        each(Frame { number: frames, interface, link_type, time_ns, data, length });
                     };
-                    each(Frame { number: frames, interface, link_type, time_ns, data, length });
-                };
                 match block {
                     PcapBlockOwned::LegacyHeader(header) => {
                         legacy_ns = header.is_nanosecond_precision();
-                        interfaces.push(Interface {
-                            link_type: header.network.0,
-                            resolution: 1,
-                            offset_s: 0,
-                        });
+                        interfaces.describe(header.network.0, 1, 0);
                     }
                     PcapBlockOwned::Legacy(block) => {
                         let fraction = u64::from(block.ts_usec) * if legacy_ns { 1 } else { 1000 };
                         let time = u64::from(block.ts_sec) * 1_000_000_000 + fraction;
-                        frame(0, time, block.data, block.origlen);
+                        frame(interfaces.of_packet(0, block.data), time, block.data, block.origlen);
                     }
-                    PcapBlockOwned::NG(Block::SectionHeader(_)) => section = interfaces.len(),
+                    PcapBlockOwned::NG(Block::SectionHeader(_)) => section = interfaces.described.len(),
                     PcapBlockOwned::NG(Block::InterfaceDescription(block))
-                        if interfaces.len() < MOST_INTERFACES =>
+                        if interfaces.described.len() < MOST_INTERFACES =>
                     {
-                        interfaces.push(Interface {
-                            link_type: block.linktype.0,
-                            resolution: block.ts_resolution().unwrap_or(1_000_000).max(1),
-                            offset_s: block.ts_offset(),
-                        });
+                        let resolution = block.ts_resolution().unwrap_or(1_000_000).max(1);
+                        interfaces.describe(block.linktype.0, resolution, block.ts_offset());
                     }
                     PcapBlockOwned::NG(Block::EnhancedPacket(block)) => {
                         let interface = section + block.if_id as usize;
                         let units = u64::from(block.ts_high) << 32 | u64::from(block.ts_low);
-                        let time = interfaces.get(interface).map_or(0, |interface| {
+                        let time = interfaces.described.get(interface).map_or(0, |interface| {
                             let ns = u128::from(units) * 1_000_000_000 / u128::from(interface.resolution);
                             let offset = i128::from(interface.offset_s) * 1_000_000_000;
                             u64::try_from(ns.cast_signed() + offset).unwrap_or(0)
                         });
                         let kept = block.data.len().min(block.caplen as usize);
-                        frame(interface, time, &block.data[..kept], block.origlen);
+                        let data = &block.data[..kept];
+                        frame(interfaces.of_packet(interface, data), time, data, block.origlen);
                     }
                     // A simple packet has no time, and nothing can be said of it; other blocks are not packets.
                     PcapBlockOwned::NG(Block::SimplePacket(_)) => frames += 1,

@@ -73,3 +73,68 @@ fn the_interfaces_of_a_cooked_capture_are_told_apart() {
     let frames = read(capture.as_slice(), |frame| interfaces.push(frame.interface)).expect("it is read");
     assert_eq!((frames, interfaces), (4, vec![0, 1, 0, 2]));
 }
+
+/// A block of pcapng, in which what follows its type is filled up to words.
+fn block(kind: u32, body: &[u8]) -> Vec<u8> {
+    let body = [body, &vec![0; body.len().wrapping_neg() % 4]].concat();
+    let length = (body.len() as u32 + 12).to_le_bytes();
+    [&kind.to_le_bytes()[..], &length, &body, &length].concat()
+}
+
+fn section() -> Vec<u8> {
+    block(0x0a0d_0d0a, &[&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat())
+}
+
+fn described(link_type: u32) -> Vec<u8> {
+    block(1, &[link_type.to_le_bytes(), [0; 4]].concat())
+}
+
+/// A packet of an interface of its section; Linux's number stands where a cooked header has it.
+fn captured(interface: u32, index: u32) -> Vec<u8> {
+    let fields = [interface, 0, 0, 20, 20].map(u32::to_le_bytes).concat();
+    let mut header = [0_u8; 20];
+    header[4..8].copy_from_slice(&index.to_be_bytes());
+    block(6, &[&fields[..], &header].concat())
+}
+
+/// Files that were merged, or written one behind the other.
+#[test]
+fn cooked_interfaces_of_several_captures_in_one_are_told_apart() {
+    const ETHERNET: u32 = 1;
+    const COOKED: u32 = 276;
+    let capture = [
+        section(),
+        described(COOKED),
+        described(ETHERNET),
+        described(COOKED),
+        captured(0, 7),
+        captured(1, 7),
+        captured(2, 7),
+        captured(0, 9),
+        captured(2, 7),
+        captured(0, 7),
+        section(),
+        described(COOKED),
+        described(ETHERNET),
+        captured(0, 7),
+        captured(1, 9),
+        captured(0, 7),
+    ]
+    .concat();
+    let mut interfaces = Vec::new();
+    let frames = read(capture.as_slice(), |frame| interfaces.push((frame.interface, frame.link_type)));
+    assert_eq!(frames, Ok(9));
+    let (cooked, ethernet) = (COOKED.cast_signed(), ETHERNET.cast_signed());
+    let expected = [
+        (1, cooked),
+        (0, ethernet),
+        (2, cooked),
+        (3, cooked),
+        (2, cooked),
+        (1, cooked),
+        (5, cooked),
+        (4, ethernet),
+        (5, cooked),
+    ];
+    assert_eq!(interfaces, expected);
+}
