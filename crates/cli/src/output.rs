@@ -7,6 +7,15 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, StdoutLock, Write};
 
+/// A number of bytes in the unit that it is best read in, with two digits behind the point; `Bytes` itself prints all of it.
+pub fn size(bytes: f64) -> String {
+    let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    match units.into_iter().find(|(scale, _)| bytes >= *scale) {
+        Some((scale, unit)) => format!("{:.2} {unit}", bytes / scale),
+        None => format!("{bytes:.0} B"),
+    }
+}
+
 /// Standard output, buffered by line, and how wide it is.
 pub fn stdout() -> StdoutLock<'static> {
     io::stdout().lock()
@@ -61,7 +70,13 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::printable;
+    use super::{printable, size};
+
+    #[test]
+    fn sizes_are_rounded_in_the_unit_that_they_reach() {
+        let sizes = [0.0, 999.0, 1000.0, 156_801.0, 3_145_728.0, 75_000_001_625.0].map(size);
+        assert_eq!(sizes, ["0 B", "999 B", "1.00 kB", "156.80 kB", "3.15 MB", "75.00 GB"]);
+    }
 
     #[test]
     fn what_a_terminal_obeys_is_escaped() {

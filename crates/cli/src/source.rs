@@ -154,7 +154,7 @@ fn of_flags(path: &PathArgs, overrides: &[Override]) -> Result<Source, CliError>
             Some(_) => String::new(),
             None => format!("stack {}, ", experiment.point(0).scenario.sender.name),
         };
-        let queue = quick_path.queue();
+        let queue = output::size(quick_path.queue().0 as f64);
         if path.delay.is_some() {
             eprintln!("farpath: --delay is one way: a round trip of {} (--rtt takes that)", delay * 2);
         }

@@ -89,10 +89,10 @@ impl Fit {
         let queue_from =
             if self.queue_seen { "what stood in it" } else { "not seen: one bandwidth-delay product" };
         let mut text = format!(
-            "title = \"{} B from {} to {}, fitted to a capture\"\nhorizon = \"30 d\"\nseeds = {}\n\n\
+            "title = \"{} from {} to {}, fitted to a capture\"\nhorizon = \"30 d\"\nseeds = {}\n\n\
              [[path]]\nelement = \"link\"\nrate = \"{:.0} bit/s\"     # {rate_from}\nqueue = \"{:.0} B\"     # {queue_from}\n\n\
              [[path]]\nelement = \"delay\"\ndelay = \"{:.0} us\"     # half of the shortest round trip\n",
-            report.bytes,
+            output::size(report.bytes as f64),
             report.sender,
             report.receiver,
             if self.loss > 0.0 { SEEDS } else { 1 },
