@@ -12,12 +12,14 @@ mod walk;
 
 use crate::Flow;
 use ascent::Ascent;
+use farpath_experiment::Opener;
 use farpath_model::InputError;
 use farpath_tcp::cc::{AckEvent, Controller, LossEvent, Window};
 use farpath_tcp::config::{
     AvoidanceGrowth, BackoffReset, CongestionConfig, CwndValidation, FullAckWindow, PartialAckTimer,
-    RateReduction, RecoverGuard, RecoveryAlgorithm, SlowStartGrowth,
+    QuickAckAccounting, RateReduction, RecoverGuard, RecoveryAlgorithm, SlowStartGrowth,
 };
+use farpath_tcp::{Autotuning, TIMESTAMPS};
 use farpath_units::{Duration, Instant, Probability};
 use lattice::Losses;
 use net::Net;
@@ -88,6 +90,13 @@ pub(crate) struct Ends<'a> {
     pub ack_delay: f64,
     pub quick_acks: u64,
     pub quick_while_growing: bool,
+    /// Of the ACKs that report what lies beyond a hole one stands for so many, or for those of so long, in s.
+    pub compressed: u64,
+    pub compression: f64,
+    /// From the first SYN to the first segment, in s.
+    pub opening: f64,
+    /// The receiver's window, where it grows with the connection and each segment that makes it grow is acknowledged at once.
+    pub autotuning: Option<Autotuning>,
     pub sack: bool,
     pub rack: bool,
     pub probe: bool,
@@ -139,6 +148,10 @@ impl<'a> Ends<'a> {
             ack_delay: receiver.receive.ack_delay.as_secs_f64(),
             quick_acks: receiver.receive.quick_acks.into(),
             quick_while_growing: receiver.receive.autotuning,
+            compressed: if sack { receiver.receive.compressed_acks.into() } else { 0 },
+            compression: (net.idle() / 20.0).min(1e-3),
+            opening: opening(flow),
+            autotuning: autotuning(flow, net),
             sack,
             rack: sender.recovery.rack && sack,
             probe: sender.recovery.tail_loss_probe && sack,
@@ -255,6 +268,34 @@ impl<'a> Ends<'a> {
         let from = Instant::ZERO + Duration::from_secs_f64(from);
         (rto.expiry(from, doubled.min(rto.max)) - Instant::ZERO).as_secs_f64()
     }
+}
+
+/// From the first SYN until the sender hears that the connection is open, in s.
+fn opening(flow: &Flow) -> f64 {
+    let ways = match flow.spec.opener {
+        Opener::Sender => 2.0,
+        Opener::Receiver => 3.0,
+    };
+    ways / 2.0 * flow.view.handshake_rtt.as_secs_f64()
+}
+
+/// The window of a receiver that is Linux's, as it is when the connection is open.
+fn autotuning(flow: &Flow, net: &Net) -> Option<Autotuning> {
+    let (sender, receiver) = (flow.sender, flow.receiver);
+    let grows =
+        receiver.receive.autotuning && receiver.receive.quick_ack_accounting == QuickAckAccounting::Linux;
+    grows.then(|| {
+        let options = if sender.send.timestamps && receiver.send.timestamps { TIMESTAMPS.0 } else { 0 };
+        let mut window = Autotuning::new(receiver.receive.buffer.0, flow.view.mss.0 + options);
+        window.agree(options, flow.spec.opener == Opener::Receiver);
+        // Who opens sends the last of the handshake; who is called hears of it with the first segment.
+        let since = match flow.spec.opener {
+            Opener::Sender => opening(flow) + net.forward,
+            Opener::Receiver => flow.view.handshake_rtt.as_secs_f64(),
+        };
+        window.establish(Instant::ZERO + Duration::from_secs_f64(since));
+        window
+    })
 }
 
 /// The mean of a transfer over where losses fall.

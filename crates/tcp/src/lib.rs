@@ -27,7 +27,7 @@ pub use connection::{CloseReason, Connection, State, Stats};
 pub use endpoint::Endpoint;
 pub use information::{INFORMATION, InformationField};
 pub use intervals::IntervalSet;
-pub use receiver::Receiver;
+pub use receiver::{Autotuning, Echoed, Receiver};
 pub use rtt::RttEstimator;
 pub use scoreboard::Tally;
 pub use segment::{Ecn, Flags, HEADERS, MAX_MSS, SackBlock, SackBlocks, Segment, TIMESTAMPS, Timestamps};

@@ -2,13 +2,12 @@
 
 mod autotuning;
 
-pub(crate) use autotuning::Echoed;
+pub use autotuning::{Autotuning, Echoed};
 
 use crate::Segment;
 use crate::config::{AckClock, QuickAckAccounting, ReceiveConfig};
 use crate::intervals::IntervalSet;
 use crate::rtt::RttEstimator;
-use autotuning::Autotuning;
 use core::ops::Range;
 use farpath_units::{Bytes, Duration, Instant};
 

@@ -18,6 +18,8 @@ pub(super) struct Ascent {
     pub sent: Vec<f64>,
     /// When each ACK came, what it covered, and the window then, in segments.
     pub acks: Vec<Acked>,
+    /// Segments that found no room when they left first.
+    pub dropped: Vec<u64>,
     /// When segments left again, and when the window fell, for a queue that overflowed.
     pub resent: Vec<f64>,
     pub reductions: Vec<f64>,
@@ -55,6 +57,7 @@ impl Ascent {
         let (mut sent, mut acks): (Vec<f64>, Vec<Acked>) = (Vec::new(), Vec::new());
         let (mut una, mut now) = (0_u64, 0.0);
         let mut dropped: Option<(u64, u64)> = None;
+        let mut all_dropped = Vec::new();
         let mut duplicates = 0;
         let (mut resent, mut reductions) = (Vec::new(), Vec::new());
         let mut recovery: Option<Recovery> = None;
@@ -62,13 +65,14 @@ impl Ascent {
         let (mut highest, mut delivered) = (0, 0);
         let mut srtt = net.idle();
         let end = loop {
-            let may = (window.cwnd / ends.mss).max(1).min(ends.window);
+            let may = (window.cwnd / ends.mss).max(1).min(far.window());
             let growing = window.cwnd < window.ssthresh;
             let limit = (una + may + duplicates.min(2)).min(ends.segments);
             while recovery.is_none() && (sent.len() as u64) < limit {
                 let number = sent.len() as u64;
                 sent.push(now);
                 if !far.send(number, now, growing, true) {
+                    all_dropped.push(number);
                     let (_, lost) = dropped.get_or_insert((number, 0));
                     *lost += 1;
                 }
@@ -98,7 +102,7 @@ impl Ascent {
                     }
                     continue;
                 }
-                let limit = (una + ends.window).min(ends.segments);
+                let limit = (una + far.window()).min(ends.segments);
                 repair.on_ack(&ack, advanced, highest, delivered, sent.len() as u64);
                 while let Some(number) = repair.next(sent.len() as u64, limit) {
                     let again = number < sent.len() as u64;
@@ -108,6 +112,9 @@ impl Ascent {
                         sent.push(now);
                     }
                     if !far.send(number, now, false, true) {
+                        if !again {
+                            all_dropped.push(number);
+                        }
                         repair.dropped(number, far.order, again);
                     }
                 }
@@ -157,7 +164,7 @@ impl Ascent {
                 break End::Steady(now);
             }
         };
-        Ascent { sent, acks, resent, reductions, end, controller, window }
+        Ascent { sent, acks, dropped: all_dropped, resent, reductions, end, controller, window }
     }
 }
 

@@ -2,10 +2,15 @@
 
 use super::Ends;
 use super::net::Net;
+use farpath_tcp::{Autotuning, Echoed};
+use farpath_units::{Duration, Instant};
 use std::collections::VecDeque;
 
 /// Of what a segment takes to send: what is nearer together than this happens in one instant, but for rounding.
 const SAME_INSTANT: f64 = 1e-9;
+
+/// ACKs for what lies beyond a hole that leave at once, before one stands for many (`TCP_FASTRETRANS_THRESH`).
+const AT_ONCE: u64 = 3;
 
 /// An ACK on its way.
 pub(super) struct Ack {
@@ -19,6 +24,9 @@ pub(super) struct Ack {
     /// When the first and the last segment that it newly covers had left.
     pub sent: (f64, f64),
     pub marked: bool,
+    /// When it left, and the window that it announces, in segments.
+    left: f64,
+    window: u64,
 }
 
 /// The link forward, the receiver, and the way back.
@@ -34,6 +42,9 @@ pub(super) struct Far<'a> {
     held_sent: (f64, f64),
     held_came: f64,
     held_marked: bool,
+    /// How long they wait for others; the hole behind which ACKs are counted, and how many have left.
+    wait: f64,
+    behind: (u64, u64),
     /// One past the last segment that came or was dropped; those below it that are missing.
     next: u64,
     pub missing: VecDeque<u64>,
@@ -41,6 +52,11 @@ pub(super) struct Far<'a> {
     pub order: u64,
     last: (u64, u64),
     acks: VecDeque<Ack>,
+    /// A window that grows with the connection, by a clock that shows zero when the first SYN leaves.
+    autotuning: Option<Autotuning>,
+    /// When the last ACK that the sender has left, and its window.
+    heard: f64,
+    window: u64,
 }
 
 impl<'a> Far<'a> {
@@ -55,12 +71,22 @@ impl<'a> Far<'a> {
             held_sent: (0.0, 0.0),
             held_came: 0.0,
             held_marked: false,
+            wait: ends.ack_delay,
+            behind: (0, 0),
             next: 0,
             missing: VecDeque::new(),
             order: 0,
             last: (0, 0),
             acks: VecDeque::new(),
+            autotuning: ends.autotuning.clone(),
+            heard: -net.back,
+            window: window(ends, ends.autotuning.as_ref()),
         }
+    }
+
+    /// The most that may be unacknowledged, as far as the sender knows.
+    pub fn window(&self) -> u64 {
+        self.window
     }
 
     /// A segment leaves, and is lost on its way where it does not arrive. Whether there was room for it in the queue.
@@ -93,14 +119,16 @@ impl<'a> Far<'a> {
     }
 
     fn take(&mut self, number: u64, sent: f64, came: f64, growing: bool, marked: bool) {
-        if self.held > 0 && came > self.held_came + self.ends.ack_delay {
-            self.acknowledge(self.held_came + self.ends.ack_delay);
+        if self.held > 0 && came > self.held_came + self.wait {
+            self.acknowledge(self.held_came + self.wait);
         }
         let gap = !self.missing.is_empty();
+        let before = self.covers();
         if let Ok(place) = self.missing.binary_search(&number) {
             self.missing.remove(place);
         }
         self.next = self.next.max(number + 1);
+        self.grow(came, before);
         self.last = (number, self.order);
         if self.held == 0 {
             self.held_sent.0 = sent;
@@ -109,10 +137,59 @@ impl<'a> Far<'a> {
         self.held += 1;
         self.held_sent.1 = sent;
         self.held_marked |= marked;
-        let quick = self.quick > 0 || (growing && self.ends.quick_while_growing);
-        if gap || quick || self.held >= self.ends.ack_every {
-            self.quick = self.quick.saturating_sub(1);
+        let grows = growing && self.ends.quick_while_growing && self.autotuning.is_none();
+        let compressed = gap && self.quick == 0 && self.compresses();
+        self.wait = if compressed { self.ends.compression } else { self.ends.ack_delay };
+        let enough = if compressed { self.ends.compressed } else { self.ends.ack_every };
+        if gap && !compressed || grows || self.quick > 0 || self.held >= enough {
+            if self.autotuning.is_none() {
+                self.quick = self.quick.saturating_sub(1);
+            }
             self.acknowledge(came);
+        }
+    }
+
+    /// Whether an ACK for what lies beyond a hole waits for more of these (`__tcp_ack_snd_check()`).
+    fn compresses(&mut self) -> bool {
+        let covers = self.covers();
+        if self.ends.compressed == 0 || covers == self.next {
+            return false;
+        }
+        if self.behind.0 != covers {
+            self.behind = (covers, 0);
+        }
+        self.behind.1 += 1;
+        self.behind.1 > AT_ONCE
+    }
+
+    /// All below this has come.
+    fn covers(&self) -> u64 {
+        self.missing.front().copied().unwrap_or(self.next)
+    }
+
+    /// A segment has come, before which all below `before` had: the window grows, and the segment is acknowledged at once where it does
+    /// (`tcp_grow_window()`, `tcp_incr_quickack()`).
+    fn grow(&mut self, came: f64, before: u64) {
+        let covers = self.covers();
+        let Some(autotuning) = &mut self.autotuning else { return };
+        let mss = self.ends.mss;
+        autotuning.measure_segment(mss);
+        if self.order == 1 {
+            let half = autotuning.window() / (2 * mss);
+            self.quick = self.quick.min(if half == 0 { 2 } else { half });
+        }
+        let clock = |at: f64| Duration::from_secs_f64(at + self.ends.opening);
+        let ms = |at: f64| clock(at).as_nanos() / 1_000_000;
+        let ago = Duration::from_millis(ms(came).saturating_sub(ms(self.heard)));
+        let echoed = Echoed { value: ms(self.heard) as u32, ago };
+        let waiting = self.next - before - self.missing.len() as u64;
+        let next = covers * mss + 1;
+        let now = Instant::ZERO + clock(came);
+        if autotuning.on_segment(now, mss, waiting.max(1) * mss, next, Some(echoed)) {
+            self.quick |= 1;
+        }
+        if covers > before {
+            autotuning.on_read(before * mss + 1, (covers - before) * mss, next);
         }
     }
 
@@ -124,7 +201,11 @@ impl<'a> Far<'a> {
         }
         self.back_free = start + self.net.ack_spacing;
         let at = start + self.net.back;
-        let covers = self.missing.front().copied().unwrap_or(self.next);
+        let covers = self.covers();
+        let left = start;
+        if self.autotuning.is_some() {
+            self.quick = self.quick.saturating_sub(1);
+        }
         let (number, order) = self.last;
         let reports = self.held;
         self.acks.push_back(Ack {
@@ -135,6 +216,8 @@ impl<'a> Far<'a> {
             order,
             sent: self.held_sent,
             marked: self.held_marked,
+            left,
+            window: window(self.ends, self.autotuning.as_ref()),
         });
         (self.held, self.held_marked) = (0, false);
     }
@@ -146,7 +229,7 @@ impl<'a> Far<'a> {
 
     /// When the next ACK comes.
     pub fn next_ack_at(&self) -> Option<f64> {
-        let late = (self.held > 0).then_some(self.held_came + self.ends.ack_delay + self.net.back);
+        let late = (self.held > 0).then_some(self.held_came + self.wait + self.net.back);
         match (self.acks.front().map(|ack| ack.at), late) {
             (Some(at), Some(late)) => Some(at.min(late)),
             (at, late) => at.or(late),
@@ -155,7 +238,7 @@ impl<'a> Far<'a> {
 
     /// The next ACK that comes.
     pub fn next_ack(&mut self) -> Option<Ack> {
-        let late = (self.held > 0).then_some(self.held_came + self.ends.ack_delay);
+        let late = (self.held > 0).then_some(self.held_came + self.wait);
         if let Some(late) = late
             && self.acks.front().is_none_or(|ack| ack.at > late + self.net.back)
         {
@@ -163,6 +246,15 @@ impl<'a> Far<'a> {
             // Those that were on their way before it come first.
             self.acks.make_contiguous().sort_by(|a, b| a.at.total_cmp(&b.at));
         }
-        self.acks.pop_front()
+        let ack = self.acks.pop_front();
+        if let Some(ack) = &ack {
+            (self.heard, self.window) = (ack.left, ack.window);
+        }
+        ack
     }
+}
+
+/// The most that may be unacknowledged by what the receiver announces, in segments.
+fn window(ends: &Ends, autotuning: Option<&Autotuning>) -> u64 {
+    autotuning.map_or(ends.window, |window| (window.window() / ends.mss).clamp(1, ends.window))
 }

@@ -206,7 +206,7 @@ impl<'a> Paced<'a> {
             return None;
         }
         let fresh = self.sent();
-        let limit = (self.una + self.ends.window).min(self.ends.segments);
+        let limit = (self.una + self.far.window()).min(self.ends.segments);
         self.again.front().copied().or((fresh < limit).then_some(fresh))
     }
 

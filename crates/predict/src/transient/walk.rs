@@ -134,7 +134,10 @@ impl<'a> Walk<'a> {
         let behind = last - place - 1;
         self.acked = place;
         self.fresh -= place + 1 + behind;
-        let holes = 1 + self.losses.count_of(behind);
+        // What the queue has dropped, and what of it has left again.
+        let dropped = ascent.dropped.partition_point(|&number| number < last) as u64;
+        let full = dropped.saturating_sub(ascent.resent.partition_point(|&at| at < sent) as u64).min(behind);
+        let holes = 1 + full + self.losses.count_of(behind - full);
         let known =
             ascent.acks.iter().skip(before).find(|ack| ack.covers > place + THRESHOLD).map(|ack| ack.at);
         let rtt = ascent.acks.get(before).map_or(self.net.idle(), |ack| ack.at - sent).max(self.net.idle());
@@ -437,9 +440,11 @@ impl<'a> Walk<'a> {
                 if self.fresh == 0 {
                     return Some(self.arrival(resent, self.rtt(pipe.max(1))));
                 }
-                self.flying = (resent + new).max(1);
+                // The ACKs of what was in flight let it go.
+                self.flying = pipe.max(1);
                 if new == 0 {
                     self.now += self.rtt(self.flying);
+                    self.flying = resent.max(1);
                     return None;
                 }
                 return self.send(new, true);
@@ -448,9 +453,9 @@ impl<'a> Walk<'a> {
             self.leave_fresh(new);
             let lost_new = self.losses.count_of(new);
             holes += lost + lost_new;
+            let rtt = self.rtt(pipe.max(1));
             delivered = (resent + new).saturating_sub(lost + lost_new);
             pipe = delivered;
-            let rtt = self.rtt(resent + new);
             if delivered == 0 {
                 let sent = self.now;
                 return self.time_out(Loss { sent, holes, behind: holes, alone: true, ..loss });

@@ -14,9 +14,9 @@ const RMEM_MAX: u64 = 212_992;
 /// Smaller segments make no window grow.
 const LEAST_GROWTH: u64 = 128;
 
-/// The state of a receiving socket that its window follows from.
+/// The state of a receiving socket that its window follows from, in bytes.
 #[derive(Debug, Clone)]
-pub(super) struct Autotuning {
+pub struct Autotuning {
     /// `advmss`, and what options will take of it once the handshake is over.
     mss: u64,
     options: u64,
