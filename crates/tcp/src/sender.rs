@@ -418,9 +418,10 @@ impl Sender {
         }
         if heard && duplicate {
             self.stats.dup_acks += 1;
-            news.inferred = if self.holds_recovery() { 0 } else { self.smss };
             self.advance_frto(false);
+            let before = self.dup_acks;
             self.on_dup_ack(now);
+            news.inferred = u64::from(self.dup_acks.saturating_sub(before)) * self.smss;
         }
         if heard {
             let found = self.detect_losses_by_rack(now);

@@ -32,6 +32,13 @@ impl Sender {
         if self.holds_recovery() {
             return;
         }
+        if self.config.recovery.window_without_sack == WindowWithoutSack::RateReduction
+            && !self.sack_enabled
+            && (u64::from(self.dup_acks) + 1) * self.smss >= self.flight_size().next_multiple_of(self.smss)
+        {
+            // tcp_limit_reno_sacked(): no more has arrived than was sent behind the hole.
+            return;
+        }
         self.dup_acks = self.dup_acks.saturating_add(1);
         if let Phase::Fast { .. } = self.phase {
             if self.prr.is_none() && !self.sack_enabled && !self.cc.owns_cwnd() {
