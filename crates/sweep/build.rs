@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What a run of an engine is made by.
-const MAKERS: [&str; 16] = [
+const MAKERS: [&str; 17] = [
     "units",
     "tcp",
     "tia1039",
@@ -23,6 +23,7 @@ const MAKERS: [&str; 16] = [
     "emu",
     "kernel",
     "foreign",
+    "observe",
     "engine",
 ];
 

@@ -17,10 +17,9 @@ mod programs;
 mod shell;
 mod watch;
 
+use crate::EngineError;
 use crate::preflight::can_be_emulated;
 use crate::progress::Going;
-use crate::simulate::router_rows;
-use crate::{EngineError, tcp_only};
 pub use connections::{Connection, MAX_CONNECTIONS, Side};
 use drivers::Drivers;
 pub use exec::{CAPTURE_FILE, ExecEnd, ExecRun, ProgramEnd, exec};
@@ -29,6 +28,7 @@ use farpath_emu::{Clock, EmuError, Emulator, Host, HostError, LoopReport, Record
 use farpath_experiment::{EmulationClock, Point, Scenario, Transport};
 use farpath_observe::air;
 use farpath_observe::capture::{Capture, CaptureError};
+use farpath_observe::explicit_rate::router_rows;
 use farpath_observe::recorder::PacketRecorder;
 use farpath_observe::room::Room;
 use farpath_observe::series::Series;
@@ -86,7 +86,7 @@ pub(crate) fn until_in_time(
 ) -> Result<Option<Run>, EngineError> {
     can_be_emulated(point)?;
     if capture.is_some() {
-        tcp_only(&point.scenario, "a capture")?;
+        point.scenario.needs_tcp_alone("a capture")?;
     }
     let options = &point.scenario.emulate;
     let mut attempts = 0;

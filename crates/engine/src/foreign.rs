@@ -4,13 +4,14 @@
 //! numbers are what their packets tell ([`farpath_observe::passive`]), as in an emulation, and what their programs have read.
 
 use crate::EngineError;
-use crate::simulate::{budgeted, router_rows};
+use crate::simulate::budgeted;
 use farpath_elements::build_path;
 use farpath_emu::{PacketEvent, Queues, Recorder, WirePacket};
-use farpath_experiment::{FlowSpec, Implementation, Opener, Point, Scenario, Stack};
+use farpath_experiment::{FlowSpec, Implementation, Opener, OverMemory, Point, Scenario, Stack};
 use farpath_foreign::{Answer, Catalog, Host, HostError, HostSetup, Ours, Program, SILENCE, Smoltcp};
 use farpath_observe::air;
 use farpath_observe::capture::{Capture, FIRST_PORT};
+use farpath_observe::explicit_rate::router_rows;
 use farpath_observe::recorder::PacketRecorder;
 use farpath_observe::room::Room;
 use farpath_observe::series::Series;
@@ -432,7 +433,7 @@ impl<'s, W: Write> Packets<'s, W> {
     fn offer(&mut self, direction: Direction, bytes: Vec<u8>) -> Result<(), EngineError> {
         let held = Bytes((self.path.held() as u64).saturating_mul(bytes.len() as u64 + BOOKKEEPING));
         if held > self.memory {
-            return Err(EngineError::Memory { needed: held, memory: self.memory });
+            return Err(OverMemory { needed: held, memory: self.memory }.into());
         }
         self.sent[direction] += 1;
         let packet = WirePacket::new(bytes, None, self.sent[direction]);

@@ -6,7 +6,6 @@
 
 mod batch;
 mod capture_dir;
-mod datagrams;
 #[cfg_attr(not(target_os = "linux"), path = "emulate/elsewhere.rs")]
 mod emulate;
 mod foreign;
@@ -41,6 +40,7 @@ pub use farpath_model::InputError as RadiusError;
 pub use farpath_model::radius::{LIGHT_KM_PER_S, Race, Span};
 pub use farpath_model::relay::{RelayRegion, beyond_relay, relay_region};
 pub use farpath_observe::capture::{CaptureError, DEFAULT_SNAPLEN, MAX_CAPTURES};
+pub use farpath_observe::provenance;
 pub use farpath_observe::room::MAX_ROWS;
 pub use farpath_observe::series::Series;
 pub use farpath_sim::ResendCause;
@@ -63,8 +63,7 @@ pub use virtual_time::{Stream, guest, kernel_runs};
 #[cfg(target_os = "linux")]
 pub use worker::{ElsewhereError, start_program_by};
 
-use farpath_experiment::{Experiment, Point, Scenario, Transport};
-use farpath_run::Provenance;
+use farpath_experiment::Scenario;
 
 /// What is said where the driver is left out.
 pub const WITHOUT_DRIVER: &str = "this build has no driver, which is for Linux; it comes with the feature `driver`, where the headers of \
@@ -91,20 +90,16 @@ pub enum EngineError {
     #[error(transparent)]
     Capture(#[from] CaptureError),
     /// It knows no datagrams.
-    #[error(
-        "{0} knows TCP alone; streams over UDP are simulated and emulated: `farpath simulate`, `farpath emulate`"
-    )]
-    TcpOnly(&'static str),
+    #[error(transparent)]
+    TcpOnly(#[from] farpath_experiment::TcpOnly),
     /// The far host of a measurement answers no messages.
     #[error(
         "flow {0}: `reply`: answers to messages are simulated and emulated, and not measured over a real network"
     )]
     NoAnswers(usize),
     /// The programs of an emulation and a measurement send each message.
-    #[error(
-        "flow {0}: `lifetime`: leaving out messages that are too old is simulated alone: `farpath simulate`"
-    )]
-    NoLifetime(usize),
+    #[error(transparent)]
+    NoLifetime(#[from] farpath_experiment::NoLifetime),
     /// The two ends know a datagram by a number in it.
     #[error("a datagram of {0}: an emulation numbers them, which takes 4 B; shorter ones are simulated")]
     ShortDatagram(farpath_units::Bytes),
@@ -266,16 +261,8 @@ pub enum EngineError {
     #[error("{0} flows; an emulation has {MAX_EMULATED_FLOWS} at most, as each has two programs of its own")]
     TooManyFlows(usize),
     /// More than a machine shall hold.
-    #[error(
-        "the path could come to hold {needed} of packets; emulate.memory: expected at least that, found {memory}: allow \
-         more, or lower the rate, the delay or the window"
-    )]
-    Memory {
-        /// At the most.
-        needed: farpath_units::Bytes,
-        /// Allowed.
-        memory: farpath_units::Bytes,
-    },
+    #[error(transparent)]
+    Memory(#[from] farpath_experiment::OverMemory),
     /// A host that would have to be two.
     #[error(
         "data goes both ways, and `sender` and `receiver` differ: a host of an emulation has one stack; give both the same"
@@ -288,35 +275,11 @@ pub enum EngineError {
     )]
     OwnEnds(usize),
     /// A congestion controller that the kernel lacks.
-    #[error(
-        "{key}: expected a congestion controller of {kernel}, found `{asked}`; `linux.congestion_control` of that end \
-         names another for its kernel"
-    )]
-    NoControl {
-        /// What asks for it.
-        key: String,
-        /// What it asks for.
-        asked: String,
-        /// The kernel, and where it is known what it has.
-        kernel: String,
-    },
+    #[error(transparent)]
+    NoControl(#[from] farpath_experiment::NoControl),
     /// An engine that this version names and does not have.
     #[error("the `{0}` engine is not part of this version; there are `predict`, `simulate` and `emulate`")]
     NotBuilt(farpath_run::Engine),
-}
-
-/// Where the runs of a point come from; an engine adds its caveats.
-pub fn provenance(experiment: &Experiment, point: &Point) -> Provenance {
-    let overrides = experiment.overrides.iter().map(|change| change.text().to_owned());
-    let swept = point.swept.iter().map(|(key, value)| format!("{key}={value}"));
-    Provenance {
-        experiment: experiment.text.clone(),
-        changes: overrides.chain(swept).collect(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        kernel: String::new(),
-        settings: Vec::new(),
-        caveats: point.scenario.warnings.clone(),
-    }
 }
 
 /// The kernel that emulates a scenario here, by its release, and by its name where it is one for virtual time.
@@ -328,15 +291,4 @@ pub fn emulating_kernel(scenario: &Scenario) -> Result<String, EngineError> {
         Some(kernel) => virtual_time::name(&kernel),
         None => emulate::kernel_release(),
     })
-}
-
-/// Refuses streams over UDP, for `what` does not know them.
-///
-/// # Errors
-/// The scenario's flows are datagrams.
-pub fn tcp_only(scenario: &Scenario, what: &'static str) -> Result<(), EngineError> {
-    match scenario.transport {
-        Transport::Tcp => Ok(()),
-        Transport::Udp => Err(EngineError::TcpOnly(what)),
-    }
 }

@@ -5,15 +5,16 @@ mod memory;
 
 pub use every_point::can_all_be_emulated;
 
-use crate::datagrams::shortest;
-use crate::{EngineError, MAX_EMULATED_FLOWS, foreign, tcp_only};
+use crate::{EngineError, MAX_EMULATED_FLOWS, foreign};
 use farpath_experiment::{
-    EmulationClock, Experiment, FlowSpec, IpVersion, Point, Scenario, Stack, Transport,
+    EmulationClock, Experiment, FlowSpec, IpVersion, NoControl, Point, Scenario, Stack, Transport,
 };
 use farpath_path::{Direction, PerDirection};
 use farpath_run::Engine;
 use farpath_tcp::config::RateKind;
 use farpath_units::Bytes;
+#[cfg(target_os = "linux")]
+use farpath_units::DATAGRAM_HEADERS;
 
 /// Emulated datagrams hold their number.
 pub(crate) const LEAST_MESSAGE: Bytes = Bytes(4);
@@ -29,7 +30,7 @@ pub fn can_be_emulated(point: &Point) -> Result<(), EngineError> {
     if let Some(size) = shortest(scenario).filter(|&size| size < LEAST_MESSAGE) {
         return Err(EngineError::ShortDatagram(size));
     }
-    sends_all_messages(scenario)?;
+    scenario.sends_all_messages()?;
     if scenario.flows.len() > MAX_EMULATED_FLOWS {
         return Err(EngineError::TooManyFlows(scenario.flows.len()));
     }
@@ -40,13 +41,28 @@ pub fn can_be_emulated(point: &Point) -> Result<(), EngineError> {
     stacks(scenario)?;
     bpf(scenario)?;
     controls(scenario)?;
-    memory::check(scenario)
+    Ok(memory::check(scenario)?)
 }
 
-/// Whether no flow leaves out messages: the programs that are there to send them do not.
-fn sends_all_messages(scenario: &Scenario) -> Result<(), EngineError> {
-    let leaves_out = scenario.flows.iter().position(|flow| flow.lifetime().is_some());
-    leaves_out.map_or(Ok(()), |flow| Err(EngineError::NoLifetime(flow)))
+/// Length of the shortest datagram; `None` where there is TCP.
+pub(crate) fn shortest(scenario: &Scenario) -> Option<Bytes> {
+    sizes(scenario).min()
+}
+
+/// Length of the longest packet; zero where there is TCP.
+#[cfg(target_os = "linux")]
+pub(crate) fn longest(scenario: &Scenario) -> u32 {
+    let headers = match scenario.emulate.ip {
+        IpVersion::V4 => DATAGRAM_HEADERS,
+        IpVersion::V6 => DATAGRAM_HEADERS + Bytes(20),
+    };
+    sizes(scenario).max().map_or(0, |size| (size + headers).0.min(65_535) as u32)
+}
+
+fn sizes(scenario: &Scenario) -> impl Iterator<Item = Bytes> {
+    let streams = scenario.flows.iter().filter_map(|flow| flow.stream);
+    let streams = streams.filter(|_| scenario.transport == Transport::Udp);
+    streams.flat_map(|stream| [Some(stream.messages.size), stream.reply]).flatten()
 }
 
 /// Whether the kernel has the congestion controllers that its sockets are told, and those behind a grant.
@@ -130,7 +146,7 @@ fn must_have(scenario: &Scenario, key: &str, asked: &str, name: Option<&str>) ->
         return Ok(());
     }
     let kernel = if real { running_kernel() } else { "Linux".to_owned() };
-    Err(EngineError::NoControl { key: key.to_owned(), asked: asked.to_owned(), kernel })
+    Err(NoControl { key: key.to_owned(), asked: asked.to_owned(), kernel }.into())
 }
 
 #[cfg(target_os = "linux")]
@@ -216,12 +232,12 @@ fn ends(scenario: &Scenario) -> impl Iterator<Item = &Stack> {
 /// # Errors
 /// Streams over UDP, or whose messages are answered; a congestion controller that no Linux has, or that would have to be loaded.
 pub fn can_be_measured(point: &Point) -> Result<(), EngineError> {
-    tcp_only(&point.scenario, "a measurement")?;
+    point.scenario.needs_tcp_alone("a measurement")?;
     point.scenario.needs_no_foreign_host("measure")?;
     if let Some(flow) = point.scenario.flows.iter().position(|flow| flow.reply() > Bytes::ZERO) {
         return Err(EngineError::NoAnswers(flow));
     }
-    sends_all_messages(&point.scenario)?;
+    point.scenario.sends_all_messages()?;
     if let Some((key, object)) = point.scenario.bpf().next() {
         return Err(EngineError::BpfOfAnother { key, file: object.file.clone() });
     }
@@ -229,7 +245,7 @@ pub fn can_be_measured(point: &Point) -> Result<(), EngineError> {
         let kind = stack.config.congestion.control;
         if stack.linux.congestion_control.is_none() && kind.linux_name().is_none() {
             let (key, asked) = (format!("{end}.congestion.control"), kind.name().to_owned());
-            return Err(EngineError::NoControl { key, asked, kernel: "Linux".to_owned() });
+            return Err(NoControl { key, asked, kernel: "Linux".to_owned() }.into());
         }
     }
     Ok(())

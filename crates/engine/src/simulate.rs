@@ -1,24 +1,25 @@
 //! The `simulate` engine: packet-level discrete events.
 
-use crate::{EngineError, datagrams, foreign, tcp_only};
-use farpath_elements::RouterFigures;
-use farpath_experiment::{FlowSpec, Opener, Point, RunBudget, Scenario, Transport, base_rtt_of};
+use crate::{EngineError, foreign};
+use farpath_experiment::{FlowSpec, Opener, Point, RunBudget, Scenario, Transport};
 use farpath_observe::air;
 use farpath_observe::capture::Capture;
+use farpath_observe::datagrams::{enter, setups};
 use farpath_observe::drops::drops_by_cause;
+use farpath_observe::explicit_rate::{outcome_in_words, router_rows};
 use farpath_observe::record::RowRecorder;
 use farpath_observe::room::Room;
-use farpath_path::{Direction, ElementCounters, Generator, Path, PathElement};
+use farpath_path::{Direction, Generator, Path, PathElement};
 use farpath_run::{
-    DelayFigures, Engine, FlowRow, MessageRow, Outcome, ProgramFigures, Provenance, RouterRow, Run, RunKey,
+    DelayFigures, Engine, FlowRow, MessageRow, Outcome, ProgramFigures, Provenance, Run, RunKey,
     StreamFigures,
 };
 use farpath_sim::{
-    Budget, FlowEnd, FlowResult, FlowSetup, FlowView, MessageStamps, Observer, Packet, PacketEvent, Plain,
-    RateOutcome, Setup, Silent, Simulation, Trip, window_for,
+    Budget, FlowEnd, FlowResult, FlowSetup, FlowView, MessageStamps, Observer, Packet, PacketEvent, Setup,
+    Silent, Simulation, simulate_datagrams,
 };
-use farpath_tcp::{CloseReason, Config};
-use farpath_units::{Bytes, Duration, Instant, Rate};
+use farpath_tcp::CloseReason;
+use farpath_units::{Bytes, Duration, Instant};
 use std::io::Write;
 
 /// Simulates one point with one seed.
@@ -37,7 +38,7 @@ pub fn simulate_captured(
     snaplen: u32,
     mut out: impl Write,
 ) -> Result<Run, EngineError> {
-    tcp_only(&point.scenario, "a capture")?;
+    point.scenario.needs_tcp_alone("a capture")?;
     if point.scenario.foreign_hosts().next().is_some() {
         return foreign::simulate(point, seed, provenance, Some((snaplen, &mut out)));
     }
@@ -60,7 +61,7 @@ pub fn simulate_watched(
     let key = RunKey { point: point.index as u64, engine: Engine::Simulate, seed: Some(seed) };
     let mut run = Run::new(key, provenance);
     if scenario.transport == Transport::Udp {
-        datagrams::simulate(scenario, seed, &mut run)?;
+        streams(scenario, seed, &mut run)?;
         return Ok(run);
     }
     let setup = setup(scenario, seed);
@@ -109,6 +110,19 @@ fn simulate_to_the_end<O: Observer>(
     Ok(simulation.finish())
 }
 
+/// Fills `run` with what becomes of the scenario's streams, each message of which is a datagram.
+fn streams(scenario: &Scenario, seed: u64, run: &mut Run) -> Result<(), EngineError> {
+    let setups = setups(scenario);
+    let datagrams = setups.iter().map(|setup| setup.messages.count).fold(0, u64::saturating_add);
+    let budget = budgeted(scenario, Budget::for_segments(datagrams.saturating_mul(2)));
+    let ended = simulate_datagrams(&scenario.path, &setups, seed, scenario.horizon, budget)?;
+    enter(scenario, &setups, &ended.streams, run);
+    run.provenance.caveats.extend(air::given_up(&ended.elements));
+    run.routers = router_rows(ended.elements);
+    air::record(run, &ended.air);
+    Ok(())
+}
+
 /// What a run may use up: what the scenario says, else `default`.
 pub(crate) fn budgeted(scenario: &Scenario, default: Budget) -> Budget {
     let RunBudget { events, events_at_one_instant, packets, rows: _ } = scenario.budget;
@@ -116,52 +130,6 @@ pub(crate) fn budgeted(scenario: &Scenario, default: Budget) -> Budget {
         events: events.unwrap_or(default.events),
         events_at_one_instant: events_at_one_instant.unwrap_or(default.events_at_one_instant),
         packets: packets.unwrap_or(default.packets),
-    }
-}
-
-/// What flow routers have decided.
-pub(crate) fn router_rows(elements: Vec<ElementCounters>) -> Vec<RouterRow> {
-    elements.into_iter().filter_map(router_row).collect()
-}
-
-/// Nothing of what is no flow router, or has seen no packet.
-fn router_row(counters: ElementCounters) -> Option<RouterRow> {
-    let figures = *counters.own::<RouterFigures>().filter(|_| counters.offered > 0)?;
-    let decided = figures.decided;
-    Some(RouterRow {
-        element: counters.name,
-        direction: counters.direction.name(),
-        requests: decided.requests,
-        lowered: decided.lowered,
-        admitted: decided.admitted,
-        refused: decided.refused,
-        preempted: decided.preempted,
-        pushed: decided.pushed,
-        missed: decided.missed,
-        closed: decided.closed,
-        expired: decided.expired,
-        policed: decided.policed,
-        unknown: decided.unknown,
-        above_grant: decided.above_grant,
-        full: decided.full,
-        mean_backlog: figures.mean_backlog,
-        backlog_deviation: figures.backlog_deviation,
-        max_backlog: counters.link.map_or(Bytes::ZERO, |link| link.max_backlog),
-    })
-}
-
-/// What came of asking for a rate, in a few words.
-pub(crate) const fn described(outcome: RateOutcome) -> &'static str {
-    match outcome {
-        RateOutcome::Waiting => "no answer yet",
-        RateOutcome::Granted => "granted",
-        RateOutcome::Plain(Plain::PeerIncapable) => "peer does not answer",
-        RateOutcome::Plain(Plain::NoRouter) => "no router",
-        RateOutcome::Plain(Plain::Refused) => "refused",
-        RateOutcome::Plain(Plain::Withdrawn) => "preempted",
-        RateOutcome::GivenUp(Trip::Loss) => "given up: losses",
-        RateOutcome::GivenUp(Trip::Queue) => "given up: a queue",
-        RateOutcome::GivenUp(Trip::Mark) => "given up: marks",
     }
 }
 
@@ -208,8 +176,8 @@ fn setup(scenario: &Scenario, seed: u64) -> Setup {
         lifetime: flow.lifetime(),
         writing: flow.writing,
         request: flow.request,
-        sender: configs(scenario, flow).0,
-        receiver: configs(scenario, flow).1,
+        sender: scenario.sized_configs(flow).0,
+        receiver: scenario.sized_configs(flow).1,
         access: flow.access,
         sender_jitter: scenario.ends(flow).0.host.jitter,
         receiver_jitter: scenario.ends(flow).1.host.jitter,
@@ -230,31 +198,6 @@ fn start_within_a_tick(scenario: &Scenario, flow: &FlowSpec, number: u32, seed: 
     }
     let mut draws = Generator::new(seed, &format!("start of flow {number}"), Direction::Forward);
     Duration::from_nanos(draws.below(opener.config.rto.tick.as_nanos()))
-}
-
-/// The parameters of both ends of a flow. Where they ask for a rate, their buffers are what it needs over the path while losses up to
-/// the limit are repaired.
-pub(crate) fn configs(scenario: &Scenario, flow: &FlowSpec) -> (Config, Config) {
-    let (sender, receiver) = scenario.ends(flow);
-    let (mut sender, mut receiver) = (sender.config.clone(), receiver.config.clone());
-    if let Some(wanted) = sender.explicit_rate.wanted.filter(|_| receiver.explicit_rate.wanted.is_some()) {
-        let rate = sender.explicit_rate.guaranteed.map_or(wanted, |guaranteed| {
-            Rate::from_bit_per_s(wanted.bit_per_s() + guaranteed.bit_per_s()).unwrap_or(wanted)
-        });
-        let rtt = base_rtt_of(scenario, flow);
-        let needs = |limit: u32| window_for(rate, rtt, limit);
-        if sender.explicit_rate.size_buffers {
-            let needed = needs(sender.explicit_rate.loss_limit_per_mille);
-            sender.send.buffer = sender.send.buffer.map(|buffer| buffer.max(needed));
-        }
-        if receiver.explicit_rate.size_buffers {
-            let needed = needs(receiver.explicit_rate.loss_limit_per_mille);
-            receiver.receive.buffer = receiver.receive.buffer.max(needed);
-            // As large from the beginning, and for the kernel too (KernelProfile::of_stack).
-            receiver.receive.autotuning = false;
-        }
-    }
-    (sender, receiver)
 }
 
 /// A row for each message that was due by the end; of those that were left out no more than that.
@@ -322,7 +265,7 @@ fn row(number: u32, setup: &FlowSetup, result: &FlowResult) -> FlowRow {
         min_rtt: rtt.min_rtt(),
         srtt: rtt.srtt(),
         rto: rtt.srtt().map(|_| rtt.rto()),
-        explicit_rate: driver.map(|driver| described(driver.outcome()).into()),
+        explicit_rate: driver.map(|driver| outcome_in_words(driver.outcome()).into()),
         granted_bit_per_s: driver.and_then(|driver| Some(driver.granted()?.bit_per_s() as f64)),
         delays: DelayFigures::of(&result.rtts, result.queueing.as_ref()),
         stream: StreamFigures::default(),

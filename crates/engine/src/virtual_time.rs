@@ -17,6 +17,7 @@ use crate::temporary::TemporaryFolder;
 use crate::worker::{PROGRAM, Task, WorkerJob, capture_left, error_left, run_left};
 use farpath_experiment::{EmulateOptions, EmulationClock, Experiment, Scenario};
 use farpath_kernel::{Boot, Catalog, Ended, Halt, Kernel};
+use farpath_observe::provenance;
 use farpath_run::{FlowRow, Outcome, Run};
 use std::fs::File;
 use std::sync::atomic::AtomicBool;
@@ -204,7 +205,7 @@ fn start(
 /// The run of a guest that died: without numbers, and with what its console said last.
 fn void(experiment: &Experiment, job: Job, kernel: &Kernel, ended: &Ended) -> Run {
     let point = &experiment.point(job.point);
-    let mut provenance = crate::provenance(experiment, point);
+    let mut provenance = provenance(experiment, point);
     provenance.kernel = name(kernel);
     let why = ended.why().unwrap_or_else(|| "the guest left no results".to_owned());
     let mut run = Run::new(job.key(), provenance);

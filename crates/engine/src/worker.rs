@@ -1,15 +1,16 @@
 //! What another process of this program is told to do, and what it leaves: the first process of a guest, or a helper. It is
 //! told in a folder that both can see, its working directory.
 
+use crate::EngineError;
 use crate::emulate::{ExecTask, ShellTask, can_be_prepared, carry_out_exec, carry_out_shell, until_in_time};
 use crate::progress::Going;
 use crate::scripts::{ScriptTask, carry_out_scripts};
 use crate::temporary::TemporaryFolder;
 use crate::virtual_time::Console;
-use crate::{EngineError, provenance};
 use farpath_experiment::{Experiment, Output, Override};
 use farpath_kernel::guest::make_root_writable;
 use farpath_observe::capture::CaptureError;
+use farpath_observe::provenance;
 use farpath_run::{Results, ResultsDir, Run};
 use serde::{Deserialize, Serialize};
 use std::env;

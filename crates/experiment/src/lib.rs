@@ -66,6 +66,7 @@ mod published;
 mod quick_path;
 mod range;
 mod reader;
+mod refused;
 mod rewrite;
 mod scenario;
 mod stack;
@@ -93,6 +94,7 @@ pub use protocols::{Beyond, MAX_TIMERS, Protocol, ProtocolTimer, shipped_protoco
 pub use published::{Published, PublishedColumn, PublishedValue};
 pub use quick_path::{QUICK_PATH_STACK, QuickPath};
 pub use range::MAX_POINTS;
+pub use refused::{NoControl, NoLifetime, OverMemory, TcpOnly};
 pub use scenario::{KernelOnly, Output, Scenario};
 pub use stack::{MAX_BASES, Stack};
 pub use stream::{MAX_MESSAGES, Stream};

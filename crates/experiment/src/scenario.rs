@@ -12,10 +12,12 @@ use crate::linux::BpfObject;
 use crate::programs::{ProgramSpec, read_programs};
 use crate::reader::Reader;
 use crate::stack::{Stack, read_end};
-use crate::warnings::{self, Warning};
+use crate::warnings::{self, Warning, base_rtt_of};
 use farpath_elements::{Delay, ElementKind, ElementSpec};
+use farpath_explicit_rate::window_for;
 use farpath_path::{Direction, PerDirection};
-use farpath_units::Duration;
+use farpath_tcp::Config;
+use farpath_units::{Duration, Rate};
 use std::borrow::Cow;
 use toml::Table;
 
@@ -58,6 +60,32 @@ impl Scenario {
     /// The stacks of a flow's sender and receiver.
     pub fn ends<'a>(&'a self, flow: &'a FlowSpec) -> (&'a Stack, &'a Stack) {
         (flow.sender.as_deref().unwrap_or(&self.sender), flow.receiver.as_deref().unwrap_or(&self.receiver))
+    }
+
+    /// The parameters of both ends of a flow. Where they ask for a rate, their buffers are what it needs over the path while losses
+    /// up to the limit are repaired.
+    pub fn sized_configs(&self, flow: &FlowSpec) -> (Config, Config) {
+        let (sender, receiver) = self.ends(flow);
+        let (mut sender, mut receiver) = (sender.config.clone(), receiver.config.clone());
+        if let Some(wanted) = sender.explicit_rate.wanted.filter(|_| receiver.explicit_rate.wanted.is_some())
+        {
+            let rate = sender.explicit_rate.guaranteed.map_or(wanted, |guaranteed| {
+                Rate::from_bit_per_s(wanted.bit_per_s() + guaranteed.bit_per_s()).unwrap_or(wanted)
+            });
+            let rtt = base_rtt_of(self, flow);
+            let needs = |limit: u32| window_for(rate, rtt, limit);
+            if sender.explicit_rate.size_buffers {
+                let needed = needs(sender.explicit_rate.loss_limit_per_mille);
+                sender.send.buffer = sender.send.buffer.map(|buffer| buffer.max(needed));
+            }
+            if receiver.explicit_rate.size_buffers {
+                let needed = needs(receiver.explicit_rate.loss_limit_per_mille);
+                receiver.receive.buffer = receiver.receive.buffer.max(needed);
+                // As large from the beginning, and for the kernel too (KernelProfile::of_stack).
+                receiver.receive.autotuning = false;
+            }
+        }
+        (sender, receiver)
     }
 
     /// What ends have of BPF, with the key that says it: of both, and of flows that have ends of their own.

@@ -36,7 +36,6 @@ pub use sensitivity::{Known, Sensitivity};
 pub use traps::{Trap, traps};
 
 use effort::Plan;
-use farpath_engine::tcp_only;
 use farpath_experiment::{Experiment, Scenario};
 use farpath_units::Bytes;
 use groups::{Groups, Rivals, in_front};
@@ -240,7 +239,7 @@ pub fn explain(
 ) -> Result<Explanation, ExplainError> {
     let only = experiment.only(point, &[])?;
     let alone = only.point(0);
-    tcp_only(&alone.scenario, "an explanation")?;
+    alone.scenario.needs_tcp_alone("an explanation").map_err(farpath_engine::EngineError::from)?;
     alone.scenario.needs_no_foreign_host("explain").map_err(farpath_engine::EngineError::from)?;
     let group = effort.group.unwrap_or(0);
     let count = Groups::new(&alone.scenario).count;

@@ -5,9 +5,14 @@
 
 pub mod air;
 pub mod capture;
+pub mod datagrams;
 pub mod drops;
+pub mod explicit_rate;
 pub mod passive;
+mod provenance;
 pub mod record;
 pub mod recorder;
 pub mod room;
 pub mod series;
+
+pub use provenance::provenance;

@@ -3,10 +3,10 @@
 use super::Granted;
 use super::hosts::Hosts;
 use crate::EngineError;
-use crate::simulate::described;
 use farpath_driver::{Device, Driver, DriverError, Flow, Guard, Missing, Settings};
 use farpath_emu::DEVICE;
-use farpath_experiment::{Scenario, Stack};
+use farpath_experiment::{NoControl, Scenario, Stack};
+use farpath_observe::explicit_rate::outcome_in_words;
 use farpath_path::{Direction, PerDirection};
 use farpath_sim::{DriverSettings, Plain, RateOutcome, Trip};
 use farpath_tcp::Config;
@@ -79,7 +79,7 @@ impl Drivers {
             let found = seen[flow.direction].iter().rev().find(|flow| flow.local == local);
             found.map_or((None, None), |flow| {
                 let rate = flow.rate().map(|rate| rate.bit_per_s() as f64);
-                (Some(outcome(flow.outcome).map_or("detached", described).into()), rate)
+                (Some(outcome(flow.outcome).map_or("detached", outcome_in_words).into()), rate)
             })
         };
         Ok((0..).zip(&scenario.flows).map(of).collect())
@@ -93,8 +93,8 @@ fn end_at<'a>(scenario: &'a Scenario, sends: bool, flow: &'a farpath_experiment:
 }
 
 /// Linux's name of a controller; the preflight checks that it has one.
-fn control(kind: CongestionControlKind) -> Result<&'static str, EngineError> {
-    kind.linux_name().ok_or_else(|| EngineError::NoControl {
+fn control(kind: CongestionControlKind) -> Result<&'static str, NoControl> {
+    kind.linux_name().ok_or_else(|| NoControl {
         key: "congestion.control".to_owned(),
         asked: kind.name().to_owned(),
         kernel: "Linux".to_owned(),

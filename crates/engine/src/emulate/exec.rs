@@ -7,7 +7,6 @@ use super::hosts::Hosts;
 use super::shell::{GIVE_UP_AFTER, LOOK, listens, names, nothing_listens};
 use super::watch::Watch;
 use crate::EngineError;
-use crate::simulate::router_rows;
 use crate::temporary::TemporaryFolder;
 use crate::virtual_time::{exec_in_guest, kernel_of};
 use crate::worker::run_left;
@@ -16,6 +15,8 @@ use farpath_experiment::{Experiment, ProgramSpec, host_name};
 use farpath_kernel::Kernel;
 use farpath_observe::air;
 use farpath_observe::capture::CaptureError;
+use farpath_observe::explicit_rate::router_rows;
+use farpath_observe::provenance;
 use farpath_observe::room::Room;
 use farpath_path::PerDirection;
 use farpath_run::{Engine, ResultsDir, Run, RunKey, SeriesRow};
@@ -225,7 +226,7 @@ fn run_here(
 ) -> Result<Option<(ExecEnd, Run)>, EngineError> {
     let point = run.experiment.point(run.point);
     let scenario = &point.scenario;
-    let mut provenance = crate::provenance(run.experiment, &point);
+    let mut provenance = provenance(run.experiment, &point);
     let (hosts, clamp, _controls) =
         Hosts::for_programs(scenario, HostSettings::near(), run.like_stacks, &mut provenance)?;
     let before = Before::of(&hosts)?;

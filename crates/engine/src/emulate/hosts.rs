@@ -2,9 +2,7 @@
 
 use super::bpf::{self, Controls};
 use crate::EngineError;
-use crate::datagrams::longest;
-use crate::preflight::{self, stacks};
-use crate::simulate::configs;
+use crate::preflight::{self, longest, stacks};
 use farpath_emu::{Backend, Host, HostSettings, KernelProfile, Sysctl};
 use farpath_experiment::{FlowSpec, IpVersion, Scenario, Stack, Transport, host_name};
 use farpath_observe::capture::FIRST_PORT;
@@ -197,7 +195,7 @@ pub fn can_run_programs(scenario: &Scenario, like_stacks: bool) -> Result<(), En
 fn sized(scenario: &Scenario) -> Result<PerDirection<Stack>, EngineError> {
     let mut stacks = stacks(scenario)?.map(Stack::clone);
     for flow in &scenario.flows {
-        let (sender, receiver) = configs(scenario, flow);
+        let (sender, receiver) = scenario.sized_configs(flow);
         let send = &mut stacks[flow.direction].config.send;
         send.buffer = send.buffer.zip(sender.send.buffer).map(|(one, other)| one.max(other));
         let receive = &mut stacks[flow.direction.opposite()].config.receive;

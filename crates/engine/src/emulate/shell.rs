@@ -9,6 +9,7 @@ use farpath_emu::{
 };
 use farpath_experiment::{Experiment, ListeningPort, host_name};
 use farpath_observe::capture::CaptureError;
+use farpath_observe::provenance;
 use farpath_path::{Direction, PerDirection};
 use farpath_units::Duration;
 use serde::{Deserialize, Serialize};
@@ -245,7 +246,7 @@ fn run_here(
     let scenario = &point.scenario;
     let reach = settings.uplink.then(Reach::of_this_machine).transpose()?;
     let near = reach.map_or_else(HostSettings::near, Reach::near);
-    let mut provenance = crate::provenance(experiment, &point);
+    let mut provenance = provenance(experiment, &point);
     let (hosts, clamp, _controls) =
         Hosts::for_programs(scenario, near, settings.like_stacks, &mut provenance)?;
     let uplink = reach.map(|reach| Uplink::between(&hosts.forward, &hosts.reverse, reach)).transpose()?;

@@ -1,18 +1,17 @@
 //! Whether what the path may come to hold fits into the memory that an emulation may take, before anything runs.
 
-use crate::EngineError;
 use farpath_emu::{Load, needed_memory};
-use farpath_experiment::{Scenario, Transport};
+use farpath_experiment::{OverMemory, Scenario, Transport};
 use farpath_path::PerDirection;
 use farpath_tcp::{HEADERS, TIMESTAMPS};
 use farpath_units::Bytes;
 
 /// Refuses a scenario whose path could hold more than `emulate.memory`.
-pub(super) fn check(scenario: &Scenario) -> Result<(), EngineError> {
+pub(super) fn check(scenario: &Scenario) -> Result<(), OverMemory> {
     // The windows bound every element, whatever its rate.
     let needed = needed_memory(&scenario.path, &load(scenario)).unwrap_or(Bytes::MAX);
     let memory = scenario.emulate.memory;
-    if needed > memory { Err(EngineError::Memory { needed, memory }) } else { Ok(()) }
+    if needed > memory { Err(OverMemory { needed, memory }) } else { Ok(()) }
 }
 
 /// What the flows can have under way: of each its receiver's window, or the file where it is smaller, and an ACK for
@@ -86,7 +85,7 @@ memory = "{memory}"
     fn a_fast_link_holds_no_more_than_the_window() {
         // 60 s at 10 Gbit/s would be 75 GB.
         assert!(check(&scenario("10 Gbit/s", "1.5 GB")).is_ok());
-        let Err(EngineError::Memory { needed, memory }) = check(&scenario("10 Gbit/s", "1 GB")) else {
+        let Err(OverMemory { needed, memory }) = check(&scenario("10 Gbit/s", "1 GB")) else {
             panic!("a window of 1 GB does not fit with its headers");
         };
         assert!(needed > memory && needed < Bytes(1_500_000_000), "{needed}");

@@ -1,34 +1,14 @@
-//! Streams over UDP: how they are simulated, and what any engine says of them.
+//! Streams over UDP: what an engine is asked of them, and what any says of them.
 
-use crate::simulate::{budgeted, described, router_rows};
-use farpath_elements::SpecError;
-#[cfg(target_os = "linux")]
-use farpath_experiment::IpVersion;
-use farpath_experiment::{FlowSpec, Output, Scenario, Stack, Stream, Transport};
-use farpath_observe::air;
+use crate::drops::drops_by_cause;
+use crate::explicit_rate::outcome_in_words;
+use farpath_experiment::{FlowSpec, Output, Scenario, Stack, Stream};
 use farpath_run::{DelayFigures, FlowRow, MessageRow, Metric, Outcome, Run, SeriesRow, StreamFigures};
-use farpath_sim::{Budget, DatagramResult, DatagramSetup, DriverSettings, simulate_datagrams};
-#[cfg(target_os = "linux")]
-use farpath_units::DATAGRAM_HEADERS;
+use farpath_sim::{DatagramResult, DatagramSetup, DriverSettings};
 use farpath_units::{Bytes, DurationHistogram, Instant, Messages, Rate};
 
-use farpath_observe::drops::drops_by_cause;
-
-/// Fills `run` with what becomes of the scenario's streams, each message of which is a datagram.
-pub(crate) fn simulate(scenario: &Scenario, seed: u64, run: &mut Run) -> Result<(), SpecError> {
-    let setups = setups(scenario);
-    let datagrams = setups.iter().map(|setup| setup.messages.count).fold(0, u64::saturating_add);
-    let budget = budgeted(scenario, Budget::for_segments(datagrams.saturating_mul(2)));
-    let ended = simulate_datagrams(&scenario.path, &setups, seed, scenario.horizon, budget)?;
-    enter(scenario, &setups, &ended.streams, run);
-    run.provenance.caveats.extend(air::given_up(&ended.elements));
-    run.routers = router_rows(ended.elements);
-    air::record(run, &ended.air);
-    Ok(())
-}
-
 /// The streams of a scenario.
-pub(crate) fn setups(scenario: &Scenario) -> Vec<DatagramSetup> {
+pub fn setups(scenario: &Scenario) -> Vec<DatagramSetup> {
     let setup = |flow: &FlowSpec| {
         let Stream { messages, reply, .. } = flow.stream?;
         let (sender, receiver) = scenario.ends(flow);
@@ -58,34 +38,8 @@ fn asks(end: &Stack, messages: &Messages) -> Option<DriverSettings> {
     }
 }
 
-/// Length of the shortest datagram; `None` where there is TCP.
-pub(crate) fn shortest(scenario: &Scenario) -> Option<Bytes> {
-    sizes(scenario).min()
-}
-
-/// Length of the longest packet; zero where there is TCP.
-#[cfg(target_os = "linux")]
-pub(crate) fn longest(scenario: &Scenario) -> u32 {
-    let headers = match scenario.emulate.ip {
-        IpVersion::V4 => DATAGRAM_HEADERS,
-        IpVersion::V6 => DATAGRAM_HEADERS + Bytes(20),
-    };
-    sizes(scenario).max().map_or(0, |size| (size + headers).0.min(65_535) as u32)
-}
-
-fn sizes(scenario: &Scenario) -> impl Iterator<Item = Bytes> {
-    let streams = scenario.flows.iter().filter_map(|flow| flow.stream);
-    let streams = streams.filter(|_| scenario.transport == Transport::Udp);
-    streams.flat_map(|stream| [Some(stream.messages.size), stream.reply]).flatten()
-}
-
 /// Enters what became of each stream.
-pub(crate) fn enter(
-    scenario: &Scenario,
-    setups: &[DatagramSetup],
-    results: &[DatagramResult],
-    run: &mut Run,
-) {
+pub fn enter(scenario: &Scenario, setups: &[DatagramSetup], results: &[DatagramResult], run: &mut Run) {
     let ends = Instant::ZERO + scenario.horizon;
     let streams = scenario.flows.iter().filter_map(|flow| flow.stream);
     for ((number, stream), (setup, result)) in (0..).zip(streams).zip(setups.iter().zip(results)) {
@@ -131,7 +85,7 @@ fn row(number: u32, setup: &DatagramSetup, result: &DatagramResult, horizon: Ins
     round_trips(result).for_each(|(sent, answered)| rtts.record(answered - sent));
     row.min_rtt = rtts.least();
     row.delays = DelayFigures::of(&rtts, result.queueing.as_ref());
-    row.explicit_rate = result.driver.as_ref().map(|driver| described(driver.outcome()).into());
+    row.explicit_rate = result.driver.as_ref().map(|driver| outcome_in_words(driver.outcome()).into());
     row.granted_bit_per_s =
         result.driver.as_ref().and_then(|driver| Some(driver.granted()?.bit_per_s() as f64));
     row
