@@ -449,6 +449,15 @@ pub enum CliError {
     #[cfg(target_os = "linux")]
     #[error(transparent)]
     Measure(#[from] farpath_measure::MeasureError),
+    /// A measurement has no answer.
+    #[cfg(target_os = "linux")]
+    #[error("{}: {source}", file.display())]
+    NotMeasured {
+        /// The experiment.
+        file: PathBuf,
+        /// Why.
+        source: farpath_measure::NotMeasured,
+    },
     /// Nobody can be served.
     #[cfg(target_os = "linux")]
     #[error(transparent)]
@@ -565,7 +574,7 @@ impl CliError {
             // They say it themselves.
             CliError::Host(_) => None,
             #[cfg(target_os = "linux")]
-            CliError::Statistics { .. } | CliError::Move(_) => None,
+            CliError::NotMeasured { .. } | CliError::Statistics { .. } | CliError::Move(_) => None,
             other => other.source(),
         };
         let mut text = self.to_string();

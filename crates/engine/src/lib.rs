@@ -48,7 +48,7 @@ pub use farpath_sim::ResendCause;
 pub use helper::helper;
 pub use helper::may_emulate_with_help;
 pub use job::{Job, jobs};
-pub use preflight::{can_all_be_answered, can_all_be_emulated, can_be_emulated, can_be_measured};
+pub use preflight::{can_all_be_answered, can_all_be_emulated, can_be_emulated};
 pub use progress::{Now, Progress};
 pub use radius::{
     CheckedRadius, CheckedShare, Counts, Gap, GapKind, KernelRadii, Measurement, Radius, RadiusKind, Reach,
@@ -92,12 +92,7 @@ pub enum EngineError {
     /// It knows no datagrams.
     #[error(transparent)]
     TcpOnly(#[from] farpath_experiment::TcpOnly),
-    /// The far host of a measurement answers no messages.
-    #[error(
-        "flow {0}: `reply`: answers to messages are simulated and emulated, and not measured over a real network"
-    )]
-    NoAnswers(usize),
-    /// The programs of an emulation and a measurement send each message.
+    /// The programs of an emulation send each message.
     #[error(transparent)]
     NoLifetime(#[from] farpath_experiment::NoLifetime),
     /// The two ends know a datagram by a number in it.
@@ -188,17 +183,6 @@ pub enum EngineError {
          `{file}` beside it"
     )]
     BpfAndRate {
-        /// What asks for it.
-        key: String,
-        /// The object file.
-        file: String,
-    },
-    /// Nothing is loaded into kernels that others run.
-    #[error(
-        "{key}: a measurement loads nothing into the kernels of its two hosts: expected `linux.congestion_control` with the name of one \
-         that is registered there, found `{file}`"
-    )]
-    BpfOfAnother {
         /// What asks for it.
         key: String,
         /// The object file.

@@ -227,30 +227,6 @@ fn ends(scenario: &Scenario) -> impl Iterator<Item = &Stack> {
     scenario.flows.iter().flat_map(|flow| <[&Stack; 2]>::from(scenario.ends(flow)))
 }
 
-/// Whether this point can be measured over a real network at all. What its two kernels lack is a note of the run.
-///
-/// # Errors
-/// Streams over UDP, or whose messages are answered; a congestion controller that no Linux has, or that would have to be loaded.
-pub fn can_be_measured(point: &Point) -> Result<(), EngineError> {
-    point.scenario.needs_tcp_alone("a measurement")?;
-    point.scenario.needs_no_foreign_host("measure")?;
-    if let Some(flow) = point.scenario.flows.iter().position(|flow| flow.reply() > Bytes::ZERO) {
-        return Err(EngineError::NoAnswers(flow));
-    }
-    point.scenario.sends_all_messages()?;
-    if let Some((key, object)) = point.scenario.bpf().next() {
-        return Err(EngineError::BpfOfAnother { key, file: object.file.clone() });
-    }
-    for (end, stack) in [("sender", &point.scenario.sender), ("receiver", &point.scenario.receiver)] {
-        let kind = stack.config.congestion.control;
-        if stack.linux.congestion_control.is_none() && kind.linux_name().is_none() {
-            let (key, asked) = (format!("{end}.congestion.control"), kind.name().to_owned());
-            return Err(NoControl { key, asked, kernel: "Linux".to_owned() }.into());
-        }
-    }
-    Ok(())
-}
-
 /// The stack of each host. A host has one: data both ways needs the same at both ends.
 pub(crate) fn stacks(scenario: &Scenario) -> Result<PerDirection<&Stack>, EngineError> {
     let (sender, receiver) = (&scenario.sender, &scenario.receiver);
@@ -329,8 +305,5 @@ mod tests {
             .expect("the stack names another for the kernel");
         let virtual_time = ["sender.congestion.control=bbr3", "emulate.clock=virtual"];
         assert!(emulated(&virtual_time).expect_err("no Linux has it").contains("found `bbr3`"));
-        let measured = experiment(&["sender.congestion.control=bbr3"]);
-        let refused = can_be_measured(&measured.point(0)).expect_err("nor a real host");
-        assert!(refused.to_string().contains("found `bbr3`"), "{refused}");
     }
 }

@@ -2,7 +2,7 @@
 //! another machine has too.
 
 use crate::said::Said;
-use farpath_engine::Series;
+use farpath_observe::series::Series;
 use farpath_traffic::{End, EndReport, Role, Sample, Token};
 use farpath_units::{Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};

@@ -5,8 +5,8 @@ use crate::error::CliError;
 use crate::result_sink::{Finished, ResultSink};
 use crate::source::{self, Source};
 use crate::{Ending, interrupt, progress, report, run};
-use farpath_engine::{can_be_measured, jobs, provenance};
-use farpath_measure::{Key, measure as measure_point};
+use farpath_engine::{jobs, provenance};
+use farpath_measure::{Key, can_be_measured, measure as measure_point};
 use farpath_report::html;
 use farpath_run::Engine;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ pub fn measure(args: &MeasureArgs, host: &str, key: Option<&Key>) -> Result<Endi
     };
     let Source { experiment, file } = source::load(&asked, true)?;
     for point in experiment.points() {
-        can_be_measured(&point).map_err(|source| CliError::Engine { file: file.clone(), source })?;
+        can_be_measured(&point).map_err(|source| CliError::NotMeasured { file: file.clone(), source })?;
     }
     let mut jobs = jobs(&experiment, &[Engine::Measure]);
     let wants_report = args.out.is_some() || args.report.is_some();

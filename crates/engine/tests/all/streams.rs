@@ -1,6 +1,6 @@
 //! Constant-rate streams, predicted and simulated.
 
-use farpath_engine::{can_be_emulated, can_be_measured, provenance, simulate};
+use farpath_engine::{can_be_emulated, provenance, simulate};
 use farpath_experiment::{Experiment, Override};
 use farpath_predict::{predict, stream_loss};
 use farpath_run::{Outcome, Run, StreamFigures};
@@ -180,8 +180,6 @@ fn messages_that_are_left_out_have_rows_and_are_counted() {
     assert!(run.flows[0].bytes_read.0 < run.flows[0].bytes.0 && run.flows[0].outcome == Outcome::Completed);
     let [predicted, _] = both(&changes[..3]);
     assert_eq!(predicted.flows[0].outcome, Outcome::Unknown);
-    for refused in [can_be_emulated(&experiment.point(0)), can_be_measured(&experiment.point(0))] {
-        let said = refused.expect_err("its programs send all").to_string();
-        assert!(said.starts_with("flow 0: `lifetime`: "), "{said}");
-    }
+    let said = can_be_emulated(&experiment.point(0)).expect_err("its programs send all").to_string();
+    assert!(said.starts_with("flow 0: `lifetime`: "), "{said}");
 }
