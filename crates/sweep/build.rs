@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What a run of an engine is made by.
-const MAKERS: [&str; 17] = [
+const MAKERS: [&str; 18] = [
     "units",
     "tcp",
     "tia1039",
@@ -24,6 +24,7 @@ const MAKERS: [&str; 17] = [
     "kernel",
     "foreign",
     "observe",
+    "emulate",
     "engine",
 ];
 

@@ -26,7 +26,7 @@ enum Unmeasured {
     #[error(transparent)]
     Emulation(#[from] farpath_emu::EmuError),
     #[error(transparent)]
-    Engine(#[from] farpath_engine::EngineError),
+    Engine(#[from] farpath_emulate::EmulateError),
     #[error(transparent)]
     Experiment(#[from] farpath_experiment::ExperimentError),
     #[error(transparent)]

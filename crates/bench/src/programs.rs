@@ -2,7 +2,8 @@
 
 use crate::clock::cpu_of_children;
 use crate::figure::{Figure, Target};
-use farpath_engine::{ExecRun, ProgramEnd, ShellRun, ShellSettings, exec, jobs, run_one, shell};
+use farpath_emulate::{ExecRun, ProgramEnd, ShellRun, ShellSettings, exec, shell};
+use farpath_engine::{jobs, run_one};
 use farpath_experiment::Experiment;
 use farpath_run::{Engine, FlowRow, Outcome, Run};
 use std::error::Error;

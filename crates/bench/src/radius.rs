@@ -1,7 +1,8 @@
 //! Radii of the running kernel, full-length: `make bench-long`.
 
 use crate::figure::{Figure, Target};
-use farpath_engine::{Counts, EngineError, Measurement, Reach, Span, Way, may_emulate, measure_radii, radii};
+use farpath_emulate::may_emulate;
+use farpath_engine::{Counts, EngineError, Measurement, Reach, Span, Way, measure_radii, radii};
 use farpath_experiment::Stack;
 use std::sync::atomic::AtomicBool;
 

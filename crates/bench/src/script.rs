@@ -66,7 +66,7 @@ fn texts() -> Result<Vec<String>, Box<dyn Error>> {
 #[cfg(target_os = "linux")]
 fn in_virtual_time(texts: &[String]) -> Result<Option<f64>, Box<dyn Error>> {
     use crate::clock::cpu_of_children;
-    use farpath_engine::{Playing, play_in_virtual_time};
+    use farpath_emulate::{Playing, play_in_virtual_time};
     use std::sync::atomic::AtomicBool;
     use std::time::Duration;
 

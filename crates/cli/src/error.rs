@@ -59,7 +59,7 @@ pub enum CliError {
     },
     /// This machine, or this user, cannot emulate.
     #[error(transparent)]
-    Emulation(farpath_engine::EngineError),
+    Emulation(farpath_emulate::EmulateError),
     /// A command has not run on a path.
     #[cfg(target_os = "linux")]
     #[error("{}", file.display())]
@@ -67,7 +67,7 @@ pub enum CliError {
         /// The path.
         file: PathBuf,
         /// Why.
-        source: farpath_engine::ShellError,
+        source: farpath_emulate::ShellError,
     },
     /// Nobody can type at a program in virtual time.
     #[cfg(target_os = "linux")]
@@ -476,7 +476,7 @@ pub enum CliError {
     Driver(#[from] farpath_driver::DriverError),
     /// It was built without.
     #[cfg(not(all(target_os = "linux", feature = "driver")))]
-    #[error("{}", farpath_engine::WITHOUT_DRIVER)]
+    #[error("{}", farpath_emulate::WITHOUT_DRIVER)]
     WithoutDriver,
     /// A configuration cannot be read.
     #[error("{}: cannot be read", file.display())]

@@ -5,7 +5,9 @@ use crate::error::CliError;
 use crate::result_sink::{Finished, ResultSink};
 use crate::shell::{WHOLE, milliseconds};
 use crate::{Ending, interrupt, output, source};
-use farpath_engine::{Connection, ExecEnd, ExecRun, ProgramEnd, can_run_programs, exec as run_programs};
+use farpath_emulate::{
+    Connection, EmulateError, ExecEnd, ExecRun, ProgramEnd, can_run_programs, exec as run_programs,
+};
 use farpath_experiment::EmulationClock;
 use farpath_report::html::{asked_of_programs, to_trace};
 use farpath_run::{Engine, RunKey};
@@ -27,7 +29,7 @@ pub fn exec(args: &ExecArgs) -> Result<Ending, CliError> {
     overrides.extend(args.clock.changes());
     overrides.extend(args.seeds.map(|seeds| source::seeds("seeds", seeds)));
     let experiment = source::of_file(&args.file, &overrides)?;
-    let failed = |source| CliError::Engine { file: args.file.clone(), source };
+    let failed = |source: EmulateError| CliError::Engine { file: args.file.clone(), source: source.into() };
     let points = experiment.points();
     let mut real_time = false;
     for point in 0..points.len() {
@@ -39,7 +41,7 @@ pub fn exec(args: &ExecArgs) -> Result<Ending, CliError> {
     }
     // Before any thread is started: a process of several cannot enter a user namespace.
     if real_time {
-        farpath_engine::may_emulate().map_err(CliError::Emulation)?;
+        farpath_emulate::may_emulate().map_err(CliError::Emulation)?;
     }
     let mut tried = None;
     for point in experiment.points() {

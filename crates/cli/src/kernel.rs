@@ -129,7 +129,7 @@ fn runs_here() -> Result<String, (String, Option<String>)> {
         }
         Err(error) => return Err(told(&error)),
     };
-    let ended = farpath_engine::kernel_runs(&kernel).map_err(|error| told(&error))?;
+    let ended = farpath_emulate::kernel_runs(&kernel).map_err(|error| told(&error))?;
     match ended.why() {
         None => Ok(kernel.about.name),
         // Its console says what the machine forbids: to trace a process, to run memory of a file.

@@ -1,7 +1,7 @@
 //! How far a long command has come: a bar where stderr is a terminal, a line now and then where it is not.
 
 use crate::error::CliError;
-use farpath_engine::{Now, Progress};
+use farpath_emulate::{Now, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::env;
 use std::io::{self, Write};

@@ -38,7 +38,7 @@ pub fn radius(args: &RadiusArgs) -> Result<Ending, CliError> {
     }
     if args.emulate {
         // Before there are other threads.
-        farpath_engine::may_emulate().map_err(CliError::Emulation)?;
+        farpath_emulate::may_emulate().map_err(CliError::Emulation)?;
     }
     let report = args.report.as_ref().map(ReportFile::create).transpose()?;
     let bar = progress::bar(0, "radii");

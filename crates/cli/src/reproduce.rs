@@ -11,7 +11,7 @@ use std::io::Write;
 /// out as its claim file says, or a run is void.
 pub fn reproduce(args: &ReproduceArgs) -> Result<Ending, CliError> {
     if args.emulate {
-        farpath_engine::may_emulate().map_err(CliError::Emulation)?;
+        farpath_emulate::may_emulate().map_err(CliError::Emulation)?;
     }
     let papers: Vec<Paper> = match args.ids.as_slice() {
         [] => papers::papers()?,

@@ -5,9 +5,8 @@ use crate::error::CliError;
 use crate::result_sink::{Finished, ResultSink};
 use crate::source::{self, Source};
 use crate::{Ending, interrupt, output, progress, report};
-use farpath_engine::{
-    CaptureDir, EngineError, Extras, Progress, can_all_be_answered, can_all_be_emulated, jobs, run_all_with,
-};
+use farpath_emulate::{Progress, can_all_be_emulated};
+use farpath_engine::{CaptureDir, EngineError, Extras, can_all_be_answered, jobs, run_all_with};
 use farpath_experiment::{Experiment, Point};
 use farpath_report::agreement::agreements;
 use farpath_report::html;
@@ -80,7 +79,7 @@ fn answers(args: &RunArgs) -> Result<Answers, CliError> {
     let needs_privileges = emulates && experiment.emulates_in_real_time();
     if needs_privileges {
         // Before any thread is started: a process of several cannot enter a user namespace.
-        farpath_engine::may_emulate().map_err(CliError::Emulation)?;
+        farpath_emulate::may_emulate().map_err(CliError::Emulation)?;
     }
     source::start_threads(common.threads)?;
     let mut engines: Vec<Engine> = Vec::new();
@@ -93,7 +92,7 @@ fn answers(args: &RunArgs) -> Result<Answers, CliError> {
     can_all_be_answered(&experiment, &engines).map_err(engine_error)?;
     if engines.contains(&Engine::Emulate) {
         progress::during("trying whether hosts can be made", || can_all_be_emulated(&experiment))
-            .map_err(engine_error)?;
+            .map_err(|error| engine_error(error.into()))?;
     }
     let (jobs, traced, asked) = progress::during("preparing the runs", || {
         warn_of_lost_traces(&experiment, common);
@@ -275,7 +274,7 @@ pub fn summary_json<'a>(
 /// What a guest's first process does; the machine is off before it returns.
 #[cfg(target_os = "linux")]
 pub fn guest() -> Result<Ending, CliError> {
-    match farpath_engine::guest() {
+    match farpath_emulate::guest() {
         Ok(never) => match never {},
         Err(error) => Err(CliError::Emulation(error)),
     }
@@ -284,6 +283,6 @@ pub fn guest() -> Result<Ending, CliError> {
 /// What is started to emulate in place of a process that cannot.
 #[cfg(target_os = "linux")]
 pub fn helper(work_dir: &std::path::Path) -> Result<Ending, CliError> {
-    farpath_engine::helper(work_dir).map_err(CliError::Emulation)?;
+    farpath_emulate::helper(work_dir).map_err(CliError::Emulation)?;
     Ok(Ending::Done)
 }

@@ -162,7 +162,7 @@ fn on_kernel(
 ) -> Result<(String, Result<(), CliError>), CliError> {
     use crate::args::ClockName;
     use crate::progress;
-    use farpath_engine::{Playing, play_in_virtual_time, play_on_kernel};
+    use farpath_emulate::{Playing, play_in_virtual_time, play_on_kernel};
     use farpath_kernel::Catalog;
 
     let good: Vec<(&Script, &str)> =
@@ -214,7 +214,7 @@ fn behind_device(
     for played in played {
         if let Ok(script) = &played.read {
             let connect = args.connect.as_deref();
-            let verdict = farpath_engine::play_behind_device(script, comparison, device, connect);
+            let verdict = farpath_emulate::play_behind_device(script, comparison, device, connect);
             played.answers.push(Answer::new(verdict.map_err(CliError::Emulation)?));
         }
     }

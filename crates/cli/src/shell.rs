@@ -4,7 +4,7 @@ use crate::args::{PathArgs, ShellArgs, SourceArgs};
 use crate::error::CliError;
 use crate::source::{self, Source};
 use crate::{Ending, interrupt};
-use farpath_engine::{ShellEnd, ShellError, ShellRun, ShellSettings, Stream, shell as run_on_path};
+use farpath_emulate::{ShellEnd, ShellError, ShellRun, ShellSettings, Stream, shell as run_on_path};
 use farpath_experiment::{EmulationClock, Experiment, Override, shipped_experiments, shipped_paths};
 use farpath_path::Direction;
 use farpath_units::{Bytes, Duration};
@@ -29,14 +29,14 @@ pub fn shell(args: &ShellArgs) -> Result<Ending, CliError> {
             return Err(CliError::NoUplink);
         }
         // What is of the machine takes its privileges, and no user namespace's.
-        farpath_engine::may_uplink().map_err(|source| CliError::Shell { file: file.clone(), source })?;
+        farpath_emulate::may_uplink().map_err(|source| CliError::Shell { file: file.clone(), source })?;
     }
     // Before any thread is started: a process of several cannot enter a user namespace.
     if !virtual_time {
-        farpath_engine::may_emulate().map_err(CliError::Emulation)?;
+        farpath_emulate::may_emulate().map_err(CliError::Emulation)?;
     }
-    farpath_engine::can_run_programs(&point.scenario, args.like_stacks)
-        .map_err(|source| CliError::Engine { file: file.clone(), source })?;
+    farpath_emulate::can_run_programs(&point.scenario, args.like_stacks)
+        .map_err(|source| CliError::Engine { file: file.clone(), source: source.into() })?;
     if points > 1 {
         eprintln!(
             "farpath: {}: a sweep of {points} points: this is the first; --set chooses another",

@@ -5,7 +5,8 @@ use crate::error::CliError;
 use crate::run::summary_json;
 use crate::source::{self, Source};
 use crate::{Ending, interrupt, output, progress};
-use farpath_engine::{can_all_be_answered, can_all_be_emulated, may_emulate};
+use farpath_emulate::{can_all_be_emulated, may_emulate};
+use farpath_engine::can_all_be_answered;
 use farpath_experiment::Experiment;
 use farpath_report::html;
 use farpath_report::tables::ComparisonTable;
@@ -61,7 +62,7 @@ fn run(args: &SweepRunArgs) -> Result<Ending, CliError> {
             may_emulate().map_err(CliError::Emulation)?;
         }
         progress::during("trying whether hosts can be made", || can_all_be_emulated(&experiment))
-            .map_err(failed)?;
+            .map_err(|error| failed(error.into()))?;
     }
     source::start_threads(args.threads)?;
     let mut plan = progress::during("planning the runs", || Plan::new(&experiment, &engines))?;

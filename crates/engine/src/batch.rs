@@ -1,13 +1,11 @@
 //! Many runs, handed over in a fixed order: those in virtual time on all cores, then those in real time, as many at
 //! once as the machine keeps up with.
 
-pub(crate) mod real_time;
+mod real_time;
 
-use crate::emulate::until_in_time;
-use crate::helper::{by_helper, is_helped};
 use crate::job::Job;
-use crate::virtual_time::{in_guest, kernel_of};
-use crate::{CaptureDir, EngineError, Progress, foreign, simulate, simulate_captured};
+use crate::{CaptureDir, EngineError, foreign, simulate, simulate_captured};
+use farpath_emulate::{EmulatedRun, Progress, load};
 use farpath_experiment::{EmulationClock, Experiment, Output};
 use farpath_observe::provenance;
 use farpath_predict::predict;
@@ -59,7 +57,7 @@ pub fn run_all_with<E: From<EngineError> + Send>(
     let (real, virtual_time): (Vec<Job>, Vec<Job>) = jobs.iter().partition(|job| is_real(job));
     let make = |job: &Job| run_with(experiment, *job, stop, extras);
     let mut taken = on_all_cores(&virtual_time, stop, make, &mut take)?;
-    taken += real_time::run(&real, stop, |job| real_time::load(experiment, job), make, &mut take)?;
+    taken += real_time::run(&real, stop, |job| load(&experiment.point(job.point).scenario), make, &mut take)?;
     Ok(taken)
 }
 
@@ -217,13 +215,10 @@ fn make_one(
         Engine::Emulate if point.scenario.foreign_hosts().next().is_some() => {
             Ok(Some(foreign::not_emulated(point, seed, provenance)))
         }
-        Engine::Emulate => match kernel_of(&point.scenario)? {
-            Some(kernel) => in_guest(experiment, job, seed, &kernel, stop, capture),
-            None if is_helped() => by_helper(experiment, job, seed, stop, capture),
-            None => Progress::watch(progress, &point.scenario, |going| {
-                until_in_time(point, seed, provenance, stop, going, capture)
-            }),
-        },
+        Engine::Emulate => {
+            let run = EmulatedRun { experiment, point: job.point, seed, trace: job.trace, capture };
+            Ok(run.make(stop, progress)?)
+        }
         Engine::Measure => Err(EngineError::NotBuilt(job.engine)),
     }
 }

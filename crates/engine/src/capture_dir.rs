@@ -2,6 +2,7 @@
 
 use crate::EngineError;
 use crate::job::Job;
+use farpath_emulate::EmulateError;
 use farpath_files::{PARTIAL, Replacement, remove_abandoned, whole_name};
 use farpath_observe::capture::{CaptureError, MAX_CAPTURES};
 use farpath_run::Engine;
@@ -69,7 +70,10 @@ impl CaptureDir {
         let write_error = |source| CaptureError::Write { path: file.clone(), source };
         let out = Replacement::create_beside(&file).map_err(write_error)?;
         let made = match make(out.file(), self.snaplen) {
-            Err(EngineError::Capture(CaptureError::Output(source))) => return Err(write_error(source).into()),
+            Err(
+                EngineError::Capture(CaptureError::Output(source))
+                | EngineError::Emulate(EmulateError::Capture(CaptureError::Output(source))),
+            ) => return Err(write_error(source).into()),
             other => other?,
         };
         if is_whole(&made) {

@@ -7,7 +7,7 @@ mod under_loss;
 
 pub use check::{CheckedRadius, check_radius};
 pub use gap::{Gap, GapKind, gaps, longest_gap};
-pub use kernel::{Counts, KernelRadii, Measurement, Reach, Silence, Way, measure_radii};
+pub use kernel::{Counts, KernelRadii, Measurement, Reach, Way, measure_radii};
 pub use under_loss::{CheckedShare, UnderLoss, check_under_loss, radii_under_loss};
 
 use farpath_model::InputError;

@@ -105,7 +105,7 @@ pub fn papers(
         other => error::engine(py, &other),
     };
     if emulate {
-        farpath_engine::may_emulate_with_help().map_err(|refused| error::engine(py, &refused))?;
+        farpath_emulate::may_emulate_with_help().map_err(|refused| error::engine(py, &refused))?;
     }
     let asked: Vec<Paper> = match ids.as_slice() {
         [] => all_papers(),

@@ -28,7 +28,7 @@ fn main(py: Python<'_>, args: Vec<OsString>) -> u8 {
 #[pyfunction]
 fn start_program_by(interpreter: Vec<String>, code: String) {
     #[cfg(target_os = "linux")]
-    farpath_engine::start_program_by(interpreter, code);
+    farpath_emulate::start_program_by(interpreter, code);
     #[cfg(not(target_os = "linux"))]
     drop((interpreter, code));
 }

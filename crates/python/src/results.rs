@@ -4,7 +4,8 @@ use crate::error;
 use crate::experiment::Experiment;
 use crate::table::Table;
 use crate::wait::{Going, wait};
-use farpath_engine::{EngineError, Job, can_all_be_answered, can_all_be_emulated, jobs, run_all};
+use farpath_emulate::{EmulateError, can_all_be_emulated};
+use farpath_engine::{EngineError, Job, can_all_be_answered, jobs, run_all};
 use farpath_report::html::{Traces, asked, run_page};
 use farpath_report::tables::ComparisonTable;
 use farpath_run::{Engine, ExperimentSummary, PointSummary, ResultsDir, Run, RunKey};
@@ -42,6 +43,7 @@ pub fn run(
     let engines: Vec<Engine> = engines.iter().map(|name| engine(name)).collect::<PyResult<_>>()?;
     let experiment = experiment.0.clone();
     let refused = |refused: EngineError| error::engine(py, &refused);
+    let not_emulated = |refused: EmulateError| error::engine(py, &refused);
     if engines.contains(&Engine::Measure) {
         return Err(PyValueError::new_err(
             "engine: `measure` has a host to measure to: see Experiment.measure",
@@ -50,9 +52,9 @@ pub fn run(
     can_all_be_answered(&experiment, &engines).map_err(refused)?;
     if engines.contains(&Engine::Emulate) {
         if experiment.emulates_in_real_time() {
-            farpath_engine::may_emulate_with_help().map_err(refused)?;
+            farpath_emulate::may_emulate_with_help().map_err(not_emulated)?;
         }
-        can_all_be_emulated(&experiment).map_err(refused)?;
+        can_all_be_emulated(&experiment).map_err(not_emulated)?;
     }
     let mut jobs = jobs(&experiment, &engines);
     if let Some((point, seed)) = only {

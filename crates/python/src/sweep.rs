@@ -5,7 +5,7 @@ use crate::experiment::Experiment;
 use crate::results::engine;
 use crate::table::Table;
 use crate::wait::{Going, wait};
-use farpath_engine::can_be_emulated;
+use farpath_emulate::can_be_emulated;
 use farpath_run::{Engine, FolderLock};
 use farpath_sweep::{
     Chunk, Folder, Limits, Plan, PointKey, Precision, Search, Searching, Wanted, more_seeds, program,
@@ -221,7 +221,7 @@ fn may_emulate(py: Python<'_>, experiment: &farpath_experiment::Experiment, emul
         return Ok(());
     }
     let privileges = match experiment.emulates_in_real_time() {
-        true => farpath_engine::may_emulate_with_help(),
+        true => farpath_emulate::may_emulate_with_help(),
         false => Ok(()),
     };
     let possible =

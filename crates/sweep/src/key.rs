@@ -1,6 +1,7 @@
 //! Which run it is: what made it, and not where it stood.
 
-use farpath_engine::{EngineError, emulating_kernel};
+use farpath_emulate::emulating_kernel;
+use farpath_engine::EngineError;
 use farpath_experiment::{EmulateOptions, Point, Scenario, Stack};
 use farpath_run::Engine;
 use serde::{Deserialize, Serialize};

@@ -59,7 +59,7 @@ fn main() -> ExitCode {
             .and_then(|megabytes| farpath_bench::programs::source(megabytes).map_err(Into::into)),
         // The first process of a kernel in virtual time is this program again.
         #[cfg(target_os = "linux")]
-        ["guest"] => match farpath_engine::guest() {
+        ["guest"] => match farpath_emulate::guest() {
             Ok(never) => match never {},
             Err(error) => Err(error.into()),
         },

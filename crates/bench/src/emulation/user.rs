@@ -1,7 +1,7 @@
 //! `farpath emulate` as a user meets it: an experiment configured like a stack, its programs, and all that is recorded.
 
 use super::Unmeasured;
-use farpath_engine::emulate as run;
+use farpath_emulate::emulate as run;
 use farpath_experiment::Experiment;
 use farpath_run::Provenance;
 use std::sync::atomic::AtomicBool;

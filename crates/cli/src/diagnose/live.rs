@@ -6,7 +6,7 @@ use crate::{Ending, interrupt, output};
 use farpath_diagnose::live::{Stretch, Watched};
 use farpath_diagnose::{ConnectionReport, Report};
 use farpath_emu::Namespace;
-use farpath_engine::socket_look;
+use farpath_emulate::socket_look;
 use farpath_traffic::sockets::{Sockets, TcpSocket};
 use farpath_units::Duration;
 use serde_json::json;

@@ -3,17 +3,11 @@
 use super::InOrder;
 use crate::EngineError;
 use crate::job::Job;
-use farpath_experiment::{Experiment, Scenario, base_rtt};
-use farpath_predict::{PathView, effective_window};
+use farpath_emulate::MAX_LOAD;
 use farpath_run::Run;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
-
-/// Packets per second, both directions, that runs may bring together. A packet costs an emulator some 5 us of a core
-/// and the kernel's two ends about as much: at this rate a machine of two cores is idle most of the time, and no run
-/// waits for another.
-const LOAD: f64 = 20_000.0;
 
 /// The most runs at once, however slow they are: each has a loop and two programs of its own.
 const RUNS: usize = 64;
@@ -34,7 +28,7 @@ pub(super) fn run<E: From<EngineError> + Send>(
         loop {
             let busy: f64 = running.iter().map(|(_, load)| load).sum();
             let fits = |&(_, load): &(usize, f64)| {
-                running.is_empty() || (busy + load <= LOAD && running.len() < RUNS)
+                running.is_empty() || (busy + load <= MAX_LOAD && running.len() < RUNS)
             };
             if !stop.load(Ordering::Relaxed)
                 && let Some((index, load)) = waiting.next_if(fits)
@@ -63,36 +57,6 @@ pub(super) fn run<E: From<EngineError> + Send>(
     })
 }
 
-/// Packets per second that the run of a job will bring at most, both directions.
-pub(super) fn load(experiment: &Experiment, job: &Job) -> f64 {
-    packets_per_second(&experiment.point(job.point).scenario)
-}
-
-/// Whether the machine is idle most of the time while this runs.
-#[cfg(target_os = "linux")]
-pub(crate) fn is_light(scenario: &Scenario) -> bool {
-    packets_per_second(scenario) <= LOAD
-}
-
-fn packets_per_second(scenario: &Scenario) -> f64 {
-    let (sender, receiver) = (&scenario.sender.config, &scenario.receiver.config);
-    let of_flow = |flow: &farpath_experiment::FlowSpec| {
-        let view = PathView::new(&scenario.path, flow.direction, sender, receiver);
-        let round = base_rtt(scenario, flow.direction).as_secs_f64();
-        let mut window = effective_window(sender, receiver).0 as f64 / view.mss.0 as f64;
-        // Neither a grant nor BBR takes loss for congestion.
-        let (own, _) = scenario.ends(flow);
-        let by_loss = !own.config.congestion.control.owns_cwnd() && own.config.explicit_rate.wanted.is_none();
-        if by_loss {
-            // Twice the window that losses leave Reno in the mean (Mathis et al. 1997).
-            window = window.min(2.0 * (1.5 / view.data_loss.fraction()).sqrt());
-        }
-        // Data, and an ACK for each where they are not delayed.
-        2.0 * (window / round).min(1.0 / view.spacing(1).as_secs_f64())
-    };
-    scenario.flows.iter().map(of_flow).sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,7 +76,7 @@ mod tests {
     /// Those that are too much for the machine go one after the other, and all come in order.
     #[test]
     fn heavy_runs_go_alone_and_light_ones_together() {
-        for (load, together) in [(LOAD * 10.0, 1), (LOAD, 1), (LOAD / 3.5, 3)] {
+        for (load, together) in [(MAX_LOAD * 10.0, 1), (MAX_LOAD, 1), (MAX_LOAD / 3.5, 3)] {
             let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
             let together_now = std::sync::Barrier::new(together);
             let seen = Mutex::new(Vec::new());
@@ -150,7 +114,7 @@ mod tests {
             }
             Ok(None)
         };
-        let batch = || run::<EngineError>(&jobs(2), &stop, |_| LOAD / 2.0, make, &mut |_| Ok(()));
+        let batch = || run::<EngineError>(&jobs(2), &stop, |_| MAX_LOAD / 2.0, make, &mut |_| Ok(()));
         assert!(panic::catch_unwind(AssertUnwindSafe(batch)).is_err());
     }
 
@@ -161,7 +125,7 @@ mod tests {
         let taken = run::<EngineError>(
             &jobs(5),
             &stop,
-            |_| LOAD,
+            |_| MAX_LOAD,
             |job| {
                 begun.fetch_add(1, Ordering::SeqCst);
                 if job.seed == Some(1) {

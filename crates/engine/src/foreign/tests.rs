@@ -119,7 +119,7 @@ fn a_run_over_more_memory_than_is_allowed_is_refused() {
 #[test]
 fn kernels_and_closed_forms_leave_it_out() {
     let point = point(FAR, UPLOAD, &["sender.implementation=smoltcp"]);
-    let refused = crate::can_be_emulated(&point).expect_err("no kernel has it").to_string();
+    let refused = farpath_emulate::can_be_emulated(&point).expect_err("no kernel has it").to_string();
     assert!(refused.contains("found `smoltcp` under `emulate`"), "{refused}");
     let predicted = farpath_predict::predict(&point, Provenance::default()).expect("it says why not");
     assert_eq!(predicted.flows[0].outcome, Outcome::Unknown);

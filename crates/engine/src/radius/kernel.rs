@@ -3,13 +3,12 @@
 
 #[cfg_attr(not(target_os = "linux"), path = "kernel/elsewhere.rs")]
 mod measure;
-#[cfg(target_os = "linux")]
-mod silence;
 
 pub use measure::measure_radii;
 
 use super::{Radius, RadiusKind};
 use farpath_elements::{Delay, ElementKind, ElementSpec};
+use farpath_emulate::Silence;
 use farpath_experiment::{
     EmulateOptions, FlowSpec, Opener, Output, Point, RunBudget, Scenario, Stack, Transport,
 };
@@ -48,19 +47,6 @@ impl KernelRadii {
             _ => None,
         }
     }
-}
-
-/// What a kernel does while its peer says nothing: in s, the least and the most over its connections.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Silence {
-    /// Each SYN after the first, from that.
-    pub syns: Vec<Span>,
-    /// `connect()` gives up, from the first SYN; `None` where none has by the end of the measurement.
-    pub abandoned: Option<Span>,
-    /// Each SYN/ACK after the first, from the one SYN that came.
-    pub synacks: Vec<Span>,
-    /// The half-open connection is gone, from that SYN; likewise.
-    pub forgotten: Option<Span>,
 }
 
 /// Connections over one length of way.

@@ -2,7 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use crate::radio_kernel::{both, near};
-use farpath_engine::can_be_emulated;
+use farpath_emulate::can_be_emulated;
 use farpath_experiment::Experiment;
 use farpath_run::{Outcome, Run};
 

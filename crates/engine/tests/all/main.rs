@@ -17,6 +17,5 @@ mod radio_kernel;
 mod radius;
 mod radius_kernel;
 mod recording;
-mod scripts_device;
 mod streams;
 mod triangle;

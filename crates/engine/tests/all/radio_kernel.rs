@@ -1,7 +1,8 @@
 //! Packet radio under the running kernel: datagrams, echoes, TCP, and packets over the MTU, each beside the simulation.
 #![cfg(target_os = "linux")]
 
-use farpath_engine::{emulate, may_emulate, provenance, simulate};
+use farpath_emulate::{emulate, may_emulate};
+use farpath_engine::{provenance, simulate};
 use farpath_experiment::Experiment;
 use farpath_run::{Metric, Outcome, Run};
 use farpath_testing::{Need, skip};
@@ -159,6 +160,6 @@ fn datagrams_without_room_for_their_number_are_refused() {
     let stream = "transfer.message = \"3 B\"\ntransfer.interval = \"1 s\"\ntransfer.count = 1\n";
     let experiment = Experiment::parse(&format!("{UDP}{stream}"), "case.toml", &[]).expect("it is simulated");
     let point = &experiment.point(0);
-    let refused = farpath_engine::can_be_emulated(point).expect_err("it has no room");
+    let refused = farpath_emulate::can_be_emulated(point).expect_err("it has no room");
     assert!(refused.to_string().contains("4 B"), "{refused}");
 }

@@ -1,8 +1,9 @@
 //! Radii of the running kernel, of a Linux that gives up within seconds: the same code takes minutes for its defaults.
 #![cfg(target_os = "linux")]
 
+use farpath_emulate::may_emulate;
 use farpath_engine::{
-    Counts, KernelRadii, Measurement, Radius, RadiusKind, Reach, Span, may_emulate, measure_radii, radii,
+    Counts, KernelRadii, Measurement, Radius, RadiusKind, Reach, Span, measure_radii, radii,
 };
 use farpath_experiment::Stack;
 use farpath_testing::{Need, skip};

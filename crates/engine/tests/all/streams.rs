@@ -1,6 +1,7 @@
 //! Constant-rate streams, predicted and simulated.
 
-use farpath_engine::{can_be_emulated, provenance, simulate};
+use farpath_emulate::can_be_emulated;
+use farpath_engine::{provenance, simulate};
 use farpath_experiment::{Experiment, Override};
 use farpath_predict::{predict, stream_loss};
 use farpath_run::{Outcome, Run, StreamFigures};

@@ -3,6 +3,7 @@
 use super::{KernelRadii, Measurement};
 use crate::EngineError;
 use farpath_emu::HostError;
+use farpath_emulate::EmulateError;
 use farpath_units::Duration;
 use std::sync::atomic::AtomicBool;
 
@@ -15,5 +16,5 @@ pub fn measure_radii(
     _: &AtomicBool,
     _: impl Fn(Duration),
 ) -> Result<KernelRadii, EngineError> {
-    Err(HostError::NotLinux.into())
+    Err(EmulateError::from(HostError::NotLinux).into())
 }

@@ -1,10 +1,9 @@
 //! The measurement: all of it at once, for it takes minutes.
 
-use super::silence::silence;
 use super::{Counts, KernelRadii, Measurement, Way};
-use crate::emulate::{emulate, kernel_release};
 use crate::{EngineError, simulate};
 use farpath_emu::{Clock, KernelProfile};
+use farpath_emulate::{emulate, kernel_release, silence};
 use farpath_run::{Outcome, Provenance, Run};
 use farpath_units::Duration;
 use std::panic;
@@ -26,7 +25,8 @@ pub fn measure_radii(
 ) -> Result<KernelRadii, EngineError> {
     let clock = Clock::start();
     let (silence, runs) = thread::scope(|scope| {
-        let silence = scope.spawn(|| silence(what, stop));
+        let starts: Vec<Duration> = (0..what.connections).map(|number| what.start(number)).collect();
+        let silence = scope.spawn(move || silence(&what.stack, &starts, what.takes(), stop));
         let emulated = |index| emulate(&what.point(index), 1, Provenance::default(), stop);
         let runs: Vec<_> = (0..what.ways.len()).map(|index| scope.spawn(move || emulated(index))).collect();
         while !silence.is_finished() || runs.iter().any(|run| !run.is_finished()) {
