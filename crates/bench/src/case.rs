@@ -177,7 +177,7 @@ impl Case {
 ///
 /// # Errors
 /// As [`farpath_engine::simulate`].
-pub fn simulate(experiment: &Experiment, seed: u64) -> Result<Run, farpath_engine::EngineError> {
+pub fn simulate(experiment: &Experiment, seed: u64) -> Result<Run, farpath_engine::SimulateError> {
     farpath_engine::simulate(&experiment.point(0), seed, Provenance::default())
 }
 

@@ -57,6 +57,14 @@ pub enum CliError {
         /// Why.
         source: farpath_engine::EngineError,
     },
+    /// A stack is somebody else's, whose parameters say nothing.
+    #[error("{}: {source}", file.display())]
+    ForeignStack {
+        /// The stack.
+        file: PathBuf,
+        /// Why.
+        source: farpath_experiment::ForeignHost,
+    },
     /// This machine, or this user, cannot emulate.
     #[error(transparent)]
     Emulation(farpath_emulate::EmulateError),
@@ -565,6 +573,7 @@ impl CliError {
         let mut cause = match self {
             CliError::Experiment(_)
             | CliError::Engine { .. }
+            | CliError::ForeignStack { .. }
             | CliError::Explain { .. }
             | CliError::Radius { .. }
             | CliError::Paper(_)

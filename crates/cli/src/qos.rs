@@ -37,7 +37,7 @@ fn exchange(args: &QosExchangeArgs) -> Result<Ending, CliError> {
     let experiment = source::of_file(&args.file, &args.set)?.only(args.point, &[recorded])?;
     let point = &experiment.point(0);
     let run = simulate(point, experiment.seed, provenance(&experiment, point))
-        .map_err(|source| CliError::Engine { file: args.file.clone(), source })?;
+        .map_err(|source| CliError::Engine { file: args.file.clone(), source: source.into() })?;
     let sequence_diagram = SequenceDiagram::opening(&run, &lanes(&point.scenario));
     output::print(&sequence_diagram.map_err(QosError::Exchange)?.text())?;
     Ok(Ending::Done)

@@ -175,7 +175,7 @@ fn loaded(name: &str) -> Result<Stack, CliError> {
     stack.needs_no_kernel("radius").map_err(refused)?;
     stack
         .needs_no_foreign_host("radius")
-        .map_err(|source| CliError::Engine { file: name.into(), source: source.into() })?;
+        .map_err(|source| CliError::ForeignStack { file: name.into(), source })?;
     Ok(stack)
 }
 
@@ -224,7 +224,9 @@ fn checked(list: Vec<(Stack, Radius)>, check: bool, watch: &Watch<'_>) -> Result
         let failed = |source| CliError::Engine { file: stack.name.clone().into(), source };
         let under_loss = check_under_loss(&stack.config, &radius).map_err(failed)?;
         found.shares.extend(under_loss.into_iter().map(|share| (stack.name.clone(), share)));
-        found.rows.push((check_radius(&stack.config, &radius).map_err(failed)?, stack));
+        found
+            .rows
+            .push((check_radius(&stack.config, &radius).map_err(|source| failed(source.into()))?, stack));
         (watch.done)();
     }
     Ok(found)

@@ -208,9 +208,9 @@ fn make_one(
         Engine::Predict => Ok(Some(predict(point, provenance)?)),
         Engine::Simulate => match capture {
             Some((out, snaplen)) => {
-                simulate_captured(point, seed, provenance, snaplen, BufWriter::new(out)).map(Some)
+                Ok(Some(simulate_captured(point, seed, provenance, snaplen, BufWriter::new(out))?))
             }
-            None => simulate(point, seed, provenance).map(Some),
+            None => Ok(Some(simulate(point, seed, provenance)?)),
         },
         Engine::Emulate if point.scenario.foreign_hosts().next().is_some() => {
             Ok(Some(foreign::not_emulated(point, seed, provenance)))

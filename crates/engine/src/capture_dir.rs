@@ -1,7 +1,7 @@
 //! A folder of captures, a file for each run that has packets.
 
-use crate::EngineError;
 use crate::job::Job;
+use crate::{EngineError, SimulateError};
 use farpath_emulate::EmulateError;
 use farpath_files::{PARTIAL, Replacement, remove_abandoned, whole_name};
 use farpath_observe::capture::{CaptureError, MAX_CAPTURES};
@@ -71,7 +71,7 @@ impl CaptureDir {
         let out = Replacement::create_beside(&file).map_err(write_error)?;
         let made = match make(out.file(), self.snaplen) {
             Err(
-                EngineError::Capture(CaptureError::Output(source))
+                EngineError::Simulate(SimulateError::Capture(CaptureError::Output(source)))
                 | EngineError::Emulate(EmulateError::Capture(CaptureError::Output(source))),
             ) => return Err(write_error(source).into()),
             other => other?,

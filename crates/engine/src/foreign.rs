@@ -3,7 +3,7 @@
 //! Each end of each flow is a [`Host`]: smoltcp, a program, or our own endpoint opposite it. Nobody can look into them, so that a run's
 //! numbers are what their packets tell ([`farpath_observe::passive`]), as in an emulation, and what their programs have read.
 
-use crate::EngineError;
+use crate::SimulateError;
 use crate::simulate::budgeted;
 use farpath_elements::build_path;
 use farpath_emu::{PacketEvent, Queues, Recorder, WirePacket};
@@ -42,12 +42,12 @@ const BOOKKEEPING: u64 = 256;
 const ANSWERS_AT_ONE_INSTANT: u64 = 1_000_000;
 
 /// Whether the hosts of a scenario can be had on this machine: all programs are there.
-pub(crate) fn are_there(scenario: &Scenario) -> Result<(), EngineError> {
+pub(crate) fn are_there(scenario: &Scenario) -> Result<(), SimulateError> {
     for (key, implementation) in scenario.foreign_hosts() {
         if let Implementation::Program(name) = implementation {
             Catalog::of_user()
                 .find(name)
-                .map_err(|source| EngineError::Foreign { at: key, source: Box::new(source) })?;
+                .map_err(|source| SimulateError::Foreign { at: key, source: Box::new(source) })?;
         }
     }
     Ok(())
@@ -92,7 +92,7 @@ pub(crate) fn simulate(
     seed: u64,
     mut provenance: Provenance,
     capture: Option<(u32, &mut dyn Write)>,
-) -> Result<Run, EngineError> {
+) -> Result<Run, SimulateError> {
     let scenario = &point.scenario;
     are_there(scenario)?;
     let mut flows = Vec::with_capacity(scenario.flows.len());
@@ -168,7 +168,7 @@ fn host(
     number: u32,
     seed: u64,
     end: End,
-) -> Result<Box<dyn Host>, EngineError> {
+) -> Result<Box<dyn Host>, SimulateError> {
     let (sender, receiver) = scenario.ends(spec);
     let stack: &Stack = if end == End::Sender { sender } else { receiver };
     let port = FIRST_PORT + number as u16;
@@ -188,7 +188,7 @@ fn host(
         control: config.congestion.control.name(),
         seed: seed.wrapping_mul(2).wrapping_add(u64::from(end == End::Receiver)),
     };
-    let failed = |source| EngineError::Foreign { at: key_of(end), source: Box::new(source) };
+    let failed = |source| SimulateError::Foreign { at: key_of(end), source: Box::new(source) };
     Ok(match &stack.implementation {
         Implementation::Farpath => {
             let isn = initial_sequence_numbers(seed, number)[usize::from(end == End::Receiver)];
@@ -264,7 +264,7 @@ impl<'s, W: Write> Packets<'s, W> {
         seed: u64,
         flows: Vec<Flow<'s>>,
         recorder: PacketRecorder<W>,
-    ) -> Result<Packets<'s, W>, EngineError> {
+    ) -> Result<Packets<'s, W>, SimulateError> {
         let segments = flows.iter().map(|flow| {
             let (sender, receiver) = scenario.ends(flow.spec);
             flow.spec.size.0 / sender.config.mss.min(receiver.config.mss).0.max(1)
@@ -314,7 +314,7 @@ impl<'s, W: Write> Packets<'s, W> {
     }
 
     /// Runs to the end; gives what it made no progress at, where that is what ended it.
-    fn run(&mut self) -> Result<Option<String>, EngineError> {
+    fn run(&mut self) -> Result<Option<String>, SimulateError> {
         while !self.flows.iter().all(Flow::is_over) {
             let arrival = self.path.next_departure();
             let wake = self.wakes.peek().map(|Reverse((at, ..))| *at);
@@ -358,7 +358,7 @@ impl<'s, W: Write> Packets<'s, W> {
         None
     }
 
-    fn wake(&mut self, number: u32, end: End, wake: Wake) -> Result<(), EngineError> {
+    fn wake(&mut self, number: u32, end: End, wake: Wake) -> Result<(), SimulateError> {
         let now = self.now;
         let flow = &mut self.flows[number as usize];
         let place = usize::from(end == End::Receiver);
@@ -371,7 +371,7 @@ impl<'s, W: Write> Packets<'s, W> {
         self.take(number, end, answer)
     }
 
-    fn arrive(&mut self, departure: Departure<WirePacket>) -> Result<(), EngineError> {
+    fn arrive(&mut self, departure: Departure<WirePacket>) -> Result<(), SimulateError> {
         let Departure { due, direction, packet, dropped } = departure;
         if let Some(cause) = dropped {
             self.recorder.packet(
@@ -394,9 +394,14 @@ impl<'s, W: Write> Packets<'s, W> {
     }
 
     /// Does what a host answers.
-    fn take(&mut self, number: u32, end: End, answer: Result<Answer, HostError>) -> Result<(), EngineError> {
+    fn take(
+        &mut self,
+        number: u32,
+        end: End,
+        answer: Result<Answer, HostError>,
+    ) -> Result<(), SimulateError> {
         let Answer { packets, read, connected, closed, failed, next_due } =
-            answer.map_err(|source| EngineError::Foreign { at: key_of(end), source: Box::new(source) })?;
+            answer.map_err(|source| SimulateError::Foreign { at: key_of(end), source: Box::new(source) })?;
         let now = self.now;
         let flow = &mut self.flows[number as usize];
         let place = usize::from(end == End::Receiver);
@@ -430,7 +435,7 @@ impl<'s, W: Write> Packets<'s, W> {
         Ok(())
     }
 
-    fn offer(&mut self, direction: Direction, bytes: Vec<u8>) -> Result<(), EngineError> {
+    fn offer(&mut self, direction: Direction, bytes: Vec<u8>) -> Result<(), SimulateError> {
         let held = Bytes((self.path.held() as u64).saturating_mul(bytes.len() as u64 + BOOKKEEPING));
         if held > self.memory {
             return Err(OverMemory { needed: held, memory: self.memory }.into());

@@ -1,6 +1,6 @@
 //! The `simulate` engine: packet-level discrete events.
 
-use crate::{EngineError, foreign};
+use crate::{SimulateError, foreign};
 use farpath_experiment::{FlowSpec, Opener, Point, RunBudget, Scenario, Transport};
 use farpath_observe::air;
 use farpath_observe::capture::Capture;
@@ -23,7 +23,7 @@ use farpath_units::{Bytes, Duration, Instant};
 use std::io::Write;
 
 /// Simulates one point with one seed.
-pub fn simulate(point: &Point, seed: u64, provenance: Provenance) -> Result<Run, EngineError> {
+pub fn simulate(point: &Point, seed: u64, provenance: Provenance) -> Result<Run, SimulateError> {
     if point.scenario.foreign_hosts().next().is_some() {
         return foreign::simulate(point, seed, provenance, None);
     }
@@ -37,7 +37,7 @@ pub fn simulate_captured(
     provenance: Provenance,
     snaplen: u32,
     mut out: impl Write,
-) -> Result<Run, EngineError> {
+) -> Result<Run, SimulateError> {
     point.scenario.needs_tcp_alone("a capture")?;
     if point.scenario.foreign_hosts().next().is_some() {
         return foreign::simulate(point, seed, provenance, Some((snaplen, &mut out)));
@@ -54,7 +54,7 @@ pub fn simulate_watched(
     seed: u64,
     provenance: Provenance,
     watcher: &mut impl Observer,
-) -> Result<Run, EngineError> {
+) -> Result<Run, SimulateError> {
     let scenario = &point.scenario;
     scenario.needs_no_kernel("simulate")?;
     scenario.needs_no_foreign_host("simulate with an observer")?;
@@ -99,7 +99,7 @@ fn simulate_to_the_end<O: Observer>(
     setup: &Setup,
     watcher: &mut O,
     run: &mut Run,
-) -> Result<Vec<FlowResult>, EngineError> {
+) -> Result<Vec<FlowResult>, SimulateError> {
     let mut simulation = Simulation::new(setup, watcher)?;
     simulation.set_budget(budgeted(scenario, Budget::for_flows(&setup.flows)));
     while simulation.step() {}
@@ -111,7 +111,7 @@ fn simulate_to_the_end<O: Observer>(
 }
 
 /// Fills `run` with what becomes of the scenario's streams, each message of which is a datagram.
-fn streams(scenario: &Scenario, seed: u64, run: &mut Run) -> Result<(), EngineError> {
+fn streams(scenario: &Scenario, seed: u64, run: &mut Run) -> Result<(), SimulateError> {
     let setups = setups(scenario);
     let datagrams = setups.iter().map(|setup| setup.messages.count).fold(0, u64::saturating_add);
     let budget = budgeted(scenario, Budget::for_segments(datagrams.saturating_mul(2)));

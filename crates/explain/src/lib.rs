@@ -208,9 +208,9 @@ pub enum ExplainError {
     /// A change that cannot be read, which is a defect.
     #[error("a remedy's change: {0}")]
     Change(farpath_experiment::ParseOverrideError),
-    /// An engine has no answer.
+    /// It is not simulated.
     #[error(transparent)]
-    Engine(#[from] farpath_engine::EngineError),
+    Simulate(#[from] farpath_engine::SimulateError),
     /// Flows of which there are none.
     #[error("--group: there is no group {group}; the flows are {count} groups, numbered from 0")]
     NoGroup {
@@ -239,8 +239,8 @@ pub fn explain(
 ) -> Result<Explanation, ExplainError> {
     let only = experiment.only(point, &[])?;
     let alone = only.point(0);
-    alone.scenario.needs_tcp_alone("an explanation").map_err(farpath_engine::EngineError::from)?;
-    alone.scenario.needs_no_foreign_host("explain").map_err(farpath_engine::EngineError::from)?;
+    alone.scenario.needs_tcp_alone("an explanation").map_err(farpath_engine::SimulateError::from)?;
+    alone.scenario.needs_no_foreign_host("explain").map_err(farpath_engine::SimulateError::from)?;
     let group = effort.group.unwrap_or(0);
     let count = Groups::new(&alone.scenario).count;
     if group >= count {

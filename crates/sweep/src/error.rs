@@ -10,6 +10,12 @@ pub enum SweepError {
     /// A run cannot be made.
     #[error(transparent)]
     Engine(#[from] farpath_engine::EngineError),
+    /// A run is not simulated.
+    #[error(transparent)]
+    Simulate(#[from] farpath_engine::SimulateError),
+    /// There is no kernel that emulates a point.
+    #[error(transparent)]
+    Emulate(#[from] farpath_emulate::EmulateError),
     /// There is no prediction of a point.
     #[error(transparent)]
     Predict(#[from] farpath_predict::PredictError),

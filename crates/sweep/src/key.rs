@@ -1,7 +1,6 @@
 //! Which run it is: what made it, and not where it stood.
 
-use farpath_emulate::emulating_kernel;
-use farpath_engine::EngineError;
+use farpath_emulate::{EmulateError, emulating_kernel};
 use farpath_experiment::{EmulateOptions, Point, Scenario, Stack};
 use farpath_run::Engine;
 use serde::{Deserialize, Serialize};
@@ -105,7 +104,7 @@ fn debug_digest(what: &impl fmt::Debug) -> u128 {
 ///
 /// # Errors
 /// There is no such kernel.
-pub(crate) fn run_key(point: &Point, engine: Engine) -> Result<PointKey, EngineError> {
+pub(crate) fn run_key(point: &Point, engine: Engine) -> Result<PointKey, EmulateError> {
     let key = point_key(point);
     if engine == Engine::Emulate { emulated_key(key, point) } else { Ok(key) }
 }
@@ -114,7 +113,7 @@ pub(crate) fn run_key(point: &Point, engine: Engine) -> Result<PointKey, EngineE
 ///
 /// # Errors
 /// There is no such kernel.
-pub(crate) fn emulated_key(key: PointKey, point: &Point) -> Result<PointKey, EngineError> {
+pub(crate) fn emulated_key(key: PointKey, point: &Point) -> Result<PointKey, EmulateError> {
     Ok(key.on_kernel(&emulating_kernel(&point.scenario)?))
 }
 

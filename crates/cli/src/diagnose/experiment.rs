@@ -151,7 +151,7 @@ pub fn write(report: &ConnectionReport, file: &Path) -> Result<(), CliError> {
     let mut flows: Vec<FlowRow> = Vec::new();
     for seed in 1..=point.scenario.seeds {
         let run = simulate(point, seed, provenance(&experiment, point))
-            .map_err(|source| CliError::Engine { file: file.to_owned(), source })?;
+            .map_err(|source| CliError::Engine { file: file.to_owned(), source: source.into() })?;
         flows.extend(run.flows.into_iter().take(1));
     }
     output::print(&compared(report, &flows))?;

@@ -5,7 +5,7 @@ use crate::args::RadiusArgs;
 use crate::error::CliError;
 use crate::{Ending, interrupt, output, progress};
 use farpath_elements::Outside;
-use farpath_engine::{Gap, gaps, longest_gap};
+use farpath_engine::{Gap, SimulateError, gaps, longest_gap};
 use farpath_experiment::{Stack, shipped_stacks};
 use farpath_report::tables::{GapRow, gaps_text};
 use farpath_units::Duration;
@@ -61,7 +61,10 @@ fn found(args: &RadiusArgs, rtt: Duration, watch: &Watch<'_>) -> Result<Vec<Chec
     let check = |(stack, gap): (Stack, Gap)| {
         let (mut simulated, mut agrees) = (None, true);
         if args.check {
-            let failed = |source| CliError::Engine { file: stack.name.clone().into(), source };
+            let failed = |source: SimulateError| CliError::Engine {
+                file: stack.name.clone().into(),
+                source: source.into(),
+            };
             let found = longest_gap(&stack.config, gap.kind, gap.outside, rtt).map_err(failed)?;
             let found = found.unwrap_or(f64::INFINITY);
             (simulated, agrees) = (Some(found), gap.agrees(&stack.config, rtt, found));

@@ -113,7 +113,7 @@ fn a_run_that_makes_no_progress_is_stuck() {
 fn a_run_over_more_memory_than_is_allowed_is_refused() {
     let point = point(FAR, UPLOAD, &["sender.implementation=smoltcp", "emulate.memory=5 kB"]);
     let refused = simulate(&point, 1, Provenance::default(), None).expect_err("a window is more");
-    assert!(matches!(refused, EngineError::Memory(_)), "{refused}");
+    assert!(matches!(refused, SimulateError::Memory(_)), "{refused}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A radius found by simulation: connections over longer and longer delays, and bisection where the answer changes.
 
 use super::{Radius, RadiusKind};
-use crate::EngineError;
+use crate::SimulateError;
 use farpath_elements::{Delay, ElementKind, ElementSpec};
 use farpath_model::radius::Span;
 use farpath_path::PerDirection;
@@ -59,9 +59,9 @@ impl CheckedRadius {
 ///
 /// # Errors
 /// The path cannot be built: a defect.
-pub fn check_radius(stack: &Config, radius: &Radius) -> Result<CheckedRadius, EngineError> {
+pub fn check_radius(stack: &Config, radius: &Radius) -> Result<CheckedRadius, SimulateError> {
     let kind = radius.kind;
-    let holds = |owd| Ok::<_, EngineError>(goes_well(kind, &transfer(stack, owd)?) == Some(true));
+    let holds = |owd| Ok::<_, SimulateError>(goes_well(kind, &transfer(stack, owd)?) == Some(true));
     if radius.rtt.most.is_finite() && radius.rtt.most > FARTHEST {
         return Ok(CheckedRadius { radius: radius.clone(), simulated: None });
     }
@@ -79,9 +79,9 @@ fn rtt_of(owd: Duration) -> f64 {
 
 /// The longest delay before the first one that does not hold; `None` where all do.
 fn edge(
-    holds: impl Fn(Duration) -> Result<bool, EngineError>,
+    holds: impl Fn(Duration) -> Result<bool, SimulateError>,
     rtt: f64,
-) -> Result<Option<Duration>, EngineError> {
+) -> Result<Option<Duration>, SimulateError> {
     let longest = LONGEST.max(Duration::from_secs_f64(if rtt.is_finite() { rtt * 2.0 } else { 0.0 }));
     let (mut good, mut bad) = (Duration::ZERO, SHORTEST);
     while holds(bad)? {
@@ -94,7 +94,7 @@ fn edge(
 }
 
 /// The end of the first delays that hold, and of the last, around a span in which they do not all.
-fn edges(holds: impl Fn(Duration) -> Result<bool, EngineError>, rtt: Span) -> Result<Span, EngineError> {
+fn edges(holds: impl Fn(Duration) -> Result<bool, SimulateError>, rtt: Span) -> Result<Span, SimulateError> {
     let one_way = |rtt| Duration::from_secs_f64(rtt / 2.0);
     let (from, step) = (one_way(rtt.least * 0.9), one_way(rtt.most / 1000.0));
     let steps = (one_way(rtt.most * 1.1) - from).as_nanos() / step.as_nanos();
@@ -115,10 +115,10 @@ fn edges(holds: impl Fn(Duration) -> Result<bool, EngineError>, rtt: Span) -> Re
 
 /// The longest delay that holds, between one that does and one that does not.
 fn halved(
-    holds: impl Fn(Duration) -> Result<bool, EngineError>,
+    holds: impl Fn(Duration) -> Result<bool, SimulateError>,
     mut good: Duration,
     mut bad: Duration,
-) -> Result<Duration, EngineError> {
+) -> Result<Duration, SimulateError> {
     while bad - good > RESOLUTION {
         let middle = good + (bad - good) / 2;
         *(if holds(middle)? { &mut good } else { &mut bad }) = middle;
@@ -126,7 +126,7 @@ fn halved(
     Ok(good)
 }
 
-fn transfer(stack: &Config, owd: Duration) -> Result<FlowResult, EngineError> {
+fn transfer(stack: &Config, owd: Duration) -> Result<FlowResult, SimulateError> {
     let kind = ElementKind::Delay(Delay { delay: PerDirection::both(owd) });
     let setup = Setup {
         path: vec![ElementSpec { name: "delay".to_owned(), kind }],

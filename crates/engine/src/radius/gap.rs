@@ -1,6 +1,6 @@
 //! The longest time without contact that a connection survives: by its timers, and by simulation.
 
-use crate::EngineError;
+use crate::SimulateError;
 use farpath_elements::{
     Contact, ContactPlan, Contacts, Delay, ElementKind, ElementSpec, Outside, QueueLimit,
 };
@@ -107,7 +107,7 @@ pub fn longest_gap(
     kind: GapKind,
     outside: Outside,
     rtt: Duration,
-) -> Result<Option<f64>, EngineError> {
+) -> Result<Option<f64>, SimulateError> {
     let survives = |gap| survives(stack, kind, outside, rtt, gap);
     let (mut good, mut bad) = (Duration::ZERO, Duration::from_secs(1));
     while survives(bad)? {
@@ -130,7 +130,7 @@ fn survives(
     outside: Outside,
     rtt: Duration,
     gap: Duration,
-) -> Result<bool, EngineError> {
+) -> Result<bool, SimulateError> {
     const AFTER: Duration = Duration::from_secs(400 * 86_400);
     // After as many rounds as open a window and bring the timeout down. What arrives just then is still there.
     let from = rtt * 40 + Duration::from_secs(4);

@@ -1,13 +1,13 @@
 //! Radii where packets are lost: how far so many of all connections open, and so many of all files arrive.
 
 use super::{Radius, RadiusKind};
-use crate::EngineError;
+use crate::{EngineError, SimulateError};
 use core::fmt;
 use farpath_elements::{Bernoulli, Delay, ElementKind, ElementSpec, PacketCount};
 use farpath_model::InputError;
 use farpath_model::radius::{LossyWay, Span};
 use farpath_path::PerDirection;
-use farpath_predict::{connects, file_arrives};
+use farpath_predict::{PredictError, connects, file_arrives};
 use farpath_run::Share;
 use farpath_sim::{FlowEnd, FlowSetup, Setup, Silent};
 use farpath_tcp::config::TickExpiry;
@@ -187,13 +187,13 @@ fn check(stack: &Config, under: UnderLoss, rtt: f64) -> Result<CheckedShare, Eng
     for seed in 1..=CHECKS {
         let flows = vec![FlowSetup::upload(stack, under.size)];
         let setup = Setup { path: path.clone(), flows, seed, horizon };
-        let result = farpath_sim::simulate(&setup, &mut Silent)?.remove(0);
+        let result = farpath_sim::simulate(&setup, &mut Silent).map_err(SimulateError::from)?.remove(0);
         let so_far = match under.completes {
             true => result.end == FlowEnd::Completed,
             false => result.sender.established_at().is_some(),
         };
         came.push(f64::from(u8::from(so_far)));
     }
-    let predicted = share(stack, under, owd.as_secs_f64() * 2.0, [0.0; 2])?;
+    let predicted = share(stack, under, owd.as_secs_f64() * 2.0, [0.0; 2]).map_err(PredictError::from)?;
     Ok(CheckedShare { under, rtt, predicted, simulated: Share::of(came).expect("there are some") })
 }

@@ -1,8 +1,8 @@
 //! Captures: read back by hand here, and held against tshark where there is one.
 
 use farpath_engine::{
-    CaptureDir, CaptureError, DEFAULT_SNAPLEN, EngineError, Extras, MAX_CAPTURES, jobs, provenance,
-    run_all_with, simulate, simulate_captured,
+    CaptureDir, CaptureError, DEFAULT_SNAPLEN, EngineError, Extras, MAX_CAPTURES, SimulateError, jobs,
+    provenance, run_all_with, simulate, simulate_captured,
 };
 use farpath_experiment::Experiment;
 use farpath_run::{Engine, Run, SegmentEvent, SegmentRow};
@@ -275,7 +275,7 @@ fn a_full_disk_is_an_error_of_the_run() {
     for room in [0, 10_000] {
         let run = simulate_captured(point, 1, provenance(&experiment, point), DEFAULT_SNAPLEN, Full(room));
         let error = run.expect_err("there is no room");
-        assert!(matches!(error, EngineError::Capture(CaptureError::Output(_))), "{error}");
+        assert!(matches!(error, SimulateError::Capture(CaptureError::Output(_))), "{error}");
     }
 }
 
